@@ -1,0 +1,56 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+/// A newer compiler may warn where ours does not; so only our own checks turn warnings into errors, never a user's build.
+let strict: [SwiftSetting] =
+  Context.environment["WARNINGS_AS_ERRORS"] == nil ? [] : [.treatAllWarnings(as: .error)]
+
+let package = Package(
+  name: "SegmentEncoder",
+  products: [
+    .library(name: "SegmentEncoder", targets: ["SegmentEncoder"]),
+    .executable(name: "encoder-worker", targets: ["encoder-worker"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+  ],
+  targets: [
+    .systemLibrary(
+      name: "CFFmpeg",
+      pkgConfig: "libavformat libavcodec libswscale libavutil",
+      providers: [.apt(["libavformat-dev", "libavcodec-dev", "libswscale-dev"])]
+    ),
+    .systemLibrary(
+      name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
+    .systemLibrary(name: "CLinux"),
+    .target(
+      name: "SegmentEncoder",
+      dependencies: ["CFFmpeg", "CArchive", "CLinux"],
+      swiftSettings: strict
+    ),
+    .executableTarget(
+      name: "encoder-worker",
+      dependencies: [
+        "SegmentEncoder", "CLinux",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: strict
+    ),
+    .target(
+      name: "TestSupport", dependencies: ["SegmentEncoder"], path: "Tests/TestSupport",
+      swiftSettings: strict),
+    .testTarget(
+      name: "SegmentEncoderTests",
+      dependencies: ["SegmentEncoder", "TestSupport"],
+      swiftSettings: strict
+    ),
+    .testTarget(
+      name: "EncoderWorkerTests",
+      dependencies: ["encoder-worker", "SegmentEncoder", "TestSupport"],
+      swiftSettings: strict
+    ),
+  ]
+)

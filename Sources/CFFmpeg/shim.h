@@ -1,0 +1,27 @@
+// The part of FFmpeg that Swift cannot import by itself: function-like macros, 64-bit macros with casts, and
+// inline wrappers for option dictionaries. Each line has its reason; everything else is called directly.
+#pragma once
+
+#include <libavcodec/avcodec.h>
+#include <libavformat/avformat.h>
+#include <libavutil/imgutils.h>
+#include <libavutil/opt.h>
+#include <libavutil/pixdesc.h>
+#include <libavutil/sha.h>
+#include <libswscale/swscale.h>
+
+// Macros with casts or expressions that the importer skips (libavutil/error.h, libavutil/avutil.h).
+static inline int cff_error_eagain(void) { return AVERROR(EAGAIN); }
+static inline int cff_error_enomem(void) { return AVERROR(ENOMEM); }
+static inline int cff_error_eof(void) { return AVERROR_EOF; }
+static inline int cff_error_invalid_data(void) { return AVERROR_INVALIDDATA; }
+static inline int64_t cff_no_pts(void) { return AV_NOPTS_VALUE; }
+static inline int cff_seek_size(void) { return AVSEEK_SIZE; }
+
+// Enumerators and flags that are macros with shifts (libavcodec/avcodec.h).
+static inline int cff_flag_global_header(void) { return AV_CODEC_FLAG_GLOBAL_HEADER; }
+static inline int cff_flag_bitexact(void) { return AV_CODEC_FLAG_BITEXACT; }
+static inline int cff_strict_input(void) {
+  return AV_EF_CRCCHECK | AV_EF_BITSTREAM | AV_EF_BUFFER | AV_EF_EXPLODE;
+}
+static inline int cff_packet_is_key(const AVPacket *packet) { return (packet->flags & AV_PKT_FLAG_KEY) != 0; }

@@ -1,0 +1,78 @@
+// What a producer handed over, understood and checked, before any picture is decoded.
+
+/// One captured image and the instant it stands for.
+public struct Frame: Sendable, Equatable {
+  /// What the producer calls the image.
+  public let source: String
+  /// Where it lies in the batch's container.
+  let path: String
+  /// The capture, in unix milliseconds.
+  public let timeMs: Int64
+  /// What must not be seen.
+  public let masks: Masks
+
+  init(source: String, path: String, timeMs: Int64, masks: Masks = .none) {
+    self.source = source
+    self.path = path
+    self.timeMs = timeMs
+    self.masks = masks
+  }
+}
+
+/// Something in a batch that is not shown, and why.
+public struct RefusedFrame: Sendable, Equatable, Codable {
+  public let source: String
+  public let reason: String
+
+  public init(source: String, reason: String) {
+    self.source = source
+    self.reason = reason
+  }
+}
+
+/// A batch: frames of one session in the order of their captures, no two at the same instant.
+public struct Batch: Sendable {
+  /// How the recorder decides when to capture.
+  public enum Capture: String, Sendable, Codable {
+    /// At a regular pace: a long silence is a gap.
+    case interval
+    /// When something changed: a long silence is a picture that stayed.
+    case onChange
+  }
+
+  /// The name it had in the spool or on the command line.
+  public let name: String
+  public let session: SessionID
+  /// The nominal distance of two captures, in milliseconds.
+  public let intervalMs: Int64
+  /// When the last frame stops being on screen, in unix milliseconds; later than the last capture.
+  public let endMs: Int64
+  public let capture: Capture
+  /// Whether the session ends with this batch.
+  public let isFinal: Bool
+  /// At least one.
+  public let frames: [Frame]
+  /// What was refused before decoding.
+  public let refused: [RefusedFrame]
+  /// The producer's own, carried into the manifests unchanged.
+  public let metadata: JSONValue
+}
+
+/// A session's name: 1–128 of `A–Z a–z 0–9 . _ -`, not starting with a dot, so that it can be a directory's name.
+public struct SessionID: Sendable, Hashable, CustomStringConvertible {
+  public let description: String
+
+  /// nil for anything else: an id is refused, never "cleaned".
+  public init?(_ text: String) {
+    let allowed = { (byte: UInt8) in
+      switch byte {
+      case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
+        true
+      default: false
+      }
+    }
+    guard (1...128).contains(text.utf8.count), text.utf8.allSatisfy(allowed), !text.hasPrefix(".") else { return nil }
+    description = text
+  }
+}

@@ -1,0 +1,168 @@
+// From a path to a batch: open the container, find the format that knows it, check what it says.
+
+import Glibc
+
+/// What a format found in a container, before it is put in order and checked.
+struct BatchDraft {
+  var session: String?
+  var intervalMs: Int64?
+  var endMs: Int64?
+  var capture = Batch.Capture.interval
+  var isFinal = false
+  /// In the producer's order.
+  var frames: [Frame] = []
+  var refused: [RefusedFrame] = []
+  var metadata = JSONValue.object([:])
+}
+
+/// One producer's way of writing a batch.
+protocol BatchFormat {
+  /// - Returns: nil when the container holds something else.
+  static func read(_ contents: any BatchContents, limits: Limits) throws -> BatchDraft?
+}
+
+/// A batch and the bytes of its frames.
+public struct OpenBatch {
+  public let batch: Batch
+  let contents: any BatchContents
+  let limits: Limits
+
+  private static var formats: [any BatchFormat.Type] { [NativeFormat.self, PlainFormat.self] }
+
+  /// Reads a batch: a directory, or an archive.
+  ///
+  /// - Parameters:
+  ///   - path: where it lies; `-` reads an archive from standard input.
+  ///   - session: the session of a batch that does not name its own; else the batch's name up to the first `@`.
+  /// - Throws: ``BadBatch`` for anything that is no batch, ``DiskError`` when reading fails.
+  public init(reading path: String, session: String? = nil, limits: Limits = Limits()) throws {
+    let name = path == "-" ? "stdin" : lastComponent(of: path)
+    let contents: any BatchContents
+    let isArchive = path == "-" || !DurableFile.isDirectory(path)
+    if path == "-" {
+      contents = try ArchiveContents(reading: STDIN_FILENO, name: name, limits: limits)
+    } else if isArchive {
+      contents = try Self.archive(at: path, name: name, limits: limits)
+    } else {
+      contents = try DirectoryContents(opening: path, limits: limits)
+    }
+    for format in Self.formats {
+      if var draft = try format.read(contents, limits: limits) {
+        draft.refused = contents.refused + draft.refused
+        draft.session =
+          draft.session ?? session ?? (path == "-" ? nil : Self.session(ofName: name, isArchive: isArchive))
+        self.batch = try Batch(draft, name: name, limits: limits)
+        self.contents = contents
+        self.limits = limits
+        return
+      }
+    }
+    if let first = contents.refused.first {
+      throw BadBatch("read", name, "no frames; \(first.source) is \(first.reason)", advice: Self.advice)
+    }
+    throw BadBatch("read", name, contents.names.isEmpty ? "nothing in it" : "no known format", advice: Self.advice)
+  }
+
+  private static let advice = "send frames named <unix ms>.jpg or .png, or frames and a batch.json"
+
+  private static func archive(at path: String, name: String, limits: Limits) throws -> ArchiveContents {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
+    if descriptor < 0 && (errno == ELOOP || errno == ENXIO) {
+      throw BadBatch("read", name, "not a regular file", advice: advice)
+    }
+    guard descriptor >= 0 else { throw DiskError("open", path) }
+    defer { close(descriptor) }
+    var status = stat()
+    try check("fstat", path) { fstat(descriptor, &status) }
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      throw BadBatch("read", name, "not a regular file", advice: advice)
+    }
+    guard status.st_size > 0 else { throw BadBatch("read", name, "an empty file", advice: advice) }
+    return try ArchiveContents(reading: descriptor, name: name, limits: limits)
+  }
+
+  private static let archiveSuffixes = [".tar.gz", ".tar.zst", ".tgz", ".tar"]
+
+  private static func session(ofName name: String, isArchive: Bool) -> String {
+    let suffix = isArchive ? archiveSuffixes.first { name.lowercased().hasSuffix($0) } : nil
+    let stem = name.dropLast(suffix?.count ?? 0)
+    return String(stem.prefix { $0 != "@" })
+  }
+
+  /// The frame's image file, or the reason there is none.
+  func image(of frame: Frame) throws -> FileContents {
+    try contents.contents(of: frame.path, limit: limits.fileBytes) ?? .refused("missing")
+  }
+}
+
+extension Batch {
+  /// Puts a draft in order and checks it.
+  init(_ draft: BatchDraft, name: String, limits: Limits) throws {
+    func bad(_ cause: String, _ advice: String) -> BadBatch { BadBatch("read", name, cause, advice: advice) }
+
+    let sessionText = draft.session ?? ""
+    guard let session = SessionID(sessionText) else {
+      throw bad(
+        sessionText.isEmpty ? "no session id" : "the session id \"\(sessionText.prefix(140))\" cannot be used",
+        "use 1 to 128 of A–Z a–z 0–9 . _ -, not starting with a dot")
+    }
+    guard draft.frames.count <= limits.frames else {
+      throw bad("\(draft.frames.count) frames, more than the limit of \(limits.frames)", "split the batch")
+    }
+    let (frames, refused) = Batch.inOrder(draft.frames, limits: limits)
+    guard let first = frames.first, let last = frames.last else {
+      let why = (draft.refused + refused).first.map { "; \($0.source): \($0.reason)" } ?? ""
+      throw bad("no frame with an instant" + why, "name frames by their capture in unix milliseconds, or list them")
+    }
+    let intervalMs = draft.intervalMs ?? Batch.nominalInterval(of: frames.map(\.timeMs))
+    guard (1...3_600_000).contains(intervalMs) else {
+      throw bad("intervalMs \(intervalMs) is not between 1 and 3600000", "give the nominal capture interval")
+    }
+    let endMs = draft.endMs ?? last.timeMs + intervalMs
+    guard endMs > last.timeMs, limits.instants.contains(endMs) else {
+      throw bad(
+        "endMs \(endMs) is not after the last capture \(last.timeMs)",
+        "endMs is when the last frame stops being on screen, in unix milliseconds")
+    }
+    // A bound before anything is decoded; only onChange batches can come near it.
+    let shownMs = draft.capture == .onChange ? endMs - first.timeMs : 0
+    guard shownMs / Timeline.segmentMs + Int64(frames.count) <= limits.segments else {
+      throw bad("more than \(limits.segments) segments from \(first.timeMs) to \(endMs)", "split the batch")
+    }
+    self.init(
+      name: name, session: session, intervalMs: intervalMs, endMs: endMs, capture: draft.capture,
+      isFinal: draft.isFinal, frames: frames, refused: draft.refused + refused, metadata: draft.metadata)
+  }
+
+  /// By capture; of two frames at the same instant the later one in the producer's order wins.
+  private static func inOrder(_ frames: [Frame], limits: Limits) -> ([Frame], [RefusedFrame]) {
+    var refused: [RefusedFrame] = []
+    let sorted = frames.enumerated().filter { frame in
+      if limits.instants.contains(frame.element.timeMs) { return true }
+      refused.append(
+        RefusedFrame(
+          source: frame.element.source, reason: "instant \(frame.element.timeMs) lies outside 2001 to 2100"))
+      return false
+    }.sorted { ($0.element.timeMs, $0.offset) < ($1.element.timeMs, $1.offset) }.map(\.element)
+    var result: [Frame] = []
+    for frame in sorted {
+      if let last = result.last, last.timeMs == frame.timeMs {
+        refused.append(
+          RefusedFrame(source: last.source, reason: "\(frame.source) has the same instant and came later"))
+        result[result.count - 1] = frame
+      } else {
+        result.append(frame)
+      }
+    }
+    return (result, refused)
+  }
+
+  /// 1000, or the median distance of the captures where that lies outside 600–1600 ms.
+  static func nominalInterval(of instants: [Int64]) -> Int64 {
+    let distances = zip(instants.dropFirst(), instants).map { $0 - $1 }.sorted()
+    guard !distances.isEmpty else { return 1_000 }
+    let middle = distances.count / 2
+    let median = distances.count % 2 == 1 ? distances[middle] : (distances[middle - 1] + distances[middle]) / 2
+    return (600...1_600).contains(median) ? 1_000 : min(median, 3_600_000)
+  }
+}

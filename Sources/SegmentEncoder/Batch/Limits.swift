@@ -1,0 +1,23 @@
+/// How much of a machine one batch may ask for. Checked before memory is taken.
+public struct Limits: Sendable {
+  /// Bytes of one image file.
+  public var fileBytes = 16 << 20
+  /// Pixels along one side of a picture.
+  public var side = 8_192
+  /// Pixels of one picture.
+  public var pixels = 40_000_000
+  /// Frames of one batch.
+  public var frames = 3_600
+  /// Entries of one batch: frames, and whatever else lies beside them.
+  public var entries = 20_000
+  /// Bytes of an archive's content, unpacked.
+  public var unpackedBytes = 512 << 20
+  /// Bytes of `batch.json`.
+  public var jsonBytes = 1 << 20
+  /// Segments one batch may become; a day of 5-second segments is 17 280.
+  public var segments = 20_000
+  /// The range of instants that can be captures: 2001-01-01 up to 2100-01-01, in unix milliseconds.
+  public var instants: Range<Int64> = 978_307_200_000..<4_102_444_800_000
+
+  public init() {}
+}

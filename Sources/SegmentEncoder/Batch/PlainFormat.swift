@@ -1,0 +1,27 @@
+/// P: files named by their capture, `<unix ms>.<jpg, jpeg, png, webp>`, and nothing else.
+enum PlainFormat: BatchFormat {
+  static func read(_ contents: any BatchContents, limits: Limits) throws -> BatchDraft? {
+    var draft = BatchDraft()
+    for name in contents.names {
+      if let instant = instant(ofName: name) {
+        draft.frames.append(Frame(source: lastComponent(of: name), path: name, timeMs: instant))
+      } else {
+        draft.refused.append(RefusedFrame(source: name, reason: "the name is not <unix ms>.jpg, .jpeg, .png or .webp"))
+      }
+    }
+    return draft.frames.isEmpty ? nil : draft
+  }
+
+  private static let imageSuffixes = [".jpg", ".jpeg", ".png", ".webp"]
+
+  /// The capture that a file's name carries.
+  static func instant(ofName name: String) -> Int64? {
+    let base = lastComponent(of: name).lowercased()
+    guard let suffix = imageSuffixes.first(where: base.hasSuffix) else { return nil }
+    let stem = base.dropLast(suffix.count)
+    guard !stem.isEmpty, stem.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else {
+      return nil
+    }
+    return Int64(stem)
+  }
+}

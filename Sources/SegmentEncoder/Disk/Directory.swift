@@ -1,0 +1,136 @@
+// An open directory. Everything inside is reached relative to its descriptor, one path component or a path that
+// stays beneath it, and never through a symbolic link; nothing that is not a regular file is ever read.
+
+import CLinux
+import Glibc
+
+/// An open directory, closed when the last reference goes.
+public final class Directory: Sendable {
+  public let path: String
+  let descriptor: Int32
+
+  /// - Parameter followingLinks: `false` for anything a stranger may have made.
+  public init(opening path: String, followingLinks: Bool = true) throws(DiskError) {
+    self.path = path
+    let links = followingLinks ? 0 : O_NOFOLLOW
+    descriptor = try check("open", path) { open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | links) }
+  }
+
+  deinit { close(descriptor) }
+
+  /// One entry of a directory. A name that is not UTF-8 keeps its bytes and shows as `%XX`.
+  public struct Entry: Sendable {
+    public enum Kind: Sendable { case file, directory, other }
+
+    public let name: String
+    public let kind: Kind
+    /// The name as the system has it, without the terminating zero.
+    public let bytes: [UInt8]
+  }
+
+  /// All entries but `.` and `..`, in the order of their names' bytes.
+  public func entries() throws(DiskError) -> [Entry] {
+    let copy = try check("open", path) { openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
+    guard let stream = fdopendir(copy) else {
+      let failure = DiskError("opendir", path)
+      close(copy)
+      throw failure
+    }
+    defer { closedir(stream) }
+    var result: [Entry] = []
+    while true {
+      errno = 0
+      guard let found = readdir(stream) else {
+        if errno != 0 { throw DiskError("readdir", path) }
+        break
+      }
+      let bytes = withUnsafeBytes(of: &found.pointee.d_name) { Array($0.prefix { $0 != 0 }) }
+      if bytes == [UInt8(ascii: ".")] || bytes == Array("..".utf8) { continue }
+      result.append(
+        Entry(name: printableName(bytes), kind: kind(of: bytes, hint: found.pointee.d_type), bytes: bytes))
+    }
+    return result.sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+  }
+
+  /// The whole of a regular file beneath this directory, or why it is not one.
+  ///
+  /// - Returns: nil when there is no such file.
+  func contents(of name: String, limit: Int) throws -> FileContents? {
+    // O_NONBLOCK: opening a FIFO would wait for a writer.
+    var file = clinux_open_beneath(descriptor, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
+    if file < 0 && (errno == ENOSYS || errno == EPERM) && !name.contains("/") && name != ".." {
+      file = openat(descriptor, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
+    }
+    if file < 0 {
+      switch errno {
+      case ENOENT, ENOTDIR: return nil
+      case ELOOP: return .refused("a symbolic link")
+      case EXDEV: return .refused("a path that leaves the batch")
+      case ENXIO: return .refused("not a regular file")
+      case ENAMETOOLONG: return .refused("a name that is too long")
+      default: throw DiskError("open", path + "/" + name)
+      }
+    }
+    defer { close(file) }
+    return try readRegularFile(file, path: path + "/" + name, limit: limit)
+  }
+
+  /// Makes what was created, linked or renamed in here survive a power cut.
+  public func sync() throws(DiskError) {
+    try check("fsync", path) { fsync(descriptor) }
+  }
+
+  private func kind(of bytes: [UInt8], hint: UInt8) -> Entry.Kind {
+    var type = UInt32(hint) << 12
+    if hint == UInt8(DT_UNKNOWN) {
+      var status = stat()
+      let name = bytes.map { CChar(bitPattern: $0) } + [0]
+      guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return .other }
+      type = status.st_mode
+    }
+    switch type & S_IFMT {
+    case S_IFREG: return .file
+    case S_IFDIR: return .directory
+    default: return .other
+    }
+  }
+}
+
+enum FileContents {
+  case bytes([UInt8])
+  /// What it is instead of a regular file of reasonable size.
+  case refused(String)
+}
+
+/// Reads an open descriptor to its end when it is a regular file of at most `limit` bytes.
+func readRegularFile(_ file: Int32, path: String, limit: Int) throws(DiskError) -> FileContents {
+  var status = stat()
+  try check("fstat", path) { fstat(file, &status) }
+  guard status.st_mode & S_IFMT == S_IFREG else { return .refused("not a regular file") }
+  guard status.st_size <= limit else { return .refused("\(status.st_size) bytes, more than the limit of \(limit)") }
+  var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
+  var filled = 0
+  while filled < bytes.count {
+    let count = bytes.withUnsafeMutableBytes { buffer in
+      read(file, buffer.baseAddress! + filled, buffer.count - filled)
+    }
+    if count < 0 {
+      if errno == EINTR { continue }
+      throw DiskError("read", path)
+    }
+    if count == 0 { break }
+    filled += count
+  }
+  bytes.removeLast(bytes.count - filled)
+  return .bytes(bytes)
+}
+
+/// A name for people and for our own files: bytes that are not UTF-8 become `%XX`, and then `%` itself too.
+func printableName(_ bytes: [UInt8]) -> String {
+  if let name = String(validating: bytes, as: UTF8.self) { return name }
+  let digits = Array("0123456789ABCDEF")
+  return bytes.map { byte in
+    byte >= 0x20 && byte < 0x7F && byte != UInt8(ascii: "%")
+      ? String(UnicodeScalar(byte)) : "%\(digits[Int(byte >> 4)])\(digits[Int(byte & 15)])"
+  }.joined()
+}

@@ -1,0 +1,123 @@
+// Writing and moving files so that a power cut at any line leaves either the old state or the new one:
+// write under a temporary name, fsync, close (checked), link or rename, fsync the directory.
+
+import CLinux
+import Glibc
+
+enum DurableFile {
+  /// Writes a new file and its bytes reach the disk before this returns; its name does so with the directory's sync.
+  static func create(_ path: String, _ bytes: [UInt8]) throws(DiskError) {
+    let file = try check("create", path) { open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644) }
+    do {
+      try write(bytes, to: file, path: path)
+      try check("fsync", path) { fsync(file) }
+    } catch {
+      close(file)
+      unlink(path)
+      throw error
+    }
+    // A close that fails may be the only word of a write that failed (NFS); it is not retried, close(2).
+    if close(file) != 0 && errno != EINTR {
+      let failure = DiskError("close", path)
+      unlink(path)
+      throw failure
+    }
+  }
+
+  /// Puts `bytes` under `path`, replacing what is there, at once or not at all.
+  static func replace(_ path: String, _ bytes: [UInt8], temporary: String) throws(DiskError) {
+    unlink(temporary)
+    try create(temporary, bytes)
+    try check("rename", path) { rename(temporary, path) }
+  }
+
+  /// Gives `source` a second name, unless the name is taken.
+  ///
+  /// - Returns: whether it was free.
+  static func link(_ source: String, to target: String) throws(DiskError) -> Bool {
+    if Glibc.link(source, target) == 0 { return true }
+    if errno == EEXIST { return false }
+    throw DiskError("link", target)
+  }
+
+  /// Moves a file or directory to a name that nothing has.
+  ///
+  /// - Returns: whether the name was free.
+  static func move(_ source: String, to target: String) throws(DiskError) -> Bool {
+    if clinux_rename_noreplace(source, target) == 0 { return true }
+    switch errno {
+    case EEXIST: return false
+    case EINVAL, ENOSYS, EPERM: break  // NFS; a kernel or container without renameat2
+    default: throw DiskError("rename", target)
+    }
+    if isDirectory(source) {
+      // rename(2) replaces nothing but an empty directory.
+      if rename(source, target) == 0 { return true }
+      if errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR { return false }
+      throw DiskError("rename", target)
+    }
+    guard try link(source, to: target) else { return false }
+    try check("unlink", source) { unlink(source) }
+    return true
+  }
+
+  /// Makes a directory and those above it that are missing; they survive a power cut.
+  static func makeDirectories(_ path: String) throws(DiskError) {
+    if isReachableDirectory(path) { return }
+    let parent = parentDirectory(of: path)
+    if parent != path { try makeDirectories(parent) }
+    if mkdir(path, 0o755) != 0 && !(errno == EEXIST && isReachableDirectory(path)) { throw DiskError("mkdir", path) }
+    try Directory(opening: parent).sync()
+  }
+
+  /// Removes a file or a directory with all that is in it; links are removed, never followed.
+  static func removeTree(_ path: String) throws(DiskError) {
+    if unlink(path) == 0 || errno == ENOENT { return }
+    guard errno == EISDIR || errno == EPERM else { throw DiskError("unlink", path) }
+    for entry in try Directory(opening: path, followingLinks: false).entries() {
+      guard let name = String(validating: entry.bytes, as: UTF8.self) else {
+        let raw = Array(path.utf8).map { CChar(bitPattern: $0) } + [CChar(UInt8(ascii: "/"))]
+        let full = raw + entry.bytes.map { CChar(bitPattern: $0) } + [0]
+        try check("unlink", path + "/" + entry.name) { remove(full) }
+        continue
+      }
+      try removeTree(path + "/" + name)
+    }
+    try check("rmdir", path) { rmdir(path) == 0 || errno == ENOENT ? 0 : -1 }
+  }
+
+  static func exists(_ path: String) -> Bool {
+    var status = stat()
+    return lstat(path, &status) == 0
+  }
+
+  static func isDirectory(_ path: String) -> Bool {
+    var status = stat()
+    return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+  }
+
+  /// Whether `path` is a directory, or a link to one.
+  static func isReachableDirectory(_ path: String) -> Bool {
+    var status = stat()
+    return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+  }
+
+  static func parentDirectory(of path: String) -> String {
+    guard let slash = path.lastIndex(of: "/") else { return "." }
+    return slash == path.startIndex ? "/" : String(path[..<slash])
+  }
+
+  private static func write(_ bytes: [UInt8], to file: Int32, path: String) throws(DiskError) {
+    var written = 0
+    while written < bytes.count {
+      let count = bytes.withUnsafeBytes { buffer in
+        Glibc.write(file, buffer.baseAddress! + written, buffer.count - written)
+      }
+      if count < 0 {
+        if errno == EINTR { continue }
+        throw DiskError("write", path)
+      }
+      written += count
+    }
+  }
+}

@@ -1,0 +1,49 @@
+// What becomes of a batch when something fails: the one place where an error is turned into a decision.
+
+import Glibc
+
+/// The input is bad: nothing will make this batch encodable as it is, so it is quarantined.
+public struct BadBatch: Error, Equatable, CustomStringConvertible {
+  /// What was being done: `read`, `decode`, `publish` …
+  public let operation: String
+  /// The file or entry it was done to.
+  public let file: String
+  /// What is wrong with it.
+  public let cause: String
+  /// What whoever made it can do.
+  public let advice: String
+
+  public init(_ operation: String, _ file: String, _ cause: String, advice: String) {
+    self.operation = operation
+    self.file = file
+    self.cause = cause
+    self.advice = advice
+  }
+
+  public var description: String { "\(operation) \(file): \(cause)" }
+}
+
+/// The work was stopped before its end; the batch is owed as before.
+public struct Cancelled: Error, Equatable {}
+
+/// Where a batch goes when its encoding ended with an error.
+public enum Disposition: Equatable, Sendable {
+  /// To quarantine, with this reason.
+  case quarantine(BadBatch)
+  /// Back, untouched: the machine is in trouble (disk full, I/O error, out of memory), not the batch.
+  case retry
+  /// Back, untouched: somebody asked the worker to stop.
+  case handBack
+
+  public init(of error: any Error, batch: String) {
+    switch error {
+    case let bad as BadBatch: self = .quarantine(bad)
+    case is Cancelled: self = .handBack
+    case is DiskError: self = .retry
+    case let failure as FFmpegError where failure.isOutOfMemory: self = .retry
+    default:
+      self = .quarantine(
+        BadBatch("encode", batch, "\(error)", advice: "report this with the batch: the encoder refused a good picture"))
+    }
+  }
+}

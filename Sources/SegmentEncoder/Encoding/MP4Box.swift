@@ -1,0 +1,29 @@
+/// Bytes of an ISO base media file, written front to back (ISO/IEC 14496-12, 4.2).
+struct MP4Box {
+  private(set) var bytes: [UInt8] = []
+
+  /// A box: its size, its type, its body.
+  mutating func box(_ type: String, _ body: (inout MP4Box) -> Void = { _ in }) {
+    let start = bytes.count
+    u32(0)
+    ascii(type)
+    body(&self)
+    let size = UInt32(bytes.count - start)
+    withUnsafeBytes(of: size.bigEndian) { bytes.replaceSubrange(start..<start + 4, with: $0) }
+  }
+
+  /// A box with version and flags.
+  mutating func fullBox(_ type: String, version: UInt8 = 0, flags: UInt32 = 0, _ body: (inout MP4Box) -> Void) {
+    box(type) { box in
+      box.u32(UInt32(version) << 24 | flags)
+      body(&box)
+    }
+  }
+
+  mutating func u8(_ value: UInt8) { bytes.append(value) }
+  mutating func u16(_ value: UInt16) { withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) } }
+  mutating func u32(_ value: UInt32) { withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) } }
+  mutating func ascii(_ text: String) { bytes.append(contentsOf: text.utf8) }
+  mutating func append(_ data: some Sequence<UInt8>) { bytes.append(contentsOf: data) }
+  mutating func zeros(_ count: Int) { bytes.append(contentsOf: repeatElement(0, count: count)) }
+}

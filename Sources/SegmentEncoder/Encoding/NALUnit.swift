@@ -1,0 +1,56 @@
+/// A network abstraction layer unit of an H.264 byte stream (ITU-T H.264, 7.3.1 and annex B).
+struct NALUnit {
+  enum Kind: UInt8 {
+    case slice = 1
+    case keySlice = 5
+    case supplementalEnhancementInformation = 6
+    case sequenceParameterSet = 7
+    case pictureParameterSet = 8
+    case delimiter = 9
+  }
+
+  let bytes: UnsafeBufferPointer<UInt8>.SubSequence
+
+  var kind: Kind? { bytes.first.flatMap { Kind(rawValue: $0 & 0x1F) } }
+
+  /// Splits at start codes: 00 00 01, with zeros before it belonging to none.
+  static func split(_ stream: UnsafeBufferPointer<UInt8>) -> [NALUnit] {
+    var units: [NALUnit] = []
+    var start: Int?
+    var index = 0
+    while index + 2 < stream.count {
+      if stream[index + 2] > 1 {
+        index += 3
+      } else if stream[index] == 0 && stream[index + 1] == 0 && stream[index + 2] == 1 {
+        if let start { units.append(NALUnit(bytes: stream[start..<index].droppingTrailingZeros)) }
+        start = index + 3
+        index += 3
+      } else {
+        index += 1
+      }
+    }
+    if let start { units.append(NALUnit(bytes: stream[start...].droppingTrailingZeros)) }
+    return units
+  }
+
+  /// The units that carry pictures, each behind its length in 4 bytes. x264's 700 bytes of advertisement, sent in
+  /// every first picture, are left out, as are parameter sets: they are in the sample description.
+  static func lengthPrefixed(_ units: [NALUnit]) -> [UInt8] {
+    let slices = units.filter { $0.kind == .slice || $0.kind == .keySlice }
+    var result: [UInt8] = []
+    result.reserveCapacity(slices.reduce(0) { $0 + 4 + $1.bytes.count })
+    for unit in slices {
+      withUnsafeBytes(of: UInt32(unit.bytes.count).bigEndian) { result.append(contentsOf: $0) }
+      result.append(contentsOf: unit.bytes)
+    }
+    return result
+  }
+}
+
+extension UnsafeBufferPointer<UInt8>.SubSequence {
+  fileprivate var droppingTrailingZeros: Self {
+    var end = endIndex
+    while end > startIndex && self[end - 1] == 0 { end -= 1 }
+    return self[startIndex..<end]
+  }
+}

@@ -1,0 +1,114 @@
+// Decoded pixels on their way to the encoder: planar 4:2:0, 8 bits, full range, the matrix of ITU-R BT.601 as JFIF
+// has it, chroma sited in the middle. That is what a JPEG screenshot is made of, so most need no conversion at all.
+
+import CFFmpeg
+
+/// A picture, immutable once made, with even sides as 4:2:0 needs them.
+final class Picture {
+  /// The picture as captured, in pixels.
+  let width: Int
+  let height: Int
+  fileprivate let frame: UnsafeMutablePointer<AVFrame>
+
+  /// What is coded: the same, or one more, the added column or row repeating the edge.
+  var codedWidth: Int { Int(frame.pointee.width) }
+  var codedHeight: Int { Int(frame.pointee.height) }
+
+  /// Takes a 4:2:0 frame over.
+  ///
+  /// - Parameter source: `yuv420p` or `yuvj420p`, full range.
+  init(adopting source: FrameBuffer) throws(FFmpegError) {
+    width = source.width
+    height = source.height
+    if width % 2 == 0 && height % 2 == 0 {
+      frame = try source.reference()
+    } else {
+      frame = try Picture.padded(source).reference()
+    }
+    frame.pointee.format = AV_PIX_FMT_YUV420P.rawValue
+    frame.pointee.color_range = AVCOL_RANGE_JPEG
+    frame.pointee.pict_type = AV_PICTURE_TYPE_NONE
+  }
+
+  deinit {
+    var owned: UnsafeMutablePointer<AVFrame>? = frame
+    av_frame_free(&owned)
+  }
+
+  /// Lends the frame to a call that keeps its own reference.
+  func withFrame<R>(pts: Int64, _ body: (UnsafeMutablePointer<AVFrame>) throws(FFmpegError) -> R) throws(FFmpegError)
+    -> R
+  {
+    frame.pointee.pts = pts
+    return try body(frame)
+  }
+
+  /// A copy with even sides. Chroma planes already are (odd + 1) / 2 wide; only luma lacks a column or a row.
+  private static func padded(_ source: FrameBuffer) throws(FFmpegError) -> FrameBuffer {
+    let result = try FrameBuffer(
+      width: source.width + source.width % 2, height: source.height + source.height % 2, format: AV_PIX_FMT_YUV420P)
+    for plane in 0..<3 {
+      let shift = plane == 0 ? 0 : 1
+      let columns = (source.width + shift) >> shift
+      let rows = (source.height + shift) >> shift
+      let target = result.plane(plane)
+      let origin = source.plane(plane)
+      for row in 0..<(result.height >> shift) {
+        let line = target.start + row * target.stride
+        line.update(from: origin.start + min(row, rows - 1) * origin.stride, count: columns)
+        if columns < result.width >> shift { line[columns] = line[columns - 1] }
+      }
+    }
+    return result
+  }
+}
+
+/// An `AVFrame` with pixels, owned.
+final class FrameBuffer {
+  let frame: UnsafeMutablePointer<AVFrame>
+
+  var width: Int { Int(frame.pointee.width) }
+  var height: Int { Int(frame.pointee.height) }
+  var format: AVPixelFormat { AVPixelFormat(frame.pointee.format) }
+
+  /// An empty frame, for a decoder to fill.
+  init() throws(FFmpegError) {
+    frame = try allocated("av_frame_alloc", av_frame_alloc())
+  }
+
+  convenience init(width: Int, height: Int, format: AVPixelFormat) throws(FFmpegError) {
+    try self.init()
+    frame.pointee.width = Int32(width)
+    frame.pointee.height = Int32(height)
+    frame.pointee.format = format.rawValue
+    try check("av_frame_get_buffer", av_frame_get_buffer(frame, 0))
+  }
+
+  deinit {
+    var owned: UnsafeMutablePointer<AVFrame>? = frame
+    av_frame_free(&owned)
+  }
+
+  func makeWritable() throws(FFmpegError) {
+    try check("av_frame_make_writable", av_frame_make_writable(frame))
+  }
+
+  /// A second frame over the same pixels.
+  fileprivate func reference() throws(FFmpegError) -> UnsafeMutablePointer<AVFrame> {
+    try allocated("av_frame_clone", av_frame_clone(frame))
+  }
+
+  /// One plane's first byte and the distance of its rows in bytes.
+  func plane(_ index: Int) -> (start: UnsafeMutablePointer<UInt8>, stride: Int) {
+    withUnsafePointer(to: &frame.pointee.data) { data in
+      withUnsafePointer(to: &frame.pointee.linesize) { strides in
+        data.withMemoryRebound(to: UnsafeMutablePointer<UInt8>?.self, capacity: 8) { data in
+          strides.withMemoryRebound(to: Int32.self, capacity: 8) { strides in
+            // A frame with pixels has every plane its format names; asking for another is a programming error.
+            (data[index]!, Int(strides[index]))
+          }
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,98 @@
+// Image files become pictures: bytes in, 4:2:0 planes out, through libavcodec. A file that is broken anywhere is
+// refused as a whole; a half picture is never shown.
+
+import CFFmpeg
+
+/// Why an image file is not shown.
+struct RefusedPicture: Error, Equatable {
+  let reason: String
+}
+
+/// Decodes the frames of one batch, one after another. Not thread-safe: one a thread.
+final class PictureDecoder {
+  private let limits: Limits
+  private var codecs: [ImageKind: ImageCodec] = [:]
+  private let converter = PictureConverter()
+
+  init(limits: Limits) {
+    self.limits = limits
+  }
+
+  /// - Parameters:
+  ///   - file: a whole image file.
+  ///   - masks: painted black before anything else sees the picture.
+  /// - Throws: ``RefusedPicture`` when the file is to blame.
+  func picture(from file: [UInt8], masks: Masks) throws -> Picture {
+    guard let kind = ImageKind(of: file) else {
+      throw RefusedPicture(reason: file.isEmpty ? "an empty file" : "neither JPEG nor PNG")
+    }
+    guard let size = kind.size(of: file) else { throw RefusedPicture(reason: "invalid data") }
+    guard max(size.width, size.height) <= limits.side, size.width * size.height <= limits.pixels else {
+      throw RefusedPicture(
+        reason:
+          "\(size.width)×\(size.height) pixels, more than the limit of \(limits.side) a side, \(limits.pixels) in all")
+    }
+    let codec: ImageCodec
+    if let open = codecs[kind] {
+      codec = open
+    } else {
+      codec = try ImageCodec(kind, limits: limits)
+      codecs[kind] = codec
+    }
+    let decoded = try codec.decode(file)
+    guard (decoded.width, decoded.height) == size else { throw RefusedPicture(reason: "two sizes in one file") }
+    let paintable = try converter.paintable(decoded)
+    try MaskPainter.paint(masks, on: paintable)
+    return try Picture(adopting: converter.planar420(paintable))
+  }
+}
+
+/// One libavcodec decoder for still images.
+private final class ImageCodec {
+  private let codec: CodecContext
+  private let packet: Packet
+
+  init(_ kind: ImageKind, limits: Limits) throws(FFmpegError) {
+    guard let decoder = avcodec_find_decoder(kind.codec) else {
+      throw FFmpegError(function: "avcodec_find_decoder", code: cff_error_invalid_data())
+    }
+    codec = try CodecContext(decoder)
+    packet = try Packet()
+    let context = codec.pointer
+    context.pointee.thread_count = 1
+    // Checked against the header's size before a picture is allocated (libavutil/imgutils.h).
+    context.pointee.max_pixels = Int64(limits.pixels)
+    // Broken entropy data, a missing tail or a bad checksum is an error, not a grey area in the picture.
+    context.pointee.err_recognition = cff_strict_input()
+    try check("avcodec_open2", avcodec_open2(context, decoder, nil))
+  }
+
+  func decode(_ file: [UInt8]) throws -> FrameBuffer {
+    let result = try FrameBuffer()
+    try check("av_new_packet", av_new_packet(packet.pointer, Int32(file.count)))
+    defer { av_packet_unref(packet.pointer) }
+    file.withUnsafeBufferPointer { packet.pointer.pointee.data.update(from: $0.baseAddress!, count: $0.count) }
+    do throws(FFmpegError) {
+      try check("avcodec_send_packet", avcodec_send_packet(codec.pointer, packet.pointer))
+      try check("avcodec_receive_frame", avcodec_receive_frame(codec.pointer, result.frame))
+      guard result.frame.pointee.decode_error_flags == 0 else {
+        throw FFmpegError(function: "avcodec_receive_frame", code: cff_error_invalid_data())
+      }
+    } catch {
+      avcodec_flush_buffers(codec.pointer)
+      if error.isOutOfMemory { throw error }
+      let isIncomplete = error.code == cff_error_eagain() || error.code == cff_error_eof()
+      throw RefusedPicture(reason: isIncomplete ? "invalid data" : error.cause)
+    }
+    return result
+  }
+}
+
+extension ImageKind {
+  fileprivate var codec: AVCodecID {
+    switch self {
+    case .jpeg: AV_CODEC_ID_MJPEG
+    case .png: AV_CODEC_ID_PNG
+    }
+  }
+}

@@ -1,0 +1,44 @@
+/// How much is spent on a picture: the encoder settings behind a word.
+public enum Quality: String, Sendable, Codable, CaseIterable {
+  /// For archives: half the bytes of `balanced`, text still readable.
+  case small
+  /// For replay: hard to tell from the screenshot.
+  case balanced
+  /// For evidence: close to the screenshot's own quality.
+  case sharp
+
+  /// x264's constant rate factor, 0 (lossless) to 51.
+  public var rateFactor: Int {
+    switch self {
+    case .small: 32
+    case .balanced: 26
+    case .sharp: 20
+    }
+  }
+}
+
+/// All that decides the bytes of a segment besides its pictures; kept in each manifest.
+public struct EncoderSettings: Sendable, Equatable, Codable {
+  public let quality: Quality
+  public let codec: String
+  public let preset: String
+  public let rateFactor: Int
+  public let parameters: String
+  /// libavcodec's version; x264's own is part of the build it was linked with.
+  public let libavcodec: String
+
+  /// - constant quantiser over time (`qcomp=1`): a still that repeats costs bytes under x264's default, none here
+  /// - no look-ahead, no macroblock tree: neither helps at one picture a second, both delay
+  /// - no scene cuts, no key frame interval: the first picture is the only key frame
+  static let parameters =
+    "qcomp=1:rc-lookahead=0:sync-lookahead=0:mbtree=0:scenecut=0:keyint=infinite:bframes=0:sliced-threads=0"
+
+  public init(_ quality: Quality) {
+    self.quality = quality
+    codec = "libx264"
+    preset = "superfast"
+    rateFactor = quality.rateFactor
+    parameters = Self.parameters
+    libavcodec = H264Encoder.libraryVersion
+  }
+}

@@ -1,0 +1,84 @@
+// Shots become one segment's file: each picture is coded at its instant, repeated where players need it, and listed
+// on the timing track.
+
+/// A segment's bytes and what they hold.
+struct EncodedSegment {
+  let shots: [Shot]
+  let bytes: [UInt8]
+  let codec: String
+  let codedWidth: Int
+  let codedHeight: Int
+}
+
+/// Writes one segment. Dropping it without ``finish()`` abandons the segment.
+struct SegmentWriter: ~Copyable {
+  private let encoder: H264Encoder
+  private let intervalMs: Int64
+  private let codedWidth: Int
+  private let codedHeight: Int
+  private var shots: [Shot] = []
+  private var pictures: [CodedPicture] = []
+  /// Where each sample starts, in ticks from the segment's start.
+  private var starts: [Int64] = []
+  private var timing: [Sample] = []
+  /// Where the next sample starts, in ticks from the segment's start.
+  private var now: Int64 = 0
+
+  init(first picture: Picture, intervalMs: Int64, settings: EncoderSettings) throws(FFmpegError) {
+    codedWidth = picture.codedWidth
+    codedHeight = picture.codedHeight
+    self.intervalMs = intervalMs
+    encoder = try H264Encoder(width: codedWidth, height: codedHeight, settings: settings)
+  }
+
+  /// Adds a shot that begins where the one before ended.
+  mutating func show(_ picture: Picture, in shot: Shot) throws {
+    for start in shot.sampleStarts(intervalMs: intervalMs) {
+      starts.append(now + start)
+      pictures += try encoder.encode(picture, pts: now + start)
+    }
+    timing.append(Sample(duration: MediaTime.ticks(ms: shot.holdMs), data: try TimingText(shot).sample))
+    shots.append(shot)
+    now += MediaTime.ticks(ms: shot.holdMs)
+  }
+
+  consuming func finish() throws -> EncodedSegment {
+    pictures += try encoder.finish()
+    let keys = pictures.map(\.isKey)
+    guard pictures.map(\.pts) == starts, pictures.map(\.dts) == starts, keys.first == true,
+      keys.count(where: { $0 }) == 1
+    else { throw SegmentMismatch("the encoder changed a time or added a key frame") }
+    let ends = starts.dropFirst() + [now]
+    let video = zip(pictures, zip(starts, ends)).map { Sample(duration: $1.1 - $1.0, data: $0.data) }
+    let file = MP4File(
+      width: codedWidth, height: codedHeight, parameterSets: encoder.parameterSets, video: video, timing: timing)
+    let bytes = file.bytes
+    try SegmentCheck.compare(bytes, with: file)
+    return EncodedSegment(
+      shots: shots, bytes: bytes, codec: file.codec, codedWidth: codedWidth, codedHeight: codedHeight)
+  }
+}
+
+/// What the timing track says of one frame.
+struct TimingText: Codable, Equatable {
+  /// The capture, in unix milliseconds.
+  let t: Int64
+  /// The frame's source name.
+  let f: String
+  /// Present, and true, where the frame was captured in an earlier segment.
+  let continued: Bool?
+
+  init(_ shot: Shot) {
+    t = shot.capture.timeMs
+    f = shot.capture.source
+    continued = shot.status == .continued ? true : nil
+  }
+
+  /// The text behind its length in 2 bytes (3GPP TS 26.245, 5.17).
+  var sample: [UInt8] {
+    get throws {
+      let text = try JSONText.encode(self).dropLast()
+      return withUnsafeBytes(of: UInt16(text.count).bigEndian) { Array($0) } + text
+    }
+  }
+}

@@ -1,0 +1,39 @@
+import CFFmpeg
+
+/// SHA-256, by libavutil.
+struct SHA256 {
+  private let state: State
+
+  private final class State {
+    let pointer: OpaquePointer
+
+    init() throws(FFmpegError) {
+      pointer = try allocated("av_sha_alloc", av_sha_alloc())
+      av_sha_init(pointer, 256)
+    }
+
+    deinit { av_free(UnsafeMutableRawPointer(pointer)) }
+  }
+
+  init() throws(FFmpegError) { state = try State() }
+
+  func update(_ bytes: [UInt8]) {
+    bytes.withUnsafeBufferPointer { av_sha_update(state.pointer, $0.baseAddress, $0.count) }
+  }
+
+  func update(_ text: String) { update(Array(text.utf8)) }
+
+  /// The digest in 64 hexadecimal digits; ends the computation.
+  func finish() -> String {
+    var digest = [UInt8](repeating: 0, count: 32)
+    av_sha_final(state.pointer, &digest)
+    let digits = Array("0123456789abcdef".utf8)
+    return String(decoding: digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+  }
+
+  static func hex(of bytes: [UInt8]) throws(FFmpegError) -> String {
+    let sum = try SHA256()
+    sum.update(bytes)
+    return sum.finish()
+  }
+}

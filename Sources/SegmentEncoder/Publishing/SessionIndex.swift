@@ -1,0 +1,93 @@
+// `session.json` and `session.ffconcat`, rebuilt from the segments' manifests whenever one is added. Manifests never
+// change, so each is read once.
+
+import Glibc
+import Synchronization
+
+public final class SessionIndex: Sendable {
+  /// A manifest as it was when it was read.
+  private struct Known {
+    let stamp: FileStamp
+    let summary: SegmentSummary
+  }
+
+  /// Sessions whose manifests are remembered; the least recently used one goes first.
+  private static let capacity = 16
+
+  private let known = Mutex<[(session: String, segments: [Int64: Known])]>([])
+
+  public init() {}
+
+  /// Brings both files up to date; call it with the session locked.
+  ///
+  /// - Parameter temporary: a file name to write under, on the same file system.
+  func update(_ directory: SessionDirectory, temporary: String) throws {
+    let segments = try summaries(of: directory)
+    guard let session = SessionManifest(session: directory.session, segments: segments) else { return }
+    try write(try JSONText.encode(session), to: directory.path + "/session.json", temporary: temporary)
+    try write(Array(session.concatScript.utf8), to: directory.path + "/session.ffconcat", temporary: temporary)
+    try Directory(opening: directory.path).sync()
+  }
+
+  private func summaries(of directory: SessionDirectory) throws -> [SegmentSummary] {
+    var cached = take(directory.path)
+    var result: [SegmentSummary] = []
+    var current: [Int64: Known] = [:]
+    for start in try directory.publishedStarts() {
+      let stamp = try FileStamp(of: directory.path + "/" + SegmentName.manifest(start))
+      if let entry = cached.removeValue(forKey: start), entry.stamp == stamp {
+        current[start] = entry
+      } else {
+        current[start] = Known(stamp: stamp, summary: try directory.summary(start))
+      }
+      result.append(current[start]!.summary)
+    }
+    put(directory.path, current)
+    return result
+  }
+
+  private func take(_ session: String) -> [Int64: Known] {
+    known.withLock { known in
+      guard let index = known.firstIndex(where: { $0.session == session }) else { return [:] }
+      return known.remove(at: index).segments
+    }
+  }
+
+  private func put(_ session: String, _ segments: [Int64: Known]) {
+    known.withLock { known in
+      known.append((session, segments))
+      if known.count > Self.capacity { known.removeFirst() }
+    }
+  }
+
+  private func write(_ bytes: [UInt8], to path: String, temporary: String) throws {
+    if try FileStamp.bytes(of: path) == bytes { return }
+    try DurableFile.replace(path, bytes, temporary: temporary)
+  }
+}
+
+/// Tells whether a file is still the one that was read.
+private struct FileStamp: Equatable {
+  let inode: UInt64
+  let size: Int
+  let seconds: Int
+  let nanoseconds: Int
+
+  init(of path: String) throws(DiskError) {
+    var status = stat()
+    try check("stat", path) { lstat(path, &status) }
+    inode = UInt64(status.st_ino)
+    size = Int(status.st_size)
+    seconds = status.st_mtim.tv_sec
+    nanoseconds = status.st_mtim.tv_nsec
+  }
+
+  /// The bytes of a file, nil when there is none.
+  static func bytes(of path: String) throws(DiskError) -> [UInt8]? {
+    let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+    guard file >= 0 else { return nil }
+    defer { close(file) }
+    guard case .bytes(let bytes) = try readRegularFile(file, path: path, limit: .max) else { return nil }
+    return bytes
+  }
+}

@@ -1,0 +1,86 @@
+// The producer's side of the spool: write where nobody looks, make it durable, show it in one step.
+
+import Glibc
+
+public struct Enqueuing {
+  private let spool: Spool
+  private let limits: Limits
+
+  public init(spool: Spool, limits: Limits = Limits()) {
+    self.spool = spool
+    self.limits = limits
+  }
+
+  /// Copies frames into the spool as one batch.
+  ///
+  /// - Parameters:
+  ///   - paths: image files named by their captures, or one directory with them and perhaps a `batch.json`.
+  ///   - session: nil for a new session, or for the one that `batch.json` names.
+  /// - Returns: the batch's name.
+  public func enqueue(_ paths: [String], session: String?) throws -> String {
+    let files = try self.files(paths)
+    let description = files.first { lastComponent(of: $0) == NativeFormat.description }
+    if description != nil && session != nil {
+      throw BadBatch(
+        "enqueue", NativeFormat.description, "names the session itself", advice: "leave --session out")
+    }
+    let instants = try description == nil ? self.instants(files) : []
+    let worker = WorkerID()
+    let named = session ?? (description == nil ? worker.description.filter { $0 != "~" } : lastComponent(of: paths[0]))
+    let name = instants.min().map { "\(named)@\($0)" } ?? named
+    let draft = spool.temporary + "/\(worker).part"
+    try check("mkdir", draft) { mkdir(draft, 0o755) }
+    do {
+      for file in files { try copy(file, to: draft + "/" + lastComponent(of: file)) }
+      try Directory(opening: draft).sync()
+      return try show(draft, as: name)
+    } catch {
+      try? DurableFile.removeTree(draft)
+      throw error
+    }
+  }
+
+  private func files(_ paths: [String]) throws -> [String] {
+    guard paths.count == 1, DurableFile.isReachableDirectory(paths[0]) else { return paths }
+    return try Directory(opening: paths[0]).entries()
+      .filter { $0.kind == .file && !isRecorderJunk($0.name) }.map { paths[0] + "/" + $0.name }
+  }
+
+  private func instants(_ files: [String]) throws -> [Int64] {
+    guard !files.isEmpty else { throw BadBatch("enqueue", "frames", "none there", advice: "name at least one image") }
+    var seen: Set<String> = []
+    return try files.map { file in
+      let name = lastComponent(of: file)
+      guard seen.insert(name).inserted else {
+        throw BadBatch("enqueue", file, "a second file of that name", advice: "enqueue them as two batches")
+      }
+      guard let instant = PlainFormat.instant(ofName: name), limits.instants.contains(instant) else {
+        throw BadBatch(
+          "enqueue", file, "the name is no capture in unix milliseconds",
+          advice: "name it <unix ms>.jpg or .png, or send a directory with a batch.json")
+      }
+      return instant
+    }
+  }
+
+  private func copy(_ source: String, to target: String) throws {
+    let file = try check("open", source) { open(source, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
+    defer { close(file) }
+    switch try readRegularFile(file, path: source, limit: limits.fileBytes) {
+    case .refused(let reason):
+      throw BadBatch("enqueue", source, reason, advice: "enqueue plain image files of reasonable size")
+    case .bytes(let bytes): try DurableFile.create(target, bytes)
+    }
+  }
+
+  private func show(_ draft: String, as name: String) throws -> String {
+    var candidate = name
+    var number = 1
+    while try !DurableFile.move(draft, to: spool.incoming + "/" + candidate) {
+      number += 1
+      candidate = "\(name).\(number)"
+    }
+    try Directory(opening: spool.incoming).sync()
+    return candidate
+  }
+}

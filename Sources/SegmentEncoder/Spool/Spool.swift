@@ -1,0 +1,36 @@
+// The spool: a directory whose subdirectories are the states of a batch, and whose renames are its transitions.
+//
+//   tmp/         producers write here
+//   incoming/    owed
+//   claimed/     <worker>/<number>.<attempt>/NAME: being worked on
+//   quarantine/  NAME and NAME.reason.json: cannot be encoded
+//   done/        published, kept on request
+//   trash/       published, on its way out
+
+import Glibc
+
+public struct Spool: Sendable {
+  public let path: String
+
+  public var incoming: String { path + "/incoming" }
+  public var temporary: String { path + "/tmp" }
+  var claimed: String { path + "/claimed" }
+  var quarantine: String { path + "/quarantine" }
+  var done: String { path + "/done" }
+  var trash: String { path + "/trash" }
+  /// Where segments go unless the command says otherwise.
+  public var defaultOutput: String { path + "/output" }
+
+  /// Opens a spool, making what is missing of it.
+  public init(creating path: String) throws(DiskError) {
+    self.path = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
+    for directory in [incoming, temporary, claimed, quarantine, trash] { try DurableFile.makeDirectories(directory) }
+  }
+
+  /// The batches that are owed, by name. Names that begin with a dot or end in `.tmp` or `.part` are not there yet.
+  public func waiting() throws(DiskError) -> [Directory.Entry] {
+    try Directory(opening: incoming).entries().filter { entry in
+      !entry.name.hasPrefix(".") && !entry.name.hasSuffix(".tmp") && !entry.name.hasSuffix(".part")
+    }
+  }
+}

@@ -1,0 +1,129 @@
+// When each captured picture is on screen, and where one segment ends and the next begins. Pure: instants in, shots
+// out, nothing rounded. It takes captures one after another, because whether a frame counts is known only once it is
+// decoded, and a shot is known as soon as the next capture is.
+
+/// A frame that was decoded: what a shot shows.
+public struct Capture: Sendable, Equatable {
+  public let source: String
+  /// Unix milliseconds.
+  public let timeMs: Int64
+  /// The picture as captured, in pixels.
+  public let width: Int
+  public let height: Int
+
+  public init(source: String, timeMs: Int64, width: Int, height: Int) {
+    self.source = source
+    self.timeMs = timeMs
+    self.width = width
+    self.height = height
+  }
+}
+
+/// One picture on screen within one segment.
+public struct Shot: Sendable, Equatable {
+  public enum Status: String, Sendable, Codable {
+    /// It starts at its capture.
+    case captured
+    /// It was captured in an earlier segment and stays on screen.
+    case continued
+  }
+
+  /// How a segment ends.
+  public struct Closing: Sendable, Equatable {
+    /// The gap behind it, in milliseconds, up to the next capture or the batch's end.
+    public let gapAfterMs: Int64
+    public let endsBatch: Bool
+
+    public init(gapAfterMs: Int64, endsBatch: Bool) {
+      self.gapAfterMs = gapAfterMs
+      self.endsBatch = endsBatch
+    }
+  }
+
+  public let capture: Capture
+  public let status: Status
+  /// When it comes on screen, in unix milliseconds.
+  public let startMs: Int64
+  /// How long it stays, in milliseconds; more than zero.
+  public let holdMs: Int64
+  public let opensSegment: Bool
+  /// nil where the segment goes on.
+  public let closing: Closing?
+
+  public var endMs: Int64 { startMs + holdMs }
+}
+
+/// The rules of holds, gaps and cuts, applied to one batch.
+public struct Timeline: Sendable {
+  /// The length of a full segment, in milliseconds.
+  public static let segmentMs: Int64 = 5_000
+
+  private let intervalMs: Int64
+  /// The longest hold; nil where a long hold is no gap.
+  private let maxHoldMs: Int64?
+  /// The capture on screen, whose hold is not known yet.
+  private var pending: Capture?
+  /// When the open segment began.
+  private var segmentStart: Int64?
+
+  public init(intervalMs: Int64, maxHoldMs: Int64?) {
+    self.intervalMs = intervalMs
+    self.maxHoldMs = maxHoldMs
+  }
+
+  public init(of batch: Batch, maxHoldMs: Int64) {
+    self.init(intervalMs: batch.intervalMs, maxHoldMs: batch.capture == .onChange ? nil : maxHoldMs)
+  }
+
+  /// Takes the next capture, later than the one before.
+  ///
+  /// - Returns: the shots of the capture before it, whose hold is known now.
+  public mutating func append(_ capture: Capture) -> [Shot] {
+    defer { pending = capture }
+    return pending.map { shots(of: $0, untilMs: capture.timeMs, next: capture) } ?? []
+  }
+
+  /// Ends the batch.
+  ///
+  /// - Returns: the shots of the last capture.
+  public mutating func finish(endMs: Int64) -> [Shot] {
+    defer { pending = nil }
+    return pending.map { shots(of: $0, untilMs: endMs, next: nil) } ?? []
+  }
+
+  private mutating func shots(of capture: Capture, untilMs: Int64, next: Capture?) -> [Shot] {
+    let shownUntil = maxHoldMs.map { min(untilMs, capture.timeMs + $0) } ?? untilMs
+    var result: [Shot] = []
+    var start = capture.timeMs
+    var status = Shot.Status.captured
+    func append(until end: Int64, opening: Bool, closing: Shot.Closing?) {
+      result.append(
+        Shot(
+          capture: capture, status: status, startMs: start, holdMs: end - start, opensSegment: opening,
+          closing: closing))
+    }
+
+    var opened = segmentStart
+    // Twice the distance from the nominal cut, so that half an odd interval stays a whole number.
+    while 2 * (shownUntil - (opened ?? start) - Self.segmentMs) > intervalMs {
+      let cut = (opened ?? start) + Self.segmentMs
+      append(until: cut, opening: opened == nil, closing: Shot.Closing(gapAfterMs: 0, endsBatch: false))
+      start = cut
+      opened = nil
+      status = .continued
+    }
+
+    let gapMs = untilMs - shownUntil
+    let segment = opened ?? start
+    let closes =
+      next.map { next in
+        gapMs > 0 || (next.width, next.height) != (capture.width, capture.height)
+          || 2 * (next.timeMs - segment - Self.segmentMs) >= -intervalMs
+      } ?? true
+    append(
+      until: shownUntil, opening: opened == nil,
+      closing: closes ? Shot.Closing(gapAfterMs: gapMs, endsBatch: next == nil) : nil)
+    segmentStart = closes ? nil : segment
+    return result
+  }
+}

@@ -1,0 +1,31 @@
+import ArgumentParser
+import SegmentEncoder
+
+@main
+struct EncoderWorker: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "encoder-worker",
+    abstract: "Turns batches of screenshots into 5-second H.264 segments, each picture held exactly until the next.",
+    discussion: """
+      Most used:
+        encoder-worker --spool DIR --drain      encode all that waits in DIR/incoming, then exit
+        encoder-worker --spool DIR              go on until told to stop
+        encoder-worker encode BATCH --output DIR   one batch, no spool
+        encoder-worker enqueue --spool DIR --session ID *.jpg   put frames named <unix ms>.jpg into a spool
+
+      A batch is a directory or a tar, tar.gz or tar.zst of frames named <unix ms>.jpg or .png, or of frames and a
+      batch.json. Each segment comes with a manifest; OUTPUT/SESSION/session.ffconcat stitches them:
+        ffmpeg -f concat -safe 0 -i session.ffconcat -c copy session.mp4
+
+      Exit status: 0 all done, 64 wrong usage, 65 a batch was refused (all else is done), 74 or 75 the machine failed
+      (disk full, I/O error; nothing is lost, run it again).
+      """,
+    version: "encoder-worker 0.1.0",
+    subcommands: [RunCommand.self, EncodeCommand.self, EnqueueCommand.self],
+    defaultSubcommand: RunCommand.self)
+
+  static func main() {
+    FFmpegLog.silence()
+    main(nil)
+  }
+}

@@ -1,0 +1,40 @@
+import ArgumentParser
+import SegmentEncoder
+
+struct EnqueueCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "enqueue",
+    abstract: "Put frames into a spool as one batch, the safe way.",
+    discussion: """
+      The frames are copied to SPOOL/tmp, made durable, and renamed into SPOOL/incoming in one step: no worker ever sees
+      half a batch. Prints the batch's name. FRAMES are images named <unix ms>.jpg or .png, or a directory of them, with
+      its batch.json when it has one.
+      """)
+
+  @Option(help: ArgumentHelp("The spool; what is missing of it is made.", valueName: "dir"))
+  var spool: String
+
+  @Option(help: ArgumentHelp("The session the frames belong to. (default: a new one)", valueName: "id"))
+  var session: String?
+
+  @Argument(help: ArgumentHelp("Image files, or one directory.", valueName: "frames"))
+  var frames: [String]
+
+  func validate() throws {
+    if let session, SessionID(session) == nil {
+      throw ValidationError("--session: use 1 to 128 of A–Z a–z 0–9 . _ -, not starting with a dot")
+    }
+  }
+
+  func run() throws {
+    do {
+      answer(try Enqueuing(spool: Spool(creating: spool)).enqueue(frames, session: session))
+    } catch let bad as BadBatch {
+      say("encoder-worker: \(bad); \(bad.advice)")
+      throw ExitStatus.badBatch
+    } catch let error as DiskError {
+      say("encoder-worker: \(error)")
+      throw ExitStatus.of(error)
+    }
+  }
+}

@@ -1,0 +1,33 @@
+import ArgumentParser
+import Glibc
+import SegmentEncoder
+
+/// How the program ends, after sysexits.h.
+enum ExitStatus {
+  static let badBatch = ExitCode(65)
+  static let inputOutputError = ExitCode(74)
+  static let temporaryFailure = ExitCode(75)
+
+  /// For a failure of the environment.
+  static func of(_ error: any Error) -> ExitCode {
+    switch error {
+    case let failure as DiskError where [EIO, EROFS, ESTALE, ENXIO].contains(failure.code): inputOutputError
+    default: temporaryFailure
+    }
+  }
+}
+
+/// Says something to a person, on standard error.
+func say(_ text: String) { put(text + "\n", on: STDERR_FILENO) }
+
+/// Hands a result to a program, on standard output: one line, in one piece.
+func answer(_ text: String) { put(text + "\n", on: STDOUT_FILENO) }
+
+func put(_ text: String, on descriptor: Int32) {
+  var rest = Array(text.utf8)[...]
+  while !rest.isEmpty {
+    let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+    if count < 0 && errno != EINTR { return }
+    rest = rest.dropFirst(max(0, count))
+  }
+}

@@ -1,0 +1,47 @@
+import ArgumentParser
+import Logging
+import SegmentEncoder
+
+struct RunCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "run",
+    abstract: "Encode the batches of a spool until told to stop. (default)",
+    discussion: """
+      Batches are renamed into DIR/incoming by their producers. Each is encoded into OUTPUT/SESSION and removed, or, when
+      it cannot be, kept in DIR/quarantine with the reason beside it. SIGTERM or SIGINT: what is being encoded is
+      finished or put back within 5 seconds. Several workers may share a spool.
+      """)
+
+  @Option(help: ArgumentHelp("The spool; what is missing of it is made.", valueName: "dir"))
+  var spool: String
+
+  @Option(name: .shortAndLong, help: ArgumentHelp("Where sessions go. (default: SPOOL/output)", valueName: "dir"))
+  var output: String?
+
+  @Flag(help: "Encode all that is there, then exit.")
+  var drain = false
+
+  @Flag(help: "Keep published batches in SPOOL/done.")
+  var keepBatches = false
+
+  @Flag(name: .shortAndLong, help: "One line on standard error for each batch.")
+  var verbose = false
+
+  @OptionGroup(title: "Encoding")
+  var encoding: EncodingOptions
+
+  func run() throws {
+    var logger = Logger(label: "encoder-worker", factory: { StreamLogHandler.standardError(label: $0) })
+    logger.logLevel = verbose ? .info : .warning
+    do {
+      let worker = try Worker(
+        spool: Spool(creating: spool), output: output, options: encoding.encoder, keepBatches: keepBatches,
+        logger: logger)
+      let end = try WorkerLoop(worker: worker, threads: encoding.threads, drains: drain).run()
+      if let status = end { throw status }
+    } catch let error as DiskError {
+      say("encoder-worker: \(error)")
+      throw ExitStatus.of(error)
+    }
+  }
+}

@@ -1,0 +1,134 @@
+// Hands work to the encoding threads: a queue that waits, can be paused while the machine is in trouble, and can be
+// closed. A lock and a condition, because the threads are threads: nothing here may run on, or block, a shared pool.
+
+import CLinux
+import Glibc
+
+final class WorkQueue<Element: Sendable>: @unchecked Sendable {
+  private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+  private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+  // All guarded by `mutex`. `elements` is a stack, last one first out.
+  private var elements: [Element] = []
+  private var active = 0
+  private var isClosed = false
+  private var pausedUntil = timespec()
+
+  init() {
+    pthread_mutex_init(mutex, nil)
+    pthread_cond_init(changed, nil)
+  }
+
+  deinit {
+    pthread_cond_destroy(changed)
+    pthread_mutex_destroy(mutex)
+    changed.deallocate()
+    mutex.deallocate()
+  }
+
+  /// Adds work, to be done in this order.
+  func offer(_ more: [Element]) {
+    locked {
+      elements.insert(contentsOf: more.reversed(), at: 0)
+      pthread_cond_broadcast(changed)
+    }
+  }
+
+  /// Waits for work. Each element is followed by a call of ``finished(retrying:after:)``.
+  ///
+  /// - Returns: nil once the queue is closed.
+  func next() -> Element? {
+    locked {
+      while !isClosed {
+        if isPaused {
+          var until = pausedUntil
+          pthread_cond_timedwait(changed, mutex, &until)
+        } else if let element = elements.popLast() {
+          active += 1
+          return element
+        } else {
+          pthread_cond_wait(changed, mutex)
+        }
+      }
+      return nil
+    }
+  }
+
+  /// An element is done with; or it comes again, before all others, after a pause for everybody.
+  func finished(retrying element: Element? = nil, after seconds: Int = 0) {
+    locked {
+      active -= 1
+      if let element {
+        elements.append(element)
+        clock_gettime(CLOCK_REALTIME, &pausedUntil)
+        pausedUntil.tv_sec += seconds
+      }
+      pthread_cond_broadcast(changed)
+    }
+  }
+
+  /// Nobody gets anything any more.
+  func close() {
+    locked {
+      isClosed = true
+      pthread_cond_broadcast(changed)
+    }
+  }
+
+  /// What is still there after closing.
+  func remaining() -> [Element] { locked { elements.reversed() } }
+
+  /// How many elements are being worked on.
+  var activeCount: Int { locked { active } }
+  var isEmpty: Bool { locked { elements.isEmpty } }
+  var isIdle: Bool { locked { elements.isEmpty && active == 0 } }
+
+  private var isPaused: Bool {
+    var now = timespec()
+    clock_gettime(CLOCK_REALTIME, &now)
+    return (now.tv_sec, now.tv_nsec) < (pausedUntil.tv_sec, pausedUntil.tv_nsec)
+  }
+
+  private func locked<R>(_ body: () -> R) -> R {
+    pthread_mutex_lock(mutex)
+    defer { pthread_mutex_unlock(mutex) }
+    return body()
+  }
+}
+
+/// Threads of our own, so that encoding starves nobody.
+final class ThreadGroup {
+  private var threads: [pthread_t] = []
+
+  /// Starts a thread that runs `body` to its end.
+  func start(_ body: @escaping @Sendable () -> Void) throws {
+    let box = Unmanaged.passRetained(Body(run: body))
+    var thread = pthread_t()
+    let status = pthread_create(
+      &thread, nil,
+      { argument in
+        Unmanaged<Body>.fromOpaque(argument!).takeRetainedValue().run()
+        return nil
+      }, box.toOpaque())
+    guard status == 0 else {
+      box.release()
+      throw ThreadError(code: status)
+    }
+    threads.append(thread)
+  }
+
+  /// Waits until all have ended.
+  func join() {
+    for thread in threads { pthread_join(thread, nil) }
+    threads = []
+  }
+
+  private final class Body: Sendable {
+    let run: @Sendable () -> Void
+    init(run: @escaping @Sendable () -> Void) { self.run = run }
+  }
+}
+
+struct ThreadError: Error, CustomStringConvertible {
+  let code: Int32
+  var description: String { "start a thread: \(String(cString: strerror(code)))" }
+}

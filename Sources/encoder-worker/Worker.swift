@@ -1,0 +1,127 @@
+// What a worker does with one batch, and where its errors lead. Called on the encoding threads.
+
+import Glibc
+import Logging
+import SegmentEncoder
+import Synchronization
+
+final class Worker: Sendable {
+  /// Something to do: a batch to claim, or one that is held already.
+  enum Errand: Sendable {
+    case waiting(Directory.Entry)
+    case held(Claim)
+  }
+
+  enum Outcome {
+    case published, quarantined, handedBack
+    /// Somebody else took it.
+    case gone
+    /// The machine is in trouble; the batch is still held where it can be.
+    case failed(Errand, any Error)
+  }
+
+  let spool: Spool
+  let desk: ClaimDesk
+  let logger: Logger
+  let tally = Tally()
+  private let staging: Staging
+  private let index = SessionIndex()
+  private let options: BatchEncoder.Options
+  private let keepBatches: Bool
+
+  init(spool: Spool, output: String?, options: BatchEncoder.Options, keepBatches: Bool, logger: Logger) throws {
+    let worker = WorkerID()
+    self.spool = spool
+    desk = try ClaimDesk(spool, worker: worker)
+    staging = try Staging(output: output ?? spool.defaultOutput, worker: worker)
+    self.options = options
+    self.keepBatches = keepBatches
+    self.logger = logger
+  }
+
+  /// One for each thread: encoders are not shared.
+  func makeEncoder() -> BatchEncoder {
+    BatchEncoder(options, staging: staging, index: index)
+  }
+
+  func perform(_ errand: Errand, with encoder: BatchEncoder, isCancelled: () -> Bool) -> Outcome {
+    let claim: Claim
+    switch errand {
+    case .held(let held): claim = held
+    case .waiting(let entry):
+      do {
+        guard let taken = try desk.claim(entry) else { return .gone }
+        claim = taken
+      } catch {
+        return .failed(errand, error)
+      }
+    }
+    do {
+      let receipt = try encoder.publish(claim.path, isCancelled: isCancelled)
+      try desk.retire(claim, keep: keepBatches)
+      report(receipt)
+      return .published
+    } catch {
+      return settle(claim, after: error)
+    }
+  }
+
+  /// Leaves the spool and the output as if it had never been there.
+  func leave() {
+    desk.leave()
+    staging.remove()
+  }
+
+  private func settle(_ claim: Claim, after error: any Error) -> Outcome {
+    do {
+      switch Disposition(of: error, batch: claim.name) {
+      case .retry: return .failed(.held(claim), error)
+      case .handBack:
+        try desk.handBack(claim)
+        return .handedBack
+      case .quarantine(let reason):
+        let name = try desk.quarantine(claim, reason)
+        tally.count { $0.quarantined += 1 }
+        logger.warning("quarantined: \(reason)", metadata: ["batch": "\(name)", "advice": "\(reason.advice)"])
+        return .quarantined
+      }
+    } catch {
+      return .failed(.held(claim), error)
+    }
+  }
+
+  private func report(_ receipt: Receipt) {
+    tally.count { tally in
+      tally.published += receipt.duplicate ? 0 : 1
+      tally.duplicates += receipt.duplicate ? 1 : 0
+      tally.segments += receipt.duplicate ? 0 : receipt.segments
+      tally.frames += receipt.duplicate ? 0 : receipt.frames
+      tally.refused += receipt.refused.count
+    }
+    let metadata: Logger.Metadata = ["batch": "\(receipt.batch)", "session": "\(receipt.session)"]
+    for refused in receipt.refused {
+      logger.warning("refused \(refused.source): \(refused.reason)", metadata: metadata)
+    }
+    let what =
+      receipt.duplicate ? "published before" : "published \(receipt.segments) segments, \(receipt.frames) frames"
+    logger.info("\(what)", metadata: metadata)
+  }
+}
+
+/// What a worker has done since it started.
+final class Tally: Sendable {
+  struct Counts {
+    var published = 0
+    var duplicates = 0
+    var quarantined = 0
+    var segments = 0
+    var frames = 0
+    var refused = 0
+  }
+
+  private let counts = Mutex(Counts())
+
+  func count(_ change: (inout Counts) -> Void) { counts.withLock { change(&$0) } }
+
+  var now: Counts { counts.withLock { $0 } }
+}

@@ -1,0 +1,42 @@
+import Foundation
+
+/// The batches that tests work on.
+public struct Fixture: Sendable, CustomStringConvertible {
+  /// Also the session.
+  public let name: String
+  public let path: String
+
+  public var description: String { name }
+
+  static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent()
+
+  /// A case of `fixtures/`.
+  public init(_ name: String) {
+    self.name = name
+    path = Self.root.appendingPathComponent("fixtures/\(name)").path
+  }
+
+  private init(corpus name: String, path: String) {
+    self.name = name
+    self.path = path
+  }
+
+  /// All of `fixtures/`.
+  public static let all = [
+    "exact-1fps", "jittered", "gap", "rotation", "odd-size", "corrupt-frames", "single-frame", "irregular-3fps",
+    "on-change", "masks", "colour-bars",
+  ].map { Fixture($0) }
+
+  /// Real sessions, where there are any beside the project; none are needed.
+  public static let corpus: [Fixture] = {
+    let corpus = root.deletingLastPathComponent().appendingPathComponent("shared/corpus").path
+    let sessions = (try? names(in: corpus)) ?? []
+    return sessions.map { Fixture(corpus: $0, path: "\(corpus)/\($0)/jpg") }
+  }()
+
+  /// One of its files.
+  public func bytes(_ file: String) throws -> [UInt8] {
+    Array(try Data(contentsOf: URL(fileURLWithPath: path + "/" + file)))
+  }
+}

@@ -1,0 +1,149 @@
+import Foundation
+
+/// What ffprobe says of a file.
+public struct Probe: Decodable {
+  public struct Stream: Decodable {
+    public let codec_type: String
+    public let codec_name: String
+    public let codec_tag_string: String
+    public let width: Int?
+    public let height: Int?
+    public let level: Int?
+    public let profile: String?
+    public let has_b_frames: Int?
+    public let field_order: String?
+    public let color_range: String?
+    public let color_space: String?
+    public let color_transfer: String?
+    public let color_primaries: String?
+    public let time_base: String
+    public let start_pts: Int64
+    public let duration_ts: Int64
+    public let disposition: [String: Int]
+  }
+
+  public struct Packet: Decodable {
+    public let stream_index: Int
+    public let pts: Int64
+    public let dts: Int64
+    public let duration: Int64
+    public let size: String
+    public let flags: String
+
+    public var isKey: Bool { flags.hasPrefix("K") }
+  }
+
+  public struct Format: Decodable {
+    public let duration: String
+  }
+
+  public let streams: [Stream]
+  public let packets: [Packet]
+  public let format: Format
+
+  public init(_ file: String) throws {
+    let json = try Tool.output(
+      "ffprobe", ["-v", "error", "-of", "json", "-show_format", "-show_streams", "-show_packets", file])
+    self = try JSONDecoder().decode(Self.self, from: json)
+  }
+
+  /// The packets of one track.
+  public func packets(of stream: Int) -> [Packet] { packets.filter { $0.stream_index == stream } }
+
+  /// The texts of a file's timing track, as stock ffmpeg writes them out.
+  public static func timingTexts(_ file: String) throws -> [TimingEntry] {
+    let raw = try Tool.output("ffmpeg", ["-v", "error", "-i", file, "-map", "0:s:0", "-c", "copy", "-f", "data", "-"])
+    var rest = Array(raw)[...]
+    var texts: [TimingEntry] = []
+    while rest.count >= 2 {
+      let length = Int(rest[rest.startIndex]) << 8 | Int(rest[rest.startIndex + 1])
+      texts.append(try JSONDecoder().decode(TimingEntry.self, from: Data(rest.dropFirst(2).prefix(length))))
+      rest = rest.dropFirst(2 + length)
+    }
+    return texts
+  }
+}
+
+public struct TimingEntry: Decodable, Equatable {
+  public let t: Int64
+  public let f: String
+  public let continued: Bool?
+}
+
+/// A published session, read back without our own code.
+public struct PublishedSession {
+  public struct Manifest: Decodable {
+    public struct Frame: Decodable, Equatable {
+      public let timeMs: Int64
+      public let holdMs: Int64
+      public let source: String
+      public let status: String
+      public let note: String?
+    }
+    public struct Refused: Decodable, Equatable {
+      public let source: String
+      public let reason: String
+    }
+
+    public let session: String
+    public let batch: String
+    public let file: String
+    public let startMs: Int64
+    public let endMs: Int64
+    public let durationMs: Int64
+    public let width: Int
+    public let height: Int
+    public let codedWidth: Int
+    public let codedHeight: Int
+    public let codec: String
+    public let timescale: Int64
+    public let bytes: Int
+    public let sha256: String
+    public let frames: [Frame]
+    public let refused: [Refused]
+    public let intervalMs: Int64
+    public let gapAfterMs: Int64
+    public let final: Bool
+
+    /// When each frame comes on screen, from the segment's start.
+    public var offsetsMs: [Int64] {
+      frames.reduce(into: [0]) { $0.append($0.last! + $1.holdMs) }.dropLast()
+    }
+  }
+
+  public struct Index: Decodable {
+    public struct Segment: Decodable { public let file: String, startMs: Int64, durationMs: Int64, frames: Int }
+    public struct Gap: Decodable, Equatable { public let startMs: Int64, endMs: Int64 }
+    public let format: String
+    public let session: String
+    public let startMs: Int64
+    public let endMs: Int64
+    public let durationMs: Int64
+    public let complete: Bool
+    public let segments: [Segment]
+    public let gaps: [Gap]
+    public let frames: Int
+    public let bytes: Int
+  }
+
+  public let path: String
+  /// In the order of their starts.
+  public let manifests: [Manifest]
+  public let index: Index
+
+  public init(_ path: String) throws {
+    self.path = path
+    let decoder = JSONDecoder()
+    manifests = try names(in: path).filter { $0.hasPrefix("segment-") && $0.hasSuffix(".json") }
+      .map { try decoder.decode(Manifest.self, from: Data(contentsOf: URL(fileURLWithPath: path + "/" + $0))) }
+    index = try decoder.decode(
+      Index.self, from: Data(contentsOf: URL(fileURLWithPath: path + "/session.json")))
+  }
+
+  public func video(_ manifest: Manifest) -> String { path + "/" + manifest.file }
+
+  /// Every captured frame: its instant and its source.
+  public var captured: [(timeMs: Int64, source: String)] {
+    manifests.flatMap { $0.frames.filter { $0.status == "captured" }.map { ($0.timeMs, $0.source) } }
+  }
+}
