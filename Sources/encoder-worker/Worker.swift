@@ -57,6 +57,7 @@ final class Worker: Sendable {
       }
     }
     do {
+      try claim.requireHarmless()
       let receipt = try encoder.publish(claim.path, isCancelled: isCancelled)
       try desk.retire(claim, keep: keepBatches)
       report(receipt)

@@ -31,7 +31,7 @@ public enum EncoderWorker {
     // Plain batches have no session of their own; native ones keep theirs.
     let result = try Tool.run(
       path, ["encode", fixture.path, "--output", scratch.path("output"), "--session", fixture.name] + options)
-    guard result.status == 0 else { throw Tool.Failure(description: "encode \(fixture): \(result.errors)") }
+    guard result.status == 0 else { throw Tool.Failure("encode \(fixture): \(result.errors)") }
     return try PublishedSession(scratch.path("output/\(fixture.name)"))
   }
 }

@@ -13,12 +13,13 @@ public struct Pixels {
       try Tool.output(
         "ffmpeg",
         [
-          "-v", "error", "-i", file, "-map", "0:v", "-vsync", "passthrough", "-sws_flags", "accurate_rnd+full_chroma_int",
+          "-v", "error", "-i", file, "-map", "0:v", "-vsync", "passthrough", "-sws_flags",
+          "accurate_rnd+full_chroma_int",
           "-pix_fmt", "rgb24", "-f", "rawvideo", "-",
         ]))
     let size = width * height * 3
     guard raw.count % size == 0, !raw.isEmpty else {
-      throw Tool.Failure(description: "\(file): \(raw.count) bytes are no pictures of \(width)×\(height)")
+      throw Tool.Failure("\(file): \(raw.count) bytes are no pictures of \(width)×\(height)")
     }
     return stride(from: 0, to: raw.count, by: size).map {
       Pixels(width: width, height: height, bytes: Array(raw[$0..<$0 + size]))

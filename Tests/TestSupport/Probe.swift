@@ -68,6 +68,13 @@ public struct TimingEntry: Decodable, Equatable {
   public let t: Int64
   public let f: String
   public let continued: Bool?
+
+  /// What the track should say of a manifest's frame.
+  public init(_ frame: PublishedSession.Manifest.Frame) {
+    t = frame.timeMs
+    f = frame.source
+    continued = frame.status == "continued" ? true : nil
+  }
 }
 
 /// A published session, read back without our own code.
@@ -113,7 +120,16 @@ public struct PublishedSession {
 
   public struct Index: Decodable {
     public struct Segment: Decodable { public let file: String, startMs: Int64, durationMs: Int64, frames: Int }
-    public struct Gap: Decodable, Equatable { public let startMs: Int64, endMs: Int64 }
+    public struct Gap: Decodable, Equatable {
+      public let startMs: Int64
+      public let endMs: Int64
+
+      /// The one behind a segment.
+      public init(after manifest: Manifest) {
+        startMs = manifest.endMs
+        endMs = manifest.endMs + manifest.gapAfterMs
+      }
+    }
     public let format: String
     public let session: String
     public let startMs: Int64

@@ -12,6 +12,8 @@ public struct Tool {
 
   public struct Failure: Error, CustomStringConvertible {
     public let description: String
+
+    public init(_ description: String) { self.description = description }
   }
 
   /// Runs a program found on the path and gives what it wrote, whatever its exit status.
@@ -47,7 +49,7 @@ public struct Tool {
   public static func output(_ program: String, _ arguments: [String], in directory: URL? = nil) throws -> Data {
     let result = try run(program, arguments, in: directory)
     guard result.status == 0 else {
-      throw Failure(description: "\(program) \(arguments.joined(separator: " ")): \(result.status): \(result.errors)")
+      throw Failure("\(program) \(arguments.joined(separator: " ")): \(result.status): \(result.errors)")
     }
     return result.output
   }

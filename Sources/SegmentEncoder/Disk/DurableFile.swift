@@ -66,7 +66,11 @@ enum DurableFile {
     if isReachableDirectory(path) { return }
     let parent = parentDirectory(of: path)
     if parent != path { try makeDirectories(parent) }
-    if mkdir(path, 0o755) != 0 && !(errno == EEXIST && isReachableDirectory(path)) { throw DiskError("mkdir", path) }
+    if mkdir(path, 0o755) != 0 {
+      let failure = DiskError("mkdir", path)
+      guard failure.code == EEXIST else { throw failure }
+      guard isReachableDirectory(path) else { throw DiskError("mkdir", path, code: ENOTDIR) }
+    }
     try Directory(opening: parent).sync()
   }
 

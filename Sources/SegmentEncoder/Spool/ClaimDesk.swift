@@ -15,12 +15,19 @@ public struct Claim: Sendable {
 
   /// Where the batch lies now.
   public var path: String { directory + "/" + name }
+
+  /// Workers that may die with a batch before it is thought to be what kills them.
+  private static let attempts = 3
+
+  /// - Throws: ``BadBatch`` when too many workers have died with this batch.
+  public func requireHarmless() throws(BadBatch) {
+    guard attempt > Self.attempts else { return }
+    throw BadBatch(
+      "encode", name, "\(Self.attempts) workers died while they worked on it", advice: "report this with the batch")
+  }
 }
 
 public final class ClaimDesk: Sendable {
-  /// Workers that may die with a batch before it is thought to be what kills them.
-  public static let attempts = 3
-
   private let spool: Spool
   private let own: WorkerDirectory
   private let worker: WorkerID
@@ -40,7 +47,7 @@ public final class ClaimDesk: Sendable {
     return try take(raw.map { CChar(bitPattern: $0) } + [0], name: entry.name, attempt: 1)
   }
 
-  /// Takes over what dead workers of this host held. What has killed too many goes to quarantine.
+  /// Takes over what dead workers of this host held.
   public func rescue() throws -> [Claim] {
     var claims: [Claim] = []
     try WorkerDirectory.takeOver(in: spool.claimed) { dead in
@@ -50,16 +57,7 @@ public final class ClaimDesk: Sendable {
         let attempt = held.name.split(separator: ".").last.flatMap { Int($0) } ?? 1
         for batch in try Directory(opening: directory).entries() {
           let source = directory + "/" + batch.name
-          guard let claim = try take(cString(source), name: batch.name, attempt: attempt + 1) else { continue }
-          if claim.attempt > Self.attempts {
-            try quarantine(
-              claim,
-              BadBatch(
-                "encode", claim.name, "\(Self.attempts) workers died while they worked on it",
-                advice: "report this with the batch"))
-          } else {
-            claims.append(claim)
-          }
+          if let claim = try take(cString(source), name: batch.name, attempt: attempt + 1) { claims.append(claim) }
         }
         rmdir(directory)
       }

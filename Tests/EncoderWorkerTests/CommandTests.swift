@@ -1,0 +1,117 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite struct CommandTests {
+  let scratch: ScratchDirectory
+
+  init() throws { scratch = try ScratchDirectory() }
+
+  @Test func helpAndUsage() throws {
+    for command in [[], ["run"], ["encode"], ["enqueue"]] {
+      let result = try Tool.run(EncoderWorker.path, command + ["--help"])
+      #expect(result.status == 0)
+      #expect(result.text.contains("USAGE"))
+    }
+    for wrong in [
+      [], ["--spool"], ["run", "--spool", "x", "--quality", "best"], ["encode", "x"], ["nothing"],
+      ["--spool", "x", "--jobs", "0"], ["--spool", "x", "--max-hold", "0"],
+      ["encode", "x", "--output", "y", "--shard", "2/2"],
+      ["encode", "x", "--output", "y", "--session", "../z"], ["encode", "-", "-", "--output", "y"],
+    ] {
+      let result = try Tool.run(EncoderWorker.path, wrong, in: scratch.url)
+      #expect(result.status == 64, "\(wrong): \(result.status)")
+      #expect(result.text.isEmpty)
+    }
+    #expect(try names(in: scratch.path).isEmpty)
+  }
+
+  @Test func anArchiveFromStandardInputIsTheSameBatch() throws {
+    let fixture = Fixture("exact-1fps")
+    let archive = try Tool.output("tar", ["-cz", "-C", fixture.path, "."])
+    let result = try EncoderWorker.run("encode", "-", "--output", scratch.path("piped"), "--json", input: archive)
+    #expect(result.status == 0)
+    let receipt = try #require(try JSONSerialization.jsonObject(with: result.output) as? [String: Any])
+    #expect(receipt["session"] as? String == "exact-1fps")
+    #expect(receipt["segments"] as? Int == 3)
+    #expect(receipt["frames"] as? Int == 12)
+    let session = try EncoderWorker.encode(fixture, into: scratch)
+    for manifest in session.manifests {
+      let piped = try Data(contentsOf: URL(fileURLWithPath: scratch.path("piped/exact-1fps/\(manifest.file)")))
+      #expect(try piped == Data(contentsOf: URL(fileURLWithPath: session.video(manifest))))
+    }
+  }
+
+  @Test func aBadBatchDoesNotStopTheOthers() throws {
+    let bad = try scratch.file("bad.tar", [1, 2, 3])
+    let result = try EncoderWorker.run(
+      "encode", bad, Fixture("gap").path, Fixture("rotation").path, "--output", scratch.path("output"))
+    #expect(result.status == 65)
+    #expect(result.errors.contains("bad.tar: read bad.tar: "))
+    #expect(result.text.split(separator: "\n").count == 2)
+    #expect(try names(in: scratch.path("output")) == [".staging", "gap", "rotation"])
+    let missing = try EncoderWorker.run("encode", scratch.path("nowhere"), "--output", scratch.path("output"))
+    #expect(missing.status == 75)
+  }
+
+  @Test func shardsShareAListAndNothingTwice() throws {
+    let batches = ["gap", "rotation", "odd-size", "on-change", "exact-1fps"].map { Fixture($0).path }
+    var done: [String] = []
+    for shard in 0..<3 {
+      let result = try Tool.run(
+        EncoderWorker.path,
+        ["encode"] + batches + ["--output", scratch.path("output"), "--shard", "\(shard)/3", "--json"])
+      #expect(result.status == 0)
+      done += result.text.split(separator: "\n").map(String.init)
+    }
+    #expect(done.count == batches.count)
+    #expect(done.allSatisfy { $0.contains(#""duplicate":false"#) })
+  }
+
+  @Test func settingsDecideTheBytesAndAreInTheManifest() throws {
+    var sizes: [Int] = []
+    for quality in ["small", "balanced", "sharp"] {
+      let output = scratch.path(quality)
+      let result = try EncoderWorker.run("encode", Fixture("exact-1fps").path, "--output", output, "--quality", quality)
+      #expect(result.status == 0)
+      let session = try PublishedSession(output + "/exact-1fps")
+      sizes.append(session.index.bytes)
+      let text = try String(contentsOfFile: session.path + "/segment-1767859512340.json", encoding: .utf8)
+      #expect(text.contains("\"quality\":\"\(quality)\""))
+    }
+    #expect(sizes == sizes.sorted() && Set(sizes).count == 3)
+    let result = try EncoderWorker.run(
+      "encode", Fixture("gap").path, "--output", scratch.path("held"), "--max-hold", "20000")
+    #expect(result.status == 0)
+    #expect(try PublishedSession(scratch.path("held/gap")).index.gaps.isEmpty)
+  }
+
+  @Test func enqueuedFramesAreAWholeBatch() throws {
+    let spool = scratch.path("spool")
+    let frames = try names(in: Fixture("jittered").path).map { Fixture("jittered").path + "/" + $0 }
+    let result = try Tool.run(EncoderWorker.path, ["enqueue", "--spool", spool, "--session", "walk"] + frames)
+    #expect(result.status == 0)
+    #expect(result.text == "walk@1767859512340\n")
+    #expect(try names(in: spool + "/tmp").isEmpty)
+    let copied = try Tool.run("diff", ["-r", Fixture("jittered").path, spool + "/incoming/walk@1767859512340"])
+    #expect(copied.status == 0)
+    #expect(try EncoderWorker.run("enqueue", "--spool", spool, Fixture("gap").path).text == "gap\n")
+    #expect(try EncoderWorker.run("enqueue", "--spool", spool, Fixture("gap").path).text == "gap.2\n")
+    #expect(try EncoderWorker.run("enqueue", "--spool", spool, frames[0]).status == 0)
+    #expect(try EncoderWorker.run("--spool", spool, "--drain").status == 0)
+    #expect(try PublishedSession(spool + "/output/walk").captured.count == 11)
+    #expect(try PublishedSession(spool + "/output/gap").captured.count == 5)
+    #expect(try names(in: spool + "/output").count == 4)
+  }
+
+  @Test func framesWithoutAnInstantAreNotEnqueued() throws {
+    let spool = scratch.path("spool")
+    let picture = try scratch.file("screenshot.jpg", try Fixture("single-frame").bytes("1767859512340.jpg"))
+    let result = try EncoderWorker.run("enqueue", "--spool", spool, picture)
+    #expect(result.status == 65)
+    #expect(result.errors.contains("screenshot.jpg: the name is no capture in unix milliseconds"))
+    #expect(try EncoderWorker.run("enqueue", "--spool", spool, scratch.path("missing/1767859512340.jpg")).status == 75)
+    #expect(try names(in: spool + "/incoming").isEmpty)
+    #expect(try names(in: spool + "/tmp").isEmpty)
+  }
+}

@@ -1,0 +1,146 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What is decoded is what was captured: the right picture, the right way up, in the right colours.
+@Suite struct PictureTests {
+  /// Structural similarity of luma, frame by frame, as stock ffmpeg computes it.
+  @Test(arguments: Fixture.all.filter { !["masks", "colour-bars"].contains($0.name) } + Fixture.corpus)
+  func everyFrameIsThePictureThatWasCaptured(fixture: Fixture) throws {
+    let scratch = try ScratchDirectory()
+    let session = try EncoderWorker.encode(fixture, into: scratch)
+    for manifest in session.manifests {
+      let packets = try Probe(session.video(manifest)).packets(of: 0).map(\.pts)
+      let picked = try manifest.offsetsMs.map { try #require(packets.firstIndex(of: $0 * 90)) }
+      let select = picked.map { "eq(n\\,\($0))" }.joined(separator: "+")
+      let crop = "crop=\(manifest.width):\(manifest.height):0:0"
+      let coded = scratch.path("coded.y")
+      try Tool.output(
+        "ffmpeg",
+        [
+          "-v", "error", "-y", "-i", session.video(manifest), "-map", "0:v", "-vf",
+          "select='\(select)',extractplanes=y,\(crop)", "-vsync", "passthrough", "-f", "rawvideo", coded,
+        ])
+      var sources = Data()
+      for frame in manifest.frames { sources.append(contentsOf: try fixture.bytes(frame.source)) }
+      let captured = scratch.path("captured.y")
+      let decoding = try Tool.run(
+        "ffmpeg",
+        [
+          "-v", "error", "-y", "-f", "image2pipe", "-c:v", "mjpeg", "-i", "-", "-vf", "extractplanes=y", "-vsync",
+          "passthrough", "-f", "rawvideo", captured,
+        ], input: sources)
+      #expect(decoding.status == 0)
+      let raw = ["-f", "rawvideo", "-pix_fmt", "gray", "-s", "\(manifest.width)x\(manifest.height)"]
+      let report = try Tool.output(
+        "ffmpeg",
+        ["-v", "error"] + raw + ["-i", coded] + raw + [
+          "-i", captured, "-lavfi", "ssim=stats_file=-", "-f", "null", "-",
+        ])
+      let similarities = String(decoding: report, as: UTF8.self).split(separator: "\n").compactMap { line in
+        line.split(separator: " ").first { $0.hasPrefix("All:") }.flatMap { Double($0.dropFirst(4)) }
+      }
+      #expect(similarities.count == manifest.frames.count)
+      for (frame, similarity) in zip(manifest.frames, similarities) {
+        #expect(similarity >= 0.97, "\(frame.source): \(similarity)")
+      }
+    }
+  }
+
+  @Test func theNumberOnEachFixtureFrameIsItsOwn() throws {
+    for (fixture, numbers) in [
+      ("exact-1fps", Array(0..<12)), ("rotation", Array(0..<8)), ("corrupt-frames", [0, 2, 4]),
+      ("on-change", [0, 1, 2, 3]),
+    ] {
+      let scratch = try ScratchDirectory()
+      let session = try EncoderWorker.encode(Fixture(fixture), into: scratch)
+      var shown: [Int] = []
+      for manifest in session.manifests {
+        let packets = try Probe(session.video(manifest)).packets(of: 0).map(\.pts)
+        let pictures = try Pixels.decode(
+          session.video(manifest), width: manifest.codedWidth, height: manifest.codedHeight)
+        #expect(pictures.count == packets.count)
+        for (frame, offset) in zip(manifest.frames, manifest.offsetsMs) where frame.status == "captured" {
+          shown.append(pictures[try #require(packets.firstIndex(of: offset * 90))].number)
+        }
+      }
+      #expect(shown == numbers, "\(fixture)")
+    }
+  }
+
+  @Test func coloursAreRight() throws {
+    let scratch = try ScratchDirectory()
+    let fixture = Fixture("colour-bars")
+    let session = try EncoderWorker.encode(fixture, into: scratch)
+    let truth = try Pixels.decode(fixture.path + "/1767859512340.png", width: 256, height: 192)[0]
+    let palette = try Pixels.decode(fixture.path + "/1767859516340.png", width: 256, height: 192)[0]
+    let grey = try Pixels.decode(fixture.path + "/1767859517340.png", width: 256, height: 192)[0]
+    var differences: [Double] = []
+    for manifest in session.manifests {
+      let pictures = try Pixels.decode(session.video(manifest), width: 256, height: 192)
+      for (frame, picture) in zip(manifest.frames, pictures) {
+        let wanted =
+          switch frame.source.prefix(13) {
+          case "1767859516340": palette
+          case "1767859517340", "1767859518340": grey
+          default: truth
+          }
+        differences.append(picture.difference(to: wanted))
+      }
+    }
+    #expect(differences.count == 7)
+    for difference in differences { #expect(difference <= 2, "\(differences)") }
+  }
+
+  @Test(arguments: [Fixture("odd-size")] + Fixture.corpus.filter { $0.name == "s07" })
+  func anOddSideIsCodedEvenWithItsEdgeRepeated(fixture: Fixture) throws {
+    let scratch = try ScratchDirectory()
+    let session = try EncoderWorker.encode(fixture, into: scratch)
+    let manifest = session.manifests[0]
+    #expect(manifest.width % 2 == 1 && manifest.height % 2 == 1)
+    if fixture.name == "s07" {
+      #expect((manifest.width, manifest.height) == (491, 1_065))
+      #expect((manifest.codedWidth, manifest.codedHeight) == (492, 1_066))
+    }
+    let picture = try Pixels.decode(
+      session.video(manifest), width: manifest.codedWidth, height: manifest.codedHeight)[0]
+    func mean(_ differences: [Int]) -> Double { Double(differences.reduce(0, +)) / Double(differences.count) }
+    let column = (0..<manifest.height).map { y in
+      abs(Int(picture[manifest.width, y][1]) - Int(picture[manifest.width - 1, y][1]))
+    }
+    let row = (0..<manifest.width).map { x in
+      abs(Int(picture[x, manifest.height][1]) - Int(picture[x, manifest.height - 1][1]))
+    }
+    #expect(mean(column) < 6)
+    #expect(mean(row) < 6)
+  }
+
+  @Test func rotationYieldsSegmentsOfBothSizesNoneStretched() throws {
+    for fixture in [Fixture("rotation")] + Fixture.corpus.filter({ $0.name == "s08" }) {
+      let scratch = try ScratchDirectory()
+      let session = try EncoderWorker.encode(fixture, into: scratch)
+      let sizes = Set(session.manifests.map { [$0.width, $0.height] })
+      #expect(sizes.count == 2, "\(fixture)")
+      #expect(Set(sizes.map { $0.sorted() }).count == 1, "\(fixture)")
+    }
+  }
+
+  @Test func masksAreBlackAndNothingElseIs() throws {
+    let scratch = try ScratchDirectory()
+    let session = try EncoderWorker.encode(Fixture("masks"), into: scratch)
+    let manifest = session.manifests[0]
+    #expect(manifest.frames.map { $0.note } == [nil, "blacked out: mask 0 is not a finite rectangle", nil])
+    let pictures = try Pixels.decode(session.video(manifest), width: 180, height: 320)
+    // The mask: x 20 to 120.2, y 200.5 to 240.5, outwards to whole pixels; at its edge the coding rings a little.
+    for y in 200..<241 { for x in 20..<121 { #expect(pictures[0][x, y].allSatisfy { $0 <= 40 }) } }
+    for y in 204..<237 { for x in 24..<117 { #expect(pictures[0][x, y].allSatisfy { $0 <= 8 }) } }
+    #expect(pictures[1].bytes.allSatisfy { $0 <= 8 })
+    let source = try Pixels.decode(Fixture("masks").path + "/0000.jpg", width: 180, height: 320)[0]
+    for y in stride(from: 0, to: 320, by: 4) {
+      for x in stride(from: 0, to: 180, by: 4) where !(12..<129).contains(x) || !(192..<249).contains(y) {
+        #expect(zip(pictures[0][x, y], source[x, y]).allSatisfy { abs(Int($0) - Int($1)) < 60 })
+      }
+    }
+    #expect(pictures[2].number == 2)
+  }
+}

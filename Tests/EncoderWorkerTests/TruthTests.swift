@@ -1,0 +1,172 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Every fixture, and every real session there is: what stock tools read is what was captured, to the tick.
+@Suite struct TruthTests {
+  @Test(arguments: Fixture.all + Fixture.corpus)
+  func everyInstantIsWhereItWasCaptured(fixture: Fixture) throws {
+    let scratch = try ScratchDirectory()
+    let session = try EncoderWorker.encode(fixture, into: scratch)
+    #expect(!session.manifests.isEmpty)
+    for manifest in session.manifests {
+      let file = session.video(manifest)
+      let probe = try Probe(file)
+      try expectTrueTiming(probe, file, manifest)
+      try expectTruePicture(probe, file, manifest)
+      try expectTrueFile(file, manifest)
+    }
+    try expectOrder(session)
+    try expectStitches(session, scratch)
+  }
+
+  private func expectTrueTiming(_ probe: Probe, _ file: String, _ manifest: PublishedSession.Manifest) throws {
+    let ticks = manifest.durationMs * 90
+    #expect(probe.streams.map(\.codec_type) == ["video", "subtitle"])
+    #expect(probe.streams.allSatisfy { $0.time_base == "1/90000" && $0.start_pts == 0 && $0.duration_ts == ticks })
+    #expect(
+      probe.format.duration == String(format: "%d.%03d000", manifest.durationMs / 1_000, manifest.durationMs % 1_000))
+    #expect(manifest.endMs - manifest.startMs == manifest.durationMs)
+    #expect(manifest.frames.reduce(0) { $0 + $1.holdMs } == manifest.durationMs)
+
+    let video = probe.packets(of: 0)
+    #expect(video.map(\.pts) == video.map(\.dts))
+    #expect(video.map(\.isKey) == [true] + Array(repeating: false, count: video.count - 1))
+    #expect(zip(video, video.dropFirst()).allSatisfy { $0.pts + $0.duration == $1.pts })
+    #expect(video.first?.pts == 0)
+    #expect(video.last.map { $0.pts + $0.duration } == ticks)
+    let offsets = manifest.offsetsMs.map { $0 * 90 }
+    for (frame, offset) in zip(manifest.frames, offsets) {
+      if frame.status == "captured" { #expect(offset == (frame.timeMs - manifest.startMs) * 90) }
+      #expect(video.contains { $0.pts == offset })
+    }
+    // Repeats stand where a picture stays long, or is alone; never elsewhere.
+    let repeated = Set(video.map(\.pts)).subtracting(offsets)
+    for pts in repeated {
+      let frame = try #require(Array(zip(offsets, manifest.frames)).last { $0.0 < pts })
+      #expect(frame.1.holdMs > 1_250 || manifest.frames.count == 1)
+    }
+
+    let timing = probe.packets(of: 1)
+    #expect(timing.map(\.pts) == offsets)
+    #expect(timing.map(\.duration) == manifest.frames.map { $0.holdMs * 90 })
+    #expect(try Probe.timingTexts(file) == manifest.frames.map { TimingEntry($0) })
+  }
+
+  private func expectTruePicture(_ probe: Probe, _ file: String, _ manifest: PublishedSession.Manifest) throws {
+    let video = probe.streams[0]
+    #expect(video.codec_name == "h264")
+    #expect(video.codec_tag_string == "avc1")
+    #expect((video.width, video.height) == (manifest.codedWidth, manifest.codedHeight))
+    #expect(manifest.codedWidth == manifest.width + manifest.width % 2)
+    #expect(manifest.codedHeight == manifest.height + manifest.height % 2)
+    #expect(video.has_b_frames == 0)
+    #expect(video.field_order == "progressive")
+    #expect(video.color_primaries == "bt709")
+    #expect(video.color_transfer == "iec61966-2-1")
+    #expect(video.color_space == "smpte170m")
+    #expect(video.color_range == "pc")
+    #expect(video.level == smallestLevel(manifest.codedWidth, manifest.codedHeight))
+    #expect(probe.streams[1].disposition["default"] == 0)
+    // The codec string is what the decoder configuration says: profile, constraints, level.
+    let bytes = try Data(contentsOf: URL(fileURLWithPath: file))
+    let configuration = try #require(bytes.range(of: Data("avcC".utf8)))
+    let profile = bytes[(configuration.upperBound + 1)..<(configuration.upperBound + 4)]
+    #expect(manifest.codec == "avc1." + profile.map { String(format: "%02X", $0) }.joined())
+    #expect(Int(profile[profile.endIndex - 1]) == video.level)
+  }
+
+  private func expectTrueFile(_ file: String, _ manifest: PublishedSession.Manifest) throws {
+    let bytes = try Data(contentsOf: URL(fileURLWithPath: file))
+    #expect(bytes.count == manifest.bytes)
+    #expect(try Tool.output("sha256sum", [file]).prefix(64) == Data(manifest.sha256.utf8))
+    var types: [String] = []
+    var offset = 0
+    while offset + 8 <= bytes.count {
+      types.append(String(decoding: bytes[offset + 4..<offset + 8], as: UTF8.self))
+      offset += bytes[offset..<offset + 4].reduce(0) { $0 << 8 | Int($1) }
+    }
+    #expect(types == ["ftyp", "moov", "mdat"])
+    #expect(offset == bytes.count)
+
+    let json = try Tool.output("mediainfo", ["--Output=JSON", file])
+    let report = try JSONDecoder().decode(MediaInfo.self, from: json).media.track
+    let seconds = String(format: "%d.%03d", manifest.durationMs / 1_000, manifest.durationMs % 1_000)
+    #expect(report.map(\.type) == ["General", "Video", "Text"])
+    #expect(report.allSatisfy { $0.duration.map { Double($0) == Double(seconds) } ?? false })
+    #expect(report[1].scanType == "Progressive")
+    #expect(report[1].colourRange == "Full")
+    #expect(report[2].format == "Timed Text")
+  }
+
+  /// Segments follow each other; the session's manifest says the same as the segments' own.
+  private func expectOrder(_ session: PublishedSession) throws {
+    let index = session.index
+    #expect(index.format == "session-manifest/1")
+    #expect(index.segments.map(\.file) == session.manifests.map(\.file))
+    #expect(index.segments.map(\.frames) == session.manifests.map(\.frames.count))
+    #expect(index.frames == session.captured.count)
+    #expect(index.bytes == session.manifests.reduce(0) { $0 + $1.bytes })
+    #expect(index.startMs == session.manifests.first?.startMs)
+    #expect(index.complete == session.manifests.last?.final)
+    for (one, next) in zip(session.manifests, session.manifests.dropFirst()) {
+      #expect(one.endMs + one.gapAfterMs == next.startMs)
+      #expect(next.frames[0].status == "captured" || next.frames[0].timeMs < next.startMs)
+    }
+    let expected = session.manifests.filter { $0.gapAfterMs > 0 }.map { PublishedSession.Index.Gap(after: $0) }
+    #expect(index.gaps == expected)
+    let shown = session.manifests.reduce(0) { $0 + $1.durationMs }
+    #expect(index.durationMs == shown + expected.reduce(0) { $0 + $1.endMs - $1.startMs })
+  }
+
+  private func expectStitches(_ session: PublishedSession, _ scratch: ScratchDirectory) throws {
+    let film = scratch.path("film.mp4")
+    try stitch(session.path, to: film)
+    let pts = Set(try Probe(film).packets(of: 0).map(\.pts))
+    for frame in session.captured { #expect(pts.contains((frame.timeMs - session.index.startMs) * 90)) }
+    let decoding = try Tool.run("ffmpeg", ["-v", "error", "-i", film, "-map", "0:v", "-f", "null", "-"])
+    #expect(decoding.status == 0)
+    #expect(decoding.errors == "")
+  }
+}
+
+/// The README's command.
+func stitch(_ session: String, to film: String) throws {
+  try Tool.output(
+    "ffmpeg",
+    ["-v", "error", "-y", "-f", "concat", "-safe", "0", "-i", session + "/session.ffconcat", "-c", "copy", film])
+}
+
+/// The smallest level whose frame size and picture buffer hold a picture of this size (ITU-T H.264, table A-1), as
+/// libavcodec counts them. One reference picture and one frame a second are within every level.
+private func smallestLevel(_ width: Int, _ height: Int) -> Int {
+  let across = (width + 15) / 16
+  let down = (height + 15) / 16
+  let levels = [
+    (10, 99), (11, 396), (12, 396), (13, 396), (20, 396), (21, 792), (22, 1_620), (30, 1_620), (31, 3_600),
+    (32, 5_120), (40, 8_192), (42, 8_704), (50, 22_080), (51, 36_864), (52, 36_864), (60, 139_264),
+  ]
+  return levels.first { _, size in across * down <= size && across * across <= 8 * size && down * down <= 8 * size }?.0
+    ?? 0
+}
+
+private struct MediaInfo: Decodable {
+  struct Media: Decodable { let track: [Track] }
+  struct Track: Decodable {
+    let type: String
+    let format: String?
+    let duration: String?
+    let scanType: String?
+    let colourRange: String?
+
+    enum CodingKeys: String, CodingKey {
+      case type = "@type"
+      case format = "Format"
+      case duration = "Duration"
+      case scanType = "ScanType"
+      case colourRange = "colour_range"
+    }
+  }
+
+  let media: Media
+}

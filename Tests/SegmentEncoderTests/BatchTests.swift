@@ -1,0 +1,318 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import SegmentEncoder
+
+/// Reads a batch that a test has made.
+private func read(_ path: String, session: String? = "s", limits: Limits = Limits()) throws -> Batch {
+  try OpenBatch(reading: path, session: session, limits: limits).batch
+}
+
+private func cause(_ body: () throws -> Void) -> String? {
+  do {
+    try body()
+    return nil
+  } catch let bad as BadBatch {
+    return bad.cause
+  } catch {
+    return "\(type(of: error)): \(error)"
+  }
+}
+
+@Suite struct BatchTests {
+  let scratch: ScratchDirectory
+  static var jpeg: [UInt8] { get throws { try Fixture("single-frame").bytes("1767859512340.jpg") } }
+
+  init() throws { scratch = try ScratchDirectory() }
+
+  /// A native batch: frame files, and `batch.json` as given.
+  private func native(_ json: String, files: [String] = ["a.jpg", "b.jpg"]) throws -> String {
+    let path = try scratch.directory("batch-\(UUID().uuidString)")
+    for file in files { try scratch.file(lastComponent(of: path) + "/" + file, Self.jpeg) }
+    try scratch.file(lastComponent(of: path) + "/batch.json", Array(json.utf8))
+    return path
+  }
+
+  @Test func aPlainDirectoryIsReadByItsNames() throws {
+    let batch = try OpenBatch(reading: Fixture("jittered").path).batch
+    #expect(batch.session.description == "jittered")
+    #expect(batch.frames.count == 11)
+    #expect(batch.frames.first?.timeMs == 1_767_859_512_340)
+    #expect(batch.intervalMs == 1_000)
+    #expect(batch.endMs == 1_767_859_522_354 + 1_000)
+  }
+
+  @Test(arguments: [
+    (["1767859512340@x", "a"], "1767859512340"), (["s1@1.tar.gz"], "s1"), (["s1.tar.zst"], "s1"), (["s1.TGZ"], "s1"),
+  ])
+  func theSessionOfAPlainBatchIsItsNameUpToTheAt(names: [String], session: String) throws {
+    let folder = try scratch.directory("in")
+    try Data(Self.jpeg).write(to: URL(fileURLWithPath: folder + "/1767859512340.jpg"))
+    let path = scratch.path(names[0])
+    if names[0].lowercased().contains(".t") {
+      try Tool.output("tar", ["-caf", path.replacingOccurrences(of: "TGZ", with: "tgz"), "-C", folder, "."])
+      if names[0].hasSuffix("TGZ") {
+        try FileManager.default.moveItem(atPath: path.replacingOccurrences(of: "TGZ", with: "tgz"), toPath: path)
+      }
+    } else {
+      try FileManager.default.moveItem(atPath: folder, toPath: path)
+    }
+    #expect(try OpenBatch(reading: path).batch.session.description == session)
+  }
+
+  @Test(arguments: ["tar", "tar.gz", "tar.zst"], [".", "folder"])
+  func anArchiveIsTheSameBatchAsItsDirectory(suffix: String, folder: String) throws {
+    for fixture in [Fixture("exact-1fps"), Fixture("jittered")] {
+      let path = scratch.path("\(fixture.name)-\(folder.count).\(suffix)")
+      if folder == "." {
+        try Tool.output("tar", ["-caf", path, "-C", fixture.path, "."])
+      } else {
+        let parent = URL(fileURLWithPath: fixture.path).deletingLastPathComponent().path
+        try Tool.output("tar", ["-caf", path, "-C", parent, fixture.name])
+      }
+      let archive = try OpenBatch(reading: path, session: fixture.name)
+      let directory = try OpenBatch(reading: fixture.path, session: fixture.name)
+      #expect(archive.batch.frames.map(\.source) == directory.batch.frames.map(\.source))
+      #expect(archive.batch.frames.map(\.timeMs) == directory.batch.frames.map(\.timeMs))
+      #expect(archive.batch.refused == directory.batch.refused)
+      #expect(try BatchDigest.of(archive) == BatchDigest.of(directory))
+    }
+  }
+
+  @Test func everythingInTheDescriptionCounts() throws {
+    let batch = try read(
+      native(
+        """
+        {"version":1,"session":"S.1","intervalMs":500,"endMs":1767859520000,"final":true,"capture":"onChange",
+         "frames":[{"file":"b.jpg","timeMs":1767859513340},{"file":"a.jpg","timeMs":1767859512340,
+           "masks":[{"x":1,"y":2.5,"width":3,"height":4}]}],
+         "metadata":{"big":12345678901234567890,"exact":0.1,"deep":[null,true,{"x":"é/"}]},"unknown":1}
+        """))
+    #expect(batch.session.description == "S.1")
+    #expect(batch.intervalMs == 500)
+    #expect(batch.endMs == 1_767_859_520_000)
+    #expect(batch.isFinal)
+    #expect(batch.capture == .onChange)
+    #expect(batch.frames.map(\.source) == ["a.jpg", "b.jpg"])
+    #expect(batch.frames[0].masks == .rectangles([Mask(x: 1, y: 2.5, width: 3, height: 4)]))
+    let metadata = String(decoding: try JSONText.encode(batch.metadata), as: UTF8.self)
+    #expect(metadata == "{\"big\":12345678901234567890,\"deep\":[null,true,{\"x\":\"é/\"}],\"exact\":0.1}\n")
+  }
+
+  @Test func framesMayBeLeftOutWhenNamesCarryTheTime() throws {
+    let path = try native(
+      #"{"version":1,"session":"S"}"#, files: ["1767859512340.jpg", "1767859513340.jpg", "notes.txt"])
+    let batch = try read(path)
+    #expect(batch.frames.map(\.timeMs) == [1_767_859_512_340, 1_767_859_513_340])
+    #expect(batch.refused == [RefusedFrame(source: "notes.txt", reason: "the name carries no instant")])
+  }
+
+  @Test func whatCannotBeShownIsReportedNotDropped() throws {
+    let path = try native(
+      """
+      {"version":1,"session":"S","frames":[
+        {"file":"a.jpg","timeMs":1767859512340},{"file":"b.jpg","timeMs":1767859512340},
+        {"file":"early.jpg","timeMs":5},{"file":"nan.jpg","timeMs":NaN},{"file":"half.jpg","timeMs":1767859512340.5},
+        {"file":"text.jpg","timeMs":"1767859512340"},{"file":"a.jpg","timeMs":1767859519340}]}
+      """, files: ["a.jpg", "b.jpg", "stray.jpg", "._a.jpg", "x.mp4", ".DS_Store"])
+    let batch = try read(path)
+    #expect(batch.frames.map(\.source) == ["b.jpg"])
+    #expect(
+      Set(batch.refused.map { "\($0.source): \($0.reason)" }) == [
+        "a.jpg: b.jpg has the same instant and came later", "a.jpg: listed twice",
+        "early.jpg: instant 5 lies outside 2001 to 2100",
+        "nan.jpg: timeMs nan is not a whole number of milliseconds",
+        "half.jpg: timeMs 1767859512340.5 is not a whole number of milliseconds",
+        "text.jpg: no timeMs that is a number", "stray.jpg: not listed in batch.json",
+      ])
+  }
+
+  @Test(
+    arguments: [
+      ([0, 1_000, 2_000], 1_000), ([0, 333, 666, 999], 333), ([0, 600, 1_200], 1_000), ([0, 1_600], 1_000),
+      ([0, 599], 599), ([0, 1_601, 3_202], 1_601), ([0], 1_000), ([0, 100, 401], 200),
+    ] as [([Int64], Int64)])
+  func theNominalIntervalIsTheMedianUnlessItIsAboutASecond(instants: [Int64], interval: Int64) {
+    #expect(Batch.nominalInterval(of: instants) == interval)
+  }
+
+  @Test(arguments: [
+    (#"{"version":1,"session":"S","frames":[]}"#, "no frame with an instant"),
+    (#"{"version":2,"session":"S"}"#, "version 2 is not known"),
+    (#"{"session":"S"}"#, #"no "version""#),
+    (#"{"version":1,"session":"../x","frames":[{"file":"a.jpg","timeMs":1767859512340}]}"#, "session id \"../x\""),
+    (#"{"version":1,"session":".x","frames":[{"file":"a.jpg","timeMs":1767859512340}]}"#, "session id \".x\""),
+    (#"{"version":1,"session":"","frames":[{"file":"a.jpg","timeMs":1767859512340}]}"#, "no session id"),
+    (#"{"version":1,"session":"S","intervalMs":0,"frames":[{"file":"a.jpg","timeMs":1767859512340}]}"#, "intervalMs 0"),
+    (#"{"version":1,"session":"S","intervalMs":"x"}"#, "intervalMs: "),
+    (#"{"version":1,"session":"S","endMs":1767859512340,"frames":[{"file":"a.jpg","timeMs":1767859512340}]}"#, "endMs"),
+    (#"{"version":1,"session":"S","capture":"always"}"#, "capture: "),
+    (#"{"version":1,"session":"S","frames":[{"timeMs":1}]}"#, "frames[0]: no \"file\""),
+    (#"{"version":1,"session":"S""#, "not JSON"),
+    ("\u{0}\u{1}", "not JSON"),
+  ])
+  func aBrokenDescriptionIsRefusedWithItsPlace(json: String, expected: String) throws {
+    let path = try native(json)
+    let found = cause { _ = try read(path) }
+    #expect(found?.contains(expected) == true, "\(found ?? "accepted")")
+  }
+
+  @Test func sessionIdsAreRefusedNeverCleaned() {
+    for good in ["a", "A-z_0.9", String(repeating: "x", count: 128)] { #expect(SessionID(good) != nil) }
+    for bad in ["", ".", "..", ".a", "a/b", "a b", "ä", "a\u{0}", String(repeating: "x", count: 129)] {
+      #expect(SessionID(bad) == nil)
+    }
+  }
+
+  @Test func limitsHoldBeforeAnythingIsDecoded() throws {
+    var limits = Limits()
+    limits.frames = 10
+    #expect(cause { _ = try read(Fixture("jittered").path, limits: limits) } == "11 frames, more than the limit of 10")
+    limits = Limits()
+    limits.fileBytes = 100
+    let source = try OpenBatch(reading: Fixture("jittered").path, limits: limits)
+    guard case .refused(let reason) = try source.image(of: source.batch.frames[0]) else {
+      Issue.record("a large file was read")
+      return
+    }
+    #expect(reason.hasSuffix("bytes, more than the limit of 100"))
+    let long = try native(
+      #"{"version":1,"session":"S","capture":"onChange","endMs":4102444799999,"frames":[{"file":"a.jpg","timeMs":1767859512340}]}"#
+    )
+    #expect(cause { _ = try read(long) }?.hasPrefix("more than 20000 segments") == true)
+  }
+
+  @Test func aDirectoryGivesNothingButRegularFiles() throws {
+    let folder = try scratch.directory("hostile")
+    try Data(Self.jpeg).write(to: URL(fileURLWithPath: folder + "/1767859512340.jpg"))
+    symlink("/etc/passwd", folder + "/1767859513340.jpg")
+    mkfifo(folder + "/1767859514340.jpg", 0o600)
+    try FileManager.default.createDirectory(atPath: folder + "/1767859515340.jpg", withIntermediateDirectories: false)
+    let batch = try read(folder)
+    #expect(batch.frames.count == 1)
+    #expect(batch.refused.map(\.source) == ["1767859513340.jpg", "1767859514340.jpg"])
+    #expect(batch.refused.allSatisfy { $0.reason == "not a regular file" })
+  }
+
+  @Test(arguments: ["../single.jpg", "/etc/passwd", "link/x.jpg", "sub/../../single.jpg", "fifo"])
+  func aDescriptionCannotReachOutOfItsBatch(file: String) throws {
+    try scratch.file("single.jpg", Self.jpeg)
+    let path = try native(
+      #"{"version":1,"session":"S","frames":[{"file":"\#(file)","timeMs":1767859512340},{"file":"a.jpg","timeMs":1767859513340}]}"#
+    )
+    symlink(scratch.path, path + "/link")
+    try scratch.file("x.jpg", Self.jpeg)
+    mkfifo(path + "/fifo", 0o600)
+    let source = try OpenBatch(reading: path)
+    guard case .refused = try source.image(of: source.batch.frames[0]) else {
+      Issue.record("\(file) was read")
+      return
+    }
+    guard case .bytes = try source.image(of: source.batch.frames[1]) else {
+      Issue.record("a good frame was refused")
+      return
+    }
+  }
+}
+
+@Suite struct ArchiveTests {
+  let scratch: ScratchDirectory
+
+  init() throws { scratch = try ScratchDirectory() }
+
+  /// A tar that no tool would write: entries of (type, name, link target, bytes).
+  private func tar(_ entries: [(type: Character, name: String, link: String, bytes: [UInt8])], ended: Bool = true)
+    -> [UInt8]
+  {
+    var result: [UInt8] = []
+    for entry in entries {
+      var header = [UInt8](repeating: 0, count: 512)
+      func put(_ text: String, at offset: Int) {
+        header.replaceSubrange(offset..<offset + text.utf8.count, with: text.utf8)
+      }
+      put(entry.name, at: 0)
+      put("0000644\u{0}0000000\u{0}0000000\u{0}", at: 100)
+      let size = String(entry.bytes.count, radix: 8)
+      put(String(repeating: "0", count: 11 - size.count) + size, at: 124)
+      put("00000000000", at: 136)
+      put("        ", at: 148)
+      put(String(entry.type), at: 156)
+      put(entry.link, at: 157)
+      put("ustar\u{0}00", at: 257)
+      let sum = String(header.reduce(0) { $0 + Int($1) }, radix: 8)
+      put(String(repeating: "0", count: 6 - sum.count) + sum + "\u{0} ", at: 148)
+      result += header + entry.bytes + [UInt8](repeating: 0, count: (512 - entry.bytes.count % 512) % 512)
+    }
+    return result + (ended ? [UInt8](repeating: 0, count: 1_024) : [])
+  }
+
+  @Test func onlyPlainEntriesWithPlainNamesAreTaken() throws {
+    let image = try BatchTests.jpeg
+    let file = try scratch.file(
+      "s.tar",
+      tar([
+        ("0", "1767859512340.jpg", "", image), ("0", "../1767859513340.jpg", "", image),
+        ("0", "/1767859514340.jpg", "", image), ("2", "1767859515340.jpg", "/etc/passwd", []),
+        ("1", "1767859516340.jpg", "1767859512340.jpg", []), ("6", "1767859517340.jpg", "", []),
+        ("3", "1767859518340.jpg", "", []), ("0", "1767859512340.jpg", "", [1]), ("5", "dir/", "", []),
+        ("0", "._1767859519340.jpg", "", [1]),
+      ]))
+    let source = try OpenBatch(reading: file)
+    #expect(source.batch.frames.map(\.source) == ["1767859512340.jpg"])
+    #expect(
+      source.batch.refused.map { "\($0.source): \($0.reason)" } == [
+        "../1767859513340.jpg: a name with ..", "/1767859514340.jpg: an absolute name", "1767859515340.jpg: a link",
+        "1767859516340.jpg: a link", "1767859517340.jpg: not a regular file", "1767859518340.jpg: not a regular file",
+        "1767859512340.jpg: a second entry of the same name",
+      ])
+    guard case .bytes(let bytes) = try source.image(of: source.batch.frames[0]) else {
+      Issue.record("no bytes")
+      return
+    }
+    #expect(bytes == image)
+  }
+
+  /// Cut anywhere, an archive is bad input: never a shorter batch.
+  @Test(arguments: ["tar", "tar.gz", "tar.zst"])
+  func aTruncatedArchiveIsRefusedWhereverItBreaksOff(suffix: String) throws {
+    let whole = scratch.path("s.\(suffix)")
+    try Tool.output("tar", ["-b1", "-caf", whole, "-C", Fixture("odd-size").path, "."])
+    let bytes = Array(try Data(contentsOf: URL(fileURLWithPath: whole)))
+    _ = try OpenBatch(reading: whole)
+    // The last 1024 bytes of a plain tar are its end mark, of which one block will do.
+    let last = suffix == "tar" ? bytes.count - 1_024 : bytes.count - 1
+    let cuts =
+      Array(stride(from: 1, through: last, by: max(1, last / 97))) + [last] + stride(from: 512, to: last, by: 512)
+    for cut in cuts {
+      let path = try scratch.file("cut.\(suffix)", Array(bytes[..<cut]))
+      #expect(throws: BadBatch.self, "cut at \(cut) of \(bytes.count)") { try OpenBatch(reading: path) }
+    }
+  }
+
+  @Test func otherFilesAreNoArchives() throws {
+    let image = try BatchTests.jpeg
+    for (name, bytes) in [
+      ("empty", []), ("text", Array("hello".utf8)), ("image", image),
+      ("zeros", [UInt8](repeating: 0, count: 4_096)),
+    ] as [(String, [UInt8])] {
+      let path = try scratch.file(name, bytes)
+      #expect(throws: BadBatch.self, "\(name)") { try OpenBatch(reading: path) }
+    }
+  }
+
+  @Test func anArchiveThatUnpacksToTooMuchIsRefusedBeforeItDoes() throws {
+    let zeros = try scratch.directory("zeros")
+    for number in 0..<8 {
+      try scratch.file("zeros/176785951234\(number).jpg", [UInt8](repeating: 0, count: 1 << 20))
+    }
+    let path = scratch.path("bomb.tar.gz")
+    try Tool.output("tar", ["-caf", path, "-C", zeros, "."])
+    var limits = Limits()
+    limits.unpackedBytes = 4 << 20
+    #expect(throws: BadBatch.self) { try OpenBatch(reading: path, limits: limits) }
+    limits.unpackedBytes = 9 << 20
+    limits.entries = 3
+    #expect(throws: BadBatch.self) { try OpenBatch(reading: path, limits: limits) }
+  }
+}

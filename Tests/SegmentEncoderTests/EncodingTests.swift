@@ -1,0 +1,140 @@
+import TestSupport
+import Testing
+
+@testable import SegmentEncoder
+
+@Suite struct NALUnitTests {
+  private func split(_ bytes: [UInt8]) -> [[UInt8]] {
+    bytes.withUnsafeBufferPointer { NALUnit.split($0).map { Array($0.bytes) } }
+  }
+
+  @Test func unitsLieBetweenStartCodes() {
+    #expect(
+      split([0, 0, 1, 0x67, 5, 0, 0, 0, 1, 0x68, 6, 0, 0, 1, 0x65, 7, 0, 0, 3]) == [
+        [0x67, 5], [0x68, 6], [0x65, 7, 0, 0, 3],
+      ])
+    #expect(split([0, 0, 0, 1, 0x65]) == [[0x65]])
+    #expect(split([]).isEmpty)
+    #expect(split([1, 2, 3]).isEmpty)
+  }
+
+  @Test func onlyPicturesAreKept() {
+    let stream: [UInt8] = [0, 0, 1, 0x06, 9, 9, 0, 0, 1, 0x67, 1, 0, 0, 1, 0x65, 0xAA, 0xBB]
+    let kept = stream.withUnsafeBufferPointer { NALUnit.lengthPrefixed(NALUnit.split($0)) }
+    #expect(kept == [0, 0, 0, 3, 0x65, 0xAA, 0xBB])
+  }
+}
+
+@Suite struct ImageKindTests {
+  @Test func kindAndSizeAreReadFromTheHeader() throws {
+    let jpeg = try Fixture("odd-size").bytes("1767859512340.jpg")
+    #expect(ImageKind(of: jpeg) == .jpeg)
+    #expect(try #require(ImageKind.jpeg.size(of: jpeg)) == (181, 321))
+    let png = try Fixture("colour-bars").bytes("1767859512340.png")
+    #expect(ImageKind(of: png) == .png)
+    #expect(try #require(ImageKind.png.size(of: png)) == (256, 192))
+    #expect(ImageKind(of: []) == nil)
+    #expect(ImageKind(of: Array("RIFFxxxxWEBP".utf8)) == nil)
+  }
+
+  @Test func aHeaderThatBreaksOffHasNoSize() throws {
+    for (kind, file) in [
+      (ImageKind.jpeg, try Fixture("odd-size").bytes("1767859512340.jpg")),
+      (.png, try Fixture("colour-bars").bytes("1767859512340.png")),
+    ] {
+      for length in 0..<24 { _ = kind.size(of: Array(file.prefix(length))) }
+    }
+    #expect(ImageKind.jpeg.size(of: [0xFF, 0xD8, 0xFF, 0xE0, 0, 0, 0xFF, 0xDA, 0, 0, 0, 0]) == nil)
+  }
+}
+
+@Suite struct PictureDecoderTests {
+  private let decoder = PictureDecoder(limits: Limits())
+
+  init() { FFmpegLog.silence() }
+
+  /// The file is refused as a whole: no grey halves.
+  @Test func aFileCutAnywhereIsRefused() throws {
+    for (file, end) in [
+      (try Fixture("odd-size").bytes("1767859512340.jpg"), 12),
+      (try Fixture("colour-bars").bytes("1767859512340.png"), 20),
+    ] {
+      for cut in stride(from: 1, to: file.count - end, by: max(1, file.count / 60)) {
+        #expect(throws: RefusedPicture.self, "cut at \(cut) of \(file.count)") {
+          try decoder.picture(from: Array(file.prefix(cut)), masks: .none)
+        }
+      }
+      _ = try decoder.picture(from: file, masks: .none)
+    }
+  }
+
+  @Test func picturesAreMeasuredBeforeTheyAreDecoded() throws {
+    var header = try Fixture("colour-bars").bytes("1767859512340.png")
+    header.replaceSubrange(16..<24, with: [0, 0, 0xEA, 0x60, 0, 0, 0xEA, 0x60])
+    #expect {
+      try decoder.picture(from: header, masks: .none)
+    } throws: {
+      ($0 as? RefusedPicture)?.reason.hasPrefix("60000×60000 pixels, more than the limit") == true
+    }
+  }
+
+  @Test func oddSidesGetOneMoreAndKeepTheirOwnSize() throws {
+    let picture = try decoder.picture(from: try Fixture("odd-size").bytes("1767859512340.jpg"), masks: .none)
+    #expect((picture.width, picture.height) == (181, 321))
+    #expect((picture.codedWidth, picture.codedHeight) == (182, 322))
+  }
+}
+
+@Suite struct SegmentCheckTests {
+  init() { FFmpegLog.silence() }
+
+  private func file(_ fixture: String) throws -> MP4File {
+    let decoder = PictureDecoder(limits: Limits())
+    let picture = try decoder.picture(from: try Fixture(fixture).bytes("1767859512340.jpg"), masks: .none)
+    let encoder = try H264Encoder(
+      width: picture.codedWidth, height: picture.codedHeight, settings: EncoderSettings(.balanced))
+    let coded = try encoder.encode(picture, pts: 0) + encoder.encode(picture, pts: 90_000) + encoder.finish()
+    return MP4File(
+      width: picture.codedWidth, height: picture.codedHeight, parameterSets: encoder.parameterSets,
+      video: coded.map { Sample(duration: 90_000, data: $0.data) },
+      timing: [Sample(duration: 180_000, data: [0, 1, 65])])
+  }
+
+  @Test func whatWasMeantIsWhatIsRead() throws {
+    let file = try file("single-frame")
+    try SegmentCheck.compare(file.bytes, with: file)
+    #expect(file.codec == "avc1.64000C" || file.codec.hasPrefix("avc1.6400"))
+  }
+
+  /// Any other duration, size or count than what the file holds is found.
+  @Test func aFileThatReadsDifferentlyIsNotPublished() throws {
+    let file = try file("single-frame")
+    let bytes = file.bytes
+    func expecting(_ video: [Sample], _ timing: [Sample]) -> MP4File {
+      MP4File(width: file.width, height: file.height, parameterSets: file.parameterSets, video: video, timing: timing)
+    }
+    let short = Sample(duration: 89_999, data: file.video[1].data)
+    let long = Sample(duration: 90_000, data: file.video[1].data + [0])
+    for wrong in [
+      expecting([file.video[0], short], file.timing), expecting([file.video[0], long], file.timing),
+      expecting([file.video[0]], file.timing), expecting(file.video + [file.video[1]], file.timing),
+      expecting(file.video, []), expecting(file.video, file.timing + file.timing),
+    ] {
+      #expect(throws: SegmentMismatch.self) { try SegmentCheck.compare(bytes, with: wrong) }
+    }
+    #expect(throws: (any Error).self) { try SegmentCheck.compare(Array(bytes.prefix(200)), with: file) }
+  }
+}
+
+@Suite struct ColourDifferenceTests {
+  /// The judge of our colours, judged: pairs from Sharma, Wu and Dalal's published test data.
+  @Test func matchesThePublishedPairs() {
+    #expect(abs(ciede2000(Lab(l: 50, a: 2.6772, b: -79.7751), Lab(l: 50, a: 0, b: -82.7485)) - 2.0425) < 1e-4)
+    #expect(abs(ciede2000(Lab(l: 50, a: 2.49, b: -0.001), Lab(l: 50, a: -2.49, b: 0.0011)) - 7.2195) < 1e-4)
+    #expect(
+      abs(ciede2000(Lab(l: 60.2574, a: -34.0099, b: 36.2677), Lab(l: 60.4626, a: -34.1751, b: 39.4387)) - 1.2644) < 1e-4
+    )
+    #expect(
+      abs(ciede2000(Lab(l: 2.0776, a: 0.0795, b: -1.1350), Lab(l: 0.9033, a: -0.0636, b: -0.5514)) - 0.9082) < 1e-4)
+  }
+}

@@ -1,0 +1,40 @@
+import Testing
+
+@testable import SegmentEncoder
+
+@Suite struct MaskTests {
+  private func masks(_ json: String) throws -> Masks {
+    try JSONText.decode(Masks.self, from: Array(json.utf8), lenient: true)
+  }
+
+  @Test func rectanglesCoverOutwardsAndStayInside() {
+    let mask = Mask(x: 1.2, y: 3, width: 4.5, height: 0.1)
+    let pixels = mask.pixels(width: 100, height: 100)
+    #expect(pixels.x == 1..<6)
+    #expect(pixels.y == 3..<4)
+    let large = Mask(x: -5, y: 90, width: 1_000, height: 1e300).pixels(width: 50, height: 100)
+    #expect(large.x == 0..<50)
+    #expect(large.y == 90..<100)
+    #expect(Mask(x: 200, y: 0, width: 5, height: 5).pixels(width: 100, height: 100).x.isEmpty)
+  }
+
+  @Test(arguments: [
+    #"[{"x":NaN,"y":0,"width":1,"height":1}]"#, #"[{"x":0,"y":0,"width":Infinity,"height":1}]"#,
+    #"[{"x":0,"y":0,"width":1}]"#, #"[{"x":0,"y":"0","width":1,"height":1}]"#,
+    #"[{"x":0,"y":0,"width":1e999,"height":1}]"#,
+    #"[{"x":0,"y":0,"width":-1,"height":1}]"#, #"[null]"#, #"[[1,2,3,4]]"#, #"{"x":0}"#, #""all""#, "null", "1",
+    #"[{"x":0,"y":0,"width":1,"height":1},{}]"#, #"[{"x":1e308,"y":0,"width":1e308,"height":1}]"#,
+  ])
+  func aMaskThatCannotBeAppliedHidesEverything(json: String) throws {
+    guard case .everything = try masks(json) else {
+      Issue.record("\(json) was taken")
+      return
+    }
+  }
+
+  @Test func goodMasksAreTaken() throws {
+    #expect(try masks("[]").isNone)
+    #expect(
+      try masks(#"[{"x":1,"y":2,"width":3,"height":4.5}]"#) == .rectangles([Mask(x: 1, y: 2, width: 3, height: 4.5)]))
+  }
+}

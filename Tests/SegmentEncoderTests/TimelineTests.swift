@@ -1,0 +1,153 @@
+import Testing
+
+@testable import SegmentEncoder
+
+/// Runs a list of captures (milliseconds from 0, all of one size unless said) through the rules.
+private func shots(
+  _ instants: [Int64], endMs: Int64, intervalMs: Int64 = 1_000, maxHoldMs: Int64? = 5_000,
+  sizes: [Int64: (Int, Int)] = [:]
+) -> [Shot] {
+  var timeline = Timeline(intervalMs: intervalMs, maxHoldMs: maxHoldMs)
+  var result: [Shot] = []
+  for instant in instants {
+    let (width, height) = sizes[instant] ?? (4, 8)
+    result += timeline.append(
+      Capture(source: "\(instant)", timeMs: instant, width: width, height: height))
+  }
+  return result + timeline.finish(endMs: endMs)
+}
+
+/// The segments as text: `start: capture+hold capture+hold … (gap)`; a continued capture has a star.
+private func segments(_ shots: [Shot]) -> [String] {
+  var result: [String] = []
+  for shot in shots {
+    let star = shot.status == .continued ? "*" : ""
+    let text = " \(shot.capture.timeMs)\(star)+\(shot.holdMs)"
+    if shot.opensSegment { result.append("\(shot.startMs):") }
+    result[result.count - 1] += text
+    if let closing = shot.closing, closing.gapAfterMs > 0 { result[result.count - 1] += " (\(closing.gapAfterMs))" }
+  }
+  return result
+}
+
+@Suite struct TimelineTests {
+  @Test func exactCapturesMakeExactSegments() {
+    let all = shots((0..<11).map { $0 * 1_000 }, endMs: 11_000)
+    #expect(
+      segments(all) == [
+        "0: 0+1000 1000+1000 2000+1000 3000+1000 4000+1000",
+        "5000: 5000+1000 6000+1000 7000+1000 8000+1000 9000+1000",
+        "10000: 10000+1000",
+      ])
+    #expect(
+      all.map { $0.closing != nil } == [4, 9, 10].reduce(into: Array(repeating: false, count: 11)) { $0[$1] = true })
+    #expect(all.last?.closing == Shot.Closing(gapAfterMs: 0, endsBatch: true))
+  }
+
+  @Test func everyHoldLastsUntilTheNextCapture() {
+    #expect(segments(shots([7, 1_019, 1_987], endMs: 3_010)) == ["7: 7+1012 1019+968 1987+1023"])
+  }
+
+  @Test func aSegmentClosesBeforeTheFirstFrameHalfAnIntervalBeforeFiveSeconds() {
+    #expect(segments(shots([0, 4_499, 5_000], endMs: 6_000)) == ["0: 0+4499 4499+501", "5000: 5000+1000"])
+    #expect(segments(shots([0, 4_500], endMs: 5_500)) == ["0: 0+4500", "4500: 4500+1000"])
+  }
+
+  @Test func halfOfAnOddIntervalIsNotRounded() {
+    // 5000 − 333/2 = 4833.5
+    #expect(
+      segments(shots([0, 4_833, 5_166], endMs: 5_499, intervalMs: 333)) == ["0: 0+4833 4833+333", "5166: 5166+333"])
+    #expect(segments(shots([0, 4_834], endMs: 5_167, intervalMs: 333)) == ["0: 0+4834", "4834: 4834+333"])
+  }
+
+  @Test func aHoldThatRunsOnIsCutAtFiveSecondsAndContinues() {
+    #expect(segments(shots([0, 4_400, 5_500], endMs: 6_500)) == ["0: 0+4400 4400+1100", "5500: 5500+1000"])
+    #expect(
+      segments(shots([0, 4_400, 5_501], endMs: 6_500)) == ["0: 0+4400 4400+600", "5000: 4400*+501 5501+999"])
+  }
+
+  @Test func aLongHoldWithoutGapsBecomesManySegments() {
+    #expect(
+      segments(shots([0, 12_700], endMs: 13_000, maxHoldMs: nil)) == [
+        "0: 0+5000", "5000: 0*+5000", "10000: 0*+2700 12700+300",
+      ])
+  }
+
+  @Test func whatIsBeyondTheLongestHoldIsAGap() {
+    #expect(
+      segments(shots([0, 1_000, 9_000], endMs: 10_000)) == [
+        "0: 0+1000 1000+4000", "5000: 1000*+1000 (3000)", "9000: 9000+1000",
+      ])
+    #expect(segments(shots([0, 5_000], endMs: 6_000)) == ["0: 0+5000", "5000: 5000+1000"])
+    #expect(segments(shots([0, 5_001], endMs: 6_001)) == ["0: 0+5000 (1)", "5001: 5001+1000"])
+  }
+
+  @Test func theEndOfTheBatchCanBeAGapToo() {
+    #expect(segments(shots([0], endMs: 8_000)) == ["0: 0+5000 (3000)"])
+    #expect(segments(shots([0, 1_000], endMs: 3_000, maxHoldMs: 1_500)) == ["0: 0+1000 1000+1500 (500)"])
+  }
+
+  @Test func aChangeOfSizeOpensASegment() {
+    let all = shots([0, 1_000, 2_000, 3_000], endMs: 4_000, sizes: [1_000: (8, 4), 2_000: (8, 4)])
+    #expect(segments(all) == ["0: 0+1000", "1000: 1000+1000 2000+1000", "3000: 3000+1000"])
+  }
+
+  @Test func holdsAddUpToTheWholeWithoutGaps() {
+    var generator = SystemRandomNumberGenerator()
+    for _ in 0..<200 {
+      var now = Int64.random(in: 0...1_000, using: &generator)
+      let instants = (0..<Int.random(in: 1...40, using: &generator)).map { _ in
+        defer { now += Int64.random(in: 1...9_000, using: &generator) }
+        return now
+      }
+      let end = instants.last! + Int64.random(in: 1...9_000, using: &generator)
+      let all = shots(instants, endMs: end, intervalMs: Int64.random(in: 1...2_000, using: &generator))
+      var expected = instants[0]
+      for shot in all {
+        #expect(shot.startMs == expected)
+        #expect(shot.holdMs > 0)
+        expected = shot.endMs + (shot.closing?.gapAfterMs ?? 0)
+      }
+      #expect(expected == end)
+      #expect(all.filter { $0.status == .captured }.map(\.startMs) == instants)
+      #expect(all.filter(\.opensSegment).count == all.filter { $0.closing != nil }.count)
+    }
+  }
+}
+
+@Suite struct SampleStartTests {
+  private func starts(_ hold: Int64, alone: Bool = false, endsBatch: Bool = false, intervalMs: Int64 = 1_000) -> [Int64]
+  {
+    let capture = Capture(source: "", timeMs: 0, width: 2, height: 2)
+    let closing = alone || endsBatch ? Shot.Closing(gapAfterMs: 0, endsBatch: endsBatch) : nil
+    return Shot(
+      capture: capture, status: .captured, startMs: 0, holdMs: hold, opensSegment: alone, closing: closing
+    ).sampleStarts(intervalMs: intervalMs)
+  }
+
+  @Test func regularCapturesAreNotRepeated() {
+    #expect(starts(1_000) == [0])
+    #expect(starts(1_250) == [0])
+  }
+
+  @Test func longHoldsAreDividedEvenly() {
+    #expect(starts(2_000) == [0, 45_000, 90_000, 135_000])
+    #expect(starts(1_300) == [0, 39_000, 78_000])
+    #expect(starts(5_000, alone: true).count == 10)
+  }
+
+  @Test func aPictureAloneInItsFileIsRepeated() {
+    #expect(starts(1_000, alone: true) == [0, 45_000])
+    #expect(starts(400, alone: true) == [0])
+  }
+
+  @Test func theEndOfABatchLeavesRoomForASeam() {
+    // The next batch may start anything less than half an interval early: no sample may start there.
+    for hold in stride(from: Int64(100), through: 6_000, by: 7) {
+      for intervalMs: Int64 in [200, 333, 1_000, 1_600] {
+        let last = starts(hold, alone: true, endsBatch: true, intervalMs: intervalMs).last!
+        #expect(last == 0 || 2 * (MediaTime.ticks(ms: hold) - last) >= MediaTime.ticks(ms: intervalMs))
+      }
+    }
+  }
+}
