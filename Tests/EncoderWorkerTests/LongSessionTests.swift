@@ -35,7 +35,7 @@ import Testing
     let pts = Set(probe.packets(of: 0).map(\.pts))
     let wrong = session.captured.filter { !pts.contains(($0.timeMs - session.index.startMs) * 90) }
     #expect(wrong.isEmpty)
-    #expect(probe.streams[0].duration_ts == session.index.durationMs * 90)
+    #expect(probe.streams[0].durationTs == session.index.durationMs * 90)
     #expect(probe.packets(of: 0).allSatisfy { $0.pts == $0.dts })
   }
 

@@ -22,8 +22,8 @@ import Testing
 
   private func expectTrueTiming(_ probe: Probe, _ file: String, _ manifest: PublishedSession.Manifest) throws {
     let ticks = manifest.durationMs * 90
-    #expect(probe.streams.map(\.codec_type) == ["video", "subtitle"])
-    #expect(probe.streams.allSatisfy { $0.time_base == "1/90000" && $0.start_pts == 0 && $0.duration_ts == ticks })
+    #expect(probe.streams.map(\.codecType) == ["video", "subtitle"])
+    #expect(probe.streams.allSatisfy { $0.timeBase == "1/90000" && $0.startPts == 0 && $0.durationTs == ticks })
     #expect(
       probe.format.duration == String(format: "%d.%03d000", manifest.durationMs / 1_000, manifest.durationMs % 1_000))
     #expect(manifest.endMs - manifest.startMs == manifest.durationMs)
@@ -55,17 +55,17 @@ import Testing
 
   private func expectTruePicture(_ probe: Probe, _ file: String, _ manifest: PublishedSession.Manifest) throws {
     let video = probe.streams[0]
-    #expect(video.codec_name == "h264")
-    #expect(video.codec_tag_string == "avc1")
+    #expect(video.codecName == "h264")
+    #expect(video.codecTagString == "avc1")
     #expect((video.width, video.height) == (manifest.codedWidth, manifest.codedHeight))
     #expect(manifest.codedWidth == manifest.width + manifest.width % 2)
     #expect(manifest.codedHeight == manifest.height + manifest.height % 2)
-    #expect(video.has_b_frames == 0)
-    #expect(video.field_order == "progressive")
-    #expect(video.color_primaries == "bt709")
-    #expect(video.color_transfer == "iec61966-2-1")
-    #expect(video.color_space == "smpte170m")
-    #expect(video.color_range == "pc")
+    #expect(video.hasBFrames == 0)
+    #expect(video.fieldOrder == "progressive")
+    #expect(video.colorPrimaries == "bt709")
+    #expect(video.colorTransfer == "iec61966-2-1")
+    #expect(video.colorSpace == "smpte170m")
+    #expect(video.colorRange == "pc")
     #expect(video.level == smallestLevel(manifest.codedWidth, manifest.codedHeight))
     #expect(probe.streams[1].disposition["default"] == 0)
     // The codec string is what the decoder configuration says: profile, constraints, level.

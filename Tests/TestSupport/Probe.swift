@@ -3,27 +3,27 @@ import Foundation
 /// What ffprobe says of a file.
 public struct Probe: Decodable {
   public struct Stream: Decodable {
-    public let codec_type: String
-    public let codec_name: String
-    public let codec_tag_string: String
+    public let codecType: String
+    public let codecName: String
+    public let codecTagString: String
     public let width: Int?
     public let height: Int?
     public let level: Int?
     public let profile: String?
-    public let has_b_frames: Int?
-    public let field_order: String?
-    public let color_range: String?
-    public let color_space: String?
-    public let color_transfer: String?
-    public let color_primaries: String?
-    public let time_base: String
-    public let start_pts: Int64
-    public let duration_ts: Int64
+    public let hasBFrames: Int?
+    public let fieldOrder: String?
+    public let colorRange: String?
+    public let colorSpace: String?
+    public let colorTransfer: String?
+    public let colorPrimaries: String?
+    public let timeBase: String
+    public let startPts: Int64
+    public let durationTs: Int64
     public let disposition: [String: Int]
   }
 
   public struct Packet: Decodable {
-    public let stream_index: Int
+    public let streamIndex: Int
     public let pts: Int64
     public let dts: Int64
     public let duration: Int64
@@ -44,11 +44,13 @@ public struct Probe: Decodable {
   public init(_ file: String) throws {
     let json = try Tool.output(
       "ffprobe", ["-v", "error", "-of", "json", "-show_format", "-show_streams", "-show_packets", file])
-    self = try JSONDecoder().decode(Self.self, from: json)
+    let decoder = JSONDecoder()
+    decoder.keyDecodingStrategy = .convertFromSnakeCase
+    self = try decoder.decode(Self.self, from: json)
   }
 
   /// The packets of one track.
-  public func packets(of stream: Int) -> [Packet] { packets.filter { $0.stream_index == stream } }
+  public func packets(of stream: Int) -> [Packet] { packets.filter { $0.streamIndex == stream } }
 
   /// The texts of a file's timing track, as stock ffmpeg writes them out.
   public static func timingTexts(_ file: String) throws -> [TimingEntry] {

@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""Us and what people do today, over the same frames, in one run.
+
+    make bench                     the sessions of ../shared/corpus, or of fixtures/ where there are none
+    make bench CORPUS=DIR          DIR/<session>/jpg/<unix ms>.jpg, and png/ of the same names where there is a truth
+
+Each session is encoded by
+  ours              encoder-worker encode, one batch, --jobs 1, balanced
+  recipe a segment  one ffmpeg for each of our segments' frames
+  recipe a session  one ffmpeg for the whole session (which makes no segments)
+in turn, ROUNDS times; CPU is user + system of the finished process, the median of the rounds. SSIM is of luma, against
+the truth where there is one, else against the captured file, the mean over all frames. Writes Benchmarks/RESULTS.md.
+"""
+
+import json
+import os
+import platform
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from datetime import date
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+ROUNDS = 3
+PAD = "pad=ceil(iw/2)*2:ceil(ih/2)*2"
+OURS, SEGMENT, SESSION = "ours", "recipe a segment", "recipe a session"
+
+
+def run(command):
+    """Runs to the end; CPU seconds and peak memory in MB of that process alone."""
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    errors = child.stderr.read()
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        sys.exit(f"{' '.join(map(str, command))}: {child.returncode}\n{errors.decode()}")
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+
+
+def recipe(frames, end, folder):
+    """What recorders' back ends do: the concat demuxer with a duration for each picture."""
+    instants = [int(frame.stem) for frame in frames] + [end]
+    script = folder / "list.txt"
+    lines = "".join(
+        f"file '{frame}'\nduration {(after - before) / 1000}\n"
+        for frame, before, after in zip(frames, instants, instants[1:]))
+    script.write_text(lines + f"file '{frames[-1]}'\n")
+    output = folder / f"{frames[0].stem}.mp4"
+    cpu, memory = run(["ffmpeg", "-y", "-f", "concat", "-safe", "0", "-i", script, "-vf", PAD, "-vsync", "vfr",
+                       "-pix_fmt", "yuv420p", "-preset", "ultrafast", output])
+    return cpu, memory, output
+
+
+def luma(source, target, picked=None, size=None):
+    """Writes the luma planes of a video's pictures (or of those at the places picked), full range."""
+    filters = [] if picked is None else ["select='" + "+".join(f"eq(n\\,{n})" for n in picked) + "'"]
+    filters += ["scale=out_color_matrix=bt601:out_range=pc,format=yuvj444p", "extractplanes=y"]
+    if size:
+        filters.append(f"crop={size[0]}:{size[1]}:0:0")
+    with open(target, "ab") as file:
+        subprocess.run(["ffmpeg", "-v", "error", *source, "-map", "0:v", "-vf", ",".join(filters), "-vsync",
+                        "passthrough", "-f", "rawvideo", "-"], stdout=file, check=True)
+
+
+def ssim(coded, truth, size):
+    raw = ["-f", "rawvideo", "-pix_fmt", "gray", "-s", f"{size[0]}x{size[1]}"]
+    report = subprocess.run(["ffmpeg", "-hide_banner", *raw, "-i", coded, *raw, "-i", truth, "-lavfi", "ssim", "-f",
+                             "null", "-"], stderr=subprocess.PIPE, text=True, check=True).stderr
+    return float(re.search(r"SSIM Y:([\d.]+)", report).group(1))
+
+
+def segments_of(output):
+    manifests = sorted(output.glob("segment-*.json"))
+    return [json.loads(manifest.read_text()) for manifest in manifests]
+
+
+def similarity(segments, videos, frames, folder):
+    """Mean SSIM of each recipe's or our own pictures; videos: for each segment a file and the places of its frames."""
+    coded, truth = folder / "coded.y", folder / "truth.y"
+    values, weights = [], []
+    for segment, (video, picked) in zip(segments, videos):
+        for file in (coded, truth):
+            file.unlink(missing_ok=True)
+        size = (segment["width"], segment["height"])
+        luma(["-i", video], coded, picked, size)
+        for frame in segment["frames"]:
+            captured = frames[frame["source"]]
+            lossless = captured.parent.parent / "png" / (captured.stem + ".png")
+            luma(["-i", lossless if lossless.exists() else captured], truth)
+        values.append(ssim(coded, truth, size))
+        weights.append(len(segment["frames"]))
+    return sum(value * weight for value, weight in zip(values, weights)) / sum(weights)
+
+
+def our_places(segment, video):
+    probe = subprocess.run(["ffprobe", "-v", "error", "-select_streams", "v", "-show_entries", "packet=pts", "-of",
+                            "csv=p=0", video], stdout=subprocess.PIPE, text=True, check=True).stdout
+    instants = [int(line.strip(",")) for line in probe.split()]
+    start, places = 0, []
+    for frame in segment["frames"]:
+        places.append(instants.index(start * 90))
+        start += frame["holdMs"]
+    return places
+
+
+def session(worker, path, scratch):
+    frames = {frame.name: frame for frame in sorted((path / "jpg").glob("*.jpg"))}
+    rows = {OURS: [], SEGMENT: [], SESSION: []}
+    for turn in range(ROUNDS):
+        output = scratch / f"ours-{turn}"
+        cpu, memory = run([worker, "encode", path / "jpg", "--session", path.name, "--output", output, "--jobs", "1"])
+        segments = segments_of(output / path.name)
+        size = sum(segment["bytes"] for segment in segments)
+        rows[OURS].append((cpu, memory, size))
+
+        parts, total, peak, size = [], 0, 0, 0
+        folder = scratch / f"segments-{turn}"
+        folder.mkdir()
+        for segment in segments:
+            own = [frames[frame["source"]] for frame in segment["frames"]]
+            cpu, memory, video = recipe(own, segment["endMs"], folder)
+            parts.append(video)
+            total, peak, size = total + cpu, max(peak, memory), size + video.stat().st_size
+        rows[SEGMENT].append((total, peak, size))
+
+        folder = scratch / f"session-{turn}"
+        folder.mkdir()
+        cpu, memory, film = recipe(list(frames.values()), segments[-1]["endMs"], folder)
+        rows[SESSION].append((cpu, memory, film.stat().st_size))
+
+    ours = [(output / path.name / s["file"], our_places(s, output / path.name / s["file"])) for s in segments]
+    theirs = [(video, list(range(len(s["frames"])))) for s, video in zip(segments, parts)]
+    likeness = {OURS: similarity(segments, ours, frames, scratch), SEGMENT: similarity(segments, theirs, frames, scratch)}
+    result = {}
+    for name, runs in rows.items():
+        result[name] = {
+            "cpu": statistics.median(run[0] for run in runs) * 1000 / len(frames),
+            "memory": statistics.median(run[1] for run in runs),
+            "bytes": runs[-1][2] / len(frames),
+            "ssim": likeness.get(name),
+        }
+    return len(frames), len(segments), result
+
+
+def corpus(argument):
+    if argument:
+        return Path(argument)
+    beside = ROOT.parent / "shared" / "corpus"
+    return beside if beside.is_dir() else None
+
+
+def sessions(folder, scratch):
+    if folder:
+        return sorted(path.parent for path in folder.glob("*/jpg"))
+    # Without a corpus: the plain fixtures, small as they are.
+    for name in ("jittered", "irregular-3fps", "odd-size"):
+        (scratch / "corpus" / name).mkdir(parents=True)
+        (scratch / "corpus" / name / "jpg").symlink_to(ROOT / "fixtures" / name)
+    return sorted((scratch / "corpus").iterdir())
+
+
+def table(measured):
+    lines = ["| session | | CPU ms a frame | × ours | bytes a frame | ours / this | SSIM-Y | peak RSS, MB |",
+             "|---|---|---|---|---|---|---|---|"]
+    for name, (frames, segments, rows) in measured.items():
+        for row, values in rows.items():
+            likeness = f"{values['ssim']:.4f}" if values["ssim"] else ""
+            lines.append(
+                f"| {name}: {frames} frames, {segments} segments | {row} | {values['cpu']:.1f} | "
+                f"{values['cpu'] / rows[OURS]['cpu']:.1f} | {values['bytes']:.0f} | "
+                f"{rows[OURS]['bytes'] / values['bytes']:.2f} | {likeness} | {values['memory']:.0f} |")
+    return "\n".join(lines)
+
+
+def machine():
+    model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    version = subprocess.run(["ffmpeg", "-version"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()[2]
+    return f"{os.cpu_count()} × {model.group(1) if model else platform.machine()}, Linux {platform.release()}, ffmpeg {version}"
+
+
+def main():
+    worker = subprocess.run(["swift", "build", "-c", "release", "--show-bin-path"], stdout=subprocess.PIPE, text=True,
+                            check=True, cwd=ROOT).stdout.strip() + "/encoder-worker"
+    scratch = Path(tempfile.mkdtemp())
+    try:
+        measured = {}
+        for path in sessions(corpus(sys.argv[1] if len(sys.argv) > 1 else None), scratch):
+            folder = scratch / path.name
+            folder.mkdir()
+            print(f"{path.name} …", file=sys.stderr)
+            measured[path.name] = session(worker, path, folder)
+            shutil.rmtree(folder)
+        text = table(measured)
+    finally:
+        shutil.rmtree(scratch)
+    print(text)
+    if len(sys.argv) <= 1:
+        header = (f"# Results\n\n`make bench`, {date.today()}, {machine()}. `balanced`, `--jobs 1`; the median of {ROUNDS} "
+                  "rounds in turn. SSIM-Y is against the lossless truth where the session has one (s01, s04), else\n"
+                  "against the captured file. The recipe: `ffmpeg -y -f concat -safe 0 -i LIST -vf "
+                  f"{PAD} -vsync vfr -pix_fmt yuv420p -preset ultrafast OUT`.\n\n")
+        (ROOT / "Benchmarks" / "RESULTS.md").write_text(header + text + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+.PHONY: demo test bench build format fixtures clean
+
+# Frames of a bundled example become segments in ./demo. Installs what it needs.
+demo:
+	scripts/demo
+
+# Format, warnings, all tests. Installs what it needs.
+test:
+	scripts/test
+
+# Us and the usual ffmpeg recipes over real sessions, or CORPUS=DIR.
+bench:
+	scripts/setup bench
+	swift build -c release --product encoder-worker
+	python3 Benchmarks/bench.py $(CORPUS)
+
+build:
+	scripts/setup build
+	swift build -c release --product encoder-worker
+
+format:
+	swift format --in-place --recursive Sources Tests Package.swift
+
+# Makes the fixtures anew; needs python3-pil.
+fixtures:
+	/usr/bin/python3 fixtures/generate.py
+
+clean:
+	rm -rf .build demo
