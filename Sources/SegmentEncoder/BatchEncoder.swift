@@ -37,6 +37,11 @@ public final class BatchEncoder {
     _ path: String, session: String? = nil, isCancelled: () -> Bool = { false }
   ) throws -> Receipt {
     let source = try OpenBatch(reading: path, session: session, limits: options.limits)
+    guard Timeline.segmentBound(of: source.batch, maxHoldMs: options.maxHoldMs) <= options.limits.segments else {
+      throw BadBatch(
+        "plan", source.batch.name, "more than the limit of \(options.limits.segments) segments",
+        advice: "split the batch")
+    }
     if let receipt = try publication.receipt(for: source) { return receipt }
     var digest = try BatchDigest(of: source.batch)
     let segments = try encode(source, digest: &digest, isCancelled: isCancelled)

@@ -53,12 +53,12 @@ final class WorkQueue<Element: Sendable>: @unchecked Sendable {
     }
   }
 
-  /// An element is done with; or it comes again, before all others, after a pause for everybody.
+  /// An element is done with; or it comes again, after all others, and after a pause for everybody.
   func finished(retrying element: Element? = nil, after seconds: Int = 0) {
     locked {
       active -= 1
       if let element {
-        elements.append(element)
+        elements.insert(element, at: 0)
         clock_gettime(CLOCK_REALTIME, &pausedUntil)
         pausedUntil.tv_sec += seconds
       }

@@ -75,6 +75,8 @@ final class Worker: Sendable {
 
   private func settle(_ claim: Claim, after error: any Error) -> Outcome {
     do {
+      // Taken over by somebody who thought us dead, or taken away: there is nothing left to decide.
+      guard claim.isThere else { return .gone }
       switch Disposition(of: error, batch: claim.name) {
       case .retry: return .failed(.held(claim), error)
       case .handBack:

@@ -20,7 +20,7 @@ struct WorkerLoop {
 
   /// - Returns: nil when all went well.
   func run() throws -> ExitCode? {
-    let shared = Shared()
+    let shared = Shared(drains: drains)
     let signals = try check("signalfd", clinux_termination_descriptor())
     let watch = try watchIncoming()
     let wake = try check("eventfd", clinux_wake_descriptor())
@@ -31,76 +31,112 @@ struct WorkerLoop {
       try group.start { [worker, drains] in Self.encode(for: worker, shared, wake: wake, drains: drains) }
     }
     var progress = Progress(isShown: drains)
-    shared.queue.offer(try worker.desk.rescue().map(Worker.Errand.held))
-    var rescuedAt = now()
-    while shared.failure.withLock({ $0 }) == nil {
-      if shared.queue.isEmpty {
-        shared.queue.offer(try worker.spool.waiting().map(Worker.Errand.waiting))
-        if drains && shared.queue.isIdle { break }
+    var rescueAt = 0
+    while !shared.hasGivenUp {
+      do {
+        if now() >= rescueAt {
+          shared.queue.offer(try worker.desk.rescue().map(Worker.Errand.held))
+          rescueAt = now() + Self.rescan
+        }
+        if shared.queue.isEmpty {
+          shared.queue.offer(try worker.spool.waiting().map(Worker.Errand.waiting))
+          if drains && shared.queue.isIdle { break }
+        }
+      } catch let error as DiskError {
+        worker.logger.error("\(error); looking again in \(Self.rescan) s")
+        shared.fail(error)
       }
       progress.show(worker.tally.now)
       if wait(for: signals, watch, wake) {
         stop(shared, signals: signals, wake: wake)
         break
       }
-      if now() - rescuedAt >= Self.rescan {
-        shared.queue.offer(try worker.desk.rescue().map(Worker.Errand.held))
-        rescuedAt = now()
-      }
     }
     shared.queue.close()
     group.join()
-    for case .held(let claim) in shared.queue.remaining() { try? worker.desk.handBack(claim) }
+    for case .held(let claim) in shared.queue.remaining() + shared.setAside { try? worker.desk.handBack(claim) }
     worker.leave()
     progress.finish()
-    if drains { say(summary(worker.tally.now)) }
-    if let failure = shared.failure.withLock({ $0 }) {
+    return conclusion(shared)
+  }
+
+  /// What is said at the end, and the status.
+  private func conclusion(_ shared: Shared) -> ExitCode? {
+    guard drains else { return nil }
+    say(summary(worker.tally.now))
+    if let failure = shared.failure {
       say("encoder-worker: \(failure); nothing is lost, run it again when that is mended")
       return ExitStatus.of(failure)
     }
-    let wasStopped = shared.stopAt.load(ordering: .relaxed) != .max
-    return worker.tally.now.quarantined > 0 && !wasStopped ? ExitStatus.badBatch : nil
+    return worker.tally.now.quarantined > 0 && !shared.isStopping ? ExitStatus.badBatch : nil
   }
 
   /// What the threads share.
   private final class Shared: Sendable {
+    private struct Failures {
+      var first: (any Error)?
+      var inARow = 0
+      var setAside: [Worker.Errand] = []
+    }
+
     let queue = WorkQueue<Worker.Errand>()
+    private let drains: Bool
     /// When what is being encoded is handed back, in monotonic seconds.
-    let stopAt = Atomic<Int>(.max)
-    /// What ended a drain before its time.
-    let failure = Mutex<(any Error)?>(nil)
+    private let stopAt = Atomic<Int>(.max)
+    private let failures = Mutex(Failures())
+
+    init(drains: Bool) { self.drains = drains }
+
+    func stop(in seconds: Int) { stopAt.store(now() + seconds, ordering: .relaxed) }
+
+    var isStopping: Bool { stopAt.load(ordering: .relaxed) != .max }
+    var isOverdue: Bool { isStopping && now() >= stopAt.load(ordering: .relaxed) }
+
+    func succeed() { failures.withLock { $0.inARow = 0 } }
+
+    /// - Parameter errand: set aside until the end.
+    func fail(_ error: any Error, _ errand: Worker.Errand? = nil) {
+      failures.withLock { failures in
+        failures.first = failures.first ?? error
+        failures.inARow += 1
+        if let errand { failures.setAside.append(errand) }
+      }
+    }
+
+    var failure: (any Error)? { failures.withLock { $0.first } }
+    var setAside: [Worker.Errand] { failures.withLock { $0.setAside } }
+
+    /// A drain goes on when one batch fails, but not when everything does.
+    var hasGivenUp: Bool { drains && failures.withLock { $0.inARow >= 3 } }
   }
 
   /// An encoding thread.
   private static func encode(for worker: Worker, _ shared: Shared, wake: Int32, drains: Bool) {
     let encoder = worker.makeEncoder()
     var pause = 1
-    while let errand = shared.queue.next() {
-      let outcome = worker.perform(errand, with: encoder) {
-        let stopAt = shared.stopAt.load(ordering: .relaxed)
-        return stopAt != .max && now() >= stopAt
-      }
-      switch outcome {
+    while !shared.hasGivenUp, let errand = shared.queue.next() {
+      switch worker.perform(errand, with: encoder, isCancelled: { shared.isOverdue }) {
       case .published, .quarantined, .handedBack, .gone:
         pause = 1
+        shared.succeed()
+        shared.queue.finished()
+      case .failed(let errand, let error) where drains:
+        worker.logger.error("\(error)")
+        shared.fail(error, errand)
         shared.queue.finished()
       case .failed(let errand, let error):
-        if drains {
-          shared.failure.withLock { $0 = $0 ?? error }
-          shared.queue.finished(retrying: errand)
-        } else {
-          worker.logger.error("\(error); going on in \(pause) s, nothing is lost")
-          shared.queue.finished(retrying: errand, after: pause)
-          pause = min(2 * pause, 30)
-        }
+        worker.logger.error("\(error); going on in \(pause) s, nothing is lost")
+        shared.queue.finished(retrying: errand, after: pause)
+        pause = min(2 * pause, 30)
       }
       if shared.queue.isIdle || drains { clinux_wake(wake) }
     }
+    clinux_wake(wake)
   }
 
   /// After the first signal: until the threads are done, or a second signal ends the process where it stands.
   private func stop(_ shared: Shared, signals: Int32, wake: Int32) {
-    shared.stopAt.store(now() + Self.grace, ordering: .relaxed)
+    shared.stop(in: Self.grace)
     shared.queue.close()
     while shared.queue.activeCount > 0 {
       if wait(for: signals, -1, wake) { _exit(0) }

@@ -51,7 +51,8 @@ import Testing
     #expect(result.text.split(separator: "\n").count == 2)
     #expect(try names(in: scratch.path("output")) == [".staging", "gap", "rotation"])
     let missing = try EncoderWorker.run("encode", scratch.path("nowhere"), "--output", scratch.path("output"))
-    #expect(missing.status == 75)
+    #expect(missing.status == 65)
+    #expect(missing.errors.contains("nowhere: no such file or directory"))
   }
 
   @Test func shardsShareAListAndNothingTwice() throws {
@@ -110,7 +111,7 @@ import Testing
     let result = try EncoderWorker.run("enqueue", "--spool", spool, picture)
     #expect(result.status == 65)
     #expect(result.errors.contains("screenshot.jpg: the name is no capture in unix milliseconds"))
-    #expect(try EncoderWorker.run("enqueue", "--spool", spool, scratch.path("missing/1767859512340.jpg")).status == 75)
+    #expect(try EncoderWorker.run("enqueue", "--spool", spool, scratch.path("missing/1767859512340.jpg")).status == 65)
     #expect(try names(in: spool + "/incoming").isEmpty)
     #expect(try names(in: spool + "/tmp").isEmpty)
   }

@@ -44,7 +44,11 @@ public struct OpenBatch {
     } else if isArchive {
       contents = try Self.archive(at: path, name: name, limits: limits)
     } else {
-      contents = try DirectoryContents(opening: path, limits: limits)
+      do {
+        contents = try DirectoryContents(opening: path, limits: limits)
+      } catch let failure as DiskError {
+        throw failure.blaming(name) ?? failure
+      }
     }
     for format in Self.formats {
       if var draft = try format.read(contents, limits: limits) {
@@ -67,10 +71,11 @@ public struct OpenBatch {
 
   private static func archive(at path: String, name: String, limits: Limits) throws -> ArchiveContents {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
-    if descriptor < 0 && (errno == ELOOP || errno == ENXIO) {
-      throw BadBatch("read", name, "not a regular file", advice: advice)
+    guard descriptor >= 0 else {
+      let failure = DiskError("open", path)
+      if [ELOOP, ENXIO].contains(failure.code) { throw BadBatch("read", name, "not a regular file", advice: advice) }
+      throw failure.blaming(name) ?? failure
     }
-    guard descriptor >= 0 else { throw DiskError("open", path) }
     defer { close(descriptor) }
     var status = stat()
     try check("fstat", path) { fstat(descriptor, &status) }
@@ -95,6 +100,17 @@ public struct OpenBatch {
   }
 }
 
+extension DiskError {
+  /// The batch's own fault, where it is one: whoever made it forgot to make it readable, or named what is not there.
+  fileprivate func blaming(_ batch: String) -> (any Error)? {
+    switch code {
+    case ENOENT: BadBatch("read", batch, "no such file or directory", advice: "check the path")
+    case EACCES, EPERM: BadBatch("read", batch, "permission denied", advice: "make it readable for the worker")
+    default: nil
+    }
+  }
+}
+
 extension Batch {
   /// Puts a draft in order and checks it.
   init(_ draft: BatchDraft, name: String, limits: Limits) throws {
@@ -110,7 +126,7 @@ extension Batch {
       throw bad("\(draft.frames.count) frames, more than the limit of \(limits.frames)", "split the batch")
     }
     let (frames, refused) = Batch.inOrder(draft.frames, limits: limits)
-    guard let first = frames.first, let last = frames.last else {
+    guard let last = frames.last else {
       let why = (draft.refused + refused).first.map { "; \($0.source): \($0.reason)" } ?? ""
       throw bad("no frame with an instant" + why, "name frames by their capture in unix milliseconds, or list them")
     }
@@ -123,11 +139,6 @@ extension Batch {
       throw bad(
         "endMs \(endMs) is not after the last capture \(last.timeMs)",
         "endMs is when the last frame stops being on screen, in unix milliseconds")
-    }
-    // A bound before anything is decoded; only onChange batches can come near it.
-    let shownMs = draft.capture == .onChange ? endMs - first.timeMs : 0
-    guard shownMs / Timeline.segmentMs + Int64(frames.count) <= limits.segments else {
-      throw bad("more than \(limits.segments) segments from \(first.timeMs) to \(endMs)", "split the batch")
     }
     self.init(
       name: name, session: session, intervalMs: intervalMs, endMs: endMs, capture: draft.capture,

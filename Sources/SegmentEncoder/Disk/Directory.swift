@@ -67,6 +67,7 @@ public final class Directory: Sendable {
       case ELOOP: return .refused("a symbolic link")
       case EXDEV: return .refused("a path that leaves the batch")
       case ENXIO: return .refused("not a regular file")
+      case EACCES: return .refused("permission denied")
       case ENAMETOOLONG: return .refused("a name that is too long")
       default: throw DiskError("open", path + "/" + name)
       }

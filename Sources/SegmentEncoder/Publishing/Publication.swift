@@ -100,7 +100,7 @@ struct Publication {
         segment, of: batch, digest: digest, part: index + 1, parts: segments.count, settings: settings)
     }
     let directory = SessionDirectory(output: staging.output, session: batch.session)
-    try directory.locked {
+    return try directory.locked {
       let published = try directory.manifests(near: manifests[0].startMs..<manifests[manifests.count - 1].endMs)
       for manifest in manifests { try Conflict.check(manifest, against: published) }
       let own = Set(published.filter { $0.batchDigest == digest }.map(\.startMs))
@@ -114,8 +114,8 @@ struct Publication {
       }
       try Directory(opening: directory.path).sync()
       try index.update(directory, temporary: staging.temporaryFile())
+      return Receipt(manifests, batch: batch.name, duplicate: missing.isEmpty)
     }
-    return Receipt(manifests, batch: batch.name, duplicate: false)
   }
 
   /// Gives a staged file its name. One that is there without a manifest was left by a worker that died, and is replaced.

@@ -16,6 +16,9 @@ public struct Claim: Sendable {
   /// Where the batch lies now.
   public var path: String { directory + "/" + name }
 
+  /// Whether the batch is still where it was put.
+  public var isThere: Bool { DurableFile.exists(path) }
+
   /// Workers that may die with a batch before it is thought to be what kills them.
   private static let attempts = 3
 

@@ -64,7 +64,13 @@ public struct Enqueuing {
   }
 
   private func copy(_ source: String, to target: String) throws {
-    let file = try check("open", source) { open(source, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
+    let file = open(source, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    guard file >= 0 else {
+      let failure = DiskError("open", source)
+      guard [ENOENT, ENOTDIR, EACCES].contains(failure.code) else { throw failure }
+      throw BadBatch(
+        "enqueue", source, String(cString: strerror(failure.code)).lowercasedFirst, advice: "check the path")
+    }
     defer { close(file) }
     switch try readRegularFile(file, path: source, limit: limits.fileBytes) {
     case .refused(let reason):

@@ -75,6 +75,15 @@ public struct Timeline: Sendable {
     self.init(intervalMs: batch.intervalMs, maxHoldMs: batch.capture == .onChange ? nil : maxHoldMs)
   }
 
+  /// How many segments a batch can become at most, whatever of it can be decoded.
+  static func segmentBound(of batch: Batch, maxHoldMs: Int64) -> Int64 {
+    let ends = batch.frames.dropFirst().map(\.timeMs) + [batch.endMs]
+    let shown = zip(batch.frames, ends).map { frame, end in
+      batch.capture == .onChange ? end - frame.timeMs : min(end - frame.timeMs, maxHoldMs)
+    }
+    return shown.reduce(0) { $0 + $1 / segmentMs + 1 }
+  }
+
   /// Takes the next capture, later than the one before.
   ///
   /// - Returns: the shots of the capture before it, whose hold is known now.
