@@ -35,6 +35,7 @@ import Testing
     #expect(zip(video, video.dropFirst()).allSatisfy { $0.pts + $0.duration == $1.pts })
     #expect(video.first?.pts == 0)
     #expect(video.last.map { $0.pts + $0.duration } == ticks)
+    #expect(video.count == manifest.samples)
     let offsets = manifest.offsetsMs.map { $0 * 90 }
     for (frame, offset) in zip(manifest.frames, offsets) {
       if frame.status == "captured" { #expect(offset == (frame.timeMs - manifest.startMs) * 90) }

@@ -108,6 +108,7 @@ public struct PublishedSession {
     public let timescale: Int64
     public let bytes: Int
     public let sha256: String
+    public let samples: Int
     public let frames: [Frame]
     public let refused: [Refused]
     public let intervalMs: Int64

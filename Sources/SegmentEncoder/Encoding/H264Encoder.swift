@@ -15,8 +15,7 @@ struct CodedPicture {
 }
 
 final class H264Encoder {
-  /// Sequence and picture parameter sets, without start codes.
-  let parameterSets: (sequence: [UInt8], picture: [UInt8])
+  let parameterSets: ParameterSets
   private let codec: CodecContext
   private let packet: Packet
 
@@ -61,7 +60,7 @@ final class H264Encoder {
     guard let sequence = units.first(where: { $0.kind == .sequenceParameterSet }),
       let picture = units.first(where: { $0.kind == .pictureParameterSet })
     else { throw FFmpegError(function: "avcodec_open2 (parameter sets)", code: cff_error_invalid_data()) }
-    parameterSets = (Array(sequence.bytes), Array(picture.bytes))
+    parameterSets = ParameterSets(sequence: Array(sequence.bytes), picture: Array(picture.bytes))
   }
 
   /// Codes one picture; it comes out when the next one goes in, or at the end.

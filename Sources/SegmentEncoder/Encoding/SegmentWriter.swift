@@ -8,6 +8,8 @@ struct EncodedSegment {
   let codec: String
   let codedWidth: Int
   let codedHeight: Int
+  /// Coded pictures, repeats included.
+  let samples: Int
 }
 
 /// Writes one segment. Dropping it without ``finish()`` abandons the segment.
@@ -55,7 +57,8 @@ struct SegmentWriter: ~Copyable {
     let bytes = file.bytes
     try SegmentCheck.compare(bytes, with: file)
     return EncodedSegment(
-      shots: shots, bytes: bytes, codec: file.codec, codedWidth: codedWidth, codedHeight: codedHeight)
+      shots: shots, bytes: bytes, codec: file.parameterSets.codec, codedWidth: codedWidth, codedHeight: codedHeight,
+      samples: video.count)
   }
 }
 

@@ -14,6 +14,7 @@ struct StagedSegment {
   let codedHeight: Int
   let size: Int
   let sha256: String
+  let samples: Int
   let refused: [RefusedFrame]
   /// By source name.
   let notes: [String: String]
@@ -26,6 +27,7 @@ struct StagedSegment {
     codedHeight = segment.codedHeight
     size = segment.bytes.count
     sha256 = try SHA256.hex(of: segment.bytes)
+    samples = segment.samples
     self.refused = refused
     self.notes = notes
     try DurableFile.create(file, segment.bytes)
@@ -177,6 +179,7 @@ extension SegmentManifest {
     timescale = MediaTime.timescale
     bytes = staged.size
     sha256 = staged.sha256
+    samples = staged.samples
     frames = shots.map {
       Frame(
         timeMs: $0.capture.timeMs, holdMs: $0.holdMs, source: $0.capture.source, status: $0.status,

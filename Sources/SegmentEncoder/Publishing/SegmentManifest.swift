@@ -36,6 +36,8 @@ public struct SegmentManifest: Sendable, Equatable, Codable {
   public let timescale: Int64
   public let bytes: Int
   public let sha256: String
+  /// Coded pictures: one a frame, and the repeats that keep players in time.
+  public let samples: Int
   public let frames: [Frame]
   public let refused: [RefusedFrame]
   public let intervalMs: Int64

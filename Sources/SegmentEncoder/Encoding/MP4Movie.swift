@@ -1,0 +1,292 @@
+// The `moov` box: what a file's tracks hold, and where. For one segment as for a day of them: sizes and times that
+// outgrow 32 bits get their 64-bit forms. We write the boxes ourselves because timing is what this project is for:
+// libavformat's muxer closes a text track with an empty sample of its own, and writes a file a second time to bring
+// `moov` to the front.
+
+/// A track's samples, in order, and how they are to be understood.
+struct MP4Track {
+  enum Content {
+    /// H.264 in pictures of this many pixels.
+    case video(width: Int, height: Int, parameterSets: ParameterSets)
+    /// UTF-8 texts.
+    case timing
+  }
+
+  let content: Content
+  /// Of each sample, in ticks of ``MediaTime/timescale``.
+  private(set) var durations: [UInt32] = []
+  /// Of each sample, in bytes.
+  private(set) var sizes: [UInt32] = []
+  /// Samples that lie one behind the other.
+  private(set) var chunks: [(offset: UInt64, samples: Int)] = []
+  /// The samples that are key frames, counted from 1.
+  private(set) var keys: [UInt32] = []
+
+  init(_ content: Content) { self.content = content }
+
+  var duration: UInt64 { durations.reduce(0) { $0 + UInt64($1) } }
+
+  /// Adds samples that lie one behind the other from `offset` on; the first is a key frame.
+  mutating func append(_ samples: [Sample], at offset: UInt64) {
+    keys.append(UInt32(sizes.count + 1))
+    chunks.append((offset, samples.count))
+    for sample in samples {
+      durations.append(UInt32(sample.duration))
+      sizes.append(UInt32(sample.data.count))
+    }
+  }
+}
+
+/// The parameter sets of an H.264 track, without start codes.
+struct ParameterSets: Equatable {
+  let sequence: [UInt8]
+  let picture: [UInt8]
+
+  /// `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1).
+  var configuration: [UInt8] {
+    var record = MP4Box()
+    record.u8(1)
+    record.append(sequence[1...3])
+    record.u8(0xFC | 3)  // NAL units behind 4 bytes of length
+    record.u8(0xE0 | 1)
+    record.u16(UInt16(sequence.count))
+    record.append(sequence)
+    record.u8(1)
+    record.u16(UInt16(picture.count))
+    record.append(picture)
+    if sequence[1] >= 100 {
+      record.append([0xFC | 1, 0xF8, 0xF8, 0])  // High profile: 4:2:0, 8 bits, 8 bits, no extensions
+    }
+    return record.bytes
+  }
+
+  /// The `codecs` parameter of RFC 6381: profile, constraints and level.
+  var codec: String {
+    "avc1."
+      + sequence[1...3].map { byte in
+        let digits = String(byte, radix: 16, uppercase: true)
+        return digits.count == 1 ? "0" + digits : digits
+      }.joined()
+  }
+}
+
+struct MP4Movie {
+  let tracks: [MP4Track]
+
+  /// `ftyp`.
+  static var fileType: [UInt8] {
+    var file = MP4Box()
+    file.box("ftyp") { box in
+      box.ascii("isom")
+      box.u32(0x200)
+      for brand in ["isom", "iso2", "avc1", "mp41"] { box.ascii(brand) }
+    }
+    return file.bytes
+  }
+
+  /// `moov`.
+  var bytes: [UInt8] {
+    let duration = tracks.map(\.duration).max() ?? 0
+    var file = MP4Box()
+    file.box("moov") { moov in
+      moov.versionedBox("mvhd", for: duration) { box, long in
+        box.zeros(long ? 16 : 8)  // creation and modification: the file's name has the instant
+        box.u32(UInt32(MediaTime.timescale))
+        box.time(duration, long)
+        box.u32(0x10000)  // rate 1
+        box.u16(0x100)  // volume 1
+        box.zeros(10)
+        box.identityMatrix()
+        box.zeros(24)
+        box.u32(UInt32(tracks.count + 1))
+      }
+      for (index, track) in tracks.enumerated() {
+        moov.box("trak") { $0.track(track, id: UInt32(index + 1), movieDuration: duration) }
+      }
+    }
+    return file.bytes
+  }
+}
+
+extension MP4Box {
+  fileprivate mutating func identityMatrix() {
+    for value: UInt32 in [0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x4000_0000] { u32(value) }
+  }
+
+  /// A box whose times have 64 bits where 32 are not enough.
+  fileprivate mutating func versionedBox(
+    _ type: String, flags: UInt32 = 0, for duration: UInt64, _ body: (inout MP4Box, Bool) -> Void
+  ) {
+    let long = duration > UInt64(UInt32.max)
+    fullBox(type, version: long ? 1 : 0, flags: flags) { body(&$0, long) }
+  }
+
+  fileprivate mutating func time(_ value: UInt64, _ long: Bool) {
+    if long { u64(value) } else { u32(UInt32(value)) }
+  }
+
+  fileprivate mutating func track(_ track: MP4Track, id: UInt32, movieDuration: UInt64) {
+    var (width, height) = (0, 0)
+    // The timing track is in the movie, but not enabled: players must not show it over the picture.
+    var flags: UInt32 = 2
+    if case .video(let w, let h, _) = track.content { (width, height, flags) = (w, h, 3) }
+    versionedBox("tkhd", flags: flags, for: movieDuration) { box, long in
+      box.zeros(long ? 16 : 8)
+      box.u32(id)
+      box.u32(0)
+      box.time(movieDuration, long)
+      box.zeros(16)  // layer, group, volume
+      box.identityMatrix()
+      box.u32(UInt32(width) << 16)
+      box.u32(UInt32(height) << 16)
+    }
+    box("mdia") { $0.media(track) }
+  }
+
+  private mutating func media(_ track: MP4Track) {
+    let handler = if case .video = track.content { ("vide", "Video") } else { ("sbtl", "Timing") }
+    versionedBox("mdhd", for: track.duration) { box, long in
+      box.zeros(long ? 16 : 8)
+      box.u32(UInt32(MediaTime.timescale))
+      box.time(track.duration, long)
+      box.u16(0x55C4)  // language: und
+      box.u16(0)
+    }
+    fullBox("hdlr") { box in
+      box.u32(0)
+      box.ascii(handler.0)
+      box.zeros(12)
+      box.ascii(handler.1)
+      box.u8(0)
+    }
+    box("minf") { info in
+      if case .video = track.content {
+        info.fullBox("vmhd", flags: 1) { $0.zeros(8) }
+      } else {
+        info.fullBox("nmhd") { _ in }
+      }
+      info.box("dinf") { box in
+        box.fullBox("dref") { box in
+          box.u32(1)
+          box.fullBox("url ", flags: 1) { _ in }
+        }
+      }
+      info.box("stbl") { table in
+        table.fullBox("stsd") { box in
+          box.u32(1)
+          switch track.content {
+          case .video(let width, let height, let sets): box.videoDescription(width, height, sets)
+          case .timing: box.textDescription()
+          }
+        }
+        table.sampleTables(track)
+      }
+    }
+  }
+
+  /// `avc1` (ISO/IEC 14496-15, 5.4.2).
+  private mutating func videoDescription(_ width: Int, _ height: Int, _ sets: ParameterSets) {
+    box("avc1") { entry in
+      entry.zeros(6)
+      entry.u16(1)  // data reference
+      entry.zeros(16)
+      entry.u16(UInt16(width))
+      entry.u16(UInt16(height))
+      entry.u32(0x48_0000)  // 72 dpi
+      entry.u32(0x48_0000)
+      entry.u32(0)
+      entry.u16(1)  // frames a sample
+      entry.zeros(32)  // compressor's name
+      entry.u16(24)  // depth
+      entry.u16(0xFFFF)
+      entry.box("avcC") { $0.append(sets.configuration) }
+      entry.box("colr") { box in
+        box.ascii("nclx")
+        box.u16(1)  // primaries: BT.709
+        box.u16(13)  // transfer: sRGB
+        box.u16(6)  // matrix: BT.601
+        box.u8(0x80)  // full range
+      }
+      entry.box("pasp") { box in
+        box.u32(1)
+        box.u32(1)
+      }
+    }
+  }
+
+  /// `tx3g` (3GPP TS 26.245, 5.16): timed text with the plainest of styles.
+  private mutating func textDescription() {
+    box("tx3g") { entry in
+      entry.zeros(6)
+      entry.u16(1)  // data reference
+      entry.u32(0)  // display flags
+      entry.append([1, 0xFF])  // centred, at the bottom
+      entry.u32(0)  // background
+      entry.zeros(8)  // text box
+      entry.u32(0)  // the style's characters
+      entry.u16(1)  // font
+      entry.append([0, 16])  // face and size that readers take for no style at all
+      entry.u32(0xFFFF_FFFF)
+      entry.box("ftab") { box in
+        box.u16(1)
+        box.u16(1)
+        box.u8(5)
+        box.ascii("Arial")
+      }
+    }
+  }
+
+  /// Durations, key frames, sizes and places.
+  private mutating func sampleTables(_ track: MP4Track) {
+    let durations = runs(track.durations)
+    fullBox("stts") { box in
+      box.u32(UInt32(durations.count))
+      for run in durations {
+        box.u32(UInt32(run.count))
+        box.u32(run.value)
+      }
+    }
+    if case .video = track.content {
+      fullBox("stss") { box in
+        box.u32(UInt32(track.keys.count))
+        for key in track.keys { box.u32(key) }
+      }
+    }
+    let chunks = runs(track.chunks.map(\.samples))
+    fullBox("stsc") { box in
+      box.u32(UInt32(chunks.count))
+      var first: UInt32 = 1
+      for run in chunks {
+        box.u32(first)
+        box.u32(UInt32(run.value))
+        box.u32(1)
+        first += UInt32(run.count)
+      }
+    }
+    fullBox("stsz") { box in
+      box.u32(0)
+      box.u32(UInt32(track.sizes.count))
+      for size in track.sizes { box.u32(size) }
+    }
+    let offsets = track.chunks.map(\.offset)
+    if offsets.last ?? 0 <= UInt64(UInt32.max) {
+      fullBox("stco") { box in
+        box.u32(UInt32(offsets.count))
+        for offset in offsets { box.u32(UInt32(offset)) }
+      }
+    } else {
+      fullBox("co64") { box in
+        box.u32(UInt32(offsets.count))
+        for offset in offsets { box.u64(offset) }
+      }
+    }
+  }
+
+  private func runs<T: Equatable>(_ values: [T]) -> [(count: Int, value: T)] {
+    var result: [(count: Int, value: T)] = []
+    for value in values {
+      if result.last?.value == value { result[result.count - 1].count += 1 } else { result.append((1, value)) }
+    }
+    return result
+  }
+}
