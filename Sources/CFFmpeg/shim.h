@@ -15,12 +15,10 @@ static inline int cff_error_eagain(void) { return AVERROR(EAGAIN); }
 static inline int cff_error_enomem(void) { return AVERROR(ENOMEM); }
 static inline int cff_error_eof(void) { return AVERROR_EOF; }
 static inline int cff_error_invalid_data(void) { return AVERROR_INVALIDDATA; }
-static inline int64_t cff_no_pts(void) { return AV_NOPTS_VALUE; }
 static inline int cff_seek_size(void) { return AVSEEK_SIZE; }
 
 // Enumerators and flags that are macros with shifts (libavcodec/avcodec.h).
 static inline int cff_flag_global_header(void) { return AV_CODEC_FLAG_GLOBAL_HEADER; }
-static inline int cff_flag_bitexact(void) { return AV_CODEC_FLAG_BITEXACT; }
 static inline int cff_strict_input(void) {
   return AV_EF_CRCCHECK | AV_EF_BITSTREAM | AV_EF_BUFFER | AV_EF_EXPLODE;
 }

@@ -22,7 +22,7 @@ public final class BatchEncoder {
   ///   - index: shared likewise.
   public init(_ options: Options, staging: Staging, index: SessionIndex) {
     self.options = options
-    settings = EncoderSettings(options.quality)
+    settings = EncoderSettings(options.quality, maxHoldMs: options.maxHoldMs)
     publication = Publication(staging: staging, index: index)
   }
 
@@ -49,30 +49,43 @@ public final class BatchEncoder {
     return try publication.publish(segments, of: source.batch, digest: digest.finish(), settings: settings)
   }
 
+  /// For a batch that workers have died with: finds it published as a whole, or takes back what is published of it.
+  ///
+  /// - Returns: the receipt of a batch that is published.
+  public func settle(_ path: String) throws -> Receipt? {
+    try publication.settle(try OpenBatch(reading: path, limits: options.limits))
+  }
+
   /// Decodes each frame once, in order, and encodes the one before as soon as its hold is known.
   private func encode(_ source: OpenBatch, digest: inout BatchDigest, isCancelled: () -> Bool) throws -> [StagedSegment]
   {
     let batch = source.batch
     var timeline = Timeline(of: batch, maxHoldMs: options.maxHoldMs)
     var stage = SegmentStage(
-      intervalMs: batch.intervalMs, settings: settings, staging: publication.staging, refused: batch.refused)
+      settings: settings, staging: publication.staging, refused: batch.refused)
     do {
       var images = DecodedFrames(source, limits: options.limits)
-      var shown: Picture?
+      var shown: (picture: Picture, frame: Frame)?
       for frame in batch.frames {
         if isCancelled() { throw Cancelled() }
+        if let shown, shown.frame.timeMs == frame.timeMs {
+          stage.refuse(
+            RefusedFrame(source: frame.source, reason: "\(shown.frame.source) has the same instant and came later"))
+          digest.add(frame, try source.image(of: frame))
+          continue
+        }
         switch try images.picture(of: frame, digest: &digest) {
         case .failure(let refusal):
           stage.refuse(RefusedFrame(source: frame.source, reason: "decode \(frame.source): \(refusal.reason)"))
         case .success(let picture):
           let capture = Capture(
             source: frame.source, timeMs: frame.timeMs, width: picture.width, height: picture.height)
-          try stage.show(shown, in: timeline.append(capture))
+          try stage.show(shown?.picture, in: timeline.append(capture), isCancelled)
           if case .everything(let reason) = frame.masks { stage.note("blacked out: \(reason)", on: frame.source) }
-          shown = picture
+          shown = (picture, frame)
         }
       }
-      try stage.show(shown, in: timeline.finish(endMs: batch.endMs))
+      try stage.show(shown?.picture, in: timeline.finish(endMs: batch.endMs), isCancelled)
       return try stage.finish(batch.name)
     } catch {
       stage.discard()
@@ -112,7 +125,6 @@ private struct DecodedFrames {
 
 /// Collects a batch's shots into segments and writes each to the staging directory when it closes.
 private struct SegmentStage: ~Copyable {
-  private let intervalMs: Int64
   private let settings: EncoderSettings
   private let staging: Staging
   private var open: SegmentWriter?
@@ -121,8 +133,7 @@ private struct SegmentStage: ~Copyable {
   private var refused: [RefusedFrame]
   private var notes: [String: String] = [:]
 
-  init(intervalMs: Int64, settings: EncoderSettings, staging: Staging, refused: [RefusedFrame]) {
-    self.intervalMs = intervalMs
+  init(settings: EncoderSettings, staging: Staging, refused: [RefusedFrame]) {
     self.settings = settings
     self.staging = staging
     self.refused = refused
@@ -132,11 +143,12 @@ private struct SegmentStage: ~Copyable {
 
   mutating func note(_ text: String, on source: String) { notes[source] = text }
 
-  mutating func show(_ picture: Picture?, in shots: [Shot]) throws {
+  mutating func show(_ picture: Picture?, in shots: [Shot], _ isCancelled: () -> Bool) throws {
     guard let picture else { return }
     for shot in shots {
+      if isCancelled() { throw Cancelled() }
       if shot.opensSegment {
-        open = try SegmentWriter(first: picture, intervalMs: intervalMs, settings: settings)
+        open = try SegmentWriter(first: picture, settings: settings)
       }
       try open?.show(picture, in: shot)
       if shot.closing != nil { try close() }

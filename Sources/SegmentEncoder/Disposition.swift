@@ -35,12 +35,27 @@ public enum Disposition: Equatable, Sendable {
   /// Back, untouched: somebody asked the worker to stop.
   case handBack
 
+  /// One line of JSON for a program.
+  public func json(batch: String, _ error: any Error) -> String {
+    var members: [String: JSONValue] = ["batch": .string(batch)]
+    switch self {
+    case .quarantine(let bad):
+      members["error"] = .object([
+        "operation": .string(bad.operation), "file": .string(bad.file), "cause": .string(bad.cause),
+        "advice": .string(bad.advice),
+      ])
+    case .retry: members["error"] = .object(["cause": .string("\(error)"), "advice": .string("run it again")])
+    case .handBack: members["error"] = .object(["cause": .string("stopped"), "advice": .string("run it again")])
+    }
+    return JSONValue.object(members).line
+  }
+
   public init(of error: any Error, batch: String) {
     switch error {
     case let bad as BadBatch: self = .quarantine(bad)
     case is Cancelled: self = .handBack
-    case is DiskError: self = .retry
-    case let failure as FFmpegError where failure.isOutOfMemory: self = .retry
+    // FFmpeg's word on a picture has become a refusal by now; what is left is about memory, or its libraries.
+    case is DiskError, is FFmpegError, is DamagedOutput: self = .retry
     default:
       self = .quarantine(
         BadBatch("encode", batch, "\(error)", advice: "report this with the batch: the encoder refused a good picture"))

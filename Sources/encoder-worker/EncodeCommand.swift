@@ -8,8 +8,7 @@ struct EncodeCommand: ParsableCommand {
     commandName: "encode",
     abstract: "Encode batches once, without a spool.",
     discussion: """
-      For pipelines and batch engines. The batches stay where they are; done again, nothing changes. A line for each
-      batch on standard output, or with --json an object.
+      For pipelines and batch engines. The batches stay where they are; done again, nothing changes. A line for each batch on standard output, or with --json an object. SIGTERM or SIGINT: what is being encoded is abandoned, exit status 75; run it again for the rest.
       """)
 
   @Argument(help: ArgumentHelp("Directories and archives; - reads an archive from standard input.", valueName: "batch"))
@@ -42,46 +41,57 @@ struct EncodeCommand: ParsableCommand {
   }
 
   func run() throws {
-    let mine = batches.enumerated().filter { shard?.contains($0.offset) ?? true }.map(\.element)
-    let list = WorkList()
-    let worst = Mutex<ExitCode?>(nil)
     do {
+      let mine = batches.enumerated().filter { shard?.contains($0.offset) ?? true }.map(\.element)
+      let list = WorkList(mine)
       let staging = try Staging(output: output, worker: WorkerID())
       defer { staging.remove() }
-      let index = SessionIndex()
-      let options = encoding.encoder
-      let group = ThreadGroup()
-      for _ in 0..<min(encoding.threads, mine.count) {
-        try group.start { [session, json] in
-          let encoder = BatchEncoder(options, staging: staging, index: index)
-          while let batch = list.element(of: mine) {
-            let status = Self.encode(batch, session: session, with: encoder, json: json)
-            if let status { worst.withLock { $0 = Self.graver($0, status) } }
-          }
-        }
-      }
-      group.join()
-    } catch let error as DiskError {
+      let signals = try TerminationSignals()
+      try start(list, staging: staging, wake: signals.wake)
+      // The first signal abandons what is being encoded, of which nothing is published yet; the second does not wait.
+      while list.isRunning, !list.isCancelled { if signals.wait(seconds: 3_600) { list.cancel() } }
+      while list.isRunning { if signals.wait(seconds: 3_600) { _exit(ExitStatus.temporaryFailure.rawValue) } }
+      if let status = list.status { throw status }
+    } catch let error where !(error is ExitCode) {
       say("encoder-worker: \(error)")
       throw ExitStatus.of(error)
     }
-    if let status = worst.withLock({ $0 }) { throw status }
+  }
+
+  private func start(_ list: WorkList, staging: Staging, wake: @escaping @Sendable () -> Void) throws {
+    let index = SessionIndex()
+    let options = encoding.encoder
+    let group = ThreadGroup()
+    for _ in 0..<min(encoding.threads, list.batches.count) {
+      list.beginThread()
+      try group.start { [session, json] in
+        let encoder = BatchEncoder(options, staging: staging, index: index)
+        while let batch = list.next() {
+          list.finish(Self.encode(batch, session: session, with: encoder, json: json, list))
+        }
+        list.endThread()
+        wake()
+      }
+    }
   }
 
   private static func encode(
-    _ batch: String, session: String?, with encoder: BatchEncoder, json: Bool
+    _ batch: String, session: String?, with encoder: BatchEncoder, json: Bool, _ list: WorkList
   ) -> ExitCode? {
     do {
-      let receipt = try encoder.publish(batch, session: session)
-      answer(json ? try receipt.json : line(receipt))
+      let receipt = try encoder.publish(batch, session: session, isCancelled: { list.isCancelled })
+      answer(json ? receipt.json : line(receipt))
       for refused in receipt.refused { say("\(batch): refused \(refused.source): \(refused.reason)") }
       return nil
     } catch {
-      switch Disposition(of: error, batch: batch) {
+      let disposition = Disposition(of: error, batch: batch)
+      if json { answer(disposition.json(batch: batch, error)) }
+      switch disposition {
       case .quarantine(let reason):
         say("\(batch): \(reason); \(reason.advice)")
         return ExitStatus.badBatch
-      case .retry, .handBack:
+      case .handBack: return ExitStatus.temporaryFailure
+      case .retry:
         say("encoder-worker: \(batch): \(error); nothing is lost, run it again when that is mended")
         return ExitStatus.of(error)
       }
@@ -93,21 +103,47 @@ struct EncodeCommand: ParsableCommand {
     return "\(receipt.batch): \(what): session \(receipt.session), \(receipt.segments) segments, "
       + "\(receipt.frames) frames, \(receipt.endMs - receipt.startMs) ms, \(receipt.bytes) bytes"
   }
-
-  /// A failed machine outweighs a bad batch: the run is to be repeated.
-  private static func graver(_ one: ExitCode?, _ other: ExitCode) -> ExitCode {
-    guard let one else { return other }
-    return one.rawValue > other.rawValue ? one : other
-  }
 }
 
-/// A list that several threads work off.
+/// A list of batches that several threads work off.
 private final class WorkList: Sendable {
-  private let taken = Atomic<Int>(0)
+  private struct State {
+    var taken = 0
+    var threads = 0
+    var isCancelled = false
+    var status: ExitCode?
+  }
 
-  func element(of list: [String]) -> String? {
-    let index = taken.add(1, ordering: .relaxed).oldValue
-    return index < list.count ? list[index] : nil
+  let batches: [String]
+  private let state = Mutex(State())
+
+  init(_ batches: [String]) { self.batches = batches }
+
+  func next() -> String? {
+    state.withLock { state in
+      guard !state.isCancelled, state.taken < batches.count else { return nil }
+      state.taken += 1
+      return batches[state.taken - 1]
+    }
+  }
+
+  /// A failed machine outweighs a bad batch: the run is to be repeated.
+  func finish(_ status: ExitCode?) {
+    guard let status else { return }
+    state.withLock { $0.status = ($0.status?.rawValue ?? 0) > status.rawValue ? $0.status : status }
+  }
+
+  func beginThread() { state.withLock { $0.threads += 1 } }
+  func endThread() { state.withLock { $0.threads -= 1 } }
+
+  func cancel() { state.withLock { $0.isCancelled = true } }
+
+  var isCancelled: Bool { state.withLock { $0.isCancelled } }
+  var isRunning: Bool { state.withLock { $0.threads > 0 } }
+
+  /// When cancelled, what was not begun is still to be done.
+  var status: ExitCode? {
+    state.withLock { $0.taken < batches.count ? ExitStatus.temporaryFailure : $0.status }
   }
 }
 

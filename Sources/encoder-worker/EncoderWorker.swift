@@ -12,16 +12,14 @@ struct EncoderWorker: ParsableCommand {
         encoder-worker --spool DIR              go on until told to stop
         encoder-worker encode BATCH --output DIR   one batch, no spool
         encoder-worker enqueue --spool DIR --session ID *.jpg   put frames named <unix ms>.jpg into a spool
+        encoder-worker stitch OUTPUT/SESSION --to FILE.mp4      the whole session as one film
 
-      A batch is a directory or a tar, tar.gz or tar.zst of frames named <unix ms>.jpg or .png, or of frames and a
-      batch.json. Each segment comes with a manifest; OUTPUT/SESSION/session.ffconcat stitches them:
-        ffmpeg -f concat -safe 0 -i session.ffconcat -c copy session.mp4
+      A batch is a directory or a tar, tar.gz or tar.zst of frames named <unix ms>.jpg or .png, or of frames and a batch.json. Each segment comes with a manifest.
 
-      Exit status: 0 all done, 64 wrong usage, 65 a batch was refused (all else is done), 74 or 75 the machine failed
-      (disk full, I/O error; nothing is lost, run it again).
+      Exit status: 0 all done, 64 wrong usage, 65 a batch was refused (all else is done), 74 or 75 the machine failed (disk full, I/O error; nothing is lost, run it again).
       """,
     version: "encoder-worker 0.1.0",
-    subcommands: [RunCommand.self, EncodeCommand.self, EnqueueCommand.self],
+    subcommands: [RunCommand.self, EncodeCommand.self, EnqueueCommand.self, StitchCommand.self],
     defaultSubcommand: RunCommand.self)
 
   static func main() {

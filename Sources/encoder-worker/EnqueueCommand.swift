@@ -6,9 +6,7 @@ struct EnqueueCommand: ParsableCommand {
     commandName: "enqueue",
     abstract: "Put frames into a spool as one batch, the safe way.",
     discussion: """
-      The frames are copied to SPOOL/tmp, made durable, and renamed into SPOOL/incoming in one step: no worker ever sees
-      half a batch. Prints the batch's name. FRAMES are images named <unix ms>.jpg or .png, or a directory of them, with
-      its batch.json when it has one.
+      The frames are copied to SPOOL/tmp, made durable, and renamed into SPOOL/incoming in one step: no worker ever sees half a batch. Prints the batch's name. FRAMES are images named <unix ms>.jpg or .png, or one directory of them, with its batch.json when it has one.
       """)
 
   @Option(help: ArgumentHelp("The spool; what is missing of it is made.", valueName: "dir"))

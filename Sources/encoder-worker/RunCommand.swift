@@ -5,15 +5,14 @@ import SegmentEncoder
 struct RunCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "run",
-    abstract: "Encode the batches of a spool until told to stop. (default)",
+    abstract: "Encode the batches of a spool until told to stop.",
+    usage: "encoder-worker [run] --spool <dir> [--drain] [<options>]",
     discussion: """
-      Batches are renamed into DIR/incoming by their producers. Each is encoded into OUTPUT/SESSION and removed, or, when
-      it cannot be, kept in DIR/quarantine with the reason beside it. SIGTERM or SIGINT: what is being encoded is
-      finished or put back within 5 seconds. Several workers may share a spool.
+      Batches are renamed into DIR/incoming by their producers. Each is encoded into OUTPUT/SESSION and removed, or, when it cannot be, kept in DIR/quarantine with the reason beside it. SIGTERM or SIGINT: what is being encoded is finished or put back within 5 seconds. Several workers may share a spool.
       """)
 
   @Option(help: ArgumentHelp("The spool; what is missing of it is made.", valueName: "dir"))
-  var spool: String
+  var spool: String?
 
   @Option(name: .shortAndLong, help: ArgumentHelp("Where sessions go. (default: SPOOL/output)", valueName: "dir"))
   var output: String?
@@ -30,7 +29,19 @@ struct RunCommand: ParsableCommand {
   @OptionGroup(title: "Encoding")
   var encoding: EncodingOptions
 
+  // As the default command it is handed every word that names no command.
+  @Argument(help: .hidden)
+  var words: [String] = []
+
+  func validate() throws {
+    if let word = words.first {
+      throw ValidationError("'\(word)' is no command; there are run, encode, enqueue, stitch")
+    }
+    if spool == nil { throw ValidationError("--spool DIR is missing") }
+  }
+
   func run() throws {
+    guard let spool else { return }
     var logger = Logger(label: "encoder-worker", factory: { StreamLogHandler.standardError(label: $0) })
     logger.logLevel = verbose ? .info : .warning
     do {
@@ -39,7 +50,7 @@ struct RunCommand: ParsableCommand {
         logger: logger)
       let end = try WorkerLoop(worker: worker, threads: encoding.threads, drains: drain).run()
       if let status = end { throw status }
-    } catch let error as DiskError {
+    } catch let error where !(error is ExitCode) {
       say("encoder-worker: \(error)")
       throw ExitStatus.of(error)
     }

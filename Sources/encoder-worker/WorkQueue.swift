@@ -6,14 +6,18 @@ import Glibc
 
 final class WorkQueue<Element: Sendable>: @unchecked Sendable {
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+  private let isExclusive: @Sendable (Element) -> Bool
   private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
   // All guarded by `mutex`. `elements` is a stack, last one first out.
   private var elements: [Element] = []
   private var active = 0
+  private var runsExclusively = false
   private var isClosed = false
   private var pausedUntil = timespec()
 
-  init() {
+  /// - Parameter isExclusive: tells the elements that nothing else is to be worked on beside.
+  init(isExclusive: @escaping @Sendable (Element) -> Bool = { _ in false }) {
+    self.isExclusive = isExclusive
     pthread_mutex_init(mutex, nil)
     pthread_cond_init(changed, nil)
   }
@@ -33,7 +37,7 @@ final class WorkQueue<Element: Sendable>: @unchecked Sendable {
     }
   }
 
-  /// Waits for work. Each element is followed by a call of ``finished(retrying:after:)``.
+  /// Waits for work. Each element is followed by a call of ``finished()``.
   ///
   /// - Returns: nil once the queue is closed.
   func next() -> Element? {
@@ -42,9 +46,10 @@ final class WorkQueue<Element: Sendable>: @unchecked Sendable {
         if isPaused {
           var until = pausedUntil
           pthread_cond_timedwait(changed, mutex, &until)
-        } else if let element = elements.popLast() {
+        } else if let element = elements.last, !runsExclusively, active == 0 || !isExclusive(element) {
+          runsExclusively = isExclusive(element)
           active += 1
-          return element
+          return elements.removeLast()
         } else {
           pthread_cond_wait(changed, mutex)
         }
@@ -53,16 +58,20 @@ final class WorkQueue<Element: Sendable>: @unchecked Sendable {
     }
   }
 
-  /// An element is done with; or it comes again, after all others, and after a pause for everybody.
-  func finished(retrying element: Element? = nil, after seconds: Int = 0) {
+  /// An element is done with.
+  func finished() {
     locked {
       active -= 1
-      if let element {
-        elements.insert(element, at: 0)
-        clock_gettime(CLOCK_REALTIME, &pausedUntil)
-        pausedUntil.tv_sec += seconds
-      }
+      runsExclusively = false
       pthread_cond_broadcast(changed)
+    }
+  }
+
+  /// Nobody gets anything for some time.
+  func pause(seconds: Int) {
+    locked {
+      clock_gettime(CLOCK_REALTIME, &pausedUntil)
+      pausedUntil.tv_sec += seconds
     }
   }
 

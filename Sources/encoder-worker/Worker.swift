@@ -6,10 +6,24 @@ import SegmentEncoder
 import Synchronization
 
 final class Worker: Sendable {
-  /// Something to do: a batch to claim, or one that is held already.
+  /// Something to do.
   enum Errand: Sendable {
+    /// A batch to claim.
     case waiting(Directory.Entry)
+    /// One that is held, after a failure of the machine.
     case held(Claim)
+    /// One that a dead worker held. Nothing else is worked on meanwhile: should this worker die too, it was this batch.
+    case suspect(Claim)
+
+    /// The claim of a batch that is held.
+    var claim: Claim? {
+      switch self {
+      case .waiting: nil
+      case .held(let claim), .suspect(let claim): claim
+      }
+    }
+
+    var isSuspect: Bool { if case .suspect = self { true } else { false } }
   }
 
   enum Outcome {
@@ -46,25 +60,36 @@ final class Worker: Sendable {
 
   func perform(_ errand: Errand, with encoder: BatchEncoder, isCancelled: () -> Bool) -> Outcome {
     let claim: Claim
-    switch errand {
-    case .held(let held): claim = held
-    case .waiting(let entry):
-      do {
+    do {
+      switch errand {
+      case .held(let held): claim = held
+      case .suspect(let held): claim = try desk.begin(held)
+      case .waiting(let entry):
         guard let taken = try desk.claim(entry) else { return .gone }
         claim = taken
-      } catch {
-        return .failed(errand, error)
       }
+    } catch {
+      return errand.claim.map(desk.hasLost) == true ? .gone : .failed(errand, error)
     }
     do {
-      try claim.requireHarmless()
-      let receipt = try encoder.publish(claim.path, isCancelled: isCancelled)
+      let receipt =
+        claim.attempt > Claim.attempts
+        ? try settled(claim, by: encoder) : try encoder.publish(claim.path, isCancelled: isCancelled)
       try desk.retire(claim, keep: keepBatches)
       report(receipt)
       return .published
     } catch {
       return settle(claim, after: error)
     }
+  }
+
+  /// The receipt of a batch that too many workers died with, where it is published after all.
+  private func settled(_ claim: Claim, by encoder: BatchEncoder) throws -> Receipt {
+    // A death while only looking: it is not looked at again.
+    if claim.attempt == Claim.attempts + 1, let receipt = try encoder.settle(claim.path) { return receipt }
+    throw BadBatch(
+      "encode", claim.name, "\(Claim.attempts) workers died while they worked on it",
+      advice: "report this with the batch")
   }
 
   /// Leaves the spool and the output as if it had never been there.
@@ -75,8 +100,7 @@ final class Worker: Sendable {
 
   private func settle(_ claim: Claim, after error: any Error) -> Outcome {
     do {
-      // Taken over by somebody who thought us dead, or taken away: there is nothing left to decide.
-      guard claim.isThere else { return .gone }
+      if desk.hasLost(claim) { return .gone }
       switch Disposition(of: error, batch: claim.name) {
       case .retry: return .failed(.held(claim), error)
       case .handBack:
@@ -120,6 +144,19 @@ final class Tally: Sendable {
     var segments = 0
     var frames = 0
     var refused = 0
+
+    /// For a person, at the end of a drain.
+    var summary: String {
+      func count(_ number: Int, _ one: String, _ many: String) -> String { "\(number) \(number == 1 ? one : many)" }
+      var parts = [
+        count(published, "batch", "batches") + " published", count(segments, "segment", "segments"),
+        count(frames, "frame", "frames"),
+      ]
+      if duplicates > 0 { parts.append("\(duplicates) published before") }
+      if refused > 0 { parts.append(count(refused, "frame", "frames") + " refused") }
+      if quarantined > 0 { parts.append(count(quarantined, "batch", "batches") + " in quarantine") }
+      return parts.joined(separator: ", ")
+    }
   }
 
   private let counts = Mutex(Counts())

@@ -8,7 +8,7 @@ import Testing
   init() throws { scratch = try ScratchDirectory() }
 
   @Test func helpAndUsage() throws {
-    for command in [[], ["run"], ["encode"], ["enqueue"]] {
+    for command in [[], ["run"], ["encode"], ["enqueue"], ["stitch"]] {
       let result = try Tool.run(EncoderWorker.path, command + ["--help"])
       #expect(result.status == 0)
       #expect(result.text.contains("USAGE"))
@@ -17,7 +17,8 @@ import Testing
       [], ["--spool"], ["run", "--spool", "x", "--quality", "best"], ["encode", "x"], ["nothing"],
       ["--spool", "x", "--jobs", "0"], ["--spool", "x", "--max-hold", "0"],
       ["encode", "x", "--output", "y", "--shard", "2/2"],
-      ["encode", "x", "--output", "y", "--session", "../z"], ["encode", "-", "-", "--output", "y"],
+      ["encode", "x", "--output", "y", "--session", "../z"], ["encode", "-", "-", "--output", "y"], ["foo"],
+      ["stitch", "x"], ["enqueue", "--spool", "x"], ["run", "--spool", "x", "y"],
     ] {
       let result = try Tool.run(EncoderWorker.path, wrong, in: scratch.url)
       #expect(result.status == 64, "\(wrong): \(result.status)")
@@ -53,6 +54,39 @@ import Testing
     let missing = try EncoderWorker.run("encode", scratch.path("nowhere"), "--output", scratch.path("output"))
     #expect(missing.status == 65)
     #expect(missing.errors.contains("nowhere: no such file or directory"))
+  }
+
+  @Test func resultsForProgramsNameTheFailuresToo() throws {
+    let bad = try scratch.file("bad.tar", [1, 2, 3])
+    let result = try EncoderWorker.run(
+      "encode", bad, Fixture("gap").path, scratch.path("nowhere"), "--output", scratch.path("output"), "--json")
+    #expect(result.status == 65)
+    let lines = try result.text.split(separator: "\n").map {
+      try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
+    }
+    #expect(lines.count == 3)
+    let errors = lines.compactMap { $0["error"] as? [String: String] }
+    #expect(Set(errors.compactMap { $0["file"] }) == ["bad.tar", "nowhere"])
+    #expect(errors.allSatisfy { $0["cause"] != nil && $0["advice"] != nil })
+  }
+
+  @Test func aFolderIsNamedByWhatItIsNotByADot() throws {
+    let folder = try scratch.directory("walk@1")
+    for name in try names(in: Fixture("jittered").path) {
+      try Data(Fixture("jittered").bytes(name)).write(to: URL(fileURLWithPath: folder + "/" + name))
+    }
+    let encoded = try Tool.run(
+      EncoderWorker.path, ["encode", ".", "--output", scratch.path("output")], in: URL(fileURLWithPath: folder))
+    #expect(encoded.status == 0, "\(encoded.errors)")
+    #expect(try names(in: scratch.path("output")) == [".staging", "walk"])
+    try Data(#"{"version":1,"session":"walk"}"#.utf8).write(to: URL(fileURLWithPath: folder + "/batch.json"))
+    let queued = try Tool.run(
+      EncoderWorker.path, ["enqueue", "--spool", scratch.path("spool"), "."], in: URL(fileURLWithPath: folder))
+    #expect(queued.text == "walk@1\n")
+    let hidden = try scratch.directory("x.part")
+    try Data(#"{"version":1,"session":"walk"}"#.utf8).write(to: URL(fileURLWithPath: hidden + "/batch.json"))
+    #expect(try EncoderWorker.run("enqueue", "--spool", scratch.path("spool"), hidden).status == 65)
+    #expect(try names(in: scratch.path("spool/incoming")) == ["walk@1"])
   }
 
   @Test func shardsShareAListAndNothingTwice() throws {

@@ -2,69 +2,6 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import SegmentEncoder
-
-/// A spool that a test fills, and the worker empties.
-private struct TestSpool {
-  let scratch: ScratchDirectory
-  let path: String
-
-  var output: String { path + "/output" }
-
-  init() throws {
-    scratch = try ScratchDirectory()
-    path = scratch.path("spool")
-    _ = try Spool(creating: path)
-  }
-
-  /// Puts a batch into `incoming/`, as a producer would.
-  func add(_ fixture: String, as name: String? = nil) throws {
-    let name = name ?? fixture
-    let draft = path + "/tmp/" + name
-    try FileManager.default.copyItem(atPath: Fixture(fixture).path, toPath: draft)
-    try FileManager.default.moveItem(atPath: draft, toPath: path + "/incoming/" + name)
-  }
-
-  func add(file name: String, _ bytes: [UInt8]) throws {
-    try Data(bytes).write(to: URL(fileURLWithPath: path + "/incoming/" + name))
-  }
-
-  /// A plain batch of two frames, a second apart.
-  func addSmall(_ name: String, startMs: Int64, frames: [Int] = [0, 1]) throws {
-    let draft = path + "/tmp/" + name
-    try FileManager.default.createDirectory(atPath: draft, withIntermediateDirectories: true)
-    for (index, frame) in frames.enumerated() {
-      let source = Fixture("exact-1fps").path + String(format: "/%04d.jpg", frame)
-      try FileManager.default.copyItem(atPath: source, toPath: draft + "/\(startMs + Int64(index) * 1_000).jpg")
-    }
-    try FileManager.default.moveItem(atPath: draft, toPath: path + "/incoming/" + name)
-  }
-
-  @discardableResult
-  func drain(_ options: String...) throws -> Tool.Result {
-    try Tool.run(EncoderWorker.path, ["--spool", path, "--drain"] + options)
-  }
-
-  func names(_ state: String) throws -> [String] {
-    try TestSupport.names(in: path + "/" + state)
-  }
-
-  var isAtRest: Bool {
-    get throws {
-      try names("incoming").isEmpty && names("claimed").isEmpty && names("trash").isEmpty
-        && TestSupport.names(in: output + "/.staging").isEmpty
-    }
-  }
-
-  func waitUntil(_ what: String, _ condition: () throws -> Bool) throws {
-    for _ in 0..<1_200 {
-      if try condition() { return }
-      usleep(50_000)
-    }
-    throw Tool.Failure("still not: \(what)")
-  }
-}
-
 @Suite struct SpoolTests {
   private let spool: TestSpool
 
@@ -100,7 +37,7 @@ private struct TestSpool {
     try spool.add("rotation")
     let result = try spool.drain("--quality", "small")
     #expect(result.status == 0)
-    #expect(result.errors.contains("2 published before"))
+    #expect(result.errors.contains("0 batches published, 0 segments, 0 frames, 2 published before"))
     #expect(try spool.isAtRest)
     #expect(try snapshot(of: spool.output) == before)
     #expect(try spool.drain().status == 0)
@@ -123,12 +60,10 @@ private struct TestSpool {
     for number in 0..<200 {
       try spool.addSmall("s\(number % 20)@\(number)", startMs: 1_767_859_512_340 + Int64(number) * 2_000)
     }
-    let one = try EncoderWorker.start("--spool", spool.path, "--drain", "--keep-batches")
-    let two = try EncoderWorker.start("--spool", spool.path, "--drain", "--keep-batches")
-    one.waitUntilExit()
-    two.waitUntilExit()
-    #expect(one.terminationStatus == 0)
-    #expect(two.terminationStatus == 0)
+    let one = try spool.start("--drain", "--keep-batches")
+    let two = try spool.start("--drain", "--keep-batches")
+    #expect(one.wait() == 0)
+    #expect(two.wait() == 0)
     #expect(try spool.isAtRest)
     #expect(try spool.names("done").count == 200)
     #expect(try spool.names("quarantine").isEmpty)
@@ -148,6 +83,69 @@ private struct TestSpool {
     #expect(try spool.drain().status == 0)
     #expect(try spool.isAtRest)
     #expect(try snapshot(of: spool.output) == before)
+  }
+
+  /// Two names for one batch at the same time: one publishes it, the other finds it published.
+  @Test func theSameBatchTwiceAtOnceIsPublishedOnce() throws {
+    for number in 0..<8 { try spool.add("jittered", as: "walk@\(number)") }
+    let result = try spool.drain("--jobs", "8")
+    #expect(result.status == 0)
+    #expect(result.errors.contains("1 batch published, 3 segments, 11 frames, 7 published before"))
+    #expect(try PublishedSession(spool.output + "/walk").manifests.count == 3)
+  }
+
+  /// A worker that died between two manifests, and settings that have changed since.
+  @Test func whatIsHalfPublishedIsCompleted() throws {
+    try spool.add("exact-1fps")
+    #expect(try spool.drain().status == 0)
+    let whole = try snapshot(of: spool.output).mapValues(\.bytes)
+    let session = spool.output + "/exact-1fps"
+    for options in [[], ["--max-hold", "700"]] {
+      for file in ["segment-1767859522340.json", "session.json", "session.ffconcat"] {
+        try? FileManager.default.removeItem(atPath: session + "/" + file)
+      }
+      try spool.add("exact-1fps")
+      #expect(try Tool.run(EncoderWorker.path, ["--spool", spool.path, "--drain"] + options).status == 0)
+      #expect(try spool.isAtRest)
+      if options.isEmpty { #expect(try snapshot(of: spool.output).mapValues(\.bytes) == whole) }
+    }
+    let published = try PublishedSession(session)
+    #expect(published.manifests.count == 12)
+    #expect(published.manifests.allSatisfy { $0.durationMs == 700 })
+    #expect(try names(in: session).filter { $0.hasSuffix(".mp4") }.count == 12)
+  }
+
+  /// Videos that a dead worker linked without their manifests go with the next batch of the session.
+  @Test func orphansAreRemoved() throws {
+    try spool.add("exact-1fps")
+    _ = try spool.scratch.directory("spool/output/exact-1fps")
+    for name in ["segment-1767859512340.mp4", "segment-1767859500000.mp4"] {
+      try spool.scratch.file("spool/output/exact-1fps/" + name, [1, 2, 3])
+    }
+    #expect(try spool.drain().status == 0)
+    let session = try PublishedSession(spool.output + "/exact-1fps")
+    #expect(try names(in: session.path).filter { $0.hasSuffix(".mp4") } == session.manifests.map(\.file))
+    #expect(
+      try Tool.output("sha256sum", [session.video(session.manifests[0])]).prefix(64)
+        == Data(session.manifests[0].sha256.utf8))
+  }
+
+  /// Published, but beyond removing by a plain walk: it must not disturb what comes after.
+  @Test func whateverLiesInABatchItCanBeRetired() throws {
+    try spool.add("single-frame", as: "walk@1")
+    let batch = spool.path + "/incoming/walk@1"
+    let raw: [CChar] = Array((batch + "/").utf8).map { CChar(bitPattern: $0) } + [-1, 0]
+    #expect(mkdir(raw, 0o755) == 0)
+    let inside: [CChar] = Array(raw[..<(raw.count - 1)]) + Array("/file".utf8).map { CChar(bitPattern: $0) } + [0]
+    close(open(inside, O_CREAT | O_WRONLY, 0o644))
+    // Deeper than a path can be long.
+    try Tool.output(
+      "sh",
+      ["-c", "cd \"$0\" && for i in $(seq 60); do mkdir $(printf %0200d $i) && cd -P $(printf %0200d $i); done", batch])
+    try spool.add("exact-1fps")
+    #expect(try spool.drain().status == 0)
+    #expect(try spool.isAtRest)
+    #expect(try spool.drain().status == 0)
   }
 
   @Test func whatIsNotThereYetStays() throws {
@@ -180,6 +178,7 @@ private struct TestSpool {
     let session = try PublishedSession(spool.output + "/s")
     #expect(session.index.gaps.isEmpty)
     #expect(session.manifests.count == 3)
+    #expect(session.manifests.allSatisfy { $0.samples == 2 })
     let film = spool.scratch.path("film.mp4")
     try stitch(session.path, to: film)
     let pts = try Probe(film).packets(of: 0).map(\.pts)
@@ -207,245 +206,14 @@ private struct TestSpool {
   }
 
   @Test func theQueueIsWatched() throws {
-    let worker = try EncoderWorker.start("--spool", spool.path)
-    defer { worker.terminate() }
-    try spool.waitUntil("claimed/ is there") { !(try spool.names("claimed").isEmpty) }
+    let worker = try spool.start()
+    try spool.waitUntil("it is there") { !(try spool.names("claimed").isEmpty) }
     try spool.add("single-frame", as: "live@1")
     try spool.waitUntil("published") {
       FileManager.default.fileExists(atPath: spool.output + "/live/session.ffconcat")
     }
-    try spool.waitUntil("retired") { try spool.names("trash").isEmpty }
-    kill(worker.processIdentifier, SIGTERM)
-    worker.waitUntilExit()
-    #expect(worker.terminationReason == .exit)
-    #expect(worker.terminationStatus == 0)
+    worker.signal(SIGTERM)
+    #expect(worker.wait() == 0)
     #expect(try spool.isAtRest)
-  }
-}
-
-@Suite struct BadInputTests {
-  private let spool: TestSpool
-
-  init() throws { spool = try TestSpool() }
-
-  private struct Reason: Decodable {
-    let format: String, batch: String, operation: String, file: String, cause: String, advice: String
-  }
-
-  private func reason(_ name: String) throws -> Reason {
-    let path = spool.path + "/quarantine/\(name).reason.json"
-    return try JSONDecoder().decode(Reason.self, from: Data(contentsOf: URL(fileURLWithPath: path)))
-  }
-
-  @Test func eachBadBatchIsKeptWithItsReasonAndTheRestIsEncoded() throws {
-    let incoming = spool.path + "/incoming/"
-    let files = FileManager.default
-    try files.createDirectory(atPath: incoming + "empty", withIntermediateDirectories: false)
-    try files.createDirectory(atPath: incoming + "undecodable", withIntermediateDirectories: false)
-    try Data("no image".utf8).write(to: URL(fileURLWithPath: incoming + "undecodable/1767859512340.jpg"))
-    try files.createDirectory(atPath: incoming + "no-frames", withIntermediateDirectories: false)
-    try Data("hello".utf8).write(to: URL(fileURLWithPath: incoming + "no-frames/readme.txt"))
-    try spool.add(file: "unknown.bin", Array("what is this".utf8))
-    try spool.add(file: "empty-file", [])
-    for (name, json) in [
-      ("broken-json", "{\"version\":1,"),
-      (
-        "bad-session",
-        #"{"version":1,"session":"../up","frames":[{"file":"1767859512340.jpg","timeMs":1767859512340}]}"#
-      ),
-    ] {
-      try spool.add("single-frame", as: name)
-      try Data(json.utf8).write(to: URL(fileURLWithPath: incoming + name + "/batch.json"))
-    }
-    try spool.add("single-frame", as: "bad session")
-    let whole = spool.scratch.path("whole.tar.gz")
-    try Tool.output("tar", ["-caf", whole, "-C", Fixture("jittered").path, "."])
-    let archive = Array(try Data(contentsOf: URL(fileURLWithPath: whole)))
-    try spool.add(file: "truncated.tar.gz", Array(archive.prefix(archive.count / 2)))
-    symlink("/etc", incoming + "link")
-    mkfifo(incoming + "fifo", 0o600)
-    let bad = try spool.names("incoming")
-    let copy = spool.scratch.path("copy")
-    try Tool.output("cp", ["-a", incoming, copy])
-    try spool.add("exact-1fps")
-    try spool.add("corrupt-frames", as: "walk@1")
-
-    let result = try spool.drain()
-    #expect(result.status == 65)
-    #expect(result.errors.contains("\(bad.count) batches in quarantine"))
-    #expect(try spool.names("quarantine").filter { !$0.hasSuffix(".reason.json") } == bad)
-    #expect(try spool.isAtRest)
-    #expect(try names(in: spool.output) == [".staging", "exact-1fps", "walk"])
-    for name in bad {
-      let reason = try reason(name)
-      #expect(reason.format == "quarantine-reason/1")
-      #expect(reason.batch == name)
-      #expect(!reason.operation.isEmpty && !reason.file.isEmpty && !reason.cause.isEmpty && !reason.advice.isEmpty)
-      if name != "fifo" {
-        let kept = try Tool.run(
-          "diff", ["-r", "--no-dereference", copy + "/" + name, spool.path + "/quarantine/" + name])
-        #expect(kept.status == 0, "\(name): \(kept.text)")
-      }
-    }
-    #expect(try reason("empty").cause == "nothing in it")
-    #expect(try reason("undecodable").cause.contains("decode 1767859512340.jpg: neither JPEG nor PNG"))
-    #expect(try reason("broken-json").cause.hasPrefix("not JSON"))
-    #expect(try reason("bad-session").cause == "the session id \"../up\" cannot be used")
-    #expect(try reason("bad session").cause == "the session id \"bad session\" cannot be used")
-    #expect(try reason("truncated.tar.gz").cause.hasPrefix("the archive breaks off"))
-    #expect(try reason("link").cause == "not a regular file")
-    #expect(try reason("empty-file").cause == "an empty file")
-  }
-
-  @Test func aNameThatIsTakenInQuarantineGetsASuffix() throws {
-    for content in ["a", "b", "c"] {
-      try spool.add(file: "bad", Array(content.utf8))
-      #expect(try spool.drain().status == 65)
-    }
-    #expect(
-      try spool.names("quarantine") == [
-        "bad", "bad.2", "bad.2.reason.json", "bad.3", "bad.3.reason.json", "bad.reason.json",
-      ])
-    #expect(try String(contentsOfFile: spool.path + "/quarantine/bad.2", encoding: .utf8) == "b")
-  }
-
-  @Test func namesOfAnyBytesAndAnyLengthAreHandled() throws {
-    let long = String(repeating: "n", count: 255)
-    try spool.add(file: long, [1])
-    let raw: [CChar] = Array((spool.path + "/incoming/").utf8).map { CChar(bitPattern: $0) } + [-1, 65, 0]
-    #expect(mkdir(raw, 0o755) == 0)
-    try spool.add("single-frame")
-    #expect(try spool.drain().status == 65)
-    #expect(try spool.isAtRest)
-    let names = try spool.names("quarantine")
-    #expect(names.count == 4)
-    #expect(names.contains("%FFA"))
-    #expect(FileManager.default.fileExists(atPath: spool.output + "/single-frame/session.json"))
-  }
-
-  @Test func refusedFramesAreReportedAndTheOneBeforeHoldsOn() throws {
-    let scratch = try ScratchDirectory()
-    let session = try EncoderWorker.encode(Fixture("corrupt-frames"), into: scratch)
-    let manifest = try #require(session.manifests.first)
-    #expect(manifest.frames.map(\.source) == ["1767859512340.jpg", "1767859514340.jpg", "1767859516340.jpg"])
-    #expect(manifest.frames.map(\.holdMs) == [2_000, 2_000, 1_000])
-    let refused = session.manifests.flatMap(\.refused)
-    #expect(refused.map(\.source) == ["1767859513340.jpg", "1767859515340.jpg", "1767859517340.jpg"])
-    #expect(
-      refused.map(\.reason) == [
-        "decode 1767859513340.jpg: invalid data", "decode 1767859515340.jpg: an empty file",
-        "decode 1767859517340.jpg: neither JPEG nor PNG",
-      ])
-    // The last capture was refused, but it says that the session went on until then.
-    #expect(session.index.durationMs == 6_000)
-  }
-}
-
-@Suite struct StopTests {
-  private let spool: TestSpool
-
-  init() throws {
-    spool = try TestSpool()
-  }
-
-  /// A batch of large pictures that takes a while.
-  private func addLarge(_ name: String, frames: Int) throws {
-    let draft = spool.path + "/tmp/" + name
-    try FileManager.default.createDirectory(atPath: draft, withIntermediateDirectories: true)
-    for picture in 0..<2 {
-      try Tool.output(
-        "ffmpeg",
-        [
-          "-v", "error", "-f", "lavfi", "-i", "testsrc2=s=2400x3200", "-vf", "hue=h=\(90 * picture)", "-frames:v", "1",
-          spool.scratch.path("large-\(picture).png"),
-        ])
-    }
-    for frame in 0..<frames {
-      link(spool.scratch.path("large-\(frame % 2).png"), draft + "/\(1_767_859_512_340 + frame * 1_000).png")
-    }
-    try FileManager.default.moveItem(atPath: draft, toPath: spool.path + "/incoming/" + name)
-  }
-
-  private func start(_ options: String...) throws -> Process {
-    let worker = Process()
-    worker.executableURL = URL(fileURLWithPath: EncoderWorker.path)
-    worker.arguments = ["--spool", spool.path] + options
-    worker.standardError = FileHandle.nullDevice
-    try worker.run()
-    try spool.waitUntil("claimed") { try spool.names("incoming").isEmpty }
-    return worker
-  }
-
-  @Test func whatIsHeldIsHandedBack() throws {
-    try addLarge("slow", frames: 1_000)
-    let worker = try start()
-    kill(worker.processIdentifier, SIGTERM)
-    worker.waitUntilExit()
-    #expect(worker.terminationReason == .exit)
-    #expect(worker.terminationStatus == 0)
-    #expect(try spool.names("incoming") == ["slow"])
-    #expect(try names(in: spool.path + "/incoming/slow").count == 1_000)
-    #expect(try spool.names("claimed").isEmpty)
-    #expect(try names(in: spool.output) == [".staging"])
-    #expect(try names(in: spool.output + "/.staging").isEmpty)
-  }
-
-  @Test func aSecondSignalEndsAtOnceAndTheNextWorkerTakesOver() throws {
-    try addLarge("slow", frames: 40)
-    let worker = try start()
-    kill(worker.processIdentifier, SIGINT)
-    usleep(200_000)
-    kill(worker.processIdentifier, SIGINT)
-    worker.waitUntilExit()
-    #expect(worker.terminationReason == .exit)
-    #expect(worker.terminationStatus == 0)
-    #expect(try spool.drain().status == 0)
-    #expect(try spool.isAtRest)
-    #expect(try PublishedSession(spool.output + "/slow").captured.count == 40)
-  }
-
-  @Test func aKilledWorkersBatchIsTakenOverAtOnce() throws {
-    try addLarge("slow", frames: 20)
-    let worker = try start("--drain")
-    kill(worker.processIdentifier, SIGKILL)
-    worker.waitUntilExit()
-    #expect(try spool.names("claimed").count == 1)
-    #expect(try spool.drain().status == 0)
-    #expect(try spool.isAtRest)
-    #expect(try PublishedSession(spool.output + "/slow").captured.count == 20)
-  }
-
-  @Test func aBatchThatKillsThreeWorkersIsQuarantined() throws {
-    try addLarge("slow", frames: 200)
-    for _ in 0..<3 {
-      let worker = Process()
-      worker.executableURL = URL(fileURLWithPath: EncoderWorker.path)
-      worker.arguments = ["--spool", spool.path]
-      worker.standardError = FileHandle.nullDevice
-      try worker.run()
-      try spool.waitUntil("claimed by it") {
-        try spool.names("claimed").contains { $0.contains("~\(worker.processIdentifier)~") && !$0.hasPrefix(".") }
-          && spool.names("claimed").filter { !$0.hasPrefix(".") }.count == 1
-          && FileManager.default.subpaths(atPath: spool.path + "/claimed")?.contains { $0.hasSuffix("/slow") } == true
-          && spool.names("incoming").isEmpty
-      }
-      kill(worker.processIdentifier, SIGKILL)
-      worker.waitUntilExit()
-    }
-    #expect(try spool.drain().status == 65)
-    let reason = try String(contentsOfFile: spool.path + "/quarantine/slow.reason.json", encoding: .utf8)
-    #expect(reason.contains("3 workers died"))
-  }
-
-  @Test func aFailingMachineIsNotTheBatchesFault() throws {
-    try spool.add("single-frame")
-    for output in ["/dev/null/x", "/proc/none"] {
-      let result = try spool.drain("--output", output)
-      #expect([74, 75].contains(result.status))
-      #expect(result.errors.contains("mkdir \(output.prefix(6))"))
-      #expect(try spool.names("incoming") == ["single-frame"])
-      #expect(try spool.names("quarantine").isEmpty)
-    }
-    #expect(try spool.drain().status == 0)
   }
 }

@@ -68,6 +68,37 @@ import Testing
     }
   }
 
+  /// A file without its last scans, closed as if it were whole.
+  @Test func aJPEGWithoutAllItsScansIsRefused() throws {
+    let baseline = try Fixture("odd-size").bytes("1767859512340.jpg")
+    let scan = try #require(baseline.indices.dropLast().first { baseline[$0] == 0xFF && baseline[$0 + 1] == 0xDA })
+    // The header alone, and the header with a scan of the first component only.
+    let header = Array(baseline[..<scan])
+    let lumaOnly =
+      header + [0xFF, 0xDA, 0, 8, 1, 1, 0, 0, 63, 0] + Array(repeating: 0x55, count: 4_000) + [0xFF, 0xD9]
+    for file in [header + [0xFF, 0xD9], lumaOnly] {
+      #expect(throws: RefusedPicture(reason: "incomplete")) { try decoder.picture(from: file, masks: .none) }
+    }
+  }
+
+  @Test func aProgressiveJPEGNeedsEveryBitOfEveryCoefficient() {
+    func file(_ scans: [[UInt8]]) -> [UInt8] {
+      let frame: [UInt8] = [0xFF, 0xC2, 0, 17, 8, 0, 16, 0, 16, 3, 1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0]
+      var file: [UInt8] = [0xFF, 0xD8] + frame
+      for scan in scans { file += [0xFF, 0xDA, 0, UInt8(scan.count + 2)] + scan + [1, 2, 0xFF, 0, 0xFF, 0xD0, 3] }
+      return file + [0xFF, 0xD9]
+    }
+    let dc: [UInt8] = [3, 1, 0, 2, 0, 3, 0, 0, 0, 0x01]
+    let dcRefined: [UInt8] = [3, 1, 0, 2, 0, 3, 0, 0, 0, 0x10]
+    let ac = (1...3).map { [1, UInt8($0), 0, 1, 63, 0] as [UInt8] }
+    #expect(JPEGScans.areComplete(file([dc, dcRefined] + ac)))
+    #expect(!JPEGScans.areComplete(file([dc] + ac)))
+    #expect(!JPEGScans.areComplete(file([dc, dcRefined] + ac.dropLast())))
+    #expect(!JPEGScans.areComplete(file([dc, dcRefined, ac[0], ac[1], [1, 3, 0, 1, 62, 0]])))
+    #expect(!JPEGScans.areComplete(file([])))
+    #expect(!JPEGScans.areComplete([0xFF, 0xD8, 0xFF]))
+  }
+
   @Test func picturesAreMeasuredBeforeTheyAreDecoded() throws {
     var header = try Fixture("colour-bars").bytes("1767859512340.png")
     header.replaceSubrange(16..<24, with: [0, 0, 0xEA, 0x60, 0, 0, 0xEA, 0x60])

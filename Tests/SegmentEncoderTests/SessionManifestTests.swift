@@ -2,25 +2,14 @@ import Testing
 
 @testable import SegmentEncoder
 
-private func summary(
-  _ startMs: Int64, _ endMs: Int64, batch: String = "a", gapAfterMs: Int64 = 0, final: Bool = false,
-  frames: [Shot.Status] = [.captured]
-) -> SegmentSummary {
-  SegmentSummary(
-    file: SegmentName.video(startMs), batchDigest: batch, startMs: startMs, endMs: endMs, durationMs: endMs - startMs,
-    width: 2, height: 2, bytes: 10, sha256: "", frames: frames.map { SegmentSummary.Frame(status: $0) },
-    intervalMs: 1_000,
-    gapAfterMs: gapAfterMs, final: final)
-}
-
 @Suite struct SessionManifestTests {
-  private func session(_ segments: [SegmentSummary]) throws -> SessionManifest {
+  private func session(_ segments: [PublishedSegment]) throws -> SessionManifest {
     let id = try #require(SessionID("s"))
     return try #require(SessionManifest(session: id, segments: segments))
   }
 
   @Test func segmentsThatMeetLeaveNoGap() throws {
-    let session = try session([summary(0, 5_000), summary(5_000, 10_000, final: true)])
+    let session = try session([PublishedSegment.made(0, 5_000), PublishedSegment.made(5_000, 10_000, final: true)])
     #expect(session.gaps.isEmpty)
     #expect(session.durationMs == 10_000)
     #expect(session.complete)
@@ -28,39 +17,53 @@ private func summary(
   }
 
   @Test func lessThanHalfAnIntervalBetweenBatchesIsASeam() throws {
-    #expect(try session([summary(0, 5_000), summary(5_499, 9_000, batch: "b")]).gaps.isEmpty)
-    #expect(try session([summary(0, 5_000), summary(4_501, 9_000, batch: "b")]).gaps.isEmpty)
     #expect(
-      try session([summary(0, 5_000), summary(5_500, 9_000, batch: "b")]).gaps
+      try session([PublishedSegment.made(0, 5_000), PublishedSegment.made(5_499, 9_000, batch: "b")]).gaps.isEmpty)
+    #expect(
+      try session([PublishedSegment.made(0, 5_000), PublishedSegment.made(4_501, 9_000, batch: "b")]).gaps.isEmpty)
+    #expect(
+      try session([PublishedSegment.made(0, 5_000), PublishedSegment.made(5_500, 9_000, batch: "b")]).gaps
         == [SessionManifest.Gap(startMs: 5_000, endMs: 5_500)])
   }
 
   @Test func anyDistanceInsideABatchIsAGap() throws {
     #expect(
-      try session([summary(0, 5_000, gapAfterMs: 1), summary(5_001, 9_000)]).gaps
+      try session([PublishedSegment.made(0, 5_000, gapAfterMs: 1), PublishedSegment.made(5_001, 9_000)]).gaps
         == [SessionManifest.Gap(startMs: 5_000, endMs: 5_001)])
   }
 
+  @Test func aGapAtTheEndOfABatchIsOneWhateverFollows() throws {
+    for next: Int64 in [5_300, 5_000 + 300 + 499, 5_000 + 300 - 200] {
+      #expect(
+        try session([PublishedSegment.made(0, 5_000, gapAfterMs: 300), PublishedSegment.made(next, 9_000, batch: "b")])
+          .gaps == [SessionManifest.Gap(startMs: 5_000, endMs: next)])
+    }
+  }
+
   @Test func aGapAtTheEndCounts() throws {
-    let session = try session([summary(0, 5_000, gapAfterMs: 700)])
+    let session = try session([PublishedSegment.made(0, 5_000, gapAfterMs: 700)])
     #expect(session.endMs == 5_700)
     #expect(session.gaps == [SessionManifest.Gap(startMs: 5_000, endMs: 5_700)])
   }
 
   @Test func aContinuedFrameCountsOnceInTheSession() throws {
-    let session = try session([summary(0, 5_000), summary(5_000, 8_000, frames: [.continued, .captured])])
+    let session = try session([
+      PublishedSegment.made(0, 5_000), PublishedSegment.made(5_000, 8_000, captured: [false, true]),
+    ])
     #expect(session.segments.map(\.frames) == [1, 2])
     #expect(session.frames == 2)
   }
 
   @Test func theScriptMakesEachFileLastUntilTheNext() throws {
     let script = try session([
-      summary(1_000, 6_000), summary(5_801, 9_000, batch: "b"), summary(20_000, 20_009, batch: "c"),
+      PublishedSegment.made(1_000, 6_000), PublishedSegment.made(5_801, 9_000, batch: "b"),
+      PublishedSegment.made(20_000, 20_009, batch: "c"),
     ]).concatScript
     #expect(
       script == """
         ffconcat version 1.0
         file segment-0000000001000.mp4
+        outpoint 4.801
         duration 4.801
         file segment-0000000005801.mp4
         duration 14.199

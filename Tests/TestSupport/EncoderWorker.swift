@@ -12,18 +12,6 @@ public enum EncoderWorker {
     try Tool.run(path, arguments, input: input)
   }
 
-  /// Starts it and goes on.
-  public static func start(_ arguments: String...) throws -> Process {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: path)
-    process.arguments = arguments
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = FileHandle.nullDevice
-    process.standardError = FileHandle.nullDevice
-    try process.run()
-    return process
-  }
-
   /// Encodes a fixture into a directory and reads the session back.
   public static func encode(
     _ fixture: Fixture, into scratch: ScratchDirectory, _ options: String...
@@ -33,5 +21,34 @@ public enum EncoderWorker {
       path, ["encode", fixture.path, "--output", scratch.path("output"), "--session", fixture.name] + options)
     guard result.status == 0 else { throw Tool.Failure("encode \(fixture): \(result.errors)") }
     return try PublishedSession(scratch.path("output/\(fixture.name)"))
+  }
+}
+
+/// The program under test while it runs; killed when the last reference goes, so that a failing test leaves nothing behind.
+public final class RunningWorker {
+  private let process = Process()
+
+  public init(_ arguments: [String]) throws {
+    process.executableURL = URL(fileURLWithPath: EncoderWorker.path)
+    process.arguments = arguments
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+  }
+
+  deinit {
+    if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+  }
+
+  /// As it stands in the names of what it holds.
+  public var processIdentifier: Int32 { process.processIdentifier }
+
+  public func signal(_ number: Int32) { kill(process.processIdentifier, number) }
+
+  /// - Returns: the exit status, or the negative signal that ended it.
+  public func wait() -> Int32 {
+    process.waitUntilExit()
+    return process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
   }
 }

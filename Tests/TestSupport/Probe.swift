@@ -59,7 +59,10 @@ public struct Probe: Decodable {
     var texts: [TimingEntry] = []
     while rest.count >= 2 {
       let length = Int(rest[rest.startIndex]) << 8 | Int(rest[rest.startIndex + 1])
-      texts.append(try JSONDecoder().decode(TimingEntry.self, from: Data(rest.dropFirst(2).prefix(length))))
+      // An empty text is time that nobody recorded.
+      if length > 0 {
+        texts.append(try JSONDecoder().decode(TimingEntry.self, from: Data(rest.dropFirst(2).prefix(length))))
+      }
       rest = rest.dropFirst(2 + length)
     }
     return texts

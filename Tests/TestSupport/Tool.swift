@@ -92,15 +92,22 @@ public func names(in path: String) throws -> [String] {
   try FileManager.default.contentsOfDirectory(atPath: path).sorted()
 }
 
+/// A file as it was.
+public struct FileState: Equatable {
+  public let bytes: Data
+  public let changed: String
+}
+
 /// Every file below a directory with its bytes and its moment of change, to see that nothing was touched.
-public func snapshot(of path: String) throws -> [String: String] {
-  var result: [String: String] = [:]
+public func snapshot(of path: String) throws -> [String: FileState] {
+  var result: [String: FileState] = [:]
   for name in try FileManager.default.subpathsOfDirectory(atPath: path) {
     let file = path + "/" + name
     var status = stat()
     guard lstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { continue }
-    let bytes = try Data(contentsOf: URL(fileURLWithPath: file))
-    result[name] = "\(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec) \(bytes.count) \(bytes.hashValue)"
+    result[name] = FileState(
+      bytes: try Data(contentsOf: URL(fileURLWithPath: file)),
+      changed: "\(status.st_ino) \(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec)")
   }
   return result
 }

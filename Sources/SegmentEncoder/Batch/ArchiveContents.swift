@@ -20,21 +20,26 @@ struct ArchiveContents: BatchContents {
   init(reading descriptor: Int32, name: String, limits: Limits) throws {
     let archive = try ArchiveReader(descriptor, name: name)
     var unpacked = 0
+    var entries = 0
     while let entry = try archive.nextEntry() {
-      guard names.count + refused.count < limits.entries else {
+      entries += 1
+      guard entries <= limits.entries else {
         throw BadBatch("read", name, "more than \(limits.entries) entries", advice: "split the batch")
       }
+      // Headers count too, and what is skipped has to be unpacked all the same.
+      guard entry.size >= 0, entry.size <= limits.unpackedBytes - unpacked,
+        archive.unpackedBytes <= limits.unpackedBytes
+      else {
+        throw BadBatch(
+          "read", name, "unpacks to more than the limit of \(limits.unpackedBytes) bytes", advice: "split the batch")
+      }
+      unpacked += entry.size
       guard entry.kind != .directory else { continue }
       if let reason = entry.reasonToRefuse {
         refused.append(RefusedFrame(source: entry.path, reason: reason))
         continue
       }
       guard !isRecorderJunk(entry.path) else { continue }
-      unpacked += entry.size
-      guard entry.size >= 0, unpacked <= limits.unpackedBytes else {
-        throw BadBatch(
-          "read", name, "unpacks to more than the limit of \(limits.unpackedBytes) bytes", advice: "split the batch")
-      }
       if entry.size > limits.fileBytes {
         refused.append(
           RefusedFrame(
@@ -75,34 +80,39 @@ private struct ArchiveEntry {
 private final class ArchiveReader {
   private let archive: OpaquePointer
   private let name: String
-  private let source: ArchiveSource
+  /// Where the content of the last entry ended, in the unpacked tar.
+  private var contentEnd: Int64 = 0
 
   init(_ descriptor: Int32, name: String) throws {
     guard let archive = archive_read_new() else { throw DiskError("archive_read_new", name, code: ENOMEM) }
     self.archive = archive
     self.name = name
-    source = ArchiveSource(descriptor)
     archive_read_support_filter_gzip(archive)
     archive_read_support_filter_zstd(archive)
     archive_read_support_format_tar(archive)
-    let status = archive_read_open(
-      archive, Unmanaged.passUnretained(source).toOpaque(), nil,
-      { archive, source, buffer in
-        Unmanaged<ArchiveSource>.fromOpaque(source!).takeUnretainedValue().read(into: buffer!, for: archive!)
-      }, nil)
-    guard status == ARCHIVE_OK else { throw failure() }
+    guard archive_read_open_fd(archive, descriptor, 1 << 16) == ARCHIVE_OK else { throw failure() }
   }
 
   deinit { archive_read_free(archive) }
 
   func nextEntry() throws -> ArchiveEntry? {
+    // Names in pax headers are UTF-8; in the C locale libarchive warns of every one that is not ASCII.
+    let previous = uselocale(Self.utf8)
+    defer { uselocale(previous) }
+    if contentEnd > 0 {
+      guard archive_read_data_skip(archive) == ARCHIVE_OK else { throw failure() }
+      contentEnd = archive_filter_bytes(archive, 0)
+    }
     var entry: OpaquePointer?
     let status = archive_read_next_header(archive, &entry)
     if status == ARCHIVE_EOF { return nil }
     guard status == ARCHIVE_OK, let entry else { throw failure() }
-    let raw = archive_entry_pathname(entry).map { Array(UnsafeBufferPointer(start: $0, count: strlen($0))) } ?? []
-    var path = printableName(raw.map(UInt8.init(bitPattern:)))
-    while path.hasPrefix("./") { path.removeFirst(2) }
+    contentEnd = archive_filter_bytes(archive, 0)
+    // Longer names are refused; what there is of this one is for the message.
+    let raw = archive_entry_pathname(entry).map { UnsafeBufferPointer(start: $0, count: strnlen($0, 4_096)) }
+    var name = (raw?.map(UInt8.init(bitPattern:)) ?? [])[...]
+    while name.starts(with: "./".utf8) { name = name.dropFirst(2) }
+    let path = printableName(Array(name))
     let kind: ArchiveEntry.Kind =
       switch UInt32(archive_entry_filetype(entry)) & S_IFMT {
       case S_IFREG: .file
@@ -113,6 +123,9 @@ private final class ArchiveReader {
       path: path, kind: kind, size: Int(archive_entry_size(entry)),
       isLink: archive_entry_hardlink(entry) != nil || archive_entry_symlink(entry) != nil)
   }
+
+  /// What has been unpacked so far, headers included.
+  var unpackedBytes: Int { Int(archive_filter_bytes(archive, 0)) }
 
   func bytes(of entry: ArchiveEntry) throws -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: entry.size)
@@ -129,48 +142,22 @@ private final class ArchiveReader {
 
   /// A tar ends with a block of zeros (POSIX.1-1988 `ustar`: two); libarchive takes the end of the file for it.
   func requireEnd() throws {
-    // In a compressed archive the compression's own end mark has been checked.
-    guard archive_filter_count(archive) <= 1 else { return }
-    guard source.endsWithZeroBlock else {
+    let contentBlocks = (contentEnd + 511) / 512
+    guard archive_filter_bytes(archive, 0) >= 512 * (contentBlocks + 1) else {
       throw failure(or: "the archive breaks off: it has no end mark")
     }
   }
 
+  /// Made once, never changed or freed.
+  nonisolated(unsafe) private static let utf8 = newlocale(Int32(LC_CTYPE_MASK), "C.UTF-8", nil)
+
   private func failure(or cause: String? = nil) -> any Error {
-    if let broken = source.failure { return broken }
+    // libarchive hands on errno where reading failed; its own codes are others, or mean the format.
+    let code = archive_errno(archive)
+    if [EIO, ESTALE, ENOMEM, EISDIR].contains(code) { return DiskError("read", name, code: code) }
     let text = archive_error_string(archive).map { String(cString: $0) }
     return BadBatch(
       "read", name, cause ?? (text ?? "not an archive").lowercasedFirst,
       advice: "send a tar, tar.gz or tar.zst of frames, complete, under a name that is not there before it is whole")
-  }
-}
-
-/// Feeds libarchive, and remembers how the file ended and what went wrong.
-private final class ArchiveSource {
-  private(set) var failure: DiskError?
-  private let descriptor: Int32
-  private var buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
-  /// How many of the last bytes in a row were zero.
-  private var zeros = 0
-
-  init(_ descriptor: Int32) { self.descriptor = descriptor }
-
-  deinit { buffer.deallocate() }
-
-  var endsWithZeroBlock: Bool { zeros >= 512 }
-
-  func read(into result: UnsafeMutablePointer<UnsafeRawPointer?>, for archive: OpaquePointer) -> Int {
-    while true {
-      let count = Glibc.read(descriptor, buffer.baseAddress!, buffer.count)
-      if count < 0 && errno == EINTR { continue }
-      if count < 0 {
-        failure = DiskError("read", "archive")
-        return -1
-      }
-      let trailing = buffer[..<count].reversed().prefix { $0 == 0 }.count
-      zeros = trailing == count ? zeros + count : trailing
-      result.pointee = UnsafeRawPointer(buffer.baseAddress!)
-      return count
-    }
   }
 }

@@ -20,7 +20,7 @@ public struct Frame: Sendable, Equatable {
 }
 
 /// Something in a batch that is not shown, and why.
-public struct RefusedFrame: Sendable, Equatable, Codable {
+public struct RefusedFrame: Sendable, Equatable {
   public let source: String
   public let reason: String
 
@@ -30,10 +30,11 @@ public struct RefusedFrame: Sendable, Equatable, Codable {
   }
 }
 
-/// A batch: frames of one session in the order of their captures, no two at the same instant.
+/// A batch: frames of one session in the order of their captures. Of two at the same instant the one that came later
+/// stands first: it wins, if it can be decoded.
 public struct Batch: Sendable {
   /// How the recorder decides when to capture.
-  public enum Capture: String, Sendable, Codable {
+  public enum Capture: String, Sendable {
     /// At a regular pace: a long silence is a gap.
     case interval
     /// When something changed: a long silence is a picture that stayed.

@@ -21,11 +21,9 @@ struct DirectoryContents: BatchContents {
 
   init(opening path: String, limits: Limits) throws {
     directory = try Directory(opening: path, followingLinks: false)
-    let entries = try directory.entries()
+    let entries = try directory.entries(limit: limits.entries)
     guard entries.count <= limits.entries else {
-      throw BadBatch(
-        "read", lastComponent(of: path), "\(entries.count) entries, more than the limit of \(limits.entries)",
-        advice: "split the batch")
+      throw BadBatch("read", lastComponent(of: path), "more than \(limits.entries) entries", advice: "split the batch")
     }
     var names: [String] = []
     var refused: [RefusedFrame] = []

@@ -36,7 +36,7 @@ public struct OpenBatch {
   ///   - session: the session of a batch that does not name its own; else the batch's name up to the first `@`.
   /// - Throws: ``BadBatch`` for anything that is no batch, ``DiskError`` when reading fails.
   public init(reading path: String, session: String? = nil, limits: Limits = Limits()) throws {
-    let name = path == "-" ? "stdin" : lastComponent(of: path)
+    let name = path == "-" ? "stdin" : Self.name(of: path)
     let contents: any BatchContents
     let isArchive = path == "-" || !DurableFile.isDirectory(path)
     if path == "-" {
@@ -65,6 +65,14 @@ public struct OpenBatch {
       throw BadBatch("read", name, "no frames; \(first.source) is \(first.reason)", advice: Self.advice)
     }
     throw BadBatch("read", name, contents.names.isEmpty ? "nothing in it" : "no known format", advice: Self.advice)
+  }
+
+  /// The last component, of `.` and `..` too.
+  static func name(of path: String) -> String {
+    let name = lastComponent(of: path)
+    guard name == "." || name == "..", let resolved = realpath(path, nil) else { return name }
+    defer { free(resolved) }
+    return lastComponent(of: String(cString: resolved))
   }
 
   private static let advice = "send frames named <unix ms>.jpg or .png, or frames and a batch.json"
@@ -97,6 +105,17 @@ public struct OpenBatch {
   /// The frame's image file, or the reason there is none.
   func image(of frame: Frame) throws -> FileContents {
     try contents.contents(of: frame.path, limit: limits.fileBytes) ?? .refused("missing")
+  }
+}
+
+extension [RefusedFrame] {
+  /// What is said of them, within limits: an archive can name more, and longer, than anybody wants to read.
+  fileprivate func shortened(to limits: Limits) -> [RefusedFrame] {
+    let said = prefix(limits.refusals).map {
+      RefusedFrame(source: $0.source.shortened(to: limits.nameBytes), reason: $0.reason)
+    }
+    guard count > limits.refusals else { return said }
+    return said + [RefusedFrame(source: "…", reason: "and \(count - limits.refusals) more")]
   }
 }
 
@@ -142,35 +161,30 @@ extension Batch {
     }
     self.init(
       name: name, session: session, intervalMs: intervalMs, endMs: endMs, capture: draft.capture,
-      isFinal: draft.isFinal, frames: frames, refused: draft.refused + refused, metadata: draft.metadata)
+      isFinal: draft.isFinal, frames: frames, refused: (draft.refused + refused).shortened(to: limits),
+      metadata: draft.metadata)
   }
 
-  /// By capture; of two frames at the same instant the later one in the producer's order wins.
+  /// By capture; of frames at the same instant, the later one in the producer's order first.
   private static func inOrder(_ frames: [Frame], limits: Limits) -> ([Frame], [RefusedFrame]) {
-    var refused: [RefusedFrame] = []
-    let sorted = frames.enumerated().filter { frame in
-      if limits.instants.contains(frame.element.timeMs) { return true }
-      refused.append(
-        RefusedFrame(
-          source: frame.element.source, reason: "instant \(frame.element.timeMs) lies outside 2001 to 2100"))
-      return false
-    }.sorted { ($0.element.timeMs, $0.offset) < ($1.element.timeMs, $1.offset) }.map(\.element)
-    var result: [Frame] = []
-    for frame in sorted {
-      if let last = result.last, last.timeMs == frame.timeMs {
-        refused.append(
-          RefusedFrame(source: last.source, reason: "\(frame.source) has the same instant and came later"))
-        result[result.count - 1] = frame
+    let (good, bad) = frames.enumerated().reduce(into: ([(offset: Int, element: Frame)](), [Frame]())) {
+      result, frame in
+      if limits.instants.contains(frame.element.timeMs) {
+        result.0.append(frame)
       } else {
-        result.append(frame)
+        result.1.append(frame.element)
       }
     }
-    return (result, refused)
+    let sorted = good.sorted { ($0.element.timeMs, -$0.offset) < ($1.element.timeMs, -$1.offset) }
+    let refused = bad.map {
+      RefusedFrame(source: $0.source, reason: "instant \($0.timeMs) lies outside 2001 to 2100")
+    }
+    return (sorted.map(\.element), refused)
   }
 
   /// 1000, or the median distance of the captures where that lies outside 600–1600 ms.
   static func nominalInterval(of instants: [Int64]) -> Int64 {
-    let distances = zip(instants.dropFirst(), instants).map { $0 - $1 }.sorted()
+    let distances = zip(instants.dropFirst(), instants).map { $0 - $1 }.filter { $0 > 0 }.sorted()
     guard !distances.isEmpty else { return 1_000 }
     let middle = distances.count / 2
     let median = distances.count % 2 == 1 ? distances[middle] : (distances[middle - 1] + distances[middle]) / 2

@@ -14,6 +14,11 @@ public struct Limits: Sendable {
   public var unpackedBytes = 512 << 20
   /// Bytes of `batch.json`.
   public var jsonBytes = 1 << 20
+  /// Bytes of a batch's metadata, which every segment's manifest repeats.
+  public var metadataBytes = 64 << 10
+  /// What is said of refused frames, per batch: so many, and of each name so many bytes.
+  public var refusals = 1_000
+  public var nameBytes = 255
   /// Segments one batch may become; a day of 5-second segments is 17 280.
   public var segments = 20_000
   /// The range of instants that can be captures: 2001-01-01 up to 2100-01-01, in unix milliseconds.

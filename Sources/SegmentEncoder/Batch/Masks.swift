@@ -36,41 +36,45 @@ public enum Masks: Sendable, Equatable {
   public static let none = Masks.rectangles([])
 
   public var isNone: Bool { self == .none }
-}
 
-extension Masks: Decodable {
-  private struct Rectangle: Decodable {
-    let mask: Mask?
-
-    private enum Key: String, CodingKey { case x, y, width, height }
-
-    init(from decoder: any Decoder) throws {
-      guard let container = try? decoder.container(keyedBy: Key.self) else {
-        mask = nil
-        return
-      }
-      let numbers = [Key.x, .y, .width, .height].map { try? container.decode(Double.self, forKey: $0) }
-      guard case (let x?, let y?, let width?, let height?) = (numbers[0], numbers[1], numbers[2], numbers[3]),
-        [x, y, width, height, x + width, y + height].allSatisfy(\.isFinite), width >= 0, height >= 0
-      else {
-        mask = nil
-        return
-      }
-      mask = Mask(x: x, y: y, width: width, height: height)
+  /// The same for the same masks, in every version of this program.
+  var canonicalText: String {
+    switch self {
+    case .everything: "all"
+    case .rectangles(let list):
+      list.map { mask in
+        [mask.x, mask.y, mask.width, mask.height].map { String($0.bitPattern, radix: 16) }.joined(separator: ",")
+      }.joined(separator: ";")
     }
   }
+}
 
-  public init(from decoder: any Decoder) throws {
-    guard let list = try? decoder.singleValueContainer().decode([Rectangle].self) else {
+extension Masks {
+  init(_ json: JSONValue) {
+    guard let list = json.array else {
       self = .everything(because: "masks is not a list")
       return
     }
-    let rectangles = list.compactMap(\.mask)
-    if rectangles.count == list.count {
-      self = .rectangles(rectangles)
-    } else {
-      let broken = list.firstIndex { $0.mask == nil } ?? 0
-      self = .everything(because: "mask \(broken) is not a finite rectangle")
+    var rectangles: [Mask] = []
+    for (index, member) in list.enumerated() {
+      guard let mask = Mask(member) else {
+        self = .everything(because: "mask \(index) is not a finite rectangle")
+        return
+      }
+      rectangles.append(mask)
     }
+    self = .rectangles(rectangles)
+  }
+}
+
+extension Mask {
+  /// nil for anything that is not a finite rectangle.
+  fileprivate init?(_ json: JSONValue) {
+    guard let members = json.object,
+      let x = members["x"]?.double, let y = members["y"]?.double, let width = members["width"]?.double,
+      let height = members["height"]?.double,
+      [x, y, width, height, x + width, y + height].allSatisfy(\.isFinite), width >= 0, height >= 0
+    else { return nil }
+    self.init(x: x, y: y, width: width, height: height)
   }
 }

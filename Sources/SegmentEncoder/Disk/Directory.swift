@@ -10,10 +10,14 @@ public final class Directory: Sendable {
   let descriptor: Int32
 
   /// - Parameter followingLinks: `false` for anything a stranger may have made.
-  public init(opening path: String, followingLinks: Bool = true) throws(DiskError) {
-    self.path = path
+  public convenience init(opening path: String, followingLinks: Bool = true) throws(DiskError) {
     let links = followingLinks ? 0 : O_NOFOLLOW
-    descriptor = try check("open", path) { open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | links) }
+    self.init(try check("open", path) { open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | links) }, path: path)
+  }
+
+  private init(_ descriptor: Int32, path: String) {
+    self.descriptor = descriptor
+    self.path = path
   }
 
   deinit { close(descriptor) }
@@ -29,7 +33,9 @@ public final class Directory: Sendable {
   }
 
   /// All entries but `.` and `..`, in the order of their names' bytes.
-  public func entries() throws(DiskError) -> [Entry] {
+  ///
+  /// - Parameter limit: the most to read; one more is read to tell that there are more.
+  public func entries(limit: Int = .max - 1) throws(DiskError) -> [Entry] {
     let copy = try check("open", path) { openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
     guard let stream = fdopendir(copy) else {
       let failure = DiskError("opendir", path)
@@ -38,7 +44,7 @@ public final class Directory: Sendable {
     }
     defer { closedir(stream) }
     var result: [Entry] = []
-    while true {
+    while result.count <= limit {
       errno = 0
       guard let found = readdir(stream) else {
         if errno != 0 { throw DiskError("readdir", path) }
@@ -74,6 +80,32 @@ public final class Directory: Sendable {
     }
     defer { close(file) }
     return try readRegularFile(file, path: path + "/" + name, limit: limit)
+  }
+
+  /// Removes all that is in here; links are removed, never followed. Directories nested deeper than `depth` are first
+  /// moved up to `top`, so that neither paths nor descriptors grow without bound.
+  func removeContents(depth: Int = 32, top: Directory? = nil) throws(DiskError) {
+    let top = top ?? self
+    var entries = try self.entries()
+    while let entry = entries.popLast() {
+      let name = entry.bytes.map { CChar(bitPattern: $0) } + [0]
+      let place = path + "/" + entry.name
+      if unlinkat(descriptor, name, 0) == 0 || errno == ENOENT { continue }
+      guard errno == EISDIR || errno == EPERM else { throw DiskError("unlink", place) }
+      if depth == 0 {
+        let parked = "deep~\(UInt64.random(in: 0 ... .max))"
+        try check("rename", place) { renameat(descriptor, name, top.descriptor, parked) }
+        continue
+      }
+      // Its owner may have made it read-only; where we may, we undo that.
+      fchmodat(descriptor, name, 0o700, 0)
+      let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
+      let child = Directory(try check("open", place) { openat(descriptor, name, flags) }, path: place)
+      try child.removeContents(depth: depth - 1, top: top)
+      try check("rmdir", place) { unlinkat(descriptor, name, AT_REMOVEDIR) }
+    }
+    // What was parked here meanwhile.
+    if top === self, try !self.entries().isEmpty { try removeContents() }
   }
 
   /// Makes what was created, linked or renamed in here survive a power cut.
@@ -124,6 +156,18 @@ func readRegularFile(_ file: Int32, path: String, limit: Int) throws(DiskError) 
   }
   bytes.removeLast(bytes.count - filled)
   return .bytes(bytes)
+}
+
+extension String {
+  /// As much of it as fits, with a mark of its own where something is missing.
+  func shortened(to limit: Int) -> String {
+    guard utf8.count > limit else { return self }
+    let hash = utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }  // FNV-1a
+    let mark = "~" + String(hash, radix: 36)
+    var kept = utf8.prefix(limit - mark.utf8.count)
+    while String(kept) == nil { kept = kept.dropLast() }
+    return (String(kept) ?? "") + mark
+  }
 }
 
 /// A name for people and for our own files: bytes that are not UTF-8 become `%XX`, and then `%` itself too.

@@ -7,20 +7,13 @@ import Glibc
 enum DurableFile {
   /// Writes a new file and its bytes reach the disk before this returns; its name does so with the directory's sync.
   static func create(_ path: String, _ bytes: [UInt8]) throws(DiskError) {
-    let file = try check("create", path) { open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644) }
+    let file = try OutputFile(creating: path)
     do {
-      try write(bytes, to: file, path: path)
-      try check("fsync", path) { fsync(file) }
+      try file.write(bytes, at: 0)
+      try file.finish()
     } catch {
-      close(file)
       unlink(path)
       throw error
-    }
-    // A close that fails may be the only word of a write that failed (NFS); it is not retried, close(2).
-    if close(file) != 0 && errno != EINTR {
-      let failure = DiskError("close", path)
-      unlink(path)
-      throw failure
     }
   }
 
@@ -28,7 +21,12 @@ enum DurableFile {
   static func replace(_ path: String, _ bytes: [UInt8], temporary: String) throws(DiskError) {
     unlink(temporary)
     try create(temporary, bytes)
-    try check("rename", path) { rename(temporary, path) }
+    do {
+      try check("rename", path) { rename(temporary, path) }
+    } catch {
+      unlink(temporary)
+      throw error
+    }
   }
 
   /// Gives `source` a second name, unless the name is taken.
@@ -78,15 +76,8 @@ enum DurableFile {
   static func removeTree(_ path: String) throws(DiskError) {
     if unlink(path) == 0 || errno == ENOENT { return }
     guard errno == EISDIR || errno == EPERM else { throw DiskError("unlink", path) }
-    for entry in try Directory(opening: path, followingLinks: false).entries() {
-      guard let name = String(validating: entry.bytes, as: UTF8.self) else {
-        let raw = Array(path.utf8).map { CChar(bitPattern: $0) } + [CChar(UInt8(ascii: "/"))]
-        let full = raw + entry.bytes.map { CChar(bitPattern: $0) } + [0]
-        try check("unlink", path + "/" + entry.name) { remove(full) }
-        continue
-      }
-      try removeTree(path + "/" + name)
-    }
+    chmod(path, 0o700)
+    try Directory(opening: path, followingLinks: false).removeContents()
     try check("rmdir", path) { rmdir(path) == 0 || errno == ENOENT ? 0 : -1 }
   }
 
@@ -110,12 +101,25 @@ enum DurableFile {
     guard let slash = path.lastIndex(of: "/") else { return "." }
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }
+}
 
-  private static func write(_ bytes: [UInt8], to file: Int32, path: String) throws(DiskError) {
+/// A file being written, closed when the last reference goes.
+final class OutputFile {
+  private let path: String
+  private var descriptor: Int32
+
+  init(creating path: String) throws(DiskError) {
+    self.path = path
+    descriptor = try check("create", path) { open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644) }
+  }
+
+  deinit { if descriptor >= 0 { close(descriptor) } }
+
+  func write(_ bytes: [UInt8], at offset: Int) throws(DiskError) {
     var written = 0
     while written < bytes.count {
       let count = bytes.withUnsafeBytes { buffer in
-        Glibc.write(file, buffer.baseAddress! + written, buffer.count - written)
+        pwrite(descriptor, buffer.baseAddress! + written, buffer.count - written, offset + written)
       }
       if count < 0 {
         if errno == EINTR { continue }
@@ -123,5 +127,14 @@ enum DurableFile {
       }
       written += count
     }
+  }
+
+  /// The bytes reach the disk before this returns; the file's name does so with its directory's sync.
+  func finish() throws(DiskError) {
+    try check("fsync", path) { fsync(descriptor) }
+    let closing = descriptor
+    descriptor = -1
+    // A close that fails may be the only word of a write that failed (NFS); it is not retried, close(2).
+    if close(closing) != 0 && errno != EINTR { throw DiskError("close", path) }
   }
 }

@@ -26,6 +26,9 @@ struct MP4Track {
 
   var duration: UInt64 { durations.reduce(0) { $0 + UInt64($1) } }
 
+  /// An upper bound of what `samples` in `chunks` add to `moov`, in bytes.
+  static func tableSize(samples: Int, chunks: Int) -> Int { 12 * samples + 24 * chunks }
+
   /// Adds samples that lie one behind the other from `offset` on; the first is a key frame.
   mutating func append(_ samples: [Sample], at offset: UInt64) {
     keys.append(UInt32(sizes.count + 1))
@@ -39,8 +42,14 @@ struct MP4Track {
 
 /// The parameter sets of an H.264 track, without start codes.
 struct ParameterSets: Equatable {
+  /// At least 4 bytes.
   let sequence: [UInt8]
   let picture: [UInt8]
+
+  init(sequence: [UInt8], picture: [UInt8]) {
+    self.sequence = sequence
+    self.picture = picture
+  }
 
   /// `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1).
   var configuration: [UInt8] {
@@ -60,6 +69,30 @@ struct ParameterSets: Equatable {
     return record.bytes
   }
 
+  /// Reads a record with one set of each kind, as we write it.
+  init?(configuration: UnsafeBufferPointer<UInt8>) {
+    func unit(at offset: Int) -> (bytes: [UInt8], end: Int)? {
+      guard offset + 3 <= configuration.count, configuration[offset] & 0x1F == 1 else { return nil }
+      let start = offset + 3
+      let end = start + (Int(configuration[offset + 1]) << 8 | Int(configuration[offset + 2]))
+      return end <= configuration.count && end > start ? (Array(configuration[start..<end]), end) : nil
+    }
+    guard let sequence = unit(at: 5), sequence.bytes.count >= 4, let picture = unit(at: sequence.end) else {
+      return nil
+    }
+    self.init(sequence: sequence.bytes, picture: picture.bytes)
+  }
+
+  /// Both as NAL units behind their lengths, to stand before a key frame.
+  var lengthPrefixed: [UInt8] {
+    var units = MP4Box()
+    for unit in [sequence, picture] {
+      units.u32(UInt32(unit.count))
+      units.append(unit)
+    }
+    return units.bytes
+  }
+
   /// The `codecs` parameter of RFC 6381: profile, constraints and level.
   var codec: String {
     "avc1."
@@ -70,8 +103,16 @@ struct ParameterSets: Equatable {
   }
 }
 
+/// A place in a film that a player can jump to.
+struct Chapter: Equatable {
+  /// From the film's start.
+  let startMs: Int64
+  let title: String
+}
+
 struct MP4Movie {
   let tracks: [MP4Track]
+  var chapters: [Chapter] = []
 
   /// `ftyp`.
   static var fileType: [UInt8] {
@@ -103,12 +144,27 @@ struct MP4Movie {
       for (index, track) in tracks.enumerated() {
         moov.box("trak") { $0.track(track, id: UInt32(index + 1), movieDuration: duration) }
       }
+      if !chapters.isEmpty { moov.box("udta") { $0.chapterList(chapters) } }
     }
     return file.bytes
   }
 }
 
 extension MP4Box {
+  /// `chpl`, as Nero defined it and stock tools read it: at most 255 chapters, in units of 100 ns.
+  fileprivate mutating func chapterList(_ chapters: [Chapter]) {
+    fullBox("chpl", version: 1) { box in
+      box.u32(0)
+      box.u8(UInt8(min(chapters.count, 255)))
+      for chapter in chapters.prefix(255) {
+        box.u64(UInt64(chapter.startMs) * 10_000)
+        let title = Array(chapter.title.utf8.prefix(255))
+        box.u8(UInt8(title.count))
+        box.append(title)
+      }
+    }
+  }
+
   fileprivate mutating func identityMatrix() {
     for value: UInt32 in [0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x4000_0000] { u32(value) }
   }

@@ -98,17 +98,18 @@ final class FrameBuffer {
     try allocated("av_frame_clone", av_frame_clone(frame))
   }
 
-  /// One plane's first byte and the distance of its rows in bytes.
+  /// Each plane's first byte and the distance of its rows in bytes; four, where a format has fewer the rest is nil.
+  var planes: [(start: UnsafeMutablePointer<UInt8>?, stride: Int)] {
+    let data = frame.pointee.data
+    let strides = frame.pointee.linesize
+    return [
+      (data.0, Int(strides.0)), (data.1, Int(strides.1)), (data.2, Int(strides.2)), (data.3, Int(strides.3)),
+    ]
+  }
+
+  /// One of the planes that the format has; asking for another is a programming error.
   func plane(_ index: Int) -> (start: UnsafeMutablePointer<UInt8>, stride: Int) {
-    withUnsafePointer(to: &frame.pointee.data) { data in
-      withUnsafePointer(to: &frame.pointee.linesize) { strides in
-        data.withMemoryRebound(to: UnsafeMutablePointer<UInt8>?.self, capacity: 8) { data in
-          strides.withMemoryRebound(to: Int32.self, capacity: 8) { strides in
-            // A frame with pixels has every plane its format names; asking for another is a programming error.
-            (data[index]!, Int(strides[index]))
-          }
-        }
-      }
-    }
+    let plane = planes[index]
+    return (plane.start!, plane.stride)
   }
 }

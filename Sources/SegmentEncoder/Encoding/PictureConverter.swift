@@ -59,21 +59,13 @@ final class PictureConverter {
     // JFIF: BT.601, full range, on both sides.
     let matrix = sws_getCoefficients(SWS_CS_ITU601)
     sws_setColorspaceDetails(scaler, matrix, 1, matrix, 1, 0, 1 << 16, 1 << 16)
-    try withUnsafePointer(to: &source.frame.pointee.data) { (data) throws(FFmpegError) in
-      let input = UnsafeRawPointer(data).assumingMemoryBound(to: UnsafePointer<UInt8>?.self)
-      let inputStrides = [
-        source.frame.pointee.linesize.0, source.frame.pointee.linesize.1, source.frame.pointee.linesize.2,
-        source.frame.pointee.linesize.3,
-      ]
-      let output = withUnsafePointer(to: &result.frame.pointee.data) {
-        UnsafeRawPointer($0).assumingMemoryBound(to: UnsafeMutablePointer<UInt8>?.self)
-      }
-      let outputStrides = [
-        result.frame.pointee.linesize.0, result.frame.pointee.linesize.1, result.frame.pointee.linesize.2,
-        result.frame.pointee.linesize.3,
-      ]
-      try check("sws_scale", sws_scale(scaler, input, inputStrides, 0, height, output, outputStrides))
-    }
+    let input = source.planes.map { UnsafePointer($0.start) }
+    let output = result.planes.map(\.start)
+    try check(
+      "sws_scale",
+      sws_scale(
+        scaler, input, source.planes.map { Int32($0.stride) }, 0, height, output, result.planes.map { Int32($0.stride) }
+      ))
     return result
   }
 

@@ -2,6 +2,7 @@
 // refused as a whole; a half picture is never shown.
 
 import CFFmpeg
+import Glibc
 
 /// Why an image file is not shown.
 struct RefusedPicture: Error, Equatable {
@@ -39,11 +40,17 @@ final class PictureDecoder {
       codec = try ImageCodec(kind, limits: limits)
       codecs[kind] = codec
     }
+    guard kind != .jpeg || JPEGScans.areComplete(file) else { throw RefusedPicture(reason: "incomplete") }
     let decoded = try codec.decode(file)
     guard (decoded.width, decoded.height) == size else { throw RefusedPicture(reason: "two sizes in one file") }
-    let paintable = try converter.paintable(decoded)
-    try MaskPainter.paint(masks, on: paintable)
-    return try Picture(adopting: converter.planar420(paintable))
+    do throws(FFmpegError) {
+      let paintable = try converter.paintable(decoded)
+      try MaskPainter.paint(masks, on: paintable)
+      return try Picture(adopting: converter.planar420(paintable))
+    } catch {
+      if error.isOutOfMemory { throw error }
+      throw RefusedPicture(reason: "a kind of picture that cannot be converted: \(error.cause)")
+    }
   }
 }
 
@@ -60,10 +67,24 @@ private final class ImageCodec {
     packet = try Packet()
     let context = codec.pointer
     context.pointee.thread_count = 1
-    // Checked against the header's size before a picture is allocated (libavutil/imgutils.h).
-    context.pointee.max_pixels = Int64(limits.pixels)
+    // A second line behind our own check of the header; libavutil counts a width rounded up to 64, hence the slack.
+    context.pointee.max_pixels = Int64(limits.pixels + 128 * limits.side)
     // Broken entropy data, a missing tail or a bad checksum is an error, not a grey area in the picture.
     context.pointee.err_recognition = cff_strict_input()
+    // Buffers are used again, and a decoder need not fill them: nothing of an earlier frame, which may have been masked
+    // since, must show through.
+    context.pointee.get_buffer2 = { context, frame, flags in
+      let status = avcodec_default_get_buffer2(context, frame, flags)
+      guard status >= 0, let frame else { return status }
+      withUnsafePointer(to: &frame.pointee.buf) { buffers in
+        buffers.withMemoryRebound(to: UnsafeMutablePointer<AVBufferRef>?.self, capacity: 8) { buffers in
+          for index in 0..<8 {
+            if let buffer = buffers[index] { memset(buffer.pointee.data, 0, buffer.pointee.size) }
+          }
+        }
+      }
+      return status
+    }
     try check("avcodec_open2", avcodec_open2(context, decoder, nil))
   }
 

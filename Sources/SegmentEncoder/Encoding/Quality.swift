@@ -1,5 +1,5 @@
 /// How much is spent on a picture: the encoder settings behind a word.
-public enum Quality: String, Sendable, Codable, CaseIterable {
+public enum Quality: String, Sendable, CaseIterable {
   /// For archives: half the bytes of `balanced`, text still readable.
   case small
   /// For replay: hard to tell from the screenshot.
@@ -18,12 +18,14 @@ public enum Quality: String, Sendable, Codable, CaseIterable {
 }
 
 /// All that decides the bytes of a segment besides its pictures; kept in each manifest.
-public struct EncoderSettings: Sendable, Equatable, Codable {
+public struct EncoderSettings: Sendable, Hashable {
   public let quality: Quality
   public let codec: String
   public let preset: String
   public let rateFactor: Int
   public let parameters: String
+  /// The longest hold, in milliseconds.
+  public let maxHoldMs: Int64
   /// libavcodec's version; x264's own is part of the build it was linked with.
   public let libavcodec: String
 
@@ -33,7 +35,16 @@ public struct EncoderSettings: Sendable, Equatable, Codable {
   static let parameters =
     "qcomp=1:rc-lookahead=0:sync-lookahead=0:mbtree=0:scenecut=0:keyint=infinite:bframes=0:sliced-threads=0"
 
-  public init(_ quality: Quality) {
+  var json: JSONValue {
+    .object([
+      "quality": .string(quality.rawValue), "codec": .string(codec), "preset": .string(preset),
+      "rateFactor": .number(rateFactor), "parameters": .string(parameters), "maxHoldMs": .number(maxHoldMs),
+      "libavcodec": .string(libavcodec),
+    ])
+  }
+
+  public init(_ quality: Quality, maxHoldMs: Int64 = 5_000) {
+    self.maxHoldMs = maxHoldMs
     self.quality = quality
     codec = "libx264"
     preset = "superfast"

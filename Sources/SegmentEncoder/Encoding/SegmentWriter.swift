@@ -15,7 +15,6 @@ struct EncodedSegment {
 /// Writes one segment. Dropping it without ``finish()`` abandons the segment.
 struct SegmentWriter: ~Copyable {
   private let encoder: H264Encoder
-  private let intervalMs: Int64
   private let codedWidth: Int
   private let codedHeight: Int
   private var shots: [Shot] = []
@@ -26,20 +25,19 @@ struct SegmentWriter: ~Copyable {
   /// Where the next sample starts, in ticks from the segment's start.
   private var now: Int64 = 0
 
-  init(first picture: Picture, intervalMs: Int64, settings: EncoderSettings) throws(FFmpegError) {
+  init(first picture: Picture, settings: EncoderSettings) throws(FFmpegError) {
     codedWidth = picture.codedWidth
     codedHeight = picture.codedHeight
-    self.intervalMs = intervalMs
     encoder = try H264Encoder(width: codedWidth, height: codedHeight, settings: settings)
   }
 
   /// Adds a shot that begins where the one before ended.
   mutating func show(_ picture: Picture, in shot: Shot) throws {
-    for start in shot.sampleStarts(intervalMs: intervalMs) {
+    for start in shot.sampleStarts {
       starts.append(now + start)
       pictures += try encoder.encode(picture, pts: now + start)
     }
-    timing.append(Sample(duration: MediaTime.ticks(ms: shot.holdMs), data: try TimingText(shot).sample))
+    timing.append(Sample(duration: MediaTime.ticks(ms: shot.holdMs), data: TimingText.sample(of: shot)))
     shots.append(shot)
     now += MediaTime.ticks(ms: shot.holdMs)
   }
@@ -63,25 +61,13 @@ struct SegmentWriter: ~Copyable {
 }
 
 /// What the timing track says of one frame.
-struct TimingText: Codable, Equatable {
-  /// The capture, in unix milliseconds.
-  let t: Int64
-  /// The frame's source name.
-  let f: String
-  /// Present, and true, where the frame was captured in an earlier segment.
-  let continued: Bool?
-
-  init(_ shot: Shot) {
-    t = shot.capture.timeMs
-    f = shot.capture.source
-    continued = shot.status == .continued ? true : nil
-  }
-
-  /// The text behind its length in 2 bytes (3GPP TS 26.245, 5.17).
-  var sample: [UInt8] {
-    get throws {
-      let text = try JSONText.encode(self).dropLast()
-      return withUnsafeBytes(of: UInt16(text.count).bigEndian) { Array($0) } + text
-    }
+enum TimingText {
+  /// JSON behind its length in 2 bytes (3GPP TS 26.245, 5.17): the capture in unix milliseconds, the frame's source
+  /// name, and whether it was captured in an earlier segment.
+  static func sample(of shot: Shot) -> [UInt8] {
+    var members: [String: JSONValue] = ["t": .number(shot.capture.timeMs), "f": .string(shot.capture.source)]
+    if shot.status == .continued { members["continued"] = .bool(true) }
+    let text = JSONValue.object(members).bytes()
+    return withUnsafeBytes(of: UInt16(text.count).bigEndian) { Array($0) } + text
   }
 }

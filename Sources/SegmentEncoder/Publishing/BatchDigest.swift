@@ -11,12 +11,12 @@ struct BatchDigest {
     sum.update(
       "batch-digest/1\n\(batch.session)\n\(batch.intervalMs) \(batch.endMs) \(batch.capture.rawValue) \(batch.isFinal)\n"
     )
-    sum.update(try JSONText.encode(batch.metadata))
+    sum.update(batch.metadata.bytes())
   }
 
   /// Takes the frames in the order of the batch.
   mutating func add(_ frame: Frame, _ image: FileContents) {
-    sum.update("\(frame.timeMs) \(frame.source) \(frame.masks)\n")
+    sum.update("\(frame.timeMs) \(frame.source.utf8.count) \(frame.source)\n\(frame.masks.canonicalText)\n")
     switch image {
     case .bytes(let bytes) where bytes == previous: sum.update("as before\n")
     case .bytes(let bytes):

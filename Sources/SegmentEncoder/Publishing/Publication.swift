@@ -38,36 +38,40 @@ struct StagedSegment {
 }
 
 /// What became of a batch that is not bad.
-public struct Receipt: Sendable, Equatable, Codable {
+public struct Receipt: Sendable, Equatable {
   public let batch: String
-  public let session: String
+  public let session: SessionID
   public let startMs: Int64
   public let endMs: Int64
   public let segments: Int
   /// Captured frames.
   public let frames: Int
+  /// Of a duplicate, none: the manifests have them.
   public let refused: [RefusedFrame]
   public let bytes: Int
   /// Whether all of it had been published before.
   public let duplicate: Bool
 
-  init(_ manifests: [SegmentManifest], batch: String, duplicate: Bool) {
-    self.batch = batch
-    session = manifests[0].session
-    startMs = manifests[0].startMs
-    endMs = manifests[manifests.count - 1].endMs
-    segments = manifests.count
-    frames = manifests.reduce(0) { $0 + $1.frames.count { $0.status == .captured } }
-    refused = manifests.flatMap(\.refused)
-    bytes = manifests.reduce(0) { $0 + $1.bytes }
+  /// - Parameter segments: all of the batch, in order.
+  init(_ segments: [PublishedSegment], of batch: Batch, refused: [RefusedFrame], duplicate: Bool) {
+    self.batch = batch.name
+    session = batch.session
+    startMs = segments[0].startMs
+    endMs = segments[segments.count - 1].endMs
+    self.segments = segments.count
+    frames = segments.reduce(0) { $0 + $1.frames.count { $0.isCaptured } }
+    self.refused = refused
+    bytes = segments.reduce(0) { $0 + $1.bytes }
     self.duplicate = duplicate
   }
-}
 
-extension Receipt {
   /// One line of JSON.
   public var json: String {
-    get throws { String(decoding: try JSONText.encode(self).dropLast(), as: UTF8.self) }
+    JSONValue.object([
+      "batch": .string(batch), "session": .string(session.description), "startMs": .number(startMs),
+      "endMs": .number(endMs), "segments": .number(segments), "frames": .number(frames),
+      "refused": .array(refused.map(\.json)), "bytes": .number(bytes), "duplicate": .bool(duplicate),
+    ]).line
   }
 }
 
@@ -77,18 +81,29 @@ struct Publication {
 
   /// The receipt of a batch that is published already, whole; nil when there is work to do.
   func receipt(for source: OpenBatch) throws -> Receipt? {
-    let batch = source.batch
-    let directory = SessionDirectory(output: staging.output, session: batch.session)
-    // Only what starts within the batch's time can be its own; hashing it costs as much as reading it.
-    let near = try directory.manifests(near: batch.frames[0].timeMs..<batch.endMs)
-      .filter { $0.startMs >= batch.frames[0].timeMs }
-    guard !near.isEmpty else { return nil }
-    let digest = try BatchDigest.of(source)
-    let own = near.filter { $0.batchDigest == digest }
+    let directory = SessionDirectory(output: staging.output, session: source.batch.session)
+    let own = try published(of: source, in: directory)
     guard let first = own.first, own.count == first.parts else { return nil }
     // The index may be older than the segments when the worker died between the two.
     try directory.locked { try index.update(directory, temporary: staging.temporaryFile()) }
-    return Receipt(own, batch: batch.name, duplicate: true)
+    return Receipt(own, of: source.batch, refused: [], duplicate: true)
+  }
+
+  /// Takes back what a worker published of a batch before it died, when that is not all of it.
+  ///
+  /// - Returns: the receipt when it is.
+  func settle(_ source: OpenBatch) throws -> Receipt? {
+    if let receipt = try receipt(for: source) { return receipt }
+    let directory = SessionDirectory(output: staging.output, session: source.batch.session)
+    guard DurableFile.isDirectory(directory.path) else { return nil }
+    try directory.locked {
+      try directory.takeBack(try published(of: source, in: directory))
+      try directory.removeOrphans(keeping: [])
+      try Directory(opening: directory.path).sync()
+      try index.update(directory, temporary: staging.temporaryFile())
+    }
+    rmdir(directory.path)
+    return nil
   }
 
   /// Publishes all segments of a batch and brings the session's index up to date.
@@ -101,23 +116,42 @@ struct Publication {
       SegmentManifest(
         segment, of: batch, digest: digest, part: index + 1, parts: segments.count, settings: settings)
     }
+    let new = manifests.map(\.segment)
     let directory = SessionDirectory(output: staging.output, session: batch.session)
     return try directory.locked {
-      let published = try directory.manifests(near: manifests[0].startMs..<manifests[manifests.count - 1].endMs)
-      for manifest in manifests { try Conflict.check(manifest, against: published) }
-      let own = Set(published.filter { $0.batchDigest == digest }.map(\.startMs))
-      let missing = zip(segments, manifests).filter { !own.contains($1.startMs) }
-      for (segment, manifest) in missing { try place(segment.file, as: directory.path + "/" + manifest.file) }
+      let near = try directory.segments(near: new[0].startMs..<new[new.count - 1].endMs)
+      let published = near.filter { $0.batchDigest != digest }
+      for segment in new { try Conflict.check(segment, against: published) }
+      // Left by a worker that died; cut in other places when the settings have changed since.
+      let left = near.filter { $0.batchDigest == digest }
+      let isSameCut = left.allSatisfy { old in new.contains { $0.isCutLike(old) } }
+      if !isSameCut { try directory.takeBack(left) }
+      let own = Set(isSameCut ? left.map(\.startMs) : [])
+      let missing = zip(segments, manifests).filter { !own.contains($0.0.startMs) }
+      try directory.removeOrphans(keeping: Set(missing.map(\.0.startMs)))
+      for (staged, manifest) in missing { try place(staged.file, as: directory.path + "/" + manifest.segment.file) }
       try Directory(opening: directory.path).sync()
-      for (_, manifest) in missing {
+      for (staged, manifest) in missing {
         let file = staging.temporaryFile()
-        try DurableFile.create(file, try JSONText.encode(manifest))
-        try place(file, as: directory.path + "/" + SegmentName.manifest(manifest.startMs))
+        try DurableFile.create(file, manifest.json.bytes() + [UInt8(ascii: "\n")])
+        // Created once; one that is there already says the same.
+        _ = try DurableFile.link(file, to: directory.path + "/" + SegmentName.manifest(staged.startMs))
+        try check("unlink", file) { unlink(file) }
       }
       try Directory(opening: directory.path).sync()
       try index.update(directory, temporary: staging.temporaryFile())
-      return Receipt(manifests, batch: batch.name, duplicate: missing.isEmpty)
+      return Receipt(new, of: batch, refused: manifests.flatMap(\.refused), duplicate: missing.isEmpty)
     }
+  }
+
+  /// What is published of this very batch.
+  private func published(of source: OpenBatch, in directory: SessionDirectory) throws -> [PublishedSegment] {
+    let start = source.batch.frames[0].timeMs
+    // Only what starts within the batch's time can be its own; hashing it costs as much as reading it.
+    let near = try directory.segments(near: start..<source.batch.endMs).filter { $0.startMs >= start }
+    guard !near.isEmpty else { return [] }
+    let digest = try BatchDigest.of(source)
+    return near.filter { $0.batchDigest == digest }
   }
 
   /// Gives a staged file its name. One that is there without a manifest was left by a worker that died, and is replaced.
@@ -132,24 +166,20 @@ struct Publication {
 
 /// What published time a new segment may touch.
 enum Conflict {
-  static func check(_ new: SegmentManifest, against published: [SegmentManifest]) throws {
+  static func check(_ new: PublishedSegment, against published: [PublishedSegment]) throws {
     for old in published {
-      if old.batchDigest == new.batchDigest && old.startMs == new.startMs && old.frames == new.frames { continue }
       guard min(old.endMs, new.endMs) > max(old.startMs, new.startMs), !isSeam(old, new) else { continue }
-      let cause =
-        old.batchDigest == new.batchDigest
-        ? "part of this batch was published with other settings"
-        : "batch \(old.batch) with other content was published for that time"
       throw BadBatch(
-        "publish", new.batch, "\(new.file) overlaps \(old.file): \(cause)",
+        "publish", new.batch,
+        "\(new.file) overlaps \(old.file): batch \(old.batch) with other content was published for that time",
         advice: "send each instant of a session once; or move the published segments away and retry")
     }
   }
 
   /// Whether two overlapping segments are the end of one batch and the beginning of the next, less than half an
   /// interval apart, so that cutting the earlier one's last picture short closes the seam.
-  private static func isSeam(_ one: SegmentManifest, _ other: SegmentManifest) -> Bool {
-    guard one.batchDigest != other.batchDigest, one.startMs != other.startMs else { return false }
+  private static func isSeam(_ one: PublishedSegment, _ other: PublishedSegment) -> Bool {
+    guard one.startMs != other.startMs else { return false }
     let (earlier, later) = one.startMs < other.startMs ? (one, other) : (other, one)
     return earlier.part == earlier.parts && later.part == 1 && later.endMs > earlier.endMs
       && 2 * (earlier.endMs - later.startMs) < earlier.intervalMs && later.startMs > earlier.lastShownMs
@@ -157,39 +187,29 @@ enum Conflict {
 }
 
 extension SegmentManifest {
-  init(
+  fileprivate init(
     _ staged: StagedSegment, of batch: Batch, digest: String, part: Int, parts: Int, settings: EncoderSettings
   ) {
     let shots = staged.shots
-    format = Self.format
-    session = batch.session.description
-    self.batch = batch.name
-    batchDigest = digest
-    self.part = part
-    self.parts = parts
-    file = SegmentName.video(staged.startMs)
-    startMs = staged.startMs
-    endMs = staged.endMs
-    durationMs = staged.endMs - staged.startMs
-    width = shots[0].capture.width
-    height = shots[0].capture.height
-    codedWidth = staged.codedWidth
-    codedHeight = staged.codedHeight
+    segment = PublishedSegment(
+      batch: batch.name, batchDigest: digest, part: part, parts: parts, file: SegmentName.video(staged.startMs),
+      startMs: staged.startMs, endMs: staged.endMs, width: shots[0].capture.width, height: shots[0].capture.height,
+      codedWidth: staged.codedWidth, codedHeight: staged.codedHeight, bytes: staged.size, sha256: staged.sha256,
+      samples: staged.samples,
+      frames: shots.map {
+        PublishedSegment.Frame(
+          timeMs: $0.capture.timeMs, holdMs: $0.holdMs, isCaptured: $0.status == .captured)
+      },
+      intervalMs: batch.intervalMs, gapAfterMs: shots[shots.count - 1].closing?.gapAfterMs ?? 0,
+      isFinal: batch.isFinal && part == parts, encoder: settings.json)
+    session = batch.session
     codec = staged.codec
-    timescale = MediaTime.timescale
-    bytes = staged.size
-    sha256 = staged.sha256
-    samples = staged.samples
     frames = shots.map {
       Frame(
         timeMs: $0.capture.timeMs, holdMs: $0.holdMs, source: $0.capture.source, status: $0.status,
         note: staged.notes[$0.capture.source])
     }
     refused = staged.refused
-    intervalMs = batch.intervalMs
-    gapAfterMs = shots[shots.count - 1].closing?.gapAfterMs ?? 0
-    final = batch.isFinal && part == parts
-    encoder = settings
     metadata = batch.metadata
   }
 }

@@ -1,8 +1,8 @@
-/// What is known of one published segment: `segment-<start>.json`. Its presence says that the segment is whole.
-public struct SegmentManifest: Sendable, Equatable, Codable {
+/// What is known of one segment: `segment-<start>.json`. Its presence says that the segment is whole.
+public struct SegmentManifest: Sendable, Equatable {
   public static let format = "segment-manifest/1"
 
-  public struct Frame: Sendable, Equatable, Codable {
+  public struct Frame: Sendable, Equatable {
     /// The capture, in unix milliseconds; of a continued frame, the original one.
     public let timeMs: Int64
     /// How long it is shown in this segment.
@@ -13,43 +13,135 @@ public struct SegmentManifest: Sendable, Equatable, Codable {
     public let note: String?
   }
 
-  public let format: String
-  public let session: String
-  /// The name of the batch it came with.
-  public let batch: String
-  /// What makes the batch the same when it comes again.
-  public let batchDigest: String
-  /// Which of the batch's segments this is, from 1, and how many there are.
-  public let part: Int
-  public let parts: Int
-  public let file: String
-  public let startMs: Int64
-  public let endMs: Int64
-  public let durationMs: Int64
-  /// The pictures as captured, in pixels.
-  public let width: Int
-  public let height: Int
-  /// What is coded: even sides.
-  public let codedWidth: Int
-  public let codedHeight: Int
+  /// What other segments and the session need to know.
+  public let segment: PublishedSegment
+  public let session: SessionID
+  /// The pictures as captured, and as coded, are in ``segment``.
   public let codec: String
-  public let timescale: Int64
-  public let bytes: Int
-  public let sha256: String
-  /// Coded pictures: one a frame, and the repeats that keep players in time.
-  public let samples: Int
   public let frames: [Frame]
   public let refused: [RefusedFrame]
-  public let intervalMs: Int64
-  /// The gap behind this segment, up to the batch's next capture or its end.
-  public let gapAfterMs: Int64
-  /// Whether the session ends with this segment.
-  public let final: Bool
-  public let encoder: EncoderSettings
+  /// The producer's own.
   public let metadata: JSONValue
+
+  var json: JSONValue {
+    .object([
+      "format": .string(Self.format), "session": .string(session.description), "batch": .string(segment.batch),
+      "batchDigest": .string(segment.batchDigest), "part": .number(segment.part), "parts": .number(segment.parts),
+      "file": .string(segment.file), "startMs": .number(segment.startMs), "endMs": .number(segment.endMs),
+      "durationMs": .number(segment.durationMs), "width": .number(segment.width), "height": .number(segment.height),
+      "codedWidth": .number(segment.codedWidth), "codedHeight": .number(segment.codedHeight),
+      "codec": .string(codec), "timescale": .number(MediaTime.timescale), "bytes": .number(segment.bytes),
+      "sha256": .string(segment.sha256), "samples": .number(segment.samples),
+      "frames": .array(frames.map(\.json)), "refused": .array(refused.map(\.json)),
+      "intervalMs": .number(segment.intervalMs), "gapAfterMs": .number(segment.gapAfterMs),
+      "final": .bool(segment.isFinal), "encoder": segment.encoder, "metadata": metadata,
+    ])
+  }
+}
+
+extension SegmentManifest.Frame {
+  fileprivate var json: JSONValue {
+    var members: [String: JSONValue] = [
+      "timeMs": .number(timeMs), "holdMs": .number(holdMs), "source": .string(source),
+      "status": .string(status.rawValue),
+    ]
+    members["note"] = note.map { .string($0) }
+    return .object(members)
+  }
+}
+
+extension RefusedFrame {
+  var json: JSONValue { .object(["source": .string(source), "reason": .string(reason)]) }
+}
+
+/// A segment as its manifest describes it to whoever stitches, indexes or publishes beside it.
+public struct PublishedSegment: Sendable, Equatable {
+  /// A frame's place in the segment.
+  struct Frame: Sendable, Equatable {
+    let timeMs: Int64
+    let holdMs: Int64
+    let isCaptured: Bool
+  }
+
+  /// The name of the batch it came with.
+  let batch: String
+  /// What makes the batch the same when it comes again.
+  let batchDigest: String
+  /// Which of the batch's segments this is, from 1, and how many there are.
+  let part: Int
+  let parts: Int
+  let file: String
+  let startMs: Int64
+  let endMs: Int64
+  /// The pictures as captured, in pixels.
+  let width: Int
+  let height: Int
+  /// What is coded: even sides.
+  let codedWidth: Int
+  let codedHeight: Int
+  let bytes: Int
+  let sha256: String
+  /// Coded pictures: one a frame, and the repeats that keep players in time.
+  let samples: Int
+  let frames: [Frame]
+  let intervalMs: Int64
+  /// The gap behind it, up to the batch's next capture or its end.
+  let gapAfterMs: Int64
+  /// Whether the session ends with it.
+  let isFinal: Bool
+  /// The settings it was coded with.
+  let encoder: JSONValue
+
+  var durationMs: Int64 { endMs - startMs }
+
+  /// Whether it shows the same frames for the same time.
+  func isCutLike(_ other: PublishedSegment) -> Bool {
+    startMs == other.startMs && endMs == other.endMs && parts == other.parts && frames == other.frames
+  }
 
   /// When the last frame comes on screen.
   var lastShownMs: Int64 { endMs - (frames.last?.holdMs ?? 0) }
+}
+
+extension PublishedSegment {
+  /// Reads a manifest.
+  init(_ json: JSONValue) throws(JSONError) {
+    guard try json.required("format", .string) == SegmentManifest.format else {
+      throw JSONError("format: not \(SegmentManifest.format)")
+    }
+    func count(_ key: String) throws(JSONError) -> Int {
+      guard let value = Int(exactly: try json.required(key, .integer)), value >= 0 else {
+        throw JSONError("\(key): out of range")
+      }
+      return value
+    }
+    batch = try json.required("batch", .string)
+    batchDigest = try json.required("batchDigest", .string)
+    part = try count("part")
+    parts = try count("parts")
+    file = try json.required("file", .string)
+    startMs = Int64(try count("startMs"))
+    endMs = Int64(try count("endMs"))
+    width = try count("width")
+    height = try count("height")
+    codedWidth = try count("codedWidth")
+    codedHeight = try count("codedHeight")
+    bytes = try count("bytes")
+    sha256 = try json.required("sha256", .string)
+    samples = try count("samples")
+    frames = try json.required("frames", .array).map { (frame) throws(JSONError) in
+      Frame(
+        timeMs: try frame.required("timeMs", .integer), holdMs: try frame.required("holdMs", .integer),
+        isCaptured: try frame.required("status", .string) == Shot.Status.captured.rawValue)
+    }
+    intervalMs = Int64(try count("intervalMs"))
+    gapAfterMs = Int64(try count("gapAfterMs"))
+    isFinal = try json.required("final", .bool)
+    encoder = json.object?["encoder"] ?? .null
+    guard file == SegmentName.video(startMs), endMs > startMs, !frames.isEmpty else {
+      throw JSONError("the segment's name, times and frames do not agree")
+    }
+  }
 }
 
 /// The names of a segment's two files, made from its start.
@@ -58,9 +150,14 @@ enum SegmentName {
   static func manifest(_ startMs: Int64) -> String { "segment-\(digits(startMs)).json" }
 
   /// The start in a manifest's name; nil for any other file.
-  static func start(ofManifest name: String) -> Int64? {
-    guard name.hasPrefix("segment-"), name.hasSuffix(".json") else { return nil }
-    let digits = name.dropFirst(8).dropLast(5)
+  static func start(ofManifest name: String) -> Int64? { start(of: name, ".json") }
+
+  /// The start in a video's name; nil for any other file.
+  static func start(ofVideo name: String) -> Int64? { start(of: name, ".mp4") }
+
+  private static func start(of name: String, _ suffix: String) -> Int64? {
+    guard name.hasPrefix("segment-"), name.hasSuffix(suffix) else { return nil }
+    let digits = name.dropFirst(8).dropLast(suffix.count)
     guard digits.utf8.count == 13, digits.utf8.allSatisfy({ $0 >= 48 && $0 <= 57 }) else { return nil }
     return Int64(digits)
   }

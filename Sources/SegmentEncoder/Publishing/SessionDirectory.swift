@@ -12,17 +12,30 @@ struct SessionDirectory {
     path = output + "/" + session.description
   }
 
+  /// A session by its own path.
+  init(at path: String) throws {
+    let trimmed = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
+    guard let session = SessionID(lastComponent(of: trimmed)), DurableFile.isReachableDirectory(trimmed) else {
+      throw BadSession(file: path, cause: "not a session's directory", advice: "name a directory OUTPUT/SESSION")
+    }
+    self.session = session
+    self.path = trimmed
+  }
+
   /// Lets one at a time check and publish. On a file system without locks on directories a file stands in.
   func locked<R>(_ body: () throws -> R) throws -> R {
     try DurableFile.makeDirectories(path)
-    var descriptor = try check("open", path) { open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) }
-    defer { close(descriptor) }
-    if flock(descriptor, LOCK_EX | LOCK_NB) != 0 && (errno == EBADF || errno == ENOLCK || errno == EOPNOTSUPP) {
-      close(descriptor)
-      let file = path + "/.lock"
-      descriptor = try check("open", file) { open(file, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644) }
+    let directory = try check("open", path) { open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) }
+    defer { close(directory) }
+    if flock(directory, LOCK_EX | LOCK_NB) == 0 { return try body() }
+    if errno != EBADF && errno != ENOLCK && errno != EOPNOTSUPP {
+      try check("flock", path) { flock(directory, LOCK_EX) }
+      return try body()
     }
-    try check("flock", path) { flock(descriptor, LOCK_EX) }
+    let name = path + "/.lock"
+    let file = try check("open", name) { open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644) }
+    defer { close(file) }
+    try check("flock", name) { flock(file, LOCK_EX) }
     return try body()
   }
 
@@ -33,35 +46,48 @@ struct SessionDirectory {
       .compactMap { SegmentName.start(ofManifest: $0.name) }.sorted()
   }
 
-  /// The manifest of a published segment.
-  func manifest(_ startMs: Int64) throws -> SegmentManifest {
-    try decodeManifest(SegmentManifest.self, startMs)
+  /// Takes back segments of a batch that was never published as a whole. Call it with the session locked.
+  func takeBack(_ segments: [PublishedSegment]) throws {
+    for segment in segments.reversed() {
+      for name in [SegmentName.manifest(segment.startMs), segment.file] {
+        try check("unlink", path + "/" + name) { unlink(path + "/" + name) == 0 || errno == ENOENT ? 0 : -1 }
+      }
+    }
   }
 
-  func summary(_ startMs: Int64) throws -> SegmentSummary {
-    try decodeManifest(SegmentSummary.self, startMs)
+  /// Removes videos without a manifest: a worker died before it had published them. Call it with the session locked.
+  func removeOrphans(keeping starts: Set<Int64>) throws {
+    let names = try Directory(opening: path, followingLinks: false).entries().map(\.name)
+    let published = Set(names.compactMap { SegmentName.start(ofManifest: $0) })
+    for name in names {
+      guard let start = SegmentName.start(ofVideo: name), !published.contains(start), !starts.contains(start) else {
+        continue
+      }
+      try check("unlink", path + "/" + name) { unlink(path + "/" + name) }
+    }
   }
 
-  /// Published segments that a batch shown from `range.lowerBound` to `range.upperBound` can touch.
-  func manifests(near range: Range<Int64>) throws -> [SegmentManifest] {
-    let starts = try publishedStarts()
-    let first = starts.firstIndex { $0 >= range.lowerBound } ?? starts.endIndex
-    // Segments overlap by less than they last, so only the one before can reach into the range.
-    let candidates = starts[max(0, first - 1)...].prefix { $0 < range.upperBound }
-    return try candidates.map(manifest)
-  }
-
-  private func decodeManifest<T: Decodable>(_ type: T.Type, _ startMs: Int64) throws -> T {
+  /// A published segment.
+  func segment(_ startMs: Int64) throws -> PublishedSegment {
     let name = SegmentName.manifest(startMs)
     let directory = try Directory(opening: path, followingLinks: false)
     guard case .bytes(let bytes)? = try directory.contents(of: name, limit: 64 << 20) else {
       throw DamagedOutput(path: path + "/" + name, cause: "not a readable file")
     }
     do {
-      return try JSONText.decode(type, from: bytes)
-    } catch let error as DecodingError {
-      throw DamagedOutput(path: path + "/" + name, cause: error.cause)
+      return try PublishedSegment(try JSONParser.parse(bytes))
+    } catch {
+      throw DamagedOutput(path: path + "/" + name, cause: error.description)
     }
+  }
+
+  /// Published segments that a batch shown from `range.lowerBound` to `range.upperBound` can touch.
+  func segments(near range: Range<Int64>) throws -> [PublishedSegment] {
+    let starts = try publishedStarts()
+    let first = starts.firstIndex { $0 >= range.lowerBound } ?? starts.endIndex
+    // Segments overlap by less than they last, so only the one before can reach into the range.
+    let candidates = starts[max(0, first - 1)...].prefix { $0 < range.upperBound }
+    return try candidates.map(segment)
   }
 }
 

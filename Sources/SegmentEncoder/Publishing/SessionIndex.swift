@@ -8,7 +8,7 @@ public final class SessionIndex: Sendable {
   /// A manifest as it was when it was read.
   private struct Known {
     let stamp: FileStamp
-    let summary: SegmentSummary
+    let segment: PublishedSegment
   }
 
   /// Sessions whose manifests are remembered; the least recently used one goes first.
@@ -23,24 +23,26 @@ public final class SessionIndex: Sendable {
   /// - Parameter temporary: a file name to write under, on the same file system.
   func update(_ directory: SessionDirectory, temporary: String) throws {
     let segments = try summaries(of: directory)
-    guard let session = SessionManifest(session: directory.session, segments: segments) else { return }
-    try write(try JSONText.encode(session), to: directory.path + "/session.json", temporary: temporary)
+    guard let session = SessionManifest(session: directory.session, segments: segments) else {
+      for name in ["session.json", "session.ffconcat"] { unlink(directory.path + "/" + name) }
+      return
+    }
+    try write(session.json.bytes() + [UInt8(ascii: "\n")], to: directory.path + "/session.json", temporary: temporary)
     try write(Array(session.concatScript.utf8), to: directory.path + "/session.ffconcat", temporary: temporary)
     try Directory(opening: directory.path).sync()
   }
 
-  private func summaries(of directory: SessionDirectory) throws -> [SegmentSummary] {
+  private func summaries(of directory: SessionDirectory) throws -> [PublishedSegment] {
     var cached = take(directory.path)
-    var result: [SegmentSummary] = []
+    var result: [PublishedSegment] = []
     var current: [Int64: Known] = [:]
     for start in try directory.publishedStarts() {
       let stamp = try FileStamp(of: directory.path + "/" + SegmentName.manifest(start))
-      if let entry = cached.removeValue(forKey: start), entry.stamp == stamp {
-        current[start] = entry
-      } else {
-        current[start] = Known(stamp: stamp, summary: try directory.summary(start))
-      }
-      result.append(current[start]!.summary)
+      var entry = cached.removeValue(forKey: start)
+      if entry?.stamp != stamp { entry = nil }
+      let known = try entry ?? Known(stamp: stamp, segment: directory.segment(start))
+      current[start] = known
+      result.append(known.segment)
     }
     put(directory.path, current)
     return result

@@ -1,7 +1,7 @@
 // The session so far: a view of its segments' manifests that can always be rebuilt from them. Pure.
 
-public struct SessionManifest: Sendable, Equatable, Codable {
-  public struct Segment: Sendable, Equatable, Codable {
+public struct SessionManifest: Sendable, Equatable {
+  public struct Segment: Sendable, Equatable {
     public let file: String
     public let startMs: Int64
     public let durationMs: Int64
@@ -13,13 +13,12 @@ public struct SessionManifest: Sendable, Equatable, Codable {
     public let frames: Int
   }
 
-  public struct Gap: Sendable, Equatable, Codable {
+  public struct Gap: Sendable, Equatable {
     public let startMs: Int64
     public let endMs: Int64
   }
 
-  public let format: String
-  public let session: String
+  public let session: SessionID
   public let startMs: Int64
   public let endMs: Int64
   public let durationMs: Int64
@@ -32,14 +31,13 @@ public struct SessionManifest: Sendable, Equatable, Codable {
   public let bytes: Int
 
   /// - Parameter segments: at least one, in the order of their starts.
-  init?(session: SessionID, segments: [SegmentSummary]) {
+  init?(session: SessionID, segments: [PublishedSegment]) {
     guard let first = segments.first, let last = segments.last else { return nil }
-    format = "session-manifest/1"
-    self.session = session.description
+    self.session = session
     startMs = first.startMs
     endMs = last.endMs + last.gapAfterMs
     durationMs = endMs - startMs
-    complete = last.final
+    complete = last.isFinal
     self.segments = segments.map {
       Segment(
         file: $0.file, startMs: $0.startMs, durationMs: $0.durationMs, width: $0.width, height: $0.height,
@@ -48,16 +46,37 @@ public struct SessionManifest: Sendable, Equatable, Codable {
     var gaps = zip(segments, segments.dropFirst()).compactMap { $0.gap(before: $1) }
     if last.gapAfterMs > 0 { gaps.append(Gap(startMs: last.endMs, endMs: endMs)) }
     self.gaps = gaps
-    frames = segments.reduce(0) { $0 + $1.frames.count { $0.status == .captured } }
+    frames = segments.reduce(0) { $0 + $1.frames.count { $0.isCaptured } }
     bytes = segments.reduce(0) { $0 + $1.bytes }
   }
 
-  /// For stock ffmpeg: each file lasts until the next one starts, so that seams close and gaps are held.
+  var json: JSONValue {
+    .object([
+      "format": .string("session-manifest/1"), "session": .string(session.description), "startMs": .number(startMs),
+      "endMs": .number(endMs), "durationMs": .number(durationMs), "complete": .bool(complete),
+      "segments": .array(
+        segments.map {
+          .object([
+            "file": .string($0.file), "startMs": .number($0.startMs), "durationMs": .number($0.durationMs),
+            "width": .number($0.width), "height": .number($0.height), "bytes": .number($0.bytes),
+            "sha256": .string($0.sha256), "frames": .number($0.frames),
+          ])
+        }),
+      "gaps": .array(gaps.map { .object(["startMs": .number($0.startMs), "endMs": .number($0.endMs)]) }),
+      "frames": .number(frames), "bytes": .number(bytes),
+    ])
+  }
+
+  /// For stock ffmpeg: each file lasts until the next one starts, so that seams close and gaps are held. Where the next
+  /// one starts early, `outpoint` leaves out what would lie behind its start.
   var concatScript: String {
     var text = "ffconcat version 1.0\n"
     for (index, segment) in segments.enumerated() {
       let next = index + 1 < segments.count ? segments[index + 1].startMs : segment.startMs + segment.durationMs
-      text += "file \(segment.file)\nduration \(Self.seconds(next - segment.startMs))\n"
+      let length = next - segment.startMs
+      text += "file \(segment.file)\n"
+      if length < segment.durationMs { text += "outpoint \(Self.seconds(length))\n" }
+      text += "duration \(Self.seconds(length))\n"
     }
     return text
   }
@@ -68,29 +87,12 @@ public struct SessionManifest: Sendable, Equatable, Codable {
   }
 }
 
-/// What the session needs to know of a segment: a part of ``SegmentManifest``.
-struct SegmentSummary: Sendable, Equatable, Codable {
-  struct Frame: Sendable, Equatable, Codable { let status: Shot.Status }
-
-  let file: String
-  let batchDigest: String
-  let startMs: Int64
-  let endMs: Int64
-  let durationMs: Int64
-  let width: Int
-  let height: Int
-  let bytes: Int
-  let sha256: String
-  let frames: [Frame]
-  let intervalMs: Int64
-  let gapAfterMs: Int64
-  let final: Bool
-
-  /// The unrecorded time up to the next segment. Within a batch any distance is one; batches meet with some jitter,
-  /// and less than half an interval is a seam.
-  func gap(before next: SegmentSummary) -> SessionManifest.Gap? {
+extension PublishedSegment {
+  /// The unrecorded time up to the next segment. Within a batch any distance is one. Batches meet with some jitter, and
+  /// less than half an interval from the end of the one, gap included, to the beginning of the other is a seam.
+  func gap(before next: PublishedSegment) -> SessionManifest.Gap? {
     let distance = next.startMs - endMs
-    let isSeam = batchDigest != next.batchDigest && 2 * distance < intervalMs
-    return distance > 0 && !isSeam ? SessionManifest.Gap(startMs: endMs, endMs: next.startMs) : nil
+    let isSeam = batchDigest != next.batchDigest && 2 * (distance - gapAfterMs) < intervalMs
+    return distance > 0 && (gapAfterMs > 0 || !isSeam) ? SessionManifest.Gap(startMs: endMs, endMs: next.startMs) : nil
   }
 }

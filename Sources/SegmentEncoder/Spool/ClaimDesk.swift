@@ -8,7 +8,7 @@ import Synchronization
 public struct Claim: Sendable {
   /// The batch's name.
   public let name: String
-  /// How often it has been taken; each worker that died with it counts.
+  /// How often work on it has begun; each beginning but this worker's own ended with a worker's death.
   public let attempt: Int
   /// `claimed/<worker>/<number>.<attempt>`
   fileprivate let directory: String
@@ -16,18 +16,8 @@ public struct Claim: Sendable {
   /// Where the batch lies now.
   public var path: String { directory + "/" + name }
 
-  /// Whether the batch is still where it was put.
-  public var isThere: Bool { DurableFile.exists(path) }
-
-  /// Workers that may die with a batch before it is thought to be what kills them.
-  private static let attempts = 3
-
-  /// - Throws: ``BadBatch`` when too many workers have died with this batch.
-  public func requireHarmless() throws(BadBatch) {
-    guard attempt > Self.attempts else { return }
-    throw BadBatch(
-      "encode", name, "\(Self.attempts) workers died while they worked on it", advice: "report this with the batch")
-  }
+  /// How many workers may die with a batch before it is taken for what kills them.
+  public static let attempts = 3
 }
 
 public final class ClaimDesk: Sendable {
@@ -47,26 +37,48 @@ public final class ClaimDesk: Sendable {
   /// - Returns: nil when somebody else was faster.
   public func claim(_ entry: Directory.Entry) throws(DiskError) -> Claim? {
     let raw = Array((spool.incoming + "/").utf8) + entry.bytes
-    return try take(raw.map { CChar(bitPattern: $0) } + [0], name: entry.name, attempt: 1)
+    return try take(raw.map { CChar(bitPattern: $0) } + [0], name: entry.name.shortened(to: 255), attempt: 1)
   }
 
-  /// Takes over what dead workers of this host held.
+  /// Takes over what dead workers of this host held. Any of these may be what killed its worker: each is to be worked on
+  /// alone, so that another death says which one it was.
   public func rescue() throws -> [Claim] {
     var claims: [Claim] = []
     try WorkerDirectory.takeOver(in: spool.claimed) { dead in
       guard DurableFile.isDirectory(dead) else { return }
-      for held in try Directory(opening: dead).entries() where held.kind == .directory {
+      for held in try Directory(opening: dead).entries() {
         let directory = dead + "/" + held.name
+        guard held.kind == .directory else {
+          // A reason that was being written.
+          if held.name != "alive" { unlink(directory) }
+          continue
+        }
         let attempt = held.name.split(separator: ".").last.flatMap { Int($0) } ?? 1
         for batch in try Directory(opening: directory).entries() {
           let source = directory + "/" + batch.name
-          if let claim = try take(cString(source), name: batch.name, attempt: attempt + 1) { claims.append(claim) }
+          if let claim = try take(cString(source), name: batch.name, attempt: attempt) { claims.append(claim) }
         }
         rmdir(directory)
       }
     }
     try emptyTrash()
     return claims
+  }
+
+  /// Whether somebody who thought us dead took the batch over, or took it away; not so when the spool itself is gone.
+  public func hasLost(_ claim: Claim) -> Bool {
+    var status = stat()
+    return lstat(claim.path, &status) != 0 && errno == ENOENT && DurableFile.exists(own.path + "/alive")
+  }
+
+  /// Writes down that work begins on a batch that was taken over.
+  public func begin(_ claim: Claim) throws(DiskError) -> Claim {
+    let attempt = claim.attempt + 1
+    let next = Claim(
+      name: claim.name, attempt: attempt,
+      directory: own.path + "/\(taken.add(1, ordering: .relaxed).newValue).\(attempt)")
+    try check("rename", claim.directory) { rename(claim.directory, next.directory) }
+    return next
   }
 
   /// Puts a batch back as if it had never been taken.
@@ -83,10 +95,11 @@ public final class ClaimDesk: Sendable {
         try DurableFile.move(claim.path, to: target)
       }
     } else {
-      // First out of sight in one step: half a batch must never be taken for a batch.
+      // First out of sight in one step: half a batch must never be taken for a batch. What cannot be removed then, say a
+      // directory of somebody else's, stays in the trash and disturbs nobody.
       let target = spool.trash + "/\(worker)~\(taken.add(1, ordering: .relaxed).newValue)"
       try check("rename", target) { rename(claim.path, target) }
-      try DurableFile.removeTree(target)
+      try? DurableFile.removeTree(target)
     }
     rmdir(claim.directory)
   }
@@ -96,21 +109,18 @@ public final class ClaimDesk: Sendable {
   /// - Returns: its name in quarantine.
   @discardableResult
   public func quarantine(_ claim: Claim, _ reason: BadBatch) throws -> String {
-    // Room for a suffix and `.reason.json` within the 255 bytes of a file name.
-    let stem = claim.name.utf8.count <= 230 ? claim.name : String(claim.name.prefix(40)) + "~long"
-    let name = try firstFree(in: spool.quarantine, stem) { (target) throws(DiskError) in
+    let name = try firstFree(in: spool.quarantine, claim.name) { (target) throws(DiskError) in
       if DurableFile.exists(target) { return false }
-      // The reason comes first: a batch in quarantine without one would tell nobody anything. One without a batch was
-      // left by a worker that died here, and is replaced.
-      let text: [UInt8]
-      do {
-        text = try JSONText.encode(Reason(claim, reason, worker: worker), pretty: true)
-      } catch {
-        throw DiskError("encode", target, code: EINVAL)
-      }
-      try DurableFile.replace(
-        target + ".reason.json", text, temporary: own.path + "/\(lastComponent(of: claim.directory)).reason")
-      return try DurableFile.move(claim.path, to: target)
+      // The reason comes first, because a batch in quarantine without one would tell nobody anything. One that is there
+      // belongs to somebody, or was left by a worker that died here: it costs a number.
+      let temporary = own.path + "/\(lastComponent(of: claim.directory)).reason"
+      unlink(temporary)
+      try DurableFile.create(temporary, reason.reason(for: claim, worker: worker))
+      defer { unlink(temporary) }
+      guard try DurableFile.link(temporary, to: target + ".reason.json") else { return false }
+      if try DurableFile.move(claim.path, to: target) { return true }
+      unlink(target + ".reason.json")
+      return false
     }
     try Directory(opening: spool.quarantine).sync()
     rmdir(claim.directory)
@@ -138,11 +148,13 @@ public final class ClaimDesk: Sendable {
   private func firstFree(
     in directory: String, _ name: String, _ put: (String) throws(DiskError) -> Bool
   ) throws(DiskError) -> String {
-    var candidate = name
+    // Room for a number and `.reason.json` within the 255 bytes of a file name.
+    let stem = name.shortened(to: 230)
+    var candidate = stem
     var number = 1
     while try !put(directory + "/" + candidate) {
       number += 1
-      candidate = "\(name).\(number)"
+      candidate = "\(stem).\(number)"
     }
     return candidate
   }
@@ -152,34 +164,22 @@ public final class ClaimDesk: Sendable {
     for entry in try Directory(opening: spool.trash).entries()
     where WorkerID.isOnThisHost(entry.name) && !entry.name.hasPrefix("\(worker)~") {
       let owner = entry.name.split(separator: "~").prefix(3).joined(separator: "~")
-      if WorkerID.isProcessGone(owner) { try DurableFile.removeTree(spool.trash + "/" + entry.name) }
+      if WorkerID.isProcessGone(owner) { try? DurableFile.removeTree(spool.trash + "/" + entry.name) }
     }
   }
 }
 
-/// `NAME.reason.json`: why a batch is in quarantine, for a person and for a program.
-private struct Reason: Encodable {
-  let format = "quarantine-reason/1"
-  let batch: String
-  let operation: String
-  let file: String
-  let cause: String
-  let advice: String
-  let attempt: Int
-  let worker: String
-  /// Unix milliseconds.
-  let timeMs: Int64
-
-  init(_ claim: Claim, _ reason: BadBatch, worker: WorkerID) {
-    batch = claim.name
-    operation = reason.operation
-    file = reason.file
-    cause = reason.cause
-    advice = reason.advice
-    attempt = claim.attempt
-    self.worker = worker.description
+extension BadBatch {
+  /// `NAME.reason.json`: why a batch is in quarantine, for a person and for a program.
+  fileprivate func reason(for claim: Claim, worker: WorkerID) -> [UInt8] {
     var now = timespec()
     clock_gettime(CLOCK_REALTIME, &now)
-    timeMs = Int64(now.tv_sec) * 1_000 + Int64(now.tv_nsec) / 1_000_000
+    let reason = JSONValue.object([
+      "format": .string("quarantine-reason/1"), "batch": .string(claim.name), "operation": .string(operation),
+      "file": .string(file), "cause": .string(cause), "advice": .string(advice), "attempt": .number(claim.attempt),
+      "worker": .string(worker.description),
+      "timeMs": .number(Int64(now.tv_sec) * 1_000 + Int64(now.tv_nsec) / 1_000_000),
+    ])
+    return reason.bytes(pretty: true) + [UInt8(ascii: "\n")]
   }
 }

@@ -26,8 +26,13 @@ public struct Enqueuing {
     }
     let instants = try description == nil ? self.instants(files) : []
     let worker = WorkerID()
-    let named = session ?? (description == nil ? worker.description.filter { $0 != "~" } : lastComponent(of: paths[0]))
+    let named = session ?? (description == nil ? worker.description.filter { $0 != "~" } : OpenBatch.name(of: paths[0]))
     let name = instants.min().map { "\(named)@\($0)" } ?? named
+    guard Spool.isComplete(name) else {
+      throw BadBatch(
+        "enqueue", name, "a worker takes such a name for a batch that is not there yet",
+        advice: "rename it: no dot in front, no .tmp or .part behind")
+    }
     let draft = spool.temporary + "/\(worker).part"
     try check("mkdir", draft) { mkdir(draft, 0o755) }
     do {
@@ -41,7 +46,15 @@ public struct Enqueuing {
   }
 
   private func files(_ paths: [String]) throws -> [String] {
-    guard paths.count == 1, DurableFile.isReachableDirectory(paths[0]) else { return paths }
+    if paths.count > 1, let directory = paths.first(where: { DurableFile.isReachableDirectory($0) }) {
+      throw BadBatch("enqueue", directory, "a directory beside other frames", advice: "enqueue one directory at a time")
+    }
+    guard paths.count == 1, DurableFile.isReachableDirectory(paths[0]) else {
+      for path in paths where !DurableFile.exists(path) {
+        throw BadBatch("enqueue", path, "no such file or directory", advice: "check the path")
+      }
+      return paths
+    }
     return try Directory(opening: paths[0]).entries()
       .filter { $0.kind == .file && !isRecorderJunk($0.name) }.map { paths[0] + "/" + $0.name }
   }

@@ -29,8 +29,10 @@ public struct Spool: Sendable {
 
   /// The batches that are owed, by name. Names that begin with a dot or end in `.tmp` or `.part` are not there yet.
   public func waiting() throws(DiskError) -> [Directory.Entry] {
-    try Directory(opening: incoming).entries().filter { entry in
-      !entry.name.hasPrefix(".") && !entry.name.hasSuffix(".tmp") && !entry.name.hasSuffix(".part")
-    }
+    try Directory(opening: incoming).entries().filter { Self.isComplete($0.name) }
+  }
+
+  static func isComplete(_ name: String) -> Bool {
+    !name.hasPrefix(".") && !name.hasSuffix(".tmp") && !name.hasSuffix(".part")
   }
 }

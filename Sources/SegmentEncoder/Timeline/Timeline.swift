@@ -21,7 +21,7 @@ public struct Capture: Sendable, Equatable {
 
 /// One picture on screen within one segment.
 public struct Shot: Sendable, Equatable {
-  public enum Status: String, Sendable, Codable {
+  public enum Status: String, Sendable {
     /// It starts at its capture.
     case captured
     /// It was captured in an earlier segment and stays on screen.

@@ -1,0 +1,101 @@
+import CFFmpeg
+
+/// libavformat's demuxer over an MP4 in memory.
+final class MP4Reader {
+  private let source: MemorySource
+  private let packet: Packet
+  private var format: UnsafeMutablePointer<AVFormatContext>?
+  private var io: UnsafeMutablePointer<AVIOContext>?
+
+  /// - Parameter bytes: must outlive the reader.
+  init(_ bytes: UnsafeRawBufferPointer) throws {
+    source = MemorySource(bytes)
+    packet = try Packet()
+    let bufferSize: Int32 = 32_768
+    let buffer = try allocated("av_malloc", av_malloc(Int(bufferSize)))
+    io = avio_alloc_context(
+      buffer.assumingMemoryBound(to: UInt8.self), bufferSize, 0, Unmanaged.passUnretained(source).toOpaque(),
+      { source, target, size in MemorySource.from(source).read(target, size) }, nil,
+      { source, offset, origin in MemorySource.from(source).seek(offset, origin) })
+    format = avformat_alloc_context()
+    guard let format, let io else { throw FFmpegError(function: "avio_alloc_context", code: cff_error_enomem()) }
+    format.pointee.pb = io
+    try check("avformat_open_input", avformat_open_input(&self.format, nil, av_find_input_format("mov"), nil))
+  }
+
+  deinit {
+    avformat_close_input(&format)
+    if let io { av_free(io.pointee.buffer) }
+    avio_context_free(&io)
+  }
+
+  var durationUs: Int64 { format?.pointee.duration ?? 0 }
+
+  var trackCount: Int { Int(format?.pointee.nb_streams ?? 0) }
+
+  /// The decoder configuration of the first track; nil when it is not H.264 as we write it.
+  var parameterSets: ParameterSets? {
+    guard trackCount > 0, let parameters = format?.pointee.streams[0]?.pointee.codecpar,
+      parameters.pointee.codec_id == AV_CODEC_ID_H264
+    else { return nil }
+    return ParameterSets(
+      configuration: UnsafeBufferPointer(
+        start: parameters.pointee.extradata, count: Int(parameters.pointee.extradata_size)))
+  }
+
+  /// A sample as it was read; `bytes` are valid until the next one is.
+  struct ReadSample {
+    let track: Int
+    let pts: Int64
+    let dts: Int64
+    let duration: Int64
+    let isKey: Bool
+    let bytes: UnsafeBufferPointer<UInt8>
+  }
+
+  /// - Returns: nil at the end.
+  func next() throws -> ReadSample? {
+    av_packet_unref(packet.pointer)
+    let status = av_read_frame(format, packet.pointer)
+    if status == cff_error_eof() { return nil }
+    try check("av_read_frame", status)
+    let found = packet.pointer.pointee
+    return ReadSample(
+      track: Int(found.stream_index), pts: found.pts, dts: found.dts, duration: found.duration,
+      isKey: cff_packet_is_key(packet.pointer) != 0, bytes: packet.bytes)
+  }
+}
+
+private final class MemorySource {
+  private let bytes: UnsafeRawBufferPointer
+  private var position = 0
+
+  init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+
+  static func from(_ pointer: UnsafeMutableRawPointer?) -> MemorySource {
+    // Set by the reader that owns both; never nil.
+    Unmanaged<MemorySource>.fromOpaque(pointer!).takeUnretainedValue()
+  }
+
+  func read(_ target: UnsafeMutablePointer<UInt8>?, _ size: Int32) -> Int32 {
+    let count = min(Int(size), bytes.count - position)
+    guard count > 0, let target else { return cff_error_eof() }
+    UnsafeMutableRawPointer(target).copyMemory(from: bytes.baseAddress! + position, byteCount: count)
+    position += count
+    return Int32(count)
+  }
+
+  func seek(_ offset: Int64, _ origin: Int32) -> Int64 {
+    let target: Int
+    switch origin & ~AVSEEK_FORCE {
+    case cff_seek_size(): return Int64(bytes.count)
+    case SEEK_SET: target = Int(offset)
+    case SEEK_CUR: target = position + Int(offset)
+    case SEEK_END: target = bytes.count + Int(offset)
+    default: return -1
+    }
+    guard (0...bytes.count).contains(target) else { return -1 }
+    position = target
+    return Int64(target)
+  }
+}

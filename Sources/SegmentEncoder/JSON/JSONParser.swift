@@ -1,0 +1,165 @@
+/// Reads one JSON text (RFC 8259), and beyond it the words NaN, Infinity and -Infinity, which recorders write where a
+/// number is none. Stricter where it matters: an object with two equal keys is refused.
+struct JSONParser {
+  /// Values inside values; metadata deeper than that is no metadata.
+  private static let depthLimit = 64
+
+  private let bytes: [UInt8]
+  private var position = 0
+
+  static func parse(_ bytes: [UInt8]) throws(JSONError) -> JSONValue {
+    guard String(validating: bytes, as: UTF8.self) != nil else { throw JSONError("not UTF-8") }
+    var parser = JSONParser(bytes: bytes)
+    let value = try parser.value(depth: 0)
+    parser.skipSpace()
+    guard parser.position == bytes.count else { throw parser.unexpected("more after the end") }
+    return value
+  }
+
+  private init(bytes: [UInt8]) { self.bytes = bytes }
+
+  private mutating func value(depth: Int) throws(JSONError) -> JSONValue {
+    guard depth < Self.depthLimit else { throw unexpected("nested more than \(Self.depthLimit) deep") }
+    skipSpace()
+    guard position < bytes.count else { throw unexpected("the text breaks off") }
+    switch bytes[position] {
+    case UInt8(ascii: "{"): return .object(try members(depth: depth + 1))
+    case UInt8(ascii: "["): return .array(try elements(depth: depth + 1))
+    case UInt8(ascii: "\""): return .string(try string())
+    default: break
+    }
+    for (word, value) in Self.words where bytes[position...].starts(with: word.utf8) {
+      position += word.utf8.count
+      return value
+    }
+    return try number()
+  }
+
+  private static let words: [(String, JSONValue)] = [
+    ("true", .bool(true)), ("false", .bool(false)), ("null", .null), ("NaN", .number("NaN")),
+    ("Infinity", .number("Infinity")), ("-Infinity", .number("-Infinity")),
+  ]
+
+  private mutating func members(depth: Int) throws(JSONError) -> [String: JSONValue] {
+    var result: [String: JSONValue] = [:]
+    position += 1
+    if take("}") { return result }
+    repeat {
+      skipSpace()
+      guard position < bytes.count, bytes[position] == UInt8(ascii: "\"") else { throw unexpected("a key is missing") }
+      let start = position
+      let key = try string()
+      guard take(":") else { throw unexpected("a colon is missing") }
+      let value = try value(depth: depth)
+      guard result.updateValue(value, forKey: key) == nil else {
+        position = start
+        throw unexpected("a second \"\(key.prefix(40))\"")
+      }
+    } while take(",")
+    guard take("}") else { throw unexpected("a comma or } is missing") }
+    return result
+  }
+
+  private mutating func elements(depth: Int) throws(JSONError) -> [JSONValue] {
+    var result: [JSONValue] = []
+    position += 1
+    if take("]") { return result }
+    repeat { result.append(try value(depth: depth)) } while take(",")
+    guard take("]") else { throw unexpected("a comma or ] is missing") }
+    return result
+  }
+
+  private mutating func string() throws(JSONError) -> String {
+    position += 1
+    var text: [UInt8] = []
+    while position < bytes.count {
+      let byte = bytes[position]
+      position += 1
+      switch byte {
+      case UInt8(ascii: "\""): return String(decoding: text, as: UTF8.self)
+      case UInt8(ascii: "\\"): text += String(try escape()).utf8
+      case 0..<0x20: throw unexpected("a control character in a text")
+      default: text.append(byte)
+      }
+    }
+    throw unexpected("a text breaks off")
+  }
+
+  private mutating func escape() throws(JSONError) -> Character {
+    guard position < bytes.count else { throw unexpected("a text breaks off") }
+    let byte = bytes[position]
+    position += 1
+    switch byte {
+    case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return Character(UnicodeScalar(byte))
+    case UInt8(ascii: "b"): return "\u{8}"
+    case UInt8(ascii: "f"): return "\u{C}"
+    case UInt8(ascii: "n"): return "\n"
+    case UInt8(ascii: "r"): return "\r"
+    case UInt8(ascii: "t"): return "\t"
+    case UInt8(ascii: "u"):
+      var code = try hexadecimal()
+      if 0xD800..<0xDC00 ~= code, bytes[position...].starts(with: "\\u".utf8) {
+        position += 2
+        let low = try hexadecimal()
+        guard 0xDC00..<0xE000 ~= low else { throw unexpected("half a character") }
+        code = 0x10000 + (code - 0xD800) << 10 + (low - 0xDC00)
+      }
+      guard let scalar = UnicodeScalar(code) else { throw unexpected("half a character") }
+      return Character(scalar)
+    default: throw unexpected("an unknown escape")
+    }
+  }
+
+  private mutating func hexadecimal() throws(JSONError) -> UInt32 {
+    guard position + 4 <= bytes.count,
+      bytes[position..<position + 4].allSatisfy({ UnicodeScalar($0).properties.isASCIIHexDigit }),
+      let code = UInt32(String(decoding: bytes[position..<position + 4], as: UTF8.self), radix: 16)
+    else { throw unexpected("four hexadecimal digits are missing") }
+    position += 4
+    return code
+  }
+
+  private mutating func number() throws(JSONError) -> JSONValue {
+    let start = position
+    if peek("-") { position += 1 }
+    if peek("0") { position += 1 } else { try digits() }
+    if peek(".") {
+      position += 1
+      try digits()
+    }
+    if peek("e") || peek("E") {
+      position += 1
+      if peek("+") || peek("-") { position += 1 }
+      try digits()
+    }
+    return .number(String(decoding: bytes[start..<position], as: UTF8.self))
+  }
+
+  private mutating func digits() throws(JSONError) {
+    let start = position
+    while position < bytes.count, UInt8(ascii: "0")...UInt8(ascii: "9") ~= bytes[position] { position += 1 }
+    guard position > start else { throw unexpected("no value") }
+  }
+
+  private func peek(_ character: UnicodeScalar) -> Bool {
+    position < bytes.count && bytes[position] == UInt8(ascii: character)
+  }
+
+  private mutating func take(_ character: UnicodeScalar) -> Bool {
+    skipSpace()
+    guard peek(character) else { return false }
+    position += 1
+    return true
+  }
+
+  private mutating func skipSpace() {
+    while position < bytes.count, [0x20, 0x0A, 0x0D, 0x09].contains(bytes[position]) { position += 1 }
+  }
+
+  private func unexpected(_ what: String) -> JSONError {
+    let before = bytes.prefix(position)
+    let line = before.count { $0 == 0x0A } + 1
+    let column = before.count - (before.lastIndex(of: 0x0A).map { $0 + 1 } ?? 0) + 1
+    return JSONError("not JSON: \(what) at line \(line), column \(column)")
+  }
+}

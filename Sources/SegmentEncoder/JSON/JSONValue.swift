@@ -1,0 +1,154 @@
+// JSON as producers write it and as we do. A parser of our own, of some 150 lines, because the ones at hand take the
+// first of two equal keys in silence (a second list of masks must not be lost), round numbers that we only carry, need
+// exponential time for nested metadata, and stop the process at broken UTF-8.
+
+/// Any JSON value. A number keeps the text it was written in.
+public enum JSONValue: Sendable, Equatable {
+  case null
+  case bool(Bool)
+  case number(String)
+  case string(String)
+  case array([JSONValue])
+  case object([String: JSONValue])
+
+  static func number(_ value: some FixedWidthInteger) -> JSONValue { .number(String(value)) }
+
+  /// A whole number, however it is written, of up to 53 bits when it has a point or an exponent.
+  var integer: Int64? {
+    guard case .number(let text) = self else { return nil }
+    if let value = Int64(text) { return value }
+    guard let value = Double(text), value.rounded() == value, value.magnitude <= 0x1p53 else { return nil }
+    return Int64(value)
+  }
+
+  /// A number; infinite where it is too large, or was written so.
+  var double: Double? {
+    guard case .number(let text) = self else { return nil }
+    return Double(text)
+  }
+
+  var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
+  var string: String? { if case .string(let value) = self { value } else { nil } }
+  var array: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
+  var object: [String: JSONValue]? { if case .object(let value) = self { value } else { nil } }
+
+  /// Whether all of it is JSON: the parser lets NaN and infinities pass, for whoever wants to know of them.
+  var isStrict: Bool {
+    switch self {
+    case .number(let text): !["NaN", "Infinity", "-Infinity"].contains(text)
+    case .array(let values): values.allSatisfy(\.isStrict)
+    case .object(let members): members.values.allSatisfy(\.isStrict)
+    default: true
+    }
+  }
+}
+
+/// Why a text is not the JSON that was expected.
+struct JSONError: Error, Equatable, CustomStringConvertible {
+  let description: String
+
+  init(_ description: String) { self.description = description }
+}
+
+/// A kind of value, with its name for messages.
+struct JSONKind<Value> {
+  let name: String
+  let value: (JSONValue) -> Value?
+}
+
+extension JSONKind where Value == Int64 {
+  static var integer: Self { Self(name: "a whole number") { $0.integer } }
+}
+
+extension JSONKind where Value == String {
+  static var string: Self { Self(name: "a text") { $0.string } }
+}
+
+extension JSONKind where Value == Bool {
+  static var bool: Self { Self(name: "true or false") { $0.bool } }
+}
+
+extension JSONKind where Value == [JSONValue] {
+  static var array: Self { Self(name: "a list") { $0.array } }
+}
+
+extension JSONValue {
+  /// A member that must be there.
+  func required<Value>(_ key: String, _ kind: JSONKind<Value>) throws(JSONError) -> Value {
+    guard let value = try optional(key, kind) else { throw JSONError("no \"\(key)\"") }
+    return value
+  }
+
+  /// A member that may be missing, or null.
+  func optional<Value>(_ key: String, _ kind: JSONKind<Value>) throws(JSONError) -> Value? {
+    guard let members = object else { throw JSONError("not an object") }
+    guard let member = members[key], member != .null else { return nil }
+    guard let value = kind.value(member) else { throw JSONError("\(key): not \(kind.name)") }
+    return value
+  }
+}
+
+// MARK: - Writing
+
+extension JSONValue {
+  /// The text: keys sorted, no spaces, slashes as they are; or, for people, a member a line.
+  func bytes(pretty: Bool = false) -> [UInt8] {
+    var output: [UInt8] = []
+    write(to: &output, indent: pretty ? 0 : nil)
+    return output
+  }
+
+  /// The text in one line.
+  var line: String { String(decoding: bytes(), as: UTF8.self) }
+
+  private func write(to output: inout [UInt8], indent: Int?) {
+    switch self {
+    case .null: output += "null".utf8
+    case .bool(let value): output += (value ? "true" : "false").utf8
+    case .number(let text): output += text.utf8
+    case .string(let text): Self.write(text, to: &output)
+    case .array(let values):
+      Self.write("[", "]", values, to: &output, indent) { $0.write(to: &$1, indent: $2) }
+    case .object(let members):
+      let sorted = members.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
+      Self.write("{", "}", sorted, to: &output, indent) { member, output, indent in
+        Self.write(member.key, to: &output)
+        output += (indent == nil ? ":" : ": ").utf8
+        member.value.write(to: &output, indent: indent)
+      }
+    }
+  }
+
+  private static func write<Element>(
+    _ open: String, _ close: String, _ elements: [Element], to output: inout [UInt8], _ indent: Int?,
+    _ element: (Element, inout [UInt8], Int?) -> Void
+  ) {
+    func newLine(_ depth: Int) {
+      guard indent != nil else { return }
+      output.append(UInt8(ascii: "\n"))
+      output += repeatElement(UInt8(ascii: " "), count: 2 * depth)
+    }
+    output += open.utf8
+    for (index, value) in elements.enumerated() {
+      if index > 0 { output.append(UInt8(ascii: ",")) }
+      newLine((indent ?? 0) + 1)
+      element(value, &output, indent.map { $0 + 1 })
+    }
+    if !elements.isEmpty { newLine(indent ?? 0) }
+    output += close.utf8
+  }
+
+  private static func write(_ text: String, to output: inout [UInt8]) {
+    let digits = Array("0123456789abcdef".utf8)
+    output.append(UInt8(ascii: "\""))
+    for byte in text.utf8 {
+      switch byte {
+      case UInt8(ascii: "\""), UInt8(ascii: "\\"): output += [UInt8(ascii: "\\"), byte]
+      case UInt8(ascii: "\n"): output += "\\n".utf8
+      case 0..<0x20: output += "\\u00".utf8 + [digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+      default: output.append(byte)
+      }
+    }
+    output.append(UInt8(ascii: "\""))
+  }
+}

@@ -1,0 +1,152 @@
+// A session as one MP4: coded pictures are copied as they are, times are those of the captures, the timing track comes
+// along. Each segment is read once; `moov` stands first, in space that is reserved from the manifests' counts.
+
+import Glibc
+
+/// Why a session cannot be made into one film.
+public struct BadSession: Error, Equatable, CustomStringConvertible {
+  public let file: String
+  public let cause: String
+  public let advice: String
+
+  public var description: String { "stitch \(file): \(cause); \(advice)" }
+}
+
+/// What was written.
+public struct Film: Sendable, Equatable {
+  public let file: String
+  public let session: String
+  public let durationMs: Int64
+  public let segments: Int
+  public let samples: Int
+  public let bytes: Int
+
+  /// One line of JSON.
+  public var json: String {
+    JSONValue.object([
+      "file": .string(file), "session": .string(session), "durationMs": .number(durationMs),
+      "segments": .number(segments), "samples": .number(samples), "bytes": .number(bytes),
+    ]).line
+  }
+}
+
+public enum Stitching {
+  /// Writes a session's film, replacing what is at `target` at once or not at all.
+  ///
+  /// - Parameters:
+  ///   - path: a published session, `OUTPUT/SESSION`.
+  ///   - target: the MP4 to write.
+  ///   - progress: called with the segments done and their number.
+  /// - Throws: ``BadSession`` when the segments are not what their manifests say, ``DiskError``.
+  public static func film(
+    of path: String, to target: String, gaps: GapRule = .hold, progress: (Int, Int) -> Void = { _, _ in }
+  ) throws -> Film {
+    let directory = try SessionDirectory(at: path)
+    let segments = try directory.publishedStarts().map { try directory.segment($0) }
+    guard !segments.isEmpty else {
+      throw BadSession(file: path, cause: "no published segment", advice: "name a directory OUTPUT/SESSION")
+    }
+    let plan = FilmPlan(segments, gaps: gaps)
+    let temporary = target + ".part"
+    unlink(temporary)
+    var writer = try FilmWriter(temporary, plan: plan)
+    do {
+      for (index, part) in plan.parts.enumerated() {
+        try writer.append(part, from: directory.path)
+        progress(index + 1, plan.parts.count)
+      }
+      let film = try writer.finish()
+      try check("rename", target) { rename(temporary, target) }
+      try Directory(opening: DurableFile.parentDirectory(of: target)).sync()
+      return Film(
+        file: target, session: directory.session.description, durationMs: plan.durationMs, segments: plan.parts.count,
+        samples: film.samples, bytes: film.bytes)
+    } catch {
+      unlink(temporary)
+      throw error
+    }
+  }
+}
+
+/// Writes a film part by part. Dropping it without ``finish()`` leaves an unfinished file.
+struct FilmWriter {
+  private let file: OutputFile
+  private let chapters: [Chapter]
+  /// Where `moov` goes, and how much room there is.
+  private let movieOffset: Int
+  private let movieSpace: Int
+  private let mediaOffset: Int
+  /// Whether key frames carry their parameter sets, because there is more than one kind.
+  private let isMixed: Bool
+  private var video: MP4Track?
+  private var timing = MP4Track(.timing)
+  private var end: Int
+
+  init(_ path: String, plan: FilmPlan) throws {
+    file = try OutputFile(creating: path)
+    chapters = plan.chapters
+    let kinds = Set(plan.parts.map { SampleKind($0.segment) })
+    isMixed = kinds.count > 1
+    let head = MP4Movie.fileType
+    movieOffset = head.count
+    let samples = plan.parts.reduce(0) { $0 + $1.segment.samples + $1.segment.frames.count + 1 }
+    let chapterSize = chapters.reduce(0) { $0 + 9 + $1.title.utf8.count }
+    movieSpace = 4_096 + MP4Track.tableSize(samples: samples, chunks: 2 * plan.parts.count) + chapterSize
+    mediaOffset = movieOffset + movieSpace
+    end = mediaOffset + 16
+    try file.write(head, at: 0)
+  }
+
+  /// What decides a segment's parameter sets.
+  private struct SampleKind: Hashable {
+    let width: Int
+    let height: Int
+    let settings: String
+
+    init(_ segment: PublishedSegment) {
+      width = segment.codedWidth
+      height = segment.codedHeight
+      settings = segment.encoder.line
+    }
+  }
+
+  mutating func append(_ part: FilmPlan.Part, from folder: String) throws {
+    let segment = part.segment
+    var samples = try SegmentSamples(reading: folder + "/" + segment.file, segment)
+    try samples.stretch(toMs: part.lengthMs, gapMs: part.gapMs, file: segment.file)
+    if isMixed { samples.carryParameterSets() }
+    if video == nil {
+      video = MP4Track(
+        .video(width: segment.codedWidth, height: segment.codedHeight, parameterSets: samples.parameterSets))
+    } else if !isMixed, case .video(_, _, let sets)? = video?.content, sets != samples.parameterSets {
+      throw BadSession(
+        file: segment.file, cause: "other parameter sets than its manifest makes one expect",
+        advice: "see what verify says of the session")
+    }
+    let texts = samples.timing.flatMap(\.data)
+    let pictures = samples.video.flatMap(\.data)
+    timing.append(samples.timing, at: UInt64(end))
+    video?.append(samples.video, at: UInt64(end + texts.count))
+    try file.write(texts + pictures, at: end)
+    end += texts.count + pictures.count
+  }
+
+  /// Writes what stands before the pictures, and makes the file durable.
+  mutating func finish() throws -> (samples: Int, bytes: Int) {
+    guard let video else { return (0, 0) }
+    var media = MP4Box()
+    media.u32(1)  // the size follows in 64 bits
+    media.ascii("mdat")
+    media.u64(UInt64(end - mediaOffset))
+    try file.write(media.bytes, at: mediaOffset)
+    var head = MP4Box()
+    head.append(MP4Movie(tracks: [video, timing], chapters: chapters).bytes)
+    let rest = movieSpace - head.bytes.count
+    // The space is an upper bound that leaves at least the 8 bytes of an empty box.
+    precondition(rest >= 8)
+    head.box("free") { $0.zeros(rest - 8) }
+    try file.write(head.bytes, at: movieOffset)
+    try file.finish()
+    return (video.sizes.count, end)
+  }
+}

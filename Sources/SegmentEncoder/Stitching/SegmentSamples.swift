@@ -1,0 +1,73 @@
+/// A published segment's samples, read back and held against its manifest.
+struct SegmentSamples {
+  let parameterSets: ParameterSets
+  private(set) var video: [Sample] = []
+  private(set) var timing: [Sample] = []
+
+  /// - Throws: ``BadSession`` when the file is not the one the manifest describes.
+  init(reading path: String, _ segment: PublishedSegment) throws {
+    func bad(_ cause: String) -> BadSession {
+      BadSession(file: segment.file, cause: cause, advice: "see what verify says of the session")
+    }
+    let directory = try Directory(opening: DurableFile.parentDirectory(of: path))
+    guard case .bytes(let bytes)? = try directory.contents(of: segment.file, limit: 1 << 30) else {
+      throw bad("missing, or not a plain file")
+    }
+    guard bytes.count == segment.bytes, try SHA256.hex(of: bytes) == segment.sha256 else {
+      throw bad("not the file its manifest describes")
+    }
+    var tracks: [[Sample]] = [[], []]
+    do {
+      parameterSets = try bytes.withUnsafeBytes { buffer in
+        let reader = try MP4Reader(buffer)
+        while let sample = try reader.next() {
+          guard tracks.indices.contains(sample.track) else { throw bad("more than two tracks") }
+          tracks[sample.track].append(Sample(duration: sample.duration, data: Array(sample.bytes)))
+        }
+        guard let sets = reader.parameterSets else { throw bad("no H.264 track first") }
+        return sets
+      }
+    } catch let error as FFmpegError {
+      throw bad("\(error)")
+    }
+    video = tracks[0]
+    timing = tracks[1]
+    guard video.count == segment.samples, timing.count == segment.frames.count else { throw bad("samples are missing") }
+  }
+
+  /// Makes the segment last until the next one: its last picture is held longer, or cut short. On the timing track what
+  /// nobody recorded has an empty text.
+  mutating func stretch(toMs lengthMs: Int64, gapMs: Int64, file: String) throws(BadSession) {
+    let length = MediaTime.ticks(ms: lengthMs)
+    let gap = MediaTime.ticks(ms: gapMs)
+    try Self.stretchLast(&video, to: length, file)
+    try Self.stretchLast(&timing, to: length - gap, file)
+    if gap > 0 { timing.append(Sample(duration: gap, data: [0, 0])) }
+  }
+
+  /// Puts the parameter sets before the key frame, for films of more than one kind of picture.
+  mutating func carryParameterSets() {
+    video[0] = Sample(duration: video[0].duration, data: parameterSets.lengthPrefixed + video[0].data)
+  }
+
+  private static func stretchLast(_ samples: inout [Sample], to length: Int64, _ file: String) throws(BadSession) {
+    var start = samples.reduce(0) { $0 + $1.duration }
+    // Repeats may lie behind the next segment's start.
+    var last: Sample?
+    while let sample = samples.popLast() {
+      last = sample
+      start -= sample.duration
+      if start < length { break }
+    }
+    guard let last else { return }
+    let duration = length - start
+    // Readers keep durations in 31 bits (libavformat): 23 860 s.
+    guard duration > 0, duration <= Int64(Int32.max) else {
+      throw BadSession(
+        file: file,
+        cause: duration > 0 ? "a hold of more than 6.6 hours behind it" : "the next segment begins too early",
+        advice: duration > 0 ? "stitch with --gaps cut" : "see what verify says of the session")
+    }
+    samples.append(Sample(duration: duration, data: last.data))
+  }
+}

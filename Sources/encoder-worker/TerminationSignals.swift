@@ -1,0 +1,40 @@
+import CLinux
+import Glibc
+
+/// SIGTERM and SIGINT as events, instead of the process's end. Make it before any thread is started.
+final class TerminationSignals: Sendable {
+  private let signals: Int32
+  private let wakeup: Int32
+
+  init() throws {
+    signals = clinux_termination_descriptor()
+    wakeup = clinux_wake_descriptor()
+    guard signals >= 0, wakeup >= 0 else { throw SystemError(operation: "signalfd", code: errno) }
+  }
+
+  deinit {
+    close(signals)
+    close(wakeup)
+  }
+
+  /// Ends the wait of the main thread; for any thread.
+  var wake: @Sendable () -> Void { { [wakeup] in clinux_wake(wakeup) } }
+
+  /// Waits for a signal, a wake-up, or something to read from `other`, whichever comes first.
+  ///
+  /// - Returns: whether it is a signal.
+  func wait(seconds: Int, _ other: Int32 = -1) -> Bool {
+    var polled = [signals, wakeup, other].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+    poll(&polled, nfds_t(polled.count), Int32(seconds) * 1_000)
+    var sink = [UInt8](repeating: 0, count: 4_096)
+    for item in polled.dropFirst() where item.revents != 0 { while read(item.fd, &sink, sink.count) > 0 {} }
+    guard polled[0].revents != 0 else { return false }
+    return read(signals, &sink, MemoryLayout<signalfd_siginfo>.size) > 0
+  }
+}
+
+struct SystemError: Error, CustomStringConvertible {
+  let operation: String
+  let code: Int32
+  var description: String { "\(operation): \(String(cString: strerror(code)))" }
+}

@@ -1,0 +1,170 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite struct BadInputTests {
+  private let spool: TestSpool
+
+  init() throws { spool = try TestSpool() }
+
+  private struct Reason: Decodable {
+    let format: String, batch: String, operation: String, file: String, cause: String, advice: String
+  }
+
+  private func reason(_ name: String) throws -> Reason {
+    let path = spool.path + "/quarantine/\(name).reason.json"
+    return try JSONDecoder().decode(Reason.self, from: Data(contentsOf: URL(fileURLWithPath: path)))
+  }
+
+  @Test func eachBadBatchIsKeptWithItsReasonAndTheRestIsEncoded() throws {
+    let incoming = spool.path + "/incoming/"
+    let files = FileManager.default
+    try files.createDirectory(atPath: incoming + "empty", withIntermediateDirectories: false)
+    try files.createDirectory(atPath: incoming + "undecodable", withIntermediateDirectories: false)
+    try Data("no image".utf8).write(to: URL(fileURLWithPath: incoming + "undecodable/1767859512340.jpg"))
+    try files.createDirectory(atPath: incoming + "no-frames", withIntermediateDirectories: false)
+    try Data("hello".utf8).write(to: URL(fileURLWithPath: incoming + "no-frames/readme.txt"))
+    try spool.add(file: "unknown.bin", Array("what is this".utf8))
+    try spool.add(file: "empty-file", [])
+    for (name, json) in [
+      ("broken-json", "{\"version\":1,"),
+      (
+        "bad-session",
+        #"{"version":1,"session":"../up","frames":[{"file":"1767859512340.jpg","timeMs":1767859512340}]}"#
+      ),
+    ] {
+      try spool.add("single-frame", as: name)
+      try Data(json.utf8).write(to: URL(fileURLWithPath: incoming + name + "/batch.json"))
+    }
+    try spool.add("single-frame", as: "bad session")
+    let whole = spool.scratch.path("whole.tar.gz")
+    try Tool.output("tar", ["-caf", whole, "-C", Fixture("jittered").path, "."])
+    let archive = Array(try Data(contentsOf: URL(fileURLWithPath: whole)))
+    try spool.add(file: "truncated.tar.gz", Array(archive.prefix(archive.count / 2)))
+    symlink("/etc", incoming + "link")
+    mkfifo(incoming + "fifo", 0o600)
+    let bad = try spool.names("incoming")
+    let copy = spool.scratch.path("copy")
+    try Tool.output("cp", ["-a", incoming, copy])
+    try spool.add("exact-1fps")
+    try spool.add("corrupt-frames", as: "walk@1")
+
+    let result = try spool.drain()
+    #expect(result.status == 65)
+    #expect(result.errors.contains("\(bad.count) batches in quarantine"))
+    #expect(try spool.names("quarantine").filter { !$0.hasSuffix(".reason.json") } == bad)
+    #expect(try spool.isAtRest)
+    #expect(try names(in: spool.output) == [".staging", "exact-1fps", "walk"])
+    for name in bad {
+      let reason = try reason(name)
+      #expect(reason.format == "quarantine-reason/1")
+      #expect(reason.batch == name)
+      #expect(!reason.operation.isEmpty && !reason.file.isEmpty && !reason.cause.isEmpty && !reason.advice.isEmpty)
+      if name != "fifo" {
+        let kept = try Tool.run(
+          "diff", ["-r", "--no-dereference", copy + "/" + name, spool.path + "/quarantine/" + name])
+        #expect(kept.status == 0, "\(name): \(kept.text)")
+      }
+    }
+    #expect(try reason("empty").cause == "nothing in it")
+    #expect(try reason("undecodable").cause.contains("decode 1767859512340.jpg: neither JPEG nor PNG"))
+    #expect(try reason("broken-json").cause == "not JSON: a key is missing at line 1, column 14")
+    #expect(try reason("bad-session").cause == "the session id \"../up\" cannot be used")
+    #expect(try reason("bad session").cause == "the session id \"bad session\" cannot be used")
+    #expect(try reason("truncated.tar.gz").cause.hasPrefix("the archive breaks off"))
+    #expect(try reason("link").cause == "not a regular file")
+    #expect(try reason("empty-file").cause == "an empty file")
+  }
+
+  @Test func aNameThatIsTakenInQuarantineGetsASuffix() throws {
+    for content in ["a", "b", "c"] {
+      try spool.add(file: "bad", Array(content.utf8))
+      #expect(try spool.drain().status == 65)
+    }
+    #expect(
+      try spool.names("quarantine") == [
+        "bad", "bad.2", "bad.2.reason.json", "bad.3", "bad.3.reason.json", "bad.reason.json",
+      ])
+    #expect(try String(contentsOfFile: spool.path + "/quarantine/bad.2", encoding: .utf8) == "b")
+  }
+
+  @Test func namesOfAnyBytesAndAnyLengthAreHandled() throws {
+    let long = String(repeating: "n", count: 255)
+    try spool.add(file: long, [1])
+    let raw: [CChar] = Array((spool.path + "/incoming/").utf8).map { CChar(bitPattern: $0) } + [-1, 65, 0]
+    #expect(mkdir(raw, 0o755) == 0)
+    try spool.add("single-frame")
+    #expect(try spool.drain().status == 65)
+    #expect(try spool.isAtRest)
+    let names = try spool.names("quarantine")
+    #expect(names.count == 4)
+    #expect(names.contains("%FFA"))
+    #expect(FileManager.default.fileExists(atPath: spool.output + "/single-frame/session.json"))
+  }
+
+  /// A batch whose name is that of another one's reason is kept all the same.
+  @Test func nothingInQuarantineIsOverwritten() throws {
+    try spool.add(file: "foo.reason.json", Array("mine".utf8))
+    #expect(try spool.drain().status == 65)
+    try spool.add(file: "foo", Array("bad".utf8))
+    #expect(try spool.drain().status == 65)
+    #expect(try String(contentsOfFile: spool.path + "/quarantine/foo.reason.json", encoding: .utf8) == "mine")
+    #expect(try String(contentsOfFile: spool.path + "/quarantine/foo.2", encoding: .utf8) == "bad")
+    #expect(try reason("foo.2").batch == "foo")
+    #expect(try reason("foo.reason.json").batch == "foo.reason.json")
+  }
+
+  /// The picture before was masked; a header without a picture must not bring it back.
+  @Test func nothingOfAMaskedPictureComesBack() throws {
+    let folder = try spool.scratch.directory("spool/incoming/leak")
+    let secret = try Fixture("exact-1fps").bytes("0005.jpg")
+    let scan = try #require(secret.indices.dropLast().first { secret[$0] == 0xFF && secret[$0 + 1] == 0xDA })
+    try Data(secret).write(to: URL(fileURLWithPath: folder + "/a.jpg"))
+    try Data(secret[..<scan] + [0xFF, 0xD9]).write(to: URL(fileURLWithPath: folder + "/b.jpg"))
+    let mask = #"[{"x":0,"y":0,"width":180,"height":320}]"#
+    let json =
+      #"{"version":1,"session":"leak","frames":[{"file":"a.jpg","timeMs":1767859512340,"masks":\#(mask)},{"file":"b.jpg","timeMs":1767859513340}]}"#
+    try Data(json.utf8).write(to: URL(fileURLWithPath: folder + "/batch.json"))
+    #expect(try spool.drain().status == 0)
+    let session = try PublishedSession(spool.output + "/leak")
+    #expect(session.manifests[0].refused.map(\.reason) == ["decode b.jpg: incomplete"])
+    for picture in try Pixels.decode(session.video(session.manifests[0]), width: 180, height: 320) {
+      #expect(picture.bytes.allSatisfy { $0 <= 8 })
+    }
+  }
+
+  @Test func ofTwoFramesAtOneInstantTheLaterGoodOneWins() throws {
+    let folder = try spool.scratch.directory("spool/incoming/twice")
+    for (name, frame) in [
+      ("1767859512340.jpeg", "0001"), ("1767859512340.jpg", "0002"), ("1767859513340.jpeg", "0003"),
+    ] {
+      try Data(try Fixture("exact-1fps").bytes(frame + ".jpg")).write(to: URL(fileURLWithPath: folder + "/" + name))
+    }
+    try Data().write(to: URL(fileURLWithPath: folder + "/1767859513340.jpg"))
+    #expect(try spool.drain().status == 0)
+    let manifest = try PublishedSession(spool.output + "/twice").manifests[0]
+    #expect(manifest.frames.map(\.source) == ["1767859512340.jpg", "1767859513340.jpeg"])
+    #expect(
+      Set(manifest.refused.map { "\($0.source): \($0.reason)" }) == [
+        "1767859512340.jpeg: 1767859512340.jpg has the same instant and came later",
+        "1767859513340.jpg: decode 1767859513340.jpg: an empty file",
+      ])
+  }
+
+  @Test func refusedFramesAreReportedAndTheOneBeforeHoldsOn() throws {
+    let scratch = try ScratchDirectory()
+    let session = try EncoderWorker.encode(Fixture("corrupt-frames"), into: scratch)
+    let manifest = try #require(session.manifests.first)
+    #expect(manifest.frames.map(\.source) == ["1767859512340.jpg", "1767859514340.jpg", "1767859516340.jpg"])
+    #expect(manifest.frames.map(\.holdMs) == [2_000, 2_000, 1_000])
+    let refused = session.manifests.flatMap(\.refused)
+    #expect(refused.map(\.source) == ["1767859513340.jpg", "1767859515340.jpg", "1767859517340.jpg"])
+    #expect(
+      refused.map(\.reason) == [
+        "decode 1767859513340.jpg: invalid data", "decode 1767859515340.jpg: an empty file",
+        "decode 1767859517340.jpg: neither JPEG nor PNG",
+      ])
+    // The last capture was refused, but it says that the session went on until then.
+    #expect(session.index.durationMs == 6_000)
+  }
+}

@@ -1,0 +1,87 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// A session as one film: what was captured when, in one file.
+@Suite struct StitchTests {
+  let scratch: ScratchDirectory
+
+  init() throws { scratch = try ScratchDirectory() }
+
+  @Test(arguments: Fixture.all + Fixture.corpus)
+  func everyFrameIsAtItsCapture(fixture: Fixture) throws {
+    let session = try EncoderWorker.encode(fixture, into: scratch)
+    let film = scratch.path("film.mp4")
+    let result = try EncoderWorker.run("stitch", session.path, "--to", film)
+    #expect(result.status == 0, "\(result.errors)")
+    let probe = try Probe(film)
+    let start = session.index.startMs
+    let video = probe.packets(of: 0)
+    #expect(video.map(\.pts) == video.map(\.dts))
+    #expect(zip(video, video.dropFirst()).allSatisfy { $0.pts + $0.duration == $1.pts })
+    #expect(probe.streams.allSatisfy { $0.durationTs == session.index.durationMs * 90 })
+    let instants = Set(video.map(\.pts))
+    for frame in session.captured { #expect(instants.contains((frame.timeMs - start) * 90)) }
+    // Key frames are where segments begin, and nowhere else.
+    #expect(video.filter(\.isKey).map(\.pts) == session.manifests.map { ($0.startMs - start) * 90 })
+
+    let texts = try Probe.timingTexts(film)
+    #expect(texts == session.manifests.flatMap { $0.frames.map { TimingEntry($0) } })
+    let shown = zip(
+      session.manifests.flatMap { m in zip(m.frames, m.offsetsMs).map { ($0, m.startMs + $1 - start) } }, texts)
+    let timing = probe.packets(of: 1).filter { $0.size != "2" }
+    for ((frame, atMs), packet) in zip(shown.map(\.0), timing) {
+      #expect(packet.pts == atMs * 90)
+      #expect(packet.duration == frame.holdMs * 90)
+    }
+    let decoding = try Tool.run("ffmpeg", ["-v", "error", "-i", film, "-map", "0:v", "-f", "null", "-"])
+    #expect(decoding.errors == "")
+    #expect(try names(in: scratch.path) == ["film.mp4", "output"])
+  }
+
+  @Test func cutGapsShiftWhatComesAfter() throws {
+    let session = try EncoderWorker.encode(Fixture("gap"), into: scratch)
+    let film = scratch.path("film.mp4")
+    #expect(try EncoderWorker.run("stitch", session.path, "--to", film, "--gaps", "cut").status == 0)
+    let instants = Set(try Probe(film).packets(of: 0).map(\.pts))
+    let gaps = session.index.gaps
+    for frame in session.captured {
+      let before = gaps.filter { $0.endMs <= frame.timeMs }.reduce(0) { $0 + $1.endMs - $1.startMs }
+      #expect(instants.contains((frame.timeMs - session.index.startMs - before) * 90))
+    }
+    #expect(try Probe(film).streams[0].durationTs == session.manifests.reduce(0) { $0 + $1.durationMs } * 90)
+    let chapters = try Tool.output("ffprobe", ["-v", "error", "-show_chapters", "-of", "json", film])
+    #expect(String(decoding: chapters, as: UTF8.self).contains("after a gap of 7 s"))
+  }
+
+  /// Each picture of a film whose size changes is the one that was captured.
+  @Test func aChangeOfSizeDecodes() throws {
+    let session = try EncoderWorker.encode(Fixture("rotation"), into: scratch)
+    let film = scratch.path("film.mp4")
+    #expect(try EncoderWorker.run("stitch", session.path, "--to", film).status == 0)
+    try Tool.output(
+      "ffmpeg",
+      ["-v", "error", "-i", film, "-map", "0:v", "-vsync", "passthrough", "-autoscale", "0", scratch.path("%d.png")])
+    for number in 0..<8 {
+      let (width, height) = (3..<6).contains(number) ? (320, 180) : (180, 320)
+      let picture = try Pixels.decode(scratch.path("\(number + 1).png"), width: width, height: height)[0]
+      #expect(picture.number == number)
+    }
+  }
+
+  @Test func aDamagedSessionIsNotStitched() throws {
+    let session = try EncoderWorker.encode(Fixture("exact-1fps"), into: scratch)
+    let film = scratch.path("film.mp4")
+    let file = session.video(session.manifests[1])
+    var bytes = try Data(contentsOf: URL(fileURLWithPath: file))
+    bytes[bytes.count - 10] ^= 1
+    try bytes.write(to: URL(fileURLWithPath: file))
+    let result = try EncoderWorker.run("stitch", session.path, "--to", film)
+    #expect(result.status == 65)
+    #expect(result.errors.contains("\(session.manifests[1].file): not the file its manifest describes"))
+    try FileManager.default.removeItem(atPath: file)
+    #expect(try EncoderWorker.run("stitch", session.path, "--to", film).status == 65)
+    #expect(try EncoderWorker.run("stitch", scratch.path("nothing"), "--to", film).status == 65)
+    #expect(try names(in: scratch.path) == ["output"])
+  }
+}

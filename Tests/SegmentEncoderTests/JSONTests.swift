@@ -1,0 +1,62 @@
+import Testing
+
+@testable import SegmentEncoder
+
+@Suite struct JSONTests {
+  private func parse(_ text: String) throws -> JSONValue { try JSONParser.parse(Array(text.utf8)) }
+
+  @Test(arguments: [
+    "null", "true", "[]", "{}", "0", "-0", "1.50", "1e400", "-12E+3", #""""#,
+    #"{"a":[1,2,{"b":null}],"ä":"\u0001\n\"\\"}"#, "123456789012345678901234567890",
+  ])
+  func whatIsReadIsWrittenAsItWas(text: String) throws {
+    #expect(try parse(text).line == text)
+  }
+
+  @Test func spaceAndEscapesAreUnderstood() throws {
+    #expect(try parse(" [ 1 ,\n\t" + #""\u00e4\ud83d\ude00\/\t" ] "#).array?[1].string == "ä😀/\t")
+    #expect(try parse(#"{"b":1,"a":2}"#).line == #"{"a":2,"b":1}"#)
+  }
+
+  @Test func numbersAreWholeWhenTheySaySo() throws {
+    #expect(try parse("1767859512340").integer == 1_767_859_512_340)
+    #expect(try parse("1767859512340.0").integer == 1_767_859_512_340)
+    #expect(try parse("1.767859512340e12").integer == 1_767_859_512_340)
+    #expect(try parse("1.5").integer == nil)
+    #expect(try parse("1e300").integer == nil)
+    #expect(try parse("9223372036854775808").integer == nil)
+    #expect(try parse("NaN").double?.isNaN == true)
+    #expect(try parse("-Infinity").double == -.infinity)
+    #expect(try parse("[NaN]").isStrict == false)
+    #expect(try parse("[1e999]").isStrict)
+  }
+
+  @Test(arguments: [
+    "", " ", "nul", "[1,]", "[1 2]", #"{"a"}"#, #"{"a":}"#, "{a:1}", "{'a':1}", "01", "1.", ".5", "+1", "1e", "--1",
+    #""a"#, #""\x""#, #""\ud800""#, #""\ud800\u0041""#, #""\u12g4""#, #""\u+123""#, "\"a\nb\"", "[1]x",
+    #"{"a":1,"a":2}"#, "// x", "Inf", "\u{FEFF}1",
+  ])
+  func anythingElseIsRefused(text: String) {
+    #expect(throws: JSONError.self, "\(text)") { try parse(text) }
+  }
+
+  @Test func brokenUTF8IsRefused() {
+    for bytes in [[0xFF], [0x22, 0xC3, 0x22], [0x7B, 0xFF, 0x3A, 0x31, 0x7D]] as [[UInt8]] {
+      #expect(throws: JSONError.self) { try JSONParser.parse(bytes) }
+    }
+  }
+
+  @Test func theErrorSaysWhere() {
+    #expect {
+      try parse("{\n \"a\": 1\n \"b\": 2}")
+    } throws: {
+      ($0 as? JSONError)?.description == "not JSON: a comma or } is missing at line 3, column 2"
+    }
+  }
+
+  @Test func nestingIsBounded() {
+    for open in ["[", #"{"a":"#] {
+      #expect(throws: JSONError.self) { try parse(String(repeating: open, count: 100_000)) }
+    }
+  }
+}
