@@ -19,7 +19,7 @@ struct EncoderWorker: ParsableCommand {
       Exit status: 0 all done, 64 wrong usage, 65 a batch was refused (all else is done), 74 or 75 the machine failed (disk full, I/O error; nothing is lost, run it again).
       """,
     version: "encoder-worker 0.1.0",
-    subcommands: [RunCommand.self, EncodeCommand.self, EnqueueCommand.self, StitchCommand.self],
+    subcommands: [RunCommand.self, EncodeCommand.self, EnqueueCommand.self, StitchCommand.self, VerifyCommand.self],
     defaultSubcommand: RunCommand.self)
 
   static func main() {

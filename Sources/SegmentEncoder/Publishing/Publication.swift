@@ -133,7 +133,7 @@ struct Publication {
       try Directory(opening: directory.path).sync()
       for (staged, manifest) in missing {
         let file = staging.temporaryFile()
-        try DurableFile.create(file, manifest.json.bytes() + [UInt8(ascii: "\n")])
+        try DurableFile.create(file, try manifest.bytes)
         // Created once; one that is there already says the same.
         _ = try DurableFile.link(file, to: directory.path + "/" + SegmentName.manifest(staged.startMs))
         try check("unlink", file) { unlink(file) }
@@ -178,7 +178,7 @@ enum Conflict {
 
   /// Whether two overlapping segments are the end of one batch and the beginning of the next, less than half an
   /// interval apart, so that cutting the earlier one's last picture short closes the seam.
-  private static func isSeam(_ one: PublishedSegment, _ other: PublishedSegment) -> Bool {
+  static func isSeam(_ one: PublishedSegment, _ other: PublishedSegment) -> Bool {
     guard one.startMs != other.startMs else { return false }
     let (earlier, later) = one.startMs < other.startMs ? (one, other) : (other, one)
     return earlier.part == earlier.parts && later.part == 1 && later.endMs > earlier.endMs

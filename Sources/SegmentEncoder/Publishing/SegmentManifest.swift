@@ -23,7 +23,23 @@ public struct SegmentManifest: Sendable, Equatable {
   /// The producer's own.
   public let metadata: JSONValue
 
-  var json: JSONValue {
+  /// The file's text: the manifest, and in it the digest of all else it says.
+  var bytes: [UInt8] {
+    get throws {
+      guard case .object(var members) = json else { return [] }
+      members["manifestSha256"] = .string(try Self.seal(of: json))
+      return JSONValue.object(members).bytes() + [UInt8(ascii: "\n")]
+    }
+  }
+
+  /// The digest of a manifest without the member that holds it.
+  static func seal(of json: JSONValue) throws(FFmpegError) -> String {
+    guard case .object(var members) = json else { return "" }
+    members["manifestSha256"] = nil
+    return try SHA256.hex(of: JSONValue.object(members).bytes())
+  }
+
+  private var json: JSONValue {
     .object([
       "format": .string(Self.format), "session": .string(session.description), "batch": .string(segment.batch),
       "batchDigest": .string(segment.batchDigest), "part": .number(segment.part), "parts": .number(segment.parts),

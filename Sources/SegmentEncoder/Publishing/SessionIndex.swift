@@ -27,8 +27,7 @@ public final class SessionIndex: Sendable {
       for name in ["session.json", "session.ffconcat"] { unlink(directory.path + "/" + name) }
       return
     }
-    try write(session.json.bytes() + [UInt8(ascii: "\n")], to: directory.path + "/session.json", temporary: temporary)
-    try write(Array(session.concatScript.utf8), to: directory.path + "/session.ffconcat", temporary: temporary)
+    for (name, bytes) in session.files { try write(bytes, to: directory.path + "/" + name, temporary: temporary) }
     try Directory(opening: directory.path).sync()
   }
 

@@ -50,6 +50,13 @@ public struct SessionManifest: Sendable, Equatable {
     bytes = segments.reduce(0) { $0 + $1.bytes }
   }
 
+  /// Both forms of it, by file name.
+  var files: [(name: String, bytes: [UInt8])] {
+    [
+      ("session.json", json.bytes() + [UInt8(ascii: "\n")]), ("session.ffconcat", Array(concatScript.utf8)),
+    ]
+  }
+
   var json: JSONValue {
     .object([
       "format": .string("session-manifest/1"), "session": .string(session.description), "startMs": .number(startMs),

@@ -1,0 +1,140 @@
+// One segment against its manifest: is it the file, is it built as it says, is every instant where it should be, can
+// every picture be decoded. Everything is read from the file, nothing believed.
+
+/// Something that is not as a manifest says.
+public struct Problem: Sendable, Equatable {
+  /// The file it was found in.
+  public let file: String
+  public let what: String
+
+  var json: JSONValue { .object(["file": .string(file), "problem": .string(what)]) }
+}
+
+enum SegmentVerification {
+  /// - Parameters:
+  ///   - json: the manifest, as it was parsed.
+  ///   - bytes: the segment's file.
+  static func problems(_ json: JSONValue, _ segment: PublishedSegment, bytes: [UInt8]) throws -> [Problem] {
+    let manifest = SegmentName.manifest(segment.startMs)
+    var problems = try problemsOfManifest(json, segment).map { Problem(file: manifest, what: $0) }
+    guard bytes.count == segment.bytes, try SHA256.hex(of: bytes) == segment.sha256 else {
+      let size = bytes.count == segment.bytes ? "other bytes" : "\(bytes.count) bytes instead of \(segment.bytes)"
+      return problems + [Problem(file: segment.file, what: "not the file its manifest describes: \(size)")]
+    }
+    do {
+      problems += try problemsOfFile(json, segment, bytes).map { Problem(file: segment.file, what: $0) }
+    } catch let failure as FFmpegError where !failure.isOutOfMemory {
+      problems.append(Problem(file: segment.file, what: "cannot be read: \(failure.cause)"))
+    }
+    return problems
+  }
+
+  /// What the manifest says of itself.
+  private static func problemsOfManifest(_ json: JSONValue, _ segment: PublishedSegment) throws -> [String] {
+    var problems: [String] = []
+    if try SegmentManifest.seal(of: json) != json.object?["manifestSha256"]?.string {
+      problems.append("edited: its digest is another")
+    }
+    if json.object?["durationMs"]?.integer != segment.durationMs {
+      problems.append("durationMs is not endMs − startMs")
+    }
+    if segment.frames.reduce(0, { $0 + $1.holdMs }) != segment.durationMs
+      || segment.frames.contains(where: { $0.holdMs <= 0 })
+    {
+      problems.append("the holds do not add up to the duration")
+    }
+    var start = segment.startMs
+    for (index, frame) in segment.frames.enumerated() {
+      if frame.isCaptured ? frame.timeMs != start : index > 0 || frame.timeMs >= segment.startMs {
+        problems.append("frame \(index) is not shown at its capture")
+      }
+      start += frame.holdMs
+    }
+    return problems
+  }
+
+  private static func problemsOfFile(_ json: JSONValue, _ segment: PublishedSegment, _ bytes: [UInt8]) throws
+    -> [String]
+  {
+    try bytes.withUnsafeBytes { buffer in
+      var problems: [String] = []
+      if !hasMovieFirst(buffer) { problems.append("moov does not stand before mdat") }
+      let reader = try MP4Reader(buffer)
+      guard reader.trackCount == 2, let sets = reader.parameterSets else {
+        return problems + ["not a video track and a timing track"]
+      }
+      if sets.codec != json.object?["codec"]?.string { problems.append("another codec than its manifest says") }
+      if reader.durationUs != segment.durationMs * 1_000 { problems.append("another duration than its manifest says") }
+      let decoder = try H264Decoder(sets)
+      var starts: [[Int64]] = [[], []]
+      var ends: [Int64] = [0, 0]
+      var texts: [[UInt8]] = []
+      var pictures: [(width: Int, height: Int)] = []
+      while let sample = try reader.next() {
+        guard starts.indices.contains(sample.track) else { return problems + ["more than two tracks"] }
+        if sample.pts != ends[sample.track] || sample.dts != sample.pts { problems.append("a sample out of time") }
+        if sample.track == 0 {
+          if sample.isKey != starts[0].isEmpty { problems.append("a key frame that is not the first sample") }
+          pictures += try decoder.decode(sample.bytes)
+        } else {
+          texts.append(Array(sample.bytes))
+        }
+        starts[sample.track].append(sample.pts)
+        ends[sample.track] = sample.pts + sample.duration
+      }
+      pictures += try decoder.decode(nil)
+      return problems + problemsOfSamples(json, segment, starts, ends, texts) + problemsOfPictures(segment, pictures)
+    }
+  }
+
+  private static func problemsOfSamples(
+    _ json: JSONValue, _ segment: PublishedSegment, _ starts: [[Int64]], _ ends: [Int64], _ texts: [[UInt8]]
+  ) -> [String] {
+    var problems: [String] = []
+    let length = MediaTime.ticks(ms: segment.durationMs)
+    if ends[0] != length { problems.append("the video lasts \(ends[0]) ticks instead of \(length)") }
+    if ends[1] != length { problems.append("the timing track lasts \(ends[1]) ticks instead of \(length)") }
+    if starts[0].count != segment.samples {
+      problems.append("\(starts[0].count) samples instead of \(segment.samples)")
+    }
+    var offset: Int64 = 0
+    let shown = segment.frames.map { frame in
+      defer { offset += MediaTime.ticks(ms: frame.holdMs) }
+      return offset
+    }
+    if starts[1] != shown { problems.append("the timing track does not list the frames") }
+    if !Set(starts[0]).isSuperset(of: shown) { problems.append("a frame has no sample at its instant") }
+    let said = texts.map { try? JSONParser.parse(Array($0.dropFirst(2))) }
+    for (frame, text) in zip(json.object?["frames"]?.array ?? [], said)
+    where text?.object?["t"] != frame.object?["timeMs"] || text?.object?["f"] != frame.object?["source"] {
+      problems.append("the timing track says something else than the manifest")
+      break
+    }
+    return problems
+  }
+
+  private static func problemsOfPictures(
+    _ segment: PublishedSegment, _ pictures: [(width: Int, height: Int)]
+  ) -> [String] {
+    var problems: [String] = []
+    if pictures.count != segment.samples {
+      problems.append("\(pictures.count) pictures can be decoded, of \(segment.samples)")
+    }
+    if pictures.contains(where: { $0 != (segment.codedWidth, segment.codedHeight) }) {
+      problems.append("a picture of another size than its manifest says")
+    }
+    return problems
+  }
+
+  private static func hasMovieFirst(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    var offset = 0
+    while offset + 8 <= bytes.count {
+      let type = String(decoding: bytes[(offset + 4)..<(offset + 8)], as: UTF8.self)
+      if type == "moov" || type == "mdat" { return type == "moov" }
+      let size = bytes[offset..<(offset + 4)].reduce(0) { $0 << 8 | Int($1) }
+      guard size >= 8 else { return false }
+      offset += size
+    }
+    return false
+  }
+}

@@ -1,0 +1,119 @@
+// A published session against all that its manifests claim.
+
+import Glibc
+
+/// What was found.
+public struct VerificationReport: Sendable, Equatable {
+  public let session: String
+  public let segments: Int
+  public let frames: Int
+  public let durationMs: Int64
+  public let problems: [Problem]
+
+  /// One line of JSON.
+  public var json: String {
+    JSONValue.object([
+      "session": .string(session), "segments": .number(segments), "frames": .number(frames),
+      "durationMs": .number(durationMs), "ok": .bool(problems.isEmpty), "problems": .array(problems.map(\.json)),
+    ]).line
+  }
+}
+
+public enum Verification {
+  /// Checks one session.
+  ///
+  /// - Parameters:
+  ///   - path: `OUTPUT/SESSION`.
+  ///   - repair: rebuild `session.json` and `session.ffconcat` where they are not what the manifests say.
+  /// - Throws: ``BadSession`` when it is no session, ``DiskError``.
+  public static func report(on path: String, repair: Bool = false) throws -> VerificationReport {
+    let directory = try SessionDirectory(at: path)
+    let names = try Directory(opening: directory.path).entries().map(\.name)
+    var problems: [Problem] = []
+    var segments: [PublishedSegment] = []
+    for start in names.compactMap({ SegmentName.start(ofManifest: $0) }).sorted() {
+      let name = SegmentName.manifest(start)
+      guard let text = try bytes(name, in: directory) else {
+        problems.append(Problem(file: name, what: "not a readable file"))
+        continue
+      }
+      do {
+        let json = try JSONParser.parse(text)
+        let segment = try PublishedSegment(json)
+        guard segment.startMs == start, json.object?["session"]?.string == directory.session.description else {
+          throw JSONError("of another session or another segment")
+        }
+        segments.append(segment)
+        guard let video = try bytes(segment.file, in: directory) else {
+          problems.append(Problem(file: segment.file, what: "missing"))
+          continue
+        }
+        problems += try SegmentVerification.problems(json, segment, bytes: video)
+      } catch let error as JSONError {
+        problems.append(Problem(file: name, what: error.description))
+      }
+    }
+    problems += problemsOfOrder(segments) + orphans(names, segments)
+    problems += try problemsOfIndex(segments, directory, repair: repair && problems.isEmpty)
+    if segments.isEmpty { problems.append(Problem(file: path, what: "no published segment")) }
+    let session = SessionManifest(session: directory.session, segments: segments)
+    return VerificationReport(
+      session: directory.session.description, segments: segments.count, frames: session?.frames ?? 0,
+      durationMs: session?.durationMs ?? 0, problems: problems)
+  }
+
+  private static func bytes(_ name: String, in directory: SessionDirectory) throws -> [UInt8]? {
+    guard case .bytes(let bytes)? = try Directory(opening: directory.path).contents(of: name, limit: 1 << 30) else {
+      return nil
+    }
+    return bytes
+  }
+
+  /// Overlaps, batches of which parts are missing, gaps that are not where they are said to be.
+  private static func problemsOfOrder(_ segments: [PublishedSegment]) -> [Problem] {
+    var problems: [Problem] = []
+    for (one, next) in zip(segments, segments.dropFirst()) {
+      let isSameBatch = one.batchDigest == next.batchDigest
+      let overlaps = next.startMs < one.endMs && (isSameBatch || !Conflict.isSeam(one, next))
+      if overlaps { problems.append(Problem(file: next.file, what: "overlaps \(one.file)")) }
+      if isSameBatch && next.part == one.part + 1 && one.endMs + one.gapAfterMs != next.startMs {
+        problems.append(Problem(file: one.file, what: "its gap does not end where the next segment begins"))
+      }
+    }
+    for (digest, parts) in Dictionary(grouping: segments, by: \.batchDigest) {
+      let missing = Set(1...max(1, parts[0].parts)).subtracting(parts.map(\.part)).sorted()
+      guard !missing.isEmpty || parts.contains(where: { $0.parts != parts[0].parts }) else { continue }
+      let which = missing.map(String.init).joined(separator: ", ")
+      problems.append(
+        Problem(
+          file: parts[0].file,
+          what: "of batch \(parts[0].batch) (\(digest.prefix(12))), part \(which) of \(parts[0].parts) is missing"))
+    }
+    return problems
+  }
+
+  /// Files that no manifest knows.
+  private static func orphans(_ names: [String], _ segments: [PublishedSegment]) -> [Problem] {
+    let known = Set(segments.map(\.file) + ["session.json", "session.ffconcat", ".lock"])
+    return names.filter { !known.contains($0) && SegmentName.start(ofManifest: $0) == nil }
+      .map { Problem(file: $0, what: "an orphan: no manifest knows it") }
+  }
+
+  private static func problemsOfIndex(
+    _ segments: [PublishedSegment], _ directory: SessionDirectory, repair: Bool
+  ) throws -> [Problem] {
+    guard let session = SessionManifest(session: directory.session, segments: segments) else { return [] }
+    var problems: [Problem] = []
+    for (name, wanted) in session.files where try bytes(name, in: directory) != wanted {
+      if repair {
+        try directory.locked {
+          try DurableFile.replace(
+            directory.path + "/" + name, wanted, temporary: directory.path + "/.\(WorkerID())")
+        }
+      } else {
+        problems.append(Problem(file: name, what: "not what the segments' manifests say; --repair rebuilds it"))
+      }
+    }
+    return problems
+  }
+}

@@ -1,0 +1,166 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Whatever is done to a published session, `verify` finds it.
+@Suite struct VerifyTests {
+  let scratch: ScratchDirectory
+  private let session: PublishedSession
+
+  init() throws {
+    scratch = try ScratchDirectory()
+    session = try EncoderWorker.encode(Fixture("exact-1fps"), into: scratch)
+  }
+
+  private func file(_ name: String) -> URL { URL(fileURLWithPath: session.path + "/" + name) }
+
+  private func edit(_ name: String, _ change: (inout Data) -> Void) throws {
+    var bytes = try Data(contentsOf: file(name))
+    change(&bytes)
+    try bytes.write(to: file(name))
+  }
+
+  private func replace(_ old: String, by new: String, in name: String) throws {
+    let text = try String(contentsOf: file(name), encoding: .utf8)
+    #expect(text.contains(old))
+    try text.replacingOccurrences(of: old, with: new).write(to: file(name), atomically: false, encoding: .utf8)
+  }
+
+  /// The problems found, as `file: problem`.
+  private func problems(_ options: String...) throws -> [String] {
+    let result = try Tool.run(EncoderWorker.path, ["verify", session.path, "--json"] + options)
+    let report = try #require(try JSONSerialization.jsonObject(with: result.output) as? [String: Any])
+    let problems = try #require(report["problems"] as? [[String: String]])
+    #expect(result.status == (problems.isEmpty ? 0 : 65))
+    #expect(report["ok"] as? Bool == problems.isEmpty)
+    return problems.map { "\($0["file"] ?? ""): \($0["problem"] ?? "")" }
+  }
+
+  @Test(arguments: Fixture.all + Fixture.corpus)
+  func whatWasPublishedIsAllRight(fixture: Fixture) throws {
+    let own = try ScratchDirectory()
+    let session = try EncoderWorker.encode(fixture, into: own)
+    let result = try EncoderWorker.run("verify", session.path)
+    #expect(result.status == 0, "\(result.text)")
+    #expect(result.text.hasPrefix("\(fixture.name): ok, \(session.manifests.count) segments"))
+  }
+
+  @Test func aFlippedByteIsFound() throws {
+    let size = session.manifests[1].bytes
+    for position in [0, 40, size / 2, size - 1] {
+      try edit("segment-1767859517340.mp4") { $0[position] ^= 1 }
+      #expect(try problems() == ["segment-1767859517340.mp4: not the file its manifest describes: other bytes"])
+      try edit("segment-1767859517340.mp4") { $0[position] ^= 1 }
+    }
+    #expect(try problems().isEmpty)
+  }
+
+  @Test func aTruncatedFileIsFound() throws {
+    try edit("segment-1767859512340.mp4") { $0 = $0.dropLast(10) }
+    #expect(try problems().first?.contains("bytes instead of") == true)
+  }
+
+  @Test func aMissingSegmentIsFound() throws {
+    try FileManager.default.removeItem(at: file("segment-1767859517340.mp4"))
+    #expect(try problems() == ["segment-1767859517340.mp4: missing"])
+    try FileManager.default.removeItem(at: file("segment-1767859517340.json"))
+    let found = try problems()
+    #expect(found.contains { $0.hasSuffix("part 2 of 3 is missing") })
+    #expect(found.contains { $0.hasPrefix("session.json: not what") })
+  }
+
+  @Test(arguments: [
+    ("\"holdMs\":1000", "\"holdMs\":1001"), ("\"version\":\"1.2.3\"", "\"version\":\"1.2.4\""),
+    ("0003.jpg", "0033.jpg"),
+    ("\"gapAfterMs\":0", "\"gapAfterMs\":1"), ("\"part\":1", "\"part\":2"), ("\"width\":180", "\"width\":182"),
+    ("\"timeMs\":1767859513340", "\"timeMs\":1767859513341"), ("\"final\":false", "\"final\":true"),
+    ("\"session\":\"exact-1fps\"", "\"session\":\"other\""), ("avc1.64000B", "avc1.64001F"), ("{\"batch\"", "{\"batch"),
+  ])
+  func anEditedManifestIsFound(old: String, new: String) throws {
+    try replace(old, by: new, in: "segment-1767859512340.json")
+    #expect(try problems().contains { $0.hasPrefix("segment-1767859512340.json: ") })
+  }
+
+  @Test func swappedFilesAreFound() throws {
+    let (one, two) = (file("segment-1767859512340.mp4"), file("segment-1767859517340.mp4"))
+    let bytes = (try Data(contentsOf: one), try Data(contentsOf: two))
+    try bytes.1.write(to: one)
+    try bytes.0.write(to: two)
+    #expect(try problems().count == 2)
+    // With their manifests: the names then say something else than the manifests.
+    let manifests = (file("segment-1767859512340.json"), file("segment-1767859517340.json"))
+    let texts = (try Data(contentsOf: manifests.0), try Data(contentsOf: manifests.1))
+    try texts.1.write(to: manifests.0)
+    try texts.0.write(to: manifests.1)
+    #expect(try problems().filter { $0.contains("another segment") }.count == 2)
+  }
+
+  /// A manifest that is consistent with itself, its digest too, but not with the file.
+  @Test func aWrongDurationIsFound() throws {
+    let name = "segment-1767859522340.json"
+    try replace("\"durationMs\":2000", by: "\"durationMs\":2500", in: name)
+    try replace("\"endMs\":1767859524340", by: "\"endMs\":1767859524840", in: name)
+    try replace("{\"holdMs\":1000,\"source\":\"0011.jpg\"", by: "{\"holdMs\":1500,\"source\":\"0011.jpg\"", in: name)
+    try seal(name)
+    let found = try problems()
+    #expect(found.contains("segment-1767859522340.mp4: another duration than its manifest says"))
+    #expect(found.contains("segment-1767859522340.mp4: the video lasts 180000 ticks instead of 225000"))
+  }
+
+  /// A second batch, moved over the first one's time by hand.
+  @Test func anOverlapIsFound() throws {
+    let other = try ScratchDirectory()
+    _ = try other.directory("late")
+    for (index, name) in ["0001.jpg", "0002.jpg"].enumerated() {
+      try other.file("late/\(1_767_859_514_000 + index * 1_000).jpg", try Fixture("exact-1fps").bytes(name))
+    }
+    let result = try EncoderWorker.run(
+      "encode", other.path("late"), "--session", "exact-1fps", "--output", other.path("output"))
+    #expect(result.status == 0)
+    for suffix in ["mp4", "json"] {
+      let name = "segment-1767859514000.\(suffix)"
+      try FileManager.default.copyItem(
+        atPath: other.path("output/exact-1fps/" + name), toPath: session.path + "/" + name)
+    }
+    #expect(try problems().contains("segment-1767859514000.mp4: overlaps segment-1767859512340.mp4"))
+  }
+
+  @Test func anOrphanIsFound() throws {
+    for name in ["segment-1767859599999.mp4", "notes.txt"] {
+      try Data([1]).write(to: file(name))
+      #expect(try problems() == ["\(name): an orphan: no manifest knows it"])
+      try FileManager.default.removeItem(at: file(name))
+    }
+  }
+
+  @Test func theSessionsOwnFilesAreRebuilt() throws {
+    let before = try snapshot(of: session.path).mapValues(\.bytes)
+    try edit("session.json") { $0 = Data("{}".utf8) }
+    try FileManager.default.removeItem(at: file("session.ffconcat"))
+    #expect(try problems().count == 2)
+    #expect(try problems("--repair").isEmpty)
+    #expect(try snapshot(of: session.path).mapValues(\.bytes) == before)
+    // Not over segments that are not all right.
+    try edit("session.json") { $0 = Data("{}".utf8) }
+    try edit("segment-1767859512340.mp4") { $0[100] ^= 1 }
+    #expect(try problems("--repair").count == 2)
+  }
+
+  @Test func whatIsNoSessionIsSaid() throws {
+    let result = try EncoderWorker.run("verify", scratch.path("nowhere"), session.path)
+    #expect(result.status == 65)
+    #expect(result.errors.contains("nowhere: not a session's directory"))
+    #expect(result.text.contains("exact-1fps: ok"))
+  }
+
+  /// Gives an edited manifest a digest that fits, as somebody who knows how could.
+  private func seal(_ name: String) throws {
+    let text = try String(contentsOf: file(name), encoding: .utf8).trimmingCharacters(in: .newlines)
+    let digest = try #require(text.range(of: #""manifestSha256":"[0-9a-f]{64}","#, options: .regularExpression))
+    let bare = text.replacingCharacters(in: digest, with: "")
+    try Data(bare.utf8).write(to: URL(fileURLWithPath: scratch.path("bare")))
+    let sum = String(decoding: try Tool.output("sha256sum", [scratch.path("bare")]).prefix(64), as: UTF8.self)
+    try text.replacingCharacters(in: digest, with: "\"manifestSha256\":\"\(sum)\",")
+      .write(to: file(name), atomically: false, encoding: .utf8)
+  }
+}
