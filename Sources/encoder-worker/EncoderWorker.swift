@@ -8,11 +8,12 @@ struct EncoderWorker: ParsableCommand {
     abstract: "Turns batches of screenshots into 5-second H.264 segments, each picture held exactly until the next.",
     discussion: """
       Most used:
-        encoder-worker --spool DIR --drain      encode all that waits in DIR/incoming, then exit
-        encoder-worker --spool DIR              go on until told to stop
-        encoder-worker encode BATCH --output DIR   one batch, no spool
-        encoder-worker enqueue --spool DIR --session ID *.jpg   put frames named <unix ms>.jpg into a spool
-        encoder-worker stitch OUTPUT/SESSION --to FILE.mp4      the whole session as one film
+        encoder-worker --spool DIR --drain          encode all there is, then exit
+        encoder-worker --spool DIR                  go on until told to stop
+        encoder-worker encode BATCH --output DIR    one batch, no spool
+        encoder-worker enqueue --spool DIR *.jpg    frames into a spool
+        encoder-worker stitch SESSION --to FILE     one film of a session
+        encoder-worker verify SESSION               is all as it should be?
 
       A batch is a directory or a tar, tar.gz or tar.zst of frames named <unix ms>.jpg or .png, or of frames and a batch.json. Each segment comes with a manifest.
 

@@ -40,69 +40,6 @@ struct MP4Track {
   }
 }
 
-/// The parameter sets of an H.264 track, without start codes.
-struct ParameterSets: Equatable {
-  /// At least 4 bytes.
-  let sequence: [UInt8]
-  let picture: [UInt8]
-
-  init(sequence: [UInt8], picture: [UInt8]) {
-    self.sequence = sequence
-    self.picture = picture
-  }
-
-  /// `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1).
-  var configuration: [UInt8] {
-    var record = MP4Box()
-    record.u8(1)
-    record.append(sequence[1...3])
-    record.u8(0xFC | 3)  // NAL units behind 4 bytes of length
-    record.u8(0xE0 | 1)
-    record.u16(UInt16(sequence.count))
-    record.append(sequence)
-    record.u8(1)
-    record.u16(UInt16(picture.count))
-    record.append(picture)
-    if sequence[1] >= 100 {
-      record.append([0xFC | 1, 0xF8, 0xF8, 0])  // High profile: 4:2:0, 8 bits, 8 bits, no extensions
-    }
-    return record.bytes
-  }
-
-  /// Reads a record with one set of each kind, as we write it.
-  init?(configuration: UnsafeBufferPointer<UInt8>) {
-    func unit(at offset: Int) -> (bytes: [UInt8], end: Int)? {
-      guard offset + 3 <= configuration.count, configuration[offset] & 0x1F == 1 else { return nil }
-      let start = offset + 3
-      let end = start + (Int(configuration[offset + 1]) << 8 | Int(configuration[offset + 2]))
-      return end <= configuration.count && end > start ? (Array(configuration[start..<end]), end) : nil
-    }
-    guard let sequence = unit(at: 5), sequence.bytes.count >= 4, let picture = unit(at: sequence.end) else {
-      return nil
-    }
-    self.init(sequence: sequence.bytes, picture: picture.bytes)
-  }
-
-  /// Both as NAL units behind their lengths, to stand before a key frame.
-  var lengthPrefixed: [UInt8] {
-    var units = MP4Box()
-    for unit in [sequence, picture] {
-      units.u32(UInt32(unit.count))
-      units.append(unit)
-    }
-    return units.bytes
-  }
-
-  /// The `codecs` parameter of RFC 6381: profile, constraints and level.
-  var codec: String {
-    "avc1."
-      + sequence[1...3].map { byte in
-        let digits = String(byte, radix: 16, uppercase: true)
-        return digits.count == 1 ? "0" + digits : digits
-      }.joined()
-  }
-}
-
 /// A place in a film that a player can jump to.
 struct Chapter: Equatable {
   /// From the film's start.
@@ -236,58 +173,6 @@ extension MP4Box {
           }
         }
         table.sampleTables(track)
-      }
-    }
-  }
-
-  /// `avc1` (ISO/IEC 14496-15, 5.4.2).
-  private mutating func videoDescription(_ width: Int, _ height: Int, _ sets: ParameterSets) {
-    box("avc1") { entry in
-      entry.zeros(6)
-      entry.u16(1)  // data reference
-      entry.zeros(16)
-      entry.u16(UInt16(width))
-      entry.u16(UInt16(height))
-      entry.u32(0x48_0000)  // 72 dpi
-      entry.u32(0x48_0000)
-      entry.u32(0)
-      entry.u16(1)  // frames a sample
-      entry.zeros(32)  // compressor's name
-      entry.u16(24)  // depth
-      entry.u16(0xFFFF)
-      entry.box("avcC") { $0.append(sets.configuration) }
-      entry.box("colr") { box in
-        box.ascii("nclx")
-        box.u16(1)  // primaries: BT.709
-        box.u16(13)  // transfer: sRGB
-        box.u16(6)  // matrix: BT.601
-        box.u8(0x80)  // full range
-      }
-      entry.box("pasp") { box in
-        box.u32(1)
-        box.u32(1)
-      }
-    }
-  }
-
-  /// `tx3g` (3GPP TS 26.245, 5.16): timed text with the plainest of styles.
-  private mutating func textDescription() {
-    box("tx3g") { entry in
-      entry.zeros(6)
-      entry.u16(1)  // data reference
-      entry.u32(0)  // display flags
-      entry.append([1, 0xFF])  // centred, at the bottom
-      entry.u32(0)  // background
-      entry.zeros(8)  // text box
-      entry.u32(0)  // the style's characters
-      entry.u16(1)  // font
-      entry.append([0, 16])  // face and size that readers take for no style at all
-      entry.u32(0xFFFF_FFFF)
-      entry.box("ftab") { box in
-        box.u16(1)
-        box.u16(1)
-        box.u8(5)
-        box.ascii("Arial")
       }
     }
   }

@@ -1,0 +1,54 @@
+/// What the samples of our two kinds of tracks are: the entries of `stsd`.
+extension MP4Box {
+  /// `avc1` (ISO/IEC 14496-15, 5.4.2).
+  mutating func videoDescription(_ width: Int, _ height: Int, _ sets: ParameterSets) {
+    box("avc1") { entry in
+      entry.zeros(6)
+      entry.u16(1)  // data reference
+      entry.zeros(16)
+      entry.u16(UInt16(width))
+      entry.u16(UInt16(height))
+      entry.u32(0x48_0000)  // 72 dpi
+      entry.u32(0x48_0000)
+      entry.u32(0)
+      entry.u16(1)  // frames a sample
+      entry.zeros(32)  // compressor's name
+      entry.u16(24)  // depth
+      entry.u16(0xFFFF)
+      entry.box("avcC") { $0.append(sets.configuration) }
+      entry.box("colr") { box in
+        box.ascii("nclx")
+        box.u16(1)  // primaries: BT.709
+        box.u16(13)  // transfer: sRGB
+        box.u16(6)  // matrix: BT.601
+        box.u8(0x80)  // full range
+      }
+      entry.box("pasp") { box in
+        box.u32(1)
+        box.u32(1)
+      }
+    }
+  }
+
+  /// `tx3g` (3GPP TS 26.245, 5.16): timed text with the plainest of styles.
+  mutating func textDescription() {
+    box("tx3g") { entry in
+      entry.zeros(6)
+      entry.u16(1)  // data reference
+      entry.u32(0)  // display flags
+      entry.append([1, 0xFF])  // centred, at the bottom
+      entry.u32(0)  // background
+      entry.zeros(8)  // text box
+      entry.u32(0)  // the style's characters
+      entry.u16(1)  // font
+      entry.append([0, 16])  // face and size that readers take for no style at all
+      entry.u32(0xFFFF_FFFF)
+      entry.box("ftab") { box in
+        box.u16(1)
+        box.u16(1)
+        box.u8(5)
+        box.ascii("Arial")
+      }
+    }
+  }
+}

@@ -1,0 +1,164 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import SegmentEncoder
+
+@Suite struct ArchiveTests {
+  let scratch: ScratchDirectory
+
+  init() throws { scratch = try ScratchDirectory() }
+
+  /// A tar that no tool would write: entries of (type, name, link target, bytes).
+  private func tar(_ entries: [(type: Character, name: String, link: String, bytes: [UInt8])], ended: Bool = true)
+    -> [UInt8]
+  {
+    var result: [UInt8] = []
+    for entry in entries {
+      var header = [UInt8](repeating: 0, count: 512)
+      func put(_ text: String, at offset: Int) {
+        header.replaceSubrange(offset..<offset + text.utf8.count, with: text.utf8)
+      }
+      put(entry.name, at: 0)
+      put("0000644\u{0}0000000\u{0}0000000\u{0}", at: 100)
+      let size = String(entry.bytes.count, radix: 8)
+      put(String(repeating: "0", count: 11 - size.count) + size, at: 124)
+      put("00000000000", at: 136)
+      put("        ", at: 148)
+      put(String(entry.type), at: 156)
+      put(entry.link, at: 157)
+      put("ustar\u{0}00", at: 257)
+      let sum = String(header.reduce(0) { $0 + Int($1) }, radix: 8)
+      put(String(repeating: "0", count: 6 - sum.count) + sum + "\u{0} ", at: 148)
+      result += header + entry.bytes + [UInt8](repeating: 0, count: (512 - entry.bytes.count % 512) % 512)
+    }
+    return result + (ended ? [UInt8](repeating: 0, count: 1_024) : [])
+  }
+
+  @Test func onlyPlainEntriesWithPlainNamesAreTaken() throws {
+    let image = try BatchTests.jpeg
+    let file = try scratch.file(
+      "s.tar",
+      tar([
+        ("0", "1767859512340.jpg", "", image), ("0", "../1767859513340.jpg", "", image),
+        ("0", "/1767859514340.jpg", "", image), ("2", "1767859515340.jpg", "/etc/passwd", []),
+        ("1", "1767859516340.jpg", "1767859512340.jpg", []), ("6", "1767859517340.jpg", "", []),
+        ("3", "1767859518340.jpg", "", []), ("0", "1767859512340.jpg", "", [1]), ("5", "dir/", "", []),
+        ("0", "._1767859519340.jpg", "", [1]),
+      ]))
+    let source = try OpenBatch(reading: file)
+    #expect(source.batch.frames.map(\.source) == ["1767859512340.jpg"])
+    #expect(
+      source.batch.refused.map { "\($0.source): \($0.reason)" } == [
+        "../1767859513340.jpg: a name with ..", "/1767859514340.jpg: an absolute name", "1767859515340.jpg: a link",
+        "1767859516340.jpg: a link", "1767859517340.jpg: not a regular file", "1767859518340.jpg: not a regular file",
+        "1767859512340.jpg: a second entry of the same name",
+      ])
+    guard case .bytes(let bytes) = try source.image(of: source.batch.frames[0]) else {
+      Issue.record("no bytes")
+      return
+    }
+    #expect(bytes == image)
+  }
+
+  /// Cut anywhere, an archive is bad input: never a shorter batch.
+  @Test(arguments: ["tar", "tar.gz", "tar.zst"])
+  func aTruncatedArchiveIsRefusedWhereverItBreaksOff(suffix: String) throws {
+    let whole = scratch.path("s.\(suffix)")
+    try Tool.output("tar", ["-b1", "-caf", whole, "-C", Fixture("odd-size").path, "."])
+    let bytes = Array(try Data(contentsOf: URL(fileURLWithPath: whole)))
+    _ = try OpenBatch(reading: whole)
+    // The last 1024 bytes of a plain tar are its end mark, of which one block will do.
+    let last = suffix == "tar" ? bytes.count - 1_024 : bytes.count - 1
+    let cuts =
+      Array(stride(from: 1, through: last, by: max(1, last / 97))) + [last] + stride(from: 512, to: last, by: 512)
+    for cut in cuts {
+      let path = try scratch.file("cut.\(suffix)", Array(bytes[..<cut]))
+      #expect(throws: BadBatch.self, "cut at \(cut) of \(bytes.count)") { try OpenBatch(reading: path) }
+    }
+  }
+
+  /// Sizes that no machine has, in every way a header can say them.
+  @Test(
+    arguments: [
+      [0x80, 0, 0, 0, 0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFE], Array("77777777777\u{0}".utf8),
+      [0x80, 0, 0, 0, 0x80, 0, 0, 0, 0, 0, 0, 0],
+      [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF],
+    ] as [[UInt8]])
+  func anAbsurdSizeIsRefused(size: [UInt8]) throws {
+    for name in ["1767859513340.jpg", "._junk", "../up"] {
+      var bytes = tar([("0", "1767859512340.jpg", "", try BatchTests.jpeg)], ended: false)
+      var header = tar([("0", name, "", [])], ended: false)
+      header.replaceSubrange(124..<136, with: size)
+      header.replaceSubrange(148..<156, with: "        ".utf8)
+      let sum = String(header.reduce(0) { $0 + Int($1) }, radix: 8)
+      header.replaceSubrange(148..<156, with: (String(repeating: "0", count: 6 - sum.count) + sum + "\u{0} ").utf8)
+      bytes += header + [UInt8](repeating: 0, count: 1_024)
+      let path = try scratch.file("absurd.tar", bytes)
+      #expect(throws: BadBatch.self) { try OpenBatch(reading: path) }
+    }
+  }
+
+  @Test func aTarWithoutItsEndMarkIsRefusedHoweverItIsPacked() throws {
+    let entry: (Character, String, String, [UInt8]) = ("0", "1767859512340.jpg", "", try BatchTests.jpeg)
+    for ended in [false, true] {
+      let plain = try scratch.file("s.tar", tar([entry], ended: ended))
+      try Tool.output("gzip", ["-kf", plain])
+      try Tool.output("zstd", ["-qf", plain])
+      for path in [plain, plain + ".gz", plain + ".zst"] {
+        if ended {
+          _ = try OpenBatch(reading: path)
+        } else {
+          #expect(throws: BadBatch.self, "\(path)") { try OpenBatch(reading: path) }
+        }
+      }
+    }
+  }
+
+  @Test func namesBeyondASCIIAreTaken() throws {
+    let folder = try scratch.directory("größe")
+    try Data(try BatchTests.jpeg).write(to: URL(fileURLWithPath: folder + "/1767859512340.jpg"))
+    let path = scratch.path("s.tar")
+    try Tool.output("tar", ["--format=pax", "-cf", path, "-C", scratch.path, "größe"])
+    #expect(try OpenBatch(reading: path).batch.frames.map(\.source) == ["1767859512340.jpg"])
+  }
+
+  @Test func whatIsSaidOfRefusedEntriesIsBounded() throws {
+    let folder = try scratch.directory("many")
+    try Data(try BatchTests.jpeg).write(to: URL(fileURLWithPath: folder + "/1767859512340.jpg"))
+    for number in 0..<30 { try scratch.file("many/" + String(repeating: "n", count: 200) + "\(number)", [1]) }
+    var limits = Limits()
+    limits.refusals = 10
+    limits.nameBytes = 100
+    let refused = try OpenBatch(reading: folder, limits: limits).batch.refused
+    #expect(refused.count == 11)
+    #expect(refused.last?.reason == "and 20 more")
+    #expect(refused.allSatisfy { $0.source.utf8.count <= 100 })
+  }
+
+  @Test func otherFilesAreNoArchives() throws {
+    let image = try BatchTests.jpeg
+    for (name, bytes) in [
+      ("empty", []), ("text", Array("hello".utf8)), ("image", image),
+      ("zeros", [UInt8](repeating: 0, count: 4_096)),
+    ] as [(String, [UInt8])] {
+      let path = try scratch.file(name, bytes)
+      #expect(throws: BadBatch.self, "\(name)") { try OpenBatch(reading: path) }
+    }
+  }
+
+  @Test func anArchiveThatUnpacksToTooMuchIsRefusedBeforeItDoes() throws {
+    let zeros = try scratch.directory("zeros")
+    for number in 0..<8 {
+      try scratch.file("zeros/176785951234\(number).jpg", [UInt8](repeating: 0, count: 1 << 20))
+    }
+    let path = scratch.path("bomb.tar.gz")
+    try Tool.output("tar", ["-caf", path, "-C", zeros, "."])
+    var limits = Limits()
+    limits.unpackedBytes = 4 << 20
+    #expect(throws: BadBatch.self) { try OpenBatch(reading: path, limits: limits) }
+    limits.unpackedBytes = 10 << 20
+    limits.entries = 3
+    #expect(throws: BadBatch.self) { try OpenBatch(reading: path, limits: limits) }
+  }
+}
