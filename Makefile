@@ -1,4 +1,4 @@
-.PHONY: demo test bench build format fixtures clean
+.PHONY: demo test bench playback build format fixtures clean
 
 # Frames of a bundled example become segments in ./demo. Installs what it needs.
 demo:
@@ -13,6 +13,12 @@ bench:
 	scripts/setup bench
 	swift build -c release --product encoder-worker
 	python3 Benchmarks/bench.py $(CORPUS)
+
+# Whether segments play in real time in headless Chromium.
+playback:
+	scripts/setup playback
+	swift build -c release --product encoder-worker
+	python3 Benchmarks/playback.py
 
 build:
 	scripts/setup build

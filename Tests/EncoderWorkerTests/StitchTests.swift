@@ -34,7 +34,8 @@ import Testing
       #expect(packet.pts == atMs * 90)
       #expect(packet.duration == frame.holdMs * 90)
     }
-    let decoding = try Tool.run("ffmpeg", ["-v", "error", "-i", film, "-map", "0:v", "-f", "null", "-"])
+    let decoding = try Tool.run(
+      "ffmpeg", ["-v", "error", "-i", film, "-map", "0:v", "-enc_time_base", "-1", "-f", "null", "-"])
     #expect(decoding.errors == "")
     #expect(try names(in: scratch.path) == ["film.mp4", "output"])
   }

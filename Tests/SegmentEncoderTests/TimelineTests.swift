@@ -128,29 +128,3 @@ private func segments(_ shots: [Shot]) -> [String] {
     }
   }
 }
-
-@Suite struct SampleStartTests {
-  private func starts(_ hold: Int64, alone: Bool = false) -> [Int64] {
-    let capture = Capture(source: "", timeMs: 0, width: 2, height: 2)
-    let closing = alone ? Shot.Closing(gapAfterMs: 0, endsBatch: false) : nil
-    return Shot(
-      capture: capture, status: .captured, startMs: 0, holdMs: hold, opensSegment: alone, closing: closing
-    ).sampleStarts
-  }
-
-  @Test func regularCapturesAreNotRepeated() {
-    #expect(starts(1_000) == [0])
-    #expect(starts(1_100) == [0])
-  }
-
-  @Test func longHoldsAreDividedEvenly() {
-    #expect(starts(2_000) == [0, 45_000, 90_000, 135_000])
-    #expect(starts(1_300) == [0, 39_000, 78_000])
-    #expect(starts(5_000, alone: true).count == 10)
-  }
-
-  @Test func aPictureAloneInItsFileIsRepeated() {
-    #expect(starts(1_000, alone: true) == [0, 45_000])
-    #expect(starts(400, alone: true) == [0])
-  }
-}

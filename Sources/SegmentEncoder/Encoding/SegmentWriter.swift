@@ -17,6 +17,10 @@ struct SegmentWriter: ~Copyable {
   private let encoder: H264Encoder
   private let codedWidth: Int
   private let codedHeight: Int
+  /// How many pictures wait to be coded until the segment's holds are known: a second more than a full one has.
+  private static let patience = 6
+  private var waiting: [(picture: Picture, shot: Shot)] = []
+  private var isStreaming = false
   private var shots: [Shot] = []
   private var pictures: [CodedPicture] = []
   /// Where each sample starts, in ticks from the segment's start.
@@ -32,17 +36,29 @@ struct SegmentWriter: ~Copyable {
   }
 
   /// Adds a shot that begins where the one before ended.
-  mutating func show(_ picture: Picture, in shot: Shot) throws {
-    for start in shot.sampleStarts {
+  mutating func show(_ picture: Picture, in shot: Shot) throws(FFmpegError) {
+    timing.append(Sample(duration: MediaTime.ticks(ms: shot.holdMs), data: TimingText.sample(of: shot)))
+    shots.append(shot)
+    guard !isStreaming else { return try encode(picture, shot, Pace(forStreamed: shot.holdMs)) }
+    waiting.append((picture, shot))
+    // Pictures wait until all holds are known, but not for ever.
+    guard waiting.count > Self.patience else { return }
+    isStreaming = true
+    for (picture, shot) in waiting { try encode(picture, shot, Pace(forStreamed: shot.holdMs)) }
+    waiting = []
+  }
+
+  private mutating func encode(_ picture: Picture, _ shot: Shot, _ pace: Pace) throws(FFmpegError) {
+    for start in pace.sampleStarts(of: shot.holdMs) {
       starts.append(now + start)
       pictures += try encoder.encode(picture, pts: now + start)
     }
-    timing.append(Sample(duration: MediaTime.ticks(ms: shot.holdMs), data: TimingText.sample(of: shot)))
-    shots.append(shot)
     now += MediaTime.ticks(ms: shot.holdMs)
   }
 
   consuming func finish() throws -> EncodedSegment {
+    let pace = Pace(for: waiting.map(\.shot.holdMs))
+    for (picture, shot) in waiting { try encode(picture, shot, pace) }
     pictures += try encoder.finish()
     let keys = pictures.map(\.isKey)
     guard pictures.map(\.pts) == starts, pictures.map(\.dts) == starts, keys.first == true,

@@ -1,0 +1,41 @@
+import Testing
+
+@testable import SegmentEncoder
+
+@Suite struct PaceTests {
+  @Test(
+    arguments: [
+      [1_000, 1_000, 1_000, 1_000, 1_000], [1_012, 975, 1_033, 993, 987], [333, 357, 314], [900, 1_100], [500, 400],
+    ] as [[Int64]])
+  func regularCapturesAreCodedOnce(holds: [Int64]) {
+    #expect(Pace(for: holds) == .asCaptured)
+  }
+
+  @Test(
+    arguments: [[5_000], [1_000], [400], [1_000, 3_000, 1_000], [2_500, 2_500], [1_200, 1_200, 1_200]] as [[Int64]])
+  func whatDividesEvenlyIsRepeatedEveryHalfSecond(holds: [Int64]) {
+    #expect(Pace(for: holds) == Pace(sampleMs: 500))
+  }
+
+  @Test(
+    arguments: [
+      [1_000, 1_000, 1_000, 1_000, 200], [1_200, 1_200, 200], [1_000, 1_000, 1_010, 1_720, 270],
+      [1_000, 500, 1_000, 40],
+    ] as [[Int64]])
+  func anythingElseIsRepeatedEveryQuarter(holds: [Int64]) {
+    #expect(Pace(for: holds) == .dense)
+  }
+
+  @Test func aHoldIsDividedEvenlyAndNothingIsLost() {
+    #expect(Pace.asCaptured.sampleStarts(of: 1_000) == [0])
+    #expect(Pace(sampleMs: 500).sampleStarts(of: 2_000) == [0, 45_000, 90_000, 135_000])
+    #expect(Pace(sampleMs: 500).sampleStarts(of: 1_300) == [0, 39_000, 78_000])
+    #expect(Pace.dense.sampleStarts(of: 250) == [0])
+    #expect(Pace.dense.sampleStarts(of: 251) == [0, 11_295])
+    for hold in Int64(1)...3_000 {
+      let starts = Pace.dense.sampleStarts(of: hold)
+      #expect(starts[0] == 0 && starts == starts.sorted() && Set(starts).count == starts.count)
+      #expect(starts.last! < MediaTime.ticks(ms: hold))
+    }
+  }
+}
