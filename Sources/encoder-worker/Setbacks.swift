@@ -37,9 +37,10 @@ final class Setbacks: Sendable {
 
   /// What is to be tried again now.
   func due() -> [Worker.Errand] {
-    state.withLock { state in
-      let due = state.postponed.filter { $0.dueAt <= now() }.map(\.errand)
-      state.postponed.removeAll { $0.dueAt <= now() }
+    let moment = now()
+    return state.withLock { state in
+      let due = state.postponed.filter { $0.dueAt <= moment }.map(\.errand)
+      state.postponed.removeAll { $0.dueAt <= moment }
       return due
     }
   }
@@ -64,6 +65,7 @@ final class Setbacks: Sendable {
     case let failure as DiskError:
       [ENOSPC, EDQUOT, EIO, EROFS, ESTALE, EMFILE, ENFILE, ENOMEM].contains(failure.code)
     case is DamagedOutput: false
+    case let failure as FFmpegError: failure.code == -ENOMEM
     default: true
     }
   }

@@ -19,7 +19,12 @@ final class WorkQueue<Element: Sendable>: @unchecked Sendable {
   init(isExclusive: @escaping @Sendable (Element) -> Bool = { _ in false }) {
     self.isExclusive = isExclusive
     pthread_mutex_init(mutex, nil)
-    pthread_cond_init(changed, nil)
+    // A clock that nobody sets.
+    var attributes = pthread_condattr_t()
+    pthread_condattr_init(&attributes)
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+    pthread_cond_init(changed, &attributes)
+    pthread_condattr_destroy(&attributes)
   }
 
   deinit {
@@ -70,7 +75,7 @@ final class WorkQueue<Element: Sendable>: @unchecked Sendable {
   /// Nobody gets anything for some time.
   func pause(seconds: Int) {
     locked {
-      clock_gettime(CLOCK_REALTIME, &pausedUntil)
+      clock_gettime(CLOCK_MONOTONIC, &pausedUntil)
       pausedUntil.tv_sec += seconds
     }
   }
@@ -93,7 +98,7 @@ final class WorkQueue<Element: Sendable>: @unchecked Sendable {
 
   private var isPaused: Bool {
     var now = timespec()
-    clock_gettime(CLOCK_REALTIME, &now)
+    clock_gettime(CLOCK_MONOTONIC, &now)
     return (now.tv_sec, now.tv_nsec) < (pausedUntil.tv_sec, pausedUntil.tv_nsec)
   }
 

@@ -34,8 +34,10 @@ struct WorkerLoop {
     while !shared.setbacks.isHopeless {
       do {
         if now() >= rescueAt {
-          shared.queue.offer(try worker.desk.rescue().map(Worker.Errand.suspect))
           rescueAt = now() + Self.rescan
+          let rescue = try worker.desk.rescue()
+          shared.queue.offer(rescue.claims.map(Worker.Errand.suspect))
+          for failure in rescue.failures { worker.logger.error("\(failure); left as it is") }
         }
         shared.queue.offer(shared.setbacks.due())
         if shared.queue.isEmpty {

@@ -174,6 +174,18 @@ private func cause(_ body: () throws -> Void) -> String? {
     }
   }
 
+  @Test(arguments: [
+    #"1.jpg\u0000"# + String(repeating: "A", count: 70_000), #"\u0000"#, String(repeating: "n/", count: 600),
+  ])
+  func aNameThatNoFileCanHaveIsRefused(name: String) throws {
+    let path = try native(
+      #"{"version":1,"session":"S","frames":[{"file":"\#(name)","timeMs":1767859512340},{"file":"a.jpg","timeMs":1767859513340}]}"#
+    )
+    let batch = try read(path)
+    #expect(batch.frames.map(\.source) == ["a.jpg"])
+    #expect(batch.refused.first?.reason == "no name that a file can have")
+  }
+
   @Test func limitsHoldBeforeAnythingIsDecoded() throws {
     var limits = Limits()
     limits.frames = 10

@@ -14,6 +14,8 @@ public struct Limits: Sendable {
   public var unpackedBytes = 512 << 20
   /// Bytes of `batch.json`.
   public var jsonBytes = 1 << 20
+  /// Bytes of a frame's path inside its batch.
+  public var pathBytes = 1_024
   /// Bytes of a batch's metadata, which every segment's manifest repeats.
   public var metadataBytes = 64 << 10
   /// What is said of refused frames, per batch: so many, and of each name so many bytes.

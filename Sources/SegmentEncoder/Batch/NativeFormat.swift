@@ -43,6 +43,10 @@ enum NativeFormat: BatchFormat {
       } catch {
         throw JSONError("frames[\(index)]: \(error)")
       }
+      guard file.utf8.count <= limits.pathBytes, !file.utf8.contains(0) else {
+        draft.refused.append(RefusedFrame(source: file, reason: "no name that a file can have"))
+        continue
+      }
       guard known.insert(folder + file).inserted else {
         draft.refused.append(RefusedFrame(source: file, reason: "listed twice"))
         continue

@@ -62,6 +62,7 @@ public final class Directory: Sendable {
   ///
   /// - Returns: nil when there is no such file.
   func contents(of name: String, limit: Int) throws -> FileContents? {
+    guard !name.utf8.contains(0) else { return .refused("no name that a file can have") }
     // O_NONBLOCK: opening a FIFO would wait for a writer.
     var file = clinux_open_beneath(descriptor, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
     if file < 0 && (errno == ENOSYS || errno == EPERM) && !name.contains("/") && name != ".." {

@@ -81,7 +81,9 @@ enum TimingText {
   /// JSON behind its length in 2 bytes (3GPP TS 26.245, 5.17): the capture in unix milliseconds, the frame's source
   /// name, and whether it was captured in an earlier segment.
   static func sample(of shot: Shot) -> [UInt8] {
-    var members: [String: JSONValue] = ["t": .number(shot.capture.timeMs), "f": .string(shot.capture.source)]
+    var members: [String: JSONValue] = [
+      "t": .number(shot.capture.timeMs), "f": .string(shot.capture.source.shortened(to: 1_024)),
+    ]
     if shot.status == .continued { members["continued"] = .bool(true) }
     let text = JSONValue.object(members).bytes()
     return withUnsafeBytes(of: UInt16(text.count).bigEndian) { Array($0) } + text

@@ -93,17 +93,22 @@ struct Publication {
   ///
   /// - Returns: the receipt when it is.
   func settle(_ source: OpenBatch) throws -> Receipt? {
-    if let receipt = try receipt(for: source) { return receipt }
     let directory = SessionDirectory(output: staging.output, session: source.batch.session)
     guard DurableFile.isDirectory(directory.path) else { return nil }
-    try directory.locked {
-      try directory.takeBack(try published(of: source, in: directory))
+    let whole: Receipt? = try directory.locked {
+      let own = try published(of: source, in: directory)
+      if let first = own.first, own.count == first.parts {
+        try index.update(directory, temporary: staging.temporaryFile())
+        return Receipt(own, of: source.batch, refused: [], duplicate: true)
+      }
+      try directory.takeBack(own)
       try directory.removeOrphans(keeping: [])
       try Directory(opening: directory.path).sync()
       try index.update(directory, temporary: staging.temporaryFile())
+      rmdir(directory.path)
+      return nil
     }
-    rmdir(directory.path)
-    return nil
+    return whole
   }
 
   /// Publishes all segments of a batch and brings the session's index up to date.
@@ -119,11 +124,16 @@ struct Publication {
     let new = manifests.map(\.segment)
     let directory = SessionDirectory(output: staging.output, session: batch.session)
     return try directory.locked {
-      let near = try directory.segments(near: new[0].startMs..<new[new.count - 1].endMs)
+      let near = try directory.segments(near: new[0].startMs..<max(new[new.count - 1].endMs, batch.endMs))
       let published = near.filter { $0.batchDigest != digest }
       for segment in new { try Conflict.check(segment, against: published) }
       // Left by a worker that died; cut in other places when the settings have changed since.
       let left = near.filter { $0.batchDigest == digest }
+      if let first = left.first, left.count == first.parts {
+        // Somebody else was faster.
+        try index.update(directory, temporary: staging.temporaryFile())
+        return Receipt(left, of: batch, refused: [], duplicate: true)
+      }
       let isSameCut = left.allSatisfy { old in new.contains { $0.isCutLike(old) } }
       if !isSameCut { try directory.takeBack(left) }
       let own = Set(isSameCut ? left.map(\.startMs) : [])
@@ -140,7 +150,7 @@ struct Publication {
       }
       try Directory(opening: directory.path).sync()
       try index.update(directory, temporary: staging.temporaryFile())
-      return Receipt(new, of: batch, refused: manifests.flatMap(\.refused), duplicate: missing.isEmpty)
+      return Receipt(new, of: batch, refused: manifests.flatMap(\.refused), duplicate: false)
     }
   }
 

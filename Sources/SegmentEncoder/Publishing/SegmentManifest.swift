@@ -125,16 +125,16 @@ extension PublishedSegment {
     guard try json.required("format", .string) == SegmentManifest.format else {
       throw JSONError("format: not \(SegmentManifest.format)")
     }
-    func count(_ key: String) throws(JSONError) -> Int {
-      guard let value = Int(exactly: try json.required(key, .integer)), value >= 0 else {
-        throw JSONError("\(key): out of range")
-      }
-      return value
+    // Bounds far above what we write, and far below what a sum of them could overflow.
+    func count(_ key: String, upTo limit: Int = 1 << 42) throws(JSONError) -> Int {
+      let value = try json.required(key, .integer)
+      guard (0...Int64(limit)).contains(value) else { throw JSONError("\(key): out of range") }
+      return Int(value)
     }
     batch = try json.required("batch", .string)
     batchDigest = try json.required("batchDigest", .string)
-    part = try count("part")
-    parts = try count("parts")
+    part = try count("part", upTo: 1 << 20)
+    parts = try count("parts", upTo: 1 << 20)
     file = try json.required("file", .string)
     startMs = Int64(try count("startMs"))
     endMs = Int64(try count("endMs"))
@@ -144,17 +144,20 @@ extension PublishedSegment {
     codedHeight = try count("codedHeight")
     bytes = try count("bytes")
     sha256 = try json.required("sha256", .string)
-    samples = try count("samples")
+    samples = try count("samples", upTo: 1 << 30)
     frames = try json.required("frames", .array).map { (frame) throws(JSONError) in
-      Frame(
-        timeMs: try frame.required("timeMs", .integer), holdMs: try frame.required("holdMs", .integer),
+      let holdMs = try frame.required("holdMs", .integer)
+      guard (0...(1 << 42)).contains(holdMs) else { throw JSONError("holdMs: out of range") }
+      return Frame(
+        timeMs: try frame.required("timeMs", .integer), holdMs: holdMs,
         isCaptured: try frame.required("status", .string) == Shot.Status.captured.rawValue)
     }
     intervalMs = Int64(try count("intervalMs"))
     gapAfterMs = Int64(try count("gapAfterMs"))
     isFinal = try json.required("final", .bool)
     encoder = json.object?["encoder"] ?? .null
-    guard file == SegmentName.video(startMs), endMs > startMs, !frames.isEmpty else {
+    guard file == SegmentName.video(startMs), endMs > startMs, !frames.isEmpty, (1...max(1, parts)).contains(part)
+    else {
       throw JSONError("the segment's name, times and frames do not agree")
     }
   }

@@ -27,16 +27,22 @@ struct SessionDirectory {
     try DurableFile.makeDirectories(path)
     let directory = try check("open", path) { open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) }
     defer { close(directory) }
-    if flock(directory, LOCK_EX | LOCK_NB) == 0 { return try body() }
-    if errno != EBADF && errno != ENOLCK && errno != EOPNOTSUPP {
+    if flock(directory, LOCK_EX) == 0 || (errno != EBADF && errno != ENOLCK && errno != EOPNOTSUPP) {
       try check("flock", path) { flock(directory, LOCK_EX) }
-      return try body()
+      // Removed while we waited, as one that had become empty: the lock is on nothing any more.
+      return isSame(directory, path) ? try body() : try locked(body)
     }
     let name = path + "/.lock"
     let file = try check("open", name) { open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644) }
     defer { close(file) }
     try check("flock", name) { flock(file, LOCK_EX) }
     return try body()
+  }
+
+  private func isSame(_ descriptor: Int32, _ path: String) -> Bool {
+    var (opened, named) = (stat(), stat())
+    return fstat(descriptor, &opened) == 0 && lstat(path, &named) == 0 && opened.st_ino == named.st_ino
+      && opened.st_dev == named.st_dev
   }
 
   /// The starts of all published segments, in order.
@@ -75,9 +81,11 @@ struct SessionDirectory {
       throw DamagedOutput(path: path + "/" + name, cause: "not a readable file")
     }
     do {
-      return try PublishedSegment(try JSONParser.parse(bytes))
+      let segment = try PublishedSegment(try JSONParser.parse(bytes))
+      guard segment.startMs == startMs else { throw JSONError("of another segment") }
+      return segment
     } catch {
-      throw DamagedOutput(path: path + "/" + name, cause: error.description)
+      throw DamagedOutput(path: path + "/" + name, cause: "\(error)")
     }
   }
 

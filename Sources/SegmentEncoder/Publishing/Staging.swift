@@ -14,7 +14,8 @@ public final class Staging: Sendable {
     let parent = output + "/.staging"
     self.output = output
     directory = try WorkerDirectory(in: parent, worker: worker)
-    try WorkerDirectory.takeOver(in: parent) { dead in
+    // What cannot be removed is in nobody's way.
+    _ = try WorkerDirectory.takeOver(in: parent) { dead in
       for name in try Staging.files(in: dead) where name != "alive" { try DurableFile.removeTree(dead + "/" + name) }
     }
   }

@@ -42,10 +42,11 @@ public final class ClaimDesk: Sendable {
 
   /// Takes over what dead workers of this host held. Any of these may be what killed its worker: each is to be worked on
   /// alone, so that another death says which one it was.
-  public func rescue() throws -> [Claim] {
+  ///
+  /// - Returns: what was taken over, and what could not be.
+  public func rescue() throws(DiskError) -> (claims: [Claim], failures: [any Error]) {
     var claims: [Claim] = []
-    try WorkerDirectory.takeOver(in: spool.claimed) { dead in
-      guard DurableFile.isDirectory(dead) else { return }
+    let failures = try WorkerDirectory.takeOver(in: spool.claimed) { dead in
       for held in try Directory(opening: dead).entries() {
         let directory = dead + "/" + held.name
         guard held.kind == .directory else {
@@ -62,7 +63,7 @@ public final class ClaimDesk: Sendable {
       }
     }
     try emptyTrash()
-    return claims
+    return (claims, failures)
   }
 
   /// Whether somebody who thought us dead took the batch over, or took it away; not so when the spool itself is gone.

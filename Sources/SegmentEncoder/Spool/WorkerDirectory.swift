@@ -36,21 +36,32 @@ public final class WorkerDirectory: Sendable {
   /// The directories in `parent` whose process on this host is gone, each locked by us while `body` empties it.
   ///
   /// - Parameter body: takes over what is in there; the directory goes when nothing is left.
-  static func takeOver(in parent: String, _ body: (String) throws -> Void) throws {
+  /// - Returns: what went wrong with single ones; the others are not held up.
+  static func takeOver(in parent: String, _ body: (String) throws -> Void) throws(DiskError) -> [any Error] {
+    var failures: [any Error] = []
     for entry in try Directory(opening: parent).entries() where entry.kind == .directory {
       guard WorkerID.isOnThisHost(entry.name) else { continue }
       // Not under its final name yet: nothing is in it, and it has no lock to ask.
       if entry.name.hasPrefix(".") && !WorkerID.isProcessGone(entry.name) { continue }
       let path = parent + "/" + entry.name
       let lock = open(path + "/alive", O_RDWR | O_CLOEXEC | O_NOFOLLOW)
-      if lock < 0 && errno != ENOENT { throw DiskError("open", path + "/alive") }
+      if lock < 0 && errno != ENOENT {
+        failures.append(DiskError("open", path + "/alive"))
+        continue
+      }
       defer { if lock >= 0 { close(lock) } }
       // A directory under its final name without the file is one that is being removed.
       if lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) != 0 { continue }
-      try body(path)
-      unlink(path + "/alive")
-      rmdir(path)
+      do {
+        try body(path)
+        unlink(path + "/alive")
+        rmdir(path)
+      } catch {
+        // Gone while we looked: its owner has left, or somebody else was faster.
+        if DurableFile.exists(path) { failures.append(error) }
+      }
     }
+    return failures
   }
 }
 

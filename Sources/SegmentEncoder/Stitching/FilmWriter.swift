@@ -47,8 +47,7 @@ public enum Stitching {
       throw BadSession(file: path, cause: "no published segment", advice: "name a directory OUTPUT/SESSION")
     }
     let plan = FilmPlan(segments, gaps: gaps)
-    let temporary = target + ".part"
-    unlink(temporary)
+    let temporary = "\(target).\(WorkerID()).part"
     var writer = try FilmWriter(temporary, plan: plan)
     do {
       for (index, part) in plan.parts.enumerated() {

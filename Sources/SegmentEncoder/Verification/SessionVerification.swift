@@ -106,9 +106,9 @@ public enum Verification {
     var problems: [Problem] = []
     for (name, wanted) in session.files where try bytes(name, in: directory) != wanted {
       if repair {
+        // From what is there once nobody publishes; another worker may have added to it.
         try directory.locked {
-          try DurableFile.replace(
-            directory.path + "/" + name, wanted, temporary: directory.path + "/.\(WorkerID())")
+          try SessionIndex().update(directory, temporary: directory.path + "/.\(WorkerID())")
         }
       } else {
         problems.append(Problem(file: name, what: "not what the segments' manifests say; --repair rebuilds it"))
