@@ -36,12 +36,12 @@ struct EncodeCommand: ParsableCommand {
       throw ValidationError("standard input can be one batch only")
     }
     if let session, SessionID(session) == nil {
-      throw ValidationError("--session: use 1 to 128 of A–Z a–z 0–9 . _ -, not starting with a dot")
+      throw ValidationError("--session: \(SessionID.rule)")
     }
   }
 
   func run() throws {
-    do {
+    try reportingFailures {
       let mine = batches.enumerated().filter { shard?.contains($0.offset) ?? true }.map(\.element)
       let list = WorkList(mine)
       let staging = try Staging(output: output, worker: WorkerID())
@@ -52,9 +52,6 @@ struct EncodeCommand: ParsableCommand {
       while list.isRunning, !list.isCancelled { if signals.wait(seconds: 3_600) { list.cancel() } }
       while list.isRunning { if signals.wait(seconds: 3_600) { _exit(ExitStatus.temporaryFailure.rawValue) } }
       if let status = list.status { throw status }
-    } catch let error where !(error is ExitCode) {
-      say("encoder-worker: \(error)")
-      throw ExitStatus.of(error)
     }
   }
 

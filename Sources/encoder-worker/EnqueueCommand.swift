@@ -20,19 +20,13 @@ struct EnqueueCommand: ParsableCommand {
 
   func validate() throws {
     if let session, SessionID(session) == nil {
-      throw ValidationError("--session: use 1 to 128 of A–Z a–z 0–9 . _ -, not starting with a dot")
+      throw ValidationError("--session: \(SessionID.rule)")
     }
   }
 
   func run() throws {
-    do {
+    try reportingFailures {
       answer(try Enqueuing(spool: Spool(creating: spool)).enqueue(frames, session: session))
-    } catch let bad as BadBatch {
-      say("encoder-worker: \(bad); \(bad.advice)")
-      throw ExitStatus.badBatch
-    } catch let error as DiskError {
-      say("encoder-worker: \(error)")
-      throw ExitStatus.of(error)
     }
   }
 }

@@ -17,6 +17,21 @@ enum ExitStatus {
   }
 }
 
+/// Does a command's work; what fails is said, and becomes the exit status.
+func reportingFailures(_ work: () throws -> Void) throws {
+  do {
+    try work()
+  } catch let status as ExitCode {
+    throw status
+  } catch let bad as BadBatch {
+    say("encoder-worker: \(bad); \(bad.advice)")
+    throw ExitStatus.badBatch
+  } catch {
+    say("encoder-worker: \(error)")
+    throw error is BadSession || error is DamagedOutput ? ExitStatus.badBatch : ExitStatus.of(error)
+  }
+}
+
 /// Says something to a person, on standard error.
 func say(_ text: String) { put(text + "\n", on: STDERR_FILENO) }
 

@@ -44,15 +44,12 @@ struct RunCommand: ParsableCommand {
     guard let spool else { return }
     var logger = Logger(label: "encoder-worker", factory: { StreamLogHandler.standardError(label: $0) })
     logger.logLevel = verbose ? .info : .warning
-    do {
+    try reportingFailures {
       let worker = try Worker(
         spool: Spool(creating: spool), output: output, options: encoding.encoder, keepBatches: keepBatches,
         logger: logger)
       let end = try WorkerLoop(worker: worker, threads: encoding.threads, drains: drain).run()
       if let status = end { throw status }
-    } catch let error where !(error is ExitCode) {
-      say("encoder-worker: \(error)")
-      throw ExitStatus.of(error)
     }
   }
 }

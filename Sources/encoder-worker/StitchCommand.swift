@@ -24,22 +24,13 @@ struct StitchCommand: ParsableCommand {
   var json = false
 
   func run() throws {
-    do {
+    try reportingFailures {
       let film = try Stitching.film(of: session, to: to, gaps: gaps)
       answer(
         json
           ? film.json
           : "\(film.file): \(film.durationMs) ms, \(film.segments) segments, \(film.samples) samples, \(film.bytes) bytes"
       )
-    } catch let bad as BadSession {
-      say("encoder-worker: \(bad)")
-      throw ExitStatus.badBatch
-    } catch let damaged as DamagedOutput {
-      say("encoder-worker: \(damaged)")
-      throw ExitStatus.badBatch
-    } catch let error as DiskError {
-      say("encoder-worker: \(error)")
-      throw ExitStatus.of(error)
     }
   }
 }

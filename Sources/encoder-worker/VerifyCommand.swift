@@ -22,15 +22,14 @@ struct VerifyCommand: ParsableCommand {
     var isBad = false
     for session in sessions {
       do {
-        let report = try Verification.report(on: session, repair: repair)
-        isBad = isBad || !report.problems.isEmpty
-        answer(json ? report.json : Self.text(report))
-      } catch let bad as BadSession {
+        try reportingFailures {
+          let report = try Verification.report(on: session, repair: repair)
+          isBad = isBad || !report.problems.isEmpty
+          answer(json ? report.json : Self.text(report))
+        }
+      } catch let status as ExitCode where status == ExitStatus.badBatch {
+        // The other sessions are checked all the same.
         isBad = true
-        say("encoder-worker: \(bad)")
-      } catch let error as DiskError {
-        say("encoder-worker: \(error)")
-        throw ExitStatus.of(error)
       }
     }
     if isBad { throw ExitStatus.badBatch }

@@ -61,6 +61,9 @@ public struct Batch: Sendable {
 
 /// A session's name: 1–128 of `A–Z a–z 0–9 . _ -`, not starting with a dot, so that it can be a directory's name.
 public struct SessionID: Sendable, Hashable, CustomStringConvertible {
+  /// What to do about one that is refused.
+  public static let rule = "use 1 to 128 of A–Z a–z 0–9 . _ -, not starting with a dot"
+
   public let description: String
 
   /// nil for anything else: an id is refused, never "cleaned".

@@ -70,9 +70,7 @@ public struct OpenBatch {
   /// The last component, of `.` and `..` too.
   static func name(of path: String) -> String {
     let name = lastComponent(of: path)
-    guard name == "." || name == "..", let resolved = realpath(path, nil) else { return name }
-    defer { free(resolved) }
-    return lastComponent(of: String(cString: resolved))
+    return name == "." || name == ".." ? lastComponent(of: DurableFile.resolved(path)) : name
   }
 
   private static let advice = "send frames named <unix ms>.jpg or .png, or frames and a batch.json"
@@ -139,7 +137,7 @@ extension Batch {
     guard let session = SessionID(sessionText) else {
       throw bad(
         sessionText.isEmpty ? "no session id" : "the session id \"\(sessionText.prefix(140))\" cannot be used",
-        "use 1 to 128 of A–Z a–z 0–9 . _ -, not starting with a dot")
+        SessionID.rule)
     }
     guard draft.frames.count <= limits.frames else {
       throw bad("\(draft.frames.count) frames, more than the limit of \(limits.frames)", "split the batch")

@@ -59,6 +59,21 @@ enum DurableFile {
     return true
   }
 
+  /// Tries NAME, NAME.2, NAME.3 … until `put` finds one free.
+  ///
+  /// - Returns: the name it was.
+  static func firstFree(
+    in directory: String, _ name: String, _ put: (String) throws(DiskError) -> Bool
+  ) throws(DiskError) -> String {
+    var candidate = name
+    var number = 1
+    while try !put(directory + "/" + candidate) {
+      number += 1
+      candidate = "\(name).\(number)"
+    }
+    return candidate
+  }
+
   /// Makes a directory and those above it that are missing; they survive a power cut.
   static func makeDirectories(_ path: String) throws(DiskError) {
     if isReachableDirectory(path) { return }
@@ -95,6 +110,13 @@ enum DurableFile {
   static func isReachableDirectory(_ path: String) -> Bool {
     var status = stat()
     return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+  }
+
+  /// The path without links, `.` and `..`; as it is where it leads nowhere.
+  static func resolved(_ path: String) -> String {
+    guard let resolved = realpath(path, nil) else { return path }
+    defer { free(resolved) }
+    return String(cString: resolved)
   }
 
   static func parentDirectory(of path: String) -> String {

@@ -83,10 +83,18 @@ struct Publication {
   func receipt(for source: OpenBatch) throws -> Receipt? {
     let directory = SessionDirectory(output: staging.output, session: source.batch.session)
     let own = try published(of: source, in: directory)
-    guard let first = own.first, own.count == first.parts else { return nil }
-    // The index may be older than the segments when the worker died between the two.
-    try directory.locked { try index.update(directory, temporary: staging.temporaryFile()) }
-    return Receipt(own, of: source.batch, refused: [], duplicate: true)
+    guard isWhole(own) else { return nil }
+    return try directory.locked { try confirm(own, of: source.batch, in: directory) }
+  }
+
+  /// Whether these are all segments of their batch.
+  private func isWhole(_ own: [PublishedSegment]) -> Bool { own.first.map { $0.parts == own.count } ?? false }
+
+  /// The receipt of a batch that was published before. The index may be older than the segments when the worker died
+  /// between the two. Call it with the session locked.
+  private func confirm(_ own: [PublishedSegment], of batch: Batch, in directory: SessionDirectory) throws -> Receipt {
+    try index.update(directory, temporary: staging.temporaryFile())
+    return Receipt(own, of: batch, refused: [], duplicate: true)
   }
 
   /// Takes back what a worker published of a batch before it died, when that is not all of it.
@@ -95,12 +103,9 @@ struct Publication {
   func settle(_ source: OpenBatch) throws -> Receipt? {
     let directory = SessionDirectory(output: staging.output, session: source.batch.session)
     guard DurableFile.isDirectory(directory.path) else { return nil }
-    let whole: Receipt? = try directory.locked {
+    return try directory.locked {
       let own = try published(of: source, in: directory)
-      if let first = own.first, own.count == first.parts {
-        try index.update(directory, temporary: staging.temporaryFile())
-        return Receipt(own, of: source.batch, refused: [], duplicate: true)
-      }
+      if isWhole(own) { return try confirm(own, of: source.batch, in: directory) }
       try directory.takeBack(own)
       try directory.removeOrphans(keeping: [])
       try Directory(opening: directory.path).sync()
@@ -108,7 +113,6 @@ struct Publication {
       rmdir(directory.path)
       return nil
     }
-    return whole
   }
 
   /// Publishes all segments of a batch and brings the session's index up to date.
@@ -129,11 +133,8 @@ struct Publication {
       for segment in new { try Conflict.check(segment, against: published) }
       // Left by a worker that died; cut in other places when the settings have changed since.
       let left = near.filter { $0.batchDigest == digest }
-      if let first = left.first, left.count == first.parts {
-        // Somebody else was faster.
-        try index.update(directory, temporary: staging.temporaryFile())
-        return Receipt(left, of: batch, refused: [], duplicate: true)
-      }
+      // Or published as a whole by somebody who was faster.
+      if isWhole(left) { return try confirm(left, of: batch, in: directory) }
       let isSameCut = left.allSatisfy { old in new.contains { $0.isCutLike(old) } }
       if !isSameCut { try directory.takeBack(left) }
       let own = Set(isSameCut ? left.map(\.startMs) : [])

@@ -19,7 +19,8 @@ struct SessionDirectory {
       throw BadSession(file: path, cause: "not a session's directory", advice: "name a directory OUTPUT/SESSION")
     }
     self.session = session
-    self.path = trimmed
+    // A link that its owner names is followed, once; links inside are not.
+    self.path = DurableFile.resolved(trimmed)
   }
 
   /// Lets one at a time check and publish. On a file system without locks on directories a file stands in.
@@ -27,11 +28,17 @@ struct SessionDirectory {
     try DurableFile.makeDirectories(path)
     let directory = try check("open", path) { open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) }
     defer { close(directory) }
-    if flock(directory, LOCK_EX) == 0 || (errno != EBADF && errno != ENOLCK && errno != EOPNOTSUPP) {
+    do throws(DiskError) {
       try check("flock", path) { flock(directory, LOCK_EX) }
-      // Removed while we waited, as one that had become empty: the lock is on nothing any more.
-      return isSame(directory, path) ? try body() : try locked(body)
+    } catch {
+      guard [EBADF, ENOLCK, EOPNOTSUPP].contains(error.code) else { throw error }
+      return try lockedByFile(body)
     }
+    // Removed while we waited, as one that had become empty: the lock is on nothing any more.
+    return isSame(directory, path) ? try body() : try locked(body)
+  }
+
+  private func lockedByFile<R>(_ body: () throws -> R) throws -> R {
     let name = path + "/.lock"
     let file = try check("open", name) { open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644) }
     defer { close(file) }
@@ -73,11 +80,17 @@ struct SessionDirectory {
     }
   }
 
+  /// The bytes of one of the session's files; nil when it is missing, or is not a plain file of that size.
+  func bytes(of name: String, limit: Int = 1 << 30) throws -> [UInt8]? {
+    let directory = try Directory(opening: path, followingLinks: false)
+    guard case .bytes(let bytes)? = try directory.contents(of: name, limit: limit) else { return nil }
+    return bytes
+  }
+
   /// A published segment.
   func segment(_ startMs: Int64) throws -> PublishedSegment {
     let name = SegmentName.manifest(startMs)
-    let directory = try Directory(opening: path, followingLinks: false)
-    guard case .bytes(let bytes)? = try directory.contents(of: name, limit: 64 << 20) else {
+    guard let bytes = try bytes(of: name, limit: 64 << 20) else {
       throw DamagedOutput(path: path + "/" + name, cause: "not a readable file")
     }
     do {

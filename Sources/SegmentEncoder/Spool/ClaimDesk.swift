@@ -21,6 +21,9 @@ public struct Claim: Sendable {
 }
 
 public final class ClaimDesk: Sendable {
+  /// Room for a number and `.reason.json` within the 255 bytes of a file name.
+  private static let nameBytes = 230
+
   private let spool: Spool
   private let own: WorkerDirectory
   private let worker: WorkerID
@@ -92,7 +95,8 @@ public final class ClaimDesk: Sendable {
   public func retire(_ claim: Claim, keep: Bool) throws(DiskError) {
     if keep {
       try DurableFile.makeDirectories(spool.done)
-      _ = try firstFree(in: spool.done, claim.name) { (target) throws(DiskError) in
+      _ = try DurableFile.firstFree(in: spool.done, claim.name.shortened(to: Self.nameBytes)) {
+        (target) throws(DiskError) in
         try DurableFile.move(claim.path, to: target)
       }
     } else {
@@ -110,7 +114,8 @@ public final class ClaimDesk: Sendable {
   /// - Returns: its name in quarantine.
   @discardableResult
   public func quarantine(_ claim: Claim, _ reason: BadBatch) throws -> String {
-    let name = try firstFree(in: spool.quarantine, claim.name) { (target) throws(DiskError) in
+    let name = try DurableFile.firstFree(in: spool.quarantine, claim.name.shortened(to: Self.nameBytes)) {
+      (target) throws(DiskError) in
       if DurableFile.exists(target) { return false }
       // The reason comes first, because a batch in quarantine without one would tell nobody anything. One that is there
       // belongs to somebody, or was left by a worker that died here: it costs a number.
@@ -144,21 +149,6 @@ public final class ClaimDesk: Sendable {
   }
 
   private func cString(_ text: String) -> [CChar] { text.utf8.map { CChar(bitPattern: $0) } + [0] }
-
-  /// Tries NAME, NAME.2, NAME.3 … until one is free.
-  private func firstFree(
-    in directory: String, _ name: String, _ put: (String) throws(DiskError) -> Bool
-  ) throws(DiskError) -> String {
-    // Room for a number and `.reason.json` within the 255 bytes of a file name.
-    let stem = name.shortened(to: 230)
-    var candidate = stem
-    var number = 1
-    while try !put(directory + "/" + candidate) {
-      number += 1
-      candidate = "\(stem).\(number)"
-    }
-    return candidate
-  }
 
   /// Removes what workers of this host that are gone were about to remove.
   private func emptyTrash() throws(DiskError) {

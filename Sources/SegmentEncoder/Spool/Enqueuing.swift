@@ -93,13 +93,10 @@ public struct Enqueuing {
   }
 
   private func show(_ draft: String, as name: String) throws -> String {
-    var candidate = name
-    var number = 1
-    while try !DurableFile.move(draft, to: spool.incoming + "/" + candidate) {
-      number += 1
-      candidate = "\(name).\(number)"
+    let shown = try DurableFile.firstFree(in: spool.incoming, name) { (target) throws(DiskError) in
+      try DurableFile.move(draft, to: target)
     }
     try Directory(opening: spool.incoming).sync()
-    return candidate
+    return shown
   }
 }

@@ -51,7 +51,7 @@ public enum Stitching {
     var writer = try FilmWriter(temporary, plan: plan)
     do {
       for (index, part) in plan.parts.enumerated() {
-        try writer.append(part, from: directory.path)
+        try writer.append(part, from: directory)
         progress(index + 1, plan.parts.count)
       }
       let film = try writer.finish()
@@ -109,9 +109,9 @@ struct FilmWriter {
     }
   }
 
-  mutating func append(_ part: FilmPlan.Part, from folder: String) throws {
+  mutating func append(_ part: FilmPlan.Part, from directory: SessionDirectory) throws {
     let segment = part.segment
-    var samples = try SegmentSamples(reading: folder + "/" + segment.file, segment)
+    var samples = try SegmentSamples(of: segment, in: directory)
     try samples.stretch(toMs: part.lengthMs, gapMs: part.gapMs, file: segment.file)
     if isMixed { samples.carryParameterSets() }
     if video == nil {

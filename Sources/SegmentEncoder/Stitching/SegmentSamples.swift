@@ -5,14 +5,11 @@ struct SegmentSamples {
   private(set) var timing: [Sample] = []
 
   /// - Throws: ``BadSession`` when the file is not the one the manifest describes.
-  init(reading path: String, _ segment: PublishedSegment) throws {
+  init(of segment: PublishedSegment, in directory: SessionDirectory) throws {
     func bad(_ cause: String) -> BadSession {
       BadSession(file: segment.file, cause: cause, advice: "see what verify says of the session")
     }
-    let directory = try Directory(opening: DurableFile.parentDirectory(of: path))
-    guard case .bytes(let bytes)? = try directory.contents(of: segment.file, limit: 1 << 30) else {
-      throw bad("missing, or not a plain file")
-    }
+    guard let bytes = try directory.bytes(of: segment.file) else { throw bad("missing, or not a plain file") }
     guard bytes.count == segment.bytes, try SHA256.hex(of: bytes) == segment.sha256 else {
       throw bad("not the file its manifest describes")
     }

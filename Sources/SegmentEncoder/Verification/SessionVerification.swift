@@ -33,7 +33,7 @@ public enum Verification {
     var segments: [PublishedSegment] = []
     for start in names.compactMap({ SegmentName.start(ofManifest: $0) }).sorted() {
       let name = SegmentName.manifest(start)
-      guard let text = try bytes(name, in: directory) else {
+      guard let text = try directory.bytes(of: name) else {
         problems.append(Problem(file: name, what: "not a readable file"))
         continue
       }
@@ -44,7 +44,7 @@ public enum Verification {
           throw JSONError("of another session or another segment")
         }
         segments.append(segment)
-        guard let video = try bytes(segment.file, in: directory) else {
+        guard let video = try directory.bytes(of: segment.file) else {
           problems.append(Problem(file: segment.file, what: "missing"))
           continue
         }
@@ -60,13 +60,6 @@ public enum Verification {
     return VerificationReport(
       session: directory.session.description, segments: segments.count, frames: session?.frames ?? 0,
       durationMs: session?.durationMs ?? 0, problems: problems)
-  }
-
-  private static func bytes(_ name: String, in directory: SessionDirectory) throws -> [UInt8]? {
-    guard case .bytes(let bytes)? = try Directory(opening: directory.path).contents(of: name, limit: 1 << 30) else {
-      return nil
-    }
-    return bytes
   }
 
   /// Overlaps, batches of which parts are missing, gaps that are not where they are said to be.
@@ -104,7 +97,7 @@ public enum Verification {
   ) throws -> [Problem] {
     guard let session = SessionManifest(session: directory.session, segments: segments) else { return [] }
     var problems: [Problem] = []
-    for (name, wanted) in session.files where try bytes(name, in: directory) != wanted {
+    for (name, wanted) in session.files where try directory.bytes(of: name) != wanted {
       if repair {
         // From what is there once nobody publishes; another worker may have added to it.
         try directory.locked {
