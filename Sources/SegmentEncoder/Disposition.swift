@@ -24,7 +24,9 @@ public struct BadBatch: Error, Equatable, CustomStringConvertible {
 }
 
 /// The work was stopped before its end; the batch is owed as before.
-public struct Cancelled: Error, Equatable {}
+public struct Cancelled: Error, Equatable {
+  public init() {}
+}
 
 /// Where a batch goes when its encoding ended with an error.
 public enum Disposition: Equatable, Sendable {

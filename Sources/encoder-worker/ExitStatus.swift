@@ -26,6 +26,8 @@ func reportingFailures(_ work: () throws -> Void) throws {
   } catch let bad as BadBatch {
     say("encoder-worker: \(bad); \(bad.advice)")
     throw ExitStatus.badBatch
+  } catch is Cancelled {
+    throw ExitStatus.temporaryFailure
   } catch {
     say("encoder-worker: \(error)")
     throw error is BadSession || error is DamagedOutput ? ExitStatus.badBatch : ExitStatus.of(error)

@@ -23,6 +23,9 @@ struct RunCommand: ParsableCommand {
   @Flag(help: "Keep published batches in SPOOL/done.")
   var keepBatches = false
 
+  @Flag(help: "Keep a growing HLS playlist of each session in OUTPUT/SESSION/hls.")
+  var hls = false
+
   @Flag(name: .shortAndLong, help: "One line on standard error for each batch.")
   var verbose = false
 
@@ -46,7 +49,7 @@ struct RunCommand: ParsableCommand {
     logger.logLevel = verbose ? .info : .warning
     try reportingFailures {
       let worker = try Worker(
-        spool: Spool(creating: spool), output: output, options: encoding.encoder, keepBatches: keepBatches,
+        spool: Spool(creating: spool), output: output, options: encoding.encoder, keepBatches: keepBatches, hls: hls,
         logger: logger)
       let end = try WorkerLoop(worker: worker, threads: encoding.threads, drains: drain).run()
       if let status = end { throw status }

@@ -3,34 +3,60 @@ import SegmentEncoder
 
 extension GapRule: ExpressibleByArgument {}
 
+enum StitchFormat: String, ExpressibleByArgument, CaseIterable {
+  case mp4, hls
+}
+
 struct StitchCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "stitch",
-    abstract: "Make one MP4 of a session, without re-encoding.",
+    abstract: "Make one MP4 or an HLS stream of a session, without re-encoding.",
     discussion: """
-      Each captured frame is shown at its capture, counted from the session's start; the timing track comes along. With --gaps cut, gaps are left out. Gaps are chapters.
+      mp4: each captured frame is shown at its capture, counted from the session's start; the timing track comes along; gaps are chapters, or left out with --gaps cut.
+      hls: DIR/session.m3u8 and a CMAF fragment for each segment, at the same times; players skip gaps. What is in DIR already is used again.
       """)
 
   @Argument(help: ArgumentHelp("A published session: OUTPUT/SESSION.", valueName: "session-dir"))
   var session: String
 
-  @Option(help: ArgumentHelp("The film to write; replaced when it is there.", valueName: "file.mp4"))
+  @Option(
+    help: ArgumentHelp("The film to write, replaced when it is there; of hls the directory.", valueName: "path"))
   var to: String
 
-  @Option(help: "hold: the picture before a gap stays; cut: gaps are left out.")
-  var gaps = GapRule.hold
+  @Option(help: "mp4 or hls.")
+  var format = StitchFormat.mp4
+
+  @Option(help: "hold: the picture before a gap stays; cut: gaps are left out. (default: hold)")
+  var gaps: GapRule?
 
   @Flag(help: "The result as JSON.")
   var json = false
 
+  func validate() throws {
+    if format == .hls, gaps != nil {
+      throw ValidationError("--gaps is for films; in an HLS playlist gaps are marked, and players skip them")
+    }
+  }
+
   func run() throws {
     try reportingFailures {
-      let film = try Stitching.film(of: session, to: to, gaps: gaps)
+      let signals = try TerminationSignals()
+      var progress = Progress()
+      defer { progress.finish() }
+      func advance(_ done: Int, _ total: Int) throws {
+        progress.show(done, of: total, "segments")
+        if signals.wait(seconds: 0) { throw Cancelled() }
+      }
+      let result =
+        switch format {
+        case .mp4: try Stitching.film(of: session, to: to, gaps: gaps ?? .hold, progress: advance)
+        case .hls: try Stitching.hls(of: session, to: to, progress: advance)
+        }
+      progress.finish()
       answer(
         json
-          ? film.json
-          : "\(film.file): \(film.durationMs) ms, \(film.segments) segments, \(film.samples) samples, \(film.bytes) bytes"
-      )
+          ? result.json
+          : "\(result.file): \(result.durationMs) ms, \(result.segments) segments, \(result.bytes) bytes")
     }
   }
 }

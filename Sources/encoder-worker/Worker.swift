@@ -39,16 +39,19 @@ final class Worker: Sendable {
   let logger: Logger
   let tally = Tally()
   private let staging: Staging
-  private let index = SessionIndex()
+  private let index: SessionIndex
   private let options: BatchEncoder.Options
   private let keepBatches: Bool
 
-  init(spool: Spool, output: String?, options: BatchEncoder.Options, keepBatches: Bool, logger: Logger) throws {
+  init(
+    spool: Spool, output: String?, options: BatchEncoder.Options, keepBatches: Bool, hls: Bool, logger: Logger
+  ) throws {
     let worker = WorkerID()
     self.spool = spool
     desk = try ClaimDesk(spool, worker: worker)
     staging = try Staging(output: output ?? spool.defaultOutput, worker: worker)
     self.options = options
+    index = SessionIndex(hls: hls)
     self.keepBatches = keepBatches
     self.logger = logger
   }

@@ -7,7 +7,7 @@ import Testing
   @Test func anHourStitchesWithoutError() throws {
     let scratch = try ScratchDirectory()
     let folder = try scratch.directory("batches")
-    var random = Random(state: 7)
+    var random = Random(seed: 7)
     let start: Int64 = 1_767_859_512_340
     for batch in 0..<60 {
       let name = String(format: "hour@%03d", batch)
@@ -15,7 +15,7 @@ import Testing
       try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
       for frame in 0..<60 {
         // The batch's first capture up to 400 ms off, the others up to 30.
-        let jitter = batch + frame == 0 ? 0 : random.next(frame == 0 ? 400 : 30)
+        let jitter = batch + frame == 0 ? 0 : random.int(frame == 0 ? -400...400 : -30...30)
         let instant = start + Int64(batch * 60 + frame) * 1_000 + jitter
         let source = Fixture("exact-1fps").path + String(format: "/%04d.jpg", frame % 12)
         #expect(link(source, path + "/\(instant).jpg") == 0 || symlinkFails(source, path + "/\(instant).jpg"))
@@ -42,15 +42,5 @@ import Testing
   /// A copy, where the scratch directory is on another file system than the fixtures.
   private func symlinkFails(_ source: String, _ target: String) -> Bool {
     (try? FileManager.default.copyItem(atPath: source, toPath: target)) != nil
-  }
-
-  /// The same numbers in every run.
-  private struct Random {
-    var state: UInt64
-
-    mutating func next(_ limit: Int) -> Int64 {
-      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-      return Int64(state >> 33) % Int64(2 * limit + 1) - Int64(limit)
-    }
   }
 }

@@ -18,7 +18,7 @@ public struct Probe: Decodable {
     public let colorPrimaries: String?
     public let timeBase: String
     public let startPts: Int64
-    public let durationTs: Int64
+    public let durationTs: Int64?
     public let disposition: [String: Int]
   }
 
@@ -26,15 +26,28 @@ public struct Probe: Decodable {
     public let streamIndex: Int
     public let pts: Int64
     public let dts: Int64
+    /// Zero where the container does not say.
     public let duration: Int64
     public let size: String
     public let flags: String
 
     public var isKey: Bool { flags.hasPrefix("K") }
+
+    private enum CodingKeys: CodingKey { case streamIndex, pts, dts, duration, size, flags }
+
+    public init(from decoder: any Decoder) throws {
+      let values = try decoder.container(keyedBy: CodingKeys.self)
+      streamIndex = try values.decode(Int.self, forKey: .streamIndex)
+      pts = try values.decode(Int64.self, forKey: .pts)
+      dts = try values.decode(Int64.self, forKey: .dts)
+      duration = try values.decodeIfPresent(Int64.self, forKey: .duration) ?? 0
+      size = try values.decode(String.self, forKey: .size)
+      flags = try values.decode(String.self, forKey: .flags)
+    }
   }
 
   public struct Format: Decodable {
-    public let duration: String
+    public let duration: String?
   }
 
   public let streams: [Stream]

@@ -29,6 +29,15 @@ enum DurableFile {
     }
   }
 
+  /// The bytes of a plain file of ours, nil when there is none.
+  static func contents(of path: String) throws(DiskError) -> [UInt8]? {
+    let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+    guard file >= 0 else { return nil }
+    defer { close(file) }
+    guard case .bytes(let bytes) = try readRegularFile(file, path: path, limit: .max) else { return nil }
+    return bytes
+  }
+
   /// Gives `source` a second name, unless the name is taken.
   ///
   /// - Returns: whether it was free.
@@ -99,6 +108,13 @@ enum DurableFile {
   static func exists(_ path: String) -> Bool {
     var status = stat()
     return lstat(path, &status) == 0
+  }
+
+  /// In bytes.
+  static func size(of path: String) throws(DiskError) -> Int {
+    var status = stat()
+    try check("stat", path) { lstat(path, &status) }
+    return Int(status.st_size)
   }
 
   static func isDirectory(_ path: String) -> Bool {

@@ -50,14 +50,19 @@ struct Chapter: Equatable {
 struct MP4Movie {
   let tracks: [MP4Track]
   var chapters: [Chapter] = []
+  /// Whether the samples follow in fragments, and none is listed here.
+  var isFragmented = false
 
   /// `ftyp`.
-  static var fileType: [UInt8] {
+  static var fileType: [UInt8] { fileType("ftyp", ["isom", "iso2", "avc1", "mp41"], version: 0x200) }
+
+  /// `ftyp`, or `styp` before a fragment; the first brand is the major one.
+  static func fileType(_ type: String, _ brands: [String], version: UInt32 = 0) -> [UInt8] {
     var file = MP4Box()
-    file.box("ftyp") { box in
-      box.ascii("isom")
-      box.u32(0x200)
-      for brand in ["isom", "iso2", "avc1", "mp41"] { box.ascii(brand) }
+    file.box(type) { box in
+      box.ascii(brands[0])
+      box.u32(version)
+      for brand in brands { box.ascii(brand) }
     }
     return file.bytes
   }
@@ -81,6 +86,7 @@ struct MP4Movie {
       for (index, track) in tracks.enumerated() {
         moov.box("trak") { $0.track(track, id: UInt32(index + 1), movieDuration: duration) }
       }
+      if isFragmented { moov.box("mvex") { $0.trackDefaults(tracks.count) } }
       if !chapters.isEmpty { moov.box("udta") { $0.chapterList(chapters) } }
     }
     return file.bytes
@@ -98,6 +104,17 @@ extension MP4Box {
         let title = Array(chapter.title.utf8.prefix(255))
         box.u8(UInt8(title.count))
         box.append(title)
+      }
+    }
+  }
+
+  /// `trex`: each fragment says all for itself.
+  fileprivate mutating func trackDefaults(_ tracks: Int) {
+    for id in 1...tracks {
+      fullBox("trex") { box in
+        box.u32(UInt32(id))
+        box.u32(1)  // sample description
+        box.zeros(12)
       }
     }
   }
@@ -187,7 +204,7 @@ extension MP4Box {
         box.u32(run.value)
       }
     }
-    if case .video = track.content {
+    if case .video = track.content, !track.keys.isEmpty {
       fullBox("stss") { box in
         box.u32(UInt32(track.keys.count))
         for key in track.keys { box.u32(key) }

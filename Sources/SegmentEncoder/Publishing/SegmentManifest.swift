@@ -115,6 +115,9 @@ public struct PublishedSegment: Sendable, Equatable {
     startMs == other.startMs && endMs == other.endMs && parts == other.parts && frames == other.frames
   }
 
+  /// What decides its parameter sets.
+  var pictureKind: String { "\(codedWidth)x\(codedHeight) \(encoder.line)" }
+
   /// When the last frame comes on screen.
   var lastShownMs: Int64 { endMs - (frames.last?.holdMs ?? 0) }
 }
@@ -166,6 +169,7 @@ extension PublishedSegment {
 /// The names of a segment's two files, made from its start.
 enum SegmentName {
   static func video(_ startMs: Int64) -> String { "segment-\(digits(startMs)).mp4" }
+  static func fragment(_ startMs: Int64, digest: String) -> String { "segment-\(digits(startMs))-\(digest).m4s" }
   static func manifest(_ startMs: Int64) -> String { "segment-\(digits(startMs)).json" }
 
   /// The start in a manifest's name; nil for any other file.

@@ -1,5 +1,5 @@
-// `session.json` and `session.ffconcat`, rebuilt from the segments' manifests whenever one is added. Manifests never
-// change, so each is read once.
+// The views of a session, rebuilt from the segments' manifests whenever one is added: `session.json`, `session.ffconcat`
+// and, where it is asked for, `hls/`. Manifests never change, so each is read once.
 
 import Glibc
 import Synchronization
@@ -15,20 +15,32 @@ public final class SessionIndex: Sendable {
   private static let capacity = 16
 
   private let known = Mutex<[(session: String, segments: [Int64: Known])]>([])
+  private let hasHLS: Bool
 
-  public init() {}
+  /// - Parameter hls: whether sessions can be played while they grow.
+  public init(hls: Bool = false) { hasHLS = hls }
 
-  /// Brings both files up to date; call it with the session locked.
+  /// Brings all files up to date; call it with the session locked.
   ///
   /// - Parameter temporary: a file name to write under, on the same file system.
   func update(_ directory: SessionDirectory, temporary: String) throws {
     let segments = try summaries(of: directory)
     guard let session = SessionManifest(session: directory.session, segments: segments) else {
       for name in ["session.json", "session.ffconcat"] { unlink(directory.path + "/" + name) }
+      try DurableFile.removeTree(directory.path + "/" + HLSPackage.directory)
       return
     }
     for (name, bytes) in session.files { try write(bytes, to: directory.path + "/" + name, temporary: temporary) }
     try Directory(opening: directory.path).sync()
+    let hls = directory.path + "/" + HLSPackage.directory
+    // Once begun it is kept up, by whomever.
+    guard hasHLS || DurableFile.isDirectory(hls) else { return }
+    do {
+      try HLSPackage(path: hls, isLive: true, temporary: temporary).update(segments, from: directory)
+    } catch let bad as BadSession {
+      // Published, but not as its manifest says: no fault of the batch that came now.
+      throw DamagedOutput(path: directory.path + "/" + bad.file, cause: bad.cause)
+    }
   }
 
   private func summaries(of directory: SessionDirectory) throws -> [PublishedSegment] {
@@ -62,7 +74,7 @@ public final class SessionIndex: Sendable {
   }
 
   private func write(_ bytes: [UInt8], to path: String, temporary: String) throws {
-    if try FileStamp.bytes(of: path) == bytes { return }
+    if try DurableFile.contents(of: path) == bytes { return }
     try DurableFile.replace(path, bytes, temporary: temporary)
   }
 }
@@ -81,14 +93,5 @@ private struct FileStamp: Equatable {
     size = Int(status.st_size)
     seconds = status.st_mtim.tv_sec
     nanoseconds = status.st_mtim.tv_nsec
-  }
-
-  /// The bytes of a file, nil when there is none.
-  static func bytes(of path: String) throws(DiskError) -> [UInt8]? {
-    let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-    guard file >= 0 else { return nil }
-    defer { close(file) }
-    guard case .bytes(let bytes) = try readRegularFile(file, path: path, limit: .max) else { return nil }
-    return bytes
   }
 }

@@ -82,15 +82,10 @@ public struct SessionManifest: Sendable, Equatable {
       let next = index + 1 < segments.count ? segments[index + 1].startMs : segment.startMs + segment.durationMs
       let length = next - segment.startMs
       text += "file \(segment.file)\n"
-      if length < segment.durationMs { text += "outpoint \(Self.seconds(length))\n" }
-      text += "duration \(Self.seconds(length))\n"
+      if length < segment.durationMs { text += "outpoint \(length.secondsText)\n" }
+      text += "duration \(length.secondsText)\n"
     }
     return text
-  }
-
-  private static func seconds(_ ms: Int64) -> String {
-    let fraction = String(ms % 1_000)
-    return "\(ms / 1_000)." + String(repeating: "0", count: 3 - fraction.count) + fraction
   }
 }
 

@@ -1,72 +1,6 @@
 // A session as one MP4: coded pictures are copied as they are, times are those of the captures, the timing track comes
 // along. Each segment is read once; `moov` stands first, in space that is reserved from the manifests' counts.
 
-import Glibc
-
-/// Why a session cannot be made into one film.
-public struct BadSession: Error, Equatable, CustomStringConvertible {
-  public let file: String
-  public let cause: String
-  public let advice: String
-
-  public var description: String { "stitch \(file): \(cause); \(advice)" }
-}
-
-/// What was written.
-public struct Film: Sendable, Equatable {
-  public let file: String
-  public let session: String
-  public let durationMs: Int64
-  public let segments: Int
-  public let samples: Int
-  public let bytes: Int
-
-  /// One line of JSON.
-  public var json: String {
-    JSONValue.object([
-      "file": .string(file), "session": .string(session), "durationMs": .number(durationMs),
-      "segments": .number(segments), "samples": .number(samples), "bytes": .number(bytes),
-    ]).line
-  }
-}
-
-public enum Stitching {
-  /// Writes a session's film, replacing what is at `target` at once or not at all.
-  ///
-  /// - Parameters:
-  ///   - path: a published session, `OUTPUT/SESSION`.
-  ///   - target: the MP4 to write.
-  ///   - progress: called with the segments done and their number.
-  /// - Throws: ``BadSession`` when the segments are not what their manifests say, ``DiskError``.
-  public static func film(
-    of path: String, to target: String, gaps: GapRule = .hold, progress: (Int, Int) -> Void = { _, _ in }
-  ) throws -> Film {
-    let directory = try SessionDirectory(at: path)
-    let segments = try directory.publishedStarts().map { try directory.segment($0) }
-    guard !segments.isEmpty else {
-      throw BadSession(file: path, cause: "no published segment", advice: "name a directory OUTPUT/SESSION")
-    }
-    let plan = FilmPlan(segments, gaps: gaps)
-    let temporary = "\(target).\(WorkerID()).part"
-    var writer = try FilmWriter(temporary, plan: plan)
-    do {
-      for (index, part) in plan.parts.enumerated() {
-        try writer.append(part, from: directory)
-        progress(index + 1, plan.parts.count)
-      }
-      let film = try writer.finish()
-      try check("rename", target) { rename(temporary, target) }
-      try Directory(opening: DurableFile.parentDirectory(of: target)).sync()
-      return Film(
-        file: target, session: directory.session.description, durationMs: plan.durationMs, segments: plan.parts.count,
-        samples: film.samples, bytes: film.bytes)
-    } catch {
-      unlink(temporary)
-      throw error
-    }
-  }
-}
-
 /// Writes a film part by part. Dropping it without ``finish()`` leaves an unfinished file.
 struct FilmWriter {
   private let file: OutputFile
@@ -84,7 +18,7 @@ struct FilmWriter {
   init(_ path: String, plan: FilmPlan) throws {
     file = try OutputFile(creating: path)
     chapters = plan.chapters
-    let kinds = Set(plan.parts.map { SampleKind($0.segment) })
+    let kinds = Set(plan.parts.map(\.segment.pictureKind))
     isMixed = kinds.count > 1
     let head = MP4Movie.fileType
     movieOffset = head.count
@@ -94,19 +28,6 @@ struct FilmWriter {
     mediaOffset = movieOffset + movieSpace
     end = mediaOffset + 16
     try file.write(head, at: 0)
-  }
-
-  /// What decides a segment's parameter sets.
-  private struct SampleKind: Hashable {
-    let width: Int
-    let height: Int
-    let settings: String
-
-    init(_ segment: PublishedSegment) {
-      width = segment.codedWidth
-      height = segment.codedHeight
-      settings = segment.encoder.line
-    }
   }
 
   mutating func append(_ part: FilmPlan.Part, from directory: SessionDirectory) throws {
@@ -131,8 +52,10 @@ struct FilmWriter {
   }
 
   /// Writes what stands before the pictures, and makes the file durable.
-  mutating func finish() throws -> (samples: Int, bytes: Int) {
-    guard let video else { return (0, 0) }
+  ///
+  /// - Returns: its size in bytes.
+  mutating func finish() throws -> Int {
+    guard let video else { return 0 }
     var media = MP4Box()
     media.u32(1)  // the size follows in 64 bits
     media.ascii("mdat")
@@ -146,6 +69,6 @@ struct FilmWriter {
     head.box("free") { $0.zeros(rest - 8) }
     try file.write(head.bytes, at: movieOffset)
     try file.finish()
-    return (video.sizes.count, end)
+    return end
   }
 }

@@ -42,7 +42,20 @@ struct SegmentSamples {
     if gap > 0 { timing.append(Sample(duration: gap, data: [0, 0])) }
   }
 
-  /// Puts the parameter sets before the key frame, for films of more than one kind of picture.
+  /// The frames as events.
+  ///
+  /// - Parameter start: where the segment is, in ticks.
+  func events(of segment: PublishedSegment, from start: Int64) -> [CaptureEvent] {
+    var now = start
+    return zip(timing, segment.frames).map { sample, frame in
+      defer { now += sample.duration }
+      // Behind the text's length in 2 bytes.
+      return CaptureEvent(
+        start: now, duration: sample.duration, timeMs: frame.timeMs, text: Array(sample.data.dropFirst(2)))
+    }
+  }
+
+  /// Puts the parameter sets before the key frame, for readers that go through pictures of several kinds.
   mutating func carryParameterSets() {
     video[0] = Sample(duration: video[0].duration, data: parameterSets.lengthPrefixed + video[0].data)
   }

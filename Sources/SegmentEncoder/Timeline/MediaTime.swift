@@ -4,3 +4,8 @@ public enum MediaTime {
 
   public static func ticks(ms: Int64) -> Int64 { ms * (timescale / 1_000) }
 }
+
+extension Int64 {
+  /// Milliseconds as seconds with all three decimals.
+  var secondsText: String { "\(self / 1_000)." + String(1_000 + self % 1_000).dropFirst() }
+}

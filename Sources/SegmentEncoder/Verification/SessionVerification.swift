@@ -87,7 +87,7 @@ public enum Verification {
 
   /// Files that no manifest knows.
   private static func orphans(_ names: [String], _ segments: [PublishedSegment]) -> [Problem] {
-    let known = Set(segments.map(\.file) + ["session.json", "session.ffconcat", ".lock"])
+    let known = Set(segments.map(\.file) + ["session.json", "session.ffconcat", HLSPackage.directory, ".lock"])
     return names.filter { !known.contains($0) && SegmentName.start(ofManifest: $0) == nil }
       .map { Problem(file: $0, what: "an orphan: no manifest knows it") }
   }

@@ -1,0 +1,90 @@
+// Fragments of a video track (ISO/IEC 14496-12, 8.8) as CMAF has them (ISO/IEC 23000-19): one file that says how the
+// samples are to be decoded, and one a segment with its samples at their place in the session.
+
+/// A captured frame, told to players as an event (`emsg`, ISO/IEC 23009-1, 5.10.3.3).
+struct CaptureEvent {
+  /// From the session's start, in ticks.
+  let start: Int64
+  let duration: Int64
+  /// The capture in unix milliseconds, which makes the event the same where it is told again.
+  let timeMs: Int64
+  /// JSON, as on the timing track.
+  let text: [UInt8]
+}
+
+struct MP4Fragment {
+  /// Names the events' meaning.
+  static let eventScheme = "urn:segment-encoder:capture:1"
+
+  /// Counted from 1.
+  let number: Int
+  /// From the session's start, in ticks.
+  let start: Int64
+  /// The first one, and no other, is a key frame.
+  let samples: [Sample]
+  let events: [CaptureEvent]
+
+  /// What stands before all fragments with the same parameter sets.
+  static func initialization(width: Int, height: Int, parameterSets: ParameterSets) -> [UInt8] {
+    let track = MP4Track(.video(width: width, height: height, parameterSets: parameterSets))
+    return MP4Movie.fileType("ftyp", ["iso6", "cmfc", "mp41"]) + MP4Movie(tracks: [track], isFragmented: true).bytes
+  }
+
+  /// A fragment in which nothing is shown, for readers that ask for what a playlist says is not there.
+  static var empty: [UInt8] { MP4Movie.fileType("styp", ["msdh", "cmfs"]) }
+
+  /// The whole file.
+  var bytes: [UInt8] {
+    var file = MP4Box()
+    file.append(Self.empty)
+    for event in events { file.event(event) }
+    // Where the samples lie depends on the size of the box that says so, which does not depend on it.
+    let size = movie(dataOffset: 0).count
+    file.append(movie(dataOffset: UInt32(size + 8)))
+    file.box("mdat") { box in
+      for sample in samples { box.append(sample.data) }
+    }
+    return file.bytes
+  }
+
+  /// - Parameter dataOffset: from this box's start to the first sample.
+  private func movie(dataOffset: UInt32) -> [UInt8] {
+    var file = MP4Box()
+    file.box("moof") { moof in
+      moof.fullBox("mfhd") { $0.u32(UInt32(number)) }
+      moof.box("traf") { track in
+        // Offsets count from this box (0x20000); flags of a sample that depends on others (0x20).
+        track.fullBox("tfhd", flags: 0x20020) { box in
+          box.u32(1)
+          box.u32(0x0101_0000)
+        }
+        track.fullBox("tfdt", version: 1) { $0.u64(UInt64(start)) }
+        // Data offset, the first sample's flags, durations, sizes.
+        track.fullBox("trun", flags: 0x1 | 0x4 | 0x100 | 0x200) { box in
+          box.u32(UInt32(samples.count))
+          box.u32(dataOffset)
+          box.u32(0x0200_0000)  // depends on none
+          for sample in samples {
+            box.u32(UInt32(sample.duration))
+            box.u32(UInt32(sample.data.count))
+          }
+        }
+      }
+    }
+    return file.bytes
+  }
+}
+
+extension MP4Box {
+  fileprivate mutating func event(_ event: CaptureEvent) {
+    fullBox("emsg", version: 1) { box in
+      box.u32(UInt32(MediaTime.timescale))
+      box.u64(UInt64(event.start))
+      box.u32(UInt32(event.duration))
+      box.u32(UInt32(truncatingIfNeeded: event.timeMs))
+      box.ascii(MP4Fragment.eventScheme)
+      box.zeros(2)  // ends the scheme; an empty value
+      box.append(event.text)
+    }
+  }
+}

@@ -1,0 +1,51 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Whatever a session looks like, and in whatever order its batches arrive, each of its forms shows each frame at its
+/// capture, as ffprobe sees it.
+@Suite struct GeneratedSessionTests {
+  let scratch: ScratchDirectory
+
+  init() throws { scratch = try ScratchDirectory() }
+
+  @Test(arguments: 1...24)
+  func everyFormShowsEveryFrameAtItsCapture(seed: Int) throws {
+    let generated = try GeneratedSession(seed: seed, in: scratch)
+    for batch in generated.batches {
+      let result = try EncoderWorker.run("encode", batch, "--output", scratch.path("output"))
+      try #require(result.status == 0, "\(result.errors)")
+    }
+    let session = try PublishedSession(scratch.path("output/" + generated.name))
+    #expect(session.captured.map(\.timeMs) == generated.frames.map(\.timeMs))
+    #expect(session.index.startMs == generated.frames[0].timeMs)
+    let verification = try EncoderWorker.run("verify", session.path)
+    #expect(verification.status == 0, "\(verification.text)")
+
+    let film = scratch.path("film.mp4")
+    #expect(try EncoderWorker.run("stitch", session.path, "--to", film).status == 0)
+    try expectEveryCapture(of: session, in: film)
+    #expect(try Probe(film).streams[0].durationTs == session.index.durationMs * 90)
+
+    let hls = scratch.path("hls")
+    #expect(try EncoderWorker.run("stitch", session.path, "--to", hls, "--format", "hls").status == 0)
+    try expectEveryCapture(of: session, in: hls + "/session.m3u8")
+
+    let stock = scratch.path("stock.mp4")
+    try Tool.output(
+      "ffmpeg",
+      ["-v", "error", "-f", "concat", "-safe", "0", "-i", session.path + "/session.ffconcat", "-c", "copy", stock])
+    try expectEveryCapture(of: session, in: stock)
+  }
+
+  /// Each capture is a sample's start, and each segment's first one a key frame.
+  private func expectEveryCapture(of session: PublishedSession, in file: String) throws {
+    let packets = try Probe(file).packets(of: 0)
+    let start = session.index.startMs
+    let instants = Set(packets.map(\.pts))
+    let missing = session.captured.filter { !instants.contains(($0.timeMs - start) * 90) }
+    #expect(missing.isEmpty, "\(file): \(missing)")
+    #expect(packets.filter(\.isKey).map(\.pts) == session.manifests.map { ($0.startMs - start) * 90 }, "\(file)")
+    #expect(packets.map(\.pts) == packets.map(\.pts).sorted(), "\(file)")
+  }
+}

@@ -1,0 +1,67 @@
+import Foundation
+
+/// A session made up from a seed: one to three frames a second with jitter, gaps, batches that meet up to 400 ms early or
+/// late, a screen that is rotated, batches of a single frame.
+public struct GeneratedSession {
+  public static let startMs: Int64 = 1_767_859_512_340
+
+  public struct Frame {
+    public let timeMs: Int64
+    public let isLandscape: Bool
+  }
+
+  public let name: String
+  /// The batches' directories, in the order they arrive.
+  public let batches: [String]
+  /// In order of time.
+  public let frames: [Frame]
+
+  public init(seed: Int, in scratch: ScratchDirectory) throws {
+    var random = Random(seed: seed)
+    name = "generated-\(seed)"
+    var frames: [Frame] = []
+    var batches: [String] = []
+    var start = Self.startMs
+    for number in 0..<random.int(2...6) {
+      let path = try scratch.directory("\(name)@\(number)")
+      let own = Self.captures(from: start, &random)
+      let endMs = own[own.count - 1].timeMs + random.int(300...1_000)
+      try Self.write(own, endMs: endMs, session: name, to: path)
+      frames += own
+      batches.append(path)
+      // A next batch may begin before this one's end, but not before its last frame.
+      let earliest = max(-400, own[own.count - 1].timeMs - endMs + 20)
+      start = endMs + (random.once(in: 4) ? random.int(501...9_000) : random.int(earliest...400))
+    }
+    self.frames = frames
+    self.batches = batches.shuffled(using: &random)
+  }
+
+  private static func captures(from start: Int64, _ random: inout Random) -> [Frame] {
+    let intervalMs = 1_000 / random.int(1...3)
+    var isLandscape = random.once(in: 4)
+    var frames = [Frame(timeMs: start, isLandscape: isLandscape)]
+    guard !random.once(in: 5) else { return frames }
+    for _ in 0..<random.int(3...24) {
+      let pauseMs = random.once(in: 12) ? random.int(4_000...12_000) : 0
+      let jitterMs = random.int(-intervalMs / 8...intervalMs / 8)
+      if random.once(in: 9) { isLandscape.toggle() }
+      let last = frames[frames.count - 1].timeMs
+      frames.append(Frame(timeMs: last + intervalMs + jitterMs + pauseMs, isLandscape: isLandscape))
+    }
+    return frames
+  }
+
+  private static func write(_ frames: [Frame], endMs: Int64, session: String, to path: String) throws {
+    var list: [[String: Any]] = []
+    for (number, frame) in frames.enumerated() {
+      let source = frame.isLandscape ? "rotation/000\(3 + number % 3).jpg" : "rotation/000\(number % 3).jpg"
+      try FileManager.default.copyItem(atPath: Fixture(source).path, toPath: "\(path)/\(number).jpg")
+      list.append(["file": "\(number).jpg", "timeMs": frame.timeMs])
+    }
+    let description: [String: Any] = [
+      "version": 1, "session": session, "intervalMs": 1_000, "endMs": endMs, "frames": list,
+    ]
+    try JSONSerialization.data(withJSONObject: description).write(to: URL(fileURLWithPath: path + "/batch.json"))
+  }
+}

@@ -1,0 +1,38 @@
+import Foundation
+
+/// The boxes of an ISO base media file, read without our own code.
+public struct MP4Boxes {
+  public struct Box {
+    public let type: String
+    public let body: Data
+
+    /// The boxes in it, where it has nothing else.
+    public var children: [Box] { MP4Boxes.read(body) }
+    public subscript(type: String) -> Box? { children.first { $0.type == type } }
+  }
+
+  /// At the top of a file.
+  public static func read(_ path: String) throws -> [Box] {
+    read(try Data(contentsOf: URL(fileURLWithPath: path)))
+  }
+
+  static func read(_ data: Data) -> [Box] {
+    var boxes: [Box] = []
+    var rest = data
+    while rest.count >= 8 {
+      let size = Int(rest.integer(at: 0, bytes: 4))
+      guard (8...rest.count).contains(size) else { return [] }
+      let type = String(decoding: rest.dropFirst(4).prefix(4), as: UTF8.self)
+      boxes.append(Box(type: type, body: Data(rest.dropFirst(8).prefix(size - 8))))
+      rest = Data(rest.dropFirst(size))
+    }
+    return boxes
+  }
+}
+
+extension Data {
+  /// A big-endian number.
+  public func integer(at offset: Int, bytes: Int) -> UInt64 {
+    dropFirst(offset).prefix(bytes).reduce(0) { $0 << 8 | UInt64($1) }
+  }
+}
