@@ -4,6 +4,7 @@
 
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
+#include <libavutil/display.h>
 #include <libavutil/imgutils.h>
 #include <libavutil/opt.h>
 #include <libavutil/pixdesc.h>
@@ -15,6 +16,8 @@ static inline int cff_error_eagain(void) { return AVERROR(EAGAIN); }
 static inline int cff_error_enomem(void) { return AVERROR(ENOMEM); }
 static inline int cff_error_eof(void) { return AVERROR_EOF; }
 static inline int cff_error_invalid_data(void) { return AVERROR_INVALIDDATA; }
+static inline int cff_error_decoder_not_found(void) { return AVERROR_DECODER_NOT_FOUND; }
+static inline int64_t cff_no_pts(void) { return AV_NOPTS_VALUE; }
 static inline int cff_seek_size(void) { return AVSEEK_SIZE; }
 
 // Enumerators and flags that are macros with shifts (libavcodec/avcodec.h).
@@ -23,3 +26,16 @@ static inline int cff_strict_input(void) {
   return AV_EF_CRCCHECK | AV_EF_BITSTREAM | AV_EF_BUFFER | AV_EF_EXPLODE;
 }
 static inline int cff_packet_is_key(const AVPacket *packet) { return (packet->flags & AV_PKT_FLAG_KEY) != 0; }
+static inline int cff_packet_is_discarded(const AVPacket *packet) { return (packet->flags & AV_PKT_FLAG_DISCARD) != 0; }
+
+// How a track is to be turned, in degrees counterclockwise; where this is said has changed with libavformat 60.15.
+static inline double cff_rotation(const AVStream *stream) {
+#if LIBAVFORMAT_VERSION_INT >= AV_VERSION_INT(60, 15, 100)
+  const AVPacketSideData *found = av_packet_side_data_get(
+      stream->codecpar->coded_side_data, stream->codecpar->nb_coded_side_data, AV_PKT_DATA_DISPLAYMATRIX);
+  const int32_t *matrix = found ? (const int32_t *)found->data : NULL;
+#else
+  const int32_t *matrix = (const int32_t *)av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, NULL);
+#endif
+  return matrix ? av_display_rotation_get(matrix) : 0;
+}

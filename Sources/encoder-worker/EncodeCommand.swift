@@ -1,7 +1,5 @@
 import ArgumentParser
-import Glibc
 import SegmentEncoder
-import Synchronization
 
 struct EncodeCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -43,37 +41,19 @@ struct EncodeCommand: ParsableCommand {
   func run() throws {
     try reportingFailures {
       let mine = batches.enumerated().filter { shard?.contains($0.offset) ?? true }.map(\.element)
-      let list = WorkList(mine)
       let staging = try Staging(output: output, worker: WorkerID())
       defer { staging.remove() }
-      let signals = try TerminationSignals()
-      try start(list, staging: staging, wake: signals.wake)
-      // The first signal abandons what is being encoded, of which nothing is published yet; the second does not wait.
-      while list.isRunning, !list.isCancelled { if signals.wait(seconds: 3_600) { list.cancel() } }
-      while list.isRunning { if signals.wait(seconds: 3_600) { _exit(ExitStatus.temporaryFailure.rawValue) } }
-      if let status = list.status { throw status }
-    }
-  }
-
-  private func start(_ list: WorkList, staging: Staging, wake: @escaping @Sendable () -> Void) throws {
-    let index = SessionIndex()
-    let options = encoding.encoder
-    let group = ThreadGroup()
-    for _ in 0..<min(encoding.threads, list.batches.count) {
-      list.beginThread()
-      try group.start { [session, json] in
+      let (options, index) = (encoding.encoder, SessionIndex())
+      let list = WorkList(mine)
+      try list.workOff(threads: encoding.threads) { [session, json] in
         let encoder = BatchEncoder(options, staging: staging, index: index)
-        while let batch = list.next() {
-          list.finish(Self.encode(batch, session: session, with: encoder, json: json, list))
-        }
-        list.endThread()
-        wake()
+        return { Self.encode($0, session: session, with: encoder, json: json, list) }
       }
     }
   }
 
   private static func encode(
-    _ batch: String, session: String?, with encoder: BatchEncoder, json: Bool, _ list: WorkList
+    _ batch: String, session: String?, with encoder: BatchEncoder, json: Bool, _ list: WorkList<String>
   ) -> ExitCode? {
     do {
       let receipt = try encoder.publish(batch, session: session, isCancelled: { list.isCancelled })
@@ -99,48 +79,6 @@ struct EncodeCommand: ParsableCommand {
     let what = receipt.duplicate ? "published before" : "published"
     return "\(receipt.batch): \(what): session \(receipt.session), \(receipt.segments) segments, "
       + "\(receipt.frames) frames, \(receipt.endMs - receipt.startMs) ms, \(receipt.bytes) bytes"
-  }
-}
-
-/// A list of batches that several threads work off.
-private final class WorkList: Sendable {
-  private struct State {
-    var taken = 0
-    var threads = 0
-    var isCancelled = false
-    var status: ExitCode?
-  }
-
-  let batches: [String]
-  private let state = Mutex(State())
-
-  init(_ batches: [String]) { self.batches = batches }
-
-  func next() -> String? {
-    state.withLock { state in
-      guard !state.isCancelled, state.taken < batches.count else { return nil }
-      state.taken += 1
-      return batches[state.taken - 1]
-    }
-  }
-
-  /// A failed machine outweighs a bad batch: the run is to be repeated.
-  func finish(_ status: ExitCode?) {
-    guard let status else { return }
-    state.withLock { $0.status = ($0.status?.rawValue ?? 0) > status.rawValue ? $0.status : status }
-  }
-
-  func beginThread() { state.withLock { $0.threads += 1 } }
-  func endThread() { state.withLock { $0.threads -= 1 } }
-
-  func cancel() { state.withLock { $0.isCancelled = true } }
-
-  var isCancelled: Bool { state.withLock { $0.isCancelled } }
-  var isRunning: Bool { state.withLock { $0.threads > 0 } }
-
-  /// When cancelled, what was not begun is still to be done.
-  var status: ExitCode? {
-    state.withLock { $0.taken < batches.count ? ExitStatus.temporaryFailure : $0.status }
   }
 }
 

@@ -14,13 +14,17 @@ struct EncoderWorker: ParsableCommand {
         encoder-worker enqueue --spool DIR *.jpg    frames into a spool
         encoder-worker stitch SESSION --to FILE     one film of a session
         encoder-worker verify SESSION               is all as it should be?
+        encoder-worker reencode SESSION -o DIR -q small    fewer bytes
 
       A batch is a directory or a tar, tar.gz or tar.zst of frames named <unix ms>.jpg or .png, or of frames and a batch.json. Each segment comes with a manifest.
 
       Exit status: 0 all done, 64 wrong usage, 65 a batch was refused (all else is done), 74 or 75 the machine failed (disk full, I/O error; nothing is lost, run it again).
       """,
     version: "encoder-worker 0.1.0",
-    subcommands: [RunCommand.self, EncodeCommand.self, EnqueueCommand.self, StitchCommand.self, VerifyCommand.self],
+    subcommands: [
+      RunCommand.self, EncodeCommand.self, EnqueueCommand.self, StitchCommand.self, VerifyCommand.self,
+      ReencodeCommand.self,
+    ],
     defaultSubcommand: RunCommand.self)
 
   static func main() {

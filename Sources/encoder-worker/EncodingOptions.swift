@@ -4,6 +4,15 @@ import SegmentEncoder
 
 extension Quality: ExpressibleByArgument {}
 
+/// How much is done at once.
+enum Jobs {
+  static let range = 1...256
+  static let rule = "--jobs is between 1 and 256"
+
+  /// As many as were asked for, or as there are cores.
+  static func threads(_ jobs: Int?) -> Int { jobs ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
+}
+
 /// What decides the segments' content; the same for every command that encodes.
 struct EncodingOptions: ParsableArguments {
   @Option(name: .shortAndLong, help: "small, balanced or sharp: bytes against legibility.")
@@ -20,11 +29,11 @@ struct EncodingOptions: ParsableArguments {
     guard (1...86_400_000).contains(maxHold) else {
       throw ValidationError("--max-hold is between 1 and 86400000 milliseconds")
     }
-    guard (1...256).contains(jobs ?? 1) else { throw ValidationError("--jobs is between 1 and 256") }
+    guard Jobs.range.contains(jobs ?? 1) else { throw ValidationError(Jobs.rule) }
   }
 
   /// How many threads encode.
-  var threads: Int { jobs ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
+  var threads: Int { Jobs.threads(jobs) }
 
   var encoder: BatchEncoder.Options {
     var options = BatchEncoder.Options()

@@ -108,7 +108,7 @@ public struct OpenBatch {
 
 extension [RefusedFrame] {
   /// What is said of them, within limits: an archive can name more, and longer, than anybody wants to read.
-  fileprivate func shortened(to limits: Limits) -> [RefusedFrame] {
+  func shortened(to limits: Limits) -> [RefusedFrame] {
     let said = prefix(limits.refusals).map {
       RefusedFrame(source: $0.source.shortened(to: limits.nameBytes), reason: $0.reason)
     }

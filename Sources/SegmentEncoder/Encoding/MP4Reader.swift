@@ -1,15 +1,17 @@
 import CFFmpeg
 
-/// libavformat's demuxer over an MP4 in memory.
+/// libavformat's demuxer over an MP4, in memory or on disk.
 final class MP4Reader {
-  private let source: MemorySource
+  /// nil where libavformat reads a file itself.
+  private let source: MemorySource?
   private let packet: Packet
   private var format: UnsafeMutablePointer<AVFormatContext>?
   private var io: UnsafeMutablePointer<AVIOContext>?
 
   /// - Parameter bytes: must outlive the reader.
   init(_ bytes: UnsafeRawBufferPointer) throws {
-    source = MemorySource(bytes)
+    let source = MemorySource(bytes)
+    self.source = source
     packet = try Packet()
     let bufferSize: Int32 = 32_768
     let buffer = try allocated("av_malloc", av_malloc(Int(bufferSize)))
@@ -23,6 +25,14 @@ final class MP4Reader {
     try check("avformat_open_input", avformat_open_input(&self.format, nil, av_find_input_format("mov"), nil))
   }
 
+  /// Opens a file. What it refers to outside of itself is not followed: libavformat's default.
+  init(opening path: String) throws {
+    source = nil
+    packet = try Packet()
+    try check(
+      "avformat_open_input", avformat_open_input(&format, "file:" + path, av_find_input_format("mov"), nil))
+  }
+
   deinit {
     avformat_close_input(&format)
     if let io { av_free(io.pointee.buffer) }
@@ -32,6 +42,38 @@ final class MP4Reader {
   var durationUs: Int64 { format?.pointee.duration ?? 0 }
 
   var trackCount: Int { Int(format?.pointee.nb_streams ?? 0) }
+
+  private func stream(_ track: Int) -> UnsafeMutablePointer<AVStream> {
+    precondition((0..<trackCount).contains(track))
+    return format!.pointee.streams[track]!
+  }
+
+  /// How a track's samples are to be decoded; valid as long as the reader is.
+  func parameters(of track: Int) -> UnsafePointer<AVCodecParameters> { UnsafePointer(stream(track).pointee.codecpar) }
+
+  /// The units of a track's times, in seconds.
+  func timeBase(of track: Int) -> (numerator: Int64, denominator: Int64) {
+    let base = stream(track).pointee.time_base
+    return (Int64(base.num), Int64(base.den))
+  }
+
+  /// How many quarter turns clockwise a track's pictures are to be shown; nil where it is none of these.
+  func quarterTurns(of track: Int) -> Int? {
+    let degrees = cff_rotation(stream(track))
+    guard degrees.isFinite, degrees.truncatingRemainder(dividingBy: 90) == 0 else { return nil }
+    return (4 - Int(degrees / 90) % 4) % 4
+  }
+
+  /// The file's `creation_time`, as it is written there.
+  var creationTime: String? {
+    guard let entry = av_dict_get(format?.pointee.metadata, "creation_time", nil, 0) else { return nil }
+    return String(cString: entry.pointee.value)
+  }
+
+  /// Goes to the sample that is decoded at `dts`, a key frame.
+  func seek(toKeyFrameAt dts: Int64, of track: Int) throws(FFmpegError) {
+    try check("av_seek_frame", av_seek_frame(format, Int32(track), dts, AVSEEK_FLAG_BACKWARD))
+  }
 
   /// The decoder configuration of the first track; nil when it is not H.264 as we write it.
   var parameterSets: ParameterSets? {
@@ -50,6 +92,8 @@ final class MP4Reader {
     let dts: Int64
     let duration: Int64
     let isKey: Bool
+    /// Whether it is only there for others to be decoded.
+    let isDiscarded: Bool
     let bytes: UnsafeBufferPointer<UInt8>
   }
 
@@ -62,7 +106,8 @@ final class MP4Reader {
     let found = packet.pointer.pointee
     return ReadSample(
       track: Int(found.stream_index), pts: found.pts, dts: found.dts, duration: found.duration,
-      isKey: cff_packet_is_key(packet.pointer) != 0, bytes: packet.bytes)
+      isKey: cff_packet_is_key(packet.pointer) != 0, isDiscarded: cff_packet_is_discarded(packet.pointer) != 0,
+      bytes: packet.bytes)
   }
 }
 

@@ -89,6 +89,57 @@ final class FrameBuffer {
     av_frame_free(&owned)
   }
 
+  /// Whether black is 0 and white is 255.
+  var isFullRange: Bool { frame.pointee.color_range == AVCOL_RANGE_JPEG || format == AV_PIX_FMT_YUVJ420P }
+
+  /// What makes RGB of its planes, as libswscale names it. Where nothing is said, what players assume.
+  var yuvMatrix: Int32 {
+    switch frame.pointee.colorspace {
+    case AVCOL_SPC_BT709: SWS_CS_ITU709
+    case AVCOL_SPC_BT2020_NCL, AVCOL_SPC_BT2020_CL: SWS_CS_BT2020
+    case AVCOL_SPC_SMPTE170M, AVCOL_SPC_BT470BG, AVCOL_SPC_FCC: SWS_CS_ITU601
+    default: height < 720 ? SWS_CS_ITU601 : SWS_CS_ITU709
+    }
+  }
+
+  /// Whether it is meant for displays that are brighter than a screenshot's (PQ, HLG).
+  var isHighDynamicRange: Bool {
+    [AVCOL_TRC_SMPTE2084, AVCOL_TRC_ARIB_STD_B67].contains(frame.pointee.color_trc)
+  }
+
+  /// Leaves out columns on the right and rows at the bottom.
+  func crop(width: Int, height: Int) {
+    precondition(width <= self.width && height <= self.height)
+    frame.pointee.width = Int32(width)
+    frame.pointee.height = Int32(height)
+  }
+
+  /// The same picture, turned clockwise; planar 4:2:0 only.
+  func turned(quarters: Int) throws(FFmpegError) -> FrameBuffer {
+    guard quarters % 4 != 0 else { return self }
+    let isUpright = quarters % 2 == 0
+    let result = try FrameBuffer(
+      width: isUpright ? width : height, height: isUpright ? height : width, format: AV_PIX_FMT_YUV420P)
+    for index in 0..<3 {
+      let shift = index == 0 ? 0 : 1
+      let (columns, rows) = ((width + shift) >> shift, (height + shift) >> shift)
+      let (from, to) = (plane(index), result.plane(index))
+      for row in 0..<rows {
+        let line = from.start + row * from.stride
+        for column in 0..<columns {
+          let (x, y) =
+            switch quarters % 4 {
+            case 1: (rows - 1 - row, column)
+            case 2: (columns - 1 - column, rows - 1 - row)
+            default: (row, columns - 1 - column)
+            }
+          to.start[y * to.stride + x] = line[column]
+        }
+      }
+    }
+    return result
+  }
+
   func makeWritable() throws(FFmpegError) {
     try check("av_frame_make_writable", av_frame_make_writable(frame))
   }

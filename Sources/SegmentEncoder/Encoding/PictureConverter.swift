@@ -29,6 +29,29 @@ final class PictureConverter {
     source.format == AV_PIX_FMT_YUVJ420P ? source : try convert(source, to: AV_PIX_FMT_YUV420P)
   }
 
+  /// A video's picture as planar 4:2:0, full range, BT.601.
+  ///
+  /// - Parameter maxSide: what is longer is made smaller, in its own proportions; nil for any length.
+  func planar420(ofVideo source: FrameBuffer, maxSide: Int?) throws(FFmpegError) -> FrameBuffer {
+    let size = Self.size(source.width, source.height, maxSide: maxSide)
+    let matrix = source.yuvMatrix
+    if source.isFullRange, matrix == SWS_CS_ITU601, size == (source.width, source.height),
+      [AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUVJ420P].contains(source.format)
+    {
+      return source
+    }
+    return try convert(
+      source, to: AV_PIX_FMT_YUV420P, size: size, matrix: matrix, isFullRange: source.isFullRange)
+  }
+
+  /// What pixels of `width` × `height` become.
+  static func size(_ width: Int, _ height: Int, maxSide: Int?) -> (width: Int, height: Int) {
+    let side = max(width, height)
+    guard let maxSide, side > maxSide else { return (width, height) }
+    func scaled(_ length: Int) -> Int { max(1, (2 * length * maxSide + side) / (2 * side)) }
+    return (scaled(width), scaled(height))
+  }
+
   /// Alpha over black: what is transparent in a screenshot has nothing behind it.
   private func flattened(_ source: FrameBuffer) throws(FFmpegError) -> FrameBuffer {
     let result = try FrameBuffer(width: source.width, height: source.height, format: AV_PIX_FMT_RGB24)
@@ -48,17 +71,23 @@ final class PictureConverter {
     return result
   }
 
-  private func convert(_ source: FrameBuffer, to format: AVPixelFormat) throws(FFmpegError) -> FrameBuffer {
-    let result = try FrameBuffer(width: source.width, height: source.height, format: format)
+  /// To JFIF's BT.601 and full range; from the same, unless it is said otherwise.
+  private func convert(
+    _ source: FrameBuffer, to format: AVPixelFormat, size: (width: Int, height: Int)? = nil,
+    matrix: Int32 = SWS_CS_ITU601, isFullRange: Bool = true
+  ) throws(FFmpegError) -> FrameBuffer {
+    let result = try FrameBuffer(
+      width: size?.width ?? source.width, height: size?.height ?? source.height, format: format)
     let (width, height) = (Int32(source.width), Int32(source.height))
     // Everything at full precision, and chroma averaged from all its pixels rather than from every second one.
     let flags = SWS_BICUBIC | Int32(SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP)
     scaler = sws_getCachedContext(
-      scaler, width, height, Self.plain(source.format), width, height, format, flags, nil, nil, nil)
+      scaler, width, height, Self.plain(source.format), Int32(result.width), Int32(result.height), format, flags, nil,
+      nil, nil)
     guard let scaler else { throw FFmpegError(function: "sws_getCachedContext", code: cff_error_invalid_data()) }
-    // JFIF: BT.601, full range, on both sides.
-    let matrix = sws_getCoefficients(SWS_CS_ITU601)
-    sws_setColorspaceDetails(scaler, matrix, 1, matrix, 1, 0, 1 << 16, 1 << 16)
+    sws_setColorspaceDetails(
+      scaler, sws_getCoefficients(matrix), isFullRange ? 1 : 0, sws_getCoefficients(SWS_CS_ITU601), 1, 0, 1 << 16,
+      1 << 16)
     let input = source.planes.map { UnsafePointer($0.start) }
     let output = result.planes.map(\.start)
     try check(
@@ -72,6 +101,7 @@ final class PictureConverter {
   /// The format without its deprecated name for full range, which is said separately.
   private static func plain(_ format: AVPixelFormat) -> AVPixelFormat {
     switch format {
+    case AV_PIX_FMT_YUVJ420P: AV_PIX_FMT_YUV420P
     case AV_PIX_FMT_YUVJ422P: AV_PIX_FMT_YUV422P
     case AV_PIX_FMT_YUVJ440P: AV_PIX_FMT_YUV440P
     case AV_PIX_FMT_YUVJ444P: AV_PIX_FMT_YUV444P

@@ -37,19 +37,24 @@ struct SegmentWriter: ~Copyable {
 
   /// Adds a shot that begins where the one before ended.
   mutating func show(_ picture: Picture, in shot: Shot) throws(FFmpegError) {
-    timing.append(Sample(duration: MediaTime.ticks(ms: shot.holdMs), data: TimingText.sample(of: shot)))
-    shots.append(shot)
-    guard !isStreaming else { return try encode(picture, shot, Pace(forStreamed: shot.holdMs)) }
+    if isStreaming { return try show(picture, in: shot, at: Pace(forStreamed: shot.holdMs)) }
     waiting.append((picture, shot))
     // Pictures wait until all holds are known, but not for ever.
     guard waiting.count > Self.patience else { return }
     isStreaming = true
-    for (picture, shot) in waiting { try encode(picture, shot, Pace(forStreamed: shot.holdMs)) }
+    for (picture, shot) in waiting { try show(picture, in: shot, at: Pace(forStreamed: shot.holdMs)) }
     waiting = []
   }
 
-  private mutating func encode(_ picture: Picture, _ shot: Shot, _ pace: Pace) throws(FFmpegError) {
-    for start in pace.sampleStarts(of: shot.holdMs) {
+  private mutating func show(_ picture: Picture, in shot: Shot, at pace: Pace) throws(FFmpegError) {
+    try show(picture, in: shot, sampleStarts: pace.sampleStarts(of: shot.holdMs))
+  }
+
+  /// Adds a shot whose samples are to begin where they are told, in ticks from its own start.
+  mutating func show(_ picture: Picture, in shot: Shot, sampleStarts: [Int64]) throws(FFmpegError) {
+    timing.append(Sample(duration: MediaTime.ticks(ms: shot.holdMs), data: TimingText.sample(of: shot)))
+    shots.append(shot)
+    for start in sampleStarts {
       starts.append(now + start)
       pictures += try encoder.encode(picture, pts: now + start)
     }
@@ -58,7 +63,7 @@ struct SegmentWriter: ~Copyable {
 
   consuming func finish() throws -> EncodedSegment {
     let pace = Pace(for: waiting.map(\.shot.holdMs))
-    for (picture, shot) in waiting { try encode(picture, shot, pace) }
+    for (picture, shot) in waiting { try show(picture, in: shot, at: pace) }
     pictures += try encoder.finish()
     let keys = pictures.map(\.isKey)
     guard pictures.map(\.pts) == starts, pictures.map(\.dts) == starts, keys.first == true,

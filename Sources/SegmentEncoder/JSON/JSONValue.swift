@@ -32,6 +32,11 @@ public enum JSONValue: Sendable, Equatable {
   var array: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
   var object: [String: JSONValue]? { if case .object(let value) = self { value } else { nil } }
 
+  /// An object with some of its members replaced or added; anything else as it is.
+  func setting(_ members: [String: JSONValue]) -> JSONValue {
+    object.map { .object($0.merging(members) { $1 }) } ?? self
+  }
+
   /// Whether all of it is JSON: the parser lets NaN and infinities pass, for whoever wants to know of them.
   var isStrict: Bool {
     switch self {

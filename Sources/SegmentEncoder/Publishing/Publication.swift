@@ -123,7 +123,7 @@ struct Publication {
   {
     let manifests = segments.enumerated().map { index, segment in
       SegmentManifest(
-        segment, of: batch, digest: digest, part: index + 1, parts: segments.count, settings: settings)
+        segment, of: batch, digest: digest, part: index + 1, parts: segments.count, encoder: settings.json)
     }
     let new = manifests.map(\.segment)
     let directory = SessionDirectory(output: staging.output, session: batch.session)
@@ -140,19 +140,26 @@ struct Publication {
       let own = Set(isSameCut ? left.map(\.startMs) : [])
       let missing = zip(segments, manifests).filter { !own.contains($0.0.startMs) }
       try directory.removeOrphans(keeping: Set(missing.map(\.0.startMs)))
-      for (staged, manifest) in missing { try place(staged.file, as: directory.path + "/" + manifest.segment.file) }
-      try Directory(opening: directory.path).sync()
-      for (staged, manifest) in missing {
-        let file = staging.temporaryFile()
-        try DurableFile.create(file, try manifest.bytes)
-        // Created once; one that is there already says the same.
-        _ = try DurableFile.link(file, to: directory.path + "/" + SegmentName.manifest(staged.startMs))
-        try check("unlink", file) { unlink(file) }
-      }
-      try Directory(opening: directory.path).sync()
+      try place(missing.map { ($0, $1.json) }, in: directory)
       try index.update(directory, temporary: staging.temporaryFile())
       return Receipt(new, of: batch, refused: manifests.flatMap(\.refused), duplicate: false)
     }
+  }
+
+  /// Makes segments visible: first their videos, then their manifests. Call it with the session locked.
+  func place(_ segments: [(staged: StagedSegment, manifest: JSONValue)], in directory: SessionDirectory) throws {
+    for (staged, _) in segments {
+      try place(staged.file, as: directory.path + "/" + SegmentName.video(staged.startMs))
+    }
+    try Directory(opening: directory.path).sync()
+    for (staged, manifest) in segments {
+      let file = staging.temporaryFile()
+      try DurableFile.create(file, try SegmentManifest.text(of: manifest))
+      // Created once; one that is there already says the same.
+      _ = try DurableFile.link(file, to: directory.path + "/" + SegmentName.manifest(staged.startMs))
+      try check("unlink", file) { unlink(file) }
+    }
+    try Directory(opening: directory.path).sync()
   }
 
   /// What is published of this very batch.
@@ -198,8 +205,8 @@ enum Conflict {
 }
 
 extension SegmentManifest {
-  fileprivate init(
-    _ staged: StagedSegment, of batch: Batch, digest: String, part: Int, parts: Int, settings: EncoderSettings
+  init(
+    _ staged: StagedSegment, of batch: Batch, digest: String, part: Int, parts: Int, encoder: JSONValue = .null
   ) {
     let shots = staged.shots
     segment = PublishedSegment(
@@ -212,7 +219,7 @@ extension SegmentManifest {
           timeMs: $0.capture.timeMs, holdMs: $0.holdMs, isCaptured: $0.status == .captured)
       },
       intervalMs: batch.intervalMs, gapAfterMs: shots[shots.count - 1].closing?.gapAfterMs ?? 0,
-      isFinal: batch.isFinal && part == parts, encoder: settings.json)
+      isFinal: batch.isFinal && part == parts, encoder: encoder)
     session = batch.session
     codec = staged.codec
     frames = shots.map {

@@ -1,4 +1,5 @@
 import CFFmpeg
+import Glibc
 
 /// SHA-256, by libavutil.
 struct SHA256 {
@@ -16,6 +17,23 @@ struct SHA256 {
   }
 
   init() throws(FFmpegError) { state = try State() }
+
+  /// Of a file of any size.
+  static func hex(ofFile path: String) throws -> String {
+    let file = try check("open", path) { open(path, O_RDONLY | O_CLOEXEC) }
+    defer { close(file) }
+    let sum = try SHA256()
+    var buffer = [UInt8](repeating: 0, count: 1 << 20)
+    while true {
+      let count = read(file, &buffer, buffer.count)
+      if count == 0 { return sum.finish() }
+      if count < 0 {
+        if errno == EINTR { continue }
+        throw DiskError("read", path)
+      }
+      sum.update(Array(buffer[..<count]))
+    }
+  }
 
   func update(_ bytes: [UInt8]) {
     bytes.withUnsafeBufferPointer { av_sha_update(state.pointer, $0.baseAddress, $0.count) }

@@ -23,13 +23,9 @@ public struct SegmentManifest: Sendable, Equatable {
   /// The producer's own.
   public let metadata: JSONValue
 
-  /// The file's text: the manifest, and in it the digest of all else it says.
-  var bytes: [UInt8] {
-    get throws {
-      guard case .object(var members) = json else { return [] }
-      members["manifestSha256"] = .string(try Self.seal(of: json))
-      return JSONValue.object(members).bytes() + [UInt8(ascii: "\n")]
-    }
+  /// A manifest file's text: the manifest, and in it the digest of all else it says.
+  static func text(of json: JSONValue) throws(FFmpegError) -> [UInt8] {
+    json.setting(["manifestSha256": .string(try seal(of: json))]).bytes() + [UInt8(ascii: "\n")]
   }
 
   /// The digest of a manifest without the member that holds it.
@@ -39,7 +35,7 @@ public struct SegmentManifest: Sendable, Equatable {
     return try SHA256.hex(of: JSONValue.object(members).bytes())
   }
 
-  private var json: JSONValue {
+  var json: JSONValue {
     .object([
       "format": .string(Self.format), "session": .string(session.description), "batch": .string(segment.batch),
       "batchDigest": .string(segment.batchDigest), "part": .number(segment.part), "parts": .number(segment.parts),

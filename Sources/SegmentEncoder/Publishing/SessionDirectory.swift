@@ -16,7 +16,7 @@ struct SessionDirectory {
   init(at path: String) throws {
     let trimmed = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
     guard let session = SessionID(lastComponent(of: trimmed)), DurableFile.isReachableDirectory(trimmed) else {
-      throw BadSession(file: path, cause: "not a session's directory", advice: "name a directory OUTPUT/SESSION")
+      throw BadSession(path, "not a session's directory", advice: "name a directory OUTPUT/SESSION")
     }
     self.session = session
     // A link that its owner names is followed, once; links inside are not.
@@ -88,18 +88,35 @@ struct SessionDirectory {
   }
 
   /// A published segment.
-  func segment(_ startMs: Int64) throws -> PublishedSegment {
+  func segment(_ startMs: Int64) throws -> PublishedSegment { try manifest(startMs).segment }
+
+  /// A published segment, and all that its manifest says.
+  func manifest(_ startMs: Int64) throws -> (segment: PublishedSegment, json: JSONValue) {
     let name = SegmentName.manifest(startMs)
     guard let bytes = try bytes(of: name, limit: 64 << 20) else {
       throw DamagedOutput(path: path + "/" + name, cause: "not a readable file")
     }
     do {
-      let segment = try PublishedSegment(try JSONParser.parse(bytes))
+      let json = try JSONParser.parse(bytes)
+      let segment = try PublishedSegment(json)
       guard segment.startMs == startMs else { throw JSONError("of another segment") }
-      return segment
+      return (segment, json)
     } catch {
       throw DamagedOutput(path: path + "/" + name, cause: "\(error)")
     }
+  }
+
+  /// The file of a published segment.
+  ///
+  /// - Throws: ``BadSession`` when it is not the one the manifest describes.
+  func video(of segment: PublishedSegment) throws -> [UInt8] {
+    guard let bytes = try bytes(of: segment.file) else {
+      throw BadSession(segment.file, "missing, or not a plain file")
+    }
+    guard bytes.count == segment.bytes, try SHA256.hex(of: bytes) == segment.sha256 else {
+      throw BadSession(segment.file, "not the file its manifest describes")
+    }
+    return bytes
   }
 
   /// Published segments that a batch shown from `range.lowerBound` to `range.upperBound` can touch.
@@ -110,6 +127,21 @@ struct SessionDirectory {
     let candidates = starts[max(0, first - 1)...].prefix { $0 < range.upperBound }
     return try candidates.map(segment)
   }
+}
+
+/// Why a session cannot be used as it is.
+public struct BadSession: Error, Equatable, CustomStringConvertible {
+  public let file: String
+  public let cause: String
+  public let advice: String
+
+  init(_ file: String, _ cause: String, advice: String = "see what verify says of the session") {
+    self.file = file
+    self.cause = cause
+    self.advice = advice
+  }
+
+  public var description: String { "\(file): \(cause); \(advice)" }
 }
 
 /// Something in the output that we did not write like this: nothing is published over it.

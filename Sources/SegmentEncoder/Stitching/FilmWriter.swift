@@ -39,9 +39,7 @@ struct FilmWriter {
       video = MP4Track(
         .video(width: segment.codedWidth, height: segment.codedHeight, parameterSets: samples.parameterSets))
     } else if !isMixed, case .video(_, _, let sets)? = video?.content, sets != samples.parameterSets {
-      throw BadSession(
-        file: segment.file, cause: "other parameter sets than its manifest makes one expect",
-        advice: "see what verify says of the session")
+      throw BadSession(segment.file, "other parameter sets than its manifest makes one expect")
     }
     let texts = samples.timing.flatMap(\.data)
     let pictures = samples.video.flatMap(\.data)

@@ -74,7 +74,7 @@ struct HLSPackage {
     if let there = try DurableFile.contents(of: target) {
       guard there == initialization else {
         throw BadSession(
-          file: part.segment.file, cause: "other parameter sets than its manifest makes one expect",
+          part.segment.file, "other parameter sets than its manifest makes one expect",
           advice: "write into an empty directory, and see what verify says of the session")
       }
     } else {

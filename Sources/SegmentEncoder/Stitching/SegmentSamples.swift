@@ -6,13 +6,12 @@ struct SegmentSamples {
 
   /// - Throws: ``BadSession`` when the file is not the one the manifest describes.
   init(of segment: PublishedSegment, in directory: SessionDirectory) throws {
-    func bad(_ cause: String) -> BadSession {
-      BadSession(file: segment.file, cause: cause, advice: "see what verify says of the session")
-    }
-    guard let bytes = try directory.bytes(of: segment.file) else { throw bad("missing, or not a plain file") }
-    guard bytes.count == segment.bytes, try SHA256.hex(of: bytes) == segment.sha256 else {
-      throw bad("not the file its manifest describes")
-    }
+    try self.init(of: segment, bytes: try directory.video(of: segment))
+  }
+
+  /// - Parameter bytes: the file that the manifest describes.
+  init(of segment: PublishedSegment, bytes: [UInt8]) throws {
+    func bad(_ cause: String) -> BadSession { BadSession(segment.file, cause) }
     var tracks: [[Sample]] = [[], []]
     do {
       parameterSets = try bytes.withUnsafeBytes { buffer in
@@ -73,10 +72,8 @@ struct SegmentSamples {
     let duration = length - start
     // Readers keep durations in 31 bits (libavformat): 23 860 s.
     guard duration > 0, duration <= Int64(Int32.max) else {
-      throw BadSession(
-        file: file,
-        cause: duration > 0 ? "a hold of more than 6.6 hours behind it" : "the next segment begins too early",
-        advice: duration > 0 ? "stitch with --gaps cut" : "see what verify says of the session")
+      guard duration > 0 else { throw BadSession(file, "the next segment begins too early") }
+      throw BadSession(file, "a hold of more than 6.6 hours behind it", advice: "stitch with --gaps cut")
     }
     samples.append(Sample(duration: duration, data: last.data))
   }

@@ -2,15 +2,6 @@
 
 import Glibc
 
-/// Why a session cannot be used as it is.
-public struct BadSession: Error, Equatable, CustomStringConvertible {
-  public let file: String
-  public let cause: String
-  public let advice: String
-
-  public var description: String { "\(file): \(cause); \(advice)" }
-}
-
 /// What was written.
 public struct StitchedSession: Sendable, Equatable {
   public let file: String
@@ -79,7 +70,7 @@ public enum Stitching {
     let directory = try SessionDirectory(at: path)
     let segments = try directory.publishedStarts().map { try directory.segment($0) }
     guard !segments.isEmpty else {
-      throw BadSession(file: path, cause: "no published segment", advice: "name a directory OUTPUT/SESSION")
+      throw BadSession(path, "no published segment", advice: "name a directory OUTPUT/SESSION")
     }
     return (directory, segments)
   }

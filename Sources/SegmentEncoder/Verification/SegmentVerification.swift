@@ -65,7 +65,7 @@ enum SegmentVerification {
       }
       if sets.codec != json.object?["codec"]?.string { problems.append("another codec than its manifest says") }
       if reader.durationUs != segment.durationMs * 1_000 { problems.append("another duration than its manifest says") }
-      let decoder = try H264Decoder(sets)
+      let decoder = try VideoDecoder(reader.parameters(of: 0))
       var starts: [[Int64]] = [[], []]
       var ends: [Int64] = [0, 0]
       var texts: [[UInt8]] = []
@@ -75,14 +75,14 @@ enum SegmentVerification {
         if sample.pts != ends[sample.track] || sample.dts != sample.pts { problems.append("a sample out of time") }
         if sample.track == 0 {
           if sample.isKey != starts[0].isEmpty { problems.append("a key frame that is not the first sample") }
-          pictures += try decoder.decode(sample.bytes)
+          pictures += try decoder.decode(sample).map { ($0.pixels.width, $0.pixels.height) }
         } else {
           texts.append(Array(sample.bytes))
         }
         starts[sample.track].append(sample.pts)
         ends[sample.track] = sample.pts + sample.duration
       }
-      pictures += try decoder.decode(nil)
+      pictures += try decoder.decode(nil).map { ($0.pixels.width, $0.pixels.height) }
       return problems + problemsOfSamples(json, segment, starts, ends, texts) + problemsOfPictures(segment, pictures)
     }
   }

@@ -1,0 +1,153 @@
+// Another tool's MP4 as something to encode anew: its samples' times are the captures. It falls into pieces at its key
+// frames.
+
+import Glibc
+
+struct FilmSource: VideoSource {
+  private struct Plan {
+    /// The sample from which a piece is decoded.
+    let key: VideoTrack.Sample
+    var segments: [[SegmentOrder.Showing]]
+  }
+
+  let session: SessionID
+  private let path: String
+  private let track: VideoTrack
+  private let plans: [Plan]
+  private let batch: Batch
+  private let digest: String
+  /// The file's digest, and when it is said to begin.
+  private let source: String
+
+  var pieces: [[Int64]] { plans.map { $0.segments.map { $0[0].shot.startMs } } }
+  private var segmentCount: Int { plans.reduce(0) { $0 + $1.segments.count } }
+
+  /// - Parameters:
+  ///   - session: the session's name; the file's, where there is none.
+  ///   - startMs: when the first picture was captured, in unix milliseconds; what the file's name or the file says, where
+  ///     there is none.
+  init(_ path: String, session: SessionID?, startMs: Int64?, limits: Limits) throws {
+    let stem = Self.stem(of: path)
+    guard let session = session ?? SessionID(stem) else {
+      throw BadSession(path, "no name for a session", advice: "give --session; \(SessionID.rule)")
+    }
+    let track = try VideoTrack(of: path)
+    guard let startMs = startMs ?? Self.instant(in: stem, limits) ?? Self.instant(of: track.creationTime, limits) else {
+      throw BadSession(path, "it does not say when it was recorded", advice: "give --start, in unix milliseconds")
+    }
+    let name = lastComponent(of: path)
+    let (frames, pts, refused) = Self.frames(of: track, name: name, startMs: startMs)
+    let intervalMs = Batch.nominalInterval(of: frames.map(\.timeMs))
+    let last = track.samples[track.samples.count - 1]
+    let endMs = last.duration > 0 ? startMs + track.milliseconds(last.pts + last.duration).value : 0
+    guard let first = frames.first, let final = frames.last, limits.instants.contains(first.timeMs),
+      limits.instants.contains(final.timeMs)
+    else { throw BadSession(path, "times that cannot be captures", advice: "check --start") }
+    batch = Batch(
+      name: name, session: session, intervalMs: intervalMs, endMs: max(endMs, final.timeMs + 1), capture: .onChange,
+      isFinal: true, frames: frames, refused: refused.shortened(to: limits), metadata: .object([:]))
+    source = "\(try SHA256.hex(ofFile: path)) \(startMs)"
+    digest = try SHA256.hex(of: Array("film \(session) \(source)".utf8))
+    plans = Self.plans(of: batch, track, pts: pts)
+    self.session = session
+    self.path = path
+    self.track = track
+  }
+
+  func identity(of startMs: Int64) throws -> String? {
+    plans.contains { $0.segments.contains { $0[0].shot.startMs == startMs } } ? source : nil
+  }
+
+  func open<R>(_ piece: Int, _ body: ([SegmentOrder], VideoPictures) throws -> R) throws -> R {
+    let plan = plans[piece]
+    let before = plans[..<piece].reduce(0) { $0 + $1.segments.count }
+    let orders = plan.segments.enumerated().map { index, showings in
+      SegmentOrder(
+        showings: showings, quarterTurns: track.quarterTurns,
+        refused: before + index == 0 ? batch.refused : [],
+        manifest: { [batch, digest, segmentCount] staged in
+          SegmentManifest(staged, of: batch, digest: digest, part: before + index + 1, parts: segmentCount).json
+        })
+    }
+    let reader = try MP4Reader(opening: path)
+    try reader.seek(toKeyFrameAt: plan.key.dts, of: track.index)
+    return try body(orders, VideoPictures(reader, track: track.index))
+  }
+
+  /// The pictures as frames; where each is; and what comes too soon behind another to be told from it.
+  private static func frames(
+    of track: VideoTrack, name: String, startMs: Int64
+  ) -> (frames: [Frame], pts: [Int64: Int64], refused: [RefusedFrame]) {
+    var frames: [Frame] = []
+    var pts: [Int64: Int64] = [:]
+    var refused: [RefusedFrame] = []
+    for (number, sample) in track.samples.enumerated() {
+      let timeMs = startMs + track.milliseconds(sample.pts).value
+      if let last = frames.last, last.timeMs == timeMs {
+        refused.append(RefusedFrame(source: last.source, reason: "the next one comes in the same millisecond"))
+        frames.removeLast()
+      }
+      frames.append(Frame(source: "\(name)#\(number)", path: name, timeMs: timeMs))
+      pts[timeMs] = sample.pts
+    }
+    return (frames, pts, refused)
+  }
+
+  /// The rules of cuts applied to the film; each segment belongs to the last key frame shown before it begins.
+  private static func plans(of batch: Batch, _ track: VideoTrack, pts: [Int64: Int64]) -> [Plan] {
+    var timeline = Timeline(of: batch, maxHoldMs: .max)
+    let sizes = Dictionary(track.samples.map { ($0.pts, ($0.width, $0.height)) }, uniquingKeysWith: { $1 })
+    var shots: [Shot] = []
+    for frame in batch.frames {
+      let (width, height) = pts[frame.timeMs].flatMap { sizes[$0] } ?? (0, 0)
+      let isUpright = track.quarterTurns % 2 == 0
+      shots += timeline.append(
+        Capture(
+          source: frame.source, timeMs: frame.timeMs, width: isUpright ? width : height,
+          height: isUpright ? height : width))
+    }
+    shots += timeline.finish(endMs: batch.endMs)
+    var keys = track.samples.filter(\.isKey)[...]
+    var plans: [Plan] = []
+    for shot in shots {
+      let showing = SegmentOrder.Showing(shot: shot, pts: pts[shot.capture.timeMs] ?? 0, sampleStarts: nil)
+      if shot.opensSegment {
+        var isNew = plans.isEmpty
+        while keys.count > 1, keys[keys.startIndex + 1].pts <= showing.pts {
+          keys.removeFirst()
+          isNew = true
+        }
+        if isNew { plans.append(Plan(key: keys[keys.startIndex], segments: [])) }
+        plans[plans.count - 1].segments.append([])
+      }
+      let last = plans[plans.count - 1].segments.count - 1
+      plans[plans.count - 1].segments[last].append(showing)
+    }
+    return plans
+  }
+
+  private static func stem(of path: String) -> String {
+    let name = lastComponent(of: path)
+    guard let dot = name.lastIndex(of: "."), dot > name.startIndex else { return name }
+    return String(name[..<dot])
+  }
+
+  /// Unix milliseconds at the end of a name.
+  private static func instant(in name: String, _ limits: Limits) -> Int64? {
+    let digits = name.reversed().prefix { $0.isASCII && $0.isNumber }.reversed()
+    guard digits.count == 12 || digits.count == 13, let instant = Int64(String(digits)) else { return nil }
+    return limits.instants.contains(instant) ? instant : nil
+  }
+
+  /// libavformat's `2026-01-08T08:05:12.340000Z`.
+  private static func instant(of text: String?, _ limits: Limits) -> Int64? {
+    guard let text else { return nil }
+    let numbers = text.split { !($0.isASCII && $0.isNumber) }.compactMap { Int32($0) }
+    guard numbers.count >= 6 else { return nil }
+    var parts = tm()
+    (parts.tm_year, parts.tm_mon, parts.tm_mday) = (numbers[0] - 1_900, numbers[1] - 1, numbers[2])
+    (parts.tm_hour, parts.tm_min, parts.tm_sec) = (numbers[3], numbers[4], numbers[5])
+    let instant = Int64(timegm(&parts)) * 1_000 + Int64(numbers.count > 6 ? numbers[6] / 1_000 : 0)
+    return limits.instants.contains(instant) ? instant : nil
+  }
+}

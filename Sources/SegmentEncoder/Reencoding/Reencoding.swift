@@ -1,0 +1,182 @@
+// Finished video, encoded anew: the same instants, holds, gaps and timing track, other pixels. Each segment is published
+// as soon as it is made, so what was stopped goes on where it was; what comes out does not depend on that.
+
+import Glibc
+
+/// What was made.
+public struct ReencodedSession: Sendable, Equatable {
+  public let session: SessionID
+  public let durationMs: Int64
+  /// All there are, and those that were made now.
+  public let segments: Int
+  public let encoded: Int
+  public let bytes: Int
+
+  /// One line of JSON.
+  public var json: String {
+    JSONValue.object([
+      "session": .string(session.description), "durationMs": .number(durationMs), "segments": .number(segments),
+      "encoded": .number(encoded), "bytes": .number(bytes),
+    ]).line
+  }
+}
+
+public final class Reencoding: Sendable {
+  public struct Options: Sendable {
+    public var quality = Quality.balanced
+    /// No side of a picture is longer, in pixels; nil for the size it has.
+    public var maxSide: Int?
+    /// Of an MP4: the session, and when its first picture was captured in unix milliseconds. nil: what its name or itself
+    /// says.
+    public var session: SessionID?
+    public var startMs: Int64?
+    public var limits = Limits()
+
+    public init() {}
+  }
+
+  /// The pieces that are still to be made; they may be made side by side.
+  public let pieces: [Int]
+  /// How many segments they are.
+  public let owed: Int
+  private let source: any VideoSource
+  private let directory: SessionDirectory
+  private let publication: Publication
+  private let options: Options
+  private let settings: EncoderSettings
+  /// The starts of what is made already.
+  private let made: Set<Int64>
+
+  /// - Parameters:
+  ///   - path: a published session, or an MP4 with an H.264 or HEVC track.
+  ///   - staging: says where sessions go.
+  /// - Throws: ``BadSession`` when the source cannot be used, or something else has been published under its name.
+  public init(_ path: String, _ options: Options, staging: Staging) throws {
+    if DurableFile.isReachableDirectory(path) {
+      source = try SessionSource(SessionDirectory(at: path))
+    } else {
+      do {
+        source = try FilmSource(
+          path, session: options.session, startMs: options.startMs, limits: options.limits)
+      } catch let failure as FFmpegError where !failure.isOutOfMemory {
+        throw BadSession(path, failure.cause, advice: "name a directory OUTPUT/SESSION, or an MP4")
+      }
+    }
+    guard !source.pieces.isEmpty else {
+      throw BadSession(path, "no published segment", advice: "name a directory OUTPUT/SESSION, or an MP4")
+    }
+    self.options = options
+    settings = EncoderSettings(options.quality)
+    publication = Publication(staging: staging, index: SessionIndex())
+    directory = SessionDirectory(output: staging.output, session: source.session)
+    var made: Set<Int64> = []
+    for start in try directory.publishedStarts() {
+      let there = try directory.manifest(start).json
+      let description = try Self.description(of: there, source.identity(of: start), settings, options)
+      guard there.setting(description) == there else {
+        throw BadSession(
+          directory.path + "/" + SegmentName.manifest(start), "published there is something else",
+          advice: "name another output directory")
+      }
+      made.insert(start)
+    }
+    self.made = made
+    pieces = source.pieces.indices.filter { [source] in !made.isSuperset(of: source.pieces[$0]) }
+    owed = source.pieces.reduce(0) { $0 + $1.count { !made.contains($0) } }
+  }
+
+  /// What a manifest says of how its segment was encoded.
+  private static func description(
+    of manifest: JSONValue, _ identity: String?, _ settings: EncoderSettings, _ options: Options
+  ) -> [String: JSONValue] {
+    // The longest hold decided the instants, which are those of the source.
+    var encoder = settings.json.object ?? [:]
+    encoder["maxHoldMs"] = manifest.object?["encoder"]?.object?["maxHoldMs"]
+    encoder["maxSide"] = options.maxSide.map { .number($0) }
+    return ["encoder": .object(encoder), "reencodedFrom": identity.map { .string($0) } ?? .null]
+  }
+
+  /// Makes and publishes what is missing of a piece.
+  ///
+  /// - Returns: how many segments that were.
+  public func encode(piece: Int, isCancelled: () -> Bool) throws -> Int {
+    try source.open(piece) { orders, pictures in
+      let owed = orders.filter { !made.contains($0.startMs) }
+      for order in owed {
+        let segment = try encode(order, pictures, isCancelled)
+        let file = publication.staging.temporaryFile()
+        defer { unlink(file) }
+        let staged = try StagedSegment(segment, file: file, refused: order.refused, notes: [:])
+        let manifest = order.manifest(staged)
+        let description = try Self.description(of: manifest, source.identity(of: order.startMs), settings, options)
+        try directory.locked {
+          try publication.place([(staged, manifest.setting(description))], in: directory)
+        }
+      }
+      return owed.count
+    }
+  }
+
+  private func encode(_ order: SegmentOrder, _ pictures: VideoPictures, _ isCancelled: () -> Bool) throws
+    -> EncodedSegment
+  {
+    let converter = PictureConverter()
+    var writer: SegmentWriter?
+    for showing in order.showings {
+      if isCancelled() { throw Cancelled() }
+      guard let decoded = try pictures.picture(at: showing.pts) else {
+        throw BadSession(showing.shot.capture.source, "it cannot be decoded")
+      }
+      let picture = try self.picture(decoded, of: showing.shot.capture, order.quarterTurns, converter)
+      let capture = Capture(
+        source: showing.shot.capture.source, timeMs: showing.shot.capture.timeMs, width: picture.width,
+        height: picture.height)
+      if writer == nil { writer = try SegmentWriter(first: picture, settings: settings) }
+      if let starts = showing.sampleStarts {
+        try writer?.show(picture, in: showing.shot.showing(capture), sampleStarts: starts)
+      } else {
+        try writer?.show(picture, in: showing.shot.showing(capture))
+      }
+    }
+    guard let writer = writer.take() else { throw BadSession(directory.path, "a segment without a frame") }
+    return try writer.finish()
+  }
+
+  /// A decoded picture as it is coded: without what was added to make its sides even, upright, not too large.
+  private func picture(
+    _ decoded: FrameBuffer, of capture: Capture, _ quarterTurns: Int, _ converter: PictureConverter
+  ) throws -> Picture {
+    let isUpright = quarterTurns % 2 == 0
+    let (width, height) = isUpright ? (capture.width, capture.height) : (capture.height, capture.width)
+    guard (1...decoded.width).contains(width), (1...decoded.height).contains(height) else {
+      throw BadSession(capture.source, "a picture of another size than was to be expected")
+    }
+    if decoded.isHighDynamicRange {
+      throw BadSession(capture.source, "high dynamic range (PQ or HLG)", advice: "make it SDR first")
+    }
+    decoded.crop(width: width, height: height)
+    let planar = try converter.planar420(ofVideo: decoded, maxSide: options.maxSide)
+    return try Picture(adopting: planar.turned(quarters: quarterTurns))
+  }
+
+  /// Brings the session's index up to date, also when not all is made.
+  ///
+  /// - Parameter encoded: how many segments were made now.
+  public func finish(encoded: Int) throws -> ReencodedSession {
+    try directory.locked { try publication.index.update(directory, temporary: publication.staging.temporaryFile()) }
+    let segments = try directory.publishedStarts().map { try directory.segment($0) }
+    if segments.isEmpty { rmdir(directory.path) }
+    let session = SessionManifest(session: source.session, segments: segments)
+    return ReencodedSession(
+      session: source.session, durationMs: session?.durationMs ?? 0, segments: segments.count, encoded: encoded,
+      bytes: session?.bytes ?? 0)
+  }
+}
+
+extension Shot {
+  /// The same, of a picture of another size.
+  fileprivate func showing(_ capture: Capture) -> Shot {
+    Shot(
+      capture: capture, status: status, startMs: startMs, holdMs: holdMs, opensSegment: opensSegment, closing: closing)
+  }
+}

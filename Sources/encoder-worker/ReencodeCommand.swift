@@ -1,0 +1,92 @@
+import ArgumentParser
+import SegmentEncoder
+import Synchronization
+
+struct ReencodeCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "reencode",
+    abstract: "Encode a finished session anew: other quality or size, the same instants.",
+    discussion: """
+      Instants, holds, gaps and the timing track stay as they are, to the tick. SOURCE is a published session, or any MP4 with H.264 or HEVC, whose pictures' times are taken for the captures. Stopped and started again, it goes on where it was, and the result is the same bytes.
+      """)
+
+  @Argument(help: ArgumentHelp("A published session, OUTPUT/SESSION, or an MP4.", valueName: "source"))
+  var source: String
+
+  @Option(name: .shortAndLong, help: ArgumentHelp("Where sessions go.", valueName: "dir"))
+  var output: String
+
+  @Option(name: .shortAndLong, help: "small, balanced or sharp: bytes against legibility.")
+  var quality: Quality
+
+  @Option(help: ArgumentHelp("Make pictures smaller whose longer side has more pixels.", valueName: "n"))
+  var maxSide: Int?
+
+  @Option(help: ArgumentHelp("Of an MP4: the session. (default: the file's name)", valueName: "id"))
+  var session: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Of an MP4: its first picture's capture, in unix milliseconds. (default: the instant at the end of its name, or its creation time)",
+      valueName: "ms"))
+  var start: Int64?
+
+  @Option(name: .shortAndLong, help: ArgumentHelp("Segments at once. (default: the number of cores)", valueName: "n"))
+  var jobs: Int?
+
+  @Flag(help: "The result as JSON.")
+  var json = false
+
+  func validate() throws {
+    if let session, SessionID(session) == nil { throw ValidationError("--session: \(SessionID.rule)") }
+    guard (16...8_192).contains(maxSide ?? 16) else { throw ValidationError("--max-side is between 16 and 8192") }
+    guard Jobs.range.contains(jobs ?? 1) else { throw ValidationError(Jobs.rule) }
+  }
+
+  func run() throws {
+    try reportingFailures {
+      var options = Reencoding.Options()
+      options.quality = quality
+      options.maxSide = maxSide
+      options.session = session.flatMap { SessionID($0) }
+      options.startMs = start
+      let staging = try Staging(output: output, worker: WorkerID())
+      defer { staging.remove() }
+      let work = try Reencoding(source, options, staging: staging)
+      let done = Atomic<Int>(0)
+      var progress = Progress()
+      let list = WorkList(work.pieces)
+      let end = Result {
+        try list.workOff(
+          threads: Jobs.threads(jobs), tick: { progress.show(done.load(ordering: .relaxed), of: work.owed, "segments") }
+        ) {
+          { piece in Self.encode(piece, of: work, list, done) }
+        }
+      }
+      progress.finish()
+      // What was made of it is a session, too, whole or not.
+      let result = try work.finish(encoded: done.load(ordering: .relaxed))
+      try end.get()
+      answer(json ? result.json : Self.line(result))
+    }
+  }
+
+  private static func encode(
+    _ piece: Int, of work: Reencoding, _ list: WorkList<Int>, _ done: borrowing Atomic<Int>
+  ) -> ExitCode? {
+    do {
+      try reportingFailures {
+        let made = try work.encode(piece: piece, isCancelled: { list.isCancelled })
+        done.add(made, ordering: .relaxed)
+      }
+      return nil
+    } catch {
+      return error as? ExitCode
+    }
+  }
+
+  private static func line(_ result: ReencodedSession) -> String {
+    "\(result.session): \(result.segments) segments, \(result.encoded) made now, \(result.durationMs) ms, "
+      + "\(result.bytes) bytes"
+  }
+}
