@@ -43,4 +43,83 @@ import Testing
   private func symlinkFails(_ source: String, _ target: String) -> Bool {
     (try? FileManager.default.copyItem(atPath: source, toPath: target)) != nil
   }
+
+  /// A session of `count` segments of five seconds, each a second name of the same file.
+  private func session(of count: Int, in scratch: ScratchDirectory) throws -> String {
+    let original = try EncoderWorker.encode(Fixture("exact-1fps"), into: scratch)
+    let video = original.video(original.manifests[0])
+    let text = try Data(contentsOf: URL(fileURLWithPath: video.replacingOccurrences(of: ".mp4", with: ".json")))
+    var manifest = try #require(try JSONSerialization.jsonObject(with: text) as? [String: Any])
+    let frames = try #require(manifest["frames"] as? [[String: Any]])
+    let path = try scratch.directory("day")
+    for number in 0..<count {
+      let shiftMs = Int64(number) * 5_000
+      let name = "\(path)/segment-\(1_767_859_512_340 + shiftMs)"
+      manifest["batchDigest"] = "\(number)"
+      manifest["parts"] = 1
+      manifest["file"] = "segment-\(1_767_859_512_340 + shiftMs).mp4"
+      manifest["startMs"] = 1_767_859_512_340 + shiftMs
+      manifest["endMs"] = 1_767_859_517_340 + shiftMs
+      manifest["frames"] = frames.enumerated().map { index, frame in
+        frame.merging(["timeMs": 1_767_859_512_340 + shiftMs + Int64(index) * 1_000]) { $1 }
+      }
+      try JSONSerialization.data(withJSONObject: manifest).write(to: URL(fileURLWithPath: name + ".json"))
+      try FileManager.default.linkItem(atPath: video, toPath: name + ".mp4")
+    }
+    return path
+  }
+
+  /// The most memory that a program had, in bytes.
+  private func peakMemory(_ arguments: String...) throws -> Int {
+    // Started by something small: a child begins with its parent's peak.
+    let script = """
+      import resource, subprocess, sys
+      subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+      print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+      """
+    let output = try Tool.output("python3", ["-c", script, EncoderWorker.path] + arguments)
+    return 1_024 * (try #require(Int(String(decoding: output, as: UTF8.self).filter(\.isNumber))))
+  }
+
+  @Test func aDayNeedsLittleMoreMemoryThanAnHour() throws {
+    let (hour, day) = (try ScratchDirectory(), try ScratchDirectory())
+    let film = day.path("film.mp4")
+    let ofAnHour = try peakMemory("stitch", session(of: 720, in: hour), "--to", hour.path("film.mp4"))
+    let ofADay = try peakMemory("stitch", session(of: 17_280, in: day), "--to", film)
+    #expect(ofADay - ofAnHour <= 64 << 20, "\(ofAnHour) and \(ofADay) bytes")
+    let head = try Tool.output(
+      "ffprobe", ["-v", "error", "-show_entries", "stream=duration_ts,nb_frames", "-of", "csv=p=0", film])
+    let samples = 17_280 * 5
+    #expect(String(decoding: head, as: UTF8.self) == "7776000000,\(samples)\n7776000000,\(samples)\n")
+    let pts = try Tool.output(
+      "ffprobe", ["-v", "error", "-select_streams", "v", "-show_entries", "packet=pts", "-of", "csv=p=0", film])
+    let found = String(decoding: pts, as: UTF8.self).split(separator: "\n").map { Int($0.filter(\.isNumber)) }
+    #expect(found == (0..<samples).map { $0 * 90_000 })
+  }
+
+  /// Each segment's file is opened once and read to its end once, whatever is made of it.
+  @Test(arguments: ["mp4", "hls"])
+  func eachByteIsReadOnce(format: String) throws {
+    let scratch = try ScratchDirectory()
+    let path = try session(of: 100, in: scratch)
+    let log = scratch.path("log")
+    try Tool.output(
+      "strace",
+      [
+        "-f", "-y", "-e", "trace=read,pread64,mmap", "-e", "signal=none", "-o", log, EncoderWorker.path, "stitch", path,
+        "--to",
+        scratch.path("stitched"), "--format", format,
+      ])
+    var read: [String: Int] = [:]
+    for line in try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n") {
+      guard let file = line.firstMatch(of: /<([^>]*\/day\/[^>]*\.mp4)>/), let count = line.firstMatch(of: /= (\d+)$/)
+      else {
+        continue
+      }
+      read[String(file.1), default: 0] += Int(count.1) ?? 0
+    }
+    let size = try Data(contentsOf: URL(fileURLWithPath: path + "/segment-1767859512340.mp4")).count
+    #expect(read.count == 100)
+    #expect(read.values.allSatisfy { $0 == size })
+  }
 }
