@@ -26,26 +26,20 @@ struct HLSPackage {
   func update(
     _ segments: [PublishedSegment], from session: SessionDirectory, progress: (Int, Int) throws -> Void = { _, _ in }
   ) throws -> Int {
-    let plan = FilmPlan(segments, gaps: .hold)
+    let parts = FilmPlan(segments, gaps: .hold).parts
+    let media = try parts.map { try HLSPlaylist.Media($0) }
     try DurableFile.makeDirectories(path)
     let directory = try Directory(opening: path)
     let present = Set(try directory.entries().map(\.name))
-    var entries: [HLSPlaylist.Entry] = []
     var size = 0
-    for (index, part) in plan.parts.enumerated() {
-      let media = try HLSPlaylist.Media(part)
+    for (index, (part, media)) in zip(parts, media).enumerated() {
       if !present.contains(media.file) || !present.contains(media.initialization) {
         try write(part, number: index + 1, as: media, from: session)
       }
       size += try DurableFile.size(of: path + "/" + media.file)
-      let shownMs = part.lengthMs - part.gapMs
-      entries.append(.init(media: media, startMs: part.segment.startMs, lengthMs: shownMs))
-      // Behind the last one there is nothing to skip to.
-      if part.gapMs > 0, index + 1 < plan.parts.count {
-        entries.append(.init(media: nil, startMs: part.segment.startMs + shownMs, lengthMs: part.gapMs))
-      }
-      try progress(index + 1, plan.parts.count)
+      try progress(index + 1, parts.count)
     }
+    let entries = Self.entries(parts, media)
     if entries.contains(where: { $0.media == nil }), !present.contains(HLSPlaylist.gapFile) {
       try replace(HLSPlaylist.gapFile, MP4Fragment.empty)
     }
@@ -56,9 +50,19 @@ struct HLSPackage {
     try replace(HLSPlaylist.file, Array(playlist.text.utf8))
     try directory.sync()
     // Players may still ask for what the playlist before this one lists.
-    let known = old.union(entries.flatMap { [$0.media?.file, $0.media?.initialization].compactMap(\.self) })
+    let known = old.union(media.flatMap { [$0.file, $0.initialization] })
     for name in present where !known.contains(name) && HLSPlaylist.Media.isName(name) { unlink(path + "/" + name) }
     return size
+  }
+
+  private static func entries(_ parts: [FilmPlan.Part], _ media: [HLSPlaylist.Media]) -> [HLSPlaylist.Entry] {
+    zip(parts, media).flatMap { part, media in
+      let (startMs, shownMs) = (part.segment.startMs, part.lengthMs - part.gapMs)
+      let shown = HLSPlaylist.Entry(media: media, startMs: startMs, lengthMs: shownMs)
+      let gap = HLSPlaylist.Entry(media: nil, startMs: startMs + shownMs, lengthMs: part.gapMs)
+      // Behind the last one there is nothing to skip to.
+      return part.gapMs > 0 && part.startMs != parts[parts.count - 1].startMs ? [shown, gap] : [shown]
+    }
   }
 
   private func write(
