@@ -20,11 +20,18 @@ struct VerifyCommand: ParsableCommand {
 
   func run() throws {
     var isBad = false
+    var progress = Progress()
+    var hasHead = json
     for session in sessions {
       do {
         try reportingFailures {
-          let report = try Verification.report(on: session, repair: repair)
+          defer { progress.finish() }
+          let report = try Verification.report(
+            on: session, repair: repair, progress: { progress.show($0, of: $1, "segments") })
+          progress.finish()
           isBad = isBad || !report.problems.isEmpty
+          if !hasHead { answer(Self.row("", "segments", "frames", "duration", "session")) }
+          hasHead = true
           answer(json ? report.json : Self.text(report))
         }
       } catch let status as ExitCode where status == ExitStatus.badBatch {
@@ -37,8 +44,23 @@ struct VerifyCommand: ParsableCommand {
 
   private static func text(_ report: VerificationReport) -> String {
     let verdict = report.problems.isEmpty ? "ok" : "\(report.problems.count) wrong"
-    let head =
-      "\(report.session): \(verdict), \(report.segments) segments, \(report.frames) frames, \(report.durationMs) ms"
+    let head = row(
+      verdict, "\(report.segments)", "\(report.frames)", "\(report.durationMs) ms", report.session)
     return ([head] + report.problems.map { "  \($0.file): \($0.what)" }).joined(separator: "\n")
+  }
+
+  /// A table's row; the session, which may be long, comes last.
+  private static func row(
+    _ verdict: String, _ segments: String, _ frames: String, _ duration: String, _ session: String
+  )
+    -> String
+  {
+    func left(_ text: String, _ width: Int) -> String {
+      text + String(repeating: " ", count: max(0, width - text.count))
+    }
+    func right(_ text: String, _ width: Int) -> String {
+      String(repeating: " ", count: max(0, width - text.count)) + text
+    }
+    return left(verdict, 9) + right(segments, 8) + right(frames, 9) + right(duration, 15) + "  " + session
   }
 }

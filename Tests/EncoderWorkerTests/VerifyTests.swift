@@ -42,7 +42,15 @@ import Testing
     let session = try EncoderWorker.encode(fixture, into: own)
     let result = try EncoderWorker.run("verify", session.path)
     #expect(result.status == 0, "\(result.text)")
-    #expect(result.text.hasPrefix("\(fixture.name): ok, \(session.manifests.count) segments"))
+    let rows = result.text.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
+    #expect(
+      rows == [
+        ["segments", "frames", "duration", "session"],
+        [
+          "ok", "\(session.manifests.count)", "\(session.index.frames)", "\(session.index.durationMs)", "ms",
+          fixture.name,
+        ],
+      ])
   }
 
   @Test func aFlippedByteIsFound() throws {

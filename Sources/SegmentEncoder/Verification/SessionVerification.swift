@@ -25,13 +25,18 @@ public enum Verification {
   /// - Parameters:
   ///   - path: `OUTPUT/SESSION`.
   ///   - repair: rebuild `session.json` and `session.ffconcat` where they are not what the manifests say.
+  ///   - progress: called with the segments checked and their number; what it throws ends the work.
   /// - Throws: ``BadSession`` when it is no session, ``DiskError``.
-  public static func report(on path: String, repair: Bool = false) throws -> VerificationReport {
+  public static func report(
+    on path: String, repair: Bool = false, progress: (Int, Int) throws -> Void = { _, _ in }
+  ) throws -> VerificationReport {
     let directory = try SessionDirectory(at: path)
     let names = try Directory(opening: directory.path).entries().map(\.name)
     var problems: [Problem] = []
     var segments: [PublishedSegment] = []
-    for start in names.compactMap({ SegmentName.start(ofManifest: $0) }).sorted() {
+    let starts = names.compactMap { SegmentName.start(ofManifest: $0) }.sorted()
+    for (index, start) in starts.enumerated() {
+      try progress(index, starts.count)
       let name = SegmentName.manifest(start)
       guard let text = try directory.bytes(of: name) else {
         problems.append(Problem(file: name, what: "not a readable file"))
