@@ -28,14 +28,13 @@ static inline int cff_strict_input(void) {
 static inline int cff_packet_is_key(const AVPacket *packet) { return (packet->flags & AV_PKT_FLAG_KEY) != 0; }
 static inline int cff_packet_is_discarded(const AVPacket *packet) { return (packet->flags & AV_PKT_FLAG_DISCARD) != 0; }
 
-// How a track is to be turned, in degrees counterclockwise; where this is said has changed with libavformat 60.15.
-static inline double cff_rotation(const AVStream *stream) {
+// How a track is to be turned or mirrored, or NULL; where this is said has changed with libavformat 60.15.
+static inline const int32_t *cff_display_matrix(const AVStream *stream) {
 #if LIBAVFORMAT_VERSION_INT >= AV_VERSION_INT(60, 15, 100)
   const AVPacketSideData *found = av_packet_side_data_get(
       stream->codecpar->coded_side_data, stream->codecpar->nb_coded_side_data, AV_PKT_DATA_DISPLAYMATRIX);
-  const int32_t *matrix = found ? (const int32_t *)found->data : NULL;
+  return found ? (const int32_t *)found->data : NULL;
 #else
-  const int32_t *matrix = (const int32_t *)av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, NULL);
+  return (const int32_t *)av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, NULL);
 #endif
-  return matrix ? av_display_rotation_get(matrix) : 0;
 }

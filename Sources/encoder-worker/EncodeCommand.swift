@@ -41,11 +41,12 @@ struct EncodeCommand: ParsableCommand {
   func run() throws {
     try reportingFailures {
       let mine = batches.enumerated().filter { shard?.contains($0.offset) ?? true }.map(\.element)
+      let signals = try TerminationSignals()
       let staging = try Staging(output: output, worker: WorkerID())
       defer { staging.remove() }
       let (options, index) = (encoding.encoder, SessionIndex())
       let list = WorkList(mine)
-      try list.workOff(threads: encoding.threads) { [session, json] in
+      try list.workOff(threads: encoding.threads, signals: signals) { [session, json] in
         let encoder = BatchEncoder(options, staging: staging, index: index)
         return { Self.encode($0, session: session, with: encoder, json: json, list) }
       }
@@ -77,8 +78,8 @@ struct EncodeCommand: ParsableCommand {
 
   private static func line(_ receipt: Receipt) -> String {
     let what = receipt.duplicate ? "published before" : "published"
-    return "\(receipt.batch): \(what): session \(receipt.session), \(receipt.segments) segments, "
-      + "\(receipt.frames) frames, \(receipt.endMs - receipt.startMs) ms, \(receipt.bytes) bytes"
+    return "\(receipt.batch): \(what): session \(receipt.session), \(count(receipt.segments, "segment")), "
+      + "\(count(receipt.frames, "frame")), \(receipt.endMs - receipt.startMs) ms, \(receipt.bytes) bytes"
   }
 }
 

@@ -26,7 +26,11 @@ func reportingFailures(_ work: () throws -> Void) throws {
   } catch let bad as BadBatch {
     say("encoder-worker: \(bad); \(bad.advice)")
     throw ExitStatus.badBatch
+  } catch let bad as BadTarget {
+    say("encoder-worker: \(bad)")
+    throw ExitCode.validationFailure
   } catch is Cancelled {
+    say("encoder-worker: stopped; nothing is lost, run it again")
     throw ExitStatus.temporaryFailure
   } catch {
     say("encoder-worker: \(error)")
@@ -35,16 +39,28 @@ func reportingFailures(_ work: () throws -> Void) throws {
 }
 
 /// Says something to a person, on standard error.
-func say(_ text: String) { put(text + "\n", on: STDERR_FILENO) }
+func say(_ text: String) { _ = put(text + "\n", on: STDERR_FILENO) }
 
-/// Hands a result to a program, on standard output: one line, in one piece.
-func answer(_ text: String) { put(text + "\n", on: STDOUT_FILENO) }
+/// Hands a result to a program, on standard output: one line, in one piece. A result that nobody gets is a failure.
+func answer(_ text: String) {
+  guard put(text + "\n", on: STDOUT_FILENO) else {
+    say("encoder-worker: write standard output: \(String(cString: strerror(errno)))")
+    _exit(ExitStatus.inputOutputError.rawValue)
+  }
+}
 
-func put(_ text: String, on descriptor: Int32) {
+/// - Returns: whether all of it was written.
+func put(_ text: String, on descriptor: Int32) -> Bool {
   var rest = Array(text.utf8)[...]
   while !rest.isEmpty {
     let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
-    if count < 0 && errno != EINTR { return }
+    if count < 0 && errno != EINTR { return false }
     rest = rest.dropFirst(max(0, count))
   }
+  return true
+}
+
+/// `1 segment`, `2 segments`.
+func count(_ number: Int, _ one: String, _ many: String? = nil) -> String {
+  "\(number) \(number == 1 ? one : many ?? one + "s")"
 }

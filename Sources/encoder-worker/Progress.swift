@@ -27,7 +27,8 @@ struct Progress {
       let bar = String(repeating: "█", count: full) + String(repeating: "░", count: cells - full)
       let leftS = done > 0 ? (total - done) * elapsedMs / done / 1_000 : 0
       let left = done == 0 ? "" : leftS < 60 ? ", \(leftS) s left" : ", \(leftS / 60) min left"
-      return "\(bar) \(done) of \(total) \(unit), \(done * 1_000 / elapsedMs)/s\(left)"
+      let rate = done * 1_000 / elapsedMs
+      return "\(bar) \(done) of \(total) \(unit)" + (rate > 0 ? ", \(rate)/s" : "") + left
     }
   }
 
@@ -36,12 +37,12 @@ struct Progress {
     let now = Self.milliseconds()
     guard isShown, now - shownAt >= 100 else { return }
     shownAt = now
-    put("\r\u{1B}[K" + text(max(1, now - startedAt)), on: STDERR_FILENO)
+    _ = put("\r\u{1B}[K" + text(max(1, now - startedAt)), on: STDERR_FILENO)
   }
 
   /// Clears the line.
   mutating func finish() {
-    if shownAt > 0 { put("\r\u{1B}[K", on: STDERR_FILENO) }
+    if shownAt > 0 { _ = put("\r\u{1B}[K", on: STDERR_FILENO) }
     shownAt = 0
   }
 

@@ -19,7 +19,7 @@ struct ReencodeCommand: ParsableCommand {
   @Option(name: .shortAndLong, help: "small, balanced or sharp: bytes against legibility.")
   var quality: Quality
 
-  @Option(help: ArgumentHelp("Make pictures smaller whose longer side has more pixels.", valueName: "n"))
+  @Option(help: ArgumentHelp("Make pictures smaller whose longer side has more pixels; 16 to 8192.", valueName: "n"))
   var maxSide: Int?
 
   @Option(help: ArgumentHelp("Of an MP4: the session. (default: the file's name)", valueName: "id"))
@@ -50,35 +50,42 @@ struct ReencodeCommand: ParsableCommand {
       options.maxSide = maxSide
       options.session = session.flatMap { SessionID($0) }
       options.startMs = start
+      let signals = try TerminationSignals()
+      if Reencoding.isSession(source), session != nil || start != nil {
+        say("encoder-worker: a published session has its own name and instants: --session and --start are for an MP4")
+        throw ExitCode.validationFailure
+      }
       let staging = try Staging(output: output, worker: WorkerID())
       defer { staging.remove() }
-      let work = try Reencoding(source, options, staging: staging)
+      let work = try Reencoding(source, options, staging: staging, isCancelled: { signals.wait(seconds: 0) })
       let done = Atomic<Int>(0)
       var progress = Progress()
       let list = WorkList(work.pieces)
       let end = Result {
         try list.workOff(
-          threads: Jobs.threads(jobs), tick: { progress.show(done.load(ordering: .relaxed), of: work.owed, "segments") }
+          threads: Jobs.threads(jobs), signals: signals,
+          tick: { progress.show(done.load(ordering: .relaxed), of: work.owed, "segments") }
         ) {
-          { piece in Self.encode(piece, of: work, list, done) }
+          { piece in Self.encode(piece, of: work, list, made: { done.add(1, ordering: .relaxed) }) }
         }
       }
       progress.finish()
       // What was made of it is a session, too, whole or not.
       let result = try work.finish(encoded: done.load(ordering: .relaxed))
+      if list.isCancelled {
+        say(
+          "encoder-worker: stopped; \(count(work.owed - done.load(ordering: .relaxed), "segment")) to go, run it again")
+      }
       try end.get()
       answer(json ? result.json : Self.line(result))
     }
   }
 
   private static func encode(
-    _ piece: Int, of work: Reencoding, _ list: WorkList<Int>, _ done: borrowing Atomic<Int>
+    _ piece: Int, of work: Reencoding, _ list: WorkList<Int>, made: () -> Void
   ) -> ExitCode? {
     do {
-      try reportingFailures {
-        let made = try work.encode(piece: piece, isCancelled: { list.isCancelled })
-        done.add(made, ordering: .relaxed)
-      }
+      try reportingFailures { try work.encode(piece: piece, isCancelled: { list.isCancelled }, made: made) }
       return nil
     } catch {
       return error as? ExitCode
@@ -86,7 +93,7 @@ struct ReencodeCommand: ParsableCommand {
   }
 
   private static func line(_ result: ReencodedSession) -> String {
-    "\(result.session): \(result.segments) segments, \(result.encoded) made now, \(result.durationMs) ms, "
+    "\(result.session): \(count(result.segments, "segment")), \(result.encoded) made now, \(result.durationMs) ms, "
       + "\(result.bytes) bytes"
   }
 }

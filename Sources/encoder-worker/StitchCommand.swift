@@ -33,6 +33,8 @@ struct StitchCommand: ParsableCommand {
   var json = false
 
   func validate() throws {
+    if to.isEmpty { throw ValidationError("--to is empty") }
+    if format == .mp4, to.hasSuffix(".m3u8") { throw ValidationError("for a playlist: --to DIR --format hls") }
     if format == .hls, gaps != nil {
       throw ValidationError("--gaps is for films; in an HLS playlist gaps are marked, and players skip them")
     }
@@ -53,10 +55,11 @@ struct StitchCommand: ParsableCommand {
         case .hls: try Stitching.hls(of: session, to: to, progress: advance)
         }
       progress.finish()
+      for warning in result.warnings { say("\(session): \(warning.file): \(warning.what)") }
       answer(
         json
           ? result.json
-          : "\(result.file): \(result.durationMs) ms, \(result.segments) segments, \(result.bytes) bytes")
+          : "\(result.file): \(result.durationMs) ms, \(count(result.segments, "segment")), \(result.bytes) bytes")
     }
   }
 }

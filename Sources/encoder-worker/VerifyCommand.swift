@@ -23,23 +23,28 @@ struct VerifyCommand: ParsableCommand {
     var progress = Progress()
     var hasHead = json
     for session in sessions {
-      do {
-        try reportingFailures {
-          defer { progress.finish() }
-          let report = try Verification.report(
-            on: session, repair: repair, progress: { progress.show($0, of: $1, "segments") })
-          progress.finish()
-          isBad = isBad || !report.problems.isEmpty
-          if !hasHead { answer(Self.row("", "segments", "frames", "duration", "session")) }
-          hasHead = true
-          answer(json ? report.json : Self.text(report))
-        }
-      } catch let status as ExitCode where status == ExitStatus.badBatch {
-        // The other sessions are checked all the same.
-        isBad = true
+      try reportingFailures {
+        defer { progress.finish() }
+        let report = try Self.report(on: session, repair: repair) { progress.show($0, of: $1, "segments") }
+        progress.finish()
+        isBad = isBad || !report.problems.isEmpty
+        if !hasHead { answer(Self.row("", "segments", "frames", "duration", "session")) }
+        hasHead = true
+        answer(json ? report.json : Self.text(report))
       }
     }
     if isBad { throw ExitStatus.badBatch }
+  }
+
+  /// What is no session has a report, too, and the others are checked all the same.
+  private static func report(on session: String, repair: Bool, progress: (Int, Int) -> Void) throws
+    -> VerificationReport
+  {
+    do {
+      return try Verification.report(on: session, repair: repair, progress: progress)
+    } catch let bad as BadSession {
+      return VerificationReport(of: bad)
+    }
   }
 
   private static func text(_ report: VerificationReport) -> String {

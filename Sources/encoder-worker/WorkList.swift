@@ -19,14 +19,15 @@ final class WorkList<Element: Sendable>: Sendable {
   /// Does all of it. The first signal cancels what is being done; the second one does not wait for that.
   ///
   /// - Parameters:
+  ///   - signals: taken before anything was begun that must not be left behind.
   ///   - makeWork: called on each thread for what it does with an element; the result is an exit status when the element
   ///     failed.
   ///   - tick: called now and then on the caller's thread.
   /// - Throws: the gravest exit status.
   func workOff(
-    threads: Int, tick: () -> Void = {}, _ makeWork: @escaping @Sendable () -> (Element) -> ExitCode?
+    threads: Int, signals: TerminationSignals, tick: () -> Void = {},
+    _ makeWork: @escaping @Sendable () -> (Element) -> ExitCode?
   ) throws {
-    let signals = try TerminationSignals()
     let wake = signals.wake
     let group = ThreadGroup()
     for _ in 0..<min(threads, elements.count) {
@@ -43,7 +44,7 @@ final class WorkList<Element: Sendable>: Sendable {
     }
     while isRunning {
       tick()
-      guard signals.wait(seconds: 3_600) else { continue }
+      guard signals.wait(seconds: 1) else { continue }
       if isCancelled { _exit(ExitStatus.temporaryFailure.rawValue) }
       state.withLock { $0.isCancelled = true }
     }

@@ -111,7 +111,7 @@ final class Worker: Sendable {
         return .handedBack
       case .quarantine(let reason):
         let name = try desk.quarantine(claim, reason)
-        tally.count { $0.quarantined += 1 }
+        tally.add { $0.quarantined += 1 }
         logger.warning("quarantined: \(reason)", metadata: ["batch": "\(name)", "advice": "\(reason.advice)"])
         return .quarantined
       }
@@ -121,7 +121,7 @@ final class Worker: Sendable {
   }
 
   private func report(_ receipt: Receipt) {
-    tally.count { tally in
+    tally.add { tally in
       tally.published += receipt.duplicate ? 0 : 1
       tally.duplicates += receipt.duplicate ? 1 : 0
       tally.segments += receipt.duplicate ? 0 : receipt.segments
@@ -133,7 +133,8 @@ final class Worker: Sendable {
       logger.warning("refused \(refused.source): \(refused.reason)", metadata: metadata)
     }
     let what =
-      receipt.duplicate ? "published before" : "published \(receipt.segments) segments, \(receipt.frames) frames"
+      receipt.duplicate
+      ? "published before" : "published \(count(receipt.segments, "segment")), \(count(receipt.frames, "frame"))"
     logger.info("\(what)", metadata: metadata)
   }
 }
@@ -150,13 +151,11 @@ final class Tally: Sendable {
 
     /// For a person, at the end of a drain.
     var summary: String {
-      func count(_ number: Int, _ one: String, _ many: String) -> String { "\(number) \(number == 1 ? one : many)" }
       var parts = [
-        count(published, "batch", "batches") + " published", count(segments, "segment", "segments"),
-        count(frames, "frame", "frames"),
+        count(published, "batch", "batches") + " published", count(segments, "segment"), count(frames, "frame"),
       ]
       if duplicates > 0 { parts.append("\(duplicates) published before") }
-      if refused > 0 { parts.append(count(refused, "frame", "frames") + " refused") }
+      if refused > 0 { parts.append(count(refused, "frame") + " refused") }
       if quarantined > 0 { parts.append(count(quarantined, "batch", "batches") + " in quarantine") }
       return parts.joined(separator: ", ")
     }
@@ -164,7 +163,7 @@ final class Tally: Sendable {
 
   private let counts = Mutex(Counts())
 
-  func count(_ change: (inout Counts) -> Void) { counts.withLock { change(&$0) } }
+  func add(_ change: (inout Counts) -> Void) { counts.withLock { change(&$0) } }
 
   var now: Counts { counts.withLock { $0 } }
 }

@@ -59,8 +59,8 @@ import Testing
     #expect(
       dates.map { Int64(($0.timeIntervalSince1970 * 1_000).rounded()) }
         == (session.manifests.map(\.startMs) + gaps.map(\.startMs)).sorted())
-    #expect(
-      zip(playlist.files, playlist.lengths).filter { $0.0 == "gap.m4s" }.map(\.1) == gaps.map { $0.endMs - $0.startMs })
+    let gapMs = zip(playlist.files, playlist.lengths).filter { $0.0 == "gap.m4s" }.map(\.1)
+    #expect(gapMs.reduce(0, +) == gaps.map { $0.endMs - $0.startMs }.reduce(0, +))
     // A new size is a new initialization, and a discontinuity.
     let changes = zip(session.manifests, session.manifests.dropFirst()).filter {
       ($0.codedWidth, $0.codedHeight) != ($1.codedWidth, $1.codedHeight)
@@ -111,14 +111,24 @@ import Testing
     #expect(boxes[1].children.map(\.type) == ["mvhd", "trak", "mvex"])
   }
 
-  @Test func againNothingIsWritten() throws {
+  @Test func whatElseIsInTheDirectoryStays() throws {
     let session = try EncoderWorker.encode(Fixture("rotation"), into: scratch)
-    let hls = try stitch(session)
-    let before = try snapshot(of: hls)
+    let hls = try scratch.directory("hls")
+    for name in ["init-stream0.mp4", "segment-1.m4s", "notes.txt"] { try scratch.file("hls/" + name, [1, 2, 3]) }
     _ = try stitch(session)
-    let after = try snapshot(of: hls)
-    #expect(after.filter { $0.key != "session.m3u8" } == before.filter { $0.key != "session.m3u8" })
-    #expect(after["session.m3u8"]?.bytes == before["session.m3u8"]?.bytes)
+    let before = try snapshot(of: hls).mapValues(\.bytes)
+    #expect(before.filter { $0.value == Data([1, 2, 3]) }.count == 3)
+    // Damaged since: made anew.
+    let fragment = try #require(try Playlist(hls).media.first)
+    try scratch.file("hls/" + fragment, [])
+    _ = try stitch(session)
+    #expect(try snapshot(of: hls).mapValues(\.bytes) == before)
+    // Another session's playlist is not replaced.
+    let other = try EncoderWorker.encode(Fixture("gap"), into: scratch)
+    let result = try EncoderWorker.run("stitch", other.path, "--to", hls, "--format", "hls")
+    #expect(result.status == 65)
+    #expect(result.errors.contains("another session's playlist is there; name another directory"))
+    #expect(try snapshot(of: hls).mapValues(\.bytes) == before)
     #expect(try EncoderWorker.run("stitch", session.path, "--to", hls, "--format", "hls", "--gaps", "cut").status == 64)
   }
 
@@ -134,43 +144,72 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: scratch.path("hls/session.m3u8")))
   }
 
-  /// The playlist grows with each batch; at the end it lists what `stitch` does.
+  /// The playlist is added to with each batch, and never changed.
   @Test func aSessionIsPlayedWhileItGrows() throws {
     let spool = try TestSpool()
     let session = spool.output + "/walk"
     let hls = session + "/hls"
-    var seen: [String] = []
+    var seen = ""
     // The second batch begins 300 ms late, the third 200 ms early; the fourth comes after a gap.
     for (number, startMs) in [0, 2_300, 4_100, 26_100].enumerated() {
       try spool.addSmall("walk@\(number)", startMs: 1_767_859_512_340 + Int64(startMs))
       try #require(try spool.drain("--hls").status == 0)
+      let text = try String(contentsOfFile: hls + "/session.m3u8", encoding: .utf8)
+      #expect(text.hasPrefix(seen))
+      seen = text
       let playlist = try Playlist(hls)
       #expect(playlist.media.count == number + 1)
-      // All but the last one, whose end was not known, stay what they were.
-      #expect(playlist.media.starts(with: seen.dropLast()))
       #expect(!playlist.lines.contains("#EXT-X-ENDLIST"))
       #expect(playlist.values("EXT-X-PLAYLIST-TYPE") == ["EVENT"])
       #expect(playlist.values("EXT-X-TARGETDURATION") == ["10"])
-      // Players may still ask for what the last playlist had.
-      #expect(Set(try names(in: hls)).isSuperset(of: seen))
-      seen = playlist.media
     }
-    #expect(try Playlist(hls).lengths == [2_300, 1_800, 2_000, 10_000, 10_000, 2_000])
-    let stitched = try stitch(PublishedSession(session))
-    #expect(try Playlist(stitched).media == seen)
-    for file in seen {
-      #expect(FileManager.default.contentsEqual(atPath: hls + "/" + file, andPath: stitched + "/" + file))
-    }
+    let playlist = try Playlist(hls)
+    #expect(playlist.lengths == [2_000, 2_000, 2_000, 10_000, 10_000, 2_000])
     #expect(try EncoderWorker.run("verify", session).status == 0)
-    // A session that is complete is told to be, and kept up by a worker that was not asked for it.
+    // Each fragment is at its own time, and numbered like it.
+    let starts = try playlist.media.map { file in
+      let movie = try #require(try MP4Boxes.read(hls + "/" + file).first { $0.type == "moof" })
+      let number = try #require(movie["mfhd"]?.body.integer(at: 4, bytes: 4))
+      let start = try #require(movie["traf"]?["tfdt"]?.body.integer(at: 4, bytes: 8))
+      #expect(number == start / 90 + 1)
+      return start
+    }
+    #expect(starts.map { $0 / 90 } == [0, 2_300, 4_100, 26_100])
+    // `stitch` closes the seams.
+    #expect(try Playlist(stitch(PublishedSession(session))).lengths == [2_300, 1_800, 2_000, 10_000, 10_000, 2_000])
+    // A session that is complete is told to be, and one that was begun is kept up by a worker that was not asked for it.
     try spool.add("exact-1fps")
     #expect(try spool.drain("--hls").status == 0)
     #expect(try Playlist(spool.output + "/exact-1fps/hls").lines.last == "#EXT-X-ENDLIST")
     try spool.addSmall("walk@5", startMs: 1_767_859_542_340)
     #expect(try spool.drain().status == 0)
     #expect(try Playlist(hls).media.count == 5)
-    // What no playlist has listed lately goes.
-    #expect(Set(try names(in: hls).filter { $0.hasSuffix(".m4s") }).isSubset(of: Set(try Playlist(hls).files + seen)))
+  }
+
+  /// A segment that is damaged is left out; what comes after it is published and played all the same.
+  @Test func aDamagedSegmentIsAGapOfALivePlaylist() throws {
+    let spool = try TestSpool()
+    try spool.addSmall("walk@1", startMs: 1_767_859_512_340)
+    #expect(try spool.drain().status == 0)
+    try Data([1]).write(to: URL(fileURLWithPath: spool.output + "/walk/segment-1767859512340.mp4"))
+    try spool.addSmall("walk@2", startMs: 1_767_859_514_340)
+    #expect(try spool.drain("--hls").status == 0)
+    #expect(try spool.isAtRest)
+    let playlist = try Playlist(spool.output + "/walk/hls")
+    #expect(playlist.files[0] == "gap.m4s")
+    #expect(playlist.media.count == 1)
+  }
+
+  @Test func aLinkInPlaceOfTheLivePlaylistLeadsNowhere() throws {
+    let spool = try TestSpool()
+    try spool.addSmall("walk@1", startMs: 1_767_859_512_340)
+    #expect(try spool.drain().status == 0)
+    let elsewhere = try spool.scratch.directory("elsewhere")
+    try FileManager.default.createSymbolicLink(
+      atPath: spool.output + "/walk/hls", withDestinationPath: elsewhere)
+    try spool.addSmall("walk@2", startMs: 1_767_859_514_340)
+    _ = try spool.drain("--hls")
+    #expect(try names(in: elsewhere).isEmpty)
   }
 
   /// A batch from before the session's beginning moves all that follows.

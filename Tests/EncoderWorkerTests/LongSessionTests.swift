@@ -51,7 +51,7 @@ import Testing
     let text = try Data(contentsOf: URL(fileURLWithPath: video.replacingOccurrences(of: ".mp4", with: ".json")))
     var manifest = try #require(try JSONSerialization.jsonObject(with: text) as? [String: Any])
     let frames = try #require(manifest["frames"] as? [[String: Any]])
-    let path = try scratch.directory("day")
+    let path = try scratch.directory("exact-1fps")
     for number in 0..<count {
       let shiftMs = Int64(number) * 5_000
       let name = "\(path)/segment-\(1_767_859_512_340 + shiftMs)"
@@ -63,7 +63,7 @@ import Testing
       manifest["frames"] = frames.enumerated().map { index, frame in
         frame.merging(["timeMs": 1_767_859_512_340 + shiftMs + Int64(index) * 1_000]) { $1 }
       }
-      try JSONSerialization.data(withJSONObject: manifest).write(to: URL(fileURLWithPath: name + ".json"))
+      try EncoderWorker.seal(manifest).write(to: URL(fileURLWithPath: name + ".json"))
       try FileManager.default.linkItem(atPath: video, toPath: name + ".mp4")
     }
     return path
@@ -88,6 +88,10 @@ import Testing
     for (format, target) in [("mp4", "film.mp4"), ("hls", "hls")] {
       let ofAnHour = try peakMemory("stitch", sessionOfAnHour, "--to", hour.path(target), "--format", format)
       let ofADay = try peakMemory("stitch", sessionOfADay, "--to", day.path(target), "--format", format)
+      if format == "hls" {
+        let playlist = try String(contentsOfFile: day.path(target) + "/session.m3u8", encoding: .utf8)
+        #expect(playlist.components(separatedBy: "#EXTINF:5.000,").count - 1 == 17_280)
+      }
       #expect(ofADay - ofAnHour <= 64 << 20, "\(format): \(ofAnHour) and \(ofADay) bytes")
     }
     let head = try Tool.output(
@@ -115,14 +119,14 @@ import Testing
       ])
     var read: [String: Int] = [:]
     for line in try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n") {
-      guard let file = line.firstMatch(of: /<([^>]*\/day\/[^>]*\.mp4)>/), let count = line.firstMatch(of: /= (\d+)$/)
+      guard let file = line.firstMatch(of: /<([^>]*\/exact-1fps\/[^>]*\.(?:mp4|json))>/),
+        let count = line.firstMatch(of: /= (\d+)$/)
       else {
         continue
       }
       read[String(file.1), default: 0] += Int(count.1) ?? 0
     }
-    let size = try Data(contentsOf: URL(fileURLWithPath: path + "/segment-1767859512340.mp4")).count
-    #expect(read.count == 100)
-    #expect(read.values.allSatisfy { $0 == size })
+    #expect(read.count == 200)
+    for (file, bytes) in read { #expect(try Data(contentsOf: URL(fileURLWithPath: file)).count == bytes, "\(file)") }
   }
 }

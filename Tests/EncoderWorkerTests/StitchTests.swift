@@ -85,4 +85,81 @@ import Testing
     #expect(try EncoderWorker.run("stitch", scratch.path("nothing"), "--to", film).status == 65)
     #expect(try names(in: scratch.path) == ["output"])
   }
+
+  /// Nothing but a plain file, new or old, is ever replaced, and nothing among what is published.
+  @Test func filmsGoWhereTheyDoNoHarm() throws {
+    let session = try EncoderWorker.encode(Fixture("exact-1fps"), into: scratch)
+    try Tool.output("mkfifo", [scratch.path("fifo")])
+    let before = try snapshot(of: session.path)
+    for target in [
+      session.path + "/film.mp4", session.video(session.manifests[0]), session.path + "/session.json",
+      scratch.path("fifo"),
+      "/dev/null", scratch.path, scratch.path("missing/film.mp4"), "", scratch.path("session.m3u8"),
+    ] {
+      let result = try EncoderWorker.run("stitch", session.path, "--to", target)
+      #expect(result.status == 64, "\(target): \(result.status) \(result.errors)")
+    }
+    for target in [session.path, session.path + "/hls", scratch.path("fifo"), ""] {
+      let result = try EncoderWorker.run("stitch", session.path, "--to", target, "--format", "hls")
+      #expect(result.status == 64, "\(target): \(result.status) \(result.errors)")
+    }
+    #expect(try snapshot(of: session.path) == before)
+    #expect(try names(in: scratch.path) == ["fifo", "output"])
+    // A link is followed.
+    try scratch.file("film.mp4", [])
+    try FileManager.default.createSymbolicLink(
+      atPath: scratch.path("link.mp4"), withDestinationPath: scratch.path("film.mp4"))
+    #expect(try EncoderWorker.run("stitch", session.path, "--to", scratch.path("link.mp4")).status == 0)
+    #expect(try Probe(scratch.path("film.mp4")).streams.count == 2)
+    #expect(
+      try FileManager.default.destinationOfSymbolicLink(atPath: scratch.path("link.mp4")) == scratch.path("film.mp4"))
+    // A session by `.`, and what a killed run left is used again.
+    try scratch.file("film.mp4.part", [1, 2, 3])
+    let inside = try Tool.run(
+      EncoderWorker.path, ["stitch", ".", "--to", scratch.path("film.mp4")], in: URL(fileURLWithPath: session.path))
+    #expect(inside.status == 0, "\(inside.errors)")
+    #expect(!FileManager.default.fileExists(atPath: scratch.path("film.mp4.part")))
+  }
+
+  @Test func aLostSegmentIsSaidAndAnOverlapRefused() throws {
+    let session = try EncoderWorker.encode(Fixture("exact-1fps"), into: scratch)
+    let film = scratch.path("film.mp4")
+    let second = session.path + "/segment-1767859517340"
+    let manifest = try Data(contentsOf: URL(fileURLWithPath: second + ".json"))
+    for suffix in ["json", "mp4"] { try FileManager.default.removeItem(atPath: "\(second).\(suffix)") }
+    let result = try EncoderWorker.run("stitch", session.path, "--to", film, "--json")
+    #expect(result.status == 0)
+    #expect(result.errors.contains("part 2 of 3 is missing"))
+    #expect(result.text.contains(#""problem":"of batch exact-1fps"#))
+
+    // The same segment again, 4.5 s earlier.
+    var moved = try #require(try JSONSerialization.jsonObject(with: manifest) as? [String: Any])
+    let frames = try #require(moved["frames"] as? [[String: Any]])
+    moved["startMs"] = 1_767_859_512_840
+    moved["endMs"] = 1_767_859_517_840
+    moved["file"] = "segment-1767859512840.mp4"
+    moved["frames"] = frames.map { $0.merging(["timeMs": ($0["timeMs"] as? Int ?? 0) - 4_500]) { $1 } }
+    try EncoderWorker.seal(moved).write(to: URL(fileURLWithPath: session.path + "/segment-1767859512840.json"))
+    for format in ["mp4", "hls"] {
+      let overlap = try EncoderWorker.run("stitch", session.path, "--to", scratch.path("again"), "--format", format)
+      #expect(overlap.status == 65)
+      #expect(overlap.errors.contains("overlaps segment-1767859512340.mp4"))
+    }
+    #expect(try names(in: scratch.path) == ["film.mp4", "output"])
+  }
+
+  @Test func anEditedManifestIsNotTrusted() throws {
+    let session = try EncoderWorker.encode(Fixture("gap"), into: scratch)
+    let file = session.path + "/segment-1767859512340.json"
+    let text = try String(contentsOfFile: file, encoding: .utf8).replacingOccurrences(of: "0000.jpg", with: "zzzz.jpg")
+    try text.write(toFile: file, atomically: false, encoding: .utf8)
+    for arguments in [
+      ["stitch", session.path, "--to", scratch.path("film.mp4")],
+      ["reencode", session.path, "-o", scratch.path("x"), "-q", "small"],
+    ] {
+      let result = try Tool.run(EncoderWorker.path, arguments)
+      #expect(result.status == 65)
+      #expect(result.errors.contains("segment-1767859512340.json: edited: its digest is another"))
+    }
+  }
 }

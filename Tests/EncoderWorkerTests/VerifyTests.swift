@@ -160,8 +160,62 @@ import Testing
   @Test func whatIsNoSessionIsSaid() throws {
     let result = try EncoderWorker.run("verify", scratch.path("nowhere"), session.path)
     #expect(result.status == 65)
-    #expect(result.errors.contains("nowhere: not a session's directory"))
+    #expect(result.text.contains("nowhere: not a session's directory"))
+    let json = try EncoderWorker.run("verify", "--json", scratch.path("nowhere"))
+    #expect(json.status == 65)
+    #expect(json.text.contains(#""ok":false"#) && json.text.contains("not a session's directory"))
     #expect(result.text.contains(#/\nok .* exact-1fps\n/#))
+  }
+
+  /// A segment that is gone with its manifest leaves one trace, and that is not repaired away.
+  @Test func aBatchThatVanishedIsFound() throws {
+    let spool = try TestSpool()
+    try spool.addSmall("walk@1", startMs: 1_767_859_512_340)
+    try spool.addSmall("walk@2", startMs: 1_767_859_514_340)
+    #expect(try spool.drain().status == 0)
+    let walk = spool.output + "/walk"
+    for suffix in ["mp4", "json"] {
+      try FileManager.default.removeItem(atPath: walk + "/segment-1767859514340.\(suffix)")
+    }
+    for options in [[], ["--repair"]] {
+      let result = try Tool.run(EncoderWorker.path, ["verify", walk] + options)
+      #expect(result.status == 65)
+      #expect(result.text.contains("segment-1767859514340.mp4: listed in session.json, but it has no manifest"))
+    }
+  }
+
+  @Test func aRenamedSessionIsOneProblem() throws {
+    let renamed = scratch.path("output/other")
+    try FileManager.default.moveItem(atPath: session.path, toPath: renamed)
+    let result = try EncoderWorker.run("verify", renamed)
+    #expect(result.status == 65)
+    #expect(result.text.contains("called other, but its manifests say: exact-1fps"))
+    #expect(try EncoderWorker.run("stitch", renamed, "--to", scratch.path("film.mp4")).status == 65)
+  }
+
+  /// Numbers that no segment has, sealed by somebody who knows how: refused, by whatever reads them.
+  @Test(arguments: [
+    ("codedWidth", 65_536), ("codedHeight", 1 << 33), ("width", 0), ("samples", 0), ("endMs", 1 << 42),
+    ("parts", 1 << 20),
+    ("gapAfterMs", 1 << 42), ("bytes", 1 << 42),
+  ])
+  func absurdNumbersAreRefused(key: String, value: Int) throws {
+    let name = session.path + "/segment-1767859512340.json"
+    let json = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: name)))
+    var manifest = try #require(json as? [String: Any])
+    manifest[key] = value
+    try EncoderWorker.seal(manifest).write(to: URL(fileURLWithPath: name))
+    let result = try EncoderWorker.run("verify", session.path)
+    #expect(result.status == 65)
+    #expect(result.text.utf8.count < 4_000)
+    for format in ["mp4", "hls"] {
+      let status = try EncoderWorker.run("stitch", session.path, "--to", scratch.path(format), "--format", format)
+        .status
+      #expect([0, 65].contains(status))
+    }
+    #expect(
+      [0, 65].contains(
+        try EncoderWorker.run("reencode", session.path, "-o", scratch.path("again"), "-q", "small").status))
   }
 
   /// Gives an edited manifest a digest that fits, as somebody who knows how could.

@@ -1,5 +1,7 @@
 import Foundation
 
+@testable import SegmentEncoder
+
 /// The program under test, as it was built.
 public enum EncoderWorker {
   public static let path: String = {
@@ -10,6 +12,12 @@ public enum EncoderWorker {
   @discardableResult
   public static func run(_ arguments: String..., input: Data? = nil) throws -> Tool.Result {
     try Tool.run(path, arguments, input: input)
+  }
+
+  /// A manifest's file, edited by somebody who knows how to make it look untouched.
+  public static func seal(_ manifest: [String: Any]) throws -> Data {
+    let text = try JSONSerialization.data(withJSONObject: manifest, options: .withoutEscapingSlashes)
+    return Data(try SegmentManifest.text(of: JSONParser.parse(Array(text))))
   }
 
   /// Encodes a fixture into a directory and reads the session back.

@@ -23,6 +23,8 @@ public struct Limits: Sendable {
   public var nameBytes = 255
   /// Segments one batch may become; a day of 5-second segments is 17 280.
   public var segments = 20_000
+  /// Pictures of a film that is encoded anew.
+  public var filmPictures = 4_000_000
   /// The range of instants that can be captures: 2001-01-01 up to 2100-01-01, in unix milliseconds.
   public var instants: Range<Int64> = 978_307_200_000..<4_102_444_800_000
 

@@ -32,7 +32,12 @@ enum DurableFile {
   /// The bytes of a plain file of ours, nil when there is none.
   static func contents(of path: String) throws(DiskError) -> [UInt8]? {
     let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-    guard file >= 0 else { return nil }
+    guard file >= 0 else {
+      let failure = DiskError("open", path)
+      // A link, or a thing without a reader, is none of ours.
+      guard [ENOENT, ELOOP, ENXIO].contains(failure.code) else { throw failure }
+      return nil
+    }
     defer { close(file) }
     guard case .bytes(let bytes) = try readRegularFile(file, path: path, limit: .max) else { return nil }
     return bytes
@@ -117,6 +122,12 @@ enum DurableFile {
     return Int(status.st_size)
   }
 
+  /// Whether it is a plain file, not a link to one.
+  static func isFile(_ path: String) -> Bool {
+    var status = stat()
+    return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+  }
+
   static func isDirectory(_ path: String) -> Bool {
     var status = stat()
     return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
@@ -149,6 +160,14 @@ final class OutputFile {
   init(creating path: String) throws(DiskError) {
     self.path = path
     descriptor = try check("create", path) { open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644) }
+  }
+
+  /// Begins anew what somebody left who was killed, but not what somebody is writing.
+  init(restarting path: String) throws(DiskError) {
+    self.path = path
+    descriptor = try check("create", path) { open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644) }
+    try check("lock", path) { flock(descriptor, LOCK_EX | LOCK_NB) }
+    try check("truncate", path) { ftruncate(descriptor, 0) }
   }
 
   deinit { if descriptor >= 0 { close(descriptor) } }

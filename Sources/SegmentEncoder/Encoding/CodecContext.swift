@@ -13,6 +13,17 @@ final class CodecContext {
     avcodec_free_context(&owned)
   }
 
+  /// Gives a decoder its configuration.
+  func setConfiguration(_ bytes: UnsafeBufferPointer<UInt8>) throws(FFmpegError) {
+    // Freed with the context; zeros behind it, as libavcodec asks (libavcodec/avcodec.h).
+    let size = bytes.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)
+    let copy = try allocated("av_mallocz", av_mallocz(size)).assumingMemoryBound(to: UInt8.self)
+    if let start = bytes.baseAddress { copy.update(from: start, count: bytes.count) }
+    av_freep(&pointer.pointee.extradata)
+    pointer.pointee.extradata = copy
+    pointer.pointee.extradata_size = Int32(bytes.count)
+  }
+
   /// Sets a codec's private option.
   func set(_ option: String, _ value: String) throws(FFmpegError) {
     try check("av_opt_set(\(option))", av_opt_set(pointer.pointee.priv_data, option, value, 0))

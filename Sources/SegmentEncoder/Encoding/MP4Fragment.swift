@@ -6,8 +6,6 @@ struct CaptureEvent {
   /// From the session's start, in ticks.
   let start: Int64
   let duration: Int64
-  /// The capture in unix milliseconds, which makes the event the same where it is told again.
-  let timeMs: Int64
   /// JSON, as on the timing track.
   let text: [UInt8]
 }
@@ -16,10 +14,8 @@ struct MP4Fragment {
   /// Names the events' meaning.
   static let eventScheme = "urn:segment-encoder:capture:1"
 
-  /// Counted from 1.
-  let number: Int
-  /// From the session's start, in ticks.
-  let start: Int64
+  /// From the session's start.
+  let startMs: Int64
   /// The first one, and no other, is a key frame.
   let samples: [Sample]
   let events: [CaptureEvent]
@@ -51,14 +47,15 @@ struct MP4Fragment {
   private func movie(dataOffset: UInt32) -> [UInt8] {
     var file = MP4Box()
     file.box("moof") { moof in
-      moof.fullBox("mfhd") { $0.u32(UInt32(number)) }
+      // Rises from fragment to fragment, whatever comes between them later.
+      moof.fullBox("mfhd") { $0.u32(UInt32(truncatingIfNeeded: startMs + 1)) }
       moof.box("traf") { track in
         // Offsets count from this box (0x20000); flags of a sample that depends on others (0x20).
         track.fullBox("tfhd", flags: 0x20020) { box in
           box.u32(1)
           box.u32(0x0101_0000)
         }
-        track.fullBox("tfdt", version: 1) { $0.u64(UInt64(start)) }
+        track.fullBox("tfdt", version: 1) { $0.u64(UInt64(MediaTime.ticks(ms: startMs))) }
         // Data offset, the first sample's flags, durations, sizes.
         track.fullBox("trun", flags: 0x1 | 0x4 | 0x100 | 0x200) { box in
           box.u32(UInt32(samples.count))
@@ -81,7 +78,7 @@ extension MP4Box {
       box.u32(UInt32(MediaTime.timescale))
       box.u64(UInt64(event.start))
       box.u32(UInt32(event.duration))
-      box.u32(UInt32(truncatingIfNeeded: event.timeMs))
+      box.u32(UInt32(truncatingIfNeeded: event.start / MediaTime.ticks(ms: 1)))  // tells it from others
       box.ascii(MP4Fragment.eventScheme)
       box.zeros(2)  // ends the scheme; an empty value
       box.append(event.text)

@@ -57,12 +57,17 @@ final class MP4Reader {
     return (Int64(base.num), Int64(base.den))
   }
 
-  /// How many quarter turns clockwise a track's pictures are to be shown; nil where it is none of these.
+  /// How many quarter turns clockwise a track's pictures are to be shown; nil where that is not all: mirrored, or askew.
   func quarterTurns(of track: Int) -> Int? {
-    let degrees = cff_rotation(stream(track))
-    guard degrees.isFinite, degrees.truncatingRemainder(dividingBy: 90) == 0 else { return nil }
+    guard let matrix = cff_display_matrix(stream(track)) else { return 0 }
+    let degrees = av_display_rotation_get(matrix)
+    let isMirrored = Int64(matrix[0]) * Int64(matrix[4]) < Int64(matrix[1]) * Int64(matrix[3])
+    guard !isMirrored, degrees.isFinite, degrees.truncatingRemainder(dividingBy: 90) == 0 else { return nil }
     return (4 - Int(degrees / 90) % 4) % 4
   }
+
+  /// How much wider than high a track's pixels are; 0:1 where nobody says.
+  func pixelAspect(of track: Int) -> AVRational { av_guess_sample_aspect_ratio(format, stream(track), nil) }
 
   /// The file's `creation_time`, as it is written there.
   var creationTime: String? {
@@ -87,6 +92,13 @@ final class MP4Reader {
 
   /// A sample as it was read; `bytes` are valid until the next one is.
   struct ReadSample {
+    /// The decoder's configuration from here on, where it is another one.
+    var configuration: UnsafeBufferPointer<UInt8>? {
+      var size = 0
+      guard let start = av_packet_get_side_data(packet, AV_PKT_DATA_NEW_EXTRADATA, &size), size > 0 else { return nil }
+      return UnsafeBufferPointer(start: start, count: size)
+    }
+
     let track: Int
     let pts: Int64
     let dts: Int64
@@ -94,6 +106,8 @@ final class MP4Reader {
     let isKey: Bool
     /// Whether it is only there for others to be decoded.
     let isDiscarded: Bool
+    /// With all that belongs to it.
+    let packet: UnsafePointer<AVPacket>
     let bytes: UnsafeBufferPointer<UInt8>
   }
 
@@ -107,7 +121,7 @@ final class MP4Reader {
     return ReadSample(
       track: Int(found.stream_index), pts: found.pts, dts: found.dts, duration: found.duration,
       isKey: cff_packet_is_key(packet.pointer) != 0, isDiscarded: cff_packet_is_discarded(packet.pointer) != 0,
-      bytes: packet.bytes)
+      packet: UnsafePointer(packet.pointer), bytes: packet.bytes)
   }
 }
 

@@ -33,7 +33,9 @@ struct ParameterSets: Equatable {
       guard offset + 3 <= configuration.count, configuration[offset] & 0x1F == 1 else { return nil }
       let start = offset + 3
       let end = start + (Int(configuration[offset + 1]) << 8 | Int(configuration[offset + 2]))
-      return end <= configuration.count && end > start ? (Array(configuration[start..<end]), end) : nil
+      // Ours have some 30 bytes; who has more than a thousand means no good.
+      return end <= configuration.count && (1...1_024).contains(end - start)
+        ? (Array(configuration[start..<end]), end) : nil
     }
     guard let sequence = unit(at: 5), sequence.bytes.count >= 4, let picture = unit(at: sequence.end) else {
       return nil

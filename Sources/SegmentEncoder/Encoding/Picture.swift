@@ -89,17 +89,19 @@ final class FrameBuffer {
     av_frame_free(&owned)
   }
 
-  /// Whether black is 0 and white is 255.
-  var isFullRange: Bool { frame.pointee.color_range == AVCOL_RANGE_JPEG || format == AV_PIX_FMT_YUVJ420P }
-
-  /// What makes RGB of its planes, as libswscale names it. Where nothing is said, what players assume.
-  var yuvMatrix: Int32 {
-    switch frame.pointee.colorspace {
-    case AVCOL_SPC_BT709: SWS_CS_ITU709
-    case AVCOL_SPC_BT2020_NCL, AVCOL_SPC_BT2020_CL: SWS_CS_BT2020
-    case AVCOL_SPC_SMPTE170M, AVCOL_SPC_BT470BG, AVCOL_SPC_FCC: SWS_CS_ITU601
-    default: height < 720 ? SWS_CS_ITU601 : SWS_CS_ITU709
-    }
+  /// How its YUV is made of RGB. Where a video does not say, what players assume.
+  var colours: YUVColours {
+    let matrix =
+      switch frame.pointee.colorspace {
+      case AVCOL_SPC_BT709: SWS_CS_ITU709
+      case AVCOL_SPC_BT2020_NCL, AVCOL_SPC_BT2020_CL: SWS_CS_BT2020
+      case AVCOL_SPC_SMPTE240M: SWS_CS_SMPTE240M
+      case AVCOL_SPC_SMPTE170M, AVCOL_SPC_BT470BG, AVCOL_SPC_FCC: SWS_CS_ITU601
+      default: height < 720 ? SWS_CS_ITU601 : SWS_CS_ITU709
+      }
+    return YUVColours(
+      matrix: matrix, isFullRange: frame.pointee.color_range == AVCOL_RANGE_JPEG || format == AV_PIX_FMT_YUVJ420P,
+      isChromaCentred: frame.pointee.chroma_location == AVCHROMA_LOC_CENTER)
   }
 
   /// Whether it is meant for displays that are brighter than a screenshot's (PQ, HLG).

@@ -3,9 +3,8 @@
 import CFFmpeg
 
 final class PictureConverter {
-  private var scaler: OpaquePointer?
-
-  deinit { sws_freeContext(scaler) }
+  private var scaler: Scaler?
+  private var conversion: Conversion?
 
   /// The picture in a form whose pixels can be painted in place: 8-bit planar YUV or grey as decoded, else RGB.
   func paintable(_ source: FrameBuffer) throws(FFmpegError) -> FrameBuffer {
@@ -34,14 +33,12 @@ final class PictureConverter {
   /// - Parameter maxSide: what is longer is made smaller, in its own proportions; nil for any length.
   func planar420(ofVideo source: FrameBuffer, maxSide: Int?) throws(FFmpegError) -> FrameBuffer {
     let size = Self.size(source.width, source.height, maxSide: maxSide)
-    let matrix = source.yuvMatrix
-    if source.isFullRange, matrix == SWS_CS_ITU601, size == (source.width, source.height),
+    if source.colours == .jfif, size == (source.width, source.height),
       [AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUVJ420P].contains(source.format)
     {
       return source
     }
-    return try convert(
-      source, to: AV_PIX_FMT_YUV420P, size: size, matrix: matrix, isFullRange: source.isFullRange)
+    return try convert(source, to: AV_PIX_FMT_YUV420P, size: size, colours: source.colours)
   }
 
   /// What pixels of `width` × `height` become.
@@ -71,30 +68,27 @@ final class PictureConverter {
     return result
   }
 
-  /// To JFIF's BT.601 and full range; from the same, unless it is said otherwise.
+  /// To JFIF's BT.601, full range and chroma in the middle; from the same, unless it is said otherwise.
   private func convert(
     _ source: FrameBuffer, to format: AVPixelFormat, size: (width: Int, height: Int)? = nil,
-    matrix: Int32 = SWS_CS_ITU601, isFullRange: Bool = true
+    colours: YUVColours = .jfif
   ) throws(FFmpegError) -> FrameBuffer {
     let result = try FrameBuffer(
       width: size?.width ?? source.width, height: size?.height ?? source.height, format: format)
-    let (width, height) = (Int32(source.width), Int32(source.height))
-    // Everything at full precision, and chroma averaged from all its pixels rather than from every second one.
-    let flags = SWS_BICUBIC | Int32(SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP)
-    scaler = sws_getCachedContext(
-      scaler, width, height, Self.plain(source.format), Int32(result.width), Int32(result.height), format, flags, nil,
-      nil, nil)
-    guard let scaler else { throw FFmpegError(function: "sws_getCachedContext", code: cff_error_invalid_data()) }
-    sws_setColorspaceDetails(
-      scaler, sws_getCoefficients(matrix), isFullRange ? 1 : 0, sws_getCoefficients(SWS_CS_ITU601), 1, 0, 1 << 16,
-      1 << 16)
+    let kind = Conversion(
+      width: source.width, height: source.height, format: Self.plain(source.format).rawValue, colours: colours,
+      targetWidth: result.width, targetHeight: result.height, targetFormat: format.rawValue)
+    if scaler == nil || kind != conversion {
+      scaler = try Scaler(kind)
+      conversion = kind
+    }
     let input = source.planes.map { UnsafePointer($0.start) }
     let output = result.planes.map(\.start)
     try check(
       "sws_scale",
       sws_scale(
-        scaler, input, source.planes.map { Int32($0.stride) }, 0, height, output, result.planes.map { Int32($0.stride) }
-      ))
+        scaler?.context, input, source.planes.map { Int32($0.stride) }, 0, Int32(source.height), output,
+        result.planes.map { Int32($0.stride) }))
     return result
   }
 
@@ -108,4 +102,56 @@ final class PictureConverter {
     default: format
     }
   }
+}
+
+/// How YUV is made of RGB.
+struct YUVColours: Hashable {
+  /// As libswscale names it.
+  let matrix: Int32
+  /// Whether black is 0 and white is 255.
+  let isFullRange: Bool
+  /// Whether a chroma sample lies between its pixels, or with the left one.
+  let isChromaCentred: Bool
+
+  static let jfif = YUVColours(matrix: SWS_CS_ITU601, isFullRange: true, isChromaCentred: true)
+}
+
+/// From what to what.
+private struct Conversion: Hashable {
+  let width: Int
+  let height: Int
+  let format: Int32
+  let colours: YUVColours
+  let targetWidth: Int
+  let targetHeight: Int
+  let targetFormat: Int32
+}
+
+/// A `SwsContext`, owned.
+private final class Scaler {
+  let context: OpaquePointer
+
+  init(_ conversion: Conversion) throws(FFmpegError) {
+    context = try allocated("sws_alloc_context", sws_alloc_context())
+    // Everything at full precision, and chroma averaged from all its pixels rather than from every second one.
+    let flags = Int(SWS_BICUBIC) | Int(SWS_ACCURATE_RND) | Int(SWS_FULL_CHR_H_INT) | Int(SWS_FULL_CHR_H_INP)
+    // Ranges before all else: with equal ones libswscale settles for copying. Places of chroma are in 256ths of a pixel
+    // (libswscale/options.c).
+    let options: [(String, Int)] = [
+      ("srcw", conversion.width), ("srch", conversion.height), ("src_format", Int(conversion.format)),
+      ("dstw", conversion.targetWidth), ("dsth", conversion.targetHeight),
+      ("dst_format", Int(conversion.targetFormat)), ("src_range", conversion.colours.isFullRange ? 1 : 0),
+      ("dst_range", 1), ("src_h_chr_pos", conversion.colours.isChromaCentred ? 128 : 0), ("dst_h_chr_pos", 128),
+      ("sws_flags", flags),
+    ]
+    for (name, value) in options {
+      try check("av_opt_set_int(\(name))", av_opt_set_int(UnsafeMutableRawPointer(context), name, Int64(value), 0))
+    }
+    try check("sws_init_context", sws_init_context(context, nil, nil))
+    sws_setColorspaceDetails(
+      context, sws_getCoefficients(conversion.colours.matrix), conversion.colours.isFullRange ? 1 : 0,
+      sws_getCoefficients(SWS_CS_ITU601), 1, 0, 1 << 16, 1 << 16)
+  }
+
+  deinit { sws_freeContext(context) }
 }

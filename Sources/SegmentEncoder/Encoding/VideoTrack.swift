@@ -9,7 +9,6 @@ struct VideoTrack {
     let dts: Int64
     /// How long the file says it lasts; zero where it says nothing.
     let duration: Int64
-    let isKey: Bool
     let width: Int
     let height: Int
   }
@@ -21,48 +20,75 @@ struct VideoTrack {
   let quarterTurns: Int
   /// As the file has it, where it does.
   let creationTime: String?
-  /// In the order they are shown.
+  /// What is shown, in order.
   let samples: [Sample]
+  /// The key frames from which all that follows can be decoded without anything before, in order; shown themselves or
+  /// not.
+  let keys: [Sample]
 
+  /// - Parameter isCancelled: asked for each sample.
   /// - Throws: ``FFmpegError`` when it cannot be read, ``BadSession`` when it is nothing that we can encode anew.
-  init(of path: String) throws {
+  init(of path: String, limits: Limits, isCancelled: () -> Bool) throws {
     let reader = try MP4Reader(opening: path)
     func bad(_ cause: String, _ advice: String) -> BadSession { BadSession(path, cause, advice: advice) }
     let codecs = [AV_CODEC_ID_H264, AV_CODEC_ID_HEVC]
     guard
       let index = (0..<reader.trackCount).first(where: { codecs.contains(reader.parameters(of: $0).pointee.codec_id) })
     else { throw bad("no H.264 or HEVC track", "name an MP4 with one") }
+    let parameters = reader.parameters(of: index)
     guard let quarterTurns = reader.quarterTurns(of: index) else {
-      throw bad("turned by what is no quarter turn", "turn it upright first")
+      throw bad("to be shown mirrored, or turned by what is no quarter", "encode it as it is to be shown first")
     }
-    let sizes = try SizeParser(reader.parameters(of: index))
-    var samples: [Sample] = []
+    let aspect = reader.pixelAspect(of: index)
+    guard aspect.num <= 0 || aspect.num == aspect.den else {
+      throw bad("pixels that are not square (\(aspect.num):\(aspect.den))", "scale it first")
+    }
+    var sizes = try SizeParser(parameters)
+    var shown: [Sample] = []
+    var keys: [(sample: Sample, index: Int)] = []
     var size: (width: Int, height: Int)?
+    var leastPts: [Int64] = []
     while let sample = try reader.next() {
-      guard sample.track == index else { continue }
-      guard sample.pts != cff_no_pts() else { throw bad("a sample without a time", "remux it with ffmpeg -c copy") }
+      if isCancelled() { throw Cancelled() }
+      guard sample.track == index, !sample.bytes.isEmpty else { continue }
+      guard sample.pts != cff_no_pts(), sample.pts.magnitude < 1 << 60, sample.dts.magnitude < 1 << 60 else {
+        throw bad("a sample without a time", "remux it with ffmpeg -c copy")
+      }
+      if let configuration = sample.configuration { sizes = try SizeParser(parameters, configuration) }
       if sample.isKey { size = sizes.size(of: sample) ?? size }
-      guard !sample.isDiscarded else { continue }
       guard let size else { throw bad("it does not begin with a key frame", "cut it at one") }
-      samples.append(
-        Sample(
-          pts: sample.pts, dts: sample.dts, duration: sample.duration, isKey: sample.isKey, width: size.width,
-          height: size.height))
+      guard max(size.width, size.height) <= limits.side, size.width * size.height <= limits.pixels else {
+        throw bad("\(size.width)×\(size.height) pixels, more than the limit", "scale it first")
+      }
+      let found = Sample(
+        pts: sample.pts, dts: sample.dts, duration: sample.duration, width: size.width, height: size.height)
+      if sample.isKey { keys.append((found, leastPts.count)) }
+      leastPts.append(sample.pts)
+      guard leastPts.count <= limits.filmPictures else {
+        throw bad("more than the limit of \(limits.filmPictures) pictures", "cut it into parts")
+      }
+      if !sample.isDiscarded { shown.append(found) }
     }
-    guard !samples.isEmpty else { throw bad("no picture", "name an MP4 with one") }
+    guard !shown.isEmpty, !keys.isEmpty else { throw bad("no picture", "name an MP4 with one") }
+    // From the end: the earliest time shown by a sample or by any behind it.
+    for index in leastPts.indices.dropLast().reversed() { leastPts[index] = min(leastPts[index], leastPts[index + 1]) }
+    // Where a picture is shown before its key frame it needs what came before (open GOP); the first has nothing before.
+    let closed = keys.enumerated().filter { $0.offset == 0 || leastPts[$0.element.index] == $0.element.sample.pts }
     self.index = index
     timeBase = reader.timeBase(of: index)
     self.quarterTurns = quarterTurns
     creationTime = reader.creationTime
-    self.samples = samples.sorted { $0.pts < $1.pts }
+    samples = shown.sorted { $0.pts < $1.pts }
+    self.keys = closed.map(\.element.sample).sorted { $0.pts < $1.pts }
   }
 
-  /// A time as milliseconds from the first picture on, and whether that is exact.
-  func milliseconds(_ pts: Int64) -> (value: Int64, isExact: Bool) {
-    let (scaled, overflow) = (pts - samples[0].pts).multipliedReportingOverflow(by: 1_000 * timeBase.numerator)
-    guard !overflow else { return (.max / 2, false) }
-    let (quotient, rest) = scaled.quotientAndRemainder(dividingBy: timeBase.denominator)
-    return (quotient + (2 * rest >= timeBase.denominator ? 1 : 0), rest == 0)
+  /// A time in milliseconds from the first picture on, to the nearest one.
+  func milliseconds(_ pts: Int64) -> Int64 {
+    let scaled = (pts - samples[0].pts).multipliedFullWidth(by: 1_000 * timeBase.numerator)
+    // Beyond any instant, which is refused later.
+    guard scaled.high == 0, scaled.low < UInt64(Int64.max / 4) else { return Int64.max / 4 }
+    let (quotient, rest) = Int64(scaled.low).quotientAndRemainder(dividingBy: timeBase.denominator)
+    return quotient + (2 * rest >= timeBase.denominator ? 1 : 0)
   }
 }
 
@@ -71,7 +97,9 @@ private final class SizeParser {
   private let parser: UnsafeMutablePointer<AVCodecParserContext>
   private let context: CodecContext
 
-  init(_ parameters: UnsafePointer<AVCodecParameters>) throws(FFmpegError) {
+  init(
+    _ parameters: UnsafePointer<AVCodecParameters>, _ configuration: UnsafeBufferPointer<UInt8>? = nil
+  ) throws(FFmpegError) {
     guard let codec = avcodec_find_decoder(parameters.pointee.codec_id) else {
       throw FFmpegError(function: "avcodec_find_decoder", code: cff_error_decoder_not_found())
     }
@@ -80,6 +108,7 @@ private final class SizeParser {
     parser.pointee.flags |= PARSER_FLAG_COMPLETE_FRAMES
     try check(
       "avcodec_parameters_to_context", avcodec_parameters_to_context(context.pointer, parameters))
+    if let configuration { try context.setConfiguration(configuration) }
   }
 
   deinit { av_parser_close(parser) }

@@ -19,12 +19,13 @@ struct SHA256 {
   init() throws(FFmpegError) { state = try State() }
 
   /// Of a file of any size.
-  static func hex(ofFile path: String) throws -> String {
+  static func hex(ofFile path: String, isCancelled: () -> Bool) throws -> String {
     let file = try check("open", path) { open(path, O_RDONLY | O_CLOEXEC) }
     defer { close(file) }
     let sum = try SHA256()
     var buffer = [UInt8](repeating: 0, count: 1 << 20)
     while true {
+      if isCancelled() { throw Cancelled() }
       let count = read(file, &buffer, buffer.count)
       if count == 0 { return sum.finish() }
       if count < 0 {

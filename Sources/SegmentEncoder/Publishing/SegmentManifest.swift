@@ -125,9 +125,9 @@ extension PublishedSegment {
       throw JSONError("format: not \(SegmentManifest.format)")
     }
     // Bounds far above what we write, and far below what a sum of them could overflow.
-    func count(_ key: String, upTo limit: Int = 1 << 42) throws(JSONError) -> Int {
+    func count(_ key: String, from least: Int = 0, upTo limit: Int = 1 << 42) throws(JSONError) -> Int {
       let value = try json.required(key, .integer)
-      guard (0...Int64(limit)).contains(value) else { throw JSONError("\(key): out of range") }
+      guard (Int64(least)...Int64(limit)).contains(value) else { throw JSONError("\(key): out of range") }
       return Int(value)
     }
     batch = try json.required("batch", .string)
@@ -137,16 +137,18 @@ extension PublishedSegment {
     file = try json.required("file", .string)
     startMs = Int64(try count("startMs"))
     endMs = Int64(try count("endMs"))
-    width = try count("width")
-    height = try count("height")
-    codedWidth = try count("codedWidth")
-    codedHeight = try count("codedHeight")
+    width = try count("width", from: 1, upTo: 1 << 14)
+    height = try count("height", from: 1, upTo: 1 << 14)
+    codedWidth = try count("codedWidth", from: 1, upTo: 1 << 14)
+    codedHeight = try count("codedHeight", from: 1, upTo: 1 << 14)
     bytes = try count("bytes")
     sha256 = try json.required("sha256", .string)
-    samples = try count("samples", upTo: 1 << 30)
+    samples = try count("samples", from: 1, upTo: 1 << 30)
+    var heldMs: Int64 = 0
     frames = try json.required("frames", .array).map { (frame) throws(JSONError) in
       let holdMs = try frame.required("holdMs", .integer)
-      guard (0...(1 << 42)).contains(holdMs) else { throw JSONError("holdMs: out of range") }
+      guard (0...(1 << 42) - heldMs).contains(holdMs) else { throw JSONError("holdMs: out of range") }
+      heldMs += holdMs
       return Frame(
         timeMs: try frame.required("timeMs", .integer), holdMs: holdMs,
         isCaptured: try frame.required("status", .string) == Shot.Status.captured.rawValue)

@@ -14,13 +14,13 @@ struct SessionDirectory {
 
   /// A session by its own path.
   init(at path: String) throws {
-    let trimmed = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
-    guard let session = SessionID(lastComponent(of: trimmed)), DurableFile.isReachableDirectory(trimmed) else {
+    // A link that its owner names is followed, once; links inside are not.
+    let resolved = DurableFile.resolved(path)
+    guard let session = SessionID(lastComponent(of: resolved)), DurableFile.isDirectory(resolved) else {
       throw BadSession(path, "not a session's directory", advice: "name a directory OUTPUT/SESSION")
     }
     self.session = session
-    // A link that its owner names is followed, once; links inside are not.
-    self.path = DurableFile.resolved(trimmed)
+    self.path = resolved
   }
 
   /// Lets one at a time check and publish. On a file system without locks on directories a file stands in.
@@ -104,6 +104,31 @@ struct SessionDirectory {
     } catch {
       throw DamagedOutput(path: path + "/" + name, cause: "\(error)")
     }
+  }
+
+  /// All published segments, in order, as they were published.
+  ///
+  /// - Throws: ``BadSession`` where there is none, or one that overlaps another.
+  func soundSegments() throws -> [PublishedSegment] {
+    let segments = try publishedStarts().map { try soundManifest($0).segment }
+    guard !segments.isEmpty else {
+      throw BadSession(path, "no published segment", advice: "name a directory OUTPUT/SESSION")
+    }
+    if let overlap = SessionOrder.overlaps(of: segments).first { throw BadSession(overlap.file, overlap.what) }
+    return segments
+  }
+
+  /// A published segment of this session, and all that its manifest says, unchanged since.
+  func soundManifest(_ startMs: Int64) throws -> (segment: PublishedSegment, json: JSONValue) {
+    let (segment, json) = try manifest(startMs)
+    let name = SegmentName.manifest(startMs)
+    guard json.object?["session"]?.string == session.description else {
+      throw BadSession(path + "/" + name, "of another session")
+    }
+    guard try SegmentManifest.seal(of: json) == json.object?["manifestSha256"]?.string else {
+      throw BadSession(path + "/" + name, "edited: its digest is another")
+    }
+    return (segment, json)
   }
 
   /// The file of a published segment.

@@ -35,12 +35,7 @@ public final class SessionIndex: Sendable {
     let hls = directory.path + "/" + HLSPackage.directory
     // Once begun it is kept up, by whomever.
     guard hasHLS || DurableFile.isDirectory(hls) else { return }
-    do {
-      try HLSPackage(path: hls, isLive: true, temporary: temporary).update(segments, from: directory)
-    } catch let bad as BadSession {
-      // Published, but not as its manifest says: no fault of the batch that came now.
-      throw DamagedOutput(path: directory.path + "/" + bad.file, cause: bad.cause)
-    }
+    try HLSPackage(path: hls, isLive: true, temporary: temporary).update(segments, from: directory)
   }
 
   private func summaries(of directory: SessionDirectory) throws -> [PublishedSegment] {

@@ -14,64 +14,78 @@ struct FilmSource: VideoSource {
   private let path: String
   private let track: VideoTrack
   private let plans: [Plan]
+  /// How many segments there are before each piece, and in all.
+  private let counts: [Int]
+  private let starts: Set<Int64>
+  private let limits: Limits
   private let batch: Batch
   private let digest: String
   /// The file's digest, and when it is said to begin.
   private let source: String
 
-  var pieces: [[Int64]] { plans.map { $0.segments.map { $0[0].shot.startMs } } }
-  private var segmentCount: Int { plans.reduce(0) { $0 + $1.segments.count } }
+  let pieces: [[Int64]]
 
   /// - Parameters:
   ///   - session: the session's name; the file's, where there is none.
   ///   - startMs: when the first picture was captured, in unix milliseconds; what the file's name or the file says, where
   ///     there is none.
-  init(_ path: String, session: SessionID?, startMs: Int64?, limits: Limits) throws {
+  init(
+    _ path: String, session: SessionID?, startMs: Int64?, limits: Limits, isCancelled: () -> Bool
+  ) throws {
     let stem = Self.stem(of: path)
     guard let session = session ?? SessionID(stem) else {
       throw BadSession(path, "no name for a session", advice: "give --session; \(SessionID.rule)")
     }
-    let track = try VideoTrack(of: path)
+    let track = try VideoTrack(of: path, limits: limits, isCancelled: isCancelled)
     guard let startMs = startMs ?? Self.instant(in: stem, limits) ?? Self.instant(of: track.creationTime, limits) else {
       throw BadSession(path, "it does not say when it was recorded", advice: "give --start, in unix milliseconds")
+    }
+    guard limits.instants.contains(startMs) else {
+      throw BadSession(path, "it cannot have been recorded at \(startMs)", advice: "check --start")
     }
     let name = lastComponent(of: path)
     let (frames, pts, refused) = Self.frames(of: track, name: name, startMs: startMs)
     let intervalMs = Batch.nominalInterval(of: frames.map(\.timeMs))
     let last = track.samples[track.samples.count - 1]
-    let endMs = last.duration > 0 ? startMs + track.milliseconds(last.pts + last.duration).value : 0
-    guard let first = frames.first, let final = frames.last, limits.instants.contains(first.timeMs),
-      limits.instants.contains(final.timeMs)
-    else { throw BadSession(path, "times that cannot be captures", advice: "check --start") }
+    let endMs = last.duration > 0 ? startMs + track.milliseconds(last.pts + last.duration) : 0
+    guard let final = frames.last, limits.instants.contains(final.timeMs), limits.instants.contains(max(endMs, startMs))
+    else { throw BadSession(path, "times that cannot be captures", advice: "remux it with ffmpeg -c copy") }
     batch = Batch(
       name: name, session: session, intervalMs: intervalMs, endMs: max(endMs, final.timeMs + 1), capture: .onChange,
       isFinal: true, frames: frames, refused: refused.shortened(to: limits), metadata: .object([:]))
-    source = "\(try SHA256.hex(ofFile: path)) \(startMs)"
+    guard Timeline.segmentBound(of: batch, maxHoldMs: 0) <= limits.segments else {
+      throw BadSession(path, "more than the limit of \(limits.segments) segments", advice: "cut it into parts")
+    }
+    source = "\(try SHA256.hex(ofFile: path, isCancelled: isCancelled)) \(startMs)"
     digest = try SHA256.hex(of: Array("film \(session) \(source)".utf8))
     plans = Self.plans(of: batch, track, pts: pts)
+    pieces = plans.map { $0.segments.map { $0[0].shot.startMs } }
+    counts = plans.reduce(into: [0]) { $0.append($0[$0.count - 1] + $1.segments.count) }
+    starts = Set(pieces.joined())
+    self.limits = limits
     self.session = session
     self.path = path
     self.track = track
   }
 
   func identity(of startMs: Int64) throws -> String? {
-    plans.contains { $0.segments.contains { $0[0].shot.startMs == startMs } } ? source : nil
+    starts.contains(startMs) ? source : nil
   }
 
   func open<R>(_ piece: Int, _ body: ([SegmentOrder], VideoPictures) throws -> R) throws -> R {
     let plan = plans[piece]
-    let before = plans[..<piece].reduce(0) { $0 + $1.segments.count }
+    let (before, all) = (counts[piece], counts[plans.count])
     let orders = plan.segments.enumerated().map { index, showings in
       SegmentOrder(
         showings: showings, quarterTurns: track.quarterTurns,
         refused: before + index == 0 ? batch.refused : [],
-        manifest: { [batch, digest, segmentCount] staged in
-          SegmentManifest(staged, of: batch, digest: digest, part: before + index + 1, parts: segmentCount).json
+        manifest: { [batch, digest] staged in
+          SegmentManifest(staged, of: batch, digest: digest, part: before + index + 1, parts: all).json
         })
     }
     let reader = try MP4Reader(opening: path)
     try reader.seek(toKeyFrameAt: plan.key.dts, of: track.index)
-    return try body(orders, VideoPictures(reader, track: track.index))
+    return try body(orders, VideoPictures(reader, track: track.index, limits: limits))
   }
 
   /// The pictures as frames; where each is; and what comes too soon behind another to be told from it.
@@ -82,7 +96,7 @@ struct FilmSource: VideoSource {
     var pts: [Int64: Int64] = [:]
     var refused: [RefusedFrame] = []
     for (number, sample) in track.samples.enumerated() {
-      let timeMs = startMs + track.milliseconds(sample.pts).value
+      let timeMs = startMs + track.milliseconds(sample.pts)
       if let last = frames.last, last.timeMs == timeMs {
         refused.append(RefusedFrame(source: last.source, reason: "the next one comes in the same millisecond"))
         frames.removeLast()
@@ -107,7 +121,7 @@ struct FilmSource: VideoSource {
           height: isUpright ? height : width))
     }
     shots += timeline.finish(endMs: batch.endMs)
-    var keys = track.samples.filter(\.isKey)[...]
+    var keys = track.keys[...]
     var plans: [Plan] = []
     for shot in shots {
       let showing = SegmentOrder.Showing(shot: shot, pts: pts[shot.capture.timeMs] ?? 0, sampleStarts: nil)
@@ -143,7 +157,7 @@ struct FilmSource: VideoSource {
   private static func instant(of text: String?, _ limits: Limits) -> Int64? {
     guard let text else { return nil }
     let numbers = text.split { !($0.isASCII && $0.isNumber) }.compactMap { Int32($0) }
-    guard numbers.count >= 6 else { return nil }
+    guard numbers.count >= 6, (2_001...2_100).contains(numbers[0]) else { return nil }
     var parts = tm()
     (parts.tm_year, parts.tm_mon, parts.tm_mday) = (numbers[0] - 1_900, numbers[1] - 1, numbers[2])
     (parts.tm_hour, parts.tm_min, parts.tm_sec) = (numbers[3], numbers[4], numbers[5])

@@ -39,6 +39,7 @@ public final class Reencoding: Sendable {
   public let pieces: [Int]
   /// How many segments they are.
   public let owed: Int
+  private let path: String
   private let source: any VideoSource
   private let directory: SessionDirectory
   private let publication: Publication
@@ -47,42 +48,63 @@ public final class Reencoding: Sendable {
   /// The starts of what is made already.
   private let made: Set<Int64>
 
+  /// Whether a source is a directory, and not an MP4.
+  public static func isSession(_ path: String) -> Bool { DurableFile.isReachableDirectory(path) }
+
   /// - Parameters:
   ///   - path: a published session, or an MP4 with an H.264 or HEVC track.
   ///   - staging: says where sessions go.
+  ///   - isCancelled: asked while a film is read.
   /// - Throws: ``BadSession`` when the source cannot be used, or something else has been published under its name.
-  public init(_ path: String, _ options: Options, staging: Staging) throws {
-    if DurableFile.isReachableDirectory(path) {
-      source = try SessionSource(SessionDirectory(at: path))
-    } else {
-      do {
-        source = try FilmSource(
-          path, session: options.session, startMs: options.startMs, limits: options.limits)
-      } catch let failure as FFmpegError where !failure.isOutOfMemory {
-        throw BadSession(path, failure.cause, advice: "name a directory OUTPUT/SESSION, or an MP4")
-      }
-    }
-    guard !source.pieces.isEmpty else {
-      throw BadSession(path, "no published segment", advice: "name a directory OUTPUT/SESSION, or an MP4")
-    }
+  public init(_ path: String, _ options: Options, staging: Staging, isCancelled: () -> Bool) throws {
+    source = try Self.source(path, options, isCancelled)
+    self.path = path
     self.options = options
     settings = EncoderSettings(options.quality)
     publication = Publication(staging: staging, index: SessionIndex())
     directory = SessionDirectory(output: staging.output, session: source.session)
     var made: Set<Int64> = []
     for start in try directory.publishedStarts() {
-      let there = try directory.manifest(start).json
-      let description = try Self.description(of: there, source.identity(of: start), settings, options)
-      guard there.setting(description) == there else {
-        throw BadSession(
-          directory.path + "/" + SegmentName.manifest(start), "published there is something else",
-          advice: "name another output directory")
+      let (segment, json) = try directory.soundManifest(start)
+      try Self.requireSame(json, at: start, source, settings, options, directory)
+      let file = directory.path + "/" + segment.file
+      guard DurableFile.isFile(file), try DurableFile.size(of: file) == segment.bytes else {
+        throw BadSession(file, "not the file its manifest describes")
       }
       made.insert(start)
     }
     self.made = made
-    pieces = source.pieces.indices.filter { [source] in !made.isSuperset(of: source.pieces[$0]) }
-    owed = source.pieces.reduce(0) { $0 + $1.count { !made.contains($0) } }
+    let all = source.pieces
+    pieces = all.indices.filter { !made.isSuperset(of: all[$0]) }
+    owed = all.reduce(0) { $0 + $1.count { !made.contains($0) } }
+  }
+
+  private static func source(_ path: String, _ options: Options, _ isCancelled: () -> Bool) throws -> any VideoSource {
+    let advice = "name a directory OUTPUT/SESSION, or an MP4"
+    if isSession(path) {
+      return try SessionSource(SessionDirectory(at: path))
+    }
+    do {
+      return try FilmSource(
+        path, session: options.session, startMs: options.startMs, limits: options.limits, isCancelled: isCancelled)
+    } catch let failure as FFmpegError {
+      // Lack of memory, too: a file can ask for more than there is.
+      throw BadSession(path, failure.cause, advice: advice)
+    }
+  }
+
+  /// - Throws: ``BadSession`` when what is published there is not what would be made now.
+  private static func requireSame(
+    _ there: JSONValue, at start: Int64, _ source: any VideoSource, _ settings: EncoderSettings, _ options: Options,
+    _ directory: SessionDirectory
+  ) throws {
+    let description = try description(of: there, source.identity(of: start), settings, options)
+    guard there.setting(description) == there else {
+      throw BadSession(
+        directory.path + "/" + SegmentName.manifest(start),
+        "published there already, with other settings or from another source",
+        advice: "name another output directory")
+    }
   }
 
   /// What a manifest says of how its segment was encoded.
@@ -98,22 +120,35 @@ public final class Reencoding: Sendable {
 
   /// Makes and publishes what is missing of a piece.
   ///
-  /// - Returns: how many segments that were.
-  public func encode(piece: Int, isCancelled: () -> Bool) throws -> Int {
-    try source.open(piece) { orders, pictures in
-      let owed = orders.filter { !made.contains($0.startMs) }
-      for order in owed {
-        let segment = try encode(order, pictures, isCancelled)
-        let file = publication.staging.temporaryFile()
-        defer { unlink(file) }
-        let staged = try StagedSegment(segment, file: file, refused: order.refused, notes: [:])
-        let manifest = order.manifest(staged)
-        let description = try Self.description(of: manifest, source.identity(of: order.startMs), settings, options)
-        try directory.locked {
-          try publication.place([(staged, manifest.setting(description))], in: directory)
+  /// - Parameters:
+  ///   - isCancelled: asked before each picture.
+  ///   - made: called after each segment.
+  public func encode(piece: Int, isCancelled: () -> Bool, made report: () -> Void) throws {
+    do {
+      try source.open(piece) { orders, pictures in
+        for order in orders where !made.contains(order.startMs) {
+          try publish(order, try encode(order, pictures, isCancelled))
+          report()
         }
       }
-      return owed.count
+    } catch let failure as FFmpegError where !failure.isOutOfMemory {
+      throw BadSession(path, "a picture cannot be decoded: \(failure.cause)", advice: "is the file whole?")
+    }
+  }
+
+  private func publish(_ order: SegmentOrder, _ segment: EncodedSegment) throws {
+    let file = publication.staging.temporaryFile()
+    defer { unlink(file) }
+    let staged = try StagedSegment(segment, file: file, refused: order.refused, notes: [:])
+    let manifest = order.manifest(staged)
+    let description = try Self.description(of: manifest, source.identity(of: order.startMs), settings, options)
+    try directory.locked {
+      if try directory.publishedStarts().contains(order.startMs) {
+        // By somebody who does the same work at the same time, or other work.
+        let there = try directory.soundManifest(order.startMs).json
+        return try Self.requireSame(there, at: order.startMs, source, settings, options, directory)
+      }
+      try publication.place([(staged, manifest.setting(description))], in: directory)
     }
   }
 
@@ -125,7 +160,7 @@ public final class Reencoding: Sendable {
     for showing in order.showings {
       if isCancelled() { throw Cancelled() }
       guard let decoded = try pictures.picture(at: showing.pts) else {
-        throw BadSession(showing.shot.capture.source, "it cannot be decoded")
+        throw BadSession(path, "\(showing.shot.capture.source) cannot be decoded", advice: "is the file whole?")
       }
       let picture = try self.picture(decoded, of: showing.shot.capture, order.quarterTurns, converter)
       let capture = Capture(

@@ -48,17 +48,17 @@ struct SessionSource: VideoSource {
 
   init(_ directory: SessionDirectory) throws {
     self.directory = directory
-    let starts = try directory.publishedStarts()
+    let starts = try directory.soundSegments().map(\.startMs)
     self.starts = Set(starts)
     pieces = starts.map { [$0] }
   }
 
   func identity(of startMs: Int64) throws -> String? {
-    starts.contains(startMs) ? try directory.segment(startMs).sha256 : nil
+    starts.contains(startMs) ? try directory.soundManifest(startMs).json.object?["manifestSha256"]?.string : nil
   }
 
   func open<R>(_ piece: Int, _ body: ([SegmentOrder], VideoPictures) throws -> R) throws -> R {
-    let (segment, json) = try directory.manifest(pieces[piece][0])
+    let (segment, json) = try directory.soundManifest(pieces[piece][0])
     let bytes = try directory.video(of: segment)
     let starts = try SegmentSamples(of: segment, bytes: bytes).video.reduce(into: [0]) {
       $0.append($0.last! + $1.duration)
@@ -74,7 +74,7 @@ struct SessionSource: VideoSource {
         ])
       })
     return try bytes.withUnsafeBytes { buffer in
-      try body([order], VideoPictures(MP4Reader(buffer), track: 0))
+      try body([order], VideoPictures(MP4Reader(buffer), track: 0, limits: Limits()))
     }
   }
 

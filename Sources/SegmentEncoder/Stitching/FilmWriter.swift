@@ -16,7 +16,7 @@ struct FilmWriter {
   private var end: Int
 
   init(_ path: String, plan: FilmPlan) throws {
-    file = try OutputFile(creating: path)
+    file = try OutputFile(restarting: path)
     chapters = plan.chapters
     let kinds = Set(plan.parts.map(\.segment.pictureKind))
     isMixed = kinds.count > 1

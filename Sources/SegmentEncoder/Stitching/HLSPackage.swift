@@ -1,6 +1,5 @@
-// A session as HLS: a playlist, a fragment a segment, and what is needed to decode them. Like session.json a view that
-// can be made anew at any time: a name says what is in the file, so what is there already is not written again, and the
-// playlist comes last.
+// A session as HLS: a playlist, a fragment a segment, and what is needed to decode them. A view, like session.json: names
+// tell what is in a file, and the playlist comes last.
 
 import Glibc
 
@@ -10,7 +9,8 @@ struct HLSPackage {
 
   /// The directory it is in; made when it is missing.
   let path: String
-  /// Whether the session may grow.
+  /// Whether the session may grow. What players have seen then stays as it is: fragments that are there are not written
+  /// again, and one whose segment is damaged is left out like a gap.
   let isLive: Bool
   /// A path to write files under that nobody else uses, on the same file system.
   let temporary: String
@@ -26,56 +26,80 @@ struct HLSPackage {
   func update(
     _ segments: [PublishedSegment], from session: SessionDirectory, progress: (Int, Int) throws -> Void = { _, _ in }
   ) throws -> Int {
-    let parts = FilmPlan(segments, gaps: .hold).parts
-    let media = try parts.map { try HLSPlaylist.Media($0) }
+    let parts = Self.parts(segments, isLive: isLive)
+    // All names before any fragment: small things that stay, made between large ones that go, would keep their memory.
+    var media: [HLSPlaylist.Media?] = try parts.map { try HLSPlaylist.Media($0) }
     try DurableFile.makeDirectories(path)
-    let directory = try Directory(opening: path)
-    let present = Set(try directory.entries().map(\.name))
+    let directory = try Directory(opening: path, followingLinks: !isLive)
+    try requireOwn(session.session)
+    let present = isLive ? Set(try directory.entries().map(\.name)) : []
     var size = 0
-    for (index, (part, media)) in zip(parts, media).enumerated() {
-      if !present.contains(media.file) || !present.contains(media.initialization) {
-        try write(part, number: index + 1, as: media, from: session)
+    for (index, part) in parts.enumerated() {
+      guard let own = media[index] else { continue }
+      do {
+        if !present.contains(own.file) { try write(part, as: own, from: session) }
+        size += try DurableFile.size(of: path + "/" + own.file)
+      } catch is BadSession where isLive {
+        media[index] = nil
       }
-      size += try DurableFile.size(of: path + "/" + media.file)
       try progress(index + 1, parts.count)
     }
     let entries = Self.entries(parts, media)
-    if entries.contains(where: { $0.media == nil }), !present.contains(HLSPlaylist.gapFile) {
-      try replace(HLSPlaylist.gapFile, MP4Fragment.empty)
-    }
+    if entries.contains(where: { $0.media == nil }) { try replace(HLSPlaylist.gapFile, MP4Fragment.empty) }
     try directory.sync()
     let playlist = HLSPlaylist(
-      isLive: isLive, isComplete: !isLive || segments.last?.isFinal == true, entries: entries)
-    let old = try listed(in: directory)
+      session: session.session, isLive: isLive, isComplete: !isLive || segments.last?.isFinal == true,
+      entries: entries)
     try replace(HLSPlaylist.file, Array(playlist.text.utf8))
     try directory.sync()
-    // Players may still ask for what the playlist before this one lists.
-    let known = old.union(media.flatMap { [$0.file, $0.initialization] })
-    for name in present where !known.contains(name) && HLSPlaylist.Media.isName(name) { unlink(path + "/" + name) }
     return size
   }
 
-  private static func entries(_ parts: [FilmPlan.Part], _ media: [HLSPlaylist.Media]) -> [HLSPlaylist.Entry] {
-    zip(parts, media).flatMap { part, media in
-      let (startMs, shownMs) = (part.segment.startMs, part.lengthMs - part.gapMs)
-      let shown = HLSPlaylist.Entry(media: media, startMs: startMs, lengthMs: shownMs)
-      let gap = HLSPlaylist.Entry(media: nil, startMs: startMs + shownMs, lengthMs: part.gapMs)
+  /// A segment's fragment and its place.
+  struct Part {
+    let segment: PublishedSegment
+    /// From the session's start.
+    let startMs: Int64
+    let lengthMs: Int64
+    let gapAfterMs: Int64
+    /// Whether pictures of other kinds come before it: then it carries its parameter sets itself, because stock ffmpeg
+    /// keeps those of the first initialization.
+    let carriesParameterSets: Bool
+  }
+
+  /// Seams are closed where all is known. A live playlist may only be added to: there a segment keeps its own length, and
+  /// the next one begins at its own time, a little late or early.
+  private static func parts(_ segments: [PublishedSegment], isLive: Bool) -> [Part] {
+    let plan = FilmPlan(segments, gaps: .hold).parts
+    let first = segments[0].pictureKind
+    var isMixed = false
+    return plan.enumerated().map { index, part in
+      isMixed = isMixed || part.segment.pictureKind != first
+      let lengthMs = isLive ? part.segment.durationMs : part.lengthMs - part.gapMs
       // Behind the last one there is nothing to skip to.
-      return part.gapMs > 0 && part.startMs != parts[parts.count - 1].startMs ? [shown, gap] : [shown]
+      let gapAfterMs = index + 1 < plan.count ? part.gapMs : 0
+      return Part(
+        segment: part.segment, startMs: part.startMs, lengthMs: lengthMs, gapAfterMs: gapAfterMs,
+        carriesParameterSets: isMixed)
     }
   }
 
-  private func write(
-    _ part: FilmPlan.Part, number: Int, as media: HLSPlaylist.Media, from session: SessionDirectory
-  ) throws {
+  private static func entries(_ parts: [Part], _ media: [HLSPlaylist.Media?]) -> [HLSPlaylist.Entry] {
+    zip(parts, media).flatMap { part, media in
+      let shown = HLSPlaylist.Entry(media: media, startMs: part.segment.startMs, lengthMs: part.lengthMs)
+      let gap = HLSPlaylist.Entry(
+        media: nil, startMs: part.segment.startMs + part.lengthMs, lengthMs: part.gapAfterMs)
+      return part.gapAfterMs > 0 ? [shown, gap] : [shown]
+    }
+  }
+
+  private func write(_ part: Part, as media: HLSPlaylist.Media, from session: SessionDirectory) throws {
     var samples = try SegmentSamples(of: part.segment, in: session)
-    try samples.stretch(toMs: part.lengthMs - part.gapMs, gapMs: 0, file: part.segment.file)
-    // Stock ffmpeg does not take another initialization's parameter sets when the size changes; it takes these.
-    samples.carryParameterSets()
+    try samples.stretch(toMs: part.lengthMs, gapMs: 0, file: part.segment.file)
+    if part.carriesParameterSets { samples.carryParameterSets() }
     let initialization = MP4Fragment.initialization(
       width: part.segment.codedWidth, height: part.segment.codedHeight, parameterSets: samples.parameterSets)
-    let target = path + "/" + media.initialization
-    if let there = try DurableFile.contents(of: target) {
+    if let there = try DurableFile.contents(of: path + "/" + media.initialization) {
       guard there == initialization else {
         throw BadSession(
           part.segment.file, "other parameter sets than its manifest makes one expect",
@@ -84,38 +108,33 @@ struct HLSPackage {
     } else {
       try replace(media.initialization, initialization)
     }
-    let start = MediaTime.ticks(ms: part.startMs)
     let fragment = MP4Fragment(
-      number: number, start: start, samples: samples.video, events: samples.events(of: part.segment, from: start))
+      startMs: part.startMs, samples: samples.video,
+      events: samples.events(from: MediaTime.ticks(ms: part.startMs)))
     try replace(media.file, fragment.bytes)
+  }
+
+  /// - Throws: ``BadSession`` when the directory has another session's playlist.
+  private func requireOwn(_ session: SessionID) throws {
+    guard let there = try DurableFile.contents(of: path + "/" + HLSPlaylist.file) else { return }
+    guard HLSPlaylist.session(of: String(decoding: there, as: UTF8.self)) == session.description else {
+      throw BadSession(path, "another session's playlist is there", advice: "name another directory")
+    }
   }
 
   private func replace(_ name: String, _ bytes: [UInt8]) throws(DiskError) {
     try DurableFile.replace(path + "/" + name, bytes, temporary: temporary)
   }
-
-  /// The files that the playlist there is lists.
-  private func listed(in directory: Directory) throws -> Set<String> {
-    guard let bytes = try DurableFile.contents(of: path + "/" + HLSPlaylist.file) else { return [] }
-    let text = String(decoding: bytes, as: UTF8.self)
-    let maps = text.split(separator: "\"").filter { $0.hasPrefix("init-") }
-    return Set((text.split(separator: "\n").filter { !$0.hasPrefix("#") } + maps).map(String.init))
-  }
 }
 
 extension HLSPlaylist.Media {
   /// Names that change when what is in the files would.
-  init(_ part: FilmPlan.Part) throws {
+  init(_ part: HLSPackage.Part) throws {
     let segment = part.segment
-    let place = "\(segment.sha256) \(part.startMs) \(part.lengthMs - part.gapMs)"
+    let place = "\(segment.sha256) \(part.startMs) \(part.lengthMs) \(part.carriesParameterSets)"
     file = SegmentName.fragment(segment.startMs, digest: try Self.digest(place))
     initialization = "init-\(segment.codedWidth)x\(segment.codedHeight)-\(try Self.digest(segment.pictureKind)).mp4"
   }
 
   private static func digest(_ text: String) throws -> String { String(try SHA256.hex(of: Array(text.utf8)).prefix(8)) }
-
-  /// Whether a file is called as ours are.
-  static func isName(_ name: String) -> Bool {
-    name.hasPrefix("segment-") && name.hasSuffix(".m4s") || name.hasPrefix("init-") && name.hasSuffix(".mp4")
-  }
 }

@@ -21,25 +21,37 @@ struct HLSPlaylist {
   static let file = "session.m3u8"
   /// What stands in a gap's place.
   static let gapFile = "gap.m4s"
-  private static let liveTargetMs: Int64 = 10_000
+  private static let targetS: Int64 = 10
+  /// A longer one is not laid out; players' time goes on right behind it.
+  private static let longestGapMs: Int64 = 3_600_000
+  /// A comment to players.
+  private static let sessionMark = "# session "
 
+  let session: SessionID
   /// Whether players come back for what follows, for as long as it is not complete.
   let isLive: Bool
   let isComplete: Bool
   let entries: [Entry]
 
   var text: String {
-    let target = (targetMs + 999) / 1_000
-    var text = "#EXTM3U\n#EXT-X-VERSION:8\n#EXT-X-INDEPENDENT-SEGMENTS\n#EXT-X-TARGETDURATION:\(target)\n"
-    text += "#EXT-X-PLAYLIST-TYPE:\(isLive ? "EVENT" : "VOD")\n"
+    // The longest segment's, but no shorter than what most sessions need, so that a live one's need not change. Gaps come
+    // in pieces of it.
+    let target = entries.lazy.filter { $0.media != nil }.reduce(Self.targetS) { max($0, ($1.lengthMs + 999) / 1_000) }
+    var text = "#EXTM3U\n\(Self.sessionMark)\(session)\n#EXT-X-VERSION:8\n#EXT-X-INDEPENDENT-SEGMENTS\n"
+    text += "#EXT-X-TARGETDURATION:\(target)\n#EXT-X-PLAYLIST-TYPE:\(isLive ? "EVENT" : "VOD")\n"
     var initialization: String?
+    var isBehindJump = false
     for entry in entries {
       guard let media = entry.media else {
-        text += Self.gap(entry, pieceMs: target * 1_000)
+        isBehindJump = entry.lengthMs > Self.longestGapMs
+        if !isBehindJump { text += Self.gap(entry, pieceMs: target * 1_000) }
         continue
       }
+      if initialization != nil, media.initialization != initialization || isBehindJump {
+        text += "#EXT-X-DISCONTINUITY\n"
+      }
+      isBehindJump = false
       if media.initialization != initialization {
-        if initialization != nil { text += "#EXT-X-DISCONTINUITY\n" }
         text += "#EXT-X-MAP:URI=\"\(media.initialization)\"\n"
         initialization = media.initialization
       }
@@ -49,11 +61,9 @@ struct HLSPlaylist {
     return isComplete ? text + "#EXT-X-ENDLIST\n" : text
   }
 
-  /// The longest entry. In a live playlist gaps come in pieces instead: it must not change, and players come back as
-  /// often.
-  private var targetMs: Int64 {
-    let entries = isLive ? entries.filter { $0.media != nil } : entries
-    return entries.reduce(isLive ? Self.liveTargetMs : 1_000) { max($0, $1.lengthMs) }
+  /// The session that a playlist of ours is about.
+  static func session(of text: String) -> String? {
+    text.split(separator: "\n").first { $0.hasPrefix(sessionMark) }.map { String($0.dropFirst(sessionMark.count)) }
   }
 
   private static func gap(_ entry: Entry, pieceMs: Int64) -> String {

@@ -13,11 +13,16 @@ struct SegmentSamples {
   init(of segment: PublishedSegment, bytes: [UInt8]) throws {
     func bad(_ cause: String) -> BadSession { BadSession(segment.file, cause) }
     var tracks: [[Sample]] = [[], []]
+    var ends: [Int64] = [0, 0]
     do {
       parameterSets = try bytes.withUnsafeBytes { buffer in
         let reader = try MP4Reader(buffer)
         while let sample = try reader.next() {
           guard tracks.indices.contains(sample.track) else { throw bad("more than two tracks") }
+          guard sample.pts == ends[sample.track], (1...Int64(Int32.max)).contains(sample.duration) else {
+            throw bad("a sample out of time")
+          }
+          ends[sample.track] += sample.duration
           tracks[sample.track].append(Sample(duration: sample.duration, data: Array(sample.bytes)))
         }
         guard let sets = reader.parameterSets else { throw bad("no H.264 track first") }
@@ -44,13 +49,13 @@ struct SegmentSamples {
   /// The frames as events.
   ///
   /// - Parameter start: where the segment is, in ticks.
-  func events(of segment: PublishedSegment, from start: Int64) -> [CaptureEvent] {
+  func events(from start: Int64) -> [CaptureEvent] {
     var now = start
-    return zip(timing, segment.frames).map { sample, frame in
+    return timing.map { sample in
       defer { now += sample.duration }
       // Behind the text's length in 2 bytes.
       return CaptureEvent(
-        start: now, duration: sample.duration, timeMs: frame.timeMs, text: Array(sample.data.dropFirst(2)))
+        start: now, duration: sample.duration, text: Array(sample.data.dropFirst(2)))
     }
   }
 

@@ -9,14 +9,25 @@ public struct StitchedSession: Sendable, Equatable {
   public let durationMs: Int64
   public let segments: Int
   public let bytes: Int
+  /// What of the session is not as it should be, and shows: parts that are missing.
+  public let warnings: [Problem]
 
   /// One line of JSON.
   public var json: String {
     JSONValue.object([
       "file": .string(file), "session": .string(session), "durationMs": .number(durationMs),
-      "segments": .number(segments), "bytes": .number(bytes),
+      "segments": .number(segments), "bytes": .number(bytes), "warnings": .array(warnings.map(\.json)),
     ]).line
   }
+}
+
+/// Why nothing can be written where it was asked for.
+public struct BadTarget: Error, Equatable, CustomStringConvertible {
+  public let path: String
+  public let cause: String
+  public let advice: String
+
+  public var description: String { "write \(path): \(cause); \(advice)" }
 }
 
 public enum Stitching {
@@ -30,11 +41,16 @@ public enum Stitching {
   public static func film(
     of path: String, to target: String, gaps: GapRule = .hold, progress: (Int, Int) throws -> Void = { _, _ in }
   ) throws -> StitchedSession {
-    let (directory, segments) = try published(at: path)
+    let directory = try SessionDirectory(at: path)
+    let segments = try directory.soundSegments()
+    let target = try Self.target(target, besides: DurableFile.parentDirectory)
+    guard !DurableFile.exists(target) || DurableFile.isFile(target) else {
+      throw BadTarget(path: target, cause: "no plain file", advice: "name a file to write or to replace")
+    }
     let plan = FilmPlan(segments, gaps: gaps)
-    let temporary = "\(target).\(WorkerID()).part"
+    let temporary = "\(target).part"
+    var writer = try FilmWriter(temporary, plan: plan)
     do {
-      var writer = try FilmWriter(temporary, plan: plan)
       for (index, part) in plan.parts.enumerated() {
         try writer.append(part, from: directory)
         try progress(index + 1, plan.parts.count)
@@ -44,7 +60,7 @@ public enum Stitching {
       try Directory(opening: DurableFile.parentDirectory(of: target)).sync()
       return StitchedSession(
         file: target, session: directory.session.description, durationMs: plan.durationMs, segments: plan.parts.count,
-        bytes: bytes)
+        bytes: bytes, warnings: SessionOrder.missingParts(of: segments))
     } catch {
       unlink(temporary)
       throw error
@@ -57,21 +73,34 @@ public enum Stitching {
   public static func hls(
     of path: String, to target: String, progress: (Int, Int) throws -> Void = { _, _ in }
   ) throws -> StitchedSession {
-    let (directory, segments) = try published(at: path)
+    let directory = try SessionDirectory(at: path)
+    let segments = try directory.soundSegments()
+    let target = try Self.target(target, besides: { $0 })
+    guard !DurableFile.exists(target) || DurableFile.isDirectory(target) else {
+      throw BadTarget(path: target, cause: "no directory", advice: "name a directory")
+    }
     let package = HLSPackage(path: target, isLive: false, temporary: "\(target)/.\(WorkerID()).part")
     let bytes = try package.update(segments, from: directory, progress: progress)
     return StitchedSession(
       file: "\(target)/\(HLSPlaylist.file)", session: directory.session.description,
-      durationMs: segments[segments.count - 1].endMs - segments[0].startMs, segments: segments.count, bytes: bytes)
+      durationMs: segments[segments.count - 1].endMs - segments[0].startMs, segments: segments.count, bytes: bytes,
+      warnings: SessionOrder.missingParts(of: segments))
   }
 
-  /// At least one segment.
-  private static func published(at path: String) throws -> (SessionDirectory, [PublishedSegment]) {
-    let directory = try SessionDirectory(at: path)
-    let segments = try directory.publishedStarts().map { try directory.segment($0) }
-    guard !segments.isEmpty else {
-      throw BadSession(path, "no published segment", advice: "name a directory OUTPUT/SESSION")
+  /// Where to write: links followed, and never among what is published.
+  ///
+  /// - Parameter besides: the directory that the files come into, by the path.
+  private static func target(_ path: String, besides directory: (String) -> String) throws -> String {
+    let resolved = DurableFile.resolved(path)
+    let parent = DurableFile.parentDirectory(of: resolved)
+    guard DurableFile.isReachableDirectory(parent) else {
+      throw BadTarget(path: path, cause: "no directory \(parent)", advice: "make it first")
     }
-    return (directory, segments)
+    var place = DurableFile.resolved(directory(resolved))
+    if lastComponent(of: place) == HLSPackage.directory { place = DurableFile.parentDirectory(of: place) }
+    guard !DurableFile.exists(place + "/session.json") else {
+      throw BadTarget(path: path, cause: "inside a published session", advice: "write to another place")
+    }
+    return resolved
   }
 }

@@ -23,7 +23,8 @@ enum SegmentVerification {
     }
     do {
       problems += try problemsOfFile(json, segment, bytes).map { Problem(file: segment.file, what: $0) }
-    } catch let failure as FFmpegError where !failure.isOutOfMemory {
+    } catch let failure as FFmpegError {
+      // Lack of memory, too: a file can ask for more than there is.
       problems.append(Problem(file: segment.file, what: "cannot be read: \(failure.cause)"))
     }
     return problems

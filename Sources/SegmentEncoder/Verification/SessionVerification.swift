@@ -19,6 +19,15 @@ public struct VerificationReport: Sendable, Equatable {
   }
 }
 
+extension VerificationReport {
+  /// Of what is no session at all.
+  public init(of failure: BadSession) {
+    session = failure.file
+    (segments, frames, durationMs) = (0, 0, 0)
+    problems = [Problem(file: failure.file, what: "\(failure.cause); \(failure.advice)")]
+  }
+}
+
 public enum Verification {
   /// Checks one session.
   ///
@@ -34,6 +43,7 @@ public enum Verification {
     let names = try Directory(opening: directory.path).entries().map(\.name)
     var problems: [Problem] = []
     var segments: [PublishedSegment] = []
+    var sessions: Set<String> = []
     let starts = names.compactMap { SegmentName.start(ofManifest: $0) }.sorted()
     for (index, start) in starts.enumerated() {
       try progress(index, starts.count)
@@ -45,9 +55,8 @@ public enum Verification {
       do {
         let json = try JSONParser.parse(text)
         let segment = try PublishedSegment(json)
-        guard segment.startMs == start, json.object?["session"]?.string == directory.session.description else {
-          throw JSONError("of another session or another segment")
-        }
+        guard segment.startMs == start else { throw JSONError("of another segment") }
+        sessions.insert(json.object?["session"]?.string ?? "")
         segments.append(segment)
         guard let video = try directory.bytes(of: segment.file) else {
           problems.append(Problem(file: segment.file, what: "missing"))
@@ -58,7 +67,13 @@ public enum Verification {
         problems.append(Problem(file: name, what: error.description))
       }
     }
-    problems += problemsOfOrder(segments) + orphans(names, segments)
+    if sessions.subtracting([directory.session.description]).count > 0 {
+      let others = sessions.sorted().joined(separator: ", ")
+      problems.append(
+        Problem(file: directory.path, what: "called \(directory.session), but its manifests say: \(others)"))
+    }
+    problems += SessionOrder.overlaps(of: segments) + SessionOrder.missingParts(of: segments) + orphans(names, segments)
+    problems += try vanished(directory, segments)
     problems += try problemsOfIndex(segments, directory, repair: repair && problems.isEmpty)
     if segments.isEmpty { problems.append(Problem(file: path, what: "no published segment")) }
     let session = SessionManifest(session: directory.session, segments: segments)
@@ -67,27 +82,15 @@ public enum Verification {
       durationMs: session?.durationMs ?? 0, problems: problems)
   }
 
-  /// Overlaps, batches of which parts are missing, gaps that are not where they are said to be.
-  private static func problemsOfOrder(_ segments: [PublishedSegment]) -> [Problem] {
-    var problems: [Problem] = []
-    for (one, next) in zip(segments, segments.dropFirst()) {
-      let isSameBatch = one.batchDigest == next.batchDigest
-      let overlaps = next.startMs < one.endMs && (isSameBatch || !Conflict.isSeam(one, next))
-      if overlaps { problems.append(Problem(file: next.file, what: "overlaps \(one.file)")) }
-      if isSameBatch && next.part == one.part + 1 && one.endMs + one.gapAfterMs != next.startMs {
-        problems.append(Problem(file: one.file, what: "its gap does not end where the next segment begins"))
-      }
-    }
-    for (digest, parts) in Dictionary(grouping: segments, by: \.batchDigest) {
-      let missing = Set(1...max(1, parts[0].parts)).subtracting(parts.map(\.part)).sorted()
-      guard !missing.isEmpty || parts.contains(where: { $0.parts != parts[0].parts }) else { continue }
-      let which = missing.map(String.init).joined(separator: ", ")
-      problems.append(
-        Problem(
-          file: parts[0].file,
-          what: "of batch \(parts[0].batch) (\(digest.prefix(12))), part \(which) of \(parts[0].parts) is missing"))
-    }
-    return problems
+  /// Segments that session.json lists, and that are gone with their manifests: nothing else tells of them.
+  private static func vanished(_ directory: SessionDirectory, _ segments: [PublishedSegment]) throws -> [Problem] {
+    guard let text = try directory.bytes(of: "session.json"), let json = try? JSONParser.parse(text),
+      json.object?["session"]?.string == directory.session.description
+    else { return [] }
+    let known = Set(segments.map(\.file))
+    return (json.object?["segments"]?.array ?? []).compactMap { $0.object?["file"]?.string }
+      .filter { !known.contains($0) }
+      .map { Problem(file: $0, what: "listed in session.json, but it has no manifest") }
   }
 
   /// Files that no manifest knows.
@@ -109,7 +112,8 @@ public enum Verification {
           try SessionIndex().update(directory, temporary: directory.path + "/.\(WorkerID())")
         }
       } else {
-        problems.append(Problem(file: name, what: "not what the segments' manifests say; --repair rebuilds it"))
+        let what = try directory.bytes(of: name) == nil ? "missing" : "not what the segments' manifests say"
+        problems.append(Problem(file: name, what: what + "; --repair rebuilds it when all segments are right"))
       }
     }
     return problems

@@ -1,0 +1,34 @@
+/// What segments say of each other. Pure.
+enum SessionOrder {
+  /// Overlaps that are no seams, and gaps that do not end where the next segment begins.
+  ///
+  /// - Parameter segments: in the order of their starts.
+  static func overlaps(of segments: [PublishedSegment]) -> [Problem] {
+    var problems: [Problem] = []
+    for (one, next) in zip(segments, segments.dropFirst()) {
+      let isSameBatch = one.batchDigest == next.batchDigest
+      let overlaps = next.startMs < one.endMs && (isSameBatch || !Conflict.isSeam(one, next))
+      if overlaps { problems.append(Problem(file: next.file, what: "overlaps \(one.file)")) }
+      if isSameBatch && next.part == one.part + 1 && one.endMs + one.gapAfterMs != next.startMs {
+        problems.append(Problem(file: one.file, what: "its gap does not end where the next segment begins"))
+      }
+    }
+    return problems
+  }
+
+  /// Batches of which parts are missing.
+  static func missingParts(of segments: [PublishedSegment]) -> [Problem] {
+    var problems: [Problem] = []
+    for (digest, parts) in Dictionary(grouping: segments, by: \.batchDigest) {
+      let missing = Set(1...max(1, parts[0].parts)).subtracting(parts.map(\.part)).sorted()
+      guard !missing.isEmpty || parts.contains(where: { $0.parts != parts[0].parts }) else { continue }
+      // Of many, the first ones say enough.
+      let which = missing.prefix(5).map(String.init).joined(separator: ", ") + (missing.count > 5 ? " …" : "")
+      problems.append(
+        Problem(
+          file: parts[0].file,
+          what: "of batch \(parts[0].batch) (\(digest.prefix(12))), part \(which) of \(parts[0].parts) is missing"))
+    }
+    return problems
+  }
+}
