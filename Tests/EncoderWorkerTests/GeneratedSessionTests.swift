@@ -26,16 +26,43 @@ import Testing
     #expect(try EncoderWorker.run("stitch", session.path, "--to", film).status == 0)
     try expectEveryCapture(of: session, in: film)
     #expect(try Probe(film).streams[0].durationTs == session.index.durationMs * 90)
+    try expectTimingTrack(of: session, in: film)
+    let start = session.index.startMs
+    let end = session.manifests[session.manifests.count - 1].endMs
+    let gaps = session.index.gaps
+
+    let cut = scratch.path("cut.mp4")
+    #expect(try EncoderWorker.run("stitch", session.path, "--to", cut, "--gaps", "cut").status == 0)
+    let instants = Set(try Probe(cut).packets(of: 0).map(\.pts))
+    for frame in session.captured {
+      let before = gaps.filter { $0.endMs <= frame.timeMs }.reduce(0) { $0 + $1.endMs - $1.startMs }
+      #expect(instants.contains((frame.timeMs - start - before) * 90))
+    }
 
     let hls = scratch.path("hls")
     #expect(try EncoderWorker.run("stitch", session.path, "--to", hls, "--format", "hls").status == 0)
     try expectEveryCapture(of: session, in: hls + "/session.m3u8")
+    let lengths = try String(contentsOfFile: hls + "/session.m3u8", encoding: .utf8).split(separator: "\n")
+      .filter { $0.hasPrefix("#EXTINF:") }.map { Int64($0.filter(\.isNumber)) ?? -1 }
+    #expect(lengths.reduce(0, +) == end - start)
 
     let stock = scratch.path("stock.mp4")
     try Tool.output(
       "ffmpeg",
       ["-v", "error", "-f", "concat", "-safe", "0", "-i", session.path + "/session.ffconcat", "-c", "copy", stock])
     try expectEveryCapture(of: session, in: stock)
+    #expect(try Probe(stock).streams[0].durationTs == (end - start) * 90)
+  }
+
+  /// What the film says was captured when, is shown then.
+  private func expectTimingTrack(of session: PublishedSession, in film: String) throws {
+    let texts = try Probe.timingTexts(film)
+    let packets = try Probe(film).packets(of: 1).filter { $0.size != "2" }
+    #expect(texts.count == packets.count)
+    for (text, packet) in zip(texts, packets) where text.continued != true {
+      #expect(packet.pts == (text.t - session.index.startMs) * 90)
+    }
+    #expect(texts.filter { $0.continued != true }.map(\.t) == session.captured.map(\.timeMs))
   }
 
   /// Each capture is a sample's start, and each segment's first one a key frame.

@@ -4,6 +4,22 @@ import Testing
 
 /// Every fixture, and every real session there is: what stock tools read is what was captured, to the tick.
 @Suite struct TruthTests {
+  /// What players need to keep time costs little: a still of five seconds, at most 300 bytes a second.
+  @Test(arguments: (Fixture.all + Fixture.corpus).filter { $0.name != "masks" })
+  func aStillIsCheap(fixture: Fixture) throws {
+    let scratch = try ScratchDirectory()
+    let image = try #require(try names(in: fixture.path).first { $0.hasSuffix("jpg") })
+    _ = try scratch.directory("still")
+    try scratch.file("still/1767859512340.jpg", try fixture.bytes(image))
+    try scratch.file(
+      "still/batch.json", Array(#"{"version":1,"capture":"onChange","endMs":1767859517340}"#.utf8))
+    let result = try EncoderWorker.run("encode", scratch.path("still"), "--output", scratch.path("output"))
+    try #require(result.status == 0, "\(result.errors)")
+    let video = try Probe(scratch.path("output/still/segment-1767859512340.mp4")).packets(of: 0)
+    #expect(video.count > 1)
+    #expect(video.dropFirst().reduce(0) { $0 + (Int($1.size) ?? 0) } <= 5 * 300)
+  }
+
   @Test(arguments: Fixture.all + Fixture.corpus)
   func everyInstantIsWhereItWasCaptured(fixture: Fixture) throws {
     let scratch = try ScratchDirectory()

@@ -24,24 +24,27 @@ public struct GeneratedSession {
     var start = Self.startMs
     for number in 0..<random.int(2...6) {
       let path = try scratch.directory("\(name)@\(number)")
-      let own = Self.captures(from: start, &random)
+      let (own, intervalMs) = Self.captures(from: start, &random)
       let endMs = own[own.count - 1].timeMs + random.int(300...1_000)
-      try Self.write(own, endMs: endMs, session: name, to: path)
+      try Self.write(own, endMs: endMs, intervalMs: intervalMs, session: name, to: path)
       frames += own
       batches.append(path)
       // A next batch may begin before this one's end, but not before its last frame.
-      let earliest = max(-400, own[own.count - 1].timeMs - endMs + 20)
-      start = endMs + (random.once(in: 4) ? random.int(501...9_000) : random.int(earliest...400))
+      let seam = min(400, intervalMs / 2 - 1)
+      let earliest = max(-seam, own[own.count - 1].timeMs - endMs + 20)
+      start = endMs + (random.once(in: 4) ? random.int(intervalMs...9_000) : random.int(earliest...seam))
     }
     self.frames = frames
     self.batches = batches.shuffled(using: &random)
   }
 
-  private static func captures(from start: Int64, _ random: inout Random) -> [Frame] {
+  /// - Returns: the frames, and the interval that the recorder says it has: its own, or a second.
+  private static func captures(from start: Int64, _ random: inout Random) -> ([Frame], intervalMs: Int64) {
     let intervalMs = 1_000 / random.int(1...3)
+    let said = random.once(in: 2) ? intervalMs : 1_000
     var isLandscape = random.once(in: 4)
     var frames = [Frame(timeMs: start, isLandscape: isLandscape)]
-    guard !random.once(in: 5) else { return frames }
+    guard !random.once(in: 5) else { return (frames, said) }
     for _ in 0..<random.int(3...24) {
       let pauseMs = random.once(in: 12) ? random.int(4_000...12_000) : 0
       let jitterMs = random.int(-intervalMs / 8...intervalMs / 8)
@@ -49,10 +52,12 @@ public struct GeneratedSession {
       let last = frames[frames.count - 1].timeMs
       frames.append(Frame(timeMs: last + intervalMs + jitterMs + pauseMs, isLandscape: isLandscape))
     }
-    return frames
+    return (frames, said)
   }
 
-  private static func write(_ frames: [Frame], endMs: Int64, session: String, to path: String) throws {
+  private static func write(
+    _ frames: [Frame], endMs: Int64, intervalMs: Int64, session: String, to path: String
+  ) throws {
     var list: [[String: Any]] = []
     for (number, frame) in frames.enumerated() {
       let source = frame.isLandscape ? "rotation/000\(3 + number % 3).jpg" : "rotation/000\(number % 3).jpg"
@@ -60,7 +65,7 @@ public struct GeneratedSession {
       list.append(["file": "\(number).jpg", "timeMs": frame.timeMs])
     }
     let description: [String: Any] = [
-      "version": 1, "session": session, "intervalMs": 1_000, "endMs": endMs, "frames": list,
+      "version": 1, "session": session, "intervalMs": intervalMs, "endMs": endMs, "frames": list,
     ]
     try JSONSerialization.data(withJSONObject: description).write(to: URL(fileURLWithPath: path + "/batch.json"))
   }
