@@ -113,6 +113,7 @@ import Testing
 
   @Test func whatElseIsInTheDirectoryStays() throws {
     let session = try EncoderWorker.encode(Fixture("rotation"), into: scratch)
+    #expect(try FileManager.default.fileExists(atPath: stitch(session, to: "deep/er/hls") + "/session.m3u8"))
     let hls = try scratch.directory("hls")
     for name in ["init-stream0.mp4", "segment-1.m4s", "notes.txt"] { try scratch.file("hls/" + name, [1, 2, 3]) }
     _ = try stitch(session)

@@ -44,6 +44,10 @@ public enum Stitching {
     let directory = try SessionDirectory(at: path)
     let segments = try directory.soundSegments()
     let target = try Self.target(target, besides: DurableFile.parentDirectory)
+    let parent = DurableFile.parentDirectory(of: target)
+    guard DurableFile.isReachableDirectory(parent) else {
+      throw BadTarget(path: target, cause: "no directory \(parent)", advice: "make it first")
+    }
     guard !DurableFile.exists(target) || DurableFile.isFile(target) else {
       throw BadTarget(path: target, cause: "no plain file", advice: "name a file to write or to replace")
     }
@@ -92,10 +96,6 @@ public enum Stitching {
   /// - Parameter besides: the directory that the files come into, by the path.
   private static func target(_ path: String, besides directory: (String) -> String) throws -> String {
     let resolved = DurableFile.resolved(path)
-    let parent = DurableFile.parentDirectory(of: resolved)
-    guard DurableFile.isReachableDirectory(parent) else {
-      throw BadTarget(path: path, cause: "no directory \(parent)", advice: "make it first")
-    }
     var place = DurableFile.resolved(directory(resolved))
     if lastComponent(of: place) == HLSPackage.directory { place = DurableFile.parentDirectory(of: place) }
     guard !DurableFile.exists(place + "/session.json") else {
