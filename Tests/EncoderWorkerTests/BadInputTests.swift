@@ -67,7 +67,7 @@ import Testing
       }
     }
     #expect(try reason("empty").cause == "nothing in it")
-    #expect(try reason("undecodable").cause.contains("decode 1767859512340.jpg: neither JPEG nor PNG"))
+    #expect(try reason("undecodable").cause.contains("decode 1767859512340.jpg: neither JPEG, PNG nor WebP"))
     #expect(try reason("broken-json").cause == "not JSON: a key is missing at line 1, column 14")
     #expect(try reason("bad-session").cause == "the session id \"../up\" cannot be used")
     #expect(try reason("bad session").cause == "the session id \"bad session\" cannot be used")
@@ -162,7 +162,7 @@ import Testing
     #expect(
       refused.map(\.reason) == [
         "decode 1767859513340.jpg: invalid data", "decode 1767859515340.jpg: an empty file",
-        "decode 1767859517340.jpg: neither JPEG nor PNG",
+        "decode 1767859517340.jpg: neither JPEG, PNG nor WebP",
       ])
     // The last capture was refused, but it says that the session went on until then.
     #expect(session.index.durationMs == 6_000)

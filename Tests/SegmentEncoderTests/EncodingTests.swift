@@ -34,7 +34,9 @@ import Testing
     #expect(ImageKind(of: png) == .png)
     #expect(try #require(ImageKind.png.size(of: png)) == (256, 192))
     #expect(ImageKind(of: []) == nil)
-    #expect(ImageKind(of: Array("RIFFxxxxWEBP".utf8)) == nil)
+    #expect(ImageKind(of: Array("RIFFxxxxWEBP".utf8)) == .webp)
+    #expect(ImageKind(of: Array("RIFFxxxxWAVE".utf8)) == nil)
+    #expect(ImageKind.webp.size(of: Array("RIFFxxxxWEBPVP8 ".utf8)) == nil)
   }
 
   @Test func aHeaderThatBreaksOffHasNoSize() throws {

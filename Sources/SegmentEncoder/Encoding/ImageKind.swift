@@ -1,12 +1,17 @@
 /// Image formats, told apart by their first bytes.
 enum ImageKind: Hashable {
-  case jpeg, png
+  case jpeg, png, webp
 
-  init?(of file: [UInt8]) {
+  /// Whether these bytes begin like an image.
+  static func isImage(_ prefix: some Collection<UInt8>) -> Bool { ImageKind(of: prefix) != nil }
+
+  init?(of file: some Collection<UInt8>) {
     if file.starts(with: [0xFF, 0xD8, 0xFF]) {
       self = .jpeg
     } else if file.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) {
       self = .png
+    } else if file.starts(with: "RIFF".utf8), file.dropFirst(8).starts(with: "WEBP".utf8) {
+      self = .webp
     } else {
       return nil
     }
@@ -16,7 +21,20 @@ enum ImageKind: Hashable {
   func size(of file: [UInt8]) -> (width: Int, height: Int)? {
     func u16(_ offset: Int) -> Int { Int(file[offset]) << 8 | Int(file[offset + 1]) }
     func u32(_ offset: Int) -> Int { u16(offset) << 16 | u16(offset + 2) }
+    func littleU16(_ offset: Int) -> Int { Int(file[offset]) | Int(file[offset + 1]) << 8 }
+    func littleU24(_ offset: Int) -> Int { littleU16(offset) | Int(file[offset + 2]) << 16 }
     switch self {
+    case .webp:
+      // The first chunk has it, in one of three forms (RFC 9649, 2.5 to 2.7).
+      guard file.count >= 30 else { return nil }
+      switch String(decoding: file[12..<16], as: UTF8.self) {
+      case "VP8 ": return (littleU16(26) & 0x3FFF, littleU16(28) & 0x3FFF)
+      case "VP8L":
+        let bits = littleU24(21) | Int(file[24]) << 24
+        return (1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF))
+      case "VP8X": return (1 + littleU24(24), 1 + littleU24(27))
+      default: return nil
+      }
     case .png:
       // IHDR comes first (ISO/IEC 15948, 5.6).
       guard file.count >= 24, file[12..<16].elementsEqual("IHDR".utf8) else { return nil }

@@ -104,6 +104,12 @@ final class FrameBuffer {
       isChromaCentred: frame.pointee.chroma_location == AVCHROMA_LOC_CENTER)
   }
 
+  /// How the YUV of a still is made of RGB: as JFIF has it, but for WebP, which is limited in range.
+  var coloursOfStill: YUVColours {
+    let isLimited = frame.pointee.color_range == AVCOL_RANGE_MPEG
+    return isLimited ? YUVColours(matrix: SWS_CS_ITU601, isFullRange: false, isChromaCentred: true) : .jfif
+  }
+
   /// Whether it is meant for displays that are brighter than a screenshot's (PQ, HLG).
   var isHighDynamicRange: Bool {
     [AVCOL_TRC_SMPTE2084, AVCOL_TRC_ARIB_STD_B67].contains(frame.pointee.color_trc)
@@ -116,27 +122,24 @@ final class FrameBuffer {
     frame.pointee.height = Int32(height)
   }
 
-  /// The same picture, turned clockwise; planar 4:2:0 only.
-  func turned(quarters: Int) throws(FFmpegError) -> FrameBuffer {
-    guard quarters % 4 != 0 else { return self }
-    let isUpright = quarters % 2 == 0
-    let result = try FrameBuffer(
-      width: isUpright ? width : height, height: isUpright ? height : width, format: AV_PIX_FMT_YUV420P)
-    for index in 0..<3 {
-      let shift = index == 0 ? 0 : 1
-      let (columns, rows) = ((width + shift) >> shift, (height + shift) >> shift)
-      let (from, to) = (plane(index), result.plane(index))
-      for row in 0..<rows {
-        let line = from.start + row * from.stride
-        for column in 0..<columns {
-          let (x, y) =
-            switch quarters % 4 {
-            case 1: (rows - 1 - row, column)
-            case 2: (columns - 1 - column, rows - 1 - row)
-            default: (row, columns - 1 - column)
-            }
-          to.start[y * to.stride + x] = line[column]
-        }
+  /// The same picture as it is to be shown; RGB only, so that each pixel stays what it is.
+  func oriented(_ orientation: Orientation) throws(FFmpegError) -> FrameBuffer {
+    guard orientation != .upright else { return self }
+    precondition(format == AV_PIX_FMT_RGB24)
+    let isUpright = orientation.quarterTurns % 2 == 0
+    let result = try FrameBuffer(width: isUpright ? width : height, height: isUpright ? height : width, format: format)
+    let (from, to) = (plane(0), result.plane(0))
+    for row in 0..<height {
+      for column in 0..<width {
+        let across = orientation.isMirrored ? width - 1 - column : column
+        let (x, y) =
+          switch orientation.quarterTurns {
+          case 0: (across, row)
+          case 1: (height - 1 - row, across)
+          case 2: (width - 1 - across, height - 1 - row)
+          default: (row, width - 1 - across)
+          }
+        (to.start + y * to.stride + 3 * x).update(from: from.start + row * from.stride + 3 * column, count: 3)
       }
     }
     return result

@@ -17,10 +17,19 @@ final class PictureConverter {
         throw FFmpegError(function: "av_pix_fmt_desc_get", code: cff_error_invalid_data())
       }
       let hasAlpha = descriptor.pointee.flags & UInt64(AV_PIX_FMT_FLAG_ALPHA) != 0 || source.format == AV_PIX_FMT_PAL8
-      guard hasAlpha else { return try convert(source, to: AV_PIX_FMT_RGB24) }
-      let layered = source.format == AV_PIX_FMT_RGBA ? source : try convert(source, to: AV_PIX_FMT_RGBA)
+      let colours = source.coloursOfStill
+      guard hasAlpha else { return try convert(source, to: AV_PIX_FMT_RGB24, colours: colours) }
+      let layered =
+        source.format == AV_PIX_FMT_RGBA ? source : try convert(source, to: AV_PIX_FMT_RGBA, colours: colours)
       return try flattened(layered)
     }
+  }
+
+  /// A paintable picture as it is to be shown.
+  func oriented(_ source: FrameBuffer, _ orientation: Orientation) throws(FFmpegError) -> FrameBuffer {
+    guard orientation != .upright else { return source }
+    let rgb = source.format == AV_PIX_FMT_RGB24 ? source : try convert(source, to: AV_PIX_FMT_RGB24)
+    return try rgb.oriented(orientation)
   }
 
   /// The picture as planar 4:2:0, full range, BT.601.
@@ -30,15 +39,21 @@ final class PictureConverter {
 
   /// A video's picture as planar 4:2:0, full range, BT.601.
   ///
-  /// - Parameter maxSide: what is longer is made smaller, in its own proportions; nil for any length.
-  func planar420(ofVideo source: FrameBuffer, maxSide: Int?) throws(FFmpegError) -> FrameBuffer {
+  /// - Parameters:
+  ///   - quarterTurns: how it is to be shown, clockwise.
+  ///   - maxSide: what is longer is made smaller, in its own proportions; nil for any length.
+  func planar420(ofVideo source: FrameBuffer, quarterTurns: Int, maxSide: Int?) throws(FFmpegError) -> FrameBuffer {
     let size = Self.size(source.width, source.height, maxSide: maxSide)
-    if source.colours == .jfif, size == (source.width, source.height),
+    if source.colours == .jfif, quarterTurns == 0, size == (source.width, source.height),
       [AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUVJ420P].contains(source.format)
     {
       return source
     }
-    return try convert(source, to: AV_PIX_FMT_YUV420P, size: size, colours: source.colours)
+    guard quarterTurns != 0 else {
+      return try convert(source, to: AV_PIX_FMT_YUV420P, size: size, colours: source.colours)
+    }
+    let rgb = try convert(source, to: AV_PIX_FMT_RGB24, size: size, colours: source.colours)
+    return try planar420(rgb.oriented(Orientation(isMirrored: false, quarterTurns: quarterTurns)))
   }
 
   /// What pixels of `width` × `height` become.

@@ -25,7 +25,7 @@ final class PictureDecoder {
   /// - Throws: ``RefusedPicture`` when the file is to blame.
   func picture(from file: [UInt8], masks: Masks) throws -> Picture {
     guard let kind = ImageKind(of: file) else {
-      throw RefusedPicture(reason: file.isEmpty ? "an empty file" : "neither JPEG nor PNG")
+      throw RefusedPicture(reason: file.isEmpty ? "an empty file" : "neither JPEG, PNG nor WebP")
     }
     guard let size = kind.size(of: file) else { throw RefusedPicture(reason: "invalid data") }
     guard max(size.width, size.height) <= limits.side, size.width * size.height <= limits.pixels else {
@@ -44,7 +44,8 @@ final class PictureDecoder {
     let decoded = try codec.decode(file)
     guard (decoded.width, decoded.height) == size else { throw RefusedPicture(reason: "two sizes in one file") }
     do throws(FFmpegError) {
-      let paintable = try converter.paintable(decoded)
+      // Masks are said of the picture as it is shown.
+      let paintable = try converter.oriented(converter.paintable(decoded), Orientation(of: file, kind: kind))
       try MaskPainter.paint(masks, on: paintable)
       return try Picture(adopting: converter.planar420(paintable))
     } catch {
@@ -56,10 +57,12 @@ final class PictureDecoder {
 
 /// One libavcodec decoder for still images.
 private final class ImageCodec {
+  private let kind: ImageKind
   private let codec: CodecContext
   private let packet: Packet
 
   init(_ kind: ImageKind, limits: Limits) throws(FFmpegError) {
+    self.kind = kind
     guard let decoder = avcodec_find_decoder(kind.codec) else {
       throw FFmpegError(function: "avcodec_find_decoder", code: cff_error_invalid_data())
     }
@@ -99,6 +102,10 @@ private final class ImageCodec {
       guard result.frame.pointee.decode_error_flags == 0 else {
         throw FFmpegError(function: "avcodec_receive_frame", code: cff_error_invalid_data())
       }
+      // WebP's YUV is VP8's: limited in range, which its decoder does not say (RFC 9649, 2.5).
+      if kind == .webp, result.format == AV_PIX_FMT_YUV420P || result.format == AV_PIX_FMT_YUVA420P {
+        result.frame.pointee.color_range = AVCOL_RANGE_MPEG
+      }
     } catch {
       avcodec_flush_buffers(codec.pointer)
       if error.isOutOfMemory { throw error }
@@ -114,6 +121,7 @@ extension ImageKind {
     switch self {
     case .jpeg: AV_CODEC_ID_MJPEG
     case .png: AV_CODEC_ID_PNG
+    case .webp: AV_CODEC_ID_WEBP
     }
   }
 }

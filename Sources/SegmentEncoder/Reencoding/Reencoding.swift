@@ -190,8 +190,8 @@ public final class Reencoding: Sendable {
       throw BadSession(capture.source, "high dynamic range (PQ or HLG)", advice: "make it SDR first")
     }
     decoded.crop(width: width, height: height)
-    let planar = try converter.planar420(ofVideo: decoded, maxSide: options.maxSide)
-    return try Picture(adopting: planar.turned(quarters: quarterTurns))
+    return try Picture(
+      adopting: converter.planar420(ofVideo: decoded, quarterTurns: quarterTurns, maxSide: options.maxSide))
   }
 
   /// Brings the session's index up to date, also when not all is made.
