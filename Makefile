@@ -27,9 +27,10 @@ build:
 format:
 	swift format --in-place --recursive Sources Tests Package.swift
 
-# Makes the fixtures anew; needs python3-pil.
+# Makes the fixtures anew; needs python3-pil and zstd.
 fixtures:
 	/usr/bin/python3 fixtures/generate.py
+	/usr/bin/python3 fixtures/generate_formats.py
 
 clean:
 	rm -rf .build demo

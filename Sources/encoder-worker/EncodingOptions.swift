@@ -22,6 +22,10 @@ struct EncodingOptions: ParsableArguments {
     help: ArgumentHelp("A picture stays on screen at most this long; the rest is listed as a gap.", valueName: "ms"))
   var maxHold: Int64 = 5_000
 
+  @Option(
+    help: ArgumentHelp("Frames further from all others are refused: the clock has jumped.", valueName: "ms"))
+  var maxJump: Int64 = 86_400_000
+
   @Option(name: .shortAndLong, help: ArgumentHelp("Batches at once. (default: the number of cores)", valueName: "n"))
   var jobs: Int?
 
@@ -29,6 +33,7 @@ struct EncodingOptions: ParsableArguments {
     guard (1...86_400_000).contains(maxHold) else {
       throw ValidationError("--max-hold is between 1 and 86400000 milliseconds")
     }
+    guard maxJump > 0 else { throw ValidationError("--max-jump is more than 0 milliseconds") }
     guard Jobs.range.contains(jobs ?? 1) else { throw ValidationError(Jobs.rule) }
   }
 
@@ -39,6 +44,7 @@ struct EncodingOptions: ParsableArguments {
     var options = BatchEncoder.Options()
     options.quality = quality
     options.maxHoldMs = maxHold
+    options.limits.jumpMs = maxJump
     return options
   }
 }

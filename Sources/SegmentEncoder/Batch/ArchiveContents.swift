@@ -1,8 +1,20 @@
-// An archive as a batch: tar, plain or in gzip or zstd, recognised by content. It is read once from front to back
-// into memory, within limits; nothing is ever unpacked to a file.
+// A file as a batch: a tar, or a stream of records; plain or in gzip or zstd, all recognised by content. It is read once
+// from front to back into memory, within limits; nothing is ever unpacked to a file.
 
 import CArchive
 import Glibc
+
+enum Archive {
+  /// - Parameters:
+  ///   - descriptor: a file or a pipe, read to its end.
+  ///   - name: what to call it in messages.
+  static func contents(reading descriptor: Int32, name: String, limits: Limits) throws -> any BatchContents {
+    let archive = try ArchiveReader(descriptor, name: name)
+    let first = try archive.nextEntry()
+    if archive.isStream { return StreamContents(bytes: try archive.rest(limits: limits)) }
+    return try ArchiveContents(archive, first: first, name: name, limits: limits)
+  }
+}
 
 struct ArchiveContents: BatchContents {
   private(set) var names: [String] = []
@@ -14,14 +26,11 @@ struct ArchiveContents: BatchContents {
     return bytes.count <= limit ? .bytes(bytes) : .refused("\(bytes.count) bytes, more than the limit of \(limit)")
   }
 
-  /// - Parameters:
-  ///   - descriptor: a file or a pipe, read to its end.
-  ///   - name: what to call it in messages.
-  init(reading descriptor: Int32, name: String, limits: Limits) throws {
-    let archive = try ArchiveReader(descriptor, name: name)
+  fileprivate init(_ archive: ArchiveReader, first: ArchiveEntry?, name: String, limits: Limits) throws {
     var unpacked = 0
     var entries = 0
-    while let entry = try archive.nextEntry() {
+    var next = first
+    while let entry = next {
       entries += 1
       guard entries <= limits.entries else {
         throw BadBatch("read", name, "more than \(limits.entries) entries", advice: "split the batch")
@@ -34,24 +43,28 @@ struct ArchiveContents: BatchContents {
           "read", name, "unpacks to more than the limit of \(limits.unpackedBytes) bytes", advice: "split the batch")
       }
       unpacked += entry.size
-      guard entry.kind != .directory else { continue }
-      if let reason = entry.reasonToRefuse {
-        refused.append(RefusedFrame(source: entry.path, reason: reason))
-        continue
-      }
-      guard !isRecorderJunk(entry.path) else { continue }
-      if entry.size > limits.fileBytes {
-        refused.append(
-          RefusedFrame(
-            source: entry.path, reason: "\(entry.size) bytes, more than the limit of \(limits.fileBytes)"))
-      } else if files[entry.path] != nil {
-        refused.append(RefusedFrame(source: entry.path, reason: "a second entry of the same name"))
-      } else {
-        files[entry.path] = try archive.bytes(of: entry)
-        names.append(entry.path)
-      }
+      try add(entry, from: archive, limits)
+      next = try archive.nextEntry()
     }
     try archive.requireEnd()
+  }
+
+  private mutating func add(_ entry: ArchiveEntry, from archive: ArchiveReader, _ limits: Limits) throws {
+    guard entry.kind != .directory else { return }
+    if let reason = entry.reasonToRefuse {
+      refused.append(RefusedFrame(source: entry.path, reason: reason))
+      return
+    }
+    guard !isRecorderJunk(entry.path) else { return }
+    if entry.size > limits.fileBytes {
+      refused.append(
+        RefusedFrame(source: entry.path, reason: "\(entry.size) bytes, more than the limit of \(limits.fileBytes)"))
+    } else if files[entry.path] != nil {
+      refused.append(RefusedFrame(source: entry.path, reason: "a second entry of the same name"))
+    } else {
+      files[entry.path] = try archive.bytes(of: entry)
+      names.append(entry.path)
+    }
   }
 }
 
@@ -90,10 +103,30 @@ private final class ArchiveReader {
     archive_read_support_filter_gzip(archive)
     archive_read_support_filter_zstd(archive)
     archive_read_support_format_tar(archive)
+    archive_read_support_format_raw(archive)
     guard archive_read_open_fd(archive, descriptor, 1 << 16) == ARCHIVE_OK else { throw failure() }
   }
 
   deinit { archive_read_free(archive) }
+
+  /// Whether it is no tar: one entry without a name or a size. Known after the first entry's header.
+  var isStream: Bool { archive_format(archive) == ARCHIVE_FORMAT_RAW }
+
+  /// All of a stream.
+  func rest(limits: Limits) throws -> [UInt8] {
+    var bytes: [UInt8] = []
+    var part = [UInt8](repeating: 0, count: 1 << 16)
+    while true {
+      let count = part.withUnsafeMutableBytes { archive_read_data(archive, $0.baseAddress, $0.count) }
+      if count == 0 { return bytes }
+      guard count > 0 else { throw failure(or: "it breaks off") }
+      guard bytes.count + count <= limits.unpackedBytes else {
+        throw BadBatch(
+          "read", name, "unpacks to more than the limit of \(limits.unpackedBytes) bytes", advice: "split the batch")
+      }
+      bytes += part[..<count]
+    }
+  }
 
   func nextEntry() throws -> ArchiveEntry? {
     // Names in pax headers are UTF-8; in the C locale libarchive warns of every one that is not ASCII.

@@ -5,42 +5,112 @@ import Glibc
 
 /// The files of a batch, by name.
 protocol BatchContents {
-  /// The regular files, in the order of the container.
+  /// The regular files, in the order of the container; with their folders, where they lie in any.
   var names: [String] { get }
+  /// Those of them that are not in a folder. In an archive that is no distinction.
+  var topNames: [String] { get }
+  /// All of it, where it is no container of files, but a stream of records.
+  var stream: [UInt8]? { get }
   /// What the container holds that is not a plain file with a plain name.
   var refused: [RefusedFrame] { get }
   /// The file's bytes, or the reason there are none.
   func contents(of name: String, limit: Int) throws -> FileContents?
+  /// A file that lies in the container, or in the same folder as the container, for recorders that say there what it is.
+  func sideFile(_ name: String, limit: Int) throws -> FileContents?
 }
 
-/// A directory as a batch: its regular files, not those of directories inside.
+extension BatchContents {
+  var topNames: [String] { names }
+  var stream: [UInt8]? { nil }
+
+  func sideFile(_ name: String, limit: Int) throws -> FileContents? { try contents(of: name, limit: limit) }
+}
+
+/// Records one behind the other; a record's name is its place, `<offset>+<length>`.
+struct StreamContents: BatchContents {
+  let bytes: [UInt8]
+
+  var names: [String] { [] }
+  var refused: [RefusedFrame] { [] }
+
+  static func name(of record: Range<Int>) -> String { "\(record.lowerBound)+\(record.count)" }
+
+  var stream: [UInt8]? { bytes }
+
+  func contents(of name: String, limit: Int) throws -> FileContents? {
+    let parts = name.split(separator: "+").compactMap { Int($0) }
+    guard parts.count == 2, parts[0] >= 0, parts[1] >= 0, parts[1] <= bytes.count - parts[0] else { return nil }
+    guard parts[1] <= limit else { return .refused("\(parts[1]) bytes, more than the limit of \(limit)") }
+    return .bytes(Array(bytes[parts[0]..<parts[0] + parts[1]]))
+  }
+}
+
+/// A directory as a batch: its regular files, and those in its folders.
 struct DirectoryContents: BatchContents {
   let names: [String]
   let refused: [RefusedFrame]
   private let directory: Directory
 
+  var topNames: [String] { names.filter { !$0.contains("/") } }
+
   init(opening path: String, limits: Limits) throws {
     directory = try Directory(opening: path, followingLinks: false)
-    let entries = try directory.entries(limit: limits.entries)
-    guard entries.count <= limits.entries else {
-      throw BadBatch("read", lastComponent(of: path), "more than \(limits.entries) entries", advice: "split the batch")
+    var listing = Listing(of: lastComponent(of: path), limit: limits.entries)
+    let folders = try listing.add(directory, folder: "")
+    // One level is where recorders put frames.
+    for folder in folders {
+      guard let inner = try? Directory(opening: folder, in: directory) else { continue }
+      _ = try listing.add(inner, folder: folder + "/")
     }
-    var names: [String] = []
-    var refused: [RefusedFrame] = []
-    for entry in entries where !isRecorderJunk(entry.name) {
-      switch entry.kind {
-      case .directory: break
-      case .other: refused.append(RefusedFrame(source: entry.name, reason: "not a regular file"))
-      case .file where entry.name.utf8.elementsEqual(entry.bytes): names.append(entry.name)
-      case .file: refused.append(RefusedFrame(source: entry.name, reason: "a name that is not UTF-8"))
-      }
-    }
-    self.names = names
-    self.refused = refused
+    names = listing.names
+    refused = listing.refused
   }
 
   func contents(of name: String, limit: Int) throws -> FileContents? {
     try directory.contents(of: name, limit: limit)
+  }
+
+  func sideFile(_ name: String, limit: Int) throws -> FileContents? {
+    if let inside = try contents(of: name, limit: limit) { return inside }
+    let parent = try Directory(opening: DurableFile.parentDirectory(of: directory.path))
+    return try parent.contents(of: name, limit: limit)
+  }
+
+  /// Names as they are found, within limits.
+  private struct Listing {
+    let batch: String
+    let limit: Int
+    var names: [String] = []
+    var refused: [RefusedFrame] = []
+    private var count = 0
+
+    init(of batch: String, limit: Int) {
+      self.batch = batch
+      self.limit = limit
+    }
+
+    /// - Returns: the folders in it.
+    mutating func add(_ directory: Directory, folder: String) throws -> [String] {
+      var folders: [String] = []
+      let entries = try directory.entries(limit: limit - count)
+      count += entries.count
+      guard count <= limit else {
+        throw BadBatch("read", batch, "more than \(limit) entries", advice: "split the batch")
+      }
+      for entry in entries where !isRecorderJunk(entry.name) {
+        let isText = entry.name.utf8.elementsEqual(entry.bytes)
+        switch entry.kind {
+        case .directory where isText: folders.append(entry.name)
+        case .directory: break
+        case .file where isText: names.append(folder + entry.name)
+        case .file: refused.append(RefusedFrame(source: folder + entry.name, reason: "a name that is not UTF-8"))
+        // What lies about in folders is nobody's frame.
+        case .other where folder.isEmpty: refused.append(RefusedFrame(source: entry.name, reason: "not a regular file"))
+        case .other: break
+        }
+      }
+      return folders
+    }
   }
 }
 

@@ -2,32 +2,21 @@
 
 import Glibc
 
-/// What a format found in a container, before it is put in order and checked.
-struct BatchDraft {
-  var session: String?
-  var intervalMs: Int64?
-  var endMs: Int64?
-  var capture = Batch.Capture.interval
-  var isFinal = false
-  /// In the producer's order.
-  var frames: [Frame] = []
-  var refused: [RefusedFrame] = []
-  var metadata = JSONValue.object([:])
-}
-
-/// One producer's way of writing a batch.
-protocol BatchFormat {
-  /// - Returns: nil when the container holds something else.
-  static func read(_ contents: any BatchContents, limits: Limits) throws -> BatchDraft?
-}
-
 /// A batch and the bytes of its frames.
 public struct OpenBatch {
   public let batch: Batch
+  /// Whose way of writing it is.
+  public let format: String
   let contents: any BatchContents
   let limits: Limits
 
-  private static var formats: [any BatchFormat.Type] { [NativeFormat.self, PlainFormat.self] }
+  /// Each takes what it knows for sure; the plain one takes the rest.
+  private static var formats: [any BatchFormat.Type] {
+    [
+      NativeFormat.self, SentryCocoaFormat.self, SentryAndroidFormat.self, OpenReplayFramesFormat.self,
+      RejourneyFramesFormat.self, RecorderTarFormat.self, RejourneySpillFormat.self, PlainFormat.self,
+    ]
+  }
 
   /// Reads a batch: a directory, or an archive.
   ///
@@ -40,7 +29,7 @@ public struct OpenBatch {
     let contents: any BatchContents
     let isArchive = path == "-" || !DurableFile.isDirectory(path)
     if path == "-" {
-      contents = try ArchiveContents(reading: STDIN_FILENO, name: name, limits: limits)
+      contents = try Archive.contents(reading: STDIN_FILENO, name: name, limits: limits)
     } else if isArchive {
       contents = try Self.archive(at: path, name: name, limits: limits)
     } else {
@@ -50,11 +39,12 @@ public struct OpenBatch {
         throw failure.blaming(name) ?? failure
       }
     }
+    let source = BatchSource(name: isArchive ? Self.stem(of: name) : name, contents: contents)
     for format in Self.formats {
-      if var draft = try format.read(contents, limits: limits) {
+      if var draft = try format.read(source, limits: limits) {
         draft.refused = contents.refused + draft.refused
-        draft.session =
-          draft.session ?? session ?? (path == "-" ? nil : Self.session(ofName: name, isArchive: isArchive))
+        draft.session = draft.session ?? session ?? (path == "-" ? nil : String(source.name.prefix { $0 != "@" }))
+        self.format = format.name
         self.batch = try Batch(draft, name: name, limits: limits)
         self.contents = contents
         self.limits = limits
@@ -73,9 +63,9 @@ public struct OpenBatch {
     return name == "." || name == ".." ? lastComponent(of: DurableFile.resolved(path)) : name
   }
 
-  private static let advice = "send frames named <unix ms>.jpg or .png, or frames and a batch.json"
+  private static let advice = "send frames named <unix ms>.jpg or .png, frames and a batch.json, or a recorder's batch"
 
-  private static func archive(at path: String, name: String, limits: Limits) throws -> ArchiveContents {
+  private static func archive(at path: String, name: String, limits: Limits) throws -> any BatchContents {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
     guard descriptor >= 0 else {
       let failure = DiskError("open", path)
@@ -89,15 +79,18 @@ public struct OpenBatch {
       throw BadBatch("read", name, "not a regular file", advice: advice)
     }
     guard status.st_size > 0 else { throw BadBatch("read", name, "an empty file", advice: advice) }
-    return try ArchiveContents(reading: descriptor, name: name, limits: limits)
+    return try Archive.contents(reading: descriptor, name: name, limits: limits)
   }
 
-  private static let archiveSuffixes = [".tar.gz", ".tar.zst", ".tgz", ".tar"]
+  /// Longer ones before those that they end in.
+  private static let archiveSuffixes = [
+    ".tar.gz", ".tar.zst", ".tgz", ".tar", ".webp.frames", ".frames.zst", ".frames.gz", ".frames", ".gz", ".zst",
+  ]
 
-  private static func session(ofName name: String, isArchive: Bool) -> String {
-    let suffix = isArchive ? archiveSuffixes.first { name.lowercased().hasSuffix($0) } : nil
-    let stem = name.dropLast(suffix?.count ?? 0)
-    return String(stem.prefix { $0 != "@" })
+  /// A file's name without what tells that it is an archive.
+  private static func stem(of name: String) -> String {
+    let suffix = archiveSuffixes.first { name.lowercased().hasSuffix($0) }
+    return String(name.dropLast(suffix?.count ?? 0))
   }
 
   /// The frame's image file, or the reason there is none.
@@ -177,7 +170,27 @@ extension Batch {
     let refused = bad.map {
       RefusedFrame(source: $0.source, reason: "instant \($0.timeMs) lies outside 2001 to 2100")
     }
-    return (sorted.map(\.element), refused)
+    let (kept, jumped) = withoutJumps(sorted.map(\.element), limits: limits)
+    return (kept, refused + jumped)
+  }
+
+  /// Frames far from all others were captured under a clock that was set meanwhile: the most that lie together are right.
+  private static func withoutJumps(_ frames: [Frame], limits: Limits) -> ([Frame], [RefusedFrame]) {
+    var runs: [ArraySlice<Frame>] = []
+    var start = 0
+    for index in frames.indices
+    where index + 1 == frames.count || frames[index + 1].timeMs - frames[index].timeMs > limits.jumpMs {
+      runs.append(frames[start...index])
+      start = index + 1
+    }
+    // Of equals, the first.
+    guard let kept = runs.max(by: { ($0.count, -$0.startIndex) < ($1.count, -$1.startIndex) }) else { return ([], []) }
+    let refused = runs.filter { $0.startIndex != kept.startIndex }.joined().map {
+      RefusedFrame(
+        source: $0.source,
+        reason: "instant \($0.timeMs) is more than \(limits.jumpMs) ms from the others: a clock that jumped")
+    }
+    return (Array(kept), refused)
   }
 
   /// 1000, or the median distance of the captures where that lies outside 600–1600 ms.

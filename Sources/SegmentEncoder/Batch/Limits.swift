@@ -25,6 +25,8 @@ public struct Limits: Sendable {
   public var segments = 20_000
   /// Pictures of a film that is encoded anew.
   public var filmPictures = 4_000_000
+  /// How far a capture can be from the next, in milliseconds; beyond it a clock has jumped.
+  public var jumpMs: Int64 = 86_400_000
   /// The range of instants that can be captures: 2001-01-01 up to 2100-01-01, in unix milliseconds.
   public var instants: Range<Int64> = 978_307_200_000..<4_102_444_800_000
 

@@ -15,6 +15,13 @@ public final class Directory: Sendable {
     self.init(try check("open", path) { open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | links) }, path: path)
   }
 
+  /// A directory in another one, never reached through a link.
+  convenience init(opening name: String, in parent: Directory) throws(DiskError) {
+    let path = parent.path + "/" + name
+    let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW
+    self.init(try check("open", path) { openat(parent.descriptor, name, flags) }, path: path)
+  }
+
   private init(_ descriptor: Int32, path: String) {
     self.descriptor = descriptor
     self.path = path

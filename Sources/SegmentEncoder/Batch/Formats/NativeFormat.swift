@@ -2,10 +2,12 @@
 // relative to where `batch.json` is.
 
 enum NativeFormat: BatchFormat {
+  static let name = "native"
   static let description = "batch.json"
 
-  static func read(_ contents: any BatchContents, limits: Limits) throws -> BatchDraft? {
-    let candidates = contents.names.filter { lastComponent(of: $0) == description }
+  static func read(_ source: BatchSource, limits: Limits) throws -> BatchDraft? {
+    let contents = source.contents
+    let candidates = contents.topNames.filter { lastComponent(of: $0) == description }
     guard let path = candidates.min(by: { $0.utf8.count < $1.utf8.count }) else { return nil }
     let folder = String(path.dropLast(description.count))
     do {
@@ -58,7 +60,7 @@ enum NativeFormat: BatchFormat {
       case .failure(let refusal): draft.refused.append(RefusedFrame(source: file, reason: refusal.description))
       }
     }
-    for name in contents.names where !known.contains(name) {
+    for name in contents.topNames where !known.contains(name) {
       if listed == nil, let instant = PlainFormat.instant(ofName: name) {
         draft.frames.append(Frame(source: lastComponent(of: name), path: name, timeMs: instant))
       } else {

@@ -1,15 +1,22 @@
 /// P: files named by their capture, `<unix ms>.<jpg, jpeg, png, webp>`, and nothing else.
 enum PlainFormat: BatchFormat {
-  static func read(_ contents: any BatchContents, limits: Limits) throws -> BatchDraft? {
+  static let name = "plain"
+
+  static func read(_ source: BatchSource, limits: Limits) throws -> BatchDraft? {
+    let draft = draft(of: source.contents.topNames)
+    return draft.frames.isEmpty ? nil : draft
+  }
+
+  static func draft(of names: [String]) -> BatchDraft {
     var draft = BatchDraft()
-    for name in contents.names {
+    for name in names {
       if let instant = instant(ofName: name) {
         draft.frames.append(Frame(source: lastComponent(of: name), path: name, timeMs: instant))
       } else {
-        draft.refused.append(RefusedFrame(source: name, reason: "the name is not <unix ms>.jpg, .jpeg or .png"))
+        draft.refused.append(RefusedFrame(source: name, reason: "the name is not <unix ms>.jpg, .jpeg, .png or .webp"))
       }
     }
-    return draft.frames.isEmpty ? nil : draft
+    return draft
   }
 
   private static let imageSuffixes = [".jpg", ".jpeg", ".png", ".webp"]

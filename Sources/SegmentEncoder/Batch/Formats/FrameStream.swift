@@ -1,0 +1,76 @@
+// Records one behind the other, without a header: an instant of 8 bytes, a length of 4, an image. OpenReplay writes numbers
+// with the lowest byte first and means unix milliseconds; Rejourney the highest, and milliseconds from the session's start.
+
+/// A stream's records, read in one of two ways.
+struct FrameStream {
+  enum Record {
+    case whole(instant: Int64, Range<Int>)
+    case empty
+    case cut(wanted: Int, there: Int)
+  }
+
+  let isRejourney: Bool
+  private(set) var records: [Record] = []
+  /// How many bytes of it are records with an image and an instant that make sense.
+  private(set) var understood = 0
+
+  /// As whichever of the two it can be read further; nil where that is not at all.
+  init?(_ stream: [UInt8]) {
+    let readings = [false, true].map { FrameStream(stream, isRejourney: $0) }
+    guard let best = readings.max(by: { $0.understood < $1.understood }), best.understood > 0 else { return nil }
+    self = best
+  }
+
+  private init(_ stream: [UInt8], isRejourney: Bool) {
+    self.isRejourney = isRejourney
+    var offset = 0
+    while stream.count - offset >= 12 {
+      let instant = Int64(bitPattern: Self.number(stream[offset..<offset + 8], isRejourney))
+      let length = Int(Self.number(stream[offset + 8..<offset + 12], isRejourney))
+      let there = stream.count - offset - 12
+      // Another way of reading has nonsense here.
+      guard (isRejourney ? 0..<100_000_000_000 : 1_000_000_000_000..<4_000_000_000_000).contains(instant) else { break }
+      let image = offset + 12..<offset + 12 + min(length, there)
+      if length == 0 {
+        records.append(.empty)
+      } else if length > there {
+        guard ImageKind.isImage(stream[image].prefix(16)) else { break }
+        records.append(.cut(wanted: length, there: there))
+      } else {
+        records.append(.whole(instant: instant, image))
+        if ImageKind.isImage(stream[image].prefix(16)) { understood += 12 + length }
+      }
+      offset = image.upperBound
+    }
+    let rest = stream.count - offset
+    if rest > 0, rest < 12 { records.append(.cut(wanted: 12, there: rest)) }
+  }
+
+  private static func number(_ bytes: ArraySlice<UInt8>, _ isHighestFirst: Bool) -> UInt64 {
+    (isHighestFirst ? Array(bytes) : bytes.reversed()).reduce(0) { $0 << 8 | UInt64($1) }
+  }
+
+  /// The records as frames of a batch.
+  ///
+  /// - Parameters:
+  ///   - name: what to call them by.
+  ///   - epoch: what the instants count from, in unix milliseconds.
+  func draft(named name: String, epoch: Int64) -> BatchDraft {
+    var draft = BatchDraft()
+    for (index, record) in records.enumerated() {
+      let source = "\(name)#\(index)"
+      switch record {
+      case .whole(let instant, let range):
+        let timeMs = epoch.addingReportingOverflow(instant)
+        draft.frames.append(
+          Frame(
+            source: source, path: StreamContents.name(of: range), timeMs: timeMs.overflow ? -1 : timeMs.partialValue))
+      case .empty: draft.refused.append(RefusedFrame(source: source, reason: "an empty record"))
+      case .cut(let wanted, let there):
+        draft.refused.append(
+          RefusedFrame(source: source, reason: "the record breaks off: \(there) bytes of \(wanted)"))
+      }
+    }
+    return draft
+  }
+}

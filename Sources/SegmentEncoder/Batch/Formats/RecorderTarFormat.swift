@@ -1,0 +1,32 @@
+// C and F: OpenReplay and Rejourney. A tar of `<session start ms>_1_<capture>.jpeg`, called `<session>-<last ms>.tar.gz`.
+// OpenReplay's captures are unix milliseconds; Rejourney's may be milliseconds from the session's start.
+
+enum RecorderTarFormat: BatchFormat {
+  static let name = "OpenReplay or Rejourney tar"
+
+  static func read(_ source: BatchSource, limits: Limits) throws -> BatchDraft? {
+    var draft = BatchDraft()
+    for name in source.contents.names {
+      let base = lastComponent(of: name)
+      if let instant = instant(ofName: base) {
+        draft.frames.append(Frame(source: base, path: name, timeMs: instant))
+      } else {
+        draft.refused.append(RefusedFrame(source: base, reason: "the name is not <start ms>_1_<ms>.jpeg"))
+      }
+    }
+    guard !draft.frames.isEmpty else { return nil }
+    draft.session = source.nameBeforeDash
+    return draft
+  }
+
+  private static func instant(ofName name: String) -> Int64? {
+    let lower = name.lowercased()
+    guard let suffix = [".jpeg", ".jpg"].first(where: lower.hasSuffix) else { return nil }
+    let parts = name.dropLast(suffix.count).split(separator: "_", omittingEmptySubsequences: false)
+    guard parts.count == 3, parts[1] == "1", let start = Int64(parts[0]), let capture = Int64(parts[2]), start >= 0,
+      capture >= 0
+    else { return nil }
+    guard capture < start, start > 1_000_000_000_000 else { return capture }
+    return start.addingReportingOverflow(capture).partialValue
+  }
+}

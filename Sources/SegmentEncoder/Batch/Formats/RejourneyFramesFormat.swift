@@ -1,0 +1,19 @@
+/// E: Rejourney's frames, called `<session>-<end ms>.tar.gz`, though they are no tar. The session is called
+/// `session_<start ms>_<32 hex>`, and its start is what the instants count from.
+enum RejourneyFramesFormat: BatchFormat {
+  static let name = "Rejourney frames"
+
+  static func read(_ source: BatchSource, limits: Limits) throws -> BatchDraft? {
+    guard let stream = source.contents.stream.flatMap({ FrameStream($0) }), stream.isRejourney else { return nil }
+    let session = source.nameBeforeDash ?? source.name
+    let parts = session.split(separator: "_", omittingEmptySubsequences: false)
+    guard parts.count == 3, parts[0] == "session", let start = Int64(parts[1]), start > 0 else {
+      throw BadBatch(
+        "read", source.name, "instants from a session's start, which the name does not tell",
+        advice: "name it session_<start ms>_<32 hex>-<end ms>")
+    }
+    var draft = stream.draft(named: source.name, epoch: start)
+    draft.session = session
+    return draft
+  }
+}

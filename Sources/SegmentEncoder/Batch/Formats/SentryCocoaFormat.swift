@@ -1,0 +1,66 @@
+// A: Sentry for iOS. A directory `<UUID>/` of `<seconds since 2001-01-01>.png`, a Swift `Double`; beside it, or around it,
+// `replay.current` or `replay.last`: {"replayId":"<32 hex>","path":"<UUID>","errorSampleRate":1}.
+
+enum SentryCocoaFormat: BatchFormat {
+  static let name = "Sentry Cocoa"
+
+  /// From the Unix epoch to Apple's, in seconds.
+  private static let referenceDate = 978_307_200.0
+  private static let sideFiles = ["replay.current", "replay.last"]
+  private static let junk = ["crashInfo"]
+
+  static func read(_ source: BatchSource, limits: Limits) throws -> BatchDraft? {
+    let contents = source.contents
+    guard contents.names.contains(where: { instant(ofName: $0) != nil }) else { return nil }
+    let replays = try sideFiles.compactMap { try replay(in: $0, of: source) }
+    // Around several recordings, the one that a side file names; a single one needs no naming.
+    let folders = Set(contents.names.filter { instant(ofName: $0) != nil }.map(folder))
+    let named = replays.first { folders.contains($0.path + "/") }
+    guard let folder = named.map({ $0.path + "/" }) ?? (folders.count == 1 ? folders.first : nil) else {
+      throw BadBatch(
+        "read", source.name, "several recordings, and no replay.current that names one of them",
+        advice: "send each recording's directory as a batch")
+    }
+    let recording = folder.isEmpty ? source.name : lastComponent(of: folder)
+    var draft = BatchDraft()
+    draft.session = (named ?? replays.first { $0.path == recording })?.id ?? (isUUID(recording) ? recording : nil)
+    for name in contents.names where Self.folder(name) == folder {
+      let base = lastComponent(of: name)
+      if let instant = instant(ofName: name) {
+        draft.frames.append(Frame(source: base, path: name, timeMs: instant))
+      } else if !junk.contains(base), !sideFiles.contains(base) {
+        draft.refused.append(
+          RefusedFrame(source: base, reason: "the name is no number of seconds since 2001-01-01"))
+      }
+    }
+    return draft
+  }
+
+  /// With its slash; empty for what lies on top.
+  private static func folder(_ name: String) -> String { String(name.dropLast(lastComponent(of: name).count)) }
+
+  /// Unix milliseconds; nil for names that carry no finite number with a point.
+  private static func instant(ofName name: String) -> Int64? {
+    let base = lastComponent(of: name)
+    guard base.hasSuffix(".png") else { return nil }
+    let stem = base.dropLast(4)
+    guard stem.contains("."), stem.utf8.allSatisfy({ $0 == UInt8(ascii: ".") || (48...57).contains($0) }),
+      let seconds = Double(stem), seconds < 1e11
+    else { return nil }
+    return Int64(((seconds + referenceDate) * 1_000).rounded())
+  }
+
+  /// What a side file says; nil where there is none, or it says nothing that we understand.
+  private static func replay(in file: String, of source: BatchSource) throws -> (id: String, path: String)? {
+    guard case .bytes(let bytes)? = try source.contents.sideFile(file, limit: 64 << 10),
+      let json = try? JSONParser.parse(bytes), let id = json.object?["replayId"]?.string,
+      let path = json.object?["path"]?.string, SessionID(id) != nil
+    else { return nil }
+    return (id, lastComponent(of: path))
+  }
+
+  private static func isUUID(_ name: String) -> Bool {
+    let parts = name.split(separator: "-", omittingEmptySubsequences: false)
+    return parts.map(\.utf8.count) == [8, 4, 4, 4, 12] && parts.allSatisfy { $0.allSatisfy(\.isHexDigit) }
+  }
+}
