@@ -56,37 +56,15 @@ public final class BatchEncoder {
     try publication.settle(try OpenBatch(reading: path, limits: options.limits))
   }
 
-  /// Decodes each frame once, in order, and encodes the one before as soon as its hold is known.
   private func encode(_ source: OpenBatch, digest: inout BatchDigest, isCancelled: () -> Bool) throws -> [StagedSegment]
   {
-    let batch = source.batch
-    var timeline = Timeline(of: batch, maxHoldMs: options.maxHoldMs)
     var stage = SegmentStage(
-      settings: settings, staging: publication.staging, refused: batch.refused)
+      settings: settings, staging: publication.staging, refused: source.batch.refused)
     do {
-      var images = DecodedFrames(source, limits: options.limits)
-      var shown: (picture: Picture, frame: Frame)?
-      for frame in batch.frames {
-        if isCancelled() { throw Cancelled() }
-        if let shown, shown.frame.timeMs == frame.timeMs {
-          stage.refuse(
-            RefusedFrame(source: frame.source, reason: "\(shown.frame.source) has the same instant and came later"))
-          digest.add(frame, try source.image(of: frame))
-          continue
-        }
-        switch try images.picture(of: frame, digest: &digest) {
-        case .failure(let refusal):
-          stage.refuse(RefusedFrame(source: frame.source, reason: "decode \(frame.source): \(refusal.reason)"))
-        case .success(let picture):
-          let capture = Capture(
-            source: frame.source, timeMs: frame.timeMs, width: picture.width, height: picture.height)
-          try stage.show(shown?.picture, in: timeline.append(capture), isCancelled)
-          if case .everything(let reason) = frame.masks { stage.note("blacked out: \(reason)", on: frame.source) }
-          shown = (picture, frame)
-        }
-      }
-      try stage.show(shown?.picture, in: timeline.finish(endMs: batch.endMs), isCancelled)
-      return try stage.finish(batch.name)
+      try BatchWalk.walk(
+        source, maxHoldMs: options.maxHoldMs, limits: options.limits, digest: &digest, into: &stage,
+        isCancelled: isCancelled)
+      return try stage.finish(source.batch.name)
     } catch {
       stage.discard()
       throw error
@@ -94,37 +72,8 @@ public final class BatchEncoder {
   }
 }
 
-/// The pictures of a batch; a file equal to the one before is not decoded again.
-private struct DecodedFrames {
-  private let source: OpenBatch
-  private let decoder: PictureDecoder
-  private var previous: (file: [UInt8], masks: Masks, picture: Picture)?
-
-  init(_ source: OpenBatch, limits: Limits) {
-    self.source = source
-    decoder = PictureDecoder(limits: limits)
-  }
-
-  mutating func picture(of frame: Frame, digest: inout BatchDigest) throws -> Result<Picture, RefusedPicture> {
-    let image = try source.image(of: frame)
-    digest.add(frame, image)
-    switch image {
-    case .refused(let reason): return .failure(RefusedPicture(reason: reason))
-    case .bytes(let file):
-      if let previous, previous.file == file, previous.masks == frame.masks { return .success(previous.picture) }
-      do {
-        let picture = try decoder.picture(from: file, masks: frame.masks)
-        previous = (file, frame.masks, picture)
-        return .success(picture)
-      } catch let refusal as RefusedPicture {
-        return .failure(refusal)
-      }
-    }
-  }
-}
-
 /// Collects a batch's shots into segments and writes each to the staging directory when it closes.
-private struct SegmentStage: ~Copyable {
+private struct SegmentStage: ShotSink, ~Copyable {
   private let settings: EncoderSettings
   private let staging: Staging
   private var open: SegmentWriter?
@@ -143,8 +92,7 @@ private struct SegmentStage: ~Copyable {
 
   mutating func note(_ text: String, on source: String) { notes[source] = text }
 
-  mutating func show(_ picture: Picture?, in shots: [Shot], _ isCancelled: () -> Bool) throws {
-    guard let picture else { return }
+  mutating func show(_ picture: Picture, in shots: [Shot], _ isCancelled: () -> Bool) throws {
     for shot in shots {
       if isCancelled() { throw Cancelled() }
       if shot.opensSegment {
@@ -157,12 +105,7 @@ private struct SegmentStage: ~Copyable {
 
   /// All segments, in order.
   mutating func finish(_ batch: String) throws -> [StagedSegment] {
-    guard !done.isEmpty else {
-      let first = refused.first.map { "; \($0.reason)" } ?? ""
-      throw BadBatch(
-        "decode", batch, "none of its \(refused.count) frames can be decoded" + first,
-        advice: "check that the recorder writes whole JPEG or PNG files")
-    }
+    guard !done.isEmpty else { throw BadBatch(undecodable: batch, refused) }
     return done
   }
 

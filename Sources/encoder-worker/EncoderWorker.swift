@@ -11,6 +11,7 @@ struct EncoderWorker: ParsableCommand {
         encoder-worker --spool DIR --drain          encode all there is, then exit
         encoder-worker --spool DIR                  go on until told to stop
         encoder-worker encode BATCH --output DIR    one batch, no spool
+        encoder-worker inspect BATCH                what is it, what would become of it?
         encoder-worker enqueue --spool DIR *.jpg    frames into a spool
         encoder-worker stitch SESSION --to FILE     one film of a session
         encoder-worker verify SESSION               is all as it should be?
@@ -23,7 +24,7 @@ struct EncoderWorker: ParsableCommand {
     version: "encoder-worker 0.1.0",
     subcommands: [
       RunCommand.self, EncodeCommand.self, EnqueueCommand.self, StitchCommand.self, VerifyCommand.self,
-      ReencodeCommand.self,
+      ReencodeCommand.self, InspectCommand.self,
     ],
     defaultSubcommand: RunCommand.self)
 

@@ -38,7 +38,8 @@ struct RunCommand: ParsableCommand {
 
   func validate() throws {
     if let word = words.first {
-      throw ValidationError("'\(word)' is no command; there are run, encode, enqueue, stitch, verify, reencode")
+      throw ValidationError(
+        "'\(word)' is no command; there are run, encode, inspect, enqueue, stitch, verify, reencode")
     }
     if spool == nil { throw ValidationError("--spool DIR is missing") }
   }

@@ -54,7 +54,8 @@ public struct OpenBatch {
     if let first = contents.refused.first {
       throw BadBatch("read", name, "no frames; \(first.source) is \(first.reason)", advice: Self.advice)
     }
-    throw BadBatch("read", name, contents.names.isEmpty ? "nothing in it" : "no known format", advice: Self.advice)
+    let isEmpty = contents.names.isEmpty && contents.stream == nil
+    throw BadBatch("read", name, isEmpty ? "nothing in it" : "no known format", advice: Self.advice)
   }
 
   /// The last component, of `.` and `..` too.

@@ -1,8 +1,6 @@
 // A session as an HLS playlist (RFC 8216 and its second edition, draft-pantos-hls-rfc8216bis): players' time is session
 // time, each segment says its wall-clock time, and what nobody recorded is a gap that players skip. Pure.
 
-import Glibc
-
 struct HLSPlaylist {
   struct Entry: Equatable {
     /// nil for a gap.
@@ -55,7 +53,7 @@ struct HLSPlaylist {
         text += "#EXT-X-MAP:URI=\"\(media.initialization)\"\n"
         initialization = media.initialization
       }
-      text += "#EXT-X-PROGRAM-DATE-TIME:\(Self.date(entry.startMs))\n"
+      text += "#EXT-X-PROGRAM-DATE-TIME:\(entry.startMs.dateText)\n"
       text += "#EXTINF:\(entry.lengthMs.secondsText),\n\(media.file)\n"
     }
     return isComplete ? text + "#EXT-X-ENDLIST\n" : text
@@ -67,26 +65,12 @@ struct HLSPlaylist {
   }
 
   private static func gap(_ entry: Entry, pieceMs: Int64) -> String {
-    var text = "#EXT-X-PROGRAM-DATE-TIME:\(date(entry.startMs))\n"
+    var text = "#EXT-X-PROGRAM-DATE-TIME:\(entry.startMs.dateText)\n"
     var restMs = entry.lengthMs
     while restMs > 0 {
       text += "#EXT-X-GAP\n#EXTINF:\(min(restMs, pieceMs).secondsText),\n\(gapFile)\n"
       restMs -= pieceMs
     }
     return text
-  }
-
-  /// ISO 8601, UTC, with milliseconds.
-  private static func date(_ unixMs: Int64) -> String {
-    var seconds = time_t(unixMs / 1_000)
-    var parts = tm()
-    gmtime_r(&seconds, &parts)
-    func digits(_ value: Int32, _ count: Int) -> String {
-      let text = String(value)
-      return String(repeating: "0", count: max(0, count - text.count)) + text
-    }
-    return "\(digits(parts.tm_year + 1_900, 4))-\(digits(parts.tm_mon + 1, 2))-\(digits(parts.tm_mday, 2))"
-      + "T\(digits(parts.tm_hour, 2)):\(digits(parts.tm_min, 2)):\(digits(parts.tm_sec, 2))"
-      + ".\(digits(Int32(unixMs % 1_000), 3))Z"
   }
 }

@@ -1,0 +1,106 @@
+// What a batch is, and what would become of it: read, decoded and put on the timeline, but not encoded.
+
+public struct InspectedBatch: Sendable, Equatable {
+  /// A captured frame, and how long it is on screen in all.
+  public struct Frame: Sendable, Equatable {
+    public let source: String
+    public let timeMs: Int64
+    public fileprivate(set) var holdMs: Int64
+    public let width: Int
+    public let height: Int
+    /// The unrecorded time behind it.
+    public fileprivate(set) var gapAfterMs: Int64 = 0
+    public fileprivate(set) var note: String?
+  }
+
+  public let batch: String
+  /// Whose way of writing it is.
+  public let format: String
+  public let session: SessionID
+  public let intervalMs: Int64
+  public let capture: Batch.Capture
+  public let isFinal: Bool
+  public let frames: [Frame]
+  public let refused: [RefusedFrame]
+  public let segments: Int
+
+  public var startMs: Int64 { frames[0].timeMs }
+  /// When the last frame stops being on screen.
+  public var endMs: Int64 { frames[frames.count - 1].timeMs + frames[frames.count - 1].holdMs }
+
+  /// One line of JSON.
+  public var json: String {
+    JSONValue.object([
+      "batch": .string(batch), "format": .string(format), "session": .string(session.description),
+      "intervalMs": .number(intervalMs), "capture": .string(capture.rawValue), "final": .bool(isFinal),
+      "startMs": .number(startMs), "endMs": .number(endMs), "segments": .number(segments),
+      "frames": .array(frames.map(\.json)), "refused": .array(refused.map(\.json)),
+      "gaps": .array(
+        frames.filter { $0.gapAfterMs > 0 }.map {
+          let startMs = $0.timeMs + $0.holdMs
+          return .object(["startMs": .number(startMs), "endMs": .number(startMs + $0.gapAfterMs)])
+        }),
+    ]).line
+  }
+
+  /// Reads a batch and decodes its frames.
+  ///
+  /// - Parameters:
+  ///   - path: a directory or a file; `-` is standard input.
+  ///   - session: for a batch that does not name its own.
+  /// - Throws: ``BadBatch`` where it would be quarantined, ``DiskError``.
+  public init(reading path: String, session: String? = nil, _ options: BatchEncoder.Options) throws {
+    let source = try OpenBatch(reading: path, session: session, limits: options.limits)
+    var digest = try BatchDigest(of: source.batch)
+    var sink = Sink(refused: source.batch.refused)
+    try BatchWalk.walk(
+      source, maxHoldMs: options.maxHoldMs, limits: options.limits, digest: &digest, into: &sink,
+      isCancelled: { false })
+    frames = sink.frames
+    refused = sink.refused
+    segments = sink.segments
+    guard !frames.isEmpty else { throw BadBatch(undecodable: source.batch.name, refused) }
+    batch = source.batch.name
+    format = source.format
+    self.session = source.batch.session
+    intervalMs = source.batch.intervalMs
+    capture = source.batch.capture
+    isFinal = source.batch.isFinal
+  }
+
+  private struct Sink: ShotSink {
+    var frames: [Frame] = []
+    var refused: [RefusedFrame]
+    var segments = 0
+    var notes: [String: String] = [:]
+
+    mutating func refuse(_ frame: RefusedFrame) { refused.append(frame) }
+
+    mutating func note(_ text: String, on source: String) { notes[source] = text }
+
+    mutating func show(_ picture: Picture, in shots: [Shot], _ isCancelled: () -> Bool) throws {
+      for shot in shots {
+        if shot.opensSegment { segments += 1 }
+        if shot.status == .captured {
+          frames.append(
+            Frame(
+              source: shot.capture.source, timeMs: shot.capture.timeMs, holdMs: 0, width: shot.capture.width,
+              height: shot.capture.height, note: notes[shot.capture.source]))
+        }
+        frames[frames.count - 1].holdMs += shot.holdMs
+        frames[frames.count - 1].gapAfterMs += shot.closing?.gapAfterMs ?? 0
+      }
+    }
+  }
+}
+
+extension InspectedBatch.Frame {
+  fileprivate var json: JSONValue {
+    var members: [String: JSONValue] = [
+      "source": .string(source), "timeMs": .number(timeMs), "holdMs": .number(holdMs), "width": .number(width),
+      "height": .number(height),
+    ]
+    members["note"] = note.map { .string($0) }
+    return .object(members)
+  }
+}

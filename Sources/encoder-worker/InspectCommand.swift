@@ -1,0 +1,65 @@
+import ArgumentParser
+import SegmentEncoder
+
+struct InspectCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "inspect",
+    abstract: "Say what batches are, and what would become of them; encode nothing.",
+    discussion: """
+      Whose format it is, its session, each frame with its instant, hold and size, gaps, and what would be refused and why. Exit status 65 when a batch would be quarantined.
+      """)
+
+  @Argument(help: ArgumentHelp("Directories and files; - reads a batch from standard input.", valueName: "batch"))
+  var batches: [String]
+
+  @Option(
+    help: ArgumentHelp("The session of batches that do not name theirs. (default: the name up to @)", valueName: "id"))
+  var session: String?
+
+  @Flag(help: "Results as JSON, one object a line.")
+  var json = false
+
+  @OptionGroup(title: "Encoding")
+  var encoding: EncodingOptions
+
+  func validate() throws {
+    if let session, SessionID(session) == nil { throw ValidationError("--session: \(SessionID.rule)") }
+  }
+
+  func run() throws {
+    var isBad = false
+    for batch in batches {
+      try reportingFailures {
+        do {
+          let found = try InspectedBatch(reading: batch, session: session, encoding.encoder)
+          answer(json ? found.json : Self.text(found))
+        } catch let bad as BadBatch {
+          isBad = true
+          let text = "\(batch): would be quarantined: \(bad); \(bad.advice)"
+          answer(json ? Disposition.quarantine(bad).json(batch: batch, bad) : text)
+        }
+      }
+    }
+    if isBad { throw ExitStatus.badBatch }
+  }
+
+  private static func text(_ found: InspectedBatch) -> String {
+    func right(_ text: String, _ width: Int) -> String {
+      String(repeating: " ", count: max(0, width - text.count)) + text
+    }
+    let gaps = found.frames.count { $0.gapAfterMs > 0 }
+    var lines = [
+      "\(found.batch): \(found.format), session \(found.session), \(count(found.frames.count, "frame")), "
+        + "\(found.endMs - found.startMs) ms, \(count(found.segments, "segment")), \(count(gaps, "gap")), "
+        + "\(found.refused.count) refused",
+      "  captured                   " + right("hold ms", 9) + right("size", 12) + "  source",
+    ]
+    for frame in found.frames {
+      lines.append(
+        "  \(frame.timeMs.dateText)   " + right("\(frame.holdMs)", 9) + right("\(frame.width)x\(frame.height)", 12)
+          + "  \(frame.source)" + (frame.note.map { " (\($0))" } ?? ""))
+      if frame.gapAfterMs > 0 { lines.append("  gap                        " + right("\(frame.gapAfterMs)", 9)) }
+    }
+    return (lines + found.refused.map { "  refused \($0.source): \($0.reason)" }).joined(separator: "\n")
+  }
+}

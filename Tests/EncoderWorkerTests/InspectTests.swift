@@ -1,0 +1,70 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What `inspect` says of a batch is what encoding makes of it.
+@Suite struct InspectTests {
+  private struct Inspected: Decodable {
+    struct Frame: Decodable { let source: String, timeMs: Int64, holdMs: Int64, width: Int, height: Int, note: String? }
+    struct Refused: Decodable, Hashable { let source: String, reason: String }
+
+    let batch: String
+    let format: String
+    let session: String
+    let startMs: Int64
+    let endMs: Int64
+    let segments: Int
+    let frames: [Frame]
+    let refused: [Refused]
+    let gaps: [PublishedSession.Index.Gap]
+  }
+
+  @Test(arguments: Fixture.all + Fixture.corpus)
+  func itSaysWhatEncodingDoes(fixture: Fixture) throws {
+    let scratch = try ScratchDirectory()
+    let before = try snapshot(of: fixture.path)
+    let result = try EncoderWorker.run("inspect", fixture.path, "--session", fixture.name, "--json")
+    #expect(result.status == 0, "\(result.errors)")
+    let found = try JSONDecoder().decode(Inspected.self, from: result.output)
+    #expect(try snapshot(of: fixture.path) == before)
+    let session = try EncoderWorker.encode(fixture, into: scratch)
+    #expect(found.session == session.index.session)
+    #expect(found.segments == session.manifests.count)
+    #expect(found.startMs == session.index.startMs && found.endMs == session.manifests.last?.endMs)
+    #expect(found.gaps == session.index.gaps)
+    #expect(found.frames.map(\.timeMs) == session.captured.map(\.timeMs))
+    #expect(found.frames.map(\.source) == session.captured.map(\.source))
+    let shown = session.manifests.flatMap { $0.frames }
+    for frame in found.frames {
+      #expect(frame.holdMs == shown.filter { $0.timeMs == frame.timeMs }.reduce(0) { $0 + $1.holdMs })
+      #expect(frame.note == shown.first { $0.timeMs == frame.timeMs }?.note)
+    }
+    let refused = session.manifests.flatMap {
+      $0.refused.map { Inspected.Refused(source: $0.source, reason: $0.reason) }
+    }
+    #expect(Set(found.refused) == Set(refused))
+  }
+
+  @Test func aTableForPeople() throws {
+    let path = Fixture("formats/openreplay-frames-bad").path + "/cut.frames"
+    let result = try EncoderWorker.run("inspect", path, Fixture("gap").path)
+    #expect(result.status == 0)
+    let lines = result.text.split(separator: "\n").map(String.init)
+    #expect(lines[0] == "cut.frames: OpenReplay frames, session cut, 4 frames, 4000 ms, 1 segment, 0 gaps, 1 refused")
+    #expect(lines[2] == "  2026-01-08T08:05:12.340Z        1000     180x320  cut#0")
+    #expect(lines[6].hasPrefix("  refused cut#4: the record breaks off: "))
+    #expect(lines.contains("  gap                             7000"))
+  }
+
+  @Test func whatWouldBeQuarantinedIsSaid() throws {
+    let scratch = try ScratchDirectory()
+    let file = try scratch.file("rubbish.tar.gz", Array("rubbish".utf8))
+    let result = try EncoderWorker.run("inspect", file, scratch.path("missing"), Fixture("gap").path)
+    #expect(result.status != 0)
+    #expect(result.text.contains("rubbish.tar.gz: would be quarantined: read rubbish.tar.gz: no known format"))
+    let json = try EncoderWorker.run("inspect", "--json", file)
+    #expect(json.status == 65)
+    #expect(json.text.contains(#""error":{"#))
+    #expect(try names(in: scratch.path) == ["rubbish.tar.gz"])
+  }
+}
