@@ -1,0 +1,187 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Other tools' films as sessions: their pictures at their times.
+@Suite struct FilmTests {
+  let scratch: ScratchDirectory
+
+  init() throws { scratch = try ScratchDirectory() }
+
+  private func reencode(_ source: String, to output: String = "again", _ options: String...) throws -> Tool.Result {
+    try Tool.run(
+      EncoderWorker.path, ["reencode", source, "--output", scratch.path(output), "--quality", "small"] + options)
+  }
+
+  private static let start: Int64 = 1_767_859_512_340
+  private static let instants: [Int64] = [0, 900, 1_000, 3_333, 3_400, 7_001, 7_500, 12_000, 12_040, 13_900]
+
+  /// Numbered pictures at irregular instants, as stock ffmpeg encodes them: limited range, BT.709, B-frames.
+  private func film(
+    _ name: String, _ options: [String], format: String = "yuv420p", matrix: String = "bt709", range: String = "tv"
+  ) throws -> String {
+    var script = "ffconcat version 1.0\n"
+    let ends = Self.instants.dropFirst() + [15_000]
+    for (number, (from, to)) in zip(Self.instants, ends).enumerated() {
+      let file = Fixture("exact-1fps").path + String(format: "/%04d.jpg", number)
+      script += "file '\(file)'\noption framerate 1000\nduration \(Double(to - from) / 1_000)\n"
+    }
+    let list = try scratch.file("list.ffconcat", Array(script.utf8))
+    try Tool.output(
+      "ffmpeg",
+      [
+        "-v", "error", "-y", "-f", "concat", "-safe", "0", "-i", list, "-vf",
+        "scale=in_range=full:out_range=\(range):out_color_matrix=\(matrix),format=\(format)", "-vsync", "vfr",
+        "-enc_time_base", "1:1000", "-video_track_timescale", "90000",
+      ] + options + [scratch.path(name)])
+    return scratch.path(name)
+  }
+
+  private static func tags(_ matrix: String, _ range: String) -> [String] {
+    ["-colorspace", matrix, "-color_range", range, "-color_primaries", "bt709", "-color_trc", "bt709"]
+  }
+
+  @Test(arguments: [
+    ["-c:v", "libx264", "-bf", "3", "-g", "4"], ["-c:v", "libx265", "-x265-params", "log-level=none"],
+    ["-c:v", "libx265", "-x265-params", "log-level=none:keyint=4:min-keyint=4:open-gop=1", "-bf", "3"],
+    [
+      "-c:v", "libx264", "-bf", "3", "-g", "5", "-sc_threshold", "0", "-x264-params",
+      "open-gop=1:keyint=5:min-keyint=1",
+    ],
+  ])
+  func anotherToolsFilmKeepsItsInstants(codec: [String]) throws {
+    let film = try film(
+      "film.mp4", codec + Self.tags("bt709", "tv") + ["-metadata", "creation_time=2026-01-08T08:05:12Z"])
+    let result = try reencode(film)
+    try #require(result.status == 0, "\(result.errors)")
+    let session = try PublishedSession(scratch.path("again/film"))
+    let pictures = try Probe(film).packets(of: 0).map(\.pts).sorted()
+    #expect(session.index.startMs == 1_767_859_512_000)
+    #expect(session.captured.map { ($0.timeMs - session.index.startMs) * 90 } == pictures.map { $0 - pictures[0] })
+    #expect(session.captured.count == Self.instants.count)
+    #expect(try EncoderWorker.run("verify", session.path).status == 0)
+    try expect(session, looksLike: film)
+    let before = try snapshot(of: session.path)
+    #expect(try reencode(film, to: "again", "--json").text.contains("\"encoded\":0,"))
+    #expect(try snapshot(of: session.path) == before)
+  }
+
+  /// Each frame's picture is the film's, as stock ffmpeg decodes both.
+  private func expect(_ session: PublishedSession, looksLike film: String) throws {
+    let originals = try Pixels.decode(film, width: 180, height: 320)
+    for manifest in session.manifests {
+      let decoded = try Pixels.decode(session.video(manifest), width: 180, height: 320)
+      let video = try Probe(session.video(manifest)).packets(of: 0)
+      for (frame, offset) in zip(manifest.frames, manifest.offsetsMs) {
+        let index = try #require(video.firstIndex { $0.pts == offset * 90 })
+        let number = try #require(session.captured.firstIndex { $0.timeMs == frame.timeMs })
+        #expect(decoded[index].number == originals[number].number)
+        #expect(decoded[index].difference(to: originals[number]) < 3)
+      }
+    }
+  }
+
+  struct Colours: Sendable {
+    let format: String
+    let matrix: String
+    let range: String
+    let isTagged: Bool
+  }
+
+  /// Whatever way a film's colours are written in, said or not, ours are what players show of it.
+  @Test(arguments: [
+    Colours(format: "yuv420p", matrix: "bt709", range: "tv", isTagged: true),
+    Colours(format: "yuv420p", matrix: "smpte170m", range: "tv", isTagged: true),
+    Colours(format: "yuv420p", matrix: "smpte170m", range: "tv", isTagged: false),
+    Colours(format: "yuv420p", matrix: "smpte170m", range: "pc", isTagged: true),
+    Colours(format: "yuv420p", matrix: "bt709", range: "pc", isTagged: true),
+    Colours(format: "yuv444p", matrix: "smpte170m", range: "tv", isTagged: true),
+    Colours(format: "yuv422p10le", matrix: "bt709", range: "tv", isTagged: true),
+  ])
+  func aFilmsColoursStay(colours: Colours) throws {
+    let film = try film(
+      "film-\(Self.start).mp4",
+      colours.isTagged ? Self.tags(colours.matrix, colours.range) : ["-color_range", "unknown"],
+      format: colours.format, matrix: colours.matrix == "smpte170m" ? "bt601" : colours.matrix, range: colours.range)
+    for side in ["8192", "200"] {
+      let result = try Tool.run(
+        EncoderWorker.path,
+        ["reencode", film, "--output", scratch.path(side), "--quality", "sharp", "--max-side", side])
+      try #require(result.status == 0, "\(result.errors)")
+      let session = try PublishedSession(scratch.path("\(side)/film-\(Self.start)"))
+      let manifest = session.manifests[0]
+      let (width, height) = (manifest.codedWidth, manifest.codedHeight)
+      let own = try Pixels.decode(session.video(manifest), width: width, height: height)[0]
+      // What the screenshot was painted with: a bar of (38, 78, 140), black patches, near white below.
+      let bar = own[width - 4, height / 40]
+      #expect(zip(bar, [38, 78, 140]).allSatisfy { abs(Int($0) - $1) <= 6 }, "\(colours): \(bar)")
+      #expect(own[width / 16, height * 3 / 8].allSatisfy { $0 <= 6 }, "\(colours)")
+      #expect(own[width - 3, height - 3].allSatisfy { $0 >= 240 }, "\(colours)")
+    }
+  }
+
+  /// Cut without encoding, so that the key frame is not shown, but needed.
+  @Test func aFilmThatBeginsBehindItsKeyFrameIsTaken() throws {
+    let whole = try film("whole.mp4", Self.tags("bt709", "tv") + ["-g", "100", "-bf", "0"])
+    let film = scratch.path("cut-\(Self.start).mp4")
+    try Tool.output("ffmpeg", ["-v", "error", "-ss", "3.35", "-i", whole, "-c", "copy", film])
+    let result = try reencode(film)
+    try #require(result.status == 0, "\(result.errors)")
+    let session = try PublishedSession(scratch.path("again/cut-\(Self.start)"))
+    let decoded = try Pixels.decode(film, width: 180, height: 320)
+    #expect(session.captured.count == decoded.count)
+    let first = try Pixels.decode(session.video(session.manifests[0]), width: 180, height: 320)[0]
+    #expect(first.number == decoded[0].number)
+  }
+
+  @Test func aTurnedFilmIsShownUpright() throws {
+    let lying = try film("lying.mp4", [])
+    let film = scratch.path("turned-\(Self.start).mp4")
+    try Tool.output("ffmpeg", ["-v", "error", "-i", lying, "-c", "copy", "-metadata:s:v", "rotate=90", film])
+    try #require(try reencode(film).status == 0)
+    let session = try PublishedSession(scratch.path("again/turned-\(Self.start)"))
+    #expect(session.index.startMs == Self.start)
+    let manifest = session.manifests[0]
+    #expect((manifest.width, manifest.height) == (320, 180))
+    // As stock ffmpeg turns it.
+    let wanted = try Pixels.decode(film, width: 320, height: 180)[0]
+    #expect(try Pixels.decode(session.video(manifest), width: 320, height: 180)[0].difference(to: wanted) < 3)
+  }
+
+  /// Our own film of a screen that was rotated: pictures of two sizes in one track.
+  @Test func aFilmOfChangingSizeBecomesSegmentsOfOneSizeEach() throws {
+    let session = try EncoderWorker.encode(Fixture("rotation"), into: scratch)
+    let film = scratch.path("film.mp4")
+    try #require(try EncoderWorker.run("stitch", session.path, "--to", film).status == 0)
+    try #require(
+      try reencode(film, to: "again", "--start", "\(session.index.startMs)", "--session", "walk").status == 0)
+    let again = try PublishedSession(scratch.path("again/walk"))
+    #expect(again.manifests.map(\.width) == session.manifests.map(\.width))
+    #expect(again.captured.map(\.timeMs) == session.captured.map(\.timeMs))
+    #expect(try EncoderWorker.run("verify", again.path).status == 0)
+  }
+
+  @Test func aFilmThatSaysTooLittleIsRefusedWithAdvice() throws {
+    let film = try film("a film.mp4", [])
+    let unnamed = try reencode(film)
+    #expect(unnamed.status == 65)
+    #expect(unnamed.errors.contains("a film.mp4: no name for a session; give --session"))
+    let undated = try reencode(film, to: "again", "--session", "walk")
+    #expect(undated.errors.contains("it does not say when it was recorded; give --start"))
+    #expect(try reencode(film, to: "again", "--session", "walk", "--start", "12").status == 65)
+    #expect(try reencode(film, to: "again", "--session", "walk", "--start", "9223372036854775807").status == 65)
+    let bright = try self.film("bright-\(Self.start).mp4", ["-color_trc", "smpte2084"])
+    #expect(try reencode(bright).errors.contains("high dynamic range"))
+    let wide = try self.film("wide-\(Self.start).mp4", ["-aspect", "1:1"])
+    #expect(try reencode(wide).errors.contains("pixels that are not square"))
+    // The file is to blame, not the machine: 65, not 75.
+    let damaged = try self.film("damaged-\(Self.start).mp4", ["-movflags", "+faststart"])
+    var bytes = Array(try Data(contentsOf: URL(fileURLWithPath: damaged)))
+    for index in stride(from: bytes.count / 2, to: bytes.count, by: 7) { bytes[index] ^= 0x55 }
+    try Data(bytes).write(to: URL(fileURLWithPath: damaged))
+    let refused = try reencode(damaged)
+    #expect(refused.status == 65)
+    #expect(refused.errors.contains("damaged-\(Self.start).mp4: "))
+    #expect(!FileManager.default.fileExists(atPath: scratch.path("again/walk")))
+  }
+}
