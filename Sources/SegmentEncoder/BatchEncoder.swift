@@ -8,6 +8,8 @@ public final class BatchEncoder {
     public var quality = Quality.balanced
     /// The longest hold, in milliseconds; what is beyond is a gap.
     public var maxHoldMs: Int64 = 5_000
+    /// What is behind transparent pixels.
+    public var background = Colour.black
     public var limits = Limits()
 
     public init() {}
@@ -22,7 +24,8 @@ public final class BatchEncoder {
   ///   - index: shared likewise.
   public init(_ options: Options, staging: Staging, index: SessionIndex) {
     self.options = options
-    settings = EncoderSettings(options.quality, maxHoldMs: options.maxHoldMs)
+    settings = EncoderSettings(
+      options.quality, maxHoldMs: options.maxHoldMs, background: options.background)
     publication = Publication(staging: staging, index: index)
   }
 
@@ -62,8 +65,7 @@ public final class BatchEncoder {
       settings: settings, staging: publication.staging, refused: source.batch.refused)
     do {
       try BatchWalk.walk(
-        source, maxHoldMs: options.maxHoldMs, limits: options.limits, digest: &digest, into: &stage,
-        isCancelled: isCancelled)
+        source, options, digest: &digest, into: &stage, isCancelled: isCancelled)
       return try stage.finish(source.batch.name)
     } catch {
       stage.discard()

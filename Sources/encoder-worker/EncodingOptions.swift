@@ -4,6 +4,10 @@ import SegmentEncoder
 
 extension Quality: ExpressibleByArgument {}
 
+extension Colour: ExpressibleByArgument {
+  public init?(argument: String) { self.init(argument) }
+}
+
 /// How much is done at once.
 enum Jobs {
   static let range = 1...256
@@ -21,6 +25,9 @@ struct EncodingOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp("A picture stays on screen at most this long; the rest is listed as a gap.", valueName: "ms"))
   var maxHold: Int64 = 5_000
+
+  @Option(help: ArgumentHelp("What is behind transparent pixels: six hexadecimal digits.", valueName: "colour"))
+  var background = Colour.black
 
   @Option(
     help: ArgumentHelp("Frames further from all others are refused: the clock has jumped.", valueName: "ms"))
@@ -45,6 +52,7 @@ struct EncodingOptions: ParsableArguments {
     options.quality = quality
     options.maxHoldMs = maxHold
     options.limits.jumpMs = maxJump
+    options.background = background
     return options
   }
 }

@@ -143,4 +143,31 @@ import Testing
     }
     #expect(pictures[2].number == 2)
   }
+
+  /// What is transparent shows what is said to be behind it: black, or a colour.
+  @Test(
+    arguments: [(nil, [128, 0, 0], [0, 0, 0]), ("#204060", [144, 32, 48], [32, 64, 96])] as [(String?, [Int], [Int])])
+  func transparentPixelsShowTheBackground(background: String?, half: [Int], clear: [Int]) throws {
+    let scratch = try ScratchDirectory()
+    _ = try scratch.directory("batch")
+    // Left half-transparent red, right nothing at all.
+    try Tool.output(
+      "ffmpeg",
+      [
+        "-v", "error", "-f", "lavfi", "-i", "color=red@0.5:64x64,format=rgba", "-f", "lavfi", "-i",
+        "color=red@0:64x64,format=rgba",
+        "-filter_complex", "hstack", "-frames:v", "1", scratch.path("batch/1767859512340.png"),
+      ])
+    let options = background.map { ["--background", $0] } ?? []
+    let result = try Tool.run(
+      EncoderWorker.path,
+      ["encode", scratch.path("batch"), "--output", scratch.path("output"), "--quality", "sharp"] + options)
+    try #require(result.status == 0, "\(result.errors)")
+    let picture = try Pixels.decode(
+      scratch.path("output/batch/segment-1767859512340.mp4"), width: 128, height: 64)[0]
+    for (x, wanted) in [(24, half), (104, clear)] {
+      #expect(zip(picture[x, 32], wanted).allSatisfy { abs(Int($0) - $1) <= 6 }, "\(x): \(picture[x, 32])")
+    }
+    #expect(try EncoderWorker.run("encode", scratch.path("batch"), "--output", "x", "--background", "red").status == 64)
+  }
 }

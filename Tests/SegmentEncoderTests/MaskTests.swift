@@ -37,4 +37,21 @@ import Testing
     #expect(
       try masks(#"[{"x":1,"y":2,"width":3,"height":4.5}]"#) == .rectangles([Mask(x: 1, y: 2, width: 3, height: 4.5)]))
   }
+
+  /// Recorders that think in points say how many pixels one has; what cannot be understood hides everything.
+  @Test func masksMayBeInPoints() throws {
+    func scaled(_ scale: String) throws -> Masks {
+      Masks(
+        try JSONParser.parse(Array(#"[{"x":1.5,"y":2,"width":3,"height":4.25}]"#.utf8)),
+        scale: try JSONParser.parse(Array(scale.utf8)))
+    }
+    #expect(try scaled("2") == .rectangles([Mask(x: 3, y: 4, width: 6, height: 8.5)]))
+    #expect(try scaled("1.25") == .rectangles([Mask(x: 1.875, y: 2.5, width: 3.75, height: 5.3125)]))
+    for scale in ["0", "-1", "17", "NaN", "Infinity", "\"2\"", "null", "[]"] {
+      guard case .everything = try scaled(scale) else {
+        Issue.record("scale \(scale)")
+        continue
+      }
+    }
+  }
 }

@@ -11,12 +11,12 @@ protocol ShotSink: ~Copyable {
 
 enum BatchWalk {
   static func walk<Sink: ShotSink & ~Copyable>(
-    _ source: OpenBatch, maxHoldMs: Int64, limits: Limits, digest: inout BatchDigest, into sink: inout Sink,
+    _ source: OpenBatch, _ options: BatchEncoder.Options, digest: inout BatchDigest, into sink: inout Sink,
     isCancelled: () -> Bool
   ) throws {
     let batch = source.batch
-    var timeline = Timeline(of: batch, maxHoldMs: maxHoldMs)
-    var images = DecodedFrames(source, limits: limits)
+    var timeline = Timeline(of: batch, maxHoldMs: options.maxHoldMs)
+    var images = DecodedFrames(source, options)
     var shown: (picture: Picture, frame: Frame)?
     for frame in batch.frames {
       if isCancelled() { throw Cancelled() }
@@ -59,9 +59,9 @@ private struct DecodedFrames {
   private let decoder: PictureDecoder
   private var previous: (file: [UInt8], masks: Masks, picture: Picture)?
 
-  init(_ source: OpenBatch, limits: Limits) {
+  init(_ source: OpenBatch, _ options: BatchEncoder.Options) {
     self.source = source
-    decoder = PictureDecoder(limits: limits)
+    decoder = PictureDecoder(limits: options.limits, background: options.background)
   }
 
   mutating func picture(of frame: Frame, digest: inout BatchDigest) throws -> Result<Picture, RefusedPicture> {

@@ -54,8 +54,7 @@ public struct InspectedBatch: Sendable, Equatable {
     var digest = try BatchDigest(of: source.batch)
     var sink = Sink(refused: source.batch.refused)
     try BatchWalk.walk(
-      source, maxHoldMs: options.maxHoldMs, limits: options.limits, digest: &digest, into: &sink,
-      isCancelled: { false })
+      source, options, digest: &digest, into: &sink, isCancelled: { false })
     frames = sink.frames
     refused = sink.refused
     segments = sink.segments

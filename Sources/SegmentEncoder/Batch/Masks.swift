@@ -50,14 +50,20 @@ public enum Masks: Sendable, Equatable {
 }
 
 extension Masks {
-  init(_ json: JSONValue) {
+  /// - Parameter scale: how many pixels a unit of the rectangles has; nil for one.
+  init(_ json: JSONValue, scale: JSONValue? = nil) {
+    let pixels = scale.map { $0.double ?? .nan } ?? 1
+    guard pixels > 0, pixels <= 16 else {
+      self = .everything(because: "scale is not a number above 0, up to 16")
+      return
+    }
     guard let list = json.array else {
       self = .everything(because: "masks is not a list")
       return
     }
     var rectangles: [Mask] = []
     for (index, member) in list.enumerated() {
-      guard let mask = Mask(member) else {
+      guard let mask = Mask(member, scale: pixels) else {
         self = .everything(because: "mask \(index) is not a finite rectangle")
         return
       }
@@ -69,12 +75,12 @@ extension Masks {
 
 extension Mask {
   /// nil for anything that is not a finite rectangle.
-  fileprivate init?(_ json: JSONValue) {
+  fileprivate init?(_ json: JSONValue, scale: Double) {
     guard let members = json.object,
       let x = members["x"]?.double, let y = members["y"]?.double, let width = members["width"]?.double,
       let height = members["height"]?.double,
-      [x, y, width, height, x + width, y + height].allSatisfy(\.isFinite), width >= 0, height >= 0
+      [x, y, width, height, (x + width) * scale, (y + height) * scale].allSatisfy(\.isFinite), width >= 0, height >= 0
     else { return nil }
-    self.init(x: x, y: y, width: width, height: height)
+    self.init(x: x * scale, y: y * scale, width: width * scale, height: height * scale)
   }
 }

@@ -5,6 +5,10 @@ import CFFmpeg
 final class PictureConverter {
   private var scaler: Scaler?
   private var conversion: Conversion?
+  /// What is behind transparent pixels.
+  private let background: Colour
+
+  init(background: Colour = .black) { self.background = background }
 
   /// The picture in a form whose pixels can be painted in place: 8-bit planar YUV or grey as decoded, else RGB.
   func paintable(_ source: FrameBuffer) throws(FFmpegError) -> FrameBuffer {
@@ -64,11 +68,12 @@ final class PictureConverter {
     return (scaled(width), scaled(height))
   }
 
-  /// Alpha over black: what is transparent in a screenshot has nothing behind it.
+  /// Alpha over the background: what is transparent in a screenshot has nothing behind it.
   private func flattened(_ source: FrameBuffer) throws(FFmpegError) -> FrameBuffer {
     let result = try FrameBuffer(width: source.width, height: source.height, format: AV_PIX_FMT_RGB24)
     let from = source.plane(0)
     let to = result.plane(0)
+    let behind = [background.red, background.green, background.blue].map { UInt32($0) }
     for row in 0..<source.height {
       let input = from.start + row * from.stride
       let output = to.start + row * to.stride
@@ -76,7 +81,8 @@ final class PictureConverter {
         let alpha = UInt32(input[4 * column + 3])
         for channel in 0..<3 {
           let value = UInt32(input[4 * column + channel])
-          output[3 * column + channel] = UInt8(alpha == 255 ? value : (value * alpha + 127) / 255)
+          let mixed = (value * alpha + behind[channel] * (255 - alpha) + 127) / 255
+          output[3 * column + channel] = UInt8(alpha == 255 ? value : mixed)
         }
       }
     }

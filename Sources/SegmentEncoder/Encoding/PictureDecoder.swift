@@ -13,10 +13,11 @@ struct RefusedPicture: Error, Equatable {
 final class PictureDecoder {
   private let limits: Limits
   private var codecs: [ImageKind: ImageCodec] = [:]
-  private let converter = PictureConverter()
+  private let converter: PictureConverter
 
-  init(limits: Limits) {
+  init(limits: Limits, background: Colour = .black) {
     self.limits = limits
+    converter = PictureConverter(background: background)
   }
 
   /// - Parameters:

@@ -26,6 +26,8 @@ public struct EncoderSettings: Sendable, Hashable {
   public let parameters: String
   /// The longest hold, in milliseconds.
   public let maxHoldMs: Int64
+  /// What is behind transparent pixels.
+  public let background: Colour
   /// libavcodec's version; x264's own is part of the build it was linked with.
   public let libavcodec: String
 
@@ -39,12 +41,13 @@ public struct EncoderSettings: Sendable, Hashable {
     .object([
       "quality": .string(quality.rawValue), "codec": .string(codec), "preset": .string(preset),
       "rateFactor": .number(rateFactor), "parameters": .string(parameters), "maxHoldMs": .number(maxHoldMs),
-      "libavcodec": .string(libavcodec),
+      "background": .string(background.description), "libavcodec": .string(libavcodec),
     ])
   }
 
-  public init(_ quality: Quality, maxHoldMs: Int64 = 5_000) {
+  public init(_ quality: Quality, maxHoldMs: Int64 = 5_000, background: Colour = .black) {
     self.maxHoldMs = maxHoldMs
+    self.background = background
     self.quality = quality
     codec = "libx264"
     preset = "superfast"

@@ -55,7 +55,7 @@ enum NativeFormat: BatchFormat {
       }
       switch instant(of: entry, named: file) {
       case .success(let timeMs):
-        let masks = entry.object?["masks"].map { Masks($0) } ?? .none
+        let masks = entry.object?["masks"].map { Masks($0, scale: json.object?["scale"]) } ?? .none
         draft.frames.append(Frame(source: file, path: folder + file, timeMs: timeMs, masks: masks))
       case .failure(let refusal): draft.refused.append(RefusedFrame(source: file, reason: refusal.description))
       }
