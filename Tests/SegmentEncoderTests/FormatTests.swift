@@ -195,4 +195,17 @@ import Testing
     limits.jumpMs = 200 * 3_600_000
     #expect(try OpenBatch(reading: folder, limits: limits).batch.frames.count == 5)
   }
+
+  /// Half a gigabyte of empty records must not become forty million of anything.
+  @Test func aStreamOfTooManyRecordsIsRefusedEarly() throws {
+    let scratch = try ScratchDirectory()
+    let image = try Self.images()[0]
+    let empty: [UInt8] = [0x05, 0xF7, 0x9D, 0x79, 0x8D, 0x01, 0, 0, 0, 0, 0, 0]
+    let size = withUnsafeBytes(of: UInt32(image.count).littleEndian) { Array($0) }
+    var bytes = Array(empty.prefix(8)) + size + image
+    for _ in 0..<20_001 { bytes.append(contentsOf: empty) }
+    let file = try scratch.file("many.frames", bytes)
+    let error = #expect(throws: BadBatch.self) { try OpenBatch(reading: file) }
+    #expect(error?.cause == "more than 20000 records")
+  }
 }

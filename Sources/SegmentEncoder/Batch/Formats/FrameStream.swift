@@ -14,17 +14,22 @@ struct FrameStream {
   /// How many bytes of it are records with an image and an instant that make sense.
   private(set) var understood = 0
 
-  /// As whichever of the two it can be read further; nil where that is not at all.
-  init?(_ stream: [UInt8]) {
-    let readings = [false, true].map { FrameStream(stream, isRejourney: $0) }
+  /// As whichever of the two it can be read further; nil where there is no stream, or that is not at all.
+  init?(of source: BatchSource, limits: Limits) throws {
+    guard let stream = source.contents.stream else { return nil }
+    // One more than may be tells that there are too many.
+    let readings = [false, true].map { FrameStream(stream, isRejourney: $0, limit: limits.entries + 1) }
     guard let best = readings.max(by: { $0.understood < $1.understood }), best.understood > 0 else { return nil }
+    guard best.records.count <= limits.entries else {
+      throw BadBatch("read", source.name, "more than \(limits.entries) records", advice: "split the batch")
+    }
     self = best
   }
 
-  private init(_ stream: [UInt8], isRejourney: Bool) {
+  private init(_ stream: [UInt8], isRejourney: Bool, limit: Int) {
     self.isRejourney = isRejourney
     var offset = 0
-    while stream.count - offset >= 12 {
+    while stream.count - offset >= 12, records.count < limit {
       let instant = Int64(bitPattern: Self.number(stream[offset..<offset + 8], isRejourney))
       let length = Int(Self.number(stream[offset + 8..<offset + 12], isRejourney))
       let there = stream.count - offset - 12

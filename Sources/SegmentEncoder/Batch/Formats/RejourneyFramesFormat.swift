@@ -4,7 +4,7 @@ enum RejourneyFramesFormat: BatchFormat {
   static let name = "Rejourney frames"
 
   static func read(_ source: BatchSource, limits: Limits) throws -> BatchDraft? {
-    guard let stream = source.contents.stream.flatMap({ FrameStream($0) }), stream.isRejourney else { return nil }
+    guard let stream = try FrameStream(of: source, limits: limits), stream.isRejourney else { return nil }
     let session = source.nameBeforeDash ?? source.name
     let parts = session.split(separator: "_", omittingEmptySubsequences: false)
     guard parts.count == 3, parts[0] == "session", let start = Int64(parts[1]), start > 0 else {
