@@ -15,9 +15,8 @@ struct EncodeCommand: ParsableCommand {
   @Option(name: .shortAndLong, help: ArgumentHelp("Where sessions go.", valueName: "dir"))
   var output: String
 
-  @Option(
-    help: ArgumentHelp("The session of batches that do not name theirs. (default: the name up to @)", valueName: "id"))
-  var session: String?
+  @OptionGroup
+  var naming: NamingOptions
 
   @Option(
     help: ArgumentHelp("Encode only every N-th batch of the list, from the I-th, counted from 0.", valueName: "i/n"))
@@ -33,9 +32,6 @@ struct EncodeCommand: ParsableCommand {
     guard batches.count(where: { $0 == "-" }) <= 1 else {
       throw ValidationError("standard input can be one batch only")
     }
-    if let session, SessionID(session) == nil {
-      throw ValidationError("--session: \(SessionID.rule)")
-    }
   }
 
   func run() throws {
@@ -46,7 +42,7 @@ struct EncodeCommand: ParsableCommand {
       defer { staging.remove() }
       let (options, index) = (encoding.encoder, SessionIndex())
       let list = WorkList(mine)
-      try list.workOff(threads: encoding.threads, signals: signals) { [session, json] in
+      try list.workOff(threads: encoding.threads, signals: signals) { [session = naming.session, json] in
         let encoder = BatchEncoder(options, staging: staging, index: index)
         return { Self.encode($0, session: session, with: encoder, json: json, list) }
       }

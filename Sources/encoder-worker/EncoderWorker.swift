@@ -17,7 +17,7 @@ struct EncoderWorker: ParsableCommand {
         encoder-worker verify SESSION               is all as it should be?
         encoder-worker reencode SESSION -o DIR -q small    fewer bytes
 
-      A batch is a directory or a tar, tar.gz or tar.zst of frames named <unix ms>.jpg or .png, or of frames and a batch.json. Each segment comes with a manifest.
+      A batch is a directory or a tar, tar.gz or tar.zst of frames named <unix ms>.jpg, .png or .webp, or of frames and a batch.json, or what Sentry, OpenReplay or Rejourney leave behind. Each segment comes with a manifest.
 
       Exit status: 0 all done, 64 wrong usage, 65 a batch was refused (all else is done), 74 or 75 the machine failed (disk full, I/O error; nothing is lost, run it again).
       """,

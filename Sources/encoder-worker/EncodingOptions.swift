@@ -56,3 +56,14 @@ struct EncodingOptions: ParsableArguments {
     return options
   }
 }
+
+/// Whose a batch is that does not say so; the same for every command that reads batches.
+struct NamingOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp("The session of batches that do not name theirs. (default: the name up to @)", valueName: "id"))
+  var session: String?
+
+  func validate() throws {
+    if let session, SessionID(session) == nil { throw ValidationError("--session: \(SessionID.rule)") }
+  }
+}

@@ -12,9 +12,8 @@ struct InspectCommand: ParsableCommand {
   @Argument(help: ArgumentHelp("Directories and files; - reads a batch from standard input.", valueName: "batch"))
   var batches: [String]
 
-  @Option(
-    help: ArgumentHelp("The session of batches that do not name theirs. (default: the name up to @)", valueName: "id"))
-  var session: String?
+  @OptionGroup
+  var naming: NamingOptions
 
   @Flag(help: "Results as JSON, one object a line.")
   var json = false
@@ -22,16 +21,12 @@ struct InspectCommand: ParsableCommand {
   @OptionGroup(title: "Encoding")
   var encoding: EncodingOptions
 
-  func validate() throws {
-    if let session, SessionID(session) == nil { throw ValidationError("--session: \(SessionID.rule)") }
-  }
-
   func run() throws {
     var isBad = false
     for batch in batches {
       try reportingFailures {
         do {
-          let found = try InspectedBatch(reading: batch, session: session, encoding.encoder)
+          let found = try InspectedBatch(reading: batch, session: naming.session, encoding.encoder)
           answer(json ? found.json : Self.text(found))
         } catch let bad as BadBatch {
           isBad = true
