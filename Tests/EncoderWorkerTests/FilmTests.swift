@@ -134,6 +134,23 @@ import Testing
     #expect(first.number == decoded[0].number)
   }
 
+  /// Key frames that are no IDR, with and without pictures before them.
+  @Test func openGroupsOfPicturesAreDecoded() throws {
+    let film = scratch.path("open-\(Self.start).mp4")
+    try Tool.output(
+      "ffmpeg",
+      [
+        "-v", "error", "-f", "lavfi", "-i", "testsrc=size=180x320:rate=10:duration=12", "-c:v", "libx264", "-pix_fmt",
+        "yuv420p", "-g", "20", "-bf", "3", "-x264-params", "open-gop=1:keyint=20:scenecut=0", film,
+      ])
+    let result = try reencode(film)
+    try #require(result.status == 0, "\(result.errors)")
+    let session = try PublishedSession(scratch.path("again/open-\(Self.start)"))
+    #expect(session.captured.count == 120)
+    #expect(session.index.durationMs == 12_000)
+    #expect(try EncoderWorker.run("verify", session.path).status == 0)
+  }
+
   @Test func aTurnedFilmIsShownUpright() throws {
     let lying = try film("lying.mp4", [])
     let film = scratch.path("turned-\(Self.start).mp4")

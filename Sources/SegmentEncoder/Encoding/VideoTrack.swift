@@ -40,10 +40,12 @@ struct VideoTrack {
       throw bad("to be shown mirrored, or turned by what is no quarter", "encode it as it is to be shown first")
     }
     let aspect = reader.pixelAspect(of: index)
-    guard aspect.num <= 0 || aspect.num == aspect.den else {
+    // Less than one in a hundred is a size that was rounded.
+    guard aspect.num <= 0 || 100 * abs(Int(aspect.num) - Int(aspect.den)) < Int(aspect.den) else {
       throw bad("pixels that are not square (\(aspect.num):\(aspect.den))", "scale it first")
     }
     var sizes = try SizeParser(parameters)
+    let isAVC = parameters.pointee.codec_id == AV_CODEC_ID_H264
     var shown: [Sample] = []
     var keys: [(sample: Sample, index: Int)] = []
     var size: (width: Int, height: Int)?
@@ -62,7 +64,10 @@ struct VideoTrack {
       }
       let found = Sample(
         pts: sample.pts, dts: sample.dts, duration: sample.duration, width: size.width, height: size.height)
-      if sample.isKey { keys.append((found, leastPts.count)) }
+      // H.264 may begin with pictures that are no IDR but point to what came before; HEVC says so by its times.
+      if sample.isKey, keys.isEmpty || !isAVC || Self.hasIDR(sample.bytes, parameters) {
+        keys.append((found, leastPts.count))
+      }
       leastPts.append(sample.pts)
       guard leastPts.count <= limits.filmPictures else {
         throw bad("more than the limit of \(limits.filmPictures) pictures", "cut it into parts")
@@ -80,6 +85,23 @@ struct VideoTrack {
     creationTime = reader.creationTime
     samples = shown.sorted { $0.pts < $1.pts }
     self.keys = closed.map(\.element.sample).sorted { $0.pts < $1.pts }
+  }
+
+  /// Whether a sample begins with nothing before it: a unit of type 5 (ITU-T H.264, 7.4.1), behind lengths of as many bytes
+  /// as the configuration says (ISO/IEC 14496-15, 5.3.3.1).
+  private static func hasIDR(_ sample: UnsafeBufferPointer<UInt8>, _ parameters: UnsafePointer<AVCodecParameters>)
+    -> Bool
+  {
+    guard let configuration = parameters.pointee.extradata, parameters.pointee.extradata_size > 4, configuration[0] == 1
+    else { return false }
+    let lengthSize = Int(configuration[4] & 3) + 1
+    var offset = 0
+    while offset + lengthSize < sample.count {
+      let length = sample[offset..<offset + lengthSize].reduce(0) { $0 << 8 | Int($1) }
+      if sample[offset + lengthSize] & 0x1F == 5 { return true }
+      offset += lengthSize + length
+    }
+    return false
   }
 
   /// A time in milliseconds from the first picture on, to the nearest one.
