@@ -143,7 +143,7 @@ public final class Reencoding: Sendable {
     let manifest = order.manifest(staged)
     let description = try Self.description(of: manifest, source.identity(of: order.startMs), settings, options)
     try directory.locked {
-      if try directory.publishedStarts().contains(order.startMs) {
+      if DurableFile.exists(directory.path + "/" + SegmentName.manifest(order.startMs)) {
         // By somebody who does the same work at the same time, or other work.
         let there = try directory.soundManifest(order.startMs).json
         return try Self.requireSame(there, at: order.startMs, source, settings, options, directory)
