@@ -24,10 +24,12 @@ let package = Package(
     ),
     .systemLibrary(
       name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
+    .systemLibrary(
+      name: "CLittleCMS", pkgConfig: "lcms2", providers: [.apt(["liblcms2-dev"])]),
     .systemLibrary(name: "CLinux"),
     .target(
       name: "SegmentEncoder",
-      dependencies: ["CFFmpeg", "CArchive", "CLinux"],
+      dependencies: ["CFFmpeg", "CArchive", "CLittleCMS", "CLinux"],
       swiftSettings: strict
     ),
     .executableTarget(

@@ -25,6 +25,7 @@ static inline int cff_flag_global_header(void) { return AV_CODEC_FLAG_GLOBAL_HEA
 static inline int cff_strict_input(void) {
   return AV_EF_CRCCHECK | AV_EF_BITSTREAM | AV_EF_BUFFER | AV_EF_EXPLODE;
 }
+static inline int cff_packet_key(void) { return AV_PKT_FLAG_KEY; }
 static inline int cff_packet_is_key(const AVPacket *packet) { return (packet->flags & AV_PKT_FLAG_KEY) != 0; }
 static inline int cff_packet_is_discarded(const AVPacket *packet) { return (packet->flags & AV_PKT_FLAG_DISCARD) != 0; }
 

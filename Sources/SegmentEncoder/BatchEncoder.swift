@@ -82,7 +82,7 @@ private struct SegmentStage: ShotSink, ~Copyable {
   private var done: [StagedSegment] = []
   /// Refused since the last segment closed.
   private var refused: [RefusedFrame]
-  private var notes: [String: String] = [:]
+  private var notes: [Int64: String] = [:]
 
   init(settings: EncoderSettings, staging: Staging, refused: [RefusedFrame]) {
     self.settings = settings
@@ -92,7 +92,7 @@ private struct SegmentStage: ShotSink, ~Copyable {
 
   mutating func refuse(_ frame: RefusedFrame) { refused.append(frame) }
 
-  mutating func note(_ text: String, on source: String) { notes[source] = text }
+  mutating func note(_ text: String, on capture: Capture) { notes[capture.timeMs] = text }
 
   mutating func show(_ picture: Picture, in shots: [Shot], _ isCancelled: () -> Bool) throws {
     for shot in shots {

@@ -54,7 +54,7 @@ import Testing
         "1767859516340.jpg: a link", "1767859517340.jpg: not a regular file", "1767859518340.jpg: not a regular file",
         "1767859512340.jpg: a second entry of the same name",
       ])
-    guard case .bytes(let bytes) = try source.image(of: source.batch.frames[0]) else {
+    guard case .bytes(let bytes) = try source.images(of: source.batch.frames[0])[0] else {
       Issue.record("no bytes")
       return
     }

@@ -193,7 +193,7 @@ private func cause(_ body: () throws -> Void) -> String? {
     limits = Limits()
     limits.fileBytes = 100
     let source = try OpenBatch(reading: Fixture("jittered").path, limits: limits)
-    guard case .refused(let reason) = try source.image(of: source.batch.frames[0]) else {
+    guard case .refused(let reason) = try source.images(of: source.batch.frames[0])[0] else {
       Issue.record("a large file was read")
       return
     }
@@ -228,11 +228,11 @@ private func cause(_ body: () throws -> Void) -> String? {
     try scratch.file("x.jpg", Self.jpeg)
     mkfifo(path + "/fifo", 0o600)
     let source = try OpenBatch(reading: path)
-    guard case .refused = try source.image(of: source.batch.frames[0]) else {
+    guard case .refused = try source.images(of: source.batch.frames[0])[0] else {
       Issue.record("\(file) was read")
       return
     }
-    guard case .bytes = try source.image(of: source.batch.frames[1]) else {
+    guard case .bytes = try source.images(of: source.batch.frames[1])[0] else {
       Issue.record("a good frame was refused")
       return
     }

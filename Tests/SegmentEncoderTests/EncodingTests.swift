@@ -70,6 +70,19 @@ import Testing
     }
   }
 
+  /// libavcodec can take a PNG for what changed since the one before, and any decoder may remember something.
+  @Test(arguments: ["png", "jpg", "webp"])
+  func aPictureDoesNotDependOnTheOneBefore(kind: String) throws {
+    let files = try ["wide-colour/p3.\(kind)", "wide-colour/untagged.png", "wide-colour/srgb.png"].map {
+      try Fixture($0).bytes()
+    }
+    for file in files + files.reversed() {
+      let again = try decoder.picture(from: file, masks: .none)
+      let alone = try PictureDecoder(limits: Limits()).picture(from: file, masks: .none)
+      #expect(try again.bytes == alone.bytes)
+    }
+  }
+
   /// A file without its last scans, closed as if it were whole.
   @Test func aJPEGWithoutAllItsScansIsRefused() throws {
     let baseline = try Fixture("odd-size").bytes("1767859512340.jpg")
@@ -169,5 +182,31 @@ import Testing
     )
     #expect(
       abs(ciede2000(Lab(l: 2.0776, a: 0.0795, b: -1.1350), Lab(l: 0.9033, a: -0.0636, b: -0.5514)) - 0.9082) < 1e-4)
+  }
+}
+
+extension Picture {
+  /// All pixels, plane by plane.
+  var bytes: [UInt8] {
+    get throws {
+      try withFrame(pts: 0) { frame throws(FFmpegError) in
+        let planes = [
+          (frame.pointee.data.0, frame.pointee.linesize.0, 0), (frame.pointee.data.1, frame.pointee.linesize.1, 1),
+          (frame.pointee.data.2, frame.pointee.linesize.2, 1),
+        ]
+        return planes.flatMap { data, stride, shift in
+          (0..<codedHeight >> shift).flatMap { row in
+            (0..<codedWidth >> shift).map { data![row * Int(stride) + $0] }
+          }
+        }
+      }
+    }
+  }
+}
+
+extension PictureDecoder {
+  /// The picture of one image file.
+  func picture(from file: [UInt8], masks: Masks) throws -> Picture {
+    try picture(from: [file], Look(content: .image(nil), masks: masks)).picture
   }
 }

@@ -58,7 +58,7 @@ import Testing
 
   private func images(of source: OpenBatch) throws -> [[UInt8]] {
     try source.batch.frames.map { frame in
-      guard case .bytes(let bytes) = try source.image(of: frame) else { return [] }
+      guard case .bytes(let bytes) = try source.images(of: frame)[0] else { return [] }
       return bytes
     }
   }
@@ -175,7 +175,7 @@ import Testing
     try scratch.file("replays/replay.last", Array(#"{"replayId":"\#(Self.hex)","path":"\#(other)"}"#.utf8))
     let batch = try OpenBatch(reading: scratch.path("replays")).batch
     #expect(batch.session.description == Self.hex)
-    #expect(batch.frames.map(\.path) == ["\(other)/789552312.5.png"])
+    #expect(batch.frames.map(\.paths) == [["\(other)/789552312.5.png"]])
     // What a side file says of another recording is not said of this one.
     #expect(try OpenBatch(reading: scratch.path("replays/" + Self.uuid)).batch.session.description == Self.uuid)
   }

@@ -3,8 +3,10 @@ import Testing
 @testable import SegmentEncoder
 
 @Suite struct MaskTests {
-  private func masks(_ json: String) throws -> Masks {
-    try Masks(JSONParser.parse(Array(json.utf8)))
+  private func masks(_ json: String, batch: String = "{}") throws -> Masks {
+    Masks(
+      try JSONParser.parse(Array(json.utf8)), in: NativeUnits(try JSONParser.parse(Array(batch.utf8)), limits: Limits())
+    )
   }
 
   @Test func rectanglesCoverOutwardsAndStayInside() {
@@ -41,15 +43,31 @@ import Testing
   /// Recorders that think in points say how many pixels one has; what cannot be understood hides everything.
   @Test func masksMayBeInPoints() throws {
     func scaled(_ scale: String) throws -> Masks {
-      Masks(
-        try JSONParser.parse(Array(#"[{"x":1.5,"y":2,"width":3,"height":4.25}]"#.utf8)),
-        scale: try JSONParser.parse(Array(scale.utf8)))
+      try masks(#"[{"x":1.5,"y":2,"width":3,"height":4.25}]"#, batch: #"{"scale":\#(scale)}"#)
     }
     #expect(try scaled("2") == .rectangles([Mask(x: 3, y: 4, width: 6, height: 8.5)]))
     #expect(try scaled("1.25") == .rectangles([Mask(x: 1.875, y: 2.5, width: 3.75, height: 5.3125)]))
     for scale in ["0", "-1", "17", "NaN", "Infinity", "\"2\"", "null", "[]"] {
       guard case .everything = try scaled(scale) else {
         Issue.record("scale \(scale)")
+        continue
+      }
+    }
+  }
+
+  @Test func masksMayHaveAColour() throws {
+    let one = #"[{"x":1,"y":2,"width":3,"height":4}]"#
+    let grey = Colour(red: 128, green: 128, blue: 128)
+    #expect(
+      try masks(one, batch: ##"{"maskColor":"#808080"}"##)
+        == .rectangles([Mask(x: 1, y: 2, width: 3, height: 4, colour: grey)]))
+    #expect(
+      try masks(
+        ##"[{"x":1,"y":2,"width":3,"height":4,"color":"FF0000"}]"##, batch: ##"{"maskColor":"#808080"}"##)
+        == .rectangles([Mask(x: 1, y: 2, width: 3, height: 4, colour: Colour(red: 255, green: 0, blue: 0))]))
+    for colour in ["7", "null", "\"red\"", "\"#12345\"", "[]"] {
+      guard case .everything = try masks(one, batch: #"{"maskColor":\#(colour)}"#) else {
+        Issue.record("maskColor \(colour)")
         continue
       }
     }

@@ -44,6 +44,31 @@ public final class Browser {
     return try JSONDecoder().decode(Answer<Result>.self, from: server.answer()).get()
   }
 
+  /// What is seen of a video at an instant, at one pixel a pixel, in sRGB.
+  ///
+  /// - Parameter seconds: from the video's start.
+  public static func screenshot(of video: String, at seconds: Double, width: Int, height: Int) throws -> Pixels {
+    let scratch = try ScratchDirectory()
+    let page = """
+      <!doctype html><style>body { margin: 0 } video { display: block }</style>
+      <video src="\(URL(fileURLWithPath: video).absoluteString)#t=\(seconds)" muted preload=auto></video>
+      """
+    let image = scratch.path("screen.png")
+    _ = try Tool.output(
+      "chromium",
+      [
+        "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
+        "--force-color-profile=srgb", "--force-device-scale-factor=1",
+        "--window-size=\(max(width, 500)),\(height + 200)",
+        "--virtual-time-budget=5000", "--user-data-dir=" + scratch.path("profile"), "--screenshot=" + image,
+        "file://" + (try scratch.file("page.html", Array(page.utf8))),
+      ])
+    let part = scratch.path("part.png")
+    _ = try Tool.output(
+      "ffmpeg", ["-v", "error", "-i", image, "-vf", "crop=\(width):\(height):0:0", "-pix_fmt", "rgb24", part])
+    return try Pixels.decode(part, width: width, height: height)[0]
+  }
+
   private struct Answer<Value: Decodable>: Decodable {
     let value: Value?
     let error: String?

@@ -35,6 +35,9 @@ public struct Fixture: Sendable, CustomStringConvertible {
     return sessions.map { Fixture(corpus: $0, path: "\(corpus)/\($0)/jpg") }
   }()
 
+  /// All of a fixture that is one file.
+  public func bytes() throws -> [UInt8] { Array(try Data(contentsOf: URL(fileURLWithPath: path))) }
+
   /// One of its files.
   public func bytes(_ file: String) throws -> [UInt8] {
     Array(try Data(contentsOf: URL(fileURLWithPath: path + "/" + file)))

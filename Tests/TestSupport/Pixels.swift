@@ -72,7 +72,7 @@ public struct Lab {
     self.b = b
   }
 
-  init(_ rgb: ArraySlice<UInt8>) {
+  public init(_ rgb: some Sequence<UInt8>) {
     let linear = rgb.map { value -> Double in
       let c = Double(value) / 255
       return c <= 0.04045 ? c / 12.92 : pow((c + 0.055) / 1.055, 2.4)

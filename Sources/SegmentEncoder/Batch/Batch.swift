@@ -1,21 +1,28 @@
 // What a producer handed over, understood and checked, before any picture is decoded.
 
-/// One captured image and the instant it stands for.
+/// What was captured, and the instant it stands for.
 public struct Frame: Sendable, Equatable {
-  /// What the producer calls the image.
+  /// What the producer calls the image; of several, all of them.
   public let source: String
-  /// Where it lies in the batch's container.
-  let path: String
+  /// Where the files lie in the batch's container; one, unless it has layers.
+  let paths: [String]
   /// The capture, in unix milliseconds.
   public let timeMs: Int64
-  /// What must not be seen.
-  public let masks: Masks
+  let look: Look
 
-  init(source: String, path: String, timeMs: Int64, masks: Masks = .none) {
+  /// What must not be seen.
+  public var masks: Masks { look.masks }
+
+  init(source: String, paths: [String], timeMs: Int64, look: Look) {
     self.source = source
-    self.path = path
+    self.paths = paths
     self.timeMs = timeMs
-    self.masks = masks
+    self.look = look
+  }
+
+  /// Of one image file, as all recorders write them.
+  init(source: String, path: String, timeMs: Int64) {
+    self.init(source: source, paths: [path], timeMs: timeMs, look: Look(content: .image(nil), masks: .none))
   }
 }
 

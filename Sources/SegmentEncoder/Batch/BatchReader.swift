@@ -94,9 +94,11 @@ public struct OpenBatch {
     return String(name.dropLast(suffix?.count ?? 0))
   }
 
-  /// The frame's image file, or the reason there is none.
-  func image(of frame: Frame) throws -> FileContents {
-    try contents.contents(of: frame.path, limit: limits.fileBytes) ?? .refused("missing")
+  /// Each of the frame's files, or the reason there is none.
+  func images(of frame: Frame) throws -> [FileContents] {
+    try zip(frame.paths, frame.look.raws).map { path, raw in
+      try contents.contents(of: path, limit: max(limits.fileBytes, raw?.byteCount ?? 0)) ?? .refused("missing")
+    }
   }
 }
 

@@ -5,7 +5,7 @@
 protocol ShotSink: ~Copyable {
   mutating func refuse(_ frame: RefusedFrame)
   /// Something about a frame that is shown all the same.
-  mutating func note(_ text: String, on source: String)
+  mutating func note(_ text: String, on capture: Capture)
   mutating func show(_ picture: Picture, in shots: [Shot], _ isCancelled: () -> Bool) throws
 }
 
@@ -23,18 +23,20 @@ enum BatchWalk {
       if let shown, shown.frame.timeMs == frame.timeMs {
         sink.refuse(
           RefusedFrame(source: frame.source, reason: "\(shown.frame.source) has the same instant and came later"))
-        digest.add(frame, try source.image(of: frame))
+        digest.add(frame, try source.images(of: frame))
         continue
       }
       switch try images.picture(of: frame, digest: &digest) {
       case .failure(let refusal):
         sink.refuse(RefusedFrame(source: frame.source, reason: "decode \(frame.source): \(refusal.reason)"))
-      case .success(let picture):
+      case .success(let decoded):
+        let picture = decoded.picture
         let capture = Capture(
           source: frame.source, timeMs: frame.timeMs, width: picture.width, height: picture.height)
         let shots = timeline.append(capture)
         if let shown { try sink.show(shown.picture, in: shots, isCancelled) }
-        if case .everything(let reason) = frame.masks { sink.note("blacked out: \(reason)", on: frame.source) }
+        let notes = frame.look.blackouts.map { "blacked out: \($0)" } + decoded.notes
+        if !notes.isEmpty { sink.note(notes.joined(separator: "; "), on: capture) }
         shown = (picture, frame)
       }
     }
@@ -53,31 +55,36 @@ extension BadBatch {
   }
 }
 
-/// The pictures of a batch; a file equal to the one before is not decoded again.
+/// The pictures of a batch; files equal to those of the frame before are not decoded again.
 private struct DecodedFrames {
   private let source: OpenBatch
   private let decoder: PictureDecoder
-  private var previous: (file: [UInt8], masks: Masks, picture: Picture)?
+  private var previous: (files: [[UInt8]], look: Look, decoded: DecodedPicture)?
 
   init(_ source: OpenBatch, _ options: BatchEncoder.Options) {
     self.source = source
     decoder = PictureDecoder(limits: options.limits, background: options.background)
   }
 
-  mutating func picture(of frame: Frame, digest: inout BatchDigest) throws -> Result<Picture, RefusedPicture> {
-    let image = try source.image(of: frame)
-    digest.add(frame, image)
-    switch image {
-    case .refused(let reason): return .failure(RefusedPicture(reason: reason))
-    case .bytes(let file):
-      if let previous, previous.file == file, previous.masks == frame.masks { return .success(previous.picture) }
-      do {
-        let picture = try decoder.picture(from: file, masks: frame.masks)
-        previous = (file, frame.masks, picture)
-        return .success(picture)
-      } catch let refusal as RefusedPicture {
-        return .failure(refusal)
+  mutating func picture(of frame: Frame, digest: inout BatchDigest) throws -> Result<DecodedPicture, RefusedPicture> {
+    let images = try source.images(of: frame)
+    digest.add(frame, images)
+    var files: [[UInt8]] = []
+    for (path, image) in zip(frame.paths, images) {
+      switch image {
+      case .bytes(let file): files.append(file)
+      case .refused(let reason):
+        let name = images.count > 1 ? "\(lastComponent(of: path)): " : ""
+        return .failure(RefusedPicture(reason: name + reason))
       }
+    }
+    if let previous, previous.files == files, previous.look == frame.look { return .success(previous.decoded) }
+    do {
+      let decoded = try decoder.picture(from: files, frame.look)
+      previous = (files, frame.look, decoded)
+      return .success(decoded)
+    } catch let refusal as RefusedPicture {
+      return .failure(refusal)
     }
   }
 }

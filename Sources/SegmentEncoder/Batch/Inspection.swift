@@ -71,11 +71,11 @@ public struct InspectedBatch: Sendable, Equatable {
     var frames: [Frame] = []
     var refused: [RefusedFrame]
     var segments = 0
-    var notes: [String: String] = [:]
+    var notes: [Int64: String] = [:]
 
     mutating func refuse(_ frame: RefusedFrame) { refused.append(frame) }
 
-    mutating func note(_ text: String, on source: String) { notes[source] = text }
+    mutating func note(_ text: String, on capture: Capture) { notes[capture.timeMs] = text }
 
     mutating func show(_ picture: Picture, in shots: [Shot], _ isCancelled: () -> Bool) throws {
       for shot in shots {
@@ -84,7 +84,7 @@ public struct InspectedBatch: Sendable, Equatable {
           frames.append(
             Frame(
               source: shot.capture.source, timeMs: shot.capture.timeMs, holdMs: 0, width: shot.capture.width,
-              height: shot.capture.height, note: notes[shot.capture.source]))
+              height: shot.capture.height, note: notes[shot.capture.timeMs]))
         }
         frames[frames.count - 1].holdMs += shot.holdMs
         frames[frames.count - 1].gapAfterMs += shot.closing?.gapAfterMs ?? 0

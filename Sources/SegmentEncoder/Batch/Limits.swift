@@ -8,6 +8,8 @@ public struct Limits: Sendable {
   public var pixels = 40_000_000
   /// Frames of one batch.
   public var frames = 3_600
+  /// Images of one frame that lie one on the other.
+  public var layers = 64
   /// Entries of one batch: frames, and whatever else lies beside them.
   public var entries = 20_000
   /// Bytes of an archive's content, unpacked.

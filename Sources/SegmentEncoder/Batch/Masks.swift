@@ -7,12 +7,20 @@ public struct Mask: Sendable, Equatable {
   public let y: Double
   public let width: Double
   public let height: Double
+  /// What is shown instead.
+  public let colour: Colour
 
-  public init(x: Double, y: Double, width: Double, height: Double) {
+  public init(x: Double, y: Double, width: Double, height: Double, colour: Colour = .black) {
     self.x = x
     self.y = y
     self.width = width
     self.height = height
+    self.colour = colour
+  }
+
+  /// The same of a picture that is so many times as large.
+  func scaled(_ across: Double, _ down: Double) -> Mask {
+    Mask(x: x * across, y: y * down, width: width * across, height: height * down, colour: colour)
   }
 
   /// The pixels it covers of a picture of this size: outwards to whole pixels, inside the picture.
@@ -37,6 +45,14 @@ public enum Masks: Sendable, Equatable {
 
   public var isNone: Bool { self == .none }
 
+  /// The same of a picture that is so many times as large.
+  func scaled(_ across: Double, _ down: Double) -> Masks {
+    switch self {
+    case .rectangles(let list): .rectangles(list.map { $0.scaled(across, down) })
+    case .everything: self
+    }
+  }
+
   /// The same for the same masks, in every version of this program.
   var canonicalText: String {
     switch self {
@@ -44,17 +60,16 @@ public enum Masks: Sendable, Equatable {
     case .rectangles(let list):
       list.map { mask in
         [mask.x, mask.y, mask.width, mask.height].map { String($0.bitPattern, radix: 16) }.joined(separator: ",")
+          + (mask.colour == .black ? "" : mask.colour.description)
       }.joined(separator: ";")
     }
   }
 }
 
 extension Masks {
-  /// - Parameter scale: how many pixels a unit of the rectangles has; nil for one.
-  init(_ json: JSONValue, scale: JSONValue? = nil) {
-    let pixels = scale.map { $0.double ?? .nan } ?? 1
-    guard pixels > 0, pixels <= 16 else {
-      self = .everything(because: "scale is not a number above 0, up to 16")
+  init(_ json: JSONValue, in units: NativeUnits) {
+    guard let scale = units.scale else {
+      self = .everything(because: NativeUnits.scaleRule)
       return
     }
     guard let list = json.array else {
@@ -63,7 +78,11 @@ extension Masks {
     }
     var rectangles: [Mask] = []
     for (index, member) in list.enumerated() {
-      guard let mask = Mask(member, scale: pixels) else {
+      guard let colour = Colour(ofMask: member, else: units.maskColour) else {
+        self = .everything(because: "mask \(index) has a colour that is not like #102030")
+        return
+      }
+      guard let mask = Mask(member, scale: scale, colour: colour) else {
         self = .everything(because: "mask \(index) is not a finite rectangle")
         return
       }
@@ -73,14 +92,26 @@ extension Masks {
   }
 }
 
+extension Colour {
+  /// What the mask says, or all of them; black where neither does, and nil where it cannot be understood.
+  fileprivate init?(ofMask json: JSONValue, else absent: JSONValue?) {
+    guard let said = json.object?["color"] ?? absent else {
+      self = .black
+      return
+    }
+    guard let text = said.string else { return nil }
+    self.init(text)
+  }
+}
+
 extension Mask {
   /// nil for anything that is not a finite rectangle.
-  fileprivate init?(_ json: JSONValue, scale: Double) {
+  fileprivate init?(_ json: JSONValue, scale: Double, colour: Colour) {
     guard let members = json.object,
       let x = members["x"]?.double, let y = members["y"]?.double, let width = members["width"]?.double,
       let height = members["height"]?.double,
       [x, y, width, height, (x + width) * scale, (y + height) * scale].allSatisfy(\.isFinite), width >= 0, height >= 0
     else { return nil }
-    self.init(x: x * scale, y: y * scale, width: width * scale, height: height * scale)
+    self.init(x: x * scale, y: y * scale, width: width * scale, height: height * scale, colour: colour)
   }
 }

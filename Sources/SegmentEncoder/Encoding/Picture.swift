@@ -115,6 +115,20 @@ final class FrameBuffer {
     [AVCOL_TRC_SMPTE2084, AVCOL_TRC_ARIB_STD_B67].contains(frame.pointee.color_trc)
   }
 
+  /// The ICC profile that came with it.
+  var colourProfile: [UInt8]? {
+    guard let data = av_frame_get_side_data(frame, AV_FRAME_DATA_ICC_PROFILE) else { return nil }
+    return Array(UnsafeBufferPointer(start: data.pointee.data, count: data.pointee.size))
+  }
+
+  var hasAlpha: Bool {
+    guard let descriptor = av_pix_fmt_desc_get(format) else { return false }
+    return descriptor.pointee.flags & UInt64(AV_PIX_FMT_FLAG_ALPHA) != 0 || format == AV_PIX_FMT_PAL8
+  }
+
+  /// Whether it has no colours, but for a palette's.
+  var isGrey: Bool { (av_pix_fmt_desc_get(format)?.pointee.nb_components ?? 3) <= 2 && format != AV_PIX_FMT_PAL8 }
+
   /// Leaves out columns on the right and rows at the bottom.
   func crop(width: Int, height: Int) {
     precondition(width <= self.width && height <= self.height)
@@ -122,10 +136,11 @@ final class FrameBuffer {
     frame.pointee.height = Int32(height)
   }
 
-  /// The same picture as it is to be shown; RGB only, so that each pixel stays what it is.
+  /// The same picture as it is to be shown; RGB24 or RGBA only, so that each pixel stays what it is.
   func oriented(_ orientation: Orientation) throws(FFmpegError) -> FrameBuffer {
     guard orientation != .upright else { return self }
-    precondition(format == AV_PIX_FMT_RGB24)
+    precondition(format == AV_PIX_FMT_RGB24 || format == AV_PIX_FMT_RGBA)
+    let size = format == AV_PIX_FMT_RGBA ? 4 : 3
     let isUpright = orientation.quarterTurns % 2 == 0
     let result = try FrameBuffer(width: isUpright ? width : height, height: isUpright ? height : width, format: format)
     let (from, to) = (plane(0), result.plane(0))
@@ -139,7 +154,8 @@ final class FrameBuffer {
           case 2: (width - 1 - across, height - 1 - row)
           default: (row, width - 1 - across)
           }
-        (to.start + y * to.stride + 3 * x).update(from: from.start + row * from.stride + 3 * column, count: 3)
+        (to.start + y * to.stride + size * x).update(
+          from: from.start + row * from.stride + size * column, count: size)
       }
     }
     return result

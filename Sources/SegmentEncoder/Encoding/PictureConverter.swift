@@ -17,23 +17,32 @@ final class PictureConverter {
       AV_PIX_FMT_RGB24:
       return source
     default:
-      guard let descriptor = av_pix_fmt_desc_get(source.format) else {
-        throw FFmpegError(function: "av_pix_fmt_desc_get", code: cff_error_invalid_data())
-      }
-      let hasAlpha = descriptor.pointee.flags & UInt64(AV_PIX_FMT_FLAG_ALPHA) != 0 || source.format == AV_PIX_FMT_PAL8
-      let colours = source.coloursOfStill
-      guard hasAlpha else { return try convert(source, to: AV_PIX_FMT_RGB24, colours: colours) }
-      let layered =
-        source.format == AV_PIX_FMT_RGBA ? source : try convert(source, to: AV_PIX_FMT_RGBA, colours: colours)
-      return try flattened(layered)
+      guard source.hasAlpha else { return try rgb(source) }
+      return try flattened(rgba(source))
     }
+  }
+
+  func rgb(_ source: FrameBuffer) throws(FFmpegError) -> FrameBuffer {
+    try source.format == AV_PIX_FMT_RGB24
+      ? source : convert(source, to: AV_PIX_FMT_RGB24, colours: source.coloursOfStill)
+  }
+
+  /// With alpha that the colours are not multiplied by.
+  func rgba(_ source: FrameBuffer) throws(FFmpegError) -> FrameBuffer {
+    try source.format == AV_PIX_FMT_RGBA
+      ? source : convert(source, to: AV_PIX_FMT_RGBA, colours: source.coloursOfStill)
+  }
+
+  /// RGBA in another size.
+  func scaled(_ source: FrameBuffer, to size: PixelSize) throws(FFmpegError) -> FrameBuffer {
+    try (source.width, source.height) == (size.width, size.height)
+      ? source : convert(source, to: AV_PIX_FMT_RGBA, size: (size.width, size.height))
   }
 
   /// A paintable picture as it is to be shown.
   func oriented(_ source: FrameBuffer, _ orientation: Orientation) throws(FFmpegError) -> FrameBuffer {
     guard orientation != .upright else { return source }
-    let rgb = source.format == AV_PIX_FMT_RGB24 ? source : try convert(source, to: AV_PIX_FMT_RGB24)
-    return try rgb.oriented(orientation)
+    return try rgb(source).oriented(orientation)
   }
 
   /// The picture as planar 4:2:0, full range, BT.601.

@@ -9,22 +9,107 @@ struct RefusedPicture: Error, Equatable {
   let reason: String
 }
 
+/// A picture, and what is to be said of it.
+struct DecodedPicture {
+  let picture: Picture
+  let notes: [String]
+}
+
 /// Decodes the frames of one batch, one after another. Not thread-safe: one a thread.
 final class PictureDecoder {
   private let limits: Limits
+  private let background: Colour
   private var codecs: [ImageKind: ImageCodec] = [:]
   private let converter: PictureConverter
+  private let colours = ColourManagement()
 
   init(limits: Limits, background: Colour = .black) {
     self.limits = limits
+    self.background = background
     converter = PictureConverter(background: background)
   }
 
   /// - Parameters:
-  ///   - file: a whole image file.
-  ///   - masks: painted black before anything else sees the picture.
-  /// - Throws: ``RefusedPicture`` when the file is to blame.
-  func picture(from file: [UInt8], masks: Masks) throws -> Picture {
+  ///   - files: of one frame, as many as its look says.
+  ///   - look: its masks are painted before anything else sees the picture.
+  /// - Throws: ``RefusedPicture`` when a file is to blame.
+  func picture(from files: [[UInt8]], _ look: Look) throws -> DecodedPicture {
+    var notes: [String] = []
+    let paintable: FrameBuffer
+    switch look.content {
+    case .image(let raw):
+      let still = try still(from: files[0], raw, notes: &notes)
+      // Masks are said of the picture as it is shown.
+      paintable = try converted { () throws(FFmpegError) in
+        try converter.oriented(converter.paintable(still.pixels), still.orientation)
+      }
+    case .layers(let layers, let width, let height):
+      paintable = try blended(layers, files, width: width, height: height, notes: &notes)
+    }
+    return try converted { () throws(FFmpegError) in
+      let masks = look.masks
+      let hidden =
+        paintable.format == AV_PIX_FMT_GRAY8 && masks.haveColours ? try converter.rgb(paintable) : paintable
+      try MaskPainter.paint(masks, on: hidden)
+      let planar = try converter.planar420(hidden)
+      // Chroma is shared by pixels on both sides of an edge; the mask's side decides.
+      if planar !== hidden { try MaskPainter.paint(masks, on: planar) }
+      return DecodedPicture(picture: try Picture(adopting: planar), notes: notes)
+    }
+  }
+
+  private func blended(
+    _ layers: [Layer], _ files: [[UInt8]], width: Int, height: Int, notes: inout [String]
+  ) throws -> FrameBuffer {
+    let canvas = try Canvas(width: width, height: height, background: background)
+    var pixels = 0
+    for (index, (layer, file)) in zip(layers, files).enumerated() {
+      do {
+        let still = try still(from: file, layer.raw, notes: &notes)
+        let image = try converted { () throws(FFmpegError) in
+          try converter.rgba(still.pixels).oriented(still.orientation)
+        }
+        let size = layer.size ?? PixelSize(width: image.width, height: image.height)
+        pixels += image.width * image.height + size.width * size.height
+        guard pixels <= 4 * limits.pixels else { throw RefusedPicture(reason: "too many pixels in all layers") }
+        try converted { () throws(FFmpegError) in
+          // What is hidden must not be smeared by scaling, nor what is not hidden cover it again.
+          let (across, down) = (Double(image.width) / Double(size.width), Double(image.height) / Double(size.height))
+          try MaskPainter.paint(layer.masks.scaled(across, down), on: image)
+          try image.premultiply()
+          let fitted = try converter.scaled(image, to: size)
+          if fitted !== image { try MaskPainter.paint(layer.masks, on: fitted) }
+          canvas.lay(fitted, x: layer.x, y: layer.y, opacity: layer.opacity)
+        }
+      } catch let refusal as RefusedPicture {
+        throw RefusedPicture(reason: "layer \(index): \(refusal.reason)")
+      }
+    }
+    return canvas.picture
+  }
+
+  /// An image in sRGB, as it is stored, and how it is to be turned.
+  private func still(
+    from file: [UInt8], _ raw: RawPixels?, notes: inout [String]
+  ) throws -> (pixels: FrameBuffer, orientation: Orientation) {
+    if let raw { return (try raw.picture(from: file), .upright) }
+    let (kind, decoded) = try decode(file)
+    let orientation = Orientation(of: file, kind: kind)
+    switch colours.demand(of: decoded) {
+    case .none: return (decoded, orientation)
+    case .unusable(let reason):
+      notes.append("shown as sRGB: its colour profile cannot be used (\(reason))")
+      return (decoded, orientation)
+    case .transform(let transform):
+      return try converted { () throws(FFmpegError) in
+        let rgb = try decoded.hasAlpha ? converter.rgba(decoded) : converter.rgb(decoded)
+        try transform.apply(to: rgb)
+        return (rgb, orientation)
+      }
+    }
+  }
+
+  private func decode(_ file: [UInt8]) throws -> (kind: ImageKind, pixels: FrameBuffer) {
     guard let kind = ImageKind(of: file) else {
       throw RefusedPicture(reason: file.isEmpty ? "an empty file" : "neither JPEG, PNG nor WebP")
     }
@@ -44,11 +129,13 @@ final class PictureDecoder {
     guard kind != .jpeg || JPEGScans.areComplete(file) else { throw RefusedPicture(reason: "incomplete") }
     let decoded = try codec.decode(file)
     guard (decoded.width, decoded.height) == size else { throw RefusedPicture(reason: "two sizes in one file") }
-    do throws(FFmpegError) {
-      // Masks are said of the picture as it is shown.
-      let paintable = try converter.oriented(converter.paintable(decoded), Orientation(of: file, kind: kind))
-      try MaskPainter.paint(masks, on: paintable)
-      return try Picture(adopting: converter.planar420(paintable))
+    return (kind, decoded)
+  }
+
+  /// Does what can only fail for a lack of memory, or because the picture is of a kind that nobody foresaw.
+  private func converted<Result>(_ body: () throws(FFmpegError) -> Result) throws -> Result {
+    do {
+      return try body()
     } catch {
       if error.isOutOfMemory { throw error }
       throw RefusedPicture(reason: "a kind of picture that cannot be converted: \(error.cause)")
@@ -96,6 +183,8 @@ private final class ImageCodec {
     let result = try FrameBuffer()
     try check("av_new_packet", av_new_packet(packet.pointer, Int32(file.count)))
     defer { av_packet_unref(packet.pointer) }
+    // Each image stands for itself: without this, PNG is taken for the difference to the one before, as in some AVI files.
+    packet.pointer.pointee.flags |= cff_packet_key()
     file.withUnsafeBufferPointer { packet.pointer.pointee.data.update(from: $0.baseAddress!, count: $0.count) }
     do throws(FFmpegError) {
       try check("avcodec_send_packet", avcodec_send_packet(codec.pointer, packet.pointer))

@@ -15,15 +15,17 @@ struct BatchDigest {
   }
 
   /// Takes the frames in the order of the batch.
-  mutating func add(_ frame: Frame, _ image: FileContents) {
-    sum.update("\(frame.timeMs) \(frame.source.utf8.count) \(frame.source)\n\(frame.masks.canonicalText)\n")
-    switch image {
-    case .bytes(let bytes) where bytes == previous: sum.update("as before\n")
-    case .bytes(let bytes):
-      sum.update("\(bytes.count) bytes\n")
-      sum.update(bytes)
-      previous = bytes
-    case .refused(let reason): sum.update("refused: \(reason)\n")
+  mutating func add(_ frame: Frame, _ images: [FileContents]) {
+    sum.update("\(frame.timeMs) \(frame.source.utf8.count) \(frame.source)\n\(frame.look.canonicalText)\n")
+    for image in images {
+      switch image {
+      case .bytes(let bytes) where bytes == previous: sum.update("as before\n")
+      case .bytes(let bytes):
+        sum.update("\(bytes.count) bytes\n")
+        sum.update(bytes)
+        previous = bytes
+      case .refused(let reason): sum.update("refused: \(reason)\n")
+      }
     }
   }
 
@@ -32,7 +34,7 @@ struct BatchDigest {
   /// The digest of a batch that is not being encoded.
   static func of(_ source: OpenBatch) throws -> String {
     var digest = try BatchDigest(of: source.batch)
-    for frame in source.batch.frames { digest.add(frame, try source.image(of: frame)) }
+    for frame in source.batch.frames { digest.add(frame, try source.images(of: frame)) }
     return digest.finish()
   }
 }

@@ -16,10 +16,10 @@ struct StagedSegment {
   let sha256: String
   let samples: Int
   let refused: [RefusedFrame]
-  /// By source name.
-  let notes: [String: String]
+  /// By capture, in unix milliseconds.
+  let notes: [Int64: String]
 
-  init(_ segment: EncodedSegment, file: String, refused: [RefusedFrame], notes: [String: String]) throws {
+  init(_ segment: EncodedSegment, file: String, refused: [RefusedFrame], notes: [Int64: String]) throws {
     self.file = file
     shots = segment.shots
     codec = segment.codec
@@ -225,7 +225,7 @@ extension SegmentManifest {
     frames = shots.map {
       Frame(
         timeMs: $0.capture.timeMs, holdMs: $0.holdMs, source: $0.capture.source, status: $0.status,
-        note: staged.notes[$0.capture.source])
+        note: staged.notes[$0.capture.timeMs])
     }
     refused = staged.refused
     metadata = batch.metadata

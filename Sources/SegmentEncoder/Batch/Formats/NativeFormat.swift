@@ -38,26 +38,26 @@ enum NativeFormat: BatchFormat {
 
     var known: Set<String> = [path]
     let listed = try json.optional("frames", .array)
+    let units = NativeUnits(json, limits: limits)
     for (index, entry) in (listed ?? []).enumerated() {
-      let file: String
-      do {
-        file = try entry.required("file", .string)
+      guard let files = files(of: entry) else {
+        throw JSONError("frames[\(index)]: no \"file\", nor layers that each have one")
+      }
+      let source = files.joined(separator: "+").shortened(to: limits.nameBytes)
+      let isLayered = entry.object?["layers"] != nil
+      // A window that stays is a layer of many frames.
+      let isListed = files.map { known.insert(folder + $0).inserted }.contains(false)
+      do throws(JSONError) {
+        guard files.allSatisfy({ $0.utf8.count <= limits.pathBytes && !$0.utf8.contains(0) }) else {
+          throw JSONError("no name that a file can have")
+        }
+        guard isLayered || !isListed else { throw JSONError("listed twice") }
+        let timeMs = try instant(of: entry, named: source)
+        let frame = try NativeFrame(entry, units)
+        draft.frames.append(
+          Frame(source: source, paths: frame.files.map { folder + $0 }, timeMs: timeMs, look: frame.look))
       } catch {
-        throw JSONError("frames[\(index)]: \(error)")
-      }
-      guard file.utf8.count <= limits.pathBytes, !file.utf8.contains(0) else {
-        draft.refused.append(RefusedFrame(source: file, reason: "no name that a file can have"))
-        continue
-      }
-      guard known.insert(folder + file).inserted else {
-        draft.refused.append(RefusedFrame(source: file, reason: "listed twice"))
-        continue
-      }
-      switch instant(of: entry, named: file) {
-      case .success(let timeMs):
-        let masks = entry.object?["masks"].map { Masks($0, scale: json.object?["scale"]) } ?? .none
-        draft.frames.append(Frame(source: file, path: folder + file, timeMs: timeMs, masks: masks))
-      case .failure(let refusal): draft.refused.append(RefusedFrame(source: file, reason: refusal.description))
+        draft.refused.append(RefusedFrame(source: source, reason: error.description))
       }
     }
     for name in contents.topNames where !known.contains(name) {
@@ -71,12 +71,22 @@ enum NativeFormat: BatchFormat {
     return draft
   }
 
-  private static func instant(of entry: JSONValue, named file: String) -> Result<Int64, JSONError> {
-    guard let value = entry.object?["timeMs"] else {
-      return PlainFormat.instant(ofName: file).map { .success($0) } ?? .failure(JSONError("no timeMs"))
+  /// Of an entry: its own, or its layers'; nil where there is none.
+  private static func files(of entry: JSONValue) -> [String]? {
+    guard let layers = entry.object?["layers"], layers != .null else {
+      return entry.object?["file"]?.string.map { [$0] }
     }
-    if let timeMs = value.integer { return .success(timeMs) }
-    return .failure(JSONError("timeMs \(value.line.prefix(40)) is not a whole number of milliseconds"))
+    let files = (layers.array ?? []).compactMap { $0.object?["file"]?.string }
+    return files.isEmpty || files.count != layers.array?.count ? nil : files
+  }
+
+  private static func instant(of entry: JSONValue, named file: String) throws(JSONError) -> Int64 {
+    if let value = entry.object?["timeMs"] {
+      if let timeMs = value.integer { return timeMs }
+      throw JSONError("timeMs \(value.line.prefix(40)) is not a whole number of milliseconds")
+    }
+    guard let instant = PlainFormat.instant(ofName: file) else { throw JSONError("no timeMs") }
+    return instant
   }
 
   private static func metadata(of json: JSONValue, limits: Limits) throws(JSONError) -> JSONValue {

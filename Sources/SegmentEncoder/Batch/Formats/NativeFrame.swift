@@ -1,0 +1,130 @@
+// An entry of `frames` in `batch.json`: an image file; a file of bare pixels; or several of either, as layers.
+
+/// What goes for all frames of a `batch.json`.
+struct NativeUnits {
+  /// How many pixels a unit of a rectangle has; nil where `scale` could not be understood.
+  let scale: Double?
+  /// Of masks that do not say theirs.
+  let maskColour: JSONValue?
+  let limits: Limits
+
+  static let scaleRule = "scale is not a number above 0, up to 16"
+
+  init(_ json: JSONValue, limits: Limits) {
+    let scale = json.object?["scale"].map { $0.double ?? .nan } ?? 1
+    self.scale = scale > 0 && scale <= 16 ? scale : nil
+    maskColour = json.object?["maskColor"]
+    self.limits = limits
+  }
+
+  func masks(of entry: JSONValue) -> Masks {
+    entry.object?["masks"].map { Masks($0, in: self) } ?? .none
+  }
+
+  /// The pixels of a length, which is not rounded for what can be in part: a mask.
+  func pixels(_ entry: JSONValue, _ key: String, default absent: Double? = nil) throws(JSONError) -> Double {
+    guard let scale else { throw JSONError(Self.scaleRule) }
+    guard let said = entry.object?[key], said != .null else {
+      if let absent { return absent }
+      throw JSONError("no \"\(key)\"")
+    }
+    // Far beyond any picture, and safe to count with.
+    guard let value = said.double, value.isFinite, abs(value * scale) <= 1_000_000 else {
+      throw JSONError("\(key): not a number of a reasonable size")
+    }
+    return value * scale
+  }
+}
+
+/// The files of an entry, and how they become a picture.
+struct NativeFrame {
+  let files: [String]
+  let look: Look
+
+  init(_ entry: JSONValue, _ units: NativeUnits) throws(JSONError) {
+    let masks = units.masks(of: entry)
+    guard let list = try entry.optional("layers", .array) else {
+      files = [try entry.required("file", .string)]
+      look = Look(content: .image(try Self.raw(of: entry, units.limits)), masks: masks)
+      return
+    }
+    guard (1...units.limits.layers).contains(list.count) else {
+      throw JSONError("\(list.count) layers; 1 to \(units.limits.layers) can be shown")
+    }
+    let size = PixelSize(
+      width: Int(try units.pixels(entry, "width").rounded()), height: Int(try units.pixels(entry, "height").rounded()))
+    guard size.isWithin(units.limits) else { throw JSONError("a picture of \(size.width)×\(size.height) pixels") }
+    var layers: [(z: Int64, file: String, layer: Layer)] = []
+    for (index, member) in list.enumerated() {
+      do {
+        layers.append(
+          (try member.optional("z", .integer) ?? 0, try member.required("file", .string), try Layer(member, units)))
+      } catch {
+        throw JSONError("layers[\(index)]: \(error)")
+      }
+    }
+    // As listed, where none is said to be above the other.
+    let sorted = layers.enumerated().sorted { ($0.element.z, $0.offset) < ($1.element.z, $1.offset) }.map(\.element)
+    files = sorted.map(\.file)
+    look = Look(content: .layers(sorted.map(\.layer), width: size.width, height: size.height), masks: masks)
+  }
+
+  fileprivate static func raw(of entry: JSONValue, _ limits: Limits) throws(JSONError) -> RawPixels? {
+    guard let pixels = entry.object?["pixels"], pixels != .null else { return nil }
+    do {
+      return try RawPixels(pixels, limits)
+    } catch {
+      throw JSONError("pixels: \(error)")
+    }
+  }
+}
+
+extension Layer {
+  fileprivate init(_ json: JSONValue, _ units: NativeUnits) throws(JSONError) {
+    raw = try NativeFrame.raw(of: json, units.limits)
+    let (left, top) = (try units.pixels(json, "x", default: 0), try units.pixels(json, "y", default: 0))
+    (x, y) = (Int(left.rounded()), Int(top.rounded()))
+    switch (json.object?["width"], json.object?["height"]) {
+    case (nil, nil): size = nil
+    default:
+      // Edges are rounded, not lengths, so that layers that touch still do.
+      let right = (left + (try units.pixels(json, "width"))).rounded()
+      let bottom = (top + (try units.pixels(json, "height"))).rounded()
+      let fitted = PixelSize(width: Int(right) - x, height: Int(bottom) - y)
+      guard fitted.isWithin(units.limits) else { throw JSONError("\(fitted.width)×\(fitted.height) pixels") }
+      size = fitted
+    }
+    opacity = json.object?["opacity"].map { $0.double ?? .nan } ?? 1
+    guard (0...1).contains(opacity) else { throw JSONError("opacity: not a number from 0 to 1") }
+    masks = units.masks(of: json)
+  }
+}
+
+extension RawPixels {
+  fileprivate init(_ json: JSONValue, _ limits: Limits) throws(JSONError) {
+    guard let format = Format(rawValue: try json.required("format", .string)) else {
+      throw JSONError("format: not one of \(Format.allCases.map(\.rawValue).joined(separator: ", "))")
+    }
+    guard let alpha = Alpha(rawValue: try json.optional("alpha", .string) ?? Alpha.premultiplied.rawValue) else {
+      throw JSONError("alpha: not one of \(Alpha.allCases.map(\.rawValue).joined(separator: ", "))")
+    }
+    // Whatever an Int32 can hold can be multiplied without a thought.
+    func count(_ key: String, atLeast minimum: Int, default absent: Int? = nil) throws(JSONError) -> Int {
+      let said = try json.optional(key, .integer) ?? absent.map(Int64.init)
+      guard let said else { throw JSONError("no \"\(key)\"") }
+      guard said >= minimum, said <= Int32.max else { throw JSONError("\(key) \(said); \(minimum) at least") }
+      return Int(said)
+    }
+    let size = PixelSize(width: try count("width", atLeast: 1), height: try count("height", atLeast: 1))
+    guard size.isWithin(limits) else {
+      throw JSONError(
+        "\(size.width)×\(size.height), more than the limit of \(limits.side) a side, \(limits.pixels) in all")
+    }
+    bytesPerRow = try count("bytesPerRow", atLeast: 4 * size.width, default: 4 * size.width)
+    alphaBytesPerRow = try count("alphaBytesPerRow", atLeast: size.width, default: size.width)
+    guard max(bytesPerRow / 4, alphaBytesPerRow) <= size.width + 4_096 else {
+      throw JSONError("rows of \(bytesPerRow) bytes for \(size.width) pixels")
+    }
+    (self.format, self.alpha, self.size) = (format, alpha, size)
+  }
+}

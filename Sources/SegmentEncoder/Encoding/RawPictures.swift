@@ -1,0 +1,64 @@
+// Pixels without a file format become pictures: RGBA, whose colours are not multiplied by alpha.
+
+import CFFmpeg
+
+extension RawPixels {
+  /// - Throws: ``RefusedPicture`` when the file is too short.
+  func picture(from file: [UInt8]) throws -> FrameBuffer {
+    guard file.count >= byteCount else {
+      throw RefusedPicture(
+        reason: "\(file.count) bytes; \(size.width)×\(size.height) \(format.rawValue) has \(byteCount)")
+    }
+    let result = try FrameBuffer(width: size.width, height: size.height, format: AV_PIX_FMT_RGBA)
+    let (start, stride) = result.plane(0)
+    file.withUnsafeBytes { bytes in
+      for row in 0..<size.height {
+        let input = UnsafeRawBufferPointer(rebasing: bytes[(row * bytesPerRow)..<(row * bytesPerRow + 4 * size.width)])
+        let output = start + row * stride
+        switch format {
+        case .rgba, .bgra: convert(input, swapped: format == .bgra, to: output)
+        case .bgr10a8:
+          let alphaAt = size.height * bytesPerRow + row * alphaBytesPerRow
+          let alphas = UnsafeRawBufferPointer(rebasing: bytes[alphaAt..<alphaAt + size.width])
+          convertWide(input, alphas, to: output)
+        }
+      }
+    }
+    return result
+  }
+
+  private func convert(_ input: UnsafeRawBufferPointer, swapped: Bool, to output: UnsafeMutablePointer<UInt8>) {
+    let (red, blue) = swapped ? (2, 0) : (0, 2)
+    for pixel in Swift.stride(from: 0, to: input.count, by: 4) {
+      let transparency = alpha == .opaque ? 255 : Int(input[pixel + 3])
+      for (channel, source) in [(0, red), (1, 1), (2, blue)] {
+        output[pixel + channel] = straight(2 * Int(input[pixel + source]), transparency)
+      }
+      output[pixel + 3] = UInt8(transparency)
+    }
+  }
+
+  /// Colours beyond sRGB become the nearest that it has, each channel by itself.
+  private func convertWide(
+    _ input: UnsafeRawBufferPointer, _ alphas: UnsafeRawBufferPointer, to output: UnsafeMutablePointer<UInt8>
+  ) {
+    for column in 0..<alphas.count {
+      let word = Int(UInt32(littleEndian: input.loadUnaligned(fromByteOffset: 4 * column, as: UInt32.self)))
+      let transparency = alpha == .opaque ? 255 : Int(alphas[column])
+      for (channel, shift) in [(0, 20), (1, 10), (2, 0)] {
+        // 510 steps from black to white: half steps of 255.
+        output[4 * column + channel] = straight((word >> shift & 1023) - 384, transparency)
+      }
+      output[4 * column + 3] = UInt8(transparency)
+    }
+  }
+
+  /// The colour behind one that alpha may have multiplied, in 255ths.
+  private func straight(_ halfSteps: Int, _ transparency: Int) -> UInt8 {
+    let isMultiplied = alpha == .premultiplied && transparency != 255
+    if isMultiplied, transparency == 0 { return 0 }
+    let value =
+      isMultiplied ? (halfSteps * 255 + transparency) / (2 * transparency) : (halfSteps + 1) >> 1
+    return UInt8(min(max(value, 0), 255))
+  }
+}
