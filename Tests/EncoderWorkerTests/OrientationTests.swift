@@ -13,45 +13,6 @@ import Testing
     "null", "hflip", "hflip,vflip", "vflip", "transpose=0", "transpose=2", "transpose=3", "transpose=1",
   ]
 
-  /// A TIFF with nothing but the orientation.
-  private func tiff(_ tag: UInt8, isLittleEndian: Bool) -> [UInt8] {
-    isLittleEndian
-      ? Array("II".utf8) + [42, 0, 8, 0, 0, 0, 1, 0, 0x12, 1, 3, 0, 1, 0, 0, 0, tag, 0, 0, 0, 0, 0, 0, 0]
-      : Array("MM".utf8) + [0, 42, 0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1, 0, tag, 0, 0, 0, 0, 0, 0]
-  }
-
-  private func bigEndian(_ value: Int, _ count: Int) -> [UInt8] {
-    (0..<count).reversed().map { UInt8(value >> (8 * $0) & 255) }
-  }
-
-  /// The checksum of a PNG chunk (ISO/IEC 15948, annex D).
-  private func crc(_ bytes: [UInt8]) -> Int {
-    let sum = bytes.reduce(0xFFFF_FFFF as UInt32) { sum, byte in
-      (0..<8).reduce(sum ^ UInt32(byte)) { value, _ in value & 1 == 1 ? 0xEDB8_8320 ^ value >> 1 : value >> 1 }
-    }
-    return Int(~sum)
-  }
-
-  private func tagged(_ file: [UInt8], kind: String, tag: Int) -> [UInt8] {
-    switch kind {
-    case "jpg":
-      let body = Array("Exif\0\0".utf8) + tiff(UInt8(tag), isLittleEndian: tag % 2 == 0)
-      return file[..<2] + [0xFF, 0xE1] + bigEndian(body.count + 2, 2) + body + file[2...]
-    case "png":
-      let body = Array("eXIf".utf8) + tiff(UInt8(tag), isLittleEndian: tag % 2 == 1)
-      return file[..<33] + bigEndian(body.count - 4, 4) + body + bigEndian(crc(body), 4) + file[33...]
-    default:
-      // The extended form around the simple one: a header that says there is EXIF, and how large the picture is.
-      let exif = tiff(UInt8(tag), isLittleEndian: true)
-      let isTurned = tag > 4
-      let size = [(isTurned ? 320 : 180) - 1, (isTurned ? 180 : 320) - 1].flatMap { bigEndian($0, 3).reversed() }
-      let chunks =
-        Array("VP8X".utf8) + [10, 0, 0, 0, 8, 0, 0, 0] + size + file[12...] + Array("EXIF".utf8)
-        + bigEndian(exif.count, 4).reversed() + exif
-      return Array("RIFF".utf8) + bigEndian(chunks.count + 4, 4).reversed() + Array("WEBP".utf8) + chunks
-    }
-  }
-
   @Test(arguments: ["jpg", "png", "webp"], 1...8)
   func picturesAreShownUpright(kind: String, tag: Int) throws {
     let upright = Fixture("exact-1fps").path + "/0006.jpg"
@@ -62,7 +23,8 @@ import Testing
       ["-v", "error", "-y", "-i", upright, "-vf", Self.storing[tag - 1], "-map_metadata", "-1"] + options + [stored])
     let file = Array(try Data(contentsOf: URL(fileURLWithPath: stored)))
     _ = try scratch.directory("batch")
-    try scratch.file("batch/1767859512340.\(kind)", tagged(file, kind: kind, tag: tag))
+    try scratch.file(
+      "batch/1767859512340.\(kind)", OrientedImage.file(file, kind: kind, tag: tag, width: 180, height: 320))
     // A mask is said of the picture as it is shown: over the title bar's right half.
     let mask = #"{"x":90,"y":0,"width":90,"height":40}"#
     try scratch.file(
@@ -84,7 +46,7 @@ import Testing
   /// What is broken in EXIF says nothing, and stops nothing.
   @Test func brokenEXIFSaysNothing() throws {
     let file = try Fixture("exact-1fps").bytes("0003.jpg")
-    let good = tagged(file, kind: "jpg", tag: 6)
+    let good = OrientedImage.file(file, kind: "jpg", tag: 6, width: 180, height: 320)
     _ = try scratch.directory("walk")
     for (number, cut) in [2, 12, 20, 26, 30].enumerated() {
       var bytes = good

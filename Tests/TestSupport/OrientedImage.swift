@@ -1,0 +1,47 @@
+/// Image files that say how they are to be turned.
+public enum OrientedImage {
+  /// A TIFF with nothing but the orientation.
+  private static func tiff(_ tag: UInt8, isLittleEndian: Bool) -> [UInt8] {
+    isLittleEndian
+      ? Array("II".utf8) + [42, 0, 8, 0, 0, 0, 1, 0, 0x12, 1, 3, 0, 1, 0, 0, 0, tag, 0, 0, 0, 0, 0, 0, 0]
+      : Array("MM".utf8) + [0, 42, 0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1, 0, tag, 0, 0, 0, 0, 0, 0]
+  }
+
+  private static func bigEndian(_ value: Int, _ count: Int) -> [UInt8] {
+    (0..<count).reversed().map { UInt8(value >> (8 * $0) & 255) }
+  }
+
+  /// The checksum of a PNG chunk (ISO/IEC 15948, annex D).
+  private static func crc(_ bytes: [UInt8]) -> Int {
+    let sum = bytes.reduce(0xFFFF_FFFF as UInt32) { sum, byte in
+      (0..<8).reduce(sum ^ UInt32(byte)) { value, _ in value & 1 == 1 ? 0xEDB8_8320 ^ value >> 1 : value >> 1 }
+    }
+    return Int(~sum)
+  }
+
+  /// - Parameters:
+  ///   - file: without EXIF, a PNG's header being its first chunk.
+  ///   - width: of the picture as it is to be shown.
+  ///   - height: likewise.
+  public static func file(_ file: [UInt8], kind: String, tag: Int, width: Int, height: Int) -> [UInt8] {
+    switch kind {
+    case "jpg":
+      let body = Array("Exif\0\0".utf8) + tiff(UInt8(tag), isLittleEndian: tag % 2 == 0)
+      return file[..<2] + [0xFF, 0xE1] + bigEndian(body.count + 2, 2) + body + file[2...]
+    case "png":
+      let body = Array("eXIf".utf8) + tiff(UInt8(tag), isLittleEndian: tag % 2 == 1)
+      return file[..<33] + bigEndian(body.count - 4, 4) + body + bigEndian(crc(body), 4) + file[33...]
+    default:
+      // The extended form around the simple one: a header that says there is EXIF, and how large the picture is.
+      let exif = tiff(UInt8(tag), isLittleEndian: true)
+      let isTurned = tag > 4
+      let size = [(isTurned ? height : width) - 1, (isTurned ? width : height) - 1].flatMap {
+        bigEndian($0, 3).reversed()
+      }
+      let chunks =
+        Array("VP8X".utf8) + [10, 0, 0, 0, 8, 0, 0, 0] + size + file[12...] + Array("EXIF".utf8)
+        + bigEndian(exif.count, 4).reversed() + exif
+      return Array("RIFF".utf8) + bigEndian(chunks.count + 4, 4).reversed() + Array("WEBP".utf8) + chunks
+    }
+  }
+}
