@@ -4,13 +4,13 @@ extension PublishedSegment {
   /// A segment of which a test says only what it is about.
   static func made(
     _ startMs: Int64, _ endMs: Int64, batch: String = "a", part: Int = 1, parts: Int = 1, gapAfterMs: Int64 = 0,
-    final: Bool = false, captured: [Bool] = [true]
+    final: Bool = false, captured: [Bool] = [true], bytes: Int = 10, intervalMs: Int64 = 1_000
   ) -> PublishedSegment {
     PublishedSegment(
       batch: batch, batchDigest: batch, part: part, parts: parts, file: SegmentName.video(startMs), startMs: startMs,
-      endMs: endMs, width: 2, height: 2, codedWidth: 2, codedHeight: 2, bytes: 10, sha256: "", samples: 1,
+      endMs: endMs, width: 2, height: 2, codedWidth: 2, codedHeight: 2, bytes: bytes, sha256: "", samples: 1,
       frames: captured.map {
         Frame(timeMs: startMs, holdMs: (endMs - startMs) / Int64(captured.count), isCaptured: $0)
-      }, intervalMs: 1_000, gapAfterMs: gapAfterMs, isFinal: final, encoder: .null)
+      }, intervalMs: intervalMs, gapAfterMs: gapAfterMs, isFinal: final, encoder: .null)
   }
 }

@@ -78,7 +78,10 @@ import Testing
   @Test func namesCarryTheStartInThirteenDigits() {
     #expect(SegmentName.video(978_307_200_000) == "segment-0978307200000.mp4")
     #expect(SegmentName.start(ofManifest: "segment-1767859512340.json") == 1_767_859_512_340)
-    for other in ["session.json", "segment-1767859512340.mp4", "segment-17.json", "segment-17678595123x0.json"] {
+    for other in [
+      "session.json", "segment-1767859512340.mp4", "segment-17.json", "segment-17678595123x0.json",
+      "segment-1767859512340.sentry.json",
+    ] {
       #expect(SegmentName.start(ofManifest: other) == nil)
     }
   }

@@ -164,17 +164,21 @@ extension PublishedSegment {
   }
 }
 
-/// The names of a segment's two files, made from its start.
+/// The names of a segment's files, made from its start.
 enum SegmentName {
   static func video(_ startMs: Int64) -> String { "segment-\(digits(startMs)).mp4" }
   static func fragment(_ startMs: Int64, digest: String) -> String { "segment-\(digits(startMs))-\(digest).m4s" }
   static func manifest(_ startMs: Int64) -> String { "segment-\(digits(startMs)).json" }
+  static func event(_ startMs: Int64) -> String { "segment-\(digits(startMs)).sentry.json" }
 
   /// The start in a manifest's name; nil for any other file.
   static func start(ofManifest name: String) -> Int64? { start(of: name, ".json") }
 
   /// The start in a video's name; nil for any other file.
   static func start(ofVideo name: String) -> Int64? { start(of: name, ".mp4") }
+
+  /// The start in the name of an event for Sentry; nil for any other file.
+  static func start(ofEvent name: String) -> Int64? { start(of: name, ".sentry.json") }
 
   private static func start(of name: String, _ suffix: String) -> Int64? {
     guard name.hasPrefix("segment-"), name.hasSuffix(suffix) else { return nil }
