@@ -22,6 +22,9 @@ struct EncodeCommand: ParsableCommand {
     help: ArgumentHelp("Encode only every N-th batch of the list, from the I-th, counted from 0.", valueName: "i/n"))
   var shard: Shard?
 
+  @OptionGroup
+  var events: EventOptions
+
   @Flag(help: "Results as JSON, one object a line.")
   var json = false
 
@@ -40,7 +43,7 @@ struct EncodeCommand: ParsableCommand {
       let signals = try TerminationSignals()
       let staging = try Staging(output: output, worker: WorkerID())
       defer { staging.remove() }
-      let (options, index) = (encoding.encoder, SessionIndex())
+      let (options, index) = (encoding.encoder, SessionIndex(sentry: events.sentry))
       let list = WorkList(mine)
       try list.workOff(threads: encoding.threads, signals: signals) { [session = naming.session, json] in
         let encoder = BatchEncoder(options, staging: staging, index: index)
@@ -56,6 +59,7 @@ struct EncodeCommand: ParsableCommand {
       let receipt = try encoder.publish(batch, session: session, isCancelled: { list.isCancelled })
       answer(json ? receipt.json : line(receipt))
       for refused in receipt.refused { say("\(batch): refused \(refused.source): \(refused.reason)") }
+      for warning in receipt.warnings { say("\(batch): \(warning)") }
       return nil
     } catch {
       let disposition = Disposition(of: error, batch: batch)

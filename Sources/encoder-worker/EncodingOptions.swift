@@ -57,6 +57,12 @@ struct EncodingOptions: ParsableArguments {
   }
 }
 
+/// What is told of segments to whom; the same for every command that publishes batches.
+struct EventOptions: ParsableArguments {
+  @Flag(help: "Keep Sentry's rrweb video event beside each manifest, in segment-<start>.sentry.json.")
+  var sentry = false
+}
+
 /// Whose a batch is that does not say so; the same for every command that reads batches.
 struct NamingOptions: ParsableArguments {
   @Option(

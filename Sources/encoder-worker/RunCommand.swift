@@ -26,6 +26,9 @@ struct RunCommand: ParsableCommand {
   @Flag(help: "Keep a growing HLS playlist of each session in OUTPUT/SESSION/hls.")
   var hls = false
 
+  @OptionGroup
+  var events: EventOptions
+
   @Flag(name: .shortAndLong, help: "One line on standard error for each batch.")
   var verbose = false
 
@@ -50,8 +53,8 @@ struct RunCommand: ParsableCommand {
     logger.logLevel = verbose ? .info : .warning
     try reportingFailures {
       let worker = try Worker(
-        spool: Spool(creating: spool), output: output, options: encoding.encoder, keepBatches: keepBatches, hls: hls,
-        logger: logger)
+        spool: Spool(creating: spool), output: output, options: encoding.encoder, keepBatches: keepBatches,
+        index: SessionIndex(hls: hls, sentry: events.sentry), logger: logger)
       let end = try WorkerLoop(worker: worker, threads: encoding.threads, drains: drain).run()
       if let status = end { throw status }
     }

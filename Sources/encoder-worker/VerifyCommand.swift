@@ -6,13 +6,14 @@ struct VerifyCommand: ParsableCommand {
     commandName: "verify",
     abstract: "Check sessions against all that their manifests claim.",
     discussion: """
-      Digests, structure, every instant to the tick, every picture decoded, overlaps, missing parts, orphans, session.json and session.ffconcat. Exit status 65 when anything is wrong.
+      Digests, structure, every instant to the tick, every picture decoded, overlaps, missing parts, orphans, session.json, session.ffconcat and, where there are any, the events for Sentry. Exit status 65 when anything is wrong.
       """)
 
   @Argument(help: ArgumentHelp("Published sessions: OUTPUT/SESSION.", valueName: "session-dir"))
   var sessions: [String]
 
-  @Flag(help: "Rebuild session.json and session.ffconcat of sessions whose segments are all right.")
+  @Flag(
+    help: "Rebuild session.json, session.ffconcat and the events for Sentry of sessions whose segments are all right.")
   var repair = false
 
   @Flag(help: "Results as JSON, one object a line.")

@@ -44,14 +44,15 @@ final class Worker: Sendable {
   private let keepBatches: Bool
 
   init(
-    spool: Spool, output: String?, options: BatchEncoder.Options, keepBatches: Bool, hls: Bool, logger: Logger
+    spool: Spool, output: String?, options: BatchEncoder.Options, keepBatches: Bool, index: SessionIndex,
+    logger: Logger
   ) throws {
     let worker = WorkerID()
     self.spool = spool
     desk = try ClaimDesk(spool, worker: worker)
     staging = try Staging(output: output ?? spool.defaultOutput, worker: worker)
     self.options = options
-    index = SessionIndex(hls: hls)
+    self.index = index
     self.keepBatches = keepBatches
     self.logger = logger
   }
@@ -132,6 +133,7 @@ final class Worker: Sendable {
     for refused in receipt.refused {
       logger.warning("refused \(refused.source): \(refused.reason)", metadata: metadata)
     }
+    for warning in receipt.warnings { logger.warning("\(warning)", metadata: metadata) }
     let what =
       receipt.duplicate
       ? "published before" : "published \(count(receipt.segments, "segment")), \(count(receipt.frames, "frame"))"

@@ -157,6 +157,39 @@ import Testing
     #expect(try problems("--repair").count == 2)
   }
 
+  @Test func eventsForSentryAreCheckedAndRebuilt() throws {
+    _ = try EncoderWorker.encode(Fixture("exact-1fps"), into: scratch, "--sentry")
+    let events = session.manifests.map { "segment-\($0.startMs).sentry.json" }
+    let whole = try snapshot(of: session.path).mapValues(\.bytes)
+    #expect(Set(whole.keys).isSuperset(of: events))
+    #expect(try problems().isEmpty)
+    try replace("\"segmentId\":0", by: "\"segmentId\":1", in: events[0])
+    try FileManager.default.removeItem(at: file(events[1]))
+    let advice = "--repair rebuilds it when all segments are right"
+    #expect(
+      try problems() == [
+        "\(events[0]): not what the segments' manifests say; \(advice)", "\(events[1]): missing; \(advice)",
+      ])
+    #expect(try problems("--repair").isEmpty)
+    #expect(try snapshot(of: session.path).mapValues(\.bytes) == whole)
+  }
+
+  /// It may tell of a segment that vanished, so it is not repaired away; but alone it does not make others be missed.
+  @Test func anEventWithoutItsSegmentIsAnOrphan() throws {
+    let name = "segment-1767859599999.sentry.json"
+    try Data("{}".utf8).write(to: file(name))
+    for options in [[], ["--repair"]] {
+      let result = try Tool.run(EncoderWorker.path, ["verify", session.path] + options)
+      #expect(result.status == 65)
+      #expect(result.text.hasSuffix("\n  \(name): an orphan: no manifest knows it\n"))
+      #expect(result.text.contains("\n1 wrong "))
+    }
+    // Nobody asked for events.
+    try FileManager.default.removeItem(at: file(name))
+    #expect(try problems("--repair").isEmpty)
+    #expect(try names(in: session.path).allSatisfy { !$0.hasSuffix(".sentry.json") })
+  }
+
   @Test func whatIsNoSessionIsSaid() throws {
     let result = try EncoderWorker.run("verify", scratch.path("nowhere"), session.path)
     #expect(result.status == 65)

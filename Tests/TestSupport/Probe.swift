@@ -169,7 +169,7 @@ public struct PublishedSession {
   public init(_ path: String) throws {
     self.path = path
     let decoder = JSONDecoder()
-    manifests = try names(in: path).filter { $0.hasPrefix("segment-") && $0.hasSuffix(".json") }
+    manifests = try names(in: path).filter { $0.wholeMatch(of: #/segment-\d+\.json/#) != nil }
       .map { try decoder.decode(Manifest.self, from: Data(contentsOf: URL(fileURLWithPath: path + "/" + $0))) }
     index = try decoder.decode(
       Index.self, from: Data(contentsOf: URL(fileURLWithPath: path + "/session.json")))

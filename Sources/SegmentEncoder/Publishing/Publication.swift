@@ -51,9 +51,11 @@ public struct Receipt: Sendable, Equatable {
   public let bytes: Int
   /// Whether all of it had been published before.
   public let duplicate: Bool
+  /// What a person should know of the files that were made with it.
+  public let warnings: [String]
 
   /// - Parameter segments: all of the batch, in order.
-  init(_ segments: [PublishedSegment], of batch: Batch, refused: [RefusedFrame], duplicate: Bool) {
+  init(_ segments: [PublishedSegment], of batch: Batch, refused: [RefusedFrame], duplicate: Bool, warnings: [String]) {
     self.batch = batch.name
     session = batch.session
     startMs = segments[0].startMs
@@ -63,6 +65,7 @@ public struct Receipt: Sendable, Equatable {
     self.refused = refused
     bytes = segments.reduce(0) { $0 + $1.bytes }
     self.duplicate = duplicate
+    self.warnings = warnings
   }
 
   /// One line of JSON.
@@ -71,6 +74,7 @@ public struct Receipt: Sendable, Equatable {
       "batch": .string(batch), "session": .string(session.description), "startMs": .number(startMs),
       "endMs": .number(endMs), "segments": .number(segments), "frames": .number(frames),
       "refused": .array(refused.map(\.json)), "bytes": .number(bytes), "duplicate": .bool(duplicate),
+      "warnings": .array(warnings.map { .string($0) }),
     ]).line
   }
 }
@@ -93,8 +97,8 @@ struct Publication {
   /// The receipt of a batch that was published before. The index may be older than the segments when the worker died
   /// between the two. Call it with the session locked.
   private func confirm(_ own: [PublishedSegment], of batch: Batch, in directory: SessionDirectory) throws -> Receipt {
-    try index.update(directory, temporary: staging.temporaryFile())
-    return Receipt(own, of: batch, refused: [], duplicate: true)
+    let warnings = try index.update(directory, temporary: staging.temporaryFile())
+    return Receipt(own, of: batch, refused: [], duplicate: true, warnings: warnings)
   }
 
   /// Takes back what a worker published of a batch before it died, when that is not all of it.
@@ -141,8 +145,9 @@ struct Publication {
       let missing = zip(segments, manifests).filter { !own.contains($0.0.startMs) }
       try directory.removeOrphans(keeping: Set(missing.map(\.0.startMs)))
       try place(missing.map { ($0, $1.json) }, in: directory)
-      try index.update(directory, temporary: staging.temporaryFile())
-      return Receipt(new, of: batch, refused: manifests.flatMap(\.refused), duplicate: false)
+      let warnings = try index.update(directory, temporary: staging.temporaryFile())
+      return Receipt(
+        new, of: batch, refused: manifests.flatMap(\.refused), duplicate: false, warnings: warnings)
     }
   }
 

@@ -24,6 +24,7 @@ struct SessionDirectory {
   }
 
   /// Lets one at a time check and publish. On a file system without locks on directories a file stands in.
+  @discardableResult
   func locked<R>(_ body: () throws -> R) throws -> R {
     try DurableFile.makeDirectories(path)
     let directory = try check("open", path) { open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) }

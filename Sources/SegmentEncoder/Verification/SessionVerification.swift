@@ -33,7 +33,8 @@ public enum Verification {
   ///
   /// - Parameters:
   ///   - path: `OUTPUT/SESSION`.
-  ///   - repair: rebuild `session.json` and `session.ffconcat` where they are not what the manifests say.
+  ///   - repair: rebuild `session.json`, `session.ffconcat` and the events for Sentry where they are not what the manifests
+  ///     say.
   ///   - progress: called with the segments checked and their number; what it throws ends the work.
   /// - Throws: ``BadSession`` when it is no session, ``DiskError``.
   public static func report(
@@ -74,7 +75,7 @@ public enum Verification {
     }
     problems += SessionOrder.overlaps(of: segments) + SessionOrder.missingParts(of: segments) + orphans(names, segments)
     problems += try vanished(directory, segments)
-    problems += try problemsOfIndex(segments, directory, repair: repair && problems.isEmpty)
+    problems += try problemsOfViews(names, segments, directory, repair: repair && problems.isEmpty)
     if segments.isEmpty { problems.append(Problem(file: path, what: "no published segment")) }
     let session = SessionManifest(session: directory.session, segments: segments)
     return VerificationReport(
@@ -95,17 +96,23 @@ public enum Verification {
 
   /// Files that no manifest knows.
   private static func orphans(_ names: [String], _ segments: [PublishedSegment]) -> [Problem] {
-    let known = Set(segments.map(\.file) + ["session.json", "session.ffconcat", HLSPackage.directory, ".lock"])
+    let known = Set(
+      segments.flatMap { [$0.file, SegmentName.event($0.startMs)] } + [
+        "session.json", "session.ffconcat", HLSPackage.directory, ".lock",
+      ])
     return names.filter { !known.contains($0) && SegmentName.start(ofManifest: $0) == nil }
       .map { Problem(file: $0, what: "an orphan: no manifest knows it") }
   }
 
-  private static func problemsOfIndex(
-    _ segments: [PublishedSegment], _ directory: SessionDirectory, repair: Bool
+  private static func problemsOfViews(
+    _ names: [String], _ segments: [PublishedSegment], _ directory: SessionDirectory, repair: Bool
   ) throws -> [Problem] {
     guard let session = SessionManifest(session: directory.session, segments: segments) else { return [] }
     var problems: [Problem] = []
-    for (name, wanted) in session.files where try directory.bytes(of: name) != wanted {
+    // All segments have an event, or none has.
+    let hasEvents = !Set(names).isDisjoint(with: segments.map { SegmentName.event($0.startMs) })
+    let views = session.files + (hasEvents ? SentryEvent.files(of: segments) : [])
+    for (name, wanted) in views where try directory.bytes(of: name) != wanted {
       if repair {
         // From what is there once nobody publishes; another worker may have added to it.
         try directory.locked {
