@@ -31,6 +31,7 @@ format:
 fixtures:
 	/usr/bin/python3 fixtures/generate.py
 	/usr/bin/python3 fixtures/generate_formats.py
+	/usr/bin/python3 fixtures/generate_colours.py
 
 clean:
 	rm -rf .build demo
