@@ -16,6 +16,7 @@ static inline int cff_error_eagain(void) { return AVERROR(EAGAIN); }
 static inline int cff_error_enomem(void) { return AVERROR(ENOMEM); }
 static inline int cff_error_eof(void) { return AVERROR_EOF; }
 static inline int cff_error_invalid_data(void) { return AVERROR_INVALIDDATA; }
+static inline int cff_error_patch_welcome(void) { return AVERROR_PATCHWELCOME; }
 static inline int cff_error_decoder_not_found(void) { return AVERROR_DECODER_NOT_FOUND; }
 static inline int64_t cff_no_pts(void) { return AV_NOPTS_VALUE; }
 static inline int cff_seek_size(void) { return AVSEEK_SIZE; }

@@ -8,7 +8,7 @@ public struct Fixture: Sendable, CustomStringConvertible {
 
   public var description: String { name }
 
-  static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+  public static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
 
   /// A case of `fixtures/`.

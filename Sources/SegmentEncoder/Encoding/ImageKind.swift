@@ -39,21 +39,7 @@ enum ImageKind: Hashable {
       // IHDR comes first (ISO/IEC 15948, 5.6).
       guard file.count >= 24, file[12..<16].elementsEqual("IHDR".utf8) else { return nil }
       return (u32(16), u32(20))
-    case .jpeg:
-      // Marker segments up to the first frame header (ITU-T T.81, B.1.1 and B.2.2).
-      var offset = 2
-      while offset + 9 <= file.count {
-        guard file[offset] == 0xFF else { return nil }
-        let marker = file[offset + 1]
-        switch marker {
-        case 0xFF: offset += 1  // fill byte
-        case 0x01, 0xD0...0xD8: offset += 2
-        case 0xC0...0xC3, 0xC5...0xC7, 0xC9...0xCB, 0xCD...0xCF: return (u16(offset + 7), u16(offset + 5))
-        case 0xD9, 0xDA: return nil
-        default: offset += 2 + max(2, u16(offset + 2))
-        }
-      }
-      return nil
+    case .jpeg: return JPEGHeader(of: file).map { ($0.width, $0.height) }
     }
   }
 }

@@ -4,13 +4,18 @@
 import Glibc
 
 enum JPEGScans {
-  /// Whether the scans cover every component, and in a progressive file every bit of every coefficient.
+  /// Whether the scans cover every component, and in a progressive file every bit of every coefficient; and whether each
+  /// component's quantisers come before them, without which libavcodec shows grey.
   static func areComplete(_ file: [UInt8]) -> Bool {
     file.withUnsafeBufferPointer { areComplete($0) }
   }
 
   private static func areComplete(_ file: UnsafeBufferPointer<UInt8>) -> Bool {
-    var isProgressive = false
+    var process: UInt8 = 0
+    var isProgressive: Bool { process == 0xC2 }
+    var quantisers: Set<UInt8> = []
+    /// Of each component.
+    var quantiser: [UInt8: UInt8] = [:]
     /// For each component the bits still missing of its 64 coefficients; 16 where none has come.
     var missing: [UInt8: [UInt8]] = [:]
     var offset = 2
@@ -26,14 +31,20 @@ enum JPEGScans {
       case 0xC0...0xC3, 0xC5...0xC7, 0xC9...0xCB, 0xCD...0xCF:
         // A frame header (ITU-T T.81, B.2.2): precision, height, width, then 3 bytes a component.
         guard missing.isEmpty, body.count >= 6 else { return false }
-        isProgressive = marker == 0xC2
+        process = marker
         let count = Int(body[body.startIndex + 5])
         guard body.count >= 6 + 3 * count else { return false }
         for index in 0..<count {
-          missing[body[body.startIndex + 6 + 3 * index]] = Array(repeating: 16, count: isProgressive ? 64 : 1)
+          let component = body.startIndex + 6 + 3 * index
+          missing[body[component]] = Array(repeating: 16, count: isProgressive ? 64 : 1)
+          quantiser[body[component]] = body[component + 2]
         }
+      case 0xDB: quantisers.formUnion(tables(body))
       case 0xDA:
         guard take(body, isProgressive, &missing) else { return false }
+        // Lossless coding has none.
+        let scanned = quantiser.filter { missing[$0.key]?[0] != 16 }.values
+        guard process == 0xC3 || scanned.allSatisfy(quantisers.contains) else { return false }
       default: break
       }
     }
@@ -59,6 +70,17 @@ enum JPEGScans {
       missing[component] = bits
     }
     return true
+  }
+
+  /// The numbers of a segment's quantiser tables (B.2.4.1): each a byte of precision and number, and 64 values.
+  private static func tables(_ body: Slice<UnsafeBufferPointer<UInt8>>) -> [UInt8] {
+    var rest = body
+    var numbers: [UInt8] = []
+    while let first = rest.first, case let size = first >> 4 == 0 ? 64 : 128, rest.count > size {
+      numbers.append(first & 15)
+      rest = rest.dropFirst(1 + size)
+    }
+    return numbers
   }
 
   /// Skips coded data up to the next marker, and steps behind it.

@@ -47,7 +47,7 @@ final class PictureConverter {
 
   /// The picture as planar 4:2:0, full range, BT.601.
   func planar420(_ source: FrameBuffer) throws(FFmpegError) -> FrameBuffer {
-    source.format == AV_PIX_FMT_YUVJ420P ? source : try convert(source, to: AV_PIX_FMT_YUV420P)
+    try source.subsampled()
   }
 
   /// A video's picture as planar 4:2:0, full range, BT.601.
@@ -166,12 +166,12 @@ private final class Scaler {
     // Everything at full precision, and chroma averaged from all its pixels rather than from every second one.
     let flags = Int(SWS_BICUBIC) | Int(SWS_ACCURATE_RND) | Int(SWS_FULL_CHR_H_INT) | Int(SWS_FULL_CHR_H_INP)
     // Ranges before all else: with equal ones libswscale settles for copying. Places of chroma are in 256ths of a pixel
-    // (libswscale/options.c).
+    // (libswscale/options.c), from the chroma sample's own first pixel; -513 is its middle, however many pixels share it.
     let options: [(String, Int)] = [
       ("srcw", conversion.width), ("srch", conversion.height), ("src_format", Int(conversion.format)),
       ("dstw", conversion.targetWidth), ("dsth", conversion.targetHeight),
       ("dst_format", Int(conversion.targetFormat)), ("src_range", conversion.colours.isFullRange ? 1 : 0),
-      ("dst_range", 1), ("src_h_chr_pos", conversion.colours.isChromaCentred ? 128 : 0), ("dst_h_chr_pos", 128),
+      ("dst_range", 1), ("src_h_chr_pos", conversion.colours.isChromaCentred ? -513 : 0), ("dst_h_chr_pos", -513),
       ("sws_flags", flags),
     ]
     for (name, value) in options {

@@ -19,7 +19,6 @@ struct DecodedPicture {
 final class PictureDecoder {
   private let limits: Limits
   private let background: Colour
-  private var codecs: [ImageKind: ImageCodec] = [:]
   private let converter: PictureConverter
   private let colours = ColourManagement()
 
@@ -119,15 +118,13 @@ final class PictureDecoder {
         reason:
           "\(size.width)×\(size.height) pixels, more than the limit of \(limits.side) a side, \(limits.pixels) in all")
     }
-    let codec: ImageCodec
-    if let open = codecs[kind] {
-      codec = open
-    } else {
-      codec = try ImageCodec(kind, limits: limits)
-      codecs[kind] = codec
-    }
+    if kind == .jpeg, let reason = JPEGHeader(of: file)?.reason { throw RefusedPicture(reason: reason) }
     guard kind != .jpeg || JPEGScans.areComplete(file) else { throw RefusedPicture(reason: "incomplete") }
-    let decoded = try codec.decode(file)
+    guard let still = kind == .webp ? WebPAnimation.firstFrame(of: file) : file else {
+      throw RefusedPicture(reason: "an animated WebP whose first frame does not fill it is not supported")
+    }
+    // One decoder a file: JPEG's keeps tables, so that a file without its own would be decoded with another's.
+    let decoded = try ImageCodec(kind, limits: limits).decode(still)
     guard (decoded.width, decoded.height) == size else { throw RefusedPicture(reason: "two sizes in one file") }
     return (kind, decoded)
   }
@@ -143,7 +140,7 @@ final class PictureDecoder {
   }
 }
 
-/// One libavcodec decoder for still images.
+/// A libavcodec decoder for one still image.
 private final class ImageCodec {
   private let kind: ImageKind
   private let codec: CodecContext
@@ -162,8 +159,8 @@ private final class ImageCodec {
     context.pointee.max_pixels = Int64(limits.pixels + 128 * limits.side)
     // Broken entropy data, a missing tail or a bad checksum is an error, not a grey area in the picture.
     context.pointee.err_recognition = cff_strict_input()
-    // Buffers are used again, and a decoder need not fill them: nothing of an earlier frame, which may have been masked
-    // since, must show through.
+    // Memory is used again, and a decoder need not fill it: nothing of an earlier frame, which may have been masked since,
+    // must show through.
     context.pointee.get_buffer2 = { context, frame, flags in
       let status = avcodec_default_get_buffer2(context, frame, flags)
       guard status >= 0, let frame else { return status }
@@ -197,10 +194,12 @@ private final class ImageCodec {
         result.frame.pointee.color_range = AVCOL_RANGE_MPEG
       }
     } catch {
-      avcodec_flush_buffers(codec.pointer)
       if error.isOutOfMemory { throw error }
-      let isIncomplete = error.code == cff_error_eagain() || error.code == cff_error_eof()
-      throw RefusedPicture(reason: isIncomplete ? "invalid data" : error.cause)
+      // Nothing came out, or MJPEG's own -1, which would read as "operation not permitted".
+      let isInvalid = [cff_error_eagain(), cff_error_eof(), -1].contains(error.code)
+      let isRare = error.code == cff_error_patch_welcome()
+      throw RefusedPicture(
+        reason: isInvalid ? "invalid data" : isRare ? "a rare kind of file that is not supported" : error.cause)
     }
     return result
   }

@@ -1,0 +1,86 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Every kind of picture that is taken looks as Pillow shows it; every other is refused with the reason that the README
+/// gives.
+@Suite struct PictureKindTests {
+  private let scratch: ScratchDirectory
+
+  init() throws { scratch = try ScratchDirectory() }
+
+  @Test func everyKindThatIsTakenLooksTheSame() throws {
+    try Pillow.run("make_pictures.py", [scratch.path])
+    let pictures = try ShownPicture.all(try names(in: scratch.path).map(scratch.path))
+    #expect(pictures.count == 29)
+    for picture in pictures {
+      #expect(try #require(picture.difference, "\(picture.name): \(picture.outcome)") <= 3, "\(picture.name)")
+    }
+  }
+
+  /// Other programs' test files, where there are any beside the project; none are needed.
+  private static let corpus: [String] = {
+    let path =
+      ProcessInfo.processInfo.environment["BAD_IMAGES"]
+      ?? Fixture.root.deletingLastPathComponent().appendingPathComponent("shared/bad-images").path
+    let files = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []
+    return files.filter { URL(fileURLWithPath: $0).pathExtension != "" }.sorted().map { "\(path)/\($0)" }
+  }()
+
+  /// What Pillow shows and we refuse on purpose: by the reason, which the README must state, ends of the files' names.
+  /// The JPEGs were broken by a fuzzer: libjpeg's own `djpeg -strict` refuses each of them as well.
+  private static let refused = [
+    "neither JPEG, PNG nor WebP": [
+      "smile-incorrect-image-length.ico", "minimized-fuzzer_script_tiff-5026894169374720.tif",
+      "CVE-2018-14498_hbo_rdbmp.c:211_2.bmp",
+    ],
+    "a JPEG with arithmetic coding is not supported": [
+      "full_images_id:000862,src:000140,op:arith8,pos:159,val:+9.jpg",
+      "full_images_id:005038,sync:jpeg_turbo,src:003854.jpg", "full_images_id:005077,sync:jpeg_turbo,src:003842.jpg",
+      "full_images_id:003759,src:003731,op:flip1,pos:301.jpg",
+    ],
+    // Four lines of one chroma to one of luma, and the like.
+    "a rare kind of file that is not supported": [
+      "full_images_id:001694,src:000677,op:arith8,pos:172,val:+3.jpg",
+      "full_images_id:005214,src:005196,op:flip2,pos:175.jpg",
+    ],
+    "invalid data": [
+      // The checksum of its pixels is wrong.
+      "png_xcsn0g01.png",
+      // Codes that are none, coded data that ends early, coefficients that are left out, quantisers of zero.
+      "full_images_id:000239,src:000000,op:flip4,pos:287.jpg", "full_images_id:001104,sync:jpeg_turbo,src:001107.jpg",
+      "full_images_id:001527,src:000673,op:flip1,pos:198.jpg",
+      "full_images_id:002043,src:001071,op:arith8,pos:164,val:-20.jpg",
+      "full_images_id:002468,src:001607,op:flip1,pos:300.jpg", "full_images_id:002870,src:002441,op:flip2,pos:200.jpg",
+      "full_images_id:002901,src:002499,op:havoc,rep:1.jpg", "full_images_id:005505,sync:jpeg_turbo,src:004182.jpg",
+      "turbo_full_images_id:000334,src:000000,op:arith16,pos:229,val:be:-34.jpg",
+      "turbo_full_images_id:001255,sync:jpeg9,src:002364.jpg",
+      "turbo_full_images_id:001427,src:000319,op:havoc,rep:1.jpg",
+      "turbo_full_images_id:001601,src:001061,op:arith8,pos:224,val:-17.jpg",
+      "turbo_full_images_id:001815,src:001809,op:flip1,pos:302.jpg",
+    ],
+  ]
+
+  /// One batch each, so that a crash or a hang is found among few.
+  @Test(
+    .enabled(if: !corpus.isEmpty), arguments: Array(stride(from: 0, to: corpus.count, by: 64)))
+  func whatPillowShowsOfOtherProgramsFilesLooksTheSameOrIsRefusedAsTheREADMESays(first: Int) throws {
+    for picture in try ShownPicture.all(Array(Self.corpus[first...].prefix(64))) {
+      switch picture.outcome {
+      case .encoded:
+        guard let difference = picture.difference else { continue }
+        #expect(difference <= 3, "\(picture.name)")
+      case .refused(let reason):
+        #expect(!reason.isEmpty)
+        guard picture.reference != nil else { continue }
+        let known = Self.refused.first { $0.value.contains { picture.name.hasSuffix($0) } }
+        #expect(known.map { reason.contains($0.key) } == true, "\(picture.name): \(reason)")
+      }
+    }
+  }
+
+  @Test func theREADMENamesEveryReasonForWhichWeRefuseWhatPillowShows() throws {
+    let readme = try String(contentsOf: Fixture.root.appendingPathComponent("README.md"), encoding: .utf8)
+    for reason in Self.refused.keys { #expect(readme.contains("`\(reason)`"), "\(reason)") }
+  }
+}

@@ -1,0 +1,134 @@
+import Foundation
+
+/// What becomes of image files: what Pillow shows, and what comes out of the program under test.
+public struct ShownPicture {
+  public enum Outcome {
+    case encoded(Pixels)
+    /// With the reason as the manifest has it.
+    case refused(String)
+  }
+
+  public let file: String
+  /// Pillow's name for the format, `JPEG` or the like, and its picture; nil where it shows none.
+  public let reference: (kind: String, pixels: Pixels)?
+  public let outcome: Outcome
+
+  public var name: String { URL(fileURLWithPath: file).lastPathComponent }
+
+  /// The mean CIEDE2000 difference of the mean colours of two by two pixels, which share their chroma in the film; nil where
+  /// there is nothing to compare, infinite where not even the size is the same.
+  ///
+  /// The film's colours may then lie outside of RGB, and their mean is another once they are clipped: single yellow pixels
+  /// beside black ones. So Pillow's picture with chroma shared likewise counts as well. It alone would not do: a strange
+  /// JPEG's own colours may lie outside of RGB, and Pillow has clipped them already.
+  public var difference: Double? {
+    guard let reference, case .encoded(let picture) = outcome else { return nil }
+    guard (picture.width, picture.height) == (reference.pixels.width, reference.pixels.height) else { return .infinity }
+    let own = picture.halved
+    let plain = ColourDifference(own, reference.pixels.halved).mean
+    guard plain > 1 else { return plain }
+    return min(plain, ColourDifference(own, reference.pixels.withSharedChroma.halved).mean)
+  }
+
+  private init(_ file: String, _ reference: (kind: String, pixels: Pixels)?, _ outcome: Outcome) {
+    self.file = file
+    self.reference = reference
+    self.outcome = outcome
+  }
+
+  /// Encodes files as one batch; a worker that crashes or hangs is an error.
+  public static func all(_ files: [String]) throws -> [ShownPicture] {
+    let scratch = try ScratchDirectory()
+    let references = try references(files, scratch)
+    let outcomes = try outcomes(files, scratch)
+    return zip(files, zip(references, outcomes)).map { ShownPicture($0, $1.0, $1.1) }
+  }
+
+  private struct Answer: Decodable {
+    let kind: String?, width: Int?, height: Int?
+  }
+
+  private static func references(
+    _ files: [String], _ scratch: ScratchDirectory
+  ) throws -> [(kind: String, pixels: Pixels)?] {
+    let directory = try scratch.directory("shown")
+    let result = try Pillow.run("show_pictures.py", [directory], input: files.joined(separator: "\n"))
+    let lines = result.split(separator: "\n")
+    guard lines.count == files.count else { throw Tool.Failure("Pillow looked at \(lines.count) of \(files.count)") }
+    return try lines.enumerated().map { number, line in
+      let answer = try JSONDecoder().decode(Answer.self, from: Data(line.utf8))
+      guard let kind = answer.kind, let width = answer.width, let height = answer.height else { return nil }
+      let bytes = Array(try Data(contentsOf: URL(fileURLWithPath: "\(directory)/\(number).rgb")))
+      return (kind, Pixels(width: width, height: height, bytes: bytes))
+    }
+  }
+
+  private static let startMs = 1_767_859_512_340
+  /// Farther apart than a hold lasts, so that each frame opens a segment and stands alone in it.
+  private static let distanceMs = 10_000
+
+  private static func outcomes(_ files: [String], _ scratch: ScratchDirectory) throws -> [Outcome] {
+    let batch = try scratch.directory("batch")
+    // A frame that is fine, so that something is published; and a name that says PNG whatever it is.
+    let paths = [Fixture("single-frame").path + "/" + (try names(in: Fixture("single-frame").path)[0])] + files
+    for (number, path) in paths.enumerated() {
+      try FileManager.default.copyItem(atPath: path, toPath: batch + "/" + source(number))
+    }
+    let result = try Tool.run(
+      "timeout",
+      [
+        "--signal=KILL", "120", EncoderWorker.path, "encode", batch, "--output", scratch.path("output"), "--quality",
+        "sharp", "--max-hold", "1000",
+      ])
+    guard result.status == 0 else {
+      throw Tool.Failure("exit status \(result.status) with \(paths[1])…\(paths[paths.count - 1])")
+    }
+    let session = try PublishedSession(scratch.path("output/batch"))
+    var outcomes: [String: Outcome] = [:]
+    for manifest in session.manifests {
+      for refused in manifest.refused { outcomes[refused.source] = .refused(refused.reason) }
+      guard manifest.frames.count == 1 else {
+        throw Tool.Failure("\(manifest.file) has \(manifest.frames.count) frames")
+      }
+      let shown = manifest.frames[0].source
+      guard shown != source(0) else { continue }
+      outcomes[shown] = .encoded(try picture(session.video(manifest), manifest))
+    }
+    return try paths.indices.dropFirst().map { number in
+      guard let outcome = outcomes[source(number)] else { throw Tool.Failure("nothing became of \(paths[number])") }
+      return outcome
+    }
+  }
+
+  private static func source(_ number: Int) -> String { "\(startMs + number * distanceMs).png" }
+
+  /// The film's picture as stock ffmpeg shows it, without the column or row that makes its sides even.
+  private static func picture(_ video: String, _ manifest: PublishedSession.Manifest) throws -> Pixels {
+    let coded = try Pixels.decode(
+      video, width: manifest.codedWidth, height: manifest.codedHeight, chroma: "neighbor",
+      options: ["-frames:v", "1"])[0]
+    guard (coded.width, coded.height) != (manifest.width, manifest.height) else { return coded }
+    let bytes = (0..<manifest.height).flatMap { row in
+      coded.bytes[row * coded.width * 3..<(row * coded.width + manifest.width) * 3]
+    }
+    return Pixels(width: manifest.width, height: manifest.height, bytes: bytes)
+  }
+}
+
+/// The reference decoder.
+public enum Pillow {
+  /// Debian's python3-pil belongs to Debian's own python3, which need not be the first on the path.
+  private static let python = ["python3", "/usr/bin/python3"].first { python in
+    (try? Tool.run(python, ["-c", "import PIL"]).status) == 0
+  }
+
+  /// Runs one of `Tests/reference` and gives what it wrote.
+  @discardableResult
+  public static func run(_ script: String, _ arguments: [String], input: String = "") throws -> String {
+    guard let python else { throw Tool.Failure("no Pillow: scripts/setup test installs it") }
+    let path = Fixture.root.appendingPathComponent("Tests/reference/\(script)").path
+    let result = try Tool.run(python, [path] + arguments, input: Data(input.utf8))
+    guard result.status == 0 else { throw Tool.Failure("\(script): \(result.errors)") }
+    return result.text
+  }
+}
