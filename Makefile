@@ -1,4 +1,4 @@
-.PHONY: demo test bench playback build format fixtures clean
+.PHONY: demo test fuzz bench playback build format fixtures clean
 
 # Frames of a bundled example become segments in ./demo. Installs what it needs.
 demo:
@@ -7,6 +7,11 @@ demo:
 # Format, warnings, all tests. Installs what it needs.
 test:
 	scripts/test
+
+# Every reader of strangers' bytes under libFuzzer, so many minutes in all; TARGETS names some.
+MINUTES ?= 1
+fuzz:
+	scripts/fuzz $$(($(MINUTES) * 60)) $(TARGETS)
 
 # Us and the usual ffmpeg recipes over real sessions, or CORPUS=DIR.
 bench:
@@ -25,7 +30,7 @@ build:
 	swift build -c release --product encoder-worker
 
 format:
-	swift format --in-place --recursive Sources Tests Package.swift
+	swift format --in-place --recursive Sources Tests Fuzzing Package.swift
 
 # Makes the fixtures anew; needs python3-pil and zstd.
 fixtures:

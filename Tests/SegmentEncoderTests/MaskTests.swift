@@ -20,6 +20,13 @@ import Testing
     #expect(Mask(x: 200, y: 0, width: 5, height: 5).pixels(width: 100, height: 100).x.isEmpty)
   }
 
+  /// -∞ + ∞ is no number. Fuzzing.
+  @Test func aMaskThatOverflowsWhenScaledHidesAllItMayHaveHidden() {
+    let mask = Mask(x: -1e308, y: 0, width: 1e308, height: 1)
+    #expect(mask.pixels(width: 100, height: 100).x == 0..<0)
+    #expect(mask.scaled(16, 16).pixels(width: 100, height: 100).x == 0..<100)
+  }
+
   @Test(arguments: [
     #"[{"x":NaN,"y":0,"width":1,"height":1}]"#, #"[{"x":0,"y":0,"width":Infinity,"height":1}]"#,
     #"[{"x":0,"y":0,"width":1}]"#, #"[{"x":0,"y":"0","width":1,"height":1}]"#,

@@ -40,14 +40,10 @@ public struct OpenBatch {
       }
     }
     let source = BatchSource(name: isArchive ? Self.stem(of: name) : name, contents: contents)
+    let fallback = session ?? (path == "-" ? nil : String(source.name.prefix { $0 != "@" }))
     for format in Self.formats {
-      if var draft = try format.read(source, limits: limits) {
-        draft.refused = contents.refused + draft.refused
-        draft.session = draft.session ?? session ?? (path == "-" ? nil : String(source.name.prefix { $0 != "@" }))
-        self.format = format.name
-        self.batch = try Batch(draft, name: name, limits: limits)
-        self.contents = contents
-        self.limits = limits
+      if let open = try OpenBatch(source, as: format, name: name, session: fallback, limits: limits) {
+        self = open
         return
       }
     }
@@ -56,6 +52,23 @@ public struct OpenBatch {
     }
     let isEmpty = contents.names.isEmpty && contents.stream == nil
     throw BadBatch("read", name, isEmpty ? "nothing in it" : "no known format", advice: Self.advice)
+  }
+
+  /// What one format makes of a container; nil where it is another's.
+  ///
+  /// - Parameters:
+  ///   - name: what to call it in messages.
+  ///   - session: the session of a batch that does not name its own.
+  init?(
+    _ source: BatchSource, as format: any BatchFormat.Type, name: String, session: String?, limits: Limits
+  ) throws {
+    guard var draft = try format.read(source, limits: limits) else { return nil }
+    draft.refused = source.contents.refused + draft.refused
+    draft.session = draft.session ?? session
+    self.format = format.name
+    batch = try Batch(draft, name: name, limits: limits)
+    contents = source.contents
+    self.limits = limits
   }
 
   /// The last component, of `.` and `..` too.

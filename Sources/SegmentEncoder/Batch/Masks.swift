@@ -28,7 +28,9 @@ public struct Mask: Sendable, Equatable {
     func covered(_ start: Double, _ length: Double, _ limit: Int) -> Range<Int> {
       let bounds = 0...Double(limit)
       let first = Int(min(max(start.rounded(.down), bounds.lowerBound), bounds.upperBound))
-      let last = Int(min(max((start + length).rounded(.up), bounds.lowerBound), bounds.upperBound))
+      let end = start + length
+      // Scaled beyond what a Double holds, both may be infinite: nobody knows where it ends.
+      let last = end.isNaN ? limit : Int(min(max(end.rounded(.up), bounds.lowerBound), bounds.upperBound))
       return first..<max(first, last)
     }
     return (covered(x, width, pictureWidth), covered(y, height, pictureHeight))

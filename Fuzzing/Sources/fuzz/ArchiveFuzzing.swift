@@ -1,0 +1,56 @@
+import CLibFuzzer
+import Glibc
+
+@testable import SegmentEncoder
+
+/// Any file as an archive: tar or a stream, plain or compressed.
+enum ArchiveFuzzing {
+  static func read(_ bytes: [UInt8]) {
+    let limits = FuzzTarget.limits
+    rewrite(withValidChecksums(bytes))
+    do {
+      let contents = try Archive.contents(reading: file, name: "fuzzed", limits: limits)
+      require((contents.stream?.count ?? 0) <= limits.unpackedBytes, "a stream within limits")
+      require(contents.names.count + contents.refused.count <= limits.entries, "entries within limits")
+      require(Set(contents.names).count == contents.names.count, "no name twice")
+      var unpacked = 0
+      for name in contents.names {
+        require(!name.isEmpty && !name.hasPrefix("/"), "names of files in the archive")
+        require(!name.split(separator: "/").contains(".."), "names that lead nowhere else")
+        guard case .bytes(let bytes)? = try contents.contents(of: name, limit: limits.fileBytes) else {
+          fatalError("broken promise: a file's bytes")
+        }
+        unpacked += bytes.count
+      }
+      require(unpacked <= limits.unpackedBytes, "an archive within limits")
+    } catch {
+      FormatFuzzing.check(error, batch: "fuzzed")
+    }
+  }
+
+  /// Made once, used for every run.
+  private static let file = {
+    let descriptor = fuzz_memory_file("fuzzed")
+    require(descriptor >= 0, "a file in memory")
+    return descriptor
+  }()
+
+  private static func rewrite(_ bytes: [UInt8]) {
+    require(ftruncate(file, 0) == 0 && pwrite(file, bytes, bytes.count, 0) == bytes.count, "a file that takes bytes")
+    lseek(file, 0, SEEK_SET)
+  }
+
+  /// What looks like a header of a tar gets its checksum (POSIX.1-1988, 10.1.1: the sum of its bytes, its own field being
+  /// spaces); else nearly no change would get further than that.
+  private static func withValidChecksums(_ bytes: [UInt8]) -> [UInt8] {
+    var bytes = bytes
+    for block in stride(from: 0, to: bytes.count - bytes.count % 512, by: 512)
+    where bytes[(block + 257)...].starts(with: "ustar".utf8) {
+      let field = block + 148..<block + 156
+      bytes.replaceSubrange(field, with: "        ".utf8)
+      let digits = String(bytes[block..<block + 512].reduce(0) { $0 + Int($1) }, radix: 8)
+      bytes.replaceSubrange(field, with: (String(repeating: "0", count: 6 - digits.count) + digits + "\0 ").utf8)
+    }
+    return bytes
+  }
+}

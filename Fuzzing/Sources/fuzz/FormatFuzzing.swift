@@ -1,0 +1,73 @@
+@testable import SegmentEncoder
+
+/// Batches as a format reads them, and what everything behind the readers takes for granted.
+enum FormatFuzzing {
+  /// - Parameter bytes: as ``FuzzedContents`` has them.
+  static func read(_ bytes: [UInt8], as format: any BatchFormat.Type) {
+    let (name, rest) = named(bytes)
+    let isDirectory = name.hasSuffix("/")
+    guard let contents = FuzzedContents(rest, isDirectory: isDirectory, limits: FuzzTarget.limits) else { return }
+    read(BatchSource(name: isDirectory ? String(name.dropLast()) : name, contents: contents), as: format)
+  }
+
+  /// - Parameter bytes: the batch's name, a line feed, the stream.
+  static func readStream(_ bytes: [UInt8], as format: any BatchFormat.Type) {
+    let (name, rest) = named(bytes)
+    read(BatchSource(name: name, contents: StreamContents(bytes: Array(rest))), as: format)
+  }
+
+  private static func named(_ bytes: [UInt8]) -> (name: String, rest: ArraySlice<UInt8>) {
+    let name = bytes.prefix { $0 != 0x0A }
+    return (printableName(Array(name)), bytes.dropFirst(name.count + 1))
+  }
+
+  private static func read(_ source: BatchSource, as format: any BatchFormat.Type) {
+    let limits = FuzzTarget.limits
+    do {
+      let session = String(source.name.prefix { $0 != "@" })
+      guard let open = try OpenBatch(source, as: format, name: source.name, session: session, limits: limits) else {
+        return
+      }
+      check(open.batch, limits)
+      for frame in open.batch.frames {
+        let images = try open.images(of: frame)
+        require(images.count == frame.look.raws.count, "an image for each layer")
+        check(frame.look)
+        if format == NativeFormat.self { PictureFuzzing.draw(frame.look, of: images) }
+      }
+    } catch {
+      check(error, batch: source.name)
+    }
+  }
+
+  private static func check(_ batch: Batch, _ limits: Limits) {
+    require(SessionID(batch.session.description) == batch.session, "a session that can be a directory")
+    require((1...limits.frames).contains(batch.frames.count), "frames, within limits")
+    require(batch.frames.allSatisfy { limits.instants.contains($0.timeMs) }, "instants that can be captures")
+    for (frame, next) in zip(batch.frames, batch.frames.dropFirst()) {
+      require((0...limits.jumpMs).contains(next.timeMs - frame.timeMs), "frames in order, without a jump")
+    }
+    require((1...3_600_000).contains(batch.intervalMs), "an interval")
+    require(batch.endMs > batch.frames[batch.frames.count - 1].timeMs, "an end behind the last capture")
+    require(limits.instants.contains(batch.endMs), "an end that can be an instant")
+    require(batch.refused.count <= limits.refusals + 1, "few words on refused frames")
+    require(batch.refused.allSatisfy { $0.source.utf8.count <= limits.nameBytes }, "short names of refused frames")
+    require((try? JSONParser.parse(batch.metadata.bytes())) == batch.metadata, "metadata that a manifest can repeat")
+  }
+
+  /// Masks become whole pixels inside the picture, or everything.
+  private static func check(_ look: Look) {
+    guard case .rectangles(let rectangles) = look.masks else { return }
+    for rectangle in rectangles {
+      let pixels = rectangle.pixels(width: 176, height: 320)
+      require(pixels.x.clamped(to: 0..<176) == pixels.x && pixels.y.clamped(to: 0..<320) == pixels.y, "masks inside")
+    }
+  }
+
+  /// A batch is refused for its own fault only; anything else would be tried again for ever.
+  static func check(_ error: any Error, batch: String) {
+    require(error is BadBatch, "the batch's own fault, not \(error)")
+    let line = Disposition(of: error, batch: batch).json(batch: batch, error)
+    require((try? JSONParser.parse(Array(line.utf8))) != nil, "a reason in JSON: \(line)")
+  }
+}

@@ -1,0 +1,59 @@
+import Glibc
+
+@testable import SegmentEncoder
+
+/// What can be fuzzed: every format's reader, and what reads bytes that strangers wrote beneath them.
+enum FuzzTarget: String, CaseIterable {
+  case native
+  case plain
+  case sentryCocoa = "sentry-cocoa"
+  case sentryAndroid = "sentry-android"
+  case recorderTar = "recorder-tar"
+  case openReplayFrames = "openreplay-frames"
+  case rejourneyFrames = "rejourney-frames"
+  case rejourneySpill = "rejourney-spill"
+  case archive
+  case picture
+  case json
+
+  /// The one that the command line names.
+  static let current = CommandLine.arguments.dropFirst().first.flatMap { FuzzTarget(rawValue: $0) }
+
+  /// Small, so that a run is short and that they are reached.
+  static let limits: Limits = {
+    var limits = Limits()
+    limits.fileBytes = 64 << 10
+    limits.side = 512
+    limits.pixels = 64_000
+    limits.frames = 32
+    limits.layers = 6
+    limits.entries = 48
+    limits.unpackedBytes = 256 << 10
+    limits.jsonBytes = 16 << 10
+    limits.metadataBytes = 512
+    limits.refusals = 8
+    limits.nameBytes = 64
+    return limits
+  }()
+
+  func run(_ bytes: [UInt8]) {
+    switch self {
+    case .native: FormatFuzzing.read(bytes, as: NativeFormat.self)
+    case .plain: FormatFuzzing.read(bytes, as: PlainFormat.self)
+    case .sentryCocoa: FormatFuzzing.read(bytes, as: SentryCocoaFormat.self)
+    case .sentryAndroid: FormatFuzzing.read(bytes, as: SentryAndroidFormat.self)
+    case .recorderTar: FormatFuzzing.read(bytes, as: RecorderTarFormat.self)
+    case .openReplayFrames: FormatFuzzing.readStream(bytes, as: OpenReplayFramesFormat.self)
+    case .rejourneyFrames: FormatFuzzing.readStream(bytes, as: RejourneyFramesFormat.self)
+    case .rejourneySpill: FormatFuzzing.read(bytes, as: RejourneySpillFormat.self)
+    case .archive: ArchiveFuzzing.read(bytes)
+    case .picture: PictureFuzzing.decode(bytes)
+    case .json: JSONFuzzing.parse(bytes)
+    }
+  }
+}
+
+/// A promise; `precondition` would not say in optimized code which one was broken.
+func require(_ isKept: Bool, _ promise: @autoclosure () -> String) {
+  if !isKept { fatalError("broken promise: \(promise())") }
+}

@@ -1,0 +1,47 @@
+@testable import SegmentEncoder
+
+/// A container made of a fuzzer's bytes, without the checksums and lengths of an archive, at which most mutations would
+/// end. The first line is the batch's name, with a slash at its end where it is a directory. Behind it come the files,
+/// separated by 0x1E; in each, 0x1F stands between its name and its bytes. A name that begins with `../` is a file's
+/// beside the batch.
+struct FuzzedContents: BatchContents {
+  let isDirectory: Bool
+  private(set) var names: [String] = []
+  private(set) var refused: [RefusedFrame] = []
+  private var files: [String: [UInt8]] = [:]
+
+  var topNames: [String] { isDirectory ? names.filter { !$0.contains("/") } : names }
+
+  /// nil where there are more entries than a real container would be read with.
+  init?(_ bytes: ArraySlice<UInt8>, isDirectory: Bool, limits: Limits) {
+    self.isDirectory = isDirectory
+    let records = bytes.split(separator: 0x1E)
+    guard records.count <= limits.entries else { return nil }
+    for record in records {
+      let parts = record.split(separator: 0x1F, maxSplits: 1, omittingEmptySubsequences: false)
+      add(printableName(Array(parts[0])), parts.count == 2 ? Array(parts[1]) : [])
+    }
+  }
+
+  private mutating func add(_ name: String, _ bytes: [UInt8]) {
+    let isBeside = isDirectory && name.hasPrefix("../") && !name.dropFirst(3).contains("/")
+    let parts = name.split(separator: "/", omittingEmptySubsequences: false)
+    if name.isEmpty || parts.contains("") || parts.contains("..") && !isBeside {
+      refused.append(RefusedFrame(source: name, reason: "a name that leads elsewhere"))
+    } else if files[name] != nil {
+      refused.append(RefusedFrame(source: name, reason: "a second entry of the same name"))
+    } else if !isRecorderJunk(name) {
+      files[name] = bytes
+      if !isBeside { names.append(name) }
+    }
+  }
+
+  func contents(of name: String, limit: Int) throws -> FileContents? {
+    guard let bytes = files[name], !name.hasPrefix("../") else { return nil }
+    return bytes.count <= limit ? .bytes(bytes) : .refused("\(bytes.count) bytes, more than the limit of \(limit)")
+  }
+
+  func sideFile(_ name: String, limit: Int) throws -> FileContents? {
+    try contents(of: name, limit: limit) ?? files["../" + name].map { .bytes(Array($0.prefix(limit))) }
+  }
+}

@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""Makes what fuzzing starts from, out of the fixtures: seeds.py DIRECTORY (a directory for each target in it)
+
+Images are cut to their first bytes where a reader only looks at names: small seeds are quick, and mutations then fall on
+what matters. The form is the one of FuzzedContents.swift.
+"""
+
+import gzip
+import io
+import json
+import struct
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
+FORMATS = FIXTURES / "formats"
+OUT = Path(sys.argv[1])
+IMAGE_BYTES = 16
+# What a reader looks into.
+TEXTS = (".json", ".current", ".last", "")
+PNGS = ["rgb24", "rgba", "gray", "ya8", "pal8", "monob", "gray16be", "rgb48be", "rgba64be"]
+JPEGS = ["yuvj420p", "yuvj422p", "yuvj440p", "yuvj444p", "gray"]
+
+
+def seed(target, name, data):
+    path = OUT / target / name.replace("/", "_")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+
+
+def cut(name, data):
+    return data[:IMAGE_BYTES] if Path(name).suffix not in TEXTS else data
+
+
+def container(name, files):
+    return name.encode() + b"\n" + b"\x1e".join(path.encode() + b"\x1f" + data for path, data in files)
+
+
+def directory(path, beside=()):
+    files = [(str(file.relative_to(path)), file.read_bytes()) for file in sorted(path.rglob("*")) if file.is_file()]
+    files += [("../" + file.name, file.read_bytes()) for file in beside]
+    return container(path.name + "/", [(name, cut(name, data)) for name, data in files])
+
+
+def unpacked(path):
+    if path.suffix == ".zst":
+        return subprocess.run(["zstd", "-dc", path], stdout=subprocess.PIPE, check=True).stdout
+    data = path.read_bytes()
+    return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+
+
+def stem(path):
+    return path.name.split(".")[0]
+
+
+def members(path):
+    with tarfile.open(path) as archive:
+        return [(entry.name, archive.extractfile(entry).read()) for entry in archive if entry.isfile()]
+
+
+def stream(path, form):
+    """The same records, with less of each image."""
+    data, result, offset = unpacked(path), b"", 0
+    while offset + 12 <= len(data):
+        instant, length = struct.unpack_from(form, data, offset)
+        image = data[offset + 12:offset + 12 + length]
+        # A record that breaks off stays one.
+        result += struct.pack(form, instant, min(length, IMAGE_BYTES + (len(image) < length))) + image[:IMAGE_BYTES]
+        offset += 12 + length
+    return result + data[offset:]
+
+
+def bare_pixels():
+    """Looks that can be drawn without a file format: pixels as they are, masks, layers."""
+    bgra = {"format": "BGRA", "width": 4, "height": 3}
+    wide = {"format": "BGR10A8", "alpha": "straight", "width": 4, "height": 3}
+    masks = [{"x": 0.5, "y": 1, "width": 2, "height": 1, "color": "#102030"}]
+    layers = [
+        {"file": "a.bgra", "pixels": bgra, "x": -1, "y": 0, "width": 3, "height": 2, "opacity": 0.5, "masks": masks},
+        {"file": "b.wide", "pixels": wide, "z": -1, "x": 2, "y": 1}]
+    text = json.dumps({"version": 1, "scale": 2, "maskColor": "#ffffff", "frames": [
+        {"file": "a.bgra", "timeMs": 1767859512340, "pixels": bgra, "masks": masks},
+        {"file": "b.wide", "timeMs": 1767859513340, "pixels": wide, "masks": "all"},
+        {"timeMs": 1767859514340, "width": 5, "height": 4, "layers": layers}]})
+    return container("bare/", [
+        ("batch.json", text.encode()), ("a.bgra", bytes(range(128, 176))), ("b.wide", bytes(range(128, 188)))])
+
+
+def formats():
+    for path in FIXTURES.iterdir():
+        if (path / "batch.json").exists():
+            seed("native", path.name, directory(path))
+            seed("json", path.name, (path / "batch.json").read_bytes())
+        elif path.is_dir() and path != FORMATS:
+            seed("plain", path.name, directory(path))
+    seed("native", "format", directory(FORMATS / "native"))
+    seed("native", "archive", container("batch", [
+        ("folder/batch.json", (FIXTURES / "masks" / "batch.json").read_bytes()), ("folder/0000.jpg", b"")]))
+    seed("native", "bare", bare_pixels())
+    seed("plain", "format", directory(FORMATS / "plain@1"))
+    for path in FORMATS.glob("*sentry-cocoa"):
+        seed("sentry-cocoa", path.name, directory(path))
+        for recording in filter(Path.is_dir, path.iterdir()):
+            seed("sentry-cocoa", path.name + "-recording", directory(recording, path.glob("replay.*")))
+        for file in path.glob("replay.*"):
+            seed("json", file.name, file.read_bytes())
+    for path in FORMATS.glob("sentry-android*/*"):
+        seed("sentry-android", path.parent.name, directory(path))
+    for path in FORMATS.glob("*-tar*/*"):
+        seed("recorder-tar", path.parent.name, container(stem(path), [(name, cut(name, data)) for name, data in members(path)]))
+    for path in FORMATS.glob("rejourney-spill/*"):
+        seed("rejourney-spill", path.parent.name, directory(path))
+    for target, form, folders in (
+            ("openreplay-frames", "<QI", ("openreplay-frames*", "openreplay-canvas")),
+            ("rejourney-frames", ">QI", ("rejourney-frames*",))):
+        for path in (path for folder in folders for path in FORMATS.glob(folder + "/*")):
+            data = stream(path, form)
+            seed(target, path.name, stem(path).encode() + b"\n" + data)
+            seed("archive", path.name, data)
+
+
+def tar(form):
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=form) as archive:
+        for name in ("1767859512340.jpg", "./frames/1767859513340.jpg", "long/" * 30 + "1767859514340.jpg", "ä.png"):
+            entry = tarfile.TarInfo(name)
+            entry.size = IMAGE_BYTES
+            archive.addfile(entry, io.BytesIO(bytes(IMAGE_BYTES)))
+        for kind in (tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE):
+            entry = tarfile.TarInfo("other")
+            entry.type, entry.linkname = kind, "1767859512340.jpg"
+            archive.addfile(entry)
+    # As much of the end as has to be there.
+    return buffer.getvalue().rstrip(b"\0") + bytes(1536)
+
+
+def archives():
+    for form in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
+        data = tar(form)
+        seed("archive", f"{form}.tar", data[:len(data) // 512 * 512])
+        seed("archive", f"{form}.tar.gz", gzip.compress(data, mtime=0))
+        seed("archive", f"{form}.tar.zst", subprocess.run(
+            ["zstd", "-qc"], input=data, stdout=subprocess.PIPE, check=True).stdout)
+
+
+def picture(codec, form, *filters):
+    scaled = ",".join(["scale=17:12", *filters, "format=" + form])
+    return subprocess.run(
+        ["ffmpeg", "-v", "error", "-i", FIXTURES / "exact-1fps" / "0000.jpg", "-vf", scaled, "-c:v", codec,
+         "-strict", "unofficial", "-f", "image2pipe", "-"], stdout=subprocess.PIPE, check=True).stdout
+
+
+def exif(tag):
+    """A TIFF whose only entry is the orientation."""
+    return b"Exif\0\0MM\0*\0\0\0\x08" + struct.pack(">HHHIHHI", 1, 0x0112, 3, 1, tag, 0, 0)
+
+
+def pictures():
+    for codec, forms in (("png", PNGS), ("mjpeg", JPEGS), ("libwebp", ["yuv420p", "yuva420p", "bgra"])):
+        for form in forms:
+            seed("picture", f"{codec}-{form}", picture(codec, form))
+    jpeg, png = picture("mjpeg", "yuvj422p"), picture("png", "rgba")
+    for tag in range(2, 9):
+        body = exif(tag)
+        seed("picture", f"turned-{tag}.jpg", jpeg[:2] + struct.pack(">BBH", 0xFF, 0xE1, 2 + len(body)) + body + jpeg[2:])
+        # The checksum is put right before it is decoded.
+        seed("picture", f"turned-{tag}.png", png[:33] + struct.pack(">I", len(body)) + b"eXIf" + body + bytes(4) + png[33:])
+    for path in [*FIXTURES.glob("colour-bars/*0.*"), *FIXTURES.glob("corrupt-frames/*"), *FIXTURES.glob("wide-colour/*.*g"),
+                 *FIXTURES.glob("wide-colour/*.webp")]:
+        seed("picture", path.name, path.read_bytes())
+
+
+formats()
+archives()
+pictures()
