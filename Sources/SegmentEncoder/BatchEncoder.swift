@@ -66,7 +66,7 @@ public final class BatchEncoder {
     do {
       try BatchWalk.walk(
         source, options, digest: &digest, into: &stage, isCancelled: isCancelled)
-      return try stage.finish(source.batch.name)
+      return try stage.finish(source.batch)
     } catch {
       stage.discard()
       throw error
@@ -106,7 +106,7 @@ private struct SegmentStage: ShotSink, ~Copyable {
   }
 
   /// All segments, in order.
-  mutating func finish(_ batch: String) throws -> [StagedSegment] {
+  mutating func finish(_ batch: Batch) throws -> [StagedSegment] {
     guard !done.isEmpty else { throw BadBatch(undecodable: batch, refused) }
     return done
   }

@@ -55,6 +55,7 @@ struct InspectCommand: ParsableCommand {
           + "  \(frame.source)" + (frame.note.map { " (\($0))" } ?? ""))
       if frame.gapAfterMs > 0 { lines.append("  gap                        " + right("\(frame.gapAfterMs)", 9)) }
     }
-    return (lines + found.refused.map { "  refused \($0.source): \($0.reason)" }).joined(separator: "\n")
+    lines += found.refused.map { "  refused \($0.source): \($0.reason)" } + found.warnings.map { "  warning: \($0)" }
+    return lines.joined(separator: "\n")
   }
 }

@@ -41,8 +41,11 @@ struct RunCommand: ParsableCommand {
 
   func validate() throws {
     if let word = words.first {
+      let isCommand = EncoderWorker.configuration.subcommands.contains { $0.configuration.commandName == word }
       throw ValidationError(
-        "'\(word)' is no command; there are run, encode, inspect, enqueue, stitch, verify, reencode")
+        isCommand
+          ? "'\(word)' has to be the first word, before all options"
+          : "'\(word)' is no command; there are run, encode, inspect, enqueue, stitch, verify, reencode")
     }
     if spool == nil { throw ValidationError("--spool DIR is missing") }
   }

@@ -121,10 +121,10 @@ private func cause(_ body: () throws -> Void) -> String? {
     #expect(batch.frames.map(\.source) == ["b.jpg", "a.jpg"])
     #expect(
       Set(batch.refused.map { "\($0.source): \($0.reason)" }) == [
-        "a.jpg: listed twice", "early.jpg: instant 5 lies outside 2001 to 2100",
-        "nan.jpg: timeMs NaN is not a whole number of milliseconds",
-        "half.jpg: timeMs 1767859512340.5 is not a whole number of milliseconds",
-        #"text.jpg: timeMs "1767859512340" is not a whole number of milliseconds"#,
+        "a.jpg: frames[6]: listed twice", "early.jpg: instant 5 lies outside 2001 to 2100",
+        "nan.jpg: frames[3]: timeMs NaN is not a whole number of milliseconds",
+        "half.jpg: frames[4]: timeMs 1767859512340.5 is not a whole number of milliseconds",
+        #"text.jpg: frames[5]: timeMs "1767859512340" is not a whole number of milliseconds"#,
         "stray.jpg: not listed in batch.json",
       ])
   }
@@ -139,7 +139,7 @@ private func cause(_ body: () throws -> Void) -> String? {
   }
 
   @Test(arguments: [
-    (#"{"version":1,"session":"S","frames":[]}"#, "no frame with an instant"),
+    (#"{"version":1,"session":"S","frames":[]}"#, "no frame that can be used"),
     (#"{"version":2,"session":"S"}"#, "version 2 is not known"),
     (#"{"session":"S"}"#, #"no "version""#),
     (#"{"version":1,"session":"../x","frames":[{"file":"a.jpg","timeMs":1767859512340}]}"#, "session id \"../x\""),
@@ -183,7 +183,7 @@ private func cause(_ body: () throws -> Void) -> String? {
     )
     let batch = try read(path)
     #expect(batch.frames.map(\.source) == ["a.jpg"])
-    #expect(batch.refused.first?.reason == "no name that a file can have")
+    #expect(batch.refused.first?.reason == "frames[0]: no name that a file can have")
   }
 
   @Test func limitsHoldBeforeAnythingIsDecoded() throws {

@@ -163,7 +163,7 @@ import Testing
     }
   }
 
-  @Test func ofSeveralRecordingsTheOneThatIsNamedIsTaken() throws {
+  @Test func severalRecordingsAreNoBatchAndNothingLiesBesideOne() throws {
     let scratch = try ScratchDirectory()
     let jpeg = try Self.images()[0]
     let other = "00000000-0000-0000-0000-000000000000"
@@ -171,11 +171,18 @@ import Testing
       _ = try scratch.directory("replays/" + folder)
       try scratch.file("replays/\(folder)/789552312.5.png", jpeg)
     }
-    #expect(throws: BadBatch.self) { try OpenBatch(reading: scratch.path("replays")) }
     try scratch.file("replays/replay.last", Array(#"{"replayId":"\#(Self.hex)","path":"\#(other)"}"#.utf8))
+    #expect(throws: BadBatch.self) { try OpenBatch(reading: scratch.path("replays")) }
+    try FileManager.default.moveItem(atPath: scratch.path("replays/" + Self.uuid), toPath: scratch.path(Self.uuid))
     let batch = try OpenBatch(reading: scratch.path("replays")).batch
     #expect(batch.session.description == Self.hex)
     #expect(batch.frames.map(\.paths) == [["\(other)/789552312.5.png"]])
+    #expect(batch.refused.isEmpty)
+    // Somebody's whole collection, with one recording in it.
+    try scratch.file("replays/other.tar.gz", [1, 2, 3])
+    #expect(throws: BadBatch.self) { try OpenBatch(reading: scratch.path("replays")) }
+    try FileManager.default.removeItem(atPath: scratch.path("replays/other.tar.gz"))
+    try FileManager.default.moveItem(atPath: scratch.path(Self.uuid), toPath: scratch.path("replays/" + Self.uuid))
     // What a side file says of another recording is not said of this one.
     #expect(try OpenBatch(reading: scratch.path("replays/" + Self.uuid)).batch.session.description == Self.uuid)
   }

@@ -62,6 +62,8 @@ public struct Batch: Sendable {
   public let frames: [Frame]
   /// What was refused before decoding.
   public let refused: [RefusedFrame]
+  /// What a person should know of how it is written.
+  public let warnings: [String]
   /// The producer's own, carried into the manifests unchanged.
   public let metadata: JSONValue
 }

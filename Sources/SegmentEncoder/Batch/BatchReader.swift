@@ -39,7 +39,10 @@ public struct OpenBatch {
         throw failure.blaming(name) ?? failure
       }
     }
-    let source = BatchSource(name: isArchive ? Self.stem(of: name) : name, contents: contents)
+    // What comes through a pipe is called what its session is.
+    let called = path == "-" ? session ?? name : isArchive ? Self.stem(of: name) : name
+    let source = BatchSource(name: called, contents: contents)
+    try Self.requireDescriptionsName(contents, name)
     let fallback = session ?? (path == "-" ? nil : String(source.name.prefix { $0 != "@" }))
     for format in Self.formats {
       if let open = try OpenBatch(source, as: format, name: name, session: fallback, limits: limits) {
@@ -54,6 +57,14 @@ public struct OpenBatch {
     throw BadBatch("read", name, isEmpty ? "nothing in it" : "no known format", advice: Self.advice)
   }
 
+  /// What lies under nearly the name of `batch.json` would not be read, and the masks in it would not be painted.
+  private static func requireDescriptionsName(_ contents: any BatchContents, _ batch: String) throws {
+    let names = contents.names.map { lastComponent(of: $0) }.filter { $0.lowercased().hasPrefix("batch.json") }
+    if let name = names.first, !names.contains(NativeFormat.description) {
+      throw BadBatch("read", batch, "\(name.shortened(to: 255)) is not called batch.json", advice: "call it batch.json")
+    }
+  }
+
   /// What one format makes of a container; nil where it is another's.
   ///
   /// - Parameters:
@@ -63,6 +74,10 @@ public struct OpenBatch {
     _ source: BatchSource, as format: any BatchFormat.Type, name: String, session: String?, limits: Limits
   ) throws {
     guard var draft = try format.read(source, limits: limits) else { return nil }
+    let seen = draft.sideFiles.union(draft.frames.flatMap(\.paths) + draft.refused.map(\.source))
+      .union(source.contents.topNames)
+    let left = source.contents.names.filter { !seen.contains($0) }
+    draft.refused += left.map { RefusedFrame(source: $0, reason: "in a folder of its own") }
     draft.refused = source.contents.refused + draft.refused
     draft.session = draft.session ?? session
     self.format = format.name
@@ -146,7 +161,7 @@ extension Batch {
     guard let session = SessionID(sessionText) else {
       throw bad(
         sessionText.isEmpty ? "no session id" : "the session id \"\(sessionText.prefix(140))\" cannot be used",
-        SessionID.rule)
+        sessionText.isEmpty ? "name it with --session, or in batch.json" : SessionID.rule)
     }
     guard draft.frames.count <= limits.frames else {
       throw bad("\(draft.frames.count) frames, more than the limit of \(limits.frames)", "split the batch")
@@ -154,7 +169,8 @@ extension Batch {
     let (frames, refused) = Batch.inOrder(draft.frames, limits: limits)
     guard let last = frames.last else {
       let why = (draft.refused + refused).first.map { "; \($0.source): \($0.reason)" } ?? ""
-      throw bad("no frame with an instant" + why, "name frames by their capture in unix milliseconds, or list them")
+      throw bad(
+        "no frame that can be used" + why, "name frames by their capture, <unix ms>.jpg, or list them in batch.json")
     }
     let intervalMs = draft.intervalMs ?? Batch.nominalInterval(of: frames.map(\.timeMs))
     guard (1...3_600_000).contains(intervalMs) else {
@@ -169,6 +185,7 @@ extension Batch {
     self.init(
       name: name, session: session, intervalMs: intervalMs, endMs: endMs, capture: draft.capture,
       isFinal: draft.isFinal, frames: frames, refused: (draft.refused + refused).shortened(to: limits),
+      warnings: draft.warnings,
       metadata: draft.metadata)
   }
 

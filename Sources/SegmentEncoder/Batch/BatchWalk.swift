@@ -35,7 +35,7 @@ enum BatchWalk {
           source: frame.source, timeMs: frame.timeMs, width: picture.width, height: picture.height)
         let shots = timeline.append(capture)
         if let shown { try sink.show(shown.picture, in: shots, isCancelled) }
-        let notes = frame.look.blackouts.map { "blacked out: \($0)" } + decoded.notes
+        let notes = (frame.look.blackout.map { ["blacked out: \($0)"] } ?? []) + decoded.notes
         if !notes.isEmpty { sink.note(notes.joined(separator: "; "), on: capture) }
         shown = (picture, frame)
       }
@@ -47,11 +47,12 @@ enum BatchWalk {
 
 extension BadBatch {
   /// A batch of which nothing can be shown.
-  init(undecodable batch: String, _ refused: [RefusedFrame]) {
-    let first = refused.first.map { "; \($0.reason)" } ?? ""
+  init(undecodable batch: Batch, _ refused: [RefusedFrame]) {
+    // Of a frame, rather than of what lay about beside them.
+    let first = (refused.first { $0.reason.hasPrefix("decode ") } ?? refused.first).map { "; \($0.reason)" } ?? ""
     self.init(
-      "decode", batch, "none of its \(refused.count) frames can be decoded" + first,
-      advice: "check that the recorder writes whole JPEG, PNG or WebP files")
+      "decode", batch.name, "none of its \(batch.frames.count) frames can be decoded" + first,
+      advice: "check that the recorder writes whole JPEG, PNG or WebP files, under the names that it lists")
   }
 }
 

@@ -22,6 +22,8 @@ public struct InspectedBatch: Sendable, Equatable {
   public let isFinal: Bool
   public let frames: [Frame]
   public let refused: [RefusedFrame]
+  /// What a person should know of how it is written.
+  public let warnings: [String]
   public let segments: Int
 
   public var startMs: Int64 { frames[0].timeMs }
@@ -35,6 +37,7 @@ public struct InspectedBatch: Sendable, Equatable {
       "intervalMs": .number(intervalMs), "capture": .string(capture.rawValue), "final": .bool(isFinal),
       "startMs": .number(startMs), "endMs": .number(endMs), "segments": .number(segments),
       "frames": .array(frames.map(\.json)), "refused": .array(refused.map(\.json)),
+      "warnings": .array(warnings.map { .string($0) }),
       "gaps": .array(
         frames.filter { $0.gapAfterMs > 0 }.map {
           let startMs = $0.timeMs + $0.holdMs
@@ -58,8 +61,9 @@ public struct InspectedBatch: Sendable, Equatable {
     frames = sink.frames
     refused = sink.refused
     segments = sink.segments
-    guard !frames.isEmpty else { throw BadBatch(undecodable: source.batch.name, refused) }
+    guard !frames.isEmpty else { throw BadBatch(undecodable: source.batch, refused) }
     batch = source.batch.name
+    warnings = source.batch.warnings
     format = source.format
     self.session = source.batch.session
     intervalMs = source.batch.intervalMs

@@ -21,15 +21,8 @@ struct Look: Sendable, Equatable {
     }
   }
 
-  /// Why a picture, or a layer of it, is hidden as a whole.
-  var blackouts: [String] {
-    let all =
-      switch content {
-      case .image: [masks]
-      case .layers(let layers, _, _): [masks] + layers.map(\.masks)
-      }
-    return all.compactMap { if case .everything(let reason) = $0 { reason } else { nil } }
-  }
+  /// Why the whole picture is hidden; nil where it is not.
+  var blackout: String? { if case .everything(let reason) = masks { reason } else { nil } }
 
   /// The same for the same look, in every version of this program.
   var canonicalText: String {

@@ -9,6 +9,7 @@ struct JSONParser {
 
   static func parse(_ bytes: [UInt8]) throws(JSONError) -> JSONValue {
     guard String(validating: bytes, as: UTF8.self) != nil else { throw JSONError("not UTF-8") }
+    guard !bytes.starts(with: [0xEF, 0xBB, 0xBF]) else { throw JSONError("a byte order mark before the text") }
     var parser = JSONParser(bytes: bytes)
     let value = try parser.value(depth: 0)
     parser.skipSpace()

@@ -147,7 +147,16 @@ struct Publication {
       try place(missing.map { ($0, $1.json) }, in: directory)
       let warnings = try index.update(directory, temporary: staging.temporaryFile())
       return Receipt(
-        new, of: batch, refused: manifests.flatMap(\.refused), duplicate: false, warnings: warnings)
+        new, of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
+        warnings: batch.warnings + notes(in: manifests) + warnings)
+    }
+  }
+
+  /// What the manifests note of frames that are shown, each note once.
+  private func notes(in manifests: [SegmentManifest]) -> [String] {
+    let noted = manifests.flatMap(\.frames).filter { $0.status == .captured && $0.note != nil }
+    return Dictionary(grouping: noted) { $0.note ?? "" }.sorted { $0.key < $1.key }.map { note, frames in
+      frames.count == 1 ? "\(frames[0].source) \(note)" : "\(frames[0].source) and \(frames.count - 1) more \(note)"
     }
   }
 

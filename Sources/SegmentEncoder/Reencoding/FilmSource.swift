@@ -52,7 +52,7 @@ struct FilmSource: VideoSource {
     else { throw BadSession(path, "times that cannot be captures", advice: "remux it with ffmpeg -c copy") }
     batch = Batch(
       name: name, session: session, intervalMs: intervalMs, endMs: max(endMs, final.timeMs + 1), capture: .onChange,
-      isFinal: true, frames: frames, refused: refused.shortened(to: limits), metadata: .object([:]))
+      isFinal: true, frames: frames, refused: refused.shortened(to: limits), warnings: [], metadata: .object([:]))
     guard Timeline.segmentBound(of: batch, maxHoldMs: 0) <= limits.segments else {
       throw BadSession(path, "more than the limit of \(limits.segments) segments", advice: "cut it into parts")
     }

@@ -42,6 +42,10 @@ public enum Verification {
   ) throws -> VerificationReport {
     let directory = try SessionDirectory(at: path)
     let names = try Directory(opening: directory.path).entries().map(\.name)
+    if names.allSatisfy({ DurableFile.isDirectory(path + "/" + $0) }), !names.isEmpty {
+      throw BadSession(
+        path, "no session, but a directory of directories", advice: "name sessions: OUTPUT/SESSION, or OUTPUT/*")
+    }
     var problems: [Problem] = []
     var segments: [PublishedSegment] = []
     var sessions: Set<String> = []

@@ -9,6 +9,10 @@ struct BatchDraft {
   /// In the producer's order.
   var frames: [Frame] = []
   var refused: [RefusedFrame] = []
+  /// Files that were understood and are no frames, or were spoken of under another name.
+  var sideFiles: Set<String> = []
+  /// What a person should know of it.
+  var warnings: [String] = []
   var metadata = JSONValue.object([:])
 }
 

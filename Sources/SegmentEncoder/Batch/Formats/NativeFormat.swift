@@ -39,9 +39,14 @@ enum NativeFormat: BatchFormat {
     var known: Set<String> = [path]
     let listed = try json.optional("frames", .array)
     let units = NativeUnits(json, limits: limits)
+    var unknown = NativeKeys.unknown(inBatch: json)
+    let hidden = unknown.first(where: \.mayHide)
     for (index, entry) in (listed ?? []).enumerated() {
+      let place = "frames[\(index)]"
+      let unknownHere = NativeKeys.unknown(inFrame: entry, place + ".")
+      unknown += unknownHere
       guard let files = files(of: entry) else {
-        throw JSONError("frames[\(index)]: no \"file\", nor layers that each have one")
+        throw JSONError("\(place): no \"file\", nor layers that each have one")
       }
       let source = files.joined(separator: "+").shortened(to: limits.nameBytes)
       let isLayered = entry.object?["layers"] != nil
@@ -52,40 +57,47 @@ enum NativeFormat: BatchFormat {
           throw JSONError("no name that a file can have")
         }
         guard isLayered || !isListed else { throw JSONError("listed twice") }
-        let timeMs = try instant(of: entry, named: source)
-        let frame = try NativeFrame(entry, units)
+        let timeMs = try instant(of: entry, named: source, limits: limits)
+        let frame = try NativeFrame(entry, units, hiddenBy: hidden ?? unknownHere.first(where: \.mayHide))
         draft.frames.append(
           Frame(source: source, paths: frame.files.map { folder + $0 }, timeMs: timeMs, look: frame.look))
       } catch {
-        draft.refused.append(RefusedFrame(source: source, reason: error.description))
+        draft.refused.append(RefusedFrame(source: source, reason: "\(place): \(error)"))
       }
     }
     for name in contents.topNames where !known.contains(name) {
       if listed == nil, let instant = PlainFormat.instant(ofName: name) {
-        draft.frames.append(Frame(source: lastComponent(of: name), path: name, timeMs: instant))
+        let look = Look(content: .image(nil), masks: hidden.map { .everything(because: $0.blackout) } ?? .none)
+        draft.frames.append(Frame(source: lastComponent(of: name), paths: [name], timeMs: instant, look: look))
       } else {
         let reason = listed == nil ? "the name carries no instant" : "not listed in \(description)"
         draft.refused.append(RefusedFrame(source: name, reason: reason))
       }
     }
+    draft.warnings = UnknownKey.warnings(of: unknown)
     return draft
   }
 
   /// Of an entry: its own, or its layers'; nil where there is none.
   private static func files(of entry: JSONValue) -> [String]? {
     guard let layers = entry.object?["layers"], layers != .null else {
-      return entry.object?["file"]?.string.map { [$0] }
+      return entry.object?["file"]?.string.map { [plain($0)] }
     }
-    let files = (layers.array ?? []).compactMap { $0.object?["file"]?.string }
+    let files = (layers.array ?? []).compactMap { $0.object?["file"]?.string }.map(plain)
     return files.isEmpty || files.count != layers.array?.count ? nil : files
   }
 
-  private static func instant(of entry: JSONValue, named file: String) throws(JSONError) -> Int64 {
+  /// Without the `./` that some write before a name.
+  static func plain(_ file: String) -> String { file.hasPrefix("./") ? String(file.dropFirst(2)) : file }
+
+  private static func instant(of entry: JSONValue, named file: String, limits: Limits) throws(JSONError) -> Int64 {
     if let value = entry.object?["timeMs"] {
       if let timeMs = value.integer { return timeMs }
       throw JSONError("timeMs \(value.line.prefix(40)) is not a whole number of milliseconds")
     }
-    guard let instant = PlainFormat.instant(ofName: file) else { throw JSONError("no timeMs") }
+    guard let instant = PlainFormat.instant(ofName: file), limits.instants.contains(instant) else {
+      throw JSONError("no timeMs, and the name is not <unix ms>.jpg")
+    }
     return instant
   }
 

@@ -41,10 +41,11 @@ struct NativeFrame {
   let files: [String]
   let look: Look
 
-  init(_ entry: JSONValue, _ units: NativeUnits) throws(JSONError) {
-    let masks = units.masks(of: entry)
+  /// - Parameter unknown: a key that may have been meant to hide something of it.
+  init(_ entry: JSONValue, _ units: NativeUnits, hiddenBy unknown: UnknownKey?) throws(JSONError) {
+    let masks = unknown.map { .everything(because: $0.blackout) } ?? units.masks(of: entry)
     guard let list = try entry.optional("layers", .array) else {
-      files = [try entry.required("file", .string)]
+      files = [NativeFormat.plain(try entry.required("file", .string))]
       look = Look(content: .image(try Self.raw(of: entry, units.limits)), masks: masks)
       return
     }
@@ -54,11 +55,16 @@ struct NativeFrame {
     let size = PixelSize(
       width: Int(try units.pixels(entry, "width").rounded()), height: Int(try units.pixels(entry, "height").rounded()))
     guard size.isWithin(units.limits) else { throw JSONError("a picture of \(size.width)×\(size.height) pixels") }
-    var layers: [(z: Int64, file: String, layer: Layer)] = []
+    var layers: [(z: Double, file: String, layer: Layer)] = []
+    var blackout: Masks?
     for (index, member) in list.enumerated() {
       do {
-        layers.append(
-          (try member.optional("z", .integer) ?? 0, try member.required("file", .string), try Layer(member, units)))
+        let layer = try Layer(member, units)
+        let z = member.object?["z"].map { $0.double ?? .nan } ?? 0
+        guard z.isFinite else { throw JSONError("z: not a number") }
+        layers.append((z, NativeFormat.plain(try member.required("file", .string)), layer))
+        // What cannot be hidden in a layer hides the whole frame.
+        if case .everything(let reason) = layer.masks { blackout = .everything(because: "layers[\(index)]: \(reason)") }
       } catch {
         throw JSONError("layers[\(index)]: \(error)")
       }
@@ -66,7 +72,8 @@ struct NativeFrame {
     // As listed, where none is said to be above the other.
     let sorted = layers.enumerated().sorted { ($0.element.z, $0.offset) < ($1.element.z, $1.offset) }.map(\.element)
     files = sorted.map(\.file)
-    look = Look(content: .layers(sorted.map(\.layer), width: size.width, height: size.height), masks: masks)
+    look = Look(
+      content: .layers(sorted.map(\.layer), width: size.width, height: size.height), masks: blackout ?? masks)
   }
 
   fileprivate static func raw(of entry: JSONValue, _ limits: Limits) throws(JSONError) -> RawPixels? {

@@ -13,28 +13,33 @@ enum SentryCocoaFormat: BatchFormat {
     let contents = source.contents
     guard contents.names.contains(where: { instant(ofName: $0) != nil }) else { return nil }
     let replays = try sideFiles.compactMap { try replay(in: $0, of: source) }
-    // Around several recordings, the one that a side file names; a single one needs no naming.
     let folders = Set(contents.names.filter { instant(ofName: $0) != nil }.map(folder))
-    let named = replays.first { folders.contains($0.path + "/") }
-    guard let folder = named.map({ $0.path + "/" }) ?? (folders.count == 1 ? folders.first : nil) else {
+    let others = contents.names.filter { !folders.contains(Self.folder($0)) && !isSideFile(lastComponent(of: $0)) }
+    // A batch is one session's: what belongs to others, or to nobody, must not vanish with it.
+    guard let folder = folders.first, folders.count == 1, folder.isEmpty || others.isEmpty else {
       throw BadBatch(
-        "read", source.name, "several recordings, and no replay.current that names one of them",
-        advice: "send each recording's directory as a batch")
+        "read", source.name,
+        folders.count > 1 ? "several recordings" : "\(others[0].shortened(to: 255)) beside a recording",
+        advice: "send each recording's directory as a batch of its own")
     }
+    let named = replays.first { $0.path + "/" == folder }
     let recording = folder.isEmpty ? source.name : lastComponent(of: folder)
     var draft = BatchDraft()
     draft.session = (named ?? replays.first { $0.path == recording })?.id ?? (isUUID(recording) ? recording : nil)
+    draft.sideFiles = Set(contents.names)
     for name in contents.names where Self.folder(name) == folder {
       let base = lastComponent(of: name)
       if let instant = instant(ofName: name) {
         draft.frames.append(Frame(source: base, path: name, timeMs: instant))
-      } else if !junk.contains(base), !sideFiles.contains(base) {
+      } else if !isSideFile(base) {
         draft.refused.append(
           RefusedFrame(source: base, reason: "the name is no number of seconds since 2001-01-01"))
       }
     }
     return draft
   }
+
+  private static func isSideFile(_ base: String) -> Bool { junk.contains(base) || sideFiles.contains(base) }
 
   /// With its slash; empty for what lies on top.
   private static func folder(_ name: String) -> String { String(name.dropLast(lastComponent(of: name).count)) }

@@ -1,0 +1,92 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What is written otherwise than it should be is told of, and where it may have been meant to hide something, it does.
+@Suite struct NativeKeyTests {
+  let scratch: ScratchDirectory
+
+  init() throws {
+    scratch = try ScratchDirectory()
+    _ = try scratch.directory("batch")
+    for number in 0...1 {
+      try scratch.file(
+        "batch/\(1_767_859_512_340 + 1_000 * number).jpg", Fixture("exact-1fps").bytes("000\(number).jpg"))
+    }
+  }
+
+  private static let list =
+    #""frames":[{"file":"./1767859512340.jpg"},{"file":"1767859513340.jpg","timeMs":1767859513340KEY}]"#
+
+  private struct Result: Decodable {
+    let warnings: [String]
+  }
+
+  /// - Returns: what was warned of, and which of the two pictures are black.
+  private func encode(_ json: String) throws -> (warnings: [String], black: [Bool]) {
+    try scratch.file("batch/batch.json", Array(json.utf8))
+    let output = scratch.path("output")
+    try? FileManager.default.removeItem(atPath: output)
+    let result = try EncoderWorker.run("encode", scratch.path("batch"), "--output", output, "--json")
+    try #require(result.status == 0, "\(result.errors)")
+    let receipt = try JSONDecoder().decode(Result.self, from: result.output)
+    let session = try PublishedSession(output + "/batch")
+    let pictures = try Pixels.decode(session.video(session.manifests[0]), width: 180, height: 320)
+    return (receipt.warnings, pictures.map { $0.bytes.allSatisfy { $0 <= 8 } })
+  }
+
+  @Test(arguments: [
+    "Masks", "mask", "redactions", "hiddenAreas", "blur", "Scale", "maskColour",
+  ])
+  func aMisspeltMaskHidesItsFrame(key: String) throws {
+    let found = try encode(
+      #"{"version":1,"# + Self.list.replacing("KEY", with: #","\#(key)":[{"x":1,"y":1,"width":9,"height":9}]"#) + "}")
+    #expect(found.black == [false, true])
+    #expect(
+      found.warnings.contains {
+        $0.contains("frames[1].\(key) is no key that is known; it may have been meant to hide")
+      })
+    #expect(found.warnings.contains("1767859513340.jpg blacked out: frames[1].\(key) is no key that is known"))
+  }
+
+  @Test(arguments: [#""masks":[{"x":1}]"#, #""Scale":3"#, #""frame":[{"masks":[]}]"#, #""privacy":{"level":2}"#])
+  func oneOfTheBatchHidesAllFrames(member: String) throws {
+    #expect(
+      try encode(#"{"version":1,\#(member),"# + Self.list.replacing("KEY", with: "") + "}").black == [true, true])
+    #expect(try encode(#"{"version":1,\#(member)}"#).black == [true, true])
+  }
+
+  @Test func otherKeysAreIgnoredAndToldOf() throws {
+    let found = try encode(#"{"version":1,"device":"X","# + Self.list.replacing("KEY", with: #","note":1"#) + "}")
+    #expect(found.black == [false, false])
+    #expect(
+      found.warnings == [
+        "batch.json: device is no key that is known, and is ignored",
+        "batch.json: frames[1].note is no key that is known, and is ignored",
+      ])
+  }
+
+  @Test(arguments: ["Batch.json", "batch.json.txt", "BATCH.JSON"])
+  func aDescriptionUnderAnotherNameIsNotPassedOver(name: String) throws {
+    try scratch.file("batch/" + name, Array(#"{"version":1}"#.utf8))
+    let result = try EncoderWorker.run("encode", scratch.path("batch"), "--output", scratch.path("output"))
+    #expect(result.status == 65)
+    #expect(result.errors.contains("\(name) is not called batch.json"))
+  }
+
+  @Test func whatLiesInFoldersIsReported() throws {
+    _ = try scratch.directory("batch/more")
+    try scratch.file("batch/more/1767859514340.jpg", Fixture("exact-1fps").bytes("0002.jpg"))
+    let result = try EncoderWorker.run("encode", scratch.path("batch"), "--output", scratch.path("output"))
+    #expect(result.status == 0)
+    #expect(result.errors.contains("refused more/1767859514340.jpg: in a folder of its own"))
+  }
+
+  @Test func whatIsWrongIsSaidOfTheFrameThatWasListed() throws {
+    try scratch.file(
+      "batch/batch.json", Array(#"{"version":1,"frames":[{"file":"a.jpg","timeMs":1767859512340}]}"#.utf8))
+    let result = try EncoderWorker.run("encode", scratch.path("batch"), "--output", scratch.path("output"))
+    #expect(result.status == 65)
+    #expect(result.errors.contains("none of its 1 frames can be decoded; decode a.jpg: missing"))
+  }
+}
