@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes what fuzzing starts from, out of the fixtures: seeds.py DIRECTORY (a directory for each target in it)
 
-Images are cut to their first bytes where a reader only looks at names: small seeds are quick, and mutations then fall on
-what matters. The form is the one of FuzzedContents.swift.
+Images are cut to their first bytes where a reader only looks at names: small seeds are quick, and mutations then fall
+on what matters. The form is the one of FuzzedContents.swift.
 """
 
 import gzip
@@ -109,7 +109,8 @@ def formats():
     for path in FORMATS.glob("sentry-android*/*"):
         seed("sentry-android", path.parent.name, directory(path))
     for path in FORMATS.glob("*-tar*/*"):
-        seed("recorder-tar", path.parent.name, container(stem(path), [(name, cut(name, data)) for name, data in members(path)]))
+        files = [(name, cut(name, data)) for name, data in members(path)]
+        seed("recorder-tar", path.parent.name, container(stem(path), files))
     for path in FORMATS.glob("rejourney-spill/*"):
         seed("rejourney-spill", path.parent.name, directory(path))
     for target, form, folders in (
@@ -164,12 +165,14 @@ def pictures():
     jpeg, png = picture("mjpeg", "yuvj422p"), picture("png", "rgba")
     for tag in range(2, 9):
         body = exif(tag)
-        seed("picture", f"turned-{tag}.jpg", jpeg[:2] + struct.pack(">BBH", 0xFF, 0xE1, 2 + len(body)) + body + jpeg[2:])
+        segment = struct.pack(">BBH", 0xFF, 0xE1, 2 + len(body)) + body
+        seed("picture", f"turned-{tag}.jpg", jpeg[:2] + segment + jpeg[2:])
         # The checksum is put right before it is decoded.
-        seed("picture", f"turned-{tag}.png", png[:33] + struct.pack(">I", len(body)) + b"eXIf" + body + bytes(4) + png[33:])
-    for path in [*FIXTURES.glob("colour-bars/*0.*"), *FIXTURES.glob("corrupt-frames/*"), *FIXTURES.glob("wide-colour/*.*g"),
-                 *FIXTURES.glob("wide-colour/*.webp")]:
-        seed("picture", path.name, path.read_bytes())
+        chunk = struct.pack(">I", len(body)) + b"eXIf" + body + bytes(4)
+        seed("picture", f"turned-{tag}.png", png[:33] + chunk + png[33:])
+    for pattern in ("colour-bars/*0.*", "corrupt-frames/*", "wide-colour/*.*g", "wide-colour/*.webp"):
+        for path in FIXTURES.glob(pattern):
+            seed("picture", path.name, path.read_bytes())
 
 
 formats()

@@ -40,8 +40,8 @@ enum ArchiveFuzzing {
     lseek(file, 0, SEEK_SET)
   }
 
-  /// What looks like a header of a tar gets its checksum (POSIX.1-1988, 10.1.1: the sum of its bytes, its own field being
-  /// spaces); else nearly no change would get further than that.
+  /// What looks like a header of a tar gets its checksum (POSIX.1-1988, 10.1.1: the sum of its bytes, its own field
+  /// being spaces); else nearly no change would get further than that.
   private static func withValidChecksums(_ bytes: [UInt8]) -> [UInt8] {
     var bytes = bytes
     for block in stride(from: 0, to: bytes.count - bytes.count % 512, by: 512)
