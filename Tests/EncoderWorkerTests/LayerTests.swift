@@ -95,6 +95,33 @@ import Testing
       ])
   }
 
+  /// Edges fall between pixels, and what a mask covers wholly is covered.
+  @Test(arguments: [(0.49, 100.02), (0, 1.02), (12.5, 3.4), (-0.6, 0.7)])
+  func aMaskIsStretchedWithItsLayer(x: Double, width: Double) throws {
+    let red = try plane("red.raw", [255, 0, 0, 255], width: 20, height: 20)
+    let (_, pictures) = try encode([
+      #"""
+      "width":120,"height":40,"layers":[
+        {\#(red),"x":\#(x),"y":1.4,"width":\#(width),"height":20.3,"masks":[{"x":0,"y":0,"width":\#(width),"height":20.3}]}]
+      """#
+    ])
+    #expect(pictures[0].bytes.allSatisfy { $0 <= 8 })
+  }
+
+  @Test func filesOfAFrameAreLimitedInAll() throws {
+    let back = try plane("back.raw", [200, 100, 40, 255], width: 32, height: 32)
+    // 40 MiB of nothing, four times.
+    let big = scratch.path("batch/big.raw")
+    try scratch.file("batch/big.raw", [])
+    #expect(truncate(big, 40 << 20) == 0)
+    let layer = #"{"file":"big.raw","pixels":{"format":"RGBA","width":4096,"height":2560}}"#
+    let (session, _) = try encode([back, #""width":32,"height":32,"layers":[\#(layer),\#(layer),\#(layer),\#(layer)]"#])
+    #expect(
+      session.manifests[0].refused.map(\.reason) == [
+        "decode big.raw+big.raw+big.raw+big.raw: big.raw: more than 134217728 bytes in all layers"
+      ])
+  }
+
   /// Good frames stand between the bad ones, and hold on.
   @Test func framesThatCannotBePutTogetherAreRefused() throws {
     let back = try plane("back.raw", [200, 100, 40, 255], width: 32, height: 32)

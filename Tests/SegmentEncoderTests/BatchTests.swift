@@ -108,6 +108,21 @@ private func cause(_ body: () throws -> Void) -> String? {
     #expect(batch.refused == [RefusedFrame(source: "notes.txt", reason: "the name carries no instant")])
   }
 
+  /// One of them would be passed over, with its masks.
+  @Test func twoDescriptionsAreNoBatch() throws {
+    let scratch = try ScratchDirectory()
+    for folder in ["a", "b"] {
+      _ = try scratch.directory("two/" + folder)
+      try scratch.file("two/\(folder)/batch.json", Array(#"{"version":1,"session":"S"}"#.utf8))
+      try scratch.file("two/\(folder)/1767859512340.jpg", try Fixture("exact-1fps").bytes("0000.jpg"))
+    }
+    for names in [["a", "b"], ["-C", "a", "batch.json", "1767859512340.jpg", "batch.json"]] {
+      let path = scratch.path("two-\(names.count).tar")
+      try Tool.output("tar", ["-cf", path, "-C", scratch.path("two"), "--hard-dereference"] + names)
+      #expect(throws: BadBatch.self) { try OpenBatch(reading: path) }
+    }
+  }
+
   @Test func whatCannotBeShownIsReportedNotDropped() throws {
     let path = try native(
       """

@@ -83,6 +83,45 @@ import Testing
     }
   }
 
+  /// libavcodec turns an old program's pictures upside down, which nobody else does: masks would miss.
+  @Test func aJPEGsCommentsSayNothing() throws {
+    let good = try Fixture("exact-1fps").bytes("0000.jpg")
+    for text in ["Metasoft MJPEG Codec\0", "CS=ITU601\0", "", "Lavc59"] {
+      let comment = [0xFF, 0xFF, 0xFE, 0, UInt8(text.utf8.count + 2)] + Array(text.utf8)
+      let commented = Array(good[..<2] + comment + good[2...])
+      #expect(
+        try decoder.picture(from: commented, masks: .none).bytes == decoder.picture(from: good, masks: .none).bytes)
+    }
+    for cut in 0..<600 { _ = JPEGComments.removed(from: Array(good[..<cut])) }
+  }
+
+  /// What is compressed beside the picture could be gigabytes.
+  @Test func aPNGIsDecodedWithoutItsTexts() throws {
+    let good = try Fixture("wide-colour").bytes("p3.png")
+    func chunk(_ name: String, _ count: Int) -> [UInt8] {
+      (0..<4).map { UInt8(truncatingIfNeeded: count >> (24 - 8 * $0)) } + Array(name.utf8)
+        + Array(repeating: 65, count: count) + [0, 0, 0, 0]
+    }
+    let stuffed = good[..<33] + chunk("zTXt", 3_000) + chunk("iTXt", 0) + good[33...]
+    let bounded = PNGChunks.bounded(Array(stuffed))
+    #expect(bounded.file == good && !bounded.lostProfile)
+    #expect(PNGChunks.bounded(good).file == good)
+    let large = PNGChunks.bounded(Array(good[..<33] + chunk("iCCP", 70_000) + good[33...]))
+    #expect(large.file == good && large.lostProfile)
+    for cut in [9, 20, 40, good.count - 3] {
+      #expect(PNGChunks.bounded(Array(good[..<cut])).file == Array(good[..<cut]))
+    }
+  }
+
+  /// Programs in a profile can take minutes, however small they are.
+  @Test func aProfileWithProgramsIsNotUsed() throws {
+    var file = try Fixture("wide-colour").bytes("p3.webp")
+    let tag = try #require(file.indices.dropLast(4).first { file[$0..<$0 + 4].elementsEqual("cprt".utf8) })
+    file.replaceSubrange(tag..<tag + 4, with: "D2B0".utf8)
+    let decoded = try decoder.picture(from: [file], Look(content: .image(nil), masks: .none))
+    #expect(decoded.notes == ["shown as sRGB: its colour profile cannot be used (it has floating-point steps)"])
+  }
+
   /// A file without its last scans, closed as if it were whole.
   @Test func aJPEGWithoutAllItsScansIsRefused() throws {
     let baseline = try Fixture("odd-size").bytes("1767859512340.jpg")

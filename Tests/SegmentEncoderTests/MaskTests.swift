@@ -33,6 +33,8 @@ import Testing
     #"[{"x":0,"y":0,"width":1e999,"height":1}]"#,
     #"[{"x":0,"y":0,"width":-1,"height":1}]"#, #"[null]"#, #"[[1,2,3,4]]"#, #"{"x":0}"#, #""all""#, "null", "1",
     #"[{"x":0,"y":0,"width":1,"height":1},{}]"#, #"[{"x":1e308,"y":0,"width":1e308,"height":1}]"#,
+    #"[{"x":-8.988465674311579e307,"y":0,"width":1.7976931348623157e308,"height":1}]"#,
+    #"[{"x":-100000000000000000000,"y":0,"width":100000000000000000064,"height":1}]"#,
   ])
   func aMaskThatCannotBeAppliedHidesEverything(json: String) throws {
     guard case .everything = try masks(json) else {

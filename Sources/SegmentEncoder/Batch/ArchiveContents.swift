@@ -56,9 +56,9 @@ struct ArchiveContents: BatchContents {
       return
     }
     guard !isRecorderJunk(entry.path) else { return }
-    if entry.size > limits.fileBytes {
+    if entry.size > limits.frameBytes {
       refused.append(
-        RefusedFrame(source: entry.path, reason: "\(entry.size) bytes, more than the limit of \(limits.fileBytes)"))
+        RefusedFrame(source: entry.path, reason: "\(entry.size) bytes, more than the limit of \(limits.frameBytes)"))
     } else if files[entry.path] != nil {
       refused.append(RefusedFrame(source: entry.path, reason: "a second entry of the same name"))
     } else {

@@ -124,8 +124,17 @@ public struct OpenBatch {
 
   /// Each of the frame's files, or the reason there is none.
   func images(of frame: Frame) throws -> [FileContents] {
-    try zip(frame.paths, frame.look.raws).map { path, raw in
-      try contents.contents(of: path, limit: max(limits.fileBytes, raw?.byteCount ?? 0)) ?? .refused("missing")
+    var read: [String: FileContents] = [:]
+    var left = limits.frameBytes
+    return try zip(frame.paths, frame.look.raws).map { path, raw in
+      let limit = min(left, raw == nil ? limits.fileBytes : limits.frameBytes)
+      let file = try read[path] ?? contents.contents(of: path, limit: limit) ?? .refused("missing")
+      read[path] = file
+      if case .bytes(let bytes) = file {
+        guard bytes.count <= left else { return .refused("more than \(limits.frameBytes) bytes in all layers") }
+        left -= bytes.count
+      }
+      return file
     }
   }
 }

@@ -60,6 +60,7 @@ extension BadBatch {
 private struct DecodedFrames {
   private let source: OpenBatch
   private let decoder: PictureDecoder
+  private static let comparedBytes = 32 << 20
   private var previous: (files: [[UInt8]], look: Look, decoded: DecodedPicture)?
 
   init(_ source: OpenBatch, _ options: BatchEncoder.Options) {
@@ -82,7 +83,8 @@ private struct DecodedFrames {
     if let previous, previous.files == files, previous.look == frame.look { return .success(previous.decoded) }
     do {
       let decoded = try decoder.picture(from: files, frame.look)
-      previous = (files, frame.look, decoded)
+      // What is compared with the next frame is in memory together with it.
+      previous = files.reduce(0) { $0 + $1.count } <= Self.comparedBytes ? (files, frame.look, decoded) : nil
       return .success(decoded)
     } catch let refusal as RefusedPicture {
       return .failure(refusal)

@@ -2,6 +2,8 @@
 public struct Limits: Sendable {
   /// Bytes of one image file.
   public var fileBytes = 16 << 20
+  /// Bytes of all files of one frame: layers, or pixels without a file format.
+  public var frameBytes = 128 << 20
   /// Pixels along one side of a picture.
   public var side = 8_192
   /// Pixels of one picture.

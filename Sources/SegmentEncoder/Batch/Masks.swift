@@ -107,12 +107,13 @@ extension Colour {
 }
 
 extension Mask {
-  /// nil for anything that is not a finite rectangle.
+  /// nil for anything that is not a finite rectangle of a reasonable size.
   fileprivate init?(_ json: JSONValue, scale: Double, colour: Colour) {
     guard let members = json.object,
       let x = members["x"]?.double, let y = members["y"]?.double, let width = members["width"]?.double,
       let height = members["height"]?.double,
-      [x, y, width, height, (x + width) * scale, (y + height) * scale].allSatisfy(\.isFinite), width >= 0, height >= 0
+      // Far beyond any picture, numbers have no pixels any more.
+      [x, y, width, height].allSatisfy({ abs($0 * scale) <= 1e9 }), width >= 0, height >= 0
     else { return nil }
     self.init(x: x * scale, y: y * scale, width: width * scale, height: height * scale, colour: colour)
   }

@@ -14,6 +14,11 @@ struct Canvas {
     try MaskPainter.paint(.rectangles([all]), on: picture)
   }
 
+  /// Whether anything of an image of this size would be seen.
+  func meets(x: Int, y: Int, _ size: PixelSize) -> Bool {
+    x < picture.width && y < picture.height && x + size.width > 0 && y + size.height > 0
+  }
+
   /// Lays an image on the picture; what lies outside is cut off.
   ///
   /// - Parameters:

@@ -35,6 +35,9 @@ final class ColourManagement {
       return .unusable("not an ICC profile")
     }
     defer { cmsCloseProfile(source) }
+    // Programs of steps that need not be in the file as often as they are run: a small one can take minutes.
+    let programs = [cmsSigDToB0Tag, cmsSigDToB1Tag, cmsSigDToB2Tag, cmsSigDToB3Tag]
+    guard programs.allSatisfy({ cmsIsTag(source, $0) == 0 }) else { return .unusable("it has floating-point steps") }
     switch cmsGetColorSpace(source) {
     case cmsSigRgbData: break
     case cmsSigGrayData where isGrey: break

@@ -37,3 +37,28 @@ struct JPEGHeader {
     }
   }
 }
+
+/// A JPEG's segments before its first scan (ITU-T T.81, B.1.1).
+enum JPEGComments {
+  /// The same picture without comments: libavcodec takes some old programs' for orders, and turns the picture upside down.
+  static func removed(from file: [UInt8]) -> [UInt8] {
+    var result: [UInt8]?
+    var offset = 2
+    while offset + 4 <= file.count, file[offset] == 0xFF {
+      let marker = file[offset + 1]
+      let isFill = marker == 0xFF
+      let hasBody = !isFill && marker != 0x01 && !(0xD0...0xD8).contains(marker)
+      guard marker != 0xDA, marker != 0xD9 else { break }
+      let size = hasBody ? 2 + max(2, Int(file[offset + 2]) << 8 | Int(file[offset + 3])) : isFill ? 1 : 2
+      let end = min(offset + size, file.count)
+      if marker == 0xFE {
+        result = result ?? Array(file[..<offset])
+      } else {
+        result?.append(contentsOf: file[offset..<end])
+      }
+      offset = end
+    }
+    result?.append(contentsOf: file[offset...])
+    return result ?? file
+  }
+}

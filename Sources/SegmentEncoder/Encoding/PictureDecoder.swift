@@ -69,6 +69,7 @@ final class PictureDecoder {
           try converter.rgba(still.pixels).oriented(still.orientation)
         }
         let size = layer.size ?? PixelSize(width: image.width, height: image.height)
+        guard canvas.meets(x: layer.x, y: layer.y, size) else { continue }
         pixels += image.width * image.height + size.width * size.height
         guard pixels <= 4 * limits.pixels else { throw RefusedPicture(reason: "too many pixels in all layers") }
         try converted { () throws(FFmpegError) in
@@ -92,7 +93,7 @@ final class PictureDecoder {
     from file: [UInt8], _ raw: RawPixels?, notes: inout [String]
   ) throws -> (pixels: FrameBuffer, orientation: Orientation) {
     if let raw { return (try raw.picture(from: file), .upright) }
-    let (kind, decoded) = try decode(file)
+    let (kind, decoded) = try decode(file, notes: &notes)
     let orientation = Orientation(of: file, kind: kind)
     switch colours.demand(of: decoded) {
     case .none: return (decoded, orientation)
@@ -108,7 +109,9 @@ final class PictureDecoder {
     }
   }
 
-  private func decode(_ file: [UInt8]) throws -> (kind: ImageKind, pixels: FrameBuffer) {
+  private func decode(
+    _ file: [UInt8], notes: inout [String]
+  ) throws -> (kind: ImageKind, pixels: FrameBuffer) {
     guard let kind = ImageKind(of: file) else {
       throw RefusedPicture(reason: file.isEmpty ? "an empty file" : "neither JPEG, PNG nor WebP")
     }
@@ -120,8 +123,18 @@ final class PictureDecoder {
     }
     if kind == .jpeg, let reason = JPEGHeader(of: file)?.reason { throw RefusedPicture(reason: reason) }
     guard kind != .jpeg || JPEGScans.areComplete(file) else { throw RefusedPicture(reason: "incomplete") }
-    guard let still = kind == .webp ? WebPAnimation.firstFrame(of: file) : file else {
-      throw RefusedPicture(reason: "an animated WebP whose first frame does not fill it is not supported")
+    let still: [UInt8]
+    switch kind {
+    case .jpeg: still = JPEGComments.removed(from: file)
+    case .png:
+      let bounded = PNGChunks.bounded(file)
+      still = bounded.file
+      if bounded.lostProfile { notes.append("shown as sRGB: its colour profile cannot be used (too large)") }
+    case .webp:
+      guard let first = WebPAnimation.firstFrame(of: file) else {
+        throw RefusedPicture(reason: "an animated WebP whose first frame does not fill it is not supported")
+      }
+      still = first
     }
     // One decoder a file: JPEG's keeps tables, so that a file without its own would be decoded with another's.
     let decoded = try ImageCodec(kind, limits: limits).decode(still)

@@ -8,7 +8,12 @@ enum NativeFormat: BatchFormat {
   static func read(_ source: BatchSource, limits: Limits) throws -> BatchDraft? {
     let contents = source.contents
     let candidates = contents.topNames.filter { lastComponent(of: $0) == description }
-    guard let path = candidates.min(by: { $0.utf8.count < $1.utf8.count }) else { return nil }
+    guard let path = candidates.first else { return nil }
+    // Of two, one would be passed over, and the masks in it.
+    guard candidates.count == 1, !contents.refused.contains(where: { lastComponent(of: $0.source) == description })
+    else {
+      throw BadBatch("read", path, "more than one \(description)", advice: "send each batch by itself")
+    }
     let folder = String(path.dropLast(description.count))
     do {
       let json = try JSONParser.parse(try bytes(of: path, in: contents, limits: limits))
@@ -48,8 +53,8 @@ enum NativeFormat: BatchFormat {
       guard let files = files(of: entry) else {
         throw JSONError("\(place): no \"file\", nor layers that each have one")
       }
-      let source = files.joined(separator: "+").shortened(to: limits.nameBytes)
-      let isLayered = entry.object?["layers"] != nil
+      let source = files.isEmpty ? place : files.joined(separator: "+").shortened(to: limits.nameBytes)
+      let isLayered = entry.object?["layers"]?.array != nil
       // A window that stays is a layer of many frames.
       let isListed = files.map { known.insert(folder + $0).inserted }.contains(false)
       do throws(JSONError) {
@@ -84,7 +89,7 @@ enum NativeFormat: BatchFormat {
       return entry.object?["file"]?.string.map { [plain($0)] }
     }
     let files = (layers.array ?? []).compactMap { $0.object?["file"]?.string }.map(plain)
-    return files.isEmpty || files.count != layers.array?.count ? nil : files
+    return files.count == layers.array?.count ? files : nil
   }
 
   /// Without the `./` that some write before a name.

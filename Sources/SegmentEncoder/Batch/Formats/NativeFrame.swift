@@ -91,19 +91,21 @@ extension Layer {
     raw = try NativeFrame.raw(of: json, units.limits)
     let (left, top) = (try units.pixels(json, "x", default: 0), try units.pixels(json, "y", default: 0))
     (x, y) = (Int(left.rounded()), Int(top.rounded()))
+    let hidden = units.masks(of: json)
     switch (json.object?["width"], json.object?["height"]) {
-    case (nil, nil): size = nil
+    case (nil, nil): (size, masks) = (nil, hidden)
     default:
+      let (width, height) = (try units.pixels(json, "width"), try units.pixels(json, "height"))
       // Edges are rounded, not lengths, so that layers that touch still do.
-      let right = (left + (try units.pixels(json, "width"))).rounded()
-      let bottom = (top + (try units.pixels(json, "height"))).rounded()
-      let fitted = PixelSize(width: Int(right) - x, height: Int(bottom) - y)
-      guard fitted.isWithin(units.limits) else { throw JSONError("\(fitted.width)×\(fitted.height) pixels") }
-      size = fitted
+      let fitted = PixelSize(width: Int((left + width).rounded()) - x, height: Int((top + height).rounded()) - y)
+      guard width > 0, height > 0, fitted.isWithin(units.limits) else {
+        throw JSONError("\(fitted.width)×\(fitted.height) pixels")
+      }
+      // The image is stretched to whole pixels, and what it hides with it.
+      (size, masks) = (fitted, hidden.scaled(Double(fitted.width) / width, Double(fitted.height) / height))
     }
     opacity = json.object?["opacity"].map { $0.double ?? .nan } ?? 1
     guard (0...1).contains(opacity) else { throw JSONError("opacity: not a number from 0 to 1") }
-    masks = units.masks(of: json)
   }
 }
 
