@@ -49,24 +49,42 @@ public final class Browser {
   /// - Parameter seconds: from the video's start.
   public static func screenshot(of video: String, at seconds: Double, width: Int, height: Int) throws -> Pixels {
     let scratch = try ScratchDirectory()
+    // A square beside the video turns white once the picture is there: a screenshot is taken when time is up, ready or not.
     let page = """
-      <!doctype html><style>body { margin: 0 } video { display: block }</style>
-      <video src="\(URL(fileURLWithPath: video).absoluteString)#t=\(seconds)" muted preload=auto></video>
+      <!doctype html><style>body { margin: 0; background: black; display: flex }
+      div { width: 16px; height: 16px }</style>
+      <video src="\(URL(fileURLWithPath: video).absoluteString)" muted preload=auto></video><div></div><script>
+      const video = document.querySelector('video');
+      const event = name => new Promise(resolve => video.addEventListener(name, resolve, {once: true}));
+      (async () => {
+        if (video.readyState < 2) await event('loadeddata');
+        const seeked = event('seeked'), shown = new Promise(resolve => video.requestVideoFrameCallback(resolve));
+        video.currentTime = \(seconds);
+        await seeked;
+        // No picture comes where it is the one that is there.
+        await Promise.race([shown, new Promise(resolve => setTimeout(resolve, 2000))]);
+        await new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+        document.querySelector('div').style.background = 'white';
+      })();
+      </script>
       """
-    let image = scratch.path("screen.png")
-    _ = try Tool.output(
-      "chromium",
-      [
-        "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
-        "--force-color-profile=srgb", "--force-device-scale-factor=1",
-        "--window-size=\(max(width, 500)),\(height + 200)",
-        "--virtual-time-budget=5000", "--user-data-dir=" + scratch.path("profile"), "--screenshot=" + image,
-        "file://" + (try scratch.file("page.html", Array(page.utf8))),
-      ])
-    let part = scratch.path("part.png")
-    _ = try Tool.output(
-      "ffmpeg", ["-v", "error", "-i", image, "-vf", "crop=\(width):\(height):0:0", "-pix_fmt", "rgb24", part])
-    return try Pixels.decode(part, width: width, height: height)[0]
+    let file = try scratch.file("page.html", Array(page.utf8))
+    let (image, seen) = (scratch.path("screen.png"), (width: max(width + 16, 500), height: height + 200))
+    for attempt in 1...5 {
+      _ = try Tool.output(
+        "chromium",
+        [
+          "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
+          "--force-color-profile=srgb", "--force-device-scale-factor=1", "--window-size=\(seen.width),\(seen.height)",
+          "--virtual-time-budget=\(5_000 * attempt * attempt)", "--user-data-dir=" + scratch.path("profile\(attempt)"),
+          "--screenshot=" + image, "file://" + file,
+        ])
+      let all = try Pixels.decode(image, width: seen.width, height: seen.height)[0]
+      guard all[width + 8, 8] == [255, 255, 255] else { continue }
+      let rows = (0..<height).flatMap { row in all.bytes[(row * seen.width * 3)..<((row * seen.width + width) * 3)] }
+      return Pixels(width: width, height: height, bytes: rows)
+    }
+    throw Tool.Failure("\(video): the browser does not show it at \(seconds) s")
   }
 
   private struct Answer<Value: Decodable>: Decodable {
