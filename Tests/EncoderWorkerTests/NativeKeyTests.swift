@@ -36,42 +36,66 @@ import Testing
   }
 
   @Test(arguments: [
-    "Masks", "mask", "redactions", "hiddenAreas", "blur", "Scale", "maskColour",
+    "Masks", "mask", "redactions", "hiddenAreas", "blur", "Scale", "maskColour", "areas", "SENSITIVE",
   ])
   func aMisspeltMaskHidesItsFrame(key: String) throws {
     let found = try encode(
       #"{"version":1,"# + Self.list.replacing("KEY", with: #","\#(key)":[{"x":1,"y":1,"width":9,"height":9}]"#) + "}")
     #expect(found.black == [false, true])
-    #expect(
-      found.warnings.contains {
-        $0.contains("frames[1].\(key) is no key that is known; it may have been meant to hide")
-      })
-    #expect(found.warnings.contains("1767859513340.jpg blacked out: frames[1].\(key) is no key that is known"))
+    #expect(found.warnings.contains { $0.contains("frames[1].\(key) is not known; it may have been meant to hide") })
+    #expect(found.warnings.contains("1767859513340.jpg blacked out: the key \(key) is not known"))
   }
 
-  @Test(arguments: [#""masks":[{"x":1}]"#, #""Scale":3"#, #""frame":[{"masks":[]}]"#, #""privacy":{"level":2}"#])
-  func oneOfTheBatchHidesAllFrames(member: String) throws {
-    #expect(
-      try encode(#"{"version":1,\#(member),"# + Self.list.replacing("KEY", with: "") + "}").black == [true, true])
-    #expect(try encode(#"{"version":1,\#(member)}"#).black == [true, true])
+  @Test(arguments: [
+    #""masks":[{"x":1}]"#, #""Scale":3"#, #""frame":[{"masks":[]}]"#, #""privacy":{"level":2}"#, #""isPrivate":false"#,
+    #""areas":[{"x":1,"y":2,"w":3}]"#,
+  ])
+  func oneOfTheBatchKeepsItFromBeingPublished(member: String) throws {
+    for rest in ["", "," + Self.list.replacing("KEY", with: "")] {
+      try scratch.file("batch/batch.json", Array(#"{"version":1,\#(member)\#(rest)}"#.utf8))
+      let result = try EncoderWorker.run("encode", scratch.path("batch"), "--output", scratch.path("output"))
+      #expect(result.status == 65)
+      #expect(result.errors.contains("may have been meant to hide something; masks belong to frames"))
+    }
   }
 
   @Test func otherKeysAreIgnoredAndToldOf() throws {
-    let found = try encode(#"{"version":1,"device":"X","# + Self.list.replacing("KEY", with: #","note":1"#) + "}")
+    let found = try encode(#"{"version":1,"timescale":9,"# + Self.list.replacing("KEY", with: #","note":1"#) + "}")
     #expect(found.black == [false, false])
     #expect(
       found.warnings == [
-        "batch.json: device is no key that is known, and is ignored",
-        "batch.json: frames[1].note is no key that is known, and is ignored",
+        "batch.json: timescale is not known, and is ignored",
+        "batch.json: frames[1].note is not known, and is ignored",
       ])
   }
 
-  @Test(arguments: ["Batch.json", "batch.json.txt", "BATCH.JSON"])
-  func aDescriptionUnderAnotherNameIsNotPassedOver(name: String) throws {
+  @Test(arguments: ["Batch.json", "batch.json.txt", "frames/batch.json"])
+  func aDescriptionThatWouldBePassedOverIsBadInput(name: String) throws {
+    _ = try scratch.directory("batch/frames")
     try scratch.file("batch/" + name, Array(#"{"version":1}"#.utf8))
     let result = try EncoderWorker.run("encode", scratch.path("batch"), "--output", scratch.path("output"))
     #expect(result.status == 65)
-    #expect(result.errors.contains("\(name) is not called batch.json"))
+    #expect(result.errors.contains("\(name) is not batch.json"))
+    // Nor does a second one make it better.
+    try scratch.file("batch/batch.json", Array(#"{"version":1}"#.utf8))
+    #expect(try EncoderWorker.run("encode", scratch.path("batch"), "--output", scratch.path("output")).status == 65)
+  }
+
+  @Test func aDescriptionThatIsALinkIsBadInput() throws {
+    try scratch.file("elsewhere.json", Array(#"{"version":1}"#.utf8))
+    symlink(scratch.path("elsewhere.json"), scratch.path("batch/batch.json"))
+    let result = try EncoderWorker.run("encode", scratch.path("batch"), "--output", scratch.path("output"))
+    #expect(result.status == 65)
+    #expect(result.errors.contains("batch.json is not a regular file"))
+    // A tar of it says the same of a hard link.
+    unlink(scratch.path("batch/batch.json"))
+    link(scratch.path("elsewhere.json"), scratch.path("batch/batch.json"))
+    link(scratch.path("elsewhere.json"), scratch.path("batch/a.json"))
+    try Tool.output(
+      "tar", ["-cf", scratch.path("b.tar"), "-C", scratch.path("batch"), "a.json", "batch.json", "1767859512340.jpg"])
+    let tar = try EncoderWorker.run("encode", scratch.path("b.tar"), "--output", scratch.path("output"))
+    #expect(tar.status == 65)
+    #expect(tar.errors.contains("batch.json is a link"))
   }
 
   @Test func whatLiesInFoldersIsReported() throws {

@@ -35,9 +35,7 @@ import Testing
       "CVE-2018-14498_hbo_rdbmp.c:211_2.bmp",
     ],
     "a JPEG with arithmetic coding is not supported": [
-      "full_images_id:000862,src:000140,op:arith8,pos:159,val:+9.jpg",
-      "full_images_id:005038,sync:jpeg_turbo,src:003854.jpg", "full_images_id:005077,sync:jpeg_turbo,src:003842.jpg",
-      "full_images_id:003759,src:003731,op:flip1,pos:301.jpg",
+      "full_images_id:000862,src:000140,op:arith8,pos:159,val:+9.jpg"
     ],
     // Four lines of one chroma to one of luma, and the like.
     "a rare kind of file that is not supported": [
@@ -47,6 +45,9 @@ import Testing
     "invalid data": [
       // The checksum of its pixels is wrong.
       "png_xcsn0g01.png",
+      // Something else where a segment should begin.
+      "full_images_id:005038,sync:jpeg_turbo,src:003854.jpg", "full_images_id:005077,sync:jpeg_turbo,src:003842.jpg",
+      "full_images_id:003759,src:003731,op:flip1,pos:301.jpg",
       // Codes that are none, coded data that ends early, coefficients that are left out, quantisers of zero.
       "full_images_id:000239,src:000000,op:flip4,pos:287.jpg", "full_images_id:001104,sync:jpeg_turbo,src:001107.jpg",
       "full_images_id:001527,src:000673,op:flip1,pos:198.jpg",

@@ -83,36 +83,6 @@ import Testing
     }
   }
 
-  /// libavcodec turns an old program's pictures upside down, which nobody else does: masks would miss.
-  @Test func aJPEGsCommentsSayNothing() throws {
-    let good = try Fixture("exact-1fps").bytes("0000.jpg")
-    for text in ["Metasoft MJPEG Codec\0", "CS=ITU601\0", "", "Lavc59"] {
-      let comment = [0xFF, 0xFF, 0xFE, 0, UInt8(text.utf8.count + 2)] + Array(text.utf8)
-      let commented = Array(good[..<2] + comment + good[2...])
-      #expect(
-        try decoder.picture(from: commented, masks: .none).bytes == decoder.picture(from: good, masks: .none).bytes)
-    }
-    for cut in 0..<600 { _ = JPEGComments.removed(from: Array(good[..<cut])) }
-  }
-
-  /// What is compressed beside the picture could be gigabytes.
-  @Test func aPNGIsDecodedWithoutItsTexts() throws {
-    let good = try Fixture("wide-colour").bytes("p3.png")
-    func chunk(_ name: String, _ count: Int) -> [UInt8] {
-      (0..<4).map { UInt8(truncatingIfNeeded: count >> (24 - 8 * $0)) } + Array(name.utf8)
-        + Array(repeating: 65, count: count) + [0, 0, 0, 0]
-    }
-    let stuffed = good[..<33] + chunk("zTXt", 3_000) + chunk("iTXt", 0) + good[33...]
-    let bounded = PNGChunks.bounded(Array(stuffed))
-    #expect(bounded.file == good && !bounded.lostProfile)
-    #expect(PNGChunks.bounded(good).file == good)
-    let large = PNGChunks.bounded(Array(good[..<33] + chunk("iCCP", 70_000) + good[33...]))
-    #expect(large.file == good && large.lostProfile)
-    for cut in [9, 20, 40, good.count - 3] {
-      #expect(PNGChunks.bounded(Array(good[..<cut])).file == Array(good[..<cut]))
-    }
-  }
-
   /// Programs in a profile can take minutes, however small they are.
   @Test func aProfileWithProgramsIsNotUsed() throws {
     var file = try Fixture("wide-colour").bytes("p3.webp")
@@ -159,24 +129,24 @@ import Testing
     #expect(throws: RefusedPicture(reason: reason)) { try decoder.picture(from: file, masks: .none) }
   }
 
-  @Test func aProgressiveJPEGNeedsEveryBitOfEveryCoefficient() {
-    func file(_ scans: [[UInt8]], quantiser: UInt8 = 0) -> [UInt8] {
+  @Test func aProgressiveJPEGNeedsEveryBitOfEveryCoefficient() throws {
+    func parts(_ scans: [[UInt8]], quantiser: UInt8 = 0) throws -> JPEGFile {
       let quantisers = [0xFF, 0xDB, 0, 67, quantiser] + Array(repeating: 1 as UInt8, count: 64)
       let frame: [UInt8] = [0xFF, 0xC2, 0, 17, 8, 0, 16, 0, 16, 3, 1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0]
       var file: [UInt8] = [0xFF, 0xD8] + quantisers + frame
       for scan in scans { file += [0xFF, 0xDA, 0, UInt8(scan.count + 2)] + scan + [1, 2, 0xFF, 0, 0xFF, 0xD0, 3] }
-      return file + [0xFF, 0xD9]
+      return try #require(JPEGFile(file + [0xFF, 0xD9]))
     }
     let dc: [UInt8] = [3, 1, 0, 2, 0, 3, 0, 0, 0, 0x01]
     let dcRefined: [UInt8] = [3, 1, 0, 2, 0, 3, 0, 0, 0, 0x10]
     let ac = (1...3).map { [1, UInt8($0), 0, 1, 63, 0] as [UInt8] }
-    #expect(JPEGScans.areComplete(file([dc, dcRefined] + ac)))
-    #expect(!JPEGScans.areComplete(file([dc, dcRefined] + ac, quantiser: 1)))
-    #expect(!JPEGScans.areComplete(file([dc] + ac)))
-    #expect(!JPEGScans.areComplete(file([dc, dcRefined] + ac.dropLast())))
-    #expect(!JPEGScans.areComplete(file([dc, dcRefined, ac[0], ac[1], [1, 3, 0, 1, 62, 0]])))
-    #expect(!JPEGScans.areComplete(file([])))
-    #expect(!JPEGScans.areComplete([0xFF, 0xD8, 0xFF]))
+    #expect(try JPEGScans.areComplete(parts([dc, dcRefined] + ac)))
+    #expect(try !JPEGScans.areComplete(parts([dc, dcRefined] + ac, quantiser: 1)))
+    #expect(try !JPEGScans.areComplete(parts([dc] + ac)))
+    #expect(try !JPEGScans.areComplete(parts([dc, dcRefined] + ac.dropLast())))
+    #expect(try !JPEGScans.areComplete(parts([dc, dcRefined, ac[0], ac[1], [1, 3, 0, 1, 62, 0]])))
+    #expect(try !JPEGScans.areComplete(parts([])))
+    #expect(try !JPEGScans.areComplete(#require(JPEGFile([0xFF, 0xD8, 0xFF]))))
   }
 
   @Test func picturesAreMeasuredBeforeTheyAreDecoded() throws {

@@ -72,8 +72,9 @@ public final class Browser {
     let (image, seen) = (scratch.path("screen.png"), (width: max(width + 16, 500), height: height + 200))
     for attempt in 1...5 {
       _ = try Tool.output(
-        "chromium",
+        "timeout",
         [
+          "60", "chromium",
           "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
           "--force-color-profile=srgb", "--force-device-scale-factor=1", "--window-size=\(seen.width),\(seen.height)",
           "--virtual-time-budget=\(5_000 * attempt * attempt)", "--user-data-dir=" + scratch.path("profile\(attempt)"),

@@ -17,6 +17,9 @@ public struct Fixture: Sendable, CustomStringConvertible {
     path = Self.root.appendingPathComponent("fixtures/\(name)").path
   }
 
+  /// Any file.
+  public init(file path: String) { (name, self.path) = (path, path) }
+
   private init(corpus name: String, path: String) {
     self.name = name
     self.path = path

@@ -42,7 +42,7 @@ public struct OpenBatch {
     // What comes through a pipe is called what its session is.
     let called = path == "-" ? session ?? name : isArchive ? Self.stem(of: name) : name
     let source = BatchSource(name: called, contents: contents)
-    try Self.requireDescriptionsName(contents, name)
+    try Self.requireOneDescription(contents, name)
     let fallback = session ?? (path == "-" ? nil : String(source.name.prefix { $0 != "@" }))
     for format in Self.formats {
       if let open = try OpenBatch(source, as: format, name: name, session: fallback, limits: limits) {
@@ -57,11 +57,22 @@ public struct OpenBatch {
     throw BadBatch("read", name, isEmpty ? "nothing in it" : "no known format", advice: Self.advice)
   }
 
-  /// What lies under nearly the name of `batch.json` would not be read, and the masks in it would not be painted.
-  private static func requireDescriptionsName(_ contents: any BatchContents, _ batch: String) throws {
-    let names = contents.names.map { lastComponent(of: $0) }.filter { $0.lowercased().hasPrefix("batch.json") }
-    if let name = names.first, !names.contains(NativeFormat.description) {
-      throw BadBatch("read", batch, "\(name.shortened(to: 255)) is not called batch.json", advice: "call it batch.json")
+  /// A description that would be passed over has masks that would not be painted: under nearly its name, in a folder, as a
+  /// link, or as one of two.
+  private static func requireOneDescription(_ contents: any BatchContents, _ batch: String) throws {
+    func isDescription(_ name: String) -> Bool {
+      lastComponent(of: name).lowercased().hasPrefix(NativeFormat.description)
+    }
+    let refused = contents.refused.filter { isDescription($0.source) }
+    let names = contents.names.filter(isDescription) + refused.map(\.source)
+    guard let name = names.first else { return }
+    let isReadable =
+      refused.isEmpty && contents.topNames.contains(name) && lastComponent(of: name) == NativeFormat.description
+    guard names.count == 1, isReadable else {
+      let cause = refused.first?.reason ?? (names.count > 1 ? "not the only batch.json" : "not batch.json")
+      throw BadBatch(
+        "read", batch, "\(name.shortened(to: 255)) is \(cause)",
+        advice: "put one plain file called batch.json beside the frames")
     }
   }
 
@@ -124,17 +135,18 @@ public struct OpenBatch {
 
   /// Each of the frame's files, or the reason there is none.
   func images(of frame: Frame) throws -> [FileContents] {
+    // A file that is several layers is read once.
     var read: [String: FileContents] = [:]
     var left = limits.frameBytes
     return try zip(frame.paths, frame.look.raws).map { path, raw in
-      let limit = min(left, raw == nil ? limits.fileBytes : limits.frameBytes)
-      let file = try read[path] ?? contents.contents(of: path, limit: limit) ?? .refused("missing")
-      read[path] = file
-      if case .bytes(let bytes) = file {
-        guard bytes.count <= left else { return .refused("more than \(limits.frameBytes) bytes in all layers") }
-        left -= bytes.count
-      }
-      return file
+      let key = (raw == nil ? "image " : "pixels ") + path
+      let file =
+        try read[key] ?? contents.contents(of: path, limit: raw == nil ? limits.fileBytes : limits.frameBytes)
+        ?? .refused("missing")
+      read[key] = file
+      guard case .bytes(let bytes) = file else { return file }
+      left -= bytes.count
+      return left >= 0 ? file : .refused("more than \(limits.frameBytes) bytes in all layers")
     }
   }
 }

@@ -27,7 +27,7 @@ public struct Mask: Sendable, Equatable {
   func pixels(width pictureWidth: Int, height pictureHeight: Int) -> (x: Range<Int>, y: Range<Int>) {
     func covered(_ start: Double, _ length: Double, _ limit: Int) -> Range<Int> {
       let bounds = 0...Double(limit)
-      let first = Int(min(max(start.rounded(.down), bounds.lowerBound), bounds.upperBound))
+      let first = start.isNaN ? 0 : Int(min(max(start.rounded(.down), bounds.lowerBound), bounds.upperBound))
       let end = start + length
       // Scaled beyond what a Double holds, both may be infinite: nobody knows where it ends.
       let last = end.isNaN ? limit : Int(min(max(end.rounded(.up), bounds.lowerBound), bounds.upperBound))

@@ -39,7 +39,7 @@ enum ImageKind: Hashable {
       // IHDR comes first (ISO/IEC 15948, 5.6).
       guard file.count >= 24, file[12..<16].elementsEqual("IHDR".utf8) else { return nil }
       return (u32(16), u32(20))
-    case .jpeg: return JPEGHeader(of: file).map { ($0.width, $0.height) }
+    case .jpeg: return JPEGFile(file)?.size
     }
   }
 }

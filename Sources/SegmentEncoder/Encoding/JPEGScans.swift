@@ -1,16 +1,10 @@
 // Whether a JPEG file holds its whole picture. A decoder shows what there is: a file without its last scans comes out
 // grey, coarse, or as whatever was in memory before.
 
-import Glibc
-
 enum JPEGScans {
   /// Whether the scans cover every component, and in a progressive file every bit of every coefficient; and whether each
   /// component's quantisers come before them, without which libavcodec shows grey.
-  static func areComplete(_ file: [UInt8]) -> Bool {
-    file.withUnsafeBufferPointer { areComplete($0) }
-  }
-
-  private static func areComplete(_ file: UnsafeBufferPointer<UInt8>) -> Bool {
+  static func areComplete(_ file: JPEGFile) -> Bool {
     var process: UInt8 = 0
     var isProgressive: Bool { process == 0xC2 }
     var quantisers: Set<UInt8> = []
@@ -18,20 +12,13 @@ enum JPEGScans {
     var quantiser: [UInt8: UInt8] = [:]
     /// For each component the bits still missing of its 64 coefficients; 16 where none has come.
     var missing: [UInt8: [UInt8]] = [:]
-    var offset = 2
-    while let marker = nextMarker(in: file, from: &offset) {
-      if marker == 0xD9 { break }
-      guard offset + 2 <= file.count else { break }
-      let length = Int(file[offset]) << 8 | Int(file[offset + 1])
-      let end = offset + length
-      guard length >= 2, end <= file.count else { break }
-      let body = file[(offset + 2)..<end]
-      offset = end
-      switch marker {
-      case 0xC0...0xC3, 0xC5...0xC7, 0xC9...0xCB, 0xCD...0xCF:
+    for segment in file.segments {
+      let body = file.body(of: segment)
+      switch segment.marker {
+      case _ where segment.isFrame:
         // A frame header (ITU-T T.81, B.2.2): precision, height, width, then 3 bytes a component.
         guard missing.isEmpty, body.count >= 6 else { return false }
-        process = marker
+        process = segment.marker
         let count = Int(body[body.startIndex + 5])
         guard body.count >= 6 + 3 * count else { return false }
         for index in 0..<count {
@@ -53,7 +40,7 @@ enum JPEGScans {
 
   /// A scan header (B.2.3): components, then the first and last coefficient and the bit position they reach.
   private static func take(
-    _ body: Slice<UnsafeBufferPointer<UInt8>>, _ isProgressive: Bool, _ missing: inout [UInt8: [UInt8]]
+    _ body: ArraySlice<UInt8>, _ isProgressive: Bool, _ missing: inout [UInt8: [UInt8]]
   ) -> Bool {
     guard let count = body.first.map(Int.init), body.count >= 1 + 2 * count + 3 else { return false }
     let tail = body.startIndex + 1 + 2 * count
@@ -73,7 +60,7 @@ enum JPEGScans {
   }
 
   /// The numbers of a segment's quantiser tables (B.2.4.1): each a byte of precision and number, and 64 values.
-  private static func tables(_ body: Slice<UnsafeBufferPointer<UInt8>>) -> [UInt8] {
+  private static func tables(_ body: ArraySlice<UInt8>) -> [UInt8] {
     var rest = body
     var numbers: [UInt8] = []
     while let first = rest.first, case let size = first >> 4 == 0 ? 64 : 128, rest.count > size {
@@ -81,22 +68,5 @@ enum JPEGScans {
       rest = rest.dropFirst(1 + size)
     }
     return numbers
-  }
-
-  /// Skips coded data up to the next marker, and steps behind it.
-  private static func nextMarker(in file: UnsafeBufferPointer<UInt8>, from offset: inout Int) -> UInt8? {
-    while offset + 1 < file.count {
-      guard let found = memchr(file.baseAddress! + offset, 0xFF, file.count - 1 - offset) else { return nil }
-      let marker = UnsafePointer(found.assumingMemoryBound(to: UInt8.self)) - file.baseAddress!
-      offset = marker + 1
-      switch file[marker + 1] {
-      case 0x00, 0x01, 0xD0...0xD8: offset += 1  // a stuffed byte, or a marker that stands alone
-      case 0xFF: break  // a fill byte
-      case let code:
-        offset += 1
-        return code
-      }
-    }
-    return nil
   }
 }

@@ -41,21 +41,9 @@ struct Orientation: Equatable {
 
   /// The TIFF behind `Exif` in a JPEG's APP1 segment.
   private static func jpegSegment(of file: [UInt8]) -> ArraySlice<UInt8>? {
-    var offset = 2
-    while offset + 4 <= file.count, file[offset] == 0xFF {
-      let marker = file[offset + 1]
-      if marker == 0xFF {
-        offset += 1
-        continue
-      }
-      guard marker != 0xDA, marker != 0xD9 else { return nil }
-      let end = offset + 2 + max(2, Int(file[offset + 2]) << 8 | Int(file[offset + 3]))
-      guard end <= file.count else { return nil }
-      let body = file[(offset + 4)..<end]
-      if marker == 0xE1, body.starts(with: "Exif\0\0".utf8) { return body.dropFirst(6) }
-      offset = end
-    }
-    return nil
+    guard let jpeg = JPEGFile(file) else { return nil }
+    let header = jpeg.segments.prefix { $0.marker != 0xDA }.filter { $0.marker == 0xE1 }.map(jpeg.body)
+    return header.first { $0.starts(with: "Exif\0\0".utf8) }?.dropFirst(6)
   }
 
   /// A chunk's body: of PNG length, name, body, checksum; of RIFF name, length, body, padded to even.

@@ -69,9 +69,9 @@ final class PictureDecoder {
           try converter.rgba(still.pixels).oriented(still.orientation)
         }
         let size = layer.size ?? PixelSize(width: image.width, height: image.height)
-        guard canvas.meets(x: layer.x, y: layer.y, size) else { continue }
         pixels += image.width * image.height + size.width * size.height
         guard pixels <= 4 * limits.pixels else { throw RefusedPicture(reason: "too many pixels in all layers") }
+        guard canvas.meets(x: layer.x, y: layer.y, size) else { continue }
         try converted { () throws(FFmpegError) in
           // What is hidden must not be smeared by scaling, nor what is not hidden cover it again.
           let (across, down) = (Double(image.width) / Double(size.width), Double(image.height) / Double(size.height))
@@ -121,17 +121,19 @@ final class PictureDecoder {
         reason:
           "\(size.width)×\(size.height) pixels, more than the limit of \(limits.side) a side, \(limits.pixels) in all")
     }
-    if kind == .jpeg, let reason = JPEGHeader(of: file)?.reason { throw RefusedPicture(reason: reason) }
-    guard kind != .jpeg || JPEGScans.areComplete(file) else { throw RefusedPicture(reason: "incomplete") }
     let still: [UInt8]
     switch kind {
-    case .jpeg: still = JPEGComments.removed(from: file)
+    case .jpeg:
+      let jpeg = JPEGFile(file)
+      if let reason = jpeg?.reasonToRefuse { throw RefusedPicture(reason: reason) }
+      guard let jpeg, JPEGScans.areComplete(jpeg) else { throw RefusedPicture(reason: "incomplete") }
+      still = jpeg.essential
     case .png:
-      let bounded = PNGChunks.bounded(file)
-      still = bounded.file
-      if bounded.lostProfile { notes.append("shown as sRGB: its colour profile cannot be used (too large)") }
+      let chunks = PNGChunks.essential(of: file)
+      still = chunks.file
+      if chunks.lostProfile { notes.append("shown as sRGB: its colour profile cannot be used (too large)") }
     case .webp:
-      guard let first = WebPAnimation.firstFrame(of: file) else {
+      guard let first = WebPChunks.still(of: file) else {
         throw RefusedPicture(reason: "an animated WebP whose first frame does not fill it is not supported")
       }
       still = first

@@ -155,9 +155,10 @@ struct Publication {
   /// What the manifests note of frames that are shown, each note once.
   private func notes(in manifests: [SegmentManifest]) -> [String] {
     let noted = manifests.flatMap(\.frames).filter { $0.status == .captured && $0.note != nil }
-    return Dictionary(grouping: noted) { $0.note ?? "" }.sorted { $0.key < $1.key }.map { note, frames in
+    let all = Dictionary(grouping: noted) { $0.note ?? "" }.sorted { $0.key < $1.key }.map { note, frames in
       frames.count == 1 ? "\(frames[0].source) \(note)" : "\(frames[0].source) and \(frames.count - 1) more \(note)"
     }
+    return all.count > 20 ? all.prefix(20) + ["and \(all.count - 20) more notes in the manifests"] : all
   }
 
   /// Makes segments visible: first their videos, then their manifests. Call it with the session locked.

@@ -9,11 +9,6 @@ enum NativeFormat: BatchFormat {
     let contents = source.contents
     let candidates = contents.topNames.filter { lastComponent(of: $0) == description }
     guard let path = candidates.first else { return nil }
-    // Of two, one would be passed over, and the masks in it.
-    guard candidates.count == 1, !contents.refused.contains(where: { lastComponent(of: $0.source) == description })
-    else {
-      throw BadBatch("read", path, "more than one \(description)", advice: "send each batch by itself")
-    }
     let folder = String(path.dropLast(description.count))
     do {
       let json = try JSONParser.parse(try bytes(of: path, in: contents, limits: limits))
@@ -45,7 +40,11 @@ enum NativeFormat: BatchFormat {
     let listed = try json.optional("frames", .array)
     let units = NativeUnits(json, limits: limits)
     var unknown = NativeKeys.unknown(inBatch: json)
-    let hidden = unknown.first(where: \.mayHide)
+    // Nobody knows of which frames it was said.
+    if let key = unknown.first(where: \.mayHide) {
+      throw JSONError("\(key.place) is not known, and may have been meant to hide something; masks belong to frames")
+    }
+    var shown: Set<String> = []
     for (index, entry) in (listed ?? []).enumerated() {
       let place = "frames[\(index)]"
       let unknownHere = NativeKeys.unknown(inFrame: entry, place + ".")
@@ -56,14 +55,17 @@ enum NativeFormat: BatchFormat {
       let source = files.isEmpty ? place : files.joined(separator: "+").shortened(to: limits.nameBytes)
       let isLayered = entry.object?["layers"]?.array != nil
       // A window that stays is a layer of many frames.
-      let isListed = files.map { known.insert(folder + $0).inserted }.contains(false)
+      known.formUnion(files.map { folder + $0 })
       do throws(JSONError) {
         guard files.allSatisfy({ $0.utf8.count <= limits.pathBytes && !$0.utf8.contains(0) }) else {
           throw JSONError("no name that a file can have")
         }
-        guard isLayered || !isListed else { throw JSONError("listed twice") }
+        guard !files.contains(where: { "/\($0)/".contains("/./") || "/\($0)/".contains("/../") }) else {
+          throw JSONError("a path with . or .. in it")
+        }
+        guard isLayered || shown.insert(files[0]).inserted else { throw JSONError("listed twice") }
         let timeMs = try instant(of: entry, named: source, limits: limits)
-        let frame = try NativeFrame(entry, units, hiddenBy: hidden ?? unknownHere.first(where: \.mayHide))
+        let frame = try NativeFrame(entry, units, hiddenBy: unknownHere.first(where: \.mayHide))
         draft.frames.append(
           Frame(source: source, paths: frame.files.map { folder + $0 }, timeMs: timeMs, look: frame.look))
       } catch {
@@ -72,8 +74,7 @@ enum NativeFormat: BatchFormat {
     }
     for name in contents.topNames where !known.contains(name) {
       if listed == nil, let instant = PlainFormat.instant(ofName: name) {
-        let look = Look(content: .image(nil), masks: hidden.map { .everything(because: $0.blackout) } ?? .none)
-        draft.frames.append(Frame(source: lastComponent(of: name), paths: [name], timeMs: instant, look: look))
+        draft.frames.append(Frame(source: lastComponent(of: name), path: name, timeMs: instant))
       } else {
         let reason = listed == nil ? "the name carries no instant" : "not listed in \(description)"
         draft.refused.append(RefusedFrame(source: name, reason: reason))
@@ -93,7 +94,7 @@ enum NativeFormat: BatchFormat {
   }
 
   /// Without the `./` that some write before a name.
-  static func plain(_ file: String) -> String { file.hasPrefix("./") ? String(file.dropFirst(2)) : file }
+  static func plain(_ file: String) -> String { file.hasPrefix("./") ? plain(String(file.dropFirst(2))) : file }
 
   private static func instant(of entry: JSONValue, named file: String, limits: Limits) throws(JSONError) -> Int64 {
     if let value = entry.object?["timeMs"] {

@@ -1,11 +1,12 @@
-// The keys of `batch.json` that mean something. Others are reported; where one may have been meant to hide something, what
-// it stands at is hidden.
+// The keys of `batch.json` that mean something. Others are reported; one that may have been meant to hide something hides
+// its frame, or keeps the batch from being published.
 
 enum NativeKeys {
   private static let batch: Set = [
     "version", "session", "intervalMs", "endMs", "final", "capture", "frames", "metadata", "scale", "maskColor",
   ]
-  private static let frame: Set = ["file", "timeMs", "masks", "pixels", "layers", "width", "height"]
+  private static let frame: Set = ["file", "timeMs", "masks", "pixels"]
+  private static let layered: Set = ["timeMs", "masks", "layers", "width", "height"]
   private static let layer: Set = ["file", "x", "y", "width", "height", "z", "opacity", "masks", "pixels"]
   private static let mask: Set = ["x", "y", "width", "height", "color"]
   private static let pixels: Set = ["format", "width", "height", "bytesPerRow", "alphaBytesPerRow", "alpha"]
@@ -19,7 +20,8 @@ enum NativeKeys {
       let place = "\(place)layers[\(index)]."
       return unknown(member, layer, place) + inside(member, place)
     }
-    return unknown(json, frame, place) + inside(json, place) + layers
+    return unknown(json, json.object?["layers"]?.array == nil ? frame.union(["layers"]) : layered, place)
+      + inside(json, place) + layers
   }
 
   /// Of masks and pixels.
@@ -39,31 +41,58 @@ enum NativeKeys {
 
 /// A key that nobody reads.
 struct UnknownKey {
-  /// Where it stands.
+  /// Where it stands, with its name.
   let place: String
   /// Whether somebody may have meant to hide something with it.
   let mayHide: Bool
 
-  var blackout: String { "\(place) is no key that is known" }
+  /// Said of each frame in the same words, so that it is said once.
+  var blackout: String { "the key \(place.split(separator: ".").last ?? "") is not known" }
 
-  private static let words = ["mask", "redact", "hide", "hidden", "blur", "private", "privacy", "scale"]
+  private static let words: Set = [
+    "mask", "masks", "masked", "masking", "redact", "redacted", "redaction", "redactions", "hide", "hidden", "blur",
+    "blurred", "blurs", "private", "privacy", "sensitive", "scale",
+  ]
 
-  /// A word of hiding in the key, or in any key of its value.
+  /// A word of hiding in the key, or a rectangle in its value.
   fileprivate static func mayHide(_ key: String, _ value: JSONValue) -> Bool {
-    let lower = key.lowercased()
-    if words.contains(where: lower.contains) { return true }
-    return (value.object ?? [:]).contains { mayHide($0.key, $0.value) }
-      || (value.array ?? []).contains { mayHide("", $0) }
+    !words.isDisjoint(with: parts(of: key)) || hasRectangle(value)
+  }
+
+  private static func hasRectangle(_ value: JSONValue) -> Bool {
+    if let members = value.object {
+      let keys = Set(members.keys.map { $0.lowercased() })
+      let isRectangle =
+        (keys.contains("x") || keys.contains("left"))
+        && !keys.isDisjoint(with: ["width", "w", "right"])
+      return isRectangle || members.contains { mayHide($0.key, $0.value) }
+    }
+    return (value.array ?? []).contains(where: hasRectangle)
+  }
+
+  /// `maskColour` and `mask_colour` are mask and colour.
+  private static func parts(of key: String) -> [String] {
+    var parts: [String] = [""]
+    for character in key {
+      if !character.isLetter {
+        parts.append("")
+      } else if character.isUppercase, parts[parts.count - 1].last?.isLowercase == true {
+        parts.append(String(character))
+      } else {
+        parts[parts.count - 1].append(character)
+      }
+    }
+    return parts.map { $0.lowercased() }
   }
 
   /// What a person should know; the same key of many frames is told of once.
   static func warnings(of keys: [UnknownKey]) -> [String] {
     var seen: Set<String> = []
     let first = keys.filter { seen.insert(String($0.place.filter { !$0.isNumber })).inserted }
-    return first.prefix(10).map { key in
-      "batch.json: \(key.place) is no key that is known"
-        + (key.mayHide
-          ? "; it may have been meant to hide something, so everything there is black" : ", and is ignored")
+    let told = first.prefix(20).map { key in
+      "batch.json: \(key.place) is not known"
+        + (key.mayHide ? "; it may have been meant to hide something, so the frame is black" : ", and is ignored")
     }
+    return told + (first.count > 20 ? ["batch.json: and \(first.count - 20) more keys that are not known"] : [])
   }
 }
