@@ -1,7 +1,7 @@
-// Rectangles of the source picture that must not be seen. A mask that cannot be applied exactly as given blacks the
+// Rectangles of a picture, or of a layer, that must not be seen. A mask that cannot be applied exactly as given blacks the
 // whole picture out: to show too little is a nuisance, to show too much cannot be taken back.
 
-/// A rectangle in source pixels; parts of pixels count as whole ones.
+/// A rectangle in pixels of the picture as it is shown, or of a layer; parts of pixels count as whole ones.
 public struct Mask: Sendable, Equatable {
   public let x: Double
   public let y: Double
@@ -44,8 +44,6 @@ public enum Masks: Sendable, Equatable {
   case everything(because: String)
 
   public static let none = Masks.rectangles([])
-
-  public var isNone: Bool { self == .none }
 
   /// The same of a picture that is so many times as large.
   func scaled(_ across: Double, _ down: Double) -> Masks {

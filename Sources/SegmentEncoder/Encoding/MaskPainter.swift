@@ -1,4 +1,5 @@
-// Paints masks, in place, before the picture is converted or seen by anything else.
+// Paints rectangles, in place: masks before the picture is converted or seen by anything else, and once more on the planes
+// that are coded.
 
 import CFFmpeg
 

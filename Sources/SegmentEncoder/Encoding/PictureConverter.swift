@@ -45,11 +45,6 @@ final class PictureConverter {
     return try rgb(source).oriented(orientation)
   }
 
-  /// The picture as planar 4:2:0, full range, BT.601.
-  func planar420(_ source: FrameBuffer) throws(FFmpegError) -> FrameBuffer {
-    try source.subsampled()
-  }
-
   /// A video's picture as planar 4:2:0, full range, BT.601.
   ///
   /// - Parameters:
@@ -66,7 +61,7 @@ final class PictureConverter {
       return try convert(source, to: AV_PIX_FMT_YUV420P, size: size, colours: source.colours)
     }
     let rgb = try convert(source, to: AV_PIX_FMT_RGB24, size: size, colours: source.colours)
-    return try planar420(rgb.oriented(Orientation(isMirrored: false, quarterTurns: quarterTurns)))
+    return try rgb.oriented(Orientation(isMirrored: false, quarterTurns: quarterTurns)).subsampled()
   }
 
   /// What pixels of `width` × `height` become.

@@ -50,7 +50,7 @@ final class PictureDecoder {
       let hidden =
         paintable.format == AV_PIX_FMT_GRAY8 && masks.haveColours ? try converter.rgb(paintable) : paintable
       try MaskPainter.paint(masks, on: hidden)
-      let planar = try converter.planar420(hidden)
+      let planar = try hidden.subsampled()
       // Chroma is shared by pixels on both sides of an edge; the mask's side decides.
       if planar !== hidden { try MaskPainter.paint(masks, on: planar) }
       return DecodedPicture(picture: try Picture(adopting: planar), notes: notes)

@@ -21,7 +21,7 @@ struct NativeUnits {
     entry.object?["masks"].map { Masks($0, in: self) } ?? .none
   }
 
-  /// The pixels of a length, which is not rounded for what can be in part: a mask.
+  /// A length or place that is given in units, in pixels, not yet rounded.
   func pixels(_ entry: JSONValue, _ key: String, default absent: Double? = nil) throws(JSONError) -> Double {
     guard let scale else { throw JSONError(Self.scaleRule) }
     guard let said = entry.object?[key], said != .null else {
