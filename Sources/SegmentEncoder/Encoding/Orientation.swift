@@ -29,10 +29,12 @@ struct Orientation: Equatable {
   }
 
   /// What an image file says; upright where it says nothing that can be understood.
-  init(of file: [UInt8], kind: ImageKind) {
+  ///
+  /// - Parameter jpeg: the file taken apart, where it is a JPEG.
+  init(of file: [UInt8], kind: ImageKind, jpeg: JPEGFile?) {
     let exif =
       switch kind {
-      case .jpeg: Self.jpegSegment(of: file)
+      case .jpeg: jpeg.flatMap(Self.segment)
       case .png: Self.chunk("eXIf", of: file, from: 8, isLittleEndian: false)
       case .webp: Self.chunk("EXIF", of: file, from: 12, isLittleEndian: true)
       }
@@ -40,8 +42,7 @@ struct Orientation: Equatable {
   }
 
   /// The TIFF behind `Exif` in a JPEG's APP1 segment.
-  private static func jpegSegment(of file: [UInt8]) -> ArraySlice<UInt8>? {
-    guard let jpeg = JPEGFile(file) else { return nil }
+  private static func segment(of jpeg: JPEGFile) -> ArraySlice<UInt8>? {
     let header = jpeg.segments.prefix { $0.marker != 0xDA }.filter { $0.marker == 0xE1 }.map(jpeg.body)
     return header.first { $0.starts(with: "Exif\0\0".utf8) }?.dropFirst(6)
   }

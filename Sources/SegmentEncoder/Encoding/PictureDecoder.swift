@@ -93,8 +93,7 @@ final class PictureDecoder {
     from file: [UInt8], _ raw: RawPixels?, notes: inout [String]
   ) throws -> (pixels: FrameBuffer, orientation: Orientation) {
     if let raw { return (try raw.picture(from: file), .upright) }
-    let (kind, decoded) = try decode(file, notes: &notes)
-    let orientation = Orientation(of: file, kind: kind)
+    let (decoded, orientation) = try decode(file, notes: &notes)
     switch colours.demand(of: decoded) {
     case .none: return (decoded, orientation)
     case .unusable(let reason):
@@ -111,11 +110,15 @@ final class PictureDecoder {
 
   private func decode(
     _ file: [UInt8], notes: inout [String]
-  ) throws -> (kind: ImageKind, pixels: FrameBuffer) {
+  ) throws -> (pixels: FrameBuffer, orientation: Orientation) {
     guard let kind = ImageKind(of: file) else {
       throw RefusedPicture(reason: file.isEmpty ? "an empty file" : "neither JPEG, PNG nor WebP")
     }
-    guard let size = kind.size(of: file) else { throw RefusedPicture(reason: "invalid data") }
+    // Taken apart once, for all who look into it: that goes over the whole file.
+    let jpeg = kind == .jpeg ? JPEGFile(file) : nil
+    guard let size = kind == .jpeg ? jpeg?.size : kind.size(of: file) else {
+      throw RefusedPicture(reason: "invalid data")
+    }
     guard max(size.width, size.height) <= limits.side, size.width * size.height <= limits.pixels else {
       throw RefusedPicture(
         reason:
@@ -124,7 +127,6 @@ final class PictureDecoder {
     let still: [UInt8]
     switch kind {
     case .jpeg:
-      let jpeg = JPEGFile(file)
       if let reason = jpeg?.reasonToRefuse { throw RefusedPicture(reason: reason) }
       guard let jpeg, JPEGScans.areComplete(jpeg) else { throw RefusedPicture(reason: "incomplete") }
       still = jpeg.essential
@@ -141,7 +143,7 @@ final class PictureDecoder {
     // One decoder a file: JPEG's keeps tables, so that a file without its own would be decoded with another's.
     let decoded = try ImageCodec(kind, limits: limits).decode(still)
     guard (decoded.width, decoded.height) == size else { throw RefusedPicture(reason: "two sizes in one file") }
-    return (kind, decoded)
+    return (decoded, Orientation(of: file, kind: kind, jpeg: jpeg))
   }
 
   /// Does what can only fail for a lack of memory, or because the picture is of a kind that nobody foresaw.
