@@ -11,6 +11,8 @@ public final class BatchEncoder {
     /// What is behind transparent pixels.
     public var background = Colour.black
     public var limits = Limits()
+    /// Where images are decoded, with these limits and background; nil for right here, for images that can be trusted.
+    public var decoders: DecoderHost?
 
     public init() {}
   }

@@ -57,7 +57,7 @@ public enum Disposition: Equatable, Sendable {
     case let bad as BadBatch: self = .quarantine(bad)
     case is Cancelled: self = .handBack
     // FFmpeg's word on a picture has become a refusal by now; what is left is about memory, or its libraries.
-    case is DiskError, is FFmpegError, is DamagedOutput: self = .retry
+    case is DiskError, is FFmpegError, is DamagedOutput, is SandboxError: self = .retry
     default:
       self = .quarantine(
         BadBatch("encode", batch, "\(error)", advice: "report this with the batch: the encoder refused a good picture"))

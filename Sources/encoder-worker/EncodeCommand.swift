@@ -40,10 +40,11 @@ struct EncodeCommand: ParsableCommand {
   func run() throws {
     try reportingFailures {
       let mine = batches.enumerated().filter { shard?.contains($0.offset) ?? true }.map(\.element)
+      let options = try encoding.encoder()
       let signals = try TerminationSignals()
       let staging = try Staging(output: output, worker: WorkerID())
       defer { staging.remove() }
-      let (options, index) = (encoding.encoder, SessionIndex(sentry: events.sentry))
+      let index = SessionIndex(sentry: events.sentry)
       let list = WorkList(mine)
       try list.workOff(threads: encoding.threads, signals: signals) { [session = naming.session, json] in
         let encoder = BatchEncoder(options, staging: staging, index: index)

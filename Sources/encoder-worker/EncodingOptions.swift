@@ -33,6 +33,15 @@ struct EncodingOptions: ParsableArguments {
     help: ArgumentHelp("Frames further from all others are refused: the clock has jumped.", valueName: "ms"))
   var maxJump: Int64 = 86_400_000
 
+  @Option(
+    help: ArgumentHelp(
+      "Images are decoded in processes without files or network: where the kernel can confine them (auto), there only (require), or not at all (off).",
+      valueName: "mode"))
+  var sandbox = Sandbox.auto
+
+  @Option(help: ArgumentHelp("A picture that takes longer to decode is refused.", valueName: "seconds"))
+  var maxDecode = 30
+
   @Option(name: .shortAndLong, help: ArgumentHelp("Batches at once. (default: the number of cores)", valueName: "n"))
   var jobs: Int?
 
@@ -40,6 +49,7 @@ struct EncodingOptions: ParsableArguments {
     guard (1...86_400_000).contains(maxHold) else {
       throw ValidationError("--max-hold is between 1 and 86400000 milliseconds")
     }
+    guard (1...3_600).contains(maxDecode) else { throw ValidationError("--max-decode is between 1 and 3600 seconds") }
     guard maxJump > 0 else { throw ValidationError("--max-jump is more than 0 milliseconds") }
     guard Jobs.range.contains(jobs ?? 1) else { throw ValidationError(Jobs.rule) }
   }
@@ -47,13 +57,33 @@ struct EncodingOptions: ParsableArguments {
   /// How many threads encode.
   var threads: Int { Jobs.threads(jobs) }
 
-  var encoder: BatchEncoder.Options {
+  ///
+  /// To be asked for before the process has threads.
+  func encoder() throws -> BatchEncoder.Options {
     var options = BatchEncoder.Options()
     options.quality = quality
     options.maxHoldMs = maxHold
     options.limits.jumpMs = maxJump
+    options.limits.decodeSeconds = maxDecode
     options.background = background
+    options.decoders = try sandbox.decoders(limits: options.limits, background: background)
     return options
+  }
+}
+
+/// Where strangers' images are decoded.
+enum Sandbox: String, ExpressibleByArgument, CaseIterable {
+  case require, auto, off
+
+  func decoders(limits: Limits, background: Colour) throws -> DecoderHost? {
+    if self == .off { return nil }
+    let host = try DecoderHost(limits: limits, background: background)
+    if !host.isConfined {
+      let what = "this kernel has no system call filters (seccomp)"
+      if self == .require { throw SandboxError(description: "\(what), which --sandbox require asks for") }
+      say("\(what): images are decoded in processes of their own, with limits, but not confined")
+    }
+    return host
   }
 }
 

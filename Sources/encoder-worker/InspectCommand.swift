@@ -23,10 +23,12 @@ struct InspectCommand: ParsableCommand {
 
   func run() throws {
     var isBad = false
+    var options = BatchEncoder.Options()
+    try reportingFailures { options = try encoding.encoder() }
     for batch in batches {
       try reportingFailures {
         do {
-          let found = try InspectedBatch(reading: batch, session: naming.session, encoding.encoder)
+          let found = try InspectedBatch(reading: batch, session: naming.session, options)
           answer(json ? found.json : Self.text(found))
         } catch let bad as BadBatch {
           isBad = true

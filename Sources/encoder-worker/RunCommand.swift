@@ -56,7 +56,7 @@ struct RunCommand: ParsableCommand {
     logger.logLevel = verbose ? .info : .warning
     try reportingFailures {
       let worker = try Worker(
-        spool: Spool(creating: spool), output: output, options: encoding.encoder, keepBatches: keepBatches,
+        spool: Spool(creating: spool), output: output, options: encoding.encoder(), keepBatches: keepBatches,
         index: SessionIndex(hls: hls, sentry: events.sentry), logger: logger)
       let end = try WorkerLoop(worker: worker, threads: encoding.threads, drains: drain).run()
       if let status = end { throw status }

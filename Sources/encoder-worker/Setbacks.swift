@@ -9,6 +9,7 @@ final class Setbacks: Sendable {
     var first: (any Error)?
     /// Failures that concern everybody, without a success between.
     var inARow = 0
+    var hasLostHost = false
     var postponed: [(errand: Worker.Errand, dueAt: Int)] = []
   }
 
@@ -28,6 +29,7 @@ final class Setbacks: Sendable {
     let concernsAll = Self.concernsAll(error)
     return state.withLock { state in
       state.first = state.first ?? error
+      if error is SandboxError { state.hasLostHost = true }
       let pause = min(30, 1 << min(state.inARow, 5))
       if concernsAll { state.inARow += 1 }
       if let errand { state.postponed.append((errand, drains ? .max : now() + (concernsAll ? pause : 30))) }
@@ -57,8 +59,11 @@ final class Setbacks: Sendable {
 
   var first: (any Error)? { state.withLock { $0.first } }
 
-  /// A drain goes on when single batches fail, but not when everything does.
-  var isHopeless: Bool { drains && state.withLock { $0.inARow >= 3 } }
+  /// A drain goes on when single batches fail, but not when everything does. Without a host for decoders nothing goes on: it
+  /// can only be forked at the start.
+  var isHopeless: Bool { hasLostHost || drains && state.withLock { $0.inARow >= 3 } }
+
+  var hasLostHost: Bool { state.withLock { $0.hasLostHost } }
 
   private static func concernsAll(_ error: any Error) -> Bool {
     switch error {

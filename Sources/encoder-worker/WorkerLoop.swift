@@ -77,8 +77,8 @@ struct WorkerLoop {
 
   /// What is said at the end, and the status.
   private func conclusion(_ shared: Shared) -> ExitCode? {
-    guard drains else { return nil }
-    say(worker.tally.now.summary)
+    guard drains || shared.setbacks.hasLostHost else { return nil }
+    if drains { say(worker.tally.now.summary) }
     if let failure = shared.setbacks.first {
       say("encoder-worker: \(failure); nothing is lost, run it again when that is mended")
       return ExitStatus.of(failure)

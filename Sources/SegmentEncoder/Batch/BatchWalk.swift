@@ -59,13 +59,16 @@ extension BadBatch {
 /// The pictures of a batch; files equal to those of the frame before are not decoded again.
 private struct DecodedFrames {
   private let source: OpenBatch
-  private let decoder: PictureDecoder
+  private let decoder: any FrameDecoding
+  /// Larger frames are not compared, for they would be in memory twice.
   private static let comparedBytes = 32 << 20
   private var previous: (files: [[UInt8]], look: Look, decoded: DecodedPicture)?
 
   init(_ source: OpenBatch, _ options: BatchEncoder.Options) {
     self.source = source
-    decoder = PictureDecoder(limits: options.limits, background: options.background)
+    decoder =
+      options.decoders.map(SandboxedDecoder.init)
+      ?? PictureDecoder(limits: options.limits, background: options.background)
   }
 
   mutating func picture(of frame: Frame, digest: inout BatchDigest) throws -> Result<DecodedPicture, RefusedPicture> {

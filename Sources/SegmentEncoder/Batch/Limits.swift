@@ -29,6 +29,8 @@ public struct Limits: Sendable {
   public var segments = 20_000
   /// Pictures of a film that is encoded anew.
   public var filmPictures = 4_000_000
+  /// How long a picture may take to decode, in seconds.
+  public var decodeSeconds = 30
   /// How far a capture can be from the next, in milliseconds; beyond it a clock has jumped.
   public var jumpMs: Int64 = 86_400_000
   /// The range of instants that can be captures: 2001-01-01 up to 2100-01-01, in unix milliseconds.

@@ -20,6 +20,9 @@ final class ColourManagement {
   /// The images of a recorder have all the same.
   private var previous: (profile: [UInt8], isGrey: Bool, demand: Demand)?
 
+  /// Makes a profile once: the C library then looks up its time zone, which it cannot from where it may open no file.
+  static func warmUp() { if let profile = cmsCreate_sRGBProfile() { cmsCloseProfile(profile) } }
+
   func demand(of picture: FrameBuffer) -> Demand {
     guard let profile = picture.colourProfile else { return .none }
     let isGrey = picture.isGrey

@@ -30,6 +30,64 @@ final class Picture {
     frame.pointee.pict_type = AV_PICTURE_TYPE_NONE
   }
 
+  /// Planes that somebody else has filled, one behind the other without gaps, with even sides. They stay where they are, for
+  /// as long as anybody looks at them; or are copied, where there is no `use`.
+  init(planes slots: PictureSlots, _ slot: Int, _ use: SlotUse?, size: PixelSize) throws(FFmpegError) {
+    (width, height) = (size.width, size.height)
+    let (codedWidth, codedHeight) = (width + width % 2, height + height % 2)
+    let start = slots.plane(slot)
+    let buffer: FrameBuffer
+    if let use {
+      buffer = try FrameBuffer()
+      let lent = LentSlot(slots: slots, use: use)
+      use.isTaken.store(true, ordering: .releasing)
+      let owner = Unmanaged.passRetained(lent)
+      let reference = av_buffer_create(
+        start, codedWidth * codedHeight * 3 / 2,
+        { owner, _ in Unmanaged<LentSlot>.fromOpaque(owner!).release() }, owner.toOpaque(),
+        Int32(AV_BUFFER_FLAG_READONLY))
+      guard let reference else {
+        owner.release()
+        throw FFmpegError(function: "av_buffer_create", code: cff_error_enomem())
+      }
+      let pointee = buffer.frame
+      pointee.pointee.width = Int32(codedWidth)
+      pointee.pointee.height = Int32(codedHeight)
+      pointee.pointee.format = AV_PIX_FMT_YUV420P.rawValue
+      pointee.pointee.buf.0 = reference
+      pointee.pointee.data = (
+        start, start + codedWidth * codedHeight, start + codedWidth * codedHeight * 5 / 4, nil, nil, nil, nil, nil
+      )
+      pointee.pointee.linesize = (Int32(codedWidth), Int32(codedWidth / 2), Int32(codedWidth / 2), 0, 0, 0, 0, 0)
+    } else {
+      buffer = try FrameBuffer(width: codedWidth, height: codedHeight, format: AV_PIX_FMT_YUV420P)
+      var source = start
+      for index in 0..<3 {
+        let shift = index == 0 ? 0 : 1
+        let plane = buffer.plane(index)
+        for row in 0..<codedHeight >> shift {
+          (plane.start + row * plane.stride).update(from: source, count: codedWidth >> shift)
+          source += codedWidth >> shift
+        }
+      }
+    }
+    frame = try buffer.reference()
+    frame.pointee.color_range = AVCOL_RANGE_JPEG
+    frame.pointee.pict_type = AV_PICTURE_TYPE_NONE
+  }
+
+  /// Lays the planes one behind the other, without gaps.
+  func copyPlanes(to target: UnsafeMutablePointer<UInt8>) {
+    var target = target
+    let (data, strides) = (frame.pointee.data, frame.pointee.linesize)
+    for (plane, stride, shift) in [(data.0, strides.0, 0), (data.1, strides.1, 1), (data.2, strides.2, 1)] {
+      for row in 0..<codedHeight >> shift {
+        target.update(from: plane! + row * Int(stride), count: codedWidth >> shift)
+        target += codedWidth >> shift
+      }
+    }
+  }
+
   deinit {
     var owned: UnsafeMutablePointer<AVFrame>? = frame
     av_frame_free(&owned)
@@ -61,6 +119,19 @@ final class Picture {
     }
     return result
   }
+}
+
+/// A slot that a picture lies in; free again when the last reference goes, and the memory is there until then.
+private final class LentSlot {
+  private let slots: PictureSlots
+  private let use: SlotUse
+
+  init(slots: PictureSlots, use: SlotUse) {
+    self.slots = slots
+    self.use = use
+  }
+
+  deinit { use.isTaken.store(false, ordering: .releasing) }
 }
 
 /// An `AVFrame` with pixels, owned.

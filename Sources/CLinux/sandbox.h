@@ -1,0 +1,118 @@
+// What a process needs to lock itself up, and to hand descriptors to another one.
+#pragma once
+
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+// fork(2); Swift hides it, since it is only safe in a process with a single thread.
+static inline int clinux_fork(void) { return fork(); }
+
+// memfd_create(2), close-on-exec; its size can be fixed, which a second time changes nothing.
+static inline int clinux_memory_file(void) { return (int)syscall(SYS_memfd_create, "pictures", 1u | 2u); }
+static inline int clinux_fix_size(int file) {
+  const int get = 1034, add = 1033, size_and_seals = 1 | 2 | 4;
+  return fcntl(file, get) == size_and_seals ? 0 : fcntl(file, add, size_and_seals);
+}
+
+static inline int clinux_socket_pair(int sockets[2]) {
+  return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets);
+}
+static inline int clinux_stream_pair(int sockets[2]) {
+  return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets);
+}
+
+// Sends one message with up to two descriptors; the number of bytes, or -1.
+static inline long clinux_send(int socket, const void *bytes, size_t count, const int *descriptors, int number) {
+  struct iovec part = {(void *)bytes, count};
+  char control[CMSG_SPACE(2 * sizeof(int))] = {0};
+  struct msghdr message = {0};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (number > 0) {
+    message.msg_control = control;
+    message.msg_controllen = CMSG_SPACE((size_t)number * sizeof(int));
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN((size_t)number * sizeof(int));
+    memcpy(CMSG_DATA(header), descriptors, (size_t)number * sizeof(int));
+  }
+  return sendmsg(socket, &message, MSG_NOSIGNAL);
+}
+
+// Receives one message; descriptors that did not come are -1.
+static inline long clinux_receive(int socket, void *bytes, size_t count, int descriptors[2]) {
+  struct iovec part = {bytes, count};
+  char control[CMSG_SPACE(2 * sizeof(int))] = {0};
+  struct msghdr message = {0};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  descriptors[0] = descriptors[1] = -1;
+  long received = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  struct cmsghdr *header = received >= 0 ? CMSG_FIRSTHDR(&message) : NULL;
+  if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
+    memcpy(descriptors, CMSG_DATA(header), header->cmsg_len - CMSG_LEN(0));
+  return received;
+}
+
+// The whole group dies with its parent.
+static inline int clinux_die_with_parent(void) { return prctl(PR_SET_PDEATHSIG, 9 /* SIGKILL */); }
+
+static inline int clinux_limit(int resource, unsigned long long value) {
+  struct rlimit limit = {value, value};
+  return setrlimit((__rlimit_resource_t)resource, &limit);
+}
+static inline int clinux_limit_memory(unsigned long long bytes) { return clinux_limit(RLIMIT_AS, bytes); }
+static inline int clinux_limit_cpu(unsigned long long seconds) { return clinux_limit(RLIMIT_CPU, seconds); }
+static inline int clinux_limit_files(void) {
+  return clinux_limit(RLIMIT_FSIZE, 0) | clinux_limit(RLIMIT_NOFILE, 0) | clinux_limit(RLIMIT_NPROC, 0) |
+         clinux_limit(RLIMIT_CORE, 0);
+}
+
+// From here on only what computing needs: memory, the descriptors that are open, and the end. Anything else, such as opening a
+// file, a socket or a process, ends the process at once. 0, or -1 where the kernel has no such filters.
+static inline int clinux_only_compute(void) {
+#if defined(__x86_64__)
+  const unsigned architecture = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+  const unsigned architecture = AUDIT_ARCH_AARCH64;
+#else
+  return -1;
+#endif
+#define CLINUX_ALLOW(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+// mmap and mprotect as long as they do not make code: the third argument has no PROT_EXEC (4).
+#define CLINUX_ALLOW_DATA(name)                                                                          \
+  BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4),                                                 \
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),                        \
+      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 4, 1, 0), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),       \
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
+  struct sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, architecture, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      CLINUX_ALLOW(read), CLINUX_ALLOW(write), CLINUX_ALLOW(munmap), CLINUX_ALLOW(mremap), CLINUX_ALLOW(brk),
+      CLINUX_ALLOW(madvise), CLINUX_ALLOW(futex), CLINUX_ALLOW(exit), CLINUX_ALLOW(exit_group),
+      CLINUX_ALLOW(rt_sigreturn), CLINUX_ALLOW(rt_sigprocmask), CLINUX_ALLOW(clock_gettime), CLINUX_ALLOW(getrandom),
+      CLINUX_ALLOW(sched_yield), CLINUX_ALLOW(sched_getaffinity), CLINUX_ALLOW(restart_syscall),
+      CLINUX_ALLOW_DATA(mmap), CLINUX_ALLOW_DATA(mprotect),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+  };
+#undef CLINUX_ALLOW
+#undef CLINUX_ALLOW_DATA
+  struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -1;
+  return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0u, &program);
+}

@@ -1,0 +1,156 @@
+// Images of strangers are decoded where they can do no harm: in a process that has no files, no network and bounded memory,
+// one for each batch. A host, forked from the worker before it has threads, forks those processes: that costs a
+// millisecond, where starting the program anew would cost a hundred.
+
+import CLinux
+import Glibc
+import Synchronization
+
+/// Why images cannot be decoded apart.
+public struct SandboxError: Error, CustomStringConvertible {
+  public let description: String
+
+  public init(description: String) { self.description = description }
+}
+
+/// Forks processes that decode. For any thread.
+public final class DecoderHost: Sendable {
+  /// Requests and answers take turns.
+  private let control: Mutex<Int32>
+  private let host: Int32
+  /// Whether the kernel watches over what decoders do; else they are only apart.
+  public let isConfined: Bool
+  let limits: Limits
+
+  /// Forks the host. To be called while the process has a single thread.
+  ///
+  /// - Parameters:
+  ///   - limits: what a picture may take; for the memory that a decoder gets, too.
+  ///   - background: what is behind transparent pixels.
+  public init(limits: Limits, background: Colour) throws {
+    guard try Directory(opening: "/proc/self/task").entries().count == 1 else {
+      throw SandboxError(description: "the decoder's host has to be started before any thread")
+    }
+    var sockets: [Int32] = [-1, -1]
+    try check("socketpair", "decoder") { clinux_socket_pair(&sockets) }
+    let process = clinux_fork()
+    if process == 0 {
+      close(sockets[0])
+      Host(control: sockets[1], limits: limits, background: background).run()
+    }
+    close(sockets[1])
+    guard process > 0 else { throw DiskError("fork", "decoder") }
+    host = process
+    control = Mutex(sockets[0])
+    self.limits = limits
+    isConfined = try Self.probe(control, limits)
+  }
+
+  deinit {
+    _ = control.withLock { close($0) }
+    var status: Int32 = 0
+    waitpid(host, &status, 0)
+  }
+
+  /// Lets a decoder do what it must not, and sees whether it lives.
+  private static func probe(_ control: borrowing Mutex<Int32>, _ limits: Limits) throws -> Bool {
+    let child = try fork(control, limits)
+    defer { _ = try? end(control, child) }
+    try? child.send([DecoderChild.Request.probe.rawValue])
+    var answer = [UInt8](repeating: 0, count: 1)
+    return try child.receive(into: &answer, seconds: limits.decodeSeconds) == 0
+  }
+
+  func fork() throws -> DecoderProcess { try Self.fork(control, limits) }
+
+  /// Ends a decoder.
+  ///
+  /// - Returns: the signal that had ended it before; nil when it was still there.
+  func end(_ child: DecoderProcess) throws -> Int32? { try Self.end(control, child) }
+
+  private static func fork(_ control: borrowing Mutex<Int32>, _ limits: Limits) throws -> DecoderProcess {
+    var sockets: [Int32] = [-1, -1]
+    try check("socketpair", "decoder") { clinux_stream_pair(&sockets) }
+    defer { close(sockets[1]) }
+    let memory = clinux_memory_file()
+    guard memory >= 0 else {
+      close(sockets[0])
+      throw DiskError("memfd_create", "decoder")
+    }
+    defer { close(memory) }
+    do {
+      let slots = try PictureSlots(memory, limits: limits)
+      let process = try ask(control, .fork, 0, [sockets[1], memory])
+      guard process > 0 else { throw DiskError("fork", "decoder", code: Int32(-process)) }
+      return try DecoderProcess(
+        process: Int32(process), socket: sockets[0], slots: slots, seconds: limits.decodeSeconds)
+    } catch {
+      close(sockets[0])
+      throw error
+    }
+  }
+
+  private static func end(_ control: borrowing Mutex<Int32>, _ child: DecoderProcess) throws -> Int32? {
+    // It is the host's child, and not yet waited for: the number is still its own.
+    kill(child.process, SIGKILL)
+    let status = try ask(control, .reap, Int(child.process), [])
+    return status & 0x7F == SIGKILL ? nil : Int32(status & 0x7F)
+  }
+
+  private static func ask(
+    _ control: borrowing Mutex<Int32>, _ request: Host.Request, _ number: Int, _ descriptors: [Int32]
+  ) throws -> Int {
+    try control.withLock { control in
+      let message = [request.rawValue, number]
+      var answer = 0
+      var none: [Int32] = [-1, -1]
+      let size = MemoryLayout<Int>.size
+      guard clinux_send(control, message, 2 * size, descriptors, Int32(descriptors.count)) == 2 * size,
+        clinux_receive(control, &answer, size, &none) == size
+      else { throw SandboxError(description: "the decoder's host is gone; start the worker again") }
+      return answer
+    }
+  }
+}
+
+/// The host's side.
+private struct Host {
+  enum Request: Int { case fork, reap }
+
+  let control: Int32
+  let limits: Limits
+  let background: Colour
+
+  func run() -> Never {
+    // Who stops a worker means the worker: it ends the host by going.
+    for number in [SIGINT, SIGTERM, SIGHUP, SIGPIPE] { signal(number, SIG_IGN) }
+    clinux_die_with_parent()
+    ColourManagement.warmUp()
+    let nowhere = open("/dev/null", O_RDWR)
+    for descriptor: Int32 in 0...2 { dup2(nowhere, descriptor) }
+    dup2(control, 3)
+    closefrom(4)
+    var message = [0, 0]
+    var descriptors: [Int32] = [-1, -1]
+    let size = MemoryLayout<Int>.size
+    while clinux_receive(3, &message, 2 * size, &descriptors) == 2 * size {
+      var answer = 0
+      switch Request(rawValue: message[0]) {
+      case .fork:
+        let process = clinux_fork()
+        if process == 0 {
+          close(3)
+          DecoderChild(socket: descriptors[0], memory: descriptors[1], limits: limits, background: background).run()
+        }
+        answer = process > 0 ? Int(process) : -Int(errno)
+      case .reap:
+        var status: Int32 = 0
+        answer = waitpid(Int32(message[1]), &status, 0) > 0 ? Int(status) : -1
+      case nil: _exit(1)
+      }
+      for descriptor in descriptors where descriptor >= 0 { close(descriptor) }
+      guard clinux_send(3, &answer, size, nil, 0) == size else { break }
+    }
+    _exit(0)
+  }
+}

@@ -1,0 +1,129 @@
+// A process that decodes, seen from the worker: a socket for questions and answers, and memory for pictures.
+
+import CFFmpeg
+import CLinux
+import Glibc
+import Synchronization
+
+/// The decoder is dead, or does not make sense.
+struct DecoderFailure: Error {
+  /// Whether it only took too long.
+  let isLate: Bool
+}
+
+/// One decoder. For one thread.
+final class DecoderProcess {
+  let process: Int32
+  let slots: PictureSlots
+  private let socket: Int32
+
+  /// - Parameter seconds: how long it may leave unread what is sent.
+  init(process: Int32, socket: Int32, slots: PictureSlots, seconds: Int) throws {
+    (self.process, self.socket, self.slots) = (process, socket, slots)
+    var limit = timeval(tv_sec: seconds, tv_usec: 0)
+    try check("setsockopt", "decoder") {
+      setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    }
+  }
+
+  deinit { close(socket) }
+
+  /// - Throws: ``DecoderFailure`` when nobody listens.
+  func send(_ bytes: [UInt8]) throws {
+    var sent = 0
+    while sent < bytes.count {
+      let count = bytes.withUnsafeBytes {
+        Glibc.send(socket, $0.baseAddress! + sent, $0.count - sent, Int32(MSG_NOSIGNAL))
+      }
+      if count < 0, errno == EINTR { continue }
+      // It does not read, and the socket is full.
+      guard count > 0 else { throw DecoderFailure(isLate: count < 0 && errno == EAGAIN) }
+      sent += count
+    }
+  }
+
+  /// Fills `bytes`, or what there is until the end.
+  ///
+  /// - Returns: how much it was.
+  /// - Throws: ``DecoderFailure`` when it takes longer than that.
+  func receive(into bytes: inout [UInt8], seconds: Int) throws -> Int {
+    let deadline = Self.milliseconds() + 1_000 * seconds
+    var received = 0
+    while received < bytes.count {
+      var waiting = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+      let left = deadline - Self.milliseconds()
+      guard left > 0 else { throw DecoderFailure(isLate: true) }
+      guard poll(&waiting, 1, Int32(left)) > 0 else { continue }
+      let count = bytes.withUnsafeMutableBytes { read(socket, $0.baseAddress! + received, $0.count - received) }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { break }
+      received += count
+    }
+    return received
+  }
+
+  /// Asks, and waits for the answer.
+  func ask(_ question: [UInt8], seconds: Int) throws -> [UInt8] {
+    try send(question)
+    var head = [UInt8](repeating: 0, count: 8)
+    guard try receive(into: &head, seconds: seconds) == 8 else { throw DecoderFailure(isLate: false) }
+    var reader = WireReader(head)
+    // Words about a picture, never the picture itself.
+    guard let count = try? reader.int(), (0...65_536).contains(count) else { throw DecoderFailure(isLate: false) }
+    var answer = [UInt8](repeating: 0, count: count)
+    guard try receive(into: &answer, seconds: seconds) == count else { throw DecoderFailure(isLate: false) }
+    return answer
+  }
+
+  private static func milliseconds() -> Int {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return time.tv_sec * 1_000 + time.tv_nsec / 1_000_000
+  }
+}
+
+/// Memory that a worker and its decoder share: room for some pictures, each used by one at a time.
+final class PictureSlots {
+  /// Two pictures that are still shown or compared with, one that is being decoded, and one for want of the others.
+  private static let count = 4
+
+  let start: UnsafeMutablePointer<UInt8>
+  /// Of one, in bytes.
+  let size: Int
+  private let users = (0..<count).map { _ in SlotUse() }
+
+  init(_ memory: Int32, limits: Limits) throws {
+    size = Self.size(limits)
+    let all = Self.count * size
+    try check("ftruncate", "decoder") { ftruncate(memory, all) }
+    // Nobody can take away what the other one reads.
+    try check("fcntl", "decoder") { clinux_fix_size(memory) }
+    guard let mapped = mmap(nil, all, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0), mapped != MAP_FAILED else {
+      throw DiskError("mmap", "decoder")
+    }
+    start = mapped.assumingMemoryBound(to: UInt8.self)
+  }
+
+  deinit { munmap(start, Self.count * size) }
+
+  /// 4:2:0 with even sides, whole pages.
+  private static func size(_ limits: Limits) -> Int {
+    let pixels = limits.pixels + 2 * limits.side + 2
+    return (pixels * 3 / 2 + 4_095) / 4_096 * 4_096
+  }
+
+  /// One that nobody uses; or the first, whose picture has to be copied before the next is asked for.
+  func free() -> (index: Int, use: SlotUse?) {
+    for (index, use) in users.enumerated().dropFirst() where !use.isTaken.load(ordering: .acquiring) {
+      return (index, use)
+    }
+    return (0, nil)
+  }
+
+  func plane(_ index: Int) -> UnsafeMutablePointer<UInt8> { start + index * size }
+}
+
+/// Whether a slot holds a picture that somebody has.
+final class SlotUse: Sendable {
+  let isTaken = Atomic(false)
+}

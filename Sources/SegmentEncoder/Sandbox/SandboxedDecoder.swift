@@ -1,0 +1,72 @@
+// Decodes the frames of one batch in a process of their own. A decoder that crashes or hangs costs the frame that did it.
+
+import Glibc
+
+/// Where pictures come from.
+protocol FrameDecoding: AnyObject {
+  /// - Throws: ``RefusedPicture`` when a file is to blame.
+  func picture(from files: [[UInt8]], _ look: Look) throws -> DecodedPicture
+}
+
+extension PictureDecoder: FrameDecoding {}
+
+/// For one thread, and one batch: what a stranger's image may have done to a decoder ends with it.
+final class SandboxedDecoder: FrameDecoding {
+  private let host: DecoderHost
+  private var child: DecoderProcess?
+
+  init(_ host: DecoderHost) { self.host = host }
+
+  deinit { if let child { _ = try? host.end(child) } }
+
+  func picture(from files: [[UInt8]], _ look: Look) throws -> DecodedPicture {
+    // A second time, in a fresh process: what crashed the first may have been an earlier frame's doing.
+    for isLast in [false, true] {
+      let child = try self.child ?? host.fork()
+      self.child = child
+      do {
+        return try ask(child, files, look)
+      } catch let failure as DecoderFailure {
+        self.child = nil
+        let signal = try host.end(child)
+        if failure.isLate {
+          throw RefusedPicture(reason: "decoding takes more than \(host.limits.decodeSeconds) s")
+        }
+        // Nobody's fault but the machine's, which was short of memory, or of somebody who kills processes.
+        if signal == nil || signal == SIGKILL { throw DiskError("decode", "a frame", code: ENOMEM) }
+        if isLast {
+          throw RefusedPicture(reason: "the decoder crashed (\(signal.map { "signal \($0)" } ?? "it ended"))")
+        }
+      }
+    }
+    throw RefusedPicture(reason: "the decoder crashed")
+  }
+
+  private func ask(_ child: DecoderProcess, _ files: [[UInt8]], _ look: Look) throws -> DecodedPicture {
+    let (slot, use) = child.slots.free()
+    var body = WireWriter()
+    body.put(slot)
+    body.put(look)
+    body.put(files) { $0.put($1) }
+    var head = WireWriter()
+    head.put(body.bytes.count)
+    let answer = try child.ask(
+      [DecoderChild.Request.decode.rawValue] + head.bytes + body.bytes, seconds: host.limits.decodeSeconds)
+    do {
+      var reader = WireReader(answer)
+      switch DecoderChild.Outcome(rawValue: try reader.int()) {
+      case .picture:
+        let size = try reader.size()
+        let notes = try reader.list { reader throws(WireReader.Nonsense) in try reader.string() }
+        guard size.isWithin(host.limits) else { throw WireReader.Nonsense() }
+        let picture = try Picture(planes: child.slots, slot, use, size: size)
+        return DecodedPicture(picture: picture, notes: notes)
+      case .refused: throw RefusedPicture(reason: try reader.string())
+      case .outOfMemory: throw DiskError("decode", "a frame", code: ENOMEM)
+      case nil: throw WireReader.Nonsense()
+      }
+    } catch is WireReader.Nonsense {
+      throw DecoderFailure(isLate: false)
+    }
+  }
+}

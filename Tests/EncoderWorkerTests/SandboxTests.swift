@@ -1,0 +1,154 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Strangers' images are decoded by processes that can do nothing else, and that may die.
+@Suite struct SandboxTests {
+  private let scratch: ScratchDirectory
+
+  init() throws { scratch = try ScratchDirectory() }
+
+  /// Pictures that take a while: noise of 2400×1600, each another.
+  private func batch(frames: Int) throws -> String {
+    let path = try scratch.directory("slow")
+    for frame in 0..<frames {
+      try Tool.output(
+        "ffmpeg",
+        [
+          "-v", "error", "-f", "lavfi", "-i", "testsrc2=s=2400x1600:r=1", "-vf", "noise=alls=40:all_seed=\(frame + 1)",
+          "-frames:v", "1", "-compression_level", "1", path + "/\(1_767_859_512_340 + 1_000 * frame).png",
+        ])
+    }
+    return path
+  }
+
+  private func children(of process: Int32) throws -> [Int32] {
+    try FileManager.default.contentsOfDirectory(atPath: "/proc").compactMap { Int32($0) }
+      .filter { field("PPid", of: $0) == "\(process)" }
+  }
+
+  private func field(_ name: String, of process: Int32) -> String? {
+    let status = try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)
+    return status?.split(separator: "\n").first { $0.hasPrefix(name + ":") }?
+      .split(separator: ":")[1].trimmingCharacters(in: .whitespaces)
+  }
+
+  /// The process that decodes for a worker, once it has locked itself up; nil when the worker has ended before.
+  private func decoder(of worker: RunningWorker) throws -> Int32? {
+    for _ in 0..<20_000 {
+      for host in try children(of: worker.processIdentifier) {
+        if let decoder = try children(of: host).first(where: { field("Seccomp", of: $0) == "2" }) { return decoder }
+      }
+      guard kill(worker.processIdentifier, 0) == 0,
+        field("State", of: worker.processIdentifier)?.hasPrefix("Z") == false
+      else { return nil }
+      usleep(1_000)
+    }
+    return nil
+  }
+
+  private func videos(_ output: String) throws -> [String: Data] {
+    let names = FileManager.default.subpaths(atPath: output)?.filter { $0.hasSuffix(".mp4") } ?? []
+    return try Dictionary(
+      uniqueKeysWithValues: names.map { ($0, try Data(contentsOf: URL(fileURLWithPath: output + "/" + $0))) })
+  }
+
+  private func start(_ batch: String, _ output: String, _ options: String...) throws -> RunningWorker {
+    try RunningWorker(["encode", batch, "--output", scratch.path(output), "--sandbox", "require"] + options)
+  }
+
+  @Test func aDecoderHasNoFilesNoNetworkAndLimits() throws {
+    let worker = try start(try batch(frames: 12), "output")
+    let decoder = try #require(try decoder(of: worker))
+    #expect(field("NoNewPrivs", of: decoder) == "1")
+    let limits = try String(contentsOfFile: "/proc/\(decoder)/limits", encoding: .utf8)
+    for (name, value) in [
+      ("Max file size", "0"), ("Max open files", "0"), ("Max processes", "0"), ("Max cpu time", "600"),
+    ] {
+      let line = limits.split(separator: "\n").first { $0.hasPrefix(name) }.map(String.init) ?? ""
+      #expect(line.dropFirst(name.count).split(separator: " ").first.map(String.init) == value, "\(line)")
+    }
+    #expect(limits.split(separator: "\n").contains { $0.hasPrefix("Max address space") && !$0.contains("unlimited") })
+    // Nothing is open but nowhere, the socket and the memory for pictures.
+    let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(decoder)/fd").map {
+      try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(decoder)/fd/" + $0)
+    }
+    #expect(
+      open.allSatisfy { $0 == "/dev/null" || $0.hasPrefix("socket:") || $0.hasPrefix("/memfd:pictures") }, "\(open)")
+    #expect(worker.wait() == 0)
+  }
+
+  @Test func theBytesAreTheSameInAndOutOfIt() throws {
+    for fixture in ["colour-bars", "masks", "odd-size", "corrupt-frames", "wide-colour", "rotation"] {
+      for mode in ["require", "off"] {
+        let result = try EncoderWorker.run(
+          "encode", Fixture(fixture).path, "--output", scratch.path(mode), "--sandbox", mode, "--session", fixture)
+        #expect(result.status == 0, "\(fixture): \(result.errors)")
+      }
+    }
+    let (inside, outside) = (try snapshot(of: scratch.path("require")), try snapshot(of: scratch.path("off")))
+    #expect(inside.keys.sorted() == outside.keys.sorted())
+    #expect(try videos(scratch.path("require")) == videos(scratch.path("off")))
+  }
+
+  @Test func aDecoderThatCrashesIsReplacedAndNothingIsLost() throws {
+    let batch = try batch(frames: 10)
+    #expect(try start(batch, "undisturbed").wait() == 0)
+    let worker = try start(batch, "disturbed")
+    let first = try #require(try decoder(of: worker))
+    usleep(150_000)
+    kill(first, SIGSEGV)
+    #expect(worker.wait() == 0)
+    #expect(try videos(scratch.path("disturbed")) == videos(scratch.path("undisturbed")))
+  }
+
+  /// Killed by somebody, or for want of memory: that is not the picture's fault.
+  @Test func aDecoderThatIsKilledCostsNothingButTime() throws {
+    let batch = try batch(frames: 10)
+    let worker = try start(batch, "output")
+    kill(try #require(try decoder(of: worker)), SIGKILL)
+    #expect(worker.wait() == 75)
+    #expect(try videos(scratch.path("output")).isEmpty)
+    #expect(try start(batch, "output").wait() == 0)
+  }
+
+  @Test func aDecoderThatHangsCostsItsFrame() throws {
+    let worker = try start(try batch(frames: 6), "output", "--max-decode", "1")
+    kill(try #require(try decoder(of: worker)), SIGSTOP)
+    #expect(worker.wait() == 0)
+    let session = try PublishedSession(scratch.path("output/slow"))
+    let reasons = session.manifests.flatMap(\.refused).map(\.reason)
+    #expect(reasons.count <= 1 && reasons.allSatisfy { $0.hasSuffix("decoding takes more than 1 s") }, "\(reasons)")
+  }
+
+  @Test func aWorkerThatDiesTakesItsDecodersWithIt() throws {
+    let worker = try start(try batch(frames: 12), "output")
+    let decoder = try #require(try decoder(of: worker))
+    worker.signal(SIGKILL)
+    _ = worker.wait()
+    var left = 5_000
+    while kill(decoder, 0) == 0, field("State", of: decoder)?.hasPrefix("Z") == false, left > 0 {
+      usleep(1_000)
+      left -= 1
+    }
+    #expect(left > 0)
+  }
+
+  @Test func whereTheKernelHasNoFiltersItIsRequiredOrSaid() throws {
+    func run(_ mode: String) throws -> Tool.Result {
+      try Tool.run(
+        "strace",
+        [
+          "-f", "-o", "/dev/null", "-e", "trace=seccomp", "-e", "inject=seccomp:error=EINVAL", EncoderWorker.path,
+          "encode",
+          Fixture("exact-1fps").path, "--output", scratch.path(mode), "--sandbox", mode,
+        ])
+    }
+    let required = try run("require")
+    #expect(required.status == 75)
+    #expect(required.errors.contains("no system call filters (seccomp), which --sandbox require asks for"))
+    let auto = try run("auto")
+    #expect(auto.status == 0)
+    #expect(auto.errors.contains("not confined"))
+  }
+}
