@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 
@@ -160,5 +161,39 @@ import Testing
     limits.unpackedBytes = 10 << 20
     limits.entries = 3
     #expect(throws: BadBatch.self) { try OpenBatch(reading: path, limits: limits) }
+  }
+
+  /// Equal frames pack well, and a batch of a few of them is no bomb.
+  @Test(arguments: ["tar", "tar.gz", "tar.zst", "frames", "frames.gz", "frames.zst"])
+  func howTightlyAnArchiveIsPackedOnlyMattersWhereItIsLarge(suffix: String) throws {
+    let parts = suffix.split(separator: ".")
+    let path = scratch.path("s." + parts[0])
+    if parts[0] == "tar" {
+      let folder = try scratch.directory("equal")
+      for number in 0..<400 { try scratch.file("equal/\(1_767_859_512_340 + number).jpg", BatchTests.jpeg) }
+      try Tool.output("tar", ["-cf", path, "-C", folder, "."])
+    } else {
+      let record = [UInt8](repeating: 7, count: 8) + [0, 4, 0, 0] + [UInt8](repeating: 0, count: 1_024)
+      try scratch.file("s.frames", Array(repeatElement(record, count: 4_000).joined()))
+    }
+    if parts.last == "gz" { try Tool.output("gzip", ["-k", path]) }
+    if parts.last == "zst" { try Tool.output("zstd", ["-q", path]) }
+    func open(_ limits: Limits) throws {
+      let file = Glibc.open(scratch.path("s." + suffix), O_RDONLY)
+      defer { close(file) }
+      _ = try Archive.contents(reading: file, name: "s", limits: limits)
+    }
+    var limits = Limits()
+    try open(limits)
+    (limits.ratio, limits.bytesOfAnyRatio) = (2, 1 << 20)
+    if parts.count == 1 {
+      try open(limits)
+    } else {
+      #expect {
+        try open(limits)
+      } throws: {
+        ($0 as? BadBatch)?.cause == "unpacks to more than 2 times its size"
+      }
+    }
   }
 }

@@ -9,9 +9,9 @@ enum Archive {
   ///   - descriptor: a file or a pipe, read to its end.
   ///   - name: what to call it in messages.
   static func contents(reading descriptor: Int32, name: String, limits: Limits) throws -> any BatchContents {
-    let archive = try ArchiveReader(descriptor, name: name)
+    let archive = try ArchiveReader(descriptor, name: name, limits: limits)
     let first = try archive.nextEntry()
-    if archive.isStream { return StreamContents(bytes: try archive.rest(limits: limits)) }
+    if archive.isStream { return StreamContents(bytes: try archive.rest()) }
     return try ArchiveContents(archive, first: first, name: name, limits: limits)
   }
 }
@@ -36,12 +36,7 @@ struct ArchiveContents: BatchContents {
         throw BadBatch("read", name, "more than \(limits.entries) entries", advice: "split the batch")
       }
       // Headers count too, and what is skipped has to be unpacked all the same.
-      guard entry.size >= 0, entry.size <= limits.unpackedBytes - unpacked,
-        archive.unpackedBytes <= limits.unpackedBytes
-      else {
-        throw BadBatch(
-          "read", name, "unpacks to more than the limit of \(limits.unpackedBytes) bytes", advice: "split the batch")
-      }
+      guard entry.size >= 0, entry.size <= limits.unpackedBytes - unpacked else { throw archive.unpacksToTooMuch }
       unpacked += entry.size
       try add(entry, from: archive, limits)
       next = try archive.nextEntry()
@@ -93,13 +88,21 @@ private struct ArchiveEntry {
 private final class ArchiveReader {
   private let archive: OpaquePointer
   private let name: String
+  private let limits: Limits
+  /// Bytes of the file as it is packed; of a pipe 0.
+  private let fileBytes: Int
   /// Where the content of the last entry ended, in the unpacked tar.
   private var contentEnd: Int64 = 0
+  /// What has been handed out. The holes of a sparse entry are in no tar.
+  private var contentBytes = 0
 
-  init(_ descriptor: Int32, name: String) throws {
+  init(_ descriptor: Int32, name: String, limits: Limits) throws {
     guard let archive = archive_read_new() else { throw DiskError("archive_read_new", name, code: ENOMEM) }
     self.archive = archive
     self.name = name
+    self.limits = limits
+    var status = stat()
+    fileBytes = fstat(descriptor, &status) == 0 ? Int(status.st_size) : 0
     archive_read_support_filter_gzip(archive)
     archive_read_support_filter_zstd(archive)
     archive_read_support_format_tar(archive)
@@ -113,19 +116,43 @@ private final class ArchiveReader {
   var isStream: Bool { archive_format(archive) == ARCHIVE_FORMAT_RAW }
 
   /// All of a stream.
-  func rest(limits: Limits) throws -> [UInt8] {
+  func rest() throws -> [UInt8] {
     var bytes: [UInt8] = []
+    // Images hardly pack, so this is nearly always enough, and an array that grows is there twice; pages that are never
+    // written to take no memory.
+    bytes.reserveCapacity(min(2 * fileBytes, limits.unpackedBytes))
     var part = [UInt8](repeating: 0, count: 1 << 16)
     while true {
-      let count = part.withUnsafeMutableBytes { archive_read_data(archive, $0.baseAddress, $0.count) }
+      let count = try part.withUnsafeMutableBytes { try read(into: $0, or: "it breaks off") }
       if count == 0 { return bytes }
-      guard count > 0 else { throw failure(or: "it breaks off") }
-      guard bytes.count + count <= limits.unpackedBytes else {
-        throw BadBatch(
-          "read", name, "unpacks to more than the limit of \(limits.unpackedBytes) bytes", advice: "split the batch")
-      }
       bytes += part[..<count]
     }
+  }
+
+  /// Some bytes of the content, 0 at its end. What is too much is told before there is more than a part of it.
+  private func read(into buffer: UnsafeMutableRawBufferPointer, or cause: String) throws -> Int {
+    let count = archive_read_data(archive, buffer.baseAddress, min(buffer.count, 1 << 16))
+    guard count >= 0 else { throw failure(or: cause) }
+    contentBytes += count
+    try checkSize()
+    return count
+  }
+
+  /// Headers count too, and what is skipped has to be unpacked all the same.
+  private func checkSize() throws {
+    // Filter 0 is the last of those that unpack, filter -1 the first, which reads the file.
+    let unpacked = max(Int(archive_filter_bytes(archive, 0)), contentBytes)
+    guard unpacked <= limits.unpackedBytes else { throw unpacksToTooMuch }
+    guard unpacked > limits.bytesOfAnyRatio else { return }
+    guard unpacked / limits.ratio <= Int(archive_filter_bytes(archive, -1)) else {
+      throw BadBatch(
+        "read", name, "unpacks to more than \(limits.ratio) times its size",
+        advice: "split the batch, or pack it less tightly")
+    }
+  }
+
+  var unpacksToTooMuch: BadBatch {
+    BadBatch("read", name, "unpacks to more than the limit of \(limits.unpackedBytes) bytes", advice: "split the batch")
   }
 
   func nextEntry() throws -> ArchiveEntry? {
@@ -141,6 +168,7 @@ private final class ArchiveReader {
     if status == ARCHIVE_EOF { return nil }
     guard status == ARCHIVE_OK, let entry else { throw failure() }
     contentEnd = archive_filter_bytes(archive, 0)
+    try checkSize()
     // Longer names are refused; what there is of this one is for the message.
     let raw = archive_entry_pathname(entry).map { UnsafeBufferPointer(start: $0, count: strnlen($0, 4_096)) }
     var name = (raw?.map(UInt8.init(bitPattern:)) ?? [])[...]
@@ -157,20 +185,16 @@ private final class ArchiveReader {
       isLink: archive_entry_hardlink(entry) != nil || archive_entry_symlink(entry) != nil)
   }
 
-  /// What has been unpacked so far, headers included.
-  var unpackedBytes: Int { Int(archive_filter_bytes(archive, 0)) }
-
   func bytes(of entry: ArchiveEntry) throws -> [UInt8] {
-    var bytes = [UInt8](repeating: 0, count: entry.size)
-    var filled = 0
-    while filled < bytes.count {
-      let count = bytes.withUnsafeMutableBytes {
-        archive_read_data(archive, $0.baseAddress! + filled, $0.count - filled)
+    try [UInt8](unsafeUninitializedCapacity: entry.size) { buffer, filled in
+      while filled < entry.size {
+        let cause = "the archive breaks off in \(entry.path)"
+        let count = try read(
+          into: UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[filled...]), or: cause)
+        guard count > 0 else { throw failure(or: cause) }
+        filled += count
       }
-      guard count > 0 else { throw failure(or: "the archive breaks off in \(entry.path)") }
-      filled += count
     }
-    return bytes
   }
 
   /// A tar ends with a block of zeros (POSIX.1-1988 `ustar`: two); libarchive takes the end of the file for it.

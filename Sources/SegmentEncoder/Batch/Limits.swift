@@ -16,6 +16,10 @@ public struct Limits: Sendable {
   public var entries = 20_000
   /// Bytes of an archive's content, unpacked.
   public var unpackedBytes = 512 << 20
+  /// How many times its packed size an archive may unpack to, once more than so many bytes have been unpacked: a few equal
+  /// frames, or bare pixels of an empty screen, pack as well as a bomb does, and are small.
+  public var ratio = 200
+  public var bytesOfAnyRatio = 32 << 20
   /// Bytes of `batch.json`.
   public var jsonBytes = 1 << 20
   /// Bytes of a frame's path inside its batch.
