@@ -1,4 +1,4 @@
-.PHONY: demo test fuzz bench playback build format fixtures clean
+.PHONY: demo test fuzz mutate bench playback build format fixtures clean
 
 # Frames of a bundled example become segments in ./demo. Installs what it needs.
 demo:
@@ -12,6 +12,14 @@ test:
 MINUTES ?= 1
 fuzz:
 	scripts/fuzz $$(($(MINUTES) * 60)) $(TARGETS)
+
+# Drains spools of N mutated batches and sees whether every promise is kept; SEED for others.
+N ?= 10000
+SEED ?= 1
+mutate:
+	scripts/setup test
+	swift build -c release --product encoder-worker
+	python3 Tests/torture/mutate.py .build/release/encoder-worker --count $(N) --seed $(SEED)
 
 # Us and the usual ffmpeg recipes over real sessions, or CORPUS=DIR.
 bench:

@@ -69,16 +69,10 @@ import Testing
     return path
   }
 
-  /// The most memory that a program had, in bytes.
   private func peakMemory(_ arguments: String...) throws -> Int {
-    // Started by something small: a child begins with its parent's peak.
-    let script = """
-      import resource, subprocess, sys
-      subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
-      print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
-      """
-    let output = try Tool.output("python3", ["-c", script, EncoderWorker.path] + arguments)
-    return 1_024 * (try #require(Int(String(decoding: output, as: UTF8.self).filter(\.isNumber))))
+    let run = try EncoderWorker.measure(arguments)
+    guard run.status == 0 else { throw Tool.Failure(run.errors) }
+    return run.peakBytes
   }
 
   @Test func aDayNeedsLittleMoreMemoryThanAnHour() throws {

@@ -14,6 +14,27 @@ public enum EncoderWorker {
     try Tool.run(path, arguments, input: input)
   }
 
+  /// A run with the most memory that it had.
+  public struct Measured {
+    /// The exit status, or the negative signal that ended it.
+    public let status: Int32
+    public let errors: String
+    public let peakBytes: Int
+  }
+
+  public static func measure(_ arguments: [String]) throws -> Measured {
+    // Started by something small: a child begins with its parent's peak.
+    let script = """
+      import resource, subprocess, sys
+      status = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
+      print(status, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+      """
+    let result = try Tool.run("python3", ["-c", script, path] + arguments)
+    let numbers = result.text.split { $0.isWhitespace }.compactMap { Int($0) }
+    guard result.status == 0, numbers.count == 2 else { throw Tool.Failure(result.errors) }
+    return Measured(status: Int32(numbers[0]), errors: result.errors, peakBytes: 1_024 * numbers[1])
+  }
+
   /// A manifest's file, edited by somebody who knows how to make it look untouched.
   public static func seal(_ manifest: [String: Any]) throws -> Data {
     let text = try JSONSerialization.data(withJSONObject: manifest, options: .withoutEscapingSlashes)

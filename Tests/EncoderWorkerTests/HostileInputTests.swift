@@ -1,0 +1,102 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Batches that are made to read, write or take what is not theirs (`Tests/torture/attacks.py`). The worker itself is
+/// watched: how it ends, the most memory it had, and what lies outside the spool.
+@Suite(.serialized) struct HostileInputTests {
+  private let spool: TestSpool
+  private let outside: String
+  private static let mostBytes = 512 << 20
+
+  init() throws {
+    spool = try TestSpool()
+    outside = try spool.scratch.directory("outside")
+    try spool.scratch.file("outside/victim.jpg", Fixture("exact-1fps").bytes("0001.jpg"))
+  }
+
+  private func attack(_ kind: String) throws {
+    let script = Fixture.root.appendingPathComponent("Tests/torture/attacks.py").path
+    try Tool.output("python3", [script, kind, spool.path + "/tmp/attack", outside + "/victim.jpg"])
+    try FileManager.default.moveItem(atPath: spool.path + "/tmp/attack", toPath: spool.path + "/incoming/attack")
+  }
+
+  /// Lets a worker empty the spool, and sees to it that it stays inside of it.
+  /// - Returns: the cause of the quarantine, if that is where the batch went.
+  private func drain() throws -> String? {
+    let before = try snapshot(of: outside)
+    let run = try EncoderWorker.measure(["--spool", spool.path, "--drain"])
+    let names = try spool.names("quarantine")
+    #expect(run.status == (names.isEmpty ? 0 : 65), "\(run.status): \(run.errors)")
+    #expect(run.peakBytes <= Self.mostBytes)
+    #expect(try snapshot(of: outside) == before)
+    #expect(try TestSupport.names(in: spool.scratch.path) == ["outside", "spool"])
+    #expect(try spool.isAtRest)
+    guard let reason = names.first(where: { $0.hasSuffix(".reason.json") }) else { return nil }
+    let file = URL(fileURLWithPath: spool.path + "/quarantine/" + reason)
+    return (try JSONSerialization.jsonObject(with: Data(contentsOf: file)) as? [String: Any])?["cause"] as? String
+  }
+
+  /// What the manifest says of what was refused.
+  private func refused(_ session: String) throws -> Set<String> {
+    Set(try PublishedSession(spool.output + "/" + session).manifests[0].refused.map(\.reason))
+  }
+
+  @Test func aTarOfPathsLinksAndDevicesGivesItsOneFrame() throws {
+    try attack("tar-of-everything")
+    #expect(try drain() == nil)
+    #expect(
+      try refused("attack") == [
+        "a name with ..", "an absolute name", "a link", "not a regular file",
+        "the name is not <unix ms>.jpg, .jpeg, .png or .webp",
+      ])
+  }
+
+  @Test func aDirectoryOfLinksFIFOsAndSocketsGivesItsOneFrame() throws {
+    try attack("directory-of-everything")
+    #expect(try drain() == nil)
+    #expect(try refused("attack") == ["not a regular file"])
+  }
+
+  @Test func aPictureOfSixtyThousandPixelsASideIsRefused() throws {
+    try attack("huge-png")
+    #expect(try drain() == nil)
+    #expect(try refused("attack").first?.contains("60000×60000 pixels, more than the limit") == true)
+  }
+
+  @Test(arguments: [
+    "stream-gzip", "stream-zstd", "stream-twice", "tar-zeros-gzip", "tar-zeros-zstd", "tar-skipped-zeros", "tar-sparse",
+    "json-tar-zstd",
+  ])
+  func whatUnpacksToFarMoreThanItsSizeIsRefusedBeforeItDoes(kind: String) throws {
+    try attack(kind)
+    #expect(try drain() == "unpacks to more than 200 times its size")
+  }
+
+  @Test func aGibibyteOfZerosIsAnArchiveWithoutEntries() throws {
+    try attack("zeros")
+    #expect(try drain() == "nothing in it")
+  }
+
+  @Test func aMillionEntriesAreRefusedAtTheLimit() throws {
+    try attack("million-entries")
+    #expect(try drain() == "more than 20000 entries")
+  }
+
+  @Test func aDescriptionOfAGibibyteIsRefused() throws {
+    try attack("json-directory")
+    #expect(try drain()?.contains("1073741824 bytes, more than the limit of") == true)
+    try FileManager.default.removeItem(atPath: spool.path + "/quarantine")
+    try attack("json-tar-gzip")
+    #expect(try drain() == "unpacks to more than the limit of 536870912 bytes")
+  }
+
+  @Test(arguments: ["..", ".", "a/b", "../up", "/tmp/up", #"a\u0000b"#, String(repeating: "x", count: 129)])
+  func aSessionThatCouldNameSomethingElseIsRefused(session: String) throws {
+    try spool.add("single-frame", as: "attack")
+    let json = #"{"version":1,"session":"\#(session)"}"#
+    try Data(json.utf8).write(to: URL(fileURLWithPath: spool.path + "/incoming/attack/batch.json"))
+    #expect(try drain()?.contains("cannot be used") == true)
+    #expect(try spool.names("output").filter { $0 != ".staging" }.isEmpty)
+  }
+}
