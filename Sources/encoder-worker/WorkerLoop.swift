@@ -37,7 +37,10 @@ struct WorkerLoop {
           rescueAt = now() + Self.rescan
           let rescue = try worker.desk.rescue()
           shared.queue.offer(rescue.claims.map(Worker.Errand.suspect))
-          for failure in rescue.failures { worker.logger.error("\(failure); left as it is") }
+          for failure in rescue.failures {
+            worker.logger.error("\(failure); left as it is")
+            shared.setbacks.note(failure)
+          }
         }
         shared.queue.offer(shared.setbacks.due())
         if shared.queue.isEmpty {

@@ -27,7 +27,7 @@ public struct OpenBatch {
   public init(reading path: String, session: String? = nil, limits: Limits = Limits()) throws {
     let name = path == "-" ? "stdin" : Self.name(of: path)
     let contents: any BatchContents
-    let isArchive = path == "-" || !DurableFile.isDirectory(path)
+    let isArchive = try path == "-" || !DurableFile.isDirectory(path)
     if path == "-" {
       contents = try Archive.contents(reading: STDIN_FILENO, name: name, limits: limits)
     } else if isArchive {

@@ -62,7 +62,7 @@ enum DurableFile {
     case EINVAL, ENOSYS, EPERM: break  // NFS; a kernel or container without renameat2
     default: throw DiskError("rename", target)
     }
-    if isDirectory(source) {
+    if try isDirectory(source) {
       // rename(2) replaces nothing but an empty directory.
       if rename(source, target) == 0 { return true }
       if errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR { return false }
@@ -128,9 +128,14 @@ enum DurableFile {
     return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
   }
 
-  static func isDirectory(_ path: String) -> Bool {
+  /// Whether it is a directory, not a link to one. Where the disk does not tell, that is no answer: a session taken for
+  /// missing would be published over.
+  static func isDirectory(_ path: String) throws(DiskError) -> Bool {
     var status = stat()
-    return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    if lstat(path, &status) == 0 { return status.st_mode & S_IFMT == S_IFDIR }
+    let failure = DiskError("stat", path)
+    guard [ENOENT, ENOTDIR].contains(failure.code) else { throw failure }
+    return false
   }
 
   /// Whether `path` is a directory, or a link to one.

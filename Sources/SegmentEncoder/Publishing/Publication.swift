@@ -106,7 +106,7 @@ struct Publication {
   /// - Returns: the receipt when it is.
   func settle(_ source: OpenBatch) throws -> Receipt? {
     let directory = SessionDirectory(output: staging.output, session: source.batch.session)
-    guard DurableFile.isDirectory(directory.path) else { return nil }
+    guard try DurableFile.isDirectory(directory.path) else { return nil }
     return try directory.locked {
       let own = try published(of: source, in: directory)
       if isWhole(own) { return try confirm(own, of: source.batch, in: directory) }

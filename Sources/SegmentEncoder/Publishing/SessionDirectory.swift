@@ -16,7 +16,7 @@ struct SessionDirectory {
   init(at path: String) throws {
     // A link that its owner names is followed, once; links inside are not.
     let resolved = DurableFile.resolved(path)
-    guard let session = SessionID(lastComponent(of: resolved)), DurableFile.isDirectory(resolved) else {
+    guard let session = SessionID(lastComponent(of: resolved)), try DurableFile.isDirectory(resolved) else {
       throw BadSession(path, "not a session's directory", advice: "name a directory OUTPUT/SESSION")
     }
     self.session = session
@@ -55,7 +55,7 @@ struct SessionDirectory {
 
   /// The starts of all published segments, in order.
   func publishedStarts() throws -> [Int64] {
-    guard DurableFile.isDirectory(path) else { return [] }
+    guard try DurableFile.isDirectory(path) else { return [] }
     return try Directory(opening: path, followingLinks: false).entries()
       .compactMap { SegmentName.start(ofManifest: $0.name) }.sorted()
   }

@@ -49,7 +49,7 @@ public final class SessionIndex: Sendable {
     try Directory(opening: directory.path).sync()
     let hls = directory.path + "/" + HLSPackage.directory
     // Once begun it is kept up, by whomever.
-    if hasHLS || DurableFile.isDirectory(hls) {
+    if try hasHLS || DurableFile.isDirectory(hls) {
       try HLSPackage(path: hls, isLive: true, temporary: temporary).update(segments, from: directory)
     }
     return new.compactMap { SentryEvent.warning(of: $0, in: directory.session) }

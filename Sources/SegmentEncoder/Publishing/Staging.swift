@@ -28,7 +28,7 @@ public final class Staging: Sendable {
   public func remove() { directory.remove() }
 
   private static func files(in path: String) throws -> [String] {
-    guard DurableFile.isDirectory(path) else { return [] }
+    guard try DurableFile.isDirectory(path) else { return [] }
     return try Directory(opening: path).entries().map(\.name)
   }
 }

@@ -49,7 +49,7 @@ public final class ClaimDesk: Sendable {
   /// - Returns: what was taken over, and what could not be.
   public func rescue() throws(DiskError) -> (claims: [Claim], failures: [any Error]) {
     var claims: [Claim] = []
-    let failures = try WorkerDirectory.takeOver(in: spool.claimed) { dead in
+    var failures = try WorkerDirectory.takeOver(in: spool.claimed) { dead in
       for held in try Directory(opening: dead).entries() {
         let directory = dead + "/" + held.name
         guard held.kind == .directory else {
@@ -65,7 +65,12 @@ public final class ClaimDesk: Sendable {
         rmdir(directory)
       }
     }
-    try emptyTrash()
+    do throws(DiskError) {
+      try emptyTrash()
+    } catch {
+      // What has been taken over must not be forgotten for it.
+      failures.append(error)
+    }
     return (claims, failures)
   }
 
@@ -124,7 +129,13 @@ public final class ClaimDesk: Sendable {
       try DurableFile.create(temporary, reason.reason(for: claim, worker: worker))
       defer { unlink(temporary) }
       guard try DurableFile.link(temporary, to: target + ".reason.json") else { return false }
-      if try DurableFile.move(claim.path, to: target) { return true }
+      do throws(DiskError) {
+        if try DurableFile.move(claim.path, to: target) { return true }
+      } catch {
+        // It comes again, and would leave another reason each time.
+        if DurableFile.exists(claim.path) && !DurableFile.exists(target) { unlink(target + ".reason.json") }
+        throw error
+      }
       unlink(target + ".reason.json")
       return false
     }

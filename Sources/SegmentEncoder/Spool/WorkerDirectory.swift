@@ -51,7 +51,10 @@ public final class WorkerDirectory: Sendable {
       }
       defer { if lock >= 0 { close(lock) } }
       // A directory under its final name without the file is one that is being removed.
-      if lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) != 0 { continue }
+      if lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) != 0 {
+        if errno != EWOULDBLOCK { failures.append(DiskError("flock", path + "/alive")) }
+        continue
+      }
       do {
         try body(path)
         unlink(path + "/alive")

@@ -80,7 +80,7 @@ public enum Stitching {
     let directory = try SessionDirectory(at: path)
     let segments = try directory.soundSegments()
     let target = try Self.target(target, besides: { $0 })
-    guard !DurableFile.exists(target) || DurableFile.isDirectory(target) else {
+    guard try !DurableFile.exists(target) || DurableFile.isDirectory(target) else {
       throw BadTarget(path: target, cause: "no directory", advice: "name a directory")
     }
     let package = HLSPackage(path: target, isLive: false, temporary: "\(target)/.\(WorkerID()).part")

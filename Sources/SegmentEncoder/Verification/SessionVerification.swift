@@ -42,7 +42,7 @@ public enum Verification {
   ) throws -> VerificationReport {
     let directory = try SessionDirectory(at: path)
     let names = try Directory(opening: directory.path).entries().map(\.name)
-    if names.allSatisfy({ DurableFile.isDirectory(path + "/" + $0) }), !names.isEmpty {
+    if try names.allSatisfy({ try DurableFile.isDirectory(path + "/" + $0) }), !names.isEmpty {
       throw BadSession(
         path, "no session, but a directory of directories", advice: "name sessions: OUTPUT/SESSION, or OUTPUT/*")
     }
