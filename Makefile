@@ -1,4 +1,4 @@
-.PHONY: demo test fuzz mutate bench playback build format fixtures clean
+.PHONY: demo test fuzz mutate torture bench playback build format fixtures clean
 
 # Frames of a bundled example become segments in ./demo. Installs what it needs.
 demo:
@@ -20,6 +20,14 @@ mutate:
 	scripts/setup test
 	swift build -c release --product encoder-worker
 	python3 Tests/torture/mutate.py .build/release/encoder-worker --count $(N) --seed $(SEED)
+
+# The worker killed before every call that changes a file, every call failing once, full disks, power cuts, 2 000 batches
+# among workers killed at random; the last again and again until the minutes are over.
+torture:
+	scripts/setup torture
+	swift build -c release --product encoder-worker
+	ENCODER_WORKER="$$(swift build -c release --show-bin-path)/encoder-worker" \
+	  python3 Tests/torture/torture.py --minutes $(MINUTES)
 
 # Us and the usual ffmpeg recipes over real sessions, or CORPUS=DIR.
 bench:

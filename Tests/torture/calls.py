@@ -1,0 +1,189 @@
+"""Something happens before the nth call of a worker that drains a spool, for n = 1, 2, 3 …: it is killed, the call fails,
+the power goes."""
+import errno
+import fcntl
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+from concurrent.futures import ProcessPoolExecutor
+
+import spool as spools
+import tracer
+from spool import Broken
+
+O_CREAT = 0o100
+CHANGES = {"write", "pwrite64", "fsync", "fdatasync", "ftruncate", "rename", "renameat", "renameat2", "mkdir", "mkdirat",
+           "rmdir", "link", "linkat", "unlink", "unlinkat", "chmod", "fchmodat"}
+OPENS = {"open", "openat", "openat2"}
+NEEDS_ROOM = {"write", "pwrite64", "fsync", "fdatasync", "rename", "renameat", "renameat2", "mkdir", "mkdirat", "link",
+              "linkat"}
+
+
+def changes(call):
+    return call.name in CHANGES or call.name in OPENS and call.flags & O_CREAT
+
+
+def needs_room(call):
+    return call.name in NEEDS_ROOM or call.name in OPENS and call.flags & O_CREAT
+
+
+def opens(call):
+    return call.name in OPENS
+
+
+def every(call):
+    return True
+
+
+# What a call can fail with: the calls, and how many of them are tried in the short form.
+FAILURES = {errno.ENOSPC: (needs_room, 6), errno.EMFILE: (opens, 4), errno.EIO: (every, 10)}
+
+
+def sample(total, short):
+    """The numbers of the calls before which something happens: all, or so many, from ever other places."""
+    if short is None or short >= total:
+        return list(range(1, total + 1))
+    step = total / short
+    return [min(total, 1 + int(place * step + place * 7 % step)) for place in range(short)]
+
+
+def disturbed(kind, nth):
+    """One spool, one run with something in its nth call, and a good run after it. Gives what went wrong, or None, and
+    the call."""
+    calls, then = (changes, None) if kind == "kill" else (FAILURES[kind][0], kind)
+    call = None
+    with tempfile.TemporaryDirectory(prefix="torture-") as scratch:
+        spool = os.path.join(scratch, "spool")
+        spools.fill(spool)
+        run = tracer.run(spools.command(spool, "--drain", "--jobs", "1"), spool, calls, nth, then,
+                         os.path.join(scratch, "log"))
+        try:
+            if len(run.calls) < nth:
+                return None, None
+            call = run.calls[nth - 1]
+            if kind == "kill":
+                if run.status != -signal.SIGKILL:
+                    raise Broken(f"status {run.status} instead of a kill")
+            else:
+                check_failed(spool, run)
+            status, said = spools.drain(spool)
+            if status not in spools.WELL:
+                raise Broken(f"the run after it ended with status {status}: {said.strip()}")
+            spools.check_same(os.path.join(spool, "output"), spools.reference())
+            spools.check_quarantine(spool, orphans=kind == "kill")
+            spools.check_at_rest(spool)
+        except Broken as broken:
+            return f"{broken}\n  it said: {run.errors.strip()}", call
+    return None, call
+
+
+def check_failed(spool, run):
+    """After a run in which one call failed: all is where it belongs, and no attempt was counted."""
+    if run.status not in spools.UNWELL:
+        raise Broken(f"status {run.status}")
+    if held := spools.attempts(spool):
+        raise Broken(f"still claimed: {held}")
+    if run.status == 65 and (left := spools.names(spool, "incoming") + spools.names(spool, "claimed", spools.DEAD, "1.1")):
+        raise Broken(f"status 65, but not done: {left}")
+    for name in spools.names(spool, "quarantine"):
+        if name.endswith(".reason.json") and spools.reason(spool, name)["attempt"] != 1:
+            raise Broken(f"{name} counts an attempt")
+
+
+def count(calls):
+    """How many of these calls a run makes that nobody disturbs."""
+    with tempfile.TemporaryDirectory(prefix="torture-") as scratch:
+        spool = os.path.join(scratch, "spool")
+        spools.fill(spool)
+        return len(tracer.run(spools.command(spool, "--drain", "--jobs", "1"), spool, calls).calls)
+
+
+def enumerate_calls(title, kind, calls, short):
+    """Disturbs one call after the other; gives how many promises were broken."""
+    points = [(kind, nth) for nth in sample(count(calls), short)]
+    spools.reference()
+    broken = done = 0
+    with ProcessPoolExecutor(2) as pool:
+        while points:
+            for (_, nth), (problem, call) in zip(points, pool.map(disturbed, *zip(*points))):
+                done += call is not None
+                if problem:
+                    broken += 1
+                    print(f"{title}, call {nth} ({call.name} {' '.join(call.paths)}): {problem}", flush=True)
+            # A run that is disturbed, or slower, may make more calls: on, until there are none.
+            points = [(kind, points[-1][1] + 1)] if short is None and call else []
+    print(f"{title}: {done} runs, {broken} broken", flush=True)
+    return broken
+
+
+def kills(short):
+    if why := tracer.why_not():
+        return spools.skip("kills", why)
+    return enumerate_calls("killed", "kill", changes, 25 if short else None)
+
+
+def failures(short):
+    if why := tracer.why_not():
+        return spools.skip("failures", why)
+    return sum(enumerate_calls(errno.errorcode[code], code, calls, some if short else None)
+               for code, (calls, some) in FAILURES.items())
+
+
+def power(short):
+    """The power goes before a call that changes a file; what was not synced is gone."""
+    if why := tracer.why_not():
+        return spools.skip("power", why)
+    if not shutil.which("mkfs.ext4"):
+        return spools.skip("power", "no mkfs.ext4")
+    with tempfile.TemporaryDirectory(prefix="torture-") as scratch:
+        image, place = os.path.join(scratch, "image"), os.path.join(scratch, "disk")
+        os.mkdir(place)
+        broken = 0
+        points = sample(count(changes), 6 if short else None)
+        for nth in points:
+            with open(image, "wb") as file:
+                file.truncate(32 << 20)
+            subprocess.run(["mkfs.ext4", "-q", "-F", image], check=True)
+            if why := spools.mount("-o", "loop", image, place):
+                return spools.skip("power", why)
+            try:
+                problem = cut(image, place, nth)
+            finally:
+                subprocess.run(["umount", "-l", place], check=True)
+            if problem:
+                broken += 1
+                print(f"power cut, call {nth}: {problem}", flush=True)
+    print(f"power: {len(points)} runs, {broken} broken", flush=True)
+    return broken
+
+
+def cut(image, place, nth):
+    """Gives what went wrong, or None."""
+    spool = os.path.join(place, "spool")
+    spools.fill(spool)
+    os.sync()
+
+    def shut_down():
+        directory = os.open(place, os.O_RDONLY)
+        # EXT4_IOC_SHUTDOWN with EXT4_GOING_FLAGS_NOLOGFLUSH.
+        fcntl.ioctl(directory, 0x8004587D, struct.pack("I", 2))
+        os.close(directory)
+
+    run = tracer.run(spools.command(spool, "--drain", "--jobs", "1"), spool, changes, nth, shut_down)
+    subprocess.run(["umount", place], check=True)
+    if why := spools.mount("-o", "loop", image, place):
+        return f"cannot be mounted any more: {why}"
+    try:
+        call = run.calls[nth - 1] if len(run.calls) >= nth else None
+        status, said = spools.drain(spool)
+        if status not in spools.WELL:
+            raise Broken(f"status {status}: {said}")
+        spools.check_same(os.path.join(spool, "output"), spools.reference())
+        spools.check_quarantine(spool, orphans=True)
+        spools.check_at_rest(spool)
+    except Broken as broken:
+        return f"{broken} ({call and call.name} {call and call.paths})"
+    return None

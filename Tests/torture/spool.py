@@ -1,0 +1,218 @@
+"""A spool for the torture: filled, drained, and compared with one that nobody disturbed."""
+import hashlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import tarfile
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+FIXTURES = os.path.join(ROOT, "fixtures")
+# No process has this number.
+DEAD = f"{socket.gethostname()}~99999999~dead1"
+START = 1_767_859_512_340
+# How a run ends whose batches are good or bad while the machine is well, and while it is not.
+WELL, UNWELL = (0, 65), (65, 74, 75)
+
+
+class Broken(Exception):
+    """A promise that was not kept."""
+
+
+def worker():
+    """The program: ENCODER_WORKER, or what was built last."""
+    named = os.environ.get("ENCODER_WORKER")
+    built = [os.path.join(ROOT, ".build", kind, "encoder-worker") for kind in ("release", "debug")]
+    found = [named] if named else sorted(filter(os.path.exists, built), key=os.path.getmtime)
+    if not found:
+        raise SystemExit("torture: no encoder-worker; make build, or name one in ENCODER_WORKER")
+    return found[-1]
+
+
+def command(spool, *options):
+    return [worker(), "--spool", spool, *options]
+
+
+def drain(spool, *options):
+    """Drains a spool; gives the status and what was said."""
+    result = subprocess.run(command(spool, "--drain", *options), stdin=subprocess.DEVNULL, capture_output=True)
+    return result.returncode, result.stderr.decode(errors="replace")
+
+
+def make(spool):
+    for state in ("incoming", "tmp"):
+        os.makedirs(os.path.join(spool, state))
+    return spool
+
+
+def fill(spool):
+    """Two good batches, one that is published already, and two bad ones: no batch, and one that overlaps what is published.
+    A dead worker held one of the good ones and had linked a video of it."""
+    make(spool)
+    add(spool, "old@again", {START: "0000.jpg"})
+    add(spool, "old@other", {START: "0001.jpg", START + 1_000: "0002.jpg"})
+    published = subprocess.run([worker(), "encode", os.path.join(spool, "incoming", "old@again"), "--output",
+                                os.path.join(spool, "output")], capture_output=True)
+    if published.returncode != 0:
+        raise SystemExit(f"torture: encode: {published.stderr.decode()}")
+    held = os.path.join(spool, "claimed", DEAD)
+    os.makedirs(os.path.join(held, "1.1"))
+    write(os.path.join(held, "alive"), b"")
+    write(os.path.join(held, "1.reason"), b"half a rea")
+    shutil.copytree(os.path.join(FIXTURES, "gap"), os.path.join(held, "1.1", "gap"))
+    os.makedirs(os.path.join(spool, "output", "gap"))
+    write(os.path.join(spool, "output", "gap", f"segment-{START}.mp4"), b"half a vid")
+    os.makedirs(os.path.join(spool, "output", ".staging", DEAD))
+    write(os.path.join(spool, "output", ".staging", DEAD, "1"), b"half a vid")
+    os.makedirs(os.path.join(spool, "trash", DEAD + "~2", "within"))
+    write(os.path.join(spool, "trash", DEAD + "~2", "within", "frame.jpg"), b"published")
+    with tarfile.open(os.path.join(spool, "tmp", "exact.tar"), "w") as tar:
+        tar.add(os.path.join(FIXTURES, "exact-1fps"), ".")
+    os.rename(os.path.join(spool, "tmp", "exact.tar"), os.path.join(spool, "incoming", "exact.tar"))
+    write(os.path.join(spool, "incoming", "bad"), b"what is this")
+
+
+def add_small(spool, number, sessions):
+    """A plain batch of its own ten seconds; every third one becomes two segments."""
+    name = f"s{number % sessions:02}@{number:05}"
+    times = [START + number * 10_000 + frame * 1_000 for frame in range(7 if number % 3 == 0 else 2)]
+    add(spool, name, {time: f"{frame:04}.jpg" for frame, time in enumerate(times)})
+
+
+def add(spool, name, frames):
+    """A plain batch: captures and the pictures of a fixture."""
+    draft = os.path.join(spool, "tmp", name)
+    os.mkdir(draft)
+    for time, picture in frames.items():
+        shutil.copy(os.path.join(FIXTURES, "exact-1fps", picture), os.path.join(draft, f"{time}.jpg"))
+    os.rename(draft, os.path.join(spool, "incoming", name))
+
+
+def write(path, content):
+    with open(path, "wb") as file:
+        file.write(content)
+
+
+def names(*path):
+    """What is in a directory; nothing when there is none."""
+    try:
+        return sorted(os.listdir(os.path.join(*path)))
+    except FileNotFoundError:
+        return []
+
+
+def digests(output):
+    """Every file of every session, and every directory, with its digest."""
+    found = {}
+    for path, directories, files in os.walk(output):
+        if path == output:
+            directories.remove(".staging")
+        for name in directories + files:
+            file = os.path.join(path, name)
+            with open(os.devnull if name in directories else file, "rb") as content:
+                found[os.path.relpath(file, output)] = hashlib.sha256(content.read()).hexdigest()
+    return found
+
+
+def check_same(output, expected):
+    found = digests(output)
+    for name in sorted(found.keys() | expected.keys()):
+        if found.get(name) != expected.get(name):
+            what = "missing" if name not in found else "too many" if name not in expected else "other bytes"
+            raise Broken(f"output/{name}: {what}")
+
+
+def check_at_rest(spool):
+    for place in ("incoming", "claimed", "trash", "tmp", "output/.staging"):
+        if left := names(spool, place):
+            raise Broken(f"left in {place}: {', '.join(left)}")
+
+
+def check_quarantine(spool, orphans=False):
+    """Holds the bad batches of fill() and nothing else.
+
+    orphans: whether reasons may be there without their batch: a crash between the two leaves one.
+    """
+    found = names(spool, "quarantine")
+    batches = [name for name in found if not name.endswith(".reason.json")]
+    # One that found a dead worker's reason in its place has got a number.
+    if [name.split(".")[0] for name in batches] != ["bad", "old@other"]:
+        raise Broken(f"in quarantine: {', '.join(found) or 'nothing'}")
+    with open(os.path.join(spool, "quarantine", batches[0]), "rb") as file:
+        if file.read() != b"what is this" or len(names(spool, "quarantine", batches[1])) != 2:
+            raise Broken("what is in quarantine has changed")
+    causes = [reason(spool, name + ".reason.json")["cause"] for name in batches]
+    if "no known format" not in causes[0] or "overlaps" not in causes[1]:
+        raise Broken(f"in quarantine for other reasons: {causes}")
+    if not orphans and len(found) != 2 * len(batches):
+        raise Broken(f"reasons without batches: {', '.join(found)}")
+
+
+def reason(spool, name):
+    try:
+        with open(os.path.join(spool, "quarantine", name), "rb") as file:
+            return json.load(file)
+    except FileNotFoundError:
+        raise Broken(f"no quarantine/{name}") from None
+
+
+def attempts(spool):
+    """Of every batch that is claimed, but by the worker that died before: its name, and how often work on it had begun."""
+    claimed = os.path.join(spool, "claimed")
+    return [(batch, int(claim.split(".")[-1]))
+            for owner in names(claimed) if owner != DEAD for claim in names(claimed, owner)
+            if os.path.isdir(os.path.join(claimed, owner, claim)) for batch in names(claimed, owner, claim)]
+
+
+def check_verifies(spool):
+    """verify finds nothing wrong with any session."""
+    output = os.path.join(spool, "output")
+    sessions = [os.path.join(output, name) for name in names(output) if name != ".staging"]
+    result = subprocess.run([worker(), "verify", *sessions], stdin=subprocess.DEVNULL, capture_output=True)
+    if result.returncode != 0:
+        raise Broken("verify: " + (result.stdout + result.stderr).decode(errors="replace").strip()[-600:])
+
+
+def published(output):
+    """The manifests: (session, start) to what the manifest says. Every video has one."""
+    found = {}
+    for session in names(output):
+        if session == ".staging":
+            continue
+        files = names(output, session)
+        for name in files:
+            if name.endswith(".mp4") and name[:-4] + ".json" not in files:
+                raise Broken(f"output/{session}/{name} without its manifest")
+            if name.startswith("segment-") and name.endswith(".json"):
+                with open(os.path.join(output, session, name), "rb") as file:
+                    found[session, int(name[8:-5])] = json.load(file)
+    return found
+
+
+references = {}
+
+
+def reference(fill=fill):
+    """The digests of the output of a run that nobody disturbs."""
+    if fill not in references:
+        with tempfile.TemporaryDirectory(prefix="torture-") as scratch:
+            spool = os.path.join(scratch, "spool")
+            fill(spool)
+            status, said = drain(spool)
+            if status not in WELL:
+                raise SystemExit(f"torture: a run that nobody disturbed ended with status {status}: {said}")
+            references[fill] = digests(os.path.join(spool, "output"))
+    return references[fill]
+
+
+def skip(part, why):
+    print(f"{part}: skipped, {why}", flush=True)
+    return 0
+
+
+def mount(*arguments):
+    """Why something cannot be mounted; None when it is."""
+    result = subprocess.run(["mount", *arguments], capture_output=True)
+    return result.stderr.decode().strip() or "mount failed" if result.returncode else None

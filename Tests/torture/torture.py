@@ -1,0 +1,38 @@
+#!/usr/bin/python3
+"""Kills the worker before every call that changes a file, lets every call on the spool fail once, fills its disk, kills
+eight workers at random, cuts the power; and checks each time that nothing is lost, nothing published twice or half, and
+that the output is byte for byte that of a run that nobody disturbed.
+
+Usage: torture.py [--short] [--minutes MINUTES] [PART...]
+
+PARTS: kills failures disk workers power; by default all. --short takes a sample of each. --minutes goes on with workers
+killed at random, each round other than the last, until so many minutes have passed. ENCODER_WORKER names the program.
+"""
+import argparse
+import time
+
+from calls import failures, kills, power
+from crowd import disk, workers
+
+PARTS = {"kills": kills, "failures": failures, "disk": disk, "workers": workers, "power": power}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--short", action="store_true")
+    parser.add_argument("--minutes", type=float, default=0)
+    parser.add_argument("parts", nargs="*", metavar="PART")
+    options = parser.parse_args()
+    if unknown := set(options.parts) - PARTS.keys():
+        parser.error(f"no such part: {', '.join(sorted(unknown))}")
+    end = time.monotonic() + 60 * options.minutes
+    broken = sum(PARTS[part](options.short) for part in options.parts or PARTS)
+    seed = 1
+    while time.monotonic() < end:
+        seed += 1
+        broken += workers(options.short, seed)
+    raise SystemExit(1 if broken else 0)
+
+
+if __name__ == "__main__":
+    main()
