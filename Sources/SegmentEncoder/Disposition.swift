@@ -34,6 +34,8 @@ public enum Disposition: Equatable, Sendable {
   case quarantine(BadBatch)
   /// Back, untouched: the machine is in trouble (disk full, I/O error, out of memory), not the batch.
   case retry
+  /// Nobody knows: it is tried again, and when that does not help it goes to quarantine with this reason.
+  case unknown(BadBatch)
   /// Back, untouched: somebody asked the worker to stop.
   case handBack
 
@@ -41,7 +43,7 @@ public enum Disposition: Equatable, Sendable {
   public func json(batch: String, _ error: any Error) -> String {
     var members: [String: JSONValue] = ["batch": .string(batch)]
     switch self {
-    case .quarantine(let bad):
+    case .quarantine(let bad), .unknown(let bad):
       members["error"] = .object([
         "operation": .string(bad.operation), "file": .string(bad.file), "cause": .string(bad.cause),
         "advice": .string(bad.advice),
@@ -59,8 +61,7 @@ public enum Disposition: Equatable, Sendable {
     // FFmpeg's word on a picture has become a refusal by now; what is left is about memory, or its libraries.
     case is DiskError, is FFmpegError, is DamagedOutput, is SandboxError: self = .retry
     default:
-      self = .quarantine(
-        BadBatch("encode", batch, "\(error)", advice: "report this with the batch: the encoder refused a good picture"))
+      self = .unknown(BadBatch("encode", batch, "\(error)", advice: "report this with the batch"))
     }
   }
 }

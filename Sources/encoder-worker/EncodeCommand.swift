@@ -70,7 +70,7 @@ struct EncodeCommand: ParsableCommand {
         say("\(batch): \(reason); \(reason.advice)")
         return ExitStatus.badBatch
       case .handBack: return ExitStatus.temporaryFailure
-      case .retry:
+      case .retry, .unknown:
         say("encoder-worker: \(batch): \(error); nothing is lost, run it again when that is mended")
         return ExitStatus.of(error)
       }

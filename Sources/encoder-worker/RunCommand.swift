@@ -29,6 +29,12 @@ struct RunCommand: ParsableCommand {
   @OptionGroup
   var events: EventOptions
 
+  @Option(help: ArgumentHelp("A batch that takes longer is stopped, and counts as failed.", valueName: "seconds"))
+  var maxTime = 3_600
+
+  @Option(help: ArgumentHelp("With less room than this in the output, no batch is begun.", valueName: "bytes"))
+  var minFree = 0
+
   @Flag(name: .shortAndLong, help: "One line on standard error for each batch.")
   var verbose = false
 
@@ -47,6 +53,7 @@ struct RunCommand: ParsableCommand {
           ? "'\(word)' has to be the first word, before all options"
           : "'\(word)' is no command; there are run, encode, inspect, enqueue, stitch, verify, reencode")
     }
+    guard maxTime > 0, minFree >= 0 else { throw ValidationError("--max-time and --min-free are not negative") }
     if spool == nil { throw ValidationError("--spool DIR is missing") }
   }
 
@@ -57,8 +64,9 @@ struct RunCommand: ParsableCommand {
     try reportingFailures {
       let worker = try Worker(
         spool: Spool(creating: spool), output: output, options: encoding.encoder(), keepBatches: keepBatches,
+        maxTime: maxTime,
         index: SessionIndex(hls: hls, sentry: events.sentry), logger: logger)
-      let end = try WorkerLoop(worker: worker, threads: encoding.threads, drains: drain).run()
+      let end = try WorkerLoop(worker: worker, threads: encoding.threads, drains: drain, minFree: minFree).run()
       if let status = end { throw status }
     }
   }

@@ -28,11 +28,15 @@ final class Setbacks: Sendable {
   func note(_ error: any Error, _ errand: Worker.Errand? = nil) -> Int? {
     let concernsAll = Self.concernsAll(error)
     return state.withLock { state in
-      state.first = state.first ?? error
+      if !(error is UnknownFailure) { state.first = state.first ?? error }
       if error is SandboxError { state.hasLostHost = true }
       let pause = min(30, 1 << min(state.inARow, 5))
       if concernsAll { state.inARow += 1 }
-      if let errand { state.postponed.append((errand, drains ? .max : now() + (concernsAll ? pause : 30))) }
+      if let errand {
+        // What counts is soon tried again: then it is decided.
+        let isCounted = error is UnknownFailure
+        state.postponed.append((errand, isCounted ? now() + 1 : drains ? .max : now() + (concernsAll ? pause : 30)))
+      }
       return concernsAll ? pause : nil
     }
   }
@@ -54,6 +58,9 @@ final class Setbacks: Sendable {
     }
   }
 
+  /// Whether something is put off that will be tried again soon.
+  var isAwaiting: Bool { state.withLock { $0.postponed.contains { $0.dueAt != .max } } }
+
   /// Claims that are put off.
   var held: [Claim] { state.withLock { $0.postponed.compactMap(\.errand.claim) } }
 
@@ -69,7 +76,7 @@ final class Setbacks: Sendable {
     switch error {
     case let failure as DiskError:
       [ENOSPC, EDQUOT, EIO, EROFS, ESTALE, EMFILE, ENFILE, ENOMEM].contains(failure.code)
-    case is DamagedOutput: false
+    case is DamagedOutput, is UnknownFailure: false
     case let failure as FFmpegError: failure.code == -ENOMEM
     default: true
     }

@@ -42,10 +42,14 @@ final class Worker: Sendable {
   private let index: SessionIndex
   private let options: BatchEncoder.Options
   private let keepBatches: Bool
+  /// For one batch, in seconds.
+  private let maxTime: Int
+  /// What can still be written to the output, in bytes.
+  func freeBytes() throws -> Int { try staging.freeBytes() }
 
   init(
-    spool: Spool, output: String?, options: BatchEncoder.Options, keepBatches: Bool, index: SessionIndex,
-    logger: Logger
+    spool: Spool, output: String?, options: BatchEncoder.Options, keepBatches: Bool, maxTime: Int,
+    index: SessionIndex, logger: Logger
   ) throws {
     let worker = WorkerID()
     self.spool = spool
@@ -54,6 +58,7 @@ final class Worker: Sendable {
     self.options = options
     self.index = index
     self.keepBatches = keepBatches
+    self.maxTime = maxTime
     self.logger = logger
   }
 
@@ -75,15 +80,18 @@ final class Worker: Sendable {
     } catch {
       return errand.claim.map(desk.hasLost) == true ? .gone : .failed(errand, error)
     }
+    let deadline = now() + maxTime
     do {
       let receipt =
         claim.attempt > Claim.attempts
-        ? try settled(claim, by: encoder) : try encoder.publish(claim.path, isCancelled: isCancelled)
+        ? try settled(claim, by: encoder)
+        : try encoder.publish(claim.path, isCancelled: { isCancelled() || now() >= deadline })
       try desk.retire(claim, keep: keepBatches)
       report(receipt)
       return .published
     } catch {
-      return settle(claim, after: error)
+      let isLate = error is Cancelled && !isCancelled()
+      return settle(claim, after: isLate ? Overtime(seconds: maxTime) : error)
     }
   }
 
@@ -105,12 +113,15 @@ final class Worker: Sendable {
   private func settle(_ claim: Claim, after error: any Error) -> Outcome {
     do {
       if desk.hasLost(claim) { return .gone }
-      switch Disposition(of: error, batch: claim.name) {
+      let disposition = Disposition(of: error, batch: claim.name)
+      switch disposition {
       case .retry: return .failed(.held(claim), error)
+      case .unknown where claim.failures + 1 < Claim.unknownFailures:
+        return .failed(.held(try desk.fail(claim)), UnknownFailure(error: error))
       case .handBack:
         try desk.handBack(claim)
         return .handedBack
-      case .quarantine(let reason):
+      case .quarantine(let reason), .unknown(let reason):
         let name = try desk.quarantine(claim, reason)
         tally.add { $0.quarantined += 1 }
         logger.warning("quarantined: \(reason)", metadata: ["batch": "\(name)", "advice": "\(reason.advice)"])
@@ -139,6 +150,18 @@ final class Worker: Sendable {
       ? "published before" : "published \(count(receipt.segments, "segment")), \(count(receipt.frames, "frame"))"
     logger.info("\(what)", metadata: metadata)
   }
+}
+
+/// A batch took too long, and was stopped.
+struct Overtime: Error, CustomStringConvertible {
+  let seconds: Int
+  var description: String { "stopped after \(seconds) s, the limit of --max-time" }
+}
+
+/// A failure whose reason nobody knows; it counts.
+struct UnknownFailure: Error, CustomStringConvertible {
+  let error: any Error
+  var description: String { "\(error)" }
 }
 
 /// What a worker has done since it started.

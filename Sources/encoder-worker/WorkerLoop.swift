@@ -7,11 +7,20 @@ import Glibc
 import SegmentEncoder
 import Synchronization
 
+/// The disk is nearly full, as the operator sees it.
+private struct ShortOfSpace: Error, CustomStringConvertible {
+  let free: Int
+  let wanted: Int
+  var description: String { "\(free) bytes free in the output, less than the \(wanted) of --min-free" }
+}
+
 struct WorkerLoop {
   let worker: Worker
   let threads: Int
   /// Whether to end when nothing is left.
   let drains: Bool
+  /// Bytes that have to be free in the output before a batch is begun.
+  let minFree: Int
 
   /// How long what is being encoded may go on after a signal, in seconds; then it is handed back.
   private static let grace = 5
@@ -43,18 +52,21 @@ struct WorkerLoop {
           }
         }
         shared.queue.offer(shared.setbacks.due())
-        if shared.queue.isEmpty {
+        if shared.queue.isEmpty, try hasRoom(shared) {
           let avoided = shared.setbacks.avoided
           shared.queue.offer(
             try worker.spool.waiting().filter { !avoided.contains($0.name) }.map(Worker.Errand.waiting))
-          if drains && shared.queue.isIdle { break }
+          if drains && shared.queue.isIdle && !shared.setbacks.isAwaiting { break }
         }
+      } catch let failure as ShortOfSpace {
+        shared.setbacks.note(failure)
+        break
       } catch {
         worker.logger.error("\(error); looking again in \(Self.rescan) s")
         shared.setbacks.note(error)
       }
       progress.show(worker.tally.now)
-      if signals.wait(seconds: Self.rescan, watch) {
+      if signals.wait(seconds: shared.setbacks.isAwaiting ? 1 : Self.rescan, watch) {
         shared.stop(in: Self.grace)
         break
       }
@@ -62,6 +74,21 @@ struct WorkerLoop {
     finish(shared, signals, group)
     progress.finish()
     return conclusion(shared)
+  }
+
+  /// Whether batches may be begun; what is said of it is said once.
+  private func hasRoom(_ shared: Shared) throws -> Bool {
+    guard minFree > 0 else { return true }
+    let free = try worker.freeBytes()
+    if free >= minFree {
+      if shared.isShort.exchange(false, ordering: .relaxed) { worker.logger.notice("\(free) bytes free: going on") }
+      return true
+    }
+    let failure = ShortOfSpace(free: free, wanted: minFree)
+    if !shared.isShort.exchange(true, ordering: .relaxed) { worker.logger.error("\(failure); waiting") }
+    // A drain does not wait for somebody to tidy up.
+    if drains && shared.queue.isIdle { throw failure }
+    return false
   }
 
   /// Waits for what is being encoded; a signal gives it some seconds, another one ends the process where it stands.
@@ -93,6 +120,7 @@ struct WorkerLoop {
   private final class Shared: Sendable {
     let queue = WorkQueue<Worker.Errand>(isExclusive: \.isSuspect)
     let setbacks: Setbacks
+    let isShort = Atomic(false)
     /// When what is being encoded is handed back, in monotonic seconds.
     private let stopAt = Atomic<Int>(.max)
 

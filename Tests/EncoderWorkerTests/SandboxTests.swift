@@ -151,4 +151,40 @@ import Testing
     #expect(auto.status == 0)
     #expect(auto.errors.contains("not confined"))
   }
+
+  private func spool(_ batches: String...) throws -> String {
+    let path = scratch.path("spool")
+    try FileManager.default.createDirectory(atPath: path + "/incoming", withIntermediateDirectories: true)
+    for batch in batches {
+      let name = URL(fileURLWithPath: batch).lastPathComponent
+      try FileManager.default.copyItem(atPath: batch, toPath: "\(path)/incoming/\(name)")
+    }
+    return path
+  }
+
+  @Test func aDrainTriesAgainWhenADecoderIsKilled() throws {
+    let path = try spool(try batch(frames: 10))
+    let worker = try RunningWorker(["--spool", path, "--drain", "--sandbox", "require"])
+    kill(try #require(try decoder(of: worker)), SIGKILL)
+    #expect(worker.wait() == 0)
+    #expect(try PublishedSession(path + "/output/slow").manifests.flatMap(\.frames).count == 10)
+  }
+
+  @Test func aBatchThatTakesTooLongIsGivenUpAndOthersAreNot() throws {
+    let path = try spool(try batch(frames: 24), Fixture("exact-1fps").path)
+    let result = try EncoderWorker.run("--spool", path, "--drain", "--max-time", "1")
+    #expect(result.status == 65)
+    let reason = try String(contentsOfFile: path + "/quarantine/slow.reason.json", encoding: .utf8)
+    #expect(reason.contains("stopped after 1 s, the limit of --max-time"))
+    #expect(try names(in: path + "/output/exact-1fps").contains("session.json"))
+  }
+
+  @Test func withTooLittleRoomNothingIsBegun() throws {
+    let path = try spool(Fixture("exact-1fps").path)
+    let result = try EncoderWorker.run("--spool", path, "--drain", "--min-free", "9000000000000000000")
+    #expect(result.status == 75)
+    #expect(result.errors.contains("less than the 9000000000000000000 of --min-free"))
+    #expect(try names(in: path + "/incoming") == ["exact-1fps"])
+    #expect(try EncoderWorker.run("--spool", path, "--drain", "--min-free", "1").status == 0)
+  }
 }

@@ -110,6 +110,13 @@ enum DurableFile {
     try check("rmdir", path) { rmdir(path) == 0 || errno == ENOENT ? 0 : -1 }
   }
 
+  /// What a user without privileges can still write where this lies.
+  static func freeBytes(at path: String) throws(DiskError) -> Int {
+    var status = statvfs()
+    try check("statvfs", path) { statvfs(path, &status) }
+    return Int(status.f_bavail) * Int(status.f_frsize)
+  }
+
   static func exists(_ path: String) -> Bool {
     var status = stat()
     return lstat(path, &status) == 0

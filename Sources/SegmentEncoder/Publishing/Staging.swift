@@ -31,4 +31,7 @@ public final class Staging: Sendable {
     guard try DurableFile.isDirectory(path) else { return [] }
     return try Directory(opening: path).entries().map(\.name)
   }
+
+  /// What can still be written where the output lies, in bytes.
+  public func freeBytes() throws -> Int { try DurableFile.freeBytes(at: output) }
 }

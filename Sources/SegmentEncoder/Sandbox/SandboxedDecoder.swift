@@ -10,6 +10,11 @@ protocol FrameDecoding: AnyObject {
 
 extension PictureDecoder: FrameDecoding {}
 
+/// A decoder had too little memory, or was killed by somebody: the machine's fault, or the picture's.
+struct DecoderStarved: Error, CustomStringConvertible {
+  var description: String { "a picture could not be decoded: the decoder was killed, or out of memory" }
+}
+
 /// For one thread, and one batch: what a stranger's image may have done to a decoder ends with it.
 final class SandboxedDecoder: FrameDecoding {
   private let host: DecoderHost
@@ -33,7 +38,7 @@ final class SandboxedDecoder: FrameDecoding {
           throw RefusedPicture(reason: "decoding takes more than \(host.limits.decodeSeconds) s")
         }
         // Nobody's fault but the machine's, which was short of memory, or of somebody who kills processes.
-        if signal == nil || signal == SIGKILL { throw DiskError("decode", "a frame", code: ENOMEM) }
+        if signal == nil || signal == SIGKILL { throw DecoderStarved() }
         if isLast {
           throw RefusedPicture(reason: "the decoder crashed (\(signal.map { "signal \($0)" } ?? "it ended"))")
         }
@@ -62,7 +67,7 @@ final class SandboxedDecoder: FrameDecoding {
         let picture = try Picture(planes: child.slots, slot, use, size: size)
         return DecodedPicture(picture: picture, notes: notes)
       case .refused: throw RefusedPicture(reason: try reader.string())
-      case .outOfMemory: throw DiskError("decode", "a frame", code: ENOMEM)
+      case .outOfMemory: throw DecoderStarved()
       case nil: throw WireReader.Nonsense()
       }
     } catch is WireReader.Nonsense {

@@ -10,7 +10,9 @@ public struct Claim: Sendable {
   public let name: String
   /// How often work on it has begun; each beginning but this worker's own ended with a worker's death.
   public let attempt: Int
-  /// `claimed/<worker>/<number>.<attempt>`
+  /// How often work on it has failed for reasons that nobody knows.
+  public let failures: Int
+  /// `claimed/<worker>/<number>.<attempt>.<failures>`
   fileprivate let directory: String
 
   /// Where the batch lies now.
@@ -18,6 +20,8 @@ public struct Claim: Sendable {
 
   /// How many workers may die with a batch before it is taken for what kills them.
   public static let attempts = 3
+  /// How often it may fail for reasons that nobody knows, before it is given up.
+  public static let unknownFailures = 5
 }
 
 public final class ClaimDesk: Sendable {
@@ -57,10 +61,13 @@ public final class ClaimDesk: Sendable {
           if held.name != "alive" { unlink(directory) }
           continue
         }
-        let attempt = held.name.split(separator: ".").last.flatMap { Int($0) } ?? 1
+        let counts = held.name.split(separator: ".").map { Int($0) ?? 0 }
+        let (attempt, failures) = (counts.count > 1 ? max(1, counts[1]) : 1, counts.count > 2 ? counts[2] : 0)
         for batch in try Directory(opening: directory).entries() {
           let source = directory + "/" + batch.name
-          if let claim = try take(cString(source), name: batch.name, attempt: attempt) { claims.append(claim) }
+          if let claim = try take(cString(source), name: batch.name, attempt: attempt, failures: failures) {
+            claims.append(claim)
+          }
         }
         rmdir(directory)
       }
@@ -82,12 +89,23 @@ public final class ClaimDesk: Sendable {
 
   /// Writes down that work begins on a batch that was taken over.
   public func begin(_ claim: Claim) throws(DiskError) -> Claim {
-    let attempt = claim.attempt + 1
+    try counted(claim, attempt: claim.attempt + 1, failures: claim.failures)
+  }
+
+  /// Writes down that work on a batch has failed for a reason that nobody knows.
+  public func fail(_ claim: Claim) throws(DiskError) -> Claim {
+    try counted(claim, attempt: claim.attempt, failures: claim.failures + 1)
+  }
+
+  private func counted(_ claim: Claim, attempt: Int, failures: Int) throws(DiskError) -> Claim {
     let next = Claim(
-      name: claim.name, attempt: attempt,
-      directory: own.path + "/\(taken.add(1, ordering: .relaxed).newValue).\(attempt)")
+      name: claim.name, attempt: attempt, failures: failures, directory: newDirectory(attempt, failures))
     try check("rename", claim.directory) { rename(claim.directory, next.directory) }
     return next
+  }
+
+  private func newDirectory(_ attempt: Int, _ failures: Int) -> String {
+    own.path + "/\(taken.add(1, ordering: .relaxed).newValue).\(attempt).\(failures)"
   }
 
   /// Puts a batch back as if it had never been taken.
@@ -147,10 +165,8 @@ public final class ClaimDesk: Sendable {
   /// Leaves the spool; nothing is claimed any more.
   public func leave() { own.remove() }
 
-  private func take(_ source: [CChar], name: String, attempt: Int) throws(DiskError) -> Claim? {
-    let claim = Claim(
-      name: name, attempt: attempt,
-      directory: own.path + "/\(taken.add(1, ordering: .relaxed).newValue).\(attempt)")
+  private func take(_ source: [CChar], name: String, attempt: Int, failures: Int = 0) throws(DiskError) -> Claim? {
+    let claim = Claim(name: name, attempt: attempt, failures: failures, directory: newDirectory(attempt, failures))
     try check("mkdir", claim.directory) { mkdir(claim.directory, 0o755) }
     if rename(source, claim.path) == 0 { return claim }
     let failure = DiskError("rename", claim.path)

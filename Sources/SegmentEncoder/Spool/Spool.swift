@@ -2,7 +2,7 @@
 //
 //   tmp/         producers write here
 //   incoming/    owed
-//   claimed/     <worker>/<number>.<attempt>/NAME: being worked on
+//   claimed/     <worker>/<number>.<attempt>.<failures>/NAME: being worked on
 //   quarantine/  NAME and NAME.reason.json: cannot be encoded
 //   done/        published, kept on request
 //   trash/       published, on its way out
