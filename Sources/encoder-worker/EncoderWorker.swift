@@ -1,4 +1,5 @@
 import ArgumentParser
+import CLinux
 import SegmentEncoder
 
 @main
@@ -30,6 +31,7 @@ struct EncoderWorker: ParsableCommand {
 
   static func main() {
     FFmpegLog.silence()
+    clinux_keep_memory(32 << 20, 64 << 20)
     main(nil)
   }
 }

@@ -30,12 +30,12 @@ final class Picture {
     frame.pointee.pict_type = AV_PICTURE_TYPE_NONE
   }
 
-  /// Planes that somebody else has filled, one behind the other without gaps, with even sides. They stay where they are, for
-  /// as long as anybody looks at them; or are copied, where there is no `use`.
-  init(planes slots: PictureSlots, _ slot: Int, _ use: SlotUse?, size: PixelSize) throws(FFmpegError) {
-    (width, height) = (size.width, size.height)
+  /// Planes that somebody else has filled. They stay where they are, for as long as anybody looks at them; or are copied,
+  /// where there is no `use`.
+  init(planes slots: PictureSlots, _ slot: Int, _ use: SlotUse?, _ layout: PlaneLayout) throws(FFmpegError) {
+    (width, height) = (layout.size.width, layout.size.height)
     let (codedWidth, codedHeight) = (width + width % 2, height + height % 2)
-    let start = slots.plane(slot)
+    let start = slots.start(of: slot)
     let buffer: FrameBuffer
     if let use {
       buffer = try FrameBuffer()
@@ -43,7 +43,7 @@ final class Picture {
       use.isTaken.store(true, ordering: .releasing)
       let owner = Unmanaged.passRetained(lent)
       let reference = av_buffer_create(
-        start, codedWidth * codedHeight * 3 / 2,
+        start, slots.size,
         { owner, _ in Unmanaged<LentSlot>.fromOpaque(owner!).release() }, owner.toOpaque(),
         Int32(AV_BUFFER_FLAG_READONLY))
       guard let reference else {
@@ -55,19 +55,16 @@ final class Picture {
       pointee.pointee.height = Int32(codedHeight)
       pointee.pointee.format = AV_PIX_FMT_YUV420P.rawValue
       pointee.pointee.buf.0 = reference
-      pointee.pointee.data = (
-        start, start + codedWidth * codedHeight, start + codedWidth * codedHeight * 5 / 4, nil, nil, nil, nil, nil
-      )
-      pointee.pointee.linesize = (Int32(codedWidth), Int32(codedWidth / 2), Int32(codedWidth / 2), 0, 0, 0, 0, 0)
+      let planes = layout.planes.map { (start + $0.offset, Int32($0.stride)) }
+      pointee.pointee.data = (planes[0].0, planes[1].0, planes[2].0, nil, nil, nil, nil, nil)
+      pointee.pointee.linesize = (planes[0].1, planes[1].1, planes[2].1, 0, 0, 0, 0, 0)
     } else {
       buffer = try FrameBuffer(width: codedWidth, height: codedHeight, format: AV_PIX_FMT_YUV420P)
-      var source = start
-      for index in 0..<3 {
-        let shift = index == 0 ? 0 : 1
+      for (index, source) in layout.planes.enumerated() {
         let plane = buffer.plane(index)
-        for row in 0..<codedHeight >> shift {
-          (plane.start + row * plane.stride).update(from: source, count: codedWidth >> shift)
-          source += codedWidth >> shift
+        for row in 0..<source.rows {
+          (plane.start + row * plane.stride).update(
+            from: start + source.offset + row * source.stride, count: source.columns)
         }
       }
     }
@@ -76,16 +73,23 @@ final class Picture {
     frame.pointee.pict_type = AV_PICTURE_TYPE_NONE
   }
 
-  /// Lays the planes one behind the other, without gaps.
-  func copyPlanes(to target: UnsafeMutablePointer<UInt8>) {
-    var target = target
+  /// Puts the planes into memory that others see, unless they are there already.
+  func lay(into memory: UnsafeMutableBufferPointer<UInt8>) -> PlaneLayout {
+    let size = PixelSize(width: width, height: height)
+    let start = memory.baseAddress!
     let (data, strides) = (frame.pointee.data, frame.pointee.linesize)
-    for (plane, stride, shift) in [(data.0, strides.0, 0), (data.1, strides.1, 1), (data.2, strides.2, 1)] {
-      for row in 0..<codedHeight >> shift {
-        target.update(from: plane! + row * Int(stride), count: codedWidth >> shift)
-        target += codedWidth >> shift
+    let own = [(data.0!, Int(strides.0)), (data.1!, Int(strides.1)), (data.2!, Int(strides.2))]
+    if own.allSatisfy({ (start..<start + memory.count).contains($0.0) }) {
+      return PlaneLayout(
+        size: size, own.map { (offset: $0.0 - start, stride: $0.1) }, bytes: frame.pointee.buf.0?.pointee.size ?? 0)
+    }
+    let layout = PlaneLayout(withoutGaps: size)
+    for ((source, stride), target) in zip(own, layout.planes) {
+      for row in 0..<target.rows {
+        (start + target.offset + row * target.stride).update(from: source + row * stride, count: target.columns)
       }
     }
+    return layout
   }
 
   deinit {
@@ -118,6 +122,52 @@ final class Picture {
       }
     }
     return result
+  }
+}
+
+/// Where the planes of a picture lie in memory, in bytes from its start.
+struct PlaneLayout {
+  struct Plane {
+    let offset: Int
+    /// From row to row.
+    let stride: Int
+    let columns: Int
+    let rows: Int
+  }
+
+  /// Of the picture as captured.
+  let size: PixelSize
+  /// Y, Cb, Cr; of even sides.
+  let planes: [Plane]
+  /// All that has been written, with what is beyond the edges.
+  let bytes: Int
+
+  init(size: PixelSize, _ places: [(offset: Int, stride: Int)], bytes: Int) {
+    self.size = size
+    self.bytes = bytes
+    planes = places.enumerated().map { index, place in
+      let half = index == 0 ? 1 : 2
+      return Plane(
+        offset: place.offset, stride: place.stride, columns: (size.width + size.width % 2) / half,
+        rows: (size.height + size.height % 2) / half)
+    }
+  }
+
+  /// One plane behind the other.
+  init(withoutGaps size: PixelSize) {
+    let (width, height) = (size.width + size.width % 2, size.height + size.height % 2)
+    self.init(
+      size: size, [(0, width), (width * height, width / 2), (width * height * 5 / 4, width / 2)],
+      bytes: width * height * 3 / 2)
+  }
+
+  /// Whether all of it lies within so many bytes; for sizes and places that a stranger may have named.
+  func isWithin(_ memory: Int) -> Bool {
+    planes.count == 3 && (0...memory).contains(bytes)
+      && planes.allSatisfy { plane in
+        (0...bytes).contains(plane.offset) && (plane.columns...max(plane.columns, bytes)).contains(plane.stride)
+          && plane.stride <= Int32.max && plane.offset + plane.stride * plane.rows <= bytes
+      }
   }
 }
 

@@ -2,6 +2,7 @@
 // refused as a whole; a half picture is never shown.
 
 import CFFmpeg
+import CLinux
 import Glibc
 
 /// Why an image file is not shown.
@@ -31,13 +32,16 @@ final class PictureDecoder {
   /// - Parameters:
   ///   - files: of one frame, as many as its look says.
   ///   - look: its masks are painted before anything else sees the picture.
+  ///   - memory: where the picture is decoded to, if that saves a copy. Nothing else may lie there.
   /// - Throws: ``RefusedPicture`` when a file is to blame.
-  func picture(from files: [[UInt8]], _ look: Look) throws -> DecodedPicture {
+  func picture(
+    from files: [[UInt8]], _ look: Look, into memory: UnsafeMutableBufferPointer<UInt8>?
+  ) throws -> DecodedPicture {
     var notes: [String] = []
     let paintable: FrameBuffer
     switch look.content {
     case .image(let raw):
-      let still = try still(from: files[0], raw, notes: &notes)
+      let still = try still(from: files[0], raw, into: memory, notes: &notes)
       // Masks are said of the picture as it is shown.
       paintable = try converted { () throws(FFmpegError) in
         try converter.oriented(converter.paintable(still.pixels), still.orientation)
@@ -64,7 +68,7 @@ final class PictureDecoder {
     var pixels = 0
     for (index, (layer, file)) in zip(layers, files).enumerated() {
       do {
-        let still = try still(from: file, layer.raw, notes: &notes)
+        let still = try still(from: file, layer.raw, into: nil, notes: &notes)
         let image = try converted { () throws(FFmpegError) in
           try converter.rgba(still.pixels).oriented(still.orientation)
         }
@@ -90,10 +94,10 @@ final class PictureDecoder {
 
   /// An image in sRGB, as it is stored, and how it is to be turned.
   private func still(
-    from file: [UInt8], _ raw: RawPixels?, notes: inout [String]
+    from file: [UInt8], _ raw: RawPixels?, into memory: UnsafeMutableBufferPointer<UInt8>?, notes: inout [String]
   ) throws -> (pixels: FrameBuffer, orientation: Orientation) {
     if let raw { return (try raw.picture(from: file), .upright) }
-    let (decoded, orientation) = try decode(file, notes: &notes)
+    let (decoded, orientation) = try decode(file, into: memory, notes: &notes)
     switch colours.demand(of: decoded) {
     case .none: return (decoded, orientation)
     case .unusable(let reason):
@@ -109,7 +113,7 @@ final class PictureDecoder {
   }
 
   private func decode(
-    _ file: [UInt8], notes: inout [String]
+    _ file: [UInt8], into memory: UnsafeMutableBufferPointer<UInt8>?, notes: inout [String]
   ) throws -> (pixels: FrameBuffer, orientation: Orientation) {
     guard let kind = ImageKind(of: file) else {
       throw RefusedPicture(reason: file.isEmpty ? "an empty file" : "neither JPEG, PNG nor WebP")
@@ -141,7 +145,7 @@ final class PictureDecoder {
       still = first
     }
     // One decoder a file: JPEG's keeps tables, so that a file without its own would be decoded with another's.
-    let decoded = try ImageCodec(kind, limits: limits).decode(still)
+    let decoded = try ImageCodec(kind, limits: limits, memory).decode(still)
     guard (decoded.width, decoded.height) == size else { throw RefusedPicture(reason: "two sizes in one file") }
     return (decoded, Orientation(of: file, kind: kind, jpeg: jpeg))
   }
@@ -162,9 +166,13 @@ private final class ImageCodec {
   private let kind: ImageKind
   private let codec: CodecContext
   private let packet: Packet
+  private let memory: UnsafeMutableBufferPointer<UInt8>?
 
-  init(_ kind: ImageKind, limits: Limits) throws(FFmpegError) {
+  init(
+    _ kind: ImageKind, limits: Limits, _ memory: UnsafeMutableBufferPointer<UInt8>?
+  ) throws(FFmpegError) {
     self.kind = kind
+    self.memory = memory
     guard let decoder = avcodec_find_decoder(kind.codec) else {
       throw FFmpegError(function: "avcodec_find_decoder", code: cff_error_invalid_data())
     }
@@ -178,9 +186,13 @@ private final class ImageCodec {
     context.pointee.err_recognition = cff_strict_input()
     // Memory is used again, and a decoder need not fill it: nothing of an earlier frame, which may have been masked since,
     // must show through.
+    context.pointee.opaque = Unmanaged.passUnretained(self).toOpaque()
     context.pointee.get_buffer2 = { context, frame, flags in
-      let status = avcodec_default_get_buffer2(context, frame, flags)
-      guard status >= 0, let frame else { return status }
+      guard let context, let frame else { return cff_error_invalid_data() }
+      let codec = Unmanaged<ImageCodec>.fromOpaque(context.pointee.opaque).takeUnretainedValue()
+      let status =
+        codec.lendMemory(to: frame, of: context) ? 0 : avcodec_default_get_buffer2(context, frame, flags)
+      guard status >= 0 else { return status }
       withUnsafePointer(to: &frame.pointee.buf) { buffers in
         buffers.withMemoryRebound(to: UnsafeMutablePointer<AVBufferRef>?.self, capacity: 8) { buffers in
           for index in 0..<8 {
@@ -191,6 +203,31 @@ private final class ImageCodec {
       return status
     }
     try check("avcodec_open2", avcodec_open2(context, decoder, nil))
+  }
+
+  /// Lets a picture be decoded where it is wanted; only what needs no conversion.
+  ///
+  /// - Returns: false when it does not fit there.
+  private func lendMemory(
+    to frame: UnsafeMutablePointer<AVFrame>, of context: UnsafeMutablePointer<AVCodecContext>
+  ) -> Bool {
+    guard let memory, let start = memory.baseAddress, frame.pointee.format == AV_PIX_FMT_YUVJ420P.rawValue else {
+      return false
+    }
+    // Decoders write whole blocks, and rows begin where vectors may.
+    var (width, height) = (frame.pointee.width, frame.pointee.height)
+    avcodec_align_dimensions(context, &width, &height)
+    let stride = (Int(width) + 127) / 128 * 128
+    let rows = Int(height)
+    let size = stride * rows * 3 / 2 + 64
+    guard size <= memory.count else { return false }
+    // All pages at once rather than by a fault each; where the kernel cannot, by faults.
+    _ = clinux_populate(start, size)
+    guard let buffer = av_buffer_create(start, size, { _, _ in }, nil, 0) else { return false }
+    frame.pointee.buf.0 = buffer
+    frame.pointee.data = (start, start + stride * rows, start + stride * rows * 5 / 4, nil, nil, nil, nil, nil)
+    frame.pointee.linesize = (Int32(stride), Int32(stride / 2), Int32(stride / 2), 0, 0, 0, 0, 0)
+    return true
   }
 
   func decode(_ file: [UInt8]) throws -> FrameBuffer {

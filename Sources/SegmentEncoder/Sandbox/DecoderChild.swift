@@ -4,10 +4,7 @@ import CLinux
 import Glibc
 
 struct DecoderChild {
-  enum Request: UInt8 {
-    case probe = 0x50
-    case decode = 0x44
-  }
+  enum Request: Int { case probe, decode }
 
   /// How a decoded frame came out, first in the answer.
   enum Outcome: Int { case picture, refused, outOfMemory }
@@ -15,7 +12,7 @@ struct DecoderChild {
   let socket: Int32
   let memory: Int32
   let limits: Limits
-  let background: Colour
+  let decoder: PictureDecoder
 
   /// Seconds of CPU for a batch; whoever has more frames gets another process.
   private static let cpuSeconds: UInt64 = 600
@@ -23,20 +20,9 @@ struct DecoderChild {
   func run() -> Never {
     clinux_die_with_parent()
     guard let slots = try? PictureSlots(memory, limits: limits), lockUp() else { _exit(1) }
-    let decoder = PictureDecoder(limits: limits, background: background)
-    while let request = read(1)?.first {
-      switch Request(rawValue: request) {
-      case .probe:
-        // Where this is allowed, nothing confines us.
-        _ = open("/", O_RDONLY)
-        write([1])
-      case .decode:
-        guard let answer = answer(with: decoder, into: slots) else { _exit(1) }
-        var head = WireWriter()
-        head.put(answer.count)
-        write(head.bytes + answer)
-      case nil: _exit(1)
-      }
+    while let question = read() {
+      guard let answer = answer(to: question, into: slots) else { _exit(1) }
+      write(answer.framed)
     }
     _exit(0)
   }
@@ -61,21 +47,30 @@ struct DecoderChild {
   }
 
   /// nil when the question makes no sense.
-  private func answer(with decoder: PictureDecoder, into slots: PictureSlots) -> [UInt8]? {
-    guard let head = read(8) else { return nil }
-    var sizes = WireReader(head)
-    guard let count = try? sizes.int(), count >= 0, let bytes = read(count) else { return nil }
-    var reader = WireReader(bytes)
-    guard let slot = try? reader.int(), let look = try? reader.look(),
-      let files = try? reader.list({ reader throws(WireReader.Nonsense) in try reader.byteList() })
-    else { return nil }
+  private func answer(to question: [UInt8], into slots: PictureSlots) -> WireWriter? {
+    var reader = WireReader(question)
     var answer = WireWriter()
+    switch (try? reader.int()).flatMap(Request.init) {
+    case .probe:
+      // Where this is allowed, nothing confines us.
+      _ = open("/", O_RDONLY)
+    case .decode:
+      guard let slot = try? reader.int(), PictureSlots.indices.contains(slot), let look = try? reader.look(),
+        let files = try? reader.list({ reader throws(WireReader.Nonsense) in try reader.byteList() })
+      else { return nil }
+      decode(files, look, into: slots.memory(of: slot), &answer)
+    case nil: return nil
+    }
+    return answer
+  }
+
+  private func decode(
+    _ files: [[UInt8]], _ look: Look, into memory: UnsafeMutableBufferPointer<UInt8>, _ answer: inout WireWriter
+  ) {
     do {
-      let decoded = try decoder.picture(from: files, look)
-      let picture = decoded.picture
-      picture.copyPlanes(to: slots.plane(slot))
+      let decoded = try decoder.picture(from: files, look, into: memory)
       answer.put(Outcome.picture.rawValue)
-      answer.put(PixelSize(width: picture.width, height: picture.height))
+      answer.put(decoded.picture.lay(into: memory))
       answer.put(decoded.notes) { $0.put($1) }
     } catch let refusal as RefusedPicture {
       answer.put(Outcome.refused.rawValue)
@@ -83,19 +78,26 @@ struct DecoderChild {
     } catch {
       answer.put(Outcome.outOfMemory.rawValue)
     }
-    return answer.bytes
+  }
+
+  /// What is sent next; nil at the end.
+  private func read() -> [UInt8]? {
+    guard let head = read(8) else { return nil }
+    var reader = WireReader(head)
+    guard let count = try? reader.int(), count >= 0 else { return nil }
+    return read(count)
   }
 
   /// So many bytes; nil at the end.
   private func read(_ count: Int) -> [UInt8]? {
-    var bytes = [UInt8](repeating: 0, count: count)
-    var received = 0
-    while received < count {
-      let part = bytes.withUnsafeMutableBytes { Glibc.read(socket, $0.baseAddress! + received, count - received) }
-      guard part > 0 else { return nil }
-      received += part
+    let bytes = [UInt8](unsafeUninitializedCapacity: count) { bytes, received in
+      while received < count {
+        let part = Glibc.read(socket, bytes.baseAddress! + received, count - received)
+        guard part > 0 else { break }
+        received += part
+      }
     }
-    return bytes
+    return bytes.count == count ? bytes : nil
   }
 
   private func write(_ bytes: [UInt8]) {

@@ -21,6 +21,8 @@ public final class DecoderHost: Sendable {
   /// Whether the kernel watches over what decoders do; else they are only apart.
   public let isConfined: Bool
   let limits: Limits
+  /// Memory of decoders that have ended.
+  private let retired = Mutex<[PictureSlots]>([])
 
   /// Forks the host. To be called while the process has a single thread.
   ///
@@ -54,33 +56,50 @@ public final class DecoderHost: Sendable {
 
   /// Lets a decoder do what it must not, and sees whether it lives.
   private static func probe(_ control: borrowing Mutex<Int32>, _ limits: Limits) throws -> Bool {
-    let child = try fork(control, limits)
+    let child = try fork(control, try newSlots(limits), limits)
     defer { _ = try? end(control, child) }
-    try? child.send([DecoderChild.Request.probe.rawValue])
+    var question = WireWriter()
+    question.put(DecoderChild.Request.probe.rawValue)
+    try? child.send(question.framed)
     var answer = [UInt8](repeating: 0, count: 1)
     return try child.receive(into: &answer, seconds: limits.decodeSeconds) == 0
   }
 
-  func fork() throws -> DecoderProcess { try Self.fork(control, limits) }
+  func fork() throws -> DecoderProcess {
+    // Where somebody still has a picture in it, it goes with that.
+    let cleared = retired.withLock { $0.popLast() }.flatMap { $0.clear() ? $0 : nil }
+    return try Self.fork(control, cleared ?? Self.newSlots(limits), limits)
+  }
 
   /// Ends a decoder.
   ///
   /// - Returns: the signal that had ended it before; nil when it was still there.
-  func end(_ child: DecoderProcess) throws -> Int32? { try Self.end(control, child) }
+  func end(_ child: DecoderProcess) throws -> Int32? {
+    let signal = try Self.end(control, child)
+    // Nothing that was confined can still see it.
+    if isConfined { retired.withLock { $0.append(child.slots) } }
+    return signal
+  }
 
-  private static func fork(_ control: borrowing Mutex<Int32>, _ limits: Limits) throws -> DecoderProcess {
+  private static func newSlots(_ limits: Limits) throws -> PictureSlots {
+    let memory = clinux_memory_file()
+    guard memory >= 0 else { throw DiskError("memfd_create", "decoder") }
+    do {
+      return try PictureSlots(memory, limits: limits)
+    } catch {
+      close(memory)
+      throw error
+    }
+  }
+
+  private static func fork(
+    _ control: borrowing Mutex<Int32>, _ slots: PictureSlots, _ limits: Limits
+  ) throws -> DecoderProcess {
     var sockets: [Int32] = [-1, -1]
     try check("socketpair", "decoder") { clinux_stream_pair(&sockets) }
     defer { close(sockets[1]) }
-    let memory = clinux_memory_file()
-    guard memory >= 0 else {
-      close(sockets[0])
-      throw DiskError("memfd_create", "decoder")
-    }
-    defer { close(memory) }
     do {
-      let slots = try PictureSlots(memory, limits: limits)
-      let process = try ask(control, .fork, 0, [sockets[1], memory])
+      let process = try ask(control, .fork, 0, [sockets[1], slots.descriptor])
       guard process > 0 else { throw DiskError("fork", "decoder", code: Int32(-process)) }
       return try DecoderProcess(
         process: Int32(process), socket: sockets[0], slots: slots, seconds: limits.decodeSeconds)
@@ -125,7 +144,7 @@ private struct Host {
     // Who stops a worker means the worker: it ends the host by going.
     for number in [SIGINT, SIGTERM, SIGHUP, SIGPIPE] { signal(number, SIG_IGN) }
     clinux_die_with_parent()
-    ColourManagement.warmUp()
+    let decoder = WarmUp.decoder(limits: limits, background: background)
     let nowhere = open("/dev/null", O_RDWR)
     for descriptor: Int32 in 0...2 { dup2(nowhere, descriptor) }
     dup2(control, 3)
@@ -140,7 +159,7 @@ private struct Host {
         let process = clinux_fork()
         if process == 0 {
           close(3)
-          DecoderChild(socket: descriptors[0], memory: descriptors[1], limits: limits, background: background).run()
+          DecoderChild(socket: descriptors[0], memory: descriptors[1], limits: limits, decoder: decoder).run()
         }
         answer = process > 0 ? Int(process) : -Int(errno)
       case .reap:

@@ -83,18 +83,26 @@ final class DecoderProcess {
 }
 
 /// Memory that a worker and its decoder share: room for some pictures, each used by one at a time.
-final class PictureSlots {
+final class PictureSlots: Sendable {
   /// Two pictures that are still shown or compared with, one that is being decoded, and one for want of the others.
-  private static let count = 4
+  static let indices = 0..<4
+  /// More is given back to the system.
+  private static let keptBytes = 32 << 20
 
-  let start: UnsafeMutablePointer<UInt8>
+  /// The memory, as others may map it.
+  let descriptor: Int32
+  private nonisolated(unsafe) let start: UnsafeMutablePointer<UInt8>
   /// Of one, in bytes.
   let size: Int
-  private let users = (0..<count).map { _ in SlotUse() }
+  private let users = indices.map { _ in SlotUse() }
+  /// How much of each has been written; nil when nobody knows.
+  private let written = Mutex<[Int]?>(indices.map { _ in 0 })
 
+  /// Maps a file that was made for this, and owns it.
   init(_ memory: Int32, limits: Limits) throws {
     size = Self.size(limits)
-    let all = Self.count * size
+    descriptor = memory
+    let all = Self.indices.count * size
     try check("ftruncate", "decoder") { ftruncate(memory, all) }
     // Nobody can take away what the other one reads.
     try check("fcntl", "decoder") { clinux_fix_size(memory) }
@@ -104,11 +112,39 @@ final class PictureSlots {
     start = mapped.assumingMemoryBound(to: UInt8.self)
   }
 
-  deinit { munmap(start, Self.count * size) }
+  deinit {
+    munmap(start, Self.indices.count * size)
+    close(descriptor)
+  }
 
-  /// 4:2:0 with even sides, whole pages.
+  /// Makes it as good as new, which takes less than new memory does.
+  ///
+  /// - Returns: whether it is; not while somebody has a picture, nor when it is large or nobody knows what was written.
+  func clear() -> Bool {
+    written.withLock { written in
+      guard let counts = written, counts.reduce(0, +) <= Self.keptBytes,
+        users.allSatisfy({ !$0.isTaken.load(ordering: .acquiring) })
+      else { return false }
+      for (index, bytes) in counts.enumerated() { memset(start(of: index), 0, bytes) }
+      written = counts.map { _ in 0 }
+      return true
+    }
+  }
+
+  /// A picture was made there, so many bytes; or else something that nobody knows.
+  func note(_ index: Int, bytes: Int?) {
+    written.withLock { written in
+      guard let bytes, let before = written?[index] else {
+        written = nil
+        return
+      }
+      written?[index] = max(before, bytes)
+    }
+  }
+
+  /// 4:2:0 with sides as decoders round them up, whole pages.
   private static func size(_ limits: Limits) -> Int {
-    let pixels = limits.pixels + 2 * limits.side + 2
+    let pixels = limits.pixels + 256 * limits.side + 256 * 256
     return (pixels * 3 / 2 + 4_095) / 4_096 * 4_096
   }
 
@@ -120,7 +156,11 @@ final class PictureSlots {
     return (0, nil)
   }
 
-  func plane(_ index: Int) -> UnsafeMutablePointer<UInt8> { start + index * size }
+  func start(of index: Int) -> UnsafeMutablePointer<UInt8> { start + index * size }
+
+  func memory(of index: Int) -> UnsafeMutableBufferPointer<UInt8> {
+    UnsafeMutableBufferPointer(start: start(of: index), count: size)
+  }
 }
 
 /// Whether a slot holds a picture that somebody has.

@@ -8,7 +8,11 @@ protocol FrameDecoding: AnyObject {
   func picture(from files: [[UInt8]], _ look: Look) throws -> DecodedPicture
 }
 
-extension PictureDecoder: FrameDecoding {}
+extension PictureDecoder: FrameDecoding {
+  func picture(from files: [[UInt8]], _ look: Look) throws -> DecodedPicture {
+    try picture(from: files, look, into: nil)
+  }
+}
 
 /// A decoder had too little memory, or was killed by somebody: the machine's fault, or the picture's.
 struct DecoderStarved: Error, CustomStringConvertible {
@@ -49,23 +53,23 @@ final class SandboxedDecoder: FrameDecoding {
 
   private func ask(_ child: DecoderProcess, _ files: [[UInt8]], _ look: Look) throws -> DecodedPicture {
     let (slot, use) = child.slots.free()
-    var body = WireWriter()
-    body.put(slot)
-    body.put(look)
-    body.put(files) { $0.put($1) }
-    var head = WireWriter()
-    head.put(body.bytes.count)
-    let answer = try child.ask(
-      [DecoderChild.Request.decode.rawValue] + head.bytes + body.bytes, seconds: host.limits.decodeSeconds)
+    var layout: PlaneLayout?
+    // What a refused picture has left there is not known.
+    defer { child.slots.note(slot, bytes: layout?.bytes) }
+    var question = WireWriter(capacity: files.reduce(4_096) { $0 + $1.count })
+    question.put(DecoderChild.Request.decode.rawValue)
+    question.put(slot)
+    question.put(look)
+    question.put(files) { $0.put($1) }
+    let answer = try child.ask(question.framed, seconds: host.limits.decodeSeconds)
     do {
       var reader = WireReader(answer)
       switch DecoderChild.Outcome(rawValue: try reader.int()) {
       case .picture:
-        let size = try reader.size()
+        let planes = try reader.layout(host.limits, bytes: child.slots.size)
+        layout = planes
         let notes = try reader.list { reader throws(WireReader.Nonsense) in try reader.string() }
-        guard size.isWithin(host.limits) else { throw WireReader.Nonsense() }
-        let picture = try Picture(planes: child.slots, slot, use, size: size)
-        return DecodedPicture(picture: picture, notes: notes)
+        return DecodedPicture(picture: try Picture(planes: child.slots, slot, use, planes), notes: notes)
       case .refused: throw RefusedPicture(reason: try reader.string())
       case .outOfMemory: throw DecoderStarved()
       case nil: throw WireReader.Nonsense()

@@ -4,6 +4,18 @@
 struct WireWriter {
   private(set) var bytes: [UInt8] = []
 
+  init() {}
+
+  /// - Parameter capacity: bytes that will be written, roughly.
+  init(capacity: Int) { bytes.reserveCapacity(capacity) }
+
+  /// What has been written, behind its own length.
+  var framed: [UInt8] {
+    var head = WireWriter(capacity: bytes.count + 8)
+    head.put(bytes)
+    return head.bytes
+  }
+
   mutating func put(_ value: Int) {
     withUnsafeBytes(of: Int64(value).littleEndian) { bytes.append(contentsOf: $0) }
   }
@@ -94,6 +106,15 @@ extension WireWriter {
     put(size.height)
   }
 
+  mutating func put(_ layout: PlaneLayout) {
+    put(layout.size)
+    put(layout.bytes)
+    for plane in layout.planes {
+      put(plane.offset)
+      put(plane.stride)
+    }
+  }
+
   mutating func put(_ raw: RawPixels) {
     put(RawPixels.Format.allCases.firstIndex(of: raw.format) ?? -1)
     put(RawPixels.Alpha.allCases.firstIndex(of: raw.alpha) ?? -1)
@@ -136,6 +157,18 @@ extension WireReader {
   }
 
   mutating func size() throws(Nonsense) -> PixelSize { PixelSize(width: try int(), height: try int()) }
+
+  /// Of a picture within limits, in so many bytes.
+  mutating func layout(_ limits: Limits, bytes: Int) throws(Nonsense) -> PlaneLayout {
+    let size = try size()
+    guard size.isWithin(limits) else { throw Nonsense() }
+    let used = try int()
+    var places: [(offset: Int, stride: Int)] = []
+    for _ in 0..<3 { places.append((try int(), try int())) }
+    let layout = PlaneLayout(size: size, places, bytes: used)
+    guard layout.isWithin(bytes) else { throw Nonsense() }
+    return layout
+  }
 
   mutating func raw() throws(Nonsense) -> RawPixels {
     RawPixels(
