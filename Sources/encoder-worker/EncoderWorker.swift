@@ -16,6 +16,7 @@ struct EncoderWorker: ParsableCommand {
         encoder-worker enqueue --spool DIR *.jpg    frames into a spool
         encoder-worker stitch SESSION --to FILE     one film of a session
         encoder-worker verify SESSION               is all as it should be?
+        encoder-worker prune --spool DIR            tidy up after dead workers
         encoder-worker reencode SESSION -o DIR -q small    fewer bytes
 
       A batch is a directory or a tar, tar.gz or tar.zst of frames named <unix ms>.jpg, .png or .webp, or of frames and a batch.json, or what Sentry, OpenReplay or Rejourney leave behind. Each segment comes with a manifest.
@@ -25,7 +26,7 @@ struct EncoderWorker: ParsableCommand {
     version: "encoder-worker 0.1.0",
     subcommands: [
       RunCommand.self, EncodeCommand.self, EnqueueCommand.self, StitchCommand.self, VerifyCommand.self,
-      ReencodeCommand.self, InspectCommand.self,
+      ReencodeCommand.self, InspectCommand.self, PruneCommand.self,
     ],
     defaultSubcommand: RunCommand.self)
 

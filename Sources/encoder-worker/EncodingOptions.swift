@@ -17,6 +17,13 @@ enum Jobs {
   static func threads(_ jobs: Int?) -> Int { jobs ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 }
 
+/// How long workers of other hosts may be still, in seconds. They count every three.
+enum Lease {
+  static let usual = 60
+  static let range = 10...86_400
+  static let rule = "--lease is between 10 and 86400 seconds"
+}
+
 /// What decides the segments' content; the same for every command that encodes.
 struct EncodingOptions: ParsableArguments {
   @Option(name: .shortAndLong, help: "small, balanced or sharp: bytes against legibility.")

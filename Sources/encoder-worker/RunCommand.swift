@@ -35,6 +35,11 @@ struct RunCommand: ParsableCommand {
   @Option(help: ArgumentHelp("With less room than this in the output, no batch is begun.", valueName: "bytes"))
   var minFree = 0
 
+  @Option(
+    help: ArgumentHelp(
+      "What a worker of another host holds is taken over when it has shown no life for so long.", valueName: "seconds"))
+  var lease = Lease.usual
+
   @Flag(name: .shortAndLong, help: "One line on standard error for each batch.")
   var verbose = false
 
@@ -51,9 +56,10 @@ struct RunCommand: ParsableCommand {
       throw ValidationError(
         isCommand
           ? "'\(word)' has to be the first word, before all options"
-          : "'\(word)' is no command; there are run, encode, inspect, enqueue, stitch, verify, reencode")
+          : "'\(word)' is no command; there are run, encode, inspect, enqueue, stitch, verify, reencode, prune")
     }
     guard maxTime > 0, minFree >= 0 else { throw ValidationError("--max-time and --min-free are not negative") }
+    guard Lease.range.contains(lease) else { throw ValidationError(Lease.rule) }
     if spool == nil { throw ValidationError("--spool DIR is missing") }
   }
 
@@ -64,7 +70,7 @@ struct RunCommand: ParsableCommand {
     try reportingFailures {
       let worker = try Worker(
         spool: Spool(creating: spool), output: output, options: encoding.encoder(), keepBatches: keepBatches,
-        maxTime: maxTime,
+        maxTime: maxTime, lease: lease,
         index: SessionIndex(hls: hls, sentry: events.sentry), logger: logger)
       let end = try WorkerLoop(worker: worker, threads: encoding.threads, drains: drain, minFree: minFree).run()
       if let status = end { throw status }

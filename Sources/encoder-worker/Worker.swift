@@ -48,12 +48,12 @@ final class Worker: Sendable {
   func freeBytes() throws -> Int { try staging.freeBytes() }
 
   init(
-    spool: Spool, output: String?, options: BatchEncoder.Options, keepBatches: Bool, maxTime: Int,
+    spool: Spool, output: String?, options: BatchEncoder.Options, keepBatches: Bool, maxTime: Int, lease: Int,
     index: SessionIndex, logger: Logger
   ) throws {
     let worker = WorkerID()
     self.spool = spool
-    desk = try ClaimDesk(spool, worker: worker)
+    desk = try ClaimDesk(spool, worker: worker, elsewhere: Witness(lease: lease))
     staging = try Staging(output: output ?? spool.defaultOutput, worker: worker)
     self.options = options
     self.index = index

@@ -29,8 +29,8 @@ enum DurableFile {
     }
   }
 
-  /// The bytes of a plain file of ours, nil when there is none.
-  static func contents(of path: String) throws(DiskError) -> [UInt8]? {
+  /// The bytes of a plain file of ours, nil when there is none, or a larger one.
+  static func contents(of path: String, limit: Int = .max) throws(DiskError) -> [UInt8]? {
     let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
     guard file >= 0 else {
       let failure = DiskError("open", path)
@@ -39,7 +39,7 @@ enum DurableFile {
       return nil
     }
     defer { close(file) }
-    guard case .bytes(let bytes) = try readRegularFile(file, path: path, limit: .max) else { return nil }
+    guard case .bytes(let bytes) = try readRegularFile(file, path: path, limit: limit) else { return nil }
     return bytes
   }
 

@@ -71,14 +71,17 @@ struct SessionDirectory {
 
   /// Removes videos without a manifest: a worker died before it had published them. Call it with the session locked.
   func removeOrphans(keeping starts: Set<Int64>) throws {
-    let names = try Directory(opening: path, followingLinks: false).entries().map(\.name)
-    let published = Set(names.compactMap { SegmentName.start(ofManifest: $0) })
-    for name in names {
-      guard let start = SegmentName.start(ofVideo: name), !published.contains(start), !starts.contains(start) else {
-        continue
-      }
+    for name in try orphans() {
+      if let start = SegmentName.start(ofVideo: name), starts.contains(start) { continue }
       try check("unlink", path + "/" + name) { unlink(path + "/" + name) }
     }
+  }
+
+  /// Videos without a manifest.
+  func orphans() throws -> [String] {
+    let names = try Directory(opening: path, followingLinks: false).entries().map(\.name)
+    let published = Set(names.compactMap { SegmentName.start(ofManifest: $0) })
+    return names.filter { SegmentName.start(ofVideo: $0).map { !published.contains($0) } ?? false }
   }
 
   /// The bytes of one of the session's files; nil when it is missing, or is not a plain file of that size.

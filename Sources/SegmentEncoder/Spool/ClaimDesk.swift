@@ -32,10 +32,13 @@ public final class ClaimDesk: Sendable {
   private let own: WorkerDirectory
   private let worker: WorkerID
   private let taken = Atomic<Int>(0)
+  private let elsewhere: Witness
 
-  public init(_ spool: Spool, worker: WorkerID) throws(DiskError) {
+  /// - Parameter elsewhere: who says which workers of other hosts are dead.
+  public init(_ spool: Spool, worker: WorkerID, elsewhere: Witness) throws(DiskError) {
     self.spool = spool
     self.worker = worker
+    self.elsewhere = elsewhere
     own = try WorkerDirectory(in: spool.claimed, worker: worker)
   }
 
@@ -47,31 +50,30 @@ public final class ClaimDesk: Sendable {
     return try take(raw.map { CChar(bitPattern: $0) } + [0], name: entry.name.shortened(to: 255), attempt: 1)
   }
 
-  /// Takes over what dead workers of this host held. Any of these may be what killed its worker: each is to be worked on
-  /// alone, so that another death says which one it was.
+  /// Takes over what dead workers held: of this host at once, of others when they have been still for a lease. Any of these may
+  /// be what killed its worker: each is to be worked on alone, so that another death says which one it was.
   ///
   /// - Returns: what was taken over, and what could not be.
   public func rescue() throws(DiskError) -> (claims: [Claim], failures: [any Error]) {
     var claims: [Claim] = []
     var failures = try WorkerDirectory.takeOver(in: spool.claimed) { dead in
-      for held in try Directory(opening: dead).entries() {
-        let directory = dead + "/" + held.name
-        guard held.kind == .directory else {
-          // A reason that was being written.
-          if held.name != "alive" { unlink(directory) }
-          continue
-        }
-        let counts = held.name.split(separator: ".").map { Int($0) ?? 0 }
-        let (attempt, failures) = (counts.count > 1 ? max(1, counts[1]) : 1, counts.count > 2 ? counts[2] : 0)
-        for batch in try Directory(opening: directory).entries() {
-          let source = directory + "/" + batch.name
-          if let claim = try take(cString(source), name: batch.name, attempt: attempt, failures: failures) {
-            claims.append(claim)
-          }
-        }
-        rmdir(directory)
+      try empty(dead, into: &claims)
+      // A reason that was being written.
+      for left in try Directory(opening: dead).entries() where left.kind == .file && left.name != "alive" {
+        unlink(dead + "/" + left.name)
       }
     }
+    let others = try Directory(opening: spool.claimed).entries()
+      .filter { $0.kind == .directory && !WorkerID.isOnThisHost($0.name) }.map { spool.claimed + "/" + $0.name }
+    for other in others {
+      do {
+        // It may only have been cut off, and come back: the directory stays its own.
+        if try elsewhere.hasExpired(other) { try empty(other, into: &claims) }
+      } catch {
+        if DurableFile.exists(other) { failures.append(error) }
+      }
+    }
+    elsewhere.keep(only: Set(others))
     do throws(DiskError) {
       try emptyTrash()
     } catch {
@@ -79,6 +81,21 @@ public final class ClaimDesk: Sendable {
       failures.append(error)
     }
     return (claims, failures)
+  }
+
+  private func empty(_ dead: String, into claims: inout [Claim]) throws {
+    for held in try Directory(opening: dead).entries() where held.kind == .directory {
+      let directory = dead + "/" + held.name
+      let counts = held.name.split(separator: ".").map { Int($0) ?? 0 }
+      let (attempt, failures) = (counts.count > 1 ? max(1, counts[1]) : 1, counts.count > 2 ? counts[2] : 0)
+      for batch in try Directory(opening: directory).entries() {
+        let source = directory + "/" + batch.name
+        if let claim = try take(cString(source), name: batch.name, attempt: attempt, failures: failures) {
+          claims.append(claim)
+        }
+      }
+      rmdir(directory)
+    }
   }
 
   /// Whether somebody who thought us dead took the batch over, or took it away; not so when the spool itself is gone.
@@ -177,12 +194,11 @@ public final class ClaimDesk: Sendable {
 
   private func cString(_ text: String) -> [CChar] { text.utf8.map { CChar(bitPattern: $0) } + [0] }
 
-  /// Removes what workers of this host that are gone were about to remove.
+  /// Removes what workers that are gone were about to remove.
   private func emptyTrash() throws(DiskError) {
     for entry in try Directory(opening: spool.trash).entries()
-    where WorkerID.isOnThisHost(entry.name) && !entry.name.hasPrefix("\(worker)~") {
-      let owner = entry.name.split(separator: "~").prefix(3).joined(separator: "~")
-      if WorkerID.isProcessGone(owner) { try? DurableFile.removeTree(spool.trash + "/" + entry.name) }
+    where !DurableFile.exists(spool.claimed + "/" + Spool.owner(inTrash: entry.name)) {
+      try? DurableFile.removeTree(spool.trash + "/" + entry.name)
     }
   }
 }

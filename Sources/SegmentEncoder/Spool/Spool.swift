@@ -23,14 +23,27 @@ public struct Spool: Sendable {
 
   /// Opens a spool, making what is missing of it.
   public init(creating path: String) throws(DiskError) {
-    self.path = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
+    self.init(path)
     for directory in [incoming, temporary, claimed, quarantine, trash] { try DurableFile.makeDirectories(directory) }
   }
+
+  /// Opens a spool that is there.
+  public init(opening path: String) throws(DiskError) {
+    self.init(path)
+    for directory in [incoming, claimed] where !DurableFile.isReachableDirectory(directory) {
+      throw DiskError("open", directory, code: ENOENT)
+    }
+  }
+
+  private init(_ path: String) { self.path = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path }
 
   /// The batches that are owed, by name. Names that begin with a dot or end in `.tmp` or `.part` are not there yet.
   public func waiting() throws(DiskError) -> [Directory.Entry] {
     try Directory(opening: incoming).entries().filter { Self.isComplete($0.name) }
   }
+
+  /// The worker that is about to remove this.
+  static func owner(inTrash name: String) -> String { name.split(separator: "~").prefix(3).joined(separator: "~") }
 
   static func isComplete(_ name: String) -> Bool {
     !name.hasPrefix(".") && !name.hasSuffix(".tmp") && !name.hasSuffix(".part")

@@ -1,31 +1,37 @@
-// A directory that belongs to one running process: `PARENT/<worker>/`. The process holds a lock on the file `alive` in
-// it, which the kernel lets go of when the process ends, however it ends. Whoever can take the lock on the same host
-// may take over what lies beside it. A wrong answer costs work done twice, never data: publishing is idempotent.
+// A directory that belongs to one running process: `PARENT/<worker>/`, with a file `alive` in it. The process holds a lock on
+// that file, which the kernel lets go of when the process ends, however it ends: whoever can take the lock on the same host may
+// take over what lies beside it. Hosts that share a spool may not see each other's locks: for them a number in the file goes up
+// every few seconds. A wrong answer costs work done twice, never data: publishing is idempotent.
 
+import CLinux
 import Glibc
-import Synchronization
 
 public final class WorkerDirectory: Sendable {
   public let path: String
   private let lock: Int32
+  private let pulse: Pulse
 
   /// Makes the directory; it appears under its name only once the lock is held.
   public init(in parent: String, worker: WorkerID) throws(DiskError) {
     try DurableFile.makeDirectories(parent)
-    path = parent + "/" + worker.description
-    let hidden = parent + "/." + worker.description
+    let (path, hidden) = (parent + "/" + worker.description, parent + "/." + worker.description)
     try check("mkdir", hidden) { mkdir(hidden, 0o755) }
-    lock = try check("open", hidden) { open(hidden + "/alive", O_RDWR | O_CREAT | O_CLOEXEC, 0o644) }
+    let lock = try check("open", hidden) { open(hidden + "/alive", O_RDWR | O_CREAT | O_CLOEXEC, 0o644) }
+    (self.path, self.lock) = (path, lock)
     do {
       try check("flock", hidden) { flock(lock, LOCK_EX | LOCK_NB) }
       try check("rename", path) { rename(hidden, path) }
+      pulse = try Pulse(of: lock)
     } catch {
       close(lock)
       throw error
     }
   }
 
-  deinit { close(lock) }
+  deinit {
+    pulse.stop()
+    close(lock)
+  }
 
   /// Removes the directory when nothing is left in it.
   public func remove() {
@@ -41,24 +47,13 @@ public final class WorkerDirectory: Sendable {
     var failures: [any Error] = []
     for entry in try Directory(opening: parent).entries() where entry.kind == .directory {
       guard WorkerID.isOnThisHost(entry.name) else { continue }
-      // Not under its final name yet: nothing is in it, and it has no lock to ask.
-      if entry.name.hasPrefix(".") && !WorkerID.isProcessGone(entry.name) { continue }
       let path = parent + "/" + entry.name
-      let lock = open(path + "/alive", O_RDWR | O_CLOEXEC | O_NOFOLLOW)
-      if lock < 0 && errno != ENOENT {
-        failures.append(DiskError("open", path + "/alive"))
-        continue
-      }
-      defer { if lock >= 0 { close(lock) } }
-      // A directory under its final name without the file is one that is being removed.
-      if lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) != 0 {
-        if errno != EWOULDBLOCK { failures.append(DiskError("flock", path + "/alive")) }
-        continue
-      }
       do {
-        try body(path)
-        unlink(path + "/alive")
-        rmdir(path)
+        try whileGone(path) {
+          try body(path)
+          unlink(path + "/alive")
+          rmdir(path)
+        }
       } catch {
         // Gone while we looked: its owner has left, or somebody else was faster.
         if DurableFile.exists(path) { failures.append(error) }
@@ -66,38 +61,73 @@ public final class WorkerDirectory: Sendable {
     }
     return failures
   }
+
+  /// Does something with the directory of a process of this host, locked, unless the process is there.
+  static func whileGone(_ path: String, _ body: () throws -> Void) throws {
+    let name = lastComponent(of: path)
+    // Not under its final name yet: nothing is in it, and it has no lock to ask.
+    if name.hasPrefix(".") && !WorkerID.isProcessGone(name) { return }
+    let lock = open(path + "/alive", O_RDWR | O_CLOEXEC | O_NOFOLLOW)
+    if lock < 0 && errno != ENOENT { throw DiskError("open", path + "/alive") }
+    defer { if lock >= 0 { close(lock) } }
+    // A directory under its final name without the file is one that is being removed.
+    if lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) != 0 {
+      if errno != EWOULDBLOCK { throw DiskError("flock", path + "/alive") }
+      return
+    }
+    try body()
+  }
 }
 
-/// One run of a worker: host, boot, process, moment. No two are alike.
-public struct WorkerID: Sendable, CustomStringConvertible {
-  public let description: String
+/// Counts in a file for as long as the process runs.
+private final class Pulse: Sendable {
+  /// In milliseconds; short against any lease.
+  private static let interval: Int32 = 3_000
+  /// Closing the first ends the thread, which watches the second.
+  private let ends: [Int32]
+  private let thread: pthread_t
 
-  public init() {
-    var now = timespec()
-    clock_gettime(CLOCK_REALTIME, &now)
-    let moment = UInt64(now.tv_sec) * 1_000_000_000 + UInt64(now.tv_nsec)
-    let count = WorkerID.made.add(1, ordering: .relaxed).newValue
-    description = "\(WorkerID.host)~\(getpid())~\(String(moment, radix: 36))\(count)"
+  init(of file: Int32) throws(DiskError) {
+    var ends: [Int32] = [-1, -1]
+    try check("socketpair", "alive") { clinux_stream_pair(&ends) }
+    self.ends = ends
+    let watched = ends[1]
+    let box = Unmanaged.passRetained(Box { Self.beat(file, until: watched) })
+    var started = pthread_t()
+    let status = pthread_create(
+      &started, nil,
+      { argument in
+        Unmanaged<Box>.fromOpaque(argument!).takeRetainedValue().run()
+        return nil
+      }, box.toOpaque())
+    guard status == 0 else {
+      box.release()
+      for end in ends { close(end) }
+      throw DiskError("pthread_create", "alive", code: status)
+    }
+    thread = started
   }
 
-  private static let made = Atomic<Int>(0)
-
-  /// The host's name, as far as it can stand in a file name.
-  static let host: String = {
-    var name = [CChar](repeating: 0, count: 256)
-    gethostname(&name, 255)
-    let text = name.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
-    return String(text.prefix(64).map { $0.isASCII && ($0.isLetter || $0.isNumber || "-.".contains($0)) ? $0 : "-" })
-  }()
-
-  /// Whether the process that a worker of this host names is gone.
-  static func isProcessGone(_ name: String) -> Bool {
-    let parts = name.split(separator: "~")
-    guard parts.count == 3, let process = pid_t(parts[1]) else { return false }
-    return kill(process, 0) != 0 && errno == ESRCH
+  /// Returns when it has stopped.
+  func stop() {
+    close(ends[0])
+    pthread_join(thread, nil)
+    close(ends[1])
   }
 
-  static func isOnThisHost(_ name: String) -> Bool {
-    name.hasPrefix(host + "~") || name.hasPrefix("." + host + "~")
+  private static func beat(_ file: Int32, until watched: Int32) {
+    var waiting = pollfd(fd: watched, events: Int16(POLLIN), revents: 0)
+    var count: UInt64 = 0
+    while poll(&waiting, 1, interval) == 0 {
+      count += 1
+      // Always the same few bytes: a full disk does not stop it.
+      var text = Array(String(count + 1_000_000_000_000).utf8)
+      pwrite(file, &text, text.count, 0)
+    }
+  }
+
+  private final class Box: Sendable {
+    let run: @Sendable () -> Void
+    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
   }
 }

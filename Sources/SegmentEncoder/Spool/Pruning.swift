@@ -1,0 +1,155 @@
+// What dead processes have left behind that nobody will ever ask for. Nothing that is owed or published is touched: a claimed
+// batch is the next worker's, and a video whose manifest is there is published.
+
+import Glibc
+
+/// Something that was removed, or would be.
+public struct Pruned: Sendable {
+  public let path: String
+  /// What it was, for a person.
+  public let what: String
+}
+
+public struct Pruning {
+  private let spool: Spool
+  private let output: String
+  private let isRehearsal: Bool
+
+  /// - Parameter isRehearsal: whether to remove nothing and only say what would go.
+  public init(spool: Spool, output: String?, isRehearsal: Bool) {
+    self.spool = spool
+    self.output = output ?? spool.defaultOutput
+    self.isRehearsal = isRehearsal
+  }
+
+  /// Looks at the workers of other hosts.
+  ///
+  /// - Returns: how many there are; if any, this is done again after a lease, before ``run(with:)``.
+  public func watch(with witness: Witness) throws -> Int {
+    var others = 0
+    for parent in parents {
+      for entry in try entries(of: parent) where !WorkerID.isOnThisHost(entry.name) {
+        others += 1
+        _ = try witness.hasExpired(parent + "/" + entry.name)
+      }
+    }
+    return others
+  }
+
+  /// - Parameter witness: who has watched the workers of other hosts for a lease.
+  /// - Returns: what has gone, and what went wrong with single things.
+  public func run(with witness: Witness) -> (pruned: [Pruned], failures: [any Error]) {
+    let round = Round(isRehearsal: isRehearsal, witness: witness)
+    // Reasons first: whether their workers live is said by the directories.
+    round.attempt { try pruneReasons(round) }
+    for parent in parents { round.attempt { try pruneDirectories(in: parent, round) } }
+    round.attempt { try pruneTrash(round) }
+    round.attempt { try pruneDrafts(round) }
+    round.attempt { try pruneVideos(round) }
+    return (round.pruned, round.failures)
+  }
+
+  private var parents: [String] { [spool.claimed, output + "/.staging"] }
+
+  private func entries(of path: String) throws -> [Directory.Entry] {
+    try DurableFile.isDirectory(path) ? Directory(opening: path).entries() : []
+  }
+
+  /// Reasons whose batch never came: a worker died between the two, and the batch has got another number since.
+  private func pruneReasons(_ round: Round) throws {
+    let ending = ".reason.json"
+    for entry in try entries(of: spool.quarantine) where entry.name.hasSuffix(ending) {
+      let path = spool.quarantine + "/" + entry.name
+      guard let bytes = try DurableFile.contents(of: path, limit: 1 << 20),
+        let worker = try? JSONParser.parse(bytes).object?["worker"]?.string,
+        try isGone(worker, round), !DurableFile.exists(String(path.dropLast(ending.count)))
+      else { continue }
+      round.remove(path, "a reason without its batch")
+    }
+  }
+
+  private func isGone(_ worker: String, _ round: Round) throws -> Bool {
+    let path = spool.claimed + "/" + worker
+    guard !worker.contains("/"), try DurableFile.isDirectory(path) else { return !worker.contains("/") }
+    if !WorkerID.isOnThisHost(worker) { return try round.witness.hasExpired(path) }
+    var isGone = false
+    try WorkerDirectory.whileGone(path) { isGone = true }
+    return isGone
+  }
+
+  /// What dead workers have called their own, unless there are batches in it.
+  private func pruneDirectories(in parent: String, _ round: Round) throws {
+    for entry in try entries(of: parent) where entry.kind == .directory {
+      let path = parent + "/" + entry.name
+      let prune = {
+        let holdsBatches = try entries(of: path).contains { claim in
+          guard claim.kind == .directory else { return false }
+          return try !entries(of: path + "/" + claim.name).isEmpty
+        }
+        if !holdsBatches { round.remove(path, "of a worker that is gone") }
+      }
+      round.attempt {
+        if WorkerID.isOnThisHost(entry.name) {
+          try WorkerDirectory.whileGone(path, prune)
+        } else if try round.witness.hasExpired(path) {
+          try prune()
+        }
+      }
+    }
+  }
+
+  private func pruneTrash(_ round: Round) throws {
+    for entry in try entries(of: spool.trash) where try isGone(Spool.owner(inTrash: entry.name), round) {
+      round.remove(spool.trash + "/" + entry.name, "a published batch on its way out")
+    }
+  }
+
+  /// What `enqueue` had begun; drafts of others are their own business.
+  private func pruneDrafts(_ round: Round) throws {
+    for entry in try entries(of: spool.temporary)
+    where WorkerID.isOnThisHost(entry.name) && entry.name.hasSuffix(".part") {
+      guard WorkerID.isProcessGone(String(entry.name.dropLast(5))) else { continue }
+      round.remove(spool.temporary + "/" + entry.name, "an enqueue that did not end")
+    }
+  }
+
+  /// Videos that were never published.
+  private func pruneVideos(_ round: Round) throws {
+    for entry in try entries(of: output) where entry.kind == .directory {
+      guard let session = SessionID(entry.name) else { continue }
+      let directory = SessionDirectory(output: output, session: session)
+      round.attempt {
+        try directory.locked {
+          let orphans = try directory.orphans()
+          for name in orphans { round.remove(directory.path + "/" + name, "a video without a manifest") }
+          // Where it was all there was.
+          if !orphans.isEmpty && !isRehearsal { rmdir(directory.path) }
+        }
+      }
+    }
+  }
+
+  /// One run.
+  private final class Round {
+    let isRehearsal: Bool
+    let witness: Witness
+    private(set) var pruned: [Pruned] = []
+    private(set) var failures: [any Error] = []
+
+    init(isRehearsal: Bool, witness: Witness) {
+      self.isRehearsal = isRehearsal
+      self.witness = witness
+    }
+
+    func attempt(_ body: () throws -> Void) {
+      do { try body() } catch { failures.append(error) }
+    }
+
+    func remove(_ path: String, _ what: String) {
+      attempt {
+        if !isRehearsal { try DurableFile.removeTree(path) }
+        pruned.append(Pruned(path: path, what: what))
+      }
+    }
+  }
+}

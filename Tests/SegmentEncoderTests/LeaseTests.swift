@@ -1,0 +1,114 @@
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import SegmentEncoder
+
+/// Workers of other hosts are judged by what one sees them do.
+@Suite struct LeaseTests {
+  private let scratch: ScratchDirectory
+  private let spool: Spool
+  private let other: String
+  private let clock = Clock()
+
+  private final class Clock: Sendable {
+    let seconds = Atomic(1_000)
+    func pass(_ count: Int) { seconds.add(count, ordering: .relaxed) }
+  }
+
+  init() throws {
+    scratch = try ScratchDirectory()
+    spool = try Spool(creating: scratch.path("spool"))
+    other = try scratch.directory("spool/claimed/elsewhere~12~x1")
+    _ = try scratch.directory("spool/claimed/elsewhere~12~x1/3.2.1/batch")
+    try beat(1)
+  }
+
+  private func beat(_ count: Int) throws {
+    try scratch.file("spool/claimed/elsewhere~12~x1/alive", Array("\(count)".utf8))
+  }
+
+  private var witness: Witness { Witness(lease: 60) { [clock] in clock.seconds.load(ordering: .relaxed) } }
+
+  private func desk() throws -> ClaimDesk { try ClaimDesk(spool, worker: WorkerID(), elsewhere: witness) }
+
+  @Test func whatItHoldsIsTakenOverAfterALeaseWithoutABeat() throws {
+    let desk = try desk()
+    #expect(try desk.rescue().claims.isEmpty)
+    clock.pass(59)
+    #expect(try desk.rescue().claims.isEmpty)
+    clock.pass(1)
+    let (claims, failures) = try desk.rescue()
+    #expect(failures.isEmpty)
+    #expect(claims.map(\.name) == ["batch"])
+    #expect(claims.map(\.attempt) == [2])
+    #expect(claims.map(\.failures) == [1])
+    #expect(claims.allSatisfy { DurableFile.exists($0.path) })
+    // It may come back: then it has lost a batch, but not its place.
+    #expect(try names(in: other) == ["alive"])
+    #expect(try desk.rescue().claims.isEmpty)
+  }
+
+  @Test func aWorkerThatBeatsKeepsWhatItHolds() throws {
+    let desk = try desk()
+    for count in 2..<50 {
+      #expect(try desk.rescue().claims.isEmpty)
+      clock.pass(59)
+      try beat(count)
+    }
+    // A look that comes late is no proof of death.
+    clock.pass(10_000)
+    #expect(try desk.rescue().claims.isEmpty)
+    clock.pass(59)
+    #expect(try desk.rescue().claims.isEmpty)
+    #expect(try names(in: other) == ["3.2.1", "alive"])
+  }
+
+  @Test func timesOfFilesSayNothing() throws {
+    try FileManager.default.setAttributes(
+      [.modificationDate: Date(timeIntervalSince1970: 0)], ofItemAtPath: other + "/alive")
+    #expect(try desk().rescue().claims.isEmpty)
+  }
+
+  @Test func aLivingWorkerBeats() throws {
+    let worker = try WorkerDirectory(in: scratch.path("workers"), worker: WorkerID())
+    let file = worker.path + "/alive"
+    var seen: Set<Data> = []
+    // As long as it takes: on a busy machine a thread may wait.
+    while seen.count < 3 {
+      seen.insert(try Data(contentsOf: URL(fileURLWithPath: file)))
+      usleep(100_000)
+    }
+  }
+
+  @Test func nothingOfALivingOrUnknownWorkerIsPruned() throws {
+    let worker = try WorkerDirectory(in: spool.claimed, worker: WorkerID())
+    let staging = try Staging(output: spool.defaultOutput, worker: WorkerID())
+    let pruning = Pruning(spool: spool, output: nil, isRehearsal: false)
+    let witness = self.witness
+    try FileManager.default.removeItem(atPath: other + "/3.2.1")
+    for _ in 0..<3 {
+      #expect(try pruning.watch(with: witness) == 1)
+      clock.pass(59)
+      let (pruned, failures) = pruning.run(with: witness)
+      #expect(pruned.isEmpty)
+      #expect(failures.isEmpty)
+      try beat(.random(in: 2...(.max)))
+    }
+    _ = try pruning.watch(with: witness)
+    clock.pass(60)
+    #expect(pruning.run(with: witness).pruned.map(\.path) == [other])
+    #expect(try names(in: spool.claimed) == [lastComponent(of: worker.path)])
+    staging.remove()
+  }
+
+  @Test func whatADeadWorkerHoldsIsNotPruned() throws {
+    let pruning = Pruning(spool: spool, output: nil, isRehearsal: false)
+    let witness = self.witness
+    _ = try pruning.watch(with: witness)
+    clock.pass(60)
+    #expect(pruning.run(with: witness).pruned.isEmpty)
+    #expect(try names(in: other) == ["3.2.1", "alive"])
+  }
+}
