@@ -72,9 +72,10 @@ def disturbed(kind, nth):
             status, said = spools.drain(spool)
             if status not in spools.WELL:
                 raise Broken(f"the run after it ended with status {status}: {said.strip()}")
-            spools.check_same(os.path.join(spool, "output"), spools.reference())
-            spools.check_quarantine(spool, orphans=kind == "kill")
             spools.check_at_rest(spool)
+            spools.prune(spool)
+            spools.check_same(os.path.join(spool, "output"), spools.reference())
+            spools.check_quarantine(spool)
         except Broken as broken:
             return f"{broken}\n  it said: {run.errors.strip()}", call
     return None, call
@@ -181,9 +182,10 @@ def cut(image, place, nth):
         status, said = spools.drain(spool)
         if status not in spools.WELL:
             raise Broken(f"status {status}: {said}")
-        spools.check_same(os.path.join(spool, "output"), spools.reference())
-        spools.check_quarantine(spool, orphans=True)
         spools.check_at_rest(spool)
+        spools.prune(spool)
+        spools.check_same(os.path.join(spool, "output"), spools.reference())
+        spools.check_quarantine(spool)
     except Broken as broken:
         return f"{broken} ({call and call.name} {call and call.paths})"
     return None

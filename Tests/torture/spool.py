@@ -130,11 +130,14 @@ def check_at_rest(spool):
             raise Broken(f"left in {place}: {', '.join(left)}")
 
 
-def check_quarantine(spool, orphans=False):
-    """Holds the bad batches of fill() and nothing else.
+def prune(spool):
+    result = subprocess.run([worker(), "prune", "--spool", spool], stdin=subprocess.DEVNULL, capture_output=True)
+    if result.returncode != 0:
+        raise Broken(f"prune: status {result.returncode}: {result.stderr.decode(errors='replace')}")
 
-    orphans: whether reasons may be there without their batch: a crash between the two leaves one.
-    """
+
+def check_quarantine(spool):
+    """Holds the bad batches of fill() and nothing else."""
     found = names(spool, "quarantine")
     batches = [name for name in found if not name.endswith(".reason.json")]
     # One that found a dead worker's reason in its place has got a number.
@@ -146,7 +149,7 @@ def check_quarantine(spool, orphans=False):
     causes = [reason(spool, name + ".reason.json")["cause"] for name in batches]
     if "no known format" not in causes[0] or "overlaps" not in causes[1]:
         raise Broken(f"in quarantine for other reasons: {causes}")
-    if not orphans and len(found) != 2 * len(batches):
+    if len(found) != 2 * len(batches):
         raise Broken(f"reasons without batches: {', '.join(found)}")
 
 
