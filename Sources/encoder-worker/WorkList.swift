@@ -48,6 +48,7 @@ final class WorkList<Element: Sendable>: Sendable {
       if isCancelled { _exit(ExitStatus.temporaryFailure.rawValue) }
       state.withLock { $0.isCancelled = true }
     }
+    group.join()
     tick()
     if let status { throw status }
   }

@@ -55,6 +55,9 @@ public final class ClaimDesk: Sendable {
   ///
   /// - Returns: what was taken over, and what could not be.
   public func rescue() throws(DiskError) -> (claims: [Claim], failures: [any Error]) {
+    // Before anything is taken: what has been must not be forgotten.
+    let others = try Directory(opening: spool.claimed).entries()
+      .filter { $0.kind == .directory && !WorkerID.isOnThisHost($0.name) }.map { spool.claimed + "/" + $0.name }
     var claims: [Claim] = []
     var failures = try WorkerDirectory.takeOver(in: spool.claimed) { dead in
       try empty(dead, into: &claims)
@@ -63,8 +66,6 @@ public final class ClaimDesk: Sendable {
         unlink(dead + "/" + left.name)
       }
     }
-    let others = try Directory(opening: spool.claimed).entries()
-      .filter { $0.kind == .directory && !WorkerID.isOnThisHost($0.name) }.map { spool.claimed + "/" + $0.name }
     for other in others {
       do {
         // It may only have been cut off, and come back: the directory stays its own.
