@@ -30,7 +30,7 @@ struct DecoderChild {
   private func lockUp() -> Bool {
     // What a picture needs at most: itself in four times 16 bits, and a few copies in 8 bits; beside what is there already.
     let pixels = UInt64(limits.pixels) * 32 + 256 << 20
-    guard clinux_limit_memory(UInt64(Self.virtualSize) + pixels) == 0, clinux_limit_cpu(Self.cpuSeconds) == 0,
+    guard let size = Self.virtualSize, clinux_limit_memory(size + pixels) == 0, clinux_limit_cpu(Self.cpuSeconds) == 0,
       clinux_limit_files() == 0
     else { return false }
     // Where the kernel cannot do this the limits remain; the host has noticed when it started.
@@ -38,12 +38,16 @@ struct DecoderChild {
     return true
   }
 
-  /// Of this process, in bytes.
-  private static var virtualSize: Int {
-    guard case .bytes(let text)? = try? Directory(opening: "/proc/self").contents(of: "statm", limit: 4_096),
-      let pages = Int(String(decoding: text.prefix { $0 != UInt8(ascii: " ") }, as: UTF8.self))
-    else { return 1 << 30 }
-    return pages * Int(sysconf(Int32(_SC_PAGESIZE)))
+  /// Of this process, in bytes; nil where the kernel does not say.
+  private static var virtualSize: UInt64? {
+    // The first number is pages (proc_pid_statm(5)); the file has no size of its own.
+    let file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { return nil }
+    defer { close(file) }
+    var text = [UInt8](repeating: 0, count: 64)
+    guard Glibc.read(file, &text, text.count) > 0 else { return nil }
+    let pages = UInt64(String(decoding: text.prefix { $0 != UInt8(ascii: " ") }, as: UTF8.self))
+    return pages.map { $0 * UInt64(sysconf(Int32(_SC_PAGESIZE))) }
   }
 
   /// nil when the question makes no sense.
