@@ -1,4 +1,4 @@
-.PHONY: demo test fuzz mutate torture bench playback build format fixtures clean
+.PHONY: demo test fuzz mutate torture sanitize bench playback build format fixtures clean
 
 # Frames of a bundled example become segments in ./demo. Installs what it needs.
 demo:
@@ -28,6 +28,10 @@ torture:
 	swift build -c release --product encoder-worker
 	ENCODER_WORKER="$$(swift build -c release --show-bin-path)/encoder-worker" \
 	  python3 Tests/torture/torture.py --minutes $(MINUTES)
+
+# All tests under ThreadSanitizer and AddressSanitizer.
+sanitize:
+	scripts/sanitize
 
 # Us and the usual ffmpeg recipes over real sessions, or CORPUS=DIR.
 bench:

@@ -26,6 +26,11 @@ static inline int clinux_fix_size(int file) {
   return fcntl(file, get) == size_and_seals ? 0 : fcntl(file, add, size_and_seals);
 }
 
+// fallocate(2): pages that lie in there as a whole are given back, the rest becomes zero.
+static inline int clinux_punch(int file, long start, long count) {
+  return count == 0 ? 0 : fallocate(file, 1 | 2 /* KEEP_SIZE | PUNCH_HOLE */, start, count);
+}
+
 // madvise(2) with MADV_POPULATE_WRITE, Linux 5.14: maps the pages that hold these bytes, ready to be written.
 static inline int clinux_populate(void *start, size_t count) { return madvise(start, (count + 4095) & ~4095ul, 23); }
 
@@ -90,7 +95,11 @@ static inline int clinux_limit(int resource, unsigned long long value) {
   return setrlimit((__rlimit_resource_t)resource, &limit);
 }
 static inline int clinux_limit_memory(unsigned long long bytes) { return clinux_limit(RLIMIT_AS, bytes); }
-static inline int clinux_limit_cpu(unsigned long long seconds) { return clinux_limit(RLIMIT_CPU, seconds); }
+// At the first limit SIGXCPU, which says what it was; a little later SIGKILL.
+static inline int clinux_limit_cpu(unsigned long long seconds) {
+  struct rlimit limit = {seconds, seconds + 10};
+  return setrlimit(RLIMIT_CPU, &limit);
+}
 static inline int clinux_limit_files(void) {
   return clinux_limit(RLIMIT_FSIZE, 0) | clinux_limit(RLIMIT_NOFILE, 0) | clinux_limit(RLIMIT_NPROC, 0) |
          clinux_limit(RLIMIT_CORE, 0);

@@ -7,6 +7,7 @@
 #include <sys/inotify.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 // renameat2(2) with RENAME_NOREPLACE (1): glibc declares it under _GNU_SOURCE only, which a module cannot ask for.
@@ -30,6 +31,23 @@ static inline int clinux_termination_descriptor(void) {
   sigaddset(&set, SIGINT);
   if (pthread_sigmask(SIG_BLOCK, &set, 0) != 0) return -1;
   return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+// No signal goes to threads that are started between these two: else one that waits for nothing else takes a SIGTERM that is
+// meant for the program, and the process ends.
+static inline int clinux_block_signals(sigset_t *before) {
+  sigset_t all;
+  sigfillset(&all);
+  return pthread_sigmask(SIG_BLOCK, &all, before);
+}
+static inline void clinux_restore_signals(const sigset_t *before) { pthread_sigmask(SIG_SETMASK, before, 0); }
+
+// Whether a file lies on a network: what is written there is seen elsewhere when it is synced.
+static inline int clinux_is_remote(int file) {
+  struct statfs status;
+  if (fstatfs(file, &status) != 0) return 0;
+  const unsigned type = (unsigned)status.f_type;
+  return type == 0x6969u /* NFS */ || type == 0xFF534D42u || type == 0xFE534D42u /* SMB */;
 }
 
 // A descriptor with which one thread wakes another that polls. (The flags are enumerators of an anonymous enum that

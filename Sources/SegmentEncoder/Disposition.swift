@@ -58,8 +58,12 @@ public enum Disposition: Equatable, Sendable {
     switch error {
     case let bad as BadBatch: self = .quarantine(bad)
     case is Cancelled: self = .handBack
-    // FFmpeg's word on a picture has become a refusal by now; what is left is about memory, or its libraries.
-    case is DiskError, is FFmpegError, is DamagedOutput, is SandboxError: self = .retry
+    case is DamagedOutput, is SandboxError: self = .retry
+    // What no machine in trouble says: whatever was asked for came of the batch.
+    case let failure as DiskError where ![EINVAL, ENAMETOOLONG, ELOOP, EOVERFLOW, EFBIG].contains(failure.code):
+      self = .retry
+    // FFmpeg's word on a picture has become a refusal by now.
+    case let failure as FFmpegError where failure.isOutOfMemory: self = .retry
     default:
       self = .unknown(BadBatch("encode", batch, "\(error)", advice: "report this with the batch"))
     }

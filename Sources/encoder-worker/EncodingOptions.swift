@@ -64,7 +64,6 @@ struct EncodingOptions: ParsableArguments {
   /// How many threads encode.
   var threads: Int { Jobs.threads(jobs) }
 
-  ///
   /// To be asked for before the process has threads.
   func encoder() throws -> BatchEncoder.Options {
     var options = BatchEncoder.Options()

@@ -58,7 +58,10 @@ struct RunCommand: ParsableCommand {
           ? "'\(word)' has to be the first word, before all options"
           : "'\(word)' is no command; there are run, encode, inspect, enqueue, stitch, verify, reencode, prune")
     }
-    guard maxTime > 0, minFree >= 0 else { throw ValidationError("--max-time and --min-free are not negative") }
+    guard (1...86_400 * 365).contains(maxTime) else {
+      throw ValidationError("--max-time is between 1 and 31536000 seconds")
+    }
+    guard minFree >= 0 else { throw ValidationError("--min-free is a number of bytes") }
     guard Lease.range.contains(lease) else { throw ValidationError(Lease.rule) }
     if spool == nil { throw ValidationError("--spool DIR is missing") }
   }
@@ -68,11 +71,15 @@ struct RunCommand: ParsableCommand {
     var logger = Logger(label: "encoder-worker", factory: { StreamLogHandler.standardError(label: $0) })
     logger.logLevel = verbose ? .info : .warning
     try reportingFailures {
+      let spool = try Spool(creating: spool)
+      if let output, !spool.allows(output: output) {
+        throw BadTarget(path: output, cause: "batches lie there", advice: "name a directory outside of the spool's own")
+      }
       let worker = try Worker(
-        spool: Spool(creating: spool), output: output, options: encoding.encoder(), keepBatches: keepBatches,
-        maxTime: maxTime, lease: lease,
+        spool: spool, output: output, options: encoding.encoder(), keepBatches: keepBatches,
+        maxTime: maxTime, lease: lease, minFree: minFree,
         index: SessionIndex(hls: hls, sentry: events.sentry), logger: logger)
-      let end = try WorkerLoop(worker: worker, threads: encoding.threads, drains: drain, minFree: minFree).run()
+      let end = try WorkerLoop(worker: worker, threads: encoding.threads, drains: drain).run()
       if let status = end { throw status }
     }
   }

@@ -9,7 +9,8 @@ final class Setbacks: Sendable {
     var first: (any Error)?
     /// Failures that concern everybody, without a success between.
     var inARow = 0
-    var hasLostHost = false
+    /// After this nothing can go on.
+    var fatal: (any Error)?
     var postponed: [(errand: Worker.Errand, dueAt: Int)] = []
   }
 
@@ -19,23 +20,30 @@ final class Setbacks: Sendable {
   /// - Parameter drains: whether what has failed once waits for the end.
   init(drains: Bool) { self.drains = drains }
 
-  func succeed() { state.withLock { $0.inARow = 0 } }
+  /// - Returns: whether everybody had to wait before.
+  func succeed() -> Bool {
+    state.withLock { state in
+      defer { state.inARow = 0 }
+      return state.inARow > 0
+    }
+  }
 
   /// Puts something off, or only notes the failure.
   ///
   /// - Returns: for how many seconds everybody has to wait; nil where the failure concerns nobody else.
   @discardableResult
-  func note(_ error: any Error, _ errand: Worker.Errand? = nil) -> Int? {
-    let concernsAll = Self.concernsAll(error)
+  func note(_ error: any Error, _ errand: Worker.Errand? = nil, concernsAll: Bool? = nil) -> Int? {
+    let concernsAll = concernsAll ?? Self.concernsAll(error)
     return state.withLock { state in
       if !(error is UnknownFailure) { state.first = state.first ?? error }
-      if error is SandboxError { state.hasLostHost = true }
+      if error is SandboxError || error is CutOff { state.fatal = error }
       let pause = min(30, 1 << min(state.inARow, 5))
       if concernsAll { state.inARow += 1 }
       if let errand {
-        // What counts is soon tried again: then it is decided.
-        let isCounted = error is UnknownFailure
-        state.postponed.append((errand, isCounted ? now() + 1 : drains ? .max : now() + (concernsAll ? pause : 30)))
+        // What counts is tried again even in a drain: then it is decided.
+        let counted = (error as? UnknownFailure)?.pause
+        let later = drains ? .max : now() + (concernsAll ? pause : 30)
+        state.postponed.append((errand, counted.map { now() + $0 } ?? later))
       }
       return concernsAll ? pause : nil
     }
@@ -66,16 +74,18 @@ final class Setbacks: Sendable {
 
   var first: (any Error)? { state.withLock { $0.first } }
 
-  /// A drain goes on when single batches fail, but not when everything does. Without a host for decoders nothing goes on: it
-  /// can only be forked at the start.
-  var isHopeless: Bool { hasLostHost || drains && state.withLock { $0.inARow >= 3 } }
+  /// A drain goes on when single batches fail, but not when everything does.
+  var isHopeless: Bool { fatal != nil || drains && state.withLock { $0.inARow >= 3 } }
 
-  var hasLostHost: Bool { state.withLock { $0.hasLostHost } }
+  /// What only another start mends: the host for decoders can be forked only then, and a place in the spool taken.
+  var fatal: (any Error)? { state.withLock { $0.fatal } }
 
   private static func concernsAll(_ error: any Error) -> Bool {
     switch error {
     case let failure as DiskError:
-      [ENOSPC, EDQUOT, EIO, EROFS, ESTALE, EMFILE, ENFILE, ENOMEM].contains(failure.code)
+      [
+        ENOSPC, EDQUOT, EIO, EROFS, ESTALE, EMFILE, ENFILE, ENOMEM, ENOTCONN, ETIMEDOUT, EHOSTDOWN, ENODEV, EAGAIN,
+      ].contains(failure.code)
     case is DamagedOutput, is UnknownFailure: false
     case let failure as FFmpegError: failure.code == -ENOMEM
     default: true

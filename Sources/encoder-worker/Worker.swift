@@ -23,7 +23,13 @@ final class Worker: Sendable {
       }
     }
 
-    var isSuspect: Bool { if case .suspect = self { true } else { false } }
+    /// Whether this may be what killed a worker.
+    var isSuspect: Bool { claim.map { $0.attempt > 1 } ?? false || isRescued }
+
+    /// Whether it is the first that this worker does with it.
+    var begins: Bool { if case .held = self { false } else { true } }
+
+    private var isRescued: Bool { if case .suspect = self { true } else { false } }
   }
 
   enum Outcome {
@@ -38,17 +44,25 @@ final class Worker: Sendable {
   let desk: ClaimDesk
   let logger: Logger
   let tally = Tally()
+  /// Bytes that have to be free in the output before a batch is begun.
+  let minFree: Int
   private let staging: Staging
   private let index: SessionIndex
   private let options: BatchEncoder.Options
   private let keepBatches: Bool
   /// For one batch, in seconds.
   private let maxTime: Int
-  /// What can still be written to the output, in bytes.
-  func freeBytes() throws -> Int { try staging.freeBytes() }
+
+  /// Throws where there is less room than asked for.
+  func requireRoom() throws {
+    guard minFree > 0 else { return }
+    let free = try staging.freeBytes()
+    if free < minFree { throw ShortOfSpace(free: free, wanted: minFree) }
+  }
 
   init(
     spool: Spool, output: String?, options: BatchEncoder.Options, keepBatches: Bool, maxTime: Int, lease: Int,
+    minFree: Int,
     index: SessionIndex, logger: Logger
   ) throws {
     let worker = WorkerID()
@@ -59,6 +73,7 @@ final class Worker: Sendable {
     self.index = index
     self.keepBatches = keepBatches
     self.maxTime = maxTime
+    self.minFree = minFree
     self.logger = logger
   }
 
@@ -70,6 +85,8 @@ final class Worker: Sendable {
   func perform(_ errand: Errand, with encoder: BatchEncoder, isCancelled: () -> Bool) -> Outcome {
     let claim: Claim
     do {
+      // Asked before each: others fill the disk, too.
+      if errand.begins { try requireRoom() }
       switch errand {
       case .held(let held): claim = held
       case .suspect(let held): claim = try desk.begin(held)
@@ -78,7 +95,7 @@ final class Worker: Sendable {
         claim = taken
       }
     } catch {
-      return errand.claim.map(desk.hasLost) == true ? .gone : .failed(errand, error)
+      return errand.claim.map(desk.hasLost) == true ? .gone : failed(errand, error)
     }
     let deadline = now() + maxTime
     do {
@@ -97,8 +114,8 @@ final class Worker: Sendable {
 
   /// The receipt of a batch that too many workers died with, where it is published after all.
   private func settled(_ claim: Claim, by encoder: BatchEncoder) throws -> Receipt {
-    // A death while only looking: it is not looked at again.
-    if claim.attempt == Claim.attempts + 1, let receipt = try encoder.settle(claim.path) { return receipt }
+    // Who dies while only looking, too often, is not to look again.
+    if claim.attempt <= 2 * Claim.attempts, let receipt = try encoder.settle(claim.path) { return receipt }
     throw BadBatch(
       "encode", claim.name, "\(Claim.attempts) workers died while they worked on it",
       advice: "report this with the batch")
@@ -113,11 +130,15 @@ final class Worker: Sendable {
   private func settle(_ claim: Claim, after error: any Error) -> Outcome {
     do {
       if desk.hasLost(claim) { return .gone }
-      let disposition = Disposition(of: error, batch: claim.name)
+      let disposition =
+        error is Overtime
+        ? .unknown(BadBatch("encode", claim.name, "\(error)", advice: "give it more --max-time, or split the batch"))
+        : Disposition(of: error, batch: claim.name)
       switch disposition {
-      case .retry: return .failed(.held(claim), error)
+      case .retry: return failed(.held(claim), error)
       case .unknown where claim.failures + 1 < Claim.unknownFailures:
-        return .failed(.held(try desk.fail(claim)), UnknownFailure(error: error))
+        let failed = try desk.fail(claim)
+        return .failed(.held(failed), UnknownFailure(batch: claim.name, count: failed.failures, error: error))
       case .handBack:
         try desk.handBack(claim)
         return .handedBack
@@ -128,8 +149,12 @@ final class Worker: Sendable {
         return .quarantined
       }
     } catch {
-      return .failed(.held(claim), error)
+      return failed(.held(claim), error)
     }
+  }
+
+  private func failed(_ errand: Errand, _ error: any Error) -> Outcome {
+    .failed(errand, desk.isCutOff || staging.isCutOff ? CutOff() : error)
   }
 
   private func report(_ receipt: Receipt) {
@@ -160,8 +185,26 @@ struct Overtime: Error, CustomStringConvertible {
 
 /// A failure whose reason nobody knows; it counts.
 struct UnknownFailure: Error, CustomStringConvertible {
+  let batch: String
+  /// How often by now.
+  let count: Int
   let error: any Error
-  var description: String { "\(error)" }
+  var description: String { "\(batch): \(error); try \(count) of \(Claim.unknownFailures)" }
+
+  /// Until it is tried again, in seconds: what is wrong with the machine may pass.
+  var pause: Int { 1 << (2 * (count - 1)) }
+}
+
+/// The disk is nearly full, as the operator sees it.
+struct ShortOfSpace: Error, CustomStringConvertible {
+  let free: Int
+  let wanted: Int
+  var description: String { "\(free) bytes free in the output, less than the \(wanted) of --min-free" }
+}
+
+/// Somebody took this worker for dead, and removed what it needs.
+struct CutOff: Error, CustomStringConvertible {
+  var description: String { "this worker was taken for dead and its directory removed; start it again" }
 }
 
 /// What a worker has done since it started.

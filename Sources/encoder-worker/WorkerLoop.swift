@@ -7,20 +7,11 @@ import Glibc
 import SegmentEncoder
 import Synchronization
 
-/// The disk is nearly full, as the operator sees it.
-private struct ShortOfSpace: Error, CustomStringConvertible {
-  let free: Int
-  let wanted: Int
-  var description: String { "\(free) bytes free in the output, less than the \(wanted) of --min-free" }
-}
-
 struct WorkerLoop {
   let worker: Worker
   let threads: Int
   /// Whether to end when nothing is left.
   let drains: Bool
-  /// Bytes that have to be free in the output before a batch is begun.
-  let minFree: Int
 
   /// How long what is being encoded may go on after a signal, in seconds; then it is handed back.
   private static let grace = 5
@@ -46,6 +37,10 @@ struct WorkerLoop {
           rescueAt = now() + Self.rescan
           let rescue = try worker.desk.rescue()
           shared.queue.offer(rescue.claims.map(Worker.Errand.suspect))
+          for claim in rescue.claims {
+            worker.logger.warning(
+              "took over \(claim.name) from a dead worker: attempt \(claim.attempt + 1) of \(Claim.attempts)")
+          }
           for failure in rescue.failures {
             worker.logger.error("\(failure); left as it is")
             shared.setbacks.note(failure)
@@ -63,7 +58,7 @@ struct WorkerLoop {
         break
       } catch {
         worker.logger.error("\(error); looking again in \(Self.rescan) s")
-        shared.setbacks.note(error)
+        shared.setbacks.note(error, concernsAll: true)
       }
       progress.show(worker.tally.now)
       if signals.wait(seconds: shared.setbacks.isAwaiting ? 1 : Self.rescan, watch) {
@@ -78,17 +73,16 @@ struct WorkerLoop {
 
   /// Whether batches may be begun; what is said of it is said once.
   private func hasRoom(_ shared: Shared) throws -> Bool {
-    guard minFree > 0 else { return true }
-    let free = try worker.freeBytes()
-    if free >= minFree {
-      if shared.isShort.exchange(false, ordering: .relaxed) { worker.logger.notice("\(free) bytes free: going on") }
+    do {
+      try worker.requireRoom()
+      if shared.isShort.exchange(false, ordering: .relaxed) { worker.logger.notice("room again: going on") }
       return true
+    } catch let failure as ShortOfSpace {
+      if !shared.isShort.exchange(true, ordering: .relaxed) { worker.logger.error("\(failure); waiting") }
+      // A drain does not wait for somebody to tidy up.
+      if drains && shared.queue.isIdle { throw failure }
+      return false
     }
-    let failure = ShortOfSpace(free: free, wanted: minFree)
-    if !shared.isShort.exchange(true, ordering: .relaxed) { worker.logger.error("\(failure); waiting") }
-    // A drain does not wait for somebody to tidy up.
-    if drains && shared.queue.isIdle { throw failure }
-    return false
   }
 
   /// Waits for what is being encoded; a signal gives it some seconds, another one ends the process where it stands.
@@ -107,9 +101,14 @@ struct WorkerLoop {
 
   /// What is said at the end, and the status.
   private func conclusion(_ shared: Shared) -> ExitCode? {
-    guard drains || shared.setbacks.hasLostHost else { return nil }
+    guard drains || shared.setbacks.fatal != nil else { return nil }
     if drains { say(worker.tally.now.summary) }
-    if let failure = shared.setbacks.first {
+    if let held = try? worker.desk.heldElsewhere(), held > 0 {
+      say(
+        "\(count(held, "batch is", "batches are")) held by workers of other hosts; one that runs on takes over from the dead"
+      )
+    }
+    if let failure = shared.setbacks.fatal ?? shared.setbacks.first {
       say("encoder-worker: \(failure); nothing is lost, run it again when that is mended")
       return ExitStatus.of(failure)
     }
@@ -137,12 +136,14 @@ struct WorkerLoop {
     let encoder = worker.makeEncoder()
     while let errand = shared.queue.next() {
       switch worker.perform(errand, with: encoder, isCancelled: { shared.isOverdue }) {
-      case .published, .quarantined: shared.setbacks.succeed()
+      case .published, .quarantined:
+        if shared.setbacks.succeed() { worker.logger.warning("the machine is well again: going on") }
       case .handedBack, .gone: break
       case .failed(let errand, let error):
         let pause = shared.setbacks.note(error, errand)
-        worker.logger.error("\(error); nothing is lost\(pause.map { ", going on in \($0) s" } ?? "")")
-        if let pause { shared.queue.pause(seconds: pause) }
+        let isLast = shared.setbacks.fatal != nil
+        worker.logger.error("\(error); nothing is lost\(isLast ? "" : pause.map { ", going on in \($0) s" } ?? "")")
+        if let pause, !isLast { shared.queue.pause(seconds: pause) }
       }
       shared.queue.finished()
       wake()

@@ -87,7 +87,7 @@ def check_failed(spool, run):
         raise Broken(f"status {run.status}")
     if held := spools.attempts(spool):
         raise Broken(f"still claimed: {held}")
-    if run.status == 65 and (left := spools.names(spool, "incoming") + spools.names(spool, "claimed", spools.DEAD, "1.1")):
+    if run.status == 65 and (left := spools.names(spool, "incoming") + spools.names(spool, "claimed", spools.DEAD, "1.1.0")):
         raise Broken(f"status 65, but not done: {left}")
     for name in spools.names(spool, "quarantine"):
         if name.endswith(".reason.json") and spools.reason(spool, name)["attempt"] != 1:

@@ -58,10 +58,10 @@ def fill(spool):
     if published.returncode != 0:
         raise SystemExit(f"torture: encode: {published.stderr.decode()}")
     held = os.path.join(spool, "claimed", DEAD)
-    os.makedirs(os.path.join(held, "1.1"))
+    os.makedirs(os.path.join(held, "1.1.0"))
     write(os.path.join(held, "alive"), b"")
     write(os.path.join(held, "1.reason"), b"half a rea")
-    shutil.copytree(os.path.join(FIXTURES, "gap"), os.path.join(held, "1.1", "gap"))
+    shutil.copytree(os.path.join(FIXTURES, "gap"), os.path.join(held, "1.1.0", "gap"))
     os.makedirs(os.path.join(spool, "output", "gap"))
     write(os.path.join(spool, "output", "gap", f"segment-{START}.mp4"), b"half a vid")
     os.makedirs(os.path.join(spool, "output", ".staging", DEAD))
@@ -164,7 +164,7 @@ def reason(spool, name):
 def attempts(spool):
     """Of every batch that is claimed, but by the worker that died before: its name, and how often work on it had begun."""
     claimed = os.path.join(spool, "claimed")
-    return [(batch, int(claim.split(".")[-1]))
+    return [(batch, int(claim.split(".")[1]))
             for owner in names(claimed) if owner != DEAD for claim in names(claimed, owner)
             if os.path.isdir(os.path.join(claimed, owner, claim)) for batch in names(claimed, owner, claim)]
 

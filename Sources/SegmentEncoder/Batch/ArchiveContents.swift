@@ -120,7 +120,7 @@ private final class ArchiveReader {
     var bytes: [UInt8] = []
     // Images hardly pack, so this is nearly always enough, and an array that grows is there twice; pages that are never
     // written to take no memory.
-    bytes.reserveCapacity(min(2 * fileBytes, limits.unpackedBytes))
+    bytes.reserveCapacity(2 * min(fileBytes, limits.unpackedBytes / 2))
     var part = [UInt8](repeating: 0, count: 1 << 16)
     while true {
       let count = try part.withUnsafeMutableBytes { try read(into: $0, or: "it breaks off") }

@@ -67,7 +67,13 @@ struct DirectoryContents: BatchContents {
   }
 
   func contents(of name: String, limit: Int) throws -> FileContents? {
-    try directory.contents(of: name, limit: limit)
+    do {
+      return try directory.contents(of: name, limit: limit)
+    } catch let failure as DiskError where failure.code == EACCES {
+      // Not refused, for it may be a good frame; and it is not the picture's fault.
+      throw BadBatch(
+        "read", name, "permission denied", advice: "make the batch readable for the worker, and give it in again")
+    }
   }
 
   func sideFile(_ name: String, limit: Int) throws -> FileContents? {

@@ -81,7 +81,6 @@ public final class Directory: Sendable {
       case ELOOP: return .refused("a symbolic link")
       case EXDEV: return .refused("a path that leaves the batch")
       case ENXIO: return .refused("not a regular file")
-      case EACCES: return .refused("permission denied")
       case ENAMETOOLONG: return .refused("a name that is too long")
       default: throw DiskError("open", path + "/" + name)
       }
@@ -119,6 +118,17 @@ public final class Directory: Sendable {
   /// Makes what was created, linked or renamed in here survive a power cut.
   public func sync() throws(DiskError) {
     try check("fsync", path) { fsync(descriptor) }
+  }
+
+  /// Says to others of this host that somebody uses it, for as long as it is open; where the file system knows such locks.
+  ///
+  /// - Returns: whether nobody else says so.
+  func lock() throws(DiskError) -> Bool {
+    if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
+    if errno == EWOULDBLOCK { return false }
+    // NFS locks nothing that is open for reading only.
+    guard [EBADF, ENOLCK, EOPNOTSUPP].contains(errno) else { throw DiskError("flock", path) }
+    return true
   }
 
   private func kind(of bytes: [UInt8], hint: UInt8) -> Entry.Kind {

@@ -114,12 +114,23 @@ enum DurableFile {
   static func freeBytes(at path: String) throws(DiskError) -> Int {
     var status = statvfs()
     try check("statvfs", path) { statvfs(path, &status) }
-    return Int(status.f_bavail) * Int(status.f_frsize)
+    // Some servers say less than nothing, or more than there is.
+    let (bytes, isTooMuch) = Int(clamping: status.f_bavail).multipliedReportingOverflow(by: Int(status.f_frsize))
+    return isTooMuch ? .max : bytes
   }
 
   static func exists(_ path: String) -> Bool {
     var status = stat()
     return lstat(path, &status) == 0
+  }
+
+  /// The same, where not being told is no answer.
+  static func isThere(_ path: String) throws(DiskError) -> Bool {
+    var status = stat()
+    if lstat(path, &status) == 0 { return true }
+    let failure = DiskError("stat", path)
+    guard [ENOENT, ENOTDIR].contains(failure.code) else { throw failure }
+    return false
   }
 
   /// In bytes.

@@ -32,6 +32,9 @@ public final class Staging: Sendable {
     return try Directory(opening: path).entries().map(\.name)
   }
 
+  /// Whether this process was taken for dead, and has no place to write to any more.
+  public var isCutOff: Bool { directory.isLost }
+
   /// What can still be written where the output lies, in bytes.
   public func freeBytes() throws -> Int { try DurableFile.freeBytes(at: output) }
 }

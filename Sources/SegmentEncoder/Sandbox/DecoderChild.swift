@@ -14,7 +14,7 @@ struct DecoderChild {
   let limits: Limits
   let decoder: PictureDecoder
 
-  /// Seconds of CPU for a batch; whoever has more frames gets another process.
+  /// Seconds of CPU; a batch that needs more gets another process.
   private static let cpuSeconds: UInt64 = 600
 
   func run() -> Never {

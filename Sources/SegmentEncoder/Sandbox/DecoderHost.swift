@@ -54,15 +54,28 @@ public final class DecoderHost: Sendable {
     waitpid(host, &status, 0)
   }
 
+  /// How a decoder ended.
+  enum Ending: Equatable {
+    /// By us: it was there.
+    case killed
+    case signal(Int32)
+    /// Of itself, since it could not begin.
+    case gaveUp
+  }
+
   /// Lets a decoder do what it must not, and sees whether it lives.
   private static func probe(_ control: borrowing Mutex<Int32>, _ limits: Limits) throws -> Bool {
     let child = try fork(control, try newSlots(limits), limits)
-    defer { _ = try? end(control, child) }
     var question = WireWriter()
     question.put(DecoderChild.Request.probe.rawValue)
     try? child.send(question.framed)
     var answer = [UInt8](repeating: 0, count: 1)
-    return try child.receive(into: &answer, seconds: limits.decodeSeconds) == 0
+    let isAnswered = try child.receive(into: &answer, seconds: limits.decodeSeconds) > 0
+    switch try end(control, child) {
+    case .signal(SIGSYS): return true
+    case _ where isAnswered: return false
+    case let ending: throw SandboxError(description: "a decoder cannot be started (\(ending))")
+    }
   }
 
   func fork() throws -> DecoderProcess {
@@ -73,12 +86,12 @@ public final class DecoderHost: Sendable {
 
   /// Ends a decoder.
   ///
-  /// - Returns: the signal that had ended it before; nil when it was still there.
-  func end(_ child: DecoderProcess) throws -> Int32? {
-    let signal = try Self.end(control, child)
+  /// - Returns: what had happened to it before.
+  func end(_ child: DecoderProcess) throws -> Ending {
+    let ending = try Self.end(control, child)
     // Nothing that was confined can still see it.
     if isConfined { retired.withLock { $0.append(child.slots) } }
-    return signal
+    return ending
   }
 
   private static func newSlots(_ limits: Limits) throws -> PictureSlots {
@@ -109,11 +122,12 @@ public final class DecoderHost: Sendable {
     }
   }
 
-  private static func end(_ control: borrowing Mutex<Int32>, _ child: DecoderProcess) throws -> Int32? {
+  private static func end(_ control: borrowing Mutex<Int32>, _ child: DecoderProcess) throws -> Ending {
     // It is the host's child, and not yet waited for: the number is still its own.
     kill(child.process, SIGKILL)
     let status = try ask(control, .reap, Int(child.process), [])
-    return status & 0x7F == SIGKILL ? nil : Int32(status & 0x7F)
+    let signal = Int32(status & 0x7F)
+    return signal == SIGKILL ? .killed : signal == 0 ? .gaveUp : .signal(signal)
   }
 
   private static func ask(

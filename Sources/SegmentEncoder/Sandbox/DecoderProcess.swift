@@ -5,10 +5,14 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// The decoder is dead, or does not make sense.
-struct DecoderFailure: Error {
-  /// Whether it only took too long.
-  let isLate: Bool
+/// No answer.
+enum DecoderFailure: Error, Equatable {
+  /// In the time that there is.
+  case late
+  /// It has ended.
+  case gone
+  /// It has ended, or is not to be trusted, for what it was given; with how one sees that.
+  case crashed(String)
 }
 
 /// One decoder. For one thread.
@@ -37,7 +41,7 @@ final class DecoderProcess {
       }
       if count < 0, errno == EINTR { continue }
       // It does not read, and the socket is full.
-      guard count > 0 else { throw DecoderFailure(isLate: count < 0 && errno == EAGAIN) }
+      guard count > 0 else { throw count < 0 && errno == EAGAIN ? DecoderFailure.late : .gone }
       sent += count
     }
   }
@@ -51,9 +55,12 @@ final class DecoderProcess {
     var received = 0
     while received < bytes.count {
       var waiting = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
-      let left = deadline - Self.milliseconds()
-      guard left > 0 else { throw DecoderFailure(isLate: true) }
-      guard poll(&waiting, 1, Int32(left)) > 0 else { continue }
+      let left = max(0, deadline - Self.milliseconds())
+      guard poll(&waiting, 1, Int32(left)) > 0 else {
+        // Asked once more when time is up: it may have been the worker that stood still.
+        if left == 0 { throw DecoderFailure.late }
+        continue
+      }
       let count = bytes.withUnsafeMutableBytes { read(socket, $0.baseAddress! + received, $0.count - received) }
       if count < 0, errno == EINTR { continue }
       guard count > 0 else { break }
@@ -66,12 +73,14 @@ final class DecoderProcess {
   func ask(_ question: [UInt8], seconds: Int) throws -> [UInt8] {
     try send(question)
     var head = [UInt8](repeating: 0, count: 8)
-    guard try receive(into: &head, seconds: seconds) == 8 else { throw DecoderFailure(isLate: false) }
+    guard try receive(into: &head, seconds: seconds) == 8 else { throw DecoderFailure.gone }
     var reader = WireReader(head)
     // Words about a picture, never the picture itself.
-    guard let count = try? reader.int(), (0...65_536).contains(count) else { throw DecoderFailure(isLate: false) }
+    guard let count = try? reader.int(), (0...65_536).contains(count) else {
+      throw DecoderFailure.crashed("it answers nonsense")
+    }
     var answer = [UInt8](repeating: 0, count: count)
-    guard try receive(into: &answer, seconds: seconds) == count else { throw DecoderFailure(isLate: false) }
+    guard try receive(into: &answer, seconds: seconds) == count else { throw DecoderFailure.gone }
     return answer
   }
 
@@ -125,7 +134,11 @@ final class PictureSlots: Sendable {
       guard let counts = written, counts.reduce(0, +) <= Self.keptBytes,
         users.allSatisfy({ !$0.isTaken.load(ordering: .acquiring) })
       else { return false }
-      for (index, bytes) in counts.enumerated() { memset(start(of: index), 0, bytes) }
+      for (index, bytes) in counts.enumerated() {
+        memset(start(of: index), 0, bytes)
+        // Who was taken over may have written further than it said.
+        guard clinux_punch(descriptor, index * size + bytes, size - bytes) == 0 else { return false }
+      }
       written = counts.map { _ in 0 }
       return true
     }

@@ -29,26 +29,33 @@ final class SandboxedDecoder: FrameDecoding {
   deinit { if let child { _ = try? host.end(child) } }
 
   func picture(from files: [[UInt8]], _ look: Look) throws -> DecodedPicture {
-    // A second time, in a fresh process: what crashed the first may have been an earlier frame's doing.
-    for isLast in [false, true] {
-      let child = try self.child ?? host.fork()
-      self.child = child
-      do {
-        return try ask(child, files, look)
-      } catch let failure as DecoderFailure {
-        self.child = nil
-        let signal = try host.end(child)
-        if failure.isLate {
-          throw RefusedPicture(reason: "decoding takes more than \(host.limits.decodeSeconds) s")
-        }
-        // Nobody's fault but the machine's, which was short of memory, or of somebody who kills processes.
-        if signal == nil || signal == SIGKILL { throw DecoderStarved() }
-        if isLast {
-          throw RefusedPicture(reason: "the decoder crashed (\(signal.map { "signal \($0)" } ?? "it ended"))")
-        }
-      }
+    do {
+      return try ask(files, look)
+    } catch is DecoderFailure {
+      // Again, in a fresh process: what crashed the first may have been an earlier frame's doing, or the machine stood still.
     }
-    throw RefusedPicture(reason: "the decoder crashed")
+    do {
+      return try ask(files, look)
+    } catch DecoderFailure.late {
+      throw RefusedPicture(reason: "decoding takes more than \(host.limits.decodeSeconds) s")
+    } catch DecoderFailure.crashed(let how) {
+      throw RefusedPicture(reason: "the decoder crashed (\(how))")
+    }
+  }
+
+  private func ask(_ files: [[UInt8]], _ look: Look) throws -> DecodedPicture {
+    let child = try self.child ?? host.fork()
+    self.child = child
+    do {
+      return try ask(child, files, look)
+    } catch let failure as DecoderFailure {
+      self.child = nil
+      let ending = try host.end(child)
+      guard failure == .gone else { throw failure }
+      // Without a signal of its own it is the machine, which was short of something, or somebody who kills processes.
+      guard case .signal(let signal) = ending else { throw DecoderStarved() }
+      throw DecoderFailure.crashed(signal == SIGXCPU ? "its time was up" : "signal \(signal)")
+    }
   }
 
   private func ask(_ child: DecoderProcess, _ files: [[UInt8]], _ look: Look) throws -> DecodedPicture {
@@ -75,7 +82,7 @@ final class SandboxedDecoder: FrameDecoding {
       case nil: throw WireReader.Nonsense()
       }
     } catch is WireReader.Nonsense {
-      throw DecoderFailure(isLate: false)
+      throw DecoderFailure.crashed("it answers nonsense")
     }
   }
 }

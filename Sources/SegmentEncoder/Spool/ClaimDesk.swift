@@ -99,11 +99,23 @@ public final class ClaimDesk: Sendable {
     }
   }
 
+  /// How many batches workers of other hosts hold, dead or alive.
+  public func heldElsewhere() throws -> Int {
+    try Directory(opening: spool.claimed).entries().filter { !WorkerID.isOnThisHost($0.name) && $0.kind == .directory }
+      .reduce(0) { held, other in
+        let claims = try Directory(opening: spool.claimed + "/" + other.name).entries()
+        return held + claims.filter { $0.kind == .directory }.count
+      }
+  }
+
   /// Whether somebody who thought us dead took the batch over, or took it away; not so when the spool itself is gone.
   public func hasLost(_ claim: Claim) -> Bool {
     var status = stat()
     return lstat(claim.path, &status) != 0 && errno == ENOENT && DurableFile.exists(own.path + "/alive")
   }
+
+  /// Whether this worker was taken for dead, and what it needs to claim anything is gone; it has to be started again.
+  public var isCutOff: Bool { own.isLost }
 
   /// Writes down that work begins on a batch that was taken over.
   public func begin(_ claim: Claim) throws(DiskError) -> Claim {

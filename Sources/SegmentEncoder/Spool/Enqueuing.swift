@@ -34,10 +34,13 @@ public struct Enqueuing {
         advice: "rename it: no dot in front, no .tmp or .part behind")
     }
     let draft = spool.temporary + "/\(worker).part"
-    try check("mkdir", draft) { mkdir(draft, 0o755) }
+    try check("mkdir", draft) { mkdir(draft, 0o775) }
     do {
+      // Whoever tidies up sees that somebody is at work.
+      let directory = try Directory(opening: draft)
+      _ = try directory.lock()
       for file in files { try copy(file, to: draft + "/" + lastComponent(of: file)) }
-      try Directory(opening: draft).sync()
+      try directory.sync()
       return try show(draft, as: name)
     } catch {
       try? DurableFile.removeTree(draft)

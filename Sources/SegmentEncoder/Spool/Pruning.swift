@@ -28,7 +28,7 @@ public struct Pruning {
   public func watch(with witness: Witness) throws -> Int {
     var others = 0
     for parent in parents {
-      for entry in try entries(of: parent) where !WorkerID.isOnThisHost(entry.name) {
+      for entry in try entries(of: parent) where entry.kind == .directory && !WorkerID.isOnThisHost(entry.name) {
         others += 1
         _ = try witness.hasExpired(parent + "/" + entry.name)
       }
@@ -62,7 +62,7 @@ public struct Pruning {
       let path = spool.quarantine + "/" + entry.name
       guard let bytes = try DurableFile.contents(of: path, limit: 1 << 20),
         let worker = try? JSONParser.parse(bytes).object?["worker"]?.string,
-        try isGone(worker, round), !DurableFile.exists(String(path.dropLast(ending.count)))
+        try isGone(worker, round), try !DurableFile.isThere(String(path.dropLast(ending.count)))
       else { continue }
       round.remove(path, "a reason without its batch")
     }
@@ -82,11 +82,16 @@ public struct Pruning {
     for entry in try entries(of: parent) where entry.kind == .directory {
       let path = parent + "/" + entry.name
       let prune = {
-        let holdsBatches = try entries(of: path).contains { claim in
-          guard claim.kind == .directory else { return false }
-          return try !entries(of: path + "/" + claim.name).isEmpty
+        // A worker that was only cut off may come back at any moment: nothing is removed here but files by their names, and
+        // directories that are empty.
+        let inside = try entries(of: path)
+        let claims = inside.filter { $0.kind == .directory }.map { path + "/" + $0.name }
+        if try claims.contains(where: { try !entries(of: $0).isEmpty }) { return }
+        round.remove(path, "of a worker that is gone") {
+          for claim in claims { try check("rmdir", claim) { rmdir(claim) } }
+          for file in inside where file.kind != .directory { unlink(path + "/" + file.name) }
+          try check("rmdir", path) { rmdir(path) }
         }
-        if !holdsBatches { round.remove(path, "of a worker that is gone") }
       }
       round.attempt {
         if WorkerID.isOnThisHost(entry.name) {
@@ -108,8 +113,11 @@ public struct Pruning {
   private func pruneDrafts(_ round: Round) throws {
     for entry in try entries(of: spool.temporary)
     where WorkerID.isOnThisHost(entry.name) && entry.name.hasSuffix(".part") {
+      let path = spool.temporary + "/" + entry.name
       guard WorkerID.isProcessGone(String(entry.name.dropLast(5))) else { continue }
-      round.remove(spool.temporary + "/" + entry.name, "an enqueue that did not end")
+      // In another container the same number is another process; the lock is seen from everywhere on the host.
+      let draft = try Directory(opening: path, followingLinks: false)
+      if try draft.lock() { round.remove(path, "an enqueue that did not end") }
     }
   }
 
@@ -145,9 +153,9 @@ public struct Pruning {
       do { try body() } catch { failures.append(error) }
     }
 
-    func remove(_ path: String, _ what: String) {
+    func remove(_ path: String, _ what: String, by removal: (() throws -> Void)? = nil) {
       attempt {
-        if !isRehearsal { try DurableFile.removeTree(path) }
+        if !isRehearsal { try removal?() ?? DurableFile.removeTree(path) }
         pruned.append(Pruned(path: path, what: what))
       }
     }

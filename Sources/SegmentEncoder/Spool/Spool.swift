@@ -42,6 +42,13 @@ public struct Spool: Sendable {
     try Directory(opening: incoming).entries().filter { Self.isComplete($0.name) }
   }
 
+  /// Whether segments may go there: not where batches lie, for a session can have the name of any of these directories.
+  public func allows(output: String) -> Bool {
+    let output = DurableFile.resolved(output.count > 1 && output.hasSuffix("/") ? String(output.dropLast()) : output)
+    let states = [incoming, temporary, claimed, quarantine, done, trash].map(DurableFile.resolved)
+    return output != DurableFile.resolved(path) && !states.contains { output == $0 || output.hasPrefix($0 + "/") }
+  }
+
   /// The worker that is about to remove this.
   static func owner(inTrash name: String) -> String { name.split(separator: "~").prefix(3).joined(separator: "~") }
 

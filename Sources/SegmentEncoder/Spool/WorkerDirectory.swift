@@ -5,11 +5,13 @@
 
 import CLinux
 import Glibc
+import Synchronization
 
 public final class WorkerDirectory: Sendable {
   public let path: String
   private let lock: Int32
   private let pulse: Pulse
+  private let hasLeft = Atomic(false)
 
   /// Makes the directory; it appears under its name only once the lock is held.
   public init(in parent: String, worker: WorkerID) throws(DiskError) {
@@ -28,15 +30,25 @@ public final class WorkerDirectory: Sendable {
     }
   }
 
-  deinit {
-    pulse.stop()
-    close(lock)
+  deinit { leave() }
+
+  /// Whether somebody took it for a dead worker's and removed it; not so when all of the file system is gone.
+  var isLost: Bool {
+    DurableFile.isReachableDirectory(DurableFile.parentDirectory(of: path)) && !DurableFile.exists(path + "/alive")
   }
 
   /// Removes the directory when nothing is left in it.
   public func remove() {
+    // Closed before: what is open cannot be removed over NFS.
+    leave()
     unlink(path + "/alive")
     rmdir(path)
+  }
+
+  private func leave() {
+    guard !hasLeft.exchange(true, ordering: .relaxed) else { return }
+    pulse.stop()
+    close(lock)
   }
 
   /// The directories in `parent` whose process on this host is gone, each locked by us while `body` empties it.
@@ -94,6 +106,9 @@ private final class Pulse: Sendable {
     let watched = ends[1]
     let box = Unmanaged.passRetained(Box { Self.beat(file, until: watched) })
     var started = pthread_t()
+    var signals = sigset_t()
+    _ = clinux_block_signals(&signals)
+    defer { clinux_restore_signals(&signals) }
     let status = pthread_create(
       &started, nil,
       { argument in
@@ -117,13 +132,15 @@ private final class Pulse: Sendable {
 
   private static func beat(_ file: Int32, until watched: Int32) {
     var waiting = pollfd(fd: watched, events: Int16(POLLIN), revents: 0)
+    let isRemote = clinux_is_remote(file) != 0
     var count: UInt64 = 0
-    while poll(&waiting, 1, interval) == 0 {
+    repeat {
       count += 1
-      // Always the same few bytes: a full disk does not stop it.
+      // Always as many bytes: once they are there, a full disk does not stop it on most file systems.
       var text = Array(String(count + 1_000_000_000_000).utf8)
       pwrite(file, &text, text.count, 0)
-    }
+      if isRemote { fdatasync(file) }
+    } while poll(&waiting, 1, interval) <= 0
   }
 
   private final class Box: Sendable {

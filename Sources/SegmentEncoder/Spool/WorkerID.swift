@@ -3,7 +3,7 @@
 import Glibc
 import Synchronization
 
-/// One run of a worker: host, boot, process, moment. No two are alike.
+/// One run of a worker: host, process, moment. No two are alike.
 public struct WorkerID: Sendable, CustomStringConvertible {
   public let description: String
 

@@ -27,6 +27,12 @@ public struct BadTarget: Error, Equatable, CustomStringConvertible {
   public let cause: String
   public let advice: String
 
+  public init(path: String, cause: String, advice: String) {
+    self.path = path
+    self.cause = cause
+    self.advice = advice
+  }
+
   public var description: String { "write \(path): \(cause); \(advice)" }
 }
 
