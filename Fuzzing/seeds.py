@@ -175,6 +175,19 @@ def pictures():
             seed("picture", path.name, path.read_bytes())
 
 
+def wire():
+    def numbers(*values):
+        return struct.pack(f"<{len(values)}q", *values)
+
+    # A picture's size, the bytes written, its planes; and a frame's look: masks, and one image, bare pixels, or layers.
+    seed("wire", "layout", numbers(176, 320, 84480, 0, 176, 56320, 88, 70400, 88))
+    mask = numbers(1) + struct.pack("<4d", 1, 2, 3.5, 4) + numbers(0)
+    seed("wire", "image", numbers(0) + mask + numbers(0, 0))
+    seed("wire", "pixels", numbers(0, 0, 0, 1, 0, 0, 4, 4, 16, 4))
+    seed("wire", "layers", numbers(0, 0, 1, 20, 30, 1, 0, 5, 6, 1, 7, 8) + struct.pack("<d", 0.5) + numbers(0) + mask)
+
+
 formats()
 archives()
 pictures()
+wire()

@@ -90,19 +90,22 @@ static inline long clinux_receive(int socket, void *bytes, size_t count, int des
 // The whole group dies with its parent.
 static inline int clinux_die_with_parent(void) { return prctl(PR_SET_PDEATHSIG, 9 /* SIGKILL */); }
 
-static inline int clinux_limit(int resource, unsigned long long value) {
-  struct rlimit limit = {value, value};
+// So much, and a little more before the kernel kills; or less, where there is less already, which nobody may undo.
+static inline int clinux_limit(int resource, unsigned long long value, unsigned long long more) {
+  struct rlimit limit;
+  if (getrlimit((__rlimit_resource_t)resource, &limit) != 0) return -1;
+  if (limit.rlim_max > value + more) limit.rlim_max = value + more;
+  limit.rlim_cur = limit.rlim_max < value ? limit.rlim_max : value;
   return setrlimit((__rlimit_resource_t)resource, &limit);
 }
-static inline int clinux_limit_memory(unsigned long long bytes) { return clinux_limit(RLIMIT_AS, bytes); }
+static inline int clinux_limit_memory(unsigned long long bytes) { return clinux_limit(RLIMIT_AS, bytes, 0); }
 // At the first limit SIGXCPU, which says what it was; a little later SIGKILL.
 static inline int clinux_limit_cpu(unsigned long long seconds) {
-  struct rlimit limit = {seconds, seconds + 10};
-  return setrlimit(RLIMIT_CPU, &limit);
+  return clinux_limit(RLIMIT_CPU, seconds, 10);
 }
 static inline int clinux_limit_files(void) {
-  return clinux_limit(RLIMIT_FSIZE, 0) | clinux_limit(RLIMIT_NOFILE, 0) | clinux_limit(RLIMIT_NPROC, 0) |
-         clinux_limit(RLIMIT_CORE, 0);
+  return clinux_limit(RLIMIT_FSIZE, 0, 0) | clinux_limit(RLIMIT_NOFILE, 0, 0) | clinux_limit(RLIMIT_NPROC, 0, 0) |
+         clinux_limit(RLIMIT_CORE, 0, 0);
 }
 
 // From here on only what computing needs: memory, the descriptors that are open, and the end. Anything else, such as opening a

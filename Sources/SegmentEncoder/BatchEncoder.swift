@@ -36,7 +36,7 @@ public final class BatchEncoder {
   /// - Parameters:
   ///   - path: a directory or an archive; `-` is an archive on standard input.
   ///   - session: for a batch that does not name its own.
-  ///   - isCancelled: asked before each frame.
+  ///   - isCancelled: asked before each frame, and last before anything is published.
   /// - Throws: see ``Disposition``; nothing is published then.
   public func publish(
     _ path: String, session: String? = nil, isCancelled: () -> Bool = { false }
@@ -47,11 +47,12 @@ public final class BatchEncoder {
         "plan", source.batch.name, "more than the limit of \(options.limits.segments) segments",
         advice: "split the batch")
     }
-    if let receipt = try publication.receipt(for: source) { return receipt }
+    if let receipt = try publication.receipt(for: source, isCancelled: isCancelled) { return receipt }
     var digest = try BatchDigest(of: source.batch)
     let segments = try encode(source, digest: &digest, isCancelled: isCancelled)
     defer { for segment in segments { unlink(segment.file) } }
-    return try publication.publish(segments, of: source.batch, digest: digest.finish(), settings: settings)
+    return try publication.publish(
+      segments, of: source.batch, digest: digest.finish(), settings: settings, isCancelled: isCancelled)
   }
 
   /// For a batch that workers have died with: finds it published as a whole, or takes back what is published of it.

@@ -102,7 +102,8 @@ final class Worker: Sendable {
       let receipt =
         claim.attempt > Claim.attempts
         ? try settled(claim, by: encoder)
-        : try encoder.publish(claim.path, isCancelled: { isCancelled() || now() >= deadline })
+        : try encoder.publish(
+          claim.path, isCancelled: { isCancelled() || now() >= deadline || desk.hasLost(claim) })
       try desk.retire(claim, keep: keepBatches)
       report(receipt)
       return .published

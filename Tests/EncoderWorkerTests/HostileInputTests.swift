@@ -73,6 +73,18 @@ import Testing
     #expect(try drain() == "unpacks to more than 200 times its size")
   }
 
+  /// As large as a file can be where memory is the disk.
+  @Test func aFileOfFourExbibytesIsRefused() throws {
+    let path = "/dev/shm/segment-encoder-\(UUID().uuidString)"
+    let file = open(path, O_RDWR | O_CREAT | O_EXCL, 0o600)
+    defer { unlink(path) }
+    guard file >= 0, pwrite(file, "x", 1, 0) == 1, ftruncate(file, 1 << 62) == 0 else { return }
+    close(file)
+    let result = try EncoderWorker.run("encode", path, "--output", spool.output, "--session", "attack")
+    #expect(result.status == 65)
+    #expect(result.errors.contains("unpacks to more than the limit"), "\(result.errors)")
+  }
+
   @Test func aGibibyteOfZerosIsAnArchiveWithoutEntries() throws {
     try attack("zeros")
     #expect(try drain() == "nothing in it")

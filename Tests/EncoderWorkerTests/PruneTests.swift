@@ -61,6 +61,16 @@ import Testing
     #expect(try prune().text.isEmpty)
   }
 
+  /// A batch can be called anything.
+  @Test func aBatchThatLooksLikeAReasonStays() throws {
+    try spool.add(file: "a.reason.json", Array(#"{"format":"quarantine-reason/1","worker":"gone"}"#.utf8))
+    #expect(try spool.drain().status == 65)
+    let quarantined = try spool.names("quarantine")
+    #expect(quarantined.contains("a.reason.json") && quarantined.contains("a.reason.json.reason.json"))
+    #expect(try prune().text.isEmpty)
+    #expect(try spool.names("quarantine") == quarantined)
+  }
+
   @Test func whatIsOwedStays() throws {
     try spool.add("gap")
     let held = try spool.scratch.directory("spool/claimed/\(dead)/1.1.0")

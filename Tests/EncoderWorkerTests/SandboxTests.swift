@@ -140,6 +140,20 @@ import Testing
     }
   }
 
+  /// Whoever starts the worker may have limited it: then decoders have no more, and do their work.
+  @Test(arguments: ["--cpu=300:300", "--as=4000000000:4000000000"])
+  func aDecoderTakesNoMoreThanTheWorkerHas(limit: String) throws {
+    // Not even as root, who may raise limits.
+    let result = try Tool.run(
+      "prlimit",
+      [
+        limit, "setpriv", "--bounding-set=-sys_resource", "--inh-caps=-sys_resource", EncoderWorker.path, "encode",
+        Fixture("exact-1fps").path, "--output", scratch.path("output"), "--sandbox", "require",
+      ])
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(try PublishedSession(scratch.path("output/exact-1fps")).manifests.flatMap(\.refused).isEmpty)
+  }
+
   @Test func aWorkerThatDiesTakesItsDecodersWithIt() throws {
     let worker = try start(try batch(frames: 12), "output")
     let decoder = try #require(try decoder(of: worker))

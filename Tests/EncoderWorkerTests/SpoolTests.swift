@@ -157,6 +157,24 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: spool.output + "/x.tmp"))
   }
 
+  /// A session can have the name of any of the spool's directories.
+  @Test(arguments: ["", "/", "/incoming", "/claimed/x"]) func segmentsDoNotGoWhereBatchesLie(output: String) throws {
+    try spool.add("single-frame")
+    #expect(try spool.drain("--output", spool.path + output).status == 64)
+    #expect(try spool.names("incoming") == ["single-frame"])
+  }
+
+  /// A worker whose directory was taken away ends, instead of failing for ever.
+  @Test func aWorkerThatLostItsPlaceEnds() throws {
+    let worker = try spool.start()
+    try spool.waitUntil("it is there") { try spool.names("claimed").contains { !$0.hasPrefix(".") } }
+    try FileManager.default.removeItem(atPath: spool.path + "/claimed/" + spool.names("claimed")[0])
+    try spool.add("single-frame")
+    #expect(worker.wait() == 75)
+    #expect(try spool.drain().status == 0)
+    #expect(FileManager.default.fileExists(atPath: spool.output + "/single-frame/session.json"))
+  }
+
   @Test func publishedBatchesAreKeptOnRequest() throws {
     try spool.add("odd-size")
     try spool.drain("--keep-batches")

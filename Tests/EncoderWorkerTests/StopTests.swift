@@ -52,6 +52,20 @@ import Testing
     #expect(try names(in: spool.output + "/.staging").isEmpty)
   }
 
+  /// Somebody who holds the session's lock, and is stopped, does not stop others for ever.
+  @Test func aSessionThatIsLockedForEverIsGivenUp() throws {
+    let session = try spool.scratch.directory("spool/output/exact-1fps")
+    let directory = open(session, O_RDONLY | O_DIRECTORY)
+    defer { close(directory) }
+    #expect(flock(directory, LOCK_EX) == 0)
+    try spool.add("exact-1fps")
+    let worker = try start()
+    worker.signal(SIGTERM)
+    #expect(worker.wait() == 0)
+    #expect(try spool.names("incoming") == ["exact-1fps"])
+    #expect(try names(in: session).isEmpty)
+  }
+
   @Test func aSecondSignalEndsAtOnceAndTheNextWorkerTakesOver() throws {
     try addLarge("slow", frames: 40)
     let worker = try start()

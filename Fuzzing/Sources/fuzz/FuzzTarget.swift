@@ -15,6 +15,7 @@ enum FuzzTarget: String, CaseIterable {
   case archive
   case picture
   case json
+  case wire
 
   /// The one that the command line names.
   static let current = CommandLine.arguments.dropFirst().first.flatMap { FuzzTarget(rawValue: $0) }
@@ -49,6 +50,7 @@ enum FuzzTarget: String, CaseIterable {
     case .archive: ArchiveFuzzing.read(bytes)
     case .picture: PictureFuzzing.decode(bytes)
     case .json: JSONFuzzing.parse(bytes)
+    case .wire: WireFuzzing.read(bytes)
     }
   }
 }

@@ -74,16 +74,16 @@ final class Picture {
   }
 
   /// Puts the planes into memory that others see, unless they are there already.
-  func lay(into memory: UnsafeMutableBufferPointer<UInt8>) -> PlaneLayout {
+  func lay(into space: DecodingSpace) -> PlaneLayout {
     let size = PixelSize(width: width, height: height)
-    let start = memory.baseAddress!
+    let (start, memory) = (space.memory.baseAddress!, space.memory)
     let (data, strides) = (frame.pointee.data, frame.pointee.linesize)
     let own = [(data.0!, Int(strides.0)), (data.1!, Int(strides.1)), (data.2!, Int(strides.2))]
     if own.allSatisfy({ (start..<start + memory.count).contains($0.0) }) {
       return PlaneLayout(
-        size: size, own.map { (offset: $0.0 - start, stride: $0.1) }, bytes: frame.pointee.buf.0?.pointee.size ?? 0)
+        size: size, own.map { (offset: $0.0 - start, stride: $0.1) }, bytes: space.used)
     }
-    let layout = PlaneLayout(withoutGaps: size)
+    let layout = PlaneLayout(withoutGaps: size, used: space.used)
     for ((source, stride), target) in zip(own, layout.planes) {
       for row in 0..<target.rows {
         (start + target.offset + row * target.stride).update(from: source + row * stride, count: target.columns)
@@ -125,6 +125,15 @@ final class Picture {
   }
 }
 
+/// Memory that others see, where a picture is decoded to if that saves a copy.
+final class DecodingSpace {
+  let memory: UnsafeMutableBufferPointer<UInt8>
+  /// How much of it, from its start, has been written by now; in bytes.
+  var used = 0
+
+  init(_ memory: UnsafeMutableBufferPointer<UInt8>) { self.memory = memory }
+}
+
 /// Where the planes of a picture lie in memory, in bytes from its start.
 struct PlaneLayout {
   struct Plane {
@@ -154,11 +163,11 @@ struct PlaneLayout {
   }
 
   /// One plane behind the other.
-  init(withoutGaps size: PixelSize) {
+  init(withoutGaps size: PixelSize, used: Int) {
     let (width, height) = (size.width + size.width % 2, size.height + size.height % 2)
     self.init(
       size: size, [(0, width), (width * height, width / 2), (width * height * 5 / 4, width / 2)],
-      bytes: width * height * 3 / 2)
+      bytes: max(used, width * height * 3 / 2))
   }
 
   /// Whether all of it lies within so many bytes; for sizes and places that a stranger may have named.

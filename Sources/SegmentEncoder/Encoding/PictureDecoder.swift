@@ -32,16 +32,16 @@ final class PictureDecoder {
   /// - Parameters:
   ///   - files: of one frame, as many as its look says.
   ///   - look: its masks are painted before anything else sees the picture.
-  ///   - memory: where the picture is decoded to, if that saves a copy. Nothing else may lie there.
+  ///   - space: where the picture is decoded to, if that saves a copy. Nothing else may lie there.
   /// - Throws: ``RefusedPicture`` when a file is to blame.
   func picture(
-    from files: [[UInt8]], _ look: Look, into memory: UnsafeMutableBufferPointer<UInt8>?
+    from files: [[UInt8]], _ look: Look, into space: DecodingSpace?
   ) throws -> DecodedPicture {
     var notes: [String] = []
     let paintable: FrameBuffer
     switch look.content {
     case .image(let raw):
-      let still = try still(from: files[0], raw, into: memory, notes: &notes)
+      let still = try still(from: files[0], raw, into: space, notes: &notes)
       // Masks are said of the picture as it is shown.
       paintable = try converted { () throws(FFmpegError) in
         try converter.oriented(converter.paintable(still.pixels), still.orientation)
@@ -94,10 +94,10 @@ final class PictureDecoder {
 
   /// An image in sRGB, as it is stored, and how it is to be turned.
   private func still(
-    from file: [UInt8], _ raw: RawPixels?, into memory: UnsafeMutableBufferPointer<UInt8>?, notes: inout [String]
+    from file: [UInt8], _ raw: RawPixels?, into space: DecodingSpace?, notes: inout [String]
   ) throws -> (pixels: FrameBuffer, orientation: Orientation) {
     if let raw { return (try raw.picture(from: file), .upright) }
-    let (decoded, orientation) = try decode(file, into: memory, notes: &notes)
+    let (decoded, orientation) = try decode(file, into: space, notes: &notes)
     switch colours.demand(of: decoded) {
     case .none: return (decoded, orientation)
     case .unusable(let reason):
@@ -113,7 +113,7 @@ final class PictureDecoder {
   }
 
   private func decode(
-    _ file: [UInt8], into memory: UnsafeMutableBufferPointer<UInt8>?, notes: inout [String]
+    _ file: [UInt8], into space: DecodingSpace?, notes: inout [String]
   ) throws -> (pixels: FrameBuffer, orientation: Orientation) {
     guard let kind = ImageKind(of: file) else {
       throw RefusedPicture(reason: file.isEmpty ? "an empty file" : "neither JPEG, PNG nor WebP")
@@ -145,7 +145,7 @@ final class PictureDecoder {
       still = first
     }
     // One decoder a file: JPEG's keeps tables, so that a file without its own would be decoded with another's.
-    let decoded = try ImageCodec(kind, limits: limits, memory).decode(still)
+    let decoded = try ImageCodec(kind, limits: limits, space).decode(still)
     guard (decoded.width, decoded.height) == size else { throw RefusedPicture(reason: "two sizes in one file") }
     return (decoded, Orientation(of: file, kind: kind, jpeg: jpeg))
   }
@@ -166,13 +166,13 @@ private final class ImageCodec {
   private let kind: ImageKind
   private let codec: CodecContext
   private let packet: Packet
-  private let memory: UnsafeMutableBufferPointer<UInt8>?
+  private let space: DecodingSpace?
 
   init(
-    _ kind: ImageKind, limits: Limits, _ memory: UnsafeMutableBufferPointer<UInt8>?
+    _ kind: ImageKind, limits: Limits, _ space: DecodingSpace?
   ) throws(FFmpegError) {
     self.kind = kind
-    self.memory = memory
+    self.space = space
     guard let decoder = avcodec_find_decoder(kind.codec) else {
       throw FFmpegError(function: "avcodec_find_decoder", code: cff_error_invalid_data())
     }
@@ -211,7 +211,7 @@ private final class ImageCodec {
   private func lendMemory(
     to frame: UnsafeMutablePointer<AVFrame>, of context: UnsafeMutablePointer<AVCodecContext>
   ) -> Bool {
-    guard let memory, let start = memory.baseAddress, frame.pointee.format == AV_PIX_FMT_YUVJ420P.rawValue else {
+    guard let space, let start = space.memory.baseAddress, frame.pointee.format == AV_PIX_FMT_YUVJ420P.rawValue else {
       return false
     }
     // Decoders write whole blocks, and rows begin where vectors may.
@@ -220,7 +220,8 @@ private final class ImageCodec {
     let stride = (Int(width) + 127) / 128 * 128
     let rows = Int(height)
     let size = stride * rows * 3 / 2 + 64
-    guard size <= memory.count else { return false }
+    guard size <= space.memory.count else { return false }
+    space.used = max(space.used, size)
     // All pages at once rather than by a fault each; where the kernel cannot, by faults.
     _ = clinux_populate(start, size)
     guard let buffer = av_buffer_create(start, size, { _, _ in }, nil, 0) else { return false }

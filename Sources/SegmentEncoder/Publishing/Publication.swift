@@ -84,11 +84,11 @@ struct Publication {
   let index: SessionIndex
 
   /// The receipt of a batch that is published already, whole; nil when there is work to do.
-  func receipt(for source: OpenBatch) throws -> Receipt? {
+  func receipt(for source: OpenBatch, isCancelled: () -> Bool) throws -> Receipt? {
     let directory = SessionDirectory(output: staging.output, session: source.batch.session)
     let own = try published(of: source, in: directory)
     guard isWhole(own) else { return nil }
-    return try directory.locked { try confirm(own, of: source.batch, in: directory) }
+    return try directory.locked(isCancelled) { try confirm(own, of: source.batch, in: directory) }
   }
 
   /// Whether these are all segments of their batch.
@@ -121,17 +121,18 @@ struct Publication {
 
   /// Publishes all segments of a batch and brings the session's index up to date.
   ///
+  /// - Parameter isCancelled: asked while the session is not ours, and last before anything is published.
   /// - Throws: ``BadBatch`` when something else has been published for the same time.
-  func publish(_ segments: [StagedSegment], of batch: Batch, digest: String, settings: EncoderSettings) throws
-    -> Receipt
-  {
+  func publish(
+    _ segments: [StagedSegment], of batch: Batch, digest: String, settings: EncoderSettings, isCancelled: () -> Bool
+  ) throws -> Receipt {
     let manifests = segments.enumerated().map { index, segment in
       SegmentManifest(
         segment, of: batch, digest: digest, part: index + 1, parts: segments.count, encoder: settings.json)
     }
     let new = manifests.map(\.segment)
     let directory = SessionDirectory(output: staging.output, session: batch.session)
-    return try directory.locked {
+    return try directory.locked(isCancelled) {
       let near = try directory.segments(near: new[0].startMs..<max(new[new.count - 1].endMs, batch.endMs))
       let published = near.filter { $0.batchDigest != digest }
       for segment in new { try Conflict.check(segment, against: published) }

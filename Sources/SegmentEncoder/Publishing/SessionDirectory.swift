@@ -24,26 +24,41 @@ struct SessionDirectory {
   }
 
   /// Lets one at a time check and publish. On a file system without locks on directories a file stands in.
+  ///
+  /// - Parameter isCancelled: asked while somebody else has it, and once it is ours.
+  /// - Throws: ``Cancelled``.
   @discardableResult
-  func locked<R>(_ body: () throws -> R) throws -> R {
+  func locked<R>(_ isCancelled: () -> Bool = { false }, _ body: () throws -> R) throws -> R {
     try DurableFile.makeDirectories(path)
     let directory = try check("open", path) { open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) }
     defer { close(directory) }
-    do throws(DiskError) {
-      try check("flock", path) { flock(directory, LOCK_EX) }
-    } catch {
-      guard [EBADF, ENOLCK, EOPNOTSUPP].contains(error.code) else { throw error }
-      return try lockedByFile(body)
+    do {
+      try wait(for: directory, path, isCancelled)
+    } catch let failure as DiskError {
+      guard [EBADF, ENOLCK, EOPNOTSUPP].contains(failure.code) else { throw failure }
+      return try lockedByFile(isCancelled, body)
     }
     // Removed while we waited, as one that had become empty: the lock is on nothing any more.
-    return isSame(directory, path) ? try body() : try locked(body)
+    return isSame(directory, path) ? try body() : try locked(isCancelled, body)
   }
 
-  private func lockedByFile<R>(_ body: () throws -> R) throws -> R {
+  private func wait(for file: Int32, _ name: String, _ isCancelled: () -> Bool) throws {
+    // Held for as long as files take to be synced; by somebody who is stopped, for ever.
+    var pause: UInt32 = 500
+    while flock(file, LOCK_EX | LOCK_NB) != 0 {
+      guard errno == EWOULDBLOCK || errno == EINTR else { throw DiskError("flock", name) }
+      if isCancelled() { throw Cancelled() }
+      usleep(pause)
+      pause = min(2 * pause, 50_000)
+    }
+    if isCancelled() { throw Cancelled() }
+  }
+
+  private func lockedByFile<R>(_ isCancelled: () -> Bool, _ body: () throws -> R) throws -> R {
     let name = path + "/.lock"
     let file = try check("open", name) { open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644) }
     defer { close(file) }
-    try check("flock", name) { flock(file, LOCK_EX) }
+    try wait(for: file, name, isCancelled)
     return try body()
   }
 

@@ -62,19 +62,19 @@ struct DecoderChild {
       guard let slot = try? reader.int(), PictureSlots.indices.contains(slot), let look = try? reader.look(),
         let files = try? reader.list({ reader throws(WireReader.Nonsense) in try reader.byteList() })
       else { return nil }
-      decode(files, look, into: slots.memory(of: slot), &answer)
+      decode(files, look, into: DecodingSpace(slots.memory(of: slot)), &answer)
     case nil: return nil
     }
     return answer
   }
 
   private func decode(
-    _ files: [[UInt8]], _ look: Look, into memory: UnsafeMutableBufferPointer<UInt8>, _ answer: inout WireWriter
+    _ files: [[UInt8]], _ look: Look, into space: DecodingSpace, _ answer: inout WireWriter
   ) {
     do {
-      let decoded = try decoder.picture(from: files, look, into: memory)
+      let decoded = try decoder.picture(from: files, look, into: space)
       answer.put(Outcome.picture.rawValue)
-      answer.put(decoded.picture.lay(into: memory))
+      answer.put(decoded.picture.lay(into: space))
       answer.put(decoded.notes) { $0.put($1) }
     } catch let refusal as RefusedPicture {
       answer.put(Outcome.refused.rawValue)

@@ -68,7 +68,7 @@ public final class DecoderHost: Sendable {
     let child = try fork(control, try newSlots(limits), limits)
     var question = WireWriter()
     question.put(DecoderChild.Request.probe.rawValue)
-    try? child.send(question.framed)
+    try? child.send(question.framed, seconds: limits.decodeSeconds)
     var answer = [UInt8](repeating: 0, count: 1)
     let isAnswered = try child.receive(into: &answer, seconds: limits.decodeSeconds) > 0
     switch try end(control, child) {

@@ -33,9 +33,11 @@ final class DecoderProcess {
   deinit { close(socket) }
 
   /// - Throws: ``DecoderFailure`` when nobody listens.
-  func send(_ bytes: [UInt8]) throws {
+  func send(_ bytes: [UInt8], seconds: Int) throws {
+    let deadline = Self.milliseconds() + 1_000 * seconds
     var sent = 0
     while sent < bytes.count {
+      if sent > 0, Self.milliseconds() > deadline { throw DecoderFailure.late }
       let count = bytes.withUnsafeBytes {
         Glibc.send(socket, $0.baseAddress! + sent, $0.count - sent, Int32(MSG_NOSIGNAL))
       }
@@ -71,7 +73,7 @@ final class DecoderProcess {
 
   /// Asks, and waits for the answer.
   func ask(_ question: [UInt8], seconds: Int) throws -> [UInt8] {
-    try send(question)
+    try send(question, seconds: seconds)
     var head = [UInt8](repeating: 0, count: 8)
     guard try receive(into: &head, seconds: seconds) == 8 else { throw DecoderFailure.gone }
     var reader = WireReader(head)

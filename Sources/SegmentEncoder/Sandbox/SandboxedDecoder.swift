@@ -21,6 +21,9 @@ struct DecoderStarved: Error, CustomStringConvertible {
 
 /// For one thread, and one batch: what a stranger's image may have done to a decoder ends with it.
 final class SandboxedDecoder: FrameDecoding {
+  /// What is said of a picture goes into the manifest, whoever says it.
+  private static let (notes, noteBytes) = (8, 255)
+
   private let host: DecoderHost
   private var child: DecoderProcess?
 
@@ -76,7 +79,9 @@ final class SandboxedDecoder: FrameDecoding {
         let planes = try reader.layout(host.limits, bytes: child.slots.size)
         layout = planes
         let notes = try reader.list { reader throws(WireReader.Nonsense) in try reader.string() }
-        return DecodedPicture(picture: try Picture(planes: child.slots, slot, use, planes), notes: notes)
+        return DecodedPicture(
+          picture: try Picture(planes: child.slots, slot, use, planes),
+          notes: notes.prefix(Self.notes).map { $0.shortened(to: Self.noteBytes) })
       case .refused: throw RefusedPicture(reason: try reader.string())
       case .outOfMemory: throw DecoderStarved()
       case nil: throw WireReader.Nonsense()

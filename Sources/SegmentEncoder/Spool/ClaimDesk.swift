@@ -87,7 +87,8 @@ public final class ClaimDesk: Sendable {
   private func empty(_ dead: String, into claims: inout [Claim]) throws {
     for held in try Directory(opening: dead).entries() where held.kind == .directory {
       let directory = dead + "/" + held.name
-      let counts = held.name.split(separator: ".").map { Int($0) ?? 0 }
+      // Whoever wrote it, it can be counted on.
+      let counts = held.name.split(separator: ".").map { min(Int($0) ?? 0, 1_000) }
       let (attempt, failures) = (counts.count > 1 ? max(1, counts[1]) : 1, counts.count > 2 ? counts[2] : 0)
       for batch in try Directory(opening: directory).entries() {
         let source = directory + "/" + batch.name
@@ -217,12 +218,14 @@ public final class ClaimDesk: Sendable {
 }
 
 extension BadBatch {
+  static let reasonFormat = "quarantine-reason/1"
+
   /// `NAME.reason.json`: why a batch is in quarantine, for a person and for a program.
   fileprivate func reason(for claim: Claim, worker: WorkerID) -> [UInt8] {
     var now = timespec()
     clock_gettime(CLOCK_REALTIME, &now)
     let reason = JSONValue.object([
-      "format": .string("quarantine-reason/1"), "batch": .string(claim.name), "operation": .string(operation),
+      "format": .string(Self.reasonFormat), "batch": .string(claim.name), "operation": .string(operation),
       "file": .string(file), "cause": .string(cause), "advice": .string(advice), "attempt": .number(claim.attempt),
       "worker": .string(worker.description),
       "timeMs": .number(Int64(now.tv_sec) * 1_000 + Int64(now.tv_nsec) / 1_000_000),

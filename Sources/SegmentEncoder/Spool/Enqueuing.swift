@@ -38,7 +38,7 @@ public struct Enqueuing {
     do {
       // Whoever tidies up sees that somebody is at work.
       let directory = try Directory(opening: draft)
-      _ = try directory.lock()
+      guard try directory.lock() else { throw DiskError("flock", draft, code: EWOULDBLOCK) }
       for file in files { try copy(file, to: draft + "/" + lastComponent(of: file)) }
       try directory.sync()
       return try show(draft, as: name)

@@ -60,8 +60,11 @@ public struct Pruning {
     let ending = ".reason.json"
     for entry in try entries(of: spool.quarantine) where entry.name.hasSuffix(ending) {
       let path = spool.quarantine + "/" + entry.name
+      // A batch may be called like that.
+      if try DurableFile.isThere(path + ending) { continue }
       guard let bytes = try DurableFile.contents(of: path, limit: 1 << 20),
-        let worker = try? JSONParser.parse(bytes).object?["worker"]?.string,
+        let reason = try? JSONParser.parse(bytes).object, reason["format"]?.string == BadBatch.reasonFormat,
+        let worker = reason["worker"]?.string,
         try isGone(worker, round), try !DurableFile.isThere(String(path.dropLast(ending.count)))
       else { continue }
       round.remove(path, "a reason without its batch")
