@@ -22,8 +22,8 @@ mutate:
 	python3 Tests/torture/mutate.py .build/release/encoder-worker --count $(N) --seed $(SEED)
 
 # The worker killed before every call that changes a file, every call failing once, full disks, power cuts, 2 000 batches
-# among workers killed at random; the last again and again until the minutes are over.
-torture:
+# among workers killed at random, the last again and again until the minutes are over; and the mutated batches.
+torture: mutate
 	scripts/setup torture
 	swift build -c release --product encoder-worker
 	ENCODER_WORKER="$$(swift build -c release --show-bin-path)/encoder-worker" \

@@ -1,0 +1,69 @@
+// How a picture lies in memory that a worker and its decoder share.
+
+/// Memory that others see, where a picture is decoded to if that saves a copy.
+final class DecodingSpace {
+  let memory: UnsafeMutableBufferPointer<UInt8>
+  /// How much of it, from its start, has been written by now; in bytes.
+  var used = 0
+
+  init(_ memory: UnsafeMutableBufferPointer<UInt8>) { self.memory = memory }
+}
+
+/// Where the planes of a picture lie in memory, in bytes from its start.
+struct PlaneLayout {
+  struct Plane {
+    let offset: Int
+    /// From row to row.
+    let stride: Int
+    let columns: Int
+    let rows: Int
+  }
+
+  /// Of the picture as captured.
+  let size: PixelSize
+  /// Y, Cb, Cr; of even sides.
+  let planes: [Plane]
+  /// All that has been written, with what is beyond the edges.
+  let bytes: Int
+
+  init(size: PixelSize, _ places: [(offset: Int, stride: Int)], bytes: Int) {
+    self.size = size
+    self.bytes = bytes
+    planes = places.enumerated().map { index, place in
+      let half = index == 0 ? 1 : 2
+      return Plane(
+        offset: place.offset, stride: place.stride, columns: (size.width + size.width % 2) / half,
+        rows: (size.height + size.height % 2) / half)
+    }
+  }
+
+  /// One plane behind the other.
+  init(withoutGaps size: PixelSize, used: Int) {
+    let (width, height) = (size.width + size.width % 2, size.height + size.height % 2)
+    self.init(
+      size: size, [(0, width), (width * height, width / 2), (width * height * 5 / 4, width / 2)],
+      bytes: max(used, width * height * 3 / 2))
+  }
+
+  /// Whether all of it lies within so many bytes; for sizes and places that a stranger may have named.
+  func isWithin(_ memory: Int) -> Bool {
+    planes.count == 3 && (0...memory).contains(bytes)
+      && planes.allSatisfy { plane in
+        (0...bytes).contains(plane.offset) && (plane.columns...max(plane.columns, bytes)).contains(plane.stride)
+          && plane.stride <= Int32.max && plane.offset + plane.stride * plane.rows <= bytes
+      }
+  }
+}
+
+/// A slot that a picture lies in; free again when the last reference goes, and the memory is there until then.
+final class LentSlot {
+  private let slots: PictureSlots
+  private let use: SlotUse
+
+  init(slots: PictureSlots, use: SlotUse) {
+    self.slots = slots
+    self.use = use
+  }
+
+  deinit { use.isTaken.store(false, ordering: .releasing) }
+}
