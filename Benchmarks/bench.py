@@ -9,7 +9,8 @@ Each session is encoded by
   recipe a segment  one ffmpeg for each of our segments' frames
   recipe a session  one ffmpeg for the whole session (which makes no segments)
 in turn, ROUNDS times; CPU is user + system of the finished process, the median of the rounds. SSIM is of luma, against
-the truth where there is one, else against the captured file, the mean over all frames. Writes Benchmarks/RESULTS.md.
+the truth where there is one, else against the captured file, the mean over all frames. Then what the sandbox costs: all
+sessions with and without it in turn, SANDBOX_ROUNDS times, decoders' CPU included. Writes Benchmarks/RESULTS.md.
 """
 
 import json
@@ -26,6 +27,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 ROUNDS = 3
+SANDBOX_ROUNDS = 15
 PAD = "pad=ceil(iw/2)*2:ceil(ih/2)*2"
 OURS, SEGMENT, SESSION = "ours", "recipe a segment", "recipe a session"
 
@@ -146,6 +148,24 @@ def session(worker, path, scratch):
     return len(frames), len(segments), result
 
 
+def sandbox(worker, paths, scratch):
+    """What decoding in a process of its own costs, in a sentence."""
+    rounds = {"require": [], "off": []}
+    for turn in range(SANDBOX_ROUNDS):
+        for mode in sorted(rounds, reverse=turn % 2 == 0):
+            output = scratch / f"sandbox-{turn}-{mode}"
+            rounds[mode].append(sum(
+                run([worker, "encode", path / "jpg", "--session", path.name, "--output", output, "--jobs", "1",
+                     "--sandbox", mode])[0] for path in paths))
+            shutil.rmtree(output)
+    ratios = sorted(inside / outside for inside, outside in zip(rounds["require"], rounds["off"]))
+    least = min(rounds["require"]) / min(rounds["off"])
+    quarter = len(ratios) // 4
+    return (f"The sandbox, over all sessions: {statistics.median(ratios):.3f} times the CPU of `--sandbox off` (median of "
+            f"{len(ratios)} rounds in turn; half of them between {ratios[quarter]:.3f} and {ratios[-1 - quarter]:.3f}; of the "
+            f"least of each {least:.3f}).")
+
+
 def corpus(argument):
     if argument:
         return Path(argument)
@@ -188,13 +208,15 @@ def main():
     scratch = Path(tempfile.mkdtemp())
     try:
         measured = {}
-        for path in sessions(corpus(sys.argv[1] if len(sys.argv) > 1 else None), scratch):
+        paths = sessions(corpus(sys.argv[1] if len(sys.argv) > 1 else None), scratch)
+        for path in paths:
             folder = scratch / path.name
             folder.mkdir()
             print(f"{path.name} …", file=sys.stderr)
             measured[path.name] = session(worker, path, folder)
             shutil.rmtree(folder)
-        text = table(measured)
+        print("sandbox …", file=sys.stderr)
+        text = table(measured) + "\n\n" + sandbox(worker, paths, scratch)
     finally:
         shutil.rmtree(scratch)
     print(text)

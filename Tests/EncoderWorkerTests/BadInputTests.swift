@@ -16,6 +16,30 @@ import Testing
     return try JSONDecoder().decode(Reason.self, from: Data(contentsOf: URL(fileURLWithPath: path)))
   }
 
+  /// A frame that the worker may not read is a frame all the same: nothing is published without it.
+  @Test(
+    .enabled(if: getuid() == 0, "root is who can be somebody else"), arguments: ["0000.jpg", "batch.json"])
+  func aFileWithoutPermissionIsNoFrameToLose(file: String) throws {
+    try spool.add("exact-1fps", as: "walk")
+    let batch = spool.path + "/incoming/walk/"
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: batch + file)
+    // Where anybody can reach it.
+    let worker = spool.scratch.path("encoder-worker")
+    try FileManager.default.copyItem(atPath: EncoderWorker.path, toPath: worker)
+    for directory in ["spool", "spool/incoming", "spool/tmp", "spool/incoming/walk"] {
+      try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: spool.scratch.path(directory))
+    }
+    let result = try Tool.run(
+      "setpriv",
+      ["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", worker, "--spool", spool.path, "--drain"])
+    #expect(result.status == 65, "\(result.errors)")
+    let reason = try reason("walk")
+    #expect(reason.cause == "permission denied")
+    #expect(reason.file.hasSuffix(file))
+    #expect(FileManager.default.fileExists(atPath: spool.path + "/quarantine/walk/0000.jpg"))
+    #expect(!FileManager.default.fileExists(atPath: spool.output + "/exact-1fps"))
+  }
+
   @Test func eachBadBatchIsKeptWithItsReasonAndTheRestIsEncoded() throws {
     let incoming = spool.path + "/incoming/"
     let files = FileManager.default

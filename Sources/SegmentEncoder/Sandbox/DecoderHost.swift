@@ -94,7 +94,7 @@ public final class DecoderHost: Sendable {
     return ending
   }
 
-  private static func newSlots(_ limits: Limits) throws -> PictureSlots {
+  static func newSlots(_ limits: Limits) throws -> PictureSlots {
     let memory = clinux_memory_file()
     guard memory >= 0 else { throw DiskError("memfd_create", "decoder") }
     do {

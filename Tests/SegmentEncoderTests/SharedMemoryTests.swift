@@ -1,0 +1,66 @@
+import Testing
+
+@testable import SegmentEncoder
+
+/// Memory that a worker and its decoders share, one after another.
+@Suite struct SharedMemoryTests {
+  private let slots: PictureSlots
+  private let look = Look(content: .image(nil), masks: .rectangles([]))
+
+  init() throws { slots = try DecoderHost.newSlots(Limits()) }
+
+  @Test func theNextDecoderSeesNothingOfTheLastOne() throws {
+    for index in PictureSlots.indices {
+      let memory = slots.memory(of: index)
+      // A decoder that was taken over says less than it wrote.
+      for place in [0, 99, 100, 5_000, 4 << 20, memory.count - 1] { memory[place] = 7 }
+      slots.note(index, bytes: 100)
+    }
+    #expect(slots.clear())
+    for index in PictureSlots.indices {
+      let memory = slots.memory(of: index)
+      #expect([0, 99, 100, 5_000, 4 << 20, memory.count - 1].allSatisfy { memory[$0] == 0 })
+    }
+  }
+
+  @Test func memoryThatIsStillInUseIsNotUsedAgain() throws {
+    let (slot, use) = slots.free()
+    let layout = PlaneLayout(withoutGaps: PixelSize(width: 16, height: 16), used: 0)
+    var picture: Picture? = try Picture(planes: slots, slot, use, layout)
+    #expect(picture != nil && !slots.clear())
+    picture = nil
+    #expect(slots.clear())
+    slots.note(slot, bytes: nil)
+    #expect(!slots.clear())
+  }
+
+  /// Where a picture is decoded to, and all that was written there, also when it is another one in the end.
+  @Test(arguments: [true, false]) func allThatWasWrittenIsSaid(isUpright: Bool) throws {
+    let decoder = PictureDecoder(limits: Limits())
+    let space = DecodingSpace(slots.memory(of: 1))
+    // Turned: EXIF's orientation 6 behind the first marker.
+    let exif: [UInt8] = [
+      0xFF, 0xE1, 0, 34, 0x45, 0x78, 0x69, 0x66, 0, 0, 0x4D, 0x4D, 0, 42, 0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1,
+      0, 6,
+      0, 0, 0, 0, 0, 0,
+    ]
+    let file = isUpright ? WarmUp.jpeg : Array(WarmUp.jpeg[..<2]) + exif + WarmUp.jpeg[2...]
+    let picture = try decoder.picture(from: [file], look, into: space).picture
+    let layout = picture.lay(into: space)
+    #expect(space.used >= 16 * 128 * 3 / 2)
+    #expect(layout.bytes >= space.used)
+    #expect(layout.isWithin(space.memory.count))
+    #expect(layout.planes[0].stride == (isUpright ? 128 : 16))
+    for plane in layout.planes {
+      for row in 0..<plane.rows { #expect(space.memory[plane.offset + row * plane.stride] != 0) }
+    }
+  }
+
+  /// Should one of them not be an image, decoders would be slow to start, and nobody would know why.
+  @Test func whatDecodersAreWarmedUpWithCanBeDecoded() throws {
+    for image in [WarmUp.jpeg, WarmUp.png, WarmUp.webp] {
+      let picture = try PictureDecoder(limits: Limits()).picture(from: [image], look).picture
+      #expect((picture.width, picture.height) == (16, 16))
+    }
+  }
+}
