@@ -49,6 +49,11 @@ struct EncodingOptions: ParsableArguments {
   @Option(help: ArgumentHelp("A picture that takes longer to decode is refused.", valueName: "seconds"))
   var maxDecode = 30
 
+  @Option(
+    help: ArgumentHelp(
+      "Another limit for a batch: \(LimitSetting.names). May be given several times.", valueName: "name=value"))
+  var limit: [LimitSetting] = []
+
   @Option(name: .shortAndLong, help: ArgumentHelp("Batches at once. (default: the number of cores)", valueName: "n"))
   var jobs: Int?
 
@@ -69,6 +74,7 @@ struct EncodingOptions: ParsableArguments {
     var options = BatchEncoder.Options()
     options.quality = quality
     options.maxHoldMs = maxHold
+    for setting in limit { setting.apply(to: &options.limits) }
     options.limits.jumpMs = maxJump
     options.limits.decodeSeconds = maxDecode
     options.background = background

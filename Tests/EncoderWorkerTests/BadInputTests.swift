@@ -40,6 +40,24 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: spool.output + "/exact-1fps"))
   }
 
+  @Test func limitsCanBeSet() throws {
+    let batch = Fixture("exact-1fps").path
+    func run(_ limits: String...) throws -> Tool.Result {
+      try Tool.run(
+        EncoderWorker.path, ["encode", batch, "--output", spool.output] + limits.flatMap { ["--limit", $0] })
+    }
+    #expect(try run("frames=11").errors.contains("12 frames, more than the limit of 11"))
+    #expect(try run("json-bytes=100").status == 65)
+    let small = try run("pixels=1000", "side=100")
+    #expect(small.status == 65)
+    #expect(small.errors.contains("more than the limit of 100 a side, 1000 in all"))
+    #expect(!FileManager.default.fileExists(atPath: spool.output + "/exact-1fps"))
+    for wrong in ["frames", "frames=0", "frames=many", "nothing=1", "side=99999999"] {
+      #expect(try run(wrong).status == 64)
+    }
+    #expect(try run("frames=12", "ratio=300", "unpacked-bytes=1000000000").status == 0)
+  }
+
   @Test func eachBadBatchIsKeptWithItsReasonAndTheRestIsEncoded() throws {
     let incoming = spool.path + "/incoming/"
     let files = FileManager.default

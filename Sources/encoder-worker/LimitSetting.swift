@@ -1,0 +1,30 @@
+import ArgumentParser
+import SegmentEncoder
+
+/// One of the limits that an operator may set, as `NAME=VALUE`.
+struct LimitSetting: ExpressibleByArgument {
+  private let key: WritableKeyPath<Limits, Int> & Sendable
+  private let value: Int
+
+  /// By their names, with what they can be.
+  private static let known: [String: (WritableKeyPath<Limits, Int> & Sendable, ClosedRange<Int>)] = [
+    "file-bytes": (\.fileBytes, 1...2_147_000_000), "frame-bytes": (\.frameBytes, 1...2_147_000_000),
+    "side": (\.side, 1...16_384), "pixels": (\.pixels, 1...268_435_456), "frames": (\.frames, 1...100_000),
+    "layers": (\.layers, 1...1_024), "entries": (\.entries, 1...1_000_000),
+    "unpacked-bytes": (\.unpackedBytes, 1...1 << 40), "ratio": (\.ratio, 1...1_000_000),
+    "json-bytes": (\.jsonBytes, 1...1 << 26), "segments": (\.segments, 1...1_000_000),
+  ]
+
+  static let names = known.keys.sorted().joined(separator: ", ")
+
+  init?(argument: String) {
+    let parts = argument.split(separator: "=", omittingEmptySubsequences: false)
+    guard parts.count == 2, let (key, range) = Self.known[String(parts[0])], let value = Int(parts[1]),
+      range.contains(value)
+    else { return nil }
+    self.key = key
+    self.value = value
+  }
+
+  func apply(to limits: inout Limits) { limits[keyPath: key] = value }
+}
