@@ -1,4 +1,5 @@
 import Glibc
+import SegmentEncoder
 
 /// One line on a terminal that is kept up to date; nothing in a pipe.
 struct Progress {
@@ -8,7 +9,7 @@ struct Progress {
 
   init(isShown: Bool = true) {
     self.isShown = isShown && isatty(STDERR_FILENO) == 1
-    startedAt = Self.milliseconds()
+    startedAt = MonotonicClock.milliseconds()
   }
 
   /// Of work whose end is not known.
@@ -34,7 +35,7 @@ struct Progress {
 
   /// At most ten times a second.
   private mutating func show(_ text: (_ elapsedMs: Int) -> String) {
-    let now = Self.milliseconds()
+    let now = MonotonicClock.milliseconds()
     guard isShown, now - shownAt >= 100 else { return }
     shownAt = now
     _ = put("\r\u{1B}[K" + text(max(1, now - startedAt)), on: STDERR_FILENO)
@@ -44,11 +45,5 @@ struct Progress {
   mutating func finish() {
     if shownAt > 0 { _ = put("\r\u{1B}[K", on: STDERR_FILENO) }
     shownAt = 0
-  }
-
-  private static func milliseconds() -> Int {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return time.tv_sec * 1_000 + time.tv_nsec / 1_000_000
   }
 }

@@ -42,8 +42,8 @@ final class Setbacks: Sendable {
       if let errand {
         // What counts is tried again even in a drain: then it is decided.
         let counted = (error as? UnknownFailure)?.pause
-        let later = drains ? .max : now() + (concernsAll ? pause : 30)
-        state.postponed.append((errand, counted.map { now() + $0 } ?? later))
+        let later = drains ? .max : MonotonicClock.seconds() + (concernsAll ? pause : 30)
+        state.postponed.append((errand, counted.map { MonotonicClock.seconds() + $0 } ?? later))
       }
       return concernsAll ? pause : nil
     }
@@ -51,7 +51,7 @@ final class Setbacks: Sendable {
 
   /// What is to be tried again now.
   func due() -> [Worker.Errand] {
-    let moment = now()
+    let moment = MonotonicClock.seconds()
     return state.withLock { state in
       let due = state.postponed.filter { $0.dueAt <= moment }.map(\.errand)
       state.postponed.removeAll { $0.dueAt <= moment }
@@ -91,11 +91,4 @@ final class Setbacks: Sendable {
     default: true
     }
   }
-}
-
-/// Monotonic seconds.
-func now() -> Int {
-  var time = timespec()
-  clock_gettime(CLOCK_MONOTONIC, &time)
-  return time.tv_sec
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import SegmentEncoder
 import Synchronization
 
 /// A list of work that several threads do, until it is done or somebody asks to stop.

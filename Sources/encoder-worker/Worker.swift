@@ -97,13 +97,13 @@ final class Worker: Sendable {
     } catch {
       return errand.claim.map(desk.hasLost) == true ? .gone : failed(errand, error)
     }
-    let deadline = now() + maxTime
+    let deadline = MonotonicClock.seconds() + maxTime
     do {
       let receipt =
         claim.attempt > Claim.attempts
         ? try settled(claim, by: encoder)
         : try encoder.publish(
-          claim.path, isCancelled: { isCancelled() || now() >= deadline || desk.hasLost(claim) })
+          claim.path, isCancelled: { isCancelled() || MonotonicClock.seconds() >= deadline || desk.hasLost(claim) })
       try desk.retire(claim, keep: keepBatches)
       report(receipt)
       return .published

@@ -33,8 +33,8 @@ struct WorkerLoop {
     var rescueAt = 0
     while !shared.setbacks.isHopeless {
       do {
-        if now() >= rescueAt {
-          rescueAt = now() + Self.rescan
+        if MonotonicClock.seconds() >= rescueAt {
+          rescueAt = MonotonicClock.seconds() + Self.rescan
           let rescue = try worker.desk.rescue()
           shared.queue.offer(rescue.claims.map(Worker.Errand.suspect))
           for claim in rescue.claims {
@@ -125,10 +125,10 @@ struct WorkerLoop {
 
     init(drains: Bool) { setbacks = Setbacks(drains: drains) }
 
-    func stop(in seconds: Int) { stopAt.store(now() + seconds, ordering: .relaxed) }
+    func stop(in seconds: Int) { stopAt.store(MonotonicClock.seconds() + seconds, ordering: .relaxed) }
 
     var isStopping: Bool { stopAt.load(ordering: .relaxed) != .max }
-    var isOverdue: Bool { isStopping && now() >= stopAt.load(ordering: .relaxed) }
+    var isOverdue: Bool { isStopping && MonotonicClock.seconds() >= stopAt.load(ordering: .relaxed) }
   }
 
   /// An encoding thread.

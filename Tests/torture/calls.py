@@ -69,16 +69,21 @@ def disturbed(kind, nth):
                     raise Broken(f"status {run.status} instead of a kill")
             else:
                 check_failed(spool, run)
-            status, said = spools.drain(spool)
-            if status not in spools.WELL:
-                raise Broken(f"the run after it ended with status {status}: {said.strip()}")
-            spools.check_at_rest(spool)
-            spools.prune(spool)
-            spools.check_same(os.path.join(spool, "output"), spools.reference())
-            spools.check_quarantine(spool)
+            check_recovers(spool)
         except Broken as broken:
             return f"{broken}\n  it said: {run.errors.strip()}", call
     return None, call
+
+
+def check_recovers(spool):
+    """A fresh worker finishes what was left: the same output as if nothing had happened, and nothing lies around."""
+    status, said = spools.drain(spool)
+    if status not in spools.WELL:
+        raise Broken(f"the run after it ended with status {status}: {said.strip()}")
+    spools.check_at_rest(spool)
+    spools.prune(spool)
+    spools.check_same(os.path.join(spool, "output"), spools.reference())
+    spools.check_quarantine(spool)
 
 
 def check_failed(spool, run):
@@ -179,13 +184,7 @@ def cut(image, place, nth):
         return f"cannot be mounted any more: {why}"
     try:
         call = run.calls[nth - 1] if len(run.calls) >= nth else None
-        status, said = spools.drain(spool)
-        if status not in spools.WELL:
-            raise Broken(f"status {status}: {said}")
-        spools.check_at_rest(spool)
-        spools.prune(spool)
-        spools.check_same(os.path.join(spool, "output"), spools.reference())
-        spools.check_quarantine(spool)
+        check_recovers(spool)
     except Broken as broken:
         return f"{broken} ({call and call.name} {call and call.paths})"
     return None

@@ -138,7 +138,7 @@ private final class ArchiveReader {
     return count
   }
 
-  /// Headers count too, and what is skipped has to be unpacked all the same.
+  /// Of all that was unpacked so far, headers and what is skipped among it.
   private func checkSize() throws {
     // Filter 0 is the last of those that unpack, filter -1 the first, which reads the file.
     let unpacked = max(Int(archive_filter_bytes(archive, 0)), contentBytes)

@@ -126,8 +126,8 @@ public final class Directory: Sendable {
   func lock() throws(DiskError) -> Bool {
     if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
     if errno == EWOULDBLOCK { return false }
-    // NFS locks nothing that is open for reading only.
-    guard [EBADF, ENOLCK, EOPNOTSUPP].contains(errno) else { throw DiskError("flock", path) }
+    let failure = DiskError("flock", path)
+    guard failure.saysNoLocks else { throw failure }
     return true
   }
 

@@ -19,6 +19,9 @@ public struct DiskError: Error, Equatable, CustomStringConvertible {
   public var description: String {
     "\(operation) \(path): \(String(cString: strerror(code)).lowercasedFirst)"
   }
+
+  /// Whether the file system knows no such locks: NFS takes none on what is open for reading only.
+  var saysNoLocks: Bool { [EBADF, ENOLCK, EOPNOTSUPP].contains(code) }
 }
 
 /// Calls until it is not interrupted; throws what `errno` says when the result is negative.

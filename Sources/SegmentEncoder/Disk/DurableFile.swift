@@ -125,13 +125,7 @@ enum DurableFile {
   }
 
   /// The same, where not being told is no answer.
-  static func isThere(_ path: String) throws(DiskError) -> Bool {
-    var status = stat()
-    if lstat(path, &status) == 0 { return true }
-    let failure = DiskError("stat", path)
-    guard [ENOENT, ENOTDIR].contains(failure.code) else { throw failure }
-    return false
-  }
+  static func isThere(_ path: String) throws(DiskError) -> Bool { try mode(of: path) != nil }
 
   /// In bytes.
   static func size(of path: String) throws(DiskError) -> Int {
@@ -149,11 +143,16 @@ enum DurableFile {
   /// Whether it is a directory, not a link to one. Where the disk does not tell, that is no answer: a session taken for
   /// missing would be published over.
   static func isDirectory(_ path: String) throws(DiskError) -> Bool {
+    try mode(of: path).map { $0 & S_IFMT == S_IFDIR } ?? false
+  }
+
+  /// Nil where there is nothing.
+  private static func mode(of path: String) throws(DiskError) -> mode_t? {
     var status = stat()
-    if lstat(path, &status) == 0 { return status.st_mode & S_IFMT == S_IFDIR }
+    if lstat(path, &status) == 0 { return status.st_mode }
     let failure = DiskError("stat", path)
     guard [ENOENT, ENOTDIR].contains(failure.code) else { throw failure }
-    return false
+    return nil
   }
 
   /// Whether `path` is a directory, or a link to one.

@@ -35,7 +35,7 @@ struct SessionDirectory {
     do {
       try wait(for: directory, path, isCancelled)
     } catch let failure as DiskError {
-      guard [EBADF, ENOLCK, EOPNOTSUPP].contains(failure.code) else { throw failure }
+      guard failure.saysNoLocks else { throw failure }
       return try lockedByFile(isCancelled, body)
     }
     // Removed while we waited, as one that had become empty: the lock is on nothing any more.

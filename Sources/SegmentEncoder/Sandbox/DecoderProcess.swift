@@ -34,10 +34,10 @@ final class DecoderProcess {
 
   /// - Throws: ``DecoderFailure`` when nobody listens.
   func send(_ bytes: [UInt8], seconds: Int) throws {
-    let deadline = Self.milliseconds() + 1_000 * seconds
+    let deadline = MonotonicClock.milliseconds() + 1_000 * seconds
     var sent = 0
     while sent < bytes.count {
-      if sent > 0, Self.milliseconds() > deadline { throw DecoderFailure.late }
+      if sent > 0, MonotonicClock.milliseconds() > deadline { throw DecoderFailure.late }
       let count = bytes.withUnsafeBytes {
         Glibc.send(socket, $0.baseAddress! + sent, $0.count - sent, Int32(MSG_NOSIGNAL))
       }
@@ -53,11 +53,11 @@ final class DecoderProcess {
   /// - Returns: how much it was.
   /// - Throws: ``DecoderFailure`` when it takes longer than that.
   func receive(into bytes: inout [UInt8], seconds: Int) throws -> Int {
-    let deadline = Self.milliseconds() + 1_000 * seconds
+    let deadline = MonotonicClock.milliseconds() + 1_000 * seconds
     var received = 0
     while received < bytes.count {
       var waiting = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
-      let left = max(0, deadline - Self.milliseconds())
+      let left = max(0, deadline - MonotonicClock.milliseconds())
       guard poll(&waiting, 1, Int32(left)) > 0 else {
         // Asked once more when time is up: it may have been the worker that stood still.
         if left == 0 { throw DecoderFailure.late }
@@ -84,12 +84,6 @@ final class DecoderProcess {
     var answer = [UInt8](repeating: 0, count: count)
     guard try receive(into: &answer, seconds: seconds) == count else { throw DecoderFailure.gone }
     return answer
-  }
-
-  private static func milliseconds() -> Int {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return time.tv_sec * 1_000 + time.tv_nsec / 1_000_000
   }
 }
 

@@ -56,8 +56,7 @@ public final class ClaimDesk: Sendable {
   /// - Returns: what was taken over, and what could not be.
   public func rescue() throws(DiskError) -> (claims: [Claim], failures: [any Error]) {
     // Before anything is taken: what has been must not be forgotten.
-    let others = try Directory(opening: spool.claimed).entries()
-      .filter { $0.kind == .directory && !WorkerID.isOnThisHost($0.name) }.map { spool.claimed + "/" + $0.name }
+    let others = try WorkerDirectory.ofOtherHosts(in: spool.claimed)
     var claims: [Claim] = []
     var failures = try WorkerDirectory.takeOver(in: spool.claimed) { dead in
       try empty(dead, into: &claims)
@@ -102,11 +101,9 @@ public final class ClaimDesk: Sendable {
 
   /// How many batches workers of other hosts hold, dead or alive.
   public func heldElsewhere() throws -> Int {
-    try Directory(opening: spool.claimed).entries().filter { !WorkerID.isOnThisHost($0.name) && $0.kind == .directory }
-      .reduce(0) { held, other in
-        let claims = try Directory(opening: spool.claimed + "/" + other.name).entries()
-        return held + claims.filter { $0.kind == .directory }.count
-      }
+    try WorkerDirectory.ofOtherHosts(in: spool.claimed).reduce(0) { held, other in
+      try held + Directory(opening: other).entries().filter { $0.kind == .directory }.count
+    }
   }
 
   /// Whether somebody who thought us dead took the batch over, or took it away; not so when the spool itself is gone.

@@ -27,10 +27,10 @@ public struct Pruning {
   /// - Returns: how many there are; if any, this is done again after a lease, before ``run(with:)``.
   public func watch(with witness: Witness) throws -> Int {
     var others = 0
-    for parent in parents {
-      for entry in try entries(of: parent) where entry.kind == .directory && !WorkerID.isOnThisHost(entry.name) {
+    for parent in parents where try DurableFile.isDirectory(parent) {
+      for other in try WorkerDirectory.ofOtherHosts(in: parent) {
         others += 1
-        _ = try witness.hasExpired(parent + "/" + entry.name)
+        _ = try witness.hasExpired(other)
       }
     }
     return others

@@ -1,7 +1,6 @@
 // Whether workers of other hosts live, judged by nothing but what one sees: a number that goes up, and one's own clock. Locks of
 // other hosts may not be seen, their clocks may be wrong, and times of files may be cached.
 
-import Glibc
 import Synchronization
 
 /// Remembers when it last saw each worker do something.
@@ -13,7 +12,7 @@ public final class Witness: Sendable {
   /// - Parameters:
   ///   - lease: after so many seconds without a beat a worker is taken for dead.
   ///   - clock: seconds that only go up.
-  public init(lease: Int, clock: @escaping @Sendable () -> Int = Witness.monotonicSeconds) {
+  public init(lease: Int, clock: @escaping @Sendable () -> Int = MonotonicClock.seconds) {
     self.lease = lease
     self.clock = clock
   }
@@ -32,11 +31,5 @@ public final class Witness: Sendable {
   /// Forgets who is not there any more.
   func keep(only directories: Set<String>) {
     seen.withLock { seen in seen = seen.filter { directories.contains($0.key) } }
-  }
-
-  public static let monotonicSeconds: @Sendable () -> Int = {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return time.tv_sec
   }
 }

@@ -74,6 +74,12 @@ public final class WorkerDirectory: Sendable {
     return failures
   }
 
+  /// The directories in `parent` that belong to processes of other hosts, by their paths.
+  static func ofOtherHosts(in parent: String) throws(DiskError) -> [String] {
+    try Directory(opening: parent).entries()
+      .filter { $0.kind == .directory && !WorkerID.isOnThisHost($0.name) }.map { parent + "/" + $0.name }
+  }
+
   /// Does something with the directory of a process of this host, locked, unless the process is there.
   static func whileGone(_ path: String, _ body: () throws -> Void) throws {
     let name = lastComponent(of: path)
@@ -91,42 +97,35 @@ public final class WorkerDirectory: Sendable {
   }
 }
 
-/// Counts in a file for as long as the process runs.
-private final class Pulse: Sendable {
+/// Counts in a file for as long as the process runs. Started and stopped once: what it holds is changed by nobody.
+private final class Pulse: @unchecked Sendable {
   /// In milliseconds; short against any lease.
   private static let interval: Int32 = 3_000
   /// Closing the first ends the thread, which watches the second.
   private let ends: [Int32]
-  private let thread: pthread_t
+  private let thread = ThreadGroup()
 
   init(of file: Int32) throws(DiskError) {
     var ends: [Int32] = [-1, -1]
     try check("socketpair", "alive") { clinux_stream_pair(&ends) }
     self.ends = ends
     let watched = ends[1]
-    let box = Unmanaged.passRetained(Box { Self.beat(file, until: watched) })
-    var started = pthread_t()
+    // The signals are for the threads that wait for them.
     var signals = sigset_t()
     _ = clinux_block_signals(&signals)
     defer { clinux_restore_signals(&signals) }
-    let status = pthread_create(
-      &started, nil,
-      { argument in
-        Unmanaged<Box>.fromOpaque(argument!).takeRetainedValue().run()
-        return nil
-      }, box.toOpaque())
-    guard status == 0 else {
-      box.release()
+    do {
+      try thread.start { Self.beat(file, until: watched) }
+    } catch {
       for end in ends { close(end) }
-      throw DiskError("pthread_create", "alive", code: status)
+      throw DiskError("pthread_create", "alive", code: error.code)
     }
-    thread = started
   }
 
   /// Returns when it has stopped.
   func stop() {
     close(ends[0])
-    pthread_join(thread, nil)
+    thread.join()
     close(ends[1])
   }
 
@@ -141,10 +140,5 @@ private final class Pulse: Sendable {
       pwrite(file, &text, text.count, 0)
       if isRemote { fdatasync(file) }
     } while poll(&waiting, 1, interval) <= 0
-  }
-
-  private final class Box: Sendable {
-    let run: @Sendable () -> Void
-    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
   }
 }

@@ -1,0 +1,42 @@
+import Glibc
+
+/// Threads of our own, so that what takes long starves nobody.
+public final class ThreadGroup {
+  private var threads: [pthread_t] = []
+
+  public init() {}
+
+  /// Starts a thread that runs `body` to its end.
+  public func start(_ body: @escaping @Sendable () -> Void) throws(ThreadError) {
+    let box = Unmanaged.passRetained(Body(run: body))
+    var thread = pthread_t()
+    let status = pthread_create(
+      &thread, nil,
+      { argument in
+        Unmanaged<Body>.fromOpaque(argument!).takeRetainedValue().run()
+        return nil
+      }, box.toOpaque())
+    guard status == 0 else {
+      box.release()
+      throw ThreadError(code: status)
+    }
+    threads.append(thread)
+  }
+
+  /// Waits until all have ended.
+  public func join() {
+    for thread in threads { pthread_join(thread, nil) }
+    threads = []
+  }
+
+  private final class Body: Sendable {
+    let run: @Sendable () -> Void
+    init(run: @escaping @Sendable () -> Void) { self.run = run }
+  }
+}
+
+/// What `pthread_create` says.
+public struct ThreadError: Error, CustomStringConvertible {
+  public let code: Int32
+  public var description: String { "start a thread: \(String(cString: strerror(code)))" }
+}
