@@ -13,10 +13,12 @@ from concurrent.futures import ProcessPoolExecutor
 import spool as spools
 import tracer
 from spool import Broken
+from tracer import Call
 
 O_CREAT = 0o100
 CHANGES = {"write", "pwrite64", "fsync", "fdatasync", "ftruncate", "rename", "renameat", "renameat2", "mkdir", "mkdirat",
            "rmdir", "link", "linkat", "unlink", "unlinkat", "chmod", "fchmodat"}
+LOOKS = {"stat", "fstat", "lstat", "newfstatat", "statx"}
 OPENS = {"open", "openat", "openat2"}
 NEEDS_ROOM = {"write", "pwrite64", "fsync", "fdatasync", "rename", "renameat", "renameat2", "mkdir", "mkdirat", "link",
               "linkat"}
@@ -38,8 +40,16 @@ def every(call):
     return True
 
 
-# What a call can fail with: the calls, and how many of them are tried in the short form.
-FAILURES = {errno.ENOSPC: (needs_room, 6), errno.EMFILE: (opens, 4), errno.EIO: (every, 10)}
+def looks_at_a_session(call):
+    """Between taking a session's lock and being sure of it."""
+    return call.name in LOOKS and any(
+        os.path.basename(os.path.dirname(path)) == "output" and not os.path.basename(path).startswith(".")
+        for path in call.paths)
+
+
+# What calls can fail with, and how many of them are tried in the short form.
+FAILURES = [(errno.ENOSPC, needs_room, 6), (errno.EMFILE, opens, 4), (errno.EIO, every, 10),
+            (errno.EIO, looks_at_a_session, None)]
 
 
 def sample(total, short):
@@ -50,21 +60,23 @@ def sample(total, short):
     return [min(total, 1 + int(place * step + place * 7 % step)) for place in range(short)]
 
 
-def disturbed(kind, nth):
-    """One spool, one run with something in its nth call, and a good run after it. Gives what went wrong, or None, and
-    the call."""
-    calls, then = (changes, None) if kind == "kill" else (FAILURES[kind][0], kind)
+def disturbed(calls, then, nth):
+    """One spool, one run that is killed before the nth of these calls or in which that fails, and a good run after it.
+    Gives what went wrong, or None, and the call."""
     call = None
     with tempfile.TemporaryDirectory(prefix="torture-") as scratch:
         spool = os.path.join(scratch, "spool")
         spools.fill(spool)
-        run = tracer.run(spools.command(spool, "--drain", "--jobs", "1"), spool, calls, nth, then,
-                         os.path.join(scratch, "log"))
+        try:
+            run = tracer.run(spools.command(spool, "--drain", "--jobs", "1"), spool, calls, nth, then,
+                             os.path.join(scratch, "log"))
+        except tracer.Hangs as hangs:
+            return str(hangs), hangs.call or Call("none", 0, [])
         try:
             if len(run.calls) < nth:
                 return None, None
             call = run.calls[nth - 1]
-            if kind == "kill":
+            if then is None:
                 if run.status != -signal.SIGKILL:
                     raise Broken(f"status {run.status} instead of a kill")
             else:
@@ -107,20 +119,20 @@ def count(calls):
         return len(tracer.run(spools.command(spool, "--drain", "--jobs", "1"), spool, calls).calls)
 
 
-def enumerate_calls(title, kind, calls, short):
+def enumerate_calls(title, calls, then, short):
     """Disturbs one call after the other; gives how many promises were broken."""
-    points = [(kind, nth) for nth in sample(count(calls), short)]
+    points = [(calls, then, nth) for nth in sample(count(calls), short)]
     spools.reference()
     broken = done = 0
     with ProcessPoolExecutor(2) as pool:
         while points:
-            for (_, nth), (problem, call) in zip(points, pool.map(disturbed, *zip(*points))):
+            for (*_, nth), (problem, call) in zip(points, pool.map(disturbed, *zip(*points))):
                 done += call is not None
                 if problem:
                     broken += 1
                     print(f"{title}, call {nth} ({call.name} {' '.join(call.paths)}): {problem}", flush=True)
             # A run that is disturbed, or slower, may make more calls: on, until there are none.
-            points = [(kind, points[-1][1] + 1)] if short is None and call else []
+            points = [(calls, then, points[-1][-1] + 1)] if short is None and call else []
     print(f"{title}: {done} runs, {broken} broken", flush=True)
     return broken
 
@@ -128,14 +140,14 @@ def enumerate_calls(title, kind, calls, short):
 def kills(short):
     if why := tracer.why_not():
         return spools.skip("kills", why)
-    return enumerate_calls("killed", "kill", changes, 25 if short else None)
+    return enumerate_calls("killed", changes, None, 25 if short else None)
 
 
 def failures(short):
     if why := tracer.why_not():
         return spools.skip("failures", why)
-    return sum(enumerate_calls(errno.errorcode[code], code, calls, some if short else None)
-               for code, (calls, some) in FAILURES.items())
+    return sum(enumerate_calls(f"{errno.errorcode[code]} ({calls.__name__})", calls, code, some if short else None)
+               for code, calls, some in FAILURES)
 
 
 def power(short):
@@ -178,7 +190,10 @@ def cut(image, place, nth):
         fcntl.ioctl(directory, 0x8004587D, struct.pack("I", 2))
         os.close(directory)
 
-    run = tracer.run(spools.command(spool, "--drain", "--jobs", "1"), spool, changes, nth, shut_down)
+    try:
+        run = tracer.run(spools.command(spool, "--drain", "--jobs", "1"), spool, changes, nth, shut_down)
+    except tracer.Hangs as hangs:
+        return str(hangs)
     subprocess.run(["umount", place], check=True)
     if why := spools.mount("-o", "loop", image, place):
         return f"cannot be mounted any more: {why}"

@@ -7,6 +7,7 @@ import ctypes
 import os
 import platform
 import signal
+import threading
 from collections import namedtuple
 
 # name: (number, arguments that are descriptors, arguments that are paths)
@@ -28,9 +29,19 @@ OPTIONS = 0x1 | 0x8 | 0x10 | 0x100000
 ORIG_RAX, RAX = 15 * 8, 10 * 8
 WALL = 0x40000000
 
+# Seconds after which a run hangs; what fails for unknown reasons is tried again for a minute and a half.
+LIMIT = 180
+
 Call = namedtuple("Call", "name flags paths")
 # status: the exit status, or the negative signal; calls: those that were counted; errors: what it wrote
 Run = namedtuple("Run", "status calls errors")
+
+
+class Hangs(Exception):
+    """A program that was ended because it did not end; call: the one that was interfered with, if it came so far."""
+    def __init__(self, call, errors):
+        super().__init__(f"not done after {LIMIT} s\n  it said: {errors.strip()}")
+        self.call = call
 
 
 class Info(ctypes.Structure):
@@ -71,9 +82,18 @@ def run(command, root, counts=lambda call: True, nth=0, then=None, log=os.devnul
     """
     with open(log, "w+b") as output:
         process = start(command, output.fileno())
-        status, calls = follow(process, root, counts, nth, then)
+        late = threading.Event()
+        timer = threading.Timer(LIMIT, lambda: (late.set(), os.kill(process, signal.SIGKILL)))
+        timer.start()
+        try:
+            status, calls = follow(process, root, counts, nth, then)
+        finally:
+            timer.cancel()
         output.seek(0)
-        return Run(status, calls, output.read().decode(errors="replace"))
+        said = output.read().decode(errors="replace")
+        if late.is_set():
+            raise Hangs(calls[nth - 1] if 0 < nth <= len(calls) else None, said)
+        return Run(status, calls, said)
 
 
 def start(command, output):

@@ -29,17 +29,19 @@ struct SessionDirectory {
   /// - Throws: ``Cancelled``.
   @discardableResult
   func locked<R>(_ isCancelled: () -> Bool = { false }, _ body: () throws -> R) throws -> R {
-    try DurableFile.makeDirectories(path)
-    let directory = try check("open", path) { open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) }
-    defer { close(directory) }
-    do {
-      try wait(for: directory, path, isCancelled)
-    } catch let failure as DiskError {
-      guard failure.saysNoLocks else { throw failure }
-      return try lockedByFile(isCancelled, body)
+    while true {
+      try DurableFile.makeDirectories(path)
+      let directory = try check("open", path) { open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) }
+      defer { close(directory) }
+      do {
+        try wait(for: directory, path, isCancelled)
+      } catch let failure as DiskError {
+        guard failure.saysNoLocks else { throw failure }
+        return try lockedByFile(isCancelled, body)
+      }
+      // Else it was removed while we waited, as one that had become empty: the lock is on nothing any more.
+      if try isSame(directory, path) { return try body() }
     }
-    // Removed while we waited, as one that had become empty: the lock is on nothing any more.
-    return isSame(directory, path) ? try body() : try locked(isCancelled, body)
   }
 
   private func wait(for file: Int32, _ name: String, _ isCancelled: () -> Bool) throws {
@@ -62,10 +64,12 @@ struct SessionDirectory {
     return try body()
   }
 
-  private func isSame(_ descriptor: Int32, _ path: String) -> Bool {
+  /// Where the disk does not tell, that is no answer: asked again, we would wait for ourselves.
+  private func isSame(_ descriptor: Int32, _ path: String) throws(DiskError) -> Bool {
     var (opened, named) = (stat(), stat())
-    return fstat(descriptor, &opened) == 0 && lstat(path, &named) == 0 && opened.st_ino == named.st_ino
-      && opened.st_dev == named.st_dev
+    try check("stat", path) { fstat(descriptor, &opened) }
+    try check("stat", path) { lstat(path, &named) == 0 || errno == ENOENT ? 0 : -1 }
+    return (opened.st_ino, opened.st_dev) == (named.st_ino, named.st_dev)
   }
 
   /// The starts of all published segments, in order.
