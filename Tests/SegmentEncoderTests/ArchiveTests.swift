@@ -36,6 +36,18 @@ import Testing
     return result + (ended ? [UInt8](repeating: 0, count: 1_024) : [])
   }
 
+  /// Also while libarchive looks for the format: it only says that it knows none.
+  @Test func aFileThatCannotBeReadIsNotABadArchive() throws {
+    // Nothing lies at a process's address 0, and reading what is not there is an I/O error.
+    let unreadable = open("/proc/self/mem", O_RDONLY | O_CLOEXEC)
+    defer { close(unreadable) }
+    try #require(unreadable >= 0)
+    let failure = #expect(throws: DiskError.self) {
+      try Archive.contents(reading: unreadable, name: "batch.tar", limits: Limits())
+    }
+    #expect(failure == DiskError("read", "batch.tar", code: EIO))
+  }
+
   @Test func onlyPlainEntriesWithPlainNamesAreTaken() throws {
     let image = try BatchTests.jpeg
     let file = try scratch.file(

@@ -87,6 +87,7 @@ private struct ArchiveEntry {
 /// libarchive on a descriptor. Every warning is an error: an archive is whole, or it is bad input.
 private final class ArchiveReader {
   private let archive: OpaquePointer
+  private let input: ArchiveInput
   private let name: String
   private let limits: Limits
   /// Bytes of the file as it is packed; of a pipe 0.
@@ -107,7 +108,14 @@ private final class ArchiveReader {
     archive_read_support_filter_zstd(archive)
     archive_read_support_format_tar(archive)
     archive_read_support_format_raw(archive)
-    guard archive_read_open_fd(archive, descriptor, 1 << 16) == ARCHIVE_OK else { throw failure() }
+    input = ArchiveInput(descriptor)
+    let opened = archive_read_open(
+      archive, Unmanaged.passUnretained(input).toOpaque(), nil,
+      { _, input, start in
+        // Given to the archive below, which is freed before it.
+        Unmanaged<ArchiveInput>.fromOpaque(input!).takeUnretainedValue().read(&start!.pointee)
+      }, nil)
+    guard opened == ARCHIVE_OK else { throw failure() }
   }
 
   deinit { archive_read_free(archive) }
@@ -209,9 +217,9 @@ private final class ArchiveReader {
   nonisolated(unsafe) private static let utf8 = newlocale(Int32(LC_CTYPE_MASK), "C.UTF-8", nil)
 
   private func failure(or cause: String? = nil) -> any Error {
-    // libarchive hands on errno where reading failed; its own codes are others, or mean the format.
-    let code = archive_errno(archive)
-    if [EIO, ESTALE, ENOMEM, EISDIR].contains(code) { return DiskError("read", name, code: code) }
+    // Where the disk failed while it looked for the format, libarchive only says that it knows none.
+    if let code = input.failure { return DiskError("read", name, code: code) }
+    if archive_errno(archive) == ENOMEM { return DiskError("read", name, code: ENOMEM) }
     let text = archive_error_string(archive).map { String(cString: $0) }
     return BadBatch(
       "read", name, cause ?? (text ?? "not an archive").lowercasedFirst,
