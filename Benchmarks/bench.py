@@ -7,6 +7,7 @@
 Each session is encoded by
   ours              encoder-worker encode, one batch, --jobs 1, balanced
   recipe a segment  one ffmpeg for each of our segments' frames
+  bare loop         limit.c: the same decoder and encoder, for as much work, and nothing else
   recipe a session  one ffmpeg for the whole session (which makes no segments)
 in turn, ROUNDS times; CPU is user + system of the finished process, the median of the rounds. SSIM is of luma, against
 the truth where there is one, else against the captured file, the mean over all frames. Then what the sandbox costs: all
@@ -25,16 +26,19 @@ import tempfile
 from datetime import date
 from pathlib import Path
 
+import limit
+
 ROOT = Path(__file__).resolve().parent.parent
 ROUNDS = 3
 SANDBOX_ROUNDS = 15
 PAD = "pad=ceil(iw/2)*2:ceil(ih/2)*2"
-OURS, SEGMENT, SESSION = "ours", "recipe a segment", "recipe a session"
+OURS, LIMIT, SEGMENT, SESSION = "ours", "bare loop", "recipe a segment", "recipe a session"
 
 
-def run(command):
+def run(command, script=os.devnull):
     """Runs to the end; CPU seconds and peak memory in MB of that process alone."""
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    with open(script) as text:
+        child = subprocess.Popen(command, stdin=text, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     errors = child.stderr.read()
     _, status, used = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
@@ -109,15 +113,21 @@ def our_places(segment, video):
     return places
 
 
-def session(worker, path, scratch):
+def session(worker, program, path, scratch):
     frames = {frame.name: frame for frame in sorted((path / "jpg").glob("*.jpg"))}
-    rows = {OURS: [], SEGMENT: [], SESSION: []}
+    rows = {OURS: [], LIMIT: [], SEGMENT: [], SESSION: []}
     for turn in range(ROUNDS):
         output = scratch / f"ours-{turn}"
         cpu, memory = run([worker, "encode", path / "jpg", "--session", path.name, "--output", output, "--jobs", "1"])
         segments = segments_of(output / path.name)
         size = sum(segment["bytes"] for segment in segments)
         rows[OURS].append((cpu, memory, size))
+
+        script, stream = scratch / "plan", scratch / "stream.h264"
+        script.write_text(limit.plan(segments, path / "jpg")[0])
+        settings = segments[0]["encoder"]
+        cpu, memory = run([program, settings["preset"], str(settings["rateFactor"]), settings["parameters"], stream], script)
+        rows[LIMIT].append((cpu, memory, stream.stat().st_size))
 
         parts, total, peak, size = [], 0, 0, 0
         folder = scratch / f"segments-{turn}"
@@ -202,18 +212,23 @@ def machine():
     return f"{os.cpu_count()} × {model.group(1) if model else platform.machine()}, Linux {platform.release()}, ffmpeg {version}"
 
 
+def built_worker():
+    return subprocess.run(["swift", "build", "-c", "release", "--show-bin-path"], stdout=subprocess.PIPE, text=True,
+                          check=True, cwd=ROOT).stdout.strip() + "/encoder-worker"
+
+
 def main():
-    worker = subprocess.run(["swift", "build", "-c", "release", "--show-bin-path"], stdout=subprocess.PIPE, text=True,
-                            check=True, cwd=ROOT).stdout.strip() + "/encoder-worker"
+    worker = built_worker()
     scratch = Path(tempfile.mkdtemp())
     try:
         measured = {}
+        program = limit.build(scratch)
         paths = sessions(corpus(sys.argv[1] if len(sys.argv) > 1 else None), scratch)
         for path in paths:
             folder = scratch / path.name
             folder.mkdir()
             print(f"{path.name} …", file=sys.stderr)
-            measured[path.name] = session(worker, path, folder)
+            measured[path.name] = session(worker, program, path, folder)
             shutil.rmtree(folder)
         print("sandbox …", file=sys.stderr)
         text = table(measured) + "\n\n" + sandbox(worker, paths, scratch)

@@ -19,13 +19,16 @@ public final class BatchEncoder {
 
   private let options: Options
   private let settings: EncoderSettings
+  private let memory: KeyFrameMemory
   private let publication: Publication
 
   /// - Parameters:
   ///   - staging: where files are written before they are published; shared by all encoders of a process.
   ///   - index: shared likewise.
-  public init(_ options: Options, staging: Staging, index: SessionIndex) {
+  ///   - memory: shared likewise, among encoders with the same options.
+  public init(_ options: Options, staging: Staging, index: SessionIndex, memory: KeyFrameMemory = KeyFrameMemory()) {
     self.options = options
+    self.memory = memory
     settings = EncoderSettings(
       options.quality, maxHoldMs: options.maxHoldMs, background: options.background)
     publication = Publication(staging: staging, index: index)
@@ -65,10 +68,10 @@ public final class BatchEncoder {
   private func encode(_ source: OpenBatch, digest: inout BatchDigest, isCancelled: () -> Bool) throws -> [StagedSegment]
   {
     var stage = SegmentStage(
-      settings: settings, staging: publication.staging, refused: source.batch.refused)
+      settings: settings, memory: memory, staging: publication.staging, refused: source.batch.refused)
     do {
       try BatchWalk.walk(
-        source, options, digest: &digest, into: &stage, isCancelled: isCancelled)
+        source, options, memory, digest: &digest, into: &stage, isCancelled: isCancelled)
       return try stage.finish(source.batch)
     } catch {
       stage.discard()
@@ -80,6 +83,7 @@ public final class BatchEncoder {
 /// Collects a batch's shots into segments and writes each to the staging directory when it closes.
 private struct SegmentStage: ShotSink, ~Copyable {
   private let settings: EncoderSettings
+  private let memory: KeyFrameMemory
   private let staging: Staging
   private var open: SegmentWriter?
   private var done: [StagedSegment] = []
@@ -87,8 +91,9 @@ private struct SegmentStage: ShotSink, ~Copyable {
   private var refused: [RefusedFrame]
   private var notes: [Int64: String] = [:]
 
-  init(settings: EncoderSettings, staging: Staging, refused: [RefusedFrame]) {
+  init(settings: EncoderSettings, memory: KeyFrameMemory, staging: Staging, refused: [RefusedFrame]) {
     self.settings = settings
+    self.memory = memory
     self.staging = staging
     self.refused = refused
   }
@@ -97,14 +102,17 @@ private struct SegmentStage: ShotSink, ~Copyable {
 
   mutating func note(_ text: String, on capture: Capture) { notes[capture.timeMs] = text }
 
-  mutating func show(_ picture: Picture, in shots: [Shot], _ isCancelled: () -> Bool) throws {
+  mutating func show(_ still: Still, in shots: [Shot], _ isCancelled: () -> Bool) throws {
     for shot in shots {
       if isCancelled() { throw Cancelled() }
       if shot.opensSegment {
-        open = try SegmentWriter(first: picture, settings: settings)
+        open = SegmentWriter(first: still, settings: settings)
       }
-      try open?.show(picture, in: shot)
-      if shot.closing != nil { try close() }
+      try open?.show(still, in: shot)
+      if shot.closing != nil {
+        try close()
+        if let key = still.key, let identity = still.identity { memory.remember(key, as: identity) }
+      }
     }
   }
 

@@ -45,9 +45,10 @@ struct EncodeCommand: ParsableCommand {
       let staging = try Staging(output: output, worker: WorkerID())
       defer { staging.remove() }
       let index = SessionIndex(sentry: events.sentry)
+      let memory = KeyFrameMemory()
       let list = WorkList(mine)
       try list.workOff(threads: encoding.threads, signals: signals) { [session = naming.session, json] in
-        let encoder = BatchEncoder(options, staging: staging, index: index)
+        let encoder = BatchEncoder(options, staging: staging, index: index, memory: memory)
         return { Self.encode($0, session: session, with: encoder, json: json, list) }
       }
     }

@@ -48,6 +48,7 @@ final class Worker: Sendable {
   let minFree: Int
   private let staging: Staging
   private let index: SessionIndex
+  private let memory = KeyFrameMemory()
   private let options: BatchEncoder.Options
   private let keepBatches: Bool
   /// For one batch, in seconds.
@@ -79,7 +80,7 @@ final class Worker: Sendable {
 
   /// One for each thread: encoders are not shared.
   func makeEncoder() -> BatchEncoder {
-    BatchEncoder(options, staging: staging, index: index)
+    BatchEncoder(options, staging: staging, index: index, memory: memory)
   }
 
   func perform(_ errand: Errand, with encoder: BatchEncoder, isCancelled: () -> Bool) -> Outcome {

@@ -6,42 +6,40 @@ protocol ShotSink: ~Copyable {
   mutating func refuse(_ frame: RefusedFrame)
   /// Something about a frame that is shown all the same.
   mutating func note(_ text: String, on capture: Capture)
-  mutating func show(_ picture: Picture, in shots: [Shot], _ isCancelled: () -> Bool) throws
+  mutating func show(_ still: Still, in shots: [Shot], _ isCancelled: () -> Bool) throws
 }
 
 enum BatchWalk {
   static func walk<Sink: ShotSink & ~Copyable>(
-    _ source: OpenBatch, _ options: BatchEncoder.Options, digest: inout BatchDigest, into sink: inout Sink,
-    isCancelled: () -> Bool
+    _ source: OpenBatch, _ options: BatchEncoder.Options, _ memory: KeyFrameMemory?, digest: inout BatchDigest,
+    into sink: inout Sink, isCancelled: () -> Bool
   ) throws {
     let batch = source.batch
     var timeline = Timeline(of: batch, maxHoldMs: options.maxHoldMs)
-    var images = DecodedFrames(source, options)
-    var shown: (picture: Picture, frame: Frame)?
+    var stills = Stills(source, options, memory)
+    var shown: (still: Still, frame: Frame)?
     for frame in batch.frames {
       if isCancelled() { throw Cancelled() }
       if let shown, shown.frame.timeMs == frame.timeMs {
         sink.refuse(
           RefusedFrame(source: frame.source, reason: "\(shown.frame.source) has the same instant and came later"))
-        digest.add(frame, try source.images(of: frame))
+        try digest.add(frame, source.images(of: frame))
         continue
       }
-      switch try images.picture(of: frame, digest: &digest) {
+      switch try stills.still(of: frame, digest: &digest) {
       case .failure(let refusal):
         sink.refuse(RefusedFrame(source: frame.source, reason: "decode \(frame.source): \(refusal.reason)"))
-      case .success(let decoded):
-        let picture = decoded.picture
-        let capture = Capture(
-          source: frame.source, timeMs: frame.timeMs, width: picture.width, height: picture.height)
+      case .success((let still, var notes)):
+        let capture = Capture(source: frame.source, timeMs: frame.timeMs, width: still.width, height: still.height)
         let shots = timeline.append(capture)
-        if let shown { try sink.show(shown.picture, in: shots, isCancelled) }
-        let notes = (frame.look.blackout.map { ["blacked out: \($0)"] } ?? []) + decoded.notes
+        if let shown { try sink.show(shown.still, in: shots, isCancelled) }
+        if let reason = frame.look.blackout { notes.insert("blacked out: \(reason)", at: 0) }
         if !notes.isEmpty { sink.note(notes.joined(separator: "; "), on: capture) }
-        shown = (picture, frame)
+        shown = (still, frame)
       }
     }
     let shots = timeline.finish(endMs: batch.endMs)
-    if let shown { try sink.show(shown.picture, in: shots, isCancelled) }
+    if let shown { try sink.show(shown.still, in: shots, isCancelled) }
   }
 }
 
@@ -56,24 +54,29 @@ extension BadBatch {
   }
 }
 
-/// The pictures of a batch; files equal to those of the frame before are not decoded again.
-private struct DecodedFrames {
+/// The frames of a batch; one whose files are those of the frame before, or of one that was coded before, is not decoded.
+private struct Stills {
   private let source: OpenBatch
   private let decoder: any FrameDecoding
-  /// Larger frames are not compared, for they would be in memory twice.
-  private static let comparedBytes = 32 << 20
-  private var previous: (files: [[UInt8]], look: Look, decoded: DecodedPicture)?
+  private let memory: KeyFrameMemory?
+  /// Larger ones are decoded at once rather than kept.
+  private static let keptBytes = 4 << 20
+  private var previous: (identity: String, still: Still, notes: [String])?
 
-  init(_ source: OpenBatch, _ options: BatchEncoder.Options) {
+  init(_ source: OpenBatch, _ options: BatchEncoder.Options, _ memory: KeyFrameMemory?) {
     self.source = source
+    self.memory = memory
     decoder =
       options.decoders.map(SandboxedDecoder.init)
       ?? PictureDecoder(limits: options.limits, background: options.background)
   }
 
-  mutating func picture(of frame: Frame, digest: inout BatchDigest) throws -> Result<DecodedPicture, RefusedPicture> {
+  mutating func still(
+    of frame: Frame, digest: inout BatchDigest
+  ) throws -> Result<(still: Still, notes: [String]), RefusedPicture> {
     let images = try source.images(of: frame)
-    digest.add(frame, images)
+    let identity = try digest.add(frame, images)
+    if let previous, previous.identity == identity { return .success((previous.still, previous.notes)) }
     var files: [[UInt8]] = []
     for (path, image) in zip(frame.paths, images) {
       switch image {
@@ -83,14 +86,41 @@ private struct DecodedFrames {
         return .failure(RefusedPicture(reason: name + reason))
       }
     }
-    if let previous, previous.files == files, previous.look == frame.look { return .success(previous.decoded) }
     do {
-      let decoded = try decoder.picture(from: files, frame.look)
-      // What is compared with the next frame is in memory together with it.
-      previous = files.reduce(0) { $0 + $1.count } <= Self.comparedBytes ? (files, frame.look, decoded) : nil
-      return .success(decoded)
+      var found = try still(from: files, frame, identity)
+      let notes = found.notes
+      // Another file of the same pixels.
+      if let previous, previous.still.isDecoded, found.isDecoded, try previous.still.looksLike(found) {
+        found = previous.still
+      }
+      previous = (identity, found, notes)
+      return .success((found, notes))
     } catch let refusal as RefusedPicture {
       return .failure(refusal)
     }
   }
+
+  private func still(from files: [[UInt8]], _ frame: Frame, _ identity: String) throws -> Still {
+    guard let memory, files.reduce(0, { $0 + $1.count }) <= Self.keptBytes, let key = memory.recall(identity) else {
+      let decoded = try decoder.picture(from: files, frame.look)
+      return Still(decoded.picture, notes: decoded.notes, identity: identity)
+    }
+    return Still(key, identity: identity) { [decoder] in
+      do {
+        return try decoder.picture(from: files, frame.look).picture
+      } catch let refusal as RefusedPicture {
+        // Next time it is decoded before anything depends on it.
+        memory.forget(identity)
+        throw RefusedLate(source: frame.source, reason: refusal.reason)
+      }
+    }
+  }
+}
+
+/// A frame that was decoded once cannot be decoded any more: the machine's fault, or a decoder's.
+struct RefusedLate: Error, CustomStringConvertible {
+  let source: String
+  let reason: String
+
+  var description: String { "decode \(source), which could be decoded before: \(reason)" }
 }

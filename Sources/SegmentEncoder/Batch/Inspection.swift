@@ -57,7 +57,7 @@ public struct InspectedBatch: Sendable, Equatable {
     var digest = try BatchDigest(of: source.batch)
     var sink = Sink(refused: source.batch.refused)
     try BatchWalk.walk(
-      source, options, digest: &digest, into: &sink, isCancelled: { false })
+      source, options, nil, digest: &digest, into: &sink, isCancelled: { false })
     frames = sink.frames
     refused = sink.refused
     segments = sink.segments
@@ -81,7 +81,7 @@ public struct InspectedBatch: Sendable, Equatable {
 
     mutating func note(_ text: String, on capture: Capture) { notes[capture.timeMs] = text }
 
-    mutating func show(_ picture: Picture, in shots: [Shot], _ isCancelled: () -> Bool) throws {
+    mutating func show(_ still: Still, in shots: [Shot], _ isCancelled: () -> Bool) throws {
       for shot in shots {
         if shot.opensSegment { segments += 1 }
         if shot.status == .captured {

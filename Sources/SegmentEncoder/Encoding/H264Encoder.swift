@@ -15,6 +15,9 @@ struct CodedPicture {
 }
 
 final class H264Encoder {
+  /// Pixels, even.
+  let width: Int
+  let height: Int
   let parameterSets: ParameterSets
   private let codec: CodecContext
   private let packet: Packet
@@ -31,6 +34,7 @@ final class H264Encoder {
     guard let encoder = avcodec_find_encoder_by_name(settings.codec) else {
       throw FFmpegError(function: "avcodec_find_encoder_by_name(\(settings.codec))", code: cff_error_invalid_data())
     }
+    (self.width, self.height) = (width, height)
     codec = try CodecContext(encoder)
     packet = try Packet()
     let context = codec.pointer

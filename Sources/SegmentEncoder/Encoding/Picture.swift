@@ -77,14 +77,12 @@ final class Picture {
   func lay(into space: DecodingSpace) -> PlaneLayout {
     let size = PixelSize(width: width, height: height)
     let (start, memory) = (space.memory.baseAddress!, space.memory)
-    let (data, strides) = (frame.pointee.data, frame.pointee.linesize)
-    let own = [(data.0!, Int(strides.0)), (data.1!, Int(strides.1)), (data.2!, Int(strides.2))]
-    if own.allSatisfy({ (start..<start + memory.count).contains($0.0) }) {
+    if planes.allSatisfy({ (start..<start + memory.count).contains($0.start) }) {
       return PlaneLayout(
-        size: size, own.map { (offset: $0.0 - start, stride: $0.1) }, bytes: space.used)
+        size: size, planes.map { (offset: $0.start - start, stride: $0.stride) }, bytes: space.used)
     }
     let layout = PlaneLayout(withoutGaps: size, used: space.used)
-    for ((source, stride), target) in zip(own, layout.planes) {
+    for ((source, stride), target) in zip(planes, layout.planes) {
       for row in 0..<target.rows {
         (start + target.offset + row * target.stride).update(from: source + row * stride, count: target.columns)
       }
@@ -95,6 +93,24 @@ final class Picture {
   deinit {
     var owned: UnsafeMutablePointer<AVFrame>? = frame
     av_frame_free(&owned)
+  }
+
+  /// Whether it has the same pixels.
+  func looksLike(_ other: Picture) -> Bool {
+    if self === other { return true }
+    guard (width, height) == (other.width, other.height) else { return false }
+    let (own, others) = (planes, other.planes)
+    return zip(own, others).enumerated().allSatisfy { index, pair in
+      let shift = index == 0 ? 0 : 1
+      return (0..<codedHeight >> shift).allSatisfy { row in
+        memcmp(pair.0.start + row * pair.0.stride, pair.1.start + row * pair.1.stride, codedWidth >> shift) == 0
+      }
+    }
+  }
+
+  private var planes: [(start: UnsafeMutablePointer<UInt8>, stride: Int)] {
+    let (data, strides) = (frame.pointee.data, frame.pointee.linesize)
+    return [(data.0!, Int(strides.0)), (data.1!, Int(strides.1)), (data.2!, Int(strides.2))]
   }
 
   /// Lends the frame to a call that keeps its own reference.

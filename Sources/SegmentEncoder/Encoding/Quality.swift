@@ -31,11 +31,13 @@ public struct EncoderSettings: Sendable, Hashable {
   /// libavcodec's version; x264's own is part of the build it was linked with.
   public let libavcodec: String
 
-  /// - constant quantiser over time (`qcomp=1`): a still that repeats costs bytes under x264's default, none here
+  /// - constant quantiser over time (`qcomp=1`): x264's default spends bits on calm pictures that nobody sees
   /// - no look-ahead, no macroblock tree: neither helps at one picture a second, both delay
+  /// - one reference, no weights: of neighbouring screenshots none is a faded or an older one, and repeats can be put
+  ///   between pictures that know of none (``SkippedPictures``)
   /// - no scene cuts, no key frame interval: the first picture is the only key frame
   static let parameters =
-    "qcomp=1:rc-lookahead=0:sync-lookahead=0:mbtree=0:scenecut=0:keyint=infinite:bframes=0:sliced-threads=0"
+    "ref=1:weightp=0:qcomp=1:rc-lookahead=0:sync-lookahead=0:mbtree=0:scenecut=0:keyint=infinite:bframes=0:sliced-threads=0"
 
   var json: JSONValue {
     .object([

@@ -12,72 +12,118 @@ struct EncodedSegment {
   let samples: Int
 }
 
-/// Writes one segment. Dropping it without ``finish()`` abandons the segment.
+/// Writes one segment. Dropping it abandons the segment.
 struct SegmentWriter: ~Copyable {
-  private let encoder: H264Encoder
-  private let codedWidth: Int
-  private let codedHeight: Int
+  private let settings: EncoderSettings
+  /// The picture, as long as the segment shows no other.
+  private var only: Still?
+  private let width: Int
+  private let height: Int
   /// How many pictures wait to be coded until the segment's holds are known: a second more than a full one has.
   private static let patience = 6
-  private var waiting: [(picture: Picture, shot: Shot)] = []
+  private var waiting: [(still: Still, shot: Shot)] = []
   private var isStreaming = false
   private var shots: [Shot] = []
-  private var pictures: [CodedPicture] = []
-  /// Where each sample starts, in ticks from the segment's start.
-  private var starts: [Int64] = []
+  /// Opened when there is something to code.
+  private var encoder: H264Encoder?
+  private var coded: [CodedPicture] = []
+  /// The picture on screen.
+  private var shown: Still?
+  /// Where each sample starts, in ticks from the segment's start, and whether it only repeats the one before.
+  private var samples: [(start: Int64, repeats: Bool)] = []
   private var timing: [Sample] = []
   /// Where the next sample starts, in ticks from the segment's start.
   private var now: Int64 = 0
 
-  init(first picture: Picture, settings: EncoderSettings) throws(FFmpegError) {
-    codedWidth = picture.codedWidth
-    codedHeight = picture.codedHeight
-    encoder = try H264Encoder(width: codedWidth, height: codedHeight, settings: settings)
+  init(first: Still, settings: EncoderSettings) {
+    only = first
+    (width, height) = (first.width, first.height)
+    self.settings = settings
   }
 
   /// Adds a shot that begins where the one before ended.
-  mutating func show(_ picture: Picture, in shot: Shot) throws(FFmpegError) {
-    if isStreaming { return try show(picture, in: shot, at: Pace(forStreamed: shot.holdMs)) }
-    waiting.append((picture, shot))
+  mutating func show(_ still: Still, in shot: Shot) throws {
+    if isStreaming { return try show(still, in: shot, at: Pace(forStreamed: shot.holdMs)) }
+    waiting.append((still, shot))
     // Pictures wait until all holds are known, but not for ever.
     guard waiting.count > Self.patience else { return }
     isStreaming = true
-    for (picture, shot) in waiting { try show(picture, in: shot, at: Pace(forStreamed: shot.holdMs)) }
+    for (still, shot) in waiting { try show(still, in: shot, at: Pace(forStreamed: shot.holdMs)) }
     waiting = []
   }
 
-  private mutating func show(_ picture: Picture, in shot: Shot, at pace: Pace) throws(FFmpegError) {
-    try show(picture, in: shot, sampleStarts: pace.sampleStarts(of: shot.holdMs))
+  private mutating func show(_ still: Still, in shot: Shot, at pace: Pace) throws {
+    try show(still, in: shot, sampleStarts: pace.sampleStarts(of: shot.holdMs))
   }
 
   /// Adds a shot whose samples are to begin where they are told, in ticks from its own start.
-  mutating func show(_ picture: Picture, in shot: Shot, sampleStarts: [Int64]) throws(FFmpegError) {
+  mutating func show(_ still: Still, in shot: Shot, sampleStarts: [Int64]) throws {
     timing.append(Sample(duration: MediaTime.ticks(ms: shot.holdMs), data: TimingText.sample(of: shot)))
     shots.append(shot)
     for start in sampleStarts {
-      starts.append(now + start)
-      pictures += try encoder.encode(picture, pts: now + start)
+      let repeats = try shown.map { try $0.looksLike(still) } ?? false
+      if !repeats && !samples.isEmpty {
+        coded += try openEncoder().encode(still.picture(), pts: now + start)
+        only = nil
+      }
+      samples.append((now + start, repeats))
+      shown = still
     }
     now += MediaTime.ticks(ms: shot.holdMs)
   }
 
+  /// The encoder, which has got the first picture.
+  private mutating func openEncoder() throws -> H264Encoder {
+    if let encoder { return encoder }
+    guard let picture = try only?.picture() else { throw SegmentMismatch("it shows nothing") }
+    let opened = try H264Encoder(width: picture.codedWidth, height: picture.codedHeight, settings: settings)
+    coded += try opened.encode(picture, pts: 0)
+    encoder = opened
+    return opened
+  }
+
   consuming func finish() throws -> EncodedSegment {
     let pace = Pace(for: waiting.map(\.shot.holdMs))
-    for (picture, shot) in waiting { try show(picture, in: shot, at: pace) }
-    pictures += try encoder.finish()
-    let keys = pictures.map(\.isKey)
-    guard pictures.map(\.pts) == starts, pictures.map(\.dts) == starts, keys.first == true,
-      keys.count(where: { $0 }) == 1
-    else { throw SegmentMismatch("the encoder changed a time or added a key frame") }
-    let ends = starts.dropFirst() + [now]
-    let video = zip(pictures, zip(starts, ends)).map { Sample(duration: $1.1 - $1.0, data: $0.data) }
+    for (still, shot) in waiting { try show(still, in: shot, at: pace) }
+    let key = try finishCoding()
     let file = MP4File(
-      width: codedWidth, height: codedHeight, parameterSets: encoder.parameterSets, video: video, timing: timing)
+      width: key.codedWidth, height: key.codedHeight, parameterSets: key.parameterSets, video: try video(key),
+      timing: timing)
     let bytes = file.bytes
     try SegmentCheck.compare(bytes, with: file)
     return EncodedSegment(
-      shots: shots, bytes: bytes, codec: file.parameterSets.codec, codedWidth: codedWidth, codedHeight: codedHeight,
-      samples: video.count)
+      shots: shots, bytes: bytes, codec: file.parameterSets.codec, codedWidth: key.codedWidth,
+      codedHeight: key.codedHeight, samples: file.video.count)
+  }
+
+  /// The first picture, coded now or, where nothing follows it, before.
+  private mutating func finishCoding() throws -> KeyFrame {
+    if encoder == nil, let key = only?.key { return key }
+    let encoder = try openEncoder()
+    coded += try encoder.finish()
+    let starts = samples.filter { !$0.repeats }.map(\.start)
+    guard let data = coded.first?.data, coded.map(\.pts) == starts, coded.map(\.dts) == starts,
+      coded.map(\.isKey) == starts.map({ $0 == 0 })
+    else { throw SegmentMismatch("the encoder changed a time or added a key frame") }
+    let key = KeyFrame(
+      width: width, height: height, codedWidth: encoder.width, codedHeight: encoder.height, notes: only?.notes ?? [],
+      parameterSets: encoder.parameterSets, data: data)
+    only?.key = key
+    return key
+  }
+
+  /// The samples: what was coded and what repeats, numbered through.
+  private func video(_ key: KeyFrame) throws(SegmentMismatch) -> [Sample] {
+    let repeats = try SkippedPictures(after: key.parameterSets)
+    var rest = coded.dropFirst()
+    var video: [Sample] = []
+    for (index, sample) in samples.enumerated() {
+      let end = index + 1 < samples.count ? samples[index + 1].start : now
+      var data = index == 0 ? key.data : sample.repeats ? repeats.picture(index) : rest.removeFirst().data
+      if index > 0 && !sample.repeats { try repeats.renumber(&data, index) }
+      video.append(Sample(duration: end - sample.start, data: data))
+    }
+    return video
   }
 }
 

@@ -3,30 +3,41 @@
 
 /// Computed while the frames are read, so that nothing is read for it alone.
 struct BatchDigest {
+  private let session: SessionID
   private let sum: SHA256
-  private var previous: [UInt8] = []
+  private var previous: (bytes: [UInt8], digest: String)?
 
   init(of batch: Batch) throws {
+    session = batch.session
     sum = try SHA256()
     sum.update(
-      "batch-digest/1\n\(batch.session)\n\(batch.intervalMs) \(batch.endMs) \(batch.capture.rawValue) \(batch.isFinal)\n"
+      "batch-digest/2\n\(batch.session)\n\(batch.intervalMs) \(batch.endMs) \(batch.capture.rawValue) \(batch.isFinal)\n"
     )
     sum.update(batch.metadata.bytes())
   }
 
   /// Takes the frames in the order of the batch.
-  mutating func add(_ frame: Frame, _ images: [FileContents]) {
-    sum.update("\(frame.timeMs) \(frame.source.utf8.count) \(frame.source)\n\(frame.look.canonicalText)\n")
+  ///
+  /// - Returns: what frames of this session have in common that look the same: a digest of their images and of how they are
+  ///   to be shown.
+  @discardableResult
+  mutating func add(_ frame: Frame, _ images: [FileContents]) throws -> String {
+    var look = frame.look.canonicalText + "\n"
     for image in images {
       switch image {
-      case .bytes(let bytes) where bytes == previous: sum.update("as before\n")
-      case .bytes(let bytes):
-        sum.update("\(bytes.count) bytes\n")
-        sum.update(bytes)
-        previous = bytes
-      case .refused(let reason): sum.update("refused: \(reason)\n")
+      case .bytes(let bytes): look += "\(try digest(of: bytes))\n"
+      case .refused(let reason): look += "refused: \(reason)\n"
       }
     }
+    sum.update("\(frame.timeMs) \(frame.source.utf8.count) \(frame.source)\n\(look)")
+    return try SHA256.hex(of: Array("\(session)\n\(look)".utf8))
+  }
+
+  private mutating func digest(of bytes: [UInt8]) throws -> String {
+    if let previous, previous.bytes == bytes { return previous.digest }
+    let digest = try SHA256.hex(of: bytes)
+    previous = (bytes, digest)
+    return digest
   }
 
   consuming func finish() -> String { sum.finish() }
@@ -34,7 +45,7 @@ struct BatchDigest {
   /// The digest of a batch that is not being encoded.
   static func of(_ source: OpenBatch) throws -> String {
     var digest = try BatchDigest(of: source.batch)
-    for frame in source.batch.frames { digest.add(frame, try source.images(of: frame)) }
+    for frame in source.batch.frames { try digest.add(frame, source.images(of: frame)) }
     return digest.finish()
   }
 }

@@ -126,8 +126,9 @@ public final class Reencoding: Sendable {
   public func encode(piece: Int, isCancelled: () -> Bool, made report: () -> Void) throws {
     do {
       try source.open(piece) { orders, pictures in
+        var shown: Still?
         for order in orders where !made.contains(order.startMs) {
-          try publish(order, try encode(order, pictures, isCancelled))
+          try publish(order, try encode(order, pictures, &shown, isCancelled))
           report()
         }
       }
@@ -152,9 +153,9 @@ public final class Reencoding: Sendable {
     }
   }
 
-  private func encode(_ order: SegmentOrder, _ pictures: VideoPictures, _ isCancelled: () -> Bool) throws
-    -> EncodedSegment
-  {
+  private func encode(
+    _ order: SegmentOrder, _ pictures: VideoPictures, _ shown: inout Still?, _ isCancelled: () -> Bool
+  ) throws -> EncodedSegment {
     let converter = PictureConverter()
     var writer: SegmentWriter?
     for showing in order.showings {
@@ -166,11 +167,15 @@ public final class Reencoding: Sendable {
       let capture = Capture(
         source: showing.shot.capture.source, timeMs: showing.shot.capture.timeMs, width: picture.width,
         height: picture.height)
-      if writer == nil { writer = try SegmentWriter(first: picture, settings: settings) }
+      // One picture as long as it stays the same, so that its key frame is coded once.
+      let new = Still(picture)
+      let still = try shown.flatMap { try $0.looksLike(new) ? $0 : nil } ?? new
+      shown = still
+      if writer == nil { writer = SegmentWriter(first: still, settings: settings) }
       if let starts = showing.sampleStarts {
-        try writer?.show(picture, in: showing.shot.showing(capture), sampleStarts: starts)
+        try writer?.show(still, in: showing.shot.showing(capture), sampleStarts: starts)
       } else {
-        try writer?.show(picture, in: showing.shot.showing(capture))
+        try writer?.show(still, in: showing.shot.showing(capture))
       }
     }
     guard let writer = writer.take() else { throw BadSession(directory.path, "a segment without a frame") }

@@ -1,0 +1,120 @@
+// The least that decoding and encoding cost: the same decoder, the same encoder, the same settings, and nothing else. No
+// check of the input, no timing track, no file that survives a power cut.
+//
+//     cc -O2 limit.c -o limit $(pkg-config --cflags --libs libavcodec libavutil)
+//     ./limit PRESET CRF X264-PARAMS OUT < PLAN
+//
+// PLAN: a line each of `segment` (an encoder is opened, the one before is ended) and `PTS PATH` (a JPEG in 4:2:0 is decoded,
+// unless it is the one before, and encoded, at 90 000 ticks a second). OUT is the byte stream of all segments, one after
+// another. Prints the bytes and the CPU milliseconds of decoding and of encoding.
+#include <libavcodec/avcodec.h>
+#include <libavutil/opt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return time.tv_sec * 1e3 + time.tv_nsec / 1e6;
+}
+
+static void must(int result, const char *what) {
+  if (result >= 0) return;
+  fprintf(stderr, "%s: %s\n", what, av_err2str(result));
+  exit(1);
+}
+
+static AVFrame *decode(const char *path, AVPacket *packet) {
+  FILE *file = fopen(path, "rb");
+  if (!file) must(AVERROR(errno), path);
+  fseek(file, 0, SEEK_END);
+  long size = ftell(file);
+  rewind(file);
+  must(av_new_packet(packet, size), "av_new_packet");
+  if (fread(packet->data, 1, size, file) != (size_t)size) must(AVERROR(EIO), path);
+  fclose(file);
+  AVCodecContext *decoder = avcodec_alloc_context3(avcodec_find_decoder(AV_CODEC_ID_MJPEG));
+  decoder->thread_count = 1;
+  must(avcodec_open2(decoder, decoder->codec, NULL), "open the decoder");
+  AVFrame *frame = av_frame_alloc();
+  must(avcodec_send_packet(decoder, packet), path);
+  must(avcodec_receive_frame(decoder, frame), path);
+  av_packet_unref(packet);
+  avcodec_free_context(&decoder);
+  frame->format = AV_PIX_FMT_YUV420P;
+  frame->pict_type = AV_PICTURE_TYPE_NONE;
+  // An odd side is made even; what is added need not look well here.
+  frame->width += frame->width & 1;
+  frame->height += frame->height & 1;
+  return frame;
+}
+
+static AVCodecContext *open_encoder(const AVFrame *frame, char **settings) {
+  AVCodecContext *encoder = avcodec_alloc_context3(avcodec_find_encoder_by_name("libx264"));
+  encoder->width = frame->width;
+  encoder->height = frame->height;
+  encoder->pix_fmt = AV_PIX_FMT_YUV420P;
+  encoder->color_range = AVCOL_RANGE_JPEG;
+  encoder->time_base = (AVRational){1, 90000};
+  encoder->framerate = (AVRational){1, 1};
+  encoder->thread_count = 1;
+  encoder->max_b_frames = 0;
+  must(av_opt_set(encoder->priv_data, "preset", settings[0], 0), "preset");
+  must(av_opt_set(encoder->priv_data, "crf", settings[1], 0), "crf");
+  must(av_opt_set(encoder->priv_data, "x264-params", settings[2], 0), "x264-params");
+  must(avcodec_open2(encoder, encoder->codec, NULL), "open the encoder");
+  return encoder;
+}
+
+static long drain(AVCodecContext *encoder, AVPacket *packet, FILE *out) {
+  long bytes = 0;
+  while (avcodec_receive_packet(encoder, packet) == 0) {
+    bytes += packet->size;
+    if (out) fwrite(packet->data, 1, packet->size, out);
+    av_packet_unref(packet);
+  }
+  return bytes;
+}
+
+int main(int count, char **arguments) {
+  if (count != 5) return 64;
+  av_log_set_level(AV_LOG_ERROR);
+  FILE *out = fopen(arguments[4], "wb");
+  AVPacket *packet = av_packet_alloc();
+  AVCodecContext *encoder = NULL;
+  double decoding = 0, encoding = 0;
+  long bytes = 0;
+  char line[4096], last[4096] = "";
+  AVFrame *frame = NULL;
+  for (;;) {
+    char *more = fgets(line, sizeof line, stdin);
+    if (encoder && (!more || !strncmp(line, "segment", 7))) {
+      double start = now();
+      must(avcodec_send_frame(encoder, NULL), "end");
+      bytes += drain(encoder, packet, out);
+      avcodec_free_context(&encoder);
+      encoding += now() - start;
+    }
+    if (!more) break;
+    if (!strncmp(line, "segment", 7)) continue;
+    line[strcspn(line, "\n")] = 0;
+    char *path = strchr(line, ' ') + 1;
+    double start = now();
+    if (strcmp(path, last)) {
+      av_frame_free(&frame);
+      frame = decode(path, packet);
+      strcpy(last, path);
+    }
+    double decoded = now();
+    if (!encoder) encoder = open_encoder(frame, arguments + 1);
+    frame->pts = atoll(line);
+    must(avcodec_send_frame(encoder, frame), "encode");
+    bytes += drain(encoder, packet, out);
+    decoding += decoded - start;
+    encoding += now() - decoded;
+  }
+  fclose(out);
+  printf("%ld %.3f %.3f\n", bytes, decoding, encoding);
+}

@@ -1,0 +1,46 @@
+"""The bare loop of limit.c, and the work it has to do for the segments that the worker made."""
+
+import subprocess
+from pathlib import Path
+
+
+def build(folder):
+    program = folder / "limit"
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "libavcodec", "libavutil"], stdout=subprocess.PIPE,
+                           text=True, check=True).stdout.split()
+    subprocess.run(["cc", "-O2", Path(__file__).with_name("limit.c"), "-o", program, *flags], check=True)
+    return program
+
+
+def plan(segments, folder):
+    """What limit.c reads: the frames that have to be decoded and encoded, once each, for these segments. And for each coded
+    picture its file and how many captured frames it stands for."""
+    lines, coded = [], []
+    shown = still = None  # a file and its bytes
+    for segment in segments:
+        new, start = [], 0
+        for frame in segment["frames"]:
+            file = folder / frame["source"]
+            data = file.read_bytes()
+            if shown is None or data != shown[1]:
+                shown = (file, data)
+            if not new or new[-1][1] is not shown:
+                new.append([start, shown, 0])
+            new[-1][2] += frame["status"] == "captured"
+            start += frame["holdMs"]
+        # What shows one picture only, and the same as the last one that did, was coded then.
+        if len(new) > 1 or still is not new[0][1]:
+            lines.append("segment")
+            lines += [f"{start * 90} {file}" for start, (file, _), _ in new]
+            coded += [[file, frames] for _, (file, _), frames in new]
+        else:
+            coded[-1][1] += new[0][2]
+        still = new[0][1] if len(new) == 1 else still
+    return "\n".join(lines) + "\n", coded
+
+
+def run(program, settings, text, output):
+    """(bytes, CPU milliseconds of decoding, of encoding)"""
+    result = subprocess.run([program, *settings, output], input=text, stdout=subprocess.PIPE, text=True, check=True)
+    size, decoding, encoding = result.stdout.split()
+    return int(size), float(decoding), float(encoding)

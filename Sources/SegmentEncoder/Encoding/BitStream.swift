@@ -1,0 +1,90 @@
+// Bits of an H.264 unit, without the bytes that keep start codes out of it (ITU-T H.264, 7.3.1 and 9.1).
+
+struct BitReader {
+  private let bytes: [UInt8]
+  /// How many bits have been read.
+  private(set) var position = 0
+
+  /// - Parameter unit: a NAL unit, its header included.
+  init(unit: some Sequence<UInt8>) {
+    var payload: [UInt8] = []
+    var zeros = 0
+    for byte in unit {
+      if zeros == 2 && byte == 3 {
+        zeros = 0
+        continue
+      }
+      zeros = byte == 0 ? zeros + 1 : 0
+      payload.append(byte)
+    }
+    bytes = payload
+  }
+
+  /// Behind the end there are zeros.
+  mutating func bits(_ count: Int) -> Int {
+    (0..<count).reduce(0) { value, _ in value << 1 | bit() }
+  }
+
+  mutating func flag() -> Bool { bit() == 1 }
+
+  /// ue(v)
+  mutating func unsigned() -> Int {
+    var zeros = 0
+    while zeros < 32, bit() == 0 { zeros += 1 }
+    return (1 << zeros) - 1 + bits(zeros)
+  }
+
+  /// se(v)
+  mutating func signed() -> Int {
+    let code = unsigned()
+    return code % 2 == 0 ? -code / 2 : (code + 1) / 2
+  }
+
+  private mutating func bit() -> Int {
+    defer { position += 1 }
+    let byte = position / 8
+    return byte < bytes.count ? Int(bytes[byte] >> (7 - position % 8)) & 1 : 0
+  }
+}
+
+struct BitWriter {
+  private var bytes: [UInt8] = []
+  private var bitCount = 0
+
+  var isAligned: Bool { bitCount % 8 == 0 }
+
+  mutating func put(_ value: Int, bits count: Int) {
+    for shift in (0..<count).reversed() {
+      if isAligned { bytes.append(0) }
+      bytes[bytes.count - 1] |= UInt8(value >> shift & 1) << (7 - bitCount % 8)
+      bitCount += 1
+    }
+  }
+
+  mutating func put(_ flag: Bool) { put(flag ? 1 : 0, bits: 1) }
+
+  /// ue(v)
+  mutating func put(unsigned value: Int) {
+    let length = Int.bitWidth - (value + 1).leadingZeroBitCount
+    put(0, bits: length - 1)
+    put(value + 1, bits: length)
+  }
+
+  /// se(v)
+  mutating func put(signed value: Int) { put(unsigned: value > 0 ? 2 * value - 1 : -2 * value) }
+
+  /// The unit, with the bytes that keep start codes out of it.
+  var unit: [UInt8] {
+    var result: [UInt8] = []
+    var zeros = 0
+    for byte in bytes {
+      if zeros == 2 && byte <= 3 {
+        result.append(3)
+        zeros = 0
+      }
+      zeros = byte == 0 ? zeros + 1 : 0
+      result.append(byte)
+    }
+    return result
+  }
+}
