@@ -30,7 +30,8 @@ import Testing
     let result = try Tool.run(
       "strace",
       [
-        "-f", "-o", log, "-e", "trace=clone,clone3,fork,vfork", EncoderWorker.path, "encode", "--session", "s",
+        "-f", "-E", "ASAN_OPTIONS=detect_leaks=0", "-o", log, "-e", "trace=clone,clone3,fork,vfork", EncoderWorker.path,
+        "encode", "--session", "s",
         "--jobs",
         "1", "--sandbox", "require", "--output", scratch.path(output),
       ] + batches)

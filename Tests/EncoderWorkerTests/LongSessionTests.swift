@@ -107,7 +107,8 @@ import Testing
     try Tool.output(
       "strace",
       [
-        "-f", "-y", "-e", "trace=read,pread64,mmap", "-e", "signal=none", "-o", log, EncoderWorker.path, "stitch", path,
+        "-f", "-E", "ASAN_OPTIONS=detect_leaks=0", "-y", "-e", "trace=read,pread64,mmap", "-e", "signal=none", "-o",
+        log, EncoderWorker.path, "stitch", path,
         "--to",
         scratch.path("stitched"), "--format", format,
       ])

@@ -172,7 +172,8 @@ import Testing
       try Tool.run(
         "strace",
         [
-          "-f", "-o", "/dev/null", "-e", "trace=seccomp", "-e", "inject=seccomp:error=EINVAL", EncoderWorker.path,
+          "-f", "-E", "ASAN_OPTIONS=detect_leaks=0", "-o", "/dev/null", "-e", "trace=seccomp", "-e",
+          "inject=seccomp:error=EINVAL", EncoderWorker.path,
           "encode",
           Fixture("exact-1fps").path, "--output", scratch.path(mode), "--sandbox", mode,
         ])
