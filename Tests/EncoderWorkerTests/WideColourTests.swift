@@ -49,8 +49,8 @@ import Testing
     for manifest in session.manifests {
       for (frame, offset) in zip(manifest.frames, manifest.offsetsMs) {
         let seen = try Browser.screenshot(
-          of: session.video(manifest), at: Double(offset + 500) / 1_000, width: WideColourTests.width,
-          height: WideColourTests.height)
+          of: session.video(manifest), at: Double(offset + 500) / 1_000, shownFrom: Double(offset) / 1_000 - 0.0005,
+          width: WideColourTests.width, height: WideColourTests.height)
         try WideColourTests.expectSame(seen, frame.source)
       }
     }

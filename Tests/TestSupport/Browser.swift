@@ -46,8 +46,12 @@ public final class Browser {
 
   /// What is seen of a video at an instant, at one pixel a pixel, in sRGB.
   ///
-  /// - Parameter seconds: from the video's start.
-  public static func screenshot(of video: String, at seconds: Double, width: Int, height: Int) throws -> Pixels {
+  /// - Parameters:
+  ///   - seconds: from the video's start.
+  ///   - start: the sample shown then starts at this second or later.
+  public static func screenshot(
+    of video: String, at seconds: Double, shownFrom start: Double, width: Int, height: Int
+  ) throws -> Pixels {
     let scratch = try ScratchDirectory()
     // A square beside the video turns white once the picture is there: a screenshot is taken when time is up, ready or not.
     let page = """
@@ -56,13 +60,16 @@ public final class Browser {
       <video src="\(URL(fileURLWithPath: video).absoluteString)" muted preload=auto></video><div></div><script>
       const video = document.querySelector('video');
       const event = name => new Promise(resolve => video.addEventListener(name, resolve, {once: true}));
+      // The picture a paused video came up with may be handed over after the seek: only the one asked for counts.
+      let shown = -1;
+      const painted = (_, picture) => { shown = picture.mediaTime; video.requestVideoFrameCallback(painted); };
+      video.requestVideoFrameCallback(painted);
       (async () => {
         if (video.readyState < 2) await event('loadeddata');
-        const seeked = event('seeked'), shown = new Promise(resolve => video.requestVideoFrameCallback(resolve));
+        const seeked = event('seeked');
         video.currentTime = \(seconds);
         await seeked;
-        // No picture comes where it is the one that is there.
-        await Promise.race([shown, new Promise(resolve => setTimeout(resolve, 2000))]);
+        while (shown < \(start) || shown > \(seconds)) await new Promise(requestAnimationFrame);
         await new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)));
         document.querySelector('div').style.background = 'white';
       })();
