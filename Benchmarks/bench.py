@@ -124,7 +124,8 @@ def session(worker, program, path, scratch):
         rows[OURS].append((cpu, memory, size))
 
         script, stream = scratch / "plan", scratch / "stream.h264"
-        script.write_text(limit.plan(segments, path / "jpg")[0])
+        if turn == 0:
+            script.write_text(limit.plan(segments, path / "jpg"))
         settings = segments[0]["encoder"]
         cpu, memory = run([program, settings["preset"], str(settings["rateFactor"]), settings["parameters"], stream], script)
         rows[LIMIT].append((cpu, memory, stream.stat().st_size))
@@ -212,13 +213,9 @@ def machine():
     return f"{os.cpu_count()} × {model.group(1) if model else platform.machine()}, Linux {platform.release()}, ffmpeg {version}"
 
 
-def built_worker():
-    return subprocess.run(["swift", "build", "-c", "release", "--show-bin-path"], stdout=subprocess.PIPE, text=True,
-                          check=True, cwd=ROOT).stdout.strip() + "/encoder-worker"
-
-
 def main():
-    worker = built_worker()
+    worker = subprocess.run(["swift", "build", "-c", "release", "--show-bin-path"], stdout=subprocess.PIPE, text=True,
+                            check=True, cwd=ROOT).stdout.strip() + "/encoder-worker"
     scratch = Path(tempfile.mkdtemp())
     try:
         measured = {}

@@ -13,9 +13,8 @@ def build(folder):
 
 
 def plan(segments, folder):
-    """What limit.c reads: the frames that have to be decoded and encoded, once each, for these segments. And for each coded
-    picture its file and how many captured frames it stands for."""
-    lines, coded = [], []
+    """What limit.c reads: the frames that have to be decoded and encoded, once each, for these segments."""
+    lines = []
     shown = still = None  # a file and its bytes
     for segment in segments:
         new, start = [], 0
@@ -25,22 +24,11 @@ def plan(segments, folder):
             if shown is None or data != shown[1]:
                 shown = (file, data)
             if not new or new[-1][1] is not shown:
-                new.append([start, shown, 0])
-            new[-1][2] += frame["status"] == "captured"
+                new.append((start, shown))
             start += frame["holdMs"]
         # What shows one picture only, and the same as the last one that did, was coded then.
         if len(new) > 1 or still is not new[0][1]:
             lines.append("segment")
-            lines += [f"{start * 90} {file}" for start, (file, _), _ in new]
-            coded += [[file, frames] for _, (file, _), frames in new]
-        else:
-            coded[-1][1] += new[0][2]
+            lines += [f"{start * 90} {file}" for start, (file, _) in new]
         still = new[0][1] if len(new) == 1 else still
-    return "\n".join(lines) + "\n", coded
-
-
-def run(program, settings, text, output):
-    """(bytes, CPU milliseconds of decoding, of encoding)"""
-    result = subprocess.run([program, *settings, output], input=text, stdout=subprocess.PIPE, text=True, check=True)
-    size, decoding, encoding = result.stdout.split()
-    return int(size), float(decoding), float(encoding)
+    return "\n".join(lines) + "\n"

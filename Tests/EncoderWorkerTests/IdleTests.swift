@@ -40,19 +40,23 @@ import Testing
       .count { $0.contains("SIGCHLD") && !$0.contains("CLONE_VM") && !$0.contains("--- ") && !$0.contains("resumed") }
   }
 
-  @Test func aScreenThatDoesNotChangeIsDecodedOnce() throws {
-    let image = try images[0]
-    let batches = try batches(Array(repeating: Array(repeating: image, count: 5), count: 4))
-    let once = try forks([batches[0]], into: "once")
-    #expect(once > 0)
-    #expect(try forks(batches, into: "all") == once)
-    // Each as if it were the only one.
+  /// What these became in `all` is what each becomes when it is the only one.
+  private func expectEachAsIfAlone(_ batches: [String]) throws {
     for (number, batch) in batches.enumerated() {
       let own = scratch.path("own-\(number)")
       #expect(try EncoderWorker.run("encode", batch, "--session", "s", "--output", own).status == 0)
       let file = "s/segment-\(Self.startMs + 5_000 * number).mp4"
       #expect(FileManager.default.contentsEqual(atPath: own + "/" + file, andPath: scratch.path("all/" + file)))
     }
+  }
+
+  @Test func aScreenThatDoesNotChangeIsDecodedOnce() throws {
+    let image = try images[0]
+    let batches = try batches(Array(repeating: Array(repeating: image, count: 5), count: 4))
+    let once = try forks([batches[0]], into: "once")
+    #expect(once > 0)
+    #expect(try forks(batches, into: "all") == once)
+    try expectEachAsIfAlone(batches)
   }
 
   @Test func whatIsRememberedIsShownWhenSomethingFollows() throws {
@@ -66,12 +70,7 @@ import Testing
         "encode", batches[0], batches[1], batches[2], "--session", "s", "--jobs", "1", "--output", scratch.path("all")
       )
       .status == 0)
-    for (number, batch) in batches.enumerated() {
-      let own = scratch.path("own-\(number)")
-      #expect(try EncoderWorker.run("encode", batch, "--session", "s", "--output", own).status == 0)
-      let file = "s/segment-\(Self.startMs + 5_000 * number).mp4"
-      #expect(FileManager.default.contentsEqual(atPath: own + "/" + file, andPath: scratch.path("all/" + file)))
-    }
+    try expectEachAsIfAlone(batches)
   }
 
   /// What came out of one stranger's decoder is never shown in another's session.

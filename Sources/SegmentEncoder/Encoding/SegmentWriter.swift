@@ -116,11 +116,19 @@ struct SegmentWriter: ~Copyable {
   private func video(_ key: KeyFrame) throws(SegmentMismatch) -> [Sample] {
     let repeats = try SkippedPictures(after: key.parameterSets)
     var rest = coded.dropFirst()
+    // All repeats are the same but for their numbers.
+    var repeated: [UInt8]?
     var video: [Sample] = []
     for (index, sample) in samples.enumerated() {
       let end = index + 1 < samples.count ? samples[index + 1].start : now
-      var data = index == 0 ? key.data : sample.repeats ? repeats.picture(index) : rest.removeFirst().data
-      if index > 0 && !sample.repeats { try repeats.renumber(&data, index) }
+      var data: [UInt8]
+      if index == 0 {
+        data = key.data
+      } else {
+        data = sample.repeats ? repeated ?? repeats.picture(index) : rest.removeFirst().data
+        if sample.repeats { repeated = data }
+        try repeats.renumber(&data, index)
+      }
       video.append(Sample(duration: end - sample.start, data: data))
     }
     return video
