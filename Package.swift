@@ -42,7 +42,7 @@ let package = Package(
       swiftSettings: strict
     ),
     .target(
-      name: "TestSupport", dependencies: ["SegmentEncoder"], path: "Tests/TestSupport",
+      name: "TestSupport", dependencies: ["SegmentEncoder", "CLinux"], path: "Tests/TestSupport",
       swiftSettings: strict),
     .testTarget(
       name: "SegmentEncoderTests",

@@ -8,6 +8,7 @@
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 // renameat2(2) with RENAME_NOREPLACE (1): glibc declares it under _GNU_SOURCE only, which a module cannot ask for.

@@ -47,10 +47,16 @@ struct EncodeCommand: ParsableCommand {
       let index = SessionIndex(sentry: events.sentry)
       let memory = KeyFrameMemory()
       let list = WorkList(mine)
-      try list.workOff(threads: encoding.threads, signals: signals) { [session = naming.session, json] in
-        let encoder = BatchEncoder(options, staging: staging, index: index, memory: memory)
-        return { Self.encode($0, session: session, with: encoder, json: json, list) }
+      let work = Result {
+        // What cannot be done is said at the end.
+        try list.workOff(threads: encoding.threads, signals: signals, tick: { try? index.catchUp(staging) }) {
+          [session = naming.session, json] in
+          let encoder = BatchEncoder(options, staging: staging, index: index, memory: memory)
+          return { Self.encode($0, session: session, with: encoder, json: json, list) }
+        }
       }
+      try index.catchUp(staging, all: true)
+      try work.get()
     }
   }
 

@@ -83,6 +83,14 @@ final class Worker: Sendable {
     BatchEncoder(options, staging: staging, index: index, memory: memory)
   }
 
+  /// Whether sessions have segments that their views do not tell of yet.
+  var isBehind: Bool { index.isBehind }
+
+  /// Brings sessions' views up to date.
+  ///
+  /// - Parameter all: whether even those that have just been written.
+  func catchUp(all: Bool = false) throws { try index.catchUp(staging, all: all) }
+
   func perform(_ errand: Errand, with encoder: BatchEncoder, isCancelled: () -> Bool) -> Outcome {
     let claim: Claim
     do {

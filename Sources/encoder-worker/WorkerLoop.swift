@@ -60,8 +60,9 @@ struct WorkerLoop {
         worker.logger.error("\(error); looking again in \(Self.rescan) s")
         shared.setbacks.note(error, concernsAll: true)
       }
+      catchUp(shared)
       progress.show(worker.tally.now)
-      if signals.wait(seconds: shared.setbacks.isAwaiting ? 1 : Self.rescan, watch) {
+      if signals.wait(seconds: shared.setbacks.isAwaiting || worker.isBehind ? 1 : Self.rescan, watch) {
         shared.stop(in: Self.grace)
         break
       }
@@ -96,7 +97,18 @@ struct WorkerLoop {
     group.join()
     let held = shared.queue.remaining().compactMap(\.claim) + shared.setbacks.held
     for claim in held { try? worker.desk.handBack(claim) }
+    catchUp(shared, all: true)
     worker.leave()
+  }
+
+  /// Brings sessions' views up to date; one that cannot be is left to later, or to the next worker.
+  private func catchUp(_ shared: Shared, all: Bool = false) {
+    do {
+      try worker.catchUp(all: all)
+    } catch {
+      worker.logger.error("\(error); the session's views are brought up to date later")
+      shared.setbacks.note(error, concernsAll: false)
+    }
   }
 
   /// What is said at the end, and the status.

@@ -55,12 +55,16 @@ import Testing
   }
 
   @Test func theScriptMakesEachFileLastUntilTheNext() throws {
-    let script = try session([
-      PublishedSegment.made(1_000, 6_000), PublishedSegment.made(5_801, 9_000, batch: "b"),
-      PublishedSegment.made(20_000, 20_009, batch: "c"),
-    ]).concatScript
+    let id = try #require(SessionID("s"))
+    let view = try #require(
+      SessionView(
+        session: id,
+        segments: [
+          PublishedSegment.made(1_000, 6_000), PublishedSegment.made(5_801, 9_000, batch: "b"),
+          PublishedSegment.made(20_000, 20_009, batch: "c"),
+        ]))
     #expect(
-      script == """
+      String(decoding: view.files[1].bytes, as: UTF8.self) == """
         ffconcat version 1.0
         file segment-0000000001000.mp4
         outpoint 4.801

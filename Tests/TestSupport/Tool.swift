@@ -1,3 +1,4 @@
+import CLinux
 import Foundation
 
 /// Another program, run to its end.
@@ -67,6 +68,18 @@ public final class ScratchDirectory: Sendable {
   }
 
   deinit { try? FileManager.default.removeItem(at: url) }
+
+  /// Whether the file system keeps extended attributes.
+  public static let keepsAttributes: Bool = {
+    guard let scratch = try? ScratchDirectory() else { return false }
+    return scratch.setAttribute("user.test", [1])
+  }()
+
+  /// Sets an extended attribute of the directory itself.
+  @discardableResult
+  public func setAttribute(_ name: String, _ words: [Int64]) -> Bool {
+    words.withUnsafeBytes { setxattr(path, name, $0.baseAddress, $0.count, 0) } == 0
+  }
 
   /// A path in here; nothing is made.
   public func path(_ name: String) -> String { url.appendingPathComponent(name).path }

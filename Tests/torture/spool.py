@@ -48,15 +48,22 @@ def make(spool):
 
 
 def fill(spool):
-    """Two good batches, one that is published already, and two bad ones: no batch, and one that overlaps what is published.
-    A dead worker held one of the good ones and had linked a video of it."""
+    """Two good batches, one that is published already, two of a session so long that its views are not written for each, and
+    two bad ones: no batch, and one that overlaps what is published. A dead worker held one of the good ones and had linked
+    a video of it."""
     make(spool)
     add(spool, "old@again", {START: "0000.jpg"})
     add(spool, "old@other", {START: "0001.jpg", START + 1_000: "0002.jpg"})
-    published = subprocess.run([worker(), "encode", os.path.join(spool, "incoming", "old@again"), "--output",
-                                os.path.join(spool, "output")], capture_output=True)
+    # Ten captures so far apart that each is a segment.
+    add(spool, "long@0", {START + number * 6_000: f"{number:04}.jpg" for number in range(10)})
+    before = [os.path.join(spool, "incoming", name) for name in ("old@again", "long@0")]
+    published = subprocess.run([worker(), "encode", *before, "--output", os.path.join(spool, "output")],
+                               capture_output=True)
     if published.returncode != 0:
         raise SystemExit(f"torture: encode: {published.stderr.decode()}")
+    shutil.rmtree(before[1])
+    for number in (1, 2):
+        add(spool, f"long@{number}", {START + number * 100_000: f"{number:04}.jpg"})
     held = os.path.join(spool, "claimed", DEAD)
     os.makedirs(os.path.join(held, "1.1.0"))
     write(os.path.join(held, "alive"), b"")

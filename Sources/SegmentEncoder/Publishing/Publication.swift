@@ -86,7 +86,12 @@ struct Publication {
   /// The receipt of a batch that is published already, whole; nil when there is work to do.
   func receipt(for source: OpenBatch, isCancelled: () -> Bool) throws -> Receipt? {
     let directory = SessionDirectory(output: staging.output, session: source.batch.session)
-    let own = try published(of: source, in: directory)
+    guard try DurableFile.isDirectory(directory.path) else { return nil }
+    // While somebody publishes there, a long session would have to be looked through.
+    let near =
+      try index.note(of: directory).map { try segments(near: source.batch, in: directory, $0) }
+      ?? directory.locked(isCancelled) { try segments(near: source.batch, in: directory, index.note(of: directory)) }
+    let own = try own(near, source)
     guard isWhole(own) else { return nil }
     return try directory.locked(isCancelled) { try confirm(own, of: source.batch, in: directory) }
   }
@@ -97,7 +102,9 @@ struct Publication {
   /// The receipt of a batch that was published before. The index may be older than the segments when the worker died
   /// between the two. Call it with the session locked.
   private func confirm(_ own: [PublishedSegment], of batch: Batch, in directory: SessionDirectory) throws -> Receipt {
-    let warnings = try index.update(directory, temporary: staging.temporaryFile())
+    let note = index.note(of: directory)
+    // What is behind is marked, and will be caught up with.
+    let warnings = note == nil ? try index.update(directory, temporary: staging.temporaryFile()) : []
     return Receipt(own, of: batch, refused: [], duplicate: true, warnings: warnings)
   }
 
@@ -108,7 +115,7 @@ struct Publication {
     let directory = SessionDirectory(output: staging.output, session: source.batch.session)
     guard try DurableFile.isDirectory(directory.path) else { return nil }
     return try directory.locked {
-      let own = try published(of: source, in: directory)
+      let own = try own(try segments(near: source.batch, in: directory, index.note(of: directory)), source)
       if isWhole(own) { return try confirm(own, of: source.batch, in: directory) }
       try directory.takeBack(own)
       try directory.removeOrphans(keeping: [])
@@ -133,7 +140,8 @@ struct Publication {
     let new = manifests.map(\.segment)
     let directory = SessionDirectory(output: staging.output, session: batch.session)
     return try directory.locked(isCancelled) {
-      let near = try directory.segments(near: new[0].startMs..<max(new[new.count - 1].endMs, batch.endMs))
+      let note = index.note(of: directory)
+      let near = try directory.segments(near: new[0].startMs..<max(new[new.count - 1].endMs, batch.endMs), note)
       let published = near.filter { $0.batchDigest != digest }
       for segment in new { try Conflict.check(segment, against: published) }
       // Left by a worker that died; cut in other places when the settings have changed since.
@@ -144,9 +152,18 @@ struct Publication {
       if !isSameCut { try directory.takeBack(left) }
       let own = Set(isSameCut ? left.map(\.startMs) : [])
       let missing = zip(segments, manifests).filter { !own.contains($0.0.startMs) }
-      try directory.removeOrphans(keeping: Set(missing.map(\.0.startMs)))
-      try place(missing.map { ($0, $1.json) }, in: directory)
-      let warnings = try index.update(directory, temporary: staging.temporaryFile())
+      let added = missing.map(\.1.segment)
+      let warnings: [String]
+      if left.isEmpty, let note, try index.mayLag(directory, note, by: added.count) {
+        try place(missing.map { ($0, $1.json) }, in: directory)
+        warnings = index.leave(added, behind: note, in: directory)
+      } else {
+        // Where the note holds, nothing lies about.
+        if note == nil { try directory.removeOrphans(keeping: Set(missing.map(\.0.startMs))) }
+        try place(missing.map { ($0, $1.json) }, in: directory)
+        warnings = try index.update(
+          directory, left.isEmpty ? note : nil, adding: added, temporary: staging.temporaryFile())
+      }
       return Receipt(
         new, of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
         warnings: batch.warnings + notes(in: manifests) + warnings)
@@ -178,11 +195,16 @@ struct Publication {
     try Directory(opening: directory.path).sync()
   }
 
-  /// What is published of this very batch.
-  private func published(of source: OpenBatch, in directory: SessionDirectory) throws -> [PublishedSegment] {
-    let start = source.batch.frames[0].timeMs
-    // Only what starts within the batch's time can be its own; hashing it costs as much as reading it.
-    let near = try directory.segments(near: start..<source.batch.endMs).filter { $0.startMs >= start }
+  /// What starts within the batch's time, and so may be its own.
+  private func segments(
+    near batch: Batch, in directory: SessionDirectory, _ note: SessionNote?
+  ) throws -> [PublishedSegment] {
+    let start = batch.frames[0].timeMs
+    return try directory.segments(near: start..<batch.endMs, note).filter { $0.startMs >= start }
+  }
+
+  /// Those of the segments that are of this very batch. Where there are none, it is not read: hashing it costs as much.
+  private func own(_ near: [PublishedSegment], _ source: OpenBatch) throws -> [PublishedSegment] {
     guard !near.isEmpty else { return [] }
     let digest = try BatchDigest.of(source)
     return near.filter { $0.batchDigest == digest }

@@ -168,8 +168,11 @@ struct SessionDirectory {
   }
 
   /// Published segments that a batch shown from `range.lowerBound` to `range.upperBound` can touch.
-  func segments(near range: Range<Int64>) throws -> [PublishedSegment] {
-    let starts = try publishedStarts()
+  ///
+  /// - Parameter note: what is known of the session.
+  func segments(near range: Range<Int64>, _ note: SessionNote?) throws -> [PublishedSegment] {
+    let recent = note.flatMap { note in note.recent[0] < range.lowerBound ? note.recent : nil }
+    let starts = try recent ?? publishedStarts()
     let first = starts.firstIndex { $0 >= range.lowerBound } ?? starts.endIndex
     // Segments overlap by less than they last, so only the one before can reach into the range.
     let candidates = starts[max(0, first - 1)...].prefix { $0 < range.upperBound }

@@ -1,22 +1,22 @@
-// The views of a session, rebuilt from the segments' manifests whenever one is added: `session.json`, `session.ffconcat`
-// and, where they are asked for, the events for Sentry and `hls/`. Manifests never change, so each is read once.
+// The views of a session, kept up to date with its segments' manifests: `session.json`, `session.ffconcat` and, where they
+// are asked for, the events for Sentry and `hls/`. A long session's are written at most once a second; that it is behind
+// is marked in `OUTPUT/.behind/` first, so that whoever comes after a worker that died catches up.
 
 import Glibc
 import Synchronization
 
 public final class SessionIndex: Sendable {
-  /// A manifest as it was when it was read.
-  private struct Known {
-    let stamp: FileStamp
-    let segment: PublishedSegment
-    /// The event that its file was last seen to hold, and that file as it was then.
-    var written: (event: SentryEvent, stamp: FileStamp)?
-  }
+  /// How long views may lag, in milliseconds.
+  private static let lagMs = 500
+  /// A mark older than this, in seconds, is nobody's who lives.
+  private static let markS = 5
+  /// When something failed, it is tried again after so long, in milliseconds.
+  private static let retryMs = 30_000
+  /// More than a note can hold with ease.
+  private static let most = 200
 
-  /// Sessions whose manifests are remembered; the least recently used one goes first.
-  private static let capacity = 16
-
-  private let known = Mutex<[(session: String, segments: [Known])]>([])
+  /// Sessions that this process left behind, and when, in monotonic milliseconds.
+  private let behind = Mutex<[SessionID: Int]>([:])
   private let hasHLS: Bool
   private let hasEvents: Bool
 
@@ -28,106 +28,240 @@ public final class SessionIndex: Sendable {
     hasEvents = sentry
   }
 
-  /// Brings all files up to date; call it with the session locked.
+  // MARK: - In a locked session
+
+  /// What is known of a session without looking through it; nil where that is not enough for what we keep.
+  func note(of directory: SessionDirectory) -> SessionNote? {
+    SessionNote.read(of: directory.path).flatMap { note in
+      (note.hasEvents || !hasEvents) && (note.hasHLS || !hasHLS) ? note : nil
+    }
+  }
+
+  /// Whether the views may stay as they are for a moment while segments are added. Then it is marked that they do.
+  func mayLag(_ directory: SessionDirectory, _ note: SessionNote?, by segments: Int) throws -> Bool {
+    guard let note, note.behind.count + segments <= Self.most, note.recent.count > note.behind.count + segments,
+      try Self.wasWrittenJustNow(directory.path + "/" + SessionView.jsonFile)
+    else { return false }
+    try mark(directory)
+    behind.withLock { behind in
+      if behind[directory.session] == nil { behind[directory.session] = MonotonicClock.milliseconds() }
+    }
+    return true
+  }
+
+  /// Says of segments that were added since the note was read that the views do not tell of them yet.
   ///
-  /// - Parameter temporary: a file name to write under, on the same file system.
+  /// - Returns: what a person should know of them.
+  func leave(_ new: [PublishedSegment], behind note: SessionNote, in directory: SessionDirectory) -> [String] {
+    note.adding(new.map(\.startMs), areBehind: true).write(to: directory.path)
+    return note.hasEvents ? new.compactMap { SentryEvent.warning(of: $0, in: directory.session) } : []
+  }
+
+  /// Brings all files up to date.
+  ///
+  /// - Parameters:
+  ///   - note: as it was before `new` was added.
+  ///   - temporary: a file name to write under, on the same file system.
   /// - Returns: what a person should know of files that are new.
   @discardableResult
-  func update(_ directory: SessionDirectory, temporary: String) throws -> [String] {
+  func update(
+    _ directory: SessionDirectory, _ note: SessionNote? = nil, adding new: [PublishedSegment] = [], temporary: String
+  ) throws -> [String] {
+    let warnings: [String]
+    if let note, note.behind.isEmpty && new.isEmpty {
+      warnings = []
+    } else if let note, let added = try add(new, to: directory, note, temporary: temporary) {
+      warnings = added
+    } else {
+      warnings = try rebuild(directory, temporary: temporary)
+    }
+    try unmark(directory)
+    return warnings
+  }
+
+  /// Adds to the views what they do not tell of yet.
+  ///
+  /// - Returns: what a person should know of the new segments; nil where that cannot be done without all manifests.
+  private func add(
+    _ new: [PublishedSegment], to directory: SessionDirectory, _ note: SessionNote, temporary: String
+  ) throws -> [String]? {
+    let read = Dictionary(uniqueKeysWithValues: new.map { ($0.startMs, $0) })
+    func segment(_ startMs: Int64) throws -> PublishedSegment { try read[startMs] ?? directory.segment(startMs) }
+    let starts = (note.behind + new.map(\.startMs)).sorted()
+    let told = note.recent.filter { !note.behind.contains($0) }
+    guard let last = told.last, let first = starts.first, told[0] < first,
+      let json = try DurableFile.contents(of: directory.path + "/" + SessionView.jsonFile),
+      let script = try DurableFile.contents(of: directory.path + "/" + SessionView.scriptFile),
+      var view = SessionView(session: directory.session, last: try segment(last), json: json, script: script)
+    else { return nil }
+    // What comes after the first new one is taken out and added again.
+    let later = told.filter { $0 > first }
+    for previous in told.dropLast().suffix(later.count).reversed() {
+      guard view.removeLast(before: try segment(previous)) else { return nil }
+    }
+    let added = try (later + starts).sorted().map(segment)
+    for segment in added { view.append(segment) }
+    if note.hasEvents {
+      let firstOrdinal = note.count + new.count - added.count
+      for (index, segment) in added.enumerated() {
+        let event = SentryEvent(segment, ordinal: firstOrdinal + index)
+        try write(event.text, to: directory.path + "/" + SegmentName.event(segment.startMs), temporary: temporary)
+      }
+    }
+    for (name, bytes) in view.files {
+      try DurableFile.replace(directory.path + "/" + name, bytes, temporary: temporary)
+    }
+    try Directory(opening: directory.path).sync()
+    if note.hasHLS {
+      let package = HLSPackage(path: directory.path + "/" + HLSPackage.directory, isLive: true, temporary: temporary)
+      let isExtended =
+        try later.isEmpty
+        && package.extend(by: added, after: segment(last), sessionStartMs: view.startMs, from: directory)
+      // A live playlist may only be added to; what came late moves what comes after it.
+      if !isExtended { return nil }
+    }
+    note.adding(new.map(\.startMs), areBehind: false).write(to: directory.path)
+    return note.hasEvents ? new.compactMap { SentryEvent.warning(of: $0, in: directory.session) } : []
+  }
+
+  /// Makes all files from the manifests.
+  private func rebuild(_ directory: SessionDirectory, temporary: String) throws -> [String] {
     let entries = try Directory(opening: directory.path, followingLinks: false).entries()
-    var known = try manifests(entries, of: directory)
-    defer { put(directory.path, known) }
+    let segments = try entries.compactMap { SegmentName.start(ofManifest: $0.name) }.sorted().map(directory.segment)
     // Before session.json, so that whoever finds a segment there finds its event, too.
-    let new = try updateEvents(entries, of: &known, in: directory, temporary: temporary)
-    let segments = known.map(\.segment)
-    guard let session = SessionManifest(session: directory.session, segments: segments) else {
-      for name in ["session.json", "session.ffconcat"] { unlink(directory.path + "/" + name) }
-      try DurableFile.removeTree(directory.path + "/" + HLSPackage.directory)
+    let events = try updateEvents(entries, of: segments, in: directory, temporary: temporary)
+    let hls = directory.path + "/" + HLSPackage.directory
+    guard let view = SessionView(session: directory.session, segments: segments) else {
+      for name in [SessionView.jsonFile, SessionView.scriptFile] { unlink(directory.path + "/" + name) }
+      try DurableFile.removeTree(hls)
       return []
     }
-    for (name, bytes) in session.files { try write(bytes, to: directory.path + "/" + name, temporary: temporary) }
+    for (name, bytes) in view.files { try write(bytes, to: directory.path + "/" + name, temporary: temporary) }
     try Directory(opening: directory.path).sync()
-    let hls = directory.path + "/" + HLSPackage.directory
     // Once begun it is kept up, by whomever.
-    if try hasHLS || DurableFile.isDirectory(hls) {
+    let isPlayable = try hasHLS || DurableFile.isDirectory(hls)
+    if isPlayable {
       try HLSPackage(path: hls, isLive: true, temporary: temporary).update(segments, from: directory)
     }
-    return new.compactMap { SentryEvent.warning(of: $0, in: directory.session) }
+    let recent = segments.suffix(SessionNote.recentCount).map(\.startMs)
+    SessionNote(count: segments.count, recent: recent, behind: [], hasEvents: events != nil, hasHLS: isPlayable)
+      .write(to: directory.path)
+    return (events ?? []).compactMap { SentryEvent.warning(of: $0, in: directory.session) }
   }
 
-  /// All manifests, in order.
-  private func manifests(_ entries: [Directory.Entry], of directory: SessionDirectory) throws -> [Known] {
-    let cached = Dictionary(uniqueKeysWithValues: take(directory.path).map { ($0.segment.startMs, $0) })
-    return try entries.compactMap { SegmentName.start(ofManifest: $0.name) }.sorted().map { start in
-      let stamp = try FileStamp(of: directory.path + "/" + SegmentName.manifest(start))
-      if let entry = cached[start], entry.stamp == stamp { return entry }
-      return try Known(stamp: stamp, segment: directory.segment(start))
-    }
-  }
-
-  /// Writes the events that are missing or have become others. An event whose file is still the one that was last seen
-  /// is not read again.
+  /// Writes the events that are missing or have become others.
   ///
-  /// - Returns: the segments that had none.
+  /// - Returns: the segments that had none; nil where events are not kept.
   private func updateEvents(
-    _ entries: [Directory.Entry], of known: inout [Known], in directory: SessionDirectory, temporary: String
-  ) throws -> [PublishedSegment] {
+    _ entries: [Directory.Entry], of segments: [PublishedSegment], in directory: SessionDirectory, temporary: String
+  ) throws -> [PublishedSegment]? {
     let present = Set(entries.filter { $0.kind == .file }.compactMap { SegmentName.start(ofEvent: $0.name) })
     // Once begun they are kept up, by whomever.
-    guard hasEvents || !present.isEmpty else { return [] }
-    var new: [PublishedSegment] = []
-    for (ordinal, entry) in known.enumerated() {
-      let event = SentryEvent(entry.segment, ordinal: ordinal)
-      let file = directory.path + "/" + SegmentName.event(event.startMs)
-      if !present.contains(event.startMs) {
-        new.append(entry.segment)
-      } else if let written = entry.written, written.event == event, try FileStamp(of: file) == written.stamp {
-        continue
-      }
-      try write(event.text, to: file, temporary: temporary)
-      known[ordinal].written = (event, try FileStamp(of: file))
+    guard hasEvents || !present.isEmpty else { return nil }
+    for (name, text) in SentryEvent.files(of: segments) {
+      try write(text, to: directory.path + "/" + name, temporary: temporary)
     }
     // Of segments that were taken back. Last: a worker that dies before has left the mark that events are wanted.
-    for start in present.subtracting(known.map(\.segment.startMs)) {
+    for start in present.subtracting(segments.map(\.startMs)) {
       let file = directory.path + "/" + SegmentName.event(start)
       try check("unlink", file) { unlink(file) }
     }
-    return new
-  }
-
-  private func take(_ session: String) -> [Known] {
-    known.withLock { known in
-      guard let index = known.firstIndex(where: { $0.session == session }) else { return [] }
-      return known.remove(at: index).segments
-    }
-  }
-
-  private func put(_ session: String, _ segments: [Known]) {
-    known.withLock { known in
-      known.append((session, segments))
-      if known.count > Self.capacity { known.removeFirst() }
-    }
+    return segments.filter { !present.contains($0.startMs) }
   }
 
   private func write(_ bytes: [UInt8], to path: String, temporary: String) throws {
     if try DurableFile.contents(of: path) == bytes { return }
     try DurableFile.replace(path, bytes, temporary: temporary)
   }
+
+  private static func wasWrittenJustNow(_ path: String) throws -> Bool {
+    var (status, now) = (stat(), timespec())
+    try check("stat", path) { lstat(path, &status) }
+    clock_gettime(CLOCK_REALTIME, &now)
+    let ageMs = (now.tv_sec - status.st_mtim.tv_sec) * 1_000 + (now.tv_nsec - status.st_mtim.tv_nsec) / 1_000_000
+    return (0..<lagMs).contains(ageMs)
+  }
+
+  // MARK: - Catching up
+
+  /// Whether something is to be caught up with.
+  public var isBehind: Bool { behind.withLock { !$0.isEmpty } }
+
+  /// Brings the views up to date that have lagged for long enough, and those that a process left that is gone.
+  ///
+  /// - Parameter all: whether those, too, that have not.
+  /// - Throws: the first failure; what failed is tried again the next time.
+  public func catchUp(_ staging: Staging, all: Bool = false) throws {
+    let now = MonotonicClock.milliseconds()
+    let known = behind.withLock { $0 }
+    var due = Set(known.filter { all || now - $0.value >= Self.lagMs }.keys)
+    due.formUnion(try Self.marked(in: staging.output, olderThanS: all ? 0 : Self.markS).filter { known[$0] == nil })
+    var failure: (any Error)?
+    for session in due {
+      let directory = SessionDirectory(output: staging.output, session: session)
+      do {
+        if try DurableFile.isDirectory(directory.path) {
+          try directory.locked {
+            _ = try update(directory, note(of: directory), temporary: staging.temporaryFile())
+          }
+        } else {
+          try unmark(directory)
+        }
+      } catch {
+        behind.withLock { $0[session] = now + Self.retryMs }
+        failure = failure ?? error
+      }
+    }
+    if all { rmdir(Self.marks(in: staging.output)) }
+    if let failure { throw failure }
+  }
+
+  private static func marks(in output: String) -> String { output + "/.behind" }
+
+  private func mark(_ directory: SessionDirectory) throws {
+    let marks = Self.marks(in: DurableFile.parentDirectory(of: directory.path))
+    let path = marks + "/" + directory.session.description
+    try DurableFile.makeDirectories(marks)
+    let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o644)
+    guard file >= 0 else {
+      if errno == EEXIST { return }
+      throw DiskError("create", path)
+    }
+    close(file)
+    do {
+      try Directory(opening: marks).sync()
+    } catch {
+      unlink(path)
+      throw error
+    }
+  }
+
+  private func unmark(_ directory: SessionDirectory) throws {
+    let path = Self.marks(in: DurableFile.parentDirectory(of: directory.path)) + "/" + directory.session.description
+    try check("unlink", path) { unlink(path) == 0 || errno == ENOENT ? 0 : -1 }
+    behind.withLock { _ = $0.removeValue(forKey: directory.session) }
+  }
+
+  private static func marked(in output: String, olderThanS age: Int) throws -> [SessionID] {
+    let marks = marks(in: output)
+    guard try DurableFile.isDirectory(marks) else { return [] }
+    return try Directory(opening: marks, followingLinks: false).entries().compactMap { entry in
+      var status = stat()
+      guard lstat(marks + "/" + entry.name, &status) == 0, time(nil) - status.st_mtim.tv_sec >= age else { return nil }
+      return SessionID(entry.name)
+    }
+  }
 }
 
-/// Tells whether a file is still the one that was read.
-private struct FileStamp: Equatable {
-  let inode: UInt64
-  let size: Int
-  let seconds: Int
-  let nanoseconds: Int
-
-  init(of path: String) throws(DiskError) {
-    var status = stat()
-    try check("stat", path) { lstat(path, &status) }
-    inode = UInt64(status.st_ino)
-    size = Int(status.st_size)
-    seconds = status.st_mtim.tv_sec
-    nanoseconds = status.st_mtim.tv_nsec
+extension SessionNote {
+  /// After these, which have just been published.
+  fileprivate func adding(_ starts: [Int64], areBehind: Bool) -> SessionNote {
+    var note = self
+    note.count += starts.count
+    note.behind = areBehind ? (behind + starts).sorted() : []
+    // Those the views do not tell of are all among them, and one that they do.
+    let all = (recent + starts).sorted()
+    note.recent = all.suffix(max(SessionNote.recentCount, note.behind.count + 1))
+    return note
   }
 }

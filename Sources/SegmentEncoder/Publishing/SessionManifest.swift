@@ -49,44 +49,6 @@ public struct SessionManifest: Sendable, Equatable {
     frames = segments.reduce(0) { $0 + $1.frames.count { $0.isCaptured } }
     bytes = segments.reduce(0) { $0 + $1.bytes }
   }
-
-  /// Both forms of it, by file name.
-  var files: [(name: String, bytes: [UInt8])] {
-    [
-      ("session.json", json.bytes() + [UInt8(ascii: "\n")]), ("session.ffconcat", Array(concatScript.utf8)),
-    ]
-  }
-
-  var json: JSONValue {
-    .object([
-      "format": .string("session-manifest/1"), "session": .string(session.description), "startMs": .number(startMs),
-      "endMs": .number(endMs), "durationMs": .number(durationMs), "complete": .bool(complete),
-      "segments": .array(
-        segments.map {
-          .object([
-            "file": .string($0.file), "startMs": .number($0.startMs), "durationMs": .number($0.durationMs),
-            "width": .number($0.width), "height": .number($0.height), "bytes": .number($0.bytes),
-            "sha256": .string($0.sha256), "frames": .number($0.frames),
-          ])
-        }),
-      "gaps": .array(gaps.map { .object(["startMs": .number($0.startMs), "endMs": .number($0.endMs)]) }),
-      "frames": .number(frames), "bytes": .number(bytes),
-    ])
-  }
-
-  /// For stock ffmpeg: each file lasts until the next one starts, so that seams close and gaps are held. Where the next
-  /// one starts early, `outpoint` leaves out what would lie behind its start.
-  var concatScript: String {
-    var text = "ffconcat version 1.0\n"
-    for (index, segment) in segments.enumerated() {
-      let next = index + 1 < segments.count ? segments[index + 1].startMs : segment.startMs + segment.durationMs
-      let length = next - segment.startMs
-      text += "file \(segment.file)\n"
-      if length < segment.durationMs { text += "outpoint \(length.secondsText)\n" }
-      text += "duration \(length.secondsText)\n"
-    }
-    return text
-  }
 }
 
 extension PublishedSegment {

@@ -55,6 +55,51 @@ struct HLSPackage {
     return size
   }
 
+  /// Adds segments to a live session's playlist, behind those that it tells of.
+  ///
+  /// - Parameters:
+  ///   - new: in the order of their starts.
+  ///   - last: the last segment that it tells of.
+  ///   - startMs: the session's.
+  /// - Returns: whether that can be done; when not, all has to be made from all segments.
+  func extend(
+    by new: [PublishedSegment], after last: PublishedSegment, sessionStartMs startMs: Int64,
+    from session: SessionDirectory
+  ) throws -> Bool {
+    guard let there = try DurableFile.contents(of: path + "/" + HLSPlaylist.file),
+      var text = HLSPlaylistText(of: session.session, continuing: String(decoding: there, as: UTF8.self))
+    else { return false }
+    var last = last
+    for segment in new {
+      if let gap = last.gap(before: segment) {
+        try replace(HLSPlaylist.gapFile, MP4Fragment.empty)
+        text.append(HLSPlaylist.Entry(media: nil, startMs: gap.startMs, lengthMs: gap.endMs - gap.startMs))
+      }
+      func part(isMixed: Bool) -> Part {
+        Part(
+          segment: segment, startMs: segment.startMs - startMs, lengthMs: segment.durationMs, gapAfterMs: 0,
+          carriesParameterSets: isMixed)
+      }
+      let part = part(isMixed: text.isMixed(before: try HLSPlaylist.Media(part(isMixed: false))))
+      let media = try HLSPlaylist.Media(part)
+      let entry = HLSPlaylist.Entry(media: media, startMs: segment.startMs, lengthMs: part.lengthMs)
+      guard text.hasRoom(for: entry) else { return false }
+      do {
+        if !DurableFile.exists(path + "/" + media.file) { try write(part, as: media, from: session) }
+        text.append(entry)
+      } catch is BadSession {
+        try replace(HLSPlaylist.gapFile, MP4Fragment.empty)
+        text.append(HLSPlaylist.Entry(media: nil, startMs: segment.startMs, lengthMs: part.lengthMs))
+      }
+      last = segment
+    }
+    let directory = try Directory(opening: path, followingLinks: false)
+    try directory.sync()
+    try replace(HLSPlaylist.file, Array((last.isFinal ? text.ended : text.text).utf8))
+    try directory.sync()
+    return true
+  }
+
   /// A segment's fragment and its place.
   struct Part {
     let segment: PublishedSegment

@@ -111,11 +111,11 @@ public enum Verification {
   private static func problemsOfViews(
     _ names: [String], _ segments: [PublishedSegment], _ directory: SessionDirectory, repair: Bool
   ) throws -> [Problem] {
-    guard let session = SessionManifest(session: directory.session, segments: segments) else { return [] }
+    guard let view = SessionView(session: directory.session, segments: segments) else { return [] }
     var problems: [Problem] = []
     // All segments have an event, or none has.
     let hasEvents = !Set(names).isDisjoint(with: segments.map { SegmentName.event($0.startMs) })
-    let views = session.files + (hasEvents ? SentryEvent.files(of: segments) : [])
+    let views = view.files + (hasEvents ? SentryEvent.files(of: segments) : [])
     for (name, wanted) in views where try directory.bytes(of: name) != wanted {
       if repair {
         // From what is there once nobody publishes; another worker may have added to it.

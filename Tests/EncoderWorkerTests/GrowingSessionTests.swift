@@ -1,0 +1,132 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What one more batch costs a session does not depend on how long that is, and its views tell of it in time.
+@Suite struct GrowingSessionTests {
+  private static let startMs: Int64 = 1_767_859_512_340
+
+  /// A spool whose output has one session of so many segments, a second long each.
+  private func spool(with count: Int) throws -> TestSpool {
+    let spool = try TestSpool()
+    let draft = try spool.scratch.directory("walk@0")
+    for number in 0..<count {
+      let source = Fixture("exact-1fps").path + "/0000.jpg"
+      try FileManager.default.copyItem(atPath: source, toPath: draft + "/\(Self.startMs + Int64(number) * 6_000).jpg")
+    }
+    let run = try EncoderWorker.run("encode", draft, "--output", spool.output)
+    try #require(run.status == 0, "\(run.errors)")
+    try #require(try PublishedSession(spool.output + "/walk").manifests.count == count)
+    return spool
+  }
+
+  private func add(_ count: Int, to spool: TestSpool, behind: Int) throws {
+    for number in 0..<count {
+      try spool.addSmall(
+        "walk@\(1_000 + number)", startMs: Self.startMs + Int64(behind) * 6_000 + Int64(number) * 2_000)
+    }
+  }
+
+  /// The calls of a run that drains the spool, by name and number; and how many names of segments it reads.
+  private func calls(of spool: TestSpool, _ options: String...) throws -> (opened: Int, looked: Int, listed: Int) {
+    let log = spool.scratch.path("log")
+    try Tool.output(
+      "strace",
+      [
+        "-f", "-E", "ASAN_OPTIONS=detect_leaks=0", "-e", "trace=file,getdents64", "-e", "signal=none", "-o", log,
+        EncoderWorker.path, "--spool", spool.path, "--drain", "--jobs", "1", "--sandbox", "off",
+      ] + options)
+    let lines = try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n")
+    let session = lines.filter { $0.contains("/output/walk") }
+    let listed = lines.filter { $0.contains("getdents64(") }.compactMap {
+      $0.firstMatch(of: /= (\d+)$/).flatMap { Int($0.1) }
+    }
+    return (
+      session.count { $0.contains(/\ open(at|at2)?\(/) }, session.count { $0.contains(/stat/) },
+      listed.reduce(0, +)
+    )
+  }
+
+  /// Twenty batches: no manifest of another is read, and nothing is looked at that grows with the session.
+  @Test(.enabled(if: ScratchDirectory.keepsAttributes), arguments: [[], ["--sentry"], ["--hls"]])
+  func aLongSessionIsNotLookedThrough(options: [String]) throws {
+    var counted: [(opened: Int, looked: Int, listed: Int)] = []
+    for length in [20, 400] {
+      let spool = try spool(with: length)
+      // The first one finds out what there is; whoever comes after it knows.
+      try add(1, to: spool, behind: length + 100)
+      try #require(try Tool.run(EncoderWorker.path, ["--spool", spool.path, "--drain"] + options).status == 0)
+      try add(20, to: spool, behind: length + 200)
+      let calls = options.isEmpty ? try calls(of: spool) : try calls(of: spool, options[0])
+      counted.append(calls)
+      #expect(try EncoderWorker.run("verify", spool.output + "/walk").status == 0)
+      let session = try PublishedSession(spool.output + "/walk")
+      #expect(session.index.segments.count == length + 21)
+      #expect(try spool.isAtRest)
+    }
+    // How often the views were written depends on the machine's pace.
+    #expect(abs(counted[0].opened - counted[1].opened) <= 100, "\(counted)")
+    #expect(abs(counted[0].looked - counted[1].looked) <= 100, "\(counted)")
+    #expect(abs(counted[0].listed - counted[1].listed) <= 10_000, "\(counted)")
+  }
+
+  /// A worker that goes on for ever tells of what is published within a moment, also when nothing more comes.
+  @Test func viewsLagByAMomentOnly() throws {
+    let spool = try spool(with: 10)
+    let worker = try spool.start("--sandbox", "off")
+    defer { worker.signal(SIGKILL) }
+    try add(30, to: spool, behind: 100)
+    try spool.waitUntil("all is told of") {
+      try names(in: spool.output + "/walk").count { $0.hasSuffix(".mp4") } == 40
+        && PublishedSession(spool.output + "/walk").index.segments.count == 40
+    }
+    try spool.waitUntil("no mark is left") { (try? names(in: spool.output + "/.behind"))?.isEmpty ?? true }
+    #expect(try EncoderWorker.run("verify", spool.output + "/walk").status == 0)
+  }
+
+  /// A worker that is killed while views lag leaves a mark, and the next one catches up though it has nothing to do.
+  @Test(.enabled(if: ScratchDirectory.keepsAttributes))
+  func whatAKilledWorkerLeftBehindIsCaughtUpWith() throws {
+    var (lagged, round) = (0, 0)
+    // On a slow machine views seldom lag.
+    while round < 6 || lagged == 0 && round < 40 {
+      round += 1
+      let spool = try spool(with: 10)
+      let worker = try spool.start("--sandbox", "off", "--jobs", "1")
+      try add(12, to: spool, behind: 100)
+      try spool.waitUntil("half is published") {
+        try names(in: spool.output + "/walk").count { $0.hasSuffix(".mp4") } >= 13 + round % 6
+      }
+      worker.signal(SIGKILL)
+      _ = worker.wait()
+      lagged += (try? names(in: spool.output + "/.behind"))?.count ?? 0
+      #expect(try spool.drain("--sandbox", "off").status == 0)
+      #expect(try PublishedSession(spool.output + "/walk").index.segments.count == 22)
+      #expect(try EncoderWorker.run("verify", spool.output + "/walk").status == 0)
+      #expect(!FileManager.default.fileExists(atPath: spool.output + "/.behind"))
+      #expect(try spool.isAtRest)
+    }
+    #expect(lagged > 0)
+  }
+
+  /// Batches that come in any order, and again, among them ones that views have told of what follows.
+  @Test(arguments: 1...4)
+  func theOrderDoesNotMatter(seed: Int) throws {
+    var random = Random(seed: seed)
+    let spool = try spool(with: 9)
+    let numbers = Array(0..<30).shuffled(using: &random)
+    for chunk in stride(from: 0, to: 30, by: 10) {
+      for number in numbers[chunk..<(chunk + 10)] + numbers[0..<(chunk / 5)] {
+        try spool.addSmall(
+          "walk@\(number)", startMs: Self.startMs + Int64(number) * 7_000 - (number < 15 ? 200_000 : 0),
+          frames: [number % 12])
+      }
+      let run = try spool.drain("--sentry", "--sandbox", "off")
+      #expect(run.status == 0, "\(run.errors)")
+      let verified = try EncoderWorker.run("verify", spool.output + "/walk")
+      #expect(verified.status == 0, "\(verified.text)")
+    }
+    let session = try PublishedSession(spool.output + "/walk")
+    #expect(session.index.frames == session.captured.count)
+  }
+}

@@ -1,0 +1,135 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import SegmentEncoder
+
+/// A view that grows says what one that is made anew says.
+@Suite struct SessionViewTests {
+  private let session: SessionID
+
+  init() throws { session = try #require(SessionID("walk")) }
+
+  /// Segments of several batches that meet early and late, with gaps in them and between.
+  private func segments(_ count: Int, _ random: inout Random) -> [PublishedSegment] {
+    var now: Int64 = 1_767_859_512_340
+    return (0..<count).map { number in
+      let lengthMs = random.int(100...5_000)
+      let gapMs = random.once(in: 4) ? random.int(1...9_000) : 0
+      let segment = PublishedSegment.made(
+        now, now + lengthMs, batch: "\(number / 3)", gapAfterMs: gapMs, final: number + 1 == count,
+        captured: [random.once(in: 2), true], bytes: Int(random.int(1...100_000)))
+      now += lengthMs + gapMs + (number % 3 == 2 ? random.int(-90...800) : 0)
+      return segment
+    }
+  }
+
+  private func text(_ view: SessionView?) -> [String] {
+    view?.files.map { String(decoding: $0.bytes, as: UTF8.self) } ?? []
+  }
+
+  @Test(arguments: 1...20)
+  func addingIsLikeMakingAnew(seed: Int) throws {
+    var random = Random(seed: seed)
+    let all = segments(Int(random.int(2...30)), &random)
+    let split = Int(random.int(1...Int64(all.count - 1)))
+    let before = try #require(SessionView(session: session, segments: Array(all[..<split])))
+    let files = before.files
+    var view = try #require(
+      SessionView(session: session, last: all[split - 1], json: files[0].bytes, script: files[1].bytes))
+    for segment in all[split...] { view.append(segment) }
+    #expect(text(view) == text(SessionView(session: session, segments: all)))
+    // And back again.
+    for index in (split..<all.count).reversed() {
+      let isRemoved = view.removeLast(before: all[index - 1])
+      #expect(isRemoved)
+    }
+    #expect(text(view) == text(before))
+  }
+
+  @Test func anEditedViewIsNotGoneOnWith() throws {
+    var random = Random(seed: 1)
+    let all = segments(9, &random)
+    let files = try #require(SessionView(session: session, segments: all)).files
+    func view(_ json: [UInt8], _ script: [UInt8], last: PublishedSegment? = nil) -> SessionView? {
+      SessionView(session: session, last: last ?? all[8], json: json, script: script)
+    }
+    #expect(view(files[0].bytes, files[1].bytes) != nil)
+    #expect(view(files[0].bytes, files[1].bytes, last: all[7]) == nil)
+    #expect(view(files[0].bytes, [UInt8](files[1].bytes.dropLast())) == nil)
+    #expect(view([UInt8](files[0].bytes.dropLast()), files[1].bytes) == nil)
+    #expect(view([UInt8](files[0].bytes.dropFirst()), files[1].bytes) == nil)
+    #expect(view(Array("{}\n".utf8), files[1].bytes) == nil)
+    #expect(view([], []) == nil)
+    let other = try #require(SessionID("other"))
+    #expect(SessionView(session: other, last: all[8], json: files[0].bytes, script: files[1].bytes) == nil)
+  }
+
+  @Test func theViewIsReadableJSON() throws {
+    var random = Random(seed: 2)
+    let all = segments(7, &random)
+    let file = try #require(SessionView(session: session, segments: all)).files[0]
+    let json = try JSONParser.parse(file.bytes)
+    #expect(json.line + "\n" == String(decoding: file.bytes, as: UTF8.self))
+    let manifest = try #require(SessionManifest(session: session, segments: all))
+    let members = try #require(json.object)
+    #expect(members["frames"]?.integer == Int64(manifest.frames) && members["bytes"]?.integer == Int64(manifest.bytes))
+    #expect(members["gaps"]?.array?.count == manifest.gaps.count)
+    #expect(members["segments"]?.array?.count == 7)
+    #expect(members["complete"]?.bool == true)
+  }
+}
+
+/// What is known of a directory holds as long as nobody has changed it.
+@Suite struct SessionNoteTests {
+  private let note = SessionNote(count: 12, recent: [3, 5, 8], behind: [8], hasEvents: false, hasHLS: true)
+
+  private func directory() throws -> ScratchDirectory {
+    let scratch = try ScratchDirectory()
+    for name in [SessionView.jsonFile, SessionView.scriptFile] { _ = try scratch.file(name, Array(name.utf8)) }
+    return scratch
+  }
+
+  @Test(.enabled(if: ScratchDirectory.keepsAttributes))
+  func itHoldsUntilSomethingChanges() throws {
+    let scratch = try directory()
+    let path = scratch.path("")
+    #expect(SessionNote.read(of: path) == nil)
+    let changes: [(String) throws -> Void] = [
+      { try Data().write(to: URL(fileURLWithPath: $0 + "/segment-0000000000009.mp4")) },
+      { unlink($0 + "/segment-0000000000009.mp4") },
+      { rename($0 + "/session.json", $0 + "/other.json") },
+      { rename($0 + "/other.json", $0 + "/session.json") },
+      { try Data("edited".utf8).write(to: URL(fileURLWithPath: $0 + "/session.ffconcat")) },
+      {
+        let file = try FileHandle(forWritingTo: URL(fileURLWithPath: $0 + "/session.json"))
+        try file.write(contentsOf: Data("edited in place".utf8))
+      },
+    ]
+    for change in changes {
+      // At once: nothing may happen in the same tick of the clock and not be seen.
+      note.write(to: path)
+      try change(path)
+      #expect(SessionNote.read(of: path) == nil)
+    }
+    note.write(to: path)
+    #expect(SessionNote.read(of: path) == note)
+    #expect(SessionNote.read(of: path) == note)
+  }
+
+  @Test func aShortSessionNeedsNone() throws {
+    let scratch = try directory()
+    var short = note
+    short.count = SessionNote.leastCount - 1
+    short.write(to: scratch.path(""))
+    #expect(SessionNote.read(of: scratch.path("")) == nil)
+  }
+
+  @Test func nonsenseIsNoNote() throws {
+    let scratch = try directory()
+    for words: [Int64] in [[], [1], [1, 0, 9, 0, 1, 5], [Int64](repeating: -1, count: 9)] {
+      scratch.setAttribute("user.segment-encoder", words)
+      #expect(SessionNote.read(of: scratch.path("")) == nil)
+    }
+  }
+}
