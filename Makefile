@@ -1,4 +1,4 @@
-.PHONY: demo test fuzz mutate torture sanitize bench playback build format fixtures clean
+.PHONY: demo test fuzz mutate torture sanitize bench sweep playback build format fixtures clean
 
 # Frames of a bundled example become segments in ./demo. Installs what it needs.
 demo:
@@ -38,6 +38,12 @@ bench:
 	scripts/setup bench
 	swift build -c release --product encoder-worker
 	python3 Benchmarks/bench.py $(CORPUS)
+
+# x264's settings over real sessions, or CORPUS=DIR: CPU, bytes, likeness, legibility.
+sweep:
+	scripts/setup sweep
+	swift build -c release --product encoder-worker
+	/usr/bin/python3 Benchmarks/sweep.py $(CORPUS)
 
 # Whether segments play in real time in headless Chromium.
 playback:

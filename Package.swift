@@ -26,10 +26,11 @@ let package = Package(
       name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
     .systemLibrary(
       name: "CLittleCMS", pkgConfig: "lcms2", providers: [.apt(["liblcms2-dev"])]),
+    .systemLibrary(name: "CNettle", pkgConfig: "nettle", providers: [.apt(["nettle-dev"])]),
     .systemLibrary(name: "CLinux"),
     .target(
       name: "SegmentEncoder",
-      dependencies: ["CFFmpeg", "CArchive", "CLittleCMS", "CLinux"],
+      dependencies: ["CFFmpeg", "CArchive", "CLittleCMS", "CNettle", "CLinux"],
       swiftSettings: strict
     ),
     .executableTarget(

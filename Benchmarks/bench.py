@@ -61,6 +61,13 @@ def recipe(frames, end, folder):
     return cpu, memory, output
 
 
+def recipe_segments(segments, frames, folder):
+    """The recipe for each of our segments: CPU, peak memory and file of each."""
+    folder.mkdir()
+    captured = [[frames[frame["source"]] for frame in segment["frames"]] for segment in segments]
+    return [recipe(own, segment["endMs"], folder) for own, segment in zip(captured, segments)]
+
+
 def luma(source, target, picked=None, size=None):
     """Writes the luma planes of a video's pictures (or of those at the places picked), full range."""
     filters = [] if picked is None else ["select='" + "+".join(f"eq(n\\,{n})" for n in picked) + "'"]
@@ -73,10 +80,11 @@ def luma(source, target, picked=None, size=None):
 
 
 def ssim(coded, truth, size):
-    raw = ["-f", "rawvideo", "-pix_fmt", "gray", "-s", f"{size[0]}x{size[1]}"]
-    report = subprocess.run(["ffmpeg", "-hide_banner", *raw, "-i", coded, *raw, "-i", truth, "-lavfi", "ssim", "-f",
-                             "null", "-"], stderr=subprocess.PIPE, text=True, check=True).stderr
-    return float(re.search(r"SSIM Y:([\d.]+)", report).group(1))
+    """Of each pair of pictures."""
+    raw = ["-f", "rawvideo", "-pix_fmt", "gray", "-s", f"{size[0]}x{size[1]}", "-r", "1"]
+    report = subprocess.run(["ffmpeg", "-v", "error", *raw, "-i", coded, *raw, "-i", truth, "-lavfi", "ssim=stats_file=-",
+                             "-f", "null", "-"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return [float(value) for value in re.findall(r" Y:([\d.]+)", report)]
 
 
 def segments_of(output):
@@ -84,22 +92,25 @@ def segments_of(output):
     return [json.loads(manifest.read_text()) for manifest in manifests]
 
 
+def truth_of(captured):
+    """The file a captured one is to be compared with: the lossless one where there is one, else itself."""
+    lossless = captured.parent.parent / "png" / (captured.stem + ".png")
+    return lossless if lossless.exists() else captured
+
+
 def similarity(segments, videos, frames, folder):
-    """Mean SSIM of each recipe's or our own pictures; videos: for each segment a file and the places of its frames."""
+    """SSIM of each frame in a recipe's or our own pictures; videos: for each segment a file and the places of its frames."""
     coded, truth = folder / "coded.y", folder / "truth.y"
-    values, weights = [], []
+    values = []
     for segment, (video, picked) in zip(segments, videos):
         for file in (coded, truth):
             file.unlink(missing_ok=True)
         size = (segment["width"], segment["height"])
         luma(["-i", video], coded, picked, size)
         for frame in segment["frames"]:
-            captured = frames[frame["source"]]
-            lossless = captured.parent.parent / "png" / (captured.stem + ".png")
-            luma(["-i", lossless if lossless.exists() else captured], truth)
-        values.append(ssim(coded, truth, size))
-        weights.append(len(segment["frames"]))
-    return sum(value * weight for value, weight in zip(values, weights)) / sum(weights)
+            luma(["-i", truth_of(frames[frame["source"]])], truth)
+        values += ssim(coded, truth, size)
+    return values
 
 
 def our_places(segment, video):
@@ -111,6 +122,10 @@ def our_places(segment, video):
         places.append(instants.index(start * 90))
         start += frame["holdMs"]
     return places
+
+
+def recipe_places(segments, parts):
+    return [(video, list(range(len(segment["frames"])))) for segment, video in zip(segments, parts)]
 
 
 def session(worker, program, path, scratch):
@@ -130,15 +145,8 @@ def session(worker, program, path, scratch):
         cpu, memory = run([program, settings["preset"], str(settings["rateFactor"]), settings["parameters"], stream], script)
         rows[LIMIT].append((cpu, memory, stream.stat().st_size))
 
-        parts, total, peak, size = [], 0, 0, 0
-        folder = scratch / f"segments-{turn}"
-        folder.mkdir()
-        for segment in segments:
-            own = [frames[frame["source"]] for frame in segment["frames"]]
-            cpu, memory, video = recipe(own, segment["endMs"], folder)
-            parts.append(video)
-            total, peak, size = total + cpu, max(peak, memory), size + video.stat().st_size
-        rows[SEGMENT].append((total, peak, size))
+        cpu, memory, parts = zip(*recipe_segments(segments, frames, scratch / f"segments-{turn}"))
+        rows[SEGMENT].append((sum(cpu), max(memory), sum(part.stat().st_size for part in parts)))
 
         folder = scratch / f"session-{turn}"
         folder.mkdir()
@@ -146,8 +154,9 @@ def session(worker, program, path, scratch):
         rows[SESSION].append((cpu, memory, film.stat().st_size))
 
     ours = [(output / path.name / s["file"], our_places(s, output / path.name / s["file"])) for s in segments]
-    theirs = [(video, list(range(len(s["frames"])))) for s, video in zip(segments, parts)]
-    likeness = {OURS: similarity(segments, ours, frames, scratch), SEGMENT: similarity(segments, theirs, frames, scratch)}
+    theirs = recipe_places(segments, parts)
+    likeness = {name: statistics.mean(similarity(segments, videos, frames, scratch))
+                for name, videos in ((OURS, ours), (SEGMENT, theirs))}
     result = {}
     for name, runs in rows.items():
         result[name] = {
@@ -213,9 +222,13 @@ def machine():
     return f"{os.cpu_count()} × {model.group(1) if model else platform.machine()}, Linux {platform.release()}, ffmpeg {version}"
 
 
+def built():
+    return subprocess.run(["swift", "build", "-c", "release", "--show-bin-path"], stdout=subprocess.PIPE, text=True,
+                          check=True, cwd=ROOT).stdout.strip() + "/encoder-worker"
+
+
 def main():
-    worker = subprocess.run(["swift", "build", "-c", "release", "--show-bin-path"], stdout=subprocess.PIPE, text=True,
-                            check=True, cwd=ROOT).stdout.strip() + "/encoder-worker"
+    worker = built()
     scratch = Path(tempfile.mkdtemp())
     try:
         measured = {}

@@ -51,7 +51,7 @@ public final class BatchEncoder {
         advice: "split the batch")
     }
     if let receipt = try publication.receipt(for: source, isCancelled: isCancelled) { return receipt }
-    var digest = try BatchDigest(of: source.batch)
+    var digest = BatchDigest(of: source.batch)
     let segments = try encode(source, digest: &digest, isCancelled: isCancelled)
     defer { for segment in segments { unlink(segment.file) } }
     return try publication.publish(

@@ -85,7 +85,7 @@ import Testing
     ("\"session\":\"exact-1fps\"", "\"session\":\"other\""), ("\"parts\":3", "\"parts\":9223372036854775807"),
     ("\"holdMs\":1000", "\"holdMs\":9223372036854775807"), ("\"gapAfterMs\":0", "\"gapAfterMs\":9223372036854775807"),
     ("\"endMs\":1767859517340", "\"endMs\":9223372036854775807"), ("\"startMs\":1767859512340", "\"startMs\":-1"),
-    ("avc1.64000B", "avc1.64001F"), ("{\"batch\"", "{\"batch"),
+    ("avc1.4D400B", "avc1.64001F"), ("{\"batch\"", "{\"batch"),
   ])
   func anEditedManifestIsFound(old: String, new: String) throws {
     try replace(old, by: new, in: "segment-1767859512340.json")

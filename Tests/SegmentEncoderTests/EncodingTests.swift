@@ -184,7 +184,7 @@ import Testing
   @Test func whatWasMeantIsWhatIsRead() throws {
     let file = try file("single-frame")
     try SegmentCheck.compare(file.bytes, with: file)
-    #expect(file.parameterSets.codec == "avc1.64000B")
+    #expect(file.parameterSets.codec == "avc1.4D400B")
   }
 
   /// Any other duration, size or count than what the file holds is found.

@@ -75,7 +75,7 @@ private struct Stills {
     of frame: Frame, digest: inout BatchDigest
   ) throws -> Result<(still: Still, notes: [String]), RefusedPicture> {
     let images = try source.images(of: frame)
-    let identity = try digest.add(frame, images)
+    let identity = digest.add(frame, images)
     if let previous, previous.identity == identity { return .success((previous.still, previous.notes)) }
     var files: [[UInt8]] = []
     for (path, image) in zip(frame.paths, images) {

@@ -54,7 +54,7 @@ public struct InspectedBatch: Sendable, Equatable {
   /// - Throws: ``BadBatch`` where it would be quarantined, ``DiskError``.
   public init(reading path: String, session: String? = nil, _ options: BatchEncoder.Options) throws {
     let source = try OpenBatch(reading: path, session: session, limits: options.limits)
-    var digest = try BatchDigest(of: source.batch)
+    var digest = BatchDigest(of: source.batch)
     var sink = Sink(refused: source.batch.refused)
     try BatchWalk.walk(
       source, options, nil, digest: &digest, into: &sink, isCancelled: { false })

@@ -1,17 +1,17 @@
 /// How much is spent on a picture: the encoder settings behind a word.
 public enum Quality: String, Sendable, CaseIterable {
-  /// For archives: half the bytes of `balanced`, text still readable.
+  /// For archives: some 60 % of the bytes of `balanced`, text still readable.
   case small
-  /// For replay: hard to tell from the screenshot.
+  /// For replay: more like what was on screen than the captured JPEG is, as far as luma goes.
   case balanced
-  /// For evidence: close to the screenshot's own quality.
+  /// For evidence: close to the captured file, its noise included.
   case sharp
 
-  /// x264's constant rate factor, 0 (lossless) to 51.
-  public var rateFactor: Int {
+  /// x264's constant rate factor, 0 (lossless) to 51; chosen by measurement, as the parameters are: `Benchmarks/SWEEP.md`.
+  public var rateFactor: Double {
     switch self {
-    case .small: 32
-    case .balanced: 26
+    case .small: 36
+    case .balanced: 29.5
     case .sharp: 20
     }
   }
@@ -22,7 +22,7 @@ public struct EncoderSettings: Sendable, Hashable {
   public let quality: Quality
   public let codec: String
   public let preset: String
-  public let rateFactor: Int
+  public let rateFactor: Double
   public let parameters: String
   /// The longest hold, in milliseconds.
   public let maxHoldMs: Int64
@@ -36,13 +36,16 @@ public struct EncoderSettings: Sendable, Hashable {
   /// - one reference, no weights: of neighbouring screenshots none is a faded or an older one, and repeats can be put
   ///   between pictures that know of none (``SkippedPictures``)
   /// - no scene cuts, no key frame interval: the first picture is the only key frame
+  /// - no 8×8 transform: on text it costs bytes and likeness
+  /// - motion by whole pixels: what moves on a screen moves so, and it saves a third of the CPU
+  /// - quantisers of 10 to 51: x264 prepares tables for each that may be used, whenever an encoder is opened
   static let parameters =
-    "ref=1:weightp=0:qcomp=1:rc-lookahead=0:sync-lookahead=0:mbtree=0:scenecut=0:keyint=infinite:bframes=0:sliced-threads=0"
+    "ref=1:weightp=0:qcomp=1:rc-lookahead=0:sync-lookahead=0:mbtree=0:scenecut=0:keyint=infinite:bframes=0:sliced-threads=0:8x8dct=0:subme=0:qpmin=10:qpmax=51"
 
   var json: JSONValue {
     .object([
       "quality": .string(quality.rawValue), "codec": .string(codec), "preset": .string(preset),
-      "rateFactor": .number(rateFactor), "parameters": .string(parameters), "maxHoldMs": .number(maxHoldMs),
+      "rateFactor": .number("\(rateFactor)"), "parameters": .string(parameters), "maxHoldMs": .number(maxHoldMs),
       "background": .string(background.description), "libavcodec": .string(libavcodec),
     ])
   }

@@ -4,12 +4,11 @@
 /// Computed while the frames are read, so that nothing is read for it alone.
 struct BatchDigest {
   private let session: SessionID
-  private let sum: SHA256
+  private var sum = SHA256()
   private var previous: (bytes: [UInt8], digest: String)?
 
-  init(of batch: Batch) throws {
+  init(of batch: Batch) {
     session = batch.session
-    sum = try SHA256()
     sum.update(
       "batch-digest/2\n\(batch.session)\n\(batch.intervalMs) \(batch.endMs) \(batch.capture.rawValue) \(batch.isFinal)\n"
     )
@@ -21,31 +20,31 @@ struct BatchDigest {
   /// - Returns: what frames of this session have in common that look the same: a digest of their images and of how they are
   ///   to be shown.
   @discardableResult
-  mutating func add(_ frame: Frame, _ images: [FileContents]) throws -> String {
+  mutating func add(_ frame: Frame, _ images: [FileContents]) -> String {
     var look = frame.look.canonicalText + "\n"
     for image in images {
       switch image {
-      case .bytes(let bytes): look += "\(try digest(of: bytes))\n"
+      case .bytes(let bytes): look += "\(digest(of: bytes))\n"
       case .refused(let reason): look += "refused: \(reason)\n"
       }
     }
     sum.update("\(frame.timeMs) \(frame.source.utf8.count) \(frame.source)\n\(look)")
-    return try SHA256.hex(of: Array("\(session)\n\(look)".utf8))
+    return SHA256.hex(of: Array("\(session)\n\(look)".utf8))
   }
 
-  private mutating func digest(of bytes: [UInt8]) throws -> String {
+  private mutating func digest(of bytes: [UInt8]) -> String {
     if let previous, previous.bytes == bytes { return previous.digest }
-    let digest = try SHA256.hex(of: bytes)
+    let digest = SHA256.hex(of: bytes)
     previous = (bytes, digest)
     return digest
   }
 
-  consuming func finish() -> String { sum.finish() }
+  mutating func finish() -> String { sum.finish() }
 
   /// The digest of a batch that is not being encoded.
   static func of(_ source: OpenBatch) throws -> String {
-    var digest = try BatchDigest(of: source.batch)
-    for frame in source.batch.frames { try digest.add(frame, source.images(of: frame)) }
+    var digest = BatchDigest(of: source.batch)
+    for frame in source.batch.frames { digest.add(frame, try source.images(of: frame)) }
     return digest.finish()
   }
 }

@@ -26,7 +26,7 @@ struct StagedSegment {
     codedWidth = segment.codedWidth
     codedHeight = segment.codedHeight
     size = segment.bytes.count
-    sha256 = try SHA256.hex(of: segment.bytes)
+    sha256 = SHA256.hex(of: segment.bytes)
     samples = segment.samples
     self.refused = refused
     self.notes = notes
@@ -187,7 +187,7 @@ struct Publication {
     try Directory(opening: directory.path).sync()
     for (staged, manifest) in segments {
       let file = staging.temporaryFile()
-      try DurableFile.create(file, try SegmentManifest.text(of: manifest))
+      try DurableFile.create(file, SegmentManifest.text(of: manifest))
       // Created once; one that is there already says the same.
       _ = try DurableFile.link(file, to: directory.path + "/" + SegmentName.manifest(staged.startMs))
       try check("unlink", file) { unlink(file) }

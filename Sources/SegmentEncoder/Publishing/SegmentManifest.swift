@@ -24,15 +24,15 @@ public struct SegmentManifest: Sendable, Equatable {
   public let metadata: JSONValue
 
   /// A manifest file's text: the manifest, and in it the digest of all else it says.
-  static func text(of json: JSONValue) throws(FFmpegError) -> [UInt8] {
-    json.setting(["manifestSha256": .string(try seal(of: json))]).bytes() + [UInt8(ascii: "\n")]
+  static func text(of json: JSONValue) -> [UInt8] {
+    json.setting(["manifestSha256": .string(seal(of: json))]).bytes() + [UInt8(ascii: "\n")]
   }
 
   /// The digest of a manifest without the member that holds it.
-  static func seal(of json: JSONValue) throws(FFmpegError) -> String {
+  static func seal(of json: JSONValue) -> String {
     guard case .object(var members) = json else { return "" }
     members["manifestSha256"] = nil
-    return try SHA256.hex(of: JSONValue.object(members).bytes())
+    return SHA256.hex(of: JSONValue.object(members).bytes())
   }
 
   var json: JSONValue {

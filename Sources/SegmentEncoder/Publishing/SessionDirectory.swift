@@ -148,7 +148,7 @@ struct SessionDirectory {
     guard json.object?["session"]?.string == session.description else {
       throw BadSession(path + "/" + name, "of another session")
     }
-    guard try SegmentManifest.seal(of: json) == json.object?["manifestSha256"]?.string else {
+    guard SegmentManifest.seal(of: json) == json.object?["manifestSha256"]?.string else {
       throw BadSession(path + "/" + name, "edited: its digest is another")
     }
     return (segment, json)
@@ -161,7 +161,7 @@ struct SessionDirectory {
     guard let bytes = try bytes(of: segment.file) else {
       throw BadSession(segment.file, "missing, or not a plain file")
     }
-    guard bytes.count == segment.bytes, try SHA256.hex(of: bytes) == segment.sha256 else {
+    guard bytes.count == segment.bytes, SHA256.hex(of: bytes) == segment.sha256 else {
       throw BadSession(segment.file, "not the file its manifest describes")
     }
     return bytes

@@ -57,7 +57,7 @@ struct FilmSource: VideoSource {
       throw BadSession(path, "more than the limit of \(limits.segments) segments", advice: "cut it into parts")
     }
     source = "\(try SHA256.hex(ofFile: path, isCancelled: isCancelled)) \(startMs)"
-    digest = try SHA256.hex(of: Array("film \(session) \(source)".utf8))
+    digest = SHA256.hex(of: Array("film \(session) \(source)".utf8))
     plans = Self.plans(of: batch, track, pts: pts)
     pieces = plans.map { $0.segments.map { $0[0].shot.startMs } }
     counts = plans.reduce(into: [0]) { $0.append($0[$0.count - 1] + $1.segments.count) }

@@ -28,7 +28,7 @@ struct HLSPackage {
   ) throws -> Int {
     let parts = Self.parts(segments, isLive: isLive)
     // All names before any fragment: small things that stay, made between large ones that go, would keep their memory.
-    var media: [HLSPlaylist.Media?] = try parts.map { try HLSPlaylist.Media($0) }
+    var media: [HLSPlaylist.Media?] = parts.map { HLSPlaylist.Media($0) }
     try DurableFile.makeDirectories(path)
     let directory = try Directory(opening: path, followingLinks: !isLive)
     try requireOwn(session.session)
@@ -80,8 +80,8 @@ struct HLSPackage {
           segment: segment, startMs: segment.startMs - startMs, lengthMs: segment.durationMs, gapAfterMs: 0,
           carriesParameterSets: isMixed)
       }
-      let part = part(isMixed: text.isMixed(before: try HLSPlaylist.Media(part(isMixed: false))))
-      let media = try HLSPlaylist.Media(part)
+      let part = part(isMixed: text.isMixed(before: HLSPlaylist.Media(part(isMixed: false))))
+      let media = HLSPlaylist.Media(part)
       let entry = HLSPlaylist.Entry(media: media, startMs: segment.startMs, lengthMs: part.lengthMs)
       guard text.hasRoom(for: entry) else { return false }
       do {
@@ -174,12 +174,12 @@ struct HLSPackage {
 
 extension HLSPlaylist.Media {
   /// Names that change when what is in the files would.
-  init(_ part: HLSPackage.Part) throws {
+  init(_ part: HLSPackage.Part) {
     let segment = part.segment
     let place = "\(segment.sha256) \(part.startMs) \(part.lengthMs) \(part.carriesParameterSets)"
-    file = SegmentName.fragment(segment.startMs, digest: try Self.digest(place))
-    initialization = "init-\(segment.codedWidth)x\(segment.codedHeight)-\(try Self.digest(segment.pictureKind)).mp4"
+    file = SegmentName.fragment(segment.startMs, digest: Self.digest(place))
+    initialization = "init-\(segment.codedWidth)x\(segment.codedHeight)-\(Self.digest(segment.pictureKind)).mp4"
   }
 
-  private static func digest(_ text: String) throws -> String { String(try SHA256.hex(of: Array(text.utf8)).prefix(8)) }
+  private static func digest(_ text: String) -> String { String(SHA256.hex(of: Array(text.utf8)).prefix(8)) }
 }
