@@ -13,6 +13,8 @@ public final class BatchEncoder {
     public var limits = Limits()
     /// Where images are decoded, with these limits and background; nil for right here, for images that can be trusted.
     public var decoders: DecoderHost?
+    /// What notes how long each stage takes; may be shared.
+    public var profile: Profile?
 
     public init() {}
   }
@@ -44,6 +46,7 @@ public final class BatchEncoder {
   public func publish(
     _ path: String, session: String? = nil, isCancelled: () -> Bool = { false }
   ) throws -> Receipt {
+    let opening = options.profile?.start(.open)
     let source = try OpenBatch(reading: path, session: session, limits: options.limits)
     guard Timeline.segmentBound(of: source.batch, maxHoldMs: options.maxHoldMs) <= options.limits.segments else {
       throw BadBatch(
@@ -51,9 +54,12 @@ public final class BatchEncoder {
         advice: "split the batch")
     }
     if let receipt = try publication.receipt(for: source, isCancelled: isCancelled) { return receipt }
+    opening?.stop()
     var digest = BatchDigest(of: source.batch)
     let segments = try encode(source, digest: &digest, isCancelled: isCancelled)
     defer { for segment in segments { unlink(segment.file) } }
+    let publishing = options.profile?.start(.publish)
+    defer { publishing?.stop() }
     return try publication.publish(
       segments, of: source.batch, digest: digest.finish(), settings: settings, isCancelled: isCancelled)
   }
@@ -68,7 +74,8 @@ public final class BatchEncoder {
   private func encode(_ source: OpenBatch, digest: inout BatchDigest, isCancelled: () -> Bool) throws -> [StagedSegment]
   {
     var stage = SegmentStage(
-      settings: settings, memory: memory, staging: publication.staging, refused: source.batch.refused)
+      settings: settings, memory: memory, staging: publication.staging, profile: options.profile,
+      refused: source.batch.refused)
     do {
       try BatchWalk.walk(
         source, options, memory, digest: &digest, into: &stage, isCancelled: isCancelled)
@@ -85,16 +92,20 @@ private struct SegmentStage: ShotSink, ~Copyable {
   private let settings: EncoderSettings
   private let memory: KeyFrameMemory
   private let staging: Staging
+  private let profile: Profile?
   private var open: SegmentWriter?
   private var done: [StagedSegment] = []
   /// Refused since the last segment closed.
   private var refused: [RefusedFrame]
   private var notes: [Int64: String] = [:]
 
-  init(settings: EncoderSettings, memory: KeyFrameMemory, staging: Staging, refused: [RefusedFrame]) {
+  init(
+    settings: EncoderSettings, memory: KeyFrameMemory, staging: Staging, profile: Profile?, refused: [RefusedFrame]
+  ) {
     self.settings = settings
     self.memory = memory
     self.staging = staging
+    self.profile = profile
     self.refused = refused
   }
 
@@ -106,7 +117,7 @@ private struct SegmentStage: ShotSink, ~Copyable {
     for shot in shots {
       if isCancelled() { throw Cancelled() }
       if shot.opensSegment {
-        open = SegmentWriter(first: still, settings: settings)
+        open = SegmentWriter(first: still, settings: settings, profile: profile)
       }
       try open?.show(still, in: shot)
       if shot.closing != nil {
@@ -129,8 +140,10 @@ private struct SegmentStage: ShotSink, ~Copyable {
 
   private mutating func close() throws {
     guard let writer = open.take() else { return }
-    done.append(
-      try StagedSegment(try writer.finish(), file: staging.temporaryFile(), refused: refused, notes: notes))
+    let segment = try writer.finish()
+    let writing = profile?.start(.write)
+    done.append(try StagedSegment(segment, file: staging.temporaryFile(), refused: refused, notes: notes))
+    writing?.stop()
     refused = []
   }
 }

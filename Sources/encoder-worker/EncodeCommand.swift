@@ -56,6 +56,7 @@ struct EncodeCommand: ParsableCommand {
         }
       }
       try index.catchUp(staging, all: true)
+      if let profile = options.profile { say(profile.table) }
       try work.get()
     }
   }

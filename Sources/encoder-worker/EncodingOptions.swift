@@ -57,6 +57,9 @@ struct EncodingOptions: ParsableArguments {
   @Option(name: .shortAndLong, help: ArgumentHelp("Batches at once. (default: the number of cores)", valueName: "n"))
   var jobs: Int?
 
+  @Flag(help: "At the end, how long each stage took, on standard error.")
+  var profile = false
+
   func validate() throws {
     guard (1...86_400_000).contains(maxHold) else {
       throw ValidationError("--max-hold is between 1 and 86400000 milliseconds")
@@ -78,6 +81,7 @@ struct EncodingOptions: ParsableArguments {
     options.limits.jumpMs = maxJump
     options.limits.decodeSeconds = maxDecode
     options.background = background
+    options.profile = profile ? Profile() : nil
     options.decoders = try sandbox.decoders(limits: options.limits, background: background)
     return options
   }

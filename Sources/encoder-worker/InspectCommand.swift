@@ -37,6 +37,7 @@ struct InspectCommand: ParsableCommand {
         }
       }
     }
+    if let profile = options.profile { say(profile.table) }
     if isBad { throw ExitStatus.badBatch }
   }
 

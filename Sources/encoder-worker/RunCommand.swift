@@ -75,11 +75,13 @@ struct RunCommand: ParsableCommand {
       if let output, !spool.allows(output: output) {
         throw BadTarget(path: output, cause: "batches lie there", advice: "name a directory outside of the spool's own")
       }
+      let options = try encoding.encoder()
       let worker = try Worker(
-        spool: spool, output: output, options: encoding.encoder(), keepBatches: keepBatches,
+        spool: spool, output: output, options: options, keepBatches: keepBatches,
         maxTime: maxTime, lease: lease, minFree: minFree,
         index: SessionIndex(hls: hls, sentry: events.sentry), logger: logger)
       let end = try WorkerLoop(worker: worker, threads: encoding.threads, drains: drain).run()
+      if let profile = options.profile { say(profile.table) }
       if let status = end { throw status }
     }
   }

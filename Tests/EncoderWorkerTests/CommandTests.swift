@@ -121,6 +121,30 @@ import Testing
     #expect(try PublishedSession(scratch.path("held/gap")).index.gaps.isEmpty)
   }
 
+  /// Each stage is timed as often as it happens, wherever images are decoded.
+  @Test(arguments: ["auto", "off"])
+  func aProfileTellsWhereTheTimeWent(sandbox: String) throws {
+    let spool = try TestSpool()
+    try spool.add("exact-1fps")
+    try spool.add("gap")
+    let run = try spool.drain("--profile", "--sandbox", sandbox, "--jobs", "1")
+    let rows = run.errors.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
+    let start = try #require(rows.firstIndex { $0.first == "stage" })
+    let times = Dictionary(uniqueKeysWithValues: rows[(start + 1)...].map { ($0[0], Int($0[2])) })
+    let segments = try ["exact-1fps", "gap"].reduce(0) {
+      try $0 + PublishedSession(spool.output + "/" + $1).manifests.count
+    }
+    let frames = try ["exact-1fps", "gap"].reduce(0) {
+      try $0 + PublishedSession(spool.output + "/" + $1).captured.count
+    }
+    let decoded = try #require(times["decode"] ?? nil)
+    #expect(times["open"] == 2 && times["publish"] == 2)
+    #expect(times["read"] == frames && times["convert"] == decoded && (1...frames).contains(decoded))
+    #expect(times["mux"] == segments && times["write"] == segments)
+    #expect(times["sandbox"] == (sandbox == "off" ? nil : decoded))
+    #expect(try !spool.drain().errors.contains("stage"))
+  }
+
   @Test func enqueuedFramesAreAWholeBatch() throws {
     let spool = scratch.path("spool")
     let frames = try names(in: Fixture("jittered").path).map { Fixture("jittered").path + "/" + $0 }

@@ -59,6 +59,7 @@ private struct Stills {
   private let source: OpenBatch
   private let decoder: any FrameDecoding
   private let memory: KeyFrameMemory?
+  private let profile: Profile?
   /// Larger ones are decoded at once rather than kept.
   private static let keptBytes = 4 << 20
   private var previous: (identity: String, still: Still, notes: [String])?
@@ -66,16 +67,19 @@ private struct Stills {
   init(_ source: OpenBatch, _ options: BatchEncoder.Options, _ memory: KeyFrameMemory?) {
     self.source = source
     self.memory = memory
+    profile = options.profile
     decoder =
-      options.decoders.map(SandboxedDecoder.init)
-      ?? PictureDecoder(limits: options.limits, background: options.background)
+      options.decoders.map { SandboxedDecoder($0, options.profile) }
+      ?? PictureDecoder(limits: options.limits, background: options.background, profile: options.profile)
   }
 
   mutating func still(
     of frame: Frame, digest: inout BatchDigest
   ) throws -> Result<(still: Still, notes: [String]), RefusedPicture> {
+    let reading = profile?.start(.read)
     let images = try source.images(of: frame)
     let identity = digest.add(frame, images)
+    reading?.stop()
     if let previous, previous.identity == identity { return .success((previous.still, previous.notes)) }
     var files: [[UInt8]] = []
     for (path, image) in zip(frame.paths, images) {

@@ -14,6 +14,14 @@ struct RefusedPicture: Error, Equatable {
 struct DecodedPicture {
   let picture: Picture
   let notes: [String]
+  /// What took it from files to pixels, and from there to what it is.
+  var work = DecodingWork()
+}
+
+/// What a picture took.
+struct DecodingWork {
+  var decoding = Profile.Span()
+  var converting = Profile.Span()
 }
 
 /// Decodes the frames of one batch, one after another. Not thread-safe: one a thread.
@@ -22,8 +30,12 @@ final class PictureDecoder {
   private let background: Colour
   private let converter: PictureConverter
   private let colours = ColourManagement()
+  private let profile: Profile?
+  /// What decoding the picture at hand has taken so far.
+  private var decoding = Profile.Span()
 
-  init(limits: Limits, background: Colour = .black) {
+  init(limits: Limits, background: Colour = .black, profile: Profile? = nil) {
+    self.profile = profile
     self.limits = limits
     self.background = background
     converter = PictureConverter(background: background)
@@ -37,6 +49,15 @@ final class PictureDecoder {
   func picture(
     from files: [[UInt8]], _ look: Look, into space: DecodingSpace?
   ) throws -> DecodedPicture {
+    let start = Profile.Span.now
+    decoding = Profile.Span()
+    var decoded = try shown(files, look, into: space)
+    decoded.work = DecodingWork(decoding: decoding, converting: .now - start - decoding)
+    profile?.add(decoded.work)
+    return decoded
+  }
+
+  private func shown(_ files: [[UInt8]], _ look: Look, into space: DecodingSpace?) throws -> DecodedPicture {
     var notes: [String] = []
     let paintable: FrameBuffer
     switch look.content {
@@ -97,7 +118,9 @@ final class PictureDecoder {
     from file: [UInt8], _ raw: RawPixels?, into space: DecodingSpace?, notes: inout [String]
   ) throws -> (pixels: FrameBuffer, orientation: Orientation) {
     if let raw { return (try raw.picture(from: file), .upright) }
+    let start = Profile.Span.now
     let (decoded, orientation) = try decode(file, into: space, notes: &notes)
+    decoding = decoding + (.now - start)
     switch colours.demand(of: decoded) {
     case .none: return (decoded, orientation)
     case .unusable(let reason):

@@ -34,8 +34,12 @@ struct SegmentWriter: ~Copyable {
   private var timing: [Sample] = []
   /// Where the next sample starts, in ticks from the segment's start.
   private var now: Int64 = 0
+  private let profile: Profile?
+  /// What encoding took.
+  private var coding = Profile.Span()
 
-  init(first: Still, settings: EncoderSettings) {
+  init(first: Still, settings: EncoderSettings, profile: Profile? = nil) {
+    self.profile = profile
     only = first
     (width, height) = (first.width, first.height)
     self.settings = settings
@@ -63,7 +67,7 @@ struct SegmentWriter: ~Copyable {
     for start in sampleStarts {
       let repeats = try shown.map { try $0.looksLike(still) } ?? false
       if !repeats && !samples.isEmpty {
-        coded += try openEncoder().encode(still.picture(), pts: now + start)
+        try encode(still.picture(), pts: now + start)
         only = nil
       }
       samples.append((now + start, repeats))
@@ -72,12 +76,21 @@ struct SegmentWriter: ~Copyable {
     now += MediaTime.ticks(ms: shot.holdMs)
   }
 
+  private mutating func encode(_ picture: Picture, pts: Int64) throws {
+    let encoder = try openEncoder()
+    let watch = profile?.start(.encode)
+    coded += try encoder.encode(picture, pts: pts)
+    if let watch { coding = coding + watch.span }
+  }
+
   /// The encoder, which has got the first picture.
   private mutating func openEncoder() throws -> H264Encoder {
     if let encoder { return encoder }
     guard let picture = try only?.picture() else { throw SegmentMismatch("it shows nothing") }
+    let watch = profile?.start(.encode)
     let opened = try H264Encoder(width: picture.codedWidth, height: picture.codedHeight, settings: settings)
     coded += try opened.encode(picture, pts: 0)
+    if let watch { coding = coding + watch.span }
     encoder = opened
     return opened
   }
@@ -86,6 +99,8 @@ struct SegmentWriter: ~Copyable {
     let pace = Pace(for: waiting.map(\.shot.holdMs))
     for (still, shot) in waiting { try show(still, in: shot, at: pace) }
     let key = try finishCoding()
+    let muxing = profile?.start(.mux)
+    defer { muxing?.stop() }
     let file = MP4File(
       width: key.codedWidth, height: key.codedHeight, parameterSets: key.parameterSets, video: try video(key),
       timing: timing)
@@ -100,7 +115,9 @@ struct SegmentWriter: ~Copyable {
   private mutating func finishCoding() throws -> KeyFrame {
     if encoder == nil, let key = only?.key { return key }
     let encoder = try openEncoder()
+    let watch = profile?.start(.encode)
     coded += try encoder.finish()
+    if let watch { profile?.add(.encode, coding + watch.span) }
     let starts = samples.filter { !$0.repeats }.map(\.start)
     guard let data = coded.first?.data, coded.map(\.pts) == starts, coded.map(\.dts) == starts,
       coded.map(\.isKey) == starts.map({ $0 == 0 })

@@ -39,7 +39,7 @@ public final class SessionIndex: Sendable {
 
   /// Whether the views may stay as they are for a moment while segments are added. Then it is marked that they do.
   func mayLag(_ directory: SessionDirectory, _ note: SessionNote?, by segments: Int) throws -> Bool {
-    guard let note, note.behind.count + segments <= Self.most, note.recent.count > note.behind.count + segments,
+    guard let note, note.behind.count + segments <= Self.most, note.recent.count > note.behind.count,
       try Self.wasWrittenJustNow(directory.path + "/" + SessionView.jsonFile)
     else { return false }
     try mark(directory)

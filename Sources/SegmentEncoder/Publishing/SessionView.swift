@@ -7,8 +7,8 @@ struct SessionView {
   private var last: PublishedSegment
   private var frames: Int
   private var bytes: Int
-  /// Between segments.
-  private var gaps: [SessionManifest.Gap]
+  /// What stands between the brackets of `gaps`, but for the one behind the last segment.
+  private var gaps: [UInt8]
   /// What stands between the brackets of `segments`.
   private var list: [UInt8]
   /// The script up to the last segment, whose length depends on what follows.
@@ -40,28 +40,30 @@ struct SessionView {
   /// - Parameter last: the last segment they tell of.
   /// - Returns: nil when they are not of this form, or end with another segment.
   init?(session: SessionID, last: PublishedSegment, json: [UInt8], script: [UInt8]) {
-    let (opening, closing) = (Array(Self.listOpening.utf8), Self.listClosing(session))
-    guard let start = json.offset(of: opening), let end = json.lastOffset(of: closing), start + opening.count <= end,
-      let head = try? JSONParser.parse(json[..<start] + [UInt8(ascii: "}")]),
+    guard let gaps = json.offset(of: Self.gapsOpening), let list = json.offset(of: Self.listOpening, from: gaps),
+      let end = json.lastOffset(of: Self.listClosing(session)), list + Self.listOpening.count <= end,
+      let head = try? JSONParser.parse(json[..<gaps] + [UInt8(ascii: "}")]),
       let tail = try? JSONParser.parse([UInt8(ascii: "{")] + json[(end + 2)...]),
       let frames = head.object?["frames"]?.integer, let bytes = head.object?["bytes"]?.integer,
       let startMs = tail.object?["startMs"]?.integer
     else { return nil }
-    var gaps = (head.object?["gaps"]?.array ?? []).compactMap(SessionManifest.Gap.init)
-    if last.gapAfterMs > 0 { gaps.removeLast(min(1, gaps.count)) }
     self.init(
-      session: session, startMs, last, Int(frames), Int(bytes), gaps, Array(json[(start + opening.count)..<end]), script
-    )
-    let ending = Self.scriptEntry(last, lengthMs: last.durationMs)
+      session: session, startMs, last, Int(frames), Int(bytes),
+      gaps: Array(json[(gaps + Self.gapsOpening.count)..<list]),
+      list: Array(json[(list + Self.listOpening.count)..<end]),
+      script: script)
     // What lies between is as it was written, or the note would not hold.
-    guard list.ends(with: Self.entry(last)), self.script.ends(with: ending) else { return nil }
-    self.script.removeLast(ending.count)
-    guard json.starts(with: self.head), json.ends(with: self.tail) else { return nil }
+    guard self.list.ends(with: Self.entry(last)),
+      self.script.remove(ending: Self.scriptEntry(last, lengthMs: last.durationMs)),
+      last.closingGap.map({ self.gaps.remove(ending: Self.item($0.json.bytes(), after: $0.json.bytes() != self.gaps)) })
+        ?? true,
+      json.starts(with: self.head), json.ends(with: self.tail)
+    else { return nil }
   }
 
   private init(
-    session: SessionID, _ startMs: Int64, _ last: PublishedSegment, _ frames: Int, _ bytes: Int,
-    _ gaps: [SessionManifest.Gap], _ list: [UInt8], _ script: [UInt8]
+    session: SessionID, _ startMs: Int64, _ last: PublishedSegment, _ frames: Int, _ bytes: Int, gaps: [UInt8],
+    list: [UInt8], script: [UInt8]
   ) {
     self.session = session
     self.startMs = startMs
@@ -76,8 +78,8 @@ struct SessionView {
   /// Adds a segment that starts after the last one.
   mutating func append(_ segment: PublishedSegment) {
     script += Self.scriptEntry(last, lengthMs: segment.startMs - last.startMs)
-    if let gap = last.gap(before: segment) { gaps.append(gap) }
-    list += [UInt8(ascii: ",")] + Self.entry(segment)
+    if let gap = last.gap(before: segment) { gaps += Self.item(gap.json.bytes(), after: !gaps.isEmpty) }
+    list += Self.item(Self.entry(segment), after: true)
     frames += segment.capturedFrames
     bytes += segment.bytes
     last = segment
@@ -88,12 +90,11 @@ struct SessionView {
   /// - Parameter previous: the one before it.
   /// - Returns: whether the two were what the view ends with; when not, it is of no use any more.
   mutating func removeLast(before previous: PublishedSegment) -> Bool {
-    let entry = [UInt8(ascii: ",")] + Self.entry(last)
-    let ending = Self.scriptEntry(previous, lengthMs: last.startMs - previous.startMs)
-    guard list.ends(with: entry), script.ends(with: ending) else { return false }
-    list.removeLast(entry.count)
-    script.removeLast(ending.count)
-    if previous.gap(before: last) != nil { gaps.removeLast() }
+    let gap = previous.gap(before: last)?.json.bytes()
+    guard list.remove(ending: Self.item(Self.entry(last), after: true)),
+      script.remove(ending: Self.scriptEntry(previous, lengthMs: last.startMs - previous.startMs)),
+      gap.map({ gaps.remove(ending: Self.item($0, after: $0 != gaps)) }) ?? true
+    else { return false }
     frames -= last.capturedFrames
     bytes -= last.bytes
     last = previous
@@ -113,30 +114,33 @@ struct SessionView {
 
   private var endMs: Int64 { last.endMs + last.gapAfterMs }
 
-  /// Keys in their order: what comes before the list of segments and after it is made anew each time.
+  /// Keys in their order: what comes before the lists and after them is made anew each time.
   private var json: [UInt8] {
     let (head, tail) = (head, tail)
+    let closing = last.closingGap.map { Self.item($0.json.bytes(), after: !gaps.isEmpty) } ?? []
     var text: [UInt8] = []
-    text.reserveCapacity(head.count + list.count + tail.count)
-    text += head
-    text += list
-    text += tail
+    text.reserveCapacity(head.count + gaps.count + list.count + tail.count + 200)
+    for part in [head, gaps, closing, Self.listOpening, list, tail] { text += part }
     return text
   }
 
   private var head: [UInt8] {
-    let closing = last.gapAfterMs > 0 ? [SessionManifest.Gap(startMs: last.endMs, endMs: endMs)] : []
     let members = JSONValue.object([
       "bytes": .number(bytes), "complete": .bool(last.isFinal), "durationMs": .number(endMs - startMs),
       "endMs": .number(endMs), "format": .string("session-manifest/1"), "frames": .number(frames),
-      "gaps": .array((gaps + closing).map(\.json)),
     ])
-    return members.bytes().dropLast() + Array(Self.listOpening.utf8)
+    return members.bytes().dropLast() + Self.gapsOpening
   }
 
   private var tail: [UInt8] { Self.listClosing(session) + Array("\"startMs\":\(startMs)}\n".utf8) }
 
-  private static let listOpening = ",\"segments\":["
+  private static let gapsOpening = Array(",\"gaps\":[".utf8)
+  private static let listOpening = Array("],\"segments\":[".utf8)
+
+  /// A list's item, behind others.
+  private static func item(_ text: [UInt8], after others: Bool) -> [UInt8] {
+    others ? [UInt8(ascii: ",")] + text : text
+  }
 
   private static func listClosing(_ session: SessionID) -> [UInt8] {
     Array("],\"session\":".utf8) + JSONValue.string(session.description).bytes() + [UInt8(ascii: ",")]
@@ -161,29 +165,40 @@ struct SessionView {
 extension PublishedSegment {
   /// Continued ones belong to the segment before.
   fileprivate var capturedFrames: Int { frames.count { $0.isCaptured } }
+
+  /// The gap behind the session's last segment.
+  fileprivate var closingGap: SessionManifest.Gap? {
+    gapAfterMs > 0 ? SessionManifest.Gap(startMs: endMs, endMs: endMs + gapAfterMs) : nil
+  }
 }
 
 extension SessionManifest.Gap {
   fileprivate var json: JSONValue { .object(["startMs": .number(startMs), "endMs": .number(endMs)]) }
-
-  fileprivate init?(_ json: JSONValue) {
-    guard let start = json.object?["startMs"]?.integer, let end = json.object?["endMs"]?.integer else { return nil }
-    self.init(startMs: start, endMs: end)
-  }
 }
 
 extension [UInt8] {
   fileprivate func ends(with ending: [UInt8]) -> Bool { suffix(ending.count).elementsEqual(ending) }
 
+  /// - Returns: whether it was there.
+  fileprivate mutating func remove(ending: [UInt8]) -> Bool {
+    guard ends(with: ending) else { return false }
+    removeLast(ending.count)
+    return true
+  }
+
   /// Where these bytes are first.
-  fileprivate func offset(of text: [UInt8]) -> Int? {
-    guard text.count <= count else { return nil }
-    return (0...(count - text.count)).first { self[$0] == text[0] && self[$0..<($0 + text.count)].elementsEqual(text) }
+  fileprivate func offset(of text: [UInt8], from start: Int = 0) -> Int? {
+    guard text.count <= count - start else { return nil }
+    return (start...(count - text.count)).first { isThere(text, at: $0) }
   }
 
   /// Where these bytes are last.
   fileprivate func lastOffset(of text: [UInt8]) -> Int? {
     guard text.count <= count else { return nil }
-    return (0...(count - text.count)).last { self[$0] == text[0] && self[$0..<($0 + text.count)].elementsEqual(text) }
+    return (0...(count - text.count)).last { isThere(text, at: $0) }
+  }
+
+  private func isThere(_ text: [UInt8], at offset: Int) -> Bool {
+    self[offset] == text[0] && self[offset..<(offset + text.count)].elementsEqual(text)
   }
 }

@@ -76,6 +76,7 @@ struct DecoderChild {
       answer.put(Outcome.picture.rawValue)
       answer.put(decoded.picture.lay(into: space))
       answer.put(decoded.notes) { $0.put($1) }
+      answer.put(decoded.work)
     } catch let refusal as RefusedPicture {
       answer.put(Outcome.refused.rawValue)
       answer.put(refusal.reason)

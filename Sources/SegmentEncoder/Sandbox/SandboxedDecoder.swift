@@ -25,9 +25,13 @@ final class SandboxedDecoder: FrameDecoding {
   private static let (notes, noteBytes) = (8, 255)
 
   private let host: DecoderHost
+  private let profile: Profile?
   private var child: DecoderProcess?
 
-  init(_ host: DecoderHost) { self.host = host }
+  init(_ host: DecoderHost, _ profile: Profile? = nil) {
+    self.host = host
+    self.profile = profile
+  }
 
   deinit { if let child { _ = try? host.end(child) } }
 
@@ -47,10 +51,13 @@ final class SandboxedDecoder: FrameDecoding {
   }
 
   private func ask(_ files: [[UInt8]], _ look: Look) throws -> DecodedPicture {
+    let watch = profile?.start(.sandbox)
     let child = try self.child ?? host.fork()
     self.child = child
     do {
-      return try ask(child, files, look)
+      let decoded = try ask(child, files, look)
+      if let watch { profile?.add(decoded.work, waitedFor: watch.span) }
+      return decoded
     } catch let failure as DecoderFailure {
       self.child = nil
       let ending = try host.end(child)
@@ -81,7 +88,7 @@ final class SandboxedDecoder: FrameDecoding {
         let notes = try reader.list { reader throws(WireReader.Nonsense) in try reader.string() }
         return DecodedPicture(
           picture: try Picture(planes: child.slots, slot, use, planes),
-          notes: notes.prefix(Self.notes).map { $0.shortened(to: Self.noteBytes) })
+          notes: notes.prefix(Self.notes).map { $0.shortened(to: Self.noteBytes) }, work: try reader.work())
       case .refused: throw RefusedPicture(reason: try reader.string())
       case .outOfMemory: throw DecoderStarved()
       case nil: throw WireReader.Nonsense()

@@ -101,6 +101,13 @@ extension WireWriter {
     }
   }
 
+  mutating func put(_ work: DecodingWork) {
+    for span in [work.decoding, work.converting] {
+      put(Int(span.cpuNs))
+      put(Int(span.wallNs))
+    }
+  }
+
   mutating func put(_ size: PixelSize) {
     put(size.width)
     put(size.height)
@@ -154,6 +161,18 @@ extension WireReader {
         opacity: try reader.double(), masks: try reader.masks())
     }
     return Look(content: .layers(layers, width: width, height: height), masks: masks)
+  }
+
+  /// Whatever it says it took: an hour at most.
+  mutating func work() throws(Nonsense) -> DecodingWork {
+    func span(_ reader: inout WireReader) throws(Nonsense) -> Profile.Span {
+      let numbers = (try reader.int(), try reader.int())
+      guard (0...3_600_000_000_000).contains(numbers.0), (0...3_600_000_000_000).contains(numbers.1) else {
+        throw Nonsense()
+      }
+      return Profile.Span(cpuNs: Int64(numbers.0), wallNs: Int64(numbers.1))
+    }
+    return DecodingWork(decoding: try span(&self), converting: try span(&self))
   }
 
   mutating func size() throws(Nonsense) -> PixelSize { PixelSize(width: try int(), height: try int()) }
