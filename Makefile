@@ -37,7 +37,7 @@ sanitize:
 bench:
 	scripts/setup bench
 	swift build -c release --product encoder-worker
-	python3 Benchmarks/bench.py $(CORPUS)
+	/usr/bin/python3 Benchmarks/bench.py $(CORPUS)
 
 # x264's settings over real sessions, or CORPUS=DIR: CPU, bytes, likeness, legibility.
 sweep:

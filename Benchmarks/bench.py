@@ -9,9 +9,10 @@ Each session is encoded by
   recipe a segment  one ffmpeg for each of our segments' frames
   bare loop         limit.c: the same decoder and encoder, for as much work, and nothing else
   recipe a session  one ffmpeg for the whole session (which makes no segments)
-in turn, ROUNDS times; CPU is user + system of the finished process, the median of the rounds. SSIM is of luma, against
-the truth where there is one, else against the captured file, the mean over all frames. Then what the sandbox costs: all
-sessions with and without it in turn, SANDBOX_ROUNDS times, decoders' CPU included. Writes Benchmarks/RESULTS.md.
+in turn, ROUNDS times; CPU is user + system of the finished process and of those that decode for it, the least of the
+rounds. SSIM is of luma, against the truth where there is one, else against the captured file, the mean over all frames.
+Then what the sandbox costs: all sessions with and without it in turn, SANDBOX_ROUNDS times; what does not show when one
+session is encoded once (scale.py); and a profile. Writes Benchmarks/RESULTS.md and its chart.
 """
 
 import json
@@ -23,20 +24,25 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from datetime import date
 from pathlib import Path
 
+from matplotlib import pyplot, ticker
+
 import limit
+import scale
 
 ROOT = Path(__file__).resolve().parent.parent
-ROUNDS = 3
+ROUNDS = 5
 SANDBOX_ROUNDS = 15
 PAD = "pad=ceil(iw/2)*2:ceil(ih/2)*2"
 OURS, LIMIT, SEGMENT, SESSION = "ours", "bare loop", "recipe a segment", "recipe a session"
 
 
 def run(command, script=os.devnull):
-    """Runs to the end; CPU seconds and peak memory in MB of that process alone."""
+    """Runs to the end; CPU seconds with those of its children, peak memory in MB without theirs, seconds on the clock."""
+    start = time.monotonic()
     with open(script) as text:
         child = subprocess.Popen(command, stdin=text, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     errors = child.stderr.read()
@@ -44,7 +50,7 @@ def run(command, script=os.devnull):
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
         sys.exit(f"{' '.join(map(str, command))}: {child.returncode}\n{errors.decode()}")
-    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, time.monotonic() - start
 
 
 def recipe(frames, end, folder):
@@ -56,16 +62,18 @@ def recipe(frames, end, folder):
         for frame, before, after in zip(frames, instants, instants[1:]))
     script.write_text(lines + f"file '{frames[-1]}'\n")
     output = folder / f"{frames[0].stem}.mp4"
-    cpu, memory = run(["ffmpeg", "-y", "-f", "concat", "-safe", "0", "-i", script, "-vf", PAD, "-vsync", "vfr",
-                       "-pix_fmt", "yuv420p", "-preset", "ultrafast", output])
-    return cpu, memory, output
+    used = run(["ffmpeg", "-y", "-f", "concat", "-safe", "0", "-i", script, "-vf", PAD, "-vsync", "vfr",
+                "-pix_fmt", "yuv420p", "-preset", "ultrafast", output])
+    return used, output
 
 
 def recipe_segments(segments, frames, folder):
-    """The recipe for each of our segments: CPU, peak memory and file of each."""
+    """The recipe for each of our segments: what all took together, and the files."""
     folder.mkdir()
     captured = [[frames[frame["source"]] for frame in segment["frames"]] for segment in segments]
-    return [recipe(own, segment["endMs"], folder) for own, segment in zip(captured, segments)]
+    runs, files = zip(*(recipe(own, segment["endMs"], folder) for own, segment in zip(captured, segments)))
+    cpu, memory, wall = zip(*runs)
+    return (sum(cpu), max(memory), sum(wall)), files
 
 
 def luma(source, target, picked=None, size=None):
@@ -133,25 +141,24 @@ def session(worker, program, path, scratch):
     rows = {OURS: [], LIMIT: [], SEGMENT: [], SESSION: []}
     for turn in range(ROUNDS):
         output = scratch / f"ours-{turn}"
-        cpu, memory = run([worker, "encode", path / "jpg", "--session", path.name, "--output", output, "--jobs", "1"])
+        used = run([worker, "encode", path / "jpg", "--session", path.name, "--output", output, "--jobs", "1"])
         segments = segments_of(output / path.name)
-        size = sum(segment["bytes"] for segment in segments)
-        rows[OURS].append((cpu, memory, size))
+        rows[OURS].append((used, sum(segment["bytes"] for segment in segments)))
 
         script, stream = scratch / "plan", scratch / "stream.h264"
         if turn == 0:
             script.write_text(limit.plan(segments, path / "jpg"))
         settings = segments[0]["encoder"]
-        cpu, memory = run([program, settings["preset"], str(settings["rateFactor"]), settings["parameters"], stream], script)
-        rows[LIMIT].append((cpu, memory, stream.stat().st_size))
+        used = run([program, settings["preset"], str(settings["rateFactor"]), settings["parameters"], stream], script)
+        rows[LIMIT].append((used, stream.stat().st_size))
 
-        cpu, memory, parts = zip(*recipe_segments(segments, frames, scratch / f"segments-{turn}"))
-        rows[SEGMENT].append((sum(cpu), max(memory), sum(part.stat().st_size for part in parts)))
+        used, parts = recipe_segments(segments, frames, scratch / f"segments-{turn}")
+        rows[SEGMENT].append((used, sum(part.stat().st_size for part in parts)))
 
         folder = scratch / f"session-{turn}"
         folder.mkdir()
-        cpu, memory, film = recipe(list(frames.values()), segments[-1]["endMs"], folder)
-        rows[SESSION].append((cpu, memory, film.stat().st_size))
+        used, film = recipe(list(frames.values()), segments[-1]["endMs"], folder)
+        rows[SESSION].append((used, film.stat().st_size))
 
     ours = [(output / path.name / s["file"], our_places(s, output / path.name / s["file"])) for s in segments]
     theirs = recipe_places(segments, parts)
@@ -159,10 +166,12 @@ def session(worker, program, path, scratch):
                 for name, videos in ((OURS, ours), (SEGMENT, theirs))}
     result = {}
     for name, runs in rows.items():
+        cpu, memory, wall = zip(*(used for used, _ in runs))
         result[name] = {
-            "cpu": statistics.median(run[0] for run in runs) * 1000 / len(frames),
-            "memory": statistics.median(run[1] for run in runs),
-            "bytes": runs[-1][2] / len(frames),
+            "cpu": min(cpu) * 1000 / len(frames),
+            "wall": min(wall) * 1000 / len(frames),
+            "memory": statistics.median(memory),
+            "bytes": runs[-1][1] / len(frames),
             "ssim": likeness.get(name),
         }
     return len(frames), len(segments), result
@@ -204,16 +213,36 @@ def sessions(folder, scratch):
 
 
 def table(measured):
-    lines = ["| session | | CPU ms a frame | × ours | bytes a frame | ours / this | SSIM-Y | peak RSS, MB |",
-             "|---|---|---|---|---|---|---|---|"]
+    lines = ["| session | | CPU ms a frame | × ours | wall ms a frame | bytes a frame | ours / this | SSIM-Y | peak RSS, MB |",
+             "|---|---|--:|--:|--:|--:|--:|--:|--:|"]
     for name, (frames, segments, rows) in measured.items():
         for row, values in rows.items():
             likeness = f"{values['ssim']:.4f}" if values["ssim"] else ""
             lines.append(
-                f"| {name}: {frames} frames, {segments} segments | {row} | {values['cpu']:.1f} | "
-                f"{values['cpu'] / rows[OURS]['cpu']:.1f} | {values['bytes']:.0f} | "
+                f"| {name}: {frames} frames, {segments} segments | {row} | {values['cpu']:.2f} | "
+                f"{values['cpu'] / rows[OURS]['cpu']:.2f} | {values['wall']:.2f} | {values['bytes']:.0f} | "
                 f"{rows[OURS]['bytes'] / values['bytes']:.2f} | {likeness} | {values['memory']:.0f} |")
     return "\n".join(lines)
+
+
+def chart(measured, target):
+    """CPU and bytes of each session, side by side; ours is named."""
+    pyplot.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "results", "font.size": 8, "axes.titlesize": 9})
+    figure, panels = pyplot.subplots(1, 2, figsize=(10, 3.2), layout="constrained")
+    colours = {OURS: "tab:blue", LIMIT: "0.75", SEGMENT: "tab:red", SESSION: "tab:orange"}
+    for panel, key, title in zip(panels, ("cpu", "bytes"), ("CPU ms a frame", "bytes a frame")):
+        for place, row in enumerate(colours):
+            places = [number + (place - 1.5) * 0.2 for number in range(len(measured))]
+            bars = panel.bar(places, [rows[row][key] for _, _, rows in measured.values()], 0.19, label=row, color=colours[row])
+            if row == OURS:
+                panel.bar_label(bars, fmt="%.1f" if key == "cpu" else "%.0f", fontsize=6, padding=1)
+        panel.set(title=title, yscale="log", xticks=range(len(measured)))
+        panel.set_xticklabels(measured)
+        panel.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,g}"))
+        panel.grid(axis="y", color="0.92")
+        panel.set_axisbelow(True)
+    panels[0].legend(fontsize=6, ncols=2)
+    figure.savefig(target, metadata={"Date": None})
 
 
 def machine():
@@ -241,16 +270,42 @@ def main():
             measured[path.name] = session(worker, program, path, folder)
             shutil.rmtree(folder)
         print("sandbox …", file=sys.stderr)
-        text = table(measured) + "\n\n" + sandbox(worker, paths, scratch)
+        beside = sandbox(worker, paths, scratch)
+        print("scale …", file=sys.stderr)
+        scales, profile = scale.report(worker, paths, scratch / "scale")
     finally:
         shutil.rmtree(scratch)
+    text = report(table(measured), beside, scales, profile, paths[0].name)
     print(text)
     if len(sys.argv) <= 1:
-        header = (f"# Results\n\n`make bench`, {date.today()}, {machine()}. `balanced`, `--jobs 1`; the median of {ROUNDS} "
-                  "rounds in turn. SSIM-Y is against the lossless truth where the session has one (s01, s04), else\n"
-                  "against the captured file. The recipe: `ffmpeg -y -f concat -safe 0 -i LIST -vf "
-                  f"{PAD} -vsync vfr -pix_fmt yuv420p -preset ultrafast OUT`.\n\n")
-        (ROOT / "Benchmarks" / "RESULTS.md").write_text(header + text + "\n")
+        (ROOT / "Benchmarks" / "RESULTS.md").write_text(text)
+        chart(measured, ROOT / "Benchmarks" / "results.svg")
+
+
+def report(measured, sandbox, scales, profile, profiled):
+    return f"""# Results
+
+`make bench`, {date.today()}, {machine()}. `balanced`, `--jobs 1`; the least CPU of {ROUNDS} rounds in turn, each program in
+each. SSIM-Y is against the lossless truth where the session has one (s01, s04), else against the captured file.
+The recipe: `ffmpeg -y -f concat -safe 0 -i LIST -vf {PAD} -vsync vfr -pix_fmt yuv420p -preset ultrafast OUT`.
+The bare loop decodes and encodes what we do, with the same libraries and settings, and nothing else (`limit.c`).
+
+![CPU and bytes a frame](results.svg)
+
+{measured}
+
+{sandbox}
+
+What does not show when one session is encoded once (`scale.py`):
+
+{scales}
+
+A profile: {profiled} in batches of ten frames, `run --drain --profile --jobs 1`.
+
+```
+{profile}
+```
+"""
 
 
 if __name__ == "__main__":

@@ -156,7 +156,7 @@ class Session:
     def recipe(self):
         """Bytes a frame of the recipe for each segment, and SSIM of the pictures that we code."""
         folder = self.scratch / "recipe"
-        _, _, parts = zip(*bench.recipe_segments(self.segments, self.frames, folder))
+        _, parts = bench.recipe_segments(self.segments, self.frames, folder)
         values = bench.similarity(self.segments, bench.recipe_places(self.segments, parts), self.frames, folder)
         shown = [frame["source"] for segment in self.segments for frame in segment["frames"]]
         coded = {picture.name for picture in self.pictures}

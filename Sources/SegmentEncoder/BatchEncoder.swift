@@ -53,8 +53,9 @@ public final class BatchEncoder {
         "plan", source.batch.name, "more than the limit of \(options.limits.segments) segments",
         advice: "split the batch")
     }
-    if let receipt = try publication.receipt(for: source, isCancelled: isCancelled) { return receipt }
+    let receipt = try publication.receipt(for: source, isCancelled: isCancelled)
     opening?.stop()
+    if let receipt { return receipt }
     var digest = BatchDigest(of: source.batch)
     let segments = try encode(source, digest: &digest, isCancelled: isCancelled)
     defer { for segment in segments { unlink(segment.file) } }

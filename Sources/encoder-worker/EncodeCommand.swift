@@ -48,16 +48,17 @@ struct EncodeCommand: ParsableCommand {
       let memory = KeyFrameMemory()
       let list = WorkList(mine)
       let work = Result {
-        // What cannot be done is said at the end.
-        try list.workOff(threads: encoding.threads, signals: signals, tick: { try? index.catchUp(staging) }) {
+        try list.workOff(threads: encoding.threads, signals: signals, tick: { _ = index.catchUp(staging) }) {
           [session = naming.session, json] in
           let encoder = BatchEncoder(options, staging: staging, index: index, memory: memory)
           return { Self.encode($0, session: session, with: encoder, json: json, list) }
         }
       }
-      try index.catchUp(staging, all: true)
+      let laggards = index.catchUp(staging, all: true)
+      for laggard in laggards { say("session \(laggard.session): \(laggard.error); run it again when that is mended") }
       if let profile = options.profile { say(profile.table) }
       try work.get()
+      if let own = laggards.first(where: \.isOurs) { throw ExitStatus.of(own.error) }
     }
   }
 

@@ -57,7 +57,7 @@ struct ReencodeCommand: ParsableCommand {
       }
       let staging = try Staging(output: output, worker: WorkerID())
       defer { staging.remove() }
-      let work = try Reencoding(source, options, staging: staging, isCancelled: { signals.wait(seconds: 0) })
+      let work = try Reencoding(source, options, staging: staging, isCancelled: { signals.wait(ms: 0) })
       let done = Atomic<Int>(0)
       var progress = Progress()
       let list = WorkList(work.pieces)

@@ -47,7 +47,7 @@ struct StitchCommand: ParsableCommand {
       defer { progress.finish() }
       func advance(_ done: Int, _ total: Int) throws {
         progress.show(done, of: total, "segments")
-        if signals.wait(seconds: 0) { throw Cancelled() }
+        if signals.wait(ms: 0) { throw Cancelled() }
       }
       let result =
         switch format {

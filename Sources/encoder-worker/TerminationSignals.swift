@@ -23,9 +23,9 @@ final class TerminationSignals: Sendable {
   /// Waits for a signal, a wake-up, or something to read from `other`, whichever comes first.
   ///
   /// - Returns: whether it is a signal.
-  func wait(seconds: Int, _ other: Int32 = -1) -> Bool {
+  func wait(ms: Int, _ other: Int32 = -1) -> Bool {
     var polled = [signals, wakeup, other].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
-    poll(&polled, nfds_t(polled.count), Int32(seconds) * 1_000)
+    poll(&polled, nfds_t(polled.count), Int32(ms))
     var sink = [UInt8](repeating: 0, count: 4_096)
     for item in polled.dropFirst() where item.revents != 0 { while read(item.fd, &sink, sink.count) > 0 {} }
     guard polled[0].revents != 0 else { return false }

@@ -45,7 +45,7 @@ final class WorkList<Element: Sendable>: Sendable {
     }
     while isRunning {
       tick()
-      guard signals.wait(seconds: 1) else { continue }
+      guard signals.wait(ms: 1_000) else { continue }
       if isCancelled { _exit(ExitStatus.temporaryFailure.rawValue) }
       state.withLock { $0.isCancelled = true }
     }

@@ -89,7 +89,8 @@ final class Worker: Sendable {
   /// Brings sessions' views up to date.
   ///
   /// - Parameter all: whether even those that have just been written.
-  func catchUp(all: Bool = false) throws { try index.catchUp(staging, all: all) }
+  /// - Returns: those that could not be.
+  func catchUp(all: Bool = false) -> [SessionIndex.Laggard] { index.catchUp(staging, all: all) }
 
   func perform(_ errand: Errand, with encoder: BatchEncoder, isCancelled: () -> Bool) -> Outcome {
     let claim: Claim

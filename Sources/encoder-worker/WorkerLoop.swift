@@ -62,7 +62,7 @@ struct WorkerLoop {
       }
       catchUp(shared)
       progress.show(worker.tally.now)
-      if signals.wait(seconds: shared.setbacks.isAwaiting || worker.isBehind ? 1 : Self.rescan, watch) {
+      if signals.wait(ms: worker.isBehind ? 400 : shared.setbacks.isAwaiting ? 1_000 : Self.rescan * 1_000, watch) {
         shared.stop(in: Self.grace)
         break
       }
@@ -90,7 +90,8 @@ struct WorkerLoop {
   private func finish(_ shared: Shared, _ signals: TerminationSignals, _ group: ThreadGroup) {
     shared.queue.close()
     while shared.queue.activeCount > 0 {
-      guard signals.wait(seconds: Self.rescan) else { continue }
+      catchUp(shared)
+      guard signals.wait(ms: worker.isBehind ? 400 : Self.rescan * 1_000) else { continue }
       if shared.isStopping { _exit(0) }
       shared.stop(in: Self.grace)
     }
@@ -103,11 +104,11 @@ struct WorkerLoop {
 
   /// Brings sessions' views up to date; one that cannot be is left to later, or to the next worker.
   private func catchUp(_ shared: Shared, all: Bool = false) {
-    do {
-      try worker.catchUp(all: all)
-    } catch {
-      worker.logger.error("\(error); the session's views are brought up to date later")
-      shared.setbacks.note(error, concernsAll: false)
+    for laggard in worker.catchUp(all: all) {
+      worker.logger.error(
+        "session \(laggard.session): \(laggard.error); its session.json is brought up to date later")
+      // What fails on the way may still succeed.
+      if all && laggard.isOurs { shared.setbacks.note(laggard.error, concernsAll: false) }
     }
   }
 

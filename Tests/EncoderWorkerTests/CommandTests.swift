@@ -130,14 +130,14 @@ import Testing
     let run = try spool.drain("--profile", "--sandbox", sandbox, "--jobs", "1")
     let rows = run.errors.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
     let start = try #require(rows.firstIndex { $0.first == "stage" })
-    let times = Dictionary(uniqueKeysWithValues: rows[(start + 1)...].map { ($0[0], Int($0[2])) })
+    let times = rows[(start + 1)...].reduce(into: [:]) { $0[$1[0]] = Int($1[2]) }
     let segments = try ["exact-1fps", "gap"].reduce(0) {
       try $0 + PublishedSession(spool.output + "/" + $1).manifests.count
     }
     let frames = try ["exact-1fps", "gap"].reduce(0) {
       try $0 + PublishedSession(spool.output + "/" + $1).captured.count
     }
-    let decoded = try #require(times["decode"] ?? nil)
+    let decoded = try #require(times["decode"])
     #expect(times["open"] == 2 && times["publish"] == 2)
     #expect(times["read"] == frames && times["convert"] == decoded && (1...frames).contains(decoded))
     #expect(times["mux"] == segments && times["write"] == segments)

@@ -63,11 +63,21 @@ import Testing
       let session = try PublishedSession(spool.output + "/walk")
       #expect(session.index.segments.count == length + 21)
       #expect(try spool.isAtRest)
+      guard options == ["--hls"] else { continue }
+      // What was added to is what is made anew.
+      let playlist = spool.output + "/walk/hls/session.m3u8"
+      let grown = try String(contentsOfFile: playlist, encoding: .utf8)
+      try FileManager.default.removeItem(atPath: spool.output + "/walk/hls")
+      try add(1, to: spool, behind: length + 200)
+      try #require(try Tool.run(EncoderWorker.path, ["--spool", spool.path, "--drain", "--hls"]).status == 0)
+      #expect(try String(contentsOfFile: playlist, encoding: .utf8) == grown)
+      #expect(grown.components(separatedBy: "#EXTINF:2.000,").count == 22)
     }
     // How often the views were written depends on the machine's pace.
     #expect(abs(counted[0].opened - counted[1].opened) <= 100, "\(counted)")
     #expect(abs(counted[0].looked - counted[1].looked) <= 100, "\(counted)")
-    #expect(abs(counted[0].listed - counted[1].listed) <= 10_000, "\(counted)")
+    // Before it ends, a worker looks once whether all is there; for each batch it would be 800 000.
+    #expect(abs(counted[0].listed - counted[1].listed) <= 150_000, "\(counted)")
   }
 
   /// A worker that goes on for ever tells of what is published within a moment, also when nothing more comes.
@@ -128,5 +138,58 @@ import Testing
     }
     let session = try PublishedSession(spool.output + "/walk")
     #expect(session.index.frames == session.captured.count)
+  }
+
+  /// Many older segments at once, while views lag: what lies between is still known.
+  @Test(.enabled(if: ScratchDirectory.keepsAttributes))
+  func nothingIsPublishedOverWhatANoteDoesNotName() throws {
+    let spool = try spool(with: 150)
+    // So many before the last 64 that they reach into what a note could forget.
+    let draft = try spool.scratch.directory("walk@early")
+    for number in 0..<70 {
+      let source = Fixture("exact-1fps").path + "/0001.jpg"
+      let instant = Self.startMs - 600_000 + Int64(number) * 6_000
+      try FileManager.default.copyItem(atPath: source, toPath: draft + "/\(instant).jpg")
+    }
+    try spool.addSmall("walk@a", startMs: Self.startMs + 2_000_000)
+    try FileManager.default.moveItem(atPath: draft, toPath: spool.path + "/incoming/walk@early")
+    // Something else for a time that is published.
+    try spool.addSmall("walk@z", startMs: Self.startMs + 6_000, frames: [5, 6])
+    #expect(try spool.drain("--sandbox", "off", "--jobs", "1").status == 65)
+    #expect(try spool.names("quarantine") == ["walk@z", "walk@z.reason.json"])
+    #expect(try PublishedSession(spool.output + "/walk").index.segments.count == 221)
+    #expect(try EncoderWorker.run("verify", spool.output + "/walk").status == 0)
+  }
+
+  /// Somebody moves a segment away, as the advice says, while the session grows.
+  @Test func aSegmentThatIsMovedAwayIsMissed() throws {
+    let spool = try spool(with: 20)
+    try add(2, to: spool, behind: 30)
+    try #require(try spool.drain().status == 0)
+    for suffix in ["json", "mp4"] {
+      try FileManager.default.removeItem(
+        atPath: spool.output + "/walk/segment-\(Self.startMs + 19 * 6_000).\(suffix)")
+    }
+    try add(3, to: spool, behind: 19)
+    #expect(try spool.drain().status == 0)
+    let videos = try names(in: spool.output + "/walk").filter { $0.hasSuffix(".mp4") }
+    #expect(try videos.count == 24 && PublishedSession(spool.output + "/walk").index.segments.map(\.file) == videos)
+  }
+
+  /// A lock that somebody keeps for ever stops neither the others nor the worker.
+  @Test func aSessionThatIsHeldDoesNotStopTheWorker() throws {
+    let spool = try spool(with: 10)
+    try FileManager.default.createDirectory(atPath: spool.output + "/.behind", withIntermediateDirectories: true)
+    try Data().write(to: URL(fileURLWithPath: spool.output + "/.behind/walk"))
+    let directory = open(spool.output + "/walk", O_RDONLY | O_DIRECTORY)
+    try #require(flock(directory, LOCK_EX) == 0)
+    try spool.add("exact-1fps")
+    // The mark is another's: all of ours is done.
+    let run = try spool.drain("--sandbox", "off")
+    #expect(run.status == 0 && run.errors.contains("session walk: somebody else holds its lock"), "\(run.errors)")
+    #expect(try PublishedSession(spool.output + "/exact-1fps").manifests.count == 3)
+    close(directory)
+    #expect(try spool.drain().status == 0)
+    #expect(!FileManager.default.fileExists(atPath: spool.output + "/.behind"))
   }
 }

@@ -65,11 +65,17 @@ import Testing
     #expect(SessionView(session: other, last: all[8], json: files[0].bytes, script: files[1].bytes) == nil)
   }
 
-  @Test func theViewIsReadableJSON() throws {
-    var random = Random(seed: 2)
+  @Test(arguments: 1...20)
+  func theViewIsReadableJSON(seed: Int) throws {
+    var random = Random(seed: seed)
     let all = segments(7, &random)
     let file = try #require(SessionView(session: session, segments: all)).files[0]
     let json = try JSONParser.parse(file.bytes)
+    let gaps = json.object?["gaps"]?.array?.map { [$0.object?["startMs"]?.integer, $0.object?["endMs"]?.integer] }
+    let wanted = SessionManifest(session: session, segments: all)
+    #expect(gaps == wanted?.gaps.map { [$0.startMs, $0.endMs] })
+    #expect(
+      json.object?["durationMs"]?.integer == wanted?.durationMs && json.object?["endMs"]?.integer == wanted?.endMs)
     #expect(json.line + "\n" == String(decoding: file.bytes, as: UTF8.self))
     let manifest = try #require(SessionManifest(session: session, segments: all))
     let members = try #require(json.object)
@@ -125,8 +131,23 @@ import Testing
     #expect(SessionNote.read(of: scratch.path("")) == nil)
   }
 
-  @Test func nonsenseIsNoNote() throws {
+  /// Also where the stamp is right.
+  @Test(.enabled(if: ScratchDirectory.keepsAttributes))
+  func nonsenseIsNoNote() throws {
     let scratch = try directory()
+    note.write(to: scratch.path(""))
+    let right = scratch.attribute("user.segment-encoder")
+    #expect(right.count == 9 && SessionNote.read(of: scratch.path("")) == note)
+    for (place, word): (Int, Int64) in [(4, 0), (4, -1), (4, 5), (4, .max), (4, .min), (0, 2), (1, 0)] {
+      var wrong = right
+      wrong[place] = word
+      scratch.setAttribute("user.segment-encoder", wrong)
+      #expect(SessionNote.read(of: scratch.path("")) == nil, "\(place): \(word)")
+    }
+    for count in 0...6 {
+      scratch.setAttribute("user.segment-encoder", Array(right.prefix(count)))
+      #expect(SessionNote.read(of: scratch.path("")) == nil, "\(count) words")
+    }
     for words: [Int64] in [[], [1], [1, 0, 9, 0, 1, 5], [Int64](repeating: -1, count: 9)] {
       scratch.setAttribute("user.segment-encoder", words)
       #expect(SessionNote.read(of: scratch.path("")) == nil)

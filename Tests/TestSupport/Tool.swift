@@ -75,6 +75,13 @@ public final class ScratchDirectory: Sendable {
     return scratch.setAttribute("user.test", [1])
   }()
 
+  /// An extended attribute of the directory itself.
+  public func attribute(_ name: String) -> [Int64] {
+    var words = [Int64](repeating: 0, count: 512)
+    let size = words.withUnsafeMutableBytes { getxattr(path, name, $0.baseAddress, $0.count) }
+    return Array(words.prefix(max(0, size) / 8))
+  }
+
   /// Sets an extended attribute of the directory itself.
   @discardableResult
   public func setAttribute(_ name: String, _ words: [Int64]) -> Bool {

@@ -88,9 +88,14 @@ struct Publication {
     let directory = SessionDirectory(output: staging.output, session: source.batch.session)
     guard try DurableFile.isDirectory(directory.path) else { return nil }
     // While somebody publishes there, a long session would have to be looked through.
+    var note = index.note(of: directory)
     let near =
-      try index.note(of: directory).map { try segments(near: source.batch, in: directory, $0) }
-      ?? directory.locked(isCancelled) { try segments(near: source.batch, in: directory, index.note(of: directory)) }
+      note != nil
+      ? try segments(near: source.batch, in: directory, &note)
+      : try directory.locked(isCancelled) {
+        note = index.note(of: directory)
+        return try segments(near: source.batch, in: directory, &note)
+      }
     let own = try own(near, source)
     guard isWhole(own) else { return nil }
     return try directory.locked(isCancelled) { try confirm(own, of: source.batch, in: directory) }
@@ -115,7 +120,8 @@ struct Publication {
     let directory = SessionDirectory(output: staging.output, session: source.batch.session)
     guard try DurableFile.isDirectory(directory.path) else { return nil }
     return try directory.locked {
-      let own = try own(try segments(near: source.batch, in: directory, index.note(of: directory)), source)
+      var note = index.note(of: directory)
+      let own = try own(try segments(near: source.batch, in: directory, &note), source)
       if isWhole(own) { return try confirm(own, of: source.batch, in: directory) }
       try directory.takeBack(own)
       try directory.removeOrphans(keeping: [])
@@ -140,8 +146,8 @@ struct Publication {
     let new = manifests.map(\.segment)
     let directory = SessionDirectory(output: staging.output, session: batch.session)
     return try directory.locked(isCancelled) {
-      let note = index.note(of: directory)
-      let near = try directory.segments(near: new[0].startMs..<max(new[new.count - 1].endMs, batch.endMs), note)
+      var note = index.note(of: directory)
+      let near = try directory.segments(near: new[0].startMs..<max(new[new.count - 1].endMs, batch.endMs), &note)
       let published = near.filter { $0.batchDigest != digest }
       for segment in new { try Conflict.check(segment, against: published) }
       // Left by a worker that died; cut in other places when the settings have changed since.
@@ -154,7 +160,7 @@ struct Publication {
       let missing = zip(segments, manifests).filter { !own.contains($0.0.startMs) }
       let added = missing.map(\.1.segment)
       let warnings: [String]
-      if left.isEmpty, let note, try index.mayLag(directory, note, by: added.count) {
+      if left.isEmpty, let note, try index.mayLag(directory, note, by: added) {
         try place(missing.map { ($0, $1.json) }, in: directory)
         warnings = index.leave(added, behind: note, in: directory)
       } else {
@@ -197,10 +203,10 @@ struct Publication {
 
   /// What starts within the batch's time, and so may be its own.
   private func segments(
-    near batch: Batch, in directory: SessionDirectory, _ note: SessionNote?
+    near batch: Batch, in directory: SessionDirectory, _ note: inout SessionNote?
   ) throws -> [PublishedSegment] {
     let start = batch.frames[0].timeMs
-    return try directory.segments(near: start..<batch.endMs, note).filter { $0.startMs >= start }
+    return try directory.segments(near: start..<batch.endMs, &note).filter { $0.startMs >= start }
   }
 
   /// Those of the segments that are of this very batch. Where there are none, it is not read: hashing it costs as much.

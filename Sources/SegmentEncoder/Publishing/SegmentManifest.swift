@@ -167,7 +167,9 @@ extension PublishedSegment {
 /// The names of a segment's files, made from its start.
 enum SegmentName {
   static func video(_ startMs: Int64) -> String { "segment-\(digits(startMs)).mp4" }
-  static func fragment(_ startMs: Int64, digest: String) -> String { "segment-\(digits(startMs))-\(digest).m4s" }
+  /// What a fragment's name begins with.
+  static func fragment(_ startMs: Int64) -> String { "segment-\(digits(startMs))-" }
+  static func fragment(_ startMs: Int64, digest: String) -> String { "\(fragment(startMs))\(digest).m4s" }
   static func manifest(_ startMs: Int64) -> String { "segment-\(digits(startMs)).json" }
   static func event(_ startMs: Int64) -> String { "segment-\(digits(startMs)).sentry.json" }
 

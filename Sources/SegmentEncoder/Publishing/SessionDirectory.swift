@@ -169,10 +169,20 @@ struct SessionDirectory {
 
   /// Published segments that a batch shown from `range.lowerBound` to `range.upperBound` can touch.
   ///
-  /// - Parameter note: what is known of the session.
-  func segments(near range: Range<Int64>, _ note: SessionNote?) throws -> [PublishedSegment] {
-    let recent = note.flatMap { note in note.recent[0] < range.lowerBound ? note.recent : nil }
-    let starts = try recent ?? publishedStarts()
+  /// - Parameter note: what is known of the session; nil when it turns out to be wrong.
+  func segments(near range: Range<Int64>, _ note: inout SessionNote?) throws -> [PublishedSegment] {
+    do {
+      let recent = note.flatMap { note in note.recent[0] < range.lowerBound ? note.recent : nil }
+      return try segments(near: range, among: recent ?? publishedStarts())
+    } catch is DamagedOutput where note != nil {
+      // Somebody has moved segments away.
+      SessionNote.forget(of: path)
+      note = nil
+      return try segments(near: range, among: publishedStarts())
+    }
+  }
+
+  private func segments(near range: Range<Int64>, among starts: [Int64]) throws -> [PublishedSegment] {
     let first = starts.firstIndex { $0 >= range.lowerBound } ?? starts.endIndex
     // Segments overlap by less than they last, so only the one before can reach into the range.
     let candidates = starts[max(0, first - 1)...].prefix { $0 < range.upperBound }

@@ -7,7 +7,7 @@ import Synchronization
 
 public final class SessionIndex: Sendable {
   /// How long views may lag, in milliseconds.
-  private static let lagMs = 500
+  private static let lagMs = 400
   /// A mark older than this, in seconds, is nobody's who lives.
   private static let markS = 5
   /// When something failed, it is tried again after so long, in milliseconds.
@@ -38,11 +38,14 @@ public final class SessionIndex: Sendable {
   }
 
   /// Whether the views may stay as they are for a moment while segments are added. Then it is marked that they do.
-  func mayLag(_ directory: SessionDirectory, _ note: SessionNote?, by segments: Int) throws -> Bool {
-    guard let note, note.behind.count + segments <= Self.most, note.recent.count > note.behind.count,
+  func mayLag(_ directory: SessionDirectory, _ note: SessionNote?, by new: [PublishedSegment]) throws -> Bool {
+    // What is older than all that the note names would leave a hole in it.
+    guard let note, note.behind.count + new.count <= Self.most, note.recent.count > note.behind.count,
+      new.allSatisfy({ $0.startMs > note.recent[0] }),
       try Self.wasWrittenJustNow(directory.path + "/" + SessionView.jsonFile)
     else { return false }
-    try mark(directory)
+    let isOurs = behind.withLock { $0[directory.session] != nil }
+    try SessionMarks(beside: directory).add(directory.session, isSynced: isOurs)
     behind.withLock { behind in
       if behind[directory.session] == nil { behind[directory.session] = MonotonicClock.milliseconds() }
     }
@@ -54,7 +57,7 @@ public final class SessionIndex: Sendable {
   /// - Returns: what a person should know of them.
   func leave(_ new: [PublishedSegment], behind note: SessionNote, in directory: SessionDirectory) -> [String] {
     note.adding(new.map(\.startMs), areBehind: true).write(to: directory.path)
-    return note.hasEvents ? new.compactMap { SentryEvent.warning(of: $0, in: directory.session) } : []
+    return note.hasEvents ? warnings(of: new, in: directory) : []
   }
 
   /// Brings all files up to date.
@@ -89,7 +92,7 @@ public final class SessionIndex: Sendable {
     func segment(_ startMs: Int64) throws -> PublishedSegment { try read[startMs] ?? directory.segment(startMs) }
     let starts = (note.behind + new.map(\.startMs)).sorted()
     let told = note.recent.filter { !note.behind.contains($0) }
-    guard let last = told.last, let first = starts.first, told[0] < first,
+    guard let last = told.last, let first = starts.first, told[0] < first, !note.hasHLS || last < first,
       let json = try DurableFile.contents(of: directory.path + "/" + SessionView.jsonFile),
       let script = try DurableFile.contents(of: directory.path + "/" + SessionView.scriptFile),
       var view = SessionView(session: directory.session, last: try segment(last), json: json, script: script)
@@ -114,14 +117,12 @@ public final class SessionIndex: Sendable {
     try Directory(opening: directory.path).sync()
     if note.hasHLS {
       let package = HLSPackage(path: directory.path + "/" + HLSPackage.directory, isLive: true, temporary: temporary)
-      let isExtended =
-        try later.isEmpty
-        && package.extend(by: added, after: segment(last), sessionStartMs: view.startMs, from: directory)
-      // A live playlist may only be added to; what came late moves what comes after it.
+      let isExtended = try package.extend(
+        by: added, after: segment(last), sessionStartMs: view.startMs, from: directory)
       if !isExtended { return nil }
     }
     note.adding(new.map(\.startMs), areBehind: false).write(to: directory.path)
-    return note.hasEvents ? new.compactMap { SentryEvent.warning(of: $0, in: directory.session) } : []
+    return note.hasEvents ? warnings(of: new, in: directory) : []
   }
 
   /// Makes all files from the manifests.
@@ -144,9 +145,19 @@ public final class SessionIndex: Sendable {
       try HLSPackage(path: hls, isLive: true, temporary: temporary).update(segments, from: directory)
     }
     let recent = segments.suffix(SessionNote.recentCount).map(\.startMs)
+    // What the note does not tell of is not there.
+    let starts = Set(segments.map(\.startMs))
+    guard entries.allSatisfy({ SegmentName.start(ofVideo: $0.name).map(starts.contains) ?? true }) else {
+      return warnings(of: events ?? [], in: directory)
+    }
     SessionNote(count: segments.count, recent: recent, behind: [], hasEvents: events != nil, hasHLS: isPlayable)
       .write(to: directory.path)
-    return (events ?? []).compactMap { SentryEvent.warning(of: $0, in: directory.session) }
+    return warnings(of: events ?? [], in: directory)
+  }
+
+  /// What a person should know of segments whose events are new.
+  private func warnings(of new: [PublishedSegment], in directory: SessionDirectory) -> [String] {
+    new.compactMap { SentryEvent.warning(of: $0, in: directory.session) }
   }
 
   /// Writes the events that are missing or have become others.
@@ -187,70 +198,61 @@ public final class SessionIndex: Sendable {
   /// Whether something is to be caught up with.
   public var isBehind: Bool { behind.withLock { !$0.isEmpty } }
 
+  /// A session whose views could not be brought up to date.
+  public struct Laggard {
+    public let session: SessionID
+    public let error: any Error
+    /// Whether we let it lag; else it is somebody else's that is gone, and who adds to it next will see to it.
+    public let isOurs: Bool
+  }
+
   /// Brings the views up to date that have lagged for long enough, and those that a process left that is gone.
   ///
   /// - Parameter all: whether those, too, that have not.
-  /// - Throws: the first failure; what failed is tried again the next time.
-  public func catchUp(_ staging: Staging, all: Bool = false) throws {
+  /// - Returns: those that could not be; they are tried again later.
+  public func catchUp(_ staging: Staging, all: Bool = false) -> [Laggard] {
     let now = MonotonicClock.milliseconds()
-    let known = behind.withLock { $0 }
-    var due = Set(known.filter { all || now - $0.value >= Self.lagMs }.keys)
-    due.formUnion(try Self.marked(in: staging.output, olderThanS: all ? 0 : Self.markS).filter { known[$0] == nil })
-    var failure: (any Error)?
-    for session in due {
+    let own = behind.withLock { $0 }
+    var due = own.filter { all || now - $0.value >= Self.lagMs }.map { (session: $0.key, isOurs: true) }
+    let marks = SessionMarks(output: staging.output)
+    due += marks.sessions(olderThanS: all ? 0 : Self.markS)
+      .filter { own[$0] == nil }.map { (session: $0, isOurs: false) }
+    var laggards: [Laggard] = []
+    for (session, isOurs) in due {
       let directory = SessionDirectory(output: staging.output, session: session)
+      // Who publishes there holds it for a moment; who is stopped, for ever.
+      let deadline = MonotonicClock.milliseconds() + (all ? 10 : 1) * 1_000
       do {
         if try DurableFile.isDirectory(directory.path) {
-          try directory.locked {
-            _ = try update(directory, note(of: directory), temporary: staging.temporaryFile())
+          func isLate() -> Bool { MonotonicClock.milliseconds() >= deadline }
+          try directory.locked(isLate) {
+            var note = note(of: directory)
+            // Before we end, once more: somebody may have moved segments away.
+            if all, let noted = note, try directory.publishedStarts().count != noted.count { note = nil }
+            _ = try update(directory, note, temporary: staging.temporaryFile())
           }
         } else {
           try unmark(directory)
         }
       } catch {
-        behind.withLock { $0[session] = now + Self.retryMs }
-        failure = failure ?? error
+        behind.withLock { behind in if isOurs { behind[session] = now + Self.retryMs } }
+        let isHeld = error is Cancelled
+        laggards.append(Laggard(session: session, error: isHeld ? SessionHeld() : error, isOurs: isOurs))
       }
     }
-    if all { rmdir(Self.marks(in: staging.output)) }
-    if let failure { throw failure }
-  }
-
-  private static func marks(in output: String) -> String { output + "/.behind" }
-
-  private func mark(_ directory: SessionDirectory) throws {
-    let marks = Self.marks(in: DurableFile.parentDirectory(of: directory.path))
-    let path = marks + "/" + directory.session.description
-    try DurableFile.makeDirectories(marks)
-    let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o644)
-    guard file >= 0 else {
-      if errno == EEXIST { return }
-      throw DiskError("create", path)
-    }
-    close(file)
-    do {
-      try Directory(opening: marks).sync()
-    } catch {
-      unlink(path)
-      throw error
-    }
+    if all { marks.tidyUp() }
+    return laggards
   }
 
   private func unmark(_ directory: SessionDirectory) throws {
-    let path = Self.marks(in: DurableFile.parentDirectory(of: directory.path)) + "/" + directory.session.description
-    try check("unlink", path) { unlink(path) == 0 || errno == ENOENT ? 0 : -1 }
+    try SessionMarks(beside: directory).remove(directory.session)
     behind.withLock { _ = $0.removeValue(forKey: directory.session) }
   }
+}
 
-  private static func marked(in output: String, olderThanS age: Int) throws -> [SessionID] {
-    let marks = marks(in: output)
-    guard try DurableFile.isDirectory(marks) else { return [] }
-    return try Directory(opening: marks, followingLinks: false).entries().compactMap { entry in
-      var status = stat()
-      guard lstat(marks + "/" + entry.name, &status) == 0, time(nil) - status.st_mtim.tv_sec >= age else { return nil }
-      return SessionID(entry.name)
-    }
-  }
+/// Somebody publishes there, or has been stopped while doing so.
+struct SessionHeld: Error, CustomStringConvertible {
+  var description: String { "somebody else holds its lock" }
 }
 
 extension SessionNote {

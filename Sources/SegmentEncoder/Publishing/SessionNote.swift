@@ -29,7 +29,7 @@ struct SessionNote: Equatable {
   static func read(of directory: String) -> SessionNote? {
     var words = [Int64](repeating: 0, count: 1_024)
     let size = words.withUnsafeMutableBytes { getxattr(directory, name, $0.baseAddress, $0.count) }
-    guard size >= 5 * 8, size % 8 == 0, let stamp = stamp(of: directory) else { return nil }
+    guard size >= 6 * 8, size % 8 == 0, let stamp = stamp(of: directory) else { return nil }
     words = Array(words.prefix(size / 8))
     let (flags, recentCount) = (words[3], Int(clamping: words[4]))
     guard words[0] == version, words[1] == stamp, (1...(words.count - 5)).contains(recentCount) else { return nil }
@@ -48,10 +48,15 @@ struct SessionNote: Equatable {
     _ = words.withUnsafeBytes { setxattr(directory, Self.name, $0.baseAddress, $0.count, 0) }
   }
 
+  /// It turned out to be wrong.
+  static func forget(of directory: String) { removexattr(directory, name) }
+
   /// Waits, some milliseconds at most, until what changes in the directory from now on shows in its time.
   private static func passTick(of directory: String) -> Bool {
     var (status, now) = (stat(), timespec())
     guard lstat(directory, &status) == 0 else { return false }
+    // Times in whole seconds, or twos: too long to wait for.
+    if status.st_mtim.tv_nsec == 0 { return time(nil) - status.st_mtim.tv_sec > 2 }
     for _ in 0..<40 {
       clock_gettime(CLOCK_REALTIME_COARSE, &now)
       if (now.tv_sec, now.tv_nsec) > (status.st_mtim.tv_sec, status.st_mtim.tv_nsec) { return true }

@@ -45,7 +45,7 @@ struct SessionView {
       let head = try? JSONParser.parse(json[..<gaps] + [UInt8(ascii: "}")]),
       let tail = try? JSONParser.parse([UInt8(ascii: "{")] + json[(end + 2)...]),
       let frames = head.object?["frames"]?.integer, let bytes = head.object?["bytes"]?.integer,
-      let startMs = tail.object?["startMs"]?.integer
+      let startMs = tail.object?["startMs"]?.integer, (0...last.startMs).contains(startMs)
     else { return nil }
     self.init(
       session: session, startMs, last, Int(frames), Int(bytes),

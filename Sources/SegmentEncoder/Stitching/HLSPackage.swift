@@ -67,7 +67,8 @@ struct HLSPackage {
     from session: SessionDirectory
   ) throws -> Bool {
     guard let there = try DurableFile.contents(of: path + "/" + HLSPlaylist.file),
-      var text = HLSPlaylistText(of: session.session, continuing: String(decoding: there, as: UTF8.self))
+      var text = HLSPlaylistText(of: session.session, continuing: String(decoding: there, as: UTF8.self)),
+      text.ends(with: last)
     else { return false }
     var last = last
     for segment in new {

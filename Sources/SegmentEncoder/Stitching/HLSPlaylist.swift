@@ -53,7 +53,7 @@ struct HLSPlaylistText {
   private let targetS: Int64
   /// How to decode what was added last, and whether that ever was another.
   private var initialization: String?
-  private(set) var isMixed = false
+  private var isMixed = false
   private var isBehindJump = false
 
   private static let leastTargetS: Int64 = 10
@@ -87,6 +87,12 @@ struct HLSPlaylistText {
     let maps = values(of: Self.map).map { String($0.dropFirst().dropLast()) }
     initialization = maps.last
     isMixed = Set(maps).count > 1
+  }
+
+  /// Whether this is the last thing it tells of.
+  func ends(with segment: PublishedSegment) -> Bool {
+    text.utf8.split(separator: UInt8(ascii: "\n")).last?.starts(with: SegmentName.fragment(segment.startMs).utf8)
+      ?? false
   }
 
   /// Whether it can tell of this without telling something else of what was there.

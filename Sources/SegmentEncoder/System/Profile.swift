@@ -51,9 +51,11 @@ public final class Profile: Sendable {
 
   /// Notes what a picture took in another process, and what it took to have it done there.
   func add(_ work: DecodingWork, waitedFor span: Span) {
-    add(work)
-    let apart = span.wallNs - work.decoding.wallNs - work.converting.wallNs
-    add(.sandbox, Span(cpuNs: span.cpuNs, wallNs: max(0, apart)))
+    // Whatever it says, it took no longer than we have waited.
+    let decoding = work.decoding.clamped(to: span.wallNs)
+    let converting = work.converting.clamped(to: span.wallNs - decoding.wallNs)
+    add(DecodingWork(decoding: decoding, converting: converting))
+    add(.sandbox, Span(cpuNs: span.cpuNs, wallNs: span.wallNs - decoding.wallNs - converting.wallNs))
   }
 
   /// A line for each stage: how often, milliseconds of CPU and of waiting included, and how the latter are spread.
@@ -90,6 +92,8 @@ extension Profile {
 
     /// The thread's clocks.
     static var now: Span { Span(cpuNs: read(CLOCK_THREAD_CPUTIME_ID), wallNs: read(CLOCK_MONOTONIC)) }
+
+    func clamped(to most: Int64) -> Span { Span(cpuNs: min(cpuNs, most), wallNs: min(wallNs, most)) }
 
     static func + (one: Span, other: Span) -> Span {
       Span(cpuNs: one.cpuNs + other.cpuNs, wallNs: one.wallNs + other.wallNs)

@@ -16,7 +16,7 @@ enum SegmentVerification {
   ///   - bytes: the segment's file.
   static func problems(_ json: JSONValue, _ segment: PublishedSegment, bytes: [UInt8]) throws -> [Problem] {
     let manifest = SegmentName.manifest(segment.startMs)
-    var problems = try problemsOfManifest(json, segment).map { Problem(file: manifest, what: $0) }
+    var problems = problemsOfManifest(json, segment).map { Problem(file: manifest, what: $0) }
     guard bytes.count == segment.bytes, SHA256.hex(of: bytes) == segment.sha256 else {
       let size = bytes.count == segment.bytes ? "other bytes" : "\(bytes.count) bytes instead of \(segment.bytes)"
       return problems + [Problem(file: segment.file, what: "not the file its manifest describes: \(size)")]
@@ -31,7 +31,7 @@ enum SegmentVerification {
   }
 
   /// What the manifest says of itself.
-  private static func problemsOfManifest(_ json: JSONValue, _ segment: PublishedSegment) throws -> [String] {
+  private static func problemsOfManifest(_ json: JSONValue, _ segment: PublishedSegment) -> [String] {
     var problems: [String] = []
     if SegmentManifest.seal(of: json) != json.object?["manifestSha256"]?.string {
       problems.append("edited: its digest is another")

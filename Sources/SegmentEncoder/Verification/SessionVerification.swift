@@ -112,6 +112,8 @@ public enum Verification {
     _ names: [String], _ segments: [PublishedSegment], _ directory: SessionDirectory, repair: Bool
   ) throws -> [Problem] {
     guard let view = SessionView(session: directory.session, segments: segments) else { return [] }
+    // A worker is at it, or the next one will be.
+    if !repair && SessionMarks(beside: directory).isThere(directory.session) { return [] }
     var problems: [Problem] = []
     // All segments have an event, or none has.
     let hasEvents = !Set(names).isDisjoint(with: segments.map { SegmentName.event($0.startMs) })

@@ -1,0 +1,57 @@
+// `OUTPUT/.behind/SESSION`: the session has segments that its views do not tell of yet. Made before they are published and
+// removed when the views tell of them, both with the session locked.
+
+import Glibc
+
+struct SessionMarks {
+  private let path: String
+
+  init(output: String) { path = output + "/.behind" }
+
+  init(beside session: SessionDirectory) { self.init(output: DurableFile.parentDirectory(of: session.path)) }
+
+  /// - Parameter isSynced: whether we know that one which is there has reached the disk.
+  func add(_ session: SessionID, isSynced: Bool) throws {
+    let mark = path(of: session)
+    while true {
+      try DurableFile.makeDirectories(path)
+      let file = open(mark, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o644)
+      let failure = file < 0 ? DiskError("create", mark) : nil
+      if file >= 0 { close(file) }
+      // Somebody who has ended took the empty directory with him.
+      if failure?.code == ENOENT { continue }
+      if let failure, failure.code != EEXIST { throw failure }
+      if failure != nil && isSynced { return }
+      do {
+        return try Directory(opening: path).sync()
+      } catch {
+        unlink(mark)
+        throw error
+      }
+    }
+  }
+
+  func remove(_ session: SessionID) throws(DiskError) {
+    let mark = path(of: session)
+    try check("unlink", mark) { unlink(mark) == 0 || errno == ENOENT ? 0 : -1 }
+  }
+
+  func isThere(_ session: SessionID) -> Bool { DurableFile.exists(path(of: session)) }
+
+  /// The sessions that are marked; none where the disk does not tell, as what is ours we know.
+  func sessions(olderThanS least: Int) -> [SessionID] {
+    let entries = (try? Directory(opening: path, followingLinks: false).entries()) ?? []
+    return entries.compactMap { entry in
+      var status = stat()
+      guard lstat(path + "/" + entry.name, &status) == 0 else { return nil }
+      // A clock may have been set back since.
+      let age = time(nil) - status.st_mtim.tv_sec
+      return age >= least || age < 0 ? SessionID(entry.name) : nil
+    }
+  }
+
+  /// Leaves nothing where there is no mark.
+  func tidyUp() { rmdir(path) }
+
+  private func path(of session: SessionID) -> String { path + "/" + session.description }
+}
