@@ -238,10 +238,11 @@ def chart(measured, target):
                 panel.bar_label(bars, fmt="%.1f" if key == "cpu" else "%.0f", fontsize=6, padding=1)
         panel.set(title=title, yscale="log", xticks=range(len(measured)))
         panel.set_xticklabels(measured)
+        panel.set_ylim(top=4 * panel.get_ylim()[1])
         panel.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,g}"))
         panel.grid(axis="y", color="0.92")
         panel.set_axisbelow(True)
-    panels[0].legend(fontsize=6, ncols=2)
+    panels[0].legend(fontsize=6, ncols=2, loc="upper left")
     figure.savefig(target, metadata={"Date": None})
 
 
