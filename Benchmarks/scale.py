@@ -113,10 +113,10 @@ def memory(worker, frames, size, scratch):
     folder = scratch / f"memory-{size or 'as-it-is'}"
     folder.mkdir()
     batches = []
-    for number in range(4):
+    for number, first in enumerate(range(0, min(len(frames), 60), 15)):
         path = folder / f"s{number}"
         path.mkdir()
-        for frame in frames[number * 15:number * 15 + 15]:
+        for frame in frames[first:first + 15]:
             if size:
                 subprocess.run(["ffmpeg", "-v", "error", "-i", frame, "-vf", f"scale={size}", "-q:v", "3",
                                 path / frame.name], check=True)
