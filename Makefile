@@ -18,14 +18,14 @@ N ?= 10000
 SEED ?= 1
 mutate:
 	scripts/setup test
-	swift build -c release --product encoder-worker
+	scripts/build
 	python3 Tests/torture/mutate.py .build/release/encoder-worker --count $(N) --seed $(SEED)
 
 # The worker killed before every call that changes a file, every call failing once, full disks, power cuts, 2 000 batches
 # among workers killed at random, the last again and again until the minutes are over; and the mutated batches.
 torture: mutate
 	scripts/setup torture
-	swift build -c release --product encoder-worker
+	scripts/build
 	ENCODER_WORKER="$$(swift build -c release --show-bin-path)/encoder-worker" \
 	  python3 Tests/torture/torture.py --minutes $(MINUTES)
 
@@ -36,24 +36,24 @@ sanitize:
 # Us and the usual ffmpeg recipes over real sessions, or CORPUS=DIR.
 bench:
 	scripts/setup bench
-	swift build -c release --product encoder-worker
+	scripts/build
 	/usr/bin/python3 Benchmarks/bench.py $(CORPUS)
 
 # x264's settings over real sessions, or CORPUS=DIR: CPU, bytes, likeness, legibility.
 sweep:
 	scripts/setup sweep
-	swift build -c release --product encoder-worker
+	scripts/build
 	/usr/bin/python3 Benchmarks/sweep.py $(CORPUS)
 
 # Whether segments play in real time in headless Chromium.
 playback:
 	scripts/setup playback
-	swift build -c release --product encoder-worker
+	scripts/build
 	python3 Benchmarks/playback.py
 
 build:
 	scripts/setup build
-	swift build -c release --product encoder-worker
+	scripts/build
 
 format:
 	swift format --in-place --recursive Sources Tests Fuzzing Package.swift

@@ -19,7 +19,7 @@ let package = Package(
   targets: [
     .systemLibrary(
       name: "CFFmpeg",
-      pkgConfig: "libavformat libavcodec libswscale libavutil",
+      pkgConfig: "libavcodec libswscale libavutil",
       providers: [.apt(["libavformat-dev", "libavcodec-dev", "libswscale-dev"])]
     ),
     .systemLibrary(

@@ -2,6 +2,7 @@
 // inline wrappers for option dictionaries. Each line has its reason; everything else is called directly.
 #pragma once
 
+#include <dlfcn.h>
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
 #include <libavutil/display.h>
@@ -30,13 +31,46 @@ static inline int cff_packet_key(void) { return AV_PKT_FLAG_KEY; }
 static inline int cff_packet_is_key(const AVPacket *packet) { return (packet->flags & AV_PKT_FLAG_KEY) != 0; }
 static inline int cff_packet_is_discarded(const AVPacket *packet) { return (packet->flags & AV_PKT_FLAG_DISCARD) != 0; }
 
+// What is used of libavformat. It is loaded when a file is to be read: of the libraries that it needs, some forty, most are for
+// networks, and to load them takes longer than to encode a segment.
+#define CFF_FORMAT_FUNCTIONS(X)                                                                        \
+  X(av_find_input_format) X(av_guess_sample_aspect_ratio) X(av_read_frame) X(av_seek_frame)             \
+  X(avformat_alloc_context) X(avformat_close_input) X(avformat_open_input) X(avio_alloc_context)        \
+  X(avio_context_free)
+typedef struct {
+#define CFF_DECLARE(name) __typeof__(name) *name;
+  CFF_FORMAT_FUNCTIONS(CFF_DECLARE)
+#undef CFF_DECLARE
+#if LIBAVFORMAT_VERSION_INT < AV_VERSION_INT(60, 15, 100)
+  __typeof__(av_stream_get_side_data) *av_stream_get_side_data;
+#endif
+} cff_format;
+
+static inline const char *cff_format_library(void) {
+  return "libavformat.so." AV_STRINGIFY(LIBAVFORMAT_VERSION_MAJOR);
+}
+
+// NULL, or why the library that we were built with is not there.
+static inline const char *cff_load_format(cff_format *format) {
+  void *library = dlopen(cff_format_library(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) return dlerror();
+#define CFF_BIND(name) \
+  if (!(format->name = (__typeof__(name) *)dlsym(library, #name))) return dlerror();
+  CFF_FORMAT_FUNCTIONS(CFF_BIND)
+#if LIBAVFORMAT_VERSION_INT < AV_VERSION_INT(60, 15, 100)
+  CFF_BIND(av_stream_get_side_data)
+#endif
+#undef CFF_BIND
+  return NULL;
+}
+
 // How a track is to be turned or mirrored, or NULL; where this is said has changed with libavformat 60.15.
-static inline const int32_t *cff_display_matrix(const AVStream *stream) {
+static inline const int32_t *cff_display_matrix(const cff_format *format, const AVStream *stream) {
 #if LIBAVFORMAT_VERSION_INT >= AV_VERSION_INT(60, 15, 100)
   const AVPacketSideData *found = av_packet_side_data_get(
       stream->codecpar->coded_side_data, stream->codecpar->nb_coded_side_data, AV_PKT_DATA_DISPLAYMATRIX);
   return found ? (const int32_t *)found->data : NULL;
 #else
-  return (const int32_t *)av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, NULL);
+  return (const int32_t *)format->av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, NULL);
 #endif
 }

@@ -187,6 +187,64 @@ import Testing
     #expect(file.parameterSets.codec == "avc1.4D400B")
   }
 
+  /// The check is our own, over what we wrote ourselves: libavformat's demuxer sees the same.
+  @Test func whatTheCheckPassesAStockDemuxerReads() throws {
+    let coded = try file("single-frame")
+    var random = Random(seed: 6)
+    for _ in 0..<50 {
+      func samples(_ duration: Int64, _ text: (Int) -> [UInt8]) -> [Sample] {
+        let cuts = Set(
+          (0..<Int.random(in: 0...9, using: &random)).map { _ in Int64.random(in: 1..<duration, using: &random) }
+        ).sorted()
+        return zip([0] + cuts, cuts + [duration]).enumerated().map { Sample(duration: $1.1 - $1.0, data: text($0)) }
+      }
+      let duration = 90 * random.int(2...20_000_000)
+      let file = MP4File(
+        width: coded.width, height: coded.height, parameterSets: coded.parameterSets,
+        video: samples(duration) { coded.video[min($0, 1)].data }, timing: samples(duration) { [0, 1, UInt8($0)] })
+      let bytes = file.bytes
+      try SegmentCheck.compare(bytes, with: file)
+      try bytes.withUnsafeBytes { buffer in
+        let reader = try MP4Reader(buffer)
+        #expect(reader.trackCount == 2)
+        #expect(reader.durationUs == duration * 100 / 9)
+        #expect(reader.parameterSets == file.parameterSets)
+        var read: [[Sample]] = [[], []]
+        while let sample = try reader.next() {
+          let start = read[sample.track].reduce(0) { $0 + $1.duration }
+          #expect(sample.pts == start && sample.dts == start)
+          #expect(sample.isKey == (sample.track == 1 || start == 0))
+          read[sample.track].append(Sample(duration: sample.duration, data: Array(sample.bytes)))
+        }
+        for (found, wanted) in zip(read, [file.video, file.timing]) {
+          #expect(found.map(\.duration) == wanted.map(\.duration))
+          #expect(found.map(\.data) == wanted.map(\.data))
+        }
+      }
+    }
+  }
+
+  /// Whatever is changed in what tells samples, times and parameter sets is found; what is left is how they look.
+  @Test func noByteOfATableIsFree() throws {
+    let file = try file("single-frame")
+    let bytes = file.bytes
+    for type in ["moov", "trak", "mdia", "minf", "stbl", "stts", "stss", "stsc", "stsz", "stco", "avcC", "mdat"] {
+      let body = try #require(bytes.firstRange(of: Array(type.utf8))).upperBound
+      // Not the versions and flags of full boxes; of a box of boxes the first one's head.
+      let range = type.hasPrefix("st") && type != "stbl" ? body + 4..<body + 8 : body..<body + 4
+      for place in type == "avcC" ? body + 8..<body + 20 : range {
+        var wrong = bytes
+        wrong[place] ^= 0x11
+        #expect(throws: SegmentMismatch.self, "\(type), byte \(place - body)") {
+          try SegmentCheck.compare(wrong, with: file)
+        }
+      }
+    }
+    for count in stride(from: 0, to: bytes.count, by: 7) {
+      #expect(throws: SegmentMismatch.self) { try SegmentCheck.compare(Array(bytes.prefix(count)), with: file) }
+    }
+  }
+
   /// Any other duration, size or count than what the file holds is found.
   @Test func aFileThatReadsDifferentlyIsNotPublished() throws {
     let file = try file("single-frame")
@@ -203,7 +261,6 @@ import Testing
     ] {
       #expect(throws: SegmentMismatch.self) { try SegmentCheck.compare(bytes, with: wrong) }
     }
-    #expect(throws: (any Error).self) { try SegmentCheck.compare(Array(bytes.prefix(200)), with: file) }
   }
 }
 

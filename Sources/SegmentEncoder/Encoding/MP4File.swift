@@ -1,5 +1,5 @@
 // One segment as a self-contained MP4: `moov` before `mdat`, a video track and the timing track, every duration written
-// as it is. What comes out is read back with libavformat's demuxer before it is published (``SegmentCheck``).
+// as it is. What comes out is read back before it is published (``SegmentCheck``).
 
 /// One sample of a track.
 struct Sample {

@@ -4,6 +4,7 @@ import CFFmpeg
 final class MP4Reader {
   /// nil where libavformat reads a file itself.
   private let source: MemorySource?
+  private let library: cff_format
   private let packet: Packet
   private var format: UnsafeMutablePointer<AVFormatContext>?
   private var io: UnsafeMutablePointer<AVIOContext>?
@@ -12,31 +13,35 @@ final class MP4Reader {
   init(_ bytes: UnsafeRawBufferPointer) throws {
     let source = MemorySource(bytes)
     self.source = source
+    library = try FormatLibrary.functions()
     packet = try Packet()
     let bufferSize: Int32 = 32_768
     let buffer = try allocated("av_malloc", av_malloc(Int(bufferSize)))
-    io = avio_alloc_context(
+    io = library.avio_alloc_context(
       buffer.assumingMemoryBound(to: UInt8.self), bufferSize, 0, Unmanaged.passUnretained(source).toOpaque(),
       { source, target, size in MemorySource.from(source).read(target, size) }, nil,
       { source, offset, origin in MemorySource.from(source).seek(offset, origin) })
-    format = avformat_alloc_context()
+    format = library.avformat_alloc_context()
     guard let format, let io else { throw FFmpegError(function: "avio_alloc_context", code: cff_error_enomem()) }
     format.pointee.pb = io
-    try check("avformat_open_input", avformat_open_input(&self.format, nil, av_find_input_format("mov"), nil))
+    try check(
+      "avformat_open_input", library.avformat_open_input(&self.format, nil, library.av_find_input_format("mov"), nil))
   }
 
   /// Opens a file. What it refers to outside of itself is not followed: libavformat's default.
   init(opening path: String) throws {
     source = nil
+    library = try FormatLibrary.functions()
     packet = try Packet()
     try check(
-      "avformat_open_input", avformat_open_input(&format, "file:" + path, av_find_input_format("mov"), nil))
+      "avformat_open_input",
+      library.avformat_open_input(&format, "file:" + path, library.av_find_input_format("mov"), nil))
   }
 
   deinit {
-    avformat_close_input(&format)
+    library.avformat_close_input(&format)
     if let io { av_free(io.pointee.buffer) }
-    avio_context_free(&io)
+    library.avio_context_free(&io)
   }
 
   var durationUs: Int64 { format?.pointee.duration ?? 0 }
@@ -59,7 +64,7 @@ final class MP4Reader {
 
   /// How many quarter turns clockwise a track's pictures are to be shown; nil where that is not all: mirrored, or askew.
   func quarterTurns(of track: Int) -> Int? {
-    guard let matrix = cff_display_matrix(stream(track)) else { return 0 }
+    guard let matrix = withUnsafePointer(to: library, { cff_display_matrix($0, stream(track)) }) else { return 0 }
     let degrees = av_display_rotation_get(matrix)
     let isMirrored = Int64(matrix[0]) * Int64(matrix[4]) < Int64(matrix[1]) * Int64(matrix[3])
     guard !isMirrored, degrees.isFinite, degrees.truncatingRemainder(dividingBy: 90) == 0 else { return nil }
@@ -67,7 +72,9 @@ final class MP4Reader {
   }
 
   /// How much wider than high a track's pixels are; 0:1 where nobody says.
-  func pixelAspect(of track: Int) -> AVRational { av_guess_sample_aspect_ratio(format, stream(track), nil) }
+  func pixelAspect(of track: Int) -> AVRational {
+    library.av_guess_sample_aspect_ratio(format, stream(track), nil)
+  }
 
   /// The file's `creation_time`, as it is written there.
   var creationTime: String? {
@@ -77,7 +84,7 @@ final class MP4Reader {
 
   /// Goes to the sample that is decoded at `dts`, a key frame.
   func seek(toKeyFrameAt dts: Int64, of track: Int) throws(FFmpegError) {
-    try check("av_seek_frame", av_seek_frame(format, Int32(track), dts, AVSEEK_FLAG_BACKWARD))
+    try check("av_seek_frame", library.av_seek_frame(format, Int32(track), dts, AVSEEK_FLAG_BACKWARD))
   }
 
   /// The decoder configuration of the first track; nil when it is not H.264 as we write it.
@@ -114,7 +121,7 @@ final class MP4Reader {
   /// - Returns: nil at the end.
   func next() throws -> ReadSample? {
     av_packet_unref(packet.pointer)
-    let status = av_read_frame(format, packet.pointer)
+    let status = library.av_read_frame(format, packet.pointer)
     if status == cff_error_eof() { return nil }
     try check("av_read_frame", status)
     let found = packet.pointer.pointee
@@ -123,6 +130,23 @@ final class MP4Reader {
       isKey: cff_packet_is_key(packet.pointer) != 0, isDiscarded: cff_packet_is_discarded(packet.pointer) != 0,
       packet: UnsafePointer(packet.pointer), bytes: packet.bytes)
   }
+}
+
+/// libavformat, which encoding needs not and reading does.
+private enum FormatLibrary {
+  static func functions() throws -> cff_format { try loaded.get() }
+
+  private static let loaded = Result<cff_format, MissingLibrary> { () throws(MissingLibrary) in
+    var functions = cff_format()
+    if let reason = cff_load_format(&functions) { throw MissingLibrary(reason: String(cString: reason)) }
+    return functions
+  }
+}
+
+/// A library that is needed for what was asked cannot be loaded.
+struct MissingLibrary: Error, CustomStringConvertible {
+  let reason: String
+  var description: String { "\(reason); install it" }
 }
 
 private final class MemorySource {

@@ -1,6 +1,8 @@
 // What makes two batches the same: their session, their times, their images byte for byte and how these are to be
 // shown; not the name they came under, nor how they were packed.
 
+import Glibc
+
 /// Computed while the frames are read, so that nothing is read for it alone.
 struct BatchDigest {
   private let session: SessionID
@@ -33,10 +35,20 @@ struct BatchDigest {
   }
 
   private mutating func digest(of bytes: [UInt8]) -> String {
-    if let previous, previous.bytes == bytes { return previous.digest }
+    if let previous, isEqual(previous.bytes, bytes) { return previous.digest }
     let digest = SHA256.hex(of: bytes)
     previous = (bytes, digest)
     return digest
+  }
+
+  /// What `==` says, which looks at one byte after another.
+  private func isEqual(_ one: [UInt8], _ other: [UInt8]) -> Bool {
+    one.count == other.count
+      && one.withUnsafeBytes { one in
+        other.withUnsafeBytes { other in
+          one.isEmpty || memcmp(one.baseAddress!, other.baseAddress!, one.count) == 0
+        }
+      }
   }
 
   mutating func finish() -> String { sum.finish() }

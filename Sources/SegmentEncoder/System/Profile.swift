@@ -18,7 +18,7 @@ public final class Profile: Sendable {
     case sandbox
     /// A segment's pictures to coded ones, the opening of the encoder included.
     case encode
-    /// Coded pictures to a file's bytes, read back with libavformat.
+    /// Coded pictures to a file's bytes, read back.
     case mux
     /// Hashing a segment's bytes and writing them through to the disk.
     case write
