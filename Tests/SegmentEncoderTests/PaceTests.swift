@@ -6,13 +6,17 @@ import Testing
   @Test(
     arguments: [
       [1_000, 1_000, 1_000, 1_000, 1_000], [1_012, 975, 1_033, 993, 987], [333, 357, 314], [900, 1_100], [500, 400],
+      [353, 357, 314, 323, 323, 323, 385, 319, 333], [250, 400, 310, 390, 260, 300, 20],
     ] as [[Int64]])
   func regularCapturesAreCodedOnce(holds: [Int64]) {
     #expect(Pace(for: holds) == .asCaptured)
   }
 
   @Test(
-    arguments: [[5_000], [1_000], [400], [1_000, 3_000, 1_000], [2_500, 2_500], [1_200, 1_200, 1_200]] as [[Int64]])
+    arguments: [
+      [5_000], [1_000], [400], [1_000, 3_000, 1_000], [2_500, 2_500], [1_200, 1_200, 1_200],
+      [353, 357, 314, 323, 323, 385, 1_522],
+    ] as [[Int64]])
   func whatDividesEvenlyIsRepeatedEveryHalfSecond(holds: [Int64]) {
     #expect(Pace(for: holds) == Pace(sampleMs: 500))
   }
@@ -20,7 +24,7 @@ import Testing
   @Test(
     arguments: [
       [1_000, 1_000, 1_000, 1_000, 200], [1_200, 1_200, 200], [1_000, 1_000, 1_010, 1_720, 270],
-      [1_000, 500, 1_000, 40],
+      [1_000, 500, 1_000, 40], [250, 400, 310, 390, 260, 300, 600], [250, 400, 310, 390, 260, 20],
     ] as [[Int64]])
   func anythingElseIsRepeatedEveryQuarter(holds: [Int64]) {
     #expect(Pace(for: holds) == .dense)

@@ -20,7 +20,8 @@ final class Picture {
   init(adopting source: FrameBuffer) throws(FFmpegError) {
     width = source.width
     height = source.height
-    if width % 2 == 0 && height % 2 == 0 {
+    if source.hasRoom { source.extendToEven() }
+    if source.width % 2 == 0 && source.height % 2 == 0 {
       frame = try source.reference()
     } else {
       frame = try Picture.padded(source).reference()
@@ -144,6 +145,8 @@ final class Picture {
 /// An `AVFrame` with pixels, owned.
 final class FrameBuffer {
   let frame: UnsafeMutablePointer<AVFrame>
+  /// Whether there is memory for another column and row, which nobody else sees; of 4:2:0.
+  var hasRoom = false
 
   var width: Int { Int(frame.pointee.width) }
   var height: Int { Int(frame.pointee.height) }
@@ -237,6 +240,21 @@ final class FrameBuffer {
       }
     }
     return result
+  }
+
+  /// Adds a column or a row that repeats the edge, where a side is odd. Chroma has it already; there must be room.
+  fileprivate func extendToEven() {
+    precondition(hasRoom)
+    let luma = plane(0)
+    if width % 2 == 1 {
+      for row in 0..<height { luma.start[row * luma.stride + width] = luma.start[row * luma.stride + width - 1] }
+      frame.pointee.width += 1
+    }
+    if height % 2 == 1 {
+      let last = luma.start + (height - 1) * luma.stride
+      (last + luma.stride).update(from: last, count: width)
+      frame.pointee.height += 1
+    }
   }
 
   func makeWritable() throws(FFmpegError) {

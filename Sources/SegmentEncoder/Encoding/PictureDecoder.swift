@@ -190,6 +190,8 @@ private final class ImageCodec {
   private let codec: CodecContext
   private let packet: Packet
   private let space: DecodingSpace?
+  /// Whether the picture lies in `space`.
+  private var isLent = false
 
   init(
     _ kind: ImageKind, limits: Limits, _ space: DecodingSpace?
@@ -251,6 +253,7 @@ private final class ImageCodec {
     frame.pointee.buf.0 = buffer
     frame.pointee.data = (start, start + stride * rows, start + stride * rows * 5 / 4, nil, nil, nil, nil, nil)
     frame.pointee.linesize = (Int32(stride), Int32(stride / 2), Int32(stride / 2), 0, 0, 0, 0, 0)
+    isLent = true
     return true
   }
 
@@ -267,6 +270,7 @@ private final class ImageCodec {
       guard result.frame.pointee.decode_error_flags == 0 else {
         throw FFmpegError(function: "avcodec_receive_frame", code: cff_error_invalid_data())
       }
+      result.hasRoom = isLent
       // WebP's YUV is VP8's: limited in range, which its decoder does not say (RFC 9649, 2.5).
       if kind == .webp, result.format == AV_PIX_FMT_YUV420P || result.format == AV_PIX_FMT_YUVA420P {
         result.frame.pointee.color_range = AVCOL_RANGE_MPEG

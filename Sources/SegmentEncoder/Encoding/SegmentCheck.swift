@@ -31,15 +31,17 @@ enum SegmentCheck {
   private static func compare(
     _ table: [MP4Reading.Child], in bytes: [UInt8], with samples: [Sample]
   ) throws(SegmentMismatch) {
-    let runs = try table.only("stts").rows(of: 2)
-    guard runs.reduce(0, { $0 + $1[0] }) == samples.count else { throw SegmentMismatch("its durations are others") }
-    let durations = runs.flatMap { repeatElement($0[1], count: $0[0]) }
+    // Rows of a number of samples and their duration.
+    let runs = try table.only("stts").numbers(columns: 2)
+    let counts = stride(from: 0, to: runs.count, by: 2)
+    try require(counts.reduce(0) { $0 + runs[$1] }, samples.count, "the number of durations")
+    let durations = counts.flatMap { repeatElement(runs[$0 + 1], count: runs[$0]) }
     let sizeTable = try table.only("stsz")
     try require(try sizeTable.number(at: 4), 0, "the size of all samples")
     let sizes = try sizeTable.skipping(4).numbers()
     try require(sizes.count, samples.count, "the number of samples")
     let chunks = try table.only("stco").numbers()
-    guard try table.only("stsc").rows(of: 3) == [[1, samples.count, 1]], chunks.count == 1 else {
+    guard try table.only("stsc").numbers(columns: 3) == [1, samples.count, 1], chunks.count == 1 else {
       throw SegmentMismatch("its samples do not lie one behind the other")
     }
     var offset = chunks[0]
@@ -107,23 +109,17 @@ private struct MP4Reading {
   /// Big-endian, of so many bytes.
   func number(at offset: Int, bytes count: Int = 4) throws(SegmentMismatch) -> Int {
     guard offset >= 0, offset + count <= bytes.count else { throw SegmentMismatch("a box that is too small") }
-    return bytes.dropFirst(offset).prefix(count).reduce(0) { $0 << 8 | Int($1) }
+    return (bytes.startIndex + offset..<bytes.startIndex + offset + count).reduce(0) { $0 << 8 | Int(bytes[$1]) }
   }
 
-  /// A table's rows, behind version, flags and their count; they fill it.
-  func rows(of columns: Int) throws(SegmentMismatch) -> [[Int]] {
-    let count = try number(at: 4)
-    guard bytes.count == 8 + count * columns * 4 else { throw SegmentMismatch("a table of another size") }
-    var rows: [[Int]] = []
-    for row in 0..<count {
-      var numbers: [Int] = []
-      for column in 0..<columns { numbers.append(try number(at: 8 + (row * columns + column) * 4)) }
-      rows.append(numbers)
-    }
-    return rows
+  /// A table, row by row, behind version, flags and the number of its rows, which fill it.
+  func numbers(columns: Int = 1) throws(SegmentMismatch) -> [Int] {
+    let count = try number(at: 4) * columns
+    guard bytes.count == 8 + count * 4 else { throw SegmentMismatch("a table of another size") }
+    var numbers: [Int] = []
+    for index in 0..<count { numbers.append(try number(at: 8 + index * 4)) }
+    return numbers
   }
-
-  func numbers() throws(SegmentMismatch) -> [Int] { try rows(of: 1).map { $0[0] } }
 
   /// Of a header with creation and modification before them; a track's has its number for the timescale, and a gap.
   func times(isTrack: Bool = false) throws(SegmentMismatch) -> (timescale: Int64, duration: Int64) {

@@ -1,5 +1,5 @@
-// Shots become one segment's file: each picture is coded at its instant, repeated where players need it, and listed
-// on the timing track.
+// Shots become one segment's file: each picture is coded as it comes, repeated where players need it as soon as all holds
+// are known, and listed on the timing track.
 
 /// A segment's bytes and what they hold.
 struct EncodedSegment {
@@ -19,20 +19,13 @@ struct SegmentWriter: ~Copyable {
   private var only: Still?
   private let width: Int
   private let height: Int
-  /// How many pictures wait to be coded until the segment's holds are known: a second more than a full one has.
-  private static let patience = 6
-  private var waiting: [(still: Still, shot: Shot)] = []
-  private var isStreaming = false
-  private var shots: [Shot] = []
+  private var showings: [Showing] = []
   /// Opened when there is something to code.
   private var encoder: H264Encoder?
   private var coded: [CodedPicture] = []
   /// The picture on screen.
   private var shown: Still?
-  /// Where each sample starts, in ticks from the segment's start, and whether it only repeats the one before.
-  private var samples: [(start: Int64, repeats: Bool)] = []
-  private var timing: [Sample] = []
-  /// Where the next sample starts, in ticks from the segment's start.
+  /// Where the next shot starts, in ticks from the segment's start.
   private var now: Int64 = 0
   private let profile: Profile?
   /// What encoding took.
@@ -45,34 +38,29 @@ struct SegmentWriter: ~Copyable {
     self.settings = settings
   }
 
+  /// A shot, where it starts in ticks from the segment's start, and what is known of its samples.
+  private struct Showing {
+    let shot: Shot
+    let start: Int64
+    /// Whether it looks like the one before.
+    let repeats: Bool
+    /// Where they start, in ticks from its own start; nil where the segment's pace will say it.
+    let sampleStarts: [Int64]?
+  }
+
   /// Adds a shot that begins where the one before ended.
-  mutating func show(_ still: Still, in shot: Shot) throws {
-    if isStreaming { return try show(still, in: shot, at: Pace(forStreamed: shot.holdMs)) }
-    waiting.append((still, shot))
-    // Pictures wait until all holds are known, but not for ever.
-    guard waiting.count > Self.patience else { return }
-    isStreaming = true
-    for (still, shot) in waiting { try show(still, in: shot, at: Pace(forStreamed: shot.holdMs)) }
-    waiting = []
-  }
-
-  private mutating func show(_ still: Still, in shot: Shot, at pace: Pace) throws {
-    try show(still, in: shot, sampleStarts: pace.sampleStarts(of: shot.holdMs))
-  }
-
-  /// Adds a shot whose samples are to begin where they are told, in ticks from its own start.
-  mutating func show(_ still: Still, in shot: Shot, sampleStarts: [Int64]) throws {
-    timing.append(Sample(duration: MediaTime.ticks(ms: shot.holdMs), data: TimingText.sample(of: shot)))
-    shots.append(shot)
-    for start in sampleStarts {
-      let repeats = try shown.map { try $0.looksLike(still) } ?? false
-      if !repeats && !samples.isEmpty {
-        try encode(still.picture(), pts: now + start)
-        only = nil
-      }
-      samples.append((now + start, repeats))
-      shown = still
+  ///
+  /// - Parameter sampleStarts: where its samples are to begin, in ticks from its own start, the first at 0; where nobody says,
+  ///   it is as players need it.
+  mutating func show(_ still: Still, in shot: Shot, sampleStarts: [Int64]? = nil) throws {
+    guard sampleStarts?.first ?? 0 == 0 else { throw SegmentMismatch("a picture is not shown at its capture") }
+    let repeats = try shown.map { try $0.looksLike(still) } ?? false
+    if !repeats && shown != nil {
+      try encode(still.picture(), pts: now)
+      only = nil
     }
+    showings.append(Showing(shot: shot, start: now, repeats: repeats, sampleStarts: sampleStarts))
+    shown = still
     now += MediaTime.ticks(ms: shot.holdMs)
   }
 
@@ -96,11 +84,11 @@ struct SegmentWriter: ~Copyable {
   }
 
   consuming func finish() throws -> EncodedSegment {
-    let pace = Pace(for: waiting.map(\.shot.holdMs))
-    for (still, shot) in waiting { try show(still, in: shot, at: pace) }
     let key = try finishCoding()
     let muxing = profile?.start(.mux)
     defer { muxing?.stop() }
+    let shots = showings.map(\.shot)
+    let timing = shots.map { Sample(duration: MediaTime.ticks(ms: $0.holdMs), data: TimingText.sample(of: $0)) }
     let file = MP4File(
       width: key.codedWidth, height: key.codedHeight, parameterSets: key.parameterSets, video: try video(key),
       timing: timing)
@@ -111,6 +99,16 @@ struct SegmentWriter: ~Copyable {
       codedHeight: key.codedHeight, samples: file.video.count)
   }
 
+  /// Where each sample starts, in ticks from the segment's start, and whether it only repeats the one before.
+  private var samples: [(start: Int64, repeats: Bool)] {
+    let pace = Pace(for: showings.map(\.shot.holdMs))
+    return showings.flatMap { showing in
+      (showing.sampleStarts ?? pace.sampleStarts(of: showing.shot.holdMs)).enumerated().map { index, start in
+        (showing.start + start, showing.repeats || index > 0)
+      }
+    }
+  }
+
   /// The first picture, coded now or, where nothing follows it, before.
   private mutating func finishCoding() throws -> KeyFrame {
     if encoder == nil, let key = only?.key { return key }
@@ -118,7 +116,7 @@ struct SegmentWriter: ~Copyable {
     let watch = profile?.start(.encode)
     coded += try encoder.finish()
     if let watch { profile?.add(.encode, coding + watch.span) }
-    let starts = samples.filter { !$0.repeats }.map(\.start)
+    let starts = showings.filter { !$0.repeats }.map(\.start)
     guard let data = coded.first?.data, coded.map(\.pts) == starts, coded.map(\.dts) == starts,
       coded.map(\.isKey) == starts.map({ $0 == 0 })
     else { throw SegmentMismatch("the encoder changed a time or added a key frame") }
@@ -135,6 +133,7 @@ struct SegmentWriter: ~Copyable {
     var rest = coded.dropFirst()
     // All repeats are the same but for their numbers.
     var repeated: [UInt8]?
+    let samples = samples
     var video: [Sample] = []
     for (index, sample) in samples.enumerated() {
       let end = index + 1 < samples.count ? samples[index + 1].start : now

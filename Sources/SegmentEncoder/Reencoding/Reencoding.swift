@@ -172,11 +172,7 @@ public final class Reencoding: Sendable {
       let still = try shown.flatMap { try $0.looksLike(new) ? $0 : nil } ?? new
       shown = still
       if writer == nil { writer = SegmentWriter(first: still, settings: settings) }
-      if let starts = showing.sampleStarts {
-        try writer?.show(still, in: showing.shot.showing(capture), sampleStarts: starts)
-      } else {
-        try writer?.show(still, in: showing.shot.showing(capture))
-      }
+      try writer?.show(still, in: showing.shot.showing(capture), sampleStarts: showing.sampleStarts)
     }
     guard let writer = writer.take() else { throw BadSession(directory.path, "a segment without a frame") }
     return try writer.finish()

@@ -18,16 +18,14 @@ struct Pace: Equatable {
   /// The pace for a segment with these holds, in milliseconds.
   init(for holds: [Int64]) {
     let longest = holds.max() ?? 0
-    if holds.count > 1 && longest <= 1_100 && Self.isEven(holds, .asCaptured, 0.8) {
+    let isRegular = holds.count > 1 && longest <= 1_100 && Self.isEven(holds, .asCaptured, 0.8)
+    // Some three captures a second play in time as they are, however they jitter.
+    let isQuick = holds.count > 6 && longest <= 400
+    if isRegular || isQuick {
       self = .asCaptured
     } else {
       self = Self.isEven(holds, Pace(sampleMs: 500), 0.75) ? Pace(sampleMs: 500) : .dense
     }
-  }
-
-  /// The pace for one more hold of a segment whose other holds nobody can wait for.
-  init(forStreamed hold: Int64) {
-    self = hold <= 400 ? .asCaptured : .dense
   }
 
   /// In how many samples a hold is coded.
