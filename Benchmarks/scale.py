@@ -93,11 +93,14 @@ def throughput(worker, frames, scratch, rounds=3):
     for turn in range(rounds):
         for workers in (1, 2):
             spool = new_spool(scratch / f"throughput-{turn}-{workers}")
+            # All of it twice, so that what it takes to start does not count for much.
             for number in range(0, len(frames) // 10 * 10, 10):
-                path = spool / "incoming" / f"s{number:04}"
-                path.mkdir()
-                for frame in frames[number:number + 10]:
-                    shutil.copy(frame, path)
+                for copy in ("a", "b"):
+                    path = spool / "incoming" / f"s{number:04}{copy}"
+                    path.mkdir()
+                    for frame in frames[number:number + 10]:
+                        shutil.copy(frame, path)
+            os.sync()
             start = time.monotonic()
             running = [subprocess.Popen([worker, "--spool", spool, "--drain", "--jobs", "1"], stderr=subprocess.DEVNULL)
                        for _ in range(workers)]
@@ -106,6 +109,30 @@ def throughput(worker, frames, scratch, rounds=3):
             times[workers].append(time.monotonic() - start)
             shutil.rmtree(spool)
     return min(times[1]), min(times[2])
+
+
+def overhead(worker, frames, scratch, mode, rounds=3):
+    """CPU milliseconds a batch of two frames, one segment, beside decoding and encoding; the process's start is in there."""
+    spent = []
+    for turn in range(rounds):
+        spool = new_spool(scratch / f"overhead-{mode}-{turn}")
+        count = 0
+        for copy in range(4):
+            for first in range(0, len(frames) - 1, 2):
+                path = spool / "incoming" / f"s{copy}@{first:04}"
+                path.mkdir()
+                count += 1
+                for frame in frames[first:first + 2]:
+                    shutil.copy(frame, path)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        said = subprocess.run([worker, "--spool", spool, "--drain", "--jobs", "1", "--profile", "--sandbox", mode],
+                              stderr=subprocess.PIPE, text=True, check=True).stderr.splitlines()
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        whole = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1_000
+        stages = [line.split() for line in said if line.startswith(("decode ", "encode "))]
+        spent.append((whole - sum(float(stage[3]) for stage in stages)) / count)
+        shutil.rmtree(spool)
+    return min(spent)
 
 
 def memory(worker, frames, size, scratch):
@@ -161,6 +188,9 @@ def report(worker, paths, scratch):
         (f"the same, a session of {DAY} segments", day, f"{day / new:.2f} ×"),
         ("seconds for the spool of all sessions, one worker", one, ""),
         ("the same, two workers", two, f"{one / two:.2f} × as fast"),
+        ("CPU ms a batch of two frames beside decoding and encoding, fsync in there", overhead(worker, frames, scratch, "require"),
+         ""),
+        ("the same, `--sandbox off`", overhead(worker, frames, scratch, "off"), ""),
         (f"peak RSS, MB, `--jobs 2`, frames of {paths[0].name}", memory(worker, frames, None, scratch), ""),
         ("the same, scaled to 1170×2532", memory(worker, frames, "1170:2532", scratch), ""),
     ]

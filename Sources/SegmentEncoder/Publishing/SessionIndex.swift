@@ -38,9 +38,9 @@ public final class SessionIndex: Sendable {
   }
 
   /// Whether the views may stay as they are for a moment while segments are added. Then it is marked that they do.
-  func mayLag(_ directory: SessionDirectory, _ note: SessionNote?, by new: [PublishedSegment]) throws -> Bool {
+  func mayLag(_ directory: SessionDirectory, _ note: SessionNote, by new: [PublishedSegment]) throws -> Bool {
     // What is older than all that the note names would leave a hole in it.
-    guard let note, note.behind.count + new.count <= Self.most, note.recent.count > note.behind.count,
+    guard note.behind.count + new.count <= Self.most, note.recent.count > note.behind.count,
       new.allSatisfy({ $0.startMs > note.recent[0] }),
       try Self.wasWrittenJustNow(directory.path + "/" + SessionView.jsonFile)
     else { return false }
@@ -229,7 +229,7 @@ public final class SessionIndex: Sendable {
             var note = note(of: directory)
             // Before we end, once more: somebody may have moved segments away.
             if all, let noted = note, try directory.publishedStarts().count != noted.count { note = nil }
-            _ = try update(directory, note, temporary: staging.temporaryFile())
+            try update(directory, note, temporary: staging.temporaryFile())
           }
         } else {
           try unmark(directory)

@@ -36,10 +36,9 @@ struct HLSPackage {
     var size = 0
     for (index, part) in parts.enumerated() {
       guard let own = media[index] else { continue }
-      do {
-        if !present.contains(own.file) { try write(part, as: own, from: session) }
+      if try provide(part, as: own, present.contains(own.file), from: session) {
         size += try DurableFile.size(of: path + "/" + own.file)
-      } catch is BadSession where isLive {
+      } else {
         media[index] = nil
       }
       try progress(index + 1, parts.count)
@@ -83,15 +82,10 @@ struct HLSPackage {
       }
       let part = part(isMixed: text.isMixed(before: HLSPlaylist.Media(part(isMixed: false))))
       let media = HLSPlaylist.Media(part)
-      let entry = HLSPlaylist.Entry(media: media, startMs: segment.startMs, lengthMs: part.lengthMs)
-      guard text.hasRoom(for: entry) else { return false }
-      do {
-        if !DurableFile.exists(path + "/" + media.file) { try write(part, as: media, from: session) }
-        text.append(entry)
-      } catch is BadSession {
-        try replace(HLSPlaylist.gapFile, MP4Fragment.empty)
-        text.append(HLSPlaylist.Entry(media: nil, startMs: segment.startMs, lengthMs: part.lengthMs))
-      }
+      guard text.hasRoom(for: part.shown(by: media)) else { return false }
+      let isPlayable = try provide(part, as: media, DurableFile.exists(path + "/" + media.file), from: session)
+      if !isPlayable { try replace(HLSPlaylist.gapFile, MP4Fragment.empty) }
+      text.append(part.shown(by: isPlayable ? media : nil))
       last = segment
     }
     let directory = try Directory(opening: path, followingLinks: false)
@@ -111,6 +105,11 @@ struct HLSPackage {
     /// Whether pictures of other kinds come before it: then it carries its parameter sets itself, because stock ffmpeg
     /// keeps those of the first initialization.
     let carriesParameterSets: Bool
+
+    /// Its place in a playlist; a gap without a fragment.
+    func shown(by media: HLSPlaylist.Media?) -> HLSPlaylist.Entry {
+      HLSPlaylist.Entry(media: media, startMs: segment.startMs, lengthMs: lengthMs)
+    }
   }
 
   /// Seams are closed where all is known. A live playlist may only be added to: there a segment keeps its own length, and
@@ -132,10 +131,24 @@ struct HLSPackage {
 
   private static func entries(_ parts: [Part], _ media: [HLSPlaylist.Media?]) -> [HLSPlaylist.Entry] {
     zip(parts, media).flatMap { part, media in
-      let shown = HLSPlaylist.Entry(media: media, startMs: part.segment.startMs, lengthMs: part.lengthMs)
+      let shown = part.shown(by: media)
       let gap = HLSPlaylist.Entry(
         media: nil, startMs: part.segment.startMs + part.lengthMs, lengthMs: part.gapAfterMs)
       return part.gapAfterMs > 0 ? [shown, gap] : [shown]
+    }
+  }
+
+  /// Sees to it that a fragment is there.
+  ///
+  /// - Returns: whether it is: that of a damaged segment is not, in a live session.
+  private func provide(
+    _ part: Part, as media: HLSPlaylist.Media, _ isPresent: Bool, from session: SessionDirectory
+  ) throws -> Bool {
+    do {
+      if !isPresent { try write(part, as: media, from: session) }
+      return true
+    } catch is BadSession where isLive {
+      return false
     }
   }
 
