@@ -186,7 +186,7 @@ def report(worker, paths, scratch):
         (f"the same, {MANY} waiting", many, f"{many / few:.2f} ×"),
         ("CPU ms a batch (one tiny segment), a new session", new, ""),
         (f"the same, a session of {DAY} segments", day, f"{day / new:.2f} ×"),
-        ("seconds for the spool of all sessions, one worker", one, ""),
+        ("seconds for the spool of all sessions, twice; one worker", one, ""),
         ("the same, two workers", two, f"{one / two:.2f} × as fast"),
         ("CPU ms a batch of two frames beside decoding and encoding, fsync in there", overhead(worker, frames, scratch, "require"),
          ""),

@@ -1,5 +1,6 @@
 // The part of FFmpeg that Swift cannot import by itself: function-like macros, 64-bit macros with casts, and
-// inline wrappers for option dictionaries. Each line has its reason; everything else is called directly.
+// what is used of libavformat. Each line has its reason; everything else is called directly, but nothing of libavformat: it is not
+// linked, only loaded.
 #pragma once
 
 #include <dlfcn.h>

@@ -76,6 +76,7 @@ struct RunCommand: ParsableCommand {
         throw BadTarget(path: output, cause: "batches lie there", advice: "name a directory outside of the spool's own")
       }
       let options = try encoding.encoder()
+      if hls { try FormatLibrary.load() }
       let worker = try Worker(
         spool: spool, output: output, options: options, keepBatches: keepBatches,
         maxTime: maxTime, lease: lease, minFree: minFree,

@@ -164,6 +164,31 @@ import Testing
     #expect((picture.width, picture.height) == (181, 321))
     #expect((picture.codedWidth, picture.codedHeight) == (182, 322))
   }
+
+  /// Where a picture is decoded to memory that is given, it gets them there: the same, and nothing of what was there.
+  @Test(arguments: [(181, 321), (181, 320), (180, 321), (180, 320), (17, 16), (16, 17), (1, 1), (128, 129), (129, 128)])
+  func oddSidesAreMadeEvenWhereTheyAreDecodedTo(width: Int, height: Int) throws {
+    let pixels = "nullsrc=s=\(width)x\(height),geq=lum='mod(7*X+3*Y,256)':cb='128+mod(X,50)':cr='128-mod(Y,50)'"
+    let file = Array(
+      try Tool.output(
+        "ffmpeg",
+        ["-v", "error", "-f", "lavfi", "-i", pixels, "-frames:v", "1", "-pix_fmt", "yuvj420p", "-f", "mjpeg", "-"]))
+    let mask = Mask(x: Double(width) - 2.5, y: Double(height) - 3, width: 9, height: 9)
+    for masks in [Masks.none, .rectangles([mask])] {
+      let look = Look(content: .image(nil), masks: masks)
+      let copied = try decoder.picture(from: [file], look, into: nil).picture
+      let memory = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: 1 << 20)
+      defer { memory.deallocate() }
+      memory.initialize(repeating: 0xAA)
+      let space = DecodingSpace(memory)
+      let picture = try decoder.picture(from: [file], look, into: space).picture
+      #expect(space.used > 0)
+      #expect((picture.width, picture.height) == (width, height))
+      #expect((picture.codedWidth, picture.codedHeight) == (width + width % 2, height + height % 2))
+      #expect(try picture.bytes == copied.bytes)
+      #expect(picture.lay(into: space).planes[0].stride % 128 == 0, "it was copied")
+    }
+  }
 }
 
 @Suite struct SegmentCheckTests {
@@ -224,25 +249,50 @@ import Testing
     }
   }
 
-  /// Whatever is changed in what tells samples, times and parameter sets is found; what is left is how they look.
-  @Test func noByteOfATableIsFree() throws {
+  /// Every byte is looked at, but for those that say how things look, or nothing: listed here with the boxes they are in.
+  @Test func whatMayBeOtherwiseIsKnown() throws {
     let file = try file("single-frame")
     let bytes = file.bytes
-    for type in ["moov", "trak", "mdia", "minf", "stbl", "stts", "stss", "stsc", "stsz", "stco", "avcC", "mdat"] {
-      let body = try #require(bytes.firstRange(of: Array(type.utf8))).upperBound
-      // Not the versions and flags of full boxes; of a box of boxes the first one's head.
-      let range = type.hasPrefix("st") && type != "stbl" ? body + 4..<body + 8 : body..<body + 4
-      for place in type == "avcC" ? body + 8..<body + 20 : range {
-        var wrong = bytes
-        wrong[place] ^= 0x11
-        #expect(throws: SegmentMismatch.self, "\(type), byte \(place - body)") {
-          try SegmentCheck.compare(wrong, with: file)
-        }
-      }
+    var free: [String: Int] = [:]
+    for place in bytes.indices {
+      var wrong = bytes
+      wrong[place] ^= 0x21
+      do {
+        try SegmentCheck.compare(wrong, with: file)
+        free[Self.box(at: place, in: bytes), default: 0] += 1
+      } catch {}
     }
+    #expect(
+      free == [
+        "ftyp": 24,  // brands
+        "moov/mvhd": 88,  // creation, modification, rate, volume, matrix, next track
+        "moov/trak/tkhd": 2 * 76,  // creation, modification, number, layer, group, volume, matrix, size
+        "moov/trak/mdia/mdhd": 2 * 12,  // creation, modification, language
+        "moov/trak/mdia/hdlr": 53,  // names
+        "moov/trak/mdia/minf/vmhd": 12, "moov/trak/mdia/minf/nmhd": 4, "moov/trak/mdia/minf/dinf": 2 * 28,
+        "moov/trak/mdia/minf/stbl/stsd": 173,  // resolution, depth, colours; the texts' style
+      ])
     for count in stride(from: 0, to: bytes.count, by: 7) {
       #expect(throws: SegmentMismatch.self) { try SegmentCheck.compare(Array(bytes.prefix(count)), with: file) }
     }
+  }
+
+  /// The path of the innermost box, of those that hold others by themselves.
+  private static func box(at place: Int, in bytes: [UInt8]) -> String {
+    var (path, range) = ([String](), 0..<bytes.count)
+    let holders = ["moov", "trak", "mdia", "minf", "stbl"]
+    while range.count >= 8 {
+      let size = bytes[range.lowerBound..<range.lowerBound + 4].reduce(0) { $0 << 8 | Int($1) }
+      guard place < range.lowerBound + size else {
+        range = range.lowerBound + size..<range.upperBound
+        continue
+      }
+      let type = String(decoding: bytes[range.lowerBound + 4..<range.lowerBound + 8], as: UTF8.self)
+      path.append(type)
+      guard holders.contains(type), place >= range.lowerBound + 8 else { break }
+      range = range.lowerBound + 8..<range.lowerBound + size
+    }
+    return path.joined(separator: "/")
   }
 
   /// Any other duration, size or count than what the file holds is found.
@@ -288,4 +338,16 @@ extension PictureDecoder {
   func picture(from file: [UInt8], masks: Masks) throws -> Picture {
     try picture(from: [file], Look(content: .image(nil), masks: masks)).picture
   }
+}
+
+@Suite struct MissingLibraryTests {
+  /// The machine's fault, and no batch's: it is owed until the library is there.
+  @Test func aBatchWaitsForALibraryThatIsMissing() {
+    guard case .retry = Disposition(of: MissingLibrary(reason: "no such file"), batch: "batch") else {
+      Issue.record("a batch would go to quarantine")
+      return
+    }
+  }
+
+  @Test func whatReadsFilmsIsThere() throws { try FormatLibrary.load() }
 }

@@ -10,6 +10,12 @@ enum PictureFuzzing {
     let look = Look(content: .image(nil), masks: masks[file.count % masks.count])
     let (first, again) = (outcome(of: [file], look, decoder), outcome(of: [file], look, decoder))
     require(first == again, "the same picture of the same file, whatever is left in the decoder's memory")
+    // With no byte to spare for what goes beyond it to stay unseen.
+    let memory = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: 1 << 20)
+    defer { memory.deallocate() }
+    memory.initialize(repeating: 0xAA)
+    let there = outcome(of: [file], look, decoder, into: DecodingSpace(memory))
+    require(first == there, "the same picture where it is decoded to")
   }
 
   /// A frame of a batch that says itself how its files become a picture.
@@ -21,11 +27,11 @@ enum PictureFuzzing {
 
   /// The pixels, or why there are none.
   private static func outcome(
-    of files: [[UInt8]], _ look: Look, _ decoder: PictureDecoder
+    of files: [[UInt8]], _ look: Look, _ decoder: PictureDecoder, into space: DecodingSpace? = nil
   ) -> Result<[UInt8], RefusedPicture> {
     let limits = FuzzTarget.limits
     do {
-      let picture = try decoder.picture(from: files, look).picture
+      let picture = try decoder.picture(from: files, look, into: space).picture
       require((1...limits.side).contains(picture.width) && (1...limits.side).contains(picture.height), "a size")
       require(picture.width * picture.height <= limits.pixels, "pixels within limits")
       require(picture.codedWidth == picture.width + picture.width % 2, "an even width")

@@ -1,4 +1,5 @@
 import CFFmpeg
+import Synchronization
 
 /// libavformat's demuxer over an MP4, in memory or on disk.
 final class MP4Reader {
@@ -132,21 +133,31 @@ final class MP4Reader {
   }
 }
 
-/// libavformat, which encoding needs not and reading does.
-private enum FormatLibrary {
-  static func functions() throws -> cff_format { try loaded.get() }
+/// libavformat: what only encodes has no need of it, what reads MP4 files has.
+public enum FormatLibrary {
+  private static let loaded = Mutex<cff_format?>(nil)
 
-  private static let loaded = Result<cff_format, MissingLibrary> { () throws(MissingLibrary) in
-    var functions = cff_format()
-    if let reason = cff_load_format(&functions) { throw MissingLibrary(reason: String(cString: reason)) }
-    return functions
+  /// Loads it, so that later nobody finds it missing.
+  ///
+  /// - Throws: ``MissingLibrary``.
+  public static func load() throws { _ = try functions() }
+
+  static func functions() throws -> cff_format {
+    try loaded.withLock { loaded in
+      if let loaded { return loaded }
+      var functions = cff_format()
+      // What is short now (descriptors, memory) may not be so later.
+      if let reason = cff_load_format(&functions) { throw MissingLibrary(reason: String(cString: reason)) }
+      loaded = functions
+      return functions
+    }
   }
 }
 
-/// A library that is needed for what was asked cannot be loaded.
-struct MissingLibrary: Error, CustomStringConvertible {
+/// A library that is needed for what was asked cannot be loaded: the machine's fault.
+public struct MissingLibrary: Error, CustomStringConvertible {
   let reason: String
-  var description: String { "\(reason); install it" }
+  public var description: String { "load libavformat, which MP4 files are read with: \(reason); install it" }
 }
 
 private final class MemorySource {

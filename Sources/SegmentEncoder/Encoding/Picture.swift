@@ -244,8 +244,8 @@ final class FrameBuffer {
 
   /// Adds a column or a row that repeats the edge, where a side is odd. Chroma has it already; there must be room.
   fileprivate func extendToEven() {
-    precondition(hasRoom)
     let luma = plane(0)
+    precondition(hasRoom && format == AV_PIX_FMT_YUVJ420P && luma.stride >= width + width % 2)
     if width % 2 == 1 {
       for row in 0..<height { luma.start[row * luma.stride + width] = luma.start[row * luma.stride + width - 1] }
       frame.pointee.width += 1

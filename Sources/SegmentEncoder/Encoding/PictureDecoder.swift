@@ -215,8 +215,8 @@ private final class ImageCodec {
     context.pointee.get_buffer2 = { context, frame, flags in
       guard let context, let frame else { return cff_error_invalid_data() }
       let codec = Unmanaged<ImageCodec>.fromOpaque(context.pointee.opaque).takeUnretainedValue()
-      let status =
-        codec.lendMemory(to: frame, of: context) ? 0 : avcodec_default_get_buffer2(context, frame, flags)
+      codec.isLent = codec.lendMemory(to: frame, of: context)
+      let status = codec.isLent ? 0 : avcodec_default_get_buffer2(context, frame, flags)
       guard status >= 0 else { return status }
       withUnsafePointer(to: &frame.pointee.buf) { buffers in
         buffers.withMemoryRebound(to: UnsafeMutablePointer<AVBufferRef>?.self, capacity: 8) { buffers in
@@ -253,7 +253,6 @@ private final class ImageCodec {
     frame.pointee.buf.0 = buffer
     frame.pointee.data = (start, start + stride * rows, start + stride * rows * 5 / 4, nil, nil, nil, nil, nil)
     frame.pointee.linesize = (Int32(stride), Int32(stride / 2), Int32(stride / 2), 0, 0, 0, 0, 0)
-    isLent = true
     return true
   }
 

@@ -28,6 +28,8 @@ public struct EncoderSettings: Sendable, Hashable {
   public let maxHoldMs: Int64
   /// What is behind transparent pixels.
   public let background: Colour
+  /// Of our own rules: how pictures are repeated, and how the file is written. Counted up when they would make other bytes.
+  public let rules = 2
   /// libavcodec's version; x264's own is part of the build it was linked with.
   public let libavcodec: String
 
@@ -46,7 +48,7 @@ public struct EncoderSettings: Sendable, Hashable {
     .object([
       "quality": .string(quality.rawValue), "codec": .string(codec), "preset": .string(preset),
       "rateFactor": .number("\(rateFactor)"), "parameters": .string(parameters), "maxHoldMs": .number(maxHoldMs),
-      "background": .string(background.description), "libavcodec": .string(libavcodec),
+      "background": .string(background.description), "rules": .number(rules), "libavcodec": .string(libavcodec),
     ])
   }
 

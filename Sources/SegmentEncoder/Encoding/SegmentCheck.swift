@@ -5,46 +5,65 @@
 enum SegmentCheck {
   /// - Throws: ``SegmentMismatch`` naming the first difference.
   static func compare(_ bytes: [UInt8], with file: MP4File) throws(SegmentMismatch) {
-    let top = try MP4Reading(bytes[...]).children()
-    guard top.map(\.type) == ["ftyp", "moov", "mdat"] else { throw SegmentMismatch("its boxes are others") }
-    let movie = try top[1].body.children()
-    let tracks = movie.filter { $0.type == "trak" }.map(\.body)
-    try require(tracks.count, 2, "the number of tracks")
+    let movie = try MP4Reading(bytes[...]).children("ftyp", "moov", "mdat")[1]
+    let boxes = try movie.children("mvhd", "trak", "trak")
     let duration = file.video.reduce(0) { $0 + $1.duration }
-    try require(try movie.only("mvhd").times().duration, duration, "the duration")
-    for (track, (samples, keys)) in zip(tracks, [(file.video, [1]), (file.timing, nil)]) {
-      try require(try track.child("tkhd").times(isTrack: true).duration, duration, "a track's duration")
-      let times = try track.child("mdia").child("mdhd").times()
-      try require(times.timescale, MediaTime.timescale, "a track's timescale")
-      try require(times.duration, duration, "a track's duration")
-      let table = try track.child("mdia").child("minf").child("stbl").children()
-      try compare(table, in: bytes, with: samples)
-      guard try table.first(where: { $0.type == "stss" })?.body.numbers() == keys else {
-        throw SegmentMismatch("its key frames are others")
+    try require(try boxes[0].times(), duration, "the duration")
+    for (track, isVideo) in [(boxes[1], true), (boxes[2], false)] {
+      let parts = try track.children("tkhd", "mdia")
+      // A track's header has its number where others have a timescale.
+      try require(try parts[0].duration(at: 20, flags: isVideo ? 3 : 2), duration, "a track's duration")
+      let media = try parts[1].children("mdhd", "hdlr", "minf")
+      try require(try media[0].times(), duration, "a track's duration")
+      guard try media[1].skipping(8).bytes.starts(with: (isVideo ? "vide" : "sbtl").utf8) else {
+        throw SegmentMismatch("a track is of another kind")
       }
-    }
-    guard try configuration(of: tracks[0]) == file.parameterSets else {
-      throw SegmentMismatch("its parameter sets are others")
+      let table = try media[2].children(isVideo ? "vmhd" : "nmhd", "dinf", "stbl")[2]
+      let (description, tables) = try tables(of: table, isVideo)
+      try compare(tables, in: bytes, with: isVideo ? file.video : file.timing)
+      guard isVideo else { continue }
+      // Behind version, flags and count; then behind the fields of a video's entry (ISO/IEC 14496-12, 12.1.3).
+      let entry = try description.skipping(8).children("avc1")[0]
+      try require(try entry.number(at: 24), file.width << 16 | file.height, "the size of its pictures")
+      guard
+        try entry.skipping(78).children("avcC", "colr", "pasp")[0].bytes.elementsEqual(file.parameterSets.configuration)
+      else { throw SegmentMismatch("its parameter sets are others") }
     }
   }
 
+  /// What tells a track's samples.
+  private struct Tables {
+    let durations, chunks, sizes, offsets: MP4Reading
+  }
+
+  private static func tables(
+    of table: MP4Reading, _ isVideo: Bool
+  ) throws(SegmentMismatch) -> (description: MP4Reading, Tables) {
+    guard isVideo else {
+      let boxes = try table.children("stsd", "stts", "stsc", "stsz", "stco")
+      return (boxes[0], Tables(durations: boxes[1], chunks: boxes[2], sizes: boxes[3], offsets: boxes[4]))
+    }
+    let boxes = try table.children("stsd", "stts", "stss", "stsc", "stsz", "stco")
+    guard try boxes[2].numbers() == [1] else { throw SegmentMismatch("its key frames are others") }
+    return (boxes[0], Tables(durations: boxes[1], chunks: boxes[3], sizes: boxes[4], offsets: boxes[5]))
+  }
+
   private static func compare(
-    _ table: [MP4Reading.Child], in bytes: [UInt8], with samples: [Sample]
+    _ tables: Tables, in bytes: [UInt8], with samples: [Sample]
   ) throws(SegmentMismatch) {
     // Rows of a number of samples and their duration.
-    let runs = try table.only("stts").numbers(columns: 2)
+    let runs = try tables.durations.numbers(columns: 2)
     let counts = stride(from: 0, to: runs.count, by: 2)
     try require(counts.reduce(0) { $0 + runs[$1] }, samples.count, "the number of durations")
     let durations = counts.flatMap { repeatElement(runs[$0 + 1], count: runs[$0]) }
-    let sizeTable = try table.only("stsz")
-    try require(try sizeTable.number(at: 4), 0, "the size of all samples")
-    let sizes = try sizeTable.skipping(4).numbers()
+    try require(try tables.sizes.number(at: 4), 0, "the size of all samples")
+    let sizes = try tables.sizes.numbers(at: 8)
     try require(sizes.count, samples.count, "the number of samples")
-    let chunks = try table.only("stco").numbers()
-    guard try table.only("stsc").numbers(columns: 3) == [1, samples.count, 1], chunks.count == 1 else {
+    let offsets = try tables.offsets.numbers()
+    guard try tables.chunks.numbers(columns: 3) == [1, samples.count, 1], offsets.count == 1 else {
       throw SegmentMismatch("its samples do not lie one behind the other")
     }
-    var offset = chunks[0]
+    var offset = offsets[0]
     for (sample, (duration, size)) in zip(samples, zip(durations, sizes)) {
       try require(duration, Int(sample.duration), "a sample's duration")
       try require(size, sample.data.count, "a sample's size")
@@ -55,17 +74,8 @@ enum SegmentCheck {
     }
   }
 
-  /// What a decoder is set up with.
-  private static func configuration(of track: MP4Reading) throws(SegmentMismatch) -> ParameterSets? {
-    let description = try track.child("mdia").child("minf").child("stbl").child("stsd")
-    // Behind version, flags and count; and then the fields of a video's entry (ISO/IEC 14496-12, 12.1.3).
-    let entry = try description.skipping(8).child("avc1")
-    let record = try entry.skipping(78).child("avcC")
-    return record.bytes.withUnsafeBufferPointer { ParameterSets(configuration: $0) }
-  }
-
   private static func require<Number: BinaryInteger>(
-    _ found: Number, _ wanted: Number, _ what: String
+    _ found: Number, _ wanted: some BinaryInteger, _ what: String
   ) throws(SegmentMismatch) {
     guard found == wanted else { throw SegmentMismatch("\(what) is \(found) instead of \(wanted)") }
   }
@@ -79,27 +89,25 @@ struct SegmentMismatch: Error, CustomStringConvertible {
 
 /// The body of a box, or a whole file (ISO/IEC 14496-12, 4.2).
 private struct MP4Reading {
-  typealias Child = (type: String, body: MP4Reading)
-
   let bytes: ArraySlice<UInt8>
 
   init(_ bytes: ArraySlice<UInt8>) { self.bytes = bytes }
 
-  /// The boxes that fill it.
-  func children() throws(SegmentMismatch) -> [Child] {
-    var found: [Child] = []
+  /// The boxes that fill it, which have to be these.
+  func children(_ types: String...) throws(SegmentMismatch) -> [MP4Reading] {
+    var found: [MP4Reading] = []
     var rest = bytes
-    while !rest.isEmpty {
+    for type in types {
       let size = try MP4Reading(rest).number(at: 0)
-      guard size >= 8, size <= rest.count else { throw SegmentMismatch("a box of \(size) bytes") }
-      let body = rest.prefix(size).dropFirst(4)
-      found.append((String(decoding: body.prefix(4), as: UTF8.self), MP4Reading(body.dropFirst(4))))
+      guard size >= 8, size <= rest.count, rest.dropFirst(4).prefix(4).elementsEqual(type.utf8) else {
+        throw SegmentMismatch("another box in the place of \(type)")
+      }
+      found.append(MP4Reading(rest.prefix(size).dropFirst(8)))
       rest = rest.dropFirst(size)
     }
+    guard rest.isEmpty else { throw SegmentMismatch("more behind \(types.last ?? "")") }
     return found
   }
-
-  func child(_ type: String) throws(SegmentMismatch) -> MP4Reading { try children().only(type) }
 
   func skipping(_ count: Int) throws(SegmentMismatch) -> MP4Reading {
     guard bytes.count >= count else { throw SegmentMismatch("a box that is too small") }
@@ -112,29 +120,32 @@ private struct MP4Reading {
     return (bytes.startIndex + offset..<bytes.startIndex + offset + count).reduce(0) { $0 << 8 | Int(bytes[$1]) }
   }
 
-  /// A table, row by row, behind version, flags and the number of its rows, which fill it.
-  func numbers(columns: Int = 1) throws(SegmentMismatch) -> [Int] {
-    let count = try number(at: 4) * columns
-    guard bytes.count == 8 + count * 4 else { throw SegmentMismatch("a table of another size") }
+  /// A table, row by row, behind its version, flags and the number of its rows, which fill it.
+  func numbers(columns: Int = 1, at place: Int = 4) throws(SegmentMismatch) -> [Int] {
+    let count = try number(at: place) * columns
+    guard try number(at: 0) == 0, bytes.count == place + 4 + count * 4 else {
+      throw SegmentMismatch("a table of another size or kind")
+    }
     var numbers: [Int] = []
-    for index in 0..<count { numbers.append(try number(at: 8 + index * 4)) }
+    for index in 0..<count { numbers.append(try number(at: place + 4 + index * 4)) }
     return numbers
   }
 
-  /// Of a header with creation and modification before them; a track's has its number for the timescale, and a gap.
-  func times(isTrack: Bool = false) throws(SegmentMismatch) -> (timescale: Int64, duration: Int64) {
-    let isLong = try number(at: 0, bytes: 1) == 1
-    let scale = isLong ? 20 : 12
-    let duration = try number(at: scale + (isTrack ? 8 : 4), bytes: isLong ? 8 : 4)
-    return (Int64(try number(at: scale)), Int64(duration))
+  /// The duration of a header that tells its timescale.
+  func times() throws(SegmentMismatch) -> Int {
+    let scale = try number(at: isLong ? 20 : 12)
+    guard scale == MediaTime.timescale else { throw SegmentMismatch("a timescale is \(scale)") }
+    return try duration(at: 16)
   }
-}
 
-extension [MP4Reading.Child] {
-  /// The only one of that type.
-  fileprivate func only(_ type: String) throws(SegmentMismatch) -> MP4Reading {
-    let found = filter { $0.type == type }
-    guard found.count == 1 else { throw SegmentMismatch("\(found.count) boxes \(type)") }
-    return found[0].body
+  /// - Parameter offset: where it is in a header whose times have 32 bits.
+  func duration(at offset: Int, flags: Int = 0) throws(SegmentMismatch) -> Int {
+    guard try [0, 1].contains(number(at: 0, bytes: 1)), try number(at: 1, bytes: 3) == flags else {
+      throw SegmentMismatch("a header of another kind")
+    }
+    // Creation and modification come before it.
+    return try isLong ? number(at: offset + 8, bytes: 8) : number(at: offset)
   }
+
+  private var isLong: Bool { bytes.first == 1 }
 }

@@ -53,7 +53,9 @@ struct SegmentWriter: ~Copyable {
   /// - Parameter sampleStarts: where its samples are to begin, in ticks from its own start, the first at 0; where nobody says,
   ///   it is as players need it.
   mutating func show(_ still: Still, in shot: Shot, sampleStarts: [Int64]? = nil) throws {
-    guard sampleStarts?.first ?? 0 == 0 else { throw SegmentMismatch("a picture is not shown at its capture") }
+    guard sampleStarts.map({ $0.first == 0 }) ?? true else {
+      throw SegmentMismatch("a picture is not shown at its capture")
+    }
     let repeats = try shown.map { try $0.looksLike(still) } ?? false
     if !repeats && shown != nil {
       try encode(still.picture(), pts: now)
@@ -147,6 +149,7 @@ struct SegmentWriter: ~Copyable {
       }
       video.append(Sample(duration: end - sample.start, data: data))
     }
+    guard rest.isEmpty else { throw SegmentMismatch("a picture was coded and is not shown") }
     return video
   }
 }

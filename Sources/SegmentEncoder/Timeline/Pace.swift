@@ -19,8 +19,8 @@ struct Pace: Equatable {
   init(for holds: [Int64]) {
     let longest = holds.max() ?? 0
     let isRegular = holds.count > 1 && longest <= 1_100 && Self.isEven(holds, .asCaptured, 0.8)
-    // Some three captures a second play in time as they are, however they jitter.
-    let isQuick = holds.count > 6 && longest <= 400
+    // Some three captures a second play in time as they are, however they jitter; but for a short one at the end.
+    let isQuick = holds.count > 6 && longest <= 400 && 2 * (holds.last ?? 0) >= longest
     if isRegular || isQuick {
       self = .asCaptured
     } else {
