@@ -55,3 +55,6 @@ static inline int clinux_is_remote(int file) {
 // the importer gives a type of its own.)
 static inline int clinux_wake_descriptor(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 static inline void clinux_wake(int descriptor) { (void)eventfd_write(descriptor, 1); }
+
+// memmem(3): glibc declares it under _GNU_SOURCE only.
+extern void *memmem(const void *, size_t, const void *, size_t);

@@ -12,6 +12,9 @@ final class MP4Reader {
 
   /// - Parameter bytes: must outlive the reader.
   init(_ bytes: UnsafeRawBufferPointer) throws {
+    guard MP4Census.isBearable(bytes) else {
+      throw FFmpegError(function: "avformat_open_input", code: cff_error_invalid_data())
+    }
     let source = MemorySource(bytes)
     self.source = source
     library = try FormatLibrary.functions()

@@ -29,8 +29,11 @@ struct VideoTrack {
   /// - Parameter isCancelled: asked for each sample.
   /// - Throws: ``FFmpegError`` when it cannot be read, ``BadSession`` when it is nothing that we can encode anew.
   init(of path: String, limits: Limits, isCancelled: () -> Bool) throws {
-    let reader = try MP4Reader(opening: path)
     func bad(_ cause: String, _ advice: String) -> BadSession { BadSession(path, cause, advice: advice) }
+    guard MP4Census.isBearable(at: path) else {
+      throw bad("its tables name more samples than a film has", "remux it with ffmpeg -c copy")
+    }
+    let reader = try MP4Reader(opening: path)
     let codecs = [AV_CODEC_ID_H264, AV_CODEC_ID_HEVC]
     guard
       let index = (0..<reader.trackCount).first(where: { codecs.contains(reader.parameters(of: $0).pointee.codec_id) })

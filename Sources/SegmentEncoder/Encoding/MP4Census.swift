@@ -1,0 +1,113 @@
+// How many samples an MP4 says it has. libavformat takes memory for each as soon as it has read the tables, and a few bytes of
+// a table can name a hundred million.
+
+import CLinux
+import Glibc
+
+enum MP4Census {
+  /// Far more than a day of pictures and sound has; libavformat takes some 24 bytes for each.
+  private static let most = 20_000_000
+  /// Of boxes that are no media, in bytes: a day's are some 100 MB.
+  private static let mostScanned = 1 << 30
+
+  /// Whether a file in memory can be opened.
+  static func isBearable(_ file: UnsafeRawBufferPointer) -> Bool {
+    var census = Count(bytes: file.count)
+    return tables(of: file.count) { offset, count in
+      Array(file[offset..<offset + count])
+    } each: { range in
+      census.add(UnsafeRawBufferPointer(rebasing: file[range]))
+    } && census.isBearable
+  }
+
+  /// Whether a file on disk can be opened; one that is not there is for others to miss.
+  static func isBearable(at path: String) -> Bool {
+    let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    guard file >= 0 else { return true }
+    defer { close(file) }
+    let size = max(0, Int(lseek(file, 0, SEEK_END)))
+    var census = Count(bytes: size)
+    func read(_ offset: Int, _ count: Int) -> [UInt8] {
+      [UInt8](unsafeUninitializedCapacity: count) { bytes, filled in
+        while filled < count, case let part = pread(file, bytes.baseAddress! + filled, count - filled, offset + filled),
+          part > 0
+        {
+          filled += part
+        }
+      }
+    }
+    return tables(of: size, read) { range in
+      let bytes = read(range.lowerBound, range.count)
+      bytes.withUnsafeBytes { census.add($0) }
+    } && census.isBearable
+  }
+
+  /// The places of all boxes at the top that are no media.
+  ///
+  /// - Returns: false when there is more of them than any film has.
+  private static func tables(
+    of size: Int, _ read: (_ offset: Int, _ count: Int) -> [UInt8], each body: (Range<Int>) -> Void
+  ) -> Bool {
+    var (offset, scanned, boxes) = (0, 0, 0)
+    while size - offset >= 8 {
+      let head = read(offset, min(16, size - offset))
+      guard head.count >= 8 else { break }
+      func number(_ range: Range<Int>) -> Int { head[range].reduce(0) { $0 << 8 | Int($1) } }
+      var length = number(0..<4)
+      // In 64 bits behind the type; or all that is left.
+      if length == 1 && head.count == 16 { length = number(8..<16) & .max }
+      if length == 0 || length > size - offset { length = size - offset }
+      guard length >= 8 else { break }
+      if !["mdat", "free", "skip"].contains(String(decoding: head[4..<8], as: UTF8.self)) {
+        scanned += length
+        guard scanned <= mostScanned else { return false }
+        body(offset..<offset + length)
+      }
+      boxes += 1
+      guard boxes <= most else { return false }
+      offset += length
+    }
+    return true
+  }
+
+  /// Found wherever their names are: a demuxer finds them in boxes that they do not belong in, too.
+  private struct Count {
+    private let bytes: Int
+    private var samples = 0
+    private var runs = 0
+    private var edits = 1
+
+    init(bytes: Int) { self.bytes = bytes }
+
+    /// No file has more samples than bytes; and each edit takes its own.
+    var isBearable: Bool {
+      let limit = min(bytes, most)
+      return samples <= limit && runs <= 2 * limit && samples <= most / edits
+    }
+
+    mutating func add(_ box: UnsafeRawBufferPointer) {
+      // Behind version and flags: a number of rows; of sizes it comes after the size of all.
+      for place in places(of: "stsz", in: box) + places(of: "stz2", in: box) { samples += number(at: place + 8, box) }
+      for place in places(of: "trun", in: box) { samples += number(at: place + 4, box) }
+      for place in places(of: "elst", in: box) { edits = max(edits, number(at: place + 4, box)) }
+      for place in places(of: "stts", in: box) + places(of: "ctts", in: box) {
+        let rows = min(number(at: place + 4, box), (box.count - place) / 8)
+        for row in 0..<max(0, rows) { runs += number(at: place + 8 + 8 * row, box) }
+      }
+    }
+
+    private func places(of name: StaticString, in box: UnsafeRawBufferPointer) -> [Int] {
+      guard let start = box.baseAddress else { return [] }
+      var (places, offset) = ([Int](), 0)
+      while let found = memmem(start + offset, box.count - offset, name.utf8Start, 4) {
+        offset = UnsafeRawPointer(found) - start + 4
+        places.append(offset)
+      }
+      return places
+    }
+
+    private func number(at offset: Int, _ box: UnsafeRawBufferPointer) -> Int {
+      offset + 4 <= box.count ? Int(UInt32(bigEndian: box.loadUnaligned(fromByteOffset: offset, as: UInt32.self))) : 0
+    }
+  }
+}
