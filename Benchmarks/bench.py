@@ -9,8 +9,9 @@ Each session is encoded by
   recipe a segment  one ffmpeg for each of our segments' frames
   bare loop         limit.c: the same decoder and encoder, for as much work, and nothing else
   recipe a session  one ffmpeg for the whole session (which makes no segments)
-in turn, ROUNDS times (the first and the bare loop CLOSE_ROUNDS times in each); CPU is user + system of the finished process and of those that decode for it, the least of the
-rounds. SSIM is of luma, against the truth where there is one, else against the captured file, the mean over all frames.
+in turn, ROUNDS times (ours and the bare loop CLOSE_ROUNDS times in each); CPU is user + system of the finished process and
+of those that decode for it, the least of the rounds. SSIM is of luma, against the truth where there is one, else against
+the captured file, the mean over all frames.
 Then what the sandbox costs: all sessions with and without it in turn, SANDBOX_ROUNDS times; what does not show when one
 session is encoded once (scale.py); and a profile. Writes Benchmarks/RESULTS.md and its chart.
 """

@@ -33,6 +33,14 @@ def batch(folder, name, pictures, startMs, intervalMs=1_000):
     return path
 
 
+def captured(spool, name, frames):
+    """A waiting batch of copies of these frames, under the names that they have."""
+    path = spool / "incoming" / name
+    path.mkdir()
+    for frame in frames:
+        shutil.copy(frame, path)
+
+
 def cpu(command, until=None):
     """Runs to the end, or until it is done as far as asked; CPU seconds, its decoders' included."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -96,10 +104,7 @@ def throughput(worker, frames, scratch, rounds=3):
             # All of it twice, so that what it takes to start does not count for much.
             for number in range(0, len(frames) // 10 * 10, 10):
                 for copy in ("a", "b"):
-                    path = spool / "incoming" / f"s{number:04}{copy}"
-                    path.mkdir()
-                    for frame in frames[number:number + 10]:
-                        shutil.copy(frame, path)
+                    captured(spool, f"s{number:04}{copy}", frames[number:number + 10])
             os.sync()
             start = time.monotonic()
             running = [subprocess.Popen([worker, "--spool", spool, "--drain", "--jobs", "1"], stderr=subprocess.DEVNULL)
@@ -119,11 +124,8 @@ def overhead(worker, frames, scratch, mode, rounds=3):
         count = 0
         for copy in range(4):
             for first in range(0, len(frames) - 1, 2):
-                path = spool / "incoming" / f"s{copy}@{first:04}"
-                path.mkdir()
+                captured(spool, f"s{copy}@{first:04}", frames[first:first + 2])
                 count += 1
-                for frame in frames[first:first + 2]:
-                    shutil.copy(frame, path)
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         said = subprocess.run([worker, "--spool", spool, "--drain", "--jobs", "1", "--profile", "--sandbox", mode],
                               stderr=subprocess.PIPE, text=True, check=True).stderr.splitlines()
@@ -163,10 +165,7 @@ def profile(worker, frames, scratch):
     """The profile's table for a spool of batches of ten frames."""
     spool = new_spool(scratch / "profile")
     for number in range(0, len(frames) // 10 * 10, 10):
-        path = spool / "incoming" / f"s@{number:04}"
-        path.mkdir()
-        for frame in frames[number:number + 10]:
-            shutil.copy(frame, path)
+        captured(spool, f"s@{number:04}", frames[number:number + 10])
     command = [worker, "--spool", spool, "--drain", "--jobs", "1", "--profile"]
     said = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=True).stderr.splitlines()
     first = next(number for number, line in enumerate(said) if line.startswith("stage"))

@@ -34,33 +34,28 @@ static inline int cff_packet_is_discarded(const AVPacket *packet) { return (pack
 
 // What is used of libavformat. It is loaded when a file is to be read: of the libraries that it needs, some forty, most are for
 // networks, and to load them takes longer than to encode a segment.
+#if LIBAVFORMAT_VERSION_INT < AV_VERSION_INT(60, 15, 100)
+#define CFF_FORMAT_SIDE_DATA(X) X(av_stream_get_side_data)
+#else
+#define CFF_FORMAT_SIDE_DATA(X)
+#endif
 #define CFF_FORMAT_FUNCTIONS(X)                                                                        \
   X(av_find_input_format) X(av_guess_sample_aspect_ratio) X(av_read_frame) X(av_seek_frame)             \
   X(avformat_alloc_context) X(avformat_close_input) X(avformat_open_input) X(avio_alloc_context)        \
-  X(avio_context_free)
+  X(avio_context_free) CFF_FORMAT_SIDE_DATA(X)
 typedef struct {
 #define CFF_DECLARE(name) __typeof__(name) *name;
   CFF_FORMAT_FUNCTIONS(CFF_DECLARE)
 #undef CFF_DECLARE
-#if LIBAVFORMAT_VERSION_INT < AV_VERSION_INT(60, 15, 100)
-  __typeof__(av_stream_get_side_data) *av_stream_get_side_data;
-#endif
 } cff_format;
-
-static inline const char *cff_format_library(void) {
-  return "libavformat.so." AV_STRINGIFY(LIBAVFORMAT_VERSION_MAJOR);
-}
 
 // NULL, or why the library that we were built with is not there.
 static inline const char *cff_load_format(cff_format *format) {
-  void *library = dlopen(cff_format_library(), RTLD_NOW | RTLD_LOCAL);
+  void *library = dlopen("libavformat.so." AV_STRINGIFY(LIBAVFORMAT_VERSION_MAJOR), RTLD_NOW | RTLD_LOCAL);
   if (!library) return dlerror();
 #define CFF_BIND(name) \
   if (!(format->name = (__typeof__(name) *)dlsym(library, #name))) return dlerror();
   CFF_FORMAT_FUNCTIONS(CFF_BIND)
-#if LIBAVFORMAT_VERSION_INT < AV_VERSION_INT(60, 15, 100)
-  CFF_BIND(av_stream_get_side_data)
-#endif
 #undef CFF_BIND
   return NULL;
 }

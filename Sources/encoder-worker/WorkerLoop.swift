@@ -62,7 +62,8 @@ struct WorkerLoop {
       }
       catchUp(shared)
       progress.show(worker.tally.now)
-      if signals.wait(ms: worker.isBehind ? 400 : shared.setbacks.isAwaiting ? 1_000 : Self.rescan * 1_000, watch) {
+      let restMs = shared.setbacks.isAwaiting ? 1_000 : Self.rescan * 1_000
+      if signals.wait(ms: worker.isBehind ? SessionIndex.lagMs : restMs, watch) {
         shared.stop(in: Self.grace)
         break
       }
@@ -91,7 +92,7 @@ struct WorkerLoop {
     shared.queue.close()
     while shared.queue.activeCount > 0 {
       catchUp(shared)
-      guard signals.wait(ms: worker.isBehind ? 400 : Self.rescan * 1_000) else { continue }
+      guard signals.wait(ms: worker.isBehind ? SessionIndex.lagMs : Self.rescan * 1_000) else { continue }
       if shared.isStopping { _exit(0) }
       shared.stop(in: Self.grace)
     }

@@ -8,13 +8,13 @@ enum SegmentCheck {
     let movie = try MP4Reading(bytes[...]).children("ftyp", "moov", "mdat")[1]
     let boxes = try movie.children("mvhd", "trak", "trak")
     let duration = file.video.reduce(0) { $0 + $1.duration }
-    try require(try boxes[0].times(), duration, "the duration")
+    try require(try boxes[0].duration(), duration, "the duration")
     for (track, isVideo) in [(boxes[1], true), (boxes[2], false)] {
       let parts = try track.children("tkhd", "mdia")
       // A track's header has its number where others have a timescale.
       try require(try parts[0].duration(at: 20, flags: isVideo ? 3 : 2), duration, "a track's duration")
       let media = try parts[1].children("mdhd", "hdlr", "minf")
-      try require(try media[0].times(), duration, "a track's duration")
+      try require(try media[0].duration(), duration, "a track's duration")
       guard try media[1].skipping(8).bytes.starts(with: (isVideo ? "vide" : "sbtl").utf8) else {
         throw SegmentMismatch("a track is of another kind")
       }
@@ -132,7 +132,7 @@ private struct MP4Reading {
   }
 
   /// The duration of a header that tells its timescale.
-  func times() throws(SegmentMismatch) -> Int {
+  func duration() throws(SegmentMismatch) -> Int {
     let scale = try number(at: isLong ? 20 : 12)
     guard scale == MediaTime.timescale else { throw SegmentMismatch("a timescale is \(scale)") }
     return try duration(at: 16)

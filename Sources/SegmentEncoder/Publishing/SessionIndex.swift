@@ -1,5 +1,5 @@
 // The views of a session, kept up to date with its segments' manifests: `session.json`, `session.ffconcat` and, where they
-// are asked for, the events for Sentry and `hls/`. A long session's are written at most once a second; that it is behind
+// are asked for, the events for Sentry and `hls/`. A long session's are written a few times a second at most; that it is behind
 // is marked in `OUTPUT/.behind/` first, so that whoever comes after a worker that died catches up.
 
 import Glibc
@@ -7,7 +7,7 @@ import Synchronization
 
 public final class SessionIndex: Sendable {
   /// How long views may lag, in milliseconds.
-  private static let lagMs = 400
+  public static let lagMs = 400
   /// A mark older than this, in seconds, is nobody's who lives.
   private static let markS = 5
   /// When something failed, it is tried again after so long, in milliseconds.

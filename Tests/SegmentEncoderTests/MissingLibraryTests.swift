@@ -1,0 +1,15 @@
+import Testing
+
+@testable import SegmentEncoder
+
+@Suite struct MissingLibraryTests {
+  /// The machine's fault, and no batch's: it is owed until the library is there.
+  @Test func aBatchWaitsForALibraryThatIsMissing() {
+    guard case .retry = Disposition(of: MissingLibrary(reason: "no such file"), batch: "batch") else {
+      Issue.record("a batch would go to quarantine")
+      return
+    }
+  }
+
+  @Test func whatReadsFilmsIsThere() throws { try FormatLibrary.load() }
+}
