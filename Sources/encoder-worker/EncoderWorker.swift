@@ -16,6 +16,8 @@ struct EncoderWorker: ParsableCommand {
         encoder-worker enqueue --spool DIR *.jpg    frames into a spool
         encoder-worker stitch SESSION --to FILE     one film of a session
         encoder-worker verify SESSION               is all as it should be?
+        encoder-worker status --spool DIR           what waits, who works, what is stuck?
+        encoder-worker quarantine --spool DIR       what could not be encoded, and why
         encoder-worker prune --spool DIR            tidy up after dead workers
         encoder-worker reencode SESSION -o DIR -q small    fewer bytes
 
@@ -26,7 +28,7 @@ struct EncoderWorker: ParsableCommand {
     version: "encoder-worker 0.1.0",
     subcommands: [
       RunCommand.self, EncodeCommand.self, EnqueueCommand.self, StitchCommand.self, VerifyCommand.self,
-      ReencodeCommand.self, InspectCommand.self, PruneCommand.self,
+      ReencodeCommand.self, InspectCommand.self, StatusCommand.self, QuarantineCommand.self, PruneCommand.self,
     ],
     defaultSubcommand: RunCommand.self)
 

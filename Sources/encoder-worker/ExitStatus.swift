@@ -29,6 +29,9 @@ func reportingFailures(_ work: () throws -> Void) throws {
   } catch let bad as BadTarget {
     say("encoder-worker: \(bad)")
     throw ExitCode.validationFailure
+  } catch let missing as NoSuchBatch {
+    say("encoder-worker: \(missing)")
+    throw ExitCode.validationFailure
   } catch is Cancelled {
     say("encoder-worker: stopped; nothing is lost, run it again")
     throw ExitStatus.temporaryFailure

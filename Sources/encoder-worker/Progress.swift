@@ -13,7 +13,7 @@ struct Progress {
   }
 
   /// Of work whose end is not known.
-  mutating func show(_ counts: Tally.Counts) {
+  mutating func show(_ counts: WorkerTally) {
     show { elapsedMs in
       let rate = counts.frames * 1_000 / elapsedMs
       return "\(counts.published) batches, \(counts.segments) segments, \(counts.frames) frames, \(rate)/s"

@@ -56,7 +56,8 @@ struct RunCommand: ParsableCommand {
       throw ValidationError(
         isCommand
           ? "'\(word)' has to be the first word, before all options"
-          : "'\(word)' is no command; there are run, encode, inspect, enqueue, stitch, verify, reencode, prune")
+          : "'\(word)' is no command; there are run, encode, inspect, enqueue, stitch, verify, reencode, status, quarantine, prune"
+      )
     }
     guard (1...86_400 * 365).contains(maxTime) else {
       throw ValidationError("--max-time is between 1 and 31536000 seconds")

@@ -220,29 +220,22 @@ struct CutOff: Error, CustomStringConvertible {
 
 /// What a worker has done since it started.
 final class Tally: Sendable {
-  struct Counts {
-    var published = 0
-    var duplicates = 0
-    var quarantined = 0
-    var segments = 0
-    var frames = 0
-    var refused = 0
+  private let counts = Mutex(WorkerTally())
 
-    /// For a person, at the end of a drain.
-    var summary: String {
-      var parts = [
-        count(published, "batch", "batches") + " published", count(segments, "segment"), count(frames, "frame"),
-      ]
-      if duplicates > 0 { parts.append("\(duplicates) published before") }
-      if refused > 0 { parts.append(count(refused, "frame") + " refused") }
-      if quarantined > 0 { parts.append(count(quarantined, "batch", "batches") + " in quarantine") }
-      return parts.joined(separator: ", ")
-    }
+  func add(_ change: (inout WorkerTally) -> Void) { counts.withLock { change(&$0) } }
+
+  var now: WorkerTally { counts.withLock { $0 } }
+}
+
+extension WorkerTally {
+  /// For a person, at the end of a drain.
+  var summary: String {
+    var parts = [
+      count(published, "batch", "batches") + " published", count(segments, "segment"), count(frames, "frame"),
+    ]
+    if duplicates > 0 { parts.append("\(duplicates) published before") }
+    if refused > 0 { parts.append(count(refused, "frame") + " refused") }
+    if quarantined > 0 { parts.append(count(quarantined, "batch", "batches") + " in quarantine") }
+    return parts.joined(separator: ", ")
   }
-
-  private let counts = Mutex(Counts())
-
-  func add(_ change: (inout Counts) -> Void) { counts.withLock { change(&$0) } }
-
-  var now: Counts { counts.withLock { $0 } }
 }

@@ -31,6 +31,7 @@ struct WorkerLoop {
     }
     var progress = Progress(isShown: drains)
     var rescueAt = 0
+    var rate = RateMeter()
     while !shared.setbacks.isHopeless {
       do {
         if MonotonicClock.seconds() >= rescueAt {
@@ -62,6 +63,7 @@ struct WorkerLoop {
       }
       catchUp(shared)
       progress.show(worker.tally.now)
+      rate.show(worker)
       let restMs = shared.setbacks.isAwaiting ? 1_000 : Self.rescan * 1_000
       if signals.wait(ms: worker.isBehind ? SessionIndex.lagMs : restMs, watch) {
         shared.stop(in: Self.grace)

@@ -190,6 +190,9 @@ public final class ClaimDesk: Sendable {
     return name
   }
 
+  /// Says what has been done, for whoever asks.
+  public func show(_ tally: WorkerTally) throws(DiskError) { try tally.write(to: own.path) }
+
   /// Leaves the spool; nothing is claimed any more.
   public func leave() { own.remove() }
 

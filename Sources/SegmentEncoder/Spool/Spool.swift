@@ -30,9 +30,8 @@ public struct Spool: Sendable {
   /// Opens a spool that is there.
   public init(opening path: String) throws(DiskError) {
     self.init(path)
-    for directory in [incoming, claimed] where !DurableFile.isReachableDirectory(directory) {
-      throw DiskError("open", directory, code: ENOENT)
-    }
+    // The others come with the first worker.
+    guard DurableFile.isReachableDirectory(incoming) else { throw DiskError("open", incoming, code: ENOENT) }
   }
 
   private init(_ path: String) { self.path = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path }

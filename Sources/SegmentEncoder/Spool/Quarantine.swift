@@ -1,0 +1,92 @@
+// Batches that could not be encoded: why, and what is to become of them. May be used beside workers.
+
+import Glibc
+
+public struct Quarantine: Sendable {
+  static let reasonEnding = ".reason.json"
+
+  /// A batch, and why it is here.
+  public struct Batch: Sendable {
+    /// Its name in quarantine.
+    public let name: String
+    public let path: String
+    /// `NAME.reason.json`; nil where there is none, or nothing that one can read.
+    public let reason: JSONValue?
+
+    public func text(_ member: String) -> String? { reason?.object?[member]?.string }
+    /// When it came here, in unix milliseconds.
+    public var timeMs: Int64? { reason?.object?["timeMs"]?.integer }
+
+    /// All of it, for a program: one line.
+    public var json: String {
+      JSONValue.object(["name": .string(name), "path": .string(path), "reason": reason ?? .null]).line
+    }
+  }
+
+  private let spool: Spool
+
+  public init(of spool: Spool) { self.spool = spool }
+
+  /// All of them, by name.
+  public func batches() throws -> [Batch] {
+    guard try DurableFile.isDirectory(spool.quarantine) else { return [] }
+    let names = try Directory(opening: spool.quarantine).entries().map(\.name)
+    let all = Set(names)
+    // A batch may be called like a reason.
+    return try names.filter { !$0.hasSuffix(Self.reasonEnding) || all.contains($0 + Self.reasonEnding) }.map(batch)
+  }
+
+  /// - Throws: ``NoSuchBatch``.
+  public func batch(_ name: String) throws -> Batch {
+    let path = spool.quarantine + "/" + name
+    guard !name.contains("/"), ![".", ".."].contains(name), try DurableFile.isThere(path) else {
+      throw NoSuchBatch(name: name, place: spool.quarantine)
+    }
+    let reason = try DurableFile.contents(of: path + Self.reasonEnding, limit: 1 << 20)
+    return Batch(name: name, path: path, reason: reason.flatMap { try? JSONParser.parse($0) })
+  }
+
+  /// Puts a batch back where it is owed, under the name that it had, as if it had never been taken.
+  ///
+  /// - Returns: that name.
+  /// - Throws: ``NameTaken`` when another batch waits under it: which session it is can depend on the name.
+  public func retry(_ batch: Batch) throws -> String {
+    let said = batch.text("batch") ?? batch.name
+    let name = said.contains("/") || !Spool.isComplete(said) || said.isEmpty ? batch.name : said
+    guard try DurableFile.move(batch.path, to: spool.incoming + "/" + name) else {
+      throw NameTaken(name: name, place: spool.incoming)
+    }
+    try Directory(opening: spool.incoming).sync()
+    try forgetReason(of: batch)
+    return name
+  }
+
+  /// Removes a batch and its reason, for good.
+  public func purge(_ batch: Batch) throws {
+    // Out of sight in one step: half a batch must never be taken for a batch.
+    let target = spool.trash + "/\(WorkerID())~1"
+    try check("rename", batch.path) { rename(batch.path, target) }
+    try forgetReason(of: batch)
+    try DurableFile.removeTree(target)
+  }
+
+  private func forgetReason(of batch: Batch) throws {
+    let path = batch.path + Self.reasonEnding
+    try check("unlink", path) { unlink(path) == 0 || errno == ENOENT ? 0 : -1 }
+    try Directory(opening: spool.quarantine).sync()
+  }
+}
+
+/// A batch that somebody named is not in quarantine.
+public struct NoSuchBatch: Error, CustomStringConvertible {
+  let name: String
+  let place: String
+  public var description: String { "no batch \(name) in \(place); `quarantine list` names those that are there" }
+}
+
+/// A batch cannot go back to where it came from.
+public struct NameTaken: Error, CustomStringConvertible {
+  let name: String
+  let place: String
+  public var description: String { "another batch \(name) waits in \(place); try again when it is encoded" }
+}

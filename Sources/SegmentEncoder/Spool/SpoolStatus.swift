@@ -1,0 +1,170 @@
+// What a spool holds at this moment, seen from outside: nothing is locked, and nobody waits.
+
+import Glibc
+
+public struct SpoolStatus: Sendable {
+  /// Batches that lie in one place.
+  public struct Heap: Sendable {
+    public let count: Int
+    /// How long the oldest has been there, in milliseconds; nil where there is none.
+    public let oldestMs: Int64?
+
+    var json: JSONValue { .object(["count": .number(count), "oldestMs": oldestMs.map(JSONValue.number) ?? .null]) }
+  }
+
+  /// A batch that a worker holds.
+  public struct Held: Sendable {
+    public let batch: String
+    /// How often work on it has begun.
+    public let attempt: Int
+    /// How often work on it has failed for reasons that nobody knows.
+    public let failures: Int
+    /// Since it came into that hand, or work on it began anew.
+    public let ageMs: Int64
+
+    public var isRetried: Bool { attempt > 1 || failures > 0 }
+  }
+
+  /// A worker, or what is left of one.
+  public struct Worker: Sendable {
+    public enum Life: String, Sendable {
+      case alive, dead
+      /// On this host, where nobody lets us look.
+      case unknown
+      /// On another host, whose processes nobody sees from here.
+      case elsewhere
+    }
+
+    public let id: String
+    public let life: Life
+    public let held: [Held]
+    /// What it says it has done; nil where it says nothing.
+    public let tally: WorkerTally?
+  }
+
+  public let spool: String
+  public let output: String
+  /// Owed, and in nobody's hands.
+  public let waiting: Heap
+  /// In a worker's hands.
+  public let claimed: Heap
+  /// Of those, the ones that are tried again.
+  public let retrying: Int
+  public let quarantined: Heap
+  /// Published and kept on request.
+  public let kept: Heap
+  /// In the output's file system.
+  public let freeBytes: Int
+  public let workers: [Worker]
+
+  /// Batches a minute, of all workers that live or may live.
+  public var perMinute: Int { workers.filter { $0.life != .dead }.reduce(0) { $0 + ($1.tally?.perMinute ?? 0) } }
+
+  /// - Throws: ``DiskError`` when a place cannot be read. One that a worker is just leaving is taken for left.
+  public init(of spool: Spool, output: String?) throws {
+    self.spool = spool.path
+    self.output = output ?? spool.defaultOutput
+    let now = Self.nowMs
+    waiting = try Self.heap(spool.incoming, now, where: Spool.isComplete)
+    quarantined = try Self.heap(spool.quarantine, now) { !$0.hasSuffix(Quarantine.reasonEnding) }
+    kept = try Self.heap(spool.done, now) { _ in true }
+    workers = try Self.workers(spool.claimed, now)
+    let held = workers.flatMap(\.held)
+    claimed = Heap(count: held.count, oldestMs: held.map(\.ageMs).max())
+    retrying = held.count(where: \.isRetried)
+    freeBytes = try DurableFile.freeBytes(
+      at: DurableFile.isDirectory(self.output) ? self.output : spool.path)
+  }
+
+  /// All of it, for a program: one line.
+  public var json: String { value.line }
+
+  private var value: JSONValue {
+    let workers = workers.map { worker in
+      var members: [String: JSONValue] = [
+        "worker": .string(worker.id), "life": .string(worker.life.rawValue),
+        "held": .array(
+          worker.held.map { held in
+            .object([
+              "batch": .string(held.batch), "attempt": .number(held.attempt), "failures": .number(held.failures),
+              "ageMs": .number(held.ageMs),
+            ])
+          }),
+      ]
+      if let tally = worker.tally { members["tally"] = tally.json }
+      return JSONValue.object(members)
+    }
+    return .object([
+      "spool": .string(spool), "output": .string(output), "waiting": waiting.json, "claimed": claimed.json,
+      "retrying": .number(retrying), "quarantined": quarantined.json, "kept": kept.json,
+      "freeBytes": .number(freeBytes), "perMinute": .number(perMinute), "workers": .array(workers),
+    ])
+  }
+
+  // MARK: - Looking
+
+  private static var nowMs: Int64 {
+    var now = timespec()
+    clock_gettime(CLOCK_REALTIME, &now)
+    return Int64(now.tv_sec) * 1_000 + Int64(now.tv_nsec) / 1_000_000
+  }
+
+  private static func heap(_ path: String, _ now: Int64, where isBatch: (String) -> Bool) throws -> Heap {
+    guard try DurableFile.isDirectory(path) else { return Heap(count: 0, oldestMs: nil) }
+    let directory = try Directory(opening: path)
+    var (count, oldest) = (0, Int64?.none)
+    for entry in try directory.entries() where isBatch(entry.name) {
+      count += 1
+      guard let since = directory.changedMs(entry) else { continue }
+      oldest = max(oldest ?? 0, now - since)
+    }
+    return Heap(count: count, oldestMs: oldest)
+  }
+
+  private static func workers(_ path: String, _ now: Int64) throws -> [Worker] {
+    guard try DurableFile.isDirectory(path) else { return [] }
+    return try Directory(opening: path).entries().filter { $0.kind == .directory && !$0.name.hasPrefix(".") }
+      .compactMap { entry -> Worker? in
+        let place = path + "/" + entry.name
+        // Gone while we looked.
+        guard let directory = try? Directory(opening: place, followingLinks: false),
+          let inside = try? directory.entries()
+        else { return nil }
+        let held = inside.filter { $0.kind == .directory }.compactMap { Self.held(place + "/" + $0.name, $0.name, now) }
+        return Worker(id: entry.name, life: life(of: place), held: held, tally: WorkerTally(in: place))
+      }
+  }
+
+  /// `<number>.<attempt>.<failures>/NAME`.
+  private static func held(_ place: String, _ counts: String, _ now: Int64) -> Held? {
+    guard let directory = try? Directory(opening: place, followingLinks: false),
+      let batch = try? directory.entries(limit: 1).first
+    else { return nil }
+    let numbers = counts.split(separator: ".").map { Int($0) ?? 0 }
+    return Held(
+      batch: batch.name, attempt: numbers.count > 1 ? numbers[1] : 1, failures: numbers.count > 2 ? numbers[2] : 0,
+      ageMs: directory.changedMs(batch).map { max(0, now - $0) } ?? 0)
+  }
+
+  private static func life(of place: String) -> Worker.Life {
+    guard WorkerID.isOnThisHost(lastComponent(of: place)) else { return .elsewhere }
+    var life = Worker.Life.alive
+    do {
+      try WorkerDirectory.whileGone(place) { life = .dead }
+    } catch {
+      life = .unknown
+    }
+    return life
+  }
+}
+
+extension Directory {
+  /// When an entry came here or was changed, in unix milliseconds; nil when it is gone.
+  fileprivate func changedMs(_ entry: Entry) -> Int64? {
+    var status = stat()
+    let name = entry.bytes.map { CChar(bitPattern: $0) } + [0]
+    guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
+    // A rename changes the inode's own time, not its content's.
+    return Int64(status.st_ctim.tv_sec) * 1_000 + Int64(status.st_ctim.tv_nsec) / 1_000_000
+  }
+}

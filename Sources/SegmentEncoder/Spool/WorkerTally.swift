@@ -1,0 +1,61 @@
+// What a worker says it has done, in a file of its directory: for whoever asks how it goes. Nothing depends on it.
+
+import Glibc
+
+/// Counts since a worker has started.
+public struct WorkerTally: Sendable, Equatable {
+  /// Batches, of these the ones that had been published before, and those in quarantine.
+  public var published = 0
+  public var duplicates = 0
+  public var quarantined = 0
+  public var segments = 0
+  public var frames = 0
+  /// Frames that could not be shown.
+  public var refused = 0
+  /// Batches published within the last minute.
+  public var perMinute = 0
+  /// For how long it has been running, in seconds.
+  public var runningS = 0
+
+  private static let file = "tally"
+  private static let format = "worker-tally/1"
+
+  public init() {}
+
+  /// What the worker with this directory says; nil where it says nothing that one can read.
+  init?(in directory: String) {
+    guard let bytes = try? DurableFile.contents(of: directory + "/" + Self.file, limit: 4_096),
+      let members = try? JSONParser.parse(bytes).object, members["format"]?.string == Self.format
+    else { return nil }
+    func number(_ name: String) -> Int { members[name]?.integer.map { Int($0) } ?? 0 }
+    (published, duplicates, quarantined) = (number("published"), number("duplicates"), number("quarantined"))
+    (segments, frames, refused) = (number("segments"), number("frames"), number("refused"))
+    (perMinute, runningS) = (number("perMinute"), number("runningS"))
+  }
+
+  /// Says it. Who reads sees all of it or what was said before.
+  func write(to directory: String) throws(DiskError) {
+    let draft = directory + "/" + Self.file + ".part"
+    unlink(draft)
+    try check("open", draft) {
+      let file = Glibc.open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+      guard file >= 0 else { return -1 }
+      defer { close(file) }
+      let bytes = json.bytes()
+      return Glibc.write(file, bytes, bytes.count) == bytes.count ? 0 : -1
+    }
+    try check("rename", draft) { rename(draft, directory + "/" + Self.file) }
+  }
+
+  static func remove(from directory: String) {
+    for name in [file, file + ".part"] { unlink(directory + "/" + name) }
+  }
+
+  var json: JSONValue {
+    .object([
+      "format": .string(Self.format), "published": .number(published), "duplicates": .number(duplicates),
+      "quarantined": .number(quarantined), "segments": .number(segments), "frames": .number(frames),
+      "refused": .number(refused), "perMinute": .number(perMinute), "runningS": .number(runningS),
+    ])
+  }
+}

@@ -1,0 +1,132 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What an operator sees of a spool, and does about it.
+@Suite struct StatusTests {
+  private let spool: TestSpool
+
+  init() throws { spool = try TestSpool() }
+
+  private struct Status: Decodable {
+    struct Heap: Decodable {
+      let count: Int
+      let oldestMs: Int64?
+    }
+    struct Worker: Decodable {
+      struct Held: Decodable {
+        let batch: String
+        let attempt: Int
+        let failures: Int
+      }
+      struct Tally: Decodable {
+        let published: Int
+        let frames: Int
+      }
+      let worker: String
+      let life: String
+      let held: [Held]
+      let tally: Tally?
+    }
+    let waiting, claimed, quarantined, kept: Heap
+    let retrying: Int
+    let freeBytes: Int
+    let perMinute: Int
+    let workers: [Worker]
+  }
+
+  private func run(_ words: String...) throws -> Tool.Result {
+    try Tool.run(EncoderWorker.path, words + ["--spool", spool.path])
+  }
+
+  private func status() throws -> Status {
+    let result = try run("status", "--json")
+    try #require(result.status == 0, "\(result.errors)")
+    return try JSONDecoder().decode(Status.self, from: Data(result.text.utf8))
+  }
+
+  @Test func whatLiesWhereIsCounted() throws {
+    try spool.add("exact-1fps")
+    try spool.add(file: "bad", [1, 2, 3])
+    #expect(try spool.drain("--keep-batches").status == 65)
+    try spool.addSmall("first", startMs: 1_767_859_512_340)
+    try spool.addSmall("second", startMs: 1_767_859_512_340)
+    try spool.add(file: "draft.tmp", [1])
+    let status = try status()
+    #expect(status.waiting.count == 2 && status.claimed.count == 0 && status.retrying == 0)
+    #expect(status.quarantined.count == 1 && status.kept.count == 1 && status.workers.isEmpty)
+    #expect((status.waiting.oldestMs ?? -1) >= 0 && status.claimed.oldestMs == nil)
+    #expect(status.freeBytes > 0 && status.perMinute == 0)
+    let text = try run("status").text
+    #expect(text.contains("waiting") && text.contains("quarantine list"))
+    #expect(!text.contains("\u{1B}"))
+  }
+
+  @Test func whatADeadWorkerHoldsIsSeen() throws {
+    let dead = "\(ProcessInfo.processInfo.hostName)~99999999~dead1"
+    _ = try spool.scratch.directory("spool/claimed/\(dead)/7.2.1")
+    try spool.scratch.file("spool/claimed/\(dead)/7.2.1/batch", [1, 2, 3])
+    try spool.scratch.file("spool/claimed/\(dead)/alive", [])
+    _ = try spool.scratch.directory("spool/claimed/elsewhere~1~abc1")
+    let status = try status()
+    #expect(status.claimed.count == 1 && status.retrying == 1)
+    let worker = try #require(status.workers.first { $0.worker == dead })
+    #expect(worker.life == "dead" && worker.tally == nil)
+    #expect(worker.held.map(\.batch) == ["batch"] && worker.held[0].attempt == 2 && worker.held[0].failures == 1)
+    #expect(status.workers.first { $0.worker == "elsewhere~1~abc1" }?.life == "elsewhere")
+    // Looking has changed nothing.
+    #expect(try spool.names("claimed/\(dead)/7.2.1") == ["batch"])
+  }
+
+  @Test func aWorkerSaysWhatItHasDone() throws {
+    let worker = try spool.start()
+    try spool.waitUntil("a worker is there") { try status().workers.count == 1 }
+    try spool.add("exact-1fps")
+    try spool.waitUntil("it says that it has published") { try status().workers.first?.tally?.published == 1 }
+    let seen = try #require(try status().workers.first)
+    #expect(seen.life == "alive" && seen.held.isEmpty && (seen.tally?.frames ?? 0) > 0)
+    worker.signal(SIGTERM)
+    #expect(worker.wait() == 0)
+    #expect(try spool.isAtRest)
+  }
+
+  @Test func aSpoolThatNoWorkerHasSeenHasAStatus() throws {
+    try spool.addSmall("first", startMs: 1_767_859_512_340)
+    let status = try status()
+    #expect(status.waiting.count == 1 && status.workers.isEmpty && status.quarantined.count == 0)
+    #expect(try run("quarantine").status == 0)
+  }
+
+  @Test func whatIsNoSpoolIsSaid() throws {
+    let result = try Tool.run(EncoderWorker.path, ["status", "--spool", spool.scratch.path("nothing")])
+    #expect(result.status != 0 && result.errors.contains("nothing"))
+  }
+
+  @Test func quarantineIsListedShownTriedAgainAndPurged() throws {
+    for _ in 1...2 {
+      try spool.add(file: "bad", [1, 2, 3])
+      #expect(try spool.drain().status == 65)
+    }
+    let list = try run("quarantine", "list")
+    #expect(list.status == 0 && list.text.split(separator: "\n").count == 3)
+    #expect(try run("quarantine", "list", "--json").text.split(separator: "\n").count == 2)
+    let shown = try run("quarantine", "show", "bad.2")
+    #expect(shown.status == 0 && shown.text.contains("bad.2") && shown.text.contains("cause"))
+
+    // Under the name that it came with, which can decide whose session it is.
+    let again = try run("quarantine", "retry", "bad.2")
+    #expect(again.status == 0 && again.text.contains("waits again as bad"), "\(again.errors)")
+    #expect(try spool.names("incoming") == ["bad"] && spool.names("quarantine") == ["bad", "bad.reason.json"])
+    #expect(try run("quarantine", "retry", "bad").status == 75)
+    #expect(try spool.names("quarantine") == ["bad", "bad.reason.json"])
+
+    #expect(try run("quarantine", "purge", "--all", "--dry-run").status == 0)
+    #expect(try spool.names("quarantine") == ["bad", "bad.reason.json"])
+    #expect(try run("quarantine", "purge", "--all").status == 0)
+    #expect(try spool.names("quarantine").isEmpty && spool.names("trash").isEmpty)
+    #expect(try spool.names("incoming") == ["bad"])
+    for words in [["retry", "bad"], ["show", "../incoming/bad"], ["purge"], ["retry", "--all", "bad"]] {
+      #expect(try Tool.run(EncoderWorker.path, ["quarantine"] + words + ["--spool", spool.path]).status == 64)
+    }
+  }
+}
