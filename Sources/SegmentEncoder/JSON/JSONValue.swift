@@ -104,7 +104,7 @@ extension JSONValue {
   }
 
   /// The text in one line.
-  var line: String { String(decoding: bytes(), as: UTF8.self) }
+  public var line: String { String(decoding: bytes(), as: UTF8.self) }
 
   private func write(to output: inout [UInt8], indent: Int?) {
     switch self {

@@ -26,7 +26,7 @@ struct HLSPackage {
   func update(
     _ segments: [PublishedSegment], from session: SessionDirectory, progress: (Int, Int) throws -> Void = { _, _ in }
   ) throws -> Int {
-    let parts = Self.parts(segments, isLive: isLive)
+    let parts = HLSPart.all(segments, isLive: isLive)
     // All names before any fragment: small things that stay, made between large ones that go, would keep their memory.
     var media: [HLSPlaylist.Media?] = parts.map { HLSPlaylist.Media($0) }
     try DurableFile.makeDirectories(path)
@@ -43,7 +43,7 @@ struct HLSPackage {
       }
       try progress(index + 1, parts.count)
     }
-    let entries = Self.entries(parts, media)
+    let entries = HLSPart.entries(parts, media)
     if entries.contains(where: { $0.media == nil }) { try replace(HLSPlaylist.gapFile, MP4Fragment.empty) }
     try directory.sync()
     let playlist = HLSPlaylist(
@@ -75,8 +75,8 @@ struct HLSPackage {
         try replace(HLSPlaylist.gapFile, MP4Fragment.empty)
         text.append(HLSPlaylist.Entry(media: nil, startMs: gap.startMs, lengthMs: gap.endMs - gap.startMs))
       }
-      func part(isMixed: Bool) -> Part {
-        Part(
+      func part(isMixed: Bool) -> HLSPart {
+        HLSPart(
           segment: segment, startMs: segment.startMs - startMs, lengthMs: segment.durationMs, gapAfterMs: 0,
           carriesParameterSets: isMixed)
       }
@@ -95,54 +95,11 @@ struct HLSPackage {
     return true
   }
 
-  /// A segment's fragment and its place.
-  struct Part {
-    let segment: PublishedSegment
-    /// From the session's start.
-    let startMs: Int64
-    let lengthMs: Int64
-    let gapAfterMs: Int64
-    /// Whether pictures of other kinds come before it: then it carries its parameter sets itself, because stock ffmpeg
-    /// keeps those of the first initialization.
-    let carriesParameterSets: Bool
-
-    /// Its place in a playlist; a gap without a fragment.
-    func shown(by media: HLSPlaylist.Media?) -> HLSPlaylist.Entry {
-      HLSPlaylist.Entry(media: media, startMs: segment.startMs, lengthMs: lengthMs)
-    }
-  }
-
-  /// Seams are closed where all is known. A live playlist may only be added to: there a segment keeps its own length, and
-  /// the next one begins at its own time, a little late or early.
-  private static func parts(_ segments: [PublishedSegment], isLive: Bool) -> [Part] {
-    let plan = FilmPlan(segments, gaps: .hold).parts
-    let first = segments[0].pictureKind
-    var isMixed = false
-    return plan.enumerated().map { index, part in
-      isMixed = isMixed || part.segment.pictureKind != first
-      let lengthMs = isLive ? part.segment.durationMs : part.lengthMs - part.gapMs
-      // Behind the last one there is nothing to skip to.
-      let gapAfterMs = index + 1 < plan.count ? part.gapMs : 0
-      return Part(
-        segment: part.segment, startMs: part.startMs, lengthMs: lengthMs, gapAfterMs: gapAfterMs,
-        carriesParameterSets: isMixed)
-    }
-  }
-
-  private static func entries(_ parts: [Part], _ media: [HLSPlaylist.Media?]) -> [HLSPlaylist.Entry] {
-    zip(parts, media).flatMap { part, media in
-      let shown = part.shown(by: media)
-      let gap = HLSPlaylist.Entry(
-        media: nil, startMs: part.segment.startMs + part.lengthMs, lengthMs: part.gapAfterMs)
-      return part.gapAfterMs > 0 ? [shown, gap] : [shown]
-    }
-  }
-
   /// Sees to it that a fragment is there.
   ///
   /// - Returns: whether it is: that of a damaged segment is not, in a live session.
   private func provide(
-    _ part: Part, as media: HLSPlaylist.Media, _ isPresent: Bool, from session: SessionDirectory
+    _ part: HLSPart, as media: HLSPlaylist.Media, _ isPresent: Bool, from session: SessionDirectory
   ) throws -> Bool {
     do {
       if !isPresent { try write(part, as: media, from: session) }
@@ -152,12 +109,8 @@ struct HLSPackage {
     }
   }
 
-  private func write(_ part: Part, as media: HLSPlaylist.Media, from session: SessionDirectory) throws {
-    var samples = try SegmentSamples(of: part.segment, in: session)
-    try samples.stretch(toMs: part.lengthMs, gapMs: 0, file: part.segment.file)
-    if part.carriesParameterSets { samples.carryParameterSets() }
-    let initialization = MP4Fragment.initialization(
-      width: part.segment.codedWidth, height: part.segment.codedHeight, parameterSets: samples.parameterSets)
+  private func write(_ part: HLSPart, as media: HLSPlaylist.Media, from session: SessionDirectory) throws {
+    let (initialization, fragment) = try part.files(from: session)
     if let there = try DurableFile.contents(of: path + "/" + media.initialization) {
       guard there == initialization else {
         throw BadSession(
@@ -167,10 +120,7 @@ struct HLSPackage {
     } else {
       try replace(media.initialization, initialization)
     }
-    let fragment = MP4Fragment(
-      startMs: part.startMs, samples: samples.video,
-      events: samples.events(from: MediaTime.ticks(ms: part.startMs)))
-    try replace(media.file, fragment.bytes)
+    try replace(media.file, fragment)
   }
 
   /// - Throws: ``BadSession`` when the directory has another session's playlist.
@@ -184,16 +134,4 @@ struct HLSPackage {
   private func replace(_ name: String, _ bytes: [UInt8]) throws(DiskError) {
     try DurableFile.replace(path + "/" + name, bytes, temporary: temporary)
   }
-}
-
-extension HLSPlaylist.Media {
-  /// Names that change when what is in the files would.
-  init(_ part: HLSPackage.Part) {
-    let segment = part.segment
-    let place = "\(segment.sha256) \(part.startMs) \(part.lengthMs) \(part.carriesParameterSets)"
-    file = SegmentName.fragment(segment.startMs, digest: Self.digest(place))
-    initialization = "init-\(segment.codedWidth)x\(segment.codedHeight)-\(Self.digest(segment.pictureKind)).mp4"
-  }
-
-  private static func digest(_ text: String) -> String { String(SHA256.hex(of: Array(text.utf8)).prefix(8)) }
 }

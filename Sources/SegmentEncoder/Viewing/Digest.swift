@@ -1,0 +1,5 @@
+/// Tells bytes from others.
+public enum Digest {
+  /// 32 hexadecimal digits of SHA-256.
+  public static func of(_ bytes: [UInt8]) -> String { String(SHA256.hex(of: bytes).prefix(32)) }
+}

@@ -1,0 +1,189 @@
+// The sessions of an output, for whoever shows them. Read only, and safe beside workers; what was read is kept for as long as
+// the files are the same.
+
+import Glibc
+import Synchronization
+
+/// What a list says of one session.
+public struct SessionSummary: Sendable, Equatable {
+  public let session: SessionID
+  /// nil when it cannot be read; then ``error`` says why.
+  public let startMs: Int64?
+  public let endMs: Int64?
+  public let frames: Int
+  public let segments: Int
+  public let gaps: Int
+  public let bytes: Int
+  /// Whether the segment that ends the session is there.
+  public let isComplete: Bool
+  public let error: String?
+}
+
+public final class SessionCatalog: Sendable {
+  /// The output's path.
+  public let output: String
+  private let summaries = Mutex<[String: (stamp: FileStamp, summary: SessionSummary)]>([:])
+  private let playbacks = Mutex<
+    [(stamp: [FileStamp?], playback: SessionPlayback, entries: [Int64: SessionPlayback.Entry])]
+  >([])
+  /// One at a time is read: a long one takes memory.
+  private let reading = Mutex<Void>(())
+
+  /// Segments that are kept in memory, of all sessions; the session asked for last is kept whatever it has.
+  private static let keptSegments = 20_000
+
+  /// - Throws: ``DiskError`` when there is no such directory.
+  public init(of output: String) throws {
+    self.output = DurableFile.resolved(output)
+    _ = try Directory(opening: self.output)
+  }
+
+  // MARK: - All
+
+  /// All sessions, the newest first.
+  public func sessions() throws -> [SessionSummary] {
+    let directory = try Directory(opening: output)
+    let names = try directory.entries().filter { $0.kind == .directory }.compactMap { SessionID($0.name) }
+    let known = summaries.withLock { $0 }
+    var found: [String: (stamp: FileStamp, summary: SessionSummary)] = [:]
+    for session in names {
+      let path = session.description + "/" + SessionView.jsonFile
+      guard let stamp = directory.stamp(of: path) else { continue }
+      if let there = known[session.description], there.stamp == stamp {
+        found[session.description] = there
+      } else {
+        found[session.description] = (stamp, SessionSummary(session, in: directory))
+      }
+    }
+    summaries.withLock { $0 = found }
+    return found.values.map(\.summary).sorted {
+      ($0.startMs ?? .max, $0.session.description) > ($1.startMs ?? .max, $1.session.description)
+    }
+  }
+
+  /// The same as JSON.
+  public func list() throws -> [UInt8] {
+    let sessions = try sessions()
+    return JSONValue.object([
+      "format": .string("session-list/1"), "sessions": .array(sessions.map(\.json)),
+    ]).bytes() + [UInt8(ascii: "\n")]
+  }
+
+  /// What can still be written to the output.
+  public func freeBytes() throws -> Int { try DurableFile.freeBytes(at: output) }
+
+  // MARK: - One
+
+  /// A session as it is now.
+  ///
+  /// - Returns: nil when there is none with a segment.
+  public func playback(of session: SessionID) throws -> SessionPlayback? {
+    guard let stamp = try stamp(of: session) else { return nil }
+    if let known = known(session), known.stamp == stamp { return known.playback }
+    return try reading.withLock { _ in
+      let known = known(session)
+      if let known, known.stamp == stamp { return known.playback }
+      return try read(session, stamp, known: known?.entries ?? [:])
+    }
+  }
+
+  /// A file of a session: `session.json`, `session.ffconcat`, and segments with their manifests.
+  ///
+  /// - Returns: nil for any other name, and where there is no plain file of it.
+  public func file(_ name: String, of session: SessionID) throws -> OpenFile? {
+    let isOurs =
+      name == SessionView.jsonFile || name == SessionView.scriptFile || SegmentName.start(ofVideo: name) != nil
+      || SegmentName.start(ofManifest: name) != nil
+    guard isOurs, try DurableFile.isDirectory(output + "/" + session.description) else { return nil }
+    let directory = try Directory(opening: output + "/" + session.description, followingLinks: false)
+    return try OpenFile(name, in: directory)
+  }
+
+  /// The one asked for last comes last.
+  private func known(
+    _ session: SessionID
+  ) -> (stamp: [FileStamp?], playback: SessionPlayback, entries: [Int64: SessionPlayback.Entry])? {
+    playbacks.withLock { playbacks in
+      guard let index = playbacks.firstIndex(where: { $0.playback.session == session }) else { return nil }
+      let found = playbacks.remove(at: index)
+      playbacks.append(found)
+      return found
+    }
+  }
+
+  private func read(
+    _ session: SessionID, _ stamp: [FileStamp?], known: [Int64: SessionPlayback.Entry]
+  ) throws -> SessionPlayback? {
+    let directory = SessionDirectory(output: output, session: session)
+    let place = try Directory(opening: directory.path, followingLinks: false)
+    let names = try place.entries().map(\.name)
+    var problems: [Problem] = []
+    let entries = names.compactMap { SegmentName.start(ofManifest: $0) }.sorted().compactMap { start in
+      let stamp = place.stamp(of: SegmentName.manifest(start))
+      if let entry = known[start], entry.stamp == stamp { return entry as SessionPlayback.Entry? }
+      do {
+        return try SessionPlayback.Entry(start, of: directory, stamp)
+      } catch {
+        problems.append(Problem(file: SegmentName.manifest(start), what: "\(error)"))
+        return nil
+      }
+    }
+    guard !entries.isEmpty else {
+      if let first = problems.first { throw BadSession(session.description, "\(first.what)") }
+      return nil
+    }
+    let playback = SessionPlayback(
+      of: directory, entries, videos: Set(names.filter { SegmentName.start(ofVideo: $0) != nil }), problems: problems)
+    let byStart = Dictionary(uniqueKeysWithValues: entries.map { ($0.segment.startMs, $0) })
+    playbacks.withLock { playbacks in
+      playbacks.removeAll { $0.playback.session == session }
+      playbacks.append((stamp, playback, byStart))
+      while playbacks.count > 1, playbacks.reduce(0, { $0 + $1.entries.count }) > Self.keptSegments {
+        playbacks.removeFirst()
+      }
+    }
+    return playback
+  }
+
+  /// What changes with the session; nil where there is none.
+  private func stamp(of session: SessionID) throws -> [FileStamp?]? {
+    let directory = try Directory(opening: output)
+    guard try DurableFile.isDirectory(output + "/" + session.description),
+      let own = directory.stamp(of: session.description)
+    else { return nil }
+    return [own, directory.stamp(of: session.description + "/" + SessionView.jsonFile)]
+  }
+}
+
+extension SessionSummary {
+  /// - Parameter output: where its directory is.
+  init(_ session: SessionID, in output: Directory) {
+    do {
+      let path = session.description + "/" + SessionView.jsonFile
+      guard case .bytes(let bytes)? = try output.contents(of: path, limit: 64 << 20) else {
+        throw JSONError("not a plain file")
+      }
+      let json = try JSONParser.parse(bytes)
+      self.init(
+        session: session, startMs: try json.required("startMs", .integer), endMs: try json.required("endMs", .integer),
+        frames: Int(try json.required("frames", .integer)), segments: try json.required("segments", .array).count,
+        gaps: try json.required("gaps", .array).count, bytes: Int(try json.required("bytes", .integer)),
+        isComplete: try json.required("complete", .bool), error: nil)
+    } catch {
+      self.init(
+        session: session, startMs: nil, endMs: nil, frames: 0, segments: 0, gaps: 0, bytes: 0, isComplete: false,
+        error: "\(SessionView.jsonFile): \(error); encoder-worker verify --repair makes it anew")
+    }
+  }
+
+  var json: JSONValue {
+    guard let startMs, let endMs else {
+      return .object(["session": .string(session.description), "error": .string(error ?? "")])
+    }
+    return .object([
+      "session": .string(session.description), "startMs": .number(startMs), "endMs": .number(endMs),
+      "durationMs": .number(endMs - startMs), "frames": .number(frames), "segments": .number(segments),
+      "gaps": .number(gaps), "bytes": .number(bytes), "complete": .bool(isComplete),
+    ])
+  }
+}

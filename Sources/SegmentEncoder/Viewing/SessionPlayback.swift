@@ -1,0 +1,145 @@
+// All that a player needs of one session, made from its manifests: nothing is written, fragments are made when they are asked
+// for.
+
+import Glibc
+
+/// One session, as it was when it was read.
+public final class SessionPlayback: Sendable {
+  public let session: SessionID
+  /// What decides all that can be asked for here: another text when any of it is another.
+  public let digest: String
+  /// For players, as JSON: every segment with its fragment, frames and refused frames; gaps; ``problems``.
+  public let timeline: [UInt8]
+  /// An HLS playlist; segments whose videos are missing are gaps.
+  public let playlist: [UInt8]
+  /// What of the session cannot be shown.
+  public let problems: [Problem]
+  /// In the order of their starts.
+  let segments: [PublishedSegment]
+  private let directory: SessionDirectory
+  private let parts: [HLSPart]
+  /// Indices of ``parts``, by the fragment's name, and one of each kind by the initialization's.
+  private let fragments: [String: Int]
+  private let initializations: [String: Int]
+
+  /// What is kept of a manifest.
+  struct Entry: Sendable {
+    /// Of the manifest.
+    let stamp: FileStamp?
+    let segment: PublishedSegment
+    let codec: String
+    /// As they are in the manifest: JSON.
+    let frames: [UInt8]
+    let refused: [UInt8]
+  }
+
+  /// - Parameters:
+  ///   - entries: at least one, in the order of their starts.
+  ///   - videos: the files that are there.
+  ///   - problems: what is known already.
+  init(of directory: SessionDirectory, _ entries: [Entry], videos: Set<String>, problems known: [Problem]) {
+    let segments = entries.map(\.segment)
+    let parts = HLSPart.all(segments, isLive: false)
+    let media = parts.map { HLSPlaylist.Media($0) }
+    self.directory = directory
+    self.segments = segments
+    self.parts = parts
+    session = directory.session
+    fragments = Dictionary(zip(media.map(\.file), parts.indices)) { first, _ in first }
+    initializations = Dictionary(zip(media.map(\.initialization), parts.indices)) { first, _ in first }
+    let missing = segments.filter { !videos.contains($0.file) }.map {
+      Problem(file: $0.file, what: "missing: restore it, or encode its batch again")
+    }
+    problems = known + missing + SessionOrder.overlaps(of: segments) + SessionOrder.missingParts(of: segments)
+    let playable = zip(parts, media).map { videos.contains($0.segment.file) ? $1 : nil }
+    playlist = Array(
+      HLSPlaylist(
+        session: session, isLive: false, isComplete: true, entries: HLSPart.entries(parts, playable)
+      ).text.utf8)
+    timeline = Self.timeline(session, entries, parts, media, problems)
+    digest = String(SHA256.hex(of: timeline).prefix(32))
+  }
+
+  /// The fragment of this name, as the timeline and the playlist give it.
+  ///
+  /// - Returns: nil when there is none of this name.
+  /// - Throws: ``BadSession`` when its segment's video is missing or damaged.
+  public func fragment(named name: String) throws -> [UInt8]? {
+    if name == HLSPlaylist.gapFile { return MP4Fragment.empty }
+    return try fragments[name].map { try parts[$0].files(from: directory).fragment }
+  }
+
+  /// What comes before fragments that say so.
+  ///
+  /// - Returns: nil when there is none of this name.
+  /// - Throws: ``BadSession`` when no video from which it could be made is whole.
+  public func initialization(named name: String) throws -> [UInt8]? {
+    guard let first = initializations[name] else { return nil }
+    let kind = parts[first].segment.pictureKind
+    var failure: BadSession?
+    for part in parts where part.segment.pictureKind == kind {
+      do {
+        return try part.files(from: directory).initialization
+      } catch let bad as BadSession {
+        failure = failure ?? bad
+      }
+    }
+    throw failure ?? BadSession(name, "of no segment")
+  }
+
+  /// Its first picture as a JPEG that fits 320 × 320 pixels; nil when there is none.
+  public func thumbnail() throws -> [UInt8]? { nil }
+
+  /// What its first picture depends on.
+  public var firstDigest: String { segments[0].sha256 }
+
+  /// Writes the session's film: see ``Stitching/film(of:to:gaps:progress:)``.
+  @discardableResult
+  public func writeFilm(to path: String) throws -> StitchedSession { try Stitching.film(of: directory.path, to: path) }
+
+  // MARK: - For players
+
+  private static func timeline(
+    _ session: SessionID, _ entries: [Entry], _ parts: [HLSPart], _ media: [HLSPlaylist.Media], _ problems: [Problem]
+  ) -> [UInt8] {
+    let segments = entries.map(\.segment)
+    guard let manifest = SessionManifest(session: session, segments: segments) else { return [] }
+    let head = JSONValue.object([
+      "format": .string("session-timeline/1"), "session": .string(session.description),
+      "startMs": .number(manifest.startMs), "endMs": .number(manifest.endMs),
+      "durationMs": .number(manifest.durationMs), "complete": .bool(manifest.complete),
+      "frames": .number(manifest.frames), "bytes": .number(manifest.bytes),
+      "gaps": .array(
+        manifest.gaps.map { .object(["startMs": .number($0.startMs), "endMs": .number($0.endMs)]) }),
+      "problems": .array(problems.map(\.json)),
+    ])
+    var text = head.bytes().dropLast() + Array(",\"segments\":[".utf8)
+    for (index, entry) in entries.enumerated() {
+      if index > 0 { text.append(UInt8(ascii: ",")) }
+      let segment = entry.segment
+      let members = JSONValue.object([
+        "file": .string(segment.file), "startMs": .number(segment.startMs), "lengthMs": .number(parts[index].lengthMs),
+        "width": .number(segment.width), "height": .number(segment.height),
+        "codedWidth": .number(segment.codedWidth), "codedHeight": .number(segment.codedHeight),
+        "codec": .string(entry.codec), "fragment": .string(media[index].file),
+        "initialization": .string(media[index].initialization),
+      ])
+      text += members.bytes().dropLast()
+      text += Array(",\"frames\":".utf8) + entry.frames + Array(",\"refused\":".utf8) + entry.refused
+      text.append(UInt8(ascii: "}"))
+    }
+    return Array(text) + Array("]}\n".utf8)
+  }
+}
+
+extension SessionPlayback.Entry {
+  /// - Throws: ``BadSession``, ``DamagedOutput`` when the manifest is not as it was written.
+  init(_ startMs: Int64, of directory: SessionDirectory, _ stamp: FileStamp?) throws {
+    let (segment, json) = try directory.soundManifest(startMs)
+    let members = json.object ?? [:]
+    self.init(
+      stamp: stamp, segment: segment, codec: members["codec"]?.string ?? "",
+      frames: (members["frames"] ?? .array([])).bytes(),
+      refused: (members["refused"] ?? .array([])).bytes())
+  }
+}
