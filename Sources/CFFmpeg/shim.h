@@ -20,6 +20,7 @@ static inline int cff_error_eof(void) { return AVERROR_EOF; }
 static inline int cff_error_invalid_data(void) { return AVERROR_INVALIDDATA; }
 static inline int cff_error_patch_welcome(void) { return AVERROR_PATCHWELCOME; }
 static inline int cff_error_decoder_not_found(void) { return AVERROR_DECODER_NOT_FOUND; }
+static inline int cff_error_encoder_not_found(void) { return AVERROR_ENCODER_NOT_FOUND; }
 static inline int64_t cff_no_pts(void) { return AV_NOPTS_VALUE; }
 static inline int cff_seek_size(void) { return AVSEEK_SIZE; }
 

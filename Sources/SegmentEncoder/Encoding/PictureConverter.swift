@@ -64,6 +64,19 @@ final class PictureConverter {
     return try rgb.oriented(Orientation(isMirrored: false, quarterTurns: quarterTurns)).subsampled()
   }
 
+  /// A published segment's picture, made to fit a box; planar 4:2:0, full range, BT.601, or RGB.
+  ///
+  /// - Parameter size: of the picture as captured, without what coding has added.
+  func fitted(
+    _ source: FrameBuffer, as size: PixelSize, into box: PixelSize, isRGB: Bool
+  ) throws(FFmpegError) -> FrameBuffer {
+    let colours = source.colours
+    source.crop(width: size.width, height: size.height)
+    let fitted = size.fitted(into: box)
+    return try convert(
+      source, to: isRGB ? AV_PIX_FMT_RGB24 : AV_PIX_FMT_YUV420P, size: (fitted.width, fitted.height), colours: colours)
+  }
+
   /// What pixels of `width` × `height` become.
   static func size(_ width: Int, _ height: Int, maxSide: Int?) -> (width: Int, height: Int) {
     let side = max(width, height)

@@ -1,0 +1,57 @@
+// A picture as an image file, through libavcodec: JPEG of planar 4:2:0 as our films have it, PNG of RGB. The same pixels give
+// the same bytes.
+
+import CFFmpeg
+
+enum ImageFile {
+  /// - Parameters:
+  ///   - picture: planar 4:2:0, full range, BT.601, as JFIF has it.
+  ///   - scale: mjpeg's quantiser scale, 1 to 31; less is better.
+  static func jpeg(_ picture: FrameBuffer, scale: Int32 = 4) throws(FFmpegError) -> [UInt8] {
+    // FFmpeg's unit of quality, a hundred and eighteenth of the scale (libavutil/avutil.h).
+    let quality = scale * FF_QP2LAMBDA
+    picture.frame.pointee.color_range = AVCOL_RANGE_JPEG
+    picture.frame.pointee.quality = quality
+    return try encode(picture, as: AV_CODEC_ID_MJPEG) { context in
+      context.pointee.color_range = AVCOL_RANGE_JPEG
+      // Plain 4:2:0 with its range said separately is unofficial to FFmpeg; the other name for it is deprecated.
+      context.pointee.strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL
+      context.pointee.flags |= AV_CODEC_FLAG_QSCALE
+      context.pointee.global_quality = quality
+    }
+  }
+
+  /// - Parameter picture: RGB24.
+  static func png(_ picture: FrameBuffer) throws(FFmpegError) -> [UInt8] {
+    try encode(picture, as: AV_CODEC_ID_PNG) { context in
+      context.pointee.color_range = AVCOL_RANGE_JPEG
+      context.pointee.compression_level = 6
+    }
+  }
+
+  private static func encode(
+    _ picture: FrameBuffer, as kind: AVCodecID, _ configure: (UnsafeMutablePointer<AVCodecContext>) -> Void
+  ) throws(FFmpegError) -> [UInt8] {
+    guard let encoder = avcodec_find_encoder(kind) else {
+      throw FFmpegError(function: "avcodec_find_encoder", code: cff_error_encoder_not_found())
+    }
+    let codec = try CodecContext(encoder)
+    let context = codec.pointer
+    context.pointee.width = Int32(picture.width)
+    context.pointee.height = Int32(picture.height)
+    context.pointee.pix_fmt = picture.format
+    context.pointee.time_base = AVRational(num: 1, den: 1)
+    context.pointee.thread_count = 1
+    // Else the library's version is in the file.
+    context.pointee.flags |= AV_CODEC_FLAG_BITEXACT
+    configure(context)
+    try check("avcodec_open2", avcodec_open2(context, encoder, nil))
+    picture.frame.pointee.pts = 0
+    try check("avcodec_send_frame", avcodec_send_frame(context, picture.frame))
+    // It waits for no other picture.
+    try check("avcodec_send_frame", avcodec_send_frame(context, nil))
+    let packet = try Packet()
+    try check("avcodec_receive_packet", avcodec_receive_packet(context, packet.pointer))
+    return Array(packet.bytes)
+  }
+}

@@ -1,0 +1,37 @@
+/// Small pictures of published sessions, for lists of them.
+public enum SessionThumbnail {
+  /// A segment's first picture, as JPEG.
+  ///
+  /// - Parameters:
+  ///   - output: the directory that sessions are published in.
+  ///   - startMs: the segment's start; nil for the session's first one.
+  ///   - side: how wide and how high it may be, in pixels; a smaller picture stays as it is.
+  /// - Returns: nil when there is no such session, or no such segment.
+  /// - Throws: ``BadSession``, ``DamagedOutput`` when the segment is not what was published, ``DiskError``.
+  public static func jpeg(
+    output: String, session: SessionID, startMs: Int64? = nil, side: Int = 320
+  ) throws -> [UInt8]? {
+    let directory = SessionDirectory(output: output, session: session)
+    guard try DurableFile.isDirectory(directory.path),
+      let startMs = try startMs ?? directory.publishedStarts().first,
+      try DurableFile.isThere(directory.path + "/" + SegmentName.manifest(startMs))
+    else { return nil }
+    let segment = try directory.segment(startMs)
+    let box = PixelSize(width: max(1, side), height: max(1, side))
+    let pictures = try SegmentPictures(.planar).pictures(
+      of: segment, bytes: try directory.video(of: segment), frames: [0], fitting: box)
+    return try ImageFile.jpeg(pictures[0])
+  }
+}
+
+extension PixelSize {
+  /// As large as it can be in a box, in its own proportions, but not larger than it is.
+  func fitted(into box: PixelSize) -> PixelSize {
+    guard width > box.width || height > box.height else { return self }
+    // By the side that is the tighter one; the other is rounded to the nearest.
+    if width * box.height >= height * box.width {
+      return PixelSize(width: box.width, height: max(1, (2 * height * box.width + width) / (2 * width)))
+    }
+    return PixelSize(width: max(1, (2 * width * box.height + height) / (2 * height)), height: box.height)
+  }
+}
