@@ -27,6 +27,7 @@ let package = Package(
     .systemLibrary(
       name: "CLittleCMS", pkgConfig: "lcms2", providers: [.apt(["liblcms2-dev"])]),
     .systemLibrary(name: "CNettle", pkgConfig: "nettle", providers: [.apt(["nettle-dev"])]),
+    .systemLibrary(name: "CMicroHTTP", providers: [.apt(["libmicrohttpd-dev"])]),
     .systemLibrary(name: "CLinux"),
     .target(
       name: "SegmentEncoder",
@@ -36,10 +37,11 @@ let package = Package(
     .executableTarget(
       name: "encoder-worker",
       dependencies: [
-        "SegmentEncoder", "CLinux",
+        "SegmentEncoder", "CLinux", "CMicroHTTP",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
       ],
+      resources: [.embedInCode("Assets")],
       swiftSettings: strict
     ),
     .target(

@@ -57,12 +57,14 @@ public final class BatchEncoder {
     opening?.stop()
     if let receipt { return receipt }
     var digest = BatchDigest(of: source.batch)
-    let segments = try encode(source, digest: &digest, isCancelled: isCancelled)
+    let (segments, unchanged) = try encode(source, digest: &digest, isCancelled: isCancelled)
     defer { for segment in segments { unlink(segment.file) } }
     let publishing = options.profile?.start(.publish)
     defer { publishing?.stop() }
-    return try publication.publish(
+    var published = try publication.publish(
       segments, of: source.batch, digest: digest.finish(), settings: settings, isCancelled: isCancelled)
+    published.unchanged = unchanged
+    return published
   }
 
   /// For a batch that workers have died with: finds it published as a whole, or takes back what is published of it.
@@ -72,15 +74,16 @@ public final class BatchEncoder {
     try publication.settle(try OpenBatch(reading: path, limits: options.limits))
   }
 
-  private func encode(_ source: OpenBatch, digest: inout BatchDigest, isCancelled: () -> Bool) throws -> [StagedSegment]
-  {
+  private func encode(_ source: OpenBatch, digest: inout BatchDigest, isCancelled: () -> Bool) throws -> (
+    segments: [StagedSegment], unchanged: Int
+  ) {
     var stage = SegmentStage(
       settings: settings, memory: memory, staging: publication.staging, profile: options.profile,
       refused: source.batch.refused)
     do {
-      try BatchWalk.walk(
+      let unchanged = try BatchWalk.walk(
         source, options, memory, digest: &digest, into: &stage, isCancelled: isCancelled)
-      return try stage.finish(source.batch)
+      return (try stage.finish(source.batch), unchanged)
     } catch {
       stage.discard()
       throw error

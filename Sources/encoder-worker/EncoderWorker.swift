@@ -4,6 +4,8 @@ import SegmentEncoder
 
 @main
 struct EncoderWorker: ParsableCommand {
+  static let version = "0.1.0"
+
   static let configuration = CommandConfiguration(
     commandName: "encoder-worker",
     abstract: "Turns batches of screenshots into 5-second H.264 segments, each picture held exactly until the next.",
@@ -16,6 +18,7 @@ struct EncoderWorker: ParsableCommand {
         encoder-worker enqueue --spool DIR *.jpg    frames into a spool
         encoder-worker stitch SESSION --to FILE     one film of a session
         encoder-worker verify SESSION               is all as it should be?
+        encoder-worker serve OUTPUT                 look at sessions in a browser
         encoder-worker status --spool DIR           what waits, who works, what is stuck?
         encoder-worker quarantine --spool DIR       what could not be encoded, and why
         encoder-worker prune --spool DIR            tidy up after dead workers
@@ -25,10 +28,11 @@ struct EncoderWorker: ParsableCommand {
 
       Exit status: 0 all done, 64 wrong usage, 65 a batch was refused (all else is done), 74 or 75 the machine failed (disk full, I/O error; nothing is lost, run it again).
       """,
-    version: "encoder-worker 0.1.0",
+    version: "encoder-worker \(version)",
     subcommands: [
       RunCommand.self, EncodeCommand.self, EnqueueCommand.self, StitchCommand.self, VerifyCommand.self,
       ReencodeCommand.self, InspectCommand.self, StatusCommand.self, QuarantineCommand.self, PruneCommand.self,
+      ServeCommand.self,
     ],
     defaultSubcommand: RunCommand.self)
 

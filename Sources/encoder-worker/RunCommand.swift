@@ -40,6 +40,16 @@ struct RunCommand: ParsableCommand {
       "What a worker of another host holds is taken over when it has shown no life for so long.", valueName: "seconds"))
   var lease = Lease.usual
 
+  @Option(
+    help: ArgumentHelp(
+      "Answer /metrics, /healthz and /readyz here; a port alone is on this machine.", valueName: "host:port"))
+  var listen: ListenAddress?
+
+  @Option(
+    help: ArgumentHelp("Another name under which --listen may be asked; may be given several times.", valueName: "name")
+  )
+  var host: [String] = []
+
   @Flag(name: .shortAndLong, help: "One line on standard error for each batch.")
   var verbose = false
 
@@ -82,7 +92,8 @@ struct RunCommand: ParsableCommand {
         spool: spool, output: output, options: options, keepBatches: keepBatches,
         maxTime: maxTime, lease: lease, minFree: minFree,
         index: SessionIndex(hls: hls, sentry: events.sentry), logger: logger)
-      let end = try WorkerLoop(worker: worker, threads: encoding.threads, drains: drain).run()
+      let end = try WorkerLoop(worker: worker, threads: encoding.threads, drains: drain, listen: listen, hosts: host)
+        .run()
       if let profile = options.profile { say(profile.table) }
       if let status = end { throw status }
     }

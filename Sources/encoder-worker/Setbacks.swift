@@ -9,6 +9,7 @@ final class Setbacks: Sendable {
     var first: (any Error)?
     /// Failures that concern everybody, without a success between.
     var inARow = 0
+    var last: (any Error)?
     /// After this nothing can go on.
     var fatal: (any Error)?
     var postponed: [(errand: Worker.Errand, dueAt: Int)] = []
@@ -38,7 +39,10 @@ final class Setbacks: Sendable {
       if !(error is UnknownFailure) { state.first = state.first ?? error }
       if error is SandboxError || error is CutOff { state.fatal = error }
       let pause = min(30, 1 << min(state.inARow, 5))
-      if concernsAll { state.inARow += 1 }
+      if concernsAll {
+        state.inARow += 1
+        state.last = error
+      }
       if let errand {
         // What counts is tried again even in a drain: then it is decided.
         let counted = (error as? UnknownFailure)?.pause
@@ -71,6 +75,9 @@ final class Setbacks: Sendable {
 
   /// Claims that are put off.
   var held: [Claim] { state.withLock { $0.postponed.compactMap(\.errand.claim) } }
+
+  /// What keeps everybody from working, until something succeeds.
+  var trouble: (any Error)? { state.withLock { $0.inARow > 0 ? $0.last : nil } }
 
   var first: (any Error)? { state.withLock { $0.first } }
 

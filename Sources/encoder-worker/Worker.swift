@@ -44,9 +44,10 @@ final class Worker: Sendable {
   let desk: ClaimDesk
   let logger: Logger
   let tally = Tally()
+  let meter = WorkerMeter()
   /// Bytes that have to be free in the output before a batch is begun.
   let minFree: Int
-  private let staging: Staging
+  let staging: Staging
   private let index: SessionIndex
   private let memory = KeyFrameMemory()
   private let options: BatchEncoder.Options
@@ -107,6 +108,7 @@ final class Worker: Sendable {
     } catch {
       return errand.claim.map(desk.hasLost) == true ? .gone : failed(errand, error)
     }
+    let begunMs = MonotonicClock.milliseconds()
     let deadline = MonotonicClock.seconds() + maxTime
     do {
       let receipt =
@@ -115,6 +117,7 @@ final class Worker: Sendable {
         : try encoder.publish(
           claim.path, isCancelled: { isCancelled() || MonotonicClock.seconds() >= deadline || desk.hasLost(claim) })
       try desk.retire(claim, keep: keepBatches)
+      meter.note(receipt, tookMs: MonotonicClock.milliseconds() - begunMs)
       report(receipt)
       return .published
     } catch {
@@ -165,7 +168,8 @@ final class Worker: Sendable {
   }
 
   private func failed(_ errand: Errand, _ error: any Error) -> Outcome {
-    .failed(errand, desk.isCutOff || staging.isCutOff ? CutOff() : error)
+    meter.noteFailure()
+    return .failed(errand, desk.isCutOff || staging.isCutOff ? CutOff() : error)
   }
 
   private func report(_ receipt: Receipt) {

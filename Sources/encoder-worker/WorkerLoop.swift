@@ -12,6 +12,9 @@ struct WorkerLoop {
   let threads: Int
   /// Whether to end when nothing is left.
   let drains: Bool
+  /// Where to say how it goes.
+  let listen: ListenAddress?
+  let hosts: [String]
 
   /// How long what is being encoded may go on after a signal, in seconds; then it is handed back.
   private static let grace = 5
@@ -29,16 +32,24 @@ struct WorkerLoop {
     for _ in 0..<threads {
       try group.start { [worker, wake = signals.wake] in Self.encode(for: worker, shared, wake: wake) }
     }
+    let site = WorkerSite(worker, trouble: { shared.trouble })
+    let server = try listen.map { address in
+      try HTTPServer(at: address, hosts: address.acceptedHosts(and: hosts)) { site.answer($0) }
+    }
+    if let server { say("encoder-worker: listening at http://\(server.address.description)/") }
+    defer { withExtendedLifetime(server) {} }
     var progress = Progress(isShown: drains)
     var rescueAt = 0
     var rate = RateMeter()
     while !shared.setbacks.isHopeless {
+      site.beat()
       do {
         if MonotonicClock.seconds() >= rescueAt {
           rescueAt = MonotonicClock.seconds() + Self.rescan
           let rescue = try worker.desk.rescue()
           shared.queue.offer(rescue.claims.map(Worker.Errand.suspect))
           for claim in rescue.claims {
+            worker.meter.noteRescue()
             worker.logger.warning(
               "took over \(claim.name) from a dead worker: attempt \(claim.attempt + 1) of \(Claim.attempts)")
           }
@@ -70,7 +81,7 @@ struct WorkerLoop {
         break
       }
     }
-    finish(shared, signals, group)
+    finish(shared, signals, group, site.beat)
     progress.finish()
     return conclusion(shared)
   }
@@ -90,10 +101,13 @@ struct WorkerLoop {
   }
 
   /// Waits for what is being encoded; a signal gives it some seconds, another one ends the process where it stands.
-  private func finish(_ shared: Shared, _ signals: TerminationSignals, _ group: ThreadGroup) {
+  private func finish(
+    _ shared: Shared, _ signals: TerminationSignals, _ group: ThreadGroup, _ beat: () -> Void
+  ) {
     shared.queue.close()
     while shared.queue.activeCount > 0 {
       catchUp(shared)
+      beat()
       guard signals.wait(ms: worker.isBehind ? SessionIndex.lagMs : Self.rescan * 1_000) else { continue }
       if shared.isStopping { _exit(0) }
       shared.stop(in: Self.grace)
@@ -142,6 +156,13 @@ struct WorkerLoop {
     init(drains: Bool) { setbacks = Setbacks(drains: drains) }
 
     func stop(in seconds: Int) { stopAt.store(MonotonicClock.seconds() + seconds, ordering: .relaxed) }
+
+    /// Why no new batch is begun; nil when all is well.
+    var trouble: String? {
+      if isStopping { return "stopping" }
+      if isShort.load(ordering: .relaxed) { return "too little room in the output" }
+      return setbacks.trouble.map { "\($0)" }
+    }
 
     var isStopping: Bool { stopAt.load(ordering: .relaxed) != .max }
     var isOverdue: Bool { isStopping && MonotonicClock.seconds() >= stopAt.load(ordering: .relaxed) }

@@ -10,10 +10,12 @@ protocol ShotSink: ~Copyable {
 }
 
 enum BatchWalk {
+  /// - Returns: how many frames look like the one before: they cost neither a decode nor an encode.
+  @discardableResult
   static func walk<Sink: ShotSink & ~Copyable>(
     _ source: OpenBatch, _ options: BatchEncoder.Options, _ memory: KeyFrameMemory?, digest: inout BatchDigest,
     into sink: inout Sink, isCancelled: () -> Bool
-  ) throws {
+  ) throws -> Int {
     let batch = source.batch
     var timeline = Timeline(of: batch, maxHoldMs: options.maxHoldMs)
     var stills = Stills(source, options, memory)
@@ -40,6 +42,7 @@ enum BatchWalk {
     }
     let shots = timeline.finish(endMs: batch.endMs)
     if let shown { try sink.show(shown.still, in: shots, isCancelled) }
+    return stills.unchanged
   }
 }
 
@@ -63,6 +66,8 @@ private struct Stills {
   /// Larger ones are decoded at once rather than kept.
   private static let keptBytes = 4 << 20
   private var previous: (identity: String, still: Still, notes: [String])?
+  /// Frames that look like the one before.
+  private(set) var unchanged = 0
 
   init(_ source: OpenBatch, _ options: BatchEncoder.Options, _ memory: KeyFrameMemory?) {
     self.source = source
@@ -80,7 +85,10 @@ private struct Stills {
     let images = try source.images(of: frame)
     let identity = digest.add(frame, images)
     reading?.stop()
-    if let previous, previous.identity == identity { return .success((previous.still, previous.notes)) }
+    if let previous, previous.identity == identity {
+      unchanged += 1
+      return .success((previous.still, previous.notes))
+    }
     var files: [[UInt8]] = []
     for (path, image) in zip(frame.paths, images) {
       switch image {
@@ -96,6 +104,7 @@ private struct Stills {
       // Another file of the same pixels.
       if let previous, previous.still.isDecoded, found.isDecoded, try previous.still.looksLike(found) {
         found = previous.still
+        unchanged += 1
       }
       previous = (identity, found, notes)
       return .success((found, notes))

@@ -46,6 +46,8 @@ public struct Receipt: Sendable, Equatable {
   public let segments: Int
   /// Captured frames.
   public let frames: Int
+  /// Frames that look like the one before, so that nothing had to be encoded; of a duplicate, none.
+  public internal(set) var unchanged = 0
   /// Of a duplicate, none: the manifests have them.
   public let refused: [RefusedFrame]
   public let bytes: Int
@@ -73,6 +75,7 @@ public struct Receipt: Sendable, Equatable {
     JSONValue.object([
       "batch": .string(batch), "session": .string(session.description), "startMs": .number(startMs),
       "endMs": .number(endMs), "segments": .number(segments), "frames": .number(frames),
+      "unchanged": .number(unchanged),
       "refused": .array(refused.map(\.json)), "bytes": .number(bytes), "duplicate": .bool(duplicate),
       "warnings": .array(warnings.map { .string($0) }),
     ]).line

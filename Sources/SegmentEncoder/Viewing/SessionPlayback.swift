@@ -87,8 +87,10 @@ public final class SessionPlayback: Sendable {
     throw failure ?? BadSession(name, "of no segment")
   }
 
-  /// Its first picture as a JPEG that fits 320 × 320 pixels; nil when there is none.
-  public func thumbnail() throws -> [UInt8]? { nil }
+  /// Its first picture as a JPEG that fits 320 × 320 pixels; nil when it is not there any more.
+  public func thumbnail() throws -> [UInt8]? {
+    try SessionThumbnail.jpeg(output: DurableFile.parentDirectory(of: directory.path), session: session)
+  }
 
   /// What its first picture depends on.
   public var firstDigest: String { segments[0].sha256 }

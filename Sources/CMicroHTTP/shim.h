@@ -1,0 +1,65 @@
+// GNU libmicrohttpd, loaded when something is served: it brings a dozen libraries along that nobody else needs.
+#pragma once
+
+#include <dlfcn.h>
+#include <microhttpd.h>
+#include <stddef.h>
+
+#define CMH_FUNCTIONS(f)                                                                                      \
+  f(MHD_start_daemon) f(MHD_stop_daemon) f(MHD_quiesce_daemon) f(MHD_create_response_from_buffer)             \
+      f(MHD_create_response_from_fd_at_offset64) f(MHD_add_response_header) f(MHD_queue_response)             \
+          f(MHD_destroy_response) f(MHD_lookup_connection_value)
+
+typedef struct cmh_library {
+#define CMH_DECLARE(name) __typeof__(name) *name;
+  CMH_FUNCTIONS(CMH_DECLARE)
+#undef CMH_DECLARE
+} cmh_library;
+
+// NULL, or why it is not there.
+static inline const char *cmh_load(cmh_library *library) {
+  void *loaded = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL);
+  if (!loaded) return dlerror();
+#define CMH_BIND(name) \
+  if (!(library->name = (__typeof__(name) *)dlsym(loaded, #name))) return dlerror();
+  CMH_FUNCTIONS(CMH_BIND)
+#undef CMH_BIND
+  return NULL;
+}
+
+// Says nothing: a client that goes away is no event.
+static inline void cmh_silence(void *nothing, const char *format, va_list values) {
+  (void)nothing, (void)format, (void)values;
+}
+
+// A thread for each connection, so that none waits for another one's film; NULL when it cannot be started.
+// The function variadic, which Swift cannot call.
+static inline struct MHD_Daemon *cmh_start(
+    const cmh_library *library, int listening, unsigned connections, unsigned seconds, MHD_AccessHandlerCallback handler,
+    MHD_RequestCompletedCallback completed, void *context) {
+  return library->MHD_start_daemon(
+      MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL | MHD_USE_ITC | MHD_USE_ERROR_LOG, 0, NULL, NULL, handler, context,
+      MHD_OPTION_EXTERNAL_LOGGER, cmh_silence, NULL, MHD_OPTION_LISTEN_SOCKET, listening, MHD_OPTION_CONNECTION_LIMIT,
+      connections, MHD_OPTION_CONNECTION_TIMEOUT, seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(32 << 10),
+      MHD_OPTION_THREAD_STACK_SIZE, (size_t)(1 << 20), MHD_OPTION_STRICT_FOR_CLIENT, 1,
+      MHD_OPTION_NOTIFY_COMPLETED, completed, context, MHD_OPTION_END);
+}
+
+static inline const char *cmh_header(const cmh_library *library, struct MHD_Connection *connection, const char *name) {
+  return library->MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+// Sends bytes that are copied, or so many of an open file, which is closed in the end; whether that could be begun.
+static inline int cmh_send(
+    const cmh_library *library, struct MHD_Connection *connection, unsigned status, const void *bytes, size_t count,
+    int file, unsigned long long offset, const char *const *headers, size_t headerCount) {
+  struct MHD_Response *response =
+      file >= 0 ? library->MHD_create_response_from_fd_at_offset64(count, file, offset)
+                : library->MHD_create_response_from_buffer(count, (void *)bytes, MHD_RESPMEM_MUST_COPY);
+  if (!response) return 0;
+  for (size_t index = 0; index + 1 < headerCount; index += 2)
+    library->MHD_add_response_header(response, headers[index], headers[index + 1]);
+  int queued = library->MHD_queue_response(connection, status, response) == MHD_YES;
+  library->MHD_destroy_response(response);
+  return queued;
+}

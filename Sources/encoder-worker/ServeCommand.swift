@@ -1,0 +1,44 @@
+import ArgumentParser
+import Glibc
+import SegmentEncoder
+
+struct ServeCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "serve",
+    abstract: "Look at published sessions in a browser.",
+    discussion: """
+      A list of sessions and a player for each, straight from the segments. Nothing is written to the output, and no request leaves this machine. Who can reach the address sees all sessions: there is no login, so it is this machine alone unless you say otherwise; put a proxy with a login before it for others.
+      """)
+
+  @Argument(help: ArgumentHelp("Where the sessions are.", valueName: "output"), completion: .directory)
+  var output: String
+
+  @Option(help: ArgumentHelp("Where to listen; port 0 takes a free one.", valueName: "host:port"))
+  var listen = ListenAddress(host: "127.0.0.1", port: 8_080)
+
+  @Option(
+    help: ArgumentHelp("Another name under which a browser may ask; may be given several times.", valueName: "name"))
+  var host: [String] = []
+
+  func run() throws {
+    try reportingFailures {
+      let signals = try TerminationSignals()
+      let catalog: SessionCatalog
+      do {
+        catalog = try SessionCatalog(of: output)
+      } catch let failure as DiskError where failure.code == ENOENT || failure.code == ENOTDIR {
+        throw BadTarget(path: output, cause: "no such directory", advice: "name a worker's output")
+      }
+      try FormatLibrary.load()
+      let scratch = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+      let site = SessionSite(catalog, scratch: scratch)
+      let server = try HTTPServer(at: listen, hosts: listen.acceptedHosts(and: host)) { site.answer($0) }
+      if !listen.isLoopback && host.isEmpty {
+        say("encoder-worker: whoever reaches \(server.address.description) sees all sessions")
+      }
+      answer("http://\(server.address.description)/")
+      while !signals.wait(ms: 3_600_000) {}
+      withExtendedLifetime(server) {}
+    }
+  }
+}

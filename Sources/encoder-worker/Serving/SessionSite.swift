@@ -1,0 +1,146 @@
+// What `serve` answers: pages, and of each session what its page asks for. A path is taken apart and every part of it has to
+// be a name that is known here, so none leads out of the output.
+
+import Glibc
+import SegmentEncoder
+import Synchronization
+
+final class SessionSite: Sendable {
+  private let catalog: SessionCatalog
+  private let films: FilmShelf
+  private let thumbnails = ThumbnailShelf()
+  private let meter = RequestMeter()
+
+  /// - Parameter scratch: a directory for films that are being downloaded.
+  init(_ catalog: SessionCatalog, scratch: String) {
+    self.catalog = catalog
+    films = FilmShelf(scratch: scratch)
+  }
+
+  func answer(_ request: HTTPRequest) -> HTTPReply {
+    meter.begin()
+    let reply: HTTPReply
+    do {
+      reply = try route(request) ?? .failure(404, "nothing is at \(request.path)")
+    } catch let bad as BadSession {
+      reply = .failure(422, "\(bad)")
+    } catch let bad as DamagedOutput {
+      reply = .failure(422, "\(bad)")
+    } catch {
+      reply = .failure(503, "\(error); try again")
+    }
+    meter.end(status: reply.status)
+    return reply
+  }
+
+  private func route(_ request: HTTPRequest) throws -> HTTPReply? {
+    let parts = request.parts
+    switch (parts.first, parts.count) {
+    case ("", 1): return Assets.page("list.html")
+    case ("sessions.json", 1):
+      let list = try catalog.list()
+      return HTTPReply(.json, list, tag: Digest.of(list))
+    case ("assets", 2): return Assets.file(parts[1])
+    case ("favicon.ico", 1): return Assets.file("favicon.svg")
+    case ("healthz", 1), ("readyz", 1):
+      // Whether the output can be read is all there is to be ready for.
+      _ = try catalog.sessions()
+      return HTTPReply(.text, Array("ok\n".utf8))
+    case ("metrics", 1): return HTTPReply(.metrics, Array(try metrics().utf8))
+    case ("sessions", 2):
+      guard let session = SessionID(parts[1]) else { return nil }
+      var reply = HTTPReply(.text, Array("see /sessions/\(session)/\n".utf8), status: 308)
+      reply.headers.append(("Location", "/sessions/\(session)/"))
+      return reply
+    case ("sessions", 3):
+      guard let session = SessionID(parts[1]) else { return nil }
+      return try file(parts[2], of: session)
+    default: return nil
+    }
+  }
+
+  private func file(_ name: String, of session: SessionID) throws -> HTTPReply? {
+    if let file = try catalog.file(name, of: session) {
+      return HTTPReply(name.hasSuffix(".mp4") ? .mp4 : name.hasSuffix(".json") ? .json : .text, file)
+    }
+    guard let playback = try catalog.playback(of: session) else { return nil }
+    switch name {
+    case "": return Assets.page("player.html")
+    case "timeline.json": return HTTPReply(.json, playback.timeline, tag: playback.digest)
+    case "session.m3u8": return HTTPReply(.playlist, playback.playlist, tag: playback.digest)
+    case "thumbnail.jpg": return try thumbnails.picture(of: playback).map { HTTPReply(.jpeg, $0, tag: playback.digest) }
+    case "session.mp4":
+      var reply = HTTPReply(.mp4, try films.film(of: playback))
+      reply.tag = playback.digest
+      reply.headers.append(("Content-Disposition", "attachment; filename=\"\(session).mp4\""))
+      return reply
+    default:
+      if let bytes = try playback.fragment(named: name) {
+        return HTTPReply(.fragment, bytes, tag: name, isLasting: true)
+      }
+      return try playback.initialization(named: name).map { HTTPReply(.mp4, $0, tag: name, isLasting: true) }
+    }
+  }
+
+  private func metrics() throws -> String {
+    var text = MetricsText()
+    meter.write(to: &text)
+    let sessions = try catalog.sessions()
+    text.gauge("encoder_worker_sessions", "Sessions in the output.", sessions.count)
+    text.gauge("encoder_worker_session_bytes", "Bytes of their videos.", sessions.reduce(0) { $0 + $1.bytes })
+    text.gauge("encoder_worker_output_free_bytes", "Room in the output's file system.", try catalog.freeBytes())
+    text.process()
+    return text.text
+  }
+}
+
+/// Films that are being downloaded: nameless files, made when they are first asked for.
+final class FilmShelf: Sendable {
+  private static let most = 4
+
+  private let scratch: String
+  /// The one asked for last comes last. One is made at a time.
+  private let films = Mutex<[(digest: String, file: OpenFile)]>([])
+
+  init(scratch: String) { self.scratch = scratch }
+
+  func film(of playback: SessionPlayback) throws -> OpenFile {
+    try films.withLock { films in
+      let known = films.firstIndex { $0.digest == playback.digest }.map { films.remove(at: $0).file }
+      let file = try known ?? make(playback)
+      films.append((playback.digest, file))
+      if films.count > Self.most { films.removeFirst() }
+      return file
+    }
+  }
+
+  private func make(_ playback: SessionPlayback) throws -> OpenFile {
+    let path = "\(scratch)/encoder-worker-\(UInt64.random(in: 0 ... .max)).mp4"
+    defer { unlink(path) }
+    try playback.writeFilm(to: path)
+    guard let file = try OpenFile(path) else { throw SystemError(operation: "open \(path)", code: EINVAL) }
+    return file
+  }
+}
+
+/// Sessions' first pictures, small; made when they are first asked for, two at a time at most.
+final class ThumbnailShelf: Sendable {
+  private static let most = 2_000
+
+  private let pictures = Mutex<[String: [UInt8]]>([:])
+  private let making = Mutex<Void>(())
+
+  /// - Returns: a JPEG; nil when it cannot be had.
+  func picture(of playback: SessionPlayback) throws -> [UInt8]? {
+    if let known = pictures.withLock({ $0[playback.firstDigest] }) { return known }
+    return try making.withLock { _ in
+      if let known = pictures.withLock({ $0[playback.firstDigest] }) { return known }
+      guard let made = try playback.thumbnail() else { return nil }
+      pictures.withLock { pictures in
+        if pictures.count >= Self.most { pictures.removeAll() }
+        pictures[playback.firstDigest] = made
+      }
+      return made
+    }
+  }
+}

@@ -1,0 +1,36 @@
+import SegmentEncoder
+import Synchronization
+
+/// What a worker counts for whoever watches it, beside what it tells of itself in its ``Tally``.
+final class WorkerMeter: Sendable {
+  struct Counts {
+    var bytes = 0
+    var unchanged = 0
+    var rescues = 0
+    var failures = 0
+    /// Batches by how long they took; one more than ``WorkerMeter/boundsS``.
+    var durations = [Int](repeating: 0, count: boundsS.count + 1)
+    var totalMs = 0
+  }
+
+  /// Upper ends of the durations that are told apart, in seconds.
+  static let boundsS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
+
+  private let counts = Mutex(Counts())
+
+  var now: Counts { counts.withLock { $0 } }
+
+  func note(_ receipt: Receipt, tookMs: Int) {
+    counts.withLock { counts in
+      if !receipt.duplicate { counts.bytes += receipt.bytes }
+      counts.unchanged += receipt.unchanged
+      let index = Self.boundsS.firstIndex { Double(tookMs) <= $0 * 1_000 } ?? Self.boundsS.count
+      counts.durations[index] += 1
+      counts.totalMs += tookMs
+    }
+  }
+
+  func noteRescue() { counts.withLock { $0.rescues += 1 } }
+
+  func noteFailure() { counts.withLock { $0.failures += 1 } }
+}

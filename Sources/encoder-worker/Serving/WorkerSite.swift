@@ -1,0 +1,97 @@
+// What `run --listen` answers: whether the worker lives, whether it can work, and its metrics.
+
+import SegmentEncoder
+import Synchronization
+
+final class WorkerSite: Sendable {
+  /// A worker whose main thread has shown no life for so long hangs, in seconds.
+  private static let patience = 60
+
+  private let worker: Worker
+  private let trouble: @Sendable () -> String?
+  private let lastBeat = Atomic(MonotonicClock.seconds())
+  /// Looking through a spool costs something: not more than once a second, in monotonic milliseconds.
+  private let status = Mutex<(at: Int, status: SpoolStatus)?>(nil)
+
+  /// - Parameter trouble: why no batch is begun; nil when all is well.
+  init(_ worker: Worker, trouble: @escaping @Sendable () -> String?) {
+    self.worker = worker
+    self.trouble = trouble
+  }
+
+  /// The main thread lives.
+  func beat() { lastBeat.store(MonotonicClock.seconds(), ordering: .relaxed) }
+
+  func answer(_ request: HTTPRequest) -> HTTPReply {
+    switch request.path {
+    case "/healthz":
+      let silentS = MonotonicClock.seconds() - lastBeat.load(ordering: .relaxed)
+      return silentS < Self.patience
+        ? HTTPReply(.text, Array("ok\n".utf8))
+        : HTTPReply(.text, Array("no life for \(silentS) s\n".utf8), status: 503)
+    case "/readyz":
+      return trouble().map { HTTPReply(.text, Array(($0 + "\n").utf8), status: 503) }
+        ?? HTTPReply(.text, Array("ok\n".utf8))
+    case "/metrics":
+      do {
+        return HTTPReply(.metrics, Array(try metrics().utf8))
+      } catch {
+        return .failure(503, "\(error); try again")
+      }
+    case "/": return HTTPReply(.text, Array("encoder-worker: /metrics, /healthz, /readyz\n".utf8))
+    default: return .failure(404, "nothing is at \(request.path)")
+    }
+  }
+
+  private func current() throws -> SpoolStatus {
+    try status.withLock { known in
+      let now = MonotonicClock.milliseconds()
+      if let known, now - known.at < 1_000 { return known.status }
+      let status = try SpoolStatus(of: worker.spool, output: worker.staging.output)
+      known = (now, status)
+      return status
+    }
+  }
+
+  private func metrics() throws -> String {
+    var text = MetricsText()
+    let status = try current()
+    let heaps = [
+      ("waiting", status.waiting), ("claimed", status.claimed), ("quarantined", status.quarantined),
+      ("done", status.kept),
+    ]
+    text.metric(
+      "encoder_worker_batches", "Batches in the spool, by state; done with --keep-batches only.", "gauge",
+      heaps.map { ([("state", $0)], "\($1.count)") })
+    text.gauge("encoder_worker_batches_retried", "Of the claimed ones, those that are tried again.", status.retrying)
+    text.metric(
+      "encoder_worker_oldest_batch_age_seconds", "How long the oldest has been there; 0 where there is none.", "gauge",
+      heaps.map { ([("state", $0)], "\(Double($1.oldestMs ?? 0) / 1_000)") })
+    text.gauge(
+      "encoder_worker_workers", "Workers that share the spool and live, or may live.",
+      status.workers.count { $0.life != .dead })
+    text.gauge("encoder_worker_output_free_bytes", "Room in the output's file system.", status.freeBytes)
+    text.gauge(
+      "encoder_worker_ready", "1 where new batches are begun, 0 where something is in the way.",
+      trouble() == nil ? 1 : 0)
+    let (tally, counts) = (worker.tally.now, worker.meter.now)
+    text.metric(
+      "encoder_worker_batches_total", "Batches that this worker has finished, by outcome.", "counter",
+      [("published", tally.published), ("duplicate", tally.duplicates), ("quarantined", tally.quarantined)]
+        .map { ([("outcome", $0)], "\($1)") })
+    text.counter("encoder_worker_segments_total", "Segments that it has published.", tally.segments)
+    text.counter("encoder_worker_frames_total", "Captured frames in them.", tally.frames)
+    text.counter(
+      "encoder_worker_frames_unchanged_total", "Frames that looked like the one before, and cost no encode.",
+      counts.unchanged)
+    text.counter("encoder_worker_frames_refused_total", "Frames that could not be shown.", tally.refused)
+    text.counter("encoder_worker_bytes_total", "Bytes of the segments that it has published.", counts.bytes)
+    text.histogram(
+      "encoder_worker_batch_duration_seconds", "From a batch's claim to its being published.",
+      bounds: WorkerMeter.boundsS, counts: counts.durations, sum: Double(counts.totalMs) / 1_000)
+    text.counter("encoder_worker_rescues_total", "Batches taken over from dead workers.", counts.rescues)
+    text.counter("encoder_worker_failures_total", "Times that work failed for the machine's sake.", counts.failures)
+    text.process()
+    return text.text
+  }
+}

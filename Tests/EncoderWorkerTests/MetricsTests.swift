@@ -1,0 +1,90 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What a worker and a server say to Prometheus and to whoever restarts them.
+@Suite struct MetricsTests {
+  private let spool: TestSpool
+
+  init() throws { spool = try TestSpool() }
+
+  /// Values by name and labels.
+  private func scrape(_ server: RunningServer) throws -> [String: Double] {
+    let text = try server.get("/metrics").text
+    let judged = try Tool.run("promtool", ["check", "metrics"], input: Data(text.utf8))
+    #expect(judged.status == 0 && judged.errors.isEmpty, "\(judged.errors)")
+    let pairs = text.split(separator: "\n").filter { !$0.hasPrefix("#") }.compactMap { line in
+      line.lastIndex(of: " ").flatMap { end in
+        Double(line[line.index(after: end)...]).map { (String(line[..<end]), $0) }
+      }
+    }
+    return Dictionary(pairs) { first, _ in first }
+  }
+
+  @Test func aWorkerCountsWhatItDoes() throws {
+    let server = try RunningServer(["run", "--spool", spool.path, "--keep-batches"])
+    #expect(try server.get("/healthz").status == 200 && server.get("/readyz").status == 200)
+    try spool.add("exact-1fps")
+    try spool.add("corrupt-frames")
+    try spool.add(file: "bad", [1, 2, 3])
+    try spool.addSmall("still@1", startMs: 1_767_859_512_340, frames: [3, 3, 3])
+    try spool.waitUntil("all is done") { try spool.names("incoming").isEmpty && spool.names("done").count == 3 }
+    try spool.add("exact-1fps", as: "again")
+    try spool.waitUntil("it is found published") { try spool.names("done").count == 4 }
+    // Counted once the batch is out of the worker's hands.
+    try spool.waitUntil("all is counted") {
+      try scrape(server)["encoder_worker_batches_total{outcome=\"duplicate\"}"] == 1
+    }
+    let metrics = try scrape(server)
+    func value(_ name: String) -> Double? { metrics["encoder_worker_" + name] }
+    #expect(value("batches_total{outcome=\"published\"}") == 3)
+    #expect(value("batches_total{outcome=\"quarantined\"}") == 1)
+    #expect(value("batches{state=\"quarantined\"}") == 1 && value("batches{state=\"done\"}") == 4)
+    #expect(value("batches{state=\"waiting\"}") == 0 && value("batches{state=\"claimed\"}") == 0)
+    #expect(value("frames_total") == 12 + 3 + 3 && value("frames_refused_total") == 3)
+    #expect(value("frames_unchanged_total") == 2)
+    #expect(value("batch_duration_seconds_count") == 4 && value("batch_duration_seconds_bucket{le=\"+Inf\"}") == 4)
+    #expect((value("output_free_bytes") ?? 0) > 0 && value("workers") == 1 && value("ready") == 1)
+    #expect(value("rescues_total") == 0 && value("failures_total") == 0)
+    let videos = try names(in: spool.output).flatMap { session in
+      try names(in: spool.output + "/" + session).filter { $0.hasSuffix(".mp4") }.map {
+        try FileManager.default.attributesOfItem(atPath: "\(spool.output)/\(session)/\($0)")[.size] as? Int ?? 0
+      }
+    }
+    #expect(value("bytes_total") == Double(videos.reduce(0, +)))
+    #expect(server.stop() == 0)
+  }
+
+  @Test func aWorkerWithoutRoomIsAliveButNotReady() throws {
+    let server = try RunningServer(["run", "--spool", spool.path, "--min-free", "\(Int.max)"])
+    try spool.waitUntil("it has looked") { try server.get("/readyz").status == 503 }
+    #expect(try server.get("/readyz").text.contains("room"))
+    #expect(try server.get("/healthz").status == 200)
+    #expect(try scrape(server)["encoder_worker_ready"] == 0)
+  }
+
+  @Test func whatADeadWorkerHeldIsCountedAsRescued() throws {
+    let dead = "\(ProcessInfo.processInfo.hostName)~99999999~dead1"
+    _ = try spool.scratch.directory("spool/claimed/\(dead)/7.1.0")
+    try FileManager.default.copyItem(
+      atPath: Fixture("exact-1fps").path, toPath: spool.path + "/claimed/\(dead)/7.1.0/exact-1fps")
+    let server = try RunningServer(["run", "--spool", spool.path])
+    try spool.waitUntil("it is published") {
+      try scrape(server)["encoder_worker_batches_total{outcome=\"published\"}"] == 1
+    }
+    #expect(try scrape(server)["encoder_worker_rescues_total"] == 1)
+  }
+
+  @Test func aServerCountsWhatItAnswers() throws {
+    try spool.add("exact-1fps")
+    try spool.drain()
+    let server = try RunningServer(["serve", spool.output])
+    for _ in 0..<3 { _ = try server.get("/sessions.json") }
+    _ = try server.get("/nothing")
+    let metrics = try scrape(server)
+    #expect(metrics["encoder_worker_http_requests_total{status=\"200\"}"] == 3)
+    #expect(metrics["encoder_worker_http_requests_total{status=\"404\"}"] == 1)
+    #expect(metrics["encoder_worker_sessions"] == 1)
+    #expect(try server.get("/healthz").status == 200 && server.get("/readyz").status == 200)
+  }
+}

@@ -1,0 +1,218 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What `serve` answers, beside the pages.
+@Suite struct ServeTests {
+  private let scratch: ScratchDirectory
+
+  init() throws { scratch = try ScratchDirectory() }
+
+  private func serve(_ fixtures: String...) throws -> (server: RunningServer, sessions: [PublishedSession]) {
+    let sessions = try fixtures.map { try EncoderWorker.encode(Fixture($0), into: scratch) }
+    _ = try scratch.directory("output")
+    return (try RunningServer(["serve", scratch.path("output")]), sessions)
+  }
+
+  private struct List: Decodable {
+    struct Session: Decodable {
+      let session: String
+      let startMs: Int64?
+      let frames: Int?
+      let gaps: Int?
+      let error: String?
+    }
+    let sessions: [Session]
+  }
+
+  private struct Timeline: Decodable {
+    struct Segment: Decodable {
+      struct Frame: Decodable {
+        let timeMs: Int64
+        let holdMs: Int64
+        let source: String
+        let status: String
+      }
+      struct Refused: Decodable { let source: String }
+      let file, fragment, initialization: String
+      let startMs, lengthMs: Int64
+      let frames: [Frame]
+      let refused: [Refused]
+    }
+    struct Problem: Decodable { let file: String }
+    let startMs, endMs: Int64
+    let frames: Int
+    let segments: [Segment]
+    let problems: [Problem]
+  }
+
+  private func timeline(_ session: String, of server: RunningServer) throws -> Timeline {
+    try JSONDecoder().decode(Timeline.self, from: server.get("/sessions/\(session)/timeline.json").body)
+  }
+
+  @Test func allSessionsAreListedAndWhatCannotBeReadSaysSo() throws {
+    let (server, _) = try serve("exact-1fps", "gap")
+    _ = try scratch.directory("output/damaged")
+    try scratch.file("output/damaged/session.json", Array("{".utf8))
+    try FileManager.default.createSymbolicLink(
+      atPath: scratch.path("output/linked"), withDestinationPath: scratch.path("output/gap"))
+    let list = try JSONDecoder().decode(List.self, from: server.get("/sessions.json").body)
+    #expect(Set(list.sessions.map(\.session)) == ["exact-1fps", "gap", "damaged"])
+    #expect(list.sessions.first { $0.session == "gap" }?.gaps == 2)
+    #expect(list.sessions.first { $0.session == "damaged" }?.error?.contains("verify --repair") == true)
+    #expect(try server.get("/sessions/linked/").status == 404)
+    #expect(server.stop() == 0)
+  }
+
+  @Test func theTimelineIsThatOfTheManifestsAndFragmentsAreThoseOfStitch() throws {
+    for fixture in ["gap", "rotation", "corrupt-frames", "jittered"] {
+      let (server, sessions) = try serve(fixture)
+      let timeline = try timeline(fixture, of: server)
+      let session = sessions[0]
+      #expect(timeline.startMs == session.index.startMs && timeline.frames == session.index.frames)
+      #expect(timeline.segments.flatMap(\.frames).map(\.timeMs) == session.manifests.flatMap(\.frames).map(\.timeMs))
+      #expect(timeline.segments.flatMap(\.refused).count == (fixture == "corrupt-frames" ? 3 : 0))
+      #expect(timeline.problems.isEmpty)
+      let hls = scratch.path("hls-" + fixture)
+      #expect(try EncoderWorker.run("stitch", session.path, "--to", hls, "--format", "hls").status == 0)
+      for name in try names(in: hls) {
+        let reply = try server.get("/sessions/\(fixture)/\(name)")
+        #expect(reply.status == 200, "\(name)")
+        #expect(reply.body == FileManager.default.contents(atPath: hls + "/" + name), "\(fixture)/\(name)")
+      }
+      let film = scratch.path("film.mp4")
+      #expect(try EncoderWorker.run("stitch", session.path, "--to", film).status == 0)
+      let reply = try server.get("/sessions/\(fixture)/session.mp4")
+      #expect(reply.body == FileManager.default.contents(atPath: film))
+      #expect(reply.headers["content-disposition"] == "attachment; filename=\"\(fixture).mp4\"")
+    }
+  }
+
+  @Test func aSessionThatGrowsIsShownAsItIsNow() throws {
+    let spool = try TestSpool()
+    try spool.addSmall("day@1", startMs: 1_767_859_512_340)
+    try spool.drain()
+    let server = try RunningServer(["serve", spool.output])
+    let before = try timeline("day", of: server)
+    try spool.addSmall("day@2", startMs: 1_767_859_514_340, frames: [2, 3])
+    try spool.drain()
+    let after = try timeline("day", of: server)
+    #expect(before.frames == 2 && after.frames == 4)
+    #expect(try server.get("/sessions/day/\(after.segments[1].fragment)").status == 200)
+  }
+
+  @Test func whatIsMissingIsSaidAndTheRestIsShown() throws {
+    let (server, sessions) = try serve("exact-1fps")
+    let all = try timeline("exact-1fps", of: server)
+    let lost = sessions[0].manifests[1].file
+    try FileManager.default.removeItem(atPath: sessions[0].path + "/" + lost)
+    let timeline = try timeline("exact-1fps", of: server)
+    #expect(timeline.problems.map(\.file) == [lost] && timeline.segments.count == all.segments.count)
+    let reply = try server.get("/sessions/exact-1fps/\(timeline.segments[1].fragment)")
+    #expect(reply.status == 422 && reply.text.contains(lost), "\(reply.text)")
+    #expect(try server.get("/sessions/exact-1fps/\(timeline.segments[2].fragment)").status == 200)
+    #expect(try server.get("/sessions/exact-1fps/session.m3u8").text.contains("#EXT-X-GAP"))
+    #expect(try server.get("/sessions/exact-1fps/session.mp4").status == 422)
+  }
+
+  @Test func partsOfFilesAreServedAsAsked() throws {
+    let (server, sessions) = try serve("exact-1fps")
+    let name = sessions[0].manifests[0].file
+    let bytes = try Data(contentsOf: URL(fileURLWithPath: sessions[0].path + "/" + name))
+    for path in ["/sessions/exact-1fps/\(name)", "/sessions/exact-1fps/session.mp4"] {
+      let whole = try server.get(path)
+      let all = whole.body
+      let tag = try #require(whole.headers["etag"])
+      #expect(whole.status == 200 && whole.headers["accept-ranges"] == "bytes")
+      if path.hasSuffix(name) { #expect(all == bytes) }
+      let parts: [(String, Range<Int>)] = [
+        ("bytes=0-0", 0..<1), ("bytes=5-", 5..<all.count), ("bytes=-7", all.count - 7..<all.count),
+        ("bytes=10-99999999999999999999", 10..<all.count), ("bytes=-99999999", 0..<all.count),
+      ]
+      for (range, part) in parts {
+        let reply = try server.get(path, ["Range": range, "If-Range": tag])
+        #expect(reply.status == 206 && reply.body == all[part], "\(range)")
+        #expect(
+          reply.headers["content-range"] == "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(all.count)", "\(range)")
+      }
+      for range in ["bytes=99999999-", "bytes=-0"] {
+        let reply = try server.get(path, ["Range": range])
+        #expect(reply.status == 416 && reply.headers["content-range"] == "bytes */\(all.count)", "\(range)")
+      }
+      for range in ["bytes=5-2", "bytes=0-1,4-5", "bytes=a-b", "lines=1-2", "bytes=-", "bytes=1-2x"] {
+        let reply = try server.get(path, ["Range": range])
+        #expect(reply.status == 200 && reply.body == all, "\(range)")
+      }
+      #expect(try server.get(path, ["Range": "bytes=0-1", "If-Range": "\"other\""]).body == all)
+      for tags in [tag, "\"other\", \(tag)", "W/\(tag)", "*"] {
+        let reply = try server.get(path, ["If-None-Match": tags])
+        #expect(reply.status == 304 && reply.body.isEmpty && reply.headers["etag"] == tag)
+      }
+      let head = try server.get(path, method: "HEAD")
+      #expect(head.status == 200 && head.body.isEmpty && head.headers["content-length"] == "\(all.count)")
+    }
+  }
+
+  @Test func noPathLeadsOutOfTheOutput() throws {
+    let (server, sessions) = try serve("exact-1fps")
+    try scratch.file("secret", Array("secret".utf8))
+    try scratch.file("output/exact-1fps/notes.txt", Array("secret".utf8))
+    for name in ["segment-1767859599999.mp4", "segment-1767859599999.json"] {
+      try FileManager.default.createSymbolicLink(
+        atPath: sessions[0].path + "/" + name, withDestinationPath: scratch.path("secret"))
+    }
+    #expect(try Tool.run("mkfifo", [sessions[0].path + "/segment-1767859588888.mp4"]).status == 0)
+    let paths = [
+      "/../secret", "/sessions/../secret", "/sessions/..%2fsecret", "/sessions/%2e%2e/secret",
+      "/sessions/exact-1fps/../../secret", "/sessions/exact-1fps/..%2f..%2fsecret", "/sessions//secret",
+      "/sessions/exact-1fps/notes.txt", "/sessions/exact-1fps/segment-1767859599999.mp4",
+      "/sessions/exact-1fps/segment-1767859588888.mp4", "/sessions/exact-1fps/segment-1767859599999.json",
+      "/sessions/exact-1fps//etc/passwd", "/assets/../secret", "/assets/%2e%2e/secret", "/assets/list.html",
+      "/sessions/.staging/", "//etc/passwd", "/sessions/exact-1fps%00/", "/sessions/exact-1fps/session.json%00.txt",
+      "/" + String(repeating: "a/", count: 4_000),
+    ]
+    for path in paths {
+      let reply = try server.get(path)
+      #expect(!reply.text.contains("secret") || reply.status == 404, "\(path)")
+      #expect([404, 414, 400].contains(reply.status) || path.contains("%00"), "\(path): \(reply.status)")
+    }
+    #expect(try server.get("/", method: "POST").status == 405)
+    #expect(try server.get("/", method: "DELETE").status == 405)
+  }
+
+  @Test func pagesOfOthersGetNothing() throws {
+    let (server, _) = try serve("exact-1fps")
+    // A name that somebody has made to lead here.
+    #expect(try server.get("/sessions.json", ["Host": "evil.example:80"]).status == 421)
+    #expect(try server.get("/sessions.json", ["Host": "LOCALHOST:\(server.port)"]).status == 200)
+    let headers = try server.get("/sessions.json").headers
+    #expect(headers["cross-origin-resource-policy"] == "same-origin" && headers["access-control-allow-origin"] == nil)
+    #expect(headers["content-security-policy"]?.contains("default-src 'none'") == true)
+    #expect(headers["x-content-type-options"] == "nosniff")
+  }
+
+  @Test func nonsenseIsRefusedAndTheServerGoesOn() throws {
+    let (server, _) = try serve("exact-1fps")
+    for text in [
+      "\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/1.1\r\n\r\n", "\u{0}\u{1}\u{2}\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: -5\r\n\r\n",
+      "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc",
+      "GET / HTTP/1.1\r\nHost: localhost\r\nX: " + String(repeating: "x", count: 100_000) + "\r\n\r\n",
+    ] {
+      // Refused, or the connection is closed without a word.
+      if let reply = try? server.exchange(text, patienceS: 1) { #expect(reply.status >= 400, "\(text.prefix(60))") }
+    }
+    #expect(try server.get("/healthz").text == "ok\n")
+  }
+
+  @Test func wrongUseIsSaid() throws {
+    let missing = try EncoderWorker.run("serve", scratch.path("nowhere"), "--listen", "127.0.0.1:0")
+    #expect(missing.status == 64 && missing.errors.contains("nowhere"))
+    let (server, _) = try serve("exact-1fps")
+    let taken = try EncoderWorker.run("serve", scratch.path("output"), "--listen", "127.0.0.1:\(server.port)")
+    #expect(taken.status == 75 && taken.errors.contains("\(server.port)"), "\(taken.errors)")
+    for address in ["127.0.0.1", "x:y", "127.0.0.1:99999", "::1:80", ":80"] {
+      #expect(try EncoderWorker.run("serve", scratch.path("output"), "--listen", address).status == 64, "\(address)")
+    }
+  }
+}

@@ -1,0 +1,100 @@
+import Foundation
+
+/// `encoder-worker serve`, or a worker that listens, until the last reference goes.
+public final class RunningServer {
+  private let process = Process()
+  public let port: UInt16
+
+  /// - Parameter arguments: those of the program; it is told to listen at a free port of this machine.
+  public init(_ arguments: [String]) throws {
+    process.executableURL = URL(fileURLWithPath: EncoderWorker.path)
+    process.arguments = arguments + ["--listen", "127.0.0.1:0"]
+    process.standardInput = FileHandle.nullDevice
+    let pipe = Pipe()
+    // `serve` says where it listens on standard output, a worker on standard error.
+    process.standardOutput = arguments[0] == "serve" ? pipe : FileHandle.nullDevice
+    process.standardError = arguments[0] == "serve" ? FileHandle.nullDevice : pipe
+    var (none, before) = (sigset_t(), sigset_t())
+    sigemptyset(&none)
+    pthread_sigmask(SIG_SETMASK, &none, &before)
+    defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+    try process.run()
+    var said = Data()
+    while !said.contains(UInt8(ascii: "\n")) {
+      let more = pipe.fileHandleForReading.availableData
+      guard !more.isEmpty else { throw Tool.Failure("no server: \(String(decoding: said, as: UTF8.self))") }
+      said += more
+    }
+    let text = String(decoding: said, as: UTF8.self)
+    guard let range = text.firstRange(of: "127.0.0.1:"),
+      let port = UInt16(text[range.upperBound...].prefix { $0.isNumber })
+    else { throw Tool.Failure("no address in \(text)") }
+    self.port = port
+  }
+
+  deinit {
+    if process.isRunning {
+      kill(process.processIdentifier, SIGKILL)
+      process.waitUntilExit()
+    }
+  }
+
+  public var processIdentifier: Int32 { process.processIdentifier }
+
+  /// - Returns: its exit status.
+  public func stop() -> Int32 {
+    kill(process.processIdentifier, SIGTERM)
+    process.waitUntilExit()
+    return process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
+  }
+
+  public struct Reply {
+    public let status: Int
+    /// By their names in lower case.
+    public let headers: [String: String]
+    public let body: Data
+
+    public var text: String { String(decoding: body, as: UTF8.self) }
+  }
+
+  /// Asks for a path, which goes out as it is.
+  public func get(_ path: String, method: String = "GET", _ headers: [String: String] = [:]) throws -> Reply {
+    let fields = ["Host": "127.0.0.1", "Connection": "close"].merging(headers) { $1 }
+    let head = fields.map { "\($0): \($1)\r\n" }.joined()
+    return try exchange("\(method) \(path) HTTP/1.1\r\n\(head)\r\n")
+  }
+
+  /// Sends these bytes, and reads until the server has closed.
+  ///
+  /// - Parameter patienceS: for how long to wait for more.
+  public func exchange(_ text: String, patienceS: Int = 60) throws -> Reply {
+    let file = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    defer { close(file) }
+    var patience = timeval(tv_sec: patienceS, tv_usec: 0)
+    setsockopt(file, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    let connected = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(file, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+    guard connected == 0 else { throw Tool.Failure("connect: \(errno)") }
+    let handle = FileHandle(fileDescriptor: file, closeOnDealloc: false)
+    try handle.write(contentsOf: Data(text.utf8))
+    let all = try handle.readToEnd() ?? Data()
+    guard let end = all.firstRange(of: Data("\r\n\r\n".utf8)) else {
+      throw Tool.Failure("no answer to \(text): \(String(decoding: all, as: UTF8.self))")
+    }
+    let lines = String(decoding: all[..<end.lowerBound], as: UTF8.self).components(separatedBy: "\r\n")
+    let headers = lines.dropFirst().map { line in
+      let parts = line.split(separator: ":", maxSplits: 1)
+      return (parts[0].lowercased(), parts.count > 1 ? parts[1].trimmingCharacters(in: .whitespaces) : "")
+    }
+    return Reply(
+      status: Int(lines[0].split(separator: " ")[1]) ?? 0, headers: Dictionary(headers) { $1 },
+      body: Data(all[end.upperBound...]))
+  }
+}
