@@ -1,4 +1,4 @@
-.PHONY: demo test fuzz mutate torture sanitize bench sweep playback build format fixtures clean
+.PHONY: demo test fuzz mutate torture sanitize bench sweep playback docs serving build format fixtures clean
 
 # Frames of a bundled example become segments in ./demo. Installs what it needs.
 demo:
@@ -50,6 +50,18 @@ playback:
 	scripts/setup playback
 	scripts/build
 	python3 Benchmarks/playback.py
+
+# The library's documentation as a web site in .build/docs.
+docs:
+	scripts/setup build
+	scripts/docs
+
+# What `serve` costs: a thousand sessions listed, two hundred clients for a minute.
+serving:
+	scripts/setup demo
+	scripts/build
+	python3 Benchmarks/serving.py .build/release/encoder-worker --seconds $(SECONDS)
+SECONDS ?= 60
 
 build:
 	scripts/setup build

@@ -75,6 +75,39 @@ import Testing
     #expect(try scrape(server)["encoder_worker_rescues_total"] == 1)
   }
 
+  @Test func theDashboardAsksForMetricsThatThereAre() throws {
+    struct Dashboard: Decodable {
+      struct Panel: Decodable {
+        struct Target: Decodable { let expr: String }
+        let title: String
+        let targets: [Target]
+      }
+      let panels: [Panel]
+    }
+    let file = Fixture.root.appendingPathComponent("packaging/grafana-dashboard.json")
+    let dashboard = try JSONDecoder().decode(Dashboard.self, from: Data(contentsOf: file))
+    let known = try server().get("/metrics").text.split(separator: "\n").filter { $0.hasPrefix("# TYPE ") }
+      .map { String($0.split(separator: " ")[2]) }
+    let expressions = dashboard.panels.flatMap(\.targets).map { $0.expr.replacing("$job", with: ".*") }
+    #expect(expressions.count > 15)
+    for expression in expressions {
+      let names = expression.matches(of: #/\b(encoder_worker|process)_[a-z_]+/#).map { String($0.output.0) }
+      #expect(!names.isEmpty)
+      for name in names {
+        #expect(known.contains { [$0, $0 + "_bucket", $0 + "_sum", $0 + "_count"].contains(name) }, "\(name)")
+      }
+    }
+    // Prometheus itself says whether they are queries.
+    let rules = expressions.enumerated().map { index, expression in
+      ["record": "rule:\(index)", "expr": expression]
+    }
+    let text = try JSONSerialization.data(withJSONObject: ["groups": [["name": "dashboard", "rules": rules]]])
+    let judged = try Tool.run("promtool", ["check", "rules", spool.scratch.file("rules.yml", Array(text))])
+    #expect(judged.status == 0, "\(judged.errors)")
+  }
+
+  private func server() throws -> RunningServer { try RunningServer(["run", "--spool", spool.path]) }
+
   @Test func aServerCountsWhatItAnswers() throws {
     try spool.add("exact-1fps")
     try spool.drain()

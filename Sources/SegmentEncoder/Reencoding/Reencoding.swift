@@ -122,7 +122,7 @@ public final class Reencoding: Sendable {
   ///
   /// - Parameters:
   ///   - isCancelled: asked before each picture.
-  ///   - made: called after each segment.
+  ///   - report: called after each segment.
   public func encode(piece: Int, isCancelled: () -> Bool, made report: () -> Void) throws {
     do {
       try source.open(piece) { orders, pictures in

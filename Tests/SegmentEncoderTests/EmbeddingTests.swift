@@ -1,0 +1,68 @@
+import Foundation
+// As anybody's server sees it: not @testable.
+import SegmentEncoder
+import TestSupport
+import Testing
+
+/// What the article "Embed it in your own server" shows, in its order.
+@Suite struct EmbeddingTests {
+  private let scratch: ScratchDirectory
+
+  init() throws { scratch = try ScratchDirectory() }
+
+  @Test func aServerTakesBatchesInAndShowsThem() throws {
+    let output = scratch.path("replay")
+    let staging = try Staging(output: output, worker: WorkerID())
+    let index = SessionIndex()
+    let encoder = BatchEncoder(BatchEncoder.Options(), staging: staging, index: index)
+
+    let receipt = try encoder.publish(Fixture("jittered").path, session: "9f0c2a")
+    #expect(!receipt.duplicate && receipt.frames == 11)
+    #expect(try encoder.publish(Fixture("jittered").path, session: "9f0c2a").duplicate)
+
+    let bad = try scratch.file("upload", Array("no batch".utf8))
+    do {
+      _ = try encoder.publish(bad, session: "9f0c2a")
+      Issue.record("a file of text was published")
+    } catch {
+      guard case .quarantine(let reason) = Disposition(of: error, batch: bad) else {
+        Issue.record("\(error)")
+        return
+      }
+      #expect("\(reason)".contains("no known format"))
+    }
+    #expect(index.catchUp(staging, all: true).isEmpty)
+    staging.remove()
+
+    let catalog = try SessionCatalog(of: output)
+    let summaries = try catalog.sessions()
+    #expect(summaries.map(\.session.description) == ["9f0c2a"] && summaries[0].frames == 11)
+    let session = try #require(SessionID("9f0c2a"))
+    let playback = try #require(try catalog.playback(of: session))
+    let playlist = String(decoding: playback.playlist, as: UTF8.self)
+    let names = playlist.split(separator: "\n").compactMap { line -> String? in
+      line.hasPrefix("#EXT-X-MAP:URI=")
+        ? String(line.split(separator: "\"")[1]) : line.hasPrefix("#") ? nil : String(line)
+    }
+    #expect(names.count == receipt.segments + 1)
+    for name in names {
+      let found = try playback.fragment(named: name) ?? playback.initialization(named: name)
+      try scratch.file(name, #require(found))
+    }
+    try scratch.file("session.m3u8", playback.playlist)
+    // Stock ffmpeg reads what was answered.
+    let probe = try Tool.output(
+      "ffprobe",
+      [
+        "-v", "error", "-allowed_extensions", "ALL", "-count_packets", "-select_streams", "v", "-show_entries",
+        "stream=nb_read_packets", "-of", "csv=p=0", scratch.path("session.m3u8"),
+      ])
+    #expect((Int(String(decoding: probe, as: UTF8.self).prefix { $0.isNumber }) ?? 0) >= 11)
+    #expect(try playback.thumbnail()?.starts(with: [0xFF, 0xD8]) == true)
+    #expect(try playback.fragment(named: "../session.json") == nil)
+    #expect(try playback.initialization(named: "session.json") == nil)
+    #expect(try catalog.playback(of: #require(SessionID("nobody"))) == nil)
+    try playback.writeFilm(to: scratch.path("film.mp4"))
+    #expect(try Probe(scratch.path("film.mp4")).packets(of: 0).count >= 11)
+  }
+}
