@@ -101,7 +101,8 @@ import Testing
     let rules = expressions.enumerated().map { index, expression in
       ["record": "rule:\(index)", "expr": expression]
     }
-    let text = try JSONSerialization.data(withJSONObject: ["groups": [["name": "dashboard", "rules": rules]]])
+    let text = try JSONSerialization.data(
+      withJSONObject: ["groups": [["name": "dashboard", "rules": rules]]], options: .withoutEscapingSlashes)
     let judged = try Tool.run("promtool", ["check", "rules", spool.scratch.file("rules.yml", Array(text))])
     #expect(judged.status == 0, "\(judged.errors)")
   }
