@@ -1,4 +1,5 @@
 import ArgumentParser
+import CLinux
 import Glibc
 import SegmentEncoder
 
@@ -22,6 +23,8 @@ struct ServeCommand: ParsableCommand {
 
   func run() throws {
     try reportingFailures {
+      // What is kept for each of many connections would add up.
+      clinux_keep_memory(128 << 10, 128 << 10)
       let signals = try TerminationSignals()
       let catalog: SessionCatalog
       do {
