@@ -58,3 +58,7 @@ static inline void clinux_wake(int descriptor) { (void)eventfd_write(descriptor,
 
 // memmem(3): glibc declares it under _GNU_SOURCE only.
 extern void *memmem(const void *, size_t, const void *, size_t);
+
+// The variables of the process, up to a null: to Swift a variable of C is not safe to read.
+extern char **environ;
+static inline char **clinux_environment(void) { return environ; }

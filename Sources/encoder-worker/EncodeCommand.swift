@@ -9,10 +9,12 @@ struct EncodeCommand: ParsableCommand {
       For pipelines and batch engines. The batches stay where they are; done again, nothing changes. A line for each batch on standard output, or with --json an object. SIGTERM or SIGINT: what is being encoded is abandoned, exit status 75; run it again for the rest.
       """)
 
-  @Argument(help: ArgumentHelp("Directories and archives; - reads an archive from standard input.", valueName: "batch"))
+  @Argument(
+    help: ArgumentHelp("Directories and archives; - reads an archive from standard input.", valueName: "batch"),
+    completion: .file())
   var batches: [String]
 
-  @Option(name: .shortAndLong, help: ArgumentHelp("Where sessions go.", valueName: "dir"))
+  @Option(name: .shortAndLong, help: ArgumentHelp("Where sessions go.", valueName: "dir"), completion: .directory)
   var output: String
 
   @OptionGroup
@@ -27,6 +29,9 @@ struct EncodeCommand: ParsableCommand {
 
   @Flag(help: "Results as JSON, one object a line.")
   var json = false
+
+  @OptionGroup
+  var settings: SettingsOption
 
   @OptionGroup(title: "Encoding")
   var encoding: EncodingOptions

@@ -23,8 +23,11 @@ struct EncoderWorker: ParsableCommand {
         encoder-worker quarantine --spool DIR       what could not be encoded, and why
         encoder-worker prune --spool DIR            tidy up after dead workers
         encoder-worker reencode SESSION -o DIR -q small    fewer bytes
+        encoder-worker config                       which settings are in force, and where they come from
 
       A batch is a directory or a tar, tar.gz or tar.zst of frames named <unix ms>.jpg, .png or .webp, or of frames and a batch.json, or what Sentry, OpenReplay or Rejourney leave behind. Each segment comes with a manifest.
+
+      Options can also stand in a file (--config FILE, or ENCODER_WORKER_CONFIG), as max-hold = 3000, and in the environment, as ENCODER_WORKER_MAX_HOLD=3000.
 
       Exit status: 0 all done, 64 wrong usage, 65 a batch was refused (all else is done), 74 or 75 the machine failed (disk full, I/O error; nothing is lost, run it again).
       """,
@@ -32,13 +35,29 @@ struct EncoderWorker: ParsableCommand {
     subcommands: [
       RunCommand.self, EncodeCommand.self, EnqueueCommand.self, StitchCommand.self, VerifyCommand.self,
       ReencodeCommand.self, InspectCommand.self, StatusCommand.self, QuarantineCommand.self, PruneCommand.self,
-      ServeCommand.self,
+      ServeCommand.self, ConfigCommand.self,
     ],
     defaultSubcommand: RunCommand.self)
 
   static func main() {
     FFmpegLog.silence()
     clinux_keep_memory(32 << 20, 64 << 20)
-    main(nil)
+    let words = Array(CommandLine.arguments.dropFirst())
+    let variables = SettingsEnvironment.variables()
+    do {
+      if Call.needsSettings(words, variables) {
+        try start(Call(words, variables))
+      } else {
+        main(words)
+      }
+    } catch {
+      exit(withError: error)
+    }
+  }
+
+  private static func start(_ call: Call) throws {
+    var command: any ParsableCommand
+    do { command = try parseAsRoot(call.words) } catch { call.end(error) }
+    try command.run()
   }
 }

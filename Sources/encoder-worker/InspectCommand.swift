@@ -9,7 +9,9 @@ struct InspectCommand: ParsableCommand {
       Whose format it is, its session, each frame with its instant, hold and size, gaps, and what would be refused and why. Exit status 65 when a batch would be quarantined.
       """)
 
-  @Argument(help: ArgumentHelp("Directories and files; - reads a batch from standard input.", valueName: "batch"))
+  @Argument(
+    help: ArgumentHelp("Directories and files; - reads a batch from standard input.", valueName: "batch"),
+    completion: .file())
   var batches: [String]
 
   @OptionGroup
@@ -17,6 +19,9 @@ struct InspectCommand: ParsableCommand {
 
   @Flag(help: "Results as JSON, one object a line.")
   var json = false
+
+  @OptionGroup
+  var settings: SettingsOption
 
   @OptionGroup(title: "Encoding")
   var encoding: EncodingOptions

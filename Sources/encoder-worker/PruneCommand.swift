@@ -10,10 +10,12 @@ struct PruneCommand: ParsableCommand {
       Directories of workers that are gone, drafts, half-published videos, reasons without a batch. Never what is owed, published or in quarantine: batches that a dead worker holds are the next worker's. May run beside workers. Where workers of other hosts are there, it watches them for a lease first.
       """)
 
-  @Option(help: ArgumentHelp("The spool.", valueName: "dir"))
+  @Option(help: ArgumentHelp("The spool.", valueName: "dir"), completion: .directory)
   var spool: String
 
-  @Option(name: .shortAndLong, help: ArgumentHelp("Where sessions go. (default: SPOOL/output)", valueName: "dir"))
+  @Option(
+    name: .shortAndLong, help: ArgumentHelp("Where sessions go. (default: SPOOL/output)", valueName: "dir"),
+    completion: .directory)
   var output: String?
 
   @Flag(help: "Only say what would be removed.")
@@ -21,6 +23,9 @@ struct PruneCommand: ParsableCommand {
 
   @Option(help: ArgumentHelp("How long workers of other hosts are watched.", valueName: "seconds"))
   var lease = Lease.usual
+
+  @OptionGroup
+  var settings: SettingsOption
 
   func validate() throws {
     guard Lease.range.contains(lease) else { throw ValidationError(Lease.rule) }

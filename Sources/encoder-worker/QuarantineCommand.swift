@@ -9,8 +9,11 @@ struct QuarantineCommand: ParsableCommand {
     defaultSubcommand: List.self)
 
   struct Place: ParsableArguments {
-    @Option(help: ArgumentHelp("The spool.", valueName: "dir"))
+    @Option(help: ArgumentHelp("The spool.", valueName: "dir"), completion: .directory)
     var spool: String
+
+    @OptionGroup
+    var settings: SettingsOption
 
     func open() throws -> Quarantine { Quarantine(of: try Spool(opening: spool)) }
   }

@@ -10,10 +10,11 @@ struct ReencodeCommand: ParsableCommand {
       Instants, holds, gaps and the timing track stay as they are, to the tick. SOURCE is a published session, or any MP4 with H.264 or HEVC, whose pictures' times are taken for the captures. Stopped and started again, it goes on where it was, and the result is the same bytes.
       """)
 
-  @Argument(help: ArgumentHelp("A published session, OUTPUT/SESSION, or an MP4.", valueName: "source"))
+  @Argument(
+    help: ArgumentHelp("A published session, OUTPUT/SESSION, or an MP4.", valueName: "source"), completion: .file())
   var source: String
 
-  @Option(name: .shortAndLong, help: ArgumentHelp("Where sessions go.", valueName: "dir"))
+  @Option(name: .shortAndLong, help: ArgumentHelp("Where sessions go.", valueName: "dir"), completion: .directory)
   var output: String
 
   @Option(name: .shortAndLong, help: "small, balanced or sharp: bytes against legibility.")
@@ -36,6 +37,9 @@ struct ReencodeCommand: ParsableCommand {
 
   @Flag(help: "The result as JSON.")
   var json = false
+
+  @OptionGroup
+  var settings: SettingsOption
 
   func validate() throws {
     if let session, SessionID(session) == nil { throw ValidationError("--session: \(SessionID.rule)") }

@@ -11,10 +11,12 @@ struct RunCommand: ParsableCommand {
       Batches are renamed into DIR/incoming by their producers. Each is encoded into OUTPUT/SESSION and removed, or, when it cannot be, kept in DIR/quarantine with the reason beside it. SIGTERM or SIGINT: what is being encoded is finished or put back within 5 seconds. Several workers may share a spool.
       """)
 
-  @Option(help: ArgumentHelp("The spool; what is missing of it is made.", valueName: "dir"))
+  @Option(help: ArgumentHelp("The spool; what is missing of it is made.", valueName: "dir"), completion: .directory)
   var spool: String?
 
-  @Option(name: .shortAndLong, help: ArgumentHelp("Where sessions go. (default: SPOOL/output)", valueName: "dir"))
+  @Option(
+    name: .shortAndLong, help: ArgumentHelp("Where sessions go. (default: SPOOL/output)", valueName: "dir"),
+    completion: .directory)
   var output: String?
 
   @Flag(help: "Encode all that is there, then exit.")
@@ -53,6 +55,9 @@ struct RunCommand: ParsableCommand {
   @Flag(name: .shortAndLong, help: "One line on standard error for each batch.")
   var verbose = false
 
+  @OptionGroup
+  var settings: SettingsOption
+
   @OptionGroup(title: "Encoding")
   var encoding: EncodingOptions
 
@@ -66,7 +71,7 @@ struct RunCommand: ParsableCommand {
       throw ValidationError(
         isCommand
           ? "'\(word)' has to be the first word, before all options"
-          : "'\(word)' is no command; there are run, encode, inspect, enqueue, stitch, verify, reencode, status, quarantine, prune"
+          : "'\(word)' is no command; there are run, encode, inspect, enqueue, stitch, verify, reencode, status, quarantine, prune, config"
       )
     }
     guard (1...86_400 * 365).contains(maxTime) else {

@@ -10,10 +10,12 @@ struct StatusCommand: ParsableCommand {
       Looks from outside: nobody is held up. The rate is what the workers say of their last minute. Exit status 0, whatever it finds.
       """)
 
-  @Option(help: ArgumentHelp("The spool.", valueName: "dir"))
+  @Option(help: ArgumentHelp("The spool.", valueName: "dir"), completion: .directory)
   var spool: String
 
-  @Option(name: .shortAndLong, help: ArgumentHelp("Where sessions go. (default: SPOOL/output)", valueName: "dir"))
+  @Option(
+    name: .shortAndLong, help: ArgumentHelp("Where sessions go. (default: SPOOL/output)", valueName: "dir"),
+    completion: .directory)
   var output: String?
 
   @Flag(help: "Look again every two seconds until stopped.")
@@ -21,6 +23,9 @@ struct StatusCommand: ParsableCommand {
 
   @Flag(help: "One line of JSON for each look.")
   var json = false
+
+  @OptionGroup
+  var settings: SettingsOption
 
   func run() throws {
     try reportingFailures {

@@ -16,11 +16,13 @@ struct StitchCommand: ParsableCommand {
       hls: DIR/session.m3u8 and a CMAF fragment for each segment, at the same times; players skip gaps. What is in DIR already is used again.
       """)
 
-  @Argument(help: ArgumentHelp("A published session: OUTPUT/SESSION.", valueName: "session-dir"))
+  @Argument(
+    help: ArgumentHelp("A published session: OUTPUT/SESSION.", valueName: "session-dir"), completion: .directory)
   var session: String
 
   @Option(
-    help: ArgumentHelp("The film to write, replaced when it is there; of hls the directory.", valueName: "path"))
+    help: ArgumentHelp("The film to write, replaced when it is there; of hls the directory.", valueName: "path"),
+    completion: .file())
   var to: String
 
   @Option(help: "mp4 or hls.")
@@ -31,6 +33,9 @@ struct StitchCommand: ParsableCommand {
 
   @Flag(help: "The result as JSON.")
   var json = false
+
+  @OptionGroup
+  var settings: SettingsOption
 
   func validate() throws {
     if to.isEmpty { throw ValidationError("--to is empty") }

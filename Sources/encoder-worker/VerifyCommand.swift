@@ -9,7 +9,7 @@ struct VerifyCommand: ParsableCommand {
       Digests, structure, every instant to the tick, every picture decoded, overlaps, missing parts, orphans, session.json, session.ffconcat and, where there are any, the events for Sentry. Exit status 65 when anything is wrong.
       """)
 
-  @Argument(help: ArgumentHelp("Published sessions: OUTPUT/SESSION.", valueName: "session-dir"))
+  @Argument(help: ArgumentHelp("Published sessions: OUTPUT/SESSION.", valueName: "session-dir"), completion: .directory)
   var sessions: [String]
 
   @Flag(
@@ -18,6 +18,9 @@ struct VerifyCommand: ParsableCommand {
 
   @Flag(help: "Results as JSON, one object a line.")
   var json = false
+
+  @OptionGroup
+  var settings: SettingsOption
 
   func run() throws {
     var isBad = false

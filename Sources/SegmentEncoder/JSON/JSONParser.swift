@@ -1,13 +1,13 @@
 /// Reads one JSON text (RFC 8259), and beyond it the words NaN, Infinity and -Infinity, which recorders write where a
 /// number is none. Stricter where it matters: an object with two equal keys is refused.
-struct JSONParser {
+package struct JSONParser {
   /// Values inside values; metadata deeper than that is no metadata.
   private static let depthLimit = 64
 
   private let bytes: [UInt8]
   private var position = 0
 
-  static func parse(_ bytes: [UInt8]) throws(JSONError) -> JSONValue {
+  package static func parse(_ bytes: [UInt8]) throws(JSONError) -> JSONValue {
     guard String(validating: bytes, as: UTF8.self) != nil else { throw JSONError("not UTF-8") }
     guard !bytes.starts(with: [0xEF, 0xBB, 0xBF]) else { throw JSONError("a byte order mark before the text") }
     var parser = JSONParser(bytes: bytes)

@@ -27,10 +27,10 @@ public enum JSONValue: Sendable, Equatable {
     return Double(text)
   }
 
-  var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
-  var string: String? { if case .string(let value) = self { value } else { nil } }
-  var array: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
-  var object: [String: JSONValue]? { if case .object(let value) = self { value } else { nil } }
+  package var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
+  package var string: String? { if case .string(let value) = self { value } else { nil } }
+  package var array: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
+  package var object: [String: JSONValue]? { if case .object(let value) = self { value } else { nil } }
 
   /// An object with some of its members replaced or added; anything else as it is.
   func setting(_ members: [String: JSONValue]) -> JSONValue {
@@ -49,8 +49,8 @@ public enum JSONValue: Sendable, Equatable {
 }
 
 /// Why a text is not the JSON that was expected.
-struct JSONError: Error, Equatable, CustomStringConvertible {
-  let description: String
+package struct JSONError: Error, Equatable, CustomStringConvertible {
+  package let description: String
 
   init(_ description: String) { self.description = description }
 }
@@ -104,7 +104,7 @@ extension JSONValue {
   }
 
   /// The text in one line.
-  public var line: String { String(decoding: bytes(), as: UTF8.self) }
+  package var line: String { String(decoding: bytes(), as: UTF8.self) }
 
   private func write(to output: inout [UInt8], indent: Int?) {
     switch self {

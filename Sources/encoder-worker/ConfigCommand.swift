@@ -1,0 +1,63 @@
+import ArgumentParser
+import SegmentEncoder
+
+struct ConfigCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "config",
+    abstract: "Show the settings a command would work with, and where each comes from.",
+    usage: "encoder-worker config [<command>] [<its options>] [--config <file>] [--json]",
+    discussion: """
+      Every option that is not for one call only can stand in a file, max-hold = 3000, and in the environment, ENCODER_WORKER_MAX_HOLD=3000. A flag counts before the environment, the environment before the file. Without a command, run is meant. Exit status 64 when the command would refuse them.
+      """)
+
+  @OptionGroup
+  var settings: SettingsOption
+
+  @Flag(help: "Results as JSON, one object a line.")
+  var json = false
+
+  @Argument(
+    parsing: .allUnrecognized,
+    help: ArgumentHelp("A command, and options of it as they would be given.", valueName: "words"))
+  var words: [String] = []
+
+  func run() throws {
+    let call = try Call(words, SettingsEnvironment.variables(), file: settings.config)
+    judge(call)
+    let rows = call.command.options.filter(\.isSetting).flatMap { option in
+      let found = call.settings.filter { $0.name == option.name }
+      let inForce = option.isRepeating ? found : found.suffix(1)
+      return inForce.isEmpty
+        ? [(option.name, option.usual, Setting.Source.usual)] : inForce.map { ($0.name, $0.value, $0.source) }
+    }
+    if json {
+      for (name, value, source) in rows { answer(Self.json(name, value, source)) }
+    } else {
+      answer(table([["name", "value", "from"]] + rows.map { [$0, $1 ?? "", "\($2)"] }))
+    }
+  }
+
+  /// Ends the program where the command would, but not for what the call itself would still bring.
+  private func judge(_ call: Call) {
+    let given = Set(call.settings.map(\.name))
+    // `run` asks for its spool itself.
+    let missing = call.command.options.filter { ($0.isNeeded || $0.name == "spool") && !given.contains($0.name) }
+    var complete = call.words
+    complete.insert(contentsOf: missing.map { "--\($0.name)=\($0.example)" }, at: call.nameCount)
+    if !call.hasArguments { complete += Array(repeating: "-", count: call.command.arguments) }
+    do { _ = try EncoderWorker.parseAsRoot(complete) } catch { call.end(error) }
+  }
+
+  private static func json(_ name: String, _ value: String?, _ source: Setting.Source) -> String {
+    var members: [String: JSONValue] = ["name": .string(name), "value": value.map { .string($0) } ?? .null]
+    switch source {
+    case .flag: members["source"] = .string("flag")
+    case .usual: members["source"] = .string("default")
+    case .environment(let variable):
+      members.merge(["source": .string("environment"), "variable": .string(variable)]) { $1 }
+    case .file(let path, let line):
+      members.merge(["source": .string("file"), "file": .string(path), "line": .number("\(line)")]) { $1 }
+    }
+    return JSONValue.object(members).line
+  }
+}

@@ -1,0 +1,82 @@
+import ArgumentParser
+import SegmentEncoder
+
+/// A command and what it takes, as the parser itself tells: there is no second list to keep.
+struct KnownCommand {
+  struct Option {
+    let name: String
+    let short: Character?
+    let isFlag: Bool
+    let isRepeating: Bool
+    let isNeeded: Bool
+    /// What is in force when nobody says anything; nil where there is nothing, or it depends.
+    let usual: String?
+    /// Some value of the right kind.
+    let example: String
+
+    /// What concerns one call only stands in no file and no environment.
+    var isSetting: Bool { !Self.ofOneCall.contains(name) }
+
+    private static let ofOneCall: Set = [
+      "all", "config", "dry-run", "help", "json", "repair", "session", "start", "to", "version", "watch",
+    ]
+  }
+
+  let name: String
+  let options: [Option]
+  /// How many arguments it shows that are no options.
+  let arguments: Int
+  private let subcommands: [KnownCommand]
+  private let usual: String?
+
+  /// The whole program.
+  static func program() throws -> KnownCommand {
+    let text = try JSONParser.parse(Array(EncoderWorker._dumpHelp().utf8))
+    return KnownCommand(text.object?["command"] ?? .null, EncoderWorker.self)
+  }
+
+  private init(_ help: JSONValue, _ type: (any ParsableCommand.Type)?) {
+    // The default of a subcommand's subcommands is not in the dump.
+    let types = type?.configuration.subcommands ?? []
+    usual = type?.configuration.defaultSubcommand?._commandName
+    name = help.object?["commandName"]?.string ?? ""
+    let arguments = (help.object?["arguments"]?.array ?? []).filter { $0.object?["shouldDisplay"]?.bool == true }
+    options = arguments.compactMap { Option($0) }
+    self.arguments = arguments.count { $0.object?["kind"]?.string == "positional" }
+    subcommands = (help.object?["subcommands"]?.array ?? []).map { help in
+      KnownCommand(help, types.first { $0._commandName == help.object?["commandName"]?.string })
+    }
+  }
+
+  func option(_ name: String) -> Option? { options.first { $0.name == name } }
+
+  func option(_ short: Character) -> Option? { options.first { $0.short == short } }
+
+  /// The options of this command and of all below it.
+  var allOptions: [Option] { options + subcommands.flatMap(\.allOptions) }
+
+  /// The command that a call's first words name, or leave to be understood, and how many words name it.
+  func find(_ words: ArraySlice<String>) -> (command: KnownCommand, words: Int) {
+    if let word = words.first, let named = subcommands.first(where: { $0.name == word }) {
+      let found = named.find(words.dropFirst())
+      return (found.command, found.words + 1)
+    }
+    return (subcommands.first { $0.name == usual } ?? self, 0)
+  }
+}
+
+extension KnownCommand.Option {
+  fileprivate init?(_ help: JSONValue) {
+    guard let members = help.object, let kind = members["kind"]?.string, kind != "positional" else { return nil }
+    let names = (members["names"]?.array ?? []).compactMap(\.object)
+    func name(_ kind: String) -> String? { names.first { $0["kind"]?.string == kind }?["name"]?.string }
+    guard let long = name("long") else { return nil }
+    self.name = long
+    short = name("short")?.first
+    isFlag = kind == "flag"
+    isRepeating = members["isRepeating"]?.bool == true
+    isNeeded = members["isOptional"]?.bool == false
+    usual = isFlag ? "false" : members["defaultValue"]?.string
+    example = members["allValues"]?.array?.first?.string ?? "1"
+  }
+}
