@@ -1,4 +1,4 @@
-.PHONY: demo test fuzz mutate torture sanitize bench sweep playback docs serving build format fixtures clean
+.PHONY: demo test fuzz mutate torture sanitize bench sweep playback docs serving build man deb test-deb format fixtures clean
 
 # Frames of a bundled example become segments in ./demo. Installs what it needs.
 demo:
@@ -66,6 +66,18 @@ SECONDS ?= 60
 build:
 	scripts/setup build
 	scripts/build
+
+# The manual page, and completions for bash, zsh and fish: .build/share.
+man: build
+	packaging/share .build/release/encoder-worker .build/share
+
+# The Debian package: .build/deb/*.deb
+deb:
+	packaging/deb
+
+# The package in a clean Debian; needs root and a mirror.
+test-deb: deb
+	packaging/test-deb .build/deb/*.deb
 
 format:
 	swift format --in-place --recursive Sources Tests Fuzzing Package.swift
