@@ -18,7 +18,8 @@ struct ConfigCommand: ParsableCommand {
 
   @Argument(
     parsing: .allUnrecognized,
-    help: ArgumentHelp("A command, and options of it as they would be given.", valueName: "words"))
+    help: ArgumentHelp("A command, and options of it as they would be given.", valueName: "words"),
+    completion: .list(Self.commands()))
   var words: [String] = []
 
   func run() throws {
@@ -36,6 +37,8 @@ struct ConfigCommand: ParsableCommand {
       answer(table([["name", "value", "from"]] + rows.map { [$0, $1 ?? "", "\($2)"] }))
     }
   }
+
+  private static func commands() -> [String] { EncoderWorker.configuration.subcommands.map { $0._commandName } }
 
   /// Ends the program where the command would, but not for what the call itself would still bring.
   private func judge(_ call: Call) {
