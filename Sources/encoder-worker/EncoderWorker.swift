@@ -17,6 +17,7 @@ struct EncoderWorker: ParsableCommand {
         encoder-worker inspect BATCH                what is it, what would become of it?
         encoder-worker enqueue --spool DIR *.jpg    frames into a spool
         encoder-worker stitch SESSION --to FILE     one film of a session
+        encoder-worker sheet SESSION --to FILE      a contact sheet: what was on screen when
         encoder-worker verify SESSION               is all as it should be?
         encoder-worker serve OUTPUT                 look at sessions in a browser
         encoder-worker status --spool DIR           what waits, who works, what is stuck?
@@ -33,7 +34,8 @@ struct EncoderWorker: ParsableCommand {
       """,
     version: "encoder-worker \(version)",
     subcommands: [
-      RunCommand.self, EncodeCommand.self, EnqueueCommand.self, StitchCommand.self, VerifyCommand.self,
+      RunCommand.self, EncodeCommand.self, EnqueueCommand.self, StitchCommand.self, SheetCommand.self,
+      VerifyCommand.self,
       ReencodeCommand.self, InspectCommand.self, StatusCommand.self, QuarantineCommand.self, PruneCommand.self,
       ServeCommand.self, ConfigCommand.self,
     ],

@@ -28,6 +28,9 @@ struct RunCommand: ParsableCommand {
   @Flag(help: "Keep a growing HLS playlist of each session in OUTPUT/SESSION/hls.")
   var hls = false
 
+  @Flag(help: "Keep small pictures of each session for players in OUTPUT/SESSION/thumbnails.")
+  var thumbnails = false
+
   @OptionGroup
   var events: EventOptions
 
@@ -71,7 +74,7 @@ struct RunCommand: ParsableCommand {
       throw ValidationError(
         isCommand
           ? "'\(word)' has to be the first word, before all options"
-          : "'\(word)' is no command; there are run, encode, inspect, enqueue, stitch, verify, reencode, status, quarantine, prune, config"
+          : "'\(word)' is no command; there are run, encode, inspect, enqueue, stitch, sheet, verify, reencode, serve, status, quarantine, prune, config"
       )
     }
     guard (1...86_400 * 365).contains(maxTime) else {
@@ -92,11 +95,11 @@ struct RunCommand: ParsableCommand {
         throw BadTarget(path: output, cause: "batches lie there", advice: "name a directory outside of the spool's own")
       }
       let options = try encoding.encoder()
-      if hls { try FormatLibrary.load() }
+      if hls || thumbnails { try FormatLibrary.load() }
       let worker = try Worker(
         spool: spool, output: output, options: options, keepBatches: keepBatches,
         maxTime: maxTime, lease: lease, minFree: minFree,
-        index: SessionIndex(hls: hls, sentry: events.sentry), logger: logger)
+        index: SessionIndex(hls: hls, thumbnails: thumbnails, sentry: events.sentry), logger: logger)
       let end = try WorkerLoop(worker: worker, threads: encoding.threads, drains: drain, listen: listen, hosts: host)
         .run()
       if let profile = options.profile { say(profile.table) }

@@ -48,7 +48,7 @@ import Testing
   }
 
   /// Twenty batches: no manifest of another is read, and nothing is looked at that grows with the session.
-  @Test(.enabled(if: ScratchDirectory.keepsAttributes), arguments: [[], ["--sentry"], ["--hls"]])
+  @Test(.enabled(if: ScratchDirectory.keepsAttributes), arguments: [[], ["--sentry"], ["--hls"], ["--thumbnails"]])
   func aLongSessionIsNotLookedThrough(options: [String]) throws {
     var counted: [(opened: Int, looked: Int, listed: Int)] = []
     for length in [20, 400] {

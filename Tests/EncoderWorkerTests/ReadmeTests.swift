@@ -164,8 +164,39 @@ import Testing
     #expect(said.symmetricDifference(program.allOptions(["long"]).subtracting(settings)).sorted() == [])
   }
 
-  // Of other names that the README promises, a test each, in this manner: what it names, by a pattern, against what the program
-  // itself tells. Metrics: `found("\\b(encoder_worker_[a-z_]+)")` against what a running worker serves.
+  @Test func everyMetricIsInTheTableAndTheOtherWayRound() throws {
+    let rows = table("metric")
+    func named(_ command: String) throws -> Set<String> {
+      let own = rows.filter {
+        $0[1].split(separator: ",").contains { $0.trimmingCharacters(in: .whitespaces) == command }
+      }
+      return try own.reduce(into: []) { $0.formUnion(try found("`([a-z_]+)`", in: $1[0])) }
+    }
+    let spool = try TestSpool()
+    try spool.addSmall("session", startMs: 1_767_859_512_340)
+    try spool.drain()
+    for arguments in [["run", "--spool", spool.path], ["serve", spool.output]] {
+      let server = try RunningServer(arguments)
+      _ = try server.get("/")
+      let served = try found("^# TYPE ([a-z_]+)", in: server.get("/metrics").text)
+      #expect(try named(arguments[0]).symmetricDifference(served).sorted() == [])
+    }
+    #expect(try found("\\b(encoder_worker_[a-z_]+)").isSubset(of: named("run").union(named("serve"))))
+  }
+
+  @Test func everyPathThatServeIsSaidToAnswerIsAnswered() throws {
+    let spool = try TestSpool()
+    try spool.add("gap")
+    try spool.drain()
+    let server = try RunningServer(["serve", spool.output])
+    let paths = try table("path").reduce(into: Set<String>()) { $0.formUnion(try found("`(/[^`]*)`", in: $1[0])) }
+    #expect(paths.count == 5)
+    for path in paths { #expect(try server.get(path.replacing("ID", with: "gap")).status == 200, "\(path)") }
+    let row = try #require(table("path").first { $0[0].contains("ID") })
+    let files = try found("`([a-z0-9]+\\.[a-z0-9]+)`", in: row[1])
+    #expect(files.count == 4)
+    for file in files { #expect(try server.get("/sessions/gap/" + file).status == 200, "\(file)") }
+  }
 
   @Test func everySettingOfTheExampleFileIsTaken() throws {
     let path = Fixture.root.appendingPathComponent("packaging/encoder-worker.conf")

@@ -88,7 +88,8 @@ import Testing
 
 /// What is known of a directory holds as long as nobody has changed it.
 @Suite struct SessionNoteTests {
-  private let note = SessionNote(count: 12, recent: [3, 5, 8], behind: [8], hasEvents: false, hasHLS: true)
+  private let note = SessionNote(
+    count: 12, recent: [3, 5, 8], behind: [8], hasEvents: false, hasHLS: true, hasThumbnails: true)
 
   private func directory() throws -> ScratchDirectory {
     let scratch = try ScratchDirectory()
@@ -138,7 +139,7 @@ import Testing
     note.write(to: scratch.path(""))
     let right = scratch.attribute("user.segment-encoder")
     #expect(right.count == 9 && SessionNote.read(of: scratch.path("")) == note)
-    for (place, word): (Int, Int64) in [(4, 0), (4, -1), (4, 5), (4, .max), (4, .min), (0, 2), (1, 0)] {
+    for (place, word): (Int, Int64) in [(4, 0), (4, -1), (4, 5), (4, .max), (4, .min), (0, 1), (1, 0)] {
       var wrong = right
       wrong[place] = word
       scratch.setAttribute("user.segment-encoder", wrong)
@@ -148,7 +149,7 @@ import Testing
       scratch.setAttribute("user.segment-encoder", Array(right.prefix(count)))
       #expect(SessionNote.read(of: scratch.path("")) == nil, "\(count) words")
     }
-    for words: [Int64] in [[], [1], [1, 0, 9, 0, 1, 5], [Int64](repeating: -1, count: 9)] {
+    for words: [Int64] in [[], [2], [2, 0, 9, 0, 1, 5], [Int64](repeating: -1, count: 9)] {
       scratch.setAttribute("user.segment-encoder", words)
       #expect(SessionNote.read(of: scratch.path("")) == nil)
     }

@@ -170,6 +170,7 @@ enum SegmentName {
   /// What a fragment's name begins with.
   static func fragment(_ startMs: Int64) -> String { "segment-\(digits(startMs))-" }
   static func fragment(_ startMs: Int64, digest: String) -> String { "\(fragment(startMs))\(digest).m4s" }
+  static func sprite(_ startMs: Int64, digest: String) -> String { "\(fragment(startMs))\(digest).jpg" }
   static func manifest(_ startMs: Int64) -> String { "segment-\(digits(startMs)).json" }
   static func event(_ startMs: Int64) -> String { "segment-\(digits(startMs)).sentry.json" }
 

@@ -1,5 +1,5 @@
 // The views of a session, kept up to date with its segments' manifests: `session.json`, `session.ffconcat` and, where they
-// are asked for, the events for Sentry and `hls/`. A long session's are written a few times a second at most; that it is behind
+// are asked for, the events for Sentry, `hls/` and `thumbnails/`. A long session's are written a few times a second at most; that it is behind
 // is marked in `OUTPUT/.behind/` first, so that whoever comes after a worker that died catches up.
 
 import Glibc
@@ -18,13 +18,16 @@ public final class SessionIndex: Sendable {
   /// Sessions that this process left behind, and when, in monotonic milliseconds.
   private let behind = Mutex<[SessionID: Int]>([:])
   private let hasHLS: Bool
+  private let hasThumbnails: Bool
   private let hasEvents: Bool
 
   /// - Parameters:
   ///   - hls: whether sessions can be played while they grow.
+  ///   - thumbnails: whether players have their pictures in small.
   ///   - sentry: whether there is an event for Sentry beside each manifest.
-  public init(hls: Bool = false, sentry: Bool = false) {
+  public init(hls: Bool = false, thumbnails: Bool = false, sentry: Bool = false) {
     hasHLS = hls
+    hasThumbnails = thumbnails
     hasEvents = sentry
   }
 
@@ -33,7 +36,8 @@ public final class SessionIndex: Sendable {
   /// What is known of a session without looking through it; nil where that is not enough for what we keep.
   func note(of directory: SessionDirectory) -> SessionNote? {
     SessionNote.read(of: directory.path).flatMap { note in
-      (note.hasEvents || !hasEvents) && (note.hasHLS || !hasHLS) ? note : nil
+      (note.hasEvents || !hasEvents) && (note.hasHLS || !hasHLS) && (note.hasThumbnails || !hasThumbnails)
+        ? note : nil
     }
   }
 
@@ -92,7 +96,8 @@ public final class SessionIndex: Sendable {
     func segment(_ startMs: Int64) throws -> PublishedSegment { try read[startMs] ?? directory.segment(startMs) }
     let starts = (note.behind + new.map(\.startMs)).sorted()
     let told = note.recent.filter { !note.behind.contains($0) }
-    guard let last = told.last, let first = starts.first, told[0] < first, !note.hasHLS || last < first,
+    guard let last = told.last, let first = starts.first, told[0] < first,
+      !(note.hasHLS || note.hasThumbnails) || last < first,
       let json = try DurableFile.contents(of: directory.path + "/" + SessionView.jsonFile),
       let script = try DurableFile.contents(of: directory.path + "/" + SessionView.scriptFile),
       var view = SessionView(session: directory.session, last: try segment(last), json: json, script: script)
@@ -121,6 +126,11 @@ public final class SessionIndex: Sendable {
         by: added, after: segment(last), sessionStartMs: view.startMs, from: directory)
       if !isExtended { return nil }
     }
+    if note.hasThumbnails {
+      let isExtended = try ThumbnailPackage(of: directory, temporary: temporary).extend(
+        by: added, after: segment(last), sessionStartMs: view.startMs, from: directory)
+      if !isExtended { return nil }
+    }
     note.adding(new.map(\.startMs), areBehind: false).write(to: directory.path)
     return note.hasEvents ? warnings(of: new, in: directory) : []
   }
@@ -134,7 +144,9 @@ public final class SessionIndex: Sendable {
     let hls = directory.path + "/" + HLSPackage.directory
     guard let view = SessionView(session: directory.session, segments: segments) else {
       for name in [SessionView.jsonFile, SessionView.scriptFile] { unlink(directory.path + "/" + name) }
-      try DurableFile.removeTree(hls)
+      for name in [HLSPackage.directory, ThumbnailPackage.directory] {
+        try DurableFile.removeTree(directory.path + "/" + name)
+      }
       return []
     }
     for (name, bytes) in view.files { try write(bytes, to: directory.path + "/" + name, temporary: temporary) }
@@ -144,14 +156,19 @@ public final class SessionIndex: Sendable {
     if isPlayable {
       try HLSPackage(path: hls, isLive: true, temporary: temporary).update(segments, from: directory)
     }
+    let isPreviewed =
+      try hasThumbnails || DurableFile.isDirectory(directory.path + "/" + ThumbnailPackage.directory)
+    if isPreviewed { try ThumbnailPackage(of: directory, temporary: temporary).update(segments, from: directory) }
     let recent = segments.suffix(SessionNote.recentCount).map(\.startMs)
     // What the note does not tell of is not there.
     let starts = Set(segments.map(\.startMs))
     guard entries.allSatisfy({ SegmentName.start(ofVideo: $0.name).map(starts.contains) ?? true }) else {
       return warnings(of: events ?? [], in: directory)
     }
-    SessionNote(count: segments.count, recent: recent, behind: [], hasEvents: events != nil, hasHLS: isPlayable)
-      .write(to: directory.path)
+    let note = SessionNote(
+      count: segments.count, recent: recent, behind: [], hasEvents: events != nil, hasHLS: isPlayable,
+      hasThumbnails: isPreviewed)
+    note.write(to: directory.path)
     return warnings(of: events ?? [], in: directory)
   }
 

@@ -16,6 +16,8 @@ struct SessionNote: Equatable {
   var hasEvents: Bool
   /// Whether the session can be played while it grows.
   var hasHLS: Bool
+  /// Whether players have its pictures in small.
+  var hasThumbnails: Bool
 
   /// Shorter sessions are looked through as fast.
   static let leastCount = 8
@@ -23,7 +25,7 @@ struct SessionNote: Equatable {
   static let recentCount = 64
   private static let name = "user.segment-encoder"
   /// Of what is written: changes with its form.
-  private static let version: Int64 = 1
+  private static let version: Int64 = 2
 
   /// - Returns: nil when it does not hold, or there is none.
   static func read(of directory: String) -> SessionNote? {
@@ -35,14 +37,14 @@ struct SessionNote: Equatable {
     guard words[0] == version, words[1] == stamp, (1...(words.count - 5)).contains(recentCount) else { return nil }
     return SessionNote(
       count: Int(words[2]), recent: Array(words[5..<(5 + recentCount)]), behind: Array(words[(5 + recentCount)...]),
-      hasEvents: flags & 1 != 0, hasHLS: flags & 2 != 0)
+      hasEvents: flags & 1 != 0, hasHLS: flags & 2 != 0, hasThumbnails: flags & 4 != 0)
   }
 
   /// Keeps it, where that can be done; call it with the session locked, after all that changes the directory.
   func write(to directory: String) {
     // A change later in the same tick of the file system's clock would not be seen.
     guard count >= Self.leastCount, Self.passTick(of: directory), let stamp = Self.stamp(of: directory) else { return }
-    let flags: Int64 = (hasEvents ? 1 : 0) | (hasHLS ? 2 : 0)
+    let flags: Int64 = (hasEvents ? 1 : 0) | (hasHLS ? 2 : 0) | (hasThumbnails ? 4 : 0)
     let words = [Self.version, stamp, Int64(count), flags, Int64(recent.count)] + recent + behind
     // Where it cannot be kept, it is missed by nobody.
     _ = words.withUnsafeBytes { setxattr(directory, Self.name, $0.baseAddress, $0.count, 0) }

@@ -49,14 +49,7 @@ public enum Stitching {
   ) throws -> StitchedSession {
     let directory = try SessionDirectory(at: path)
     let segments = try directory.soundSegments()
-    let target = try Self.target(target, besides: DurableFile.parentDirectory)
-    let parent = DurableFile.parentDirectory(of: target)
-    guard DurableFile.isReachableDirectory(parent) else {
-      throw BadTarget(path: target, cause: "no directory \(parent)", advice: "make it first")
-    }
-    guard !DurableFile.exists(target) || DurableFile.isFile(target) else {
-      throw BadTarget(path: target, cause: "no plain file", advice: "name a file to write or to replace")
-    }
+    let target = try Self.file(target)
     let plan = FilmPlan(segments, gaps: gaps)
     let temporary = "\(target).part"
     var writer = try FilmWriter(temporary, plan: plan)
@@ -97,13 +90,28 @@ public enum Stitching {
       warnings: SessionOrder.missingParts(of: segments))
   }
 
+  /// Where to write a file: a plain one, new or to be replaced, never among what is published.
+  static func file(_ path: String) throws -> String {
+    let target = try Self.target(path, besides: DurableFile.parentDirectory)
+    let parent = DurableFile.parentDirectory(of: target)
+    guard DurableFile.isReachableDirectory(parent) else {
+      throw BadTarget(path: target, cause: "no directory \(parent)", advice: "make it first")
+    }
+    guard !DurableFile.exists(target) || DurableFile.isFile(target) else {
+      throw BadTarget(path: target, cause: "no plain file", advice: "name a file to write or to replace")
+    }
+    return target
+  }
+
   /// Where to write: links followed, and never among what is published.
   ///
   /// - Parameter besides: the directory that the files come into, by the path.
   private static func target(_ path: String, besides directory: (String) -> String) throws -> String {
     let resolved = DurableFile.resolved(path)
     var place = DurableFile.resolved(directory(resolved))
-    if lastComponent(of: place) == HLSPackage.directory { place = DurableFile.parentDirectory(of: place) }
+    if [HLSPackage.directory, ThumbnailPackage.directory].contains(lastComponent(of: place)) {
+      place = DurableFile.parentDirectory(of: place)
+    }
     guard !DurableFile.exists(place + "/session.json") else {
       throw BadTarget(path: path, cause: "inside a published session", advice: "write to another place")
     }

@@ -102,7 +102,7 @@ public enum Verification {
   private static func orphans(_ names: [String], _ segments: [PublishedSegment]) -> [Problem] {
     let known = Set(
       segments.flatMap { [$0.file, SegmentName.event($0.startMs)] } + [
-        "session.json", "session.ffconcat", HLSPackage.directory, ".lock",
+        "session.json", "session.ffconcat", HLSPackage.directory, ThumbnailPackage.directory, ".lock",
       ])
     return names.filter { !known.contains($0) && SegmentName.start(ofManifest: $0) == nil }
       .map { Problem(file: $0, what: "an orphan: no manifest knows it") }

@@ -1,0 +1,102 @@
+// A session at a glance: a sheet of its captures, each with its instant, and of its gaps. What is damaged is shown as such,
+// and said; nothing of it is guessed.
+
+/// What was written.
+public struct ContactSheet: Sendable, Equatable {
+  /// What is wanted.
+  public struct Options: Sendable {
+    /// Which captures are shown, counted from the first; nil for some sixty of the session.
+    public var every: Int?
+    /// How many tiles a row has; nil for a sheet like a screen.
+    public var columns: Int?
+    /// How wide a picture may be, in pixels.
+    public var width = 200
+
+    public init() {}
+  }
+
+  public enum Format: Sendable {
+    case png, jpeg
+  }
+
+  public let file: String
+  public let session: String
+  public let durationMs: Int64
+  public let captures: Int
+  /// How many of them are on the sheet.
+  public let pictures: Int
+  public let every: Int
+  public let gaps: Int
+  /// Frames that could not be decoded when the session was encoded.
+  public let refused: Int
+  public let width: Int
+  public let height: Int
+  public let bytes: Int
+  /// Segments that are not what was published.
+  public let damaged: [Problem]
+  /// What else of the session is not as it should be: parts that are missing.
+  public let warnings: [Problem]
+
+  /// One line of JSON.
+  public var json: String {
+    JSONValue.object([
+      "file": .string(file), "session": .string(session), "durationMs": .number(durationMs),
+      "captures": .number(captures), "pictures": .number(pictures), "every": .number(every), "gaps": .number(gaps),
+      "refused": .number(refused), "width": .number(width), "height": .number(height), "bytes": .number(bytes),
+      "damaged": .array(damaged.map(\.json)), "warnings": .array(warnings.map(\.json)),
+    ]).line
+  }
+
+  /// Draws a session's sheet, and replaces what is at `target` at once or not at all.
+  ///
+  /// - Parameters:
+  ///   - path: a published session, `OUTPUT/SESSION`.
+  ///   - progress: called with the tiles done and their number; what it throws ends the work.
+  /// - Throws: ``BadSession`` when nothing of it can be read, ``BadTarget`` when it would be too large, ``DiskError``.
+  public static func write(
+    of path: String, to target: String, as format: Format, _ options: Options = Options(),
+    progress: (Int, Int) throws -> Void = { _, _ in }
+  ) throws -> ContactSheet {
+    let session = try SheetSession(at: path)
+    let target = try Stitching.file(target)
+    let plan = ContactSheetPlan(session.pieces, every: options.every)
+    let layout = SheetLayout(
+      tiles: plan.tiles.count, pictures: plan.pictureSizes, width: options.width, columns: options.columns,
+      header: plan.header(of: session))
+    if let reason = layout.whyTooLarge {
+      throw BadTarget(path: target, cause: reason, advice: "a higher --every or a lower --width makes it smaller")
+    }
+    var drawing = try SheetDrawing(plan, layout, from: session.directory)
+    try drawing.draw(progress)
+    let bytes = format == .png ? try drawing.canvas.png() : try drawing.canvas.jpeg()
+    try DurableFile.replace(target, bytes, temporary: "\(target).part")
+    try Directory(opening: DurableFile.parentDirectory(of: target)).sync()
+    return ContactSheet(
+      file: target, session: session.directory.session.description, durationMs: plan.endMs - plan.startMs,
+      captures: plan.captures, pictures: plan.pictureSizes.count, every: plan.every, gaps: plan.gaps.count,
+      refused: session.refused, width: layout.width, height: layout.height, bytes: bytes.count,
+      damaged: session.lost + drawing.damaged, warnings: session.missingParts)
+  }
+}
+
+extension ContactSheetPlan {
+  /// Of the pictures that are shown, as captured.
+  var pictureSizes: [PixelSize] {
+    tiles.compactMap { tile in
+      guard case .picture(let segment, _) = tile else { return nil }
+      return PixelSize(width: segment.width, height: segment.height)
+    }
+  }
+
+  /// What stands above the tiles.
+  func header(of session: SheetSession) -> [String] {
+    let times = "\(SheetText.instant(startMs)) to \(SheetText.instant(endMs)) UTC, \(SheetText.span(endMs - startMs))"
+    var facts = [SheetText.count(captures, "capture")]
+    if every > 1 { facts[0] += ", 1 of \(every) shown" }
+    let gapMs = gaps.reduce(0) { $0 + $1.endMs - $1.startMs }
+    facts.append(SheetText.gaps(gaps.count, gapMs))
+    if session.refused > 0 { facts.append(SheetText.count(session.refused, "refused frame")) }
+    if !session.lost.isEmpty { facts.append("\(SheetText.count(session.lost.count, "segment")) lost") }
+    return ["session \(session.directory.session)", times, facts.joined(separator: "; ")]
+  }
+}

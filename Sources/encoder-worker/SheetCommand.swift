@@ -1,0 +1,64 @@
+import ArgumentParser
+import SegmentEncoder
+
+struct SheetCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "sheet",
+    abstract: "Draw a contact sheet of a session: its captures, each with its instant, and its gaps.",
+    discussion: """
+      Under each picture stands when it was captured (UTC), and how long after the session's start. A gap is a hatched tile. A segment that is damaged or missing is a tile that says so; then the exit status is 65.
+      """)
+
+  @Argument(help: ArgumentHelp("A published session: OUTPUT/SESSION.", valueName: "session-dir"))
+  var session: String
+
+  @Option(help: ArgumentHelp("The image to write, replaced when it is there: a .png or a .jpg.", valueName: "file"))
+  var to: String
+
+  @Option(help: ArgumentHelp("Every N-th capture. (default: so that some 60 are shown)", valueName: "n"))
+  var every: Int?
+
+  @Option(help: ArgumentHelp("Tiles in a row. (default: as fits a screen)", valueName: "n"))
+  var columns: Int?
+
+  @Option(help: ArgumentHelp("How wide a picture may be.", valueName: "pixels"))
+  var width = 200
+
+  @Flag(help: "The result as JSON.")
+  var json = false
+
+  private var format: ContactSheet.Format? {
+    let name = to.lowercased()
+    return name.hasSuffix(".png") ? .png : name.hasSuffix(".jpg") || name.hasSuffix(".jpeg") ? .jpeg : nil
+  }
+
+  func validate() throws {
+    if format == nil { throw ValidationError("--to names a .png or a .jpg") }
+    if let every, every < 1 { throw ValidationError("--every is 1 or more") }
+    if let columns, !(1...1_000).contains(columns) { throw ValidationError("--columns is between 1 and 1000") }
+    guard (72...4_096).contains(width) else { throw ValidationError("--width is between 72 and 4096 pixels") }
+  }
+
+  func run() throws {
+    guard let format else { return }
+    try reportingFailures {
+      let signals = try TerminationSignals()
+      var progress = Progress()
+      defer { progress.finish() }
+      var options = ContactSheet.Options()
+      (options.every, options.columns, options.width) = (every, columns, width)
+      let sheet = try ContactSheet.write(of: session, to: to, as: format, options) { done, total in
+        progress.show(done, of: total, "tiles")
+        if signals.wait(ms: 0) { throw Cancelled() }
+      }
+      progress.finish()
+      for problem in sheet.warnings + sheet.damaged { say("\(session): \(problem.file): \(problem.what)") }
+      answer(
+        json
+          ? sheet.json
+          : "\(sheet.file): \(sheet.pictures) of \(count(sheet.captures, "capture")), \(count(sheet.gaps, "gap")), "
+            + "\(sheet.width)×\(sheet.height) pixels, \(sheet.bytes) bytes")
+      if !sheet.damaged.isEmpty { throw ExitStatus.badBatch }
+    }
+  }
+}
