@@ -1,1 +1,262 @@
-// The page.
+// The page of a session: its timeline, what is on screen, and the keys.
+
+import {FragmentMedia} from './media.js';
+import {PlaylistMedia} from './native.js';
+import {Notes} from './notes.js';
+import {Playback} from './playback.js';
+import {Session} from './session.js';
+import {ask, brief, clock, count, exact, instant, size} from './text.js';
+import {Timeline} from './timeline.js';
+
+const page = document.documentElement;
+const $ = id => document.getElementById(id);
+const jumpMs = 10_000;
+
+let session, playback, media, timeline, notes;
+
+async function start() {
+  const id = decodeURIComponent(location.pathname.split('/').filter(part => part).at(-1));
+  document.title = id;
+  $('title').textContent = id;
+  try {
+    session = new Session(await (await ask('timeline.json')).json());
+  } catch (error) {
+    return fail('This session cannot be shown', sentence(error.message));
+  }
+  if (!session.steps.length) return fail('Nothing to see yet', 'This session has no pictures.');
+  fill();
+  playback = new Playback($('video'), session, changed);
+  const asked = instantAsked();
+  playback.positionMs = place(asked);
+  const Media = FragmentMedia.isPossible ? FragmentMedia : PlaylistMedia.isPossible($('video')) && PlaylistMedia;
+  if (!Media) {
+    return fail('This browser cannot play it', 'It has neither Media Source Extensions nor HLS. Download the MP4 instead.');
+  }
+  media = new Media($('video'), session, changed);
+  timeline = new Timeline($('timeline'), session, ms => playback.seek(ms));
+  notes = new Notes(session, ms => {
+    playback.pause();
+    playback.seek(place(session.startMs + ms));
+  });
+  listen();
+  try {
+    await playback.open(media);
+  } catch (error) {
+    return fail('This browser cannot play it', `${error.message}. Download the MP4 instead.`);
+  }
+  playback.seek(playback.positionMs);
+  for (const control of document.querySelectorAll('[disabled]')) control.disabled = false;
+}
+
+function fail(title, text) {
+  page.dataset.state = 'failed';
+  message(title, text, false);
+}
+
+function fill() {
+  $('total').textContent = session.steps.length.toLocaleString('en-GB');
+  $('download').download = `${session.id}.mp4`;
+  $('badge').hidden = false;
+  $('badge').textContent = session.isComplete ? 'complete' : 'open';
+  $('badge').classList.toggle('open', !session.isComplete);
+  const facts = [brief(session.lengthMs), count(session.steps.length, 'frame'), size(session.bytes)];
+  $('badge').title = facts.join(', ');
+}
+
+/** The instant that the page's address names, in unix milliseconds. */
+function instantAsked() {
+  const text = new URLSearchParams(location.hash.slice(1)).get('t');
+  return /^\d+$/.test(text ?? '') ? Number(text) : session.startMs;
+}
+
+/** Where to seek for an instant: captures are sought by their middle, not their edge. */
+function place(unixMs) {
+  const ms = Math.min(Math.max(0, unixMs - session.startMs), session.lengthMs);
+  const step = session.stepAt(ms);
+  if (step.atMs === ms) return session.target(step);
+  return ms >= session.shownMs && !session.gapAt(ms) ? session.target(session.steps.at(-1)) : ms;
+}
+
+let isWaiting = false;
+
+/** Once a repaint, however much has changed. */
+function changed() {
+  if (isWaiting || !media) return;
+  isWaiting = true;
+  requestAnimationFrame(() => {
+    isWaiting = false;
+    if (playback.isPlaying) playback.tick();
+    show();
+  });
+}
+
+function show() {
+  const {picture, positionMs, isPlaying, hasEnded} = playback;
+  page.dataset.state = isPlaying ? 'playing' : hasEnded ? 'ended' : 'paused';
+  page.dataset.picture = picture;
+  page.dataset.frame = playback.step.index;
+  page.dataset.position = positionMs;
+  timeline.update(positionMs, playback.step, isPlaying || playback.positionMs !== shownMs);
+  timeline.lost = media.failures.map(({segment}) => segment);
+  notes.failures = media.failures;
+  fitScreen();
+  $('wait').hidden = picture !== 'loading';
+  $('screen').classList.toggle('empty', picture === 'gap' || picture === 'missing');
+  explain(picture);
+  tell(picture);
+  const label = isPlaying ? 'Pause' : 'Play';
+  if ($('play').getAttribute('aria-label') !== label) {
+    $('play').setAttribute('aria-label', label);
+    $('play').title = `${label} (space)`;
+    $('play').classList.toggle('playing', isPlaying);
+  }
+  shownMs = positionMs;
+  if (!isPlaying) settle(picture);
+  playback.insist();
+}
+
+let shownMs = -1;
+
+/** The picture keeps its sides; the column and row that the coded one may have more are cut off. */
+function fitScreen() {
+  const video = $('video');
+  const segment = playback.segment ?? playback.step.segment;
+  let [width, height] = [segment.width, segment.height];
+  let [codedWidth, codedHeight] = [segment.codedWidth, segment.codedHeight];
+  // Until the new picture is there, the old one keeps its shape.
+  if (video.videoWidth && (video.videoWidth !== codedWidth || video.videoHeight !== codedHeight)) {
+    [width, height] = [codedWidth, codedHeight] = [video.videoWidth, video.videoHeight];
+  }
+  const stage = $('stage');
+  const scale = Math.min(stage.clientWidth / width, stage.clientHeight / height);
+  for (const [box, across, down] of [[$('screen'), width, height], [video, codedWidth, codedHeight]]) {
+    const [styleWidth, styleHeight] = [`${across * scale}px`, `${down * scale}px`];
+    if (box.style.width !== styleWidth) box.style.width = styleWidth;
+    if (box.style.height !== styleHeight) box.style.height = styleHeight;
+  }
+}
+
+function explain(picture) {
+  const {failure, segment} = playback;
+  if (picture === 'gap') {
+    const gap = session.gapAt(playback.positionMs);
+    const length = gap ? `For ${exact(gap.endMs - gap.atMs)} nobody captured anything. ` : '';
+    return message('A gap', `${length}Play or step to go on.`, false);
+  }
+  if (picture !== 'missing') return ($('message').hidden = true);
+  const advice = failure.isPassing
+    ? ''
+    : ` The rest of the session plays. To see what is wrong: encoder-worker verify OUTPUT/${session.id}`;
+  message('This picture cannot be shown', `${segment.file}: ${sentence(failure.message)}${advice}`, true);
+}
+
+function message(title, text, canRetry) {
+  $('message').hidden = false;
+  for (const [id, words] of [['message-title', title], ['message-text', text]]) {
+    if ($(id).textContent !== words) $(id).textContent = words;
+  }
+  $('retry').hidden = !canRetry;
+}
+
+const sentence = text => text[0].toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.');
+
+/** The read-out. */
+function tell(picture) {
+  const {step} = playback;
+  const ms = named();
+  const facts = {
+    number: (step.index + 1).toLocaleString('en-GB'),
+    now: `${clock(session.startMs + ms)} UTC · +${exact(ms)}`,
+    captured: instant(step.timeMs),
+    offset: `+${exact(step.timeMs - session.startMs)}`,
+    hold: exact(step.endMs - step.atMs),
+    source: step.source,
+    size: `${step.segment.width} × ${step.segment.height}`,
+    segment: (playback.segment ?? step.segment).file,
+  };
+  for (const [id, text] of Object.entries(facts)) if ($(id).textContent !== text) $(id).textContent = text;
+  const where = `frame ${step.index + 1} of ${session.steps.length}`;
+  const what = {gap: `in a gap behind ${where}`, missing: `${where}, which cannot be shown`}[picture] ?? where;
+  timeline.valueText = `${what}, ${clock(session.startMs + ms)} UTC, ${exact(ms)} from the start`;
+}
+
+let settledMs = -1;
+
+/** Once the playhead rests: the address names its instant, and a screen reader says it. */
+function settle(picture) {
+  if (picture === 'loading' || playback.positionMs === settledMs) return;
+  const isFirst = settledMs < 0;
+  settledMs = playback.positionMs;
+  if (isFirst) return;
+  history.replaceState(null, '', `#t=${session.startMs + named()}`);
+  // Whoever is on the timeline hears its value anyway.
+  if (document.activeElement === $('timeline')) return;
+  say(picture === 'missing' ? $('message-text').textContent : $('timeline').getAttribute('aria-valuetext'));
+}
+
+/** A capture that was stepped to is named by its own instant. */
+function named() {
+  const {step, positionMs} = playback;
+  return positionMs === session.target(step) ? step.atMs : Math.floor(positionMs);
+}
+
+function say(text) {
+  $('said').textContent = text;
+}
+
+async function copyLink() {
+  history.replaceState(null, '', `#t=${session.startMs + named()}`);
+  try {
+    await navigator.clipboard.writeText(location.href);
+    say('Link copied.');
+    $('link').textContent = 'Link copied';
+  } catch {
+    say('The link is in the address bar.');
+    $('link').textContent = 'See the address bar';
+  }
+  $('link').addEventListener('blur', () => ($('link').textContent = 'Copy link'), {once: true});
+}
+
+const commands = {
+  play: () => (playback.isPlaying ? playback.pause() : playback.play()),
+  previous: () => playback.stepBy(-1),
+  next: () => playback.stepBy(1),
+  back: () => playback.jumpBy(-jumpMs),
+  forward: () => playback.jumpBy(jumpMs),
+  first: () => playback.show(session.steps[0]),
+  last: () => playback.show(session.steps.at(-1)),
+  'zoom-in': () => timeline.zoom(1 / 2, playback.positionMs),
+  'zoom-out': () => timeline.zoom(2, playback.positionMs),
+  'zoom-all': () => timeline.zoom(Infinity, playback.positionMs),
+  retry: () => media.retry(),
+  link: copyLink,
+};
+
+const keys = {
+  ' ': 'play', k: 'play', ArrowLeft: 'previous', ',': 'previous', ArrowRight: 'next', '.': 'next', ArrowDown: 'back',
+  PageDown: 'back', ArrowUp: 'forward', PageUp: 'forward', Home: 'first', End: 'last', '+': 'zoom-in', '=': 'zoom-in',
+  '-': 'zoom-out', 0: 'zoom-all',
+};
+
+function listen() {
+  for (const [id, command] of Object.entries(commands)) $(id)?.addEventListener('click', () => command());
+  $('rate').addEventListener('change', () => playback.setRate(Number($('rate').value)));
+  document.addEventListener('keydown', event => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest('select, input')) return;
+    // A button keeps its own key.
+    if (event.key === ' ' && event.target.closest('button, a, summary')) return;
+    const jump = event.shiftKey && {ArrowLeft: 'back', ArrowRight: 'forward'}[event.key];
+    const command = commands[jump || keys[event.key]];
+    if (!command) return;
+    event.preventDefault();
+    command();
+  });
+  $('timeline').addEventListener('redrawn', changed);
+  window.addEventListener('hashchange', () => {
+    playback.pause();
+    playback.seek(place(instantAsked()));
+  });
+  new ResizeObserver(changed).observe($('stage'));
+}
+
+start();

@@ -5,8 +5,12 @@ import SegmentEncoder
 enum Assets {
   private static let files: [String: (HTTPReply.Kind, [UInt8])] = [
     "list.html": (.html, PackageResources.list_html), "player.html": (.html, PackageResources.player_html),
-    "style.css": (.css, PackageResources.style_css), "list.js": (.script, PackageResources.list_js),
-    "player.js": (.script, PackageResources.player_js), "favicon.svg": (.svg, PackageResources.favicon_svg),
+    "style.css": (.css, PackageResources.style_css), "favicon.svg": (.svg, PackageResources.favicon_svg),
+    "list.js": (.script, PackageResources.list_js), "map.js": (.script, PackageResources.map_js),
+    "media.js": (.script, PackageResources.media_js), "native.js": (.script, PackageResources.native_js),
+    "notes.js": (.script, PackageResources.notes_js), "playback.js": (.script, PackageResources.playback_js),
+    "player.js": (.script, PackageResources.player_js), "session.js": (.script, PackageResources.session_js),
+    "text.js": (.script, PackageResources.text_js), "timeline.js": (.script, PackageResources.timeline_js),
   ]
 
   private static let tags = files.mapValues { Digest.of($0.1) }

@@ -1,0 +1,140 @@
+// The picture of a session's time, or of a part of it, on a canvas: a tick for each capture, what holds are long, gaps hatched,
+// turns and what is lost marked. A pixel may stand for many captures.
+
+import {lastIndex} from './session.js';
+import {clock} from './text.js';
+
+const labelSteps = [
+  1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000,
+  900_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000, 28_800_000, 86_400_000, 604_800_000,
+];
+const [labelHeight, markHeight] = [20, 12];
+
+export class SessionMap {
+  #canvas;
+  #session;
+  #context;
+
+  constructor(canvas, session) {
+    this.#canvas = canvas;
+    this.#session = session;
+    this.#context = canvas.getContext('2d');
+  }
+
+  get width() {
+    return this.#canvas.clientWidth;
+  }
+
+  /**
+   * @param view - {fromMs, toMs}, from the session's start.
+   * @param lost - segments that cannot be shown.
+   * @param hasLabels - whether instants are written above.
+   */
+  draw(view, lost, hasLabels) {
+    const canvas = this.#canvas;
+    const [width, height, scale] = [canvas.clientWidth, canvas.clientHeight, window.devicePixelRatio || 1];
+    [canvas.width, canvas.height] = [Math.round(width * scale), Math.round(height * scale)];
+    const context = this.#context;
+    context.setTransform(scale, 0, 0, scale, 0, 0);
+    const style = getComputedStyle(canvas);
+    const colour = name => style.getPropertyValue(`--${name}`).trim();
+    const x = ms => ((ms - view.fromMs) / (view.toMs - view.fromMs)) * width;
+    const top = hasLabels ? labelHeight + markHeight : 2;
+    const bar = {top, height: height - top - 2};
+    const isSeen = part => part.endMs > view.fromMs && part.atMs < view.toMs;
+
+    for (const segment of this.#seen(this.#session.segments, view)) {
+      if (!isSeen(segment)) continue;
+      context.fillStyle = colour('hold');
+      context.fillRect(x(segment.atMs), bar.top, x(segment.endMs) - x(segment.atMs), bar.height);
+    }
+    for (const gap of this.#session.gaps.filter(isSeen)) {
+      this.#hatch(x(gap.atMs), x(gap.endMs), bar, colour('gap'), colour('gap-line'));
+    }
+    this.#ticks(view, width, bar, colour('tick'));
+    for (const segment of lost.filter(isSeen)) {
+      this.#hatch(x(segment.atMs), x(segment.endMs), bar, colour('bad-soft'), colour('bad'));
+    }
+    if (!hasLabels) return;
+    for (const segment of this.#session.turns.filter(isSeen)) this.#diamond(x(segment.atMs), labelHeight, colour('turn'));
+    for (const segment of this.#session.segments) {
+      if (segment.refused.length && isSeen(segment)) this.#wedge(x(segment.atMs) + 7, labelHeight, colour('bad'));
+    }
+    this.#labels(view, width, x, colour('dim'), colour('line'));
+  }
+
+  #seen(sorted, view) {
+    return sorted.slice(Math.max(0, lastIndex(sorted, view.fromMs)), lastIndex(sorted, view.toMs) + 1);
+  }
+
+  #ticks(view, width, bar, colour) {
+    const columns = new Uint32Array(Math.ceil(width) + 1);
+    let most = 1;
+    for (const step of this.#seen(this.#session.steps, view)) {
+      const column = Math.floor(((step.atMs - view.fromMs) / (view.toMs - view.fromMs)) * width);
+      if (column >= 0 && column < columns.length) most = Math.max(most, ++columns[column]);
+    }
+    const context = this.#context;
+    context.fillStyle = colour;
+    columns.forEach((count, column) => {
+      if (!count) return;
+      context.globalAlpha = 0.4 + (0.6 * count) / most;
+      context.fillRect(column, bar.top, 1.5, bar.height);
+    });
+    context.globalAlpha = 1;
+  }
+
+  #hatch(from, to, bar, ground, line) {
+    const context = this.#context;
+    // A gap that is shorter than a pixel is seen all the same.
+    const [left, width] = [Math.max(from, -20), Math.min(Math.max(to - from, 1.5), this.width + 40 - Math.max(from, -20))];
+    context.save();
+    context.beginPath();
+    context.rect(left, bar.top, width, bar.height);
+    context.clip();
+    context.fillStyle = ground;
+    context.fill();
+    context.strokeStyle = line;
+    context.lineWidth = 1.5;
+    context.beginPath();
+    for (let start = Math.floor((left - bar.height) / 8) * 8; start < left + width; start += 8) {
+      context.moveTo(start, bar.top + bar.height);
+      context.lineTo(start + bar.height, bar.top);
+    }
+    context.stroke();
+    context.restore();
+  }
+
+  #diamond(x, y, colour) {
+    this.#shape(colour, [[x, y], [x + 5, y + 5], [x, y + 10], [x - 5, y + 5]]);
+  }
+
+  #wedge(x, y, colour) {
+    this.#shape(colour, [[x - 5, y + 1], [x + 5, y + 1], [x, y + 10]]);
+  }
+
+  #shape(colour, points) {
+    const context = this.#context;
+    context.fillStyle = colour;
+    context.beginPath();
+    for (const point of points) context.lineTo(...point);
+    context.fill();
+  }
+
+  #labels(view, width, x, colour, line) {
+    const context = this.#context;
+    const least = ((view.toMs - view.fromMs) / width) * 96;
+    const step = labelSteps.find(step => step >= least) ?? labelSteps.at(-1);
+    const start = this.#session.startMs;
+    context.font = `12px ${getComputedStyle(this.#canvas).fontFamily}`;
+    context.textBaseline = 'top';
+    for (let at = Math.ceil((start + view.fromMs) / step) * step; at <= start + view.toMs; at += step) {
+      const left = Math.round(x(at - start));
+      context.fillStyle = line;
+      context.fillRect(left, 0, 1, this.#canvas.clientHeight);
+      context.fillStyle = colour;
+      const text = step < 1000 ? clock(at) : clock(at).slice(0, 8);
+      if (left + 5 + context.measureText(text).width < width) context.fillText(text, left + 5, 2);
+    }
+  }
+}

@@ -1,0 +1,225 @@
+// Where the playhead is, and what is to be seen there. The video's clock leads while there is more to come. The last picture
+// before a gap, a missing segment or the end is timed here: browsers stop there early, since nothing follows. So is one at
+// which a browser stops though it has what follows.
+
+export class Playback {
+  /** Milliseconds from the session's start. */
+  positionMs = 0;
+  isPlaying = false;
+  hasEnded = false;
+  rate = 1;
+
+  #video;
+  #session;
+  #media;
+  #changed;
+  /** The last picture's time: {fromMs, since, endMs}. */
+  #coasting;
+  #presentedMs = -1;
+  #keptAt = -Infinity;
+  #insisting;
+  /** When the video's clock was seen to move. */
+  #clock = {time: -1, since: 0};
+
+  /** @param changed - called whenever there is something else to tell. */
+  constructor(video, session, changed) {
+    this.#video = video;
+    this.#session = session;
+    this.#changed = changed;
+    for (const name of ['seeked', 'waiting', 'playing', 'loadeddata']) video.addEventListener(name, changed);
+    video.addEventListener('pause', () => this.isPlaying && !video.ended && video.src && this.pause());
+    const presented = (_, picture) => {
+      this.#presentedMs = this.#media?.sessionMs(picture.mediaTime) ?? -1;
+      changed();
+      video.requestVideoFrameCallback(presented);
+    };
+    video.requestVideoFrameCallback?.(presented);
+  }
+
+  async open(media) {
+    await media.open();
+    this.#media = media;
+  }
+
+  /** The capture at the playhead, or the last one before it. */
+  get step() {
+    return this.hasEnded ? this.#session.steps.at(-1) : this.#session.stepAt(this.positionMs);
+  }
+
+  get segment() {
+    return this.hasEnded ? this.#session.segments.at(-1) : this.#session.segmentAt(this.positionMs);
+  }
+
+  /** Why there is no picture at the playhead, if that is known. */
+  get failure() {
+    return this.segment && this.#media?.failure(this.segment);
+  }
+
+  /** What the video shows: `gap`, `missing`, `loading`, or `ready` when it is the capture at the playhead. */
+  get picture() {
+    if (!this.segment) return 'gap';
+    if (this.failure) return 'missing';
+    return this.#media && this.#isShown ? 'ready' : 'loading';
+  }
+
+  get #isShown() {
+    const {step} = this;
+    if (this.#video.seeking || this.#video.readyState < 2) return false;
+    if (!this.#video.requestVideoFrameCallback) return true;
+    return this.#presentedMs > step.atMs - 0.25 && this.#presentedMs < step.endMs - 0.25;
+  }
+
+  /** To be called when the video rests on another picture than the one that was asked for: asks again. */
+  insist() {
+    if (this.isPlaying || this.#insisting || this.picture !== 'loading') return;
+    this.#insisting = setTimeout(() => {
+      this.#insisting = undefined;
+      const isResting = !this.isPlaying && !this.#video.seeking && this.#video.readyState >= 2;
+      if (this.picture === 'loading' && isResting) this.#media.show(this.positionMs);
+      this.#changed();
+    }, 250);
+  }
+
+  seek(ms) {
+    const last = this.#session.steps.at(-1);
+    this.positionMs = Math.max(0, Math.min(ms, this.#session.lengthMs));
+    if (this.positionMs >= this.#session.lengthMs) this.positionMs = this.#session.target(last);
+    this.hasEnded = false;
+    this.#coasting = undefined;
+    this.#clock = {time: -1, since: 0};
+    if (this.segment) this.#media.show(this.positionMs);
+    this.keep();
+    this.#changed();
+  }
+
+  /** Pauses on a capture. */
+  show(step) {
+    this.pause();
+    this.seek(this.#session.target(step));
+  }
+
+  /** One capture on or back. What is continued is no capture. */
+  stepBy(direction) {
+    const {steps} = this.#session;
+    const isBetween = !this.hasEnded && this.positionMs >= this.step.endMs;
+    const index = this.step.index + (direction < 0 && isBetween ? 0 : direction);
+    this.show(steps[Math.max(0, Math.min(index, steps.length - 1))]);
+  }
+
+  /** So many milliseconds on or back, over gaps to the next capture that there is. */
+  jumpBy(ms) {
+    const session = this.#session;
+    const target = this.positionMs + ms;
+    const [first, last] = [session.steps[0], session.steps.at(-1)];
+    if (target <= first.atMs) return this.seek(session.target(first));
+    if (target >= session.shownMs) return this.seek(session.target(last));
+    if (session.segmentAt(target)) return this.seek(target);
+    const before = session.stepAt(target);
+    this.seek(session.target(ms > 0 ? session.steps[before.index + 1] : before));
+  }
+
+  play() {
+    if (this.hasEnded || this.positionMs >= this.#session.shownMs) this.seek(0);
+    this.isPlaying = true;
+    this.#video.playbackRate = this.rate;
+    if (!this.segment || this.#isLost(this.segment)) this.#leap(this.positionMs);
+    if (this.isPlaying) {
+      this.#video.play().catch(error => {
+        if (error.name === 'NotAllowedError') this.pause();
+      });
+    }
+    this.#changed();
+  }
+
+  pause() {
+    if (!this.isPlaying) return;
+    this.isPlaying = false;
+    this.#coasting = undefined;
+    this.#video.pause();
+    this.#changed();
+  }
+
+  setRate(rate) {
+    this.rate = rate;
+    this.#video.playbackRate = rate;
+    if (this.#coasting) this.#coast(this.#coasting.endMs);
+    this.keep();
+  }
+
+  /** Sees to it that what comes next is there. */
+  keep() {
+    this.#keptAt = performance.now();
+    this.#media?.keep(this.positionMs, this.rate);
+  }
+
+  /** To be called before each repaint while it plays. */
+  tick() {
+    const video = this.#video;
+    if (this.#coasting) {
+      const {fromMs, since, endMs} = this.#coasting;
+      this.positionMs = Math.min(fromMs + (performance.now() - since) * this.rate, endMs);
+      if (this.positionMs >= endMs) this.#leap(endMs);
+    } else if (!this.segment || this.#isLost(this.segment)) {
+      this.#leap(this.positionMs);
+    } else if (!video.seeking && video.readyState >= 2) {
+      // A seek to within a millisecond may be rounded.
+      this.positionMs = Math.max(this.#media.sessionMs(video.currentTime), this.segment.atMs);
+      this.#takeOver();
+    }
+    if (performance.now() - this.#keptAt > 500) this.keep();
+    this.#changed();
+  }
+
+  /** Times a picture here when the browser cannot be trusted to. */
+  #takeOver() {
+    const {step} = this;
+    // A picture may be on screen a little early, and the video's clock stand still from then on.
+    const shown = this.#presentedMs > step.atMs ? this.#session.stepAt(this.#presentedMs + 0.25) : step;
+    if (shown.index <= step.index + 1 && this.#endsAlone(shown)) return this.#coast(shown.endMs);
+    const {currentTime} = this.#video;
+    if (currentTime !== this.#clock.time) this.#clock = {time: currentTime, since: performance.now()};
+    const next = this.#session.segmentAt(step.endMs);
+    const stands = performance.now() - this.#clock.since > 500;
+    if (stands && next && this.#media.has(this.segment) && this.#media.has(next)) this.#coast(step.endMs);
+  }
+
+  #coast(endMs) {
+    this.#coasting = {fromMs: this.positionMs, since: performance.now(), endMs};
+  }
+
+  /** Whether nothing that can be played comes before a capture's end, or there. */
+  #endsAlone(step) {
+    const {segments} = this.#session;
+    const first = this.#session.segmentAt(Math.max(this.positionMs, step.atMs));
+    for (let index = first.index + 1; segments[index]?.atMs <= step.endMs; index++) {
+      if (segments[index].atMs !== segments[index - 1].endMs || this.#isLost(segments[index])) return true;
+      if (segments[index].atMs === step.endMs) return false;
+    }
+    return this.#session.segmentAt(step.endMs) === undefined;
+  }
+
+  /** Whether it is to be skipped; what the network has not brought is waited for. */
+  #isLost(segment) {
+    const failure = this.#media.failure(segment);
+    return failure !== undefined && !failure.isPassing;
+  }
+
+  /** Goes on at the next thing that can be played. */
+  #leap(ms) {
+    const {segments} = this.#session;
+    let next = this.#session.segmentFrom(ms);
+    while (next && this.#isLost(next)) next = segments[next.index + 1];
+    if (!next) return this.#end();
+    const from = Math.max(ms, next.atMs);
+    const step = this.#session.stepAt(from);
+    this.seek(step.atMs === from ? this.#session.target(step) : from);
+  }
+
+  #end() {
+    this.isPlaying = false;
+    this.#coasting = undefined;
+    this.hasEnded = true;
+    this.positionMs = this.#session.shownMs;
+    this.#video.pause();
+  }
+}

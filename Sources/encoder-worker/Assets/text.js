@@ -1,0 +1,76 @@
+// Instants, durations and sizes as people read them, and what the server says when it cannot answer. Times are UTC.
+
+const pad = (number, digits) => String(number).padStart(digits, '0');
+
+/** 08:05:12.340 */
+export const clock = ms => new Date(ms).toISOString().slice(11, 23);
+
+/** 2026-01-08 */
+export const day = ms => new Date(ms).toISOString().slice(0, 10);
+
+/** 2026-01-08 08:05:12.340 UTC */
+export const instant = ms => `${day(ms)} ${clock(ms)} UTC`;
+
+/** 1.012 s, 1:02.500, 1:00:02.500: to the millisecond. */
+export function exact(ms) {
+  const whole = Math.round(ms);
+  const [seconds, rest] = [Math.floor(whole / 1000), pad(whole % 1000, 3)];
+  if (seconds < 60) return `${seconds}.${rest} s`;
+  return `${long(seconds)}.${rest}`;
+}
+
+/** 12 s, 1:02, 1:00:02: for a glance. */
+export function brief(ms) {
+  const seconds = Math.round(ms / 1000);
+  return seconds === 0 && ms > 0 ? `${ms} ms` : seconds < 60 ? `${seconds} s` : long(seconds);
+}
+
+function long(seconds) {
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
+  return (hours ? `${hours}:${pad(minutes, 2)}` : `${minutes}`) + `:${pad(seconds % 60, 2)}`;
+}
+
+/** 54.9 kB */
+export function size(bytes) {
+  const units = ['bytes', 'kB', 'MB', 'GB', 'TB'];
+  let unit = 0;
+  for (; bytes >= 1000 && unit + 1 < units.length; unit++) bytes /= 1000;
+  return `${unit && bytes < 100 ? bytes.toFixed(1) : Math.round(bytes)} ${units[unit]}`;
+}
+
+/** 1 gap, 12 000 gaps */
+export const count = (number, word) => `${number.toLocaleString('en-GB')} ${word}${number === 1 ? '' : 's'}`;
+
+/** What went wrong with a request, for a person. `isPassing`: the same may work later. */
+export class Refusal extends Error {
+  constructor(text, isPassing) {
+    super(text);
+    this.isPassing = isPassing;
+  }
+}
+
+/** Asks the server; what it does not give is a `Refusal` with its own words. */
+export async function ask(path, signal) {
+  let response;
+  try {
+    response = await fetch(path, {signal});
+  } catch (error) {
+    if (error.name === 'AbortError') throw error;
+    throw new Refusal('the server does not answer; see whether it still runs, then try again', true);
+  }
+  if (response.ok) return response;
+  let text;
+  try {
+    text = (await response.json()).error;
+  } catch {
+    // Not ours: something between us and the server.
+  }
+  throw new Refusal(text ?? `the server answered ${response.status} for ${path}`, response.status >= 500);
+}
+
+/** An element with its properties and what is in it. */
+export function element(name, properties = {}, ...inside) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...inside);
+  return made;
+}

@@ -1,0 +1,193 @@
+// The timeline: the map of a session with a playhead, a cursor that tells instants, and a part that can be zoomed. To those
+// who do not see it, it is a slider.
+
+import {SessionMap} from './map.js';
+import {clock, element, exact, instant} from './text.js';
+
+const leastSpanMs = 200;
+
+export class Timeline {
+  #element;
+  #session;
+  #map;
+  #overview;
+  #overviewCanvas;
+  #parts;
+  #seek;
+  #lost = [];
+  #view;
+  #redrawing = false;
+  #pointers = new Map();
+
+  /** @param seek - called with milliseconds from the session's start. */
+  constructor(root, session, seek) {
+    this.#element = root;
+    this.#session = session;
+    this.#seek = seek;
+    this.#view = {fromMs: 0, toMs: session.lengthMs};
+    const part = id => root.querySelector(`#${id}`);
+    this.#overviewCanvas = part('overview');
+    this.#map = new SessionMap(part('map'), session);
+    this.#overview = new SessionMap(this.#overviewCanvas, session);
+    const current = element('div', {className: 'current'});
+    part('cursor').before(current);
+    this.#parts = {current, cursor: part('cursor'), playhead: part('playhead'), tip: part('tip')};
+    root.setAttribute('aria-valuemax', session.lengthMs);
+    this.#listen();
+  }
+
+  /** Shows where the playhead is. */
+  update(positionMs, step, isFollowed) {
+    const {current, playhead} = this.#parts;
+    if (isFollowed && this.isZoomed) this.#follow(positionMs);
+    this.#place(playhead, positionMs);
+    const [from, to] = [Math.max(0, this.#x(step.atMs)), Math.min(this.#x(step.endMs), this.#map.width)];
+    current.hidden = to <= 0 || from >= this.#map.width;
+    current.style.transform = `translateX(${from}px)`;
+    current.style.width = `${Math.max(2, to - from)}px`;
+    this.#element.setAttribute('aria-valuenow', Math.round(positionMs));
+  }
+
+  set valueText(text) {
+    if (this.#element.getAttribute('aria-valuetext') !== text) this.#element.setAttribute('aria-valuetext', text);
+  }
+
+  /** Segments that cannot be shown. */
+  set lost(segments) {
+    if (segments.length === this.#lost.length) return;
+    this.#lost = segments;
+    this.redraw();
+  }
+
+  get isZoomed() {
+    return this.#view.toMs - this.#view.fromMs < this.#session.lengthMs - 0.5;
+  }
+
+  /** Shows so many times the time there was, around an instant. */
+  zoom(factor, aroundMs) {
+    const {fromMs, toMs} = this.#view;
+    const span = Math.min(Math.max((toMs - fromMs) * factor, leastSpanMs), this.#session.lengthMs);
+    const around = Math.min(Math.max(aroundMs, fromMs), toMs);
+    this.#look(around - ((around - fromMs) / (toMs - fromMs)) * span, span);
+  }
+
+  redraw() {
+    if (this.#redrawing) return;
+    this.#redrawing = true;
+    requestAnimationFrame(() => {
+      this.#redrawing = false;
+      this.#overviewCanvas.hidden = !this.isZoomed;
+      this.#map.draw(this.#view, this.#lost, true);
+      if (this.isZoomed) this.#drawOverview();
+      this.#element.dispatchEvent(new Event('redrawn'));
+    });
+  }
+
+  #drawOverview() {
+    const whole = {fromMs: 0, toMs: this.#session.lengthMs};
+    this.#overview.draw(whole, this.#lost, false);
+    const canvas = this.#overviewCanvas;
+    const scale = canvas.width / this.#session.lengthMs;
+    const context = canvas.getContext('2d');
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.strokeStyle = getComputedStyle(canvas).getPropertyValue('--text').trim();
+    context.lineWidth = 3;
+    const {fromMs, toMs} = this.#view;
+    context.strokeRect(fromMs * scale + 1.5, 1.5, Math.max(3, (toMs - fromMs) * scale - 3), canvas.height - 3);
+  }
+
+  #look(fromMs, span) {
+    const from = Math.min(Math.max(0, fromMs), this.#session.lengthMs - span);
+    this.#view = {fromMs: from, toMs: from + span};
+    this.redraw();
+  }
+
+  /** Turns the page when the playhead leaves it. */
+  #follow(ms) {
+    const {fromMs, toMs} = this.#view;
+    const span = toMs - fromMs;
+    if (ms < fromMs || ms > toMs) this.#look(ms - span * 0.1, span);
+  }
+
+  #x(ms) {
+    return ((ms - this.#view.fromMs) / (this.#view.toMs - this.#view.fromMs)) * this.#map.width;
+  }
+
+  #place(mark, ms) {
+    const x = this.#x(ms);
+    mark.hidden = x < -1 || x > this.#map.width + 1;
+    mark.style.transform = `translateX(${Math.min(x, this.#map.width - 2)}px)`;
+  }
+
+  #msUnder(event) {
+    const canvas = event.target === this.#overviewCanvas ? event.target : this.#element.querySelector('#map');
+    const box = canvas.getBoundingClientRect();
+    const share = Math.min(Math.max(0, (event.clientX - box.left) / box.width), 1);
+    if (canvas === this.#overviewCanvas) return share * this.#session.lengthMs;
+    return this.#view.fromMs + share * (this.#view.toMs - this.#view.fromMs);
+  }
+
+  #listen() {
+    const root = this.#element;
+    root.addEventListener('pointerdown', event => {
+      if (event.button !== 0) return;
+      this.#pointers.set(event.pointerId, event);
+      event.target.setPointerCapture(event.pointerId);
+      if (this.#pointers.size === 1) this.#seek(Math.floor(this.#msUnder(event)));
+    });
+    root.addEventListener('pointermove', event => {
+      this.#tell(event);
+      const before = this.#pointers.get(event.pointerId);
+      if (!before) return;
+      if (this.#pointers.size === 2) this.#pinch(before, event);
+      else this.#seek(Math.floor(this.#msUnder(event)));
+      this.#pointers.set(event.pointerId, event);
+    });
+    for (const name of ['pointerup', 'pointercancel']) {
+      root.addEventListener(name, event => this.#pointers.delete(event.pointerId));
+    }
+    root.addEventListener('pointerleave', () => (this.#parts.tip.hidden = this.#parts.cursor.hidden = true));
+    root.addEventListener('wheel', event => this.#wheel(event), {passive: false});
+    new ResizeObserver(() => this.redraw()).observe(root);
+    for (const query of ['(prefers-color-scheme: dark)', '(forced-colors: active)']) {
+      matchMedia(query).addEventListener('change', () => this.redraw());
+    }
+  }
+
+  #pinch(before, event) {
+    const other = [...this.#pointers].find(([id]) => id !== event.pointerId)[1];
+    const [was, is] = [before, event].map(point => Math.abs(point.clientX - other.clientX) || 1);
+    this.zoom(was / is, this.#msUnder(event));
+  }
+
+  /** A pinch on a touchpad comes as a wheel with Ctrl; what moves the page up and down is left alone. */
+  #wheel(event) {
+    const span = this.#view.toMs - this.#view.fromMs;
+    if (event.ctrlKey) this.zoom(Math.exp(event.deltaY / 200), this.#msUnder(event));
+    else if (event.deltaX && this.isZoomed) this.#look(this.#view.fromMs + (event.deltaX / this.#map.width) * span, span);
+    else return;
+    event.preventDefault();
+  }
+
+  /** Says what is under the cursor. */
+  #tell(event) {
+    const {cursor, tip} = this.#parts;
+    const session = this.#session;
+    const ms = Math.floor(this.#msUnder(event));
+    this.#place(cursor, ms);
+    const lines = [`${instant(session.startMs + ms)} · +${exact(ms)}`];
+    const gap = session.gapAt(ms);
+    const segment = session.segmentAt(ms);
+    if (gap) lines.push(`gap of ${exact(gap.endMs - gap.atMs)}: nothing was recorded`);
+    else if (segment) {
+      const step = session.stepAt(ms);
+      lines.push(`${step.source} · captured ${clock(step.timeMs)}`);
+      if (this.#lost.includes(segment)) lines.push(`${segment.file} cannot be shown`);
+    }
+    tip.replaceChildren(...lines.map(line => element('span', {textContent: line})));
+    tip.hidden = false;
+    const room = this.#map.width - tip.offsetWidth;
+    const left = event.clientX - this.#element.getBoundingClientRect().left - tip.offsetWidth / 2;
+    tip.style.transform = `translateX(${Math.max(0, Math.min(left, room))}px)`;
+  }
+}

@@ -1,0 +1,148 @@
+"""Both pages under axe-core, in light and dark, on a desktop and a phone; and whether a phone has room for them."""
+
+import os
+import unittest
+from pathlib import Path
+
+import browser
+from browser import PageTest
+
+# Where scripts/setup puts it.
+AXE = Path(os.environ.get("AXE_DIRECTORY", browser.ROOT / ".build/axe")) / "axe_playwright_python/axe.min.js"
+PHONE = {"width": 360, "height": 740}
+
+
+class Pages(PageTest):
+    @classmethod
+    def sessions(cls, output):
+        browser.encode(output, "rotation", "gap", "corrupt-frames", "exact-1fps")
+
+    @classmethod
+    def damage(cls, output):
+        sorted((output / "exact-1fps").glob("segment-*.mp4"))[0].unlink()
+        (output / "broken").mkdir()
+        (output / "broken/session.json").write_text("{")
+        (output / "broken/segment-1767859512340.json").write_text("{")
+
+    def each(self):
+        """The pages in all that they can look like."""
+        self.browser.open(self.serving.url + "/")
+        yield "list"
+        start = self.index("gap")["startMs"]
+        for session, fragment, picture in [
+                ("rotation", f"#t={start + 3_000}", "ready"), ("corrupt-frames", "", "ready"),
+                ("gap", f"#t={start + 10_000}", "gap"), ("exact-1fps", "", "missing")]:
+            self.open_session(session, fragment)
+            self.browser.wait("document.documentElement.dataset.picture === arguments[0]", picture)
+            yield f"{session} {picture}"
+        self.browser.press("+", "+", "+")
+        self.browser.run("document.querySelector('.keys').open = true")
+        self.browser.wait("!document.getElementById('overview').hidden")
+        yield "zoomed, with keys"
+        self.browser.command("Network.enable")
+        self.browser.command("Network.setBlockedURLs", urls=["*timeline.json"])
+        self.open_session("gap")
+        self.browser.command("Network.setBlockedURLs", urls=[])
+        yield "none"
+
+    def check(self):
+        source = AXE.read_text()
+        for page in self.each():
+            with self.subTest(page=page):
+                # By the debugger: the page's own policy lets nothing in.
+                self.browser.command("Runtime.evaluate", expression=source)
+                found, passed = self.browser.run("""
+                    return axe.run().then(result => [result.violations.map(
+                      violation => `${violation.id}: ${violation.nodes.map(node => node.html).join(' | ')}`),
+                      result.passes.length])""")
+                self.assertEqual(found, [])
+                self.assertGreater(passed, 10)
+                self.assertEqual(self.browser.run(
+                    "return document.documentElement.scrollWidth - document.documentElement.clientWidth"), 0)
+
+
+class LightDesktop(Pages):
+    def test_nothing_is_found(self):
+        self.check()
+
+
+class DarkDesktop(Pages):
+    browser_options = {"dark": True}
+
+    def test_nothing_is_found(self):
+        self.check()
+
+
+class LightPhone(Pages):
+    browser_options = PHONE
+
+    def test_nothing_is_found(self):
+        self.check()
+
+    def test_all_that_is_touched_is_large_enough(self):
+        for page in self.each():
+            with self.subTest(page=page):
+                small = self.browser.run("""
+                    return [...document.querySelectorAll('a, button, select, input, summary, [role=slider]')].filter(element => {
+                      const target = element.closest('.session') ?? element;
+                      const {width, height} = target.getBoundingClientRect();
+                      return element.offsetParent && (width < 44 || height < 44);
+                    }).map(element => element.outerHTML)""")
+                self.assertEqual(small, [])
+
+    def test_a_phone_plays_and_steps(self):
+        self.open_session("rotation")
+        self.browser.wait("document.documentElement.dataset.picture === 'ready'")
+        self.browser.find("#next").click()
+        self.shown(1)
+        self.browser.find("#play").click()
+        self.browser.wait("document.documentElement.dataset.state === 'ended'")
+        self.assertEqual(self.number(), 7)
+
+
+class DarkPhone(Pages):
+    browser_options = {**PHONE, "dark": True}
+
+    def test_nothing_is_found(self):
+        self.check()
+
+
+class Contrast(PageTest):
+    """What the canvas draws is not text that a checker sees: its colours are held against each other here."""
+
+    browser_options = {"dark": True}
+
+    @classmethod
+    def sessions(cls, output):
+        browser.encode(output, "gap")
+
+    def test_marks_on_the_timeline_stand_out(self):
+        for dark in ["light", "dark"]:
+            self.browser.command("Emulation.setEmulatedMedia",
+                                 features=[{"name": "prefers-color-scheme", "value": dark}])
+            self.open_session("gap")
+            colours = self.browser.run("""
+                const style = getComputedStyle(document.documentElement);
+                const context = document.createElement('canvas').getContext('2d');
+                return Object.fromEntries(['hold', 'tick', 'gap', 'surface', 'dim', 'turn', 'bad', 'text'].map(name => {
+                  context.fillStyle = style.getPropertyValue(`--${name}`);
+                  return [name, context.fillStyle];
+                }))""")
+            for one, other, least in [("tick", "hold", 3), ("dim", "surface", 4.5), ("turn", "surface", 3),
+                                      ("bad", "surface", 3), ("text", "hold", 4.5), ("text", "gap", 4.5)]:
+                with self.subTest(scheme=dark, colours=(one, other)):
+                    self.assertGreaterEqual(ratio(colours[one], colours[other]), least)
+
+
+def ratio(one, other):
+    """Contrast as WCAG has it."""
+    def luminance(colour):
+        parts = [int(colour[index:index + 2], 16) / 255 for index in (1, 3, 5)]
+        parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+    dark, light = sorted([luminance(one), luminance(other)])
+    return (light + 0.05) / (dark + 0.05)
+
+
+if __name__ == "__main__":
+    unittest.main()

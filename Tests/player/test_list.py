@@ -1,0 +1,133 @@
+"""The page with all sessions, in headless Chromium."""
+
+import json
+import unittest
+
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+import browser
+from browser import PageTest
+
+
+def names(page):
+    """The sessions that are seen, in order."""
+    return page.run("""
+        return [...document.querySelectorAll('.session')].filter(row => row.offsetParent).map(
+          row => row.querySelector('h2').textContent)""")
+
+
+class List(PageTest):
+    @classmethod
+    def sessions(cls, output):
+        browser.encode(output, "exact-1fps", "gap", "on-change")
+        browser.generated(output, "late", 2, start=1_767_859_512_340 + 86_400_000)
+
+    def setUp(self):
+        self.browser.open(self.serving.url + "/")
+
+    def choose(self, order):
+        self.browser.run("""
+            const sort = document.getElementById('sort');
+            sort.value = arguments[0];
+            sort.dispatchEvent(new Event('change'));""", order)
+
+    def test_it_says_of_each_session_what_it_is(self):
+        text = next(row.text for row in self.browser.driver.find_elements(By.CSS_SELECTOR, ".session")
+                    if row.text.startswith("gap"))
+        for words in ["2026-01-08 08:05:12 UTC", "23 s", "5 frames", "36.1 kB", "2 gaps", "open"]:
+            self.assertIn(words, text)
+
+    def test_it_sorts(self):
+        self.assertEqual(names(self.browser)[0], "late")
+        for order, wanted in [("oldest", "exact-1fps"), ("name", "exact-1fps"), ("longest", "gap"), ("gaps", "gap"),
+                              ("frames", "exact-1fps"), ("largest", "exact-1fps"), ("newest", "late")]:
+            with self.subTest(order=order):
+                self.choose(order)
+                self.assertEqual(names(self.browser)[0], wanted)
+
+    def test_it_filters_by_name_and_date_and_remembers(self):
+        self.browser.press(Keys.TAB, "2026-01-09")
+        self.assertEqual(names(self.browser), ["late"])
+        self.assertEqual(self.browser.find("#shown").text, "1 of 4 shown")
+        self.browser.driver.refresh()
+        self.browser.wait("document.documentElement.dataset.state === 'ready'")
+        self.assertEqual(names(self.browser), ["late"])
+        self.browser.find("#filter").clear()
+        self.browser.find("#filter").send_keys("GAP 08:05")
+        self.assertEqual(names(self.browser), ["gap"])
+
+    def test_the_first_pictures_are_seen(self):
+        self.browser.wait("[...document.images].every(image => image.complete)")
+        widths = self.browser.run("return [...document.images].map(image => image.naturalWidth)")
+        self.assertEqual(len(widths), 4)
+        self.assertNotIn(0, widths)
+
+    def test_keys_alone_lead_to_a_session(self):
+        self.browser.press(Keys.TAB, Keys.TAB, Keys.TAB, Keys.ENTER)
+        self.browser.wait("location.pathname === '/sessions/late/' && document.documentElement.dataset.picture === 'ready'")
+
+
+class Odd(PageTest):
+    """What cannot be read is told of, and the others are there."""
+
+    @classmethod
+    def sessions(cls, output):
+        browser.encode(output, "exact-1fps")
+
+    @classmethod
+    def damage(cls, output):
+        (output / "broken").mkdir()
+        (output / "broken/session.json").write_text("{")
+        (output / "broken/segment-1767859512340.json").write_text("{")
+
+    def test_a_session_that_cannot_be_read_is_told_of(self):
+        self.browser.open(self.serving.url + "/")
+        self.assertEqual(names(self.browser), ["exact-1fps", "broken"])
+        row = self.browser.find(".session:has(.error)")
+        self.assertTrue(row.find_element(By.CSS_SELECTOR, ".error").text)
+        self.assertEqual(row.find_elements(By.CSS_SELECTOR, "a"), [])
+
+
+class Empty(PageTest):
+    def test_an_empty_list_says_how_to_get_a_session(self):
+        self.browser.open(self.serving.url + "/")
+        self.assertIn("encoder-worker encode", self.browser.find("#nothing").text)
+        self.assertFalse(self.browser.find("#filters").is_displayed())
+
+    def test_a_list_that_cannot_be_had_says_why(self):
+        self.browser.command("Network.enable")
+        self.browser.command("Network.setBlockedURLs", urls=["*sessions.json"])
+        self.addCleanup(self.browser.command, "Network.setBlockedURLs", urls=[])
+        self.browser.open(self.serving.url + "/")
+        self.assertIn("does not answer", self.browser.find("#nothing").text)
+        self.browser.command("Network.setBlockedURLs", urls=[])
+        self.browser.find("#reload").click()
+        self.browser.wait("document.documentElement.dataset.state === 'empty'")
+
+
+class Many(PageTest):
+    """A thousand: only the pictures in sight are asked for."""
+
+    rows = [{"session": f"session-{number:04}", "startMs": 1_767_859_512_340 + number * 60_000, "endMs": 0,
+             "durationMs": number * 1000, "frames": number, "segments": 1, "gaps": number % 3, "bytes": number * 1000,
+             "complete": number % 2 == 0} for number in range(1_000)]
+
+    # The page is given such a list instead of the server's.
+    browser_options = {"before": """
+        const fetched = window.fetch;
+        window.fetch = (path, ...rest) => path === '/sessions.json'
+          ? Promise.resolve(new Response(JSON.stringify({sessions: %s}))) : fetched(path, ...rest);""" % json.dumps(rows)}
+
+    def test_a_thousand_sessions_are_sorted_and_filtered(self):
+        self.browser.requests()
+        self.browser.open(self.serving.url + "/")
+        self.assertEqual(len(names(self.browser)), 1_000)
+        self.browser.press(Keys.TAB, "session-0999")
+        self.assertEqual(names(self.browser), ["session-0999"])
+        pictures = [url for url in self.browser.requests() if url.endswith("thumbnail.jpg")]
+        self.assertLess(len(pictures), 200)
+
+
+if __name__ == "__main__":
+    unittest.main()

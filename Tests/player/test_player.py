@@ -1,0 +1,449 @@
+"""The page of a session, in headless Chromium: what it shows is read off the picture itself."""
+
+import unittest
+
+from selenium import webdriver
+from selenium.webdriver.common.keys import Keys
+
+import browser
+from browser import PageTest
+
+FIXTURES = ["exact-1fps", "jittered", "gap", "rotation", "irregular-3fps", "on-change", "single-frame"]
+
+
+class Frames(PageTest):
+    """Every capture can be reached, and is what is seen."""
+
+    @classmethod
+    def sessions(cls, output):
+        browser.encode(output, *FIXTURES, "odd-size")
+
+    def test_a_link_to_any_capture_shows_it(self):
+        for session in FIXTURES:
+            for number, capture in reversed(list(enumerate(self.timeline(session)))):
+                with self.subTest(session=session, number=number):
+                    self.open_session(session, f"#t={capture['timeMs']}")
+                    self.shown(number)
+                    self.assertEqual(self.number(), number)
+
+    def test_a_seek_to_any_capture_shows_it(self):
+        for session in FIXTURES:
+            self.open_session(session)
+            captures = self.timeline(session)
+            # There and back, far and near.
+            order = [number for pair in zip(range(len(captures)), reversed(range(len(captures)))) for number in pair]
+            for number in order:
+                with self.subTest(session=session, number=number):
+                    self.browser.run("location.hash = `t=${arguments[0]}`", captures[number]["timeMs"])
+                    self.shown(number)
+                    self.assertEqual(self.number(), number)
+
+    def test_arrow_keys_visit_every_capture_once_and_back(self):
+        for session in FIXTURES:
+            self.open_session(session)
+            captures = self.timeline(session)
+            self.shown(0)
+            forwards = list(range(1, len(captures)))
+            for key, numbers in [(Keys.ARROW_RIGHT, forwards), (Keys.ARROW_LEFT, list(reversed(forwards))[1:] + [0])]:
+                for number in numbers if len(captures) > 1 else []:
+                    with self.subTest(session=session, number=number):
+                        self.browser.press(key)
+                        self.shown(number)
+                        self.assertEqual(self.number(), number)
+                        self.assert_read_out(session, captures, number)
+            # There is nothing beyond.
+            self.browser.press(Keys.ARROW_LEFT)
+            self.shown(0)
+            self.browser.press(Keys.END, Keys.ARROW_RIGHT)
+            self.shown(len(captures) - 1)
+
+    def assert_read_out(self, session, captures, number):
+        texts = self.browser.run("""
+            return Object.fromEntries(['number', 'total', 'captured', 'offset', 'hold', 'source'].map(
+              id => [id, document.getElementById(id).textContent]))""")
+        capture = captures[number]
+        offset, hold = capture["timeMs"] - captures[0]["timeMs"], capture["endMs"] - capture["startMs"]
+        second, rest = divmod(capture["timeMs"], 1000)
+        self.assertEqual(texts, {
+            "number": str(number + 1), "total": str(len(captures)), "source": capture["source"],
+            "captured": self.browser.run(
+                "return new Date(arguments[0]).toISOString().replace('T', ' ').replace('Z', ' UTC')", capture["timeMs"]),
+            "offset": f"+{offset // 1000}.{offset % 1000:03} s", "hold": f"{hold // 1000}.{hold % 1000:03} s"})
+        fragment = self.browser.run("return location.hash")
+        self.assertEqual(fragment, f"#t={capture['timeMs']}")
+
+    def test_an_added_column_and_row_are_cut_off(self):
+        self.open_session("odd-size")
+        self.shown(0)
+        box, video = self.browser.run("""
+            return ['screen', 'video'].map(id => document.getElementById(id).getBoundingClientRect())
+              .map(box => [box.width, box.height])""")
+        scale = box[1] / 321
+        self.assertAlmostEqual(box[0], 181 * scale, places=1)
+        self.assertAlmostEqual(video[0], 182 * scale, places=1)
+        self.assertAlmostEqual(video[1], 322 * scale, places=1)
+
+    def test_a_turn_changes_the_picture_and_moves_nothing_else(self):
+        def places():
+            return self.browser.run("""
+                return ['stage', 'timeline', 'play'].map(id => document.getElementById(id).getBoundingClientRect().toJSON())""")
+
+        def shape():
+            box = self.browser.find("#screen").size
+            return round(box["width"] / box["height"], 2)
+
+        self.open_session("rotation")
+        self.shown(2 - 2)
+        before = places()
+        self.assertEqual(shape(), 0.56)
+        for number in range(1, 4):
+            self.browser.press(".")
+            self.shown(number)
+        self.assertEqual(shape(), 1.78)
+        self.assertEqual(places(), before)
+        notes = [note.text.splitlines()[0] for note in self.browser.driver.find_elements("css selector", ".note")]
+        self.assertEqual(notes, ["Rotated", "Rotated"])
+
+
+class Playing(PageTest):
+    """What plays, plays to its end; what nobody recorded is skipped."""
+
+    @classmethod
+    def sessions(cls, output):
+        browser.encode(output, "exact-1fps", "gap", "rotation")
+
+    def watch(self):
+        """Notes at each repaint where the playhead is and what is seen."""
+        self.browser.run("""
+            window.seen = [];
+            const page = document.documentElement.dataset;
+            (function look() {
+              window.seen.push({frame: Number(page.frame), picture: page.picture, position: Number(page.position)});
+              requestAnimationFrame(look);
+            })();""")
+
+    def play_through(self, session, rate):
+        self.open_session(session)
+        self.shown(0)
+        self.watch()
+        self.browser.run("""
+            const rate = document.getElementById('rate');
+            rate.value = arguments[0];
+            rate.dispatchEvent(new Event('change'));""", rate)
+        self.browser.press(" ")
+        self.browser.wait("document.documentElement.dataset.state === 'ended'")
+        return self.browser.run("return seen")
+
+    def test_a_session_plays_to_its_end(self):
+        for session in ["exact-1fps", "rotation"]:
+            with self.subTest(session=session):
+                seen = self.play_through(session, "2")
+                captures = self.timeline(session)
+                frames = [entry["frame"] for entry in seen]
+                self.assertEqual(frames, sorted(frames))
+                self.assertEqual(set(frames), set(range(len(captures))))
+                ready = {entry["frame"] for entry in seen if entry["picture"] == "ready"}
+                self.assertEqual(ready, set(range(len(captures))))
+                self.assertEqual(seen[-1]["position"], captures[-1]["endMs"] - captures[0]["startMs"])
+
+    def test_play_skips_a_gap_but_not_the_picture_before_it(self):
+        seen = self.play_through("gap", "4")
+        gaps = [(gap["startMs"], gap["endMs"]) for gap in self.index("gap")["gaps"]]
+        start = self.index("gap")["startMs"]
+        for entry in seen[:-1]:
+            self.assertFalse(any(first < start + entry["position"] < end for first, end in gaps), entry)
+        # The capture before it is on screen for five seconds, of which nothing is left out.
+        held = [entry["position"] for entry in seen if entry["frame"] == 2]
+        self.assertGreater(max(held), 6_000)
+        self.assertEqual({entry["frame"] for entry in seen}, set(range(5)))
+
+    def test_it_plays_again_after_its_end_and_pauses(self):
+        self.play_through("gap", "16")
+        self.browser.press(" ")
+        self.browser.wait("document.documentElement.dataset.state === 'playing'")
+        self.browser.press(" ")
+        self.browser.wait("document.documentElement.dataset.state === 'paused'")
+
+    def test_a_gap_can_be_looked_at_and_left(self):
+        start = self.index("gap")["startMs"]
+        for key, number in [(Keys.ARROW_RIGHT, 3), (Keys.ARROW_LEFT, 2), (Keys.PAGE_UP, 4), (Keys.PAGE_DOWN, 0)]:
+            with self.subTest(key=key):
+                self.open_session("gap", f"#t={start + 10_000}")
+                self.browser.wait("document.documentElement.dataset.picture === 'gap'")
+                self.assertIn("7.000 s", self.browser.find("#message").text)
+                self.browser.press(key)
+                self.shown(number)
+                self.assertEqual(self.number(), number)
+        self.open_session("gap", f"#t={start + 10_000}")
+        self.browser.press(" ")
+        self.shown(3)
+
+
+class Damage(PageTest):
+    """What cannot be shown is named, and stops nothing else."""
+
+    @classmethod
+    def sessions(cls, output):
+        browser.encode(output, "exact-1fps", "corrupt-frames", "jittered", "gap", "rotation")
+
+    @classmethod
+    def damage(cls, output):
+        sorted((output / "rotation").glob("segment-*.mp4"))[0].unlink()
+        cls.lost = sorted((output / "exact-1fps").glob("segment-*.mp4"))[1]
+        cls.lost.unlink()
+        for path in (output / "gap").glob("segment-*.mp4"):
+            path.unlink()
+
+    def test_a_missing_segment_is_named_and_the_rest_can_be_stepped(self):
+        self.open_session("exact-1fps")
+        self.shown(0)
+        for number in range(1, 12):
+            self.browser.press(Keys.ARROW_RIGHT)
+            if 5 <= number < 10:
+                self.shown(number, "missing")
+                self.assertIn(self.lost.name, self.browser.find("#message").text)
+                self.assertIn("verify", self.browser.find("#message").text)
+            else:
+                self.shown(number)
+                self.assertEqual(self.number(), number)
+                self.assertFalse(self.browser.find("#message").is_displayed())
+        self.assertIn(self.lost.name, self.browser.find("#notes").text)
+
+    def test_a_missing_segment_is_played_over(self):
+        self.open_session("exact-1fps")
+        self.shown(0)
+        self.browser.press("4", Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+        self.shown(3)
+        self.browser.press(" ")
+        self.browser.wait("document.documentElement.dataset.state === 'ended'")
+        self.assertEqual(self.number(), 11)
+
+    def test_a_missing_first_picture_and_a_session_without_any(self):
+        self.open_session("gap")
+        self.shown(0, "missing")
+        self.browser.press(Keys.ARROW_RIGHT)
+        self.shown(1, "missing")
+        self.browser.press(" ")
+        self.browser.wait("document.documentElement.dataset.state === 'ended'")
+
+    def test_without_the_first_segment_all_others_are_shown(self):
+        self.open_session("rotation")
+        self.shown(0, "missing")
+        for number in range(1, 8):
+            self.browser.press(".")
+            self.shown(number, "ready" if number >= 3 else "missing")
+            if number >= 3:
+                self.assertEqual(self.number(), number)
+
+    def test_refused_frames_are_listed_with_their_reasons(self):
+        self.open_session("corrupt-frames")
+        notes = self.browser.find("#notes").text
+        for words in ["1767859513340.jpg", "invalid data", "an empty file", "neither JPEG, PNG nor WebP"]:
+            self.assertIn(words, notes)
+
+    def test_a_session_that_cannot_be_had_says_why(self):
+        self.block("*timeline.json")
+        self.open_session("jittered")
+        self.assertEqual(self.browser.run("return document.documentElement.dataset.state"), "failed")
+        self.assertIn("does not answer", self.browser.find("#message").text)
+
+    def block(self, *urls):
+        """As if the network was down for these."""
+        self.browser.command("Network.enable")
+        self.browser.command("Network.setBlockedURLs", urls=urls)
+        self.addCleanup(self.browser.command, "Network.setBlockedURLs", urls=[])
+
+    def test_a_server_that_is_away_is_waited_for(self):
+        self.block("*.m4s")
+        self.open_session("jittered")
+        self.shown(0, "missing")
+        self.assertIn("does not answer", self.browser.find("#message").text)
+        self.browser.command("Network.setBlockedURLs", urls=[])
+        self.browser.find("#retry").click()
+        self.shown(0)
+        self.assertEqual(self.number(), 0)
+
+
+class Controls(PageTest):
+    """Keys, pointer, and what a screen reader hears."""
+
+    @classmethod
+    def sessions(cls, output):
+        browser.encode(output, "exact-1fps", "gap")
+
+    def setUp(self):
+        self.open_session("exact-1fps")
+        self.shown(0)
+
+    def test_every_control_is_reached_by_tab_and_shows_it(self):
+        reached = []
+        for _ in range(40):
+            self.browser.press(Keys.TAB)
+            name, outline = self.browser.run("""
+                const element = document.activeElement;
+                return [element.id || element.textContent.trim(), getComputedStyle(element).outlineStyle]""")
+            if element_is_page(self.browser):
+                break
+            reached.append(name)
+            self.assertEqual(outline, "solid", name)
+        for name in ["Sessions", "link", "download", "zoom-out", "zoom-in", "zoom-all", "timeline", "back", "previous",
+                     "play", "next", "forward", "rate", "Keys"]:
+            self.assertIn(name, reached)
+
+    def test_keys_go_where_they_say(self):
+        for key, number in [(Keys.PAGE_UP, 10), (Keys.ARROW_LEFT, 9), (Keys.HOME, 0), (Keys.END, 11), (Keys.ARROW_DOWN, 1),
+                            (Keys.ARROW_UP, 11), (Keys.PAGE_DOWN, 1), (".", 2), (",", 1)]:
+            self.browser.press(key)
+            self.shown(number)
+        webdriver.ActionChains(self.browser.driver).key_down(Keys.SHIFT).send_keys(Keys.ARROW_RIGHT).key_up(
+            Keys.SHIFT).perform()
+        self.shown(11)
+
+    def test_a_button_keeps_its_own_key(self):
+        self.browser.run("document.getElementById('next').focus()")
+        self.browser.press(" ")
+        self.shown(1)
+        self.browser.press(Keys.ENTER)
+        self.shown(2)
+        self.assertEqual(self.browser.run("return document.documentElement.dataset.state"), "paused")
+
+    def test_the_timeline_is_a_slider_that_says_what_it_shows(self):
+        self.browser.press(Keys.ARROW_RIGHT)
+        self.shown(1)
+        slider = self.browser.find("#timeline")
+        self.assertEqual(slider.get_attribute("aria-valuetext"),
+                         "frame 2 of 12, 08:05:13.340 UTC, 1.000 s from the start")
+        self.assertEqual(slider.get_attribute("aria-valuemax"), "12000")
+        self.browser.wait("document.getElementById('said').textContent.startsWith('frame 2 of 12')")
+
+    def test_it_says_nothing_while_it_plays(self):
+        self.browser.run("""
+            window.said = [];
+            new MutationObserver(() => window.said.push(document.documentElement.dataset.state))
+              .observe(document.getElementById('said'), {childList: true, characterData: true, subtree: true});""")
+        self.browser.press(" ")
+        self.browser.wait("Number(document.documentElement.dataset.frame) >= 2")
+        self.browser.press(" ")
+        self.browser.wait("said.length > 0")
+        self.assertNotIn("playing", self.browser.run("return said"))
+
+    def test_the_timeline_tells_instants_and_seeks(self):
+        self.open_session("gap")
+        self.shown(0)
+        canvas = self.browser.find("#map")
+        move = webdriver.ActionChains(self.browser.driver)
+        # Ten seconds into 23 is in the gap.
+        move.move_to_element_with_offset(canvas, round(canvas.size["width"] * (10 / 23 - 0.5)), 0).perform()
+        self.assertIn("gap of 7.000 s", self.browser.find("#tip").text)
+        move.move_to_element_with_offset(canvas, round(canvas.size["width"] * (1.5 / 23 - 0.5)), 0).click().perform()
+        self.assertIn("0001.jpg · captured 08:05:13.340", self.browser.find("#tip").text)
+        self.shown(1)
+        self.assertEqual(self.number(), 1)
+
+    def test_zoom_keeps_the_playhead_in_sight(self):
+        for _ in range(5):
+            self.browser.press("+")
+        self.browser.wait("!document.getElementById('overview').hidden")
+        for number in range(1, 12):
+            self.browser.press(Keys.ARROW_RIGHT)
+            self.shown(number)
+            self.browser.wait("!document.getElementById('playhead').hidden")
+        self.browser.press("0")
+        self.browser.wait("document.getElementById('overview').hidden")
+
+    def test_the_film_can_be_downloaded(self):
+        link = self.browser.find("#download")
+        self.assertEqual(link.get_attribute("download"), "exact-1fps.mp4")
+        kind = self.browser.run("""
+            return fetch(document.getElementById('download').href).then(async answer =>
+              new TextDecoder().decode((await answer.arrayBuffer()).slice(4, 8)))""")
+        self.assertEqual(kind, "ftyp")
+
+    def test_a_link_that_makes_no_sense_opens_the_session_all_the_same(self):
+        for fragment in ["#t=", "#t=x", "#t=1", "#t=99999999999999", "#"]:
+            with self.subTest(fragment=fragment):
+                self.open_session("exact-1fps", fragment)
+                self.browser.wait("document.documentElement.dataset.picture === 'ready'")
+
+
+class Guest(PageTest):
+    """Nothing is asked of anybody else, and nothing is complained of."""
+
+    @classmethod
+    def sessions(cls, output):
+        browser.encode(output, *FIXTURES)
+
+    def test_no_request_leaves_the_origin_and_the_console_stays_empty(self):
+        self.browser.requests()
+        self.browser.open(self.serving.url + "/")
+        for session in FIXTURES:
+            self.open_session(session)
+            self.shown(0)
+        urls = [url for url in self.browser.requests() if not url.startswith(("data:", "blob:", "about:"))]
+        self.assertGreater(len(urls), 2 * len(FIXTURES))
+        self.assertEqual([url for url in urls if not url.startswith(self.serving.url + "/")], [])
+        self.assertEqual(self.browser.complaints(), [])
+
+
+class Long(PageTest):
+    """A session of hours: only what is near the playhead is fetched, and kept."""
+
+    hours = 8
+
+    @classmethod
+    def sessions(cls, output):
+        # Longer than one batch may be.
+        for hour in range(cls.hours):
+            browser.generated(output, "long", 3600, picture=f"exact-1fps/{hour:04}.jpg",
+                              start=1_767_859_512_340 + hour * 3_600_000)
+
+    def fetched(self):
+        return [url for url in self.browser.requests() if url.endswith(".m4s")]
+
+    def test_only_what_is_near_is_fetched_and_every_place_is_reached(self):
+        start = self.index("long")["startMs"]
+        self.browser.requests()
+        self.open_session("long")
+        self.shown(0)
+        for hour in [7, 3, 5, 0, 6]:
+            self.browser.run("location.hash = `t=${arguments[0]}`", start + hour * 3_600_000 + 1_800_000)
+            self.shown(hour * 3600 + 1800)
+            self.assertEqual(self.number(), hour)
+        self.assertLess(len(self.fetched()), 6 * 20)
+        self.browser.press(Keys.END)
+        self.shown(8 * 3600 - 1)
+        self.browser.press("+", "+", "+", "+", "+", "+", "+", "+", "+", "+", Keys.ARROW_LEFT)
+        self.shown(8 * 3600 - 2)
+        buffered = self.browser.run("""
+            const {buffered} = document.querySelector('video');
+            let sum = 0;
+            for (let range = 0; range < buffered.length; range++) sum += buffered.end(range) - buffered.start(range);
+            return sum""")
+        self.assertLess(buffered, 300)
+
+
+class Playlist(PageTest):
+    """Without Media Source Extensions, but with a player for HLS, that one plays."""
+
+    browser_options = {"before": "delete window.MediaSource; delete window.ManagedMediaSource;"}
+
+    @classmethod
+    def sessions(cls, output):
+        browser.encode(output, "exact-1fps", "gap")
+
+    def test_every_capture_can_be_reached(self):
+        for session in ["exact-1fps", "gap"]:
+            self.open_session(session)
+            for number in range(len(self.timeline(session))):
+                with self.subTest(session=session, number=number):
+                    self.shown(number)
+                    self.assertEqual(self.number(), number)
+                self.browser.press(Keys.ARROW_RIGHT)
+
+
+def element_is_page(browser):
+    return browser.run("return document.activeElement === document.body")
+
+
+if __name__ == "__main__":
+    unittest.main()
