@@ -77,6 +77,7 @@ extension KnownCommand.Option {
     isRepeating = members["isRepeating"]?.bool == true
     isNeeded = members["isOptional"]?.bool == false
     usual = isFlag ? "false" : members["defaultValue"]?.string
-    example = members["allValues"]?.array?.first?.string ?? "1"
+    // A file that every command would write.
+    example = members["allValues"]?.array?.first?.string ?? (long == "to" ? "sheet.png" : "1")
   }
 }

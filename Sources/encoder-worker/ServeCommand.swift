@@ -21,6 +21,9 @@ struct ServeCommand: ParsableCommand {
     help: ArgumentHelp("Another name under which a browser may ask; may be given several times.", valueName: "name"))
   var host: [String] = []
 
+  @OptionGroup
+  var settings: SettingsOption
+
   func run() throws {
     try reportingFailures {
       // What is kept for each of many connections would add up.

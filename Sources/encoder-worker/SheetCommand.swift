@@ -27,6 +27,9 @@ struct SheetCommand: ParsableCommand {
   @Flag(help: "The result as JSON.")
   var json = false
 
+  @OptionGroup
+  var settings: SettingsOption
+
   private var format: ContactSheet.Format? {
     let name = to.lowercased()
     return name.hasSuffix(".png") ? .png : name.hasSuffix(".jpg") || name.hasSuffix(".jpeg") ? .jpeg : nil
