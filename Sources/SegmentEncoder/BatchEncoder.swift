@@ -23,6 +23,8 @@ public final class BatchEncoder {
   private let settings: EncoderSettings
   private let memory: KeyFrameMemory
   private let publication: Publication
+  /// Of the last batch, as far as it could be read; nil where it could not.
+  public private(set) var session: SessionID?
 
   /// - Parameters:
   ///   - staging: where files are written before they are published; shared by all encoders of a process.
@@ -47,7 +49,9 @@ public final class BatchEncoder {
     _ path: String, session: String? = nil, isCancelled: () -> Bool = { false }
   ) throws -> Receipt {
     let opening = options.profile?.start(.open)
+    self.session = nil
     let source = try OpenBatch(reading: path, session: session, limits: options.limits)
+    self.session = source.batch.session
     guard Timeline.segmentBound(of: source.batch, maxHoldMs: options.maxHoldMs) <= options.limits.segments else {
       throw BadBatch(
         "plan", source.batch.name, "more than the limit of \(options.limits.segments) segments",
@@ -71,7 +75,10 @@ public final class BatchEncoder {
   ///
   /// - Returns: the receipt of a batch that is published.
   public func settle(_ path: String) throws -> Receipt? {
-    try publication.settle(try OpenBatch(reading: path, limits: options.limits))
+    session = nil
+    let source = try OpenBatch(reading: path, limits: options.limits)
+    session = source.batch.session
+    return try publication.settle(source)
   }
 
   private func encode(_ source: OpenBatch, digest: inout BatchDigest, isCancelled: () -> Bool) throws -> (

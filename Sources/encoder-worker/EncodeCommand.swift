@@ -52,16 +52,24 @@ struct EncodeCommand: ParsableCommand {
       let index = SessionIndex(sentry: events.sentry)
       let memory = KeyFrameMemory()
       let list = WorkList(mine)
+      var progress = Progress()
       let work = Result {
-        try list.workOff(threads: encoding.threads, signals: signals, tick: { _ = index.catchUp(staging) }) {
+        try list.workOff(
+          threads: encoding.threads, signals: signals,
+          tick: {
+            progress.show(list.doneCount, of: mine.count, "batches")
+            _ = index.catchUp(staging)
+          }
+        ) {
           [session = naming.session, json] in
           let encoder = BatchEncoder(options, staging: staging, index: index, memory: memory)
           return { Self.encode($0, session: session, with: encoder, json: json, list) }
         }
       }
+      progress.finish()
       let laggards = index.catchUp(staging, all: true)
       for laggard in laggards { say("session \(laggard.session): \(laggard.error); run it again when that is mended") }
-      if let profile = options.profile { say(profile.table) }
+      if let profile = options.profile { say(lines: profile.table) }
       try work.get()
       if let own = laggards.first(where: \.isOurs) { throw ExitStatus.of(own.error) }
     }
@@ -72,7 +80,7 @@ struct EncodeCommand: ParsableCommand {
   ) -> ExitCode? {
     do {
       let receipt = try encoder.publish(batch, session: session, isCancelled: { list.isCancelled })
-      answer(json ? receipt.json : line(receipt))
+      answer(json ? receipt.json : line(receipt).oneLine)
       for refused in receipt.refused { say("\(batch): refused \(refused.source): \(refused.reason)") }
       for warning in receipt.warnings { say("\(batch): \(warning)") }
       return nil
@@ -85,7 +93,7 @@ struct EncodeCommand: ParsableCommand {
         return ExitStatus.badBatch
       case .handBack: return ExitStatus.temporaryFailure
       case .retry, .unknown:
-        say("encoder-worker: \(batch): \(error); nothing is lost, run it again when that is mended")
+        say("encoder-worker: \(batch): \(error); nothing is lost, run it again when that is mended", .error)
         return ExitStatus.of(error)
       }
     }

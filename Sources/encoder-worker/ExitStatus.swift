@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import Logging
 import SegmentEncoder
 
 /// How the program ends, after sysexits.h.
@@ -24,30 +25,38 @@ func reportingFailures(_ work: () throws -> Void) throws {
   } catch let status as ExitCode {
     throw status
   } catch let bad as BadBatch {
-    say("encoder-worker: \(bad); \(bad.advice)")
+    say("encoder-worker: \(bad); \(bad.advice)", .error)
     throw ExitStatus.badBatch
   } catch let bad as BadTarget {
-    say("encoder-worker: \(bad)")
+    say("encoder-worker: \(bad)", .error)
     throw ExitCode.validationFailure
   } catch let missing as NoSuchBatch {
-    say("encoder-worker: \(missing)")
+    say("encoder-worker: \(missing)", .error)
+    throw ExitCode.validationFailure
+  } catch let missing as NoSuchSpool {
+    say("encoder-worker: \(missing)", .error)
     throw ExitCode.validationFailure
   } catch is Cancelled {
     say("encoder-worker: stopped; nothing is lost, run it again")
     throw ExitStatus.temporaryFailure
   } catch {
-    say("encoder-worker: \(error)")
+    say("encoder-worker: \(error)", .error)
     throw error is BadSession || error is DamagedOutput ? ExitStatus.badBatch : ExitStatus.of(error)
   }
 }
 
-/// Says something to a person, on standard error.
-func say(_ text: String) { _ = put(text + "\n", on: STDERR_FILENO) }
+/// Says something to a person, on standard error: one line, whatever the names in it are.
+func say(_ text: String, _ level: Logger.Level = .notice) { StandardError.say(text.oneLine, level) }
 
-/// Hands a result to a program, on standard output: one line, in one piece. A result that nobody gets is a failure.
+/// Says something that is of several lines, and ours.
+func say(lines text: String) { StandardError.say(text, .notice) }
+
+/// Hands a result to a program, on standard output: in one piece. A result that nobody gets is a failure. On a
+/// terminal, names in it do nothing to that.
 func answer(_ text: String) {
-  guard put(text + "\n", on: STDOUT_FILENO) else {
-    say("encoder-worker: write standard output: \(String(cString: strerror(errno)))")
+  let shown = isatty(STDOUT_FILENO) == 1 ? text.printable : text
+  guard StandardError.besideBar({ put(shown + "\n", on: STDOUT_FILENO) }) else {
+    say("encoder-worker: write standard output: \(String(cString: strerror(errno)))", .error)
     _exit(ExitStatus.inputOutputError.rawValue)
   }
 }

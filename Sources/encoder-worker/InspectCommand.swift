@@ -37,12 +37,12 @@ struct InspectCommand: ParsableCommand {
           answer(json ? found.json : Self.text(found))
         } catch let bad as BadBatch {
           isBad = true
-          let text = "\(batch): would be quarantined: \(bad); \(bad.advice)"
+          let text = "\(batch): would be quarantined: \(bad); \(bad.advice)".oneLine
           answer(json ? Disposition.quarantine(bad).json(batch: batch, bad) : text)
         }
       }
     }
-    if let profile = options.profile { say(profile.table) }
+    if let profile = options.profile { say(lines: profile.table) }
     if isBad { throw ExitStatus.badBatch }
   }
 
@@ -64,6 +64,6 @@ struct InspectCommand: ParsableCommand {
       if frame.gapAfterMs > 0 { lines.append("  gap                        " + right("\(frame.gapAfterMs)", 9)) }
     }
     lines += found.refused.map { "  refused \($0.source): \($0.reason)" } + found.warnings.map { "  warning: \($0)" }
-    return lines.joined(separator: "\n")
+    return lines.map(\.oneLine).joined(separator: "\n")
   }
 }

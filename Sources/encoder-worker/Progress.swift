@@ -1,49 +1,58 @@
 import Glibc
 import SegmentEncoder
 
-/// One line on a terminal that is kept up to date; nothing in a pipe.
+/// A bar in the last line of a terminal: how much is done, how fast, how long it will take. Nothing in a pipe, nor on a
+/// terminal where lines cannot be wiped (`TERM=dumb`).
 struct Progress {
-  private let isShown: Bool
+  private static let cells = 24
+
+  let isShown: Bool
   private let startedAt: Int
   private var shownAt = 0
 
   init(isShown: Bool = true) {
-    self.isShown = isShown && isatty(STDERR_FILENO) == 1
+    self.isShown = isShown && Screen(of: STDERR_FILENO) != nil
     startedAt = MonotonicClock.milliseconds()
   }
 
-  /// Of work whose end is not known.
-  mutating func show(_ counts: WorkerTally) {
-    show { elapsedMs in
-      let rate = counts.frames * 1_000 / elapsedMs
-      return "\(counts.published) batches, \(counts.segments) segments, \(counts.frames) frames, \(rate)/s"
-    }
-  }
-
-  /// Of work that is `done` out of `total`.
-  mutating func show(_ done: Int, of total: Int, _ unit: String) {
-    show { elapsedMs in
-      let cells = 24
-      let full = cells * done / max(1, total)
-      let bar = String(repeating: "█", count: full) + String(repeating: "░", count: cells - full)
-      let leftS = done > 0 ? (total - done) * elapsedMs / done / 1_000 : 0
-      let left = done == 0 ? "" : leftS < 60 ? ", \(leftS) s left" : ", \(leftS / 60) min left"
-      let rate = done * 1_000 / elapsedMs
-      return "\(bar) \(done) of \(total) \(unit)" + (rate > 0 ? ", \(rate)/s" : "") + left
-    }
-  }
-
   /// At most ten times a second.
-  private mutating func show(_ text: (_ elapsedMs: Int) -> String) {
+  ///
+  /// - Parameters:
+  ///   - total: may grow while it goes on.
+  ///   - note: what else there is to say.
+  mutating func show(_ done: Int, of total: Int, _ unit: String, note: String = "") {
     let now = MonotonicClock.milliseconds()
-    guard isShown, now - shownAt >= 100 else { return }
+    guard isShown, now - shownAt >= 100, let screen = Screen(of: STDERR_FILENO) else { return }
     shownAt = now
-    _ = put("\r\u{1B}[K" + text(max(1, now - startedAt)), on: STDERR_FILENO)
+    let text = Self.text(done, of: total, unit, elapsedMs: max(1, now - startedAt)) + note
+    StandardError.show(bar: Self.line(text, done, of: total, columns: screen.columns))
   }
 
   /// Clears the line.
   mutating func finish() {
-    if shownAt > 0 { _ = put("\r\u{1B}[K", on: STDERR_FILENO) }
+    if shownAt > 0 { StandardError.removeBar() }
     shownAt = 0
+  }
+
+  static func text(_ done: Int, of total: Int, _ unit: String, elapsedMs: Int) -> String {
+    let perHour = done * 3_600_000 / elapsedMs
+    let rate =
+      switch perHour {
+      case 3_600...: ", \(perHour / 3_600)/s"
+      case 60...: ", \(perHour / 60)/min"
+      default: ""
+      }
+    let left = done == 0 ? "" : ", \(age(ms: Int64((total - done) * elapsedMs / done + 999))) left"
+    return "\(done) of \(total) \(unit)\(rate)\(left)"
+  }
+
+  /// In less than a whole line: one that fills it may go on in the next.
+  static func line(_ text: String, _ done: Int, of total: Int, columns: Int) -> String {
+    let room = max(0, columns - 1)
+    // Below some cells a bar says nothing.
+    let cells = min(Self.cells, room - text.count - 1)
+    guard cells >= 4 else { return String(text.prefix(room)) }
+    let full = cells * min(done, total) / max(1, total)
+    return String(repeating: "█", count: full) + String(repeating: "░", count: cells - full) + " " + text
   }
 }

@@ -30,8 +30,18 @@ struct QuarantineCommand: ParsableCommand {
       guard all != !names.isEmpty else { throw ValidationError("name batches, or say --all") }
     }
 
-    func batches(of quarantine: Quarantine) throws -> [Quarantine.Batch] {
-      try all ? quarantine.batches() : names.map(quarantine.batch)
+    /// One that fails holds up no other.
+    func forEach(of quarantine: Quarantine, _ body: (Quarantine.Batch) throws -> Void) throws {
+      var first: (any Error)?
+      for batch in try all ? quarantine.batches() : names.map(quarantine.batch) {
+        do {
+          try body(batch)
+        } catch {
+          if let first { say("encoder-worker: \(first)", .error) }
+          first = error
+        }
+      }
+      if let first { throw first }
     }
   }
 
@@ -49,7 +59,9 @@ struct QuarantineCommand: ParsableCommand {
         let batches = try place.open().batches()
         if json {
           for batch in batches { answer(batch.json) }
-        } else if !batches.isEmpty {
+        } else if batches.isEmpty {
+          say("nothing in quarantine")
+        } else {
           let rows = batches.map { batch in
             [
               batch.name, batch.timeMs?.dateText ?? "",
@@ -97,8 +109,8 @@ struct QuarantineCommand: ParsableCommand {
     func run() throws {
       try reportingFailures {
         let quarantine = try place.open()
-        for batch in try choice.batches(of: quarantine) {
-          answer("\(batch.name): waits again as \(try quarantine.retry(batch))")
+        try choice.forEach(of: quarantine) { batch in
+          answer("\(batch.name): waits again as \(try quarantine.retry(batch))".oneLine)
         }
       }
     }
@@ -119,9 +131,9 @@ struct QuarantineCommand: ParsableCommand {
     func run() throws {
       try reportingFailures {
         let quarantine = try place.open()
-        for batch in try choice.batches(of: quarantine) {
+        try choice.forEach(of: quarantine) { batch in
           if !dryRun { try quarantine.purge(batch) }
-          answer("\(batch.path): \(dryRun ? "would be removed" : "removed")")
+          answer("\(batch.path): \(dryRun ? "would be removed" : "removed")".oneLine)
         }
       }
     }

@@ -55,8 +55,8 @@ struct RunCommand: ParsableCommand {
   )
   var host: [String] = []
 
-  @Flag(name: .shortAndLong, help: "One line on standard error for each batch.")
-  var verbose = false
+  @OptionGroup
+  var log: LogOptions
 
   @OptionGroup
   var settings: SettingsOption
@@ -87,8 +87,7 @@ struct RunCommand: ParsableCommand {
 
   func run() throws {
     guard let spool else { return }
-    var logger = Logger(label: "encoder-worker", factory: { StreamLogHandler.standardError(label: $0) })
-    logger.logLevel = verbose ? .info : .warning
+    let logger = log.logger()
     try reportingFailures {
       let spool = try Spool(creating: spool)
       if let output, !spool.allows(output: output) {
@@ -102,7 +101,7 @@ struct RunCommand: ParsableCommand {
         index: SessionIndex(hls: hls, thumbnails: thumbnails, sentry: events.sentry), logger: logger)
       let end = try WorkerLoop(worker: worker, threads: encoding.threads, drains: drain, listen: listen, hosts: host)
         .run()
-      if let profile = options.profile { say(profile.table) }
+      if let profile = options.profile { say(lines: profile.table) }
       if let status = end { throw status }
     }
   }

@@ -73,6 +73,9 @@ final class Setbacks: Sendable {
   /// Whether something is put off that will be tried again soon.
   var isAwaiting: Bool { state.withLock { $0.postponed.contains { $0.dueAt != .max } } }
 
+  /// How many are put off.
+  var count: Int { state.withLock { $0.postponed.count } }
+
   /// Claims that are put off.
   var held: [Claim] { state.withLock { $0.postponed.compactMap(\.errand.claim) } }
 

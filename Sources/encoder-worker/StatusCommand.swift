@@ -32,11 +32,14 @@ struct StatusCommand: ParsableCommand {
       let spool = try Spool(opening: spool)
       guard watch else { return show(try SpoolStatus(of: spool, output: output)) }
       let signals = try TerminationSignals()
+      if !json, Screen(of: STDOUT_FILENO) != nil { _ = put("\u{1B}[2J", on: STDOUT_FILENO) }
       repeat {
         let status = try SpoolStatus(of: spool, output: output)
-        // A terminal is wiped first; its cursor comes home.
-        if !json && isatty(STDOUT_FILENO) == 1 { _ = put("\u{1B}[H\u{1B}[2J", on: STDOUT_FILENO) }
-        show(status)
+        if !json, let screen = Screen(of: STDOUT_FILENO) {
+          _ = put(screen.page(Self.text(status)), on: STDOUT_FILENO)
+        } else {
+          show(status)
+        }
       } while !signals.wait(ms: 2_000)
     }
   }
@@ -44,18 +47,20 @@ struct StatusCommand: ParsableCommand {
   private func show(_ status: SpoolStatus) { answer(json ? status.json : Self.text(status)) }
 
   private static func text(_ status: SpoolStatus) -> String {
+    let retriedMs = status.workers.flatMap(\.held).filter(\.isRetried).map(\.ageMs).max()
     let states = [
-      ("waiting", status.waiting, ""),
-      ("claimed", status.claimed, status.retrying > 0 ? "\(status.retrying) of them tried again" : ""),
-      ("quarantined", status.quarantined, status.quarantined.count > 0 ? "see: quarantine list" : ""),
-      ("kept", status.kept, ""),
-    ].map { name, heap, note in
-      [name, "\(heap.count)", heap.oldestMs.map { age(ms: $0) } ?? "", note]
-    }
-    let alive = status.workers.filter { $0.life != .dead }
+      ("waiting", status.waiting.count, status.waiting.oldestMs, left(status)),
+      ("claimed", status.claimed.count, status.claimed.oldestMs, ""),
+      ("retrying", status.retrying, retriedMs, status.retrying > 0 ? "of those claimed" : ""),
+      (
+        "quarantined", status.quarantined.count, status.quarantined.oldestMs,
+        status.quarantined.count > 0 ? "see: quarantine list" : ""
+      ),
+      ("done", status.kept.count, status.kept.oldestMs, status.kept.count > 0 ? "published, and kept" : ""),
+    ].map { name, count, oldestMs, note in [name, "\(count)", oldestMs.map { age(ms: $0) } ?? "", note] }
     var text = table([["", "batches", "oldest", ""]] + states)
     text +=
-      "\n\n\(count(alive.count, "worker")), \(status.perMinute) batches a minute; \(size(status.freeBytes)) free in \(status.output)"
+      "\n\n\(count(status.perMinute, "batch", "batches")) a minute; \(workers(status)); \(size(status.freeBytes)) free in \(status.output.oneLine)"
     guard !status.workers.isEmpty else { return text }
     let rows = status.workers.map { worker in
       let tally = worker.tally
@@ -69,5 +74,19 @@ struct StatusCommand: ParsableCommand {
       ]
     }
     return text + "\n\n" + table([["worker", "", "running", "published", "a minute", "holds"]] + rows)
+  }
+  /// How long what waits will take, as far as one can tell.
+  private static func left(_ status: SpoolStatus) -> String {
+    guard status.waiting.count > 0, status.perMinute > 0 else { return "" }
+    return "some \(age(ms: Int64(status.waiting.count) * 60_000 / Int64(status.perMinute))) at this rate"
+  }
+
+  /// `2 workers alive, 1 dead`.
+  private static func workers(_ status: SpoolStatus) -> String {
+    let counts = Dictionary(grouping: status.workers, by: \.life).mapValues(\.count)
+    let others = [SpoolStatus.Worker.Life.elsewhere, .unknown, .dead].compactMap { life in
+      counts[life].map { ", \($0) \(life.rawValue)" }
+    }
+    return "\(count(counts[.alive] ?? 0, "worker")) alive" + others.joined()
   }
 }

@@ -2,6 +2,7 @@
 
 /// Columns as wide as they have to be; the first row is their head.
 func table(_ rows: [[String]]) -> String {
+  let rows = rows.map { $0.map(\.oneLine) }
   let columns = rows.map(\.count).max() ?? 0
   let widths = (0..<columns).map { column in rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0 }
   let isNumeric = (0..<columns).map { column in

@@ -24,10 +24,10 @@ struct VerifyCommand: ParsableCommand {
 
   func run() throws {
     var isBad = false
-    var progress = Progress()
     var hasHead = json
     for session in sessions {
       try reportingFailures {
+        var progress = Progress()
         defer { progress.finish() }
         let report = try Self.report(on: session, repair: repair) { progress.show($0, of: $1, "segments") }
         progress.finish()
@@ -55,7 +55,7 @@ struct VerifyCommand: ParsableCommand {
     let verdict = report.problems.isEmpty ? "ok" : "\(report.problems.count) wrong"
     let head = row(
       verdict, "\(report.segments)", "\(report.frames)", "\(report.durationMs) ms", report.session)
-    return ([head] + report.problems.map { "  \($0.file): \($0.what)" }).joined(separator: "\n")
+    return ([head] + report.problems.map { "  \($0.file): \($0.what)" }).map(\.oneLine).joined(separator: "\n")
   }
 
   /// A table's row; the session, which may be long, comes last.

@@ -7,6 +7,7 @@ import Synchronization
 final class WorkList<Element: Sendable>: Sendable {
   private struct State {
     var taken = 0
+    var done = 0
     var threads = 0
     var isCancelled = false
     var status: ExitCode?
@@ -46,13 +47,19 @@ final class WorkList<Element: Sendable>: Sendable {
     while isRunning {
       tick()
       guard signals.wait(ms: 1_000) else { continue }
-      if isCancelled { _exit(ExitStatus.temporaryFailure.rawValue) }
+      if isCancelled {
+        StandardError.removeBar()
+        _exit(ExitStatus.temporaryFailure.rawValue)
+      }
       state.withLock { $0.isCancelled = true }
     }
     group.join()
     tick()
     if let status { throw status }
   }
+
+  /// How many elements are done with.
+  var doneCount: Int { state.withLock { $0.done } }
 
   var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
@@ -68,6 +75,7 @@ final class WorkList<Element: Sendable>: Sendable {
 
   /// A failed machine outweighs bad input: the run is to be repeated.
   private func finish(_ status: ExitCode?) {
+    state.withLock { $0.done += 1 }
     guard let status else { return }
     state.withLock { $0.status = ($0.status?.rawValue ?? 0) > status.rawValue ? $0.status : status }
   }

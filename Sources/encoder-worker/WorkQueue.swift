@@ -11,6 +11,7 @@ final class WorkQueue<Element: Sendable>: @unchecked Sendable {
   // All guarded by `mutex`. `elements` is a stack, last one first out.
   private var elements: [Element] = []
   private var active = 0
+  private var done = 0
   private var runsExclusively = false
   private var isClosed = false
   private var pausedUntil = timespec()
@@ -42,7 +43,7 @@ final class WorkQueue<Element: Sendable>: @unchecked Sendable {
     }
   }
 
-  /// Waits for work. Each element is followed by a call of ``finished()``.
+  /// Waits for work. Each element is followed by a call of ``finished(isDone:)``.
   ///
   /// - Returns: nil once the queue is closed.
   func next() -> Element? {
@@ -63,10 +64,13 @@ final class WorkQueue<Element: Sendable>: @unchecked Sendable {
     }
   }
 
-  /// An element is done with.
-  func finished() {
+  /// Nobody works on an element any more.
+  ///
+  /// - Parameter isDone: whether it counts as done.
+  func finished(isDone: Bool) {
     locked {
       active -= 1
+      done += isDone ? 1 : 0
       runsExclusively = false
       pthread_cond_broadcast(changed)
     }
@@ -93,6 +97,8 @@ final class WorkQueue<Element: Sendable>: @unchecked Sendable {
 
   /// How many elements are being worked on.
   var activeCount: Int { locked { active } }
+  /// How many are done, and how many are there, those that are being worked on included.
+  var counts: (done: Int, owed: Int) { locked { (done, elements.count + active) } }
   var isEmpty: Bool { locked { elements.isEmpty } }
   var isIdle: Bool { locked { elements.isEmpty && active == 0 } }
 

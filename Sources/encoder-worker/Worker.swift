@@ -26,6 +26,14 @@ final class Worker: Sendable {
     /// Whether this may be what killed a worker.
     var isSuspect: Bool { claim.map { $0.attempt > 1 } ?? false || isRescued }
 
+    /// The batch's name.
+    var batch: String {
+      switch self {
+      case .waiting(let entry): entry.name
+      case .held(let claim), .suspect(let claim): claim.name
+      }
+    }
+
     /// Whether it is the first that this worker does with it.
     var begins: Bool { if case .held = self { false } else { true } }
 
@@ -37,7 +45,7 @@ final class Worker: Sendable {
     /// Somebody else took it.
     case gone
     /// The machine is in trouble; the batch is still held where it can be.
-    case failed(Errand, any Error)
+    case failed(Errand, any Error, about: Logger.Metadata)
   }
 
   let spool: Spool
@@ -76,7 +84,9 @@ final class Worker: Sendable {
     self.keepBatches = keepBatches
     self.maxTime = maxTime
     self.minFree = minFree
-    self.logger = logger
+    var own = logger
+    own[metadataKey: "worker"] = "\(worker)"
+    self.logger = own
   }
 
   /// One for each thread: encoders are not shared.
@@ -106,8 +116,14 @@ final class Worker: Sendable {
         claim = taken
       }
     } catch {
-      return errand.claim.map(desk.hasLost) == true ? .gone : failed(errand, error)
+      return errand.claim.map(desk.hasLost) == true ? .gone : failed(errand, error, about: ["batch": "\(errand.batch)"])
     }
+    logger.debug(
+      "claimed",
+      metadata: [
+        "batch": "\(claim.name)", "attempt": .stringConvertible(claim.attempt),
+        "failures": .stringConvertible(claim.failures),
+      ])
     let begunMs = MonotonicClock.milliseconds()
     let deadline = MonotonicClock.seconds() + maxTime
     do {
@@ -122,7 +138,9 @@ final class Worker: Sendable {
       return .published
     } catch {
       let isLate = error is Cancelled && !isCancelled()
-      return settle(claim, after: isLate ? Overtime(seconds: maxTime) : error)
+      var about: Logger.Metadata = ["batch": "\(claim.name)"]
+      if let session = encoder.session { about["session"] = "\(session)" }
+      return settle(claim, after: isLate ? Overtime(seconds: maxTime) : error, about: about)
     }
   }
 
@@ -141,35 +159,42 @@ final class Worker: Sendable {
     staging.remove()
   }
 
-  private func settle(_ claim: Claim, after error: any Error) -> Outcome {
+  private func settle(_ claim: Claim, after error: any Error, about: Logger.Metadata) -> Outcome {
     do {
-      if desk.hasLost(claim) { return .gone }
+      if desk.hasLost(claim) {
+        logger.notice("somebody else has taken it over", metadata: about)
+        return .gone
+      }
       let disposition =
         error is Overtime
         ? .unknown(BadBatch("encode", claim.name, "\(error)", advice: "give it more --max-time, or split the batch"))
         : Disposition(of: error, batch: claim.name)
       switch disposition {
-      case .retry: return failed(.held(claim), error)
+      case .retry: return failed(.held(claim), error, about: about)
       case .unknown where claim.failures + 1 < Claim.unknownFailures:
         let failed = try desk.fail(claim)
-        return .failed(.held(failed), UnknownFailure(batch: claim.name, count: failed.failures, error: error))
+        let failure = UnknownFailure(batch: claim.name, count: failed.failures, error: error)
+        return .failed(.held(failed), failure, about: about)
       case .handBack:
         try desk.handBack(claim)
+        logger.info("put back", metadata: about)
         return .handedBack
       case .quarantine(let reason), .unknown(let reason):
         let name = try desk.quarantine(claim, reason)
         tally.add { $0.quarantined += 1 }
-        logger.warning("quarantined: \(reason)", metadata: ["batch": "\(name)", "advice": "\(reason.advice)"])
+        // The name that one finds it by.
+        let found: Logger.Metadata = ["batch": "\(name)", "advice": "\(reason.advice)"]
+        logger.warning("quarantined: \(reason)", metadata: about.merging(found) { $1 })
         return .quarantined
       }
     } catch {
-      return failed(.held(claim), error)
+      return failed(.held(claim), error, about: about)
     }
   }
 
-  private func failed(_ errand: Errand, _ error: any Error) -> Outcome {
+  private func failed(_ errand: Errand, _ error: any Error, about: Logger.Metadata) -> Outcome {
     meter.noteFailure()
-    return .failed(errand, desk.isCutOff || staging.isCutOff ? CutOff() : error)
+    return .failed(errand, desk.isCutOff || staging.isCutOff ? CutOff() : error, about: about)
   }
 
   private func report(_ receipt: Receipt) {

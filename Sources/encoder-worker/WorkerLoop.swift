@@ -4,6 +4,7 @@
 import ArgumentParser
 import CLinux
 import Glibc
+import Logging
 import SegmentEncoder
 import Synchronization
 
@@ -51,7 +52,8 @@ struct WorkerLoop {
           for claim in rescue.claims {
             worker.meter.noteRescue()
             worker.logger.warning(
-              "took over \(claim.name) from a dead worker: attempt \(claim.attempt + 1) of \(Claim.attempts)")
+              "took over \(claim.name) from a dead worker: attempt \(claim.attempt + 1) of \(Claim.attempts)",
+              metadata: ["batch": "\(claim.name)", "attempt": .stringConvertible(claim.attempt + 1)])
           }
           for failure in rescue.failures {
             worker.logger.error("\(failure); left as it is")
@@ -73,17 +75,25 @@ struct WorkerLoop {
         shared.setbacks.note(error, concernsAll: true)
       }
       catchUp(shared)
-      progress.show(worker.tally.now)
+      show(&progress, shared)
       rate.show(worker)
-      let restMs = shared.setbacks.isAwaiting ? 1_000 : Self.rescan * 1_000
+      let restMs = shared.setbacks.isAwaiting || progress.isShown ? 1_000 : Self.rescan * 1_000
       if signals.wait(ms: worker.isBehind ? SessionIndex.lagMs : restMs, watch) {
         shared.stop(in: Self.grace)
         break
       }
     }
-    finish(shared, signals, group, site.beat)
     progress.finish()
+    finish(shared, signals, group, site.beat)
     return conclusion(shared)
+  }
+
+  /// Of what is known to be owed; more may come, and others may take of it.
+  private func show(_ progress: inout Progress, _ shared: Shared) {
+    let (done, owed) = shared.queue.counts
+    let quarantined = worker.tally.now.quarantined
+    let note = quarantined > 0 ? ", \(quarantined) in quarantine" : ""
+    progress.show(done, of: done + owed + shared.setbacks.count, "batches", note: note)
   }
 
   /// Whether batches may be begun; what is said of it is said once.
@@ -114,7 +124,15 @@ struct WorkerLoop {
     }
     group.join()
     let held = shared.queue.remaining().compactMap(\.claim) + shared.setbacks.held
-    for claim in held { try? worker.desk.handBack(claim) }
+    for claim in held {
+      let about: Logger.Metadata = ["batch": "\(claim.name)"]
+      do {
+        try worker.desk.handBack(claim)
+        worker.logger.info("put back", metadata: about)
+      } catch {
+        worker.logger.warning("\(error); left to the next worker", metadata: about)
+      }
+    }
     catchUp(shared, all: true)
     worker.leave()
   }
@@ -123,7 +141,8 @@ struct WorkerLoop {
   private func catchUp(_ shared: Shared, all: Bool = false) {
     for laggard in worker.catchUp(all: all) {
       worker.logger.error(
-        "session \(laggard.session): \(laggard.error); its session.json is brought up to date later")
+        "session \(laggard.session): \(laggard.error); its session.json is brought up to date later",
+        metadata: ["session": "\(laggard.session)"])
       // What fails on the way may still succeed.
       if all && laggard.isOurs { shared.setbacks.note(laggard.error, concernsAll: false) }
     }
@@ -139,7 +158,7 @@ struct WorkerLoop {
       )
     }
     if let failure = shared.setbacks.fatal ?? shared.setbacks.first {
-      say("encoder-worker: \(failure); nothing is lost, run it again when that is mended")
+      say("encoder-worker: \(failure); nothing is lost, run it again when that is mended", .error)
       return ExitStatus.of(failure)
     }
     return worker.tally.now.quarantined > 0 && !shared.isStopping ? ExitStatus.badBatch : nil
@@ -172,17 +191,20 @@ struct WorkerLoop {
   private static func encode(for worker: Worker, _ shared: Shared, wake: () -> Void) {
     let encoder = worker.makeEncoder()
     while let errand = shared.queue.next() {
+      var isDone = false
       switch worker.perform(errand, with: encoder, isCancelled: { shared.isOverdue }) {
       case .published, .quarantined:
+        isDone = true
         if shared.setbacks.succeed() { worker.logger.warning("the machine is well again: going on") }
       case .handedBack, .gone: break
-      case .failed(let errand, let error):
+      case .failed(let errand, let error, let about):
         let pause = shared.setbacks.note(error, errand)
         let isLast = shared.setbacks.fatal != nil
-        worker.logger.error("\(error); nothing is lost\(isLast ? "" : pause.map { ", going on in \($0) s" } ?? "")")
+        worker.logger.error(
+          "\(error); nothing is lost\(isLast ? "" : pause.map { ", going on in \($0) s" } ?? "")", metadata: about)
         if let pause, !isLast { shared.queue.pause(seconds: pause) }
       }
-      shared.queue.finished()
+      shared.queue.finished(isDone: isDone)
       wake()
     }
   }

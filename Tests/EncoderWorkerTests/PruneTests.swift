@@ -97,13 +97,16 @@ import Testing
     #expect(try spool.drain().status == 0)
     #expect(FileManager.default.fileExists(atPath: spool.output + "/gap/session.json"))
     let pruned = try prune("--lease", "10")
-    #expect(pruned.text == spool.path + "/claimed/elsewhere~7~x1: of a worker that is gone\n")
+    #expect(pruned.text == spool.path + "/claimed/elsewhere~7~x1: of a worker that is gone, 1 byte\n")
     #expect(try spool.names("claimed").isEmpty)
   }
 
   @Test func aSpoolThatIsNotThereIsNotMade() throws {
-    let result = try Tool.run(EncoderWorker.path, ["prune", "--spool", spool.scratch.path("none")])
-    #expect(result.status == 75)
+    for command in [["prune"], ["status"], ["quarantine", "list"]] {
+      let result = try Tool.run(EncoderWorker.path, command + ["--spool", spool.scratch.path("none")])
+      #expect(
+        result.status == 64 && result.text.isEmpty && result.errors.contains("none: no spool"), "\(result.errors)")
+    }
     #expect(!FileManager.default.fileExists(atPath: spool.scratch.path("none")))
   }
 }

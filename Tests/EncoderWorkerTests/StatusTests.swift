@@ -97,6 +97,29 @@ import Testing
     #expect(try run("quarantine").status == 0)
   }
 
+  /// Seen on a terminal: each state has its line, and a name of a stranger does nothing.
+  @Test func theTableNamesEachState() throws {
+    let dead = "\(ProcessInfo.processInfo.hostName)~99999999~dead1"
+    _ = try spool.scratch.directory("spool/claimed/\(dead)/7.2.1/red\u{1B}[31m")
+    try spool.addSmall("first", startMs: 1_767_859_512_340)
+    let shown = try Terminal.run(["status", "--spool", spool.path]).text.replacing("\r\n", with: "\n")
+    for (state, count) in [("waiting", 1), ("claimed", 1), ("retrying", 1), ("quarantined", 0), ("done", 0)] {
+      #expect(shown.contains(try Regex("(^|\n)\(state) +\(count)\\b")), "\(state): \(shown)")
+    }
+    #expect(shown.contains("0 workers alive, 1 dead") && shown.contains(#"red\u001b[31m ("#), "\(shown)")
+    #expect(!shown.contains("\u{1B}"))
+  }
+
+  @Test func oneBatchThatCannotGoBackHoldsUpNoOther() throws {
+    for name in ["a", "b", "c"] { try spool.add(file: name, [1, 2, 3]) }
+    #expect(try spool.drain().status == 65)
+    try spool.add(file: "b", [1])
+    let result = try run("quarantine", "retry", "--all")
+    #expect(result.status == 75 && result.errors.contains("another batch b waits"), "\(result.errors)")
+    #expect(try spool.names("incoming") == ["a", "b", "c"])
+    #expect(try spool.names("quarantine") == ["b", "b.reason.json"])
+  }
+
   @Test func whatIsNoSpoolIsSaid() throws {
     let result = try Tool.run(EncoderWorker.path, ["status", "--spool", spool.scratch.path("nothing")])
     #expect(result.status != 0 && result.errors.contains("nothing"))

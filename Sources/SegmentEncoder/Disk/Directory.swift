@@ -22,6 +22,13 @@ public final class Directory: Sendable {
     self.init(try check("open", path) { openat(parent.descriptor, name, flags) }, path: path)
   }
 
+  /// One of the entries of another one.
+  convenience init(_ entry: Entry, in parent: Directory) throws(DiskError) {
+    let path = parent.path + "/" + entry.name
+    let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW
+    self.init(try check("open", path) { openat(parent.descriptor, entry.terminated, flags) }, path: path)
+  }
+
   private init(_ descriptor: Int32, path: String) {
     self.descriptor = descriptor
     self.path = path
@@ -37,32 +44,58 @@ public final class Directory: Sendable {
     public let kind: Kind
     /// The name as the system has it, without the terminating zero.
     public let bytes: [UInt8]
+
+    /// The name for a call of the system.
+    fileprivate var terminated: [CChar] { bytes.map { CChar(bitPattern: $0) } + [0] }
+  }
+
+  /// What the system says of an entry, a link itself; nil when it is gone.
+  func state(of entry: Entry) -> stat? {
+    var status = stat()
+    return fstatat(descriptor, entry.terminated, &status, AT_SYMLINK_NOFOLLOW) == 0 ? status : nil
   }
 
   /// All entries but `.` and `..`, in the order of their names' bytes.
   ///
   /// - Parameter limit: the most to read; one more is read to tell that there are more.
   public func entries(limit: Int = .max - 1) throws(DiskError) -> [Entry] {
-    let copy = try check("open", path) { openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
-    guard let stream = fdopendir(copy) else {
-      let failure = DiskError("opendir", path)
-      close(copy)
-      throw failure
-    }
+    let stream = try stream()
     defer { closedir(stream) }
     var result: [Entry] = []
-    while result.count <= limit {
-      errno = 0
-      guard let found = readdir(stream) else {
-        if errno != 0 { throw DiskError("readdir", path) }
-        break
-      }
+    while result.count <= limit, let found = try next(stream) {
       let bytes = withUnsafeBytes(of: &found.pointee.d_name) { Array($0.prefix { $0 != 0 }) }
       if bytes == [UInt8(ascii: ".")] || bytes == Array("..".utf8) { continue }
       result.append(
         Entry(name: printableName(bytes), kind: kind(of: bytes, hint: found.pointee.d_type), bytes: bytes))
     }
     return result.sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+  }
+
+  /// Shows the names of all entries but `.` and `..`, in whatever order.
+  func visit(_ body: (UnsafePointer<CChar>) -> Void) throws(DiskError) {
+    let stream = try stream()
+    defer { closedir(stream) }
+    while let found = try next(stream) {
+      withUnsafeBytes(of: &found.pointee.d_name) { raw in
+        guard let name = raw.bindMemory(to: CChar.self).baseAddress else { return }
+        if strcmp(name, ".") != 0 && strcmp(name, "..") != 0 { body(name) }
+      }
+    }
+  }
+
+  private func stream() throws(DiskError) -> OpaquePointer {
+    let copy = try check("open", path) { openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
+    if let stream = fdopendir(copy) { return stream }
+    let failure = DiskError("opendir", path)
+    close(copy)
+    throw failure
+  }
+
+  private func next(_ stream: OpaquePointer) throws(DiskError) -> UnsafeMutablePointer<dirent>? {
+    errno = 0
+    if let found = readdir(stream) { return found }
+    if errno != 0 { throw DiskError("readdir", path) }
+    return nil
   }
 
   /// The whole of a regular file beneath this directory, or why it is not one.
@@ -95,7 +128,7 @@ public final class Directory: Sendable {
     let top = top ?? self
     var entries = try self.entries()
     while let entry = entries.popLast() {
-      let name = entry.bytes.map { CChar(bitPattern: $0) } + [0]
+      let name = entry.terminated
       let place = path + "/" + entry.name
       if unlinkat(descriptor, name, 0) == 0 || errno == ENOENT { continue }
       guard errno == EISDIR || errno == EPERM else { throw DiskError("unlink", place) }

@@ -37,7 +37,8 @@ struct SessionDirectory {
         try wait(for: directory, path, isCancelled)
       } catch let failure as DiskError {
         guard failure.saysNoLocks else { throw failure }
-        return try lockedByFile(isCancelled, body)
+        if let done = try lockedByFile({ try wait(for: $0, $1, isCancelled) }, body) { return done }
+        continue
       }
       // Else it was removed while we waited, as one that had become empty: the lock is on nothing any more.
       if try isSame(directory, path) { return try body() }
@@ -56,12 +57,34 @@ struct SessionDirectory {
     if isCancelled() { throw Cancelled() }
   }
 
-  private func lockedByFile<R>(_ isCancelled: () -> Bool, _ body: () throws -> R) throws -> R {
+  /// The same where nobody else has it at this moment. Makes no directory.
+  ///
+  /// - Returns: nil where there is none.
+  /// - Throws: ``SessionHeld``.
+  func lockedIfFree<R>(_ body: () throws -> R) throws -> R? {
+    let directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+    if directory < 0 && errno == ENOENT { return nil }
+    guard directory >= 0 else { throw DiskError("open", path) }
+    defer { close(directory) }
+    func seize(_ file: Int32, _ name: String) throws {
+      if flock(file, LOCK_EX | LOCK_NB) != 0 { throw errno == EWOULDBLOCK ? SessionHeld() : DiskError("flock", name) }
+    }
+    do {
+      try seize(directory, path)
+    } catch let failure as DiskError {
+      guard failure.saysNoLocks else { throw failure }
+      return try lockedByFile(seize, body)
+    }
+    return try isSame(directory, path) ? body() : nil
+  }
+
+  /// - Returns: nil when the file is not there any more once it is ours: the session has been removed.
+  private func lockedByFile<R>(_ seize: (Int32, String) throws -> Void, _ body: () throws -> R) throws -> R? {
     let name = path + "/.lock"
     let file = try check("open", name) { open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644) }
     defer { close(file) }
-    try wait(for: file, name, isCancelled)
-    return try body()
+    try seize(file, name)
+    return try isSame(file, name) ? body() : nil
   }
 
   /// Where the disk does not tell, that is no answer: asked again, we would wait for ourselves.

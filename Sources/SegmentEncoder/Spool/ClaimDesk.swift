@@ -218,7 +218,15 @@ public final class ClaimDesk: Sendable {
 }
 
 extension BadBatch {
-  static let reasonFormat = "quarantine-reason/1"
+  private static let reasonFormat = "quarantine-reason/1"
+
+  /// What a reason of ours says; nil where it is none.
+  static func reason(at path: String) throws(DiskError) -> [String: JSONValue]? {
+    guard let bytes = try DurableFile.contents(of: path, limit: 1 << 20),
+      let reason = try? JSONParser.parse(bytes).object, reason["format"]?.string == reasonFormat
+    else { return nil }
+    return reason
+  }
 
   /// `NAME.reason.json`: why a batch is in quarantine, for a person and for a program.
   fileprivate func reason(for claim: Claim, worker: WorkerID) -> [UInt8] {

@@ -1,24 +1,22 @@
-// What dead processes have left behind that nobody will ever ask for. Nothing that is owed or published is touched: a claimed
-// batch is the next worker's, and a video whose manifest is there is published.
+// What dead processes have left behind that nobody will ever ask for, and what is older than somebody wants it kept. Nothing
+// that is owed is touched: a claimed batch is the next worker's. Nor is, unless it was asked for, what is published.
 
 import Glibc
-
-/// Something that was removed, or would be.
-public struct Pruned: Sendable {
-  public let path: String
-  /// What it was, for a person.
-  public let what: String
-}
 
 public struct Pruning {
   private let spool: Spool
   private let output: String
+  private let retention: Retention?
   private let isRehearsal: Bool
 
-  /// - Parameter isRehearsal: whether to remove nothing and only say what would go.
-  public init(spool: Spool, output: String?, isRehearsal: Bool) {
+  /// - Parameters:
+  ///   - retention: what is too old; nil where nothing is.
+  ///   - isRehearsal: whether to remove nothing and only say what would go.
+  public init(spool: Spool, output: String?, retention: Retention? = nil, isRehearsal: Bool) {
     self.spool = spool
-    self.output = output ?? spool.defaultOutput
+    // A link that its owner names is followed; links inside are not.
+    self.output = DurableFile.resolved(output ?? spool.defaultOutput)
+    self.retention = retention
     self.isRehearsal = isRehearsal
   }
 
@@ -37,16 +35,19 @@ public struct Pruning {
   }
 
   /// - Parameter witness: who has watched the workers of other hosts for a lease.
-  /// - Returns: what has gone, and what went wrong with single things.
-  public func run(with witness: Witness) -> (pruned: [Pruned], failures: [any Error]) {
-    let round = Round(isRehearsal: isRehearsal, witness: witness)
+  /// - Returns: what has gone, what was left because somebody is at work there, and what went wrong with single things.
+  public func run(with witness: Witness) -> (pruned: [Pruned], spared: [String], failures: [any Error]) {
+    let round = PruneRound(isRehearsal: isRehearsal, witness: witness)
     // Reasons first: whether their workers live is said by the directories.
     round.attempt { try pruneReasons(round) }
     for parent in parents { round.attempt { try pruneDirectories(in: parent, round) } }
     round.attempt { try pruneTrash(round) }
     round.attempt { try pruneDrafts(round) }
+    // Before single videos: their session may go as a whole.
+    retention?.prune(spool, output: output, round)
+    round.attempt { try Retention.finish(in: output, round) }
     round.attempt { try pruneVideos(round) }
-    return (round.pruned, round.failures)
+    return (round.pruned, round.spared, round.failures)
   }
 
   private var parents: [String] { [spool.claimed, output + "/.staging"] }
@@ -56,22 +57,20 @@ public struct Pruning {
   }
 
   /// Reasons whose batch never came: a worker died between the two, and the batch has got another number since.
-  private func pruneReasons(_ round: Round) throws {
+  private func pruneReasons(_ round: PruneRound) throws {
     let ending = ".reason.json"
     for entry in try entries(of: spool.quarantine) where entry.name.hasSuffix(ending) {
       let path = spool.quarantine + "/" + entry.name
       // A batch may be called like that.
       if try DurableFile.isThere(path + ending) { continue }
-      guard let bytes = try DurableFile.contents(of: path, limit: 1 << 20),
-        let reason = try? JSONParser.parse(bytes).object, reason["format"]?.string == BadBatch.reasonFormat,
-        let worker = reason["worker"]?.string,
+      guard let reason = try BadBatch.reason(at: path), let worker = reason["worker"]?.string,
         try isGone(worker, round), try !DurableFile.isThere(String(path.dropLast(ending.count)))
       else { continue }
       round.remove(path, "a reason without its batch")
     }
   }
 
-  private func isGone(_ worker: String, _ round: Round) throws -> Bool {
+  private func isGone(_ worker: String, _ round: PruneRound) throws -> Bool {
     let path = spool.claimed + "/" + worker
     guard !worker.contains("/"), try DurableFile.isDirectory(path) else { return !worker.contains("/") }
     if !WorkerID.isOnThisHost(worker) { return try round.witness.hasExpired(path) }
@@ -81,7 +80,7 @@ public struct Pruning {
   }
 
   /// What dead workers have called their own, unless there are batches in it.
-  private func pruneDirectories(in parent: String, _ round: Round) throws {
+  private func pruneDirectories(in parent: String, _ round: PruneRound) throws {
     for entry in try entries(of: parent) where entry.kind == .directory {
       let path = parent + "/" + entry.name
       let prune = {
@@ -106,14 +105,14 @@ public struct Pruning {
     }
   }
 
-  private func pruneTrash(_ round: Round) throws {
+  private func pruneTrash(_ round: PruneRound) throws {
     for entry in try entries(of: spool.trash) where try isGone(Spool.owner(inTrash: entry.name), round) {
       round.remove(spool.trash + "/" + entry.name, "a published batch on its way out")
     }
   }
 
   /// What `enqueue` had begun; drafts of others are their own business.
-  private func pruneDrafts(_ round: Round) throws {
+  private func pruneDrafts(_ round: PruneRound) throws {
     for entry in try entries(of: spool.temporary)
     where WorkerID.isOnThisHost(entry.name) && entry.name.hasSuffix(".part") {
       let path = spool.temporary + "/" + entry.name
@@ -125,41 +124,21 @@ public struct Pruning {
   }
 
   /// Videos that were never published.
-  private func pruneVideos(_ round: Round) throws {
+  private func pruneVideos(_ round: PruneRound) throws {
     for entry in try entries(of: output) where entry.kind == .directory {
       guard let session = SessionID(entry.name) else { continue }
       let directory = SessionDirectory(output: output, session: session)
       round.attempt {
-        try directory.locked {
-          let orphans = try directory.orphans()
-          for name in orphans { round.remove(directory.path + "/" + name, "a video without a manifest") }
-          // Where it was all there was.
-          if !orphans.isEmpty && !isRehearsal { rmdir(directory.path) }
+        do {
+          _ = try directory.lockedIfFree {
+            let orphans = try directory.orphans()
+            for name in orphans { round.remove(directory.path + "/" + name, "a video without a manifest") }
+            // Where it was all there was.
+            if !orphans.isEmpty && !isRehearsal { rmdir(directory.path) }
+          }
+        } catch is SessionHeld {
+          // Who publishes there removes them first.
         }
-      }
-    }
-  }
-
-  /// One run.
-  private final class Round {
-    let isRehearsal: Bool
-    let witness: Witness
-    private(set) var pruned: [Pruned] = []
-    private(set) var failures: [any Error] = []
-
-    init(isRehearsal: Bool, witness: Witness) {
-      self.isRehearsal = isRehearsal
-      self.witness = witness
-    }
-
-    func attempt(_ body: () throws -> Void) {
-      do { try body() } catch { failures.append(error) }
-    }
-
-    func remove(_ path: String, _ what: String, by removal: (() throws -> Void)? = nil) {
-      attempt {
-        if !isRehearsal { try removal?() ?? DurableFile.removeTree(path) }
-        pruned.append(Pruned(path: path, what: what))
       }
     }
   }

@@ -63,9 +63,7 @@ public struct Quarantine: Sendable {
 
   /// Removes a batch and its reason, for good.
   public func purge(_ batch: Batch) throws {
-    // Out of sight in one step: half a batch must never be taken for a batch.
-    let target = spool.trash + "/\(WorkerID())~1"
-    try check("rename", batch.path) { rename(batch.path, target) }
+    let target = try spool.hide(batch.path)
     try forgetReason(of: batch)
     try DurableFile.removeTree(target)
   }

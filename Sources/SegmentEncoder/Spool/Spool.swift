@@ -28,10 +28,16 @@ public struct Spool: Sendable {
   }
 
   /// Opens a spool that is there.
-  public init(opening path: String) throws(DiskError) {
+  ///
+  /// - Throws: ``NoSuchSpool``; ``DiskError`` where the disk does not tell.
+  public init(opening path: String) throws {
     self.init(path)
     // The others come with the first worker.
-    guard DurableFile.isReachableDirectory(incoming) else { throw DiskError("open", incoming, code: ENOENT) }
+    do throws(DiskError) {
+      _ = try Directory(opening: incoming)
+    } catch {
+      throw [ENOENT, ENOTDIR].contains(error.code) ? NoSuchSpool(path: self.path) : error
+    }
   }
 
   private init(_ path: String) { self.path = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path }
@@ -40,6 +46,9 @@ public struct Spool: Sendable {
   public func waiting() throws(DiskError) -> [Directory.Entry] {
     try Directory(opening: incoming).entries().filter { Self.isComplete($0.name) }
   }
+
+  /// Whether there is a directory, or a link to one.
+  public func isDirectory(_ path: String) -> Bool { DurableFile.isReachableDirectory(path) }
 
   /// Whether segments may go there: not where batches lie, for a session can have the name of any of these directories.
   public func allows(output: String) -> Bool {
@@ -54,4 +63,10 @@ public struct Spool: Sendable {
   static func isComplete(_ name: String) -> Bool {
     !name.hasPrefix(".") && !name.hasSuffix(".tmp") && !name.hasSuffix(".part")
   }
+}
+
+/// What somebody named is no spool.
+public struct NoSuchSpool: Error, CustomStringConvertible {
+  let path: String
+  public var description: String { "\(path): no spool, there is no directory incoming in it; check --spool" }
 }

@@ -106,19 +106,22 @@ public struct SpoolStatus: Sendable {
   private static var nowMs: Int64 {
     var now = timespec()
     clock_gettime(CLOCK_REALTIME, &now)
-    return Int64(now.tv_sec) * 1_000 + Int64(now.tv_nsec) / 1_000_000
+    return now.unixMs
   }
 
   private static func heap(_ path: String, _ now: Int64, where isBatch: (String) -> Bool) throws -> Heap {
     guard try DurableFile.isDirectory(path) else { return Heap(count: 0, oldestMs: nil) }
     let directory = try Directory(opening: path)
-    var (count, oldest) = (0, Int64?.none)
-    for entry in try directory.entries() where isBatch(entry.name) {
+    var (count, since) = (0, Int64?.none)
+    // There may be very many: no list is made of them.
+    try directory.visit { name in
+      guard isBatch(String(cString: name)) else { return }
       count += 1
-      guard let since = directory.changedMs(entry) else { continue }
-      oldest = max(oldest ?? 0, now - since)
+      var status = stat()
+      guard fstatat(directory.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return }
+      since = min(since ?? .max, status.st_ctim.unixMs)
     }
-    return Heap(count: count, oldestMs: oldest)
+    return Heap(count: count, oldestMs: since.map { max(0, now - $0) })
   }
 
   private static func workers(_ path: String, _ now: Int64) throws -> [Worker] {
@@ -161,10 +164,7 @@ public struct SpoolStatus: Sendable {
 extension Directory {
   /// When an entry came here or was changed, in unix milliseconds; nil when it is gone.
   fileprivate func changedMs(_ entry: Entry) -> Int64? {
-    var status = stat()
-    let name = entry.bytes.map { CChar(bitPattern: $0) } + [0]
-    guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
     // A rename changes the inode's own time, not its content's.
-    return Int64(status.st_ctim.tv_sec) * 1_000 + Int64(status.st_ctim.tv_nsec) / 1_000_000
+    state(of: entry)?.st_ctim.unixMs
   }
 }

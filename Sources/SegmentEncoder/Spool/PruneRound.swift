@@ -1,0 +1,67 @@
+// One run of `prune`: what is found is removed, or only said, and what goes wrong with one thing holds up no other.
+
+import Glibc
+
+/// Something that was removed, or would be.
+public struct Pruned: Sendable {
+  public let path: String
+  /// What it was, for a person.
+  public let what: String
+  /// Of all files in it.
+  public let bytes: Int
+
+  /// One line of JSON.
+  public var json: String {
+    JSONValue.object(["path": .string(path), "what": .string(what), "bytes": .number(bytes)]).line
+  }
+}
+
+final class PruneRound {
+  let isRehearsal: Bool
+  let witness: Witness
+  private(set) var pruned: [Pruned] = []
+  /// What was left because somebody is at work there.
+  private(set) var spared: [String] = []
+  private(set) var failures: [any Error] = []
+
+  init(isRehearsal: Bool, witness: Witness) {
+    self.isRehearsal = isRehearsal
+    self.witness = witness
+  }
+
+  func attempt(_ body: () throws -> Void) {
+    do { try body() } catch { failures.append(error) }
+  }
+
+  func spare(_ path: String) { spared.append(path) }
+
+  /// - Parameter removal: how it goes, where that is not simply to remove it.
+  func remove(_ path: String, _ what: String, by removal: (() throws -> Void)? = nil) {
+    attempt {
+      let bytes = Self.bytes(at: path)
+      if !isRehearsal { try removal?() ?? DurableFile.removeTree(path) }
+      pruned.append(Pruned(path: path, what: what, bytes: bytes))
+    }
+  }
+
+  /// Of a file, or of all files in a directory; links count nothing and are never followed. What nobody lets us see
+  /// counts nothing either.
+  private static func bytes(at path: String) -> Int {
+    if let directory = try? Directory(opening: path, followingLinks: false) { return directory.fileBytes() }
+    return DurableFile.isFile(path) ? (try? DurableFile.size(of: path)) ?? 0 : 0
+  }
+}
+
+extension Directory {
+  /// Of all files in here, down to a depth at which nobody keeps any.
+  fileprivate func fileBytes(depth: Int = 64) -> Int {
+    let entries = (try? self.entries()) ?? []
+    return entries.reduce(0) { sum, entry in
+      switch entry.kind {
+      case .file: sum + (state(of: entry).map { Int($0.st_size) } ?? 0)
+      case .directory where depth > 0: sum + ((try? Directory(entry, in: self))?.fileBytes(depth: depth - 1) ?? 0)
+      default: sum
+      }
+    }
+  }
+}

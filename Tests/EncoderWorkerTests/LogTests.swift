@@ -1,0 +1,93 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What the worker says while it works.
+@Suite struct LogTests {
+  private let spool: TestSpool
+  /// A name that would clear a screen, and begin a line of its own.
+  private let nasty = "bad\u{1B}[2J\nforged\u{9B}1m"
+
+  init() throws { spool = try TestSpool() }
+
+  private func lines(_ result: Tool.Result) -> [String] {
+    result.errors.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
+  }
+
+  private func objects(_ result: Tool.Result) throws -> [[String: Any]] {
+    try lines(result).map {
+      try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any], "\($0)")
+    }
+  }
+
+  @Test func eachEventIsOneLineThatNamesTheBatch() throws {
+    try spool.addSmall("walk@1", startMs: 1_767_859_512_340)
+    try spool.add(file: "bad", [1, 2, 3])
+    let result = try spool.drain("-v")
+    #expect(result.status == 65 && result.text.isEmpty)
+    let said = lines(result)
+    let shape = try Regex(#"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (warning|info) .*$"#)
+    #expect(said.dropLast().allSatisfy { $0.wholeMatch(of: shape) != nil }, "\(said)")
+    #expect(
+      said.contains { $0.hasSuffix(" info published 1 segment, 2 frames batch=walk@1 session=walk") }, "\(said)")
+    #expect(said.contains { $0.contains(" warning quarantined: read bad: ") && $0.contains(#" batch=bad advice=""#) })
+  }
+
+  @Test func withoutBeingAskedOnlyWhatIsWrongIsSaid() throws {
+    try spool.add("gap")
+    let quiet = try spool.drain()
+    #expect(lines(quiet) == ["1 batch published, 4 segments, 5 frames"])
+    try spool.add("gap", as: "again")
+    #expect(
+      try lines(spool.drain("--log-level", "debug")).contains { $0.contains(" debug claimed batch=again attempt=1") })
+    try spool.add(file: "bad", [1])
+    #expect(try lines(spool.drain("--log-level", "error")).count == 1)
+    for wrong in [["--log-level", "loud"], ["--log-format", "xml"]] {
+      #expect(try Tool.run(EncoderWorker.path, ["--spool", spool.path, "--drain"] + wrong).status == 64)
+    }
+  }
+
+  @Test func asJSONEachLineIsAnObject() throws {
+    try spool.addSmall("walk@1", startMs: 1_767_859_512_340)
+    try spool.add(file: nasty, [1, 2, 3])
+    let result = try spool.drain("--log-format", "json", "--log-level", "debug", "--profile")
+    let said = try objects(result)
+    #expect(said.allSatisfy { $0["time"] is String && $0["level"] is String && $0["message"] is String })
+    let published = try #require(said.first { ($0["message"] as? String)?.hasPrefix("published ") ?? false })
+    #expect(published["batch"] as? String == "walk@1" && published["session"] as? String == "walk")
+    #expect(published["level"] as? String == "info" && published["worker"] is String)
+    let claimed = said.filter { $0["message"] as? String == "claimed" }
+    #expect(Set(claimed.compactMap { $0["batch"] as? String }) == ["walk@1", nasty])
+    #expect(claimed.allSatisfy { $0["attempt"] as? Int == 1 })
+    let refused = try #require(said.first { $0["level"] as? String == "warning" })
+    #expect(refused["batch"] as? String == nasty && refused["advice"] is String)
+    #expect(said.contains { ($0["message"] as? String)?.contains("stage") ?? false })
+  }
+
+  /// A batch whose session is known when it fails is said to be of it.
+  @Test func whatFailsNamesItsSession() throws {
+    try spool.addSmall("walk@1", startMs: 1_767_859_512_340)
+    _ = try spool.scratch.directory("spool/output/walk")
+    try spool.scratch.file("spool/output/walk/segment-1767859512340.json", [])
+    let said = try objects(try spool.drain("--log-format", "json"))
+    let failed = try #require(said.first { $0["level"] as? String == "error" })
+    #expect(failed["batch"] as? String == "walk@1" && failed["session"] as? String == "walk")
+  }
+
+  @Test func namesOfStrangersDoNothingToATerminal() throws {
+    try spool.add(file: nasty, [1, 2, 3])
+    let run = try spool.drain("-v")
+    #expect(run.status == 65 && lines(run).count == 2, "\(run.errors)")
+    #expect(run.errors.contains(#"batch="bad\u001b[2J\nforged\u009b1m""#), "\(run.errors)")
+    let list = try EncoderWorker.run("quarantine", "list", "--spool", spool.path)
+    #expect(list.text.split(separator: "\n").count == 2)
+    let batch = spool.path + "/quarantine/" + nasty
+    let encoded = try EncoderWorker.run("encode", batch, "--output", spool.output)
+    let inspected = try EncoderWorker.run("inspect", batch)
+    let again = try EncoderWorker.run("quarantine", "retry", "--all", "--spool", spool.path)
+    #expect(again.text.split(separator: "\n").count == 1)
+    for said in [run.errors, list.text, encoded.errors, inspected.text, again.text] {
+      #expect(!said.unicodeScalars.contains { $0 != "\n" && ($0.value < 0x20 || (0x7F..<0xA0).contains($0.value)) })
+    }
+  }
+}

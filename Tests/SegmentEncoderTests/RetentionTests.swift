@@ -1,0 +1,202 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import SegmentEncoder
+
+/// What `prune` removes because it is too old.
+@Suite struct RetentionTests {
+  private static let dayMs: Int64 = 86_400_000
+
+  private let scratch: ScratchDirectory
+  private let spool: Spool
+  private let output: String
+
+  init() throws {
+    scratch = try ScratchDirectory()
+    spool = try Spool(creating: scratch.path("spool"))
+    output = spool.defaultOutput
+    _ = try scratch.directory("spool/done/kept")
+    try scratch.file("spool/done/kept/1.jpg", [1, 2, 3])
+    try scratch.file("spool/quarantine/bad", [1, 2, 3, 4])
+    try scratch.file("spool/quarantine/bad.reason.json", Array(#"{"format":"quarantine-reason/1","worker":"x"}"#.utf8))
+    try session("walk", names: ["segment-1767859512340.mp4", "segment-1767859512340.json", "session.json"])
+  }
+
+  private func session(_ name: String, names: [String]) throws {
+    _ = try scratch.directory("spool/output/\(name)")
+    for file in names { try scratch.file("spool/output/\(name)/\(file)", Array("12345".utf8)) }
+  }
+
+  private func state(_ path: String) -> stat {
+    var state = stat()
+    lstat(path, &state)
+    return state
+  }
+
+  private func setTime(_ path: String, unixMs: Int64) {
+    let time = timespec(tv_sec: Int(unixMs / 1_000), tv_nsec: Int(unixMs % 1_000) * 1_000_000)
+    #expect(utimensat(AT_FDCWD, path, [time, time], AT_SYMLINK_NOFOLLOW) == 0)
+  }
+
+  /// By default everything is older than a day, seen from two days on.
+  private func prune(
+    kept: Int64? = dayMs, quarantined: Int64? = dayMs, sessions: Int64? = dayMs, at nowMs: Int64? = nil,
+    isRehearsal: Bool = false
+  ) -> (pruned: [Pruned], spared: [String], failures: [any Error]) {
+    var retention = Retention(nowMs: nowMs ?? Int64(time(nil)) * 1_000 + 2 * Self.dayMs)
+    (retention.keptMs, retention.quarantinedMs, retention.sessionsMs) = (kept, quarantined, sessions)
+    return Pruning(spool: spool, output: nil, retention: retention, isRehearsal: isRehearsal)
+      .run(with: Witness(lease: 10))
+  }
+
+  private func isThere(_ name: String) -> Bool { DurableFile.exists(spool.path + "/" + name) }
+
+  @Test func whatIsOlderGoesWithItsBytes() throws {
+    let result = prune()
+    #expect(result.failures.isEmpty && result.spared.isEmpty)
+    #expect(result.pruned.map(\.path) == ["done/kept", "quarantine/bad", "output/walk"].map { spool.path + "/" + $0 })
+    #expect(result.pruned.map(\.bytes) == [3, 4, 15])
+    for place in ["done", "quarantine", "output", "trash"] { #expect(try names(in: spool.path + "/" + place).isEmpty) }
+  }
+
+  @Test func withoutAnAgeNothingOfItGoes() throws {
+    #expect(prune(kept: nil, quarantined: nil, sessions: nil).pruned.isEmpty)
+    #expect(isThere("done/kept/1.jpg") && isThere("quarantine/bad") && isThere("output/walk/session.json"))
+    #expect(prune(kept: nil, sessions: nil).pruned.map(\.path) == [spool.quarantine + "/bad"])
+  }
+
+  @Test(arguments: ["done/kept", "quarantine/bad"])
+  func aBatchIsOlderFromTheNextMillisecondOn(batch: String) {
+    let cameMs = state(spool.path + "/" + batch).st_ctim.unixMs
+    // Whatever its producer says of its time.
+    setTime(spool.path + "/" + batch, unixMs: 1_000_000_000_000)
+    let laterMs = state(spool.path + "/" + batch).st_ctim.unixMs
+    #expect(laterMs >= cameMs)
+    _ = prune(sessions: nil, at: laterMs + Self.dayMs)
+    #expect(isThere(batch))
+    _ = prune(sessions: nil, at: laterMs + Self.dayMs + 1)
+    #expect(!isThere(batch))
+  }
+
+  @Test func aSessionIsAsOldAsWhatWasLastPublishedOfIt() throws {
+    let lastMs: Int64 = 1_700_000_000_123
+    try scratch.file("spool/output/walk/segment-1767859517340.json", [])
+    func setTimes(_ times: [Int64]) {
+      let files = ["session.json", "segment-1767859512340.json", "segment-1767859517340.json"]
+      for (file, ms) in zip(files, times) { setTime(output + "/walk/" + file, unixMs: ms) }
+    }
+    for times in [[lastMs, 0, 0], [0, lastMs, 0], [0, 0, lastMs]] {
+      setTimes(times)
+      #expect(prune(kept: nil, quarantined: nil, at: lastMs + Self.dayMs).pruned.isEmpty)
+      #expect(prune(kept: nil, quarantined: nil, at: lastMs - Self.dayMs).pruned.isEmpty)
+    }
+    let result = prune(kept: nil, quarantined: nil, at: lastMs + Self.dayMs + 1)
+    #expect(result.pruned.map(\.what) == ["a session"] && !isThere("output/walk"))
+  }
+
+  @Test func aRehearsalTouchesNothingAndSaysTheSame() throws {
+    let before = try snapshot(of: spool.path)
+    let said = prune(isRehearsal: true).pruned
+    #expect(try snapshot(of: spool.path) == before && said.count == 3)
+    let gone = prune().pruned
+    #expect(gone.map(\.path) == said.map(\.path) && gone.map(\.bytes) == said.map(\.bytes))
+  }
+
+  /// What is owed, what is no session, and what others keep there.
+  @Test func nothingElseGoes() throws {
+    for file in ["incoming/owed", "claimed/elsewhere~1~x1/1.1.0/held", "tmp/draft", "output/notes/read.me"] {
+      _ = try scratch.directory("spool/" + (file as NSString).deletingLastPathComponent)
+      try scratch.file("spool/" + file, [1])
+    }
+    try session(".hidden", names: ["segment-1767859512340.json"])
+    try scratch.file("spool/quarantine/somebody's.reason.json", [1])
+    _ = prune()
+    for file in ["incoming/owed", "claimed/elsewhere~1~x1/1.1.0/held", "tmp/draft", "output/notes/read.me"] {
+      #expect(isThere(file), "\(file)")
+    }
+    #expect(isThere("output/.hidden/segment-1767859512340.json") && !isThere("output/walk"))
+  }
+
+  @Test func linksAreNeverFollowed() throws {
+    let precious = try scratch.directory("precious")
+    for file in ["1.jpg", "segment-1767859512340.json"] { try scratch.file("precious/" + file, [1]) }
+    let links = [
+      "done/link", "done/kept/deeper", "quarantine/link", "output/link", "output/walk/hls",
+      "output/.pruned~link", "output/walk/segment-1767859517340.json",
+    ]
+    for link in links {
+      let target = link.hasSuffix(".json") ? precious + "/1.jpg" : precious
+      try FileManager.default.createSymbolicLink(atPath: spool.path + "/" + link, withDestinationPath: target)
+    }
+    let result = prune()
+    #expect(result.failures.isEmpty, "\(result.failures)")
+    #expect(try names(in: precious) == ["1.jpg", "segment-1767859512340.json"])
+    #expect(!isThere("done/link") && !isThere("quarantine/link") && !isThere("output/walk"))
+    #expect(isThere("output/link") && isThere("output/.pruned~link"))
+  }
+
+  /// A place that is a link leads to what may not be ours.
+  @Test func aPlaceThatIsALinkIsAFailure() throws {
+    let elsewhere = try scratch.directory("elsewhere")
+    try FileManager.default.moveItem(atPath: spool.done + "/kept", toPath: elsewhere + "/kept")
+    try FileManager.default.removeItem(atPath: spool.done)
+    try FileManager.default.createSymbolicLink(atPath: spool.done, withDestinationPath: elsewhere)
+    let result = prune()
+    #expect(result.failures.count == 1 && "\(result.failures)".contains("/done"), "\(result.failures)")
+    #expect(try names(in: elsewhere) == ["kept"])
+    #expect(!isThere("output/walk"))
+  }
+
+  @Test func aSessionThatIsHeldIsLeftAndNamed() throws {
+    try session("other", names: ["segment-1767859512340.json"])
+    let lock = open(output + "/walk", O_RDONLY | O_DIRECTORY)
+    #expect(flock(lock, LOCK_EX) == 0)
+    let result = prune()
+    #expect(result.spared == [output + "/walk"] && result.failures.isEmpty)
+    #expect(isThere("output/walk/segment-1767859512340.mp4") && !isThere("output/other"))
+    close(lock)
+    #expect(prune().pruned.map(\.path) == [output + "/walk"])
+  }
+
+  /// Who waits for a session's lock while it is removed gets a new one.
+  @Test func aSessionThatGoesWhileSomebodyWaitsForItBeginsAnew() throws {
+    let directory = SessionDirectory(output: output, session: try #require(SessionID("walk")))
+    let lock = open(directory.path, O_RDONLY | O_DIRECTORY)
+    #expect(flock(lock, LOCK_EX) == 0)
+    // Asked while it waits: there the session goes, and its lock with it.
+    var hasGone = false
+    func isCancelled() -> Bool {
+      if !hasGone {
+        hasGone = true
+        rename(directory.path, output + "/.pruned~x")
+        close(lock)
+      }
+      return false
+    }
+    let seen = try directory.locked(isCancelled) { try directory.publishedStarts() }
+    #expect(hasGone && seen.isEmpty && isThere("output/walk"))
+  }
+
+  /// After a crash anywhere in between.
+  @Test func whatWasOnItsWayOutGoesWithoutAnyAge() throws {
+    rename(output + "/walk", output + "/.pruned~somebody")
+    rename(spool.done + "/kept", spool.trash + "/somebody~1~x~1")
+    rename(spool.quarantine + "/bad", spool.trash + "/somebody~1~y~1")
+    let result = prune(kept: nil, quarantined: nil, sessions: nil)
+    #expect(result.failures.isEmpty && result.pruned.count == 4, "\(result)")
+    for place in ["done", "quarantine", "output", "trash"] { #expect(try names(in: spool.path + "/" + place).isEmpty) }
+  }
+
+  /// A reason whose batch was purged while the worker that wrote it still runs.
+  @Test func aReasonThatOutlivedItsBatchGoesToo() throws {
+    let alive = try ClaimDesk(spool, worker: WorkerID(), elsewhere: Witness(lease: 10))
+    defer { alive.leave() }
+    let worker = try #require(names(in: spool.claimed).first)
+    try scratch.file(
+      "spool/quarantine/bad.reason.json", Array(#"{"format":"quarantine-reason/1","worker":"\#(worker)"}"#.utf8))
+    unlink(spool.quarantine + "/bad")
+    #expect(prune(quarantined: nil).pruned.contains { $0.path.hasSuffix("bad.reason.json") } == false)
+    #expect(prune().pruned.map(\.path) == [spool.quarantine + "/bad.reason.json"])
+  }
+}
