@@ -83,6 +83,12 @@ import Testing
     #expect(named.subtracting(program.allOptions()).sorted() == [])
   }
 
+  @Test func everyCommandTakesAFileOfSettings() {
+    for command in program.commands.flatMap({ $0.commands.isEmpty ? [$0] : $0.commands }) {
+      #expect(command.options().contains("--config"), "\(command.commandName)")
+    }
+  }
+
   @Test func theTableSaysOfEachOptionWhichCommandsHaveIt() throws {
     for row in table("option") where row[1] != "all" {
       let option = try #require(try found("(--[a-z][a-z-]*)", in: row[0]).first)
