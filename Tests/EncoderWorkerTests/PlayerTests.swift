@@ -5,8 +5,9 @@ import Testing
 /// The pages of `serve` in a browser. The tests themselves are Python's, in Tests/player, each class for itself.
 @Suite(.serialized) struct PlayerTests {
   private static let groups = [
-    "test_player.Frames", "test_player.Playing", "test_player.Damage", "test_player.Controls", "test_player.Guest",
-    "test_player.Long", "test_player.Playlist", "test_list", "test_accessible",
+    "test_player.Frames", "test_player.Playing", "test_player.Damage", "test_player.Undecodable",
+    "test_player.Controls", "test_player.Guest", "test_player.Long", "test_player.Playlist", "test_list",
+    "test_accessible",
   ]
 
   @Test(arguments: groups) func pagesDoWhatTheyPromise(group: String) throws {

@@ -264,6 +264,33 @@ class Damage(PageTest):
         self.assertEqual(self.number(), 0)
 
 
+class Undecodable(PageTest):
+    """A segment that the browser cannot make anything of is left out; what it broke is made anew."""
+
+    broken = 1_767_859_517_340
+    browser_options = {"before": """
+        const fetched = window.fetch;
+        window.fetch = (path, ...rest) => String(path).startsWith('segment-%d')
+          ? Promise.resolve(new Response(new Uint8Array(5_000).fill(9))) : fetched(path, ...rest);""" % broken}
+
+    @classmethod
+    def sessions(cls, output):
+        browser.encode(output, "exact-1fps")
+
+    def test_all_others_are_shown_and_play(self):
+        self.open_session("exact-1fps")
+        for number in range(12):
+            self.shown(number, "missing" if 5 <= number < 10 else "ready")
+            if number < 5 or number >= 10:
+                self.assertEqual(self.number(), number)
+            self.browser.press(Keys.ARROW_RIGHT)
+        self.browser.press(Keys.PAGE_DOWN, Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+        self.shown(4)
+        self.browser.press(" ")
+        self.browser.wait("document.documentElement.dataset.state === 'ended'")
+        self.assertEqual(self.number(), 11)
+
+
 class Controls(PageTest):
     """Keys, pointer, and what a screen reader hears."""
 

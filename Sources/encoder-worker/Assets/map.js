@@ -69,16 +69,19 @@ export class SessionMap {
 
   #ticks(view, width, bar, colour) {
     const columns = new Uint32Array(Math.ceil(width) + 1);
+    const seen = this.#seen(this.#session.steps, view);
     let most = 1;
-    for (const step of this.#seen(this.#session.steps, view)) {
+    for (const step of seen) {
       const column = Math.floor(((step.atMs - view.fromMs) / (view.toMs - view.fromMs)) * width);
       if (column >= 0 && column < columns.length) most = Math.max(most, ++columns[column]);
     }
     const context = this.#context;
     context.fillStyle = colour;
+    // Where there is a tick everywhere, they are paler, and what has more of them is seen.
+    const crowd = Math.min(1, Math.max(0.4, width / 2 / seen.length));
     columns.forEach((count, column) => {
       if (!count) return;
-      context.globalAlpha = 0.4 + (0.6 * count) / most;
+      context.globalAlpha = crowd * (0.4 + (0.6 * count) / most);
       context.fillRect(column, bar.top, 1.5, bar.height);
     });
     context.globalAlpha = 1;

@@ -1,6 +1,6 @@
 // What a viewer should know of a session: gaps, turns, refused frames, segments that cannot be shown; each leads there.
 
-import {clock, element, exact} from './text.js';
+import {clock, element, exact, naming} from './text.js';
 
 const atOnce = 100;
 
@@ -42,7 +42,7 @@ export class Notes {
   #show(failures) {
     this.#failed = failures.length || !this.#lost ? failures : this.#failed;
     const lost = this.#failed.map(({segment, error}) => ({
-      kind: 'bad', atMs: segment.atMs, title: 'Cannot be shown', text: `${segment.file}: ${error.message}`,
+      kind: 'bad', atMs: segment.atMs, title: 'Cannot be shown', text: naming(segment, error.message),
     }));
     const notes = [...this.#fixed, ...lost].sort((one, other) => one.atMs - other.atMs);
     this.#none.hidden = notes.length > 0;

@@ -5,7 +5,7 @@ import {PlaylistMedia} from './native.js';
 import {Notes} from './notes.js';
 import {Playback} from './playback.js';
 import {Session} from './session.js';
-import {ask, brief, clock, count, exact, instant, size} from './text.js';
+import {ask, brief, clock, count, exact, instant, naming, size} from './text.js';
 import {Timeline} from './timeline.js';
 
 const page = document.documentElement;
@@ -147,7 +147,7 @@ function explain(picture) {
   const advice = failure.isPassing
     ? ''
     : ` The rest of the session plays. To see what is wrong: encoder-worker verify OUTPUT/${session.id}`;
-  message('This picture cannot be shown', `${segment.file}: ${sentence(failure.message)}${advice}`, true);
+  message('This picture cannot be shown', `${sentence(naming(segment, failure.message))}${advice}`, true);
 }
 
 function message(title, text, canRetry) {
@@ -158,7 +158,7 @@ function message(title, text, canRetry) {
   $('retry').hidden = !canRetry;
 }
 
-const sentence = text => text[0].toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.');
+const sentence = text => text + (/[.!?]$/.test(text) ? '' : '.');
 
 /** The read-out. */
 function tell(picture) {

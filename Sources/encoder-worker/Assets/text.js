@@ -41,6 +41,9 @@ export function size(bytes) {
 /** 1 gap, 12 000 gaps */
 export const count = (number, word) => `${number.toLocaleString('en-GB')} ${word}${number === 1 ? '' : 's'}`;
 
+/** What is said of a segment, with its name. */
+export const naming = (segment, text) => (text.includes(segment.file) ? text : `${segment.file}: ${text}`);
+
 /** What went wrong with a request, for a person. `isPassing`: the same may work later. */
 export class Refusal extends Error {
   constructor(text, isPassing) {
