@@ -115,7 +115,9 @@ async def measure(arguments, place):
     print(f"| CPU of the server a request | {1000 * cpu / max(1, counts['requests']):.2f} ms |")
     print(f"| memory of the server | {max(memory) / 1024:.0f} MiB at most; second half against first "
           f"{grown / 1024:+.1f} MiB |")
-    return counts["errors"] == 0 and counts["requests"] > 0 and grown < 4_096
+    # Short runs are all beginning; how long things take is judged where that is measured.
+    is_fine = arguments.seconds < 30 or grown < 4_096 and listed[0] < 1
+    return counts["errors"] == 0 and counts["requests"] > 0 and is_fine
 
 
 def main():

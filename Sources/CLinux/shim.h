@@ -2,6 +2,7 @@
 #pragma once
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
@@ -21,6 +22,11 @@ struct clinux_open_how { unsigned long long flags, mode, resolve; };
 static inline int clinux_open_beneath(int directory, const char *path, int flags) {
   struct clinux_open_how how = { (unsigned long long)(unsigned)flags, 0, 0x08 | 0x04 };
   return (int)syscall(SYS_openat2, directory, path, &how, sizeof how);
+}
+
+// open(2) with O_TMPFILE, which glibc declares under _GNU_SOURCE only.
+static inline int clinux_open_unnamed(const char *directory) {
+  return open(directory, 020000000 | O_DIRECTORY | O_RDWR | O_CLOEXEC, 0600);
 }
 
 // A descriptor that becomes readable when SIGTERM or SIGINT arrives; both are blocked in the calling thread

@@ -4,10 +4,12 @@
 #include <dlfcn.h>
 #include <microhttpd.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #define CMH_FUNCTIONS(f)                                                                                      \
-  f(MHD_start_daemon) f(MHD_stop_daemon) f(MHD_quiesce_daemon) f(MHD_create_response_from_buffer)             \
-      f(MHD_create_response_from_fd_at_offset64) f(MHD_add_response_header) f(MHD_queue_response)             \
+  f(MHD_start_daemon) f(MHD_stop_daemon) f(MHD_create_response_from_buffer)             \
+      f(MHD_create_response_from_callback) f(MHD_add_response_header) f(MHD_queue_response)             \
           f(MHD_destroy_response) f(MHD_lookup_connection_value)
 
 typedef struct cmh_library {
@@ -33,20 +35,48 @@ static inline void cmh_silence(void *nothing, const char *format, va_list values
 }
 
 // A thread for each connection, so that none waits for another one's film; NULL when it cannot be started.
-// The function variadic, which Swift cannot call.
+// The function is variadic, and Swift cannot call those.
 static inline struct MHD_Daemon *cmh_start(
     const cmh_library *library, int listening, unsigned connections, unsigned seconds, MHD_AccessHandlerCallback handler,
-    MHD_RequestCompletedCallback completed, void *context) {
+    void *context) {
   return library->MHD_start_daemon(
-      MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL | MHD_USE_ITC | MHD_USE_ERROR_LOG, 0, NULL, NULL, handler, context,
+      MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL | MHD_USE_ITC | MHD_USE_ERROR_LOG, 0,
+      NULL, NULL, handler, context,
       MHD_OPTION_EXTERNAL_LOGGER, cmh_silence, NULL, MHD_OPTION_LISTEN_SOCKET, listening, MHD_OPTION_CONNECTION_LIMIT,
       connections, MHD_OPTION_CONNECTION_TIMEOUT, seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(32 << 10),
-      MHD_OPTION_THREAD_STACK_SIZE, (size_t)(1 << 20), MHD_OPTION_STRICT_FOR_CLIENT, 1,
-      MHD_OPTION_NOTIFY_COMPLETED, completed, context, MHD_OPTION_END);
+      MHD_OPTION_THREAD_STACK_SIZE, (size_t)(1 << 20), MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
 }
 
 static inline const char *cmh_header(const cmh_library *library, struct MHD_Connection *connection, const char *name) {
   return library->MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+// A part of an open file.
+typedef struct cmh_part {
+  int file;
+  unsigned long long offset;
+} cmh_part;
+
+// A file that has become shorter ends the connection: sendfile(2), which the library would use, says nothing of that.
+static inline ssize_t cmh_read_part(void *context, uint64_t position, char *buffer, size_t most) {
+  const cmh_part *part = (const cmh_part *)context;
+  ssize_t count = pread(part->file, buffer, most, (off_t)(part->offset + position));
+  return count > 0 ? count : MHD_CONTENT_READER_END_WITH_ERROR;
+}
+static inline void cmh_close_part(void *context) {
+  close(((cmh_part *)context)->file);
+  free(context);
+}
+static inline struct MHD_Response *cmh_file_response(
+    const cmh_library *library, size_t count, int file, unsigned long long offset) {
+  cmh_part *part = (cmh_part *)malloc(sizeof *part);
+  if (!part) return NULL;
+  part->file = file;
+  part->offset = offset;
+  struct MHD_Response *response =
+      library->MHD_create_response_from_callback(count, 32 << 10, cmh_read_part, part, cmh_close_part);
+  if (!response) free(part);
+  return response;
 }
 
 // Sends bytes that are copied, or so many of an open file, which is closed in the end; whether that could be begun.
@@ -54,8 +84,9 @@ static inline int cmh_send(
     const cmh_library *library, struct MHD_Connection *connection, unsigned status, const void *bytes, size_t count,
     int file, unsigned long long offset, const char *const *headers, size_t headerCount) {
   struct MHD_Response *response =
-      file >= 0 ? library->MHD_create_response_from_fd_at_offset64(count, file, offset)
+      file >= 0 && count > 0 ? cmh_file_response(library, count, file, offset)
                 : library->MHD_create_response_from_buffer(count, (void *)bytes, MHD_RESPMEM_MUST_COPY);
+  if (file >= 0 && (!response || count == 0)) close(file);
   if (!response) return 0;
   for (size_t index = 0; index + 1 < headerCount; index += 2)
     library->MHD_add_response_header(response, headers[index], headers[index + 1]);

@@ -104,7 +104,7 @@ struct Call {
     let blamed = meant.last { message.contains("'\($0.value)'") } ?? meant.last
     let text = EncoderWorker.fullMessage(for: error)
     guard let blamed, text.hasPrefix("Error: ") else { EncoderWorker.exit(withError: error) }
-    say("Error: \(blamed.source): \(text.dropFirst("Error: ".count))")
+    say(lines: "Error: \("\(blamed.source)".oneLine): \(text.dropFirst("Error: ".count))".printable)
     EncoderWorker.exit(withError: EncoderWorker.exitCode(for: error))
   }
 }

@@ -27,15 +27,23 @@ struct ConfigCommand: ParsableCommand {
     judge(call)
     let rows = call.command.options.filter(\.isSetting).flatMap { option in
       let found = call.settings.filter { $0.name == option.name }
-      let inForce = option.isRepeating ? found : found.suffix(1)
+      let inForce = option.isRepeating ? Self.nearest(found) : found.suffix(1)
       return inForce.isEmpty
-        ? [(option.name, option.usual, Setting.Source.usual)] : inForce.map { ($0.name, $0.value, $0.source) }
+        ? [(option, option.usual, Setting.Source.usual)] : inForce.map { (option, $0.value, $0.source) }
     }
     if json {
-      for (name, value, source) in rows { answer(Self.json(name, value, source)) }
+      for (option, value, source) in rows { answer(Self.json(option.name, value, source)) }
     } else {
-      answer(table([["name", "value", "from"]] + rows.map { [$0, $1 ?? "", "\($2)"] }))
+      answer(table([["name", "value", "from"]] + rows.map { [$0.name, $1 ?? $0.said ?? "", "\($2)"] }))
     }
+  }
+
+  /// Of those that name the same thing, as `side=4096` and `side=2000` do, the last one counts.
+  private static func nearest(_ settings: [Setting]) -> [Setting] {
+    func key(_ setting: Setting) -> Substring { setting.value.prefix { $0 != "=" } }
+    return settings.enumerated().filter { index, setting in
+      !settings[(index + 1)...].contains { key($0) == key(setting) }
+    }.map(\.element)
   }
 
   private static func commands() -> [String] { EncoderWorker.configuration.subcommands.map { $0._commandName } }

@@ -33,6 +33,9 @@ func reportingFailures(_ work: () throws -> Void) throws {
   } catch let missing as NoSuchBatch {
     say("encoder-worker: \(missing)", .error)
     throw ExitCode.validationFailure
+  } catch let wrong as NothingToServe {
+    say("encoder-worker: \(wrong)", .error)
+    throw ExitCode.validationFailure
   } catch let missing as NoSuchSpool {
     say("encoder-worker: \(missing)", .error)
     throw ExitCode.validationFailure

@@ -11,6 +11,8 @@ struct KnownCommand {
     let isNeeded: Bool
     /// What is in force when nobody says anything; nil where there is nothing, or it depends.
     let usual: String?
+    /// What the help calls the default, for a person.
+    let said: String?
     /// Some value of the right kind.
     let example: String
 
@@ -66,6 +68,12 @@ struct KnownCommand {
 }
 
 extension KnownCommand.Option {
+  /// What the help calls the default where the parser knows none.
+  private static func said(in help: String) -> String? {
+    let parts = help.split(separator: "(default: ", maxSplits: 1)
+    return parts.count == 2 && help.hasSuffix(")") ? String(parts[1].dropLast()) : nil
+  }
+
   fileprivate init?(_ help: JSONValue) {
     guard let members = help.object, let kind = members["kind"]?.string, kind != "positional" else { return nil }
     let names = (members["names"]?.array ?? []).compactMap(\.object)
@@ -77,6 +85,7 @@ extension KnownCommand.Option {
     isRepeating = members["isRepeating"]?.bool == true
     isNeeded = members["isOptional"]?.bool == false
     usual = isFlag ? "false" : members["defaultValue"]?.string
+    said = Self.said(in: members["abstract"]?.string ?? "")
     // A file that every command would write.
     example = members["allValues"]?.array?.first?.string ?? (long == "to" ? "sheet.png" : "1")
   }

@@ -43,11 +43,7 @@ enum LogLine {
     return isPlain ? text : JSONValue.string(text).line
   }
 
-  private static var now: String {
-    var time = timespec()
-    clock_gettime(CLOCK_REALTIME, &time)
-    return (Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000).dateText
-  }
+  private static var now: String { timespec.now.unixMs.dateText }
 }
 
 /// Writes each event as one line on standard error, above the bar that may be there.

@@ -78,7 +78,7 @@ struct PruneCommand: ParsableCommand {
         !spool.isDirectory(output) ? "no directory" : !spool.allows(output: output) ? "batches lie there" : nil
       if let cause { throw BadTarget(path: output, cause: cause, advice: "name the directory where sessions go") }
     }
-    var retention = Retention(nowMs: Age.nowMs)
+    var retention = Retention(nowMs: timespec.now.unixMs)
     retention.keptMs = done?.ms
     retention.quarantinedMs = quarantine?.ms
     retention.sessionsMs = sessions?.ms
@@ -102,11 +102,5 @@ struct Age {
       let number = Int64(text.dropLast()), (1...Self.most / unit).contains(number)
     else { throw wrong }
     ms = number * unit
-  }
-
-  static var nowMs: Int64 {
-    var now = timespec()
-    clock_gettime(CLOCK_REALTIME, &now)
-    return Int64(now.tv_sec) * 1_000 + Int64(now.tv_nsec) / 1_000_000
   }
 }

@@ -47,7 +47,8 @@ struct RunCommand: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Answer /metrics, /healthz and /readyz here; a port alone is on this machine.", valueName: "host:port"))
+      "Answer /metrics, /healthz and /readyz here; a port alone is on this machine.", valueName: "host:port"),
+    transform: ListenAddress.init(_:))
   var listen: ListenAddress?
 
   @Option(
@@ -70,11 +71,12 @@ struct RunCommand: ParsableCommand {
 
   func validate() throws {
     if let word = words.first {
+      let commands = EncoderWorker.configuration.subcommands.map { $0._commandName }.joined(separator: ", ")
       let isCommand = EncoderWorker.configuration.subcommands.contains { $0.configuration.commandName == word }
       throw ValidationError(
         isCommand
           ? "'\(word)' has to be the first word, before all options"
-          : "'\(word)' is no command; there are run, encode, inspect, enqueue, stitch, sheet, verify, reencode, serve, status, quarantine, prune, config"
+          : "'\(word)' is no command; there are \(commands)"
       )
     }
     guard (1...86_400 * 365).contains(maxTime) else {
@@ -94,13 +96,19 @@ struct RunCommand: ParsableCommand {
         throw BadTarget(path: output, cause: "batches lie there", advice: "name a directory outside of the spool's own")
       }
       let options = try encoding.encoder()
+      let pulse = try WorkerPulse()
+      // Before there is anything to tidy up.
+      let socket = try listen.map { try ListeningSocket(at: $0) }
       if hls || thumbnails { try FormatLibrary.load() }
       let worker = try Worker(
         spool: spool, output: output, options: options, keepBatches: keepBatches,
         maxTime: maxTime, lease: lease, minFree: minFree,
-        index: SessionIndex(hls: hls, thumbnails: thumbnails, sentry: events.sentry), logger: logger)
-      let end = try WorkerLoop(worker: worker, threads: encoding.threads, drains: drain, listen: listen, hosts: host)
-        .run()
+        index: SessionIndex(hls: hls, thumbnails: thumbnails, sentry: events.sentry, goesOn: pulse.goesOn),
+        logger: logger)
+      let loop = WorkerLoop(
+        worker: worker, threads: encoding.threads, drains: drain, pulse: pulse,
+        listening: socket.map { ($0, host) })
+      let end = try loop.run()
       if let profile = options.profile { say(lines: profile.table) }
       if let status = end { throw status }
     }

@@ -14,8 +14,12 @@ struct ServeCommand: ParsableCommand {
   @Argument(help: ArgumentHelp("Where the sessions are.", valueName: "output"), completion: .directory)
   var output: String
 
-  @Option(help: ArgumentHelp("Where to listen; port 0 takes a free one.", valueName: "host:port"))
-  var listen = ListenAddress(host: "127.0.0.1", port: 8_080)
+  @Option(
+    help: ArgumentHelp(
+      "Where to listen; a port alone is on this machine, 0 takes a free one. (default: 127.0.0.1:8080)",
+      valueName: "host:port"),
+    transform: ListenAddress.init(_:))
+  var listen: ListenAddress?
 
   @Option(
     help: ArgumentHelp("Another name under which a browser may ask; may be given several times.", valueName: "name"))
@@ -33,18 +37,32 @@ struct ServeCommand: ParsableCommand {
       do {
         catalog = try SessionCatalog(of: output)
       } catch let failure as DiskError where failure.code == ENOENT || failure.code == ENOTDIR {
-        throw BadTarget(path: output, cause: "no such directory", advice: "name a worker's output")
+        throw NothingToServe(path: output, cause: "no such directory; name a worker's output")
+      }
+      if try catalog.isSpool() {
+        throw NothingToServe(
+          path: output, cause: "a spool; its sessions are in \(output)/output, or where its worker says")
       }
       try FormatLibrary.load()
       let scratch = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
       let site = SessionSite(catalog, scratch: scratch)
-      let server = try HTTPServer(at: listen, hosts: listen.acceptedHosts(and: host)) { site.answer($0) }
-      if !listen.isLoopback && host.isEmpty {
+      let server = try HTTPServer(
+        on: ListeningSocket(at: listen ?? ListenAddress(host: "127.0.0.1", port: 8_080)), hosts: host
+      ) { site.answer($0) }
+      if !server.address.isLoopback && host.isEmpty {
         say("encoder-worker: whoever reaches \(server.address.description) sees all sessions")
       }
       answer("http://\(server.address.description)/")
       while !signals.wait(ms: 3_600_000) {}
-      withExtendedLifetime(server) {}
+      // Nothing is to be tidied up, and whoever waits for a long film is not waited for.
+      _exit(0)
     }
   }
+}
+
+/// What somebody named has no sessions to look at.
+struct NothingToServe: Error, CustomStringConvertible {
+  let path: String
+  let cause: String
+  var description: String { "\(path): \(cause)" }
 }

@@ -18,7 +18,7 @@ struct Setting {
     }
 
     /// Wrong usage, said of the place where it is written.
-    func error(_ what: String) -> ValidationError { ValidationError("\(self): \(what)") }
+    func error(_ what: String) -> ValidationError { ValidationError("\(self): \(what)".oneLine) }
   }
 
   /// The option's long name, without its dashes.

@@ -9,7 +9,9 @@ enum SettingsFile {
   private static let sizeLimit = 1 << 20
 
   static func settings(at path: String) throws(ValidationError) -> [Setting] {
-    let bytes = try read(path)
+    var bytes = try read(path)
+    // A byte order mark, as some editors write.
+    if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { bytes.removeFirst(3) }
     guard let text = String(validating: bytes, as: UTF8.self), !bytes.contains(0) else {
       throw ValidationError("\(path): not a text in UTF-8; name a file of settings")
     }

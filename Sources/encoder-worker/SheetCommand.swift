@@ -60,6 +60,7 @@ struct SheetCommand: ParsableCommand {
         json
           ? sheet.json
           : "\(sheet.file): \(sheet.pictures) of \(count(sheet.captures, "capture")), \(count(sheet.gaps, "gap")), "
+            + (sheet.refused > 0 ? "\(sheet.refused) refused, " : "")
             + "\(sheet.width)×\(sheet.height) pixels, \(sheet.bytes) bytes")
       if !sheet.damaged.isEmpty { throw ExitStatus.badBatch }
     }

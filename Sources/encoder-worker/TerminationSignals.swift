@@ -28,8 +28,13 @@ final class TerminationSignals: Sendable {
     poll(&polled, nfds_t(polled.count), Int32(ms))
     var sink = [UInt8](repeating: 0, count: 4_096)
     for item in polled.dropFirst() where item.revents != 0 { while read(item.fd, &sink, sink.count) > 0 {} }
-    guard polled[0].revents != 0 else { return false }
-    return read(signals, &sink, MemoryLayout<signalfd_siginfo>.size) > 0
+    return polled[0].revents != 0 && takePending()
+  }
+
+  /// - Returns: whether there was a signal.
+  func takePending() -> Bool {
+    var signal = signalfd_siginfo()
+    return read(signals, &signal, MemoryLayout<signalfd_siginfo>.size) > 0
   }
 }
 

@@ -13,19 +13,17 @@ struct WorkerLoop {
   let threads: Int
   /// Whether to end when nothing is left.
   let drains: Bool
-  /// Where to say how it goes.
-  let listen: ListenAddress?
-  let hosts: [String]
+  let pulse: WorkerPulse
+  /// Where to say how it goes, and under which names.
+  let listening: (socket: ListeningSocket, hosts: [String])?
 
-  /// How long what is being encoded may go on after a signal, in seconds; then it is handed back.
-  private static let grace = 5
   /// Batches that no event announces (NFS, a dead worker's) are found this often, in seconds.
   private static let rescan = 5
 
   /// - Returns: nil when all went well.
   func run() throws -> ExitCode? {
-    let shared = Shared(drains: drains)
-    let signals = try TerminationSignals()
+    let shared = Shared(drains: drains, pulse)
+    let signals = pulse.signals
     let watch = watchIncoming()
     defer { if watch >= 0 { close(watch) } }
 
@@ -33,17 +31,15 @@ struct WorkerLoop {
     for _ in 0..<threads {
       try group.start { [worker, wake = signals.wake] in Self.encode(for: worker, shared, wake: wake) }
     }
-    let site = WorkerSite(worker, trouble: { shared.trouble })
-    let server = try listen.map { address in
-      try HTTPServer(at: address, hosts: address.acceptedHosts(and: hosts)) { site.answer($0) }
-    }
-    if let server { say("encoder-worker: listening at http://\(server.address.description)/") }
+    let site = WorkerSite(worker, pulse, trouble: { shared.trouble })
+    let server = try listening.map { try HTTPServer(on: $0.socket, hosts: $0.hosts) { site.answer($0) } }
+    if let server { say("listening at http://\(server.address.description)/") }
     defer { withExtendedLifetime(server) {} }
     var progress = Progress(isShown: drains)
     var rescueAt = 0
     var rate = RateMeter()
     while !shared.setbacks.isHopeless {
-      site.beat()
+      pulse.beat()
       do {
         if MonotonicClock.seconds() >= rescueAt {
           rescueAt = MonotonicClock.seconds() + Self.rescan
@@ -78,13 +74,11 @@ struct WorkerLoop {
       show(&progress, shared)
       rate.show(worker)
       let restMs = shared.setbacks.isAwaiting || progress.isShown ? 1_000 : Self.rescan * 1_000
-      if signals.wait(ms: worker.isBehind ? SessionIndex.lagMs : restMs, watch) {
-        shared.stop(in: Self.grace)
-        break
-      }
+      if signals.wait(ms: worker.isBehind ? SessionIndex.lagMs : restMs, watch) { pulse.noteSignal() }
+      if pulse.isStopping { break }
     }
     progress.finish()
-    finish(shared, signals, group, site.beat)
+    finish(shared, group)
     return conclusion(shared)
   }
 
@@ -111,16 +105,12 @@ struct WorkerLoop {
   }
 
   /// Waits for what is being encoded; a signal gives it some seconds, another one ends the process where it stands.
-  private func finish(
-    _ shared: Shared, _ signals: TerminationSignals, _ group: ThreadGroup, _ beat: () -> Void
-  ) {
+  private func finish(_ shared: Shared, _ group: ThreadGroup) {
     shared.queue.close()
     while shared.queue.activeCount > 0 {
       catchUp(shared)
-      beat()
-      guard signals.wait(ms: worker.isBehind ? SessionIndex.lagMs : Self.rescan * 1_000) else { continue }
-      if shared.isStopping { _exit(0) }
-      shared.stop(in: Self.grace)
+      pulse.beat()
+      if pulse.signals.wait(ms: worker.isBehind ? SessionIndex.lagMs : Self.rescan * 1_000) { pulse.noteSignal() }
     }
     group.join()
     let held = shared.queue.remaining().compactMap(\.claim) + shared.setbacks.held
@@ -169,12 +159,12 @@ struct WorkerLoop {
     let queue = WorkQueue<Worker.Errand>(isExclusive: \.isSuspect)
     let setbacks: Setbacks
     let isShort = Atomic(false)
-    /// When what is being encoded is handed back, in monotonic seconds.
-    private let stopAt = Atomic<Int>(.max)
+    private let pulse: WorkerPulse
 
-    init(drains: Bool) { setbacks = Setbacks(drains: drains) }
-
-    func stop(in seconds: Int) { stopAt.store(MonotonicClock.seconds() + seconds, ordering: .relaxed) }
+    init(drains: Bool, _ pulse: WorkerPulse) {
+      setbacks = Setbacks(drains: drains)
+      self.pulse = pulse
+    }
 
     /// Why no new batch is begun; nil when all is well.
     var trouble: String? {
@@ -183,8 +173,8 @@ struct WorkerLoop {
       return setbacks.trouble.map { "\($0)" }
     }
 
-    var isStopping: Bool { stopAt.load(ordering: .relaxed) != .max }
-    var isOverdue: Bool { isStopping && MonotonicClock.seconds() >= stopAt.load(ordering: .relaxed) }
+    var isStopping: Bool { pulse.isStopping }
+    var isOverdue: Bool { pulse.isOverdue }
   }
 
   /// An encoding thread.

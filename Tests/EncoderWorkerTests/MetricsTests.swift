@@ -28,7 +28,7 @@ import Testing
     try spool.add("corrupt-frames")
     try spool.add(file: "bad", [1, 2, 3])
     try spool.addSmall("still@1", startMs: 1_767_859_512_340, frames: [3, 3, 3])
-    try spool.waitUntil("all is done") { try spool.names("incoming").isEmpty && spool.names("done").count == 3 }
+    try spool.waitUntil("all is done") { try spool.names("quarantine").count == 2 && spool.names("done").count == 3 }
     try spool.add("exact-1fps", as: "again")
     try spool.waitUntil("it is found published") { try spool.names("done").count == 4 }
     // Counted once the batch is out of the worker's hands.

@@ -131,7 +131,7 @@ import Testing
 
   @Test func everyFileOfTheRepositoryThatIsNamedIsThere() throws {
     let links = try found("\\]\\(([^)#]+)\\)").filter { !$0.contains("://") }
-    let paths = try found("\\b((?:Sources|Tests|Fuzzing|Benchmarks|fixtures|packaging|scripts)/[\\w./-]*[\\w])")
+    let paths = try found("\\b((?:Sources|Tests|Fuzzing|Benchmarks|fixtures|packaging|scripts|docs)/[\\w./-]*[\\w])")
     #expect(links.count > 3 && paths.count > 5)
     for path in links.union(paths) {
       #expect(FileManager.default.fileExists(atPath: Fixture.root.appendingPathComponent(path).path), "\(path)")

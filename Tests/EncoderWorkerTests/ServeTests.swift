@@ -60,7 +60,7 @@ import Testing
     #expect(Set(list.sessions.map(\.session)) == ["exact-1fps", "gap", "damaged"])
     #expect(list.sessions.first { $0.session == "gap" }?.gaps == 2)
     #expect(list.sessions.first { $0.session == "damaged" }?.error?.contains("verify --repair") == true)
-    #expect(try server.get("/sessions/linked/").status == 404)
+    #expect(try server.get("/sessions/linked/timeline.json").status == 404)
     #expect(server.stop() == 0)
   }
 
@@ -191,6 +191,93 @@ import Testing
     #expect(headers["x-content-type-options"] == "nosniff")
   }
 
+  @Test func forgedSessionsHarmNoOthers() throws {
+    let (server, _) = try serve("exact-1fps")
+    let forged = [
+      "overflow": #"{"startMs":-9223372036854775808,"endMs":9223372036854775807,"frames":1,"bytes":1,"#,
+      "large1": #"{"startMs":1,"endMs":2,"frames":1,"bytes":9223372036854775807,"#,
+      "large2": #"{"startMs":1,"endMs":2,"frames":1,"bytes":9223372036854775807,"#,
+      "backwards": #"{"startMs":2,"endMs":1,"frames":1,"bytes":1,"#,
+      "negative": #"{"startMs":1,"endMs":2,"frames":-1,"bytes":1,"#, "nonsense": #"{"startMs":NaN,"#,
+    ]
+    for (name, text) in forged {
+      _ = try scratch.directory("output/" + name)
+      try scratch.file(
+        "output/\(name)/session.json", Array((text + #""segments":[],"gaps":[],"complete":true}"#).utf8))
+    }
+    // Long, and not as we write it.
+    _ = try scratch.directory("output/long")
+    try scratch.file(
+      "output/long/session.json", Array("{\"gaps\":[\(String(repeating: "[],", count: 2_000_000))0]}".utf8))
+    let list = try JSONDecoder().decode(List.self, from: server.get("/sessions.json").body)
+    #expect(Set(list.sessions.filter { $0.error != nil }.map(\.session)) == Set(forged.keys).union(["long"]))
+    #expect(try server.get("/metrics").status == 200 && server.get("/healthz").status == 200)
+  }
+
+  @Test func aManifestThatPromisesVeryManyPartsIsReadAtOnce() throws {
+    let (server, sessions) = try serve("exact-1fps")
+    let path = sessions[0].path + "/segment-\(sessions[0].manifests[0].startMs).json"
+    let text = try Data(contentsOf: URL(fileURLWithPath: path))
+    var manifest = try #require(JSONSerialization.jsonObject(with: text) as? [String: Any])
+    manifest["parts"] = 1 << 20
+    manifest["refused"] = [NSNull(), ["source": 3]]
+    try FileManager.default.removeItem(atPath: path)
+    try EncoderWorker.seal(manifest).write(to: URL(fileURLWithPath: path))
+    let timeline = try timeline("exact-1fps", of: server)
+    #expect(timeline.problems.count == 1 && timeline.segments[0].refused.map(\.source) == ["", ""])
+  }
+
+  @Test func aVideoThatIsNotOfItsSizeIsNotRead() throws {
+    let (server, sessions) = try serve("exact-1fps")
+    let timeline = try timeline("exact-1fps", of: server)
+    let video = try FileHandle(forWritingTo: URL(fileURLWithPath: sessions[0].path + "/" + timeline.segments[0].file))
+    try video.truncate(atOffset: 1 << 33)
+    #expect(try server.get("/sessions/exact-1fps/" + timeline.segments[0].fragment).status == 422)
+  }
+
+  @Test func aFileThatShrinksWhileItIsSentEndsTheConnection() throws {
+    let (server, sessions) = try serve("exact-1fps")
+    let name = "segment-1767859599999.mp4"
+    let file = sessions[0].path + "/" + name
+    #expect(FileManager.default.createFile(atPath: file, contents: Data(count: 64 << 20)))
+    let script = """
+      import os, socket, sys
+      s = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
+      s.settimeout(120)
+      s.send(b'GET /sessions/exact-1fps/\(name) HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n')
+      got = len(s.recv(1000))
+      os.truncate(sys.argv[2], 10)
+      while more := len(s.recv(1 << 20)):
+          got += more
+      print(got)
+      """
+    let result = try Tool.run("python3", ["-c", script, "\(server.port)", file])
+    let got = try #require(Int(result.text.filter(\.isNumber)), "\(result.errors)")
+    #expect(got > 0 && got < 64 << 20)
+  }
+
+  @Test func aSpoolIsNotTakenForItsOutput() throws {
+    let spool = try TestSpool()
+    try spool.addSmall("session", startMs: 1_767_859_512_340)
+    try spool.drain()
+    let result = try EncoderWorker.run("serve", spool.path, "--listen", "127.0.0.1:0")
+    #expect(result.status == 64 && result.errors.contains("\(spool.path)/output"), "\(result.errors)")
+  }
+
+  @Test func whoLeavesWhileAFilmIsMadeLeavesNothing() throws {
+    let (server, _) = try serve("exact-1fps")
+    let reply = try server.get("/sessions/exact-1fps/session.mp4")
+    let tag = try #require(reply.headers["etag"])
+    #expect(try server.get("/sessions/exact-1fps/session.mp4", ["If-None-Match": tag]).status == 304)
+    #expect(server.stop() == 0)
+  }
+
+  @Test func manyAreListedAndManyAreServedAtOnce() throws {
+    let script = Fixture.root.appendingPathComponent("Benchmarks/serving.py").path
+    let result = try Tool.run("python3", [script, EncoderWorker.path, "--seconds", "5"])
+    #expect(result.status == 0 && result.text.contains(" 0 errors "), "\(result.text)\(result.errors)")
+  }
+
   @Test func nonsenseIsRefusedAndTheServerGoesOn() throws {
     let (server, _) = try serve("exact-1fps")
     for text in [
@@ -212,7 +299,8 @@ import Testing
     let taken = try EncoderWorker.run("serve", scratch.path("output"), "--listen", "127.0.0.1:\(server.port)")
     #expect(taken.status == 75 && taken.errors.contains("\(server.port)"), "\(taken.errors)")
     for address in ["127.0.0.1", "x:y", "127.0.0.1:99999", "::1:80", ":80"] {
-      #expect(try EncoderWorker.run("serve", scratch.path("output"), "--listen", address).status == 64, "\(address)")
+      let result = try EncoderWorker.run("serve", scratch.path("output"), "--listen", address)
+      #expect(result.status == 64 && result.errors.contains("HOST:PORT"), "\(address)")
     }
   }
 }

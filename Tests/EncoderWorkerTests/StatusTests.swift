@@ -28,7 +28,7 @@ import Testing
       let held: [Held]
       let tally: Tally?
     }
-    let waiting, claimed, quarantined, kept: Heap
+    let waiting, claimed, quarantined, done: Heap
     let retrying: Int
     let freeBytes: Int
     let perMinute: Int
@@ -54,7 +54,7 @@ import Testing
     try spool.add(file: "draft.tmp", [1])
     let status = try status()
     #expect(status.waiting.count == 2 && status.claimed.count == 0 && status.retrying == 0)
-    #expect(status.quarantined.count == 1 && status.kept.count == 1 && status.workers.isEmpty)
+    #expect(status.quarantined.count == 1 && status.done.count == 1 && status.workers.isEmpty)
     #expect((status.waiting.oldestMs ?? -1) >= 0 && status.claimed.oldestMs == nil)
     #expect(status.freeBytes > 0 && status.perMinute == 0)
     let text = try run("status").text

@@ -60,6 +60,14 @@ import Testing
     for place in ["done", "quarantine", "output", "trash"] { #expect(try names(in: spool.path + "/" + place).isEmpty) }
   }
 
+  @Test func noTimeOfAFileIsTooFarAway() {
+    for seconds in [Int.min, -1, 0, 1 << 60, Int.max] {
+      let ms = timespec(tv_sec: seconds, tv_nsec: 999_999_999).unixMs
+      #expect(ms.subtractingReportingOverflow(-(1 << 60)).overflow == false)
+    }
+    #expect(timespec(tv_sec: 12, tv_nsec: 345_000_000).unixMs == 12_345)
+  }
+
   @Test func withoutAnAgeNothingOfItGoes() throws {
     #expect(prune(kept: nil, quarantined: nil, sessions: nil).pruned.isEmpty)
     #expect(isThere("done/kept/1.jpg") && isThere("quarantine/bad") && isThere("output/walk/session.json"))

@@ -139,10 +139,12 @@ public final class Directory: Sendable {
       }
       // Its owner may have made it read-only; where we may, we undo that.
       fchmodat(descriptor, name, 0o700, 0)
-      let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
-      let child = Directory(try check("open", place) { openat(descriptor, name, flags) }, path: place)
-      try child.removeContents(depth: depth - 1, top: top)
-      try check("rmdir", place) { unlinkat(descriptor, name, AT_REMOVEDIR) }
+      do throws(DiskError) {
+        try Directory(entry, in: self).removeContents(depth: depth - 1, top: top)
+      } catch  where error.code == ENOENT {
+        // Somebody else removes it, too.
+      }
+      try check("rmdir", place) { unlinkat(descriptor, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : -1 }
     }
     // What was parked here meanwhile.
     if top === self, try !self.entries().isEmpty { try removeContents() }

@@ -106,7 +106,11 @@ enum DurableFile {
     if unlink(path) == 0 || errno == ENOENT { return }
     guard errno == EISDIR || errno == EPERM else { throw DiskError("unlink", path) }
     chmod(path, 0o700)
-    try Directory(opening: path, followingLinks: false).removeContents()
+    do throws(DiskError) {
+      try Directory(opening: path, followingLinks: false).removeContents()
+    } catch  where error.code == ENOENT {
+      // Somebody else removes it, too.
+    }
     try check("rmdir", path) { rmdir(path) == 0 || errno == ENOENT ? 0 : -1 }
   }
 
@@ -192,7 +196,27 @@ final class OutputFile {
     try check("truncate", path) { ftruncate(descriptor, 0) }
   }
 
+  /// A file without a name in a directory: it goes when nobody has it open any more.
+  init(unnamedIn directory: String) throws(DiskError) {
+    path = directory
+    var file = clinux_open_unnamed(directory)
+    if file < 0 && [EOPNOTSUPP, EISDIR, ENOENT].contains(errno) {
+      // A file system that knows no such files.
+      var name = Array((directory + "/encoder-worker-XXXXXX").utf8CString)
+      file = mkstemp(&name)
+      if file >= 0 { unlink(name) }
+    }
+    guard file >= 0 else { throw DiskError("create", directory) }
+    descriptor = file
+  }
+
   deinit { if descriptor >= 0 { close(descriptor) } }
+
+  /// Hands the file over to whoever reads it; nothing more can be written.
+  func forReading() throws(DiskError) -> OpenFile? {
+    defer { descriptor = -1 }
+    return try OpenFile(owning: descriptor, path: path)
+  }
 
   func write(_ bytes: [UInt8], at offset: Int) throws(DiskError) {
     var written = 0

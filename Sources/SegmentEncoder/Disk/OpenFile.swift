@@ -35,12 +35,8 @@ public final class OpenFile: Sendable {
     try self.init(owning: file, path: directory.path + "/" + name)
   }
 
-  /// A file of our own.
-  public convenience init?(_ path: String) throws(DiskError) {
-    try self.init(owning: check("open", path) { open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) }, path: path)
-  }
-
-  private init?(owning file: Int32, path: String) throws(DiskError) {
+  /// - Parameter file: closed when this goes, and when it is no plain file.
+  init?(owning file: Int32, path: String) throws(DiskError) {
     descriptor = file
     var status = stat()
     guard fstat(file, &status) == 0 else {

@@ -149,8 +149,10 @@ extension PublishedSegment {
       let holdMs = try frame.required("holdMs", .integer)
       guard (0...(1 << 42) - heldMs).contains(holdMs) else { throw JSONError("holdMs: out of range") }
       heldMs += holdMs
+      let timeMs = try frame.required("timeMs", .integer)
+      guard (0...(1 << 42)).contains(timeMs) else { throw JSONError("timeMs: out of range") }
       return Frame(
-        timeMs: try frame.required("timeMs", .integer), holdMs: holdMs,
+        timeMs: timeMs, holdMs: holdMs,
         isCaptured: try frame.required("status", .string) == Shot.Status.captured.rawValue)
     }
     intervalMs = Int64(try count("intervalMs"))

@@ -181,8 +181,8 @@ struct SessionDirectory {
   ///
   /// - Throws: ``BadSession`` when it is not the one the manifest describes.
   func video(of segment: PublishedSegment) throws -> [UInt8] {
-    guard let bytes = try bytes(of: segment.file) else {
-      throw BadSession(segment.file, "missing, or not a plain file")
+    guard let bytes = try bytes(of: segment.file, limit: min(segment.bytes, 1 << 30)) else {
+      throw BadSession(segment.file, "missing, or not a plain file of its size")
     }
     guard bytes.count == segment.bytes, SHA256.hex(of: bytes) == segment.sha256 else {
       throw BadSession(segment.file, "not the file its manifest describes")

@@ -1,6 +1,6 @@
 // The views of a session, kept up to date with its segments' manifests: `session.json`, `session.ffconcat` and, where they
-// are asked for, the events for Sentry, `hls/` and `thumbnails/`. A long session's are written a few times a second at most; that it is behind
-// is marked in `OUTPUT/.behind/` first, so that whoever comes after a worker that died catches up.
+// are asked for, the events for Sentry, `hls/` and `thumbnails/`. A long session's are written a few times a second at most;
+// that it is behind is marked in `OUTPUT/.behind/` first, so that whoever comes after a worker that died catches up.
 
 import Glibc
 import Synchronization
@@ -17,6 +17,7 @@ public final class SessionIndex: Sendable {
 
   /// Sessions that this process left behind, and when, in monotonic milliseconds.
   private let behind = Mutex<[SessionID: Int]>([:])
+  private let goesOn: @Sendable () -> Bool
   private let hasHLS: Bool
   private let hasThumbnails: Bool
   private let hasEvents: Bool
@@ -25,7 +26,11 @@ public final class SessionIndex: Sendable {
   ///   - hls: whether sessions can be played while they grow.
   ///   - thumbnails: whether players have their pictures in small.
   ///   - sentry: whether there is an event for Sentry beside each manifest.
-  public init(hls: Bool = false, thumbnails: Bool = false, sentry: Bool = false) {
+  ///   - goesOn: asked between files where there are many to make; when it says no, that is left to later.
+  public init(
+    hls: Bool = false, thumbnails: Bool = false, sentry: Bool = false, goesOn: @escaping @Sendable () -> Bool = { true }
+  ) {
+    self.goesOn = goesOn
     hasHLS = hls
     hasThumbnails = thumbnails
     hasEvents = sentry
@@ -154,11 +159,13 @@ public final class SessionIndex: Sendable {
     // Once begun it is kept up, by whomever.
     let isPlayable = try hasHLS || DurableFile.isDirectory(hls)
     if isPlayable {
-      try HLSPackage(path: hls, isLive: true, temporary: temporary).update(segments, from: directory)
+      try HLSPackage(path: hls, isLive: true, temporary: temporary).update(segments, from: directory, progress: proceed)
     }
     let isPreviewed =
       try hasThumbnails || DurableFile.isDirectory(directory.path + "/" + ThumbnailPackage.directory)
-    if isPreviewed { try ThumbnailPackage(of: directory, temporary: temporary).update(segments, from: directory) }
+    if isPreviewed {
+      try ThumbnailPackage(of: directory, temporary: temporary).update(segments, from: directory, progress: proceed)
+    }
     let recent = segments.suffix(SessionNote.recentCount).map(\.startMs)
     // What the note does not tell of is not there.
     let starts = Set(segments.map(\.startMs))
@@ -171,6 +178,8 @@ public final class SessionIndex: Sendable {
     note.write(to: directory.path)
     return warnings(of: events ?? [], in: directory)
   }
+
+  private func proceed(_ done: Int, of total: Int) throws { if !goesOn() { throw Cancelled() } }
 
   /// What a person should know of segments whose events are new.
   private func warnings(of new: [PublishedSegment], in directory: SessionDirectory) -> [String] {
@@ -203,11 +212,9 @@ public final class SessionIndex: Sendable {
   }
 
   private static func wasWrittenJustNow(_ path: String) throws -> Bool {
-    var (status, now) = (stat(), timespec())
+    var status = stat()
     try check("stat", path) { lstat(path, &status) }
-    clock_gettime(CLOCK_REALTIME, &now)
-    let ageMs = (now.tv_sec - status.st_mtim.tv_sec) * 1_000 + (now.tv_nsec - status.st_mtim.tv_nsec) / 1_000_000
-    return (0..<lagMs).contains(ageMs)
+    return (0..<Int64(lagMs)).contains(timespec.now.unixMs - status.st_mtim.unixMs)
   }
 
   // MARK: - Catching up
@@ -253,7 +260,7 @@ public final class SessionIndex: Sendable {
         }
       } catch {
         behind.withLock { behind in if isOurs { behind[session] = now + Self.retryMs } }
-        let isHeld = error is Cancelled
+        let isHeld = error is Cancelled && goesOn()
         laggards.append(Laggard(session: session, error: isHeld ? SessionHeld() : error, isOurs: isOurs))
       }
     }

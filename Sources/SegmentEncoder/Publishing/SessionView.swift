@@ -40,18 +40,13 @@ struct SessionView {
   /// - Parameter last: the last segment they tell of.
   /// - Returns: nil when they are not of this form, or end with another segment.
   init?(session: SessionID, last: PublishedSegment, json: [UInt8], script: [UInt8]) {
-    guard let gaps = json.offset(of: Self.gapsOpening), let list = json.offset(of: Self.listOpening, from: gaps),
-      let end = json.lastOffset(of: Self.listClosing(session)), list + Self.listOpening.count <= end,
-      let head = try? JSONParser.parse(json[..<gaps] + [UInt8(ascii: "}")]),
-      let tail = try? JSONParser.parse([UInt8(ascii: "{")] + json[(end + 2)...]),
-      let frames = head.object?["frames"]?.integer, let bytes = head.object?["bytes"]?.integer,
-      let startMs = tail.object?["startMs"]?.integer, (0...last.startMs).contains(startMs)
+    guard let parts = Self.parts(of: json, session: session), let members = parts.members.object,
+      let frames = members["frames"]?.integer, let bytes = members["bytes"]?.integer,
+      let startMs = members["startMs"]?.integer, (0...last.startMs).contains(startMs)
     else { return nil }
     self.init(
       session: session, startMs, last, Int(frames), Int(bytes),
-      gaps: Array(json[(gaps + Self.gapsOpening.count)..<list]),
-      list: Array(json[(list + Self.listOpening.count)..<end]),
-      script: script)
+      gaps: Array(parts.gaps), list: Array(parts.list), script: script)
     // What lies between is as it was written, or the note would not hold.
     guard self.list.ends(with: Self.entry(last)),
       self.script.remove(ending: Self.scriptEntry(last, lengthMs: last.durationMs)),
@@ -59,6 +54,22 @@ struct SessionView {
         ?? true,
       json.starts(with: self.head), json.ends(with: self.tail)
     else { return nil }
+  }
+
+  /// What `session.json` consists of: its members but the lists, and what stands between the lists' brackets.
+  ///
+  /// - Returns: nil when it is not as we write it.
+  static func parts(
+    of json: [UInt8], session: SessionID
+  ) -> (members: JSONValue, gaps: ArraySlice<UInt8>, list: ArraySlice<UInt8>)? {
+    guard let gaps = json.offset(of: gapsOpening), let list = json.offset(of: listOpening, from: gaps),
+      let end = json.lastOffset(of: listClosing(session)), list + listOpening.count <= end,
+      let head = try? JSONParser.parse(json[..<gaps] + [UInt8(ascii: "}")]),
+      let tail = try? JSONParser.parse([UInt8(ascii: "{")] + json[(end + 2)...]), let rest = tail.object
+    else { return nil }
+    return (
+      head.setting(rest), json[(gaps + gapsOpening.count)..<list], json[(list + listOpening.count)..<end]
+    )
   }
 
   private init(

@@ -230,13 +230,11 @@ extension BadBatch {
 
   /// `NAME.reason.json`: why a batch is in quarantine, for a person and for a program.
   fileprivate func reason(for claim: Claim, worker: WorkerID) -> [UInt8] {
-    var now = timespec()
-    clock_gettime(CLOCK_REALTIME, &now)
     let reason = JSONValue.object([
       "format": .string(Self.reasonFormat), "batch": .string(claim.name), "operation": .string(operation),
       "file": .string(file), "cause": .string(cause), "advice": .string(advice), "attempt": .number(claim.attempt),
       "worker": .string(worker.description),
-      "timeMs": .number(Int64(now.tv_sec) * 1_000 + Int64(now.tv_nsec) / 1_000_000),
+      "timeMs": .number(timespec.now.unixMs),
     ])
     return reason.bytes(pretty: true) + [UInt8(ascii: "\n")]
   }

@@ -108,10 +108,6 @@ public struct Retention: Sendable {
   }
 }
 
-extension timespec {
-  var unixMs: Int64 { Int64(tv_sec) * 1_000 + Int64(tv_nsec) / 1_000_000 }
-}
-
 extension Directory {
   /// The entries of a directory of ours, which may not have been made yet.
   ///
@@ -130,6 +126,7 @@ extension Spool {
     try DurableFile.makeDirectories(trash)
     let target = trash + "/\(WorkerID())~1"
     try check("rename", path) { rename(path, target) }
+    try Directory(opening: DurableFile.parentDirectory(of: path)).sync()
     return target
   }
 }

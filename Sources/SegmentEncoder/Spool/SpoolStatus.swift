@@ -64,7 +64,7 @@ public struct SpoolStatus: Sendable {
   public init(of spool: Spool, output: String?) throws {
     self.spool = spool.path
     self.output = output ?? spool.defaultOutput
-    let now = Self.nowMs
+    let now = timespec.now.unixMs
     waiting = try Self.heap(spool.incoming, now, where: Spool.isComplete)
     quarantined = try Self.heap(spool.quarantine, now) { !$0.hasSuffix(Quarantine.reasonEnding) }
     kept = try Self.heap(spool.done, now) { _ in true }
@@ -96,18 +96,12 @@ public struct SpoolStatus: Sendable {
     }
     return .object([
       "spool": .string(spool), "output": .string(output), "waiting": waiting.json, "claimed": claimed.json,
-      "retrying": .number(retrying), "quarantined": quarantined.json, "kept": kept.json,
+      "retrying": .number(retrying), "quarantined": quarantined.json, "done": kept.json,
       "freeBytes": .number(freeBytes), "perMinute": .number(perMinute), "workers": .array(workers),
     ])
   }
 
   // MARK: - Looking
-
-  private static var nowMs: Int64 {
-    var now = timespec()
-    clock_gettime(CLOCK_REALTIME, &now)
-    return now.unixMs
-  }
 
   private static func heap(_ path: String, _ now: Int64, where isBatch: (String) -> Bool) throws -> Heap {
     guard try DurableFile.isDirectory(path) else { return Heap(count: 0, oldestMs: nil) }
@@ -151,13 +145,8 @@ public struct SpoolStatus: Sendable {
 
   private static func life(of place: String) -> Worker.Life {
     guard WorkerID.isOnThisHost(lastComponent(of: place)) else { return .elsewhere }
-    var life = Worker.Life.alive
-    do {
-      try WorkerDirectory.whileGone(place) { life = .dead }
-    } catch {
-      life = .unknown
-    }
-    return life
+    guard let isAlive = try? WorkerDirectory.isAlive(place) else { return .unknown }
+    return isAlive ? .alive : .dead
   }
 }
 

@@ -90,11 +90,38 @@ public final class WorkerDirectory: Sendable {
     if lock < 0 && errno != ENOENT { throw DiskError("open", path + "/alive") }
     defer { if lock >= 0 { close(lock) } }
     // A directory under its final name without the file is one that is being removed.
-    if lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) != 0 {
-      if errno != EWOULDBLOCK { throw DiskError("flock", path + "/alive") }
-      return
-    }
+    if lock >= 0, try !seize(lock, path + "/alive") { return }
     try body()
+  }
+
+  /// Takes the lock of a process that is gone.
+  ///
+  /// - Returns: whether it is ours; not so when the process, or whoever takes over from it, has it.
+  private static func seize(_ lock: Int32, _ path: String) throws(DiskError) -> Bool {
+    for _ in 0..<1_000 {
+      if flock(lock, LOCK_EX | LOCK_NB) == 0 { return true }
+      guard errno == EWOULDBLOCK else { throw DiskError("flock", path) }
+      // Who only looks shares it, for a moment, and is not to be taken for the process.
+      guard flock(lock, LOCK_SH | LOCK_NB) == 0 else { return false }
+      flock(lock, LOCK_UN)
+      usleep(UInt32.random(in: 500...3_000))
+    }
+    throw DiskError("flock", path, code: EWOULDBLOCK)
+  }
+
+  /// Whether the process of this host that this directory belongs to is there; somebody who takes over from it counts as it.
+  static func isAlive(_ path: String) throws(DiskError) -> Bool {
+    let name = lastComponent(of: path)
+    if name.hasPrefix(".") { return !WorkerID.isProcessGone(name) }
+    let lock = open(path + "/alive", O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+    guard lock >= 0 else {
+      if errno == ENOENT { return false }
+      throw DiskError("open", path + "/alive")
+    }
+    defer { close(lock) }
+    if flock(lock, LOCK_SH | LOCK_NB) == 0 { return false }
+    guard errno == EWOULDBLOCK else { throw DiskError("flock", path + "/alive") }
+    return true
   }
 }
 

@@ -1,7 +1,7 @@
 // A session as one MP4: coded pictures are copied as they are, times are those of the captures, the timing track comes
 // along. Each segment is read once; `moov` stands first, in space that is reserved from the manifests' counts.
 
-/// Writes a film part by part. Dropping it without ``finish()`` leaves an unfinished file.
+/// Writes a film part by part. Dropping it without ``finish()`` leaves an unfinished film in the file.
 struct FilmWriter {
   private let file: OutputFile
   private let chapters: [Chapter]
@@ -15,8 +15,8 @@ struct FilmWriter {
   private var timing = MP4Track(.timing)
   private var end: Int
 
-  init(_ path: String, plan: FilmPlan) throws {
-    file = try OutputFile(restarting: path)
+  init(_ file: OutputFile, plan: FilmPlan) throws {
+    self.file = file
     chapters = plan.chapters
     let kinds = Set(plan.parts.map(\.segment.pictureKind))
     isMixed = kinds.count > 1
@@ -49,9 +49,9 @@ struct FilmWriter {
     end += texts.count + pictures.count
   }
 
-  /// Writes what stands before the pictures, and makes the file durable.
+  /// Writes what stands before the pictures.
   ///
-  /// - Returns: its size in bytes.
+  /// - Returns: the film's size in bytes.
   mutating func finish() throws -> Int {
     guard let video else { return 0 }
     var media = MP4Box()
@@ -66,7 +66,6 @@ struct FilmWriter {
     precondition(rest >= 8)
     head.box("free") { $0.zeros(rest - 8) }
     try file.write(head.bytes, at: movieOffset)
-    try file.finish()
     return end
   }
 }

@@ -52,13 +52,10 @@ public enum Stitching {
     let target = try Self.file(target)
     let plan = FilmPlan(segments, gaps: gaps)
     let temporary = "\(target).part"
-    var writer = try FilmWriter(temporary, plan: plan)
+    let file = try OutputFile(restarting: temporary)
     do {
-      for (index, part) in plan.parts.enumerated() {
-        try writer.append(part, from: directory)
-        try progress(index + 1, plan.parts.count)
-      }
-      let bytes = try writer.finish()
+      let bytes = try write(plan, of: directory, to: file, progress: progress)
+      try file.finish()
       try check("rename", target) { rename(temporary, target) }
       try Directory(opening: DurableFile.parentDirectory(of: target)).sync()
       return StitchedSession(
@@ -68,6 +65,21 @@ public enum Stitching {
       unlink(temporary)
       throw error
     }
+  }
+
+  /// Writes a film.
+  ///
+  /// - Returns: its size in bytes.
+  static func write(
+    _ plan: FilmPlan, of directory: SessionDirectory, to file: OutputFile,
+    progress: (Int, Int) throws -> Void = { _, _ in }
+  ) throws -> Int {
+    var writer = try FilmWriter(file, plan: plan)
+    for (index, part) in plan.parts.enumerated() {
+      try writer.append(part, from: directory)
+      try progress(index + 1, plan.parts.count)
+    }
+    return try writer.finish()
   }
 
   /// Writes a session's playlist and fragments into the directory `target`, the playlist last.

@@ -20,16 +20,21 @@ struct ThumbnailPackage {
 
   /// Brings all files up to date. Sprites that are there are not made again.
   ///
-  /// - Parameter segments: at least one, in the order of their starts.
-  func update(_ segments: [PublishedSegment], from session: SessionDirectory) throws {
+  /// - Parameters:
+  ///   - segments: at least one, in the order of their starts.
+  ///   - progress: called with the segments done and their number; what it throws ends the work.
+  func update(
+    _ segments: [PublishedSegment], from session: SessionDirectory, progress: (Int, Int) throws -> Void = { _, _ in }
+  ) throws {
     try DurableFile.makeDirectories(path)
     let directory = try Directory(opening: path, followingLinks: false)
     let present = Set(try directory.entries().map(\.name))
     var track = ThumbnailTrack(startMs: segments[0].startMs)
-    for segment in segments {
+    for (index, segment) in segments.enumerated() {
       let sprite = SegmentSprite(segment)
       track.append(
         segment, isShown: try present.contains(sprite.file) || write(sprite, of: segment, from: session))
+      try progress(index + 1, segments.count)
     }
     try finish(track, in: directory)
   }

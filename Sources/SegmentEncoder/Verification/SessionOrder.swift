@@ -20,9 +20,10 @@ enum SessionOrder {
   static func missingParts(of segments: [PublishedSegment]) -> [Problem] {
     var problems: [Problem] = []
     for (digest, parts) in Dictionary(grouping: segments, by: \.batchDigest) {
-      let missing = Set(1...max(1, parts[0].parts)).subtracting(parts.map(\.part)).sorted()
-      guard !missing.isEmpty || parts.contains(where: { $0.parts != parts[0].parts }) else { continue }
+      let present = Set(parts.map(\.part))
       // Of many, the first ones say enough.
+      let missing = Array((1...max(1, parts[0].parts)).lazy.filter { !present.contains($0) }.prefix(6))
+      guard !missing.isEmpty || parts.contains(where: { $0.parts != parts[0].parts }) else { continue }
       let which = missing.prefix(5).map(String.init).joined(separator: ", ") + (missing.count > 5 ? " …" : "")
       problems.append(
         Problem(

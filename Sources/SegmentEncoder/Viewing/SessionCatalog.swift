@@ -28,6 +28,7 @@ public final class SessionCatalog: Sendable {
   >([])
   /// One at a time is read: a long one takes memory.
   private let reading = Mutex<Void>(())
+  private let listing = Mutex<Void>(())
 
   /// Segments that are kept in memory, of all sessions; the session asked for last is kept whatever it has.
   private static let keptSegments = 20_000
@@ -38,10 +39,17 @@ public final class SessionCatalog: Sendable {
     _ = try Directory(opening: self.output)
   }
 
+  /// Whether it is rather a spool, with its sessions in another place.
+  public func isSpool() throws -> Bool {
+    try DurableFile.isDirectory(output + "/incoming") && DurableFile.isDirectory(output + "/tmp") && sessions().isEmpty
+  }
+
   // MARK: - All
 
   /// All sessions, the newest first.
-  public func sessions() throws -> [SessionSummary] {
+  public func sessions() throws -> [SessionSummary] { try listing.withLock { _ in try look() } }
+
+  private func look() throws -> [SessionSummary] {
     let directory = try Directory(opening: output)
     let names = try directory.entries().filter { $0.kind == .directory }.compactMap { SessionID($0.name) }
     let known = summaries.withLock { $0 }
@@ -159,21 +167,50 @@ extension SessionSummary {
   /// - Parameter output: where its directory is.
   init(_ session: SessionID, in output: Directory) {
     do {
-      let path = session.description + "/" + SessionView.jsonFile
-      guard case .bytes(let bytes)? = try output.contents(of: path, limit: 64 << 20) else {
+      let directory = try Directory(opening: session.description, in: output)
+      guard case .bytes(let bytes)? = try directory.contents(of: SessionView.jsonFile, limit: 64 << 20) else {
         throw JSONError("not a plain file")
       }
-      let json = try JSONParser.parse(bytes)
-      self.init(
-        session: session, startMs: try json.required("startMs", .integer), endMs: try json.required("endMs", .integer),
-        frames: Int(try json.required("frames", .integer)), segments: try json.required("segments", .array).count,
-        gaps: try json.required("gaps", .array).count, bytes: Int(try json.required("bytes", .integer)),
-        isComplete: try json.required("complete", .bool), error: nil)
+      self = try SessionSummary(session, bytes)
+    } catch let error as JSONError {
+      self.init(session, error: "\(SessionView.jsonFile): \(error); encoder-worker verify --repair makes it anew")
     } catch {
-      self.init(
-        session: session, startMs: nil, endMs: nil, frames: 0, segments: 0, gaps: 0, bytes: 0, isComplete: false,
-        error: "\(SessionView.jsonFile): \(error); encoder-worker verify --repair makes it anew")
+      self.init(session, error: "\(error)")
     }
+  }
+
+  private init(_ session: SessionID, error: String) {
+    self.init(
+      session: session, startMs: nil, endMs: nil, frames: 0, segments: 0, gaps: 0, bytes: 0, isComplete: false,
+      error: error)
+  }
+
+  private init(_ session: SessionID, _ bytes: [UInt8]) throws(JSONError) {
+    let (json, gaps, segments) = try Self.parse(bytes, of: session)
+    // Bounds far above what we write, and far below what a sum of them could overflow.
+    func number(_ key: String) throws(JSONError) -> Int64 {
+      let value = try json.required(key, .integer)
+      guard (0...(1 << 42)).contains(value) else { throw JSONError("\(key): out of range") }
+      return value
+    }
+    let (startMs, endMs) = (try number("startMs"), try number("endMs"))
+    guard startMs <= endMs else { throw JSONError("endMs: before startMs") }
+    self.init(
+      session: session, startMs: startMs, endMs: endMs, frames: Int(try number("frames")), segments: segments,
+      gaps: gaps, bytes: Int(try number("bytes")), isComplete: try json.required("complete", .bool), error: nil)
+  }
+
+  /// - Returns: the members but the lists, and how long those are. Long lists of our own are counted only.
+  private static func parse(
+    _ bytes: [UInt8], of session: SessionID
+  ) throws(JSONError) -> (json: JSONValue, gaps: Int, segments: Int) {
+    func objects(in text: ArraySlice<UInt8>) -> Int { text.count { $0 == UInt8(ascii: "{") } }
+    if bytes.count > 1 << 20, let parts = SessionView.parts(of: bytes, session: session) {
+      return (parts.members, objects(in: parts.gaps), objects(in: parts.list))
+    }
+    guard bytes.count <= 4 << 20 else { throw JSONError("not as it was written") }
+    let json = try JSONParser.parse(bytes)
+    return (json, try json.required("gaps", .array).count, try json.required("segments", .array).count)
   }
 
   var json: JSONValue {

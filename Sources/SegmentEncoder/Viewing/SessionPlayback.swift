@@ -57,7 +57,7 @@ public final class SessionPlayback: Sendable {
         session: session, isLive: false, isComplete: true, entries: HLSPart.entries(parts, playable)
       ).text.utf8)
     timeline = Self.timeline(session, entries, parts, media, problems)
-    digest = String(SHA256.hex(of: timeline).prefix(32))
+    digest = Digest.of(timeline)
   }
 
   /// The fragment of this name, as the timeline and the playlist give it.
@@ -95,9 +95,19 @@ public final class SessionPlayback: Sendable {
   /// What its first picture depends on.
   public var firstDigest: String { segments[0].sha256 }
 
-  /// Writes the session's film: see ``Stitching/film(of:to:gaps:progress:)``.
-  @discardableResult
-  public func writeFilm(to path: String) throws -> StitchedSession { try Stitching.film(of: directory.path, to: path) }
+  /// The session as one MP4 with its gaps held, in a file without a name that goes with the last who has it.
+  ///
+  /// - Parameter scratch: a directory with room for it.
+  /// - Throws: ``BadSession`` when a segment is missing or damaged, or the session has changed since; ``DiskError``.
+  public func film(in scratch: String) throws -> OpenFile? {
+    let segments = try directory.soundSegments()
+    guard segments == self.segments else {
+      throw BadSession(session.description, "changed meanwhile", advice: "reload the page")
+    }
+    let file = try OutputFile(unnamedIn: scratch)
+    _ = try Stitching.write(FilmPlan(segments, gaps: .hold), of: directory, to: file)
+    return try file.forReading()
+  }
 
   // MARK: - For players
 
@@ -138,10 +148,20 @@ extension SessionPlayback.Entry {
   /// - Throws: ``BadSession``, ``DamagedOutput`` when the manifest is not as it was written.
   init(_ startMs: Int64, of directory: SessionDirectory, _ stamp: FileStamp?) throws {
     let (segment, json) = try directory.soundManifest(startMs)
-    let members = json.object ?? [:]
+    func list(_ key: String, _ shape: ([String: JSONValue]) -> [String: JSONValue]) -> [UInt8] {
+      let items = json.object?[key]?.array ?? []
+      return JSONValue.array(items.map { .object(shape($0.object ?? [:])) }).bytes()
+    }
+    func text(_ value: JSONValue?) -> JSONValue { .string(value?.string ?? "") }
+    // Only what pages know, in the form that they know.
     self.init(
-      stamp: stamp, segment: segment, codec: members["codec"]?.string ?? "",
-      frames: (members["frames"] ?? .array([])).bytes(),
-      refused: (members["refused"] ?? .array([])).bytes())
+      stamp: stamp, segment: segment, codec: json.object?["codec"]?.string ?? "",
+      frames: list("frames") { frame in
+        [
+          "timeMs": .number(frame["timeMs"]?.integer ?? 0), "holdMs": .number(frame["holdMs"]?.integer ?? 0),
+          "source": text(frame["source"]), "status": text(frame["status"]),
+        ]
+      },
+      refused: list("refused") { ["source": text($0["source"]), "reason": text($0["reason"])] })
   }
 }

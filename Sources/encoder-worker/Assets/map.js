@@ -57,8 +57,8 @@ export class SessionMap {
     }
     if (!hasLabels) return;
     for (const segment of this.#session.turns.filter(isSeen)) this.#diamond(x(segment.atMs), labelHeight, colour('turn'));
-    for (const segment of this.#session.segments) {
-      if (segment.refused.length && isSeen(segment)) this.#wedge(x(segment.atMs) + 7, labelHeight, colour('bad'));
+    for (const {atMs, segment, isExact} of this.#session.refusals) {
+      if (isSeen(segment)) this.#wedge(x(atMs) + (isExact ? 0 : 7), labelHeight, colour('bad'));
     }
     this.#labels(view, width, x, colour('dim'), colour('line'));
   }

@@ -19,7 +19,7 @@ export class Notes {
     this.#session = session;
     this.#go = go;
     [this.#list, this.#none, this.#more] = ['notes', 'no-notes', 'more-notes'].map(id => document.getElementById(id));
-    this.#fixed = [...gaps(session), ...turns(session), ...refusals(session)];
+    this.#fixed = [...gaps(session), ...turns(session), ...refusals(session), ...problems(session)];
     this.#more.addEventListener('click', () => {
       const first = this.#list.children.length;
       this.#limit += 10 * atOnce;
@@ -51,12 +51,12 @@ export class Notes {
     this.#more.textContent = `Show more (${notes.length - this.#limit})`;
   }
 
-  #row({kind, atMs, title, text}) {
+  #row({kind, atMs, title, text, when}) {
     const row = element('button', {type: 'button', className: `note ${kind}`});
     row.append(
       element('i', {className: `swatch ${kind}`}),
       element('span', {className: 'note-title', textContent: title}),
-      element('span', {className: 'note-time', textContent: clock(this.#session.startMs + atMs)}),
+      element('span', {className: 'note-time', textContent: when ?? clock(this.#session.startMs + atMs)}),
       element('span', {className: 'note-text', textContent: text}));
     row.addEventListener('click', () => this.#go(atMs));
     return element('li', {}, row);
@@ -65,7 +65,8 @@ export class Notes {
 
 const gaps = session => session.gaps.map(gap => ({
   kind: 'gap', atMs: gap.atMs, title: `Gap of ${exact(gap.endMs - gap.atMs)}`,
-  text: `nothing was recorded until ${clock(session.startMs + gap.endMs)}`,
+  // What is missing may have filled it.
+  text: `nothing ${session.problems.length ? 'is there' : 'was recorded'} until ${clock(session.startMs + gap.endMs)}`,
 }));
 
 const turns = session => session.turns.map(segment => {
@@ -77,7 +78,17 @@ const turns = session => session.turns.map(segment => {
   };
 });
 
-const refusals = session => session.segments.flatMap(segment => segment.refused.map(refused => ({
-  kind: 'refused', atMs: segment.atMs, title: 'Refused frame',
-  text: refused.reason.includes(refused.source) ? refused.reason : `${refused.source}: ${refused.reason}`,
-})));
+const refusals = session => session.refusals.map(({source, reason, segment, isExact, atMs}) => ({
+  kind: 'refused', atMs, title: 'Refused frame',
+  when: isExact ? undefined : `${clock(session.startMs + segment.atMs).slice(0, 8)} or later`,
+  text: reason.includes(source) ? reason : `${source}: ${reason}`,
+}));
+
+// Videos that are missing are named when they are asked for.
+const problems = session => session.problems.filter(({problem}) => !problem.startsWith('missing:')).map(({file, problem}) => {
+  const atMs = Number(file.match(/\d{13}/)?.[0]) - session.startMs;
+  return {
+    kind: 'bad', atMs: Math.min(Math.max(0, atMs || 0), session.lengthMs), title: 'Not as it should be',
+    text: naming({file}, problem),
+  };
+});

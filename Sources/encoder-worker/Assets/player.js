@@ -60,7 +60,8 @@ function fill() {
   $('badge').textContent = session.isComplete ? 'complete' : 'open';
   $('badge').classList.toggle('open', !session.isComplete);
   const facts = [brief(session.lengthMs), count(session.steps.length, 'frame'), size(session.bytes)];
-  $('badge').title = facts.join(', ');
+  const state = session.isComplete ? 'has ended' : 'no batch has said that it is the last one';
+  $('badge').title = `${facts.join(', ')}; ${state}`;
 }
 
 /** The instant that the page's address names, in unix milliseconds. */
@@ -204,6 +205,21 @@ function say(text) {
   $('said').textContent = text;
 }
 
+/** Asked for a byte first: a film that cannot be made says why, instead of nothing. */
+async function download(event) {
+  event.preventDefault();
+  const link = $('download');
+  link.textContent = 'Preparing…';
+  try {
+    await ask('session.mp4', undefined, {Range: 'bytes=0-0'});
+    location.assign('session.mp4');
+  } catch (error) {
+    message('The film cannot be made', sentence(error.message), false);
+    say($('message-text').textContent);
+  }
+  link.textContent = 'Download MP4';
+}
+
 async function copyLink() {
   history.replaceState(null, '', `#t=${session.startMs + named()}`);
   try {
@@ -233,13 +249,14 @@ const commands = {
 };
 
 const keys = {
-  ' ': 'play', k: 'play', ArrowLeft: 'previous', ',': 'previous', ArrowRight: 'next', '.': 'next', ArrowDown: 'back',
+  ' ': 'play', ArrowLeft: 'previous', ',': 'previous', ArrowRight: 'next', '.': 'next', ArrowDown: 'back',
   PageDown: 'back', ArrowUp: 'forward', PageUp: 'forward', Home: 'first', End: 'last', '+': 'zoom-in', '=': 'zoom-in',
   '-': 'zoom-out', 0: 'zoom-all',
 };
 
 function listen() {
   for (const [id, command] of Object.entries(commands)) $(id)?.addEventListener('click', () => command());
+  $('download').addEventListener('click', download);
   $('rate').addEventListener('change', () => playback.setRate(Number($('rate').value)));
   document.addEventListener('keydown', event => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest('select, input')) return;

@@ -12,6 +12,8 @@ export class Session {
       return {...segment, index, atMs, endMs: atMs + segment.lengthMs};
     });
     this.gaps = timeline.gaps.map(gap => ({atMs: gap.startMs - timeline.startMs, endMs: gap.endMs - timeline.startMs}));
+    this.problems = timeline.problems ?? [];
+    this.refusals = this.segments.flatMap(segment => segment.refused.map(refused => refusal(refused, segment, this.startMs)));
     this.steps = steps(this.segments);
     /** Where pictures end; a gap may follow. */
     this.shownMs = this.segments.at(-1)?.endMs ?? 0;
@@ -67,6 +69,13 @@ function steps(segments) {
     });
   }
   return steps;
+}
+
+/** A refused frame. When it was captured, only its name can say; else it is somewhere in its segment. */
+function refusal({source, reason}, segment, startMs) {
+  const atMs = Number(source.match(/(?:^|\D)(\d{13})(?:\D|$)/)?.[1]) - startMs;
+  const isExact = atMs >= segment.atMs && atMs < segment.endMs;
+  return {source, reason, segment, isExact, atMs: isExact ? atMs : segment.atMs};
 }
 
 /** The last of those that begin at an instant or before it; -1 when none does. */

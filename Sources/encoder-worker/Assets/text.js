@@ -53,10 +53,10 @@ export class Refusal extends Error {
 }
 
 /** Asks the server; what it does not give is a `Refusal` with its own words. */
-export async function ask(path, signal) {
+export async function ask(path, signal, headers) {
   let response;
   try {
-    response = await fetch(path, {signal});
+    response = await fetch(path, {signal, headers});
   } catch (error) {
     if (error.name === 'AbortError') throw error;
     throw new Refusal('the server does not answer; see whether it still runs, then try again', true);

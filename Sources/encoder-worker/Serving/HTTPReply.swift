@@ -8,6 +8,15 @@ struct HTTPRequest {
   let path: String
   let header: (_ name: String) -> String?
 
+  /// Whether whoever asks has this version, and only wants to know that it is still the one.
+  func has(_ tag: String) -> Bool {
+    (header("If-None-Match") ?? "").split(separator: ",").contains { item in
+      let item = item.drop { $0 == " " }
+      let trimmed = item.prefix { $0 != " " }
+      return trimmed == "*" || (trimmed.hasPrefix("W/") ? trimmed.dropFirst(2) : trimmed) == "\"\(tag)\""
+    }
+  }
+
   var parts: [String] { path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init) }
 }
 
@@ -74,7 +83,7 @@ struct HTTPReply {
     let quoted = "\"\(tag)\""
     reply.headers.append(("ETag", quoted))
     reply.headers.append(("Accept-Ranges", "bytes"))
-    if let known = request.header("If-None-Match"), Self.names(known, quoted) {
+    if request.has(tag) {
       reply.status = 304
       reply.body = .bytes([])
       return reply
@@ -95,14 +104,6 @@ struct HTTPReply {
       reply.body = .file(file, (all.lowerBound + range.lowerBound)..<(all.lowerBound + range.upperBound))
     }
     return reply
-  }
-
-  private static func names(_ list: String, _ tag: String) -> Bool {
-    list.split(separator: ",").contains { item in
-      let item = item.drop { $0 == " " }
-      let trimmed = item.prefix { $0 != " " }
-      return trimmed == "*" || (trimmed.hasPrefix("W/") ? trimmed.dropFirst(2) : trimmed) == tag
-    }
   }
 
   /// One range of bytes. Several are not answered in parts, nor is what is no range: the whole is sent then.

@@ -7,13 +7,13 @@ import SegmentEncoder
 import Synchronization
 
 final class HTTPServer: Sendable {
-  /// Connections at once; more wait.
+  /// Connections at once; more are turned away.
   private static let connections: UInt32 = 512
   /// One that says nothing for so long is closed, in seconds.
   private static let patience: UInt32 = 30
 
   /// Where it listens.
-  let address: ListenAddress
+  var address: ListenAddress { socket.address }
   /// What is sent with everything: no request of a page leaves this server, and nobody else's page gets anything from it.
   private static let headers = [
     ("X-Content-Type-Options", "nosniff"), ("Referrer-Policy", "no-referrer"),
@@ -27,23 +27,21 @@ final class HTTPServer: Sendable {
 
   private let service: Service
   private nonisolated(unsafe) let daemon: OpaquePointer
-  private let socket: Int32
+  private let socket: ListeningSocket
 
   /// Starts to answer.
   ///
   /// - Parameters:
-  ///   - hosts: under which names it may be asked, or any when empty: a page of somebody else's whose name leads here
-  ///     does not get through.
+  ///   - hosts: further names under which it may be asked: a page of somebody else's whose name leads here does not get
+  ///     through.
   ///   - answer: called on the threads of connections.
-  init(at address: ListenAddress, hosts: Set<String>, answer: @escaping @Sendable (HTTPRequest) -> HTTPReply) throws {
+  init(on socket: ListeningSocket, hosts: [String], answer: @escaping @Sendable (HTTPRequest) -> HTTPReply) throws {
     var library = cmh_library()
     if let reason = cmh_load(&library) {
       throw MissingHTTPLibrary(reason: String(cString: reason))
     }
-    let (socket, port) = try address.listen()
     self.socket = socket
-    self.address = ListenAddress(host: address.host, port: port)
-    service = Service(library: library, hosts: hosts, answer: answer)
+    service = Service(library: library, hosts: socket.address.acceptedHosts(and: hosts), answer: answer)
     // The signals are the main thread's.
     var before = sigset_t()
     clinux_block_signals(&before)
@@ -64,12 +62,9 @@ final class HTTPServer: Sendable {
     }
     guard
       let daemon = cmh_start(
-        &library, socket, Self.connections, Self.patience, handler, nil, Unmanaged.passUnretained(service).toOpaque())
-    else {
-      let failure = SystemError(operation: "serve at \(address.description)", code: errno)
-      close(socket)
-      throw failure
-    }
+        &library, socket.descriptor, Self.connections, Self.patience, handler,
+        Unmanaged.passUnretained(service).toOpaque())
+    else { throw SystemError(operation: "serve at \(socket.address.description)", code: errno) }
     self.daemon = daemon
   }
 
@@ -110,7 +105,9 @@ final class HTTPServer: Sendable {
     /// Without the port.
     private static func name(of host: String) -> String {
       if host.hasPrefix("["), let end = host.firstIndex(of: "]") { return String(host[...end]).lowercased() }
-      return String(host.prefix { $0 != ":" }).lowercased()
+      let parts = host.split(separator: ":", omittingEmptySubsequences: false)
+      let isName = parts.count == 1 || parts.count == 2 && parts[1].utf8.allSatisfy { (48...57).contains($0) }
+      return (isName ? String(parts[0]) : host).lowercased()
     }
 
     private func send(_ reply: HTTPReply, on connection: OpaquePointer) -> Bool {

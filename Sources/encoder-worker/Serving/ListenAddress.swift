@@ -3,7 +3,7 @@ import CLinux
 import Glibc
 
 /// `HOST:PORT`, `[IPv6]:PORT`, or a port of this machine alone.
-struct ListenAddress: ExpressibleByArgument, Equatable {
+struct ListenAddress: Equatable {
   let host: String
   let port: UInt16
 
@@ -12,50 +12,27 @@ struct ListenAddress: ExpressibleByArgument, Equatable {
     self.port = port
   }
 
-  init?(argument: String) {
+  @Sendable init(_ text: String) throws {
+    let wrong = ValidationError("\(text): where to listen is a port, HOST:PORT or [IPv6]:PORT, with a port up to 65535")
     var host = "127.0.0.1"
-    var port = argument[...]
-    if let colon = argument.lastIndex(of: ":") {
-      host = String(argument[..<colon])
-      port = argument[argument.index(after: colon)...]
+    var port = text[...]
+    if let colon = text.lastIndex(of: ":") {
+      host = String(text[..<colon])
+      port = text[text.index(after: colon)...]
       if host.hasPrefix("[") && host.hasSuffix("]") {
         host = String(host.dropFirst().dropLast())
       } else if host.contains(":") {
-        return nil
+        throw wrong
       }
     }
-    guard !host.isEmpty, port.utf8.allSatisfy({ (48...57).contains($0) }), let number = UInt16(port) else { return nil }
+    guard !host.isEmpty, port.utf8.allSatisfy({ (48...57).contains($0) }), let number = UInt16(port) else {
+      throw wrong
+    }
     self.host = host
     self.port = number
   }
 
-  var defaultValueDescription: String { description }
-
   var description: String { (host.contains(":") ? "[\(host)]" : host) + ":\(port)" }
-
-  /// A socket that listens there, and the port it has: of 0 some free one.
-  func listen() throws(SystemError) -> (socket: Int32, port: UInt16) {
-    var hints = addrinfo()
-    hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV
-    hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-    var found: UnsafeMutablePointer<addrinfo>?
-    let code = getaddrinfo(host, String(port), &hints, &found)
-    guard code == 0, let found else {
-      throw SystemError(operation: "listen at \(description): \(String(cString: gai_strerror(code)))", code: 0)
-    }
-    defer { freeaddrinfo(found) }
-    let address = found.pointee
-    let file = socket(address.ai_family, address.ai_socktype | Int32(SOCK_CLOEXEC.rawValue), address.ai_protocol)
-    guard file >= 0 else { throw SystemError(operation: "socket", code: errno) }
-    var on: Int32 = 1
-    setsockopt(file, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
-    guard bind(file, address.ai_addr, address.ai_addrlen) == 0, Glibc.listen(file, 256) == 0 else {
-      let failure = SystemError(operation: "listen at \(description)", code: errno)
-      close(file)
-      throw failure
-    }
-    return (file, Self.port(of: file) ?? port)
-  }
 
   /// The names under which it may be asked, as browsers write them; any when empty.
   func acceptedHosts(and others: [String]) -> Set<String> {
@@ -65,7 +42,44 @@ struct ListenAddress: ExpressibleByArgument, Equatable {
   }
 
   /// Whether only this machine can reach it.
-  var isLoopback: Bool { host == "localhost" || host == "::1" || host.hasPrefix("127.") }
+  var isLoopback: Bool {
+    var address = in_addr()
+    if inet_pton(AF_INET, host, &address) == 1 { return UInt32(bigEndian: address.s_addr) >> 24 == 127 }
+    return host == "localhost" || host == "::1"
+  }
+}
+
+/// A socket that listens, closed when the last reference goes.
+final class ListeningSocket: Sendable {
+  let descriptor: Int32
+  /// With the port that it has: of 0 some free one.
+  let address: ListenAddress
+
+  init(at address: ListenAddress) throws {
+    var hints = addrinfo()
+    hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV
+    hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+    var found: UnsafeMutablePointer<addrinfo>?
+    let code = getaddrinfo(address.host, String(address.port), &hints, &found)
+    guard code == 0, let found else {
+      throw CannotListen(address: address, cause: String(cString: gai_strerror(code)))
+    }
+    defer { freeaddrinfo(found) }
+    let first = found.pointee
+    let file = socket(first.ai_family, first.ai_socktype | Int32(SOCK_CLOEXEC.rawValue), first.ai_protocol)
+    guard file >= 0 else { throw SystemError(operation: "socket", code: errno) }
+    var on: Int32 = 1
+    setsockopt(file, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
+    guard bind(file, first.ai_addr, first.ai_addrlen) == 0, listen(file, 256) == 0 else {
+      let failure = CannotListen(address: address, cause: String(cString: strerror(errno)))
+      close(file)
+      throw failure
+    }
+    descriptor = file
+    self.address = ListenAddress(host: address.host, port: Self.port(of: file) ?? address.port)
+  }
+
+  deinit { close(descriptor) }
 
   private static func port(of file: Int32) -> UInt16? {
     var storage = sockaddr_storage()
@@ -78,4 +92,11 @@ struct ListenAddress: ExpressibleByArgument, Equatable {
       }
     }
   }
+}
+
+/// Nothing can be served there.
+struct CannotListen: Error, CustomStringConvertible {
+  let address: ListenAddress
+  let cause: String
+  var description: String { "listen at \(address.description): \(cause); name another address or port with --listen" }
 }

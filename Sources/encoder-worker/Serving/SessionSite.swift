@@ -10,6 +10,8 @@ final class SessionSite: Sendable {
   private let films: FilmShelf
   private let thumbnails = ThumbnailShelf()
   private let meter = RequestMeter()
+  /// A segment is read as a whole.
+  private let gate = Gate(width: 8)
 
   /// - Parameter scratch: a directory for films that are being downloaded.
   init(_ catalog: SessionCatalog, scratch: String) {
@@ -54,31 +56,40 @@ final class SessionSite: Sendable {
       return reply
     case ("sessions", 3):
       guard let session = SessionID(parts[1]) else { return nil }
-      return try file(parts[2], of: session)
+      return try file(parts[2], of: session, request)
     default: return nil
     }
   }
 
-  private func file(_ name: String, of session: SessionID) throws -> HTTPReply? {
+  private func file(_ name: String, of session: SessionID, _ request: HTTPRequest) throws -> HTTPReply? {
     if let file = try catalog.file(name, of: session) {
       return HTTPReply(name.hasSuffix(".mp4") ? .mp4 : name.hasSuffix(".json") ? .json : .text, file)
     }
-    guard let playback = try catalog.playback(of: session) else { return nil }
+    // The page itself says of a session that it is not there, or cannot be read.
+    if name.isEmpty { return Assets.page("player.html") }
+    guard let playback = try catalog.playback(of: session) else {
+      return .failure(404, "there is no session \(session); it may have been pruned, or the address is wrong")
+    }
     switch name {
-    case "": return Assets.page("player.html")
     case "timeline.json": return HTTPReply(.json, playback.timeline, tag: playback.digest)
     case "session.m3u8": return HTTPReply(.playlist, playback.playlist, tag: playback.digest)
     case "thumbnail.jpg": return try thumbnails.picture(of: playback).map { HTTPReply(.jpeg, $0, tag: playback.digest) }
     case "session.mp4":
-      var reply = HTTPReply(.mp4, try films.film(of: playback))
+      // Who has it is not to wait until it is made.
+      var reply = HTTPReply(.mp4, [])
+      if !request.has(playback.digest) {
+        guard let film = try films.film(of: playback) else { return nil }
+        reply = HTTPReply(.mp4, film)
+      }
       reply.tag = playback.digest
       reply.headers.append(("Content-Disposition", "attachment; filename=\"\(session).mp4\""))
       return reply
     default:
-      if let bytes = try playback.fragment(named: name) {
+      if let bytes = try gate.pass({ try playback.fragment(named: name) }) {
         return HTTPReply(.fragment, bytes, tag: name, isLasting: true)
       }
-      return try playback.initialization(named: name).map { HTTPReply(.mp4, $0, tag: name, isLasting: true) }
+      return try gate.pass { try playback.initialization(named: name) }
+        .map { HTTPReply(.mp4, $0, tag: name, isLasting: true) }
     }
   }
 
@@ -94,36 +105,41 @@ final class SessionSite: Sendable {
   }
 }
 
-/// Films that are being downloaded: nameless files, made when they are first asked for.
+/// Films that are being downloaded: files without names, made when they are first asked for, one at a time.
 final class FilmShelf: Sendable {
   private static let most = 4
 
   private let scratch: String
-  /// The one asked for last comes last. One is made at a time.
+  /// The one asked for last comes last.
   private let films = Mutex<[(digest: String, file: OpenFile)]>([])
+  private let making = Mutex<Void>(())
 
   init(scratch: String) { self.scratch = scratch }
 
-  func film(of playback: SessionPlayback) throws -> OpenFile {
-    try films.withLock { films in
-      let known = films.firstIndex { $0.digest == playback.digest }.map { films.remove(at: $0).file }
-      let file = try known ?? make(playback)
-      films.append((playback.digest, file))
-      if films.count > Self.most { films.removeFirst() }
-      return file
+  func film(of playback: SessionPlayback) throws -> OpenFile? {
+    if let known = known(playback) { return known }
+    return try making.withLock { _ in
+      if let known = known(playback) { return known }
+      guard let made = try playback.film(in: scratch) else { return nil }
+      films.withLock { films in
+        films.append((playback.digest, made))
+        if films.count > Self.most { films.removeFirst() }
+      }
+      return made
     }
   }
 
-  private func make(_ playback: SessionPlayback) throws -> OpenFile {
-    let path = "\(scratch)/encoder-worker-\(UInt64.random(in: 0 ... .max)).mp4"
-    defer { unlink(path) }
-    try playback.writeFilm(to: path)
-    guard let file = try OpenFile(path) else { throw SystemError(operation: "open \(path)", code: EINVAL) }
-    return file
+  private func known(_ playback: SessionPlayback) -> OpenFile? {
+    films.withLock { films in
+      guard let index = films.firstIndex(where: { $0.digest == playback.digest }) else { return nil }
+      let found = films.remove(at: index)
+      films.append(found)
+      return found.file
+    }
   }
 }
 
-/// Sessions' first pictures, small; made when they are first asked for, two at a time at most.
+/// Sessions' first pictures, small; made when they are first asked for, one at a time.
 final class ThumbnailShelf: Sendable {
   private static let most = 2_000
 

@@ -9,35 +9,27 @@ final class WorkerSite: Sendable {
 
   private let worker: Worker
   private let trouble: @Sendable () -> String?
-  private let lastBeat = Atomic(MonotonicClock.seconds())
+  private let pulse: WorkerPulse
   /// Looking through a spool costs something: not more than once a second, in monotonic milliseconds.
   private let status = Mutex<(at: Int, status: SpoolStatus)?>(nil)
 
   /// - Parameter trouble: why no batch is begun; nil when all is well.
-  init(_ worker: Worker, trouble: @escaping @Sendable () -> String?) {
+  init(_ worker: Worker, _ pulse: WorkerPulse, trouble: @escaping @Sendable () -> String?) {
     self.worker = worker
+    self.pulse = pulse
     self.trouble = trouble
   }
-
-  /// The main thread lives.
-  func beat() { lastBeat.store(MonotonicClock.seconds(), ordering: .relaxed) }
 
   func answer(_ request: HTTPRequest) -> HTTPReply {
     switch request.path {
     case "/healthz":
-      let silentS = MonotonicClock.seconds() - lastBeat.load(ordering: .relaxed)
-      return silentS < Self.patience
+      return pulse.silentS < Self.patience
         ? HTTPReply(.text, Array("ok\n".utf8))
-        : HTTPReply(.text, Array("no life for \(silentS) s\n".utf8), status: 503)
+        : HTTPReply(.text, Array("no life for \(pulse.silentS) s\n".utf8), status: 503)
     case "/readyz":
       return trouble().map { HTTPReply(.text, Array(($0 + "\n").utf8), status: 503) }
         ?? HTTPReply(.text, Array("ok\n".utf8))
-    case "/metrics":
-      do {
-        return HTTPReply(.metrics, Array(try metrics().utf8))
-      } catch {
-        return .failure(503, "\(error); try again")
-      }
+    case "/metrics": return HTTPReply(.metrics, Array(metrics().utf8))
     case "/": return HTTPReply(.text, Array("encoder-worker: /metrics, /healthz, /readyz\n".utf8))
     default: return .failure(404, "nothing is at \(request.path)")
     }
@@ -53,24 +45,8 @@ final class WorkerSite: Sendable {
     }
   }
 
-  private func metrics() throws -> String {
+  private func metrics() -> String {
     var text = MetricsText()
-    let status = try current()
-    let heaps = [
-      ("waiting", status.waiting), ("claimed", status.claimed), ("quarantined", status.quarantined),
-      ("done", status.kept),
-    ]
-    text.metric(
-      "encoder_worker_batches", "Batches in the spool, by state; done with --keep-batches only.", "gauge",
-      heaps.map { ([("state", $0)], "\($1.count)") })
-    text.gauge("encoder_worker_batches_retried", "Of the claimed ones, those that are tried again.", status.retrying)
-    text.metric(
-      "encoder_worker_oldest_batch_age_seconds", "How long the oldest has been there; 0 where there is none.", "gauge",
-      heaps.map { ([("state", $0)], "\(Double($1.oldestMs ?? 0) / 1_000)") })
-    text.gauge(
-      "encoder_worker_workers", "Workers that share the spool and live, or may live.",
-      status.workers.count { $0.life != .dead })
-    text.gauge("encoder_worker_output_free_bytes", "Room in the output's file system.", status.freeBytes)
     text.gauge(
       "encoder_worker_ready", "1 where new batches are begun, 0 where something is in the way.",
       trouble() == nil ? 1 : 0)
@@ -92,6 +68,26 @@ final class WorkerSite: Sendable {
     text.counter("encoder_worker_rescues_total", "Batches taken over from dead workers.", counts.rescues)
     text.counter("encoder_worker_failures_total", "Times that work failed for the machine's sake.", counts.failures)
     text.process()
+    // Where the disk does not tell, the rest is still to be had.
+    if let status = try? current() { write(status, to: &text) }
     return text.text
+  }
+
+  private func write(_ status: SpoolStatus, to text: inout MetricsText) {
+    let heaps = [
+      ("waiting", status.waiting), ("claimed", status.claimed), ("quarantined", status.quarantined),
+      ("done", status.kept),
+    ]
+    text.metric(
+      "encoder_worker_batches", "Batches in the spool, by state; done with --keep-batches only.", "gauge",
+      heaps.map { ([("state", $0)], "\($1.count)") })
+    text.gauge("encoder_worker_batches_retried", "Of the claimed ones, those that are tried again.", status.retrying)
+    text.metric(
+      "encoder_worker_oldest_batch_age_seconds", "How long the oldest has been there; 0 where there is none.", "gauge",
+      heaps.map { ([("state", $0)], "\(Double($1.oldestMs ?? 0) / 1_000)") })
+    text.gauge(
+      "encoder_worker_workers", "Workers that share the spool and live, or may live.",
+      status.workers.count { $0.life != .dead })
+    text.gauge("encoder_worker_output_free_bytes", "Room in the output's file system.", status.freeBytes)
   }
 }
