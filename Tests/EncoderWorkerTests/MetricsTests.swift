@@ -63,6 +63,15 @@ import Testing
     #expect(try scrape(server)["encoder_worker_ready"] == 0)
   }
 
+  @Test func aWorkerThatCannotListenLeavesNothing() throws {
+    try spool.add("exact-1fps")
+    let other = try RunningServer(["run", "--spool", spool.path])
+    let before = try (spool.names("claimed"), spool.names("output/.staging"))
+    let result = try EncoderWorker.run("run", "--spool", spool.path, "--listen", "127.0.0.1:\(other.port)")
+    #expect(result.status == 75 && result.errors.contains("\(other.port)"), "\(result.errors)")
+    #expect(try (spool.names("claimed"), spool.names("output/.staging")) == before)
+  }
+
   @Test func whatADeadWorkerHeldIsCountedAsRescued() throws {
     let dead = "\(ProcessInfo.processInfo.hostName)~99999999~dead1"
     _ = try spool.scratch.directory("spool/claimed/\(dead)/7.1.0")
