@@ -184,10 +184,13 @@ class Damage(PageTest):
 
     @classmethod
     def sessions(cls, output):
-        browser.encode(output, "exact-1fps", "corrupt-frames", "jittered", "gap", "rotation")
+        browser.encode(output, "exact-1fps", "corrupt-frames", "jittered", "gap", "rotation", "irregular-3fps")
 
     @classmethod
     def damage(cls, output):
+        cls.gone = sorted((output / "irregular-3fps").glob("segment-*.mp4"))[1]
+        cls.gone.unlink()
+        cls.gone.with_suffix(".json").unlink()
         sorted((output / "rotation").glob("segment-*.mp4"))[0].unlink()
         cls.lost = sorted((output / "exact-1fps").glob("segment-*.mp4"))[1]
         cls.lost.unlink()
@@ -240,6 +243,28 @@ class Damage(PageTest):
         notes = self.browser.find("#notes").text
         for words in ["1767859513340.jpg", "invalid data", "an empty file", "neither JPEG, PNG nor WebP"]:
             self.assertIn(words, notes)
+        # As their names say.
+        for instant in ["08:05:13.340", "08:05:15.340", "08:05:17.340"]:
+            self.assertIn(instant, notes)
+
+    def test_what_is_gone_with_its_manifest_is_no_gap_of_the_recorder(self):
+        self.open_session("irregular-3fps")
+        self.shown(0)
+        notes = self.browser.find("#notes").text
+        self.assertRegex(notes, r"part 2 of \d is missing")
+        self.assertNotIn("nothing was recorded", notes)
+
+    def test_a_film_that_cannot_be_made_says_why(self):
+        self.open_session("exact-1fps")
+        self.shown(0)
+        self.browser.find("#download").click()
+        self.browser.wait("document.getElementById('message-text').textContent.includes(arguments[0])", self.lost.name)
+        self.assertTrue(self.browser.find("#message").is_displayed())
+
+    def test_an_address_of_no_session_says_so(self):
+        self.open_session("nobody")
+        self.assertEqual(self.browser.run("return document.documentElement.dataset.state"), "failed")
+        self.assertIn("no session nobody", self.browser.find("#message").text)
 
     def test_a_session_that_cannot_be_had_says_why(self):
         self.block("*timeline.json")

@@ -74,7 +74,8 @@ function steps(segments) {
 /** A refused frame. When it was captured, only its name can say; else it is somewhere in its segment. */
 function refusal({source, reason}, segment, startMs) {
   const atMs = Number(source.match(/(?:^|\D)(\d{13})(?:\D|$)/)?.[1]) - startMs;
-  const isExact = atMs >= segment.atMs && atMs < segment.endMs;
+  // It may lie behind the segment's last picture; a number that is far away is no instant.
+  const isExact = atMs >= 0 && Math.abs(atMs - segment.atMs) < 3_600_000;
   return {source, reason, segment, isExact, atMs: isExact ? atMs : segment.atMs};
 }
 
