@@ -24,8 +24,10 @@ public struct BadBatch: Error, Equatable, CustomStringConvertible {
 }
 
 /// The work was stopped before its end; the batch is owed as before.
-public struct Cancelled: Error, Equatable {
+public struct Cancelled: Error, Equatable, CustomStringConvertible {
   public init() {}
+
+  public var description: String { "stopped before its end" }
 }
 
 /// Where a batch goes when its encoding ended with an error.

@@ -133,8 +133,8 @@ struct WorkerLoop {
       worker.logger.error(
         "session \(laggard.session): \(laggard.error); its session.json is brought up to date later",
         metadata: ["session": "\(laggard.session)"])
-      // What fails on the way may still succeed.
-      if all && laggard.isOurs { shared.setbacks.note(laggard.error, concernsAll: false) }
+      // What fails on the way may still succeed; and that we are told to end is no failure.
+      if all && laggard.isOurs && !(laggard.error is Cancelled) { shared.setbacks.note(laggard.error, concernsAll: false) }
     }
   }
 

@@ -137,7 +137,12 @@ function fitScreen() {
   }
 }
 
+/** What was said of something else than the picture; it stays until something else is looked at. */
+let notice = null;
+
 function explain(picture) {
+  if (notice?.positionMs === playback.positionMs) return message(notice.title, notice.text, false);
+  notice = null;
   const {failure, segment} = playback;
   if (picture === 'gap') {
     const gap = session.gapAt(playback.positionMs);
@@ -214,8 +219,10 @@ async function download(event) {
     await ask('session.mp4', undefined, {Range: 'bytes=0-0'});
     location.assign('session.mp4');
   } catch (error) {
-    message('The film cannot be made', sentence(error.message), false);
-    say($('message-text').textContent);
+    const text = sentence(error.message);
+    notice = {title: 'The film cannot be made', text, positionMs: playback?.positionMs};
+    message(notice.title, text, false);
+    say(text);
   }
   link.textContent = 'Download MP4';
 }
