@@ -134,7 +134,9 @@ struct WorkerLoop {
         "session \(laggard.session): \(laggard.error); its session.json is brought up to date later",
         metadata: ["session": "\(laggard.session)"])
       // What fails on the way may still succeed; and that we are told to end is no failure.
-      if all && laggard.isOurs && !(laggard.error is Cancelled) { shared.setbacks.note(laggard.error, concernsAll: false) }
+      if all && laggard.isOurs && !(laggard.error is Cancelled) {
+        shared.setbacks.note(laggard.error, concernsAll: false)
+      }
     }
   }
 
