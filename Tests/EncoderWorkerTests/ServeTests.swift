@@ -256,26 +256,12 @@ import Testing
     #expect(got > 0 && got < 64 << 20)
   }
 
-  @Test func aSpoolIsNotTakenForItsOutput() throws {
-    let spool = try TestSpool()
-    try spool.addSmall("session", startMs: 1_767_859_512_340)
-    try spool.drain()
-    let result = try EncoderWorker.run("serve", spool.path, "--listen", "127.0.0.1:0")
-    #expect(result.status == 64 && result.errors.contains("\(spool.path)/output"), "\(result.errors)")
-  }
-
   @Test func whoLeavesWhileAFilmIsMadeLeavesNothing() throws {
     let (server, _) = try serve("exact-1fps")
     let reply = try server.get("/sessions/exact-1fps/session.mp4")
     let tag = try #require(reply.headers["etag"])
     #expect(try server.get("/sessions/exact-1fps/session.mp4", ["If-None-Match": tag]).status == 304)
     #expect(server.stop() == 0)
-  }
-
-  @Test func manyAreListedAndManyAreServedAtOnce() throws {
-    let script = Fixture.root.appendingPathComponent("Benchmarks/serving.py").path
-    let result = try Tool.run("python3", [script, EncoderWorker.path, "--seconds", "5"])
-    #expect(result.status == 0 && result.text.contains(" 0 errors "), "\(result.text)\(result.errors)")
   }
 
   @Test func nonsenseIsRefusedAndTheServerGoesOn() throws {
@@ -290,17 +276,5 @@ import Testing
       if let reply = try? server.exchange(text, patienceS: 1) { #expect(reply.status >= 400, "\(text.prefix(60))") }
     }
     #expect(try server.get("/healthz").text == "ok\n")
-  }
-
-  @Test func wrongUseIsSaid() throws {
-    let missing = try EncoderWorker.run("serve", scratch.path("nowhere"), "--listen", "127.0.0.1:0")
-    #expect(missing.status == 64 && missing.errors.contains("nowhere"))
-    let (server, _) = try serve("exact-1fps")
-    let taken = try EncoderWorker.run("serve", scratch.path("output"), "--listen", "127.0.0.1:\(server.port)")
-    #expect(taken.status == 75 && taken.errors.contains("\(server.port)"), "\(taken.errors)")
-    for address in ["127.0.0.1", "x:y", "127.0.0.1:99999", "::1:80", ":80"] {
-      let result = try EncoderWorker.run("serve", scratch.path("output"), "--listen", address)
-      #expect(result.status == 64 && result.errors.contains("HOST:PORT"), "\(address)")
-    }
   }
 }

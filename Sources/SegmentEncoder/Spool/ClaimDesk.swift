@@ -174,15 +174,15 @@ public final class ClaimDesk: Sendable {
       unlink(temporary)
       try DurableFile.create(temporary, reason.reason(for: claim, worker: worker))
       defer { unlink(temporary) }
-      guard try DurableFile.link(temporary, to: target + ".reason.json") else { return false }
+      guard try DurableFile.link(temporary, to: target + Quarantine.reasonEnding) else { return false }
       do throws(DiskError) {
         if try DurableFile.move(claim.path, to: target) { return true }
       } catch {
         // It comes again, and would leave another reason each time.
-        if DurableFile.exists(claim.path) && !DurableFile.exists(target) { unlink(target + ".reason.json") }
+        if DurableFile.exists(claim.path) && !DurableFile.exists(target) { unlink(target + Quarantine.reasonEnding) }
         throw error
       }
-      unlink(target + ".reason.json")
+      unlink(target + Quarantine.reasonEnding)
       return false
     }
     try Directory(opening: spool.quarantine).sync()

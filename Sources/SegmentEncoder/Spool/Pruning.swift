@@ -58,7 +58,7 @@ public struct Pruning {
 
   /// Reasons whose batch never came: a worker died between the two, and the batch has got another number since.
   private func pruneReasons(_ round: PruneRound) throws {
-    let ending = ".reason.json"
+    let ending = Quarantine.reasonEnding
     for entry in try entries(of: spool.quarantine) where entry.name.hasSuffix(ending) {
       let path = spool.quarantine + "/" + entry.name
       // A batch may be called like that.

@@ -6,6 +6,9 @@ struct ContactSheetPlan: Equatable {
     /// A segment whose manifest is gone, or of no use.
     case lost(file: String, startMs: Int64)
 
+    /// Unless it is lost.
+    var segment: PublishedSegment? { if case .segment(let segment) = self { segment } else { nil } }
+
     var startMs: Int64 {
       switch self {
       case .segment(let segment): segment.startMs
@@ -38,7 +41,7 @@ struct ContactSheetPlan: Equatable {
   ///   - pieces: at least one, in the order of their starts.
   ///   - every: which captures are shown; nil for as many as make a usual sheet.
   init(_ pieces: [Piece], every wanted: Int?) {
-    let segments = pieces.compactMap { piece in if case .segment(let segment) = piece { segment } else { nil } }
+    let segments = pieces.compactMap(\.segment)
     captures = segments.reduce(0) { $0 + $1.frames.count { $0.isCaptured } }
     every = wanted ?? max(1, (captures + Self.usualPictures - 1) / Self.usualPictures)
     startMs = pieces[0].startMs

@@ -34,7 +34,7 @@ struct SheetSession {
       lost.append(Problem(file: file, what: "listed in session.json, but it has no manifest"))
       pieces.append(.lost(file: file, startMs: startMs))
     }
-    let segments = pieces.compactMap { piece in if case .segment(let segment) = piece { segment } else { nil } }
+    let segments = pieces.compactMap(\.segment)
     guard !segments.isEmpty else {
       if let first = lost.first { throw BadSession(path + "/" + first.file, first.what) }
       throw BadSession(path, "no published segment", advice: "name a directory OUTPUT/SESSION")

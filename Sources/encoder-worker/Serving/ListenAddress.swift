@@ -32,13 +32,15 @@ struct ListenAddress: Equatable {
     self.port = number
   }
 
-  var description: String { (host.contains(":") ? "[\(host)]" : host) + ":\(port)" }
+  var description: String { "\(name):\(port)" }
+
+  /// The host as it stands in an address.
+  private var name: String { host.contains(":") ? "[\(host)]" : host }
 
   /// The names under which it may be asked, as browsers write them; any when empty.
   func acceptedHosts(and others: [String]) -> Set<String> {
     guard isLoopback || !others.isEmpty else { return [] }
-    let own = host.contains(":") ? "[\(host)]" : host
-    return Set((["localhost", "127.0.0.1", "[::1]", own] + others).map { $0.lowercased() })
+    return Set((["localhost", "127.0.0.1", "[::1]", name] + others).map { $0.lowercased() })
   }
 
   /// Whether only this machine can reach it.

@@ -17,7 +17,7 @@ struct MetricsText {
   mutating func metric(
     _ name: String, _ help: String, _ type: String, _ values: [(labels: [(String, String)], value: String)]
   ) {
-    text += "# HELP \(name) \(help)\n# TYPE \(name) \(type)\n"
+    begin(name, help, type)
     for (labels, value) in values { add(name, labels, value) }
   }
 
@@ -25,7 +25,7 @@ struct MetricsText {
   ///   - bounds: what each count but the last is up to.
   ///   - counts: one more than the bounds.
   mutating func histogram(_ name: String, _ help: String, bounds: [Double], counts: [Int], sum: Double) {
-    text += "# HELP \(name) \(help)\n# TYPE \(name) histogram\n"
+    begin(name, help, "histogram")
     var total = 0
     for (index, count) in counts.enumerated() {
       total += count
@@ -50,6 +50,10 @@ struct MetricsText {
     metric(
       "encoder_worker_build_info", "1, with the version.", "gauge",
       [([("version", EncoderWorker.version)], "1")])
+  }
+
+  private mutating func begin(_ name: String, _ help: String, _ type: String) {
+    text += "# HELP \(name) \(help)\n# TYPE \(name) \(type)\n"
   }
 
   private mutating func add(_ name: String, _ labels: [(String, String)], _ value: String) {

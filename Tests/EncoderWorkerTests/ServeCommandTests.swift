@@ -1,0 +1,37 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// How `serve` is called, and what it bears.
+@Suite struct ServeCommandTests {
+  private let scratch: ScratchDirectory
+
+  init() throws { scratch = try ScratchDirectory() }
+
+  @Test func aSpoolIsNotTakenForItsOutput() throws {
+    let spool = try TestSpool()
+    try spool.addSmall("session", startMs: 1_767_859_512_340)
+    try spool.drain()
+    let result = try EncoderWorker.run("serve", spool.path, "--listen", "127.0.0.1:0")
+    #expect(result.status == 64 && result.errors.contains("\(spool.path)/output"), "\(result.errors)")
+  }
+
+  @Test func manyAreListedAndManyAreServedAtOnce() throws {
+    let script = Fixture.root.appendingPathComponent("Benchmarks/serving.py").path
+    let result = try Tool.run("python3", [script, EncoderWorker.path, "--seconds", "5"])
+    #expect(result.status == 0 && result.text.contains(" 0 errors "), "\(result.text)\(result.errors)")
+  }
+
+  @Test func wrongUseIsSaid() throws {
+    let missing = try EncoderWorker.run("serve", scratch.path("nowhere"), "--listen", "127.0.0.1:0")
+    #expect(missing.status == 64 && missing.errors.contains("nowhere"))
+    _ = try EncoderWorker.encode(Fixture("exact-1fps"), into: scratch)
+    let server = try RunningServer(["serve", scratch.path("output")])
+    let taken = try EncoderWorker.run("serve", scratch.path("output"), "--listen", "127.0.0.1:\(server.port)")
+    #expect(taken.status == 75 && taken.errors.contains("\(server.port)"), "\(taken.errors)")
+    for address in ["127.0.0.1", "x:y", "127.0.0.1:99999", "::1:80", ":80"] {
+      let result = try EncoderWorker.run("serve", scratch.path("output"), "--listen", address)
+      #expect(result.status == 64 && result.errors.contains("HOST:PORT"), "\(address)")
+    }
+  }
+}
