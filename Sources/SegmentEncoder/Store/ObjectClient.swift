@@ -1,0 +1,102 @@
+// What an object store is asked: whole objects under keys, each written whole or not at all, and on a condition where it
+// matters. Nothing here knows of HTTP, or of what the objects are.
+
+/// An object store, for several threads at once.
+///
+/// All of it throws when the store cannot be asked, or refuses (no such bucket, no permission): the environment's failure,
+/// never a batch's. What may pass is tried a few times first.
+public protocol ObjectClient: Sendable {
+  /// The bytes of an object.
+  ///
+  /// - Parameter limit: more bytes are not read.
+  /// - Returns: nil where there is none.
+  /// - Throws: ``ObjectTooLarge``.
+  func get(_ key: String, limit: Int) throws -> StoredObject?
+
+  /// Writes an object's bytes to a new file.
+  ///
+  /// - Returns: nil, and no file, where there is none.
+  /// - Throws: ``ObjectTooLarge``; ``DiskError``.
+  func download(_ key: String, to path: String, limit: Int) throws -> ObjectTag?
+
+  /// What is known of an object; nil where there is none.
+  func head(_ key: String) throws -> ObjectInfo?
+
+  /// Writes an object.
+  ///
+  /// - Returns: nil where the condition does not hold. It may have been this very call that made it so: an answer that was
+  ///   lost on its way, and the call tried again.
+  func put(_ key: String, _ body: ObjectBody, _ kind: ObjectKind, when condition: PutCondition) throws -> ObjectTag?
+
+  /// Copies an object within the store, over what is there.
+  ///
+  /// - Returns: whether there was one.
+  func copy(_ key: String, to target: String) throws -> Bool
+
+  /// Removes an object; one that is not there is as good as removed.
+  func delete(_ key: String) throws
+
+  /// The first objects whose keys begin with `prefix` and come after `key`, in the order of their keys: as many as the store likes to
+  /// tell at once, none at the end.
+  func list(_ prefix: String, after key: String?) throws -> [ObjectInfo]
+}
+
+/// What an object's bytes are known by: another content has another one. To be compared, and handed back, nothing else.
+public struct ObjectTag: Sendable, Hashable, CustomStringConvertible {
+  public let description: String
+  public init(_ description: String) { self.description = description }
+}
+
+public struct StoredObject: Sendable, Equatable {
+  public let bytes: [UInt8]
+  public let tag: ObjectTag
+
+  public init(bytes: [UInt8], tag: ObjectTag) {
+    self.bytes = bytes
+    self.tag = tag
+  }
+}
+
+public struct ObjectInfo: Sendable, Equatable {
+  public let key: String
+  public let size: Int
+  public let tag: ObjectTag
+
+  public init(key: String, size: Int, tag: ObjectTag) {
+    self.key = key
+    self.size = size
+    self.tag = tag
+  }
+}
+
+public enum ObjectBody: Sendable {
+  case bytes([UInt8])
+  /// What this file holds.
+  case file(String)
+}
+
+/// What an object is for those who fetch it: its media type, and for how long it may be kept.
+public enum ObjectKind: Sendable {
+  case video, json, text, playlist, cues, image, archive
+}
+
+public enum PutCondition: Sendable, Equatable {
+  case always
+  /// There is none under that key: `If-None-Match: *`.
+  case absent
+  /// What is there is still this: `If-Match`.
+  case matching(ObjectTag)
+}
+
+/// An object is larger than somebody wants to read.
+public struct ObjectTooLarge: Error, CustomStringConvertible {
+  let key: String
+  let limit: Int
+
+  public init(key: String, limit: Int) {
+    self.key = key
+    self.limit = limit
+  }
+
+  public var description: String { "\(key): more than the limit of \(limit) bytes" }
+}
