@@ -22,7 +22,7 @@ public final class BatchEncoder {
   private let options: Options
   private let settings: EncoderSettings
   private let memory: KeyFrameMemory
-  private let publication: Publication
+  private let store: any ArtifactStore
   /// Of the last batch, as far as it could be read; nil where it could not.
   public private(set) var session: SessionID?
 
@@ -30,12 +30,19 @@ public final class BatchEncoder {
   ///   - staging: where files are written before they are published; shared by all encoders of a process.
   ///   - index: shared likewise.
   ///   - memory: shared likewise, among encoders with the same options.
-  public init(_ options: Options, staging: Staging, index: SessionIndex, memory: KeyFrameMemory = KeyFrameMemory()) {
+  public convenience init(
+    _ options: Options, staging: Staging, index: SessionIndex, memory: KeyFrameMemory = KeyFrameMemory()
+  ) {
+    self.init(options, publishingTo: DirectoryStore(staging: staging, index: index), memory: memory)
+  }
+
+  /// - Parameter store: shared by all encoders of a process, and `memory` likewise.
+  package init(_ options: Options, publishingTo store: any ArtifactStore, memory: KeyFrameMemory) {
     self.options = options
     self.memory = memory
     settings = EncoderSettings(
       options.quality, maxHoldMs: options.maxHoldMs, background: options.background)
-    publication = Publication(staging: staging, index: index)
+    self.store = store
   }
 
   /// Encodes and publishes one batch.
@@ -57,7 +64,7 @@ public final class BatchEncoder {
         "plan", source.batch.name, "more than the limit of \(options.limits.segments) segments",
         advice: "split the batch")
     }
-    let receipt = try publication.receipt(for: source, isCancelled: isCancelled)
+    let receipt = try store.receipt(for: source, isCancelled: isCancelled)
     opening?.stop()
     if let receipt { return receipt }
     var digest = BatchDigest(of: source.batch)
@@ -65,7 +72,7 @@ public final class BatchEncoder {
     defer { for segment in segments { unlink(segment.file) } }
     let publishing = options.profile?.start(.publish)
     defer { publishing?.stop() }
-    var published = try publication.publish(
+    var published = try store.publish(
       segments, of: source.batch, digest: digest.finish(), settings: settings, isCancelled: isCancelled)
     published.unchanged = unchanged
     return published
@@ -78,14 +85,14 @@ public final class BatchEncoder {
     session = nil
     let source = try OpenBatch(reading: path, limits: options.limits)
     session = source.batch.session
-    return try publication.settle(source)
+    return try store.settle(source)
   }
 
   private func encode(_ source: OpenBatch, digest: inout BatchDigest, isCancelled: () -> Bool) throws -> (
     segments: [StagedSegment], unchanged: Int
   ) {
     var stage = SegmentStage(
-      settings: settings, memory: memory, staging: publication.staging, profile: options.profile,
+      settings: settings, memory: memory, staging: store.staging, profile: options.profile,
       refused: source.batch.refused)
     do {
       let unchanged = try BatchWalk.walk(
@@ -153,7 +160,7 @@ private struct SegmentStage: ShotSink, ~Copyable {
     guard let writer = open.take() else { return }
     let segment = try writer.finish()
     let writing = profile?.start(.write)
-    done.append(try StagedSegment(segment, file: staging.temporaryFile(), refused: refused, notes: notes))
+    done.append(try StagedSegment(segment, in: staging, refused: refused, notes: notes))
     writing?.stop()
     refused = []
   }

@@ -30,6 +30,9 @@ public struct Cancelled: Error, Equatable, CustomStringConvertible {
   public var description: String { "stopped before its end" }
 }
 
+/// What is wrong lies in the environment (a server, a network), not in any batch.
+package protocol EnvironmentFailure: Error {}
+
 /// Where a batch goes when its encoding ended with an error.
 public enum Disposition: Equatable, Sendable {
   /// To quarantine, with this reason.
@@ -60,7 +63,7 @@ public enum Disposition: Equatable, Sendable {
     switch error {
     case let bad as BadBatch: self = .quarantine(bad)
     case is Cancelled: self = .handBack
-    case is DamagedOutput, is SandboxError, is MissingLibrary: self = .retry
+    case is DamagedOutput, is SandboxError, is MissingLibrary, is any EnvironmentFailure: self = .retry
     // What no machine in trouble says: whatever was asked for came of the batch.
     case let failure as DiskError where ![EINVAL, ENAMETOOLONG, ELOOP, EOVERFLOW, EFBIG].contains(failure.code):
       self = .retry

@@ -14,7 +14,7 @@ struct RateMeter {
     var tally = worker.tally.now
     tally.perMinute = perMinute(tally.published, now)
     tally.runningS = (now - startedAt) / 1_000
-    try? worker.desk.show(tally)
+    try? worker.queue.show(tally)
   }
 
   private mutating func perMinute(_ published: Int, _ now: Int) -> Int {

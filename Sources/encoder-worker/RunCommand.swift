@@ -100,11 +100,12 @@ struct RunCommand: ParsableCommand {
       // Before there is anything to tidy up.
       let socket = try listen.map { try ListeningSocket(at: $0) }
       if hls || thumbnails { try FormatLibrary.load() }
-      let worker = try Worker(
-        spool: spool, output: output, options: options, keepBatches: keepBatches,
-        maxTime: maxTime, lease: lease, minFree: minFree,
-        index: SessionIndex(hls: hls, thumbnails: thumbnails, sentry: events.sentry, goesOn: pulse.goesOn),
-        logger: logger)
+      let id = WorkerID()
+      let index = SessionIndex(hls: hls, thumbnails: thumbnails, sentry: events.sentry, goesOn: pulse.goesOn)
+      let worker = Worker(
+        id, queue: try SpoolQueue(spool, worker: id, elsewhere: Witness(lease: lease)),
+        store: DirectoryStore(staging: try Staging(output: output ?? spool.defaultOutput, worker: id), index: index),
+        options: options, keepBatches: keepBatches, maxTime: maxTime, minFree: minFree, logger: logger)
       let loop = WorkerLoop(
         worker: worker, threads: encoding.threads, drains: drain, pulse: pulse,
         listening: socket.map { ($0, host) })

@@ -43,7 +43,7 @@ final class Setbacks: Sendable {
         state.inARow += 1
         state.last = error
       }
-      if let errand {
+      if let errand, errand.isOfOneBatch {
         // What counts is tried again even in a drain: then it is decided.
         let counted = (error as? UnknownFailure)?.pause
         let later = drains ? .max : MonotonicClock.seconds() + (concernsAll ? pause : 30)
@@ -66,7 +66,7 @@ final class Setbacks: Sendable {
   /// Batches in `incoming/` that could not be claimed and are left alone for now, by name.
   var avoided: Set<String> {
     state.withLock { state in
-      Set(state.postponed.compactMap { if case .waiting(let entry) = $0.errand { entry.name } else { nil } })
+      Set(state.postponed.compactMap { if case .waiting(let offer) = $0.errand { offer.name } else { nil } })
     }
   }
 

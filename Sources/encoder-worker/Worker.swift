@@ -9,7 +9,7 @@ final class Worker: Sendable {
   /// Something to do.
   enum Errand: Sendable {
     /// A batch to claim.
-    case waiting(Directory.Entry)
+    case waiting(Offer)
     /// One that is held, after a failure of the machine.
     case held(Claim)
     /// One that a dead worker held. Nothing else is worked on meanwhile: should this worker die too, it was this batch.
@@ -29,10 +29,13 @@ final class Worker: Sendable {
     /// The batch's name.
     var batch: String {
       switch self {
-      case .waiting(let entry): entry.name
+      case .waiting(let offer): offer.name ?? "the next one"
       case .held(let claim), .suspect(let claim): claim.name
       }
     }
+
+    /// Not of whichever batch is next.
+    var isOfOneBatch: Bool { if case .waiting(let offer) = self { offer.name != nil } else { true } }
 
     /// Whether it is the first that this worker does with it.
     var begins: Bool { if case .held = self { false } else { true } }
@@ -48,15 +51,13 @@ final class Worker: Sendable {
     case failed(Errand, any Error, about: Logger.Metadata)
   }
 
-  let spool: Spool
-  let desk: ClaimDesk
+  let queue: any BatchQueue
+  let store: any ArtifactStore
   let logger: Logger
   let tally = Tally()
   let meter = WorkerMeter()
   /// Bytes that have to be free in the output before a batch is begun.
   let minFree: Int
-  let staging: Staging
-  private let index: SessionIndex
   private let memory = KeyFrameMemory()
   private let options: BatchEncoder.Options
   private let keepBatches: Bool
@@ -66,42 +67,41 @@ final class Worker: Sendable {
   /// Throws where there is less room than asked for.
   func requireRoom() throws {
     guard minFree > 0 else { return }
-    let free = try staging.freeBytes()
+    let free = try store.staging.freeBytes()
     if free < minFree { throw ShortOfSpace(free: free, wanted: minFree) }
   }
 
   init(
-    spool: Spool, output: String?, options: BatchEncoder.Options, keepBatches: Bool, maxTime: Int, lease: Int,
-    minFree: Int,
-    index: SessionIndex, logger: Logger
-  ) throws {
-    let worker = WorkerID()
-    self.spool = spool
-    desk = try ClaimDesk(spool, worker: worker, elsewhere: Witness(lease: lease))
-    staging = try Staging(output: output ?? spool.defaultOutput, worker: worker)
+    _ id: WorkerID, queue: any BatchQueue, store: any ArtifactStore, options: BatchEncoder.Options, keepBatches: Bool,
+    maxTime: Int, minFree: Int, logger: Logger
+  ) {
+    self.queue = queue
+    self.store = store
     self.options = options
-    self.index = index
     self.keepBatches = keepBatches
     self.maxTime = maxTime
     self.minFree = minFree
     var own = logger
-    own[metadataKey: "worker"] = "\(worker)"
+    own[metadataKey: "worker"] = "\(id)"
     self.logger = own
   }
 
   /// One for each thread: encoders are not shared.
   func makeEncoder() -> BatchEncoder {
-    BatchEncoder(options, staging: staging, index: index, memory: memory)
+    BatchEncoder(options, publishingTo: store, memory: memory)
   }
 
   /// Whether sessions have segments that their views do not tell of yet.
-  var isBehind: Bool { index.isBehind }
+  var isBehind: Bool { store.isBehind }
 
   /// Brings sessions' views up to date.
   ///
   /// - Parameter all: whether even those that have just been written.
   /// - Returns: those that could not be.
-  func catchUp(all: Bool = false) -> [SessionIndex.Laggard] { index.catchUp(staging, all: all) }
+  func catchUp(all: Bool = false) -> [SessionIndex.Laggard] { store.catchUp(all: all) }
+
+  /// What is owed, held and settled, as metrics tell it.
+  func status() throws -> SpoolStatus { try queue.status(output: store.staging.output) }
 
   func perform(_ errand: Errand, with encoder: BatchEncoder, isCancelled: () -> Bool) -> Outcome {
     let claim: Claim
@@ -110,13 +110,16 @@ final class Worker: Sendable {
       if errand.begins { try requireRoom() }
       switch errand {
       case .held(let held): claim = held
-      case .suspect(let held): claim = try desk.begin(held)
-      case .waiting(let entry):
-        guard let taken = try desk.claim(entry) else { return .gone }
+      case .suspect(let held):
+        guard let begun = try queue.begin(held) else { return .gone }
+        claim = begun
+      case .waiting(let offer):
+        guard let taken = try queue.claim(offer) else { return .gone }
         claim = taken
       }
     } catch {
-      return errand.claim.map(desk.hasLost) == true ? .gone : failed(errand, error, about: ["batch": "\(errand.batch)"])
+      return errand.claim.map(queue.hasLost) == true
+        ? .gone : failed(errand, error, about: ["batch": "\(errand.batch)"])
     }
     logger.debug(
       "claimed",
@@ -127,12 +130,13 @@ final class Worker: Sendable {
     let begunMs = MonotonicClock.milliseconds()
     let deadline = MonotonicClock.seconds() + maxTime
     do {
-      let receipt =
+      let receipt = try queue.withBatch(claim) { path in
         claim.attempt > Claim.attempts
-        ? try settled(claim, by: encoder)
-        : try encoder.publish(
-          claim.path, isCancelled: { isCancelled() || MonotonicClock.seconds() >= deadline || desk.hasLost(claim) })
-      try desk.retire(claim, keep: keepBatches)
+          ? try settled(claim, at: path, by: encoder)
+          : try encoder.publish(
+            path, isCancelled: { isCancelled() || MonotonicClock.seconds() >= deadline || queue.hasLost(claim) })
+      }
+      try queue.retire(claim, receipt, keep: keepBatches)
       meter.note(receipt, tookMs: MonotonicClock.milliseconds() - begunMs)
       report(receipt)
       return .published
@@ -145,23 +149,23 @@ final class Worker: Sendable {
   }
 
   /// The receipt of a batch that too many workers died with, where it is published after all.
-  private func settled(_ claim: Claim, by encoder: BatchEncoder) throws -> Receipt {
+  private func settled(_ claim: Claim, at path: String, by encoder: BatchEncoder) throws -> Receipt {
     // Who dies while only looking, too often, is not to look again.
-    if claim.attempt <= 2 * Claim.attempts, let receipt = try encoder.settle(claim.path) { return receipt }
+    if claim.attempt <= 2 * Claim.attempts, let receipt = try encoder.settle(path) { return receipt }
     throw BadBatch(
       "encode", claim.name, "\(Claim.attempts) workers died while they worked on it",
       advice: "report this with the batch")
   }
 
-  /// Leaves the spool and the output as if it had never been there.
+  /// Leaves queue and store as if it had never been there.
   func leave() {
-    desk.leave()
-    staging.remove()
+    queue.leave()
+    store.staging.remove()
   }
 
   private func settle(_ claim: Claim, after error: any Error, about: Logger.Metadata) -> Outcome {
     do {
-      if desk.hasLost(claim) {
+      if queue.hasLost(claim) {
         logger.notice("somebody else has taken it over", metadata: about)
         return .gone
       }
@@ -172,15 +176,15 @@ final class Worker: Sendable {
       switch disposition {
       case .retry: return failed(.held(claim), error, about: about)
       case .unknown where claim.failures + 1 < Claim.unknownFailures:
-        let failed = try desk.fail(claim)
+        let failed = try queue.fail(claim)
         let failure = UnknownFailure(batch: claim.name, count: failed.failures, error: error)
         return .failed(.held(failed), failure, about: about)
       case .handBack:
-        try desk.handBack(claim)
+        try queue.handBack(claim)
         logger.info("put back", metadata: about)
         return .handedBack
       case .quarantine(let reason), .unknown(let reason):
-        let name = try desk.quarantine(claim, reason)
+        let name = try queue.quarantine(claim, reason)
         tally.add { $0.quarantined += 1 }
         // The name that one finds it by.
         let found: Logger.Metadata = ["batch": "\(name)", "advice": "\(reason.advice)"]
@@ -194,7 +198,7 @@ final class Worker: Sendable {
 
   private func failed(_ errand: Errand, _ error: any Error, about: Logger.Metadata) -> Outcome {
     meter.noteFailure()
-    return .failed(errand, desk.isCutOff || staging.isCutOff ? CutOff() : error, about: about)
+    return .failed(errand, queue.isCutOff || store.staging.isCutOff ? CutOff() : error, about: about)
   }
 
   private func report(_ receipt: Receipt) {

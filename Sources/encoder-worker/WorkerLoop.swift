@@ -17,14 +17,15 @@ struct WorkerLoop {
   /// Where to say how it goes, and under which names.
   let listening: (socket: ListeningSocket, hosts: [String])?
 
-  /// Batches that no event announces (NFS, a dead worker's) are found this often, in seconds.
+  /// What a dead worker held is found this often, in seconds.
   private static let rescan = 5
 
   /// - Returns: nil when all went well.
   func run() throws -> ExitCode? {
     let shared = Shared(drains: drains, pulse)
     let signals = pulse.signals
-    let watch = watchIncoming()
+    let watch = worker.queue.watch()
+    if watch < 0 { worker.logger.notice("nothing tells of new batches: looking every \(worker.queue.restMs) ms") }
     defer { if watch >= 0 { close(watch) } }
 
     let group = ThreadGroup()
@@ -43,7 +44,7 @@ struct WorkerLoop {
       do {
         if MonotonicClock.seconds() >= rescueAt {
           rescueAt = MonotonicClock.seconds() + Self.rescan
-          let rescue = try worker.desk.rescue()
+          let rescue = try worker.queue.rescue()
           shared.queue.offer(rescue.claims.map(Worker.Errand.suspect))
           for claim in rescue.claims {
             worker.meter.noteRescue()
@@ -60,7 +61,7 @@ struct WorkerLoop {
         if shared.queue.isEmpty, try hasRoom(shared) {
           let avoided = shared.setbacks.avoided
           shared.queue.offer(
-            try worker.spool.waiting().filter { !avoided.contains($0.name) }.map(Worker.Errand.waiting))
+            try worker.queue.waiting().filter { !avoided.contains($0.name ?? "") }.map(Worker.Errand.waiting))
           if drains && shared.queue.isIdle && !shared.setbacks.isAwaiting { break }
         }
       } catch let failure as ShortOfSpace {
@@ -73,8 +74,8 @@ struct WorkerLoop {
       catchUp(shared)
       show(&progress, shared)
       rate.show(worker)
-      let restMs = shared.setbacks.isAwaiting || progress.isShown ? 1_000 : Self.rescan * 1_000
-      if signals.wait(ms: worker.isBehind ? SessionIndex.lagMs : restMs, watch) { pulse.noteSignal() }
+      let restMs = min(worker.queue.restMs, shared.setbacks.isAwaiting || progress.isShown ? 1_000 : .max)
+      if signals.wait(ms: worker.isBehind ? min(restMs, SessionIndex.lagMs) : restMs, watch) { pulse.noteSignal() }
       if pulse.isStopping { break }
     }
     progress.finish()
@@ -117,7 +118,7 @@ struct WorkerLoop {
     for claim in held {
       let about: Logger.Metadata = ["batch": "\(claim.name)"]
       do {
-        try worker.desk.handBack(claim)
+        try worker.queue.handBack(claim)
         worker.logger.info("put back", metadata: about)
       } catch {
         worker.logger.warning("\(error); left to the next worker", metadata: about)
@@ -144,7 +145,7 @@ struct WorkerLoop {
   private func conclusion(_ shared: Shared) -> ExitCode? {
     guard drains || shared.setbacks.fatal != nil else { return nil }
     if drains { say(worker.tally.now.summary) }
-    if let held = try? worker.desk.heldElsewhere(), held > 0 {
+    if let held = try? worker.queue.heldElsewhere(), held > 0 {
       say(
         "\(count(held, "batch is", "batches are")) held by workers of other hosts; one that runs on takes over from the dead"
       )
@@ -199,15 +200,5 @@ struct WorkerLoop {
       shared.queue.finished(isDone: isDone)
       wake()
     }
-  }
-
-  /// Wakes up when something appears in `incoming/`; -1 where the system has no watches left.
-  private func watchIncoming() -> Int32 {
-    let watch = inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK))
-    let events = UInt32(IN_MOVED_TO | IN_CREATE | IN_CLOSE_WRITE)
-    if watch >= 0 && inotify_add_watch(watch, worker.spool.incoming, events) >= 0 { return watch }
-    worker.logger.notice("no inotify: looking for batches every \(Self.rescan) s")
-    if watch >= 0 { close(watch) }
-    return -1
   }
 }

@@ -31,7 +31,7 @@ import Testing
 
   private var witness: Witness { Witness(lease: 60) { [clock] in clock.seconds.load(ordering: .relaxed) } }
 
-  private func desk() throws -> ClaimDesk { try ClaimDesk(spool, worker: WorkerID(), elsewhere: witness) }
+  private func desk() throws -> SpoolQueue { try SpoolQueue(spool, worker: WorkerID(), elsewhere: witness) }
 
   @Test func whatItHoldsIsTakenOverAfterALeaseWithoutABeat() throws {
     let desk = try desk()

@@ -198,7 +198,7 @@ import Testing
 
   /// A reason whose batch was purged while the worker that wrote it still runs.
   @Test func aReasonThatOutlivedItsBatchGoesToo() throws {
-    let alive = try ClaimDesk(spool, worker: WorkerID(), elsewhere: Witness(lease: 10))
+    let alive = try SpoolQueue(spool, worker: WorkerID(), elsewhere: Witness(lease: 10))
     defer { alive.leave() }
     let worker = try #require(names(in: spool.claimed).first)
     try scratch.file(

@@ -17,6 +17,17 @@ enum DurableFile {
     }
   }
 
+  /// Writes a new file that need not outlive the machine.
+  static func createScratch(_ path: String, _ bytes: [UInt8]) throws(DiskError) {
+    let file = try OutputFile(creating: path)
+    do {
+      try file.write(bytes, at: 0)
+    } catch {
+      unlink(path)
+      throw error
+    }
+  }
+
   /// Puts `bytes` under `path`, replacing what is there, at once or not at all.
   static func replace(_ path: String, _ bytes: [UInt8], temporary: String) throws(DiskError) {
     unlink(temporary)

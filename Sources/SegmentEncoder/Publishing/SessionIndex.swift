@@ -107,13 +107,7 @@ public final class SessionIndex: Sendable {
       let script = try DurableFile.contents(of: directory.path + "/" + SessionView.scriptFile),
       var view = SessionView(session: directory.session, last: try segment(last), json: json, script: script)
     else { return nil }
-    // What comes after the first new one is taken out and added again.
-    let later = told.filter { $0 > first }
-    for previous in told.dropLast().suffix(later.count).reversed() {
-      guard view.removeLast(before: try segment(previous)) else { return nil }
-    }
-    let added = try (later + starts).sorted().map(segment)
-    for segment in added { view.append(segment) }
+    guard let added = try view.add(try starts.map(segment), told: told, segment) else { return nil }
     if note.hasEvents {
       let firstOrdinal = note.count + new.count - added.count
       for (index, segment) in added.enumerated() {

@@ -112,6 +112,28 @@ struct SessionView {
     return true
   }
 
+  /// Adds segments wherever they belong behind the first one.
+  ///
+  /// - Parameters:
+  ///   - new: in no order.
+  ///   - told: the starts of segments that the view tells of, in order; at least all that come after the first new one, and one
+  ///     before it.
+  ///   - segment: what is published at a start.
+  /// - Returns: the new ones and those behind them, in order; nil when the view is of no use any more.
+  mutating func add(
+    _ new: [PublishedSegment], told: [Int64], _ segment: (Int64) throws -> PublishedSegment
+  ) throws -> [PublishedSegment]? {
+    guard let first = new.map(\.startMs).min(), let least = told.first, least < first else { return nil }
+    // What comes after the first new one is taken out and added again.
+    let later = try told.filter { $0 > first }.map(segment)
+    for previous in told.dropLast().suffix(later.count).reversed() {
+      guard removeLast(before: try segment(previous)) else { return nil }
+    }
+    let added = (later + new).sorted { $0.startMs < $1.startMs }
+    for segment in added { append(segment) }
+    return added
+  }
+
   /// Both forms, by file name.
   var files: [(name: String, bytes: [UInt8])] {
     [
@@ -165,11 +187,25 @@ struct SessionView {
     ]).bytes()
   }
 
+  /// The script of segments that are told of like this, in order.
+  static func script(of listed: [(file: String, startMs: Int64, durationMs: Int64)]) -> [UInt8] {
+    var script = scriptHead
+    for (index, segment) in listed.enumerated() {
+      let lengthMs = index + 1 < listed.count ? listed[index + 1].startMs - segment.startMs : segment.durationMs
+      script += scriptEntry(segment.file, segment.durationMs, lengthMs: lengthMs)
+    }
+    return script
+  }
+
   /// For stock ffmpeg: each file lasts until the next one starts, so that seams close and gaps are held. Where the next
   /// one starts early, `outpoint` leaves out what would lie behind its start.
   private static func scriptEntry(_ segment: PublishedSegment, lengthMs: Int64) -> [UInt8] {
-    let outpoint = lengthMs < segment.durationMs ? "outpoint \(lengthMs.secondsText)\n" : ""
-    return Array("file \(segment.file)\n\(outpoint)duration \(lengthMs.secondsText)\n".utf8)
+    scriptEntry(segment.file, segment.durationMs, lengthMs: lengthMs)
+  }
+
+  private static func scriptEntry(_ file: String, _ durationMs: Int64, lengthMs: Int64) -> [UInt8] {
+    let outpoint = lengthMs < durationMs ? "outpoint \(lengthMs.secondsText)\n" : ""
+    return Array("file \(file)\n\(outpoint)duration \(lengthMs.secondsText)\n".utf8)
   }
 }
 

@@ -1,23 +1,54 @@
 // `OUTPUT/.staging/<worker>/`: where files are written before they get their names. On the output's own file system,
 // so that giving a name is one step; never inside a session, so that nobody sees a half file.
 
+import Glibc
 import Synchronization
 
 public final class Staging: Sendable {
   /// The directory all sessions are published in.
   public let output: String
   private let directory: WorkerDirectory
+  /// Whether what is staged is published by giving it a name, and so has to reach the disk.
+  private let isDurable: Bool
   private let written = Atomic<Int>(0)
 
   /// Removes what dead workers of this host left there, too.
   public init(output: String, worker: WorkerID) throws {
     let parent = output + "/.staging"
     self.output = output
+    isDurable = true
     directory = try WorkerDirectory(in: parent, worker: worker)
     // What cannot be removed is in nobody's way.
-    _ = try WorkerDirectory.takeOver(in: parent) { dead in
-      for name in try Staging.files(in: dead) where name != "alive" { try DurableFile.removeTree(dead + "/" + name) }
+    try Self.tidyUp(parent)
+  }
+
+  /// For what is published elsewhere: in a directory of our user's alone, where files need not outlive the machine.
+  ///
+  /// - Throws: ``DiskError``, also where the directory is somebody else's.
+  package init(scratch: String, worker: WorkerID) throws {
+    if mkdir(scratch, 0o700) != 0 && errno != EEXIST { throw DiskError("mkdir", scratch) }
+    var status = stat()
+    try check("stat", scratch) { lstat(scratch, &status) }
+    guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid(), status.st_mode & 0o077 == 0 else {
+      throw DiskError("open", scratch, code: EPERM)
     }
+    output = scratch
+    isDurable = false
+    directory = try WorkerDirectory(in: scratch + "/.staging", worker: worker)
+    try Self.tidyUp(scratch + "/.staging")
+  }
+
+  /// Writes a file that nobody else uses.
+  ///
+  /// - Returns: its path.
+  func write(_ bytes: [UInt8]) throws(DiskError) -> String {
+    let path = temporaryFile()
+    if isDurable {
+      try DurableFile.create(path, bytes)
+    } else {
+      try DurableFile.createScratch(path, bytes)
+    }
+    return path
   }
 
   /// A path nobody else uses.
@@ -26,6 +57,12 @@ public final class Staging: Sendable {
   }
 
   public func remove() { directory.remove() }
+
+  private static func tidyUp(_ parent: String) throws {
+    _ = try WorkerDirectory.takeOver(in: parent) { dead in
+      for name in try files(in: dead) where name != "alive" { try DurableFile.removeTree(dead + "/" + name) }
+    }
+  }
 
   private static func files(in path: String) throws -> [String] {
     guard try DurableFile.isDirectory(path) else { return [] }

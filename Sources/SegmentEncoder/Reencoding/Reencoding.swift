@@ -42,7 +42,7 @@ public final class Reencoding: Sendable {
   private let path: String
   private let source: any VideoSource
   private let directory: SessionDirectory
-  private let publication: Publication
+  private let publication: DirectoryStore
   private let options: Options
   private let settings: EncoderSettings
   /// The starts of what is made already.
@@ -61,7 +61,7 @@ public final class Reencoding: Sendable {
     self.path = path
     self.options = options
     settings = EncoderSettings(options.quality)
-    publication = Publication(staging: staging, index: SessionIndex())
+    publication = DirectoryStore(staging: staging, index: SessionIndex())
     directory = SessionDirectory(output: staging.output, session: source.session)
     var made: Set<Int64> = []
     for start in try directory.publishedStarts() {
@@ -138,9 +138,8 @@ public final class Reencoding: Sendable {
   }
 
   private func publish(_ order: SegmentOrder, _ segment: EncodedSegment) throws {
-    let file = publication.staging.temporaryFile()
-    defer { unlink(file) }
-    let staged = try StagedSegment(segment, file: file, refused: order.refused, notes: [:])
+    let staged = try StagedSegment(segment, in: publication.staging, refused: order.refused, notes: [:])
+    defer { unlink(staged.file) }
     let manifest = order.manifest(staged)
     let description = try Self.description(of: manifest, source.identity(of: order.startMs), settings, options)
     try directory.locked {

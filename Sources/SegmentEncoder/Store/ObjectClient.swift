@@ -61,11 +61,14 @@ public struct ObjectInfo: Sendable, Equatable {
   public let key: String
   public let size: Int
   public let tag: ObjectTag
+  /// Since it was written, in seconds, by the store's own clock; nil where the store was asked for a list.
+  public let ageS: Int?
 
-  public init(key: String, size: Int, tag: ObjectTag) {
+  public init(key: String, size: Int, tag: ObjectTag, ageS: Int? = nil) {
     self.key = key
     self.size = size
     self.tag = tag
+    self.ageS = ageS
   }
 }
 

@@ -39,7 +39,7 @@ final class WorkerSite: Sendable {
     try status.withLock { known in
       let now = MonotonicClock.milliseconds()
       if let known, now - known.at < 1_000 { return known.status }
-      let status = try SpoolStatus(of: worker.spool, output: worker.staging.output)
+      let status = try worker.status()
       known = (now, status)
       return status
     }

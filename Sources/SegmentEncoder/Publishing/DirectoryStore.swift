@@ -3,91 +3,17 @@
 
 import Glibc
 
-/// A segment on disk, not yet under its name.
-struct StagedSegment {
-  /// Where its bytes lie.
-  let file: String
-  /// At least one.
-  let shots: [Shot]
-  let codec: String
-  let codedWidth: Int
-  let codedHeight: Int
-  let size: Int
-  let sha256: String
-  let samples: Int
-  let refused: [RefusedFrame]
-  /// By capture, in unix milliseconds.
-  let notes: [Int64: String]
-
-  init(_ segment: EncodedSegment, file: String, refused: [RefusedFrame], notes: [Int64: String]) throws {
-    self.file = file
-    shots = segment.shots
-    codec = segment.codec
-    codedWidth = segment.codedWidth
-    codedHeight = segment.codedHeight
-    size = segment.bytes.count
-    sha256 = SHA256.hex(of: segment.bytes)
-    samples = segment.samples
-    self.refused = refused
-    self.notes = notes
-    try DurableFile.create(file, segment.bytes)
-  }
-
-  var startMs: Int64 { shots[0].startMs }
-  var endMs: Int64 { shots[shots.count - 1].endMs }
-}
-
-/// What became of a batch that is not bad.
-public struct Receipt: Sendable, Equatable {
-  public let batch: String
-  public let session: SessionID
-  public let startMs: Int64
-  public let endMs: Int64
-  public let segments: Int
-  /// Captured frames.
-  public let frames: Int
-  /// Frames that look like the one before, so that nothing had to be encoded; of a duplicate, none.
-  public internal(set) var unchanged = 0
-  /// Of a duplicate, none: the manifests have them.
-  public let refused: [RefusedFrame]
-  public let bytes: Int
-  /// Whether all of it had been published before.
-  public let duplicate: Bool
-  /// What a person should know of the files that were made with it.
-  public let warnings: [String]
-
-  /// - Parameter segments: all of the batch, in order.
-  init(_ segments: [PublishedSegment], of batch: Batch, refused: [RefusedFrame], duplicate: Bool, warnings: [String]) {
-    self.batch = batch.name
-    session = batch.session
-    startMs = segments[0].startMs
-    endMs = segments[segments.count - 1].endMs
-    self.segments = segments.count
-    frames = segments.reduce(0) { $0 + $1.frames.count { $0.isCaptured } }
-    self.refused = refused
-    bytes = segments.reduce(0) { $0 + $1.bytes }
-    self.duplicate = duplicate
-    self.warnings = warnings
-  }
-
-  /// One line of JSON.
-  public var json: String {
-    JSONValue.object([
-      "batch": .string(batch), "session": .string(session.description), "startMs": .number(startMs),
-      "endMs": .number(endMs), "segments": .number(segments), "frames": .number(frames),
-      "unchanged": .number(unchanged),
-      "refused": .array(refused.map(\.json)), "bytes": .number(bytes), "duplicate": .bool(duplicate),
-      "warnings": .array(warnings.map { .string($0) }),
-    ]).line
-  }
-}
-
-struct Publication {
-  let staging: Staging
+/// An output directory.
+package struct DirectoryStore: ArtifactStore {
+  package let staging: Staging
   let index: SessionIndex
 
-  /// The receipt of a batch that is published already, whole; nil when there is work to do.
-  func receipt(for source: OpenBatch, isCancelled: () -> Bool) throws -> Receipt? {
+  package init(staging: Staging, index: SessionIndex) {
+    self.staging = staging
+    self.index = index
+  }
+
+  package func receipt(for source: OpenBatch, isCancelled: () -> Bool) throws -> Receipt? {
     let directory = SessionDirectory(output: staging.output, session: source.batch.session)
     guard try DurableFile.isDirectory(directory.path) else { return nil }
     // While somebody publishes there, a long session would have to be looked through.
@@ -100,12 +26,9 @@ struct Publication {
         return try segments(near: source.batch, in: directory, &note)
       }
     let own = try own(near, source)
-    guard isWhole(own) else { return nil }
+    guard own.isWhole else { return nil }
     return try directory.locked(isCancelled) { try confirm(own, of: source.batch, in: directory) }
   }
-
-  /// Whether these are all segments of their batch.
-  private func isWhole(_ own: [PublishedSegment]) -> Bool { own.first.map { $0.parts == own.count } ?? false }
 
   /// The receipt of a batch that was published before. The index may be older than the segments when the worker died
   /// between the two. Call it with the session locked.
@@ -116,16 +39,13 @@ struct Publication {
     return Receipt(own, of: batch, refused: [], duplicate: true, warnings: warnings)
   }
 
-  /// Takes back what a worker published of a batch before it died, when that is not all of it.
-  ///
-  /// - Returns: the receipt when it is.
-  func settle(_ source: OpenBatch) throws -> Receipt? {
+  package func settle(_ source: OpenBatch) throws -> Receipt? {
     let directory = SessionDirectory(output: staging.output, session: source.batch.session)
     guard try DurableFile.isDirectory(directory.path) else { return nil }
     return try directory.locked {
       var note = index.note(of: directory)
       let own = try own(try segments(near: source.batch, in: directory, &note), source)
-      if isWhole(own) { return try confirm(own, of: source.batch, in: directory) }
+      if own.isWhole { return try confirm(own, of: source.batch, in: directory) }
       try directory.takeBack(own)
       try directory.removeOrphans(keeping: [])
       try Directory(opening: directory.path).sync()
@@ -135,17 +55,10 @@ struct Publication {
     }
   }
 
-  /// Publishes all segments of a batch and brings the session's index up to date.
-  ///
-  /// - Parameter isCancelled: asked while the session is not ours, and last before anything is published.
-  /// - Throws: ``BadBatch`` when something else has been published for the same time.
-  func publish(
+  package func publish(
     _ segments: [StagedSegment], of batch: Batch, digest: String, settings: EncoderSettings, isCancelled: () -> Bool
   ) throws -> Receipt {
-    let manifests = segments.enumerated().map { index, segment in
-      SegmentManifest(
-        segment, of: batch, digest: digest, part: index + 1, parts: segments.count, encoder: settings.json)
-    }
+    let manifests = SegmentManifest.all(segments, of: batch, digest: digest, settings)
     let new = manifests.map(\.segment)
     let directory = SessionDirectory(output: staging.output, session: batch.session)
     return try directory.locked(isCancelled) {
@@ -156,7 +69,7 @@ struct Publication {
       // Left by a worker that died; cut in other places when the settings have changed since.
       let left = near.filter { $0.batchDigest == digest }
       // Or published as a whole by somebody who was faster.
-      if isWhole(left) { return try confirm(left, of: batch, in: directory) }
+      if left.isWhole { return try confirm(left, of: batch, in: directory) }
       let isSameCut = left.allSatisfy { old in new.contains { $0.isCutLike(old) } }
       if !isSameCut { try directory.takeBack(left) }
       let own = Set(isSameCut ? left.map(\.startMs) : [])
@@ -175,18 +88,13 @@ struct Publication {
       }
       return Receipt(
         new, of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
-        warnings: batch.warnings + notes(in: manifests) + warnings)
+        warnings: batch.warnings + SegmentManifest.notes(in: manifests) + warnings)
     }
   }
 
-  /// What the manifests note of frames that are shown, each note once.
-  private func notes(in manifests: [SegmentManifest]) -> [String] {
-    let noted = manifests.flatMap(\.frames).filter { $0.status == .captured && $0.note != nil }
-    let all = Dictionary(grouping: noted) { $0.note ?? "" }.sorted { $0.key < $1.key }.map { note, frames in
-      frames.count == 1 ? "\(frames[0].source) \(note)" : "\(frames[0].source) and \(frames.count - 1) more \(note)"
-    }
-    return all.count > 20 ? all.prefix(20) + ["and \(all.count - 20) more notes in the manifests"] : all
-  }
+  package var isBehind: Bool { index.isBehind }
+
+  package func catchUp(all: Bool) -> [SessionIndex.Laggard] { index.catchUp(staging, all: all) }
 
   /// Makes segments visible: first their videos, then their manifests. Call it with the session locked.
   func place(_ segments: [(staged: StagedSegment, manifest: JSONValue)], in directory: SessionDirectory) throws {
@@ -251,7 +159,31 @@ enum Conflict {
   }
 }
 
+extension [PublishedSegment] {
+  /// Whether these, of one batch, are all segments of it.
+  var isWhole: Bool { first.map { $0.parts == count } ?? false }
+}
+
 extension SegmentManifest {
+  /// Of all segments of a batch.
+  static func all(
+    _ segments: [StagedSegment], of batch: Batch, digest: String, _ settings: EncoderSettings
+  ) -> [SegmentManifest] {
+    segments.enumerated().map { index, segment in
+      SegmentManifest(
+        segment, of: batch, digest: digest, part: index + 1, parts: segments.count, encoder: settings.json)
+    }
+  }
+
+  /// What the manifests note of frames that are shown, each note once.
+  static func notes(in manifests: [SegmentManifest]) -> [String] {
+    let noted = manifests.flatMap(\.frames).filter { $0.status == .captured && $0.note != nil }
+    let all = Dictionary(grouping: noted) { $0.note ?? "" }.sorted { $0.key < $1.key }.map { note, frames in
+      frames.count == 1 ? "\(frames[0].source) \(note)" : "\(frames[0].source) and \(frames.count - 1) more \(note)"
+    }
+    return all.count > 20 ? all.prefix(20) + ["and \(all.count - 20) more notes in the manifests"] : all
+  }
+
   init(
     _ staged: StagedSegment, of batch: Batch, digest: String, part: Int, parts: Int, encoder: JSONValue = .null
   ) {

@@ -4,27 +4,7 @@
 import Glibc
 import Synchronization
 
-/// A batch that this worker has taken.
-public struct Claim: Sendable {
-  /// The batch's name.
-  public let name: String
-  /// How often work on it has begun; each beginning but this worker's own ended with a worker's death.
-  public let attempt: Int
-  /// How often work on it has failed for reasons that nobody knows.
-  public let failures: Int
-  /// `claimed/<worker>/<number>.<attempt>.<failures>`
-  fileprivate let directory: String
-
-  /// Where the batch lies now.
-  public var path: String { directory + "/" + name }
-
-  /// How many workers may die with a batch before it is taken for what kills them.
-  public static let attempts = 3
-  /// How often it may fail for reasons that nobody knows, before it is given up.
-  public static let unknownFailures = 5
-}
-
-public final class ClaimDesk: Sendable {
+public final class SpoolQueue: BatchQueue {
   /// Room for a number and `.reason.json` within the 255 bytes of a file name.
   private static let nameBytes = 230
 
@@ -42,12 +22,16 @@ public final class ClaimDesk: Sendable {
     own = try WorkerDirectory(in: spool.claimed, worker: worker)
   }
 
+  public func waiting() throws(DiskError) -> [Offer] {
+    try spool.waiting().map { Offer(name: $0.name, bytes: $0.bytes) }
+  }
+
   /// Takes a batch out of `incoming/`.
   ///
   /// - Returns: nil when somebody else was faster.
-  public func claim(_ entry: Directory.Entry) throws(DiskError) -> Claim? {
-    let raw = Array((spool.incoming + "/").utf8) + entry.bytes
-    return try take(raw.map { CChar(bitPattern: $0) } + [0], name: entry.name.shortened(to: 255), attempt: 1)
+  public func claim(_ offer: Offer) throws(DiskError) -> Claim? {
+    let raw = Array((spool.incoming + "/").utf8) + offer.bytes
+    return try take(raw.map { CChar(bitPattern: $0) } + [0], name: (offer.name ?? "").shortened(to: 255), attempt: 1)
   }
 
   /// Takes over what dead workers held: of this host at once, of others when they have been still for a lease. Any of these may
@@ -116,7 +100,7 @@ public final class ClaimDesk: Sendable {
   public var isCutOff: Bool { own.isLost }
 
   /// Writes down that work begins on a batch that was taken over.
-  public func begin(_ claim: Claim) throws(DiskError) -> Claim {
+  public func begin(_ claim: Claim) throws(DiskError) -> Claim? {
     try counted(claim, attempt: claim.attempt + 1, failures: claim.failures)
   }
 
@@ -127,8 +111,8 @@ public final class ClaimDesk: Sendable {
 
   private func counted(_ claim: Claim, attempt: Int, failures: Int) throws(DiskError) -> Claim {
     let next = Claim(
-      name: claim.name, attempt: attempt, failures: failures, directory: newDirectory(attempt, failures))
-    try check("rename", claim.directory) { rename(claim.directory, next.directory) }
+      name: claim.name, attempt: attempt, failures: failures, place: newDirectory(attempt, failures))
+    try check("rename", claim.place) { rename(claim.place, next.place) }
     return next
   }
 
@@ -136,14 +120,16 @@ public final class ClaimDesk: Sendable {
     own.path + "/\(taken.add(1, ordering: .relaxed).newValue).\(attempt).\(failures)"
   }
 
+  package func withBatch<R>(_ claim: Claim, _ body: (_ path: String) throws -> R) throws -> R { try body(claim.path) }
+
   /// Puts a batch back as if it had never been taken.
   public func handBack(_ claim: Claim) throws(DiskError) {
     // When a producer has used the name again meanwhile, the claim stays, and is taken over once this worker is gone.
-    if try DurableFile.move(claim.path, to: spool.incoming + "/" + claim.name) { rmdir(claim.directory) }
+    if try DurableFile.move(claim.path, to: spool.incoming + "/" + claim.name) { rmdir(claim.place) }
   }
 
   /// The batch is published: it goes, or is kept in `done/`.
-  public func retire(_ claim: Claim, keep: Bool) throws(DiskError) {
+  public func retire(_ claim: Claim, _ receipt: Receipt, keep: Bool) throws(DiskError) {
     if keep {
       try DurableFile.makeDirectories(spool.done)
       _ = try DurableFile.firstFree(in: spool.done, claim.name.shortened(to: Self.nameBytes)) {
@@ -157,7 +143,7 @@ public final class ClaimDesk: Sendable {
       try check("rename", target) { rename(claim.path, target) }
       try? DurableFile.removeTree(target)
     }
-    rmdir(claim.directory)
+    rmdir(claim.place)
   }
 
   /// Keeps a batch that cannot be encoded, byte for byte, with the reason beside it.
@@ -170,7 +156,7 @@ public final class ClaimDesk: Sendable {
       if DurableFile.exists(target) { return false }
       // The reason comes first, because a batch in quarantine without one would tell nobody anything. One that is there
       // belongs to somebody, or was left by a worker that died here: it costs a number.
-      let temporary = own.path + "/\(lastComponent(of: claim.directory)).reason"
+      let temporary = own.path + "/\(lastComponent(of: claim.place)).reason"
       unlink(temporary)
       try DurableFile.create(temporary, reason.reason(for: claim, worker: worker))
       defer { unlink(temporary) }
@@ -186,9 +172,23 @@ public final class ClaimDesk: Sendable {
       return false
     }
     try Directory(opening: spool.quarantine).sync()
-    rmdir(claim.directory)
+    rmdir(claim.place)
     return name
   }
+
+  /// Batches that no event announces (NFS, a dead worker's) are found this often.
+  package var restMs: Int { 5_000 }
+
+  /// Readable when something appears in `incoming/`; -1 where the system has no watches left.
+  package func watch() -> Int32 {
+    let watch = inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK))
+    let events = UInt32(IN_MOVED_TO | IN_CREATE | IN_CLOSE_WRITE)
+    if watch >= 0 && inotify_add_watch(watch, spool.incoming, events) >= 0 { return watch }
+    if watch >= 0 { close(watch) }
+    return -1
+  }
+
+  public func status(output: String) throws -> SpoolStatus { try SpoolStatus(of: spool, output: output) }
 
   /// Says what has been done, for whoever asks.
   public func show(_ tally: WorkerTally) throws(DiskError) { try tally.write(to: own.path) }
@@ -197,11 +197,11 @@ public final class ClaimDesk: Sendable {
   public func leave() { own.remove() }
 
   private func take(_ source: [CChar], name: String, attempt: Int, failures: Int = 0) throws(DiskError) -> Claim? {
-    let claim = Claim(name: name, attempt: attempt, failures: failures, directory: newDirectory(attempt, failures))
-    try check("mkdir", claim.directory) { mkdir(claim.directory, 0o755) }
+    let claim = Claim(name: name, attempt: attempt, failures: failures, place: newDirectory(attempt, failures))
+    try check("mkdir", claim.place) { mkdir(claim.place, 0o755) }
     if rename(source, claim.path) == 0 { return claim }
     let failure = DiskError("rename", claim.path)
-    rmdir(claim.directory)
+    rmdir(claim.place)
     if failure.code == ENOENT { return nil }
     throw failure
   }
@@ -217,6 +217,11 @@ public final class ClaimDesk: Sendable {
   }
 }
 
+extension Claim {
+  /// Where the batch lies now, in a spool: `claimed/<worker>/<number>.<attempt>.<failures>/NAME`.
+  var path: String { place + "/" + name }
+}
+
 extension BadBatch {
   private static let reasonFormat = "quarantine-reason/1"
 
@@ -229,7 +234,7 @@ extension BadBatch {
   }
 
   /// `NAME.reason.json`: why a batch is in quarantine, for a person and for a program.
-  fileprivate func reason(for claim: Claim, worker: WorkerID) -> [UInt8] {
+  package func reason(for claim: Claim, worker: WorkerID) -> [UInt8] {
     let reason = JSONValue.object([
       "format": .string(Self.reasonFormat), "batch": .string(claim.name), "operation": .string(operation),
       "file": .string(file), "cause": .string(cause), "advice": .string(advice), "attempt": .number(claim.attempt),

@@ -1,0 +1,44 @@
+/// What became of a batch that is not bad.
+public struct Receipt: Sendable, Equatable {
+  public let batch: String
+  public let session: SessionID
+  public let startMs: Int64
+  public let endMs: Int64
+  public let segments: Int
+  /// Captured frames.
+  public let frames: Int
+  /// Frames that look like the one before, so that nothing had to be encoded; of a duplicate, none.
+  public internal(set) var unchanged = 0
+  /// Of a duplicate, none: the manifests have them.
+  public let refused: [RefusedFrame]
+  public let bytes: Int
+  /// Whether all of it had been published before.
+  public let duplicate: Bool
+  /// What a person should know of the files that were made with it.
+  public let warnings: [String]
+
+  /// - Parameter segments: all of the batch, in order.
+  init(_ segments: [PublishedSegment], of batch: Batch, refused: [RefusedFrame], duplicate: Bool, warnings: [String]) {
+    self.batch = batch.name
+    session = batch.session
+    startMs = segments[0].startMs
+    endMs = segments[segments.count - 1].endMs
+    self.segments = segments.count
+    frames = segments.reduce(0) { $0 + $1.frames.count { $0.isCaptured } }
+    self.refused = refused
+    bytes = segments.reduce(0) { $0 + $1.bytes }
+    self.duplicate = duplicate
+    self.warnings = warnings
+  }
+
+  /// One line of JSON.
+  public var json: String {
+    JSONValue.object([
+      "batch": .string(batch), "session": .string(session.description), "startMs": .number(startMs),
+      "endMs": .number(endMs), "segments": .number(segments), "frames": .number(frames),
+      "unchanged": .number(unchanged),
+      "refused": .array(refused.map(\.json)), "bytes": .number(bytes), "duplicate": .bool(duplicate),
+      "warnings": .array(warnings.map { .string($0) }),
+    ]).line
+  }
+}

@@ -1,0 +1,91 @@
+// Who works on which batch: owed, in somebody's hands, or settled. The spool's directory is one such queue; what a worker does
+// with it holds for any other.
+
+/// A batch that is owed.
+public struct Offer: Sendable {
+  /// The batch's name; nil where the queue tells only who takes it.
+  public let name: String?
+  /// The name as the system has it.
+  let bytes: [UInt8]
+
+  package init(name: String?, bytes: [UInt8] = []) {
+    self.name = name
+    self.bytes = bytes
+  }
+}
+
+/// A batch that this worker has taken.
+public struct Claim: Sendable {
+  /// The batch's name.
+  public let name: String
+  /// How often work on it has begun; each beginning but this worker's own ended with a worker's death.
+  public let attempt: Int
+  /// How often work on it has failed for reasons that nobody knows.
+  public let failures: Int
+  /// What the queue knows the claim by.
+  package let place: String
+
+  package init(name: String, attempt: Int, failures: Int, place: String) {
+    self.name = name
+    self.attempt = attempt
+    self.failures = failures
+    self.place = place
+  }
+
+  /// How many workers may die with a batch before it is taken for what kills them.
+  public static let attempts = 3
+  /// How often it may fail for reasons that nobody knows, before it is given up.
+  public static let unknownFailures = 5
+}
+
+/// A queue of batches, for several threads at once. A batch is in it until it is retired or in quarantine, whoever dies meanwhile.
+///
+/// All of it throws when the queue cannot be asked; nothing is lost by that, and what has been begun can be done again.
+package protocol BatchQueue: Sendable {
+  /// What is owed and in nobody's hands, as far as one sees.
+  func waiting() throws -> [Offer]
+  /// Takes a batch.
+  ///
+  /// - Returns: nil when somebody else was faster.
+  func claim(_ offer: Offer) throws -> Claim?
+  /// Takes over what dead workers held. Any of these may be what killed its worker: each is to be worked on alone, so that another
+  /// death says which one it was.
+  ///
+  /// - Returns: what was taken over, and what could not be.
+  func rescue() throws -> (claims: [Claim], failures: [any Error])
+  /// Writes down that work begins on a batch that was taken over.
+  ///
+  /// - Returns: nil when somebody else has it by now.
+  func begin(_ claim: Claim) throws -> Claim?
+  /// Writes down that work on a batch has failed for a reason that nobody knows.
+  func fail(_ claim: Claim) throws -> Claim
+  /// Gives a batch, as a file or directory, to what works on it. Whatever was fetched for that is removed afterwards.
+  ///
+  /// - Throws: ``NoSuchObject``, when there is nothing of that name and it is not settled either.
+  func withBatch<R>(_ claim: Claim, _ body: (_ path: String) throws -> R) throws -> R
+  /// Puts a batch back as if it had never been taken.
+  func handBack(_ claim: Claim) throws
+  /// The batch is published: it goes, or is kept.
+  func retire(_ claim: Claim, _ receipt: Receipt, keep: Bool) throws
+  /// Keeps a batch that cannot be encoded, byte for byte, with the reason beside it.
+  ///
+  /// - Returns: its name in quarantine.
+  @discardableResult
+  func quarantine(_ claim: Claim, _ reason: BadBatch) throws -> String
+  /// Whether somebody who thought us dead took the batch over, or took it away, as far as one knows.
+  func hasLost(_ claim: Claim) -> Bool
+  /// Whether this worker was taken for dead, and cannot claim anything any more; it has to be started again.
+  var isCutOff: Bool { get }
+  /// How many batches others hold whom we cannot ask whether they live.
+  func heldElsewhere() throws -> Int
+  /// Something to wait for beside the time: readable when there may be more. To be closed by the caller; -1 where there is none.
+  func watch() -> Int32
+  /// How long to wait for more, in milliseconds, where nothing says that there is.
+  var restMs: Int { get }
+  /// What is in it, and where its output goes.
+  func status(output: String) throws -> SpoolStatus
+  /// Says what has been done, for whoever asks.
+  func show(_ tally: WorkerTally) throws
+  /// Leaves the queue; nothing is claimed any more.
+  func leave()
+}

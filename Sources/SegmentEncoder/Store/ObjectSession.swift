@@ -1,0 +1,139 @@
+// One session in an object store: `session.json` says what is published, and is only ever written on the condition that it is
+// still what was read.
+
+struct ObjectSession {
+  let id: SessionID
+  let objects: any ObjectClient
+  private let name: String
+
+  init(_ id: SessionID, in objects: any ObjectClient, name: String) {
+    self.id = id
+    self.objects = objects
+    self.name = name
+  }
+
+  /// What `session.json` tells, and what it is known by.
+  struct View {
+    struct Listed {
+      let file: String
+      let startMs: Int64
+      let durationMs: Int64
+    }
+
+    let json: [UInt8]
+    let tag: ObjectTag
+    /// In order, at least one.
+    let segments: [Listed]
+  }
+
+  /// Longer ones are nobody's: a day in segments of five seconds has some 4 MB.
+  private static let viewBytes = 256 << 20
+
+  func key(_ file: String) -> String { "output/\(id)/\(file)" }
+
+  var viewKey: String { key(SessionView.jsonFile) }
+  var scriptKey: String { key(SessionView.scriptFile) }
+
+  /// What is published; nil where nothing is.
+  func view() throws -> View? {
+    guard let there = try objects.get(viewKey, limit: Self.viewBytes) else { return nil }
+    do {
+      let json = try JSONParser.parse(there.bytes)
+      guard try json.required("session", .string) == id.description else { throw JSONError("session: another one") }
+      let segments = try json.required("segments", .array).map { (segment) throws(JSONError) in
+        View.Listed(
+          file: try segment.required("file", .string), startMs: try segment.required("startMs", .integer),
+          durationMs: try segment.required("durationMs", .integer))
+      }
+      let bounds = Int64(0)...(1 << 42)
+      guard !segments.isEmpty,
+        segments.allSatisfy({ bounds.contains($0.startMs) && bounds.contains($0.durationMs) }),
+        zip(segments, segments.dropFirst()).allSatisfy({ $0.startMs < $1.startMs })
+      else { throw JSONError("segments: not in order") }
+      return View(json: there.bytes, tag: there.tag, segments: segments)
+    } catch {
+      throw DamagedOutput(path: "\(name)/\(viewKey)", cause: "\(error)")
+    }
+  }
+
+  /// A segment, by its manifest.
+  func segment(_ startMs: Int64) throws -> PublishedSegment {
+    let key = key(SegmentName.manifest(startMs))
+    guard let there = try objects.get(key, limit: 64 << 20) else {
+      throw DamagedOutput(path: "\(name)/\(key)", cause: "missing")
+    }
+    do {
+      let segment = try PublishedSegment(try JSONParser.parse(there.bytes))
+      guard segment.startMs == startMs else { throw JSONError("of another segment") }
+      return segment
+    } catch {
+      throw DamagedOutput(path: "\(name)/\(key)", cause: "\(error)")
+    }
+  }
+
+  /// Published segments that a batch shown from `range.lowerBound` to `range.upperBound` can touch.
+  func segments(near range: Range<Int64>, in view: View?) throws -> [PublishedSegment] {
+    guard let listed = view?.segments else { return [] }
+    let first = listed.firstIndex { $0.startMs >= range.lowerBound } ?? listed.endIndex
+    // The one before may reach into the range; one that has ended before a seam could begin does not.
+    let reach = listed.prefix(first).last.map { $0.startMs + $0.durationMs > range.lowerBound } ?? false
+    return try listed[(reach ? first - 1 : first)...].prefix { $0.startMs < range.upperBound }.map {
+      try segment($0.startMs)
+    }
+  }
+
+  /// Publishes segments that are there.
+  ///
+  /// - Parameter view: what was published when it was decided that these may be, too.
+  /// - Returns: what is published now; nil when that was not so any more.
+  func list(_ new: [PublishedSegment], in view: View?) throws -> SessionView? {
+    let next = try adding(new, to: view)
+    let bytes = next.files[0].bytes
+    let condition: PutCondition = view.map { .matching($0.tag) } ?? .absent
+    return try objects.put(viewKey, .bytes(bytes), .json, when: condition) == nil ? nil : next
+  }
+
+  private func adding(_ new: [PublishedSegment], to view: View?) throws -> SessionView {
+    var known: [Int64: PublishedSegment] = [:]
+    func segment(_ startMs: Int64) throws -> PublishedSegment {
+      if let read = known[startMs] { return read }
+      let read = try self.segment(startMs)
+      known[startMs] = read
+      return read
+    }
+    let told = view?.segments.map(\.startMs) ?? []
+    if let view, let last = told.last {
+      let script = SessionView.script(of: view.segments.map { ($0.file, $0.startMs, $0.durationMs) })
+      if var next = SessionView(session: id, last: try segment(last), json: view.json, script: script),
+        try next.add(new, told: told, segment) != nil
+      {
+        return next
+      }
+    }
+    let all = try (told.map(segment) + new).sorted { $0.startMs < $1.startMs }
+    guard let next = SessionView(session: id, segments: all) else { throw JSONError("no segments") }
+    return next
+  }
+
+  /// Brings `session.ffconcat` up to date.
+  ///
+  /// - Parameters:
+  ///   - tag: what it was before the view was read; nil where there was none.
+  ///   - bytes: what it is to be by that view; nil to find out.
+  func updateScript(from tag: ObjectTag?, to bytes: [UInt8]? = nil) throws {
+    var (tag, bytes) = (tag, bytes)
+    while true {
+      if let text = try bytes ?? script() {
+        if try objects.put(scriptKey, .bytes(text), .text, when: tag.map { .matching($0) } ?? .absent) != nil { return }
+      } else {
+        return
+      }
+      // Somebody was faster, who may have known less, or more.
+      (tag, bytes) = (try objects.head(scriptKey)?.tag, nil)
+    }
+  }
+
+  private func script() throws -> [UInt8]? {
+    try view().map { SessionView.script(of: $0.segments.map { ($0.file, $0.startMs, $0.durationMs) }) }
+  }
+}

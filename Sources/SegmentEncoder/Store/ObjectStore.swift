@@ -1,0 +1,160 @@
+// Sessions in an object store: `output/SESSION/…`, the same files with the same bytes as in a directory.
+//
+// There are no locks, so two things decide. A segment's objects are created once: whoever comes second finds out whether what
+// is there is what it would have written. And a batch is published by one conditional write of `session.json`, which
+// fails when anybody has published in that session since it was read. Videos come first, then manifests, then
+// `session.json`; what it does not list is not published, whoever left it there.
+
+import Glibc
+
+package final class ObjectStore: ArtifactStore {
+  package let staging: Staging
+  private let objects: any ObjectClient
+  /// Whether sessions can be played while they grow.
+  private let hasHLS: Bool
+  /// What the store is called in messages.
+  private let name: String
+
+  /// What nobody has listed for so long, in seconds, is a dead worker's: no batch takes that long.
+  static let remainsS = 7_200
+
+  /// - Parameter name: what the store is called in messages.
+  package init(_ objects: any ObjectClient, name: String, staging: Staging, hls: Bool) {
+    self.objects = objects
+    self.name = name
+    self.staging = staging
+    hasHLS = hls
+  }
+
+  package var isBehind: Bool { false }
+
+  package func catchUp(all: Bool) -> [SessionIndex.Laggard] { [] }
+
+  package func receipt(for source: OpenBatch, isCancelled: () -> Bool) throws -> Receipt? {
+    try receipt(for: source)
+  }
+
+  /// What is not listed is seen by nobody: there is nothing to take back.
+  package func settle(_ source: OpenBatch) throws -> Receipt? { try receipt(for: source) }
+
+  private func receipt(for source: OpenBatch) throws -> Receipt? {
+    let (session, batch) = (session(source.batch.session), source.batch)
+    guard let view = try session.view() else { return nil }
+    // Listed with its batch's other segments or not at all: the first one tells.
+    let within = view.segments.filter { (batch.frames[0].timeMs..<batch.endMs).contains($0.startMs) }
+    guard let first = try within.first.map({ try session.segment($0.startMs) }),
+      first.batchDigest == (try BatchDigest.of(source))
+    else { return nil }
+    let own = try [first] + within.dropFirst().prefix(first.parts - 1).map { try session.segment($0.startMs) }
+    return try confirm(own, of: batch, in: session)
+  }
+
+  /// The receipt of a batch that was published before. The worker may have died before it brought the other views up to date.
+  private func confirm(_ own: [PublishedSegment], of batch: Batch, in session: ObjectSession) throws -> Receipt {
+    try session.updateScript(from: try objects.head(session.scriptKey)?.tag)
+    if hasHLS { try ObjectPlaylist(session, staging: staging).update() }
+    return Receipt(own, of: batch, refused: [], duplicate: true, warnings: [])
+  }
+
+  package func publish(
+    _ segments: [StagedSegment], of batch: Batch, digest: String, settings: EncoderSettings, isCancelled: () -> Bool
+  ) throws -> Receipt {
+    let manifests = SegmentManifest.all(segments, of: batch, digest: digest, settings)
+    let session = session(batch.session)
+    var pauseMs = 10
+    while true {
+      // Asked for before the view: whoever has changed it since will have to look again.
+      let script = try objects.head(session.scriptKey)?.tag
+      let view = try session.view()
+      let planned = manifests.map(\.segment)
+      let near = try session.segments(
+        near: planned[0].startMs..<max(planned[planned.count - 1].endMs, batch.endMs), in: view)
+      let own = near.filter { $0.batchDigest == digest }
+      if own.isWhole { return try confirm(own, of: batch, in: session) }
+      for segment in planned { try Conflict.check(segment, against: near.filter { $0.batchDigest != digest }) }
+      if isCancelled() { throw Cancelled() }
+      let placed = try place(segments, manifests, in: session)
+      if isCancelled() { throw Cancelled() }
+      if let next = try session.list(placed, in: view) {
+        try session.updateScript(from: script, to: next.files[1].bytes)
+        if hasHLS { try ObjectPlaylist(session, staging: staging).update(with: zip(placed, segments.map(\.file))) }
+        return Receipt(
+          placed, of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
+          warnings: batch.warnings + SegmentManifest.notes(in: manifests))
+      }
+      // Somebody else has published in this session.
+      usleep(UInt32.random(in: 0...UInt32(pauseMs * 1_000)))
+      pauseMs = min(2 * pauseMs, 2_000)
+    }
+  }
+
+  private func session(_ id: SessionID) -> ObjectSession { ObjectSession(id, in: objects, name: name) }
+
+  /// Creates what is not there: all videos, then all manifests.
+  ///
+  /// - Returns: the segments as they are there; of a dead worker's, coded with other settings, its own.
+  /// - Throws: ``ContestedSegment``.
+  private func place(
+    _ segments: [StagedSegment], _ manifests: [SegmentManifest], in session: ObjectSession
+  ) throws -> [PublishedSegment] {
+    var adopted: [Int: PublishedSegment] = [:]
+    for (index, segment) in segments.enumerated() {
+      let own = manifests[index].segment
+      let isOurs = try create(session.key(own.file), .file(segment.file), .video, session: session) { there in
+        there.count == own.bytes && SHA256.hex(of: there) == own.sha256
+      } adopting: {
+        guard let other = try? session.segment(own.startMs), other.batchDigest == own.batchDigest, own.isCutLike(other)
+        else { return false }
+        adopted[index] = other
+        return true
+      }
+      if isOurs { adopted[index] = nil }
+    }
+    for (index, manifest) in manifests.enumerated() where adopted[index] == nil {
+      let text = SegmentManifest.text(of: manifest.json)
+      let key = session.key(SegmentName.manifest(manifest.segment.startMs))
+      _ = try create(key, .bytes(text), .json, session: session) {
+        $0 == text
+      } adopting: {
+        // Of the same batch under another name.
+        guard let other = try? session.segment(manifest.segment.startMs),
+          other.batchDigest == manifest.segment.batchDigest, other.sha256 == manifest.segment.sha256
+        else { return false }
+        adopted[index] = other
+        return true
+      }
+    }
+    return manifests.enumerated().map { adopted[$0] ?? $1.segment }
+  }
+
+  /// Writes an object unless there is one.
+  ///
+  /// - Parameters:
+  ///   - isSame: whether what is there is what we have.
+  ///   - adopting: whether what is there may stand for it.
+  /// - Returns: whether it is ours, or the same.
+  private func create(
+    _ key: String, _ body: ObjectBody, _ kind: ObjectKind, session: ObjectSession,
+    isSame: ([UInt8]) -> Bool, adopting: () throws -> Bool
+  ) throws -> Bool {
+    if try objects.put(key, body, kind, when: .absent) != nil { return true }
+    guard let there = try objects.get(key, limit: 1 << 30) else { throw ContestedSegment(name: name, key: key) }
+    if isSame(there.bytes) { return true }
+    if try adopting() { return false }
+    guard let info = try objects.head(key), info.tag == there.tag, let ageS = info.ageS, ageS >= Self.remainsS,
+      try objects.put(key, body, kind, when: .matching(there.tag)) != nil
+    else { throw ContestedSegment(name: name, key: key) }
+    return true
+  }
+}
+
+/// Under a segment's name there is something else that no `session.json` lists: a worker is about to, or has died. It is looked at
+/// again later, and written over when nobody has listed it for two hours.
+package struct ContestedSegment: EnvironmentFailure, CustomStringConvertible {
+  let name: String
+  let key: String
+
+  package var description: String {
+    "publish \(name)/\(key): another worker has written something else there and has not listed it yet; tried again later"
+  }
+}

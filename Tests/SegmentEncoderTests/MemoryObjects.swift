@@ -1,0 +1,98 @@
+import Synchronization
+
+@testable import SegmentEncoder
+
+/// An object store in memory that can be made to fail, to lose answers, or to let somebody else in at the worst moment.
+final class MemoryObjects: ObjectClient {
+  struct Failure: EnvironmentFailure {}
+
+  private struct State {
+    var objects: [String: [UInt8]] = [:]
+    var agesS: [String: Int] = [:]
+    var puts = 0
+    var failing: Int?
+    var losing: Int?
+    var before: (@Sendable (String) -> Void)?
+  }
+
+  private let state = Mutex(State())
+
+  var keys: [String] { state.withLock { $0.objects.keys.sorted() } }
+  var puts: Int { state.withLock { $0.puts } }
+
+  subscript(key: String) -> [UInt8]? {
+    get { state.withLock { $0.objects[key] } }
+    set { state.withLock { $0.objects[key] = newValue } }
+  }
+
+  func age(_ key: String, seconds: Int) { state.withLock { $0.agesS[key] = seconds } }
+
+  /// Called once with the key of each object before it is written, while nothing is locked.
+  func before(_ body: (@Sendable (String) -> Void)?) { state.withLock { $0.before = body } }
+
+  /// This write and all that follow fail, counted from 0 from now on.
+  func fail(from put: Int?) { state.withLock { ($0.puts, $0.failing) = (0, put) } }
+
+  /// This write happens, but its answer does not come, and it is tried again.
+  func loseAnswer(of put: Int) { state.withLock { ($0.puts, $0.losing) = (0, put) } }
+
+  private static func tag(_ bytes: [UInt8]) -> ObjectTag { ObjectTag(SHA256.hex(of: bytes)) }
+
+  func get(_ key: String, limit: Int) throws -> StoredObject? {
+    guard let bytes = self[key] else { return nil }
+    guard bytes.count <= limit else { throw ObjectTooLarge(key: key, limit: limit) }
+    return StoredObject(bytes: bytes, tag: Self.tag(bytes))
+  }
+
+  func download(_ key: String, to path: String, limit: Int) throws -> ObjectTag? {
+    guard let there = try get(key, limit: limit) else { return nil }
+    try DurableFile.createScratch(path, there.bytes)
+    return there.tag
+  }
+
+  func head(_ key: String) throws -> ObjectInfo? {
+    try get(key, limit: .max).map { there in
+      ObjectInfo(
+        key: key, size: there.bytes.count, tag: there.tag, ageS: state.withLock { $0.agesS[key] } ?? 0)
+    }
+  }
+
+  func put(_ key: String, _ body: ObjectBody, _ kind: ObjectKind, when condition: PutCondition) throws -> ObjectTag? {
+    state.withLock { $0.before }?(key)
+    let bytes =
+      switch body {
+      case .bytes(let bytes): bytes
+      case .file(let path): try DurableFile.contents(of: path) ?? []
+      }
+    return try state.withLock { state in
+      let number = state.puts
+      state.puts += 1
+      if let failing = state.failing, number >= failing { throw Failure() }
+      let there = state.objects[key].map(Self.tag)
+      let holds =
+        switch condition {
+        case .always: true
+        case .absent: there == nil
+        case .matching(let tag): there == tag
+        }
+      guard holds else { return nil }
+      state.objects[key] = bytes
+      state.agesS[key] = 0
+      // The second try of a conditional write finds what the first one has written.
+      return state.losing == number && condition != .always ? nil : Self.tag(bytes)
+    }
+  }
+
+  func copy(_ key: String, to target: String) throws -> Bool {
+    guard let bytes = self[key] else { return false }
+    self[target] = bytes
+    return true
+  }
+
+  func delete(_ key: String) throws { self[key] = nil }
+
+  func list(_ prefix: String, after key: String?) throws -> [ObjectInfo] {
+    let all = keys.filter { $0.hasPrefix(prefix) && $0 > (key ?? "") }
+    return all.prefix(3).map { ObjectInfo(key: $0, size: self[$0]?.count ?? 0, tag: Self.tag(self[$0] ?? [])) }
+  }
+}

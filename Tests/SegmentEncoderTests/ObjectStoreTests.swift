@@ -1,0 +1,171 @@
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import SegmentEncoder
+
+/// Sessions in an object store: the same bytes as in a directory, whoever writes at the same time, whatever fails.
+@Suite struct ObjectStoreTests {
+  private let scratch: ScratchDirectory
+  private let objects = MemoryObjects()
+  private let session: GeneratedSession
+
+  init() throws {
+    scratch = try ScratchDirectory()
+    session = try GeneratedSession(seed: 7, in: scratch)
+    #expect(session.batches.count > 2)
+  }
+
+  private func encoder(quality: Quality = .balanced, hls: Bool = false) throws -> BatchEncoder {
+    let staging = try Staging(scratch: scratch.path("own"), worker: WorkerID())
+    var options = BatchEncoder.Options()
+    options.quality = quality
+    return BatchEncoder(
+      options, publishingTo: ObjectStore(objects, name: "s3://test", staging: staging, hls: hls),
+      memory: KeyFrameMemory())
+  }
+
+  /// All that a directory has after these batches, by what it is called in a store.
+  private func directory(_ batches: [String], hls: Bool = false) throws -> [String: [UInt8]] {
+    let output = scratch.path("output-\(UUID().uuidString)")
+    let staging = try Staging(output: output, worker: WorkerID())
+    let index = SessionIndex(hls: hls)
+    let encoder = BatchEncoder(BatchEncoder.Options(), staging: staging, index: index)
+    for batch in batches { _ = try encoder.publish(batch) }
+    #expect(index.catchUp(staging, all: true).isEmpty)
+    staging.remove()
+    var files: [String: [UInt8]] = [:]
+    for case let name as String in try #require(FileManager.default.enumerator(atPath: output)) {
+      guard DurableFile.isFile(output + "/" + name) else { continue }
+      files["output/" + name] = try DurableFile.contents(of: output + "/" + name)
+    }
+    return files
+  }
+
+  private func expectSame(_ files: [String: [UInt8]]) {
+    #expect(objects.keys == files.keys.sorted())
+    for (name, bytes) in files { #expect(objects[name] == bytes, "\(name)") }
+  }
+
+  @Test(arguments: [3, 8, 11, 12]) func aStoreHasWhatADirectoryHas(seed: Int) throws {
+    let session = try GeneratedSession(seed: seed, in: scratch)
+    let encoder = try encoder()
+    for batch in session.batches { #expect(try !encoder.publish(batch).duplicate) }
+    expectSame(try directory(session.batches))
+    let puts = objects.puts
+    // Once more, and nothing changes: at most the script is written again, as it is.
+    let before = objects.keys.map { objects[$0] }
+    for batch in session.batches { #expect(try encoder.publish(batch).duplicate) }
+    #expect(objects.keys.map { objects[$0] } == before && objects.puts - puts <= session.batches.count)
+  }
+
+  @Test(arguments: [3, 8]) func aPlaylistGrowsWithIt(seed: Int) throws {
+    let session = try GeneratedSession(seed: seed, in: scratch)
+    let inOrder = session.batches.sorted()
+    let encoder = try encoder(hls: true)
+    for batch in inOrder { _ = try encoder.publish(batch) }
+    expectSame(try directory(inOrder, hls: true))
+  }
+
+  @Test func whatComesLateChangesThePlaylist() throws {
+    let encoder = try encoder(hls: true)
+    let late = session.batches.sorted().reversed()
+    for batch in late { _ = try encoder.publish(batch) }
+    // Fragments of before are left: players may have them.
+    let files = try directory(Array(late), hls: true)
+    for (name, bytes) in files where name.hasSuffix(".m3u8") { #expect(objects[name] == bytes, "\(name)") }
+    #expect(Set(files.keys).isSubset(of: objects.keys))
+  }
+
+  @Test func whoeverPublishesMeanwhileIsNotForgotten() throws {
+    let others = Mutex(Array(session.batches.dropFirst()))
+    let hurrying = try encoder(hls: true)
+    nonisolated(unsafe) let another = hurrying
+    // Before each write of the view somebody else publishes another batch of the same session.
+    objects.before { [objects] key in
+      guard key.hasSuffix("session.json"), let next = others.withLock({ $0.popLast() }) else { return }
+      objects.before(nil)
+      #expect((try? another.publish(next)) != nil)
+    }
+    _ = try encoder(hls: true).publish(session.batches[0])
+    for batch in others.withLock({ $0 }) { _ = try hurrying.publish(batch) }
+    for (name, bytes) in try directory(session.batches) { #expect(objects[name] == bytes, "\(name)") }
+    // All that the playlist names is there, and each segment is named.
+    let playlist = String(decoding: try #require(objects["output/\(session.name)/hls/session.m3u8"]), as: UTF8.self)
+    let named = playlist.split(separator: "\n").filter { $0.hasPrefix("segment-") }
+    #expect(named.allSatisfy { objects["output/\(session.name)/hls/\($0)"] != nil })
+    let videos = objects.keys.filter { $0.hasSuffix(".mp4") && !$0.contains("/hls/") }
+    #expect(Set(named).count == named.count && named.count == videos.count)
+  }
+
+  @Test func killedBeforeAnyWriteItIsDoneAgain() throws {
+    let files = try directory([session.batches[0]], hls: true)
+    _ = try encoder(hls: true).publish(session.batches[0])
+    let writes = objects.puts
+    #expect(writes > 4)
+    for write in 0..<writes {
+      for key in objects.keys { objects[key] = nil }
+      objects.fail(from: write)
+      #expect(throws: MemoryObjects.Failure.self) { try encoder(hls: true).publish(session.batches[0]) }
+      objects.fail(from: nil)
+      _ = try encoder(hls: true).publish(session.batches[0])
+      expectSame(files)
+    }
+  }
+
+  @Test func aLostAnswerIsNoConflict() throws {
+    let files = try directory([session.batches[0]])
+    _ = try encoder().publish(session.batches[0])
+    for write in 0..<objects.puts {
+      for key in objects.keys { objects[key] = nil }
+      objects.loseAnswer(of: write)
+      _ = try encoder().publish(session.batches[0])
+      expectSame(files)
+    }
+  }
+
+  @Test func ofTwoForTheSameTimeOneIsAConflict() throws {
+    let other = try scratch.directory("other@1")
+    let batch = session.batches[0]
+    for name in try FileManager.default.contentsOfDirectory(atPath: batch) {
+      try FileManager.default.copyItem(atPath: batch + "/" + name, toPath: other + "/" + name)
+    }
+    let description = other + "/batch.json"
+    let text = try String(contentsOfFile: description, encoding: .utf8)
+    try text.replacing("\"version\"", with: "\"metadata\": {\"take\": 2}, \"version\"")
+      .write(toFile: description, atomically: true, encoding: .utf8)
+    _ = try encoder().publish(batch)
+    let before = objects.keys.map { objects[$0] }
+    let error = #expect(throws: BadBatch.self) { try encoder().publish(other) }
+    #expect(error?.cause.contains("overlaps") == true)
+    #expect(objects.keys.map { objects[$0] } == before)
+  }
+
+  @Test func whatADeadWorkerOfOtherSettingsLeftIsTakenAsItIsOrWaitedFor() throws {
+    let batch = session.batches[0]
+    _ = try encoder(quality: .sharp).publish(batch)
+    let sharp = Dictionary(uniqueKeysWithValues: objects.keys.map { ($0, objects[$0]) })
+    let manifests = objects.keys.filter { $0.contains("/segment-") && $0.hasSuffix(".json") }
+    // It died before the batch was listed: its segments are as good as ours.
+    objects["output/\(session.name)/session.json"] = nil
+    #expect(try !encoder().publish(batch).duplicate)
+    for (key, bytes) in sharp { #expect(objects[key] == bytes, "\(key)") }
+    // It died before the manifests: nobody knows what is there.
+    for key in manifests + ["output/\(session.name)/session.json"] { objects[key] = nil }
+    let error = #expect(throws: ContestedSegment.self) { try encoder().publish(batch) }
+    #expect(error.map { Disposition(of: $0, batch: "b") } == .retry)
+    // For so long that whoever wrote it is dead.
+    for key in objects.keys { objects.age(key, seconds: ObjectStore.remainsS) }
+    #expect(try !encoder().publish(batch).duplicate)
+    expectSame(try directory([batch]))
+  }
+
+  @Test func anotherOnesScratchIsNotUsed() throws {
+    let path = try scratch.directory("open")
+    chmod(path, 0o755)
+    #expect(throws: DiskError.self) { try Staging(scratch: path, worker: WorkerID()) }
+    symlink(path, scratch.path("link"))
+    #expect(throws: DiskError.self) { try Staging(scratch: scratch.path("link"), worker: WorkerID()) }
+  }
+}
