@@ -101,7 +101,7 @@ final class Worker: Sendable {
   func catchUp(all: Bool = false) -> [SessionIndex.Laggard] { store.catchUp(all: all) }
 
   /// What is owed, held and settled, as metrics tell it.
-  func status() throws -> SpoolStatus { try queue.status(output: store.staging.output) }
+  func status() throws -> QueueStatus { try queue.status(output: store.staging.output) }
 
   func perform(_ errand: Errand, with encoder: BatchEncoder, isCancelled: () -> Bool) -> Outcome {
     let claim: Claim
@@ -130,12 +130,13 @@ final class Worker: Sendable {
     let begunMs = MonotonicClock.milliseconds()
     let deadline = MonotonicClock.seconds() + maxTime
     do {
-      let receipt = try queue.withBatch(claim) { path in
+      let done = try queue.withBatch(claim) { path in
         claim.attempt > Claim.attempts
           ? try settled(claim, at: path, by: encoder)
           : try encoder.publish(
             path, isCancelled: { isCancelled() || MonotonicClock.seconds() >= deadline || queue.hasLost(claim) })
       }
+      guard let receipt = done else { return .gone }
       try queue.retire(claim, receipt, keep: keepBatches)
       meter.note(receipt, tookMs: MonotonicClock.milliseconds() - begunMs)
       report(receipt)

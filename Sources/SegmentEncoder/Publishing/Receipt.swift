@@ -32,13 +32,15 @@ public struct Receipt: Sendable, Equatable {
   }
 
   /// One line of JSON.
-  public var json: String {
-    JSONValue.object([
+  public var json: String { JSONValue.object(members).line }
+
+  var members: [String: JSONValue] {
+    [
       "batch": .string(batch), "session": .string(session.description), "startMs": .number(startMs),
       "endMs": .number(endMs), "segments": .number(segments), "frames": .number(frames),
       "unchanged": .number(unchanged),
       "refused": .array(refused.map(\.json)), "bytes": .number(bytes), "duplicate": .bool(duplicate),
       "warnings": .array(warnings.map { .string($0) }),
-    ]).line
+    ]
   }
 }

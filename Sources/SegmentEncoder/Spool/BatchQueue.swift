@@ -38,6 +38,12 @@ public struct Claim: Sendable {
   public static let unknownFailures = 5
 }
 
+/// What is in a queue, as far as it tells.
+package enum QueueStatus: Sendable {
+  case spool(SpoolStatus)
+  case counts(waiting: Int, claimed: Int)
+}
+
 /// A queue of batches, for several threads at once. A batch is in it until it is retired or in quarantine, whoever dies meanwhile.
 ///
 /// All of it throws when the queue cannot be asked; nothing is lost by that, and what has been begun can be done again.
@@ -61,8 +67,8 @@ package protocol BatchQueue: Sendable {
   func fail(_ claim: Claim) throws -> Claim
   /// Gives a batch, as a file or directory, to what works on it. Whatever was fetched for that is removed afterwards.
   ///
-  /// - Throws: ``NoSuchObject``, when there is nothing of that name and it is not settled either.
-  func withBatch<R>(_ claim: Claim, _ body: (_ path: String) throws -> R) throws -> R
+  /// - Returns: nil when it turns out to be settled already; the queue is rid of it then.
+  func withBatch<R>(_ claim: Claim, _ body: (_ path: String) throws -> R) throws -> R?
   /// Puts a batch back as if it had never been taken.
   func handBack(_ claim: Claim) throws
   /// The batch is published: it goes, or is kept.
@@ -82,8 +88,8 @@ package protocol BatchQueue: Sendable {
   func watch() -> Int32
   /// How long to wait for more, in milliseconds, where nothing says that there is.
   var restMs: Int { get }
-  /// What is in it, and where its output goes.
-  func status(output: String) throws -> SpoolStatus
+  /// What is in it.
+  func status(output: String) throws -> QueueStatus
   /// Says what has been done, for whoever asks.
   func show(_ tally: WorkerTally) throws
   /// Leaves the queue; nothing is claimed any more.

@@ -120,7 +120,7 @@ public final class SpoolQueue: BatchQueue {
     own.path + "/\(taken.add(1, ordering: .relaxed).newValue).\(attempt).\(failures)"
   }
 
-  package func withBatch<R>(_ claim: Claim, _ body: (_ path: String) throws -> R) throws -> R { try body(claim.path) }
+  package func withBatch<R>(_ claim: Claim, _ body: (_ path: String) throws -> R) throws -> R? { try body(claim.path) }
 
   /// Puts a batch back as if it had never been taken.
   public func handBack(_ claim: Claim) throws(DiskError) {
@@ -188,7 +188,7 @@ public final class SpoolQueue: BatchQueue {
     return -1
   }
 
-  public func status(output: String) throws -> SpoolStatus { try SpoolStatus(of: spool, output: output) }
+  package func status(output: String) throws -> QueueStatus { .spool(try SpoolStatus(of: spool, output: output)) }
 
   /// Says what has been done, for whoever asks.
   public func show(_ tally: WorkerTally) throws(DiskError) { try tally.write(to: own.path) }

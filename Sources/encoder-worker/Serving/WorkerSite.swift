@@ -11,7 +11,7 @@ final class WorkerSite: Sendable {
   private let trouble: @Sendable () -> String?
   private let pulse: WorkerPulse
   /// Looking through a spool costs something: not more than once a second, in monotonic milliseconds.
-  private let status = Mutex<(at: Int, status: SpoolStatus)?>(nil)
+  private let status = Mutex<(at: Int, status: QueueStatus)?>(nil)
 
   /// - Parameter trouble: why no batch is begun; nil when all is well.
   init(_ worker: Worker, _ pulse: WorkerPulse, trouble: @escaping @Sendable () -> String?) {
@@ -35,7 +35,7 @@ final class WorkerSite: Sendable {
     }
   }
 
-  private func current() throws -> SpoolStatus {
+  private func current() throws -> QueueStatus {
     try status.withLock { known in
       let now = MonotonicClock.milliseconds()
       if let known, now - known.at < 1_000 { return known.status }
@@ -69,7 +69,13 @@ final class WorkerSite: Sendable {
     text.counter("encoder_worker_failures_total", "Times that work failed for the machine's sake.", counts.failures)
     text.process()
     // Where the disk does not tell, the rest is still to be had.
-    if let status = try? current() { write(status, to: &text) }
+    switch try? current() {
+    case .spool(let status): write(status, to: &text)
+    case .counts(let waiting, let claimed):
+      write([("waiting", waiting), ("claimed", claimed)], to: &text)
+      if let free = try? worker.store.staging.freeBytes() { write(freeBytes: free, to: &text) }
+    case nil: break
+    }
     return text.text
   }
 
@@ -78,9 +84,7 @@ final class WorkerSite: Sendable {
       ("waiting", status.waiting), ("claimed", status.claimed), ("quarantined", status.quarantined),
       ("done", status.kept),
     ]
-    text.metric(
-      "encoder_worker_batches", "Batches in the spool, by state; done with --keep-batches only.", "gauge",
-      heaps.map { ([("state", $0)], "\($1.count)") })
+    write(heaps.map { ($0, $1.count) }, to: &text)
     text.gauge("encoder_worker_batches_retried", "Of the claimed ones, those that are tried again.", status.retrying)
     text.metric(
       "encoder_worker_oldest_batch_age_seconds", "How long the oldest has been there; 0 where there is none.", "gauge",
@@ -88,6 +92,16 @@ final class WorkerSite: Sendable {
     text.gauge(
       "encoder_worker_workers", "Workers that share the spool and live, or may live.",
       status.workers.count { $0.life != .dead })
-    text.gauge("encoder_worker_output_free_bytes", "Room in the output's file system.", status.freeBytes)
+    write(freeBytes: status.freeBytes, to: &text)
+  }
+
+  private func write(_ batches: [(state: String, count: Int)], to text: inout MetricsText) {
+    text.metric(
+      "encoder_worker_batches", "Batches in the spool, by state; done with --keep-batches only.", "gauge",
+      batches.map { ([("state", $0.state)], "\($0.count)") })
+  }
+
+  private func write(freeBytes: Int, to text: inout MetricsText) {
+    text.gauge("encoder_worker_output_free_bytes", "Room in the output's file system.", freeBytes)
   }
 }

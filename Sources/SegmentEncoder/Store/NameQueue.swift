@@ -1,0 +1,50 @@
+// The names of batches that are owed, and who works on them. What they name lies elsewhere: a queue that is lost costs time, no batch.
+
+/// A name that this worker has taken from a queue.
+package struct QueuedName: Sendable, Equatable {
+  /// What the queue knows it by.
+  package let id: String
+  package let name: String
+  /// How often work on it has begun.
+  package let attempt: Int
+  /// How often work on it has failed for reasons that nobody knows.
+  package let failures: Int
+
+  package init(id: String, name: String, attempt: Int, failures: Int) {
+    self.id = id
+    self.name = name
+    self.attempt = attempt
+    self.failures = failures
+  }
+}
+
+/// A queue of names, for several threads at once. Each step happens as a whole or not at all; what acts for the one who holds a name
+/// does nothing when somebody else holds it by now.
+package protocol NameQueue: Sendable {
+  /// Names that nobody has taken.
+  func waitingCount() throws -> Int
+  /// Names that other workers have taken.
+  func heldElsewhereCount() throws -> Int
+  /// Takes one; nil where there is none.
+  func next() throws -> QueuedName?
+  /// Takes over what others have not renewed for a lease. That work on it begins is not counted yet.
+  func takeOver() throws -> [QueuedName]
+  /// Counts that work begins; nil when somebody else has it.
+  func begin(_ name: QueuedName) throws -> QueuedName?
+  /// Counts a failure; nil when somebody else has it.
+  func fail(_ name: QueuedName) throws -> QueuedName?
+  /// Puts it back as if it had never been taken.
+  func handBack(_ name: QueuedName) throws
+  /// It is done with.
+  func settle(_ name: QueuedName) throws
+  /// It is done with, and named with its reason, once, among those that could not be done.
+  func bury(_ name: QueuedName, reason: String) throws
+  /// Adds names, each unless it is there.
+  ///
+  /// - Returns: how many were not.
+  func add(_ names: [String]) throws -> Int
+  /// Whether somebody else has it, as far as one knows.
+  func hasLost(_ name: QueuedName) -> Bool
+  /// Leaves the queue; nothing is taken any more.
+  func leave()
+}

@@ -1,0 +1,132 @@
+// Batches that lie in an object store, and a queue of their names. The store is the truth: an object in `incoming/` without a
+// receipt is owed work, whatever the queue says.
+//
+//   incoming/NAME                batches, each written once under a name of its own
+//   receipts/NAME/TAG.json       what became of the batch with this content
+//   quarantine/NAME              and NAME.reason.json: cannot be encoded
+//   done/NAME                    published, kept on request
+//   output/SESSION/…             what is published
+
+import Glibc
+import Synchronization
+
+package final class ObjectQueue: BatchQueue {
+  private let names: any NameQueue
+  private let batches: StoredBatches
+  private let staging: Staging
+  private let worker: WorkerID
+  private let mostBytes: Int
+  /// What each claim's batch was when it was fetched.
+  private let fetched = Mutex<[String: ObjectTag]>([:])
+
+  /// More are asked for when these have been taken.
+  private static let offers = 256
+
+  /// - Parameters:
+  ///   - name: what the store is called in messages.
+  ///   - staging: where batches are fetched to.
+  ///   - mostBytes: of one batch as it is stored.
+  package init(
+    _ names: any NameQueue, _ objects: any ObjectClient, name: String, staging: Staging, worker: WorkerID,
+    mostBytes: Int
+  ) {
+    self.names = names
+    batches = StoredBatches(objects, name: name)
+    self.staging = staging
+    self.worker = worker
+    self.mostBytes = mostBytes
+  }
+
+  package func waiting() throws -> [Offer] {
+    Array(repeating: Offer(name: nil), count: min(try names.waitingCount(), Self.offers))
+  }
+
+  package func claim(_ offer: Offer) throws -> Claim? { try names.next().map(Claim.init) }
+
+  package func rescue() throws -> (claims: [Claim], failures: [any Error]) {
+    (try names.takeOver().map(Claim.init), [])
+  }
+
+  package func begin(_ claim: Claim) throws -> Claim? { try names.begin(QueuedName(claim)).map(Claim.init) }
+
+  package func fail(_ claim: Claim) throws -> Claim {
+    // Where somebody else has it, that comes out at the next try.
+    try names.fail(QueuedName(claim)).map(Claim.init) ?? claim
+  }
+
+  package func withBatch<R>(_ claim: Claim, _ body: (_ path: String) throws -> R) throws -> R? {
+    try batches.requirePlain(claim.name)
+    let scratch = Staging.Scratch(in: staging)
+    defer { scratch.remove() }
+    try DurableFile.makeDirectories(scratch.path)
+    let path = scratch.path + "/" + lastComponent(of: claim.name)
+    if let tag = try batches.fetch(claim.name, to: path, limit: mostBytes) {
+      fetched.withLock { $0[claim.place] = tag }
+      return try body(path)
+    }
+    guard try batches.isSettled(claim.name) else { throw NoSuchBatchObject(name: batches.path(of: claim.name)) }
+    try names.settle(QueuedName(claim))
+    return nil
+  }
+
+  package func handBack(_ claim: Claim) throws {
+    try names.handBack(QueuedName(claim))
+    forget(claim)
+  }
+
+  package func retire(_ claim: Claim, _ receipt: Receipt, keep: Bool) throws {
+    guard let tag = fetched.withLock({ $0[claim.place] }) else { return }
+    if keep { try batches.keep(claim.name) }
+    try batches.settle(claim.name, tag, "published", receipt.members)
+    try names.settle(QueuedName(claim))
+    forget(claim)
+  }
+
+  @discardableResult
+  package func quarantine(_ claim: Claim, _ reason: BadBatch) throws -> String {
+    let tag = fetched.withLock { $0[claim.place] }
+    let name = try batches.quarantine(claim, tag, reason, worker: worker)
+    try names.bury(QueuedName(claim), reason: "\(reason)")
+    forget(claim)
+    return name
+  }
+
+  private func forget(_ claim: Claim) { fetched.withLock { _ = $0.removeValue(forKey: claim.place) } }
+
+  package func hasLost(_ claim: Claim) -> Bool { names.hasLost(QueuedName(claim)) }
+
+  package var isCutOff: Bool { false }
+
+  package func heldElsewhere() throws -> Int { try names.heldElsewhereCount() }
+
+  package func watch() -> Int32 { -1 }
+
+  package var restMs: Int { 200 }
+
+  package func status(output: String) throws -> QueueStatus {
+    let held = fetched.withLock { $0.count }
+    return .counts(waiting: try names.waitingCount(), claimed: try names.heldElsewhereCount() + held)
+  }
+
+  package func show(_ tally: WorkerTally) {}
+
+  package func leave() { names.leave() }
+}
+
+extension Claim {
+  fileprivate init(_ name: QueuedName) {
+    self.init(name: name.name, attempt: name.attempt, failures: name.failures, place: name.id)
+  }
+}
+
+extension QueuedName {
+  fileprivate init(_ claim: Claim) {
+    self.init(id: claim.place, name: claim.name, attempt: claim.attempt, failures: claim.failures)
+  }
+}
+
+/// The queue names a batch that is not there, and never was: it may be written yet.
+struct NoSuchBatchObject: Error, CustomStringConvertible {
+  let name: String
+  var description: String { "\(name): no such object; write a batch before its name is queued" }
+}

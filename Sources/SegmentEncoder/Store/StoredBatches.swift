@@ -1,0 +1,166 @@
+// Batches in an object store: fetched, settled, kept, or in quarantine. Each step may be done again.
+
+import Glibc
+import Synchronization
+
+package struct StoredBatches: Sendable {
+  private let objects: any ObjectClient
+  private let name: String
+
+  /// - Parameter name: what the store is called in messages.
+  package init(_ objects: any ObjectClient, name: String) {
+    self.objects = objects
+    self.name = name
+  }
+
+  private static let incoming = "incoming/"
+
+  func path(of batch: String) -> String { "\(name)/\(Self.incoming)\(batch)" }
+
+  /// A name that is a path of its own: what comes after its last slash is the batch's name for its session and manifests.
+  func requirePlain(_ batch: String) throws {
+    let parts = batch.split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.allSatisfy({ !$0.isEmpty && $0 != "." && $0 != ".." && $0.utf8.count <= 255 && !$0.contains("\0") })
+    else { throw BadBatch("read", batch, "no name for a batch", advice: "name objects without //, . and ..") }
+  }
+
+  /// - Returns: nil where there is none.
+  func fetch(_ batch: String, to path: String, limit: Int) throws -> ObjectTag? {
+    do {
+      return try objects.download(Self.incoming + batch, to: path, limit: limit)
+    } catch is ObjectTooLarge {
+      throw BadBatch("read", batch, "more than the limit of \(limit) bytes", advice: "split the batch")
+    }
+  }
+
+  /// Whether a batch of this name has been settled.
+  func isSettled(_ batch: String) throws -> Bool { try !objects.list("receipts/\(batch)/", after: nil).isEmpty }
+
+  /// A copy that stays; of batches of one name, the last.
+  func keep(_ batch: String) throws { _ = try objects.copy(Self.incoming + batch, to: "done/\(batch)") }
+
+  /// Writes the receipt, then removes the batch.
+  func settle(_ batch: String, _ tag: ObjectTag, _ outcome: String, _ members: [String: JSONValue]) throws {
+    let own: [String: JSONValue] = [
+      "format": .string("batch-receipt/1"), "object": .string(batch), "outcome": .string(outcome),
+      "tag": .string(tag.description),
+    ]
+    let text = JSONValue.object(members.merging(own) { $1 }).bytes() + [UInt8(ascii: "\n")]
+    // One that is there says as much.
+    _ = try objects.put(Self.receipt(batch, tag), .bytes(text), .json, when: .absent)
+    try remove(batch, tag)
+  }
+
+  /// Unless somebody has written another batch under its name.
+  private func remove(_ batch: String, _ tag: ObjectTag) throws {
+    if try objects.head(Self.incoming + batch)?.tag == tag { try objects.delete(Self.incoming + batch) }
+  }
+
+  private static func receipt(_ batch: String, _ tag: ObjectTag) -> String {
+    "receipts/\(batch)/\(tag.description.filter { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") }).json"
+  }
+
+  /// - Returns: its name in quarantine.
+  func quarantine(_ claim: Claim, _ tag: ObjectTag?, _ reason: BadBatch, worker: WorkerID) throws -> String {
+    let isPlain = (try? requirePlain(claim.name)) != nil
+    let stem = isPlain ? claim.name : SHA256.hex(of: Array(claim.name.utf8))
+    let identity: [String: JSONValue] = [
+      "object": .string(claim.name), "tag": tag.map { .string($0.description) } ?? .null,
+    ]
+    let text = try JSONParser.parse(reason.reason(for: claim, worker: worker)).setting(identity)
+    var name = stem
+    var number = 1
+    while true {
+      let key = "quarantine/\(name)\(Quarantine.reasonEnding)"
+      let bytes = text.bytes(pretty: true) + [UInt8(ascii: "\n")]
+      if try objects.put(key, .bytes(bytes), .json, when: .absent) != nil { break }
+      // Ours, from before we died, or another batch's.
+      let there = try objects.get(key, limit: 1 << 20).flatMap { try? JSONParser.parse($0.bytes).object }
+      if let there, identity.allSatisfy({ there[$0.key] == $0.value }) { break }
+      number += 1
+      name = "\(stem).\(number)"
+    }
+    // Nil when it was not fetched: there is none, or it is too large.
+    if let tag = try tag ?? objects.head(Self.incoming + claim.name)?.tag {
+      _ = try objects.copy(Self.incoming + claim.name, to: "quarantine/\(name)")
+      try settle(claim.name, tag, "quarantined", ["quarantine": .string(name), "cause": .string("\(reason)")])
+    }
+    return name
+  }
+
+  // MARK: - What is owed
+
+  /// What a look through all batches has found.
+  package struct Reconciled: Sendable, Equatable {
+    /// Batches that are owed.
+    package var owed = 0
+    /// Of these, the ones that the queue did not know.
+    package var queued = 0
+    /// Batches that had been settled, and are removed now.
+    package var settled = 0
+
+    package var json: String {
+      JSONValue.object(["owed": .number(owed), "queued": .number(queued), "settled": .number(settled)]).line
+    }
+  }
+
+  /// Sees to it that every batch that is owed is in the queue.
+  ///
+  /// - Parameter progress: called now and then; what it throws ends the work.
+  package func reconcile(
+    with names: any NameQueue, progress: (Reconciled) throws -> Void = { _ in }
+  ) throws -> Reconciled {
+    var result = Reconciled()
+    var last: String?
+    while true {
+      let page = try objects.list(Self.incoming, after: last)
+      guard let end = page.last else { return result }
+      last = end.key
+      let batches = page.filter { Self.isComplete($0.key) }
+      let settled = try inParallel(batches) { info -> Bool in
+        let batch = String(info.key.dropFirst(Self.incoming.count))
+        guard try objects.head(Self.receipt(batch, info.tag)) != nil else { return false }
+        try remove(batch, info.tag)
+        return true
+      }
+      let owed = zip(batches, settled).filter { !$1 }.map { String($0.0.key.dropFirst(Self.incoming.count)) }
+      result.owed += owed.count
+      result.settled += batches.count - owed.count
+      result.queued += owed.isEmpty ? 0 : try names.add(owed)
+      try progress(result)
+    }
+  }
+
+  /// Names as in a spool: what begins with a dot, or ends in `.tmp` or `.part`, is not there yet.
+  private static func isComplete(_ key: String) -> Bool {
+    let name = lastComponent(of: key)
+    return !key.hasSuffix("/") && Spool.isComplete(name)
+  }
+
+  /// Many questions at once: each waits for the store.
+  private func inParallel<T: Sendable>(_ items: [T], _ body: @escaping @Sendable (T) throws -> Bool) throws -> [Bool] {
+    let results = Mutex((next: 0, answers: [Bool](repeating: false, count: items.count), failure: (any Error)?.none))
+    let group = ThreadGroup()
+    for _ in 0..<min(16, items.count) {
+      try group.start {
+        while let index = results.withLock({ state -> Int? in
+          guard state.failure == nil, state.next < items.count else { return nil }
+          state.next += 1
+          return state.next - 1
+        }) {
+          do {
+            let answer = try body(items[index])
+            results.withLock { $0.answers[index] = answer }
+          } catch {
+            results.withLock { $0.failure = error }
+          }
+        }
+      }
+    }
+    group.join()
+    return try results.withLock { state in
+      if let failure = state.failure { throw failure }
+      return state.answers
+    }
+  }
+}

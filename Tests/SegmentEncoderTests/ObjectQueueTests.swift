@@ -1,0 +1,251 @@
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import SegmentEncoder
+
+/// Batches in an object store and their names in a queue: the store is the truth.
+@Suite struct ObjectQueueTests {
+  private let scratch: ScratchDirectory
+  private let objects = MemoryObjects()
+  private let names = MemoryNames()
+
+  init() throws { scratch = try ScratchDirectory() }
+
+  /// An archive that holds a fixture, of a session of its own.
+  private func upload(_ name: String, _ fixture: String = "single-frame") throws {
+    let archive = scratch.path("archive.tar")
+    _ = try Tool.output("tar", ["-cf", archive, "--sort=name", "-C", Fixture(fixture).path, "."])
+    objects["incoming/" + name] = try DurableFile.contents(of: archive)
+  }
+
+  private func queue(mostBytes: Int = 1 << 30) throws -> (queue: ObjectQueue, encoder: BatchEncoder) {
+    let (id, names) = (WorkerID(), names)
+    let staging = try Staging(scratch: scratch.path("own"), worker: id)
+    let store = ObjectStore(objects, name: "s3://test", staging: staging, hls: false)
+    return (
+      ObjectQueue(names, objects, name: "s3://test", staging: staging, worker: id, mostBytes: mostBytes),
+      BatchEncoder(BatchEncoder.Options(), publishingTo: store, memory: KeyFrameMemory())
+    )
+  }
+
+  /// What a worker does until nothing is left; what fails for the store's sake ends it.
+  private func drain(mostBytes: Int = 1 << 30, keep: Bool = false) throws {
+    let (queue, encoder) = try queue(mostBytes: mostBytes)
+    for claim in try queue.rescue().claims {
+      try work(try #require(try queue.begin(claim)), queue, encoder, keep: keep)
+    }
+    while let offer = try queue.waiting().first, let claim = try queue.claim(offer) {
+      try work(claim, queue, encoder, keep: keep)
+    }
+  }
+
+  private func work(_ claim: Claim, _ queue: ObjectQueue, _ encoder: BatchEncoder, keep: Bool) throws {
+    do {
+      guard let receipt = try queue.withBatch(claim, { try encoder.publish($0) }) else { return }
+      try queue.retire(claim, receipt, keep: keep)
+    } catch let bad as BadBatch {
+      try queue.quarantine(claim, bad)
+    }
+  }
+
+  /// Of all objects but receipts, which say that a batch had been published before.
+  private func contents() -> [String: [UInt8]?] {
+    Dictionary(uniqueKeysWithValues: objects.keys.filter { !$0.hasPrefix("receipts/") }.map { ($0, objects[$0]) })
+  }
+
+  private func keys(_ prefix: String) -> [String] {
+    objects.keys.filter { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
+  }
+
+  @Test func whatIsOwedIsQueuedAgainAndDoneOnce() throws {
+    for number in 0..<7 { try upload("2026/11/s\(number)@1.tar") }
+    for name in [".hidden", "s9@1.tar.tmp", "s9.part", "folder/"] { objects["incoming/" + name] = [1] }
+    let batches = StoredBatches(objects, name: "s3://test")
+    #expect(try batches.reconcile(with: names) == .init(owed: 7, queued: 7))
+    #expect(try batches.reconcile(with: names) == .init(owed: 7, queued: 0))
+    // The queue forgets all.
+    names.flush()
+    #expect(try batches.reconcile(with: names) == .init(owed: 7, queued: 7))
+    try drain()
+    #expect(keys("incoming/") == [".hidden", "folder/", "s9.part", "s9@1.tar.tmp"])
+    #expect(keys("receipts/").count == 7 && keys("quarantine/").isEmpty)
+    #expect(keys("output/").filter { $0.hasSuffix("session.json") }.count == 7)
+    #expect(try batches.reconcile(with: names) == .init())
+    let receipt = try JSONParser.parse(try #require(objects["receipts/" + keys("receipts/")[0]]))
+    #expect(receipt.object?["outcome"]?.string == "published" && receipt.object?["format"]?.string == "batch-receipt/1")
+  }
+
+  @Test func aNameWithoutABatchIsDoneWhenThereIsAReceipt() throws {
+    try upload("a@1.tar")
+    #expect(names.add(["a@1.tar"]) == 1)
+    try drain()
+    #expect(names.add(["a@1.tar", "never"]) == 2)
+    #expect(throws: NoSuchBatchObject.self) { try drain() }
+    #expect(names.count == 1)
+  }
+
+  @Test func killedBeforeAnyWriteItIsDoneAgain() throws {
+    try upload("a@1.tar")
+    let batch = objects["incoming/a@1.tar"]
+    objects.fail(from: nil)
+    _ = names.add(["a@1.tar"])
+    try drain(keep: true)
+    let after = (objects.keys, contents())
+    #expect(keys("done/") == ["a@1.tar"])
+    for write in 0..<objects.puts {
+      for key in objects.keys { objects[key] = nil }
+      objects["incoming/a@1.tar"] = batch
+      names.flush()
+      _ = names.add(["a@1.tar"])
+      objects.fail(from: write)
+      #expect(throws: MemoryObjects.Failure.self) { try drain(keep: true) }
+      objects.fail(from: nil)
+      names.expire()
+      try drain(keep: true)
+      #expect(objects.keys == after.0 && contents() == after.1)
+      #expect(names.count == 0)
+    }
+  }
+
+  @Test func whatCannotBeEncodedIsKeptWithItsReasonOnce() throws {
+    let bad = Array("no batch".utf8)
+    for write in 0...2 {
+      for key in objects.keys { objects[key] = nil }
+      names.flush()
+      objects["incoming/bad"] = bad
+      _ = names.add(["bad"])
+      if write < 2 {
+        objects.fail(from: write)
+        #expect(throws: MemoryObjects.Failure.self) { try drain() }
+        objects.fail(from: nil)
+        names.expire()
+      }
+      try drain()
+      #expect(keys("quarantine/") == ["bad", "bad.reason.json"] && objects["quarantine/bad"] == bad)
+      #expect(names.buried == ["bad"] && keys("incoming/").isEmpty && names.count == 0)
+    }
+    // Another one of that name gets a number.
+    objects["incoming/bad"] = bad + bad
+    _ = names.add(["bad"])
+    try drain()
+    #expect(keys("quarantine/") == ["bad", "bad.2", "bad.2.reason.json", "bad.reason.json"])
+    #expect(try StoredBatches(objects, name: "s3://test").reconcile(with: names) == .init())
+  }
+
+  @Test(arguments: ["a/../b", "a//b", "./a", String(repeating: "x", count: 256)]) func aNameThatIsNoneIsBuried(
+    name: String
+  ) throws {
+    objects["incoming/" + name] = [1]
+    _ = names.add([name])
+    try drain()
+    #expect(names.buried == [name] && keys("incoming/").isEmpty && keys("quarantine/").count == 2)
+  }
+
+  @Test func whatIsTooLargeGoesToQuarantine() throws {
+    objects["incoming/large"] = [UInt8](repeating: 7, count: 2_000)
+    _ = names.add(["large"])
+    try drain(mostBytes: 1_999)
+    #expect(keys("quarantine/") == ["large", "large.reason.json"] && keys("incoming/").isEmpty)
+  }
+
+  @Test func whatIsWrittenUnderItsNameMeanwhileStays() throws {
+    try upload("a@1.tar")
+    _ = names.add(["a@1.tar"])
+    objects.before { [objects] key in if key.hasPrefix("receipts/") { objects["incoming/a@1.tar"] = [1, 2, 3] } }
+    try drain()
+    objects.before(nil)
+    #expect(objects["incoming/a@1.tar"] == [1, 2, 3])
+    #expect(try StoredBatches(objects, name: "s3://test").reconcile(with: names) == .init(owed: 1, queued: 1))
+    try drain()
+    #expect(keys("quarantine/") == ["a@1.tar", "a@1.tar.reason.json"])
+  }
+
+  @Test func whatIsHandedBackIsOwedAsBefore() throws {
+    try upload("a@1.tar")
+    _ = names.add(["a@1.tar"])
+    let (queue, _) = try queue()
+    let claim = try #require(try queue.claim(Offer(name: nil)))
+    #expect(try queue.waiting().isEmpty)
+    try queue.handBack(claim)
+    #expect(try queue.waiting().count == 1)
+    try drain()
+    #expect(keys("receipts/").count == 1)
+  }
+}
+
+/// A queue of names in memory, of a single worker that may die.
+final class MemoryNames: NameQueue {
+  private struct State {
+    var waiting: [String] = []
+    var held: [String: (name: String, attempt: Int)] = [:]
+    var expired: [String: (name: String, attempt: Int)] = [:]
+    var buried: [String] = []
+    var last = 0
+  }
+
+  private let state = Mutex(State())
+
+  var count: Int { state.withLock { $0.waiting.count + $0.held.count + $0.expired.count } }
+  var buried: [String] { state.withLock { $0.buried } }
+
+  func flush() { state.withLock { $0 = State() } }
+  /// The worker has died, and its lease is over.
+  func expire() { state.withLock { ($0.expired, $0.held) = ($0.held, [:]) } }
+
+  func waitingCount() -> Int { state.withLock { $0.waiting.count } }
+  func heldElsewhereCount() -> Int { state.withLock { $0.expired.count } }
+
+  func next() -> QueuedName? {
+    state.withLock { state in
+      guard !state.waiting.isEmpty else { return nil }
+      state.last += 1
+      let name = state.waiting.removeFirst()
+      state.held["\(state.last)"] = (name, 1)
+      return QueuedName(id: "\(state.last)", name: name, attempt: 1, failures: 0)
+    }
+  }
+
+  func takeOver() -> [QueuedName] {
+    state.withLock { state in
+      defer { (state.held, state.expired) = (state.held.merging(state.expired) { $1 }, [:]) }
+      return state.expired.map { QueuedName(id: $0, name: $1.name, attempt: $1.attempt, failures: 0) }
+    }
+  }
+
+  func begin(_ name: QueuedName) -> QueuedName? {
+    state.withLock { state in
+      guard state.held[name.id] != nil else { return nil }
+      state.held[name.id]?.attempt += 1
+      return QueuedName(id: name.id, name: name.name, attempt: name.attempt + 1, failures: name.failures)
+    }
+  }
+
+  func fail(_ name: QueuedName) -> QueuedName? {
+    QueuedName(id: name.id, name: name.name, attempt: name.attempt, failures: name.failures + 1)
+  }
+
+  func handBack(_ name: QueuedName) {
+    state.withLock { if $0.held.removeValue(forKey: name.id) != nil { $0.waiting.append(name.name) } }
+  }
+
+  func settle(_ name: QueuedName) { state.withLock { _ = $0.held.removeValue(forKey: name.id) } }
+
+  func bury(_ name: QueuedName, reason: String) {
+    state.withLock { if $0.held.removeValue(forKey: name.id) != nil { $0.buried.append(name.name) } }
+  }
+
+  func add(_ names: [String]) -> Int {
+    state.withLock { state in
+      let there = Set(state.waiting + state.held.values.map(\.name) + state.expired.values.map(\.name))
+      let new = names.filter { !there.contains($0) }
+      state.waiting += new
+      return new.count
+    }
+  }
+
+  func hasLost(_ name: QueuedName) -> Bool { state.withLock { $0.held[name.id] == nil } }
+
+  func leave() {}
+}
