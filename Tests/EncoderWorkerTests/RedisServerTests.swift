@@ -1,3 +1,4 @@
+import Glibc
 import Synchronization
 import TestSupport
 import Testing
@@ -91,6 +92,23 @@ struct RedisServerTests {
     server.thaw()
     // The late answer belongs to nobody.
     #expect(try connection.ask(["ECHO", "again"], to: "ping") == .bytes(Array("again".utf8)))
+  }
+
+  @Test func whoHangsUpEndsNoProcess() throws {
+    let server = try QueueServer()
+    let connection = try RedisConnection(RedisURL("unix://\(server.socket)"))
+    #expect(try connection.ask(["PING"], to: "ping").text == "PONG")
+    server.kill()
+    // As a program has it that has said nothing of it.
+    let usual = signal(SIGPIPE, SIG_DFL)
+    defer { signal(SIGPIPE, usual) }
+    var (broken, before) = (sigset_t(), sigset_t())
+    sigemptyset(&broken)
+    sigaddset(&broken, SIGPIPE)
+    pthread_sigmask(SIG_UNBLOCK, &broken, &before)
+    defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+    let failure = #expect(throws: RedisError.self) { try connection.ask(["PING"], to: "ping") }
+    #expect(failure?.description.contains("Broken pipe") == true)
   }
 
   @Test func wordsGoOutAndComeBackByteForByte() throws {

@@ -37,6 +37,14 @@ struct RedisStreamTests {
     }
   }
 
+  /// A second worker, which has it as if its lease had ended.
+  private func takeOver(_ entry: RedisStream.Entry) throws -> (RedisStream, RedisStream.Entry) {
+    // A delivery in an answer that got lost, which is no wait.
+    try server.command("XCLAIM", "encoder-worker", "encoder-worker", "two", "0", entry.id)
+    let two = try worker("two")
+    return (two, try #require(try two.takeOver().first))
+  }
+
   private func isEmpty() throws -> Bool {
     try server.command("XLEN", "encoder-worker") == ["0"] && server.command("HLEN", Self.batches) == ["0"]
   }
@@ -194,7 +202,7 @@ struct RedisStreamTests {
     #expect(try first.add(["a"]) == 1)
     _ = try take(first)
     first.leave()
-    for attempt in 1...3 {
+    for attempt in 1...2 {
       let next = try worker("\(attempt)", lease: 1)
       let entry = try #require(try takeOver(next).first)
       #expect(entry.attempt == attempt)
@@ -205,12 +213,11 @@ struct RedisStreamTests {
 
   @Test(arguments: ["begin", "fail", "handBack", "settle", "bury"])
   func whoLostAnEntryChangesNothing(_ step: String) throws {
-    let (one, two) = (try worker("one", lease: 1), try worker("two", lease: 1))
+    let one = try worker()
     #expect(try one.add(["a"]) == 1)
     let lost = try take(one)
-    one.leave()
-    let entry = try #require(try takeOver(two).first)
-    #expect(!one.hasLost(lost))
+    let (two, entry) = try takeOver(lost)
+    #expect(entry == lost && !one.hasLost(lost))
     switch step {
     case "begin": #expect(try one.begin(lost) == nil)
     case "fail": #expect(try one.fail(lost) == nil)
@@ -282,11 +289,9 @@ struct RedisStreamTests {
 
   @Test(arguments: [false, true])
   func deathsAreRememberedWhenSomethingTakenOverIsHandedBack(_ hasBegun: Bool) throws {
-    let (one, two) = (try worker("one", lease: 1), try worker("two", lease: 1))
+    let one = try worker()
     #expect(try one.add(["a"]) == 1)
-    _ = try take(one)
-    one.leave()
-    var entry = try #require(try takeOver(two).first)
+    var (two, entry) = try takeOver(take(one))
     if hasBegun { entry = try #require(try two.begin(entry)) }
     try two.handBack(entry)
     #expect(try take(two).attempt == 2)

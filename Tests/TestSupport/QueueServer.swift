@@ -66,7 +66,8 @@ public final class QueueServer {
   public func command(_ words: String...) throws -> [String] {
     let result = try Self.ask(socket, words, password)
     guard result.status == 0 else { throw Tool.Failure("\(words): \(result.text)\(result.errors)") }
-    return result.text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
+    let lines = result.text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
+    return lines.dropLast().map(String.init)
   }
 
   private func end(_ signal: Int32) {
