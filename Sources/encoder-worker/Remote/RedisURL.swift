@@ -1,0 +1,172 @@
+// Where a queue is. It may hold a password, so nothing that is said of it repeats what was given.
+
+import ArgumentParser
+
+/// `redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE][?stream=NAME]`, or `unix:///SOCKET[?stream=NAME]`.
+struct RedisURL: Sendable, ExpressibleByArgument {
+  enum Place: Sendable, Equatable {
+    case host(String, port: UInt16)
+    case socket(String)
+  }
+
+  static let streamUnlessNamed = "encoder-worker"
+  private static let form =
+    "redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE][?stream=NAME] or unix:///SOCKET[?stream=NAME]"
+
+  let place: Place
+  let user: String?
+  let password: String?
+  let database: Int
+  /// The key of the stream.
+  let stream: String
+  private let fault: BadRedisURL?
+
+  init(_ text: String) throws(BadRedisURL) {
+    let parts = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    let scheme = parts[0].prefix { $0 != ":" }
+    guard parts[0].dropFirst(scheme.count).hasPrefix("://") else { throw BadRedisURL("it has to be \(Self.form)") }
+    let rest = parts[0].dropFirst(scheme.count + 3)
+    let authority = rest.prefix { $0 != "/" }
+    let path = rest.dropFirst(authority.count)
+    // A password may hold an @ that nobody has encoded; a host does not.
+    let at = authority.lastIndex(of: "@")
+    let host = at.map { authority[authority.index(after: $0)...] } ?? authority
+    (user, password) = try Self.credentials(at.map { authority[..<$0] })
+    let options = try Self.options(parts.count > 1 ? parts[1] : "")
+    stream = try Self.stream(options["stream"])
+    fault = nil
+    switch scheme.lowercased() {
+    case "redis":
+      place = try Self.host(host)
+      guard options["db"] == nil else { throw BadRedisURL("the database's number follows the host: /3") }
+      database = try Self.database(path.dropFirst())
+    case "unix":
+      let socket = try Self.decoded(path)
+      // sockaddr_un(7)
+      guard host.isEmpty, socket.count > 1, socket.utf8.count < 108 else {
+        throw BadRedisURL("a socket is an absolute path of less than 108 bytes: unix:///run/redis/redis.sock")
+      }
+      place = .socket(socket)
+      database = try Self.database(options["db"].map { $0[...] } ?? "")
+    case "rediss":
+      throw BadRedisURL(
+        "hiredis 0.14 has no TLS: run a TLS proxy on this machine (stunnel, or a sidecar) and name that with redis://")
+    default: throw BadRedisURL("it has to be \(Self.form)")
+    }
+  }
+
+  /// What a command line said. A value that a parser refuses is printed, with its password: so what is wrong with this one is told
+  /// by ``check()``.
+  init(argument: String) {
+    do throws(BadRedisURL) {
+      self = try RedisURL(argument)
+    } catch {
+      place = .socket("")
+      (user, password, database, stream) = (nil, nil, 0, Self.streamUnlessNamed)
+      fault = error
+    }
+  }
+
+  /// - Throws: ``BadRedisURL`` when it is none.
+  func check() throws(BadRedisURL) { if let fault { throw fault } }
+
+  /// Without user and password.
+  var description: String {
+    let base =
+      switch place {
+      case .host(let host, let port):
+        "redis://\(host.contains(":") ? "[\(host)]" : host):\(port)" + (database == 0 ? "" : "/\(database)")
+      case .socket(let path): "unix://\(path)"
+      }
+    return stream == Self.streamUnlessNamed ? base : base + "?stream=\(stream)"
+  }
+
+  var defaultValueDescription: String { description }
+
+  private static func credentials(_ text: Substring?) throws(BadRedisURL) -> (user: String?, password: String?) {
+    guard let text else { return (nil, nil) }
+    guard let colon = text.firstIndex(of: ":") else {
+      throw BadRedisURL("before the @ stand USER:PASSWORD, or :PASSWORD")
+    }
+    let user = try decoded(text[..<colon])
+    return (user.isEmpty ? nil : user, try decoded(text[text.index(after: colon)...]))
+  }
+
+  private static func host(_ text: Substring) throws(BadRedisURL) -> Place {
+    var host = text
+    var port: UInt16 = 6_379
+    if let colon = text.lastIndex(of: ":"), !text.hasSuffix("]") {
+      let digits = text[text.index(after: colon)...]
+      guard digits.utf8.allSatisfy({ (48...57).contains($0) }), let number = UInt16(digits), number > 0 else {
+        throw BadRedisURL("its port is not a number from 1 to 65535; an IPv6 address stands in brackets")
+      }
+      (host, port) = (text[..<colon], number)
+    }
+    if host.hasPrefix("["), host.hasSuffix("]") {
+      host = host.dropFirst().dropLast()
+    } else if host.contains(":") {
+      throw BadRedisURL("an IPv6 address stands in brackets: redis://[::1]:6379")
+    }
+    let name = try decoded(host)
+    guard !name.isEmpty else { throw BadRedisURL("it names no host: \(form)") }
+    return .host(name, port: port)
+  }
+
+  private static func database(_ text: Substring) throws(BadRedisURL) -> Int {
+    if text.isEmpty { return 0 }
+    guard text.utf8.count < 6, text.utf8.allSatisfy({ (48...57).contains($0) }), let number = Int(text) else {
+      throw BadRedisURL("its database is not a number: /0 is what is meant without one")
+    }
+    return number
+  }
+
+  private static func options(_ text: Substring) throws(BadRedisURL) -> [String: String] {
+    var options: [String: String] = [:]
+    for part in text.split(separator: "&") {
+      let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      guard pair.count == 2, ["stream", "db"].contains(pair[0]), options[String(pair[0])] == nil else {
+        throw BadRedisURL("after the ? stands stream=NAME; a ? of a password is written %3F")
+      }
+      options[String(pair[0])] = try decoded(pair[1])
+    }
+    return options
+  }
+
+  private static func stream(_ name: String?) throws(BadRedisURL) -> String {
+    guard let name else { return streamUnlessNamed }
+    let isUsable = !name.isEmpty && name.utf8.count <= 200 && name.oneLine == name
+    guard isUsable, !name.contains(where: { "{}".contains($0) || $0.isWhitespace }) else {
+      throw BadRedisURL("a stream's name is of up to 200 bytes, without spaces and braces")
+    }
+    return name
+  }
+
+  /// Percent-decoded: `%40` is `@`.
+  private static func decoded(_ text: Substring) throws(BadRedisURL) -> String {
+    var bytes: [UInt8] = []
+    var rest = Array(text.utf8)[...]
+    while let byte = rest.popFirst() {
+      if byte == UInt8(ascii: "%") {
+        let digits = rest.prefix(2).compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
+        guard digits.count == 2 else { throw BadRedisURL("a % is followed by two hexadecimal digits; % itself is %25") }
+        bytes.append(UInt8(16 * digits[0] + digits[1]))
+        rest = rest.dropFirst(2)
+      } else {
+        bytes.append(byte)
+      }
+    }
+    guard let decoded = String(validating: bytes, as: UTF8.self), !bytes.contains(0) else {
+      throw BadRedisURL("what its % stand for is no UTF-8")
+    }
+    return decoded
+  }
+}
+
+extension RedisURL: CustomStringConvertible {}
+
+/// A queue's address that is none. It says nothing of what was given: that may be a password.
+struct BadRedisURL: Error, Equatable, CustomStringConvertible {
+  let cause: String
+  init(_ cause: String) { self.cause = cause }
+  var description: String { "the queue's address: \(cause)" }
+}

@@ -1,0 +1,139 @@
+import Glibc
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import encoder_worker
+
+/// How a queue is reached, and which one is trusted.
+@Suite(.enabled(if: QueueServer.isInstalled, "there is no redis-server: scripts/setup test"))
+struct RedisServerTests {
+  private func stream(_ url: String, mayForget: Bool = false, warn: @escaping @Sendable (String) -> Void = { _ in })
+    throws -> RedisStream
+  {
+    try RedisStream(RedisURL(url), consumer: "one", lease: 60, mayForget: mayForget, warn: warn)
+  }
+
+  @Test func aQueueIsReachedThroughASocketToo() throws {
+    let server = try QueueServer()
+    #expect(try stream("unix://\(server.socket)").add(["a"]) == 1)
+    #expect(try stream(server.url).next()?.name == "a")
+  }
+
+  @Test func userPasswordAndDatabaseAreUsed() throws {
+    let server = try QueueServer(password: "top secret")
+    try server.command("ACL", "SETUSER", "worker", "on", ">pass/word", "~*", "+@all")
+    let url = server.url.replacing("://", with: "://worker:pass%2Fword@") + "/3?stream=mine"
+    #expect(try stream(url).add(["a"]) == 1)
+    #expect(try stream(server.url.replacing("://", with: "://:top%20secret@") + "/3?stream=mine").waitingCount() == 1)
+    #expect(try server.command("EXISTS", "mine") == ["0"])
+  }
+
+  @Test func noMessageHoldsAPassword() throws {
+    let server = try QueueServer(password: "right")
+    let wrong = server.url.replacing("://", with: "://user:wrong@")
+    for url in [wrong, server.url] {
+      let refusal = #expect(throws: RedisError.self) { try stream(url) }
+      #expect(refusal?.description.contains("give its user and password") == true)
+      #expect(refusal?.description.contains("wrong@") == false)
+    }
+    server.stop()
+    let failure = #expect(throws: RedisError.self) { try stream(wrong) }
+    #expect(failure?.description.contains("127.0.0.1:\(server.port)") == true)
+    #expect(failure?.description.contains("Connection refused") == true)
+    #expect(failure?.description.contains("wrong") == false)
+    #expect(!"\(try RedisURL(wrong))".contains("wrong"))
+  }
+
+  @Test(arguments: [
+    (["--appendonly", "no"], "appendonly is off"),
+    (["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"], "maxmemory-policy is allkeys-lru"),
+  ])
+  func aRedisThatMayForgetIsRefusedUnlessAllowed(_ options: [String], _ reason: String) throws {
+    let server = try QueueServer(options)
+    let refusal = #expect(throws: ForgetfulRedis.self) { try stream(server.url) }
+    #expect(refusal?.description.contains(reason) == true)
+    #expect(refusal?.description.contains("--allow-forgetful-queue") == true)
+    #expect(try server.command("EXISTS", "encoder-worker") == ["0"])
+    let warnings = Mutex<[String]>([])
+    let allowed = try stream(server.url, mayForget: true) { warning in warnings.withLock { $0.append(warning) } }
+    #expect(try allowed.add(["a"]) == 1)
+    #expect(warnings.withLock { $0.count == 1 && $0[0].contains(reason) })
+  }
+
+  @Test func aRedisThatRefusesWhenItIsFullDoesNotForget() throws {
+    let server = try QueueServer(["--maxmemory", "3mb"])
+    let queue = try stream(server.url)
+    #expect(try queue.add(["a", "b"]) == 2)
+    let entry = try #require(try queue.next())
+    // All the others are refused, and what has been taken can still be settled.
+    let refusal = #expect(throws: RedisError.self) {
+      for index in 0..<1_000 {
+        _ = try queue.add((0..<100).map { String(repeating: "x", count: 500) + "\(index).\($0)" })
+      }
+    }
+    #expect(refusal?.description.contains("give Redis more memory") == true)
+    try queue.settle(entry)
+    #expect(try server.command("HEXISTS", "{encoder-worker}:batches", entry.name) == ["0"])
+  }
+
+  @Test func aFailedLastWriteIsAWeaknessAsWell() {
+    let facts = ServerFacts(.bytes(Array("# Persistence\r\naof_enabled:1\r\naof_last_write_status:err\r\n".utf8)))
+    #expect(facts.weaknesses == [.cannotWrite])
+  }
+
+  @Test func whatDoesNotAnswerIsGivenUpAndAskedAgainLater() throws {
+    let server = try QueueServer()
+    let connection = try RedisConnection(RedisURL(server.url), patience: 1)
+    #expect(try connection.ask(["PING"], to: "ping") == .bytes(Array("PONG".utf8)))
+    server.freeze()
+    let failure = #expect(throws: RedisError.self) { try connection.ask(["PING"], to: "ping") }
+    #expect(failure?.description.contains("no answer within 1 s") == true)
+    server.thaw()
+    // The late answer belongs to nobody.
+    #expect(try connection.ask(["ECHO", "again"], to: "ping") == .bytes(Array("again".utf8)))
+  }
+
+  @Test func whoHangsUpEndsNoProcess() throws {
+    let server = try QueueServer()
+    let connection = try RedisConnection(RedisURL("unix://\(server.socket)"))
+    #expect(try connection.ask(["PING"], to: "ping").text == "PONG")
+    server.kill()
+    // As a program has it that has said nothing of it.
+    let usual = signal(SIGPIPE, SIG_DFL)
+    defer { signal(SIGPIPE, usual) }
+    var (broken, before) = (sigset_t(), sigset_t())
+    sigemptyset(&broken)
+    sigaddset(&broken, SIGPIPE)
+    pthread_sigmask(SIG_UNBLOCK, &broken, &before)
+    defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+    let failure = #expect(throws: RedisError.self) { try connection.ask(["PING"], to: "ping") }
+    #expect(failure?.description.contains("Broken pipe") == true)
+  }
+
+  @Test func wordsGoOutAndComeBackByteForByte() throws {
+    let server = try QueueServer()
+    let connection = try RedisConnection(RedisURL(server.url))
+    let word = "a\0b \r\n\"%s ü"
+    #expect(try connection.ask(["ECHO", word], to: "ping").text == word)
+    #expect(try connection.ask(["ECHO", ""], to: "ping").text == "")
+    #expect(
+      try connection.ask(["EVAL", "return {1, {'a', false}, redis.error_reply('NOT so')}", "0"], to: "ask")
+        == .list([.integer(1), .list([.bytes([97]), .nothing]), .refusal("NOT so")]))
+  }
+
+  @Test func somebodyElsesKeyIsLeftAlone() throws {
+    let server = try QueueServer()
+    try server.command("SET", "encoder-worker", "mine")
+    let refusal = #expect(throws: RedisError.self) { try stream(server.url) }
+    #expect(refusal?.description.contains("choose another one with ?stream=NAME") == true)
+    #expect(try server.command("GET", "encoder-worker") == ["mine"])
+  }
+
+  @Test func whoHasNoQueueNeedsNoClientLibrary() throws {
+    #expect(try Tool.run("ldd", [EncoderWorker.path]).text.contains("libavcodec"))
+    #expect(try !Tool.run("ldd", [EncoderWorker.path]).text.contains("hiredis"))
+    let missing = MissingRedisLibrary(name: "libhiredis.so.0.14", reason: "no such file")
+    #expect(missing.description.contains("Debian: libhiredis0.14"))
+  }
+}

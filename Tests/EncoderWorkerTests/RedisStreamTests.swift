@@ -1,0 +1,434 @@
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import encoder_worker
+
+/// Who gets a batch, and what becomes of it.
+@Suite(.enabled(if: QueueServer.isInstalled, "there is no redis-server: scripts/setup test"))
+struct RedisStreamTests {
+  private static let dead = "{encoder-worker}:dead"
+  private static let batches = "{encoder-worker}:batches"
+  private let server: QueueServer
+
+  init() throws { server = try QueueServer() }
+
+  private func worker(_ name: String = "one", lease: Int = 60, forgetAfter: Int = 3_600) throws -> RedisStream {
+    try RedisStream(
+      RedisURL(server.url), consumer: name, lease: lease, mayForget: false, forgetAfter: forgetAfter, warn: { _ in })
+  }
+
+  private func take(_ worker: RedisStream) throws -> RedisStream.Entry { try #require(try worker.next()) }
+
+  /// Tried until it gives something; what is waited for is a lease's end.
+  private func eventually<Value>(_ body: () throws -> Value?) throws -> Value {
+    for _ in 0..<600 {
+      if let value = try body() { return value }
+      usleep(20_000)
+    }
+    throw Tool.Failure("still nothing")
+  }
+
+  private func takeOver(_ worker: RedisStream) throws -> [RedisStream.Entry] {
+    try eventually {
+      let entries = try worker.takeOver()
+      return entries.isEmpty ? nil : entries
+    }
+  }
+
+  /// A second worker, which has it as if its lease had ended.
+  private func takeOver(_ entry: RedisStream.Entry) throws -> (RedisStream, RedisStream.Entry) {
+    // A delivery in an answer that got lost, which is no wait.
+    try server.command("XCLAIM", "encoder-worker", "encoder-worker", "two", "0", entry.id)
+    let two = try worker("two")
+    return (two, try #require(try two.takeOver().first))
+  }
+
+  private func isEmpty() throws -> Bool {
+    try server.command("XLEN", "encoder-worker") == ["0"] && server.command("HLEN", Self.batches) == ["0"]
+  }
+
+  /// The fields of the dead letters.
+  private func deadLetters() throws -> [[String: String]] {
+    let script = """
+      local all = {}
+      for _, entry in ipairs(redis.call('XRANGE', KEYS[1], '-', '+')) do
+        local fields = {}
+        for i = 1, #entry[2], 2 do fields[entry[2][i]] = string.gsub(entry[2][i + 1], '[^\\32-\\126]', '?') end
+        all[#all + 1] = cjson.encode(fields)
+      end
+      return all
+      """
+    return try server.command("EVAL", script, "1", Self.dead).filter { !$0.isEmpty }.map {
+      try JSONDecoder().decode([String: String].self, from: Data($0.utf8))
+    }
+  }
+
+  // MARK: waiting, taken, settled
+
+  @Test func whatWasAddedIsTakenInOrderAndSettledWithoutATrace() throws {
+    let worker = try worker()
+    #expect(try worker.next() == nil)
+    #expect(try worker.add(["a", "b/ü", "c"]) == 3)
+    #expect(try worker.waitingCount() == 3)
+    for name in ["a", "b/ü", "c"] {
+      let entry = try take(worker)
+      #expect(entry.name == name && entry.attempt == 1 && entry.failures == 0 && !worker.hasLost(entry))
+      try worker.settle(entry)
+    }
+    #expect(try worker.next() == nil && worker.waitingCount() == 0 && isEmpty())
+  }
+
+  @Test func whatAProducerAddsInItsOwnWayIsTaken() throws {
+    try server.command("XADD", "encoder-worker", "*", "more", "1", "batch", "incoming/a.tar")
+    let worker = try worker()
+    #expect(try worker.waitingCount() == 1)
+    let entry = try take(worker)
+    #expect(entry.name == "incoming/a.tar")
+    #expect(try worker.add(["incoming/a.tar"]) == 0)
+    try worker.settle(entry)
+    #expect(try isEmpty())
+  }
+
+  @Test func whatIsOwedIsNotAddedAgain() throws {
+    let (one, two) = (try worker("one"), try worker("two"))
+    #expect(try one.add(["a", "b", "a"]) == 2)
+    let entry = try take(one)
+    #expect(try two.add(["a", "b", "c"]) == 1)
+    try one.handBack(entry)
+    #expect(try two.add(["a"]) == 0)
+    while let entry = try two.next() { try two.settle(entry) }
+    #expect(try one.add(["a"]) == 1)
+  }
+
+  @Test(arguments: [["DEL", "encoder-worker"], ["XTRIM", "encoder-worker", "MAXLEN", "0"]])
+  func whatWasRemovedByHandIsAddedAgain(_ command: [String]) throws {
+    let worker = try worker()
+    #expect(try worker.add(["a", "b"]) == 2)
+    let held = try take(worker)
+    _ = try Tool.output("redis-cli", ["-s", server.socket] + command)
+    #expect(try worker.add(["a", "b", "c"]) == 3)
+    try worker.settle(held)
+    #expect(try worker.waitingCount() == 3)
+    #expect(try (0..<3).map { _ in try take(worker).name } == ["a", "b", "c"])
+  }
+
+  @Test func whatWasAddedTwiceBySomebodyElseIsTakenOnce() throws {
+    for _ in 0..<3 { try server.command("XADD", "encoder-worker", "*", "batch", "a") }
+    let worker = try worker()
+    let entry = try take(worker)
+    #expect(try worker.next() == nil && worker.waitingCount() == 0)
+    try worker.settle(entry)
+    #expect(try isEmpty())
+  }
+
+  @Test func whatWaitsAndWhatOthersHoldIsCounted() throws {
+    let (one, two) = (try worker("one"), try worker("two"))
+    #expect(try one.add((0..<10).map { "batch-\($0)" }) == 10)
+    for _ in 0..<3 { _ = try take(one) }
+    for _ in 0..<2 { _ = try take(two) }
+    #expect(try one.waitingCount() == 5 && two.waitingCount() == 5)
+    #expect(try one.heldElsewhereCount() == 2 && two.heldElsewhereCount() == 3)
+  }
+
+  @Test func whatWasAcknowledgedByHandDoesNotWait() throws {
+    let worker = try worker()
+    #expect(try worker.add(["a"]) == 1)
+    let entry = try take(worker)
+    try server.command("XACK", "encoder-worker", "encoder-worker", entry.id)
+    #expect(try worker.waitingCount() == 0 && worker.heldElsewhereCount() == 0)
+  }
+
+  @Test func manyNamesAreAddedOnce() throws {
+    let worker = try worker()
+    let names = (0..<10_000).map { "incoming/2026-11-22/session-\($0).tar.zst" }
+    #expect(try worker.add(names) == 10_000)
+    #expect(try worker.add(names) == 0)
+    #expect(try worker.waitingCount() == 10_000)
+    #expect(throws: UnusableBatchName.self) { try worker.add(["fine", ""]) }
+    #expect(try worker.waitingCount() == 10_000)
+  }
+
+  @Test func threadsOfTwoWorkersTakeEachBatchOnce() throws {
+    let workers = [try worker("one"), try worker("two")]
+    #expect(try workers[0].add((0..<200).map { "\($0)" }) == 200)
+    let taken = Mutex<[String]>([])
+    DispatchQueue.concurrentPerform(iterations: 6) { index in
+      let worker = workers[index % 2]
+      while let entry = try? worker.next() {
+        taken.withLock { $0.append(entry.name) }
+        try? worker.settle(entry)
+      }
+    }
+    let names = taken.withLock { $0 }
+    #expect(names.count == 200 && Set(names).count == 200)
+    #expect(try isEmpty())
+  }
+
+  // MARK: leases
+
+  @Test func whoRenewsKeepsWhatItHolds() throws {
+    let (one, two) = (try worker("one", lease: 1), try worker("two", lease: 1))
+    #expect(try one.add(["a", "b"]) == 2)
+    let entry = try take(one)
+    // Somebody who does not: when that is taken over, leases have ended.
+    let three = try worker("three", lease: 1)
+    _ = try take(three)
+    three.leave()
+    #expect(try takeOver(two).map(\.name) == ["b"])
+    for _ in 0..<15 {
+      usleep(100_000)
+      #expect(try two.takeOver() == [])
+    }
+    #expect(!one.hasLost(entry))
+  }
+
+  @Test func whatNobodyRenewsIsTakenOverOnce() throws {
+    let (one, two, three) = (try worker("one", lease: 1), try worker("two", lease: 1), try worker("three", lease: 1))
+    #expect(try one.add(["a"]) == 1)
+    let lost = try take(one)
+    one.leave()
+    let taken = try eventually {
+      let entries = try two.takeOver() + three.takeOver()
+      return entries.isEmpty ? nil : entries
+    }
+    #expect(taken == [lost])
+    #expect(try two.takeOver() + three.takeOver() == [])
+  }
+
+  @Test func eachBeginningOfSomethingTakenOverIsCounted() throws {
+    let first = try worker("0", lease: 1)
+    #expect(try first.add(["a"]) == 1)
+    _ = try take(first)
+    first.leave()
+    for attempt in 1...2 {
+      let next = try worker("\(attempt)", lease: 1)
+      let entry = try #require(try takeOver(next).first)
+      #expect(entry.attempt == attempt)
+      #expect(try next.begin(entry)?.attempt == attempt + 1)
+      next.leave()
+    }
+  }
+
+  @Test(arguments: ["begin", "fail", "handBack", "settle", "bury"])
+  func whoLostAnEntryChangesNothing(_ step: String) throws {
+    let one = try worker()
+    #expect(try one.add(["a"]) == 1)
+    let lost = try take(one)
+    let (two, entry) = try takeOver(lost)
+    #expect(entry == lost && !one.hasLost(lost))
+    switch step {
+    case "begin": #expect(try one.begin(lost) == nil)
+    case "fail": #expect(try one.fail(lost) == nil)
+    case "handBack": try one.handBack(lost)
+    case "settle": try one.settle(lost)
+    default: try one.bury(lost, reason: "late")
+    }
+    #expect(one.hasLost(lost))
+    #expect(try one.waitingCount() == 0 && one.heldElsewhereCount() == 1 && deadLetters().isEmpty)
+    #expect(try two.begin(entry)?.attempt == 2)
+    #expect(try two.fail(entry)?.failures == 1)
+  }
+
+  @Test func whoIsCutOffLearnsOfItsLossAtTheNextRenewal() throws {
+    let one = try worker("one", lease: 1)
+    #expect(try one.add(["a"]) == 1)
+    let entry = try take(one)
+    // As if it had been away for a lease.
+    try server.command("XCLAIM", "encoder-worker", "encoder-worker", "two", "0", entry.id)
+    _ = try eventually { one.hasLost(entry) ? true : nil }
+    #expect(try one.heldElsewhereCount() == 1)
+  }
+
+  @Test func whatWasGivenInAnAnswerThatGotLostIsFoundAgainUncounted() throws {
+    let worker = try worker()
+    #expect(try worker.add(["a"]) == 1)
+    try server.command(
+      "XREADGROUP", "GROUP", "encoder-worker", "one", "COUNT", "1", "STREAMS", "encoder-worker", ">")
+    #expect(try worker.next() == nil && worker.waitingCount() == 0 && worker.heldElsewhereCount() == 1)
+    let entry = try #require(try worker.takeOver().first)
+    #expect(entry.attempt == 0)
+    #expect(try worker.begin(entry)?.attempt == 1)
+    #expect(try worker.takeOver() == [] && worker.heldElsewhereCount() == 0)
+  }
+
+  @Test func timeWithoutRedisEndsNoLease() throws {
+    let (one, two) = (try worker("one", lease: 1), try worker("two", lease: 1))
+    #expect(try one.add(["a"]) == 1)
+    let entry = try take(one)
+    server.stop()
+    usleep(1_500_000)
+    try server.restart()
+    for _ in 0..<20 {
+      // The first one finds the connection broken.
+      #expect((try? two.takeOver()) ?? [] == [])
+      usleep(100_000)
+    }
+    #expect(!one.hasLost(entry))
+    try one.settle(entry)
+    #expect(try isEmpty())
+  }
+
+  // MARK: handed back, failed, buried
+
+  @Test func whatIsHandedBackKeepsItsCounts() throws {
+    let (one, two) = (try worker("one"), try worker("two"))
+    #expect(try one.add(["a", "b"]) == 2)
+    let failed = try #require(try one.fail(take(one)))
+    #expect(failed.failures == 1)
+    try one.handBack(failed)
+    try one.handBack(failed)
+    #expect(try two.waitingCount() == 2)
+    #expect(try take(two).name == "b")
+    let entry = try take(two)
+    #expect(entry.name == "a" && entry.attempt == 1 && entry.failures == 1)
+    #expect(try two.fail(entry)?.failures == 2)
+    #expect(try two.next() == nil)
+  }
+
+  @Test(arguments: [false, true])
+  func deathsAreRememberedWhenSomethingTakenOverIsHandedBack(_ hasBegun: Bool) throws {
+    let one = try worker()
+    #expect(try one.add(["a"]) == 1)
+    var (two, entry) = try takeOver(take(one))
+    if hasBegun { entry = try #require(try two.begin(entry)) }
+    try two.handBack(entry)
+    #expect(try take(two).attempt == 2)
+  }
+
+  @Test func aCountThatIsNoneIsNotBelieved() throws {
+    for count in ["-1", "99999", "x", "1e2", "2"] {
+      try server.command("XADD", "encoder-worker", "*", "batch", "batch \(count)", "attempt", count)
+    }
+    let worker = try worker()
+    #expect(try (0..<5).map { _ in try take(worker).attempt } == [1, 1, 1, 1, 3])
+  }
+
+  @Test func whatIsBuriedIsInTheDeadLettersOnce() throws {
+    let worker = try worker()
+    #expect(try worker.add(["a"]) == 1)
+    let entry = try #require(try worker.fail(take(worker)))
+    for _ in 0..<2 { try worker.bury(entry, reason: "decode 0001.jpg: invalid data") }
+    let letters = try deadLetters()
+    let letter = try #require(letters.first)
+    #expect(
+      letters.count == 1 && Set(letter.keys) == ["batch", "reason", "timeMs", "entry", "attempt", "failures", "worker"])
+    #expect(letter["batch"] == "a" && letter["reason"] == "decode 0001.jpg: invalid data" && letter["failures"] == "1")
+    #expect(letter["timeMs"].flatMap { Int64($0) } ?? 0 > 1_700_000_000_000)
+    #expect(try isEmpty() && worker.waitingCount() == 0)
+  }
+
+  @Test func whatNamesNoBatchIsBuriedAndStopsNobody() throws {
+    let long = String(repeating: "x", count: 1_025)
+    try server.command("XADD", "encoder-worker", "*", "file", "a")
+    try server.command("XADD", "encoder-worker", "*", "batch", "")
+    try server.command("XADD", "encoder-worker", "*", "batch", long)
+    for name in ["a\\0b", "\\255\\254", "\\237\\160\\128"] {
+      try server.command("EVAL", "return redis.call('XADD', KEYS[1], '*', 'batch', '\(name)')", "1", "encoder-worker")
+    }
+    try server.command("XADD", "encoder-worker", "*", "batch", String(long.dropLast()))
+    let worker = try worker()
+    let entry = try take(worker)
+    #expect(entry.name == long.dropLast())
+    try worker.settle(entry)
+    #expect(try worker.next() == nil && isEmpty())
+    let reasons = try deadLetters().map { $0["reason"] ?? "" }
+    let faults = ["missing", "missing", "longer than 1024", "a NUL", "no UTF-8", "no UTF-8"]
+    #expect(reasons.count == faults.count)
+    for (reason, fault) in zip(reasons, faults) { #expect(reason.contains(fault)) }
+    #expect(try deadLetters()[2]["batch"]?.utf8.count == 1_024)
+  }
+
+  // MARK: Redis ends, and forgets
+
+  @Test func nothingAcknowledgedIsLostWhenRedisIsKilled() throws {
+    try server.command("CONFIG", "SET", "appendfsync", "always")
+    let worker = try worker()
+    let names = (0..<50).map { "\($0)" }
+    #expect(try worker.add(names) == 50)
+    let entries = try (0..<5).map { _ in try take(worker) }
+    try worker.settle(entries[0])
+    try worker.bury(entries[1], reason: "bad")
+    _ = try worker.fail(entries[2])
+    server.kill()
+    let failure = #expect(throws: RedisError.self) { try worker.next() }
+    #expect(failure?.description.contains("see that Redis runs there") == true)
+    #expect(throws: RedisError.self) { try worker.settle(entries[3]) }
+    try server.restart()
+    #expect(try worker.waitingCount() == 45 && worker.heldElsewhereCount() == 0)
+    #expect(try worker.add(names) == 2)
+    try worker.settle(entries[3])
+    try worker.handBack(entries[2])
+    #expect(entries[4].name == "4" && !worker.hasLost(entries[4]))
+    var rest: [RedisStream.Entry] = []
+    while let entry = try worker.next() { rest.append(entry) }
+    #expect(rest.map(\.name).sorted() == (names[5...] + ["0", "1", "2"]).sorted())
+    #expect(rest.first { $0.name == "2" }?.failures == 1)
+    #expect(try deadLetters().count == 1)
+  }
+
+  @Test func whatWasHeldIsLostWhenRedisForgetsAll() throws {
+    let worker = try worker("one", lease: 1)
+    #expect(try worker.add(["a", "b"]) == 2)
+    let entry = try take(worker)
+    try server.flush()
+    _ = try eventually { worker.hasLost(entry) ? true : nil }
+    try worker.settle(entry)
+    try worker.handBack(entry)
+    #expect(try worker.waitingCount() == 0 && worker.next() == nil && worker.takeOver() == [])
+    #expect(try worker.add(["a", "b"]) == 2)
+    #expect(try take(worker).name == "a")
+  }
+
+  @Test(arguments: ["next", "takeOver", "waiting", "held", "add", "settle"])
+  func theGroupIsMadeAgainByWhoeverMissesIt(_ step: String) throws {
+    let worker = try worker()
+    #expect(try worker.add(["a"]) == 1)
+    let entry = try take(worker)
+    try server.flush()
+    try server.command("XADD", "encoder-worker", "*", "batch", "b")
+    switch step {
+    case "next": #expect(try take(worker).name == "b")
+    case "takeOver": #expect(try worker.takeOver() == [])
+    case "waiting": #expect(try worker.waitingCount() == 1)
+    case "held": #expect(try worker.heldElsewhereCount() == 0)
+    case "add": #expect(try worker.add(["c"]) == 1)
+    default: try worker.settle(entry)
+    }
+    #expect(worker.hasLost(entry))
+    #expect(try server.command("XINFO", "GROUPS", "encoder-worker").contains("encoder-worker"))
+  }
+
+  // MARK: workers come and go
+
+  private func workers() throws -> [String] {
+    let lines = try server.command("XINFO", "CONSUMERS", "encoder-worker", "encoder-worker")
+    return zip(lines, lines.dropFirst()).filter { $0.0 == "name" }.map(\.1).sorted()
+  }
+
+  @Test func whoLeavesIsForgottenUnlessItHoldsSomething() throws {
+    let (one, two) = (try worker("one"), try worker("two"))
+    #expect(try one.add(["a", "b"]) == 2)
+    let entry = try take(one)
+    try two.settle(take(two))
+    #expect(try workers() == ["one", "two"])
+    two.leave()
+    one.leave()
+    #expect(try workers() == ["one"])
+    try one.settle(entry)
+    one.leave()
+    #expect(try workers() == [])
+  }
+
+  @Test func whoHasBeenSilentIsForgottenUnlessItHoldsSomething() throws {
+    let (one, two) = (try worker("one"), try worker("two"))
+    #expect(try one.add(["a", "b"]) == 2)
+    _ = try take(one)
+    try two.settle(take(two))
+    #expect(try worker("three").takeOver() == [])
+    #expect(try workers() == ["one", "two"])
+    #expect(try worker("four", forgetAfter: 0).takeOver() == [])
+    #expect(try workers() == ["one"])
+  }
+}

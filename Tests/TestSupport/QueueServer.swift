@@ -1,0 +1,118 @@
+import Foundation
+
+/// A Redis of a test's own, on this machine, that keeps what it acknowledged; killed when the last reference goes.
+public final class QueueServer {
+  public static let isInstalled = (try? Tool.run("redis-server", ["--version"]).status) == 0
+
+  /// At 127.0.0.1; the same after a restart.
+  public let port: UInt16
+
+  private let directory: ScratchDirectory
+  private let options: [String]
+  private let password: String?
+  private var process = Process()
+
+  /// - Parameters:
+  ///   - options: those of `redis-server`, after our own, over which they win.
+  ///   - password: what it asks for.
+  public init(_ options: [String] = [], password: String? = nil) throws {
+    directory = try ScratchDirectory()
+    self.options = options + (password.map { ["--requirepass", $0] } ?? [])
+    self.password = password
+    // Below those that the kernel hands out, so that nobody is given it while a test restarts the server.
+    for _ in 0..<20 {
+      let port = UInt16.random(in: 20_000..<32_000)
+      if let process = try Self.start(at: port, in: directory, self.options, password) {
+        self.port = port
+        self.process = process
+        return
+      }
+    }
+    throw Tool.Failure("redis-server does not start: \(try Self.log(in: directory))")
+  }
+
+  deinit { kill() }
+
+  /// Without its password.
+  public var url: String { "redis://127.0.0.1:\(port)" }
+
+  /// A socket that leads there as well.
+  public var socket: String { directory.path("socket") }
+
+  /// Ends it in good order.
+  public func stop() { end(SIGTERM) }
+
+  /// Ends it where it stands: what it has not written is gone.
+  public func kill() { end(SIGKILL) }
+
+  /// Starts it again after it was ended, with what it has written.
+  public func restart() throws {
+    guard !process.isRunning else { throw Tool.Failure("redis-server still runs") }
+    guard let process = try Self.start(at: port, in: directory, options, password) else {
+      throw Tool.Failure("redis-server does not start again: \(try Self.log(in: directory))")
+    }
+    self.process = process
+  }
+
+  /// It forgets everything.
+  public func flush() throws { try command("FLUSHALL") }
+
+  /// It no longer answers, nor hangs up, until it is thawed.
+  public func freeze() { Glibc.kill(process.processIdentifier, SIGSTOP) }
+  public func thaw() { Glibc.kill(process.processIdentifier, SIGCONT) }
+
+  /// What it answers to a command: a line for each string.
+  @discardableResult
+  public func command(_ words: String...) throws -> [String] {
+    let result = try Self.ask(socket, words, password)
+    guard result.status == 0 else { throw Tool.Failure("\(words): \(result.text)\(result.errors)") }
+    let lines = result.text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
+    return lines.dropLast().map(String.init)
+  }
+
+  private func end(_ signal: Int32) {
+    guard process.isRunning else { return }
+    Glibc.kill(process.processIdentifier, signal)
+    process.waitUntilExit()
+  }
+
+  /// - Returns: nil when it ended at once, say because somebody else has the port.
+  private static func start(
+    at port: UInt16, in directory: ScratchDirectory, _ options: [String], _ password: String?
+  ) throws -> Process? {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments =
+      [
+        "redis-server", "--port", "\(port)", "--bind", "127.0.0.1", "--unixsocket", directory.path("socket"),
+        "--dir", directory.path, "--logfile", directory.path("log"), "--save", "", "--appendonly", "yes",
+        "--appendfsync", "everysec",
+      ] + options
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = FileHandle.nullDevice
+    var (none, before) = (sigset_t(), sigset_t())
+    sigemptyset(&none)
+    pthread_sigmask(SIG_SETMASK, &none, &before)
+    defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+    try process.run()
+    // The socket is made after the port was had: what answers there is ours.
+    for _ in 0..<600 {
+      let answer = try ask(directory.path("socket"), ["PING"], password)
+      if answer.text == "PONG\n" { return process }
+      guard process.isRunning else { return nil }
+      usleep(20_000)
+    }
+    Glibc.kill(process.processIdentifier, SIGKILL)
+    throw Tool.Failure("redis-server does not answer: \(try log(in: directory))")
+  }
+
+  private static func ask(_ socket: String, _ words: [String], _ password: String?) throws -> Tool.Result {
+    try Tool.run(
+      "redis-cli", ["-e", "-s", socket] + words, environment: password.map { ["REDISCLI_AUTH": $0] } ?? [:])
+  }
+
+  private static func log(in directory: ScratchDirectory) throws -> String {
+    String(decoding: (try? Data(contentsOf: directory.url.appendingPathComponent("log"))) ?? Data(), as: UTF8.self)
+  }
+}
