@@ -38,11 +38,12 @@ struct RedisStreamTests {
   }
 
   /// A second worker, which has it as if its lease had ended.
-  private func takeOver(_ entry: RedisStream.Entry) throws -> (RedisStream, RedisStream.Entry) {
+  private func takeOver(_ entry: RedisStream.Entry, by name: String = "two") throws -> (RedisStream, RedisStream.Entry)
+  {
     // A delivery in an answer that got lost, which is no wait.
-    try server.command("XCLAIM", "encoder-worker", "encoder-worker", "two", "0", entry.id)
-    let two = try worker("two")
-    return (two, try #require(try two.takeOver().first))
+    try server.command("XCLAIM", "encoder-worker", "encoder-worker", name, "0", entry.id)
+    let other = try worker(name)
+    return (other, try #require(try other.takeOver().first))
   }
 
   private func isEmpty() throws -> Bool {
@@ -253,6 +254,15 @@ struct RedisStreamTests {
     #expect(try worker.takeOver() == [] && worker.heldElsewhereCount() == 0)
   }
 
+  @Test func whereRedisHasNotBeenForALeaseNoneHasEnded() throws {
+    let (one, two) = (try worker("one"), try worker("two", lease: 30))
+    #expect(try one.add(["a"]) == 1)
+    let entry = try take(one)
+    try server.command(
+      "XCLAIM", "encoder-worker", "encoder-worker", "one", "0", entry.id, "IDLE", "3600000", "JUSTID")
+    #expect(try two.takeOver() == [])
+  }
+
   @Test func timeWithoutRedisEndsNoLease() throws {
     let (one, two) = (try worker("one", lease: 1), try worker("two", lease: 1))
     #expect(try one.add(["a"]) == 1)
@@ -260,7 +270,7 @@ struct RedisStreamTests {
     server.stop()
     usleep(1_500_000)
     try server.restart()
-    for _ in 0..<20 {
+    for _ in 0..<12 {
       // The first one finds the connection broken.
       #expect((try? two.takeOver()) ?? [] == [])
       usleep(100_000)
@@ -294,7 +304,10 @@ struct RedisStreamTests {
     var (two, entry) = try takeOver(take(one))
     if hasBegun { entry = try #require(try two.begin(entry)) }
     try two.handBack(entry)
-    #expect(try take(two).attempt == 2)
+    let again = try take(two)
+    #expect(again.attempt == 2)
+    // And by whoever takes that over.
+    #expect(try takeOver(again, by: "three").1.attempt == 2)
   }
 
   @Test func aCountThatIsNoneIsNotBelieved() throws {

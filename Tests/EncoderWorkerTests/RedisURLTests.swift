@@ -38,6 +38,8 @@ import Testing
     #expect(!refusal.description.contains("secret"))
     // A parser of arguments prints what it refuses: this is taken, and refused later.
     #expect(throws: refusal) { try RedisURL(argument: text).check() }
+    let usage = #expect(throws: (any Error).self) { try RedisURL(argument: text).validate() }
+    #expect(usage.map { "\($0)" }?.contains(refusal.description) == true)
     #expect(throws: refusal) { try RedisConnection(RedisURL(argument: text)) }
   }
 

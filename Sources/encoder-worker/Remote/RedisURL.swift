@@ -56,7 +56,7 @@ struct RedisURL: Sendable, ExpressibleByArgument {
   }
 
   /// What a command line said. A value that a parser refuses is printed, with its password: so what is wrong with this one is told
-  /// by ``check()``.
+  /// by ``validate()``, and an option of this type takes no `transform`.
   init(argument: String) {
     do throws(BadRedisURL) {
       self = try RedisURL(argument)
@@ -69,6 +69,9 @@ struct RedisURL: Sendable, ExpressibleByArgument {
 
   /// - Throws: ``BadRedisURL`` when it is none.
   func check() throws(BadRedisURL) { if let fault { throw fault } }
+
+  /// The same where a command looks at what it was given: wrong usage.
+  func validate() throws { if let fault { throw ValidationError(fault.description) } }
 
   /// Without user and password.
   var description: String {

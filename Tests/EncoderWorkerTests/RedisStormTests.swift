@@ -1,0 +1,91 @@
+import Glibc
+import SegmentEncoder
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import encoder_worker
+
+/// Workers and Redis end at random, and nothing is owed twice or forgotten.
+@Suite(.enabled(if: QueueServer.isInstalled, "there is no redis-server: scripts/setup test"))
+struct RedisStormTests {
+  /// What the workers share.
+  private final class Storm: Sendable {
+    let url: RedisURL
+    let isOver = Atomic(false)
+    let settled = Mutex<Set<String>>([])
+
+    init(_ url: RedisURL) { self.url = url }
+
+    /// One worker after the other: each dies sooner or later with what it holds.
+    func work(_ thread: Int) {
+      var number = 0
+      while !isOver.load(ordering: .relaxed) {
+        number += 1
+        let worker = try? RedisStream(url, consumer: "\(thread).\(number)", lease: 1, mayForget: false)
+        while let worker, !isOver.load(ordering: .relaxed), Int.random(in: 0..<20) > 0 { live(worker) }
+        usleep(10_000)
+      }
+    }
+
+    private func live(_ worker: RedisStream) {
+      var entries: [RedisStream.Entry] = []
+      if let entry = try? worker.next() {
+        entries = [entry]
+      } else {
+        entries = ((try? worker.takeOver()) ?? []).compactMap { entry in insist { try worker.begin(entry) } ?? nil }
+      }
+      if entries.isEmpty { usleep(20_000) }
+      for entry in entries {
+        switch Int.random(in: 0..<4) {
+        case 0: insist { try worker.handBack(entry) }
+        case 1: insist { try worker.bury(entry, reason: "chance") }
+        default:
+          insist { try worker.settle(entry) }
+          settled.withLock { _ = $0.insert(entry.name) }
+        }
+      }
+    }
+
+    @discardableResult
+    private func insist<Value>(_ step: () throws -> Value) -> Value? {
+      while !isOver.load(ordering: .relaxed) {
+        if let value = try? step() { return value }
+        usleep(20_000)
+      }
+      return nil
+    }
+  }
+
+  @Test func everyBatchIsSettledOrBuriedOnce() throws {
+    let server = try QueueServer(["--appendfsync", "always"])
+    let url = try RedisURL(server.url)
+    let queue = try RedisStream(url, consumer: "producer", lease: 1, mayForget: false)
+    let names = Set((0..<400).map { "batch-\($0)" })
+    #expect(try queue.add(Array(names)) == 400)
+    let storm = Storm(url)
+    let threads = ThreadGroup()
+    for thread in 0..<3 { try threads.start { storm.work(thread) } }
+    defer {
+      storm.isOver.store(true, ordering: .relaxed)
+      threads.join()
+    }
+    for _ in 0..<3 {
+      usleep(UInt32.random(in: 100_000..<500_000))
+      server.kill()
+      try server.restart()
+    }
+    // The first of these finds its connection broken.
+    for _ in 0..<1_200 where (try? queue.waitingCount() + queue.heldElsewhereCount()) != 0 { usleep(50_000) }
+    #expect(try queue.waitingCount() == 0 && queue.heldElsewhereCount() == 0)
+    #expect(try server.command("HLEN", "{encoder-worker}:batches") == ["0"])
+    let script = """
+      local names = {}
+      for i, entry in ipairs(redis.call('XRANGE', KEYS[1], '-', '+')) do names[i] = entry[2][2] end
+      return names
+      """
+    let buried = try server.command("EVAL", script, "1", "{encoder-worker}:dead")
+    #expect(Set(buried).count == buried.count)
+    #expect(storm.settled.withLock { $0 }.union(buried) == names)
+  }
+}
