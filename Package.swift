@@ -28,6 +28,7 @@ let package = Package(
       name: "CLittleCMS", pkgConfig: "lcms2", providers: [.apt(["liblcms2-dev"])]),
     .systemLibrary(name: "CNettle", pkgConfig: "nettle", providers: [.apt(["nettle-dev"])]),
     .systemLibrary(name: "CMicroHTTP", providers: [.apt(["libmicrohttpd-dev"])]),
+    .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .systemLibrary(name: "CLinux"),
     .target(
       name: "SegmentEncoder",
@@ -37,7 +38,7 @@ let package = Package(
     .executableTarget(
       name: "encoder-worker",
       dependencies: [
-        "SegmentEncoder", "CLinux", "CMicroHTTP",
+        "SegmentEncoder", "CLinux", "CMicroHTTP", "CCurl",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
       ],

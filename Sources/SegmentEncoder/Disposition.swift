@@ -60,7 +60,7 @@ public enum Disposition: Equatable, Sendable {
     switch error {
     case let bad as BadBatch: self = .quarantine(bad)
     case is Cancelled: self = .handBack
-    case is DamagedOutput, is SandboxError, is MissingLibrary: self = .retry
+    case is DamagedOutput, is SandboxError, is MissingLibrary, is ObjectStoreError: self = .retry
     // What no machine in trouble says: whatever was asked for came of the batch.
     case let failure as DiskError where ![EINVAL, ENAMETOOLONG, ELOOP, EOVERFLOW, EFBIG].contains(failure.code):
       self = .retry

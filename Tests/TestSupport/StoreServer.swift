@@ -2,7 +2,7 @@ import Foundation
 
 /// An S3 store with one empty bucket, until the last reference goes: moto, which checks signatures, and conditions one after
 /// the other. What a killed client has begun to send is not there.
-public final class StoreServer {
+public final class StoreServer: Sendable {
   public static let bucket = "replay"
   /// Said where tests of it are skipped.
   public static let reason = "moto is not there; scripts/setup test installs it"
@@ -14,8 +14,9 @@ public final class StoreServer {
   /// It ends with this.
   private let input = Pipe()
 
-  public init() throws {
-    let script = Fixture.root.appendingPathComponent("Tests/store/serve.py").path
+  /// - Parameter script: `hostile.py` is a store that misbehaves as the object's name says.
+  public init(_ script: String = "serve.py") throws {
+    let script = Fixture.root.appendingPathComponent("Tests/store/\(script)").path
     // Debian's own Python, for which moto was installed.
     process.executableURL = URL(fileURLWithPath: "/usr/bin/python3")
     process.arguments = ["-B", script, Self.bucket]
@@ -34,6 +35,9 @@ public final class StoreServer {
     }
     self.port = port
   }
+
+  /// One for all tests that leave what others have put there alone; it ends with them.
+  public static let shared = Result { try StoreServer() }
 
   deinit { stop() }
 
@@ -85,7 +89,7 @@ public final class StoreServer {
       while True:
           query = urllib.parse.urlencode({"list-type": 2, "prefix": sys.argv[2], "start-after": after})
           with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(sys.argv[1] + "?" + query) as answer:
-              page = [key.text for key in tree.parse(answer).iter("{*}Key")]
+              page = [key.text for key in tree.parse(answer).iterfind(".//{*}Key")]
           if not page:
               break
           keys, after = keys + page, page[-1]
