@@ -29,6 +29,7 @@ let package = Package(
     .systemLibrary(name: "CNettle", pkgConfig: "nettle", providers: [.apt(["nettle-dev"])]),
     .systemLibrary(name: "CMicroHTTP", providers: [.apt(["libmicrohttpd-dev"])]),
     .systemLibrary(name: "CHiredis", providers: [.apt(["libhiredis-dev"])]),
+    .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .systemLibrary(name: "CLinux"),
     .target(
       name: "SegmentEncoder",
@@ -38,7 +39,7 @@ let package = Package(
     .executableTarget(
       name: "encoder-worker",
       dependencies: [
-        "SegmentEncoder", "CLinux", "CMicroHTTP", "CHiredis",
+        "SegmentEncoder", "CLinux", "CMicroHTTP", "CHiredis", "CCurl",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
       ],

@@ -1,6 +1,7 @@
-// SHA-256 with the processor's own instructions, where it has them.
+// SHA-256 with the processor's own instructions, where it has them, and the HMAC made of it.
 #pragma once
 
+#include <nettle/hmac.h>
 #include <nettle/sha2.h>
 #include <nettle/version.h>
 
@@ -9,5 +10,18 @@ static inline void cnettle_sha256_digest(struct sha256_ctx *context, unsigned ch
   nettle_sha256_digest(context, digest);
 #else
   nettle_sha256_digest(context, SHA256_DIGEST_SIZE, digest);
+#endif
+}
+
+static inline void cnettle_hmac_sha256(
+    const unsigned char *key, size_t keyCount, const unsigned char *bytes, size_t count,
+    unsigned char digest[SHA256_DIGEST_SIZE]) {
+  struct hmac_sha256_ctx context;
+  nettle_hmac_sha256_set_key(&context, keyCount, key);
+  nettle_hmac_sha256_update(&context, count, bytes);
+#if NETTLE_VERSION_MAJOR >= 4
+  nettle_hmac_sha256_digest(&context, digest);
+#else
+  nettle_hmac_sha256_digest(&context, SHA256_DIGEST_SIZE, digest);
 #endif
 }

@@ -20,6 +20,7 @@ struct EncoderWorker: ParsableCommand {
         encoder-worker sheet SESSION --to FILE      a contact sheet: what was on screen when
         encoder-worker verify SESSION               is all as it should be?
         encoder-worker serve OUTPUT                 look at sessions in a browser
+        encoder-worker playlist ID --store s3://…   links to a session in an object store
         encoder-worker status --spool DIR           what waits, who works, what is stuck?
         encoder-worker quarantine --spool DIR       what could not be encoded, and why
         encoder-worker prune --spool DIR            tidy up after dead workers
@@ -37,7 +38,7 @@ struct EncoderWorker: ParsableCommand {
       RunCommand.self, EncodeCommand.self, EnqueueCommand.self, StitchCommand.self, SheetCommand.self,
       VerifyCommand.self,
       ReencodeCommand.self, InspectCommand.self, StatusCommand.self, QuarantineCommand.self, PruneCommand.self,
-      ServeCommand.self, ConfigCommand.self,
+      ServeCommand.self, PlaylistCommand.self, ConfigCommand.self,
     ],
     defaultSubcommand: RunCommand.self)
 

@@ -10,7 +10,7 @@ public struct DiskError: Error, Equatable, CustomStringConvertible {
   /// `errno` right after the call.
   public let code: Int32
 
-  init(_ operation: String, _ path: String, code: Int32 = errno) {
+  package init(_ operation: String, _ path: String, code: Int32 = errno) {
     self.operation = operation
     self.path = path
     self.code = code

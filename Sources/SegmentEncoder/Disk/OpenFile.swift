@@ -36,7 +36,7 @@ public final class OpenFile: Sendable {
   }
 
   /// - Parameter file: closed when this goes, and when it is no plain file.
-  init?(owning file: Int32, path: String) throws(DiskError) {
+  package init?(owning file: Int32, path: String) throws(DiskError) {
     descriptor = file
     var status = stat()
     guard fstat(file, &status) == 0 else {

@@ -219,7 +219,7 @@ public struct BadSession: Error, Equatable, CustomStringConvertible {
   public let cause: String
   public let advice: String
 
-  init(_ file: String, _ cause: String, advice: String = "see what verify says of the session") {
+  package init(_ file: String, _ cause: String, advice: String = "see what verify says of the session") {
     self.file = file
     self.cause = cause
     self.advice = advice

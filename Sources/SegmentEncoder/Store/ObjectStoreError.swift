@@ -1,0 +1,34 @@
+/// What an object store refused, or could not be asked, after it was tried as often as it makes sense.
+///
+/// The environment is to blame, never the batch: see ``Disposition``.
+public struct ObjectStoreError: EnvironmentFailure, Equatable, CustomStringConvertible {
+  /// The request, as the store calls it: `GET`, `PUT`, `LIST` …
+  public let operation: String
+  /// The object, or the bucket.
+  public let subject: String
+  /// HTTP's; nil when there was no answer.
+  public let status: Int?
+  /// The store's own word for it, when it said one: `NoSuchBucket`.
+  public let code: String?
+  public let cause: String
+  public let advice: String
+
+  public init(
+    _ operation: String, _ subject: String, status: Int? = nil, code: String? = nil, _ cause: String, advice: String
+  ) {
+    self.operation = operation
+    self.subject = subject
+    self.status = status
+    self.code = code
+    self.cause = cause
+    self.advice = advice
+  }
+
+  /// Whether the store knows us not, or lets us not: nothing to be tried again.
+  public var isPermission: Bool { status == 401 || status == 403 }
+
+  public var description: String {
+    let answer = [status.map { "status \($0)" }, code].compactMap { $0 }.joined(separator: " ")
+    return "\(operation) \(subject): \(answer.isEmpty ? "" : answer + ": ")\(cause); \(advice)"
+  }
+}

@@ -1,0 +1,65 @@
+import ArgumentParser
+import Glibc
+import SegmentEncoder
+
+enum PlaylistFormat: String, ExpressibleByArgument, CaseIterable {
+  case hls, ffconcat
+}
+
+struct PlaylistCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "playlist",
+    abstract: "Print a playlist of a session in an object store, with links that a player can fetch.",
+    discussion: """
+      Each file becomes a presigned link: whoever has the playlist can watch the session until the links expire, and nothing else. Where the store is and who asks is said as to Amazon's own tools: AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN.
+      """)
+
+  @Argument(help: ArgumentHelp("The session's id.", valueName: "session"))
+  var session: String
+
+  @Option(help: ArgumentHelp("The object store.", valueName: "s3://bucket/prefix"), transform: S3Location.init(_:))
+  var store: S3Location
+
+  @Option(help: ArgumentHelp("For how many seconds links hold, at most a week.", valueName: "s"))
+  var expires = 3_600
+
+  @Flag(help: "Links without a signature, for what anybody may fetch.")
+  var plain = false
+
+  @Option(help: "hls or ffconcat.")
+  var format = PlaylistFormat.hls
+
+  @OptionGroup
+  var settings: SettingsOption
+
+  func validate() throws {
+    if SessionID(session) == nil { throw ValidationError("'\(session)' is no session's id; \(SessionID.rule)") }
+    if !(1...S3PresignedURL.longestS).contains(expires) {
+      throw ValidationError("--expires is 1 to \(S3PresignedURL.longestS) seconds")
+    }
+  }
+
+  func run() throws {
+    let access = try S3Settings()
+    if access.credentials == nil && !plain {
+      throw ValidationError(
+        "nothing to sign links with; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or say --plain")
+    }
+    try reportingFailures {
+      let client = try S3Client(store, access)
+      let list = StoredPlaylist(session: session, format: format)
+      guard let stored = try client.get(list.key, limit: StoredPlaylist.longest) else {
+        throw BadSession(store.name(of: list.key), "no such object", advice: list.advice)
+      }
+      guard let text = String(validating: stored.bytes, as: UTF8.self) else {
+        throw BadSession(store.name(of: list.key), "no text", advice: list.advice)
+      }
+      let now = timespec.now.unixMs
+      let linked = try list.linked(text) { key in
+        try plain ? client.plainURL(for: key) : client.presignedURL(for: key, expires: expires, now: now)
+      }
+      // An answer ends with an end of line, and so does a playlist.
+      answer(linked.hasSuffix("\n") ? String(linked.dropLast()) : linked)
+    }
+  }
+}

@@ -1,0 +1,39 @@
+import ArgumentParser
+
+/// `s3://bucket[/prefix]`: a bucket, and where in it.
+struct S3Location: Equatable, Sendable, CustomStringConvertible {
+  let bucket: String
+  /// Before every key: empty, or ending with a slash.
+  let prefix: String
+
+  @Sendable init(_ text: String) throws {
+    func wrong(_ why: String) -> ValidationError {
+      ValidationError("\(text): \(why); a store is named as s3://BUCKET or s3://BUCKET/PREFIX")
+    }
+    guard text.hasPrefix("s3://") else { throw wrong("it does not begin with s3://") }
+    let path = text.dropFirst("s3://".count)
+    let bucket = path.prefix { $0 != "/" }
+    let isPlain = bucket.utf8.allSatisfy {
+      (97...122).contains($0) || (48...57).contains($0) || $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "-")
+    }
+    guard isPlain, (3...63).contains(bucket.utf8.count), !".-".contains(bucket.first ?? "."),
+      !".-".contains(bucket.last ?? "."), !bucket.contains("..")
+    else { throw wrong("'\(bucket)' is no bucket: 3 to 63 of a-z 0-9 . -, with a letter or digit at both ends") }
+    var parts = path.dropFirst(bucket.count + 1).split(separator: "/", omittingEmptySubsequences: false)
+    if parts.last == "" { parts.removeLast() }
+    guard parts.allSatisfy({ !["", ".", ".."].contains($0) }) else {
+      throw wrong("a part of the prefix is empty, . or ..")
+    }
+    let prefix = parts.map { $0 + "/" }.joined()
+    guard prefix.utf8.count <= 512, prefix.unicodeScalars.allSatisfy({ $0.value >= 32 && $0.value != 127 }) else {
+      throw wrong("the prefix has control characters, or more than 512 bytes")
+    }
+    self.bucket = String(bucket)
+    self.prefix = prefix
+  }
+
+  var description: String { "s3://\(bucket)/\(prefix)" }
+
+  /// An object of it, for a person.
+  func name(of key: String) -> String { description + key }
+}

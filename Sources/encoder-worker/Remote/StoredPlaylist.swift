@@ -1,0 +1,52 @@
+import SegmentEncoder
+
+/// A session's playlist as it lies in a store, whose files become links. Pure.
+struct StoredPlaylist {
+  let session: String
+  let format: PlaylistFormat
+
+  /// A day has some 3 MB.
+  static let longest = 64 << 20
+
+  private static let map = "#EXT-X-MAP:URI=\""
+
+  /// The object that has it.
+  var key: String { folder + (format == .hls ? "session.m3u8" : "session.ffconcat") }
+
+  /// Where it is, and the files that it names.
+  private var folder: String { "output/\(session)/" + (format == .hls ? "hls/" : "") }
+
+  /// What to do when it is not there, or not one.
+  var advice: String {
+    format == .hls ? "see whether its worker runs with --hls" : "see whether it is published there"
+  }
+
+  /// - Parameter link: the address of an object.
+  func linked(_ text: String, _ link: (String) throws -> String) throws -> String {
+    let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+    return try lines.map { try linked($0, link) }.joined(separator: "\n")
+  }
+
+  private func linked(_ line: Substring, _ link: (String) throws -> String) throws -> String {
+    switch format {
+    case .hls where line.hasPrefix(Self.map) && line.hasSuffix("\""):
+      "\(Self.map)\(try link(key(of: line.dropFirst(Self.map.count).dropLast())))\""
+    case .hls where line.isEmpty || line.hasPrefix("#"): String(line)
+    case .hls: try link(key(of: line))
+    case .ffconcat where line.hasPrefix("file "):
+      "file '\(try link(key(of: line.dropFirst("file ".count).filter { $0 != "'" })))'"
+    case .ffconcat: String(line)
+    }
+  }
+
+  /// Only for files beside the playlist: it must not lead anybody to other objects of the bucket.
+  private func key(of name: some StringProtocol) throws -> String {
+    let isPlain = name.utf8.allSatisfy {
+      (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || "-_.".utf8.contains($0)
+    }
+    guard isPlain, !name.isEmpty, !name.hasPrefix(".") else {
+      throw BadSession(key, "names '\(name)', which is no file beside it", advice: "publish the session anew")
+    }
+    return folder + name
+  }
+}

@@ -1,0 +1,88 @@
+import Foundation
+import SegmentEncoder
+import TestSupport
+import Testing
+
+@testable import encoder_worker
+
+/// The client against a store that misbehaves.
+@Suite struct HostileStoreTests {
+  private let client: S3Client
+  private let scratch: ScratchDirectory
+
+  init() throws {
+    scratch = try ScratchDirectory()
+    server = try StoreServer("hostile.py")
+    let environment = server.environment
+    var settings = try S3Settings { environment[$0] }
+    settings.pauseMs = 1
+    settings.patienceS = 1
+    client = try S3Client(S3Location("s3://replay"), settings)
+  }
+
+  private let server: StoreServer
+
+  private func failure(_ key: String) -> ObjectStoreError? {
+    #expect(throws: ObjectStoreError.self) { try client.download(key, to: scratch.path("file"), limit: 1 << 20) }
+  }
+
+  @Test func whatPassesIsTriedAgain() throws {
+    for key in ["busy-4", "shortonce-1"] {
+      #expect(try client.download(key, to: scratch.path(key), limit: 10_000) != nil)
+    }
+    #expect(try String(contentsOfFile: scratch.path("shortonce-1"), encoding: .utf8) == "whole")
+    #expect(try client.put("conflict-2", .bytes([1]), .json, when: .absent) != nil)
+    #expect(client.requests == ["GET": 7, "PUT": 3])
+  }
+
+  @Test(arguments: ["short", "gone", "stall", "status-500", "status-503", "status-429"])
+  func whatDoesNotPassIsAnErrorInTheEnd(key: String) throws {
+    let error = try #require(failure(key))
+    #expect(error.operation == "GET" && error.subject == "s3://replay/\(key)" && !error.isPermission)
+    #expect(client.requests == ["GET": 5])
+    #expect(try names(in: scratch.path).isEmpty)
+  }
+
+  @Test func whatWillNotPassIsAskedOnce() throws {
+    for key in [
+      "status-400", "status-403", "status-501", "redirect", "lengthless", "tagless", "endless-403", "bucket", "skewed",
+    ] {
+      let before = client.requests["GET"] ?? 0
+      _ = try #require(failure(key))
+      #expect(client.requests["GET"] == before + 1, "\(key)")
+    }
+    #expect(try names(in: scratch.path).isEmpty)
+    #expect(failure("status-403")?.isPermission == true)
+    #expect(
+      failure("status-400")?.description
+        == "GET s3://replay/status-400: status 400 Code400: a <word> & more; see what the store says of it")
+    #expect(failure("redirect")?.advice == "set AWS_REGION to the bucket's, eu-west-3")
+    #expect(failure("skewed")?.advice == "set this machine's clock")
+  }
+
+  @Test func moreThanTheLimitIsNotRead() throws {
+    for key in ["large-1000000000000", "large-99999999999999999999999", "endless"] {
+      #expect(throws: (any Error).self, "\(key)") { try client.get(key, limit: 1 << 20) }
+    }
+    #expect(throws: ObjectTooLarge.self) { try client.get("large-2000000", limit: 1 << 20) }
+    #expect(throws: ObjectTooLarge.self) { try client.get("endless", limit: 1 << 20) }
+  }
+
+  @Test func aCopyThatFailsBehindItsStatusHasFailed() throws {
+    let error = #expect(throws: ObjectStoreError.self) { try client.copy("a", to: "copyfails") }
+    #expect(error?.code == "InternalError")
+    #expect(client.requests == ["COPY": 5])
+  }
+
+  @Test(arguments: ["halflist", "samelist-1", "badtag-1", "foreignlist"])
+  func aListThatIsNotOneIsNotTakenForAnEmptyStore(prefix: String) {
+    #expect(throws: ObjectStoreError.self) { try client.list(prefix, after: "samelist-1a") }
+  }
+
+  @Test func whereNobodyAnswersIsSaid() throws {
+    server.stop()
+    let error = failure("x")
+    #expect(error?.status == nil && error?.description.contains("see whether the endpoint is right") == true)
+    #expect(Disposition(of: try #require(error), batch: "b") == .retry)
+  }
+}

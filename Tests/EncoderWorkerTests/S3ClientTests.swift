@@ -1,0 +1,267 @@
+import Foundation
+import SegmentEncoder
+import TestSupport
+import Testing
+
+@testable import encoder_worker
+
+/// The client against a store that checks every signature.
+@Suite(.enabled(if: StoreServer.isInstalled, Comment(rawValue: StoreServer.reason))) struct S3ClientTests {
+  private let server: StoreServer
+  /// Of this test alone.
+  private let place = UUID().uuidString
+  private let client: S3Client
+
+  init() throws {
+    server = try StoreServer.shared.get()
+    client = try Self.client(server, "s3://replay/\(place)/some", listCount: 3)
+  }
+
+  private static func client(
+    _ server: StoreServer, _ location: String, _ others: [String: String] = [:],
+    listCount: Int? = nil
+  ) throws -> S3Client {
+    let environment = server.environment.merging(others) { $1 }
+    var settings = try S3Settings { environment[$0] }
+    settings.listCount = listCount
+    settings.pauseMs = 1
+    return try S3Client(S3Location(location), settings)
+  }
+
+  /// Names that a careless writer of addresses gets wrong.
+  static let keys = [
+    "plain.json", "a b", "a+b", "a%20b", "~tilde", "ü/ñ/日本", "e\u{301}", "\u{e9}", "a&b=c?d#e", "'\"<>", "a//b",
+    "a/../b",
+    "(x)*!,;:@$[]", "back\\slash", "./x", "100%",
+  ]
+
+  @Test func anObjectComesBackUnderWhateverNameItHas() throws {
+    for key in Self.keys {
+      let bytes = Array("of \(key)".utf8)
+      let tag = try #require(try client.put(key, .bytes(bytes), .json, when: .always), "\(key)")
+      #expect(try client.get(key, limit: 1_000) == StoredObject(bytes: bytes, tag: tag), "\(key)")
+      #expect(try client.head(key) == ObjectInfo(key: key, size: bytes.count, tag: tag))
+    }
+    // Byte for byte: names that look the same are two.
+    #expect(
+      try Set(server.keys(place).map { Array($0.utf8) }) == Set(Self.keys.map { Array("\(place)/some/\($0)".utf8) }))
+  }
+
+  @Test func aListGoesOverSeveralPagesInTheOrderOfKeys() throws {
+    for key in Self.keys { _ = try client.put(key, .bytes([1, 2]), .json, when: .always) }
+    // Beside what is asked for.
+    for key in ["someone", "other", "some/"] { try server.put("\(place)/\(key)", Data("x".utf8)) }
+    var listed: [ObjectInfo] = []
+    while true {
+      let page = try client.list("", after: listed.last?.key)
+      #expect(page.count <= 3)
+      if page.isEmpty { break }
+      listed += page
+    }
+    let sorted = Self.keys.map { Array($0.utf8) }.sorted { $0.lexicographicallyPrecedes($1) }
+    #expect(listed.map { Array($0.key.utf8) } == sorted)
+    for object in listed { #expect(try client.head(object.key) == object) }
+    #expect(try client.list("a/", after: nil).map(\.key) == ["a/../b", "a//b"])
+    #expect(try client.list("nothing", after: nil).isEmpty)
+  }
+
+  @Test func whatIsThereIsNotCreatedTwice() throws {
+    #expect(try client.put("receipt", .bytes([1]), .json, when: .absent) != nil)
+    #expect(try client.put("receipt", .bytes([2]), .json, when: .absent) == nil)
+    #expect(try server.object("\(place)/some/receipt") == Data([1]))
+  }
+
+  @Test func aManifestIsReplacedOnlyByWhoHasSeenIt() throws {
+    let first = try #require(try client.put("session.json", .bytes([1]), .json, when: .absent))
+    let second = try #require(try client.put("session.json", .bytes([2]), .json, when: .matching(first)))
+    #expect(first != second)
+    #expect(try client.put("session.json", .bytes([3]), .json, when: .matching(first)) == nil)
+    #expect(try client.put("missing", .bytes([3]), .json, when: .matching(first)) == nil)
+    #expect(try server.object("\(place)/some/session.json") == Data([2]))
+    #expect(try client.list("session", after: nil).map(\.tag) == [second])
+  }
+
+  @Test func ofManyWhoReplaceAtOnceEachCountsOnce() async throws {
+    let client = client
+    _ = try client.put("count", .bytes(Array("0".utf8)), .text, when: .absent)
+    await withTaskGroup(of: Void.self) { group in
+      for _ in 0..<4 {
+        group.addTask {
+          var done = 0
+          while done < 5 {
+            guard let old = try? client.get("count", limit: 10),
+              let number = Int(String(decoding: old.bytes, as: UTF8.self))
+            else { return }
+            let body = ObjectBody.bytes(Array(String(number + 1).utf8))
+            if (try? client.put("count", body, .text, when: .matching(old.tag))) != .some(nil) { done += 1 }
+          }
+        }
+      }
+    }
+    #expect(try client.get("count", limit: 10)?.bytes == Array("20".utf8))
+  }
+
+  @Test func aLargeFileGoesThereAndBack() throws {
+    let scratch = try ScratchDirectory()
+    let bytes = (0..<5 << 20).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 9) }
+    let file = try scratch.file("large", bytes)
+    let tag = try client.put("large.mp4", .file(file), .video, when: .absent)
+    #expect(try client.download("large.mp4", to: scratch.path("back"), limit: 5 << 20) == tag)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: scratch.path("back"))) == Data(bytes))
+    #expect(throws: DiskError.self) { try client.download("large.mp4", to: scratch.path("back"), limit: 5 << 20) }
+    #expect(throws: ObjectTooLarge.self) { try client.download("large.mp4", to: scratch.path("less"), limit: 1 << 20) }
+    #expect(throws: ObjectTooLarge.self) { try client.get("large.mp4", limit: 5 << 20 - 1) }
+    #expect(try client.download("missing", to: scratch.path("none"), limit: 1) == nil)
+    #expect(try names(in: scratch.path) == ["back", "large"])
+  }
+
+  @Test func anEmptyObjectIsOne() throws {
+    let scratch = try ScratchDirectory()
+    let tag = try #require(try client.put("empty", .file(scratch.file("empty", [])), .text, when: .absent))
+    #expect(try client.get("empty", limit: 0) == StoredObject(bytes: [], tag: tag))
+    #expect(try client.download("empty", to: scratch.path("back"), limit: 0) == tag)
+  }
+
+  @Test func objectsAreCopiedAndRemoved() throws {
+    _ = try client.put("a+b ü", .bytes([1, 2, 3]), .archive, when: .always)
+    #expect(try client.copy("a+b ü", to: "c d"))
+    #expect(try client.get("c d", limit: 3)?.bytes == [1, 2, 3])
+    #expect(try !client.copy("missing", to: "c d"))
+    try client.delete("a+b ü")
+    try client.delete("a+b ü")
+    #expect(try client.get("a+b ü", limit: 3) == nil && client.head("a+b ü") == nil)
+    #expect(try server.keys(place) == ["\(place)/some/c d"])
+  }
+
+  @Test func requestsAreCountedByTheirKinds() throws {
+    _ = try client.put("x", .bytes([1]), .json, when: .absent)
+    _ = try client.get("x", limit: 1)
+    _ = try client.get("y", limit: 1)
+    _ = try client.head("x")
+    _ = try client.copy("x", to: "y")
+    _ = try client.list("", after: nil)
+    try client.delete("x")
+    #expect(client.requests == ["PUT": 1, "GET": 2, "HEAD": 1, "COPY": 1, "LIST": 1, "DELETE": 1])
+  }
+
+  @Test func aTokenThatWasLentIsSignedToo() throws {
+    let client = try Self.client(server, "s3://replay/\(place)", ["AWS_SESSION_TOKEN": "FwoGZXIvYXdzE//+/=="])
+    #expect(try client.put("lent", .bytes([1]), .json, when: .absent) != nil)
+    #expect(try client.list("", after: nil).map(\.key) == ["lent"])
+  }
+
+  @Test func whoIsNotLetInIsToldSoAtOnce() throws {
+    for others in [
+      ["AWS_SECRET_ACCESS_KEY": "wrong"], ["AWS_ACCESS_KEY_ID": "AKIDOTHER"],
+      ["AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""],
+    ] {
+      let client = try Self.client(server, "s3://replay", others)
+      let error = #expect(throws: ObjectStoreError.self) { try client.get("x", limit: 1) }
+      #expect(error?.isPermission == true && error?.description.contains("AWS_SECRET_ACCESS_KEY") == true)
+      #expect(client.requests == ["GET": 1])
+    }
+  }
+
+  @Test func aBucketThatIsMissingIsNoMissingObject() throws {
+    let client = try Self.client(server, "s3://nowhere")
+    for ask in [
+      { _ = try client.get("x", limit: 1) }, { _ = try client.list("", after: nil) },
+      { _ = try client.put("x", .bytes([1]), .json, when: .absent) },
+    ] {
+      let error = #expect(throws: ObjectStoreError.self) { try ask() }
+      #expect(error?.code == "NoSuchBucket")
+    }
+  }
+
+  @Test func whoHasALinkGetsTheBytesUntilItExpires() throws {
+    for key in Self.keys where key != "a/../b" && key != "./x" {
+      _ = try client.put(key, .bytes(Array(key.utf8)), .json, when: .always)
+      let url = try client.presignedURL(for: key, expires: 60, now: Int64(Date().timeIntervalSince1970 * 1_000))
+      let fetched = try Tool.output("curl", ["--noproxy", "*", "-sSfg", url])
+      #expect(fetched == Data(key.utf8), "\(key)")
+    }
+    let late = try client.presignedURL(
+      for: "plain.json", expires: 60, now: Int64(Date().timeIntervalSince1970 * 1_000) - 61_000)
+    for url in [late, client.plainURL(for: "plain.json")] {
+      #expect(try Tool.run("curl", ["--noproxy", "*", "-sSf", url]).status == 22)
+    }
+    #expect(throws: ObjectStoreError.self) { try client.presignedURL(for: "x", expires: 604_801, now: 0) }
+    #expect(throws: ObjectStoreError.self) { try client.presignedURL(for: "x", expires: 0, now: 0) }
+  }
+
+  /// At a moment that is fixed, with everything that can be in an address.
+  @Test func linksAreSignedAsAmazonsOwnToolsSignThem() throws {
+    let script = """
+      import datetime, sys
+      sys.path.insert(0, sys.argv[1])
+      import botocore.auth
+      from botocore.awsrequest import AWSRequest
+      from botocore.credentials import Credentials
+      moment = datetime.datetime(2026, 1, 8, 9, 5, 12, tzinfo=datetime.timezone.utc)
+      botocore.auth.get_current_datetime = lambda remove_tzinfo=True: moment
+      for url in sys.argv[2:]:
+          request = AWSRequest(method="GET", url=url)
+          keys = Credentials("AKIDEXAMPLE", "se/cr+et", "to/ken+=")
+          botocore.auth.S3SigV4QueryAuth(keys, "s3", "eu-west-3", expires=3600).add_auth(request)
+          print(request.url)
+      """
+    let values = [
+      "AWS_REGION": "eu-west-3", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "se/cr+et",
+      "AWS_SESSION_TOKEN": "to/ken+=",
+    ]
+    let client = try S3Client(S3Location("s3://replay"), S3Settings { values[$0] })
+    let moto = Fixture.root.appendingPathComponent(".build/moto").path
+    let urls = Self.keys.map { client.plainURL(for: $0) }
+    let theirs = try Tool.output("/usr/bin/python3", ["-c", script, moto] + urls)
+    func words(_ url: some StringProtocol) -> Set<Substring> { Set(String(url).split { "?&".contains($0) }) }
+    let lines = String(decoding: theirs, as: UTF8.self).split(separator: "\n")
+    #expect(lines.count == Self.keys.count)
+    for (key, line) in zip(Self.keys, lines) {
+      let ours = try client.presignedURL(for: key, expires: 3_600, now: 1_767_863_112_000)
+      #expect(words(ours) == words(line), "\(key)")
+    }
+  }
+
+  @Test func aPlaylistHasLinksThatAPlayerCanFetch() throws {
+    let spool = try TestSpool()
+    try spool.add("gap")
+    try spool.drain("--hls")
+    let folder = spool.output + "/gap"
+    for name in try FileManager.default.subpathsOfDirectory(atPath: folder) where !name.hasSuffix("hls") {
+      try server.put("\(place)/output/gap/\(name)", try Data(contentsOf: URL(fileURLWithPath: folder + "/" + name)))
+    }
+    func playlist(_ more: String...) throws -> Tool.Result {
+      try Tool.run(
+        EncoderWorker.path, ["playlist", "gap", "--store", "s3://replay/\(place)"] + more,
+        environment: server.environment)
+    }
+    let hls = try playlist()
+    try #require(hls.status == 0, "\(hls.errors)")
+    let stored = try String(contentsOfFile: folder + "/hls/session.m3u8", encoding: .utf8)
+    #expect(hls.text.split(separator: "\n").count == stored.split(separator: "\n").count)
+    // A player judges: it reads the fragments behind the links.
+    let scratch = try ScratchDirectory()
+    for (format, name) in [("hls", "x.m3u8"), ("ffconcat", "x.ffconcat")] {
+      let text = try playlist("--format", format).output
+      let file = try scratch.file(name, Array(text))
+      let probed = try Tool.run(
+        "ffprobe",
+        ["-v", "error", "-safe", "0", "-allowed_extensions", "ALL", "-protocol_whitelist", "file,http,tcp,crypto,data"]
+          .filter {
+            format == "ffconcat" ? !["-allowed_extensions", "ALL"].contains($0) : !["-safe", "0"].contains($0)
+          }
+          + [
+            "-count_packets", "-select_streams", "v", "-show_entries", "stream=nb_read_packets", "-of", "csv=p=0", file,
+          ],
+        environment: ["no_proxy": "127.0.0.1"])
+      let count = probed.text.split(whereSeparator: \.isNewline).first.flatMap { Int($0.prefix { $0.isNumber }) }
+      #expect(probed.status == 0 && (count ?? 0) >= 5, "\(format): \(probed.errors) \(probed.text)")
+    }
+    let plain = try playlist("--plain").text
+    #expect(plain.contains("\(server.endpoint)/replay/\(place)/output/gap/hls/") && !plain.contains("X-Amz"))
+    let missing = try Tool.run(
+      EncoderWorker.path, ["playlist", "other", "--store", "s3://replay"], environment: server.environment)
+    #expect(
+      missing.status == 65 && missing.errors.contains("s3://replay/output/other/hls/session.m3u8: no such object"))
+  }
+}

@@ -1,0 +1,107 @@
+import Foundation
+
+/// An S3 store with one empty bucket, until the last reference goes: moto, which checks signatures, and conditions one after
+/// the other. What a killed client has begun to send is not there.
+public final class StoreServer: Sendable {
+  public static let bucket = "replay"
+  /// Said where tests of it are skipped.
+  public static let reason = "moto is not there; scripts/setup test installs it"
+  public static let isInstalled = FileManager.default.fileExists(
+    atPath: Fixture.root.appendingPathComponent(".build/moto/moto").path)
+
+  public let port: UInt16
+  private let process = Process()
+  /// It ends with this.
+  private let input = Pipe()
+
+  /// - Parameter script: `hostile.py` is a store that misbehaves as the object's name says.
+  public init(_ script: String = "serve.py") throws {
+    let script = Fixture.root.appendingPathComponent("Tests/store/\(script)").path
+    // Debian's own Python, for which moto was installed.
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/python3")
+    process.arguments = ["-B", script, Self.bucket]
+    process.standardInput = input
+    let output = Pipe()
+    process.standardOutput = output
+    try process.run()
+    var said = Data()
+    while !said.contains(UInt8(ascii: "\n")) {
+      let more = output.fileHandleForReading.availableData
+      guard !more.isEmpty else { throw Tool.Failure("no store: \(String(decoding: said, as: UTF8.self))") }
+      said += more
+    }
+    guard let port = UInt16(String(decoding: said, as: UTF8.self).prefix { $0.isNumber }) else {
+      throw Tool.Failure("no port in \(String(decoding: said, as: UTF8.self))")
+    }
+    self.port = port
+  }
+
+  /// One for all tests that leave what others have put there alone; it ends with them.
+  public static let shared = Result { try StoreServer() }
+
+  deinit { stop() }
+
+  /// What it holds is gone then.
+  public func stop() {
+    guard process.isRunning else { return }
+    kill(process.processIdentifier, SIGKILL)
+    process.waitUntilExit()
+  }
+
+  public var endpoint: String { "http://127.0.0.1:\(port)" }
+
+  /// What a program has to know to use it.
+  public var environment: [String: String] {
+    [
+      "AWS_ENDPOINT_URL_S3": endpoint, "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
+      "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "AWS_SESSION_TOKEN": "",
+      "no_proxy": "127.0.0.1",
+    ]
+  }
+
+  /// An object's bytes, asked for without the client under test; nil where there is none.
+  public func object(_ key: String) throws -> Data? {
+    let result = try Tool.run("curl", ["--noproxy", "*", "-sS", "-w", "\n%{http_code}", address(of: key)])
+    guard result.status == 0, let end = result.output.lastIndex(of: UInt8(ascii: "\n")) else {
+      throw Tool.Failure(result.errors)
+    }
+    switch String(decoding: result.output[(end + 1)...], as: UTF8.self) {
+    case "200": return Data(result.output[..<end])
+    case "404": return nil
+    case let status: throw Tool.Failure("\(key): \(status)")
+    }
+  }
+
+  /// Puts an object there without the client under test.
+  public func put(_ key: String, _ bytes: Data) throws {
+    let result = try Tool.run(
+      "curl",
+      ["--noproxy", "*", "-sSf", "-T", "-", "-H", "Transfer-Encoding:", "-H", "Content-Length: \(bytes.count)"]
+        + [address(of: key)], input: bytes)
+    guard result.status == 0 else { throw Tool.Failure(result.errors) }
+  }
+
+  /// The keys of all objects, in order, asked for without the client under test.
+  public func keys(_ prefix: String = "") throws -> [String] {
+    let script = """
+      import sys, urllib.parse, urllib.request, xml.etree.ElementTree as tree
+      keys, after = [], ""
+      while True:
+          query = urllib.parse.urlencode({"list-type": 2, "prefix": sys.argv[2], "start-after": after})
+          with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(sys.argv[1] + "?" + query) as answer:
+              page = [key.text for key in tree.parse(answer).iterfind(".//{*}Key")]
+          if not page:
+              break
+          keys, after = keys + page, page[-1]
+      print("\\0".join(keys), end="")
+      """
+    let output = try Tool.output(
+      "/usr/bin/python3", ["-c", script, "\(endpoint)/open/\(Self.bucket)", prefix])
+    return output.split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  private func address(of key: String) -> String {
+    let allowed = CharacterSet(charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~/")
+    return "\(endpoint)/open/\(Self.bucket)/" + (key.addingPercentEncoding(withAllowedCharacters: allowed) ?? key)
+  }
+}

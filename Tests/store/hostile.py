@@ -1,0 +1,129 @@
+"""A store that misbehaves as the object's name says, on a free port of this machine, until standard input ends."""
+
+import collections
+import os
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+ASKED = collections.Counter()
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    wbufsize = -1
+
+    def log_message(self, *words):
+        pass
+
+    def send(self, status, body=b"", length=None, **headers):
+        self.send_response_only(status)
+        usual = {"ETag": '"e"', "Content_Length": str(len(body) if length is None else length)}
+        for name, value in (usual | headers).items():
+            if value is not None:
+                self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(body)
+        self.wfile.flush()
+
+    def error(self, status, code):
+        self.send(status, f"<Error><Code>{code}</Code><Message>a &lt;word&gt; &#x26; more</Message></Error>".encode())
+
+    def answer(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        path, _, query = self.path.partition("?")
+        name = path.split("/")[2] if path.count("/") > 1 else next(
+            (w[7:] for w in query.split("&") if w.startswith("prefix=")), "")
+        kind, _, number = name.partition("-")
+        ASKED[name] += 1
+        getattr(self, kind)(int(number or 0))
+
+    do_GET = do_HEAD = do_PUT = do_DELETE = answer
+
+    def short(self, _):
+        self.send(200, b"0123456789", length=1000)
+        self.close_connection = True
+
+    def shortonce(self, number):
+        if ASKED["shortonce-%d" % number] == 1:
+            self.short(0)
+        else:
+            self.send(200, b"whole")
+
+    def busy(self, number):
+        self.send(200, b"well") if ASKED["busy-%d" % number] > number else self.error(503, "SlowDown")
+
+    def conflict(self, number):
+        if ASKED["conflict-%d" % number] > number:
+            self.send(200)
+        else:
+            self.error(409, "ConditionalRequestConflict")
+
+    def status(self, number):
+        self.error(number, "Code%d" % number)
+
+    def bucket(self, _):
+        self.error(404, "NoSuchBucket")
+
+    def skewed(self, _):
+        self.error(403, "RequestTimeTooSkewed")
+
+    def gone(self, _):
+        self.close_connection = True
+
+    def stall(self, _):
+        self.send(200, b"01234", length=1000)
+        time.sleep(60)
+
+    def redirect(self, _):
+        self.send(307, Location="http://127.0.0.1:%d/replay/secret" % self.server.server_port, x_amz_bucket_region="eu-west-3")
+
+    def secret(self, _):
+        self.send(200, b"followed")
+
+    def large(self, number):
+        self.send(200, b"x" * 1000, length=number)
+        self.close_connection = True
+
+    def endless(self, status):
+        self.send(status or 200, length=0, Content_Length=None, Transfer_Encoding="chunked")
+        while True:
+            self.wfile.write(b"1000\r\n" + b"x" * 4096 + b"\r\n")
+
+    def lengthless(self, _):
+        self.send(200, b"is that all?", Content_Length=None, Connection="close")
+        self.close_connection = True
+
+    def tagless(self, _):
+        self.send(200, b"x", ETag=None)
+
+    def copyfails(self, _):
+        self.error(200, "InternalError")
+
+    def halflist(self, _):
+        self.send(200, b"<ListBucketResult><IsTruncated>false</IsTruncated>")
+
+    def samelist(self, _):
+        entry = b"<Contents><Key>samelist-1a</Key><Size>1</Size><ETag>&quot;e&quot;</ETag></Contents>"
+        self.send(200, b"<ListBucketResult>" + entry + b"</ListBucketResult>")
+
+    def badtag(self, _):
+        entry = b"<Contents><Key>badtag-1</Key><Size>1</Size><ETag>a&#13;&#10;X-Evil: 1</ETag></Contents>"
+        self.send(200, b"<ListBucketResult>" + entry + b"</ListBucketResult>")
+
+    def foreignlist(self, _):
+        entry = b"<Contents><Key>other</Key><Size>1</Size><ETag>e</ETag></Contents>"
+        self.send(200, b"<ListBucketResult>" + entry + b"</ListBucketResult>")
+
+
+class Server(ThreadingHTTPServer):
+    def handle_error(self, *words):
+        pass
+
+
+server = Server(("127.0.0.1", 0), Handler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+print(server.server_port, flush=True)
+sys.stdin.read()
+os._exit(0)

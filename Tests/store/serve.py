@@ -1,0 +1,143 @@
+"""An S3 store for tests: moto, with a bucket, on a free port of this machine, until standard input ends.
+
+One request at a time is answered, so that conditions are atomic, and none whose body did not come whole. Signatures are
+checked as S3 does, by botocore's own signer; a path below /open/ needs none. Usage: serve.py BUCKET
+"""
+
+import datetime
+import hashlib
+import hmac
+import io
+import logging
+import os
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qsl, quote, unquote, unquote_to_bytes
+
+sys.path.insert(0, os.environ.get("MOTO", os.path.join(os.path.dirname(__file__), "../../.build/moto")))
+from botocore.auth import S3SigV4Auth, S3SigV4QueryAuth  # noqa: E402
+from botocore.awsrequest import AWSRequest  # noqa: E402
+from botocore.credentials import Credentials  # noqa: E402
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app  # noqa: E402
+from moto.s3.models import s3_backends  # noqa: E402
+from werkzeug.test import run_wsgi_app  # noqa: E402
+
+KEY, SECRET, REGION = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "us-east-1"
+
+
+def wrong(environ, body):
+    """Why a request's signature does not hold, or None."""
+    path, _, query = environ["REQUEST_URI"].partition("?")
+    # As S3 reads it, whatever way it was written.
+    path = quote(unquote(path), safe="/-_.~")
+    words = dict(parse_qsl(query, keep_blank_values=True))
+    headers = {k[5:].replace("_", "-").lower(): v for k, v in environ.items() if k.startswith("HTTP_")}
+    headers.update({k: environ[k.replace("-", "_").upper()] for k in ("content-type", "content-length")
+                    if environ.get(k.replace("-", "_").upper())})
+    credentials = Credentials(KEY, SECRET)
+    if "X-Amz-Signature" in words:
+        said, scope, signed = words.pop("X-Amz-Signature"), words["X-Amz-Credential"], words["X-Amz-SignedHeaders"]
+        date, signer = words["X-Amz-Date"], S3SigV4QueryAuth(credentials, "s3", REGION, expires=3600)
+        begun = datetime.datetime.strptime(date + "+0000", "%Y%m%dT%H%M%SZ%z")
+        if datetime.datetime.now(datetime.timezone.utc) > begun + datetime.timedelta(seconds=int(words["X-Amz-Expires"])):
+            return "AccessDenied", "Request has expired"
+    elif "authorization" in headers:
+        parts = dict(p.strip().split("=", 1) for p in headers["authorization"].partition(" ")[2].split(","))
+        said, scope, signed = parts["Signature"], parts["Credential"], parts["SignedHeaders"]
+        date, signer = headers["x-amz-date"], S3SigV4Auth(credentials, "s3", REGION)
+        digest = headers.get("x-amz-content-sha256")
+        if digest not in (hashlib.sha256(body).hexdigest(), "UNSIGNED-PAYLOAD"):
+            return "XAmzContentSHA256Mismatch", "The provided 'x-amz-content-sha256' header does not match"
+    else:
+        return "AccessDenied", "Access Denied."
+    if scope != f"{KEY}/{date[:8]}/{REGION}/s3/aws4_request":
+        return "InvalidAccessKeyId", "The AWS Access Key Id you provided does not exist in our records."
+    unsigned = [name for name in headers if name.startswith("x-amz-") and name not in signed.split(";")]
+    if unsigned:
+        return "AccessDenied", "There were headers present in the request which were not signed: " + ", ".join(unsigned)
+    query = "&".join(f"{quote(k, safe='-_.~')}={quote(v, safe='-_.~')}" for k, v in sorted(words.items()))
+    request = AWSRequest(
+        method=environ["REQUEST_METHOD"], url=f"http://{headers['host']}{path}?{query}",
+        headers={name: headers[name] for name in signed.split(";")})
+    request.context["timestamp"] = date
+    if "X-Amz-Date" in words:
+        request.context["payload"] = "UNSIGNED-PAYLOAD"
+    ours = signer.signature(signer.string_to_sign(request, signer.canonical_request(request)), request)
+    return None if hmac.compare_digest(ours, said) else ("SignatureDoesNotMatch", "The request signature we calculated does not match")
+
+
+MOTO, LOCK = DomainDispatcherApplication(create_backend_app), threading.Lock()
+
+
+class Handler(BaseHTTPRequestHandler):
+    # Connections are used again, which no server of WSGI's own does.
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1
+
+    def log_message(self, *words):
+        pass
+
+    def answer(self):
+        length = int(self.headers.get("Content-Length", 0))
+        body = self.rfile.read(length)
+        if len(body) < length:
+            self.close_connection = True
+            return
+        environ = self.environ(body)
+        why = None if self.is_open else wrong(environ, body)
+        if why:
+            status, headers = "403 Forbidden", [("Content-Type", "application/xml")]
+            text = "<?xml version='1.0'?><Error><Code>%s</Code><Message>%s</Message></Error>" % why
+            parts = [text.encode()]
+        else:
+            with LOCK:
+                parts, status, headers = run_wsgi_app(MOTO, environ, buffered=True)
+        self.reply(status, headers, b"".join(parts))
+
+    do_GET = do_HEAD = do_PUT = do_DELETE = do_POST = answer
+
+    def environ(self, body):
+        self.is_open = self.path.startswith("/open/")
+        target = self.path.removeprefix("/open")
+        path, _, query = target.partition("?")
+        environ = {"HTTP_" + name.upper().replace("-", "_"): value for name, value in self.headers.items()}
+        for name in ("CONTENT_TYPE", "CONTENT_LENGTH"):
+            environ[name] = environ.pop("HTTP_" + name, "")
+        if self.is_open:
+            # To moto, which does not look closely, somebody has to have signed.
+            environ["HTTP_AUTHORIZATION"] = f"AWS4-HMAC-SHA256 Credential={KEY}/20260101/{REGION}/s3/aws4_request"
+        return environ | {
+            "REQUEST_METHOD": self.command, "REQUEST_URI": target, "RAW_URI": target, "SCRIPT_NAME": "",
+            "PATH_INFO": unquote_to_bytes(path).decode("latin-1"), "QUERY_STRING": query,
+            "SERVER_NAME": "127.0.0.1", "SERVER_PORT": str(self.server.server_port), "SERVER_PROTOCOL": "HTTP/1.1",
+            "wsgi.version": (1, 0), "wsgi.url_scheme": "http", "wsgi.input": io.BytesIO(body),
+            "wsgi.errors": sys.stderr, "wsgi.multithread": True, "wsgi.multiprocess": False, "wsgi.run_once": False,
+        }
+
+    def reply(self, status, headers, body):
+        self.send_response_only(int(status.split()[0]))
+        for name, value in headers:
+            if name.lower() not in ("connection", "content-length"):
+                self.send_header(name, value)
+        length = dict((n.lower(), v) for n, v in headers).get("content-length") if self.command == "HEAD" else None
+        if not status.startswith("204"):
+            self.send_header("Content-Length", length or str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+        self.wfile.flush()
+
+
+class Server(ThreadingHTTPServer):
+    request_queue_size = 128
+
+
+logging.disable(logging.CRITICAL)
+s3_backends["123456789012"]["aws"].create_bucket(sys.argv[1], REGION)
+server = Server(("127.0.0.1", 0), Handler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+print(server.server_port, flush=True)
+sys.stdin.read()
+os._exit(0)
