@@ -128,6 +128,15 @@ import Testing
     }
   }
 
+  @Test func configKnowsWhereBatchesComeFrom() throws {
+    for arguments in [["a"], ["--from", "-"], ["--batches", folder], []] {
+      let result = try Tool.run(EncoderWorker.path, ["config", "encode", "--output", "y"] + arguments)
+      #expect(result.status == 0, "\(arguments): \(result.errors)")
+    }
+    let both = try EncoderWorker.run("config", "encode", "--output", "y", "--from", "-", "--batches", folder)
+    #expect(both.status == 64)
+  }
+
   /// Killed wherever it is, and run again: the bytes are those of a run that nobody disturbed.
   @Test func whatWasKilledHalfWayIsDoneAgainAndTheSame() throws {
     for name in ["gap", "rotation", "on-change", "exact-1fps"] {

@@ -11,7 +11,7 @@ BATCHES, SHARDS = 60, 4
 
 
 def run(root):
-    batches, output, log = (os.path.join(root, name) for name in ("batches", "output", "joblog"))
+    batches, output, log = (os.path.join(root, name) for name in ("all batches", "output", "joblog"))
     fill(batches, BATCHES - 1)
     held = add_held(batches, 0, SHARDS)
     alone = expected(batches, os.path.join(root, "alone"))

@@ -1,5 +1,5 @@
-// A directory of batches in shards: nextflow run examples/nextflow --batches DIR --output DIR
-// The directories are given to the program by their paths, as all machines see them: sessions grow in place.
+// A directory of batches in shards: nextflow run examples/nextflow --batches /srv/replay/batches --output /srv/replay/output
+// The directories are given to the program by their absolute paths, as all machines see them: sessions grow in place.
 
 process encode {
     tag "${shard}/${params.shards}"
