@@ -3,6 +3,7 @@ import fcntl
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -74,6 +75,17 @@ def processes(*words, program=None):
         if all(word.encode() in environment for word in words) and program in (None, name) and int(number) != os.getpid():
             found.append(int(number))
     return found
+
+
+def end(word):
+    """Kills what a test has left behind."""
+    while left := processes(word):
+        for process in left:
+            try:
+                os.kill(process, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        time.sleep(0.05)
 
 
 def encoders(*words):

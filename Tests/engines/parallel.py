@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tempfile
 
-from batches import EXAMPLES, Broken, add_held, check, encoders, expected, fill, hold, names, until, worker
+from batches import EXAMPLES, Broken, add_held, check, encoders, end, expected, fill, hold, names, until, worker
 
 BATCHES, SHARDS = 60, 4
 
@@ -29,7 +29,7 @@ def run(root):
         os.close(lock)
         told, said = example.communicate(timeout=120)
     finally:
-        example.kill()
+        end(log)
     if example.returncode != 65:
         raise Broken(f"ended with {example.returncode}, and not with 65: {said}")
     if said.count("read bad: no known format") != 1:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from batches import EXAMPLES, Broken, add_held, check, encoders, expected, fill, hold, processes, until, worker
+from batches import EXAMPLES, Broken, add_held, check, encoders, end, expected, fill, hold, until, worker
 
 BATCHES, TASKS = 200, 8
 KILLED, PUT_BACK = 0, 3
@@ -120,11 +120,7 @@ class Cluster:
             except subprocess.TimeoutExpired:
                 daemon.kill()
                 daemon.wait()
-        for process in processes(self.root):
-            try:
-                os.kill(process, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+        end(self.root)
 
 
 def free_port():
