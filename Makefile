@@ -1,4 +1,4 @@
-.PHONY: demo test fuzz mutate torture sanitize bench sweep playback docs serving build man deb test-deb format fixtures clean
+.PHONY: demo test fuzz mutate torture sanitize bench sweep playback docs serving lint-examples build man deb test-deb format fixtures clean
 
 # Frames of a bundled example become segments in ./demo. Installs what it needs.
 demo:
@@ -62,6 +62,10 @@ serving:
 	scripts/build
 	python3 Benchmarks/serving.py .build/release/encoder-worker --seconds $(SECONDS)
 SECONDS ?= 60
+
+# The examples for batch engines, held against what the engines say of themselves.
+lint-examples: build
+	scripts/lint-examples
 
 build:
 	scripts/setup build

@@ -55,7 +55,8 @@ struct ConfigCommand: ParsableCommand {
     let missing = call.command.options.filter { ($0.isNeeded || $0.name == "spool") && !given.contains($0.name) }
     var complete = call.words
     complete.insert(contentsOf: missing.map { "--\($0.name)=\($0.example)" }, at: call.nameCount)
-    if !call.hasArguments { complete += Array(repeating: "-", count: call.command.arguments) }
+    let isSupplied = call.hasArguments || !given.isDisjoint(with: ["batches", "from"])
+    if !isSupplied { complete += Array(repeating: "-", count: call.command.arguments) }
     do { _ = try EncoderWorker.parseAsRoot(complete) } catch { call.end(error) }
   }
 

@@ -9,20 +9,14 @@ struct EncodeCommand: ParsableCommand {
       For pipelines and batch engines. The batches stay where they are; done again, nothing changes. A line for each batch on standard output, or with --json an object. SIGTERM or SIGINT: what is being encoded is abandoned, exit status 75; run it again for the rest.
       """)
 
-  @Argument(
-    help: ArgumentHelp("Directories and archives; - reads an archive from standard input.", valueName: "batch"),
-    completion: .file())
-  var batches: [String]
+  @OptionGroup
+  var selection: BatchSelection
 
   @Option(name: .shortAndLong, help: ArgumentHelp("Where sessions go.", valueName: "dir"), completion: .directory)
   var output: String
 
   @OptionGroup
   var naming: NamingOptions
-
-  @Option(
-    help: ArgumentHelp("Encode only every N-th batch of the list, from the I-th, counted from 0.", valueName: "i/n"))
-  var shard: Shard?
 
   @OptionGroup
   var events: EventOptions
@@ -36,15 +30,10 @@ struct EncodeCommand: ParsableCommand {
   @OptionGroup(title: "Encoding")
   var encoding: EncodingOptions
 
-  func validate() throws {
-    guard batches.count(where: { $0 == "-" }) <= 1 else {
-      throw ValidationError("standard input can be one batch only")
-    }
-  }
-
   func run() throws {
     try reportingFailures {
-      let mine = batches.enumerated().filter { shard?.contains($0.offset) ?? true }.map(\.element)
+      let mine = try selection.choices(output: output)
+      if mine.isEmpty { say("no batch to encode") }
       let options = try encoding.encoder()
       let signals = try TerminationSignals()
       let staging = try Staging(output: output, worker: WorkerID())
@@ -76,16 +65,19 @@ struct EncodeCommand: ParsableCommand {
   }
 
   private static func encode(
-    _ batch: String, session: String?, with encoder: BatchEncoder, json: Bool, _ list: WorkList<String>
+    _ choice: BatchSelection.Choice, session: String?, with encoder: BatchEncoder, json: Bool,
+    _ list: WorkList<BatchSelection.Choice>
   ) -> ExitCode? {
+    let batch = choice.path
     do {
+      if let refusal = choice.refusal { throw refusal }
       let receipt = try encoder.publish(batch, session: session, isCancelled: { list.isCancelled })
       answer(json ? receipt.json : line(receipt).oneLine)
       for refused in receipt.refused { say("\(batch): refused \(refused.source): \(refused.reason)") }
       for warning in receipt.warnings { say("\(batch): \(warning)") }
       return nil
     } catch {
-      let disposition = Disposition(of: error, batch: batch)
+      let disposition = Disposition(of: explained(error, batch), batch: batch)
       if json { answer(disposition.json(batch: batch, error)) }
       switch disposition {
       case .quarantine(let reason):
@@ -99,26 +91,16 @@ struct EncodeCommand: ParsableCommand {
     }
   }
 
+  /// A directory of batches is no batch; what is to be done with one is said.
+  private static func explained(_ error: any Error, _ batch: String) -> any Error {
+    guard let bad = error as? BadBatch, batch != "-", BatchFolder.holdsBatches(batch) else { return error }
+    return BadBatch(
+      bad.operation, bad.file, bad.cause, advice: "it holds batches: encode each of them with --batches \(batch)")
+  }
+
   private static func line(_ receipt: Receipt) -> String {
     let what = receipt.duplicate ? "published before" : "published"
     return "\(receipt.batch): \(what): session \(receipt.session), \(count(receipt.segments, "segment")), "
       + "\(count(receipt.frames, "frame")), \(receipt.endMs - receipt.startMs) ms, \(receipt.bytes) bytes"
   }
-}
-
-/// `I/N`: the I-th of N equal parts of a list.
-struct Shard: ExpressibleByArgument {
-  let index: Int
-  let count: Int
-
-  init?(argument: String) {
-    let parts = argument.split(separator: "/", omittingEmptySubsequences: false).map { Int($0) }
-    guard parts.count == 2, let index = parts[0], let count = parts[1], count > 0, (0..<count).contains(index) else {
-      return nil
-    }
-    self.index = index
-    self.count = count
-  }
-
-  func contains(_ position: Int) -> Bool { position % count == index }
 }

@@ -30,6 +30,9 @@ func reportingFailures(_ work: () throws -> Void) throws {
   } catch let bad as BadTarget {
     say("encoder-worker: \(bad)", .error)
     throw ExitCode.validationFailure
+  } catch let bad as BadList {
+    say("encoder-worker: \(bad)", .error)
+    throw ExitCode.validationFailure
   } catch let missing as NoSuchBatch {
     say("encoder-worker: \(missing)", .error)
     throw ExitCode.validationFailure

@@ -20,7 +20,8 @@ struct KnownCommand {
     var isSetting: Bool { !Self.ofOneCall.contains(name) }
 
     private static let ofOneCall: Set = [
-      "all", "config", "dry-run", "help", "json", "repair", "session", "start", "to", "version", "watch",
+      "all", "batches", "config", "dry-run", "from", "help", "json", "repair", "session", "start", "to", "version",
+      "watch",
     ]
   }
 

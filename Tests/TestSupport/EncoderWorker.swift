@@ -75,6 +75,8 @@ public final class RunningWorker {
     if process.isRunning { kill(process.processIdentifier, SIGKILL) }
   }
 
+  public var isRunning: Bool { process.isRunning }
+
   /// As it stands in the names of what it holds.
   public var processIdentifier: Int32 { process.processIdentifier }
 

@@ -27,17 +27,19 @@ public struct OpenBatch {
   public init(reading path: String, session: String? = nil, limits: Limits = Limits()) throws {
     let name = path == "-" ? "stdin" : Self.name(of: path)
     let contents: any BatchContents
-    let isArchive = try path == "-" || !DurableFile.isDirectory(path)
-    if path == "-" {
-      contents = try Archive.contents(reading: STDIN_FILENO, name: name, limits: limits)
-    } else if isArchive {
-      contents = try Self.archive(at: path, name: name, limits: limits)
-    } else {
-      do {
-        contents = try DirectoryContents(opening: path, limits: limits)
-      } catch let failure as DiskError {
-        throw failure.blaming(name) ?? failure
-      }
+    let isArchive: Bool
+    do {
+      isArchive = try path == "-" || !DurableFile.isDirectory(path)
+      contents =
+        if path == "-" {
+          try Archive.contents(reading: STDIN_FILENO, name: name, limits: limits)
+        } else if isArchive {
+          try Self.archive(at: path, name: name, limits: limits)
+        } else {
+          try DirectoryContents(opening: path, limits: limits)
+        }
+    } catch let failure as DiskError {
+      throw failure.blaming(name) ?? failure
     }
     // What comes through a pipe is called what its session is.
     let called = path == "-" ? session ?? name : isArchive ? Self.stem(of: name) : name
@@ -110,7 +112,7 @@ public struct OpenBatch {
     guard descriptor >= 0 else {
       let failure = DiskError("open", path)
       if [ELOOP, ENXIO].contains(failure.code) { throw BadBatch("read", name, "not a regular file", advice: advice) }
-      throw failure.blaming(name) ?? failure
+      throw failure
     }
     defer { close(descriptor) }
     var status = stat()
@@ -166,7 +168,8 @@ extension DiskError {
   /// The batch's own fault, where it is one: whoever made it forgot to make it readable, or named what is not there.
   fileprivate func blaming(_ batch: String) -> (any Error)? {
     switch code {
-    case ENOENT: BadBatch("read", batch, "no such file or directory", advice: "check the path")
+    case ENOENT, ENOTDIR: BadBatch("read", batch, "no such file or directory", advice: "check the path")
+    case ENAMETOOLONG: BadBatch("read", batch, "file name too long", advice: "check the path")
     case EACCES, EPERM: BadBatch("read", batch, "permission denied", advice: "make it readable for the worker")
     default: nil
     }

@@ -1,0 +1,47 @@
+import Glibc
+
+/// A directory of batches that stay where they are. What is complete in it is a spool's rule.
+public struct BatchFolder: Sendable {
+  public let path: String
+
+  /// - Throws: ``BadList`` where there is no such directory; ``DiskError`` where the disk does not tell.
+  public init(opening path: String) throws {
+    self.path = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
+    do throws(DiskError) {
+      _ = try Directory(opening: path)
+    } catch {
+      guard [ENOENT, ENOTDIR, EACCES].contains(error.code) else { throw error }
+      throw BadList("\(error); check --batches")
+    }
+  }
+
+  /// Its batches, in the order of their names' bytes.
+  public func batches() throws -> [Directory.Entry] {
+    try Directory(opening: path).entries().filter { Spool.isComplete($0.name) }
+  }
+
+  /// Where one of them lies; nil when its name is not UTF-8.
+  public func path(of batch: Directory.Entry) -> String? {
+    guard batch.name.utf8.elementsEqual(batch.bytes) else { return nil }
+    return path.hasSuffix("/") ? path + batch.name : path + "/" + batch.name
+  }
+
+  /// Whether segments may go there: beneath it they would be taken for batches.
+  public func allows(output: String) -> Bool {
+    var place = output
+    // What is not there yet lies where its nearest directory does.
+    while !["/", "."].contains(place), access(place, F_OK) != 0 { place = DurableFile.parentDirectory(of: place) }
+    let (own, resolved) = (DurableFile.resolved(path), DurableFile.resolved(place))
+    return resolved != own && !resolved.hasPrefix(own == "/" ? own : own + "/")
+  }
+
+  /// Whether a directory that is no batch holds some: what lies first in it is looked at.
+  ///
+  /// - Parameter path: as it was given.
+  public static func holdsBatches(_ path: String, limits: Limits = Limits()) -> Bool {
+    guard let folder = try? BatchFolder(opening: path), let found = try? folder.batches() else { return false }
+    return found.prefix(3).compactMap(folder.path(of:)).contains {
+      (try? OpenBatch(reading: $0, session: "any", limits: limits)) != nil
+    }
+  }
+}

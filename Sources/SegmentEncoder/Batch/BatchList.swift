@@ -1,0 +1,67 @@
+import Glibc
+
+/// Paths of batches in a file or from standard input: one a line, or, where there is any zero byte, each ended by one.
+public struct BatchList: Sendable, Equatable {
+  /// A million paths of usual length.
+  static let sizeLimit = 64 << 20
+
+  /// In the order of the list.
+  public let paths: [String]
+
+  /// - Parameter path: of a file or a pipe; `-` is standard input.
+  /// - Throws: ``BadList``; ``DiskError`` when reading fails.
+  public init(reading path: String) throws {
+    guard path != "-" else {
+      self = try Self(Self.bytes(of: STDIN_FILENO, "standard input"), called: "standard input")
+      return
+    }
+    let file = open(path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else {
+      let failure = DiskError("open", path)
+      guard [ENOENT, ENOTDIR, EACCES].contains(failure.code) else { throw failure }
+      throw BadList("\(failure); check --from")
+    }
+    defer { close(file) }
+    self = try Self(Self.bytes(of: file, path), called: path)
+  }
+
+  /// - Parameter name: what to call it in messages.
+  init(_ bytes: [UInt8], called name: String) throws(BadList) {
+    let separator: UInt8 = bytes.contains(0) ? 0 : 0x0A
+    var paths: [String] = []
+    for (number, line) in bytes.split(separator: separator, omittingEmptySubsequences: false).enumerated()
+    where !line.isEmpty {
+      guard let path = String(validating: line, as: UTF8.self) else {
+        throw BadList("\(name):\(number + 1): a path that is not UTF-8; give the batch another name")
+      }
+      guard path != "-" else {
+        throw BadList("\(name):\(number + 1): - is no path; write ./- for a file of this name")
+      }
+      paths.append(path)
+    }
+    self.paths = paths
+  }
+
+  private static func bytes(of file: Int32, _ name: String) throws -> [UInt8] {
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 1 << 16)
+    while true {
+      let count = read(file, &buffer, buffer.count)
+      if count < 0 && errno == EINTR { continue }
+      guard count >= 0 else {
+        let failure = DiskError("read", name)
+        throw failure.code == EISDIR ? BadList("\(failure); name a directory of batches with --batches") : failure
+      }
+      if count == 0 { return bytes }
+      bytes += buffer[..<count]
+      guard bytes.count <= sizeLimit else { throw BadList("\(name): more than \(sizeLimit) bytes; split the list") }
+    }
+  }
+}
+
+/// What somebody named as a list or a directory of batches is none.
+public struct BadList: Error, Equatable, CustomStringConvertible {
+  public let description: String
+
+  init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,110 @@
+"""Batches for the engines to share, and what one run of the program makes of them."""
+import fcntl
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "torture"))
+from spool import FIXTURES, ROOT, START, Broken, check_same, digests, names, worker  # noqa: E402,F401
+
+EXAMPLES = os.path.join(ROOT, "examples")
+
+
+def fill(directory, count, sessions=40):
+    """So many plain batches of 2 or 7 frames, and beside them two that are not there yet."""
+    for number in range(count):
+        add(directory, f"s{number % sessions:02}@{number:05}", number, 7 if number % 3 == 0 else 2)
+    os.makedirs(os.path.join(directory, ".hidden"))
+    with open(os.path.join(directory, "half.tar.part"), "wb") as file:
+        file.write(b"half")
+
+
+def add(directory, name, number, frames):
+    folder = os.path.join(directory, name)
+    os.makedirs(folder)
+    for frame in range(frames):
+        time = START + number * 10_000 + frame * 1_000
+        shutil.copy(os.path.join(FIXTURES, "exact-1fps", f"{frame:04}.jpg"), os.path.join(folder, f"{time}.jpg"))
+
+
+def add_held(directory, shard, count):
+    """A batch of this shard that lies amid the others. Gives its session."""
+    names = (f"s20-{number}" for number in range(1_000))
+    name = next(name for name in names if int(hashlib.sha256(name.encode()).hexdigest()[:8], 16) % count == shard)
+    add(directory, name, 0, 2)
+    return name
+
+
+def hold(output, session):
+    """Locks a session, so that its shard's task waits half-way. Gives what closes to let it go on."""
+    os.makedirs(os.path.join(output, session), exist_ok=True)
+    descriptor = os.open(os.path.join(output, session), os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    return descriptor
+
+
+def expected(batches, output):
+    """What one run that nobody disturbs makes of them."""
+    subprocess.run([worker(), "encode", "--batches", batches, "--output", output], check=True,
+                   stdout=subprocess.DEVNULL)
+    return digests(output)
+
+
+def check(output, expected):
+    """The output is the same, and nothing lies about."""
+    check_same(output, expected)
+    if left := names(output, ".staging"):
+        raise Broken(f"left in .staging: {', '.join(left)}")
+
+
+def processes(*words, program=None):
+    """Those in whose environment all these words stand: what a test has started, and what that started."""
+    found = []
+    for number in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{number}/environ", "rb") as file:
+                environment = file.read()
+            with open(f"/proc/{number}/comm") as file:
+                name = file.read().strip()
+        except OSError:
+            continue
+        if all(word.encode() in environment for word in words) and program in (None, name) and int(number) != os.getpid():
+            found.append(int(number))
+    return found
+
+
+def end(word):
+    """Kills what a test has left behind."""
+    while left := processes(word):
+        for process in left:
+            try:
+                os.kill(process, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        time.sleep(0.05)
+
+
+def encoders(*words):
+    """Likewise, encoders only; without the decoders that they start."""
+    found = processes(*words, program="encoder-worker")
+    return [process for process in found if parent(process) not in found]
+
+
+def parent(process):
+    try:
+        with open(f"/proc/{process}/status") as file:
+            return next(int(line.split()[1]) for line in file if line.startswith("PPid:"))
+    except (OSError, StopIteration):
+        return 0
+
+
+def until(what, happens, patience=60):
+    end = time.monotonic() + patience
+    while not happens():
+        if time.monotonic() > end:
+            raise Broken(f"waited in vain until {what}")
+        time.sleep(0.1)

@@ -1,0 +1,48 @@
+"""The example for GNU parallel: one process is killed half-way and one batch is bad. The output has to be that of one run."""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+
+from batches import EXAMPLES, Broken, add_held, check, encoders, end, expected, fill, hold, names, until, worker
+
+BATCHES, SHARDS = 60, 4
+
+
+def run(root):
+    batches, output, log = (os.path.join(root, name) for name in ("all batches", "output", "joblog"))
+    fill(batches, BATCHES - 1)
+    held = add_held(batches, 0, SHARDS)
+    alone = expected(batches, os.path.join(root, "alone"))
+    with open(os.path.join(batches, "bad"), "wb") as file:
+        file.write(b"what is this")
+    environment = {**os.environ, "PATH": os.path.dirname(worker()) + ":" + os.environ["PATH"], "JOBLOG": log,
+                   "SHARDS": str(SHARDS), "PARALLEL_HOME": root}
+    command = [os.path.join(EXAMPLES, "parallel", "encode"), batches, output, "--jobs", "2"]
+    lock = hold(output, held)
+    example = subprocess.Popen(command, env=environment, cwd=root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    try:
+        until("the other shards are done", lambda: len(names(output)) > 20 and len(encoders(log)) == 1)
+        os.kill(encoders(log)[0], signal.SIGKILL)
+        os.close(lock)
+        told, said = example.communicate(timeout=120)
+    finally:
+        end(log)
+    if example.returncode != 65:
+        raise Broken(f"ended with {example.returncode}, and not with 65: {said}")
+    if said.count("read bad: no known format") != 1:
+        raise Broken(f"the bad batch was not tried once: {said}")
+    if told.count(": published before: ") == 0:
+        raise Broken(f"nothing was done again: {told}")
+    check(output, alone)
+    again = subprocess.run(command, env=environment, cwd=root, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if (again.returncode, again.stdout) != (65, ""):
+        raise Broken(f"what is done was done again: {again}")
+    print(f"parallel: {BATCHES} batches in {SHARDS} shards, one killed: the same as one run")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory(prefix="parallel-") as scratch:
+        sys.exit(run(scratch))
