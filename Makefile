@@ -1,4 +1,4 @@
-.PHONY: demo test fuzz mutate torture sanitize bench sweep playback docs serving build man deb test-deb format fixtures clean
+.PHONY: demo test fuzz mutate torture sanitize bench capacity sweep playback docs serving build man deb test-deb format fixtures clean
 
 # Frames of a bundled example become segments in ./demo. Installs what it needs.
 demo:
@@ -38,6 +38,11 @@ bench:
 	scripts/setup bench
 	scripts/build
 	/usr/bin/python3 Benchmarks/bench.py $(CORPUS)
+
+# What a million sessions a day would take, by arithmetic and simulation.
+capacity:
+	scripts/setup capacity
+	/usr/bin/python3 Benchmarks/capacity.py
 
 # x264's settings over real sessions, or CORPUS=DIR: CPU, bytes, likeness, legibility.
 sweep:
