@@ -1,4 +1,4 @@
-.PHONY: demo test fuzz mutate torture sanitize bench capacity sweep playback docs serving build man deb test-deb format fixtures clean
+.PHONY: demo test fuzz mutate torture nightly-nfs sanitize bench capacity sweep playback docs serving build man deb test-deb format fixtures clean
 
 # Frames of a bundled example become segments in ./demo. Installs what it needs.
 demo:
@@ -28,6 +28,11 @@ torture: mutate
 	scripts/build
 	ENCODER_WORKER="$$(swift build -c release --show-bin-path)/encoder-worker" \
 	  python3 Tests/torture/torture.py --minutes $(MINUTES)
+
+# Hosts that share a spool over real NFS, ROUNDS times with each kind of mount; in a virtual machine where this kernel has no NFS.
+ROUNDS ?= 5
+nightly-nfs:
+	scripts/nightly-nfs --rounds $(ROUNDS) --seed $(SEED)
 
 # All tests under ThreadSanitizer and AddressSanitizer.
 sanitize:

@@ -41,11 +41,12 @@ def offset(seconds):
 
 
 class Host:
-    """Has a worker at most; `network` is put before what enters the host's network, `mount` mounts the spool at $place."""
+    """Has a worker at most; `network` is put before what enters the host's network; `mount` mounts at $place what has the spool `within`."""
 
-    def __init__(self, name, spool, scratch, ways, clock=0, network=(), mount=None):
+    def __init__(self, name, spool, scratch, ways, clock=0, network=(), mount=None, within=""):
         self.name, self.spool, self.network = name, spool, list(network)
         self.place = os.path.join(scratch, name)
+        self.seen = os.path.join(self.place, within) if within else self.place
         self.log = os.path.join(scratch, name + ".log")
         self.mount = mount or f"mount --bind '{spool}' \"$place\""
         flags, has_clock = ways
@@ -63,7 +64,7 @@ class Host:
 
     def start(self, *options):
         with open(self.log, "ab") as log:
-            self.running = subprocess.Popen(self.command(spools.worker(), "--spool", self.place, "-v", *options),
+            self.running = subprocess.Popen(self.command(spools.worker(), "--spool", self.seen, "-v", *options),
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def processes(self):
@@ -96,10 +97,14 @@ class Host:
 
     def lose_power(self):
         """All its processes end at once."""
-        if self.running and self.running.poll() is None:
-            for first in self.processes()[:1] or [self.running.pid]:
-                send(first, signal.SIGKILL)
+        if self.lives():
+            self.kill()
             self.running.wait()
+
+    def kill(self):
+        """Does not wait: over NFS a process may have to be waited for until its server is back."""
+        for first in self.processes()[:1] or [self.running.pid]:
+            send(first, signal.SIGKILL)
 
     def stop(self):
         """Asks the worker to end; gives its status."""

@@ -95,3 +95,80 @@ def zombie(spool, hosts):
     undisturbed.join()
     check(spool, 60)
     return f"{len(lost)} batches taken from the frozen host, {len(left)} from the dead one"
+
+
+def storm(server, spool, hosts, amount, dice):
+    """Over NFS: whatever can happen to hosts, links and server happens, one after the other in an order of its own, while batches
+    arrive; then all is well again, and everything gets done."""
+    spools.make(spool)
+    add(spool, range(10))
+    asked = calls_a_batch(server, hosts[0], 10)
+    for host in hosts:
+        host.start("--lease", LEASE, "--jobs", "2")
+    happenings = [freeze, die, part, restart, unexport]
+    dice.shuffle(happenings)
+    step = (amount - 10) // len(happenings)
+    for number, happening in enumerate(happenings):
+        first = 10 + number * step
+        add(spool, range(first, amount if number == len(happenings) - 1 else first + step))
+        # In the middle of work.
+        require(lambda: any(host.holds() for host in hosts) or not is_owed(spool, hosts), "nobody works", hosts)
+        time.sleep(dice.uniform(0, 2))
+        happening(server, dice.choice(hosts), dice)
+        print(f"  {happening.__name__}", flush=True)
+        for host in hosts:
+            if not host.lives():
+                raise Broken(f"{host.name} ended after {happening.__name__}: {host.running.poll()}")
+    require(lambda: not is_owed(spool, hosts), "not all is done", hosts)
+    for host in hosts:
+        if (status := host.stop()) != 0:
+            raise Broken(f"{host.name} ended with {status}: {host.said()[-600:]}")
+    retried = sum(host.said().count("took over") for host in hosts)
+    check(spool, amount)
+    return f"{asked:.0f} NFS calls a batch undisturbed, {retried} batches taken over, "
+
+
+def calls_a_batch(server, host, amount):
+    """What a drain by a single host asks."""
+    host.start("--drain", "--jobs", "1")
+    before = server.calls(host.name)
+    if (status := host.running.wait()) != 0:
+        raise Broken(f"{host.name} drained with {status}: {host.said()[-1_500:]}")
+    return (server.calls(host.name) - before) / amount
+
+
+def freeze(server, host, dice):
+    """For longer than a lease, or not."""
+    host.freeze()
+    time.sleep(dice.uniform(5, 2.5 * int(LEASE)))
+    host.thaw()
+
+
+def die(server, host, dice):
+    """Nothing that it has says good-bye; it starts again under its name."""
+    server.cut(host.name)
+    host.kill()
+    time.sleep(dice.uniform(0, 2 * int(LEASE)))
+    server.mend(host.name)
+    host.lose_power()
+    host.start("--lease", LEASE, "--jobs", "2")
+
+
+def part(server, host, dice):
+    """Its link is down for longer than the server's lease and ours."""
+    server.cut(host.name)
+    time.sleep(dice.uniform(5, 2.5 * int(LEASE)))
+    server.mend(host.name)
+
+
+def restart(server, host, dice):
+    server.stop()
+    time.sleep(dice.uniform(0, int(LEASE)))
+    server.start()
+
+
+def unexport(server, host, dice):
+    """Open files are stale, and all that is asked is refused, until it is back."""
+    server.unshare()
+    time.sleep(dice.uniform(2, int(LEASE)))
+    server.share()
