@@ -99,7 +99,7 @@ class Host:
         """All its processes end at once."""
         if self.lives():
             self.kill()
-            self.running.wait()
+            self.end()
 
     def kill(self):
         """Does not wait: over NFS a process may have to be waited for until its server is back."""
@@ -110,7 +110,14 @@ class Host:
         """Asks the worker to end; gives its status."""
         for process in self.processes()[1:2]:
             send(process, signal.SIGTERM)
-        return self.running.wait()
+        return self.end()
+
+    def end(self, seconds=300):
+        """Waits for the worker to end; gives its status."""
+        try:
+            return self.running.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise Broken(f"{self.name} does not end: {', '.join(map(whereabouts, self.processes()))}") from None
 
     def lives(self):
         return self.running is not None and self.running.poll() is None
@@ -125,6 +132,15 @@ class Host:
     def said(self):
         with open(self.log, errors="replace") as file:
             return file.read()
+
+
+def whereabouts(process):
+    """What a process waits for in the kernel."""
+    try:
+        with open(f"/proc/{process}/comm") as name, open(f"/proc/{process}/wchan") as place:
+            return f"{process} {name.read().strip()} in {place.read() or '?'}"
+    except (FileNotFoundError, ProcessLookupError):
+        return f"{process} gone"
 
 
 def send(process, number):

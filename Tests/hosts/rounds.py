@@ -57,8 +57,8 @@ def is_owed(spool, hosts):
     return spools.names(spool, "incoming") or spools.names(spool, "trash") or any(host.holds() for host in hosts)
 
 
-def require(condition, what, hosts):
-    if not wait(condition):
+def require(condition, what, hosts, seconds=90):
+    if not wait(condition, seconds):
         raise Broken(f"{what}\n" + "\n".join(f"{host.name}: {host.said()[-1_500:]}" for host in hosts))
 
 
@@ -90,7 +90,7 @@ def zombie(spool, hosts):
         raise Broken(f"{frozen.name} ended with {status}: {frozen.said()[-600:]}")
     # The dead host starts again and tidies up after itself.
     dead.start("--drain")
-    if (status := dead.running.wait()) != 0:
+    if (status := dead.end()) != 0:
         raise Broken(f"{dead.name}, started again, ended with {status}: {dead.said()[-600:]}")
     undisturbed.join()
     check(spool, 60)
@@ -102,7 +102,7 @@ def storm(server, spool, hosts, amount, dice):
     arrive; then all is well again, and everything gets done."""
     spools.make(spool)
     add(spool, range(10))
-    asked = calls_a_batch(server, hosts[0], 10)
+    print(f"  {calls_a_batch(server, hosts[0], 10):.0f} NFS calls a batch, undisturbed", flush=True)
     for host in hosts:
         host.start("--lease", LEASE, "--jobs", "2")
     happenings = [freeze, die, part, restart, unexport]
@@ -119,20 +119,21 @@ def storm(server, spool, hosts, amount, dice):
         for host in hosts:
             if not host.lives():
                 raise Broken(f"{host.name} ended after {happening.__name__}: {host.running.poll()}")
-    require(lambda: not is_owed(spool, hosts), "not all is done", hosts)
+    require(lambda: not is_owed(spool, hosts), "not all is done", hosts, seconds=600)
     for host in hosts:
         if (status := host.stop()) != 0:
             raise Broken(f"{host.name} ended with {status}: {host.said()[-600:]}")
+    print("  all have ended", flush=True)
     retried = sum(host.said().count("took over") for host in hosts)
     check(spool, amount)
-    return f"{asked:.0f} NFS calls a batch undisturbed, {retried} batches taken over, "
+    return f"{retried} batches taken over, "
 
 
 def calls_a_batch(server, host, amount):
     """What a drain by a single host asks."""
     host.start("--drain", "--jobs", "1")
     before = server.calls(host.name)
-    if (status := host.running.wait()) != 0:
+    if (status := host.end()) != 0:
         raise Broken(f"{host.name} drained with {status}: {host.said()[-1_500:]}")
     return (server.calls(host.name) - before) / amount
 
