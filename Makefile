@@ -1,4 +1,4 @@
-.PHONY: demo test fuzz mutate torture sanitize bench sweep playback docs serving lint-examples build man deb test-deb format fixtures clean
+.PHONY: demo test fuzz mutate torture nightly-nfs sanitize bench capacity sweep playback docs serving lint-examples build man deb test-deb format fixtures clean
 
 # Frames of a bundled example become segments in ./demo. Installs what it needs.
 demo:
@@ -29,6 +29,11 @@ torture: mutate
 	ENCODER_WORKER="$$(swift build -c release --show-bin-path)/encoder-worker" \
 	  python3 Tests/torture/torture.py --minutes $(MINUTES)
 
+# Hosts that share a spool over real NFS, ROUNDS times with each kind of mount; in a virtual machine where this kernel has no NFS.
+ROUNDS ?= 5
+nightly-nfs:
+	scripts/nightly-nfs --rounds $(ROUNDS) --seed $(SEED)
+
 # All tests under ThreadSanitizer and AddressSanitizer.
 sanitize:
 	scripts/sanitize
@@ -38,6 +43,11 @@ bench:
 	scripts/setup bench
 	scripts/build
 	/usr/bin/python3 Benchmarks/bench.py $(CORPUS)
+
+# What a million sessions a day would take, by arithmetic and simulation.
+capacity:
+	scripts/setup capacity
+	/usr/bin/python3 Benchmarks/capacity.py
 
 # x264's settings over real sessions, or CORPUS=DIR: CPU, bytes, likeness, legibility.
 sweep:

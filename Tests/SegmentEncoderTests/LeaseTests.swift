@@ -103,6 +103,20 @@ import Testing
     staging.remove()
   }
 
+  @Test func whoCannotSeeItsDirectoryHasNotLostIt() throws {
+    let desk = try desk()
+    let own = try #require(names(in: scratch.path("spool/claimed")).first { $0.hasPrefix(WorkerID.host + "~") })
+    let path = scratch.path("spool/claimed/" + own)
+    #expect(!desk.isCutOff)
+    try FileManager.default.moveItem(atPath: path, toPath: path + ".away")
+    #expect(desk.isCutOff)
+    // A loop of links: neither there nor not there.
+    try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: path)
+    #expect(!desk.isCutOff)
+    try FileManager.default.removeItem(atPath: path)
+    try FileManager.default.moveItem(atPath: path + ".away", toPath: path)
+  }
+
   @Test func whatADeadWorkerHoldsIsNotPruned() throws {
     let pruning = Pruning(spool: spool, output: nil, isRehearsal: false)
     let witness = self.witness

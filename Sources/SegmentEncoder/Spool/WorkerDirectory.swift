@@ -32,9 +32,11 @@ public final class WorkerDirectory: Sendable {
 
   deinit { leave() }
 
-  /// Whether somebody took it for a dead worker's and removed it; not so when all of the file system is gone.
+  /// Whether somebody took it for a dead worker's and removed it; not so when all of the file system is gone, nor where it does not
+  /// tell: an NFS server that has taken its export away refuses this, while what is above it may still be cached.
   var isLost: Bool {
-    DurableFile.isReachableDirectory(DurableFile.parentDirectory(of: path)) && !DurableFile.exists(path + "/alive")
+    DurableFile.isReachableDirectory(DurableFile.parentDirectory(of: path))
+      && (try? DurableFile.isThere(path + "/alive")) == false
   }
 
   /// Removes the directory when nothing is left in it.

@@ -1,0 +1,81 @@
+"""Whether the simulation behind Benchmarks/CAPACITY.md loses nothing, doubles nothing, and agrees with what is known of queues;
+and whether the page is that of the inputs."""
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "Benchmarks"))
+
+import capacity
+import capacity_page
+from simulation import Mishap, Setup, Simulation
+
+ALL = (Mishap(100, "deaths", share=0.5), Mishap(200, "freeze", lasts=120, share=0.5), Mishap(300, "queue", lasts=20),
+       Mishap(500, "store", lasts=60, share=5), Mishap(700, "queue", lasts=5), Mishap(710, "deaths", share=0.9))
+
+
+def run(mishaps=(), workers=5, slots=4, rate=30.0, seed=1, seconds=1_000, work=0.4, drain=0):
+    return Simulation(Setup(lambda _: rate, rate, seconds, workers, slots, work, mishaps=mishaps, seed=seed, drain=drain)).run()
+
+
+class SimulationTests(unittest.TestCase):
+    def test_at_any_moment_what_was_submitted_is_published_or_owed(self):
+        for seed in range(5):
+            one = run(ALL, seed=seed)
+            self.assertEqual(len(one.born), len(one.delays) + one.owed)
+            self.assertEqual(sum(one.published), len(one.delays))
+
+    def test_in_the_end_all_is_published_once_whatever_went_wrong(self):
+        for seed in range(5):
+            one = run(ALL, seed=seed, drain=2_000)
+            self.assertEqual((one.owed, len(one.delays)), (0, len(one.born)))
+            self.assertEqual((len(one.queue), len(one.pending)), (0, 0))
+            self.assertEqual(sorted(one.free), [worker for worker in range(5) for _ in range(4)])
+            self.assertGreater(one.redelivered, 0)
+            self.assertGreater(one.requeued, 0)
+            self.assertGreater(one.failed, 0)
+            self.assertGreater(one.twice, 0)
+
+    def test_without_a_mishap_nothing_is_done_twice(self):
+        one = run()
+        self.assertEqual((one.twice, one.redelivered, one.requeued, one.failed), (0, 0, 0, 0))
+
+    def test_without_a_reconciler_a_lost_queue_is_lost_work(self):
+        lost = Setup(lambda _: 30.0, 30.0, 500, 5, 2, 0.4, reconcile=1e9, mishaps=(Mishap(100, "queue"),), drain=2_000)
+        self.assertGreater(Simulation(lost).run().owed, 0)
+
+    def test_the_same_seed_gives_the_same_run_and_another_one_another(self):
+        self.assertEqual(run(ALL).delays, run(ALL).delays)
+        self.assertNotEqual(run(ALL).delays, run(ALL, seed=2).delays)
+
+    def test_one_slot_makes_batches_wait_as_queueing_theory_says(self):
+        # Pollaczek and Khinchine; work is spread evenly from half to one and a half of its mean.
+        one = run(workers=1, slots=1, rate=0.7, work=1.0, seconds=60_000)
+        waited = sum(one.delays) / len(one.delays) - 1
+        self.assertAlmostEqual(waited, 0.7 * (1 + 1 / 12) / (2 * 0.3), delta=0.12)
+
+    def test_too_few_workers_fall_behind_by_what_they_cannot_do(self):
+        one = run(workers=1, slots=4, rate=15.0)
+        self.assertAlmostEqual(one.owed, 1_000 * (15 - 4 / 0.4), delta=250)
+
+
+class PageTests(unittest.TestCase):
+    def test_the_page_says_what_the_inputs_amount_to(self):
+        with open(os.path.join(os.path.dirname(capacity.__file__), "CAPACITY.md")) as file:
+            written = file.read()
+        made = capacity.page(capacity.Load(capacity.Inputs()), {}, {}, 10)
+        parts = [text.split(capacity_page.SIMULATED)[0] for text in (written, made)]
+        self.assertEqual(*parts, "make capacity")
+
+    def test_ten_times_the_sessions_are_ten_times_of_all(self):
+        one, ten = (capacity.Load(capacity.Inputs(sessions=amount)) for amount in (1e6, 1e7))
+        for what in ("frames", "batches", "segments", "meanCores", "bytesKept", "batchesAtPeak"):
+            self.assertAlmostEqual(getattr(ten, what), 10 * getattr(one, what), delta=1)
+
+    def test_the_hours_add_up_to_the_day(self):
+        load = capacity.Load(capacity.Inputs())
+        self.assertAlmostEqual(sum(load.share(hour) for hour in range(24)), 24)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,175 @@
+"""What hosts that share a spool go through, and what has to hold in the end."""
+import functools
+import os
+import threading
+import time
+
+import spool as spools
+from crowd import wait
+from spool import Broken
+
+SESSIONS = 6
+LEASE = "10"
+
+
+def add(spool, numbers):
+    for number in numbers:
+        spools.add_small(spool, number, SESSIONS)
+
+
+@functools.cache
+def filling(amount):
+    """Fills a spool; always the same function for the same amount."""
+    def fill(spool):
+        spools.make(spool)
+        add(spool, range(amount))
+    return fill
+
+
+def check(spool, amount):
+    """Every batch is published once, with the bytes of a run that nobody disturbed, and nothing is owed."""
+    output = os.path.join(spool, "output")
+    spools.check_same(output, spools.reference(filling(amount)))
+    spools.check_at_rest(spool)
+    if found := spools.names(spool, "quarantine"):
+        raise Broken(f"in quarantine: {', '.join(found)}")
+    found = [frame["timeMs"] for one in spools.published(output).values() for frame in one["frames"]
+             if frame["status"] == "captured"]
+    owed = [spools.START + number * 10_000 + frame * 1_000
+            for number in range(amount) for frame in range(7 if number % 3 == 0 else 2)]
+    if sorted(found) != owed:
+        raise Broken(f"{len(found)} frames are published, {len(owed)} were submitted")
+    spools.check_verifies(spool)
+
+
+def catch(host):
+    """Freezes a host at a moment at which it holds batches; gives their names."""
+    for _ in range(3_000):
+        host.freeze()
+        if held := host.holds():
+            return held
+        host.thaw()
+        time.sleep(0.01)
+    raise Broken(f"{host.name} never held a batch: {host.said()[-600:]}")
+
+
+def is_owed(spool, hosts):
+    return spools.names(spool, "incoming") or spools.names(spool, "trash") or any(host.holds() for host in hosts)
+
+
+def require(condition, what, hosts, seconds=90):
+    if not wait(condition, seconds):
+        raise Broken(f"{what}\n" + "\n".join(f"{host.name}: {host.said()[-1_500:]}" for host in hosts))
+
+
+def zombie(spool, hosts):
+    """Of three hosts one is frozen for longer than a lease and goes on, one dies; the third takes over from both."""
+    frozen, dead, well = hosts
+    spools.make(spool)
+    add(spool, range(48))
+    for host in hosts:
+        host.start("--lease", LEASE, "--jobs", "2")
+    lost = catch(frozen)
+    left = catch(dead)
+    dead.lose_power()
+    # There is a lease to wait for anyway.
+    undisturbed = threading.Thread(target=spools.reference, args=[filling(60)])
+    undisturbed.start()
+    require(lambda: not frozen.holds() and not dead.holds(), "nobody took over", hosts)
+    require(lambda: all(f"took over {name} " in well.said() for name in lost + left), f"{well.name} does not say so", hosts)
+    # While the others wait for the lock of a session, the frozen one may have it.
+    wait(lambda: not is_owed(spool, hosts), seconds=3)
+    frozen.thaw()
+    require(lambda: not is_owed(spool, hosts), "not all is done", hosts)
+    if (status := well.stop()) != 0:
+        raise Broken(f"{well.name} ended with {status}: {well.said()[-600:]}")
+    # Who was taken for dead works on.
+    add(spool, range(48, 60))
+    require(lambda: not is_owed(spool, hosts), f"{frozen.name} did not work on", hosts)
+    if (status := frozen.stop()) != 0:
+        raise Broken(f"{frozen.name} ended with {status}: {frozen.said()[-600:]}")
+    # The dead host starts again and tidies up after itself.
+    dead.start("--drain")
+    if (status := dead.end()) != 0:
+        raise Broken(f"{dead.name}, started again, ended with {status}: {dead.said()[-600:]}")
+    undisturbed.join()
+    check(spool, 60)
+    return f"{len(lost)} batches taken from the frozen host, {len(left)} from the dead one"
+
+
+def storm(server, spool, hosts, amount, dice):
+    """Over NFS: whatever can happen to hosts, links and server happens, one after the other in an order of its own, while batches
+    arrive; then all is well again, and everything gets done."""
+    spools.make(spool)
+    add(spool, range(10))
+    print(f"  {calls_a_batch(server, hosts[0], 10):.0f} NFS calls a batch, undisturbed", flush=True)
+    for host in hosts:
+        host.start("--lease", LEASE, "--jobs", "2")
+    happenings = [freeze, die, part, restart, unexport]
+    dice.shuffle(happenings)
+    step = (amount - 10) // len(happenings)
+    for number, happening in enumerate(happenings):
+        first = 10 + number * step
+        add(spool, range(first, amount if number == len(happenings) - 1 else first + step))
+        # In the middle of work.
+        require(lambda: any(host.holds() for host in hosts) or not is_owed(spool, hosts), "nobody works", hosts)
+        time.sleep(dice.uniform(0, 2))
+        happening(server, dice.choice(hosts), dice)
+        print(f"  {happening.__name__}", flush=True)
+        for host in hosts:
+            if not host.lives():
+                raise Broken(f"{host.name} ended after {happening.__name__}: {host.running.poll()}")
+    require(lambda: not is_owed(spool, hosts), "not all is done", hosts, seconds=600)
+    for host in hosts:
+        if (status := host.stop()) != 0:
+            raise Broken(f"{host.name} ended with {status}: {host.said()[-600:]}")
+    print("  all have ended", flush=True)
+    retried = sum(host.said().count("took over") for host in hosts)
+    check(spool, amount)
+    return f"{retried} batches taken over, "
+
+
+def calls_a_batch(server, host, amount):
+    """What a drain by a single host asks."""
+    host.start("--drain", "--jobs", "1")
+    before = server.calls(host.name)
+    if (status := host.end()) != 0:
+        raise Broken(f"{host.name} drained with {status}: {host.said()[-1_500:]}")
+    return (server.calls(host.name) - before) / amount
+
+
+def freeze(server, host, dice):
+    """For longer than a lease, or not."""
+    host.freeze()
+    time.sleep(dice.uniform(5, 2.5 * int(LEASE)))
+    host.thaw()
+
+
+def die(server, host, dice):
+    """Nothing that it has says good-bye; it starts again under its name."""
+    server.cut(host.name)
+    host.kill()
+    time.sleep(dice.uniform(0, 2 * int(LEASE)))
+    server.mend(host.name)
+    host.lose_power()
+    host.start("--lease", LEASE, "--jobs", "2")
+
+
+def part(server, host, dice):
+    """Its link is down for longer than the server's lease and ours."""
+    server.cut(host.name)
+    time.sleep(dice.uniform(5, 2.5 * int(LEASE)))
+    server.mend(host.name)
+
+
+def restart(server, host, dice):
+    server.stop()
+    time.sleep(dice.uniform(0, int(LEASE)))
+    server.start()
+
+
+def unexport(server, host, dice):
+    """Open files are stale, and all that is asked is refused, until it is back."""
+    server.unshare()
+    time.sleep(dice.uniform(2, int(LEASE)))
+    server.share()
