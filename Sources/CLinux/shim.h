@@ -10,7 +10,15 @@
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
+#include <time.h>
 #include <unistd.h>
+
+// strptime(3), which glibc declares under _XOPEN_SOURCE only: a time as HTTP writes it, in unix seconds; 0 where it is none.
+extern char *strptime(const char *text, const char *format, struct tm *parts);
+static inline long clinux_http_time(const char *text) {
+  struct tm parts = { 0 };
+  return strptime(text, "%a, %d %b %Y %H:%M:%S GMT", &parts) ? (long)timegm(&parts) : 0;
+}
 
 // renameat2(2) with RENAME_NOREPLACE (1): glibc declares it under _GNU_SOURCE only, which a module cannot ask for.
 static inline int clinux_rename_noreplace(const char *from, const char *to) {

@@ -29,13 +29,19 @@ struct ConfigCommand: ParsableCommand {
       let found = call.settings.filter { $0.name == option.name }
       let inForce = option.isRepeating ? Self.nearest(found) : found.suffix(1)
       return inForce.isEmpty
-        ? [(option, option.usual, Setting.Source.usual)] : inForce.map { (option, $0.value, $0.source) }
+        ? [(option, option.usual, Setting.Source.usual)]
+        : inForce.map { (option, Self.shown($0.value, of: option), $0.source) }
     }
     if json {
       for (option, value, source) in rows { answer(Self.json(option.name, value, source)) }
     } else {
       answer(table([["name", "value", "from"]] + rows.map { [$0.name, $1 ?? $0.said ?? "", "\($2)"] }))
     }
+  }
+
+  /// Without a password.
+  private static func shown(_ value: String, of option: KnownCommand.Option) -> String {
+    option.name == "queue" ? RedisURL(argument: value).description : value
   }
 
   /// Of those that name the same thing, as `side=4096` and `side=2000` do, the last one counts.
@@ -51,8 +57,12 @@ struct ConfigCommand: ParsableCommand {
   /// Ends the program where the command would, but not for what the call itself would still bring.
   private func judge(_ call: Call) {
     let given = Set(call.settings.map(\.name))
-    // `run` asks for its spool itself.
-    let missing = call.command.options.filter { ($0.isNeeded || $0.name == "spool") && !given.contains($0.name) }
+    // Which of these it wants, a command asks itself.
+    let isRemote = call.command.option("spool") == nil || !given.isDisjoint(with: ["queue", "store"])
+    let places: Set = isRemote ? ["queue", "store"] : ["spool"]
+    let missing = call.command.options.filter {
+      ($0.isNeeded || places.contains($0.name)) && !given.contains($0.name)
+    }
     var complete = call.words
     complete.insert(contentsOf: missing.map { "--\($0.name)=\($0.example)" }, at: call.nameCount)
     let isSupplied = call.hasArguments || !given.isDisjoint(with: ["batches", "from"])

@@ -24,6 +24,7 @@ struct EncoderWorker: ParsableCommand {
         encoder-worker status --spool DIR           what waits, who works, what is stuck?
         encoder-worker quarantine --spool DIR       what could not be encoded, and why
         encoder-worker prune --spool DIR            tidy up after dead workers
+        encoder-worker reconcile --queue … --store …       queue again what the store owes
         encoder-worker reencode SESSION -o DIR -q small    fewer bytes
         encoder-worker config                       which settings are in force, and where they come from
 
@@ -38,7 +39,7 @@ struct EncoderWorker: ParsableCommand {
       RunCommand.self, EncodeCommand.self, EnqueueCommand.self, StitchCommand.self, SheetCommand.self,
       VerifyCommand.self,
       ReencodeCommand.self, InspectCommand.self, StatusCommand.self, QuarantineCommand.self, PruneCommand.self,
-      ServeCommand.self, PlaylistCommand.self, ConfigCommand.self,
+      ServeCommand.self, ReconcileCommand.self, PlaylistCommand.self, ConfigCommand.self,
     ],
     defaultSubcommand: RunCommand.self)
 

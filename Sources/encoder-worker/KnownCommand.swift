@@ -87,8 +87,8 @@ extension KnownCommand.Option {
     isNeeded = members["isOptional"]?.bool == false
     usual = isFlag ? "false" : members["defaultValue"]?.string
     said = Self.said(in: members["abstract"]?.string ?? "")
-    // A file that every command would write, a store as every one is named.
-    let examples = ["to": "sheet.png", "store": "s3://bucket"]
+    // A file that every command would write, a queue and a store as every one is named.
+    let examples = ["to": "sheet.png", "queue": "redis://localhost", "store": "s3://bucket"]
     example = members["allValues"]?.array?.first?.string ?? examples[long] ?? "1"
   }
 }

@@ -5,10 +5,15 @@ import SegmentEncoder
 struct RunCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "run",
-    abstract: "Encode the batches of a spool until told to stop.",
-    usage: "encoder-worker [run] --spool <dir> [--drain] [<options>]",
+    abstract: "Encode the batches of a spool, or of a queue and a store, until told to stop.",
+    usage: """
+      encoder-worker [run] --spool <dir> [--drain] [<options>]
+      encoder-worker [run] --queue redis://<host> --store s3://<bucket> [--drain] [<options>]
+      """,
     discussion: """
       Batches are renamed into DIR/incoming by their producers. Each is encoded into OUTPUT/SESSION and removed, or, when it cannot be, kept in DIR/quarantine with the reason beside it. SIGTERM or SIGINT: what is being encoded is finished or put back within 5 seconds. Several workers may share a spool.
+
+      With --queue and --store, the names of batches come from a stream of Redis, and batches and sessions lie in an object store, in incoming/ and output/. What the queue loses, reconcile brings back.
       """)
 
   @Option(help: ArgumentHelp("The spool; what is missing of it is made.", valueName: "dir"), completion: .directory)
@@ -18,6 +23,9 @@ struct RunCommand: ParsableCommand {
     name: .shortAndLong, help: ArgumentHelp("Where sessions go. (default: SPOOL/output)", valueName: "dir"),
     completion: .directory)
   var output: String?
+
+  @OptionGroup
+  var remote: RemoteOptions
 
   @Flag(help: "Encode all that is there, then exit.")
   var drain = false
@@ -84,28 +92,30 @@ struct RunCommand: ParsableCommand {
     }
     guard minFree >= 0 else { throw ValidationError("--min-free is a number of bytes") }
     guard Lease.range.contains(lease) else { throw ValidationError(Lease.rule) }
-    if spool == nil { throw ValidationError("--spool DIR is missing") }
+    if remote.queue != nil {
+      if spool != nil { throw ValidationError("--spool, or --queue and --store: one or the other") }
+      let only = ["--output": output != nil, "--thumbnails": thumbnails, "--sentry": events.sentry]
+      if let option = only.filter(\.value).keys.sorted().first {
+        throw ValidationError("\(option) works with a spool only")
+      }
+    } else if spool == nil {
+      throw ValidationError("--spool DIR is missing, or --queue and --store")
+    }
   }
 
   func run() throws {
-    guard let spool else { return }
     let logger = log.logger()
     try reportingFailures {
-      let spool = try Spool(creating: spool)
-      if let output, !spool.allows(output: output) {
-        throw BadTarget(path: output, cause: "batches lie there", advice: "name a directory outside of the spool's own")
-      }
       let options = try encoding.encoder()
       let pulse = try WorkerPulse()
       // Before there is anything to tidy up.
       let socket = try listen.map { try ListeningSocket(at: $0) }
       if hls || thumbnails { try FormatLibrary.load() }
       let id = WorkerID()
-      let index = SessionIndex(hls: hls, thumbnails: thumbnails, sentry: events.sentry, goesOn: pulse.goesOn)
+      let (queue, store) = try open(as: id, options, pulse)
       let worker = Worker(
-        id, queue: try SpoolQueue(spool, worker: id, elsewhere: Witness(lease: lease)),
-        store: DirectoryStore(staging: try Staging(output: output ?? spool.defaultOutput, worker: id), index: index),
-        options: options, keepBatches: keepBatches, maxTime: maxTime, minFree: minFree, logger: logger)
+        id, queue: queue, store: store, options: options, keepBatches: keepBatches, maxTime: maxTime, minFree: minFree,
+        logger: logger)
       let loop = WorkerLoop(
         worker: worker, threads: encoding.threads, drains: drain, pulse: pulse,
         listening: socket.map { ($0, host) })
@@ -113,5 +123,29 @@ struct RunCommand: ParsableCommand {
       if let profile = options.profile { say(lines: profile.table) }
       if let status = end { throw status }
     }
+  }
+
+  /// Where batches come from, and where segments go.
+  private func open(
+    as id: WorkerID, _ options: BatchEncoder.Options, _ pulse: WorkerPulse
+  ) throws -> (any BatchQueue, any ArtifactStore) {
+    if let remote = try remote.connect(as: id, lease: lease) {
+      let staging = try Remote.staging(for: id)
+      return (
+        ObjectQueue(
+          remote.names, remote.objects, name: remote.name, staging: staging, worker: id,
+          mostBytes: options.limits.unpackedBytes),
+        ObjectStore(remote.objects, name: remote.name, staging: staging, hls: hls)
+      )
+    }
+    let spool = try Spool(creating: spool ?? "")
+    if let output, !spool.allows(output: output) {
+      throw BadTarget(path: output, cause: "batches lie there", advice: "name a directory outside of the spool's own")
+    }
+    let index = SessionIndex(hls: hls, thumbnails: thumbnails, sentry: events.sentry, goesOn: pulse.goesOn)
+    return (
+      try SpoolQueue(spool, worker: id, elsewhere: Witness(lease: lease)),
+      DirectoryStore(staging: try Staging(output: output ?? spool.defaultOutput, worker: id), index: index)
+    )
   }
 }

@@ -126,6 +126,10 @@ import Testing
       #expect(keys("quarantine/") == ["bad", "bad.reason.json"] && objects["quarantine/bad"] == bad)
       #expect(names.buried == ["bad"] && keys("incoming/").isEmpty && names.count == 0)
     }
+    // The queue did not hear of it.
+    _ = names.add(["bad"])
+    try drain()
+    #expect(names.buried == ["bad", "bad"] && names.count == 0)
     // Another one of that name gets a number.
     objects["incoming/bad"] = bad + bad
     _ = names.add(["bad"])
@@ -160,6 +164,32 @@ import Testing
     #expect(try StoredBatches(objects, name: "s3://test").reconcile(with: names) == .init(owed: 1, queued: 1))
     try drain()
     #expect(keys("quarantine/") == ["a@1.tar", "a@1.tar.reason.json"])
+  }
+
+  @Test func framesBecomeABatchOfTheStore() throws {
+    let frames = try FileManager.default.contentsOfDirectory(atPath: Fixture("jittered").path).filter {
+      $0.hasSuffix(".jpg")
+    }.map { Fixture("jittered").path + "/" + $0 }
+    let batches = StoredBatches(objects, name: "s3://test")
+    let first = frames.map { URL(fileURLWithPath: $0).deletingPathExtension().lastPathComponent }.min() ?? ""
+    let name = try batches.enqueue(frames, session: "phone", in: names)
+    #expect(name == "phone@\(first).tar")
+    // Once more is the same batch; other frames of that name are another one.
+    #expect(try batches.enqueue(frames.reversed(), session: "phone", in: names) == name)
+    #expect(try batches.enqueue(frames.dropLast(), session: "phone", in: names) == "phone@\(first).2.tar")
+    objects["incoming/phone@\(first).2.tar"] = nil
+    names.flush()
+    _ = names.add([name])
+    try drain()
+    let receipt = try JSONParser.parse(try #require(objects["receipts/" + keys("receipts/")[0]]))
+    #expect(receipt.object?["frames"]?.integer == Int64(frames.count))
+    // What stock tar makes of it.
+    let archive = scratch.path("one.tar")
+    let long = String(repeating: "é", count: 120)
+    try Data(Archive.tar([("a", [1, 2, 3]), (long, [UInt8](repeating: 9, count: 70_000))]))
+      .write(to: URL(fileURLWithPath: archive))
+    let listed = try Tool.output("tar", ["-tvf", archive, "--quoting-style=literal"])
+    #expect(String(decoding: listed, as: UTF8.self).contains("70000 1970-01-01 00:00 \(long)"))
   }
 
   @Test func whatIsHandedBackIsOwedAsBefore() throws {

@@ -57,9 +57,11 @@ public enum EncoderWorker {
 public final class RunningWorker {
   private let process = Process()
 
-  public init(_ arguments: [String]) throws {
+  /// - Parameter environment: beside our own.
+  public init(_ arguments: [String], environment: [String: String] = [:]) throws {
     process.executableURL = URL(fileURLWithPath: EncoderWorker.path)
     process.arguments = arguments
+    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice

@@ -6,9 +6,10 @@ public final class RunningServer {
   public let port: UInt16
 
   /// - Parameter arguments: those of the program; it is told to listen at a free port of this machine.
-  public init(_ arguments: [String]) throws {
+  public init(_ arguments: [String], environment: [String: String] = [:]) throws {
     process.executableURL = URL(fileURLWithPath: EncoderWorker.path)
     process.arguments = arguments + ["--listen", "127.0.0.1:0"]
+    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
     process.standardInput = FileHandle.nullDevice
     let pipe = Pipe()
     // `serve` says where it listens on standard output, a worker on standard error.

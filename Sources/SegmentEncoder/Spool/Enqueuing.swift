@@ -18,28 +18,15 @@ public struct Enqueuing {
   ///   - session: nil for a new session, or for the one that `batch.json` names.
   /// - Returns: the batch's name.
   public func enqueue(_ paths: [String], session: String?) throws -> String {
-    let files = try self.files(paths)
-    let description = files.first { lastComponent(of: $0) == NativeFormat.description }
-    if description != nil && session != nil {
-      throw BadBatch(
-        "enqueue", NativeFormat.description, "names the session itself", advice: "leave --session out")
-    }
-    let instants = try description == nil ? self.instants(files) : []
+    let (name, files) = try Self.gather(paths, session: session, limits)
     let worker = WorkerID()
-    let named = session ?? (description == nil ? worker.description.filter { $0 != "~" } : OpenBatch.name(of: paths[0]))
-    let name = instants.min().map { "\(named)@\($0)" } ?? named
-    guard Spool.isComplete(name) else {
-      throw BadBatch(
-        "enqueue", name, "a worker takes such a name for a batch that is not there yet",
-        advice: "rename it: no dot in front, no .tmp or .part behind")
-    }
     let draft = spool.temporary + "/\(worker).part"
     try check("mkdir", draft) { mkdir(draft, 0o775) }
     do {
       // Whoever tidies up sees that somebody is at work.
       let directory = try Directory(opening: draft)
       guard try directory.lock() else { throw DiskError("flock", draft, code: EWOULDBLOCK) }
-      for file in files { try copy(file, to: draft + "/" + lastComponent(of: file)) }
+      for file in files { try DurableFile.create(draft + "/" + lastComponent(of: file), Self.bytes(of: file, limits)) }
       try directory.sync()
       return try show(draft, as: name)
     } catch {
@@ -48,7 +35,29 @@ public struct Enqueuing {
     }
   }
 
-  private func files(_ paths: [String]) throws -> [String] {
+  /// What a batch is to be called, and which files it consists of.
+  static func gather(
+    _ paths: [String], session: String?, _ limits: Limits
+  ) throws -> (name: String, files: [String]) {
+    let files = try self.files(paths)
+    let description = files.first { lastComponent(of: $0) == NativeFormat.description }
+    if description != nil && session != nil {
+      throw BadBatch(
+        "enqueue", NativeFormat.description, "names the session itself", advice: "leave --session out")
+    }
+    let instants = try description == nil ? self.instants(files, limits) : []
+    let new = WorkerID().description.filter { $0 != "~" }
+    let named = session ?? (description == nil ? new : OpenBatch.name(of: paths[0]))
+    let name = instants.min().map { "\(named)@\($0)" } ?? named
+    guard Spool.isComplete(name) else {
+      throw BadBatch(
+        "enqueue", name, "a worker takes such a name for a batch that is not there yet",
+        advice: "rename it: no dot in front, no .tmp or .part behind")
+    }
+    return (name, files)
+  }
+
+  private static func files(_ paths: [String]) throws -> [String] {
     if paths.count > 1, let directory = paths.first(where: { DurableFile.isReachableDirectory($0) }) {
       throw BadBatch("enqueue", directory, "a directory beside other frames", advice: "enqueue one directory at a time")
     }
@@ -62,7 +71,7 @@ public struct Enqueuing {
       .filter { $0.kind == .file && !isRecorderJunk($0.name) }.map { paths[0] + "/" + $0.name }
   }
 
-  private func instants(_ files: [String]) throws -> [Int64] {
+  private static func instants(_ files: [String], _ limits: Limits) throws -> [Int64] {
     guard !files.isEmpty else { throw BadBatch("enqueue", "frames", "none there", advice: "name at least one image") }
     var seen: Set<String> = []
     return try files.map { file in
@@ -79,7 +88,8 @@ public struct Enqueuing {
     }
   }
 
-  private func copy(_ source: String, to target: String) throws {
+  /// The bytes of a file that is to be part of a batch.
+  static func bytes(of source: String, _ limits: Limits) throws -> [UInt8] {
     let file = open(source, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard file >= 0 else {
       let failure = DiskError("open", source)
@@ -91,7 +101,7 @@ public struct Enqueuing {
     switch try readRegularFile(file, path: source, limit: limits.fileBytes) {
     case .refused(let reason):
       throw BadBatch("enqueue", source, reason, advice: "enqueue plain image files of reasonable size")
-    case .bytes(let bytes): try DurableFile.create(target, bytes)
+    case .bytes(let bytes): return bytes
     }
   }
 

@@ -64,8 +64,12 @@ package final class ObjectQueue: BatchQueue {
       fetched.withLock { $0[claim.place] = tag }
       return try body(path)
     }
-    guard try batches.isSettled(claim.name) else { throw NoSuchBatchObject(name: batches.path(of: claim.name)) }
-    try names.settle(QueuedName(claim))
+    // Somebody died, or lost the queue, before the name was taken from it.
+    switch try batches.settlement(of: claim.name) {
+    case .published: try names.settle(QueuedName(claim))
+    case .quarantined(let cause): try names.bury(QueuedName(claim), reason: cause)
+    case nil: throw NoSuchBatchObject(name: batches.path(of: claim.name))
+    }
     return nil
   }
 

@@ -33,8 +33,20 @@ package struct StoredBatches: Sendable {
     }
   }
 
-  /// Whether a batch of this name has been settled.
-  func isSettled(_ batch: String) throws -> Bool { try !objects.list("receipts/\(batch)/", after: nil).isEmpty }
+  /// What has become of a batch.
+  enum Settlement {
+    case published
+    case quarantined(cause: String)
+  }
+
+  /// What the receipts say of a batch of this name; nil where there is none.
+  func settlement(of batch: String) throws -> Settlement? {
+    let receipts = try objects.list("receipts/\(batch)/", after: nil).compactMap { info in
+      try objects.get(info.key, limit: 1 << 20).flatMap { try? JSONParser.parse($0.bytes).object }
+    }
+    let refused = receipts.first { $0["outcome"]?.string == "quarantined" }
+    return refused.map { .quarantined(cause: $0["cause"]?.string ?? "") } ?? (receipts.isEmpty ? nil : .published)
+  }
 
   /// A copy that stays; of batches of one name, the last.
   func keep(_ batch: String) throws { _ = try objects.copy(Self.incoming + batch, to: "done/\(batch)") }
@@ -85,6 +97,30 @@ package struct StoredBatches: Sendable {
       _ = try objects.copy(Self.incoming + claim.name, to: "quarantine/\(name)")
       try settle(claim.name, tag, "quarantined", ["quarantine": .string(name), "cause": .string("\(reason)")])
     }
+    return name
+  }
+
+  /// Puts frames into the store as one batch, and its name into a queue.
+  ///
+  /// - Parameters:
+  ///   - paths: image files named by their captures, or one directory with them and perhaps a `batch.json`.
+  ///   - session: nil for a new session, or for the one that `batch.json` names.
+  /// - Returns: the batch's name.
+  package func enqueue(
+    _ paths: [String], session: String?, limits: Limits = Limits(), in names: any NameQueue
+  ) throws -> String {
+    let (stem, files) = try Enqueuing.gather(paths, session: session, limits)
+    let bytes = try Archive.tar(
+      try files.map { (lastComponent(of: $0), try Enqueuing.bytes(of: $0, limits)) }.sorted { $0.0 < $1.0 })
+    var name = "\(stem).tar"
+    var number = 1
+    while try objects.put(Self.incoming + name, .bytes(bytes), .archive, when: .absent) == nil {
+      // This very batch, perhaps by a write whose answer got lost.
+      if try objects.get(Self.incoming + name, limit: bytes.count + 1)?.bytes == bytes { break }
+      number += 1
+      name = "\(stem).\(number).tar"
+    }
+    _ = try names.add([name])
     return name
   }
 

@@ -1,6 +1,7 @@
 // One request and its answer, as libcurl asks for bytes and hands them over. Used by one thread, for one request.
 
 import CCurl
+import CLinux
 import Glibc
 import SegmentEncoder
 
@@ -38,6 +39,12 @@ final class CurlTransfer {
 
   /// What the answer's length is said to be; nil where nothing, or nonsense, is said.
   var length: Int? { headers["content-length"].flatMap { Int($0) } }
+
+  /// For how long what is answered has been as it is, in seconds, by the other side's clock; nil where it does not say.
+  var ageS: Int? {
+    let times = ["last-modified", "date"].map { headers[$0].map { clinux_http_time($0) } ?? 0 }
+    return times.contains(0) ? nil : times[1] - times[0]
+  }
 
   /// Whether it can be known of an answer that it has come whole.
   var hasEnd: Bool { length != nil || headers["transfer-encoding"]?.lowercased() == "chunked" }

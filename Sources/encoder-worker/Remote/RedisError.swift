@@ -1,5 +1,7 @@
+import SegmentEncoder
+
 /// A queue could not be asked, or would not do what it was asked: the environment's failure, never a batch's.
-struct RedisError: Error, CustomStringConvertible {
+struct RedisError: EnvironmentFailure, CustomStringConvertible {
   /// Without its password.
   let queue: String
   /// What it was asked for.

@@ -8,17 +8,9 @@ import SegmentEncoder
 import Synchronization
 
 /// A queue of batches in Redis; for several threads.
-final class RedisStream: Sendable {
-  /// A batch that this worker has taken.
-  struct Entry: Sendable, Equatable {
-    /// As Redis names it: `1767859512340-0`.
-    let id: String
-    let name: String
-    /// How often work on it has begun; each beginning but this worker's own ended with a worker's death.
-    let attempt: Int
-    /// How often it has failed for reasons that nobody knows.
-    let failures: Int
-  }
+final class RedisStream: NameQueue {
+  /// Its `id` is Redis' own: `1767859512340-0`.
+  typealias Entry = QueuedName
 
   /// Bytes of a batch's name.
   static let nameBytes = 1_024

@@ -48,7 +48,7 @@ final class S3Client: ObjectClient {
   func head(_ key: String) throws -> ObjectInfo? {
     guard let answer = try ask(S3Request("HEAD", .head, key)) else { return nil }
     guard let size = answer.length else { throw nonsense("HEAD", key, "no Content-Length") }
-    return ObjectInfo(key: key, size: size, tag: try tag(of: answer, "HEAD", key))
+    return ObjectInfo(key: key, size: size, tag: try tag(of: answer, "HEAD", key), ageS: answer.ageS)
   }
 
   func put(_ key: String, _ body: ObjectBody, _ kind: ObjectKind, when condition: PutCondition) throws -> ObjectTag? {

@@ -1,0 +1,40 @@
+// Files as a tar, in memory: the same files give the same bytes, whoever they belong to and however old they are.
+
+import CArchive
+import Glibc
+
+extension Archive {
+  /// - Parameter files: names, and what is in them.
+  /// - Throws: ``DiskError`` where there is no memory for it.
+  static func tar(_ files: [(name: String, bytes: [UInt8])]) throws -> [UInt8] {
+    // A header and an extended one with its own, padding, and the blocks at the end.
+    let most = files.reduce(1 << 15) { $0 + $1.bytes.count + 4_096 + $1.name.utf8.count }
+    guard let archive = archive_write_new() else { throw DiskError("archive_write_new", "tar", code: ENOMEM) }
+    defer { archive_write_free(archive) }
+    var used = 0
+    return try [UInt8](unsafeUninitializedCapacity: most) { buffer, count in
+      func check(_ status: Int32) throws(DiskError) {
+        if status != ARCHIVE_OK { throw DiskError("write", "tar", code: archive_errno(archive)) }
+      }
+      try check(archive_write_set_format_pax_restricted(archive))
+      // Nothing behind the end that is not needed.
+      try check(archive_write_set_bytes_in_last_block(archive, 1))
+      try check(archive_write_open_memory(archive, buffer.baseAddress, buffer.count, &used))
+      for (name, bytes) in files {
+        guard let entry = archive_entry_new() else { throw DiskError("archive_entry_new", name, code: ENOMEM) }
+        defer { archive_entry_free(entry) }
+        archive_entry_set_pathname(entry, name)
+        archive_entry_set_filetype(entry, S_IFREG)
+        archive_entry_set_perm(entry, 0o644)
+        archive_entry_set_size(entry, la_int64_t(bytes.count))
+        try check(archive_write_header(archive, entry))
+        guard archive_write_data(archive, bytes, bytes.count) == bytes.count else {
+          try check(ARCHIVE_FATAL)
+          return
+        }
+      }
+      try check(archive_write_close(archive))
+      count = used
+    }
+  }
+}

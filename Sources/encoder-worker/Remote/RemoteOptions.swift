@@ -1,0 +1,51 @@
+import ArgumentParser
+import Glibc
+import SegmentEncoder
+
+/// A queue and a store in the place of a spool; the same for every command that works with them.
+struct RemoteOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Names of batches come from this stream: redis://[:PASSWORD@]HOST[:PORT][/DB][?stream=NAME].", valueName: "url"))
+  var queue: RedisURL?
+
+  @Option(
+    help: ArgumentHelp(
+      "Batches and sessions lie in this object store: s3://BUCKET[/PREFIX]. Where it is, and who asks, is in AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+      valueName: "url"),
+    transform: S3Location.init(_:))
+  var store: S3Location?
+
+  @Flag(help: "Take a queue that may lose names when its machine does; reconcile brings them back.")
+  var allowForgetfulQueue = false
+
+  func validate() throws {
+    // Not by the parser, which would repeat a password.
+    try queue?.validate()
+    guard (queue == nil) == (store == nil) else {
+      throw ValidationError(queue == nil ? "--store works with a --queue" : "--queue works with a --store")
+    }
+  }
+
+  /// - Returns: nil where neither is named.
+  func connect(as worker: WorkerID, lease: Int) throws -> Remote? {
+    guard let queue, let store else { return nil }
+    return Remote(
+      names: try RedisStream(queue, consumer: "\(worker)", lease: lease, mayForget: allowForgetfulQueue),
+      objects: try S3Client(store, S3Settings()), name: "\(store)")
+  }
+}
+
+/// A queue and a store that are connected.
+struct Remote {
+  let names: RedisStream
+  let objects: S3Client
+  /// The store's name in messages.
+  let name: String
+
+  /// Where files lie until they are in the store.
+  static func staging(for worker: WorkerID) throws -> Staging {
+    let parent = getenv("TMPDIR").map { String(cString: $0) } ?? ""
+    return try Staging(scratch: "\(parent.isEmpty ? "/tmp" : parent)/encoder-worker-\(geteuid())", worker: worker)
+  }
+}
