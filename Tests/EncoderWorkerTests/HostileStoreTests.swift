@@ -35,11 +35,21 @@ import Testing
     #expect(client.requests == ["GET": 7, "PUT": 3])
   }
 
-  @Test(arguments: ["short", "gone", "stall", "status-500", "status-503", "status-429"])
+  @Test(arguments: ["short", "gone", "status-500", "status-503", "status-429"])
   func whatDoesNotPassIsAnErrorInTheEnd(key: String) throws {
     let error = try #require(failure(key))
     #expect(error.operation == "GET" && error.subject == "s3://replay/\(key)" && !error.isPermission)
     #expect(client.requests == ["GET": 5])
+    #expect(try names(in: scratch.path).isEmpty)
+  }
+
+  @Test func aStallIsAnError() throws {
+    let environment = server.environment
+    var settings = try S3Settings { environment[$0] }
+    settings.patienceS = 1
+    settings.retries = 0
+    let client = try S3Client(S3Location("s3://replay"), settings)
+    #expect(throws: ObjectStoreError.self) { try client.download("stall", to: scratch.path("file"), limit: 1 << 20) }
     #expect(try names(in: scratch.path).isEmpty)
   }
 

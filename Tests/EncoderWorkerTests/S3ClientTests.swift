@@ -243,7 +243,8 @@ import Testing
     let scratch = try ScratchDirectory()
     for (format, name) in [("hls", "x.m3u8"), ("ffconcat", "x.ffconcat")] {
       let text = try playlist("--format", format).output
-      let file = try scratch.file(name, Array(text))
+      // The session goes on, and the player would wait for that.
+      let file = try scratch.file(name, Array(text) + (format == "hls" ? Array("#EXT-X-ENDLIST\n".utf8) : []))
       let probed = try Tool.run(
         "ffprobe",
         ["-v", "error", "-safe", "0", "-allowed_extensions", "ALL", "-protocol_whitelist", "file,http,tcp,crypto,data"]

@@ -13,8 +13,6 @@ final class S3Client: ObjectClient {
 
   /// More than a list of a thousand keys can have.
   private static let longestList = 16 << 20
-  /// How often something is asked again.
-  private static let retries = 4
 
   /// - Throws: ``MissingTransferLibrary``.
   init(_ location: S3Location, _ settings: S3Settings) throws {
@@ -156,7 +154,7 @@ extension S3Client {
       } catch let failure as TransferFailure {
         refusal = S3Refusal(failure)
       }
-      guard refusal.mayPass, attempt < Self.retries else {
+      guard refusal.mayPass, attempt < settings.retries else {
         throw refusal.error(request.kind, subject, isSigned: settings.credentials != nil)
       }
       pause(attempt)

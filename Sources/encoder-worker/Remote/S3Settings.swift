@@ -17,6 +17,8 @@ struct S3Settings: Sendable {
   let credentials: Credentials?
   /// For how long nothing may come, in seconds.
   var patienceS = 30
+  /// How often something is asked again.
+  var retries = 4
   /// The first pause before something is tried again.
   var pauseMs = 100
   /// How many keys a list may have; the store's own measure without.
