@@ -167,7 +167,7 @@ extension DiskError {
   fileprivate func blaming(_ batch: String) -> (any Error)? {
     switch code {
     case ENOENT: BadBatch("read", batch, "no such file or directory", advice: "check the path")
-    case EACCES, EPERM: BadBatch("read", batch, "permission denied", advice: "make it readable for the worker")
+    case EACCES, EPERM: BadBatch("read", batch, BadBatch.denied, advice: "make it readable for the worker")
     default: nil
     }
   }
