@@ -169,7 +169,7 @@ def restart(server, host, dice):
 
 
 def unexport(server, host, dice):
-    """Open files are stale, and all that is asked is refused, until it is back."""
+    """All that is asked is refused (permission denied, stale), until it is back; what is cached may still be seen."""
     server.unshare()
     time.sleep(dice.uniform(2, int(LEASE)))
     server.share()
