@@ -57,7 +57,7 @@ class Inputs:
     coresAWorker: int = 8
     retention: float = 30          # days
     putsAPrefix: float = 3_500     # a second, as AWS documents for each prefix; and 5 500 GET
-    nfsCallsABatch: float = 150    # assumed; an estimate from the calls of `make torture`
+    nfsCallsABatch: float = 118    # measured by `make nightly-nfs`: NFS 4.2, batches of two and seven frames, one worker
     nfsCallsASecond: float = 20_000
 
 

@@ -147,7 +147,7 @@ def sorted_limits(load):
          "answering 503 until it has; ids that differ in their first letters, as random ones do, let it"),
         (each(load.meanCores * load.peak, 16 * i.used), "one machine of 16 cores", "the point at which a spool on one disk ends"),
         (each(busiest * i.nfsCallsABatch, i.nfsCallsASecond), "one NFS server",
-         f"{i.nfsCallsABatch:g} calls a batch (assumed), {number(i.nfsCallsASecond)} a second that change metadata (assumed)"),
+         f"{i.nfsCallsABatch:g} calls a batch (measured, of few frames), {number(i.nfsCallsASecond)} a second (assumed)"),
         (each(busiest, 1e6 / i.redisUs), "Redis' one thread", f"{i.redisUs:g} µs a batch, measured with its client on the same cores"),
         (each(busiest * 3_600, 100_000), "a spool directory, after an hour without workers",
          "100 000 waiting cost 1.1 times what 100 do (measured); more was not measured"),

@@ -13,6 +13,9 @@ public struct BadBatch: Error, Equatable, CustomStringConvertible {
   /// What whoever made it can do.
   public let advice: String
 
+  /// The cause where a file may not be read.
+  static let denied = "permission denied"
+
   public init(_ operation: String, _ file: String, _ cause: String, advice: String) {
     self.operation = operation
     self.file = file

@@ -117,6 +117,21 @@ import Testing
     try FileManager.default.moveItem(atPath: path + ".away", toPath: path)
   }
 
+  @Test(arguments: ["0.jpg", "batch"])
+  func whatCanBeReadAgainIsNotQuarantinedForNotBeingReadable(file: String) throws {
+    let desk = try desk()
+    _ = try scratch.directory("spool/incoming/batch")
+    try scratch.file("spool/incoming/batch/0.jpg", [1])
+    let claim = try #require(try desk.waiting().first.flatMap { try desk.claim($0) })
+    #expect(throws: DiskError.self) {
+      try desk.quarantine(claim, BadBatch("read", file, "permission denied", advice: ""))
+    }
+    #expect(try names(in: scratch.path("spool/quarantine")).isEmpty)
+    #expect(try names(in: claim.path) == ["0.jpg"])
+    try desk.quarantine(claim, BadBatch("read", "missing.jpg", "permission denied", advice: ""))
+    #expect(try names(in: scratch.path("spool/quarantine")) == ["batch", "batch.reason.json"])
+  }
+
   @Test func whatADeadWorkerHoldsIsNotPruned() throws {
     let pruning = Pruning(spool: spool, output: nil, isRehearsal: false)
     let witness = self.witness

@@ -124,6 +124,12 @@ def storm(server, spool, hosts, amount, dice):
         if (status := host.stop()) != 0:
             raise Broken(f"{host.name} ended with {status}: {host.said()[-600:]}")
     print("  all have ended", flush=True)
+    # What a dead host left is tidied up by the next worker of its name, once the server knows that its locks are nobody's.
+    time.sleep(2 * int(LEASE))
+    for host in hosts:
+        host.start("--drain")
+        if (status := host.end()) != 0:
+            raise Broken(f"{host.name} drained with {status}: {host.said()[-600:]}")
     retried = sum(host.said().count("took over") for host in hosts)
     check(spool, amount)
     return f"{retried} batches taken over, "
@@ -169,7 +175,7 @@ def restart(server, host, dice):
 
 
 def unexport(server, host, dice):
-    """Open files are stale, and all that is asked is refused, until it is back."""
+    """All that is asked is refused (permission denied, stale), until it is back; what is cached may still be seen."""
     server.unshare()
     time.sleep(dice.uniform(2, int(LEASE)))
     server.share()

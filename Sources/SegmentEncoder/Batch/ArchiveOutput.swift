@@ -17,6 +17,8 @@ extension Archive {
         if status != ARCHIVE_OK { throw DiskError("write", "tar", code: archive_errno(archive)) }
       }
       try check(archive_write_set_format_pax_restricted(archive))
+      // Names as they are, in whatever locale.
+      try check(archive_write_set_options(archive, "hdrcharset=BINARY"))
       // Nothing behind the end that is not needed.
       try check(archive_write_set_bytes_in_last_block(archive, 1))
       try check(archive_write_open_memory(archive, buffer.baseAddress, buffer.count, &used))

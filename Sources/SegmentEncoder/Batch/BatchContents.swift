@@ -72,7 +72,7 @@ struct DirectoryContents: BatchContents {
     } catch let failure as DiskError where failure.code == EACCES {
       // Not refused, for it may be a good frame; and it is not the picture's fault.
       throw BadBatch(
-        "read", name, "permission denied", advice: "make the batch readable for the worker, and give it in again")
+        "read", name, BadBatch.denied, advice: "make the batch readable for the worker, and give it in again")
     }
   }
 

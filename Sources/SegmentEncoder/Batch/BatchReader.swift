@@ -170,7 +170,7 @@ extension DiskError {
     switch code {
     case ENOENT, ENOTDIR: BadBatch("read", batch, "no such file or directory", advice: "check the path")
     case ENAMETOOLONG: BadBatch("read", batch, "file name too long", advice: "check the path")
-    case EACCES, EPERM: BadBatch("read", batch, "permission denied", advice: "make it readable for the worker")
+    case EACCES, EPERM: BadBatch("read", batch, BadBatch.denied, advice: "make it readable for the worker")
     default: nil
     }
   }

@@ -160,6 +160,9 @@ public final class SpoolQueue: BatchQueue {
       unlink(temporary)
       try DurableFile.create(temporary, reason.reason(for: claim, worker: worker))
       defer { unlink(temporary) }
+      if reason.cause == BadBatch.denied, Self.mayRead(reason.file, of: claim) {
+        throw DiskError("read", claim.path + "/" + reason.file, code: EACCES)
+      }
       guard try DurableFile.link(temporary, to: target + Quarantine.reasonEnding) else { return false }
       do throws(DiskError) {
         if try DurableFile.move(claim.path, to: target) { return true }
@@ -174,6 +177,14 @@ public final class SpoolQueue: BatchQueue {
     try Directory(opening: spool.quarantine).sync()
     rmdir(claim.place)
     return name
+  }
+
+  /// Whether what could not be read can be read now: an NFS export that had been taken away refuses all, and says so of each file.
+  private static func mayRead(_ file: String, of claim: Claim) -> Bool {
+    let path = file == claim.name ? claim.path : claim.path + "/" + file
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+    if descriptor >= 0 { close(descriptor) }
+    return descriptor >= 0
   }
 
   /// Batches that no event announces (NFS, a dead worker's) are found this often.

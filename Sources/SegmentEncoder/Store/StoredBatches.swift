@@ -116,7 +116,8 @@ package struct StoredBatches: Sendable {
     var number = 1
     while try objects.put(Self.incoming + name, .bytes(bytes), .archive, when: .absent) == nil {
       // This very batch, perhaps by a write whose answer got lost.
-      if try objects.get(Self.incoming + name, limit: bytes.count + 1)?.bytes == bytes { break }
+      let isSame = try objects.head(Self.incoming + name)?.size == bytes.count
+      if isSame, try objects.get(Self.incoming + name, limit: bytes.count)?.bytes == bytes { break }
       number += 1
       name = "\(stem).\(number).tar"
     }

@@ -71,7 +71,7 @@ struct RedisURL: Sendable, ExpressibleByArgument {
   func check() throws(BadRedisURL) { if let fault { throw fault } }
 
   /// The same where a command looks at what it was given: wrong usage.
-  func validate() throws { if let fault { throw ValidationError(fault.description) } }
+  func validate() throws { if let fault { throw ValidationError("--queue: \(fault.description)") } }
 
   /// Without user and password.
   var description: String {
