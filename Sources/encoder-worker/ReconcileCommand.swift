@@ -6,7 +6,7 @@ struct ReconcileCommand: ParsableCommand {
     commandName: "reconcile",
     abstract: "Queue again what an object store owes.",
     discussion: """
-      Each batch in the store's incoming/ that has no receipt is owed. Those that the queue does not know are added to it: after the queue has lost its data, or where producers only write objects and leave the queue to this. Safe at any time, beside workers and producers, and again. What has a receipt and is still there is removed.
+      Each batch in the store's incoming/ is owed: one that is published, or in quarantine, is removed from there. Those that the queue does not know are added to it: after the queue has lost its data, or where producers only write objects and leave the queue to this. Safe at any time, beside workers and producers, and again.
       """)
 
   @OptionGroup
@@ -30,16 +30,14 @@ struct ReconcileCommand: ParsableCommand {
       var progress = Progress()
       defer { progress.finish() }
       let result = try StoredBatches(remote.objects, name: remote.name).reconcile(with: remote.names) { found in
-        progress.show(found.owed + found.settled, of: found.owed + found.settled, "batches")
+        progress.show(found.owed, of: found.owed, "batches")
         if signals.takePending() { throw Cancelled() }
       }
       progress.finish()
-      answer(json ? result.json : Self.line(result))
+      answer(
+        json
+          ? result.json
+          : "\(count(result.owed, "batch is", "batches are")) owed, \(result.queued) of them queued now")
     }
-  }
-
-  private static func line(_ result: StoredBatches.Reconciled) -> String {
-    let settled = result.settled > 0 ? ", \(count(result.settled, "batch", "batches")) had been settled" : ""
-    return "\(count(result.owed, "batch is", "batches are")) owed, \(result.queued) of them queued now\(settled)"
   }
 }

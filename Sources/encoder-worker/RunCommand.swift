@@ -130,6 +130,7 @@ struct RunCommand: ParsableCommand {
     as id: WorkerID, _ options: BatchEncoder.Options, _ pulse: WorkerPulse
   ) throws -> (any BatchQueue, any ArtifactStore) {
     if let remote = try remote.connect(as: id, lease: lease) {
+      try remote.objects.requireConditions(tryingAt: "conditions/\(id)", name: remote.name)
       let staging = try Remote.staging(for: id)
       return (
         ObjectQueue(

@@ -96,7 +96,7 @@ final class Setbacks: Sendable {
       [
         ENOSPC, EDQUOT, EIO, EROFS, ESTALE, EMFILE, ENFILE, ENOMEM, ENOTCONN, ETIMEDOUT, EHOSTDOWN, ENODEV, EAGAIN,
       ].contains(failure.code)
-    case is DamagedOutput, is UnknownFailure: false
+    case is DamagedOutput, is UnknownFailure, is ContestedSegment: false
     case let failure as FFmpegError: failure.code == -ENOMEM
     default: true
     }

@@ -13,6 +13,7 @@ final class MemoryObjects: ObjectClient {
     var failing: Int?
     var losing: Int?
     var before: (@Sendable (String) -> Void)?
+    var isUnconditional = false
   }
 
   private let state = Mutex(State())
@@ -23,6 +24,12 @@ final class MemoryObjects: ObjectClient {
   subscript(key: String) -> [UInt8]? {
     get { state.withLock { $0.objects[key] } }
     set { state.withLock { $0.objects[key] = newValue } }
+  }
+
+  /// Whether it does not know conditions.
+  var isUnconditional: Bool {
+    get { state.withLock { $0.isUnconditional } }
+    set { state.withLock { $0.isUnconditional = newValue } }
   }
 
   func age(_ key: String, seconds: Int) { state.withLock { $0.agesS[key] = seconds } }
@@ -75,7 +82,7 @@ final class MemoryObjects: ObjectClient {
         case .absent: there == nil
         case .matching(let tag): there == tag
         }
-      guard holds else { return nil }
+      guard holds || state.isUnconditional else { return nil }
       state.objects[key] = bytes
       state.agesS[key] = 0
       // The second try of a conditional write finds what the first one has written.

@@ -77,6 +77,25 @@ import Testing
     #expect(receipt.object?["outcome"]?.string == "published" && receipt.object?["format"]?.string == "batch-receipt/1")
   }
 
+  @Test func aStoreHasToKeepConditions() throws {
+    try objects.requireConditions(tryingAt: "conditions/x", name: "s3://test")
+    #expect(objects.keys.isEmpty)
+    objects.isUnconditional = true
+    #expect(throws: UnconditionalStore.self) { try objects.requireConditions(tryingAt: "x", name: "s3://test") }
+  }
+
+  @Test func whatCameBackFromQuarantineIsTriedAgain() throws {
+    let bad = Array("no batch".utf8)
+    objects["incoming/bad"] = bad
+    let batches = StoredBatches(objects, name: "s3://test")
+    for _ in 0..<2 {
+      #expect(try batches.reconcile(with: names) == .init(owed: 1, queued: 1))
+      try drain()
+      #expect(keys("quarantine/") == ["bad", "bad.reason.json"] && keys("incoming/").isEmpty)
+      objects["incoming/bad"] = bad
+    }
+  }
+
   @Test func aNameWithoutABatchIsDoneWhenThereIsAReceipt() throws {
     try upload("a@1.tar")
     #expect(names.add(["a@1.tar"]) == 1)

@@ -83,6 +83,32 @@ public enum ObjectKind: Sendable {
   case video, json, text, playlist, cues, image, archive
 }
 
+/// A store that writes where it was told not to is none for us: nothing there would be published once.
+public struct UnconditionalStore: EnvironmentFailure, CustomStringConvertible {
+  let name: String
+  public var description: String {
+    "\(name): this store ignores the conditions of writes (If-None-Match, If-Match); take one that knows them"
+  }
+}
+
+extension ObjectClient {
+  /// Sees whether the store keeps the conditions of writes, by an object that is removed again.
+  ///
+  /// - Parameters:
+  ///   - key: nobody else's.
+  ///   - name: what the store is called in messages.
+  /// - Throws: ``UnconditionalStore``.
+  package func requireConditions(tryingAt key: String, name: String) throws {
+    _ = try put(key, .bytes([1]), .archive, when: .absent)
+    defer { try? delete(key) }
+    guard let tag = try put(key, .bytes([2]), .archive, when: .always),
+      try put(key, .bytes([3]), .archive, when: .absent) == nil,
+      try put(key, .bytes([4]), .archive, when: .matching(tag)) != nil,
+      try put(key, .bytes([5]), .archive, when: .matching(tag)) == nil
+    else { throw UnconditionalStore(name: name) }
+  }
+}
+
 public enum PutCondition: Sendable, Equatable {
   case always
   /// There is none under that key: `If-None-Match: *`.
@@ -92,7 +118,7 @@ public enum PutCondition: Sendable, Equatable {
 }
 
 /// An object is larger than somebody wants to read.
-public struct ObjectTooLarge: Error, CustomStringConvertible {
+public struct ObjectTooLarge: EnvironmentFailure, CustomStringConvertible {
   let key: String
   let limit: Int
 

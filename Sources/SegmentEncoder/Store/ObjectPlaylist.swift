@@ -19,7 +19,7 @@ struct ObjectPlaylist {
   /// - Parameter known: segments that need not be fetched, and the files of their videos.
   func update(with known: some Sequence<(PublishedSegment, String)> = EmptyCollection()) throws {
     let known = Dictionary(uniqueKeysWithValues: known.map { ($0.startMs, (segment: $0, video: $1)) })
-    while true {
+    for _ in 0..<1_000 {
       // Before what is published: who changes it later has seen as much.
       let there = try session.objects.get(key, limit: 256 << 20)
       guard let starts = try session.view()?.segments.map(\.startMs) else { return }
@@ -47,6 +47,7 @@ struct ObjectPlaylist {
       }
       if try store(package, over: there?.tag) { return }
     }
+    throw session.contested(key)
   }
 
   /// The segments that a playlist tells of.

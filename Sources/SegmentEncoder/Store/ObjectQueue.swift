@@ -79,7 +79,9 @@ package final class ObjectQueue: BatchQueue {
   }
 
   package func retire(_ claim: Claim, _ receipt: Receipt, keep: Bool) throws {
-    guard let tag = fetched.withLock({ $0[claim.place] }) else { return }
+    guard let tag = fetched.withLock({ $0[claim.place] }) else {
+      throw NoSuchBatchObject(name: batches.path(of: claim.name))
+    }
     if keep { try batches.keep(claim.name) }
     try batches.settle(claim.name, tag, "published", receipt.members)
     try names.settle(QueuedName(claim))

@@ -26,13 +26,25 @@ struct ObjectSession {
     let segments: [Listed]
   }
 
+  /// What was there at a moment.
+  struct Look {
+    /// What `session.ffconcat` was known by, before the view was read.
+    let script: ObjectTag?
+    let view: View?
+  }
+
   /// Longer ones are nobody's: a day in segments of five seconds has some 4 MB.
   private static let viewBytes = 256 << 20
 
   func key(_ file: String) -> String { "output/\(id)/\(file)" }
 
+  func contested(_ key: String) -> ContestedSegment { ContestedSegment(name: name, key: key) }
+
   var viewKey: String { key(SessionView.jsonFile) }
   var scriptKey: String { key(SessionView.scriptFile) }
+
+  /// The script's tag comes first: whoever writes it on that condition knows no less than whoever wrote what was there.
+  func look() throws -> Look { Look(script: try objects.head(scriptKey)?.tag, view: try view()) }
 
   /// What is published; nil where nothing is.
   func view() throws -> View? {
@@ -119,21 +131,23 @@ struct ObjectSession {
   ///
   /// - Parameters:
   ///   - tag: what it was before the view was read; nil where there was none.
-  ///   - bytes: what it is to be by that view; nil to find out.
-  func updateScript(from tag: ObjectTag?, to bytes: [UInt8]? = nil) throws {
-    var (tag, bytes) = (tag, bytes)
-    while true {
-      if let text = try bytes ?? script() {
-        if try objects.put(scriptKey, .bytes(text), .text, when: tag.map { .matching($0) } ?? .absent) != nil { return }
-      } else {
-        return
-      }
-      // Somebody was faster, who may have known less, or more.
-      (tag, bytes) = (try objects.head(scriptKey)?.tag, nil)
-    }
+  ///   - bytes: what it is to be by that view.
+  func updateScript(from tag: ObjectTag?, to bytes: [UInt8]) throws {
+    let condition = tag.map { PutCondition.matching($0) } ?? .absent
+    // Else somebody was faster, who may have known less, or more.
+    if try objects.put(scriptKey, .bytes(bytes), .text, when: condition) == nil { try updateScript() }
   }
 
-  private func script() throws -> [UInt8]? {
-    try view().map { SessionView.script(of: $0.segments.map { ($0.file, $0.startMs, $0.durationMs) }) }
+  /// Brings `session.ffconcat` up to date with what is published.
+  func updateScript() throws {
+    for _ in 0..<1_000 {
+      let there = try objects.get(scriptKey, limit: Self.viewBytes)
+      guard let view = try view() else { return }
+      let bytes = SessionView.script(of: view.segments.map { ($0.file, $0.startMs, $0.durationMs) })
+      if there?.bytes == bytes { return }
+      let condition = there.map { PutCondition.matching($0.tag) } ?? .absent
+      if try objects.put(scriptKey, .bytes(bytes), .text, when: condition) != nil { return }
+    }
+    throw contested(scriptKey)
   }
 }

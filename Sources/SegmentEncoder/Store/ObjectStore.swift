@@ -6,6 +6,7 @@
 // `session.json`; what it does not list is not published, whoever left it there.
 
 import Glibc
+import Synchronization
 
 package final class ObjectStore: ArtifactStore {
   package let staging: Staging
@@ -14,6 +15,8 @@ package final class ObjectStore: ArtifactStore {
   private let hasHLS: Bool
   /// What the store is called in messages.
   private let name: String
+  /// What was seen of sessions when it was asked whether their batches are published, for when they are.
+  private let looks = Mutex<[SessionID: ObjectSession.Look]>([:])
 
   /// What nobody has listed for so long, in seconds, is a dead worker's: no batch takes that long.
   static let remainsS = 7_200
@@ -39,7 +42,13 @@ package final class ObjectStore: ArtifactStore {
 
   private func receipt(for source: OpenBatch) throws -> Receipt? {
     let (session, batch) = (session(source.batch.session), source.batch)
-    guard let view = try session.view() else { return nil }
+    let look = try session.look()
+    looks.withLock { looks in
+      // Of batches that were never published.
+      if looks.count > 100 { looks = [:] }
+      looks[batch.session] = look
+    }
+    guard let view = look.view else { return nil }
     // Listed with its batch's other segments or not at all: the first one tells.
     let within = view.segments.filter { (batch.frames[0].timeMs..<batch.endMs).contains($0.startMs) }
     guard let first = try within.first.map({ try session.segment($0.startMs) }),
@@ -51,7 +60,7 @@ package final class ObjectStore: ArtifactStore {
 
   /// The receipt of a batch that was published before. The worker may have died before it brought the other views up to date.
   private func confirm(_ own: [PublishedSegment], of batch: Batch, in session: ObjectSession) throws -> Receipt {
-    try session.updateScript(from: try objects.head(session.scriptKey)?.tag)
+    try session.updateScript()
     if hasHLS { try ObjectPlaylist(session, staging: staging).update() }
     return Receipt(own, of: batch, refused: [], duplicate: true, warnings: [])
   }
@@ -62,10 +71,12 @@ package final class ObjectStore: ArtifactStore {
     let manifests = SegmentManifest.all(segments, of: batch, digest: digest, settings)
     let session = session(batch.session)
     var pauseMs = 10
+    var seen = looks.withLock { $0.removeValue(forKey: batch.session) }
     while true {
-      // Asked for before the view: whoever has changed it since will have to look again.
-      let script = try objects.head(session.scriptKey)?.tag
-      let view = try session.view()
+      // What was seen a while ago will do: when it is not so any more, nothing is published by it.
+      let look = try seen ?? session.look()
+      seen = nil
+      let view = look.view
       let planned = manifests.map(\.segment)
       let near = try session.segments(
         near: planned[0].startMs..<max(planned[planned.count - 1].endMs, batch.endMs), in: view)
@@ -76,7 +87,7 @@ package final class ObjectStore: ArtifactStore {
       let placed = try place(segments, manifests, in: session)
       if isCancelled() { throw Cancelled() }
       if let next = try session.list(placed, in: view) {
-        try session.updateScript(from: script, to: next.files[1].bytes)
+        try session.updateScript(from: look.script, to: next.files[1].bytes)
         if hasHLS { try ObjectPlaylist(session, staging: staging).update(with: zip(placed, segments.map(\.file))) }
         return Receipt(
           placed, of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
@@ -148,8 +159,8 @@ package final class ObjectStore: ArtifactStore {
   }
 }
 
-/// Under a segment's name there is something else that no `session.json` lists: a worker is about to, or has died. It is looked at
-/// again later, and written over when nobody has listed it for two hours.
+/// Under a name there is something else than we would write, and nothing says yet that it is published: a worker is about to, or has
+/// died. It is looked at again later; a segment is written over when nobody has listed it for two hours.
 package struct ContestedSegment: EnvironmentFailure, CustomStringConvertible {
   let name: String
   let key: String

@@ -1,8 +1,5 @@
 // Batches in an object store: fetched, settled, kept, or in quarantine. Each step may be done again.
 
-import Glibc
-import Synchronization
-
 package struct StoredBatches: Sendable {
   private let objects: any ObjectClient
   private let name: String
@@ -133,15 +130,12 @@ package struct StoredBatches: Sendable {
     package var owed = 0
     /// Of these, the ones that the queue did not know.
     package var queued = 0
-    /// Batches that had been settled, and are removed now.
-    package var settled = 0
 
-    package var json: String {
-      JSONValue.object(["owed": .number(owed), "queued": .number(queued), "settled": .number(settled)]).line
-    }
+    package var json: String { JSONValue.object(["owed": .number(owed), "queued": .number(queued)]).line }
   }
 
-  /// Sees to it that every batch that is owed is in the queue.
+  /// Sees to it that every batch that is owed is in the queue. One whose worker died between receipt and removal counts as owed, too:
+  /// who works on it finds it done, and removes it.
   ///
   /// - Parameter progress: called now and then; what it throws ends the work.
   package func reconcile(
@@ -153,16 +147,8 @@ package struct StoredBatches: Sendable {
       let page = try objects.list(Self.incoming, after: last)
       guard let end = page.last else { return result }
       last = end.key
-      let batches = page.filter { Self.isComplete($0.key) }
-      let settled = try inParallel(batches) { info -> Bool in
-        let batch = String(info.key.dropFirst(Self.incoming.count))
-        guard try objects.head(Self.receipt(batch, info.tag)) != nil else { return false }
-        try remove(batch, info.tag)
-        return true
-      }
-      let owed = zip(batches, settled).filter { !$1 }.map { String($0.0.key.dropFirst(Self.incoming.count)) }
+      let owed = page.map(\.key).filter(Self.isComplete).map { String($0.dropFirst(Self.incoming.count)) }
       result.owed += owed.count
-      result.settled += batches.count - owed.count
       result.queued += owed.isEmpty ? 0 : try names.add(owed)
       try progress(result)
     }
@@ -172,32 +158,5 @@ package struct StoredBatches: Sendable {
   private static func isComplete(_ key: String) -> Bool {
     let name = lastComponent(of: key)
     return !key.hasSuffix("/") && Spool.isComplete(name)
-  }
-
-  /// Many questions at once: each waits for the store.
-  private func inParallel<T: Sendable>(_ items: [T], _ body: @escaping @Sendable (T) throws -> Bool) throws -> [Bool] {
-    let results = Mutex((next: 0, answers: [Bool](repeating: false, count: items.count), failure: (any Error)?.none))
-    let group = ThreadGroup()
-    for _ in 0..<min(16, items.count) {
-      try group.start {
-        while let index = results.withLock({ state -> Int? in
-          guard state.failure == nil, state.next < items.count else { return nil }
-          state.next += 1
-          return state.next - 1
-        }) {
-          do {
-            let answer = try body(items[index])
-            results.withLock { $0.answers[index] = answer }
-          } catch {
-            results.withLock { $0.failure = error }
-          }
-        }
-      }
-    }
-    group.join()
-    return try results.withLock { state in
-      if let failure = state.failure { throw failure }
-      return state.answers
-    }
   }
 }
