@@ -45,11 +45,13 @@ static inline CURLcode ccurl_set_headers(const ccurl_library *library, CURL *cur
 
 typedef size_t (*ccurl_bytes_function)(char *bytes, size_t size, size_t count, void *context);
 typedef int (*ccurl_seek_function)(void *context, curl_off_t offset, int origin);
+typedef int (*ccurl_progress_function)(
+    void *context, curl_off_t expected, curl_off_t received, curl_off_t toSend, curl_off_t sent);
 
-// What is called for each header line, for the answer's bytes, and for those of the request.
+// What is called for each header line, for the answer's bytes, for those of the request, and now and then.
 static inline CURLcode ccurl_set_callbacks(
     const ccurl_library *library, CURL *curl, ccurl_bytes_function header, ccurl_bytes_function write,
-    ccurl_bytes_function read, ccurl_seek_function seek, void *context) {
+    ccurl_bytes_function read, ccurl_seek_function seek, ccurl_progress_function progress, void *context) {
   CURLcode code = library->curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, header);
   if (!code) code = library->curl_easy_setopt(curl, CURLOPT_HEADERDATA, context);
   if (!code) code = library->curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, write);
@@ -58,5 +60,8 @@ static inline CURLcode ccurl_set_callbacks(
   if (!code) code = library->curl_easy_setopt(curl, CURLOPT_READDATA, context);
   if (!code) code = library->curl_easy_setopt(curl, CURLOPT_SEEKFUNCTION, seek);
   if (!code) code = library->curl_easy_setopt(curl, CURLOPT_SEEKDATA, context);
+  if (!code) code = library->curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+  if (!code) code = library->curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, progress);
+  if (!code) code = library->curl_easy_setopt(curl, CURLOPT_XFERINFODATA, context);
   return code;
 }

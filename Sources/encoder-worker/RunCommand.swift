@@ -81,6 +81,9 @@ struct RunCommand: ParsableCommand {
     if let word = words.first {
       let commands = EncoderWorker.configuration.subcommands.map { $0._commandName }.joined(separator: ", ")
       let isCommand = EncoderWorker.configuration.subcommands.contains { $0.configuration.commandName == word }
+      guard !word.contains("://") else {
+        throw ValidationError("an address is the value of an option: --queue URL, --store URL")
+      }
       throw ValidationError(
         isCommand
           ? "'\(word)' has to be the first word, before all options"
@@ -129,8 +132,8 @@ struct RunCommand: ParsableCommand {
   private func open(
     as id: WorkerID, _ options: BatchEncoder.Options, _ pulse: WorkerPulse
   ) throws -> (any BatchQueue, any ArtifactStore) {
-    if let remote = try remote.connect(as: id, lease: lease) {
-      try remote.objects.requireConditions(tryingAt: "conditions/\(id)", name: remote.name)
+    if let remote = try remote.connect(as: id, lease: lease, isOverdue: { pulse.isOverdue }) {
+      try remote.objects.requireConditions(tryingAt: "incoming/.\(id)", name: remote.name)
       let staging = try Remote.staging(for: id)
       return (
         ObjectQueue(

@@ -96,7 +96,8 @@ final class Setbacks: Sendable {
       [
         ENOSPC, EDQUOT, EIO, EROFS, ESTALE, EMFILE, ENFILE, ENOMEM, ENOTCONN, ETIMEDOUT, EHOSTDOWN, ENODEV, EAGAIN,
       ].contains(failure.code)
-    case is DamagedOutput, is UnknownFailure, is ContestedSegment: false
+    case is DamagedOutput, is UnknownFailure, is ContestedSegment, is ObjectTooLarge: false
+    case let failure as ObjectStoreError: !failure.isOfOneObject
     case let failure as FFmpegError: failure.code == -ENOMEM
     default: true
     }

@@ -130,13 +130,13 @@ final class Worker: Sendable {
     let begunMs = MonotonicClock.milliseconds()
     let deadline = MonotonicClock.seconds() + maxTime
     do {
-      let done = try queue.withBatch(claim) { path in
+      let found = try queue.withBatch(claim) { path in
         claim.attempt > Claim.attempts
           ? try settled(claim, at: path, by: encoder)
           : try encoder.publish(
             path, isCancelled: { isCancelled() || MonotonicClock.seconds() >= deadline || queue.hasLost(claim) })
       }
-      guard let receipt = done else { return .gone }
+      guard case .batch(let receipt) = found else { return settledBefore(found, claim) }
       try queue.retire(claim, receipt, keep: keepBatches)
       meter.note(receipt, tookMs: MonotonicClock.milliseconds() - begunMs)
       report(receipt)
@@ -147,6 +147,14 @@ final class Worker: Sendable {
       if let session = encoder.session { about["session"] = "\(session)" }
       return settle(claim, after: isLate ? Overtime(seconds: maxTime) : error, about: about)
     }
+  }
+
+  /// Somebody died, or lost the queue, right before the queue was rid of it.
+  private func settledBefore(_ found: Found<Receipt>, _ claim: Claim) -> Outcome {
+    guard case .settled(isQuarantined: true) = found else { return .gone }
+    tally.add { $0.quarantined += 1 }
+    logger.warning("had been quarantined", metadata: ["batch": "\(claim.name)"])
+    return .quarantined
   }
 
   /// The receipt of a batch that too many workers died with, where it is published after all.

@@ -25,7 +25,7 @@ struct WorkerLoop {
     let shared = Shared(drains: drains, pulse)
     let signals = pulse.signals
     let watch = worker.queue.watch()
-    if watch < 0 { worker.logger.notice("nothing tells of new batches: looking every \(worker.queue.restMs) ms") }
+    if watch < 0 { worker.logger.info("looking for batches every \(worker.queue.restMs) ms") }
     defer { if watch >= 0 { close(watch) } }
 
     let group = ThreadGroup()
@@ -38,49 +38,68 @@ struct WorkerLoop {
     defer { withExtendedLifetime(server) {} }
     var progress = Progress(isShown: drains)
     var rescueAt = 0
+    var isBlind = false
     var rate = RateMeter()
     while !shared.setbacks.isHopeless {
       pulse.beat()
       do {
         if MonotonicClock.seconds() >= rescueAt {
           rescueAt = MonotonicClock.seconds() + Self.rescan
-          let rescue = try worker.queue.rescue()
-          shared.queue.offer(rescue.claims.map(Worker.Errand.suspect))
-          for claim in rescue.claims {
-            worker.meter.noteRescue()
-            worker.logger.warning(
-              "took over \(claim.name) from a dead worker: attempt \(claim.attempt + 1) of \(Claim.attempts)",
-              metadata: ["batch": "\(claim.name)", "attempt": .stringConvertible(claim.attempt + 1)])
-          }
-          for failure in rescue.failures {
-            worker.logger.error("\(failure); left as it is")
-            shared.setbacks.note(failure)
-          }
+          try rescue(shared)
         }
         shared.queue.offer(shared.setbacks.due())
         if shared.queue.isEmpty, try hasRoom(shared) {
           let avoided = shared.setbacks.avoided
           shared.queue.offer(
             try worker.queue.waiting().filter { !avoided.contains($0.name ?? "") }.map(Worker.Errand.waiting))
-          if drains && shared.queue.isIdle && !shared.setbacks.isAwaiting { break }
+          // What a dead worker held may have been more than is taken over at once.
+          if drains && shared.queue.isIdle && !shared.setbacks.isAwaiting, try !rescue(shared) { break }
+        }
+        if isBlind {
+          isBlind = false
+          if shared.setbacks.succeed() { worker.logger.warning("the queue is there again: going on") }
         }
       } catch let failure as ShortOfSpace {
         shared.setbacks.note(failure)
         break
       } catch {
+        isBlind = true
+        worker.meter.noteFailure()
         worker.logger.error("\(error); looking again in \(Self.rescan) s")
         shared.setbacks.note(error, concernsAll: true)
       }
       catchUp(shared)
       show(&progress, shared)
       rate.show(worker)
-      let restMs = min(worker.queue.restMs, shared.setbacks.isAwaiting || progress.isShown ? 1_000 : .max)
+      let restMs =
+        isBlind
+        ? Self.rescan * 1_000 : min(worker.queue.restMs, shared.setbacks.isAwaiting || progress.isShown ? 1_000 : .max)
       if signals.wait(ms: worker.isBehind ? min(restMs, SessionIndex.lagMs) : restMs, watch) { pulse.noteSignal() }
       if pulse.isStopping { break }
     }
     progress.finish()
     finish(shared, group)
     return conclusion(shared)
+  }
+
+  /// Takes over what dead workers held.
+  ///
+  /// - Returns: whether there was anything.
+  @discardableResult
+  private func rescue(_ shared: Shared) throws -> Bool {
+    let rescue = try worker.queue.rescue()
+    shared.queue.offer(rescue.claims.map(Worker.Errand.suspect))
+    for claim in rescue.claims {
+      worker.meter.noteRescue()
+      worker.logger.warning(
+        "took over \(claim.name) from a dead worker: attempt \(claim.attempt + 1) of \(Claim.attempts)",
+        metadata: ["batch": "\(claim.name)", "attempt": .stringConvertible(claim.attempt + 1)])
+    }
+    for failure in rescue.failures {
+      worker.logger.error("\(failure); left as it is")
+      shared.setbacks.note(failure)
+    }
+    return !rescue.claims.isEmpty
   }
 
   /// Of what is known to be owed; more may come, and others may take of it.

@@ -41,12 +41,12 @@ struct RemoteTests {
   }
 
   /// Batches of two pictures, and some that are none; the same in a spool.
-  private func submit(_ count: Int, to spool: TestSpool) throws -> (good: Int, bad: Int) {
+  private func submit(_ numbers: Range<Int>, to spool: TestSpool) throws -> (good: Int, bad: Int) {
     let pictures = try (0..<6).map { number in
       Array(try Data(contentsOf: URL(fileURLWithPath: Fixture("exact-1fps").path + "/000\(number).jpg")))
     }
     var bad = 0
-    for number in 0..<count {
+    for number in numbers {
       let startMs = 1_767_859_512_340 + Int64(number / 20) * 2_000
       let bytes: [UInt8]
       if number % 50 == 7 {
@@ -60,7 +60,7 @@ struct RemoteTests {
       try spool.add(file: name, bytes)
       #expect(try client.put("incoming/" + name, .bytes(bytes), .archive, when: .absent) != nil)
     }
-    return (count - bad, bad)
+    return (numbers.count - bad, bad)
   }
 
   /// What the store has published is what the spool has.
@@ -76,61 +76,82 @@ struct RemoteTests {
     }
   }
 
-  @Test func nothingIsLostWhoeverDies() throws {
-    let spool = try TestSpool()
-    let (good, bad) = try submit(500, to: spool)
-    #expect(try spool.drain().status == 65)
-    let queued = try run(["reconcile", "--json"])
-    #expect(queued.text == "{\"owed\":\(good + bad),\"queued\":\(good + bad)}\n", "\(queued.errors)")
-
-    var workers = try (0..<4).map { _ in try start("--lease", "10", "--jobs", "1") }
-    var random = SystemRandomNumberGenerator()
-    var (kills, isForgotten) = (0, false)
-    let deadline = Date(timeIntervalSinceNow: 300)
-    while try !keys("incoming/").isEmpty {
-      if Date() > deadline {
-        Issue.record(
-          "still owed after \(kills) kills: \(try keys("incoming/").prefix(5)), \(try queue.command("XLEN", "encoder-worker"))"
-        )
-        return
+  /// Four workers, until nothing is owed; some are killed, and so is Redis.
+  ///
+  /// - Parameter midway: done once, when half of the work is.
+  private func storm(kills most: Int, midway: () throws -> Void = {}) throws {
+    func worker() throws -> RunningWorker { try start("--lease", "10", "--jobs", "1") }
+    var workers = try (0..<4).map { _ in try worker() }
+    // A worker that is killed while it begins leaves what it tried the store with.
+    func owedCount() throws -> Int { try keys("incoming/").count { !$0.hasPrefix(".") } }
+    let owed = try owedCount()
+    var (kills, isMidway) = (0, false)
+    let deadline = Date(timeIntervalSinceNow: 400)
+    while case let left = try owedCount(), left > 0 {
+      guard Date() < deadline else {
+        throw Tool.Failure("still owed after \(kills) kills: \(left), \(try queue.command("XLEN", "encoder-worker"))")
       }
-      usleep(UInt32.random(in: 100_000...1_500_000))
-      guard kills < 12 else { continue }
+      if !isMidway, left < owed / 2 {
+        isMidway = true
+        try midway()
+      }
+      usleep(UInt32.random(in: 100_000...1_000_000))
+      guard kills < most else { continue }
       kills += 1
       if kills % 4 == 0 {
         queue.kill()
         usleep(200_000)
         try queue.restart()
       } else {
-        let index = Int.random(in: 0..<workers.count, using: &random)
+        let index = Int.random(in: 0..<workers.count)
         workers[index].signal(SIGKILL)
         _ = workers[index].wait()
-        workers[index] = try start("--lease", "10", "--jobs", "1")
-      }
-      // All that the queue knew is gone; the store owes what it owed.
-      let settled = try keys("receipts/").count
-      if !isForgotten, kills > 5, settled > 100 {
-        isForgotten = true
-        try queue.flush()
-        let again = try run(["reconcile"])
-        #expect(again.status == 0, "\(again.errors)")
+        workers[index] = try worker()
       }
     }
-    #expect(kills > 5)
+    #expect(kills > 2 && isMidway)
+    // Whoever was killed between the receipt and the queue.
+    for _ in 0..<300 where try queue.command("XLEN", "encoder-worker") != ["0"] { usleep(100_000) }
     for worker in workers {
       worker.signal(SIGTERM)
       #expect(worker.wait() == 0)
     }
-    // Published or kept with a reason, each once.
-    let receipts = try keys("receipts/")
-    #expect(receipts.count == good + bad)
+  }
+
+  /// Published or kept with a reason, each once, and as in the spool.
+  private func expectAll(_ good: Int, _ bad: [String], _ spool: TestSpool) throws {
+    #expect(try keys("receipts/").count == good + bad.count)
     let kept = try keys("quarantine/")
-    #expect(kept.count == 2 * bad && kept.count { $0.hasSuffix(".reason.json") } == bad)
+    #expect(kept.sorted() == (bad + bad.map { $0 + ".reason.json" }).sorted())
     try expectSame(spool)
-    // Nothing is left to do.
-    #expect(try run(["reconcile", "--json"]).text == "{\"owed\":0,\"queued\":0}\n")
-    let rest = try run(["run", "--drain"])
-    #expect(rest.status == 0 && rest.errors.contains("0 batches published"), "\(rest.errors)")
+    #expect(try run(["reconcile", "--json"]).text == "{\"misnamed\":0,\"owed\":0,\"queued\":0}\n")
+  }
+
+  @Test func nothingIsLostWhoeverDies() throws {
+    let spool = try TestSpool()
+    let bad = (0..<500).filter { $0 % 50 == 7 }.map { "s\($0 % 20)@\($0).tar" }
+    _ = try submit(0..<500, to: spool)
+    #expect(try spool.drain().status == 65)
+    let queued = try run(["reconcile", "--json"])
+    #expect(queued.text == "{\"misnamed\":0,\"owed\":500,\"queued\":500}\n", "\(queued.errors)")
+    try storm(kills: 12)
+    try expectAll(500 - bad.count, bad, spool)
+    // Each of those is among the dead letters, once.
+    let letters = try queue.command("XRANGE", "{encoder-worker}:dead", "-", "+")
+    for name in bad { #expect(letters.count { $0 == name } == 1, "\(name)") }
+    #expect(try queue.command("XLEN", "{encoder-worker}:dead") == ["\(bad.count)"])
+
+    // Then all that the queue knows is gone, in the middle of the work: the store owes what it owed.
+    _ = try submit(500..<580, to: spool)
+    #expect(try spool.drain().status == 65)
+    _ = try run(["reconcile"])
+    try storm(kills: 3) {
+      try queue.flush()
+      let again = try run(["reconcile"])
+      #expect(again.status == 0, "\(again.errors)")
+    }
+    let more = (500..<580).filter { $0 % 50 == 7 }.map { "s\($0 % 20)@\($0).tar" }
+    try expectAll(580 - bad.count - more.count, bad + more, spool)
   }
 
   @Test func framesGoInAndASessionComesOut() throws {

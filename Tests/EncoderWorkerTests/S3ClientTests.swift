@@ -123,25 +123,28 @@ import Testing
   }
 
   @Test func objectsAreCopiedAndRemoved() throws {
-    _ = try client.put("a+b ü", .bytes([1, 2, 3]), .archive, when: .always)
-    #expect(try client.copy("a+b ü", to: "c d"))
+    let tag = try #require(try client.put("a+b ü", .bytes([1, 2, 3]), .archive, when: .always))
+    let other = ObjectTag("\"0123456789abcdef0123456789abcdef\"")
+    #expect(try client.copy("a+b ü", tag, to: "c d"))
+    #expect(try !client.copy("a+b ü", other, to: "c d"))
     #expect(try client.get("c d", limit: 3)?.bytes == [1, 2, 3])
-    #expect(try !client.copy("missing", to: "c d"))
-    try client.delete("a+b ü")
-    try client.delete("a+b ü")
+    #expect(try !client.copy("missing", tag, to: "c d"))
+    #expect(try client.head("a+b ü")?.ageS.map { (0..<60).contains($0) } == true)
+    try client.delete("a+b ü", tag)
+    try client.delete("a+b ü", nil)
     #expect(try client.get("a+b ü", limit: 3) == nil && client.head("a+b ü") == nil)
     #expect(try server.keys(place) == ["\(place)/some/c d"])
   }
 
   @Test func requestsAreCountedByTheirKinds() throws {
-    _ = try client.put("x", .bytes([1]), .json, when: .absent)
+    let tag = try #require(try client.put("x", .bytes([1]), .json, when: .absent))
     _ = try client.get("x", limit: 1)
     _ = try client.get("y", limit: 1)
     _ = try client.head("x")
-    _ = try client.copy("x", to: "y")
+    _ = try client.copy("x", tag, to: "y")
     _ = try client.list("", after: nil)
-    try client.delete("x")
-    #expect(client.requests == ["PUT": 1, "GET": 2, "HEAD": 1, "COPY": 1, "LIST": 1, "DELETE": 1])
+    try client.delete("x", nil)
+    #expect(client.requests == ["PUT": 1, "GET": 2, "HEAD": 2, "COPY": 1, "LIST": 1, "DELETE": 1])
   }
 
   @Test func aTokenThatWasLentIsSignedToo() throws {
@@ -238,13 +241,12 @@ import Testing
     let hls = try playlist()
     try #require(hls.status == 0, "\(hls.errors)")
     let stored = try String(contentsOfFile: folder + "/hls/session.m3u8", encoding: .utf8)
-    #expect(hls.text.split(separator: "\n").count == stored.split(separator: "\n").count)
+    // The session goes on, but its links are of this moment.
+    #expect(hls.text.split(separator: "\n").count == stored.split(separator: "\n").count + 1)
     // A player judges: it reads the fragments behind the links.
     let scratch = try ScratchDirectory()
     for (format, name) in [("hls", "x.m3u8"), ("ffconcat", "x.ffconcat")] {
-      let text = try playlist("--format", format).output
-      // The session goes on, and the player would wait for that.
-      let file = try scratch.file(name, Array(text) + (format == "hls" ? Array("#EXT-X-ENDLIST\n".utf8) : []))
+      let file = try scratch.file(name, Array(try playlist("--format", format).output))
       let probed = try Tool.run(
         "ffprobe",
         ["-v", "error", "-safe", "0", "-allowed_extensions", "ALL", "-protocol_whitelist", "file,http,tcp,crypto,data"]

@@ -64,7 +64,7 @@ import Testing
       try StoredPlaylist(session: "s", format: .hls).linked("#EXT-X-MAP:URI=\"i.mp4\"\n#EXTINF:5,\nf.m4s\n") {
         "<\($0)>"
       }
-        == "#EXT-X-MAP:URI=\"<output/s/hls/i.mp4>\"\n#EXTINF:5,\n<output/s/hls/f.m4s>\n")
+        == "#EXT-X-MAP:URI=\"<output/s/hls/i.mp4>\"\n#EXTINF:5,\n<output/s/hls/f.m4s>\n#EXT-X-ENDLIST\n")
     #expect(
       try StoredPlaylist(session: "s", format: .ffconcat).linked("ffconcat version 1.0\nfile a.mp4\n") { "<\($0)>" }
         == "ffconcat version 1.0\nfile '<output/s/a.mp4>'\n")

@@ -90,13 +90,15 @@ final class MemoryObjects: ObjectClient {
     }
   }
 
-  func copy(_ key: String, to target: String) throws -> Bool {
-    guard let bytes = self[key] else { return false }
+  func copy(_ key: String, _ tag: ObjectTag, to target: String) throws -> Bool {
+    guard let bytes = self[key], Self.tag(bytes) == tag else { return false }
     self[target] = bytes
     return true
   }
 
-  func delete(_ key: String) throws { self[key] = nil }
+  func delete(_ key: String, _ tag: ObjectTag?) throws {
+    if tag == nil || tag == self[key].map(Self.tag) { self[key] = nil }
+  }
 
   func list(_ prefix: String, after key: String?) throws -> [ObjectInfo] {
     let all = keys.filter { $0.hasPrefix(prefix) && $0 > (key ?? "") }

@@ -43,7 +43,7 @@ import Testing
 
   private func work(_ claim: Claim, _ queue: ObjectQueue, _ encoder: BatchEncoder, keep: Bool) throws {
     do {
-      guard let receipt = try queue.withBatch(claim, { try encoder.publish($0) }) else { return }
+      guard case .batch(let receipt) = try queue.withBatch(claim, { try encoder.publish($0) }) else { return }
       try queue.retire(claim, receipt, keep: keep)
     } catch let bad as BadBatch {
       try queue.quarantine(claim, bad)
@@ -82,6 +82,43 @@ import Testing
     #expect(objects.keys.isEmpty)
     objects.isUnconditional = true
     #expect(throws: UnconditionalStore.self) { try objects.requireConditions(tryingAt: "x", name: "s3://test") }
+  }
+
+  @Test func aReceiptOfWhatWasTriedAgainSaysWhatBecameOfIt() throws {
+    try upload("a@1.tar")
+    let batch = objects["incoming/a@1.tar"]
+    _ = names.add(["a@1.tar"])
+    try drain(mostBytes: 100)
+    #expect(names.buried == ["a@1.tar"] && keys("receipts/").count == 1)
+    objects["incoming/a@1.tar"] = batch
+    for _ in 0..<2 {
+      _ = names.add(["a@1.tar"])
+      try drain()
+      let receipt = try JSONParser.parse(try #require(objects["receipts/" + keys("receipts/")[0]]))
+      #expect(receipt.object?["outcome"]?.string == "published")
+    }
+    #expect(names.buried == ["a@1.tar"] && names.count == 0)
+  }
+
+  @Test func aReceiptIsOfItsOwnBatchAlone() throws {
+    objects["incoming/a/b"] = [1]
+    _ = names.add(["a/b"])
+    try drain()
+    _ = names.add(["a"])
+    #expect(throws: NoSuchBatchObject.self) { try drain() }
+    #expect(names.buried == ["a/b"])
+  }
+
+  @Test func aBatchIsNotTakenForAReason() throws {
+    for name in ["x", "x.reason.json"] {
+      objects["incoming/" + name] = Array(name.utf8)
+      _ = names.add([name])
+      try drain()
+    }
+    let kept = keys("quarantine/")
+    #expect(kept.count == 4 && objects["quarantine/x"] == Array("x".utf8))
+    let reason = try JSONParser.parse(try #require(objects["quarantine/x.reason.json"])).object
+    #expect(reason?["object"]?.string == "x")
   }
 
   @Test func whatCameBackFromQuarantineIsTriedAgain() throws {
@@ -163,7 +200,9 @@ import Testing
     objects["incoming/" + name] = [1]
     _ = names.add([name])
     try drain()
-    #expect(names.buried == [name] && keys("incoming/").isEmpty && keys("quarantine/").count == 2)
+    // What it names is touched by nobody.
+    #expect(names.buried == [name] && keys("incoming/") == [name] && keys("quarantine/").count == 1)
+    #expect(try StoredBatches(objects, name: "s3://test").reconcile(with: names) == .init(misnamed: 1))
   }
 
   @Test func whatIsTooLargeGoesToQuarantine() throws {
@@ -294,7 +333,7 @@ final class MemoryNames: NameQueue {
     }
   }
 
-  func hasLost(_ name: QueuedName) -> Bool { state.withLock { $0.held[name.id] == nil } }
+  func holds(_ id: String) -> Bool { state.withLock { $0.held[id] != nil } }
 
   func leave() {}
 }

@@ -142,6 +142,36 @@ import Testing
     #expect(objects.keys.map { objects[$0] } == before)
   }
 
+  @Test func aConflictIsFoundThatCameWhileItWasEncoded() throws {
+    let batch = session.batches[0]
+    let other = try scratch.directory("other@2")
+    for name in try FileManager.default.contentsOfDirectory(atPath: batch) {
+      try FileManager.default.copyItem(atPath: batch + "/" + name, toPath: other + "/" + name)
+    }
+    let text = try String(contentsOfFile: other + "/batch.json", encoding: .utf8)
+    try text.replacing("\"version\"", with: "\"metadata\": {\"take\": 2}, \"version\"")
+      .write(toFile: other + "/batch.json", atomically: true, encoding: .utf8)
+    nonisolated(unsafe) let another = try encoder()
+    // Right before the first video is created.
+    objects.before { [objects] _ in
+      objects.before(nil)
+      #expect((try? another.publish(batch)) != nil)
+    }
+    #expect(throws: BadBatch.self) { try encoder().publish(other) }
+    expectSame(try directory([batch]))
+  }
+
+  @Test func numbersThatNobodyCanAddToDoNoHarm() throws {
+    let encoder = try encoder()
+    let batches = session.batches.sorted()
+    _ = try encoder.publish(batches[0])
+    let key = "output/\(session.name)/session.json"
+    let json = try JSONParser.parse(try #require(objects[key]))
+    objects[key] = json.setting(["bytes": .number(Int64.max)]).bytes() + [10]
+    _ = try encoder.publish(batches[1])
+    expectSame(try directory(Array(batches[...1])))
+  }
+
   @Test func whatADeadWorkerOfOtherSettingsLeftIsTakenAsItIsOrWaitedFor() throws {
     let batch = session.batches[0]
     _ = try encoder(quality: .sharp).publish(batch)

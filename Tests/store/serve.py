@@ -118,8 +118,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def reply(self, status, headers, body):
         self.send_response_only(int(status.split()[0]))
+        self.send_header("Date", self.date_time_string())
         for name, value in headers:
-            if name.lower() not in ("connection", "content-length"):
+            if name.lower() not in ("connection", "content-length", "date"):
                 self.send_header(name, value)
         length = dict((n.lower(), v) for n, v in headers).get("content-length") if self.command == "HEAD" else None
         if not status.startswith("204"):

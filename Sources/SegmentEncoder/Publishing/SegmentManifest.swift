@@ -132,8 +132,8 @@ extension PublishedSegment {
     }
     batch = try json.required("batch", .string)
     batchDigest = try json.required("batchDigest", .string)
-    part = try count("part", upTo: 1 << 20)
-    parts = try count("parts", upTo: 1 << 20)
+    part = try count("part", from: 1, upTo: 1 << 20)
+    parts = try count("parts", from: 1, upTo: 1 << 20)
     file = try json.required("file", .string)
     startMs = Int64(try count("startMs"))
     endMs = Int64(try count("endMs"))
@@ -159,7 +159,7 @@ extension PublishedSegment {
     gapAfterMs = Int64(try count("gapAfterMs"))
     isFinal = try json.required("final", .bool)
     encoder = json.object?["encoder"] ?? .null
-    guard file == SegmentName.video(startMs), endMs > startMs, !frames.isEmpty, (1...max(1, parts)).contains(part)
+    guard file == SegmentName.video(startMs), endMs > startMs, !frames.isEmpty, part <= parts
     else {
       throw JSONError("the segment's name, times and frames do not agree")
     }

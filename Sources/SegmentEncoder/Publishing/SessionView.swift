@@ -42,6 +42,8 @@ struct SessionView {
   init?(session: SessionID, last: PublishedSegment, json: [UInt8], script: [UInt8]) {
     guard let parts = Self.parts(of: json, session: session), let members = parts.members.object,
       let frames = members["frames"]?.integer, let bytes = members["bytes"]?.integer,
+      // What somebody else wrote could not be added to.
+      (0...(1 << 52)).contains(frames), (0...(1 << 52)).contains(bytes),
       let startMs = members["startMs"]?.integer, (0...last.startMs).contains(startMs)
     else { return nil }
     self.init(

@@ -38,6 +38,14 @@ public struct Claim: Sendable {
   public static let unknownFailures = 5
 }
 
+/// What a queue has of a batch that has been taken.
+package enum Found<R> {
+  /// What was made of it.
+  case batch(R)
+  /// It turned out to be settled already; the queue is rid of it.
+  case settled(isQuarantined: Bool)
+}
+
 /// What is in a queue, as far as it tells.
 package enum QueueStatus: Sendable {
   case spool(SpoolStatus)
@@ -67,8 +75,7 @@ package protocol BatchQueue: Sendable {
   func fail(_ claim: Claim) throws -> Claim
   /// Gives a batch, as a file or directory, to what works on it. Whatever was fetched for that is removed afterwards.
   ///
-  /// - Returns: nil when it turns out to be settled already; the queue is rid of it then.
-  func withBatch<R>(_ claim: Claim, _ body: (_ path: String) throws -> R) throws -> R?
+  func withBatch<R>(_ claim: Claim, _ body: (_ path: String) throws -> R) throws -> Found<R>
   /// Puts a batch back as if it had never been taken.
   func handBack(_ claim: Claim) throws
   /// The batch is published: it goes, or is kept.

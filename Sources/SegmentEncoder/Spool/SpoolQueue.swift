@@ -120,7 +120,9 @@ public final class SpoolQueue: BatchQueue {
     own.path + "/\(taken.add(1, ordering: .relaxed).newValue).\(attempt).\(failures)"
   }
 
-  package func withBatch<R>(_ claim: Claim, _ body: (_ path: String) throws -> R) throws -> R? { try body(claim.path) }
+  package func withBatch<R>(_ claim: Claim, _ body: (_ path: String) throws -> R) throws -> Found<R> {
+    .batch(try body(claim.path))
+  }
 
   /// Puts a batch back as if it had never been taken.
   public func handBack(_ claim: Claim) throws(DiskError) {

@@ -43,8 +43,8 @@ package protocol NameQueue: Sendable {
   ///
   /// - Returns: how many were not.
   func add(_ names: [String]) throws -> Int
-  /// Whether somebody else has it, as far as one knows.
-  func hasLost(_ name: QueuedName) -> Bool
+  /// Whether it is still ours, as far as one knows, by its id.
+  func holds(_ id: String) -> Bool
   /// Leaves the queue; nothing is taken any more.
   func leave()
 }

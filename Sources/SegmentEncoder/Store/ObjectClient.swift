@@ -30,11 +30,13 @@ public protocol ObjectClient: Sendable {
 
   /// Copies an object within the store, over what is there.
   ///
-  /// - Returns: whether there was one.
-  func copy(_ key: String, to target: String) throws -> Bool
+  /// - Returns: whether there was one that is known by this tag, as far as the store can be asked for that.
+  func copy(_ key: String, _ tag: ObjectTag, to target: String) throws -> Bool
 
-  /// Removes an object; one that is not there is as good as removed.
-  func delete(_ key: String) throws
+  /// Removes an object.
+  ///
+  /// - Parameter tag: when it is known by another one, it stays, where the store knows that condition; nil for whatever is there.
+  func delete(_ key: String, _ tag: ObjectTag?) throws
 
   /// The first objects whose keys begin with `prefix` and come after `key`, in the order of their keys: as many as the store likes to
   /// tell at once, none at the end.
@@ -100,7 +102,7 @@ extension ObjectClient {
   /// - Throws: ``UnconditionalStore``.
   package func requireConditions(tryingAt key: String, name: String) throws {
     _ = try put(key, .bytes([1]), .archive, when: .absent)
-    defer { try? delete(key) }
+    defer { try? delete(key, nil) }
     guard let tag = try put(key, .bytes([2]), .archive, when: .always),
       try put(key, .bytes([3]), .archive, when: .absent) == nil,
       try put(key, .bytes([4]), .archive, when: .matching(tag)) != nil,

@@ -19,9 +19,10 @@ struct ObjectPlaylist {
   /// - Parameter known: segments that need not be fetched, and the files of their videos.
   func update(with known: some Sequence<(PublishedSegment, String)> = EmptyCollection()) throws {
     let known = Dictionary(uniqueKeysWithValues: known.map { ($0.startMs, (segment: $0, video: $1)) })
-    for _ in 0..<1_000 {
+    for attempt in 0..<20 {
+      ContestedSegment.pause(attempt)
       // Before what is published: who changes it later has seen as much.
-      let there = try session.objects.get(key, limit: 256 << 20)
+      let there = try session.objects.get(key, limit: 32 << 20)
       guard let starts = try session.view()?.segments.map(\.startMs) else { return }
       let scratch = Staging.Scratch(in: staging)
       defer { scratch.remove() }

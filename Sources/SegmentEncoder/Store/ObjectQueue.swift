@@ -20,7 +20,7 @@ package final class ObjectQueue: BatchQueue {
   private let fetched = Mutex<[String: ObjectTag]>([:])
 
   /// More are asked for when these have been taken.
-  private static let offers = 256
+  private static let offers = 64
 
   /// - Parameters:
   ///   - name: what the store is called in messages.
@@ -38,6 +38,12 @@ package final class ObjectQueue: BatchQueue {
   }
 
   package func waiting() throws -> [Offer] {
+    // Of claims that somebody else has by now.
+    fetched.withLock { fetched in fetched = fetched.filter { names.holds($0.key) } }
+    return try offers()
+  }
+
+  private func offers() throws -> [Offer] {
     Array(repeating: Offer(name: nil), count: min(try names.waitingCount(), Self.offers))
   }
 
@@ -54,7 +60,7 @@ package final class ObjectQueue: BatchQueue {
     try names.fail(QueuedName(claim)).map(Claim.init) ?? claim
   }
 
-  package func withBatch<R>(_ claim: Claim, _ body: (_ path: String) throws -> R) throws -> R? {
+  package func withBatch<R>(_ claim: Claim, _ body: (_ path: String) throws -> R) throws -> Found<R> {
     try batches.requirePlain(claim.name)
     let scratch = Staging.Scratch(in: staging)
     defer { scratch.remove() }
@@ -62,15 +68,18 @@ package final class ObjectQueue: BatchQueue {
     let path = scratch.path + "/" + lastComponent(of: claim.name)
     if let tag = try batches.fetch(claim.name, to: path, limit: mostBytes) {
       fetched.withLock { $0[claim.place] = tag }
-      return try body(path)
+      return .batch(try body(path))
     }
     // Somebody died, or lost the queue, before the name was taken from it.
     switch try batches.settlement(of: claim.name) {
-    case .published: try names.settle(QueuedName(claim))
-    case .quarantined(let cause): try names.bury(QueuedName(claim), reason: cause)
+    case .published:
+      try names.settle(QueuedName(claim))
+      return .settled(isQuarantined: false)
+    case .quarantined(let cause):
+      try names.bury(QueuedName(claim), reason: cause)
+      return .settled(isQuarantined: true)
     case nil: throw NoSuchBatchObject(name: batches.path(of: claim.name))
     }
-    return nil
   }
 
   package func handBack(_ claim: Claim) throws {
@@ -82,7 +91,7 @@ package final class ObjectQueue: BatchQueue {
     guard let tag = fetched.withLock({ $0[claim.place] }) else {
       throw NoSuchBatchObject(name: batches.path(of: claim.name))
     }
-    if keep { try batches.keep(claim.name) }
+    if keep { try batches.keep(claim.name, tag) }
     try batches.settle(claim.name, tag, "published", receipt.members)
     try names.settle(QueuedName(claim))
     forget(claim)
@@ -99,7 +108,7 @@ package final class ObjectQueue: BatchQueue {
 
   private func forget(_ claim: Claim) { fetched.withLock { _ = $0.removeValue(forKey: claim.place) } }
 
-  package func hasLost(_ claim: Claim) -> Bool { names.hasLost(QueuedName(claim)) }
+  package func hasLost(_ claim: Claim) -> Bool { !names.holds(claim.place) }
 
   package var isCutOff: Bool { false }
 

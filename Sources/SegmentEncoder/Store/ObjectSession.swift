@@ -33,8 +33,8 @@ struct ObjectSession {
     let view: View?
   }
 
-  /// Longer ones are nobody's: a day in segments of five seconds has some 4 MB.
-  private static let viewBytes = 256 << 20
+  /// Longer ones are nobody's: a week in segments of five seconds has some 28 MB.
+  private static let viewBytes = 32 << 20
 
   func key(_ file: String) -> String { "output/\(id)/\(file)" }
 
@@ -59,12 +59,14 @@ struct ObjectSession {
       }
       let bounds = Int64(0)...(1 << 42)
       guard !segments.isEmpty,
-        segments.allSatisfy({ bounds.contains($0.startMs) && bounds.contains($0.durationMs) }),
+        segments.allSatisfy({
+          bounds.contains($0.startMs) && bounds.contains($0.durationMs) && $0.file == SegmentName.video($0.startMs)
+        }),
         zip(segments, segments.dropFirst()).allSatisfy({ $0.startMs < $1.startMs })
       else { throw JSONError("segments: not in order") }
       return View(json: there.bytes, tag: there.tag, segments: segments)
     } catch {
-      throw DamagedOutput(path: "\(name)/\(viewKey)", cause: "\(error)")
+      throw DamagedOutput(path: name + viewKey, cause: "\(error)")
     }
   }
 
@@ -72,14 +74,14 @@ struct ObjectSession {
   func segment(_ startMs: Int64) throws -> PublishedSegment {
     let key = key(SegmentName.manifest(startMs))
     guard let there = try objects.get(key, limit: 64 << 20) else {
-      throw DamagedOutput(path: "\(name)/\(key)", cause: "missing")
+      throw DamagedOutput(path: name + key, cause: "missing")
     }
     do {
       let segment = try PublishedSegment(try JSONParser.parse(there.bytes))
       guard segment.startMs == startMs else { throw JSONError("of another segment") }
       return segment
     } catch {
-      throw DamagedOutput(path: "\(name)/\(key)", cause: "\(error)")
+      throw DamagedOutput(path: name + key, cause: "\(error)")
     }
   }
 
@@ -140,7 +142,8 @@ struct ObjectSession {
 
   /// Brings `session.ffconcat` up to date with what is published.
   func updateScript() throws {
-    for _ in 0..<1_000 {
+    for attempt in 0..<20 {
+      ContestedSegment.pause(attempt)
       let there = try objects.get(scriptKey, limit: Self.viewBytes)
       guard let view = try view() else { return }
       let bytes = SessionView.script(of: view.segments.map { ($0.file, $0.startMs, $0.durationMs) })

@@ -43,17 +43,20 @@ package final class ObjectStore: ArtifactStore {
   private func receipt(for source: OpenBatch) throws -> Receipt? {
     let (session, batch) = (session(source.batch.session), source.batch)
     let look = try session.look()
-    looks.withLock { looks in
-      // Of batches that were never published.
-      if looks.count > 100 { looks = [:] }
-      looks[batch.session] = look
-    }
-    guard let view = look.view else { return nil }
     // Listed with its batch's other segments or not at all: the first one tells.
-    let within = view.segments.filter { (batch.frames[0].timeMs..<batch.endMs).contains($0.startMs) }
+    let within = (look.view?.segments ?? []).filter {
+      (batch.frames[0].timeMs..<batch.endMs).contains($0.startMs)
+    }
     guard let first = try within.first.map({ try session.segment($0.startMs) }),
       first.batchDigest == (try BatchDigest.of(source))
-    else { return nil }
+    else {
+      looks.withLock { looks in
+        // Of batches that were never published.
+        if looks.count > 100 { looks = [:] }
+        looks[batch.session] = look
+      }
+      return nil
+    }
     let own = try [first] + within.dropFirst().prefix(first.parts - 1).map { try session.segment($0.startMs) }
     return try confirm(own, of: batch, in: session)
   }
@@ -70,11 +73,11 @@ package final class ObjectStore: ArtifactStore {
   ) throws -> Receipt {
     let manifests = SegmentManifest.all(segments, of: batch, digest: digest, settings)
     let session = session(batch.session)
-    var pauseMs = 10
+    var attempt = 0
     var seen = looks.withLock { $0.removeValue(forKey: batch.session) }
     while true {
       // What was seen a while ago will do: when it is not so any more, nothing is published by it.
-      let look = try seen ?? session.look()
+      let (look, isOld) = (try seen ?? session.look(), seen != nil)
       seen = nil
       let view = look.view
       let planned = manifests.map(\.segment)
@@ -84,7 +87,13 @@ package final class ObjectStore: ArtifactStore {
       if own.isWhole { return try confirm(own, of: batch, in: session) }
       for segment in planned { try Conflict.check(segment, against: near.filter { $0.batchDigest != digest }) }
       if isCancelled() { throw Cancelled() }
-      let placed = try place(segments, manifests, in: session)
+      let placed: [PublishedSegment]
+      do {
+        placed = try place(segments, manifests, in: session)
+      } catch is ContestedSegment where isOld {
+        // It may have been published since.
+        continue
+      }
       if isCancelled() { throw Cancelled() }
       if let next = try session.list(placed, in: view) {
         try session.updateScript(from: look.script, to: next.files[1].bytes)
@@ -94,8 +103,8 @@ package final class ObjectStore: ArtifactStore {
           warnings: batch.warnings + SegmentManifest.notes(in: manifests))
       }
       // Somebody else has published in this session.
-      usleep(UInt32.random(in: 0...UInt32(pauseMs * 1_000)))
-      pauseMs = min(2 * pauseMs, 2_000)
+      attempt += 1
+      ContestedSegment.pause(attempt)
     }
   }
 
@@ -111,8 +120,8 @@ package final class ObjectStore: ArtifactStore {
     var adopted: [Int: PublishedSegment] = [:]
     for (index, segment) in segments.enumerated() {
       let own = manifests[index].segment
-      let isOurs = try create(session.key(own.file), .file(segment.file), .video, session: session) { there in
-        there.count == own.bytes && SHA256.hex(of: there) == own.sha256
+      let isOurs = try create(session.key(own.file), .file(segment.file), own.bytes, .video) {
+        SHA256.hex(of: $0) == own.sha256
       } adopting: {
         guard let other = try? session.segment(own.startMs), other.batchDigest == own.batchDigest, own.isCutLike(other)
         else { return false }
@@ -124,7 +133,7 @@ package final class ObjectStore: ArtifactStore {
     for (index, manifest) in manifests.enumerated() where adopted[index] == nil {
       let text = SegmentManifest.text(of: manifest.json)
       let key = session.key(SegmentName.manifest(manifest.segment.startMs))
-      _ = try create(key, .bytes(text), .json, session: session) {
+      _ = try create(key, .bytes(text), text.count, .json) {
         $0 == text
       } adopting: {
         // Of the same batch under another name.
@@ -141,19 +150,20 @@ package final class ObjectStore: ArtifactStore {
   /// Writes an object unless there is one.
   ///
   /// - Parameters:
-  ///   - isSame: whether what is there is what we have.
+  ///   - size: of what is written, in bytes.
+  ///   - isSame: whether what is there, of that size, is what we have.
   ///   - adopting: whether what is there may stand for it.
   /// - Returns: whether it is ours, or the same.
   private func create(
-    _ key: String, _ body: ObjectBody, _ kind: ObjectKind, session: ObjectSession,
+    _ key: String, _ body: ObjectBody, _ size: Int, _ kind: ObjectKind,
     isSame: ([UInt8]) -> Bool, adopting: () throws -> Bool
   ) throws -> Bool {
     if try objects.put(key, body, kind, when: .absent) != nil { return true }
-    guard let there = try objects.get(key, limit: 1 << 30) else { throw ContestedSegment(name: name, key: key) }
-    if isSame(there.bytes) { return true }
+    guard let info = try objects.head(key) else { throw ContestedSegment(name: name, key: key) }
+    if info.size == size, let there = try objects.get(key, limit: size), isSame(there.bytes) { return true }
     if try adopting() { return false }
-    guard let info = try objects.head(key), info.tag == there.tag, let ageS = info.ageS, ageS >= Self.remainsS,
-      try objects.put(key, body, kind, when: .matching(there.tag)) != nil
+    guard let ageS = info.ageS, ageS >= Self.remainsS,
+      try objects.put(key, body, kind, when: .matching(info.tag)) != nil
     else { throw ContestedSegment(name: name, key: key) }
     return true
   }
@@ -162,10 +172,15 @@ package final class ObjectStore: ArtifactStore {
 /// Under a name there is something else than we would write, and nothing says yet that it is published: a worker is about to, or has
 /// died. It is looked at again later; a segment is written over when nobody has listed it for two hours.
 package struct ContestedSegment: EnvironmentFailure, CustomStringConvertible {
+  /// Before something is tried again that somebody else was faster at; none before the first attempt.
+  static func pause(_ attempt: Int) {
+    if attempt > 0 { usleep(UInt32.random(in: 0...UInt32(5_000 << min(attempt, 8)))) }
+  }
+
   let name: String
   let key: String
 
   package var description: String {
-    "publish \(name)/\(key): another worker has written something else there and has not listed it yet; tried again later"
+    "publish \(name)\(key): another worker has written something else there and has not listed it yet; tried again later"
   }
 }

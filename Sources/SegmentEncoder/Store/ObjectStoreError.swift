@@ -27,6 +27,17 @@ public struct ObjectStoreError: EnvironmentFailure, Equatable, CustomStringConve
   /// Whether the store knows us not, or lets us not: nothing to be tried again.
   public var isPermission: Bool { status == 401 || status == 403 }
 
+  /// Whether another object may be had all the same: an archived one, a key that is too long.
+  public var isOfOneObject: Bool {
+    let others: Set = [
+      "AccessDenied", "AuthorizationHeaderMalformed", "ExpiredToken", "InvalidAccessKeyId", "InvalidToken",
+      "NoSuchBucket",
+      "RequestTimeTooSkewed", "SignatureDoesNotMatch",
+    ]
+    return status.map { (400...499).contains($0) && ![401, 408, 429].contains($0) } ?? false
+      && code.map { !others.contains($0) } ?? false
+  }
+
   public var description: String {
     let answer = [status.map { "status \($0)" }, code].compactMap { $0 }.joined(separator: " ")
     return "\(operation) \(subject): \(answer.isEmpty ? "" : answer + ": ")\(cause); \(advice)"

@@ -12,13 +12,21 @@ package struct StoredBatches: Sendable {
 
   private static let incoming = "incoming/"
 
-  func path(of batch: String) -> String { "\(name)/\(Self.incoming)\(batch)" }
+  func path(of batch: String) -> String { "\(name)\(Self.incoming)\(batch)" }
 
   /// A name that is a path of its own: what comes after its last slash is the batch's name for its session and manifests.
   func requirePlain(_ batch: String) throws {
+    guard Self.isPlain(batch) else {
+      throw BadBatch(
+        "read", batch, "no name for a batch", advice: "name objects without //, . and .., with at most 800 bytes")
+    }
+  }
+
+  private static func isPlain(_ batch: String) -> Bool {
+    // Room for what a receipt's key has beside it, and the store's prefix.
     let parts = batch.split(separator: "/", omittingEmptySubsequences: false)
-    guard parts.allSatisfy({ !$0.isEmpty && $0 != "." && $0 != ".." && $0.utf8.count <= 255 && !$0.contains("\0") })
-    else { throw BadBatch("read", batch, "no name for a batch", advice: "name objects without //, . and ..") }
+    return batch.utf8.count <= 800
+      && parts.allSatisfy { !["", ".", ".."].contains($0) && $0.utf8.count <= 255 && !$0.utf8.contains(0) }
   }
 
   /// - Returns: nil where there is none.
@@ -41,12 +49,16 @@ package struct StoredBatches: Sendable {
     let receipts = try objects.list("receipts/\(batch)/", after: nil).compactMap { info in
       try objects.get(info.key, limit: 1 << 20).flatMap { try? JSONParser.parse($0.bytes).object }
     }
-    let refused = receipts.first { $0["outcome"]?.string == "quarantined" }
-    return refused.map { .quarantined(cause: $0["cause"]?.string ?? "") } ?? (receipts.isEmpty ? nil : .published)
+    // Below its name lie those of others, too.
+    let own = receipts.filter { $0["object"]?.string == batch }
+    if own.contains(where: { $0["outcome"]?.string == "published" }) { return .published }
+    return own.first.map { .quarantined(cause: $0["cause"]?.string ?? "") }
   }
 
   /// A copy that stays; of batches of one name, the last.
-  func keep(_ batch: String) throws { _ = try objects.copy(Self.incoming + batch, to: "done/\(batch)") }
+  func keep(_ batch: String, _ tag: ObjectTag) throws {
+    _ = try objects.copy(Self.incoming + batch, tag, to: "done/\(batch)")
+  }
 
   /// Writes the receipt, then removes the batch.
   func settle(_ batch: String, _ tag: ObjectTag, _ outcome: String, _ members: [String: JSONValue]) throws {
@@ -55,14 +67,19 @@ package struct StoredBatches: Sendable {
       "tag": .string(tag.description),
     ]
     let text = JSONValue.object(members.merging(own) { $1 }).bytes() + [UInt8(ascii: "\n")]
-    // One that is there says as much.
-    _ = try objects.put(Self.receipt(batch, tag), .bytes(text), .json, when: .absent)
+    let key = Self.receipt(batch, tag)
+    while try objects.put(key, .bytes(text), .json, when: .absent) == nil {
+      // One that is there says as much, or was true before the batch was tried again.
+      guard let there = try objects.get(key, limit: 1 << 20) else { continue }
+      if try JSONParser.parse(there.bytes).object?["outcome"]?.string == outcome { break }
+      if try objects.put(key, .bytes(text), .json, when: .matching(there.tag)) != nil { break }
+    }
     try remove(batch, tag)
   }
 
-  /// Unless somebody has written another batch under its name.
+  /// Unless somebody has written another batch under its name: asked for first, since not every store knows the condition.
   private func remove(_ batch: String, _ tag: ObjectTag) throws {
-    if try objects.head(Self.incoming + batch)?.tag == tag { try objects.delete(Self.incoming + batch) }
+    if try objects.head(Self.incoming + batch)?.tag == tag { try objects.delete(Self.incoming + batch, tag) }
   }
 
   private static func receipt(_ batch: String, _ tag: ObjectTag) -> String {
@@ -71,8 +88,11 @@ package struct StoredBatches: Sendable {
 
   /// - Returns: its name in quarantine.
   func quarantine(_ claim: Claim, _ tag: ObjectTag?, _ reason: BadBatch, worker: WorkerID) throws -> String {
-    let isPlain = (try? requirePlain(claim.name)) != nil
-    let stem = isPlain ? claim.name : SHA256.hex(of: Array(claim.name.utf8))
+    let isPlain = Self.isPlain(claim.name)
+    // Nor is one that would be taken for a reason.
+    let stem =
+      isPlain && !claim.name.hasSuffix(Quarantine.reasonEnding)
+      ? claim.name : "batch-" + SHA256.hex(of: Array(claim.name.utf8))
     let identity: [String: JSONValue] = [
       "object": .string(claim.name), "tag": tag.map { .string($0.description) } ?? .null,
     ]
@@ -89,9 +109,9 @@ package struct StoredBatches: Sendable {
       number += 1
       name = "\(stem).\(number)"
     }
-    // Nil when it was not fetched: there is none, or it is too large.
-    if let tag = try tag ?? objects.head(Self.incoming + claim.name)?.tag {
-      _ = try objects.copy(Self.incoming + claim.name, to: "quarantine/\(name)")
+    // Not fetched, when there is none, or it is too large. What is no name of ours is no object of ours either.
+    if isPlain, let tag = try tag ?? objects.head(Self.incoming + claim.name)?.tag {
+      _ = try objects.copy(Self.incoming + claim.name, tag, to: "quarantine/\(name)")
       try settle(claim.name, tag, "quarantined", ["quarantine": .string(name), "cause": .string("\(reason)")])
     }
     return name
@@ -130,8 +150,12 @@ package struct StoredBatches: Sendable {
     package var owed = 0
     /// Of these, the ones that the queue did not know.
     package var queued = 0
+    /// Objects whose keys are no names for batches; nobody will take them.
+    package var misnamed = 0
 
-    package var json: String { JSONValue.object(["owed": .number(owed), "queued": .number(queued)]).line }
+    package var json: String {
+      JSONValue.object(["owed": .number(owed), "queued": .number(queued), "misnamed": .number(misnamed)]).line
+    }
   }
 
   /// Sees to it that every batch that is owed is in the queue. One whose worker died between receipt and removal counts as owed, too:
@@ -147,8 +171,10 @@ package struct StoredBatches: Sendable {
       let page = try objects.list(Self.incoming, after: last)
       guard let end = page.last else { return result }
       last = end.key
-      let owed = page.map(\.key).filter(Self.isComplete).map { String($0.dropFirst(Self.incoming.count)) }
+      let all = page.map(\.key).filter(Self.isComplete).map { String($0.dropFirst(Self.incoming.count)) }
+      let owed = all.filter(Self.isPlain)
       result.owed += owed.count
+      result.misnamed += all.count - owed.count
       result.queued += owed.isEmpty ? 0 : try names.add(owed)
       try progress(result)
     }

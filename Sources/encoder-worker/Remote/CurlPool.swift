@@ -99,7 +99,7 @@ final class CurlPool: Sendable {
     try number(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
     try number(CURLOPT_NOSIGNAL, 1)
     try number(CURLOPT_CONNECTTIMEOUT, 10)
-    try number(CURLOPT_LOW_SPEED_LIMIT, 1)
+    try number(CURLOPT_LOW_SPEED_LIMIT, 100)
     try number(CURLOPT_LOW_SPEED_TIME, request.patienceS)
     try number(CURLOPT_TCP_KEEPALIVE, 1)
     switch request.method {

@@ -25,12 +25,19 @@ final class CurlTransfer {
   /// Bytes of a good answer.
   private(set) var received = 0
   private let sink: Sink
+  private let isOverdue: () -> Bool
 
-  private static let known: Set = ["etag", "content-length", "transfer-encoding", "x-amz-bucket-region"]
+  private static let known: Set = [
+    "etag", "content-length", "transfer-encoding", "x-amz-bucket-region", "last-modified", "date",
+  ]
   private static let longestRefusal = 64 << 10
 
   /// - Parameter limit: a good answer with more bytes is not read.
-  init(sending body: RequestBody, key: String, limit: Int, sink: @escaping Sink) {
+  /// - Parameter isOverdue: asked all the while, and once a second where nothing comes.
+  init(
+    sending body: RequestBody, key: String, limit: Int, isOverdue: @escaping () -> Bool, sink: @escaping Sink
+  ) {
+    self.isOverdue = isOverdue
     self.body = body
     self.key = key
     self.limit = limit
@@ -74,7 +81,16 @@ final class CurlTransfer {
         Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue().sent = Int(offset)
         return Int32(CURL_SEEKFUNC_OK)
       },
+      { context, _, _, _, _ in
+        guard let context else { return 1 }
+        return Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue().goesOn() ? 0 : 1
+      },
       Unmanaged.passUnretained(self).toOpaque())
+  }
+
+  private func goesOn() -> Bool {
+    if isOverdue() { failure = Cancelled() }
+    return failure == nil
   }
 
   private func takeHeader(_ bytes: UnsafeRawBufferPointer) {

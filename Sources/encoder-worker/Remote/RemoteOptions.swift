@@ -27,12 +27,15 @@ struct RemoteOptions: ParsableArguments {
     }
   }
 
+  /// - Parameter isOverdue: whether what is being asked of the store is to end.
   /// - Returns: nil where neither is named.
-  func connect(as worker: WorkerID, lease: Int) throws -> Remote? {
+  func connect(
+    as worker: WorkerID, lease: Int, isOverdue: @escaping @Sendable () -> Bool = { false }
+  ) throws -> Remote? {
     guard let queue, let store else { return nil }
     return Remote(
       names: try RedisStream(queue, consumer: "\(worker)", lease: lease, mayForget: allowForgetfulQueue),
-      objects: try S3Client(store, S3Settings()), name: "\(store)")
+      objects: try S3Client(store, S3Settings(), isOverdue: isOverdue), name: "\(store)")
   }
 }
 

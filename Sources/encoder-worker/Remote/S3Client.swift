@@ -10,12 +10,17 @@ final class S3Client: ObjectClient {
   private let address: S3Address
   private let pool: CurlPool
   private let counts = Mutex<[String: Int]>([:])
+  private let isOverdue: @Sendable () -> Bool
 
   /// More than a list of a thousand keys can have.
   private static let longestList = 16 << 20
 
+  /// - Parameter isOverdue: asked all the while; when it says so, what is being asked ends with ``Cancelled``.
   /// - Throws: ``MissingTransferLibrary``.
-  init(_ location: S3Location, _ settings: S3Settings) throws {
+  init(
+    _ location: S3Location, _ settings: S3Settings, isOverdue: @escaping @Sendable () -> Bool = { false }
+  ) throws {
+    self.isOverdue = isOverdue
     self.location = location
     self.settings = settings
     address = S3Address(location, settings)
@@ -62,14 +67,25 @@ final class S3Client: ObjectClient {
     return try ask(request, nothing: condition == .always ? [] : [404, 412]).map { try tag(of: $0, "PUT", key) }
   }
 
-  func copy(_ key: String, to target: String) throws -> Bool {
+  /// The condition is asked for first: libcurl 7.88 signs x-amz-copy-source-if-match in the wrong order.
+  func copy(_ key: String, _ tag: ObjectTag, to target: String) throws -> Bool {
+    guard try head(key)?.tag == tag else { return false }
     var request = S3Request("COPY", .put, target)
     let source = "/\(location.bucket)/" + S3Address.encoded(location.prefix + key, keepingSlashes: true)
     request.headers = [("x-amz-copy-source", source), ("Content-Type", "application/octet-stream")]
     return try ask(request, limit: 64 << 10) != nil
   }
 
-  func delete(_ key: String) throws { _ = try ask(S3Request("DELETE", .delete, key)) }
+  func delete(_ key: String, _ tag: ObjectTag?) throws {
+    var request = S3Request("DELETE", .delete, key)
+    request.headers = tag.map { [("If-Match", $0.description)] } ?? []
+    do {
+      _ = try ask(request, nothing: [404, 412])
+    } catch let failure as ObjectStoreError where tag != nil && failure.status == 501 {
+      // It does not know that condition.
+      try delete(key, nil)
+    }
+  }
 
   func list(_ prefix: String, after key: String?) throws -> [ObjectInfo] {
     var last = key
@@ -133,7 +149,8 @@ extension S3Client {
     while true {
       counts.withLock { $0[request.kind, default: 0] += 1 }
       var copied: [UInt8] = []
-      let transfer = CurlTransfer(sending: sent.body, key: request.key ?? "", limit: limit) { bytes, offset in
+      let transfer = CurlTransfer(sending: sent.body, key: request.key ?? "", limit: limit, isOverdue: isOverdue) {
+        bytes, offset in
         if request.kind == "COPY" { copied += bytes }
         try sink(bytes, offset)
       }
@@ -158,6 +175,7 @@ extension S3Client {
         throw refusal.error(request.kind, subject, isSigned: settings.credentials != nil)
       }
       pause(attempt)
+      if isOverdue() { throw Cancelled() }
       attempt += 1
     }
   }

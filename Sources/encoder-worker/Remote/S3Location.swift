@@ -8,7 +8,7 @@ struct S3Location: Equatable, Sendable, CustomStringConvertible {
 
   @Sendable init(_ text: String) throws {
     func wrong(_ why: String) -> ValidationError {
-      ValidationError("\(text): \(why); a store is named as s3://BUCKET or s3://BUCKET/PREFIX")
+      ValidationError("\(why); a store is named as s3://BUCKET or s3://BUCKET/PREFIX")
     }
     guard text.hasPrefix("s3://") else { throw wrong("it does not begin with s3://") }
     let path = text.dropFirst("s3://".count)

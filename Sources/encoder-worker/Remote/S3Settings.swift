@@ -30,7 +30,8 @@ struct S3Settings: Sendable {
     let variable = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"].first { said($0) != nil }
     endpoint = try variable.map { name in
       guard let endpoint = S3Endpoint(said(name) ?? "") else {
-        throw ValidationError("\(name): '\(said(name) ?? "")' is no http:// or https:// address of a host")
+        // It may have a password in it.
+        throw ValidationError("\(name) is no http:// or https:// address of a host; a user does not belong into it")
       }
       return endpoint
     }

@@ -8,6 +8,7 @@ struct StoredPlaylist {
   /// A day has some 3 MB.
   static let longest = 64 << 20
 
+  private static let end = "#EXT-X-ENDLIST"
   private static let map = "#EXT-X-MAP:URI=\""
 
   /// The object that has it.
@@ -24,7 +25,9 @@ struct StoredPlaylist {
   /// - Parameter link: the address of an object.
   func linked(_ text: String, _ link: (String) throws -> String) throws -> String {
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-    return try lines.map { try linked($0, link) }.joined(separator: "\n")
+    let linked = try lines.map { try self.linked($0, link) }.joined(separator: "\n")
+    // Links are of this moment: nobody is to come back for what follows.
+    return format == .hls && !lines.contains { $0 == Self.end } ? linked + Self.end + "\n" : linked
   }
 
   private func linked(_ line: Substring, _ link: (String) throws -> String) throws -> String {
