@@ -1,4 +1,5 @@
 import Glibc
+import SegmentEncoder
 import Synchronization
 import TestSupport
 import Testing
@@ -8,10 +9,11 @@ import Testing
 /// How a queue is reached, and which one is trusted.
 @Suite(.enabled(if: QueueServer.isInstalled, "there is no redis-server: scripts/setup test"))
 struct RedisServerTests {
-  private func stream(_ url: String, mayForget: Bool = false, warn: @escaping @Sendable (String) -> Void = { _ in })
-    throws -> RedisStream
-  {
-    try RedisStream(RedisURL(url), consumer: "one", lease: 60, mayForget: mayForget, warn: warn)
+  private func stream(
+    _ url: String, store: String = "s3://test/", mayForget: Bool = false,
+    warn: @escaping @Sendable (String) -> Void = { _ in }
+  ) throws -> RedisStream {
+    try RedisStream(RedisURL(url), consumer: "one", store: store, lease: 60, mayForget: mayForget, warn: warn)
   }
 
   @Test func aQueueIsReachedThroughASocketToo() throws {
@@ -61,6 +63,50 @@ struct RedisServerTests {
     #expect(warnings.withLock { $0.count == 1 && $0[0].contains(reason) })
   }
 
+  @Test func aRedisThatComesBackForgetfulIsRefusedUntilItIsMended() throws {
+    let server = try QueueServer()
+    let warnings = Mutex<[String]>([])
+    let queue = try stream(server.url)
+    let allowed = try stream(server.url, mayForget: true) { warning in warnings.withLock { $0.append(warning) } }
+    #expect(try queue.add(["a"]) == 1)
+    #expect(warnings.withLock { $0.isEmpty })
+    try server.command("CONFIG", "SET", "appendonly", "no")
+    try server.command("CLIENT", "KILL", "TYPE", "normal")
+    // Each finds its connection broken, and makes another one.
+    for queue in [queue, allowed] { #expect(throws: RedisError.self) { try queue.waitingCount() } }
+    #expect(try allowed.waitingCount() == 1)
+    for _ in 0..<2 { #expect(throws: ForgetfulRedis.self) { try queue.waitingCount() } }
+    #expect(warnings.withLock { $0.count == 1 && $0[0].contains("appendonly is off") })
+    #expect(Disposition(of: ForgetfulRedis(queue: "", weaknesses: [.cannotWrite]), batch: "a") == .retry)
+    try server.command("CONFIG", "SET", "appendonly", "yes")
+    #expect(try queue.waitingCount() == 1)
+  }
+
+  @Test func aStreamIsThatOfOneStore() throws {
+    let server = try QueueServer()
+    let key = "{encoder-worker}:store"
+    let one = try stream(server.url, store: "s3://one/")
+    #expect(try one.add(["a"]) == 1)
+    let refusal = #expect(throws: StreamOfAnotherStore.self) { try stream(server.url, store: "s3://two/") }
+    for word in ["store s3://one/", "not of s3://two/", "?stream=NAME", "delete the key \(key)"] {
+      #expect(refusal?.description.contains(word) == true)
+    }
+    #expect(try stream(server.url, store: "s3://one/").waitingCount() == 1)
+    #expect(try stream(server.url + "?stream=two", store: "s3://two/").waitingCount() == 0)
+    // Whoever is first after a loss.
+    try server.flush()
+    #expect(try one.waitingCount() == 0)
+    #expect(try server.command("GET", key) == ["s3://one/"])
+    try server.flush()
+    let two = try stream(server.url, store: "s3://two/")
+    #expect(throws: StreamOfAnotherStore.self) { try one.add(["a"]) }
+    #expect(try two.waitingCount() == 0)
+    // It has moved.
+    try server.command("DEL", key)
+    #expect(try stream(server.url, store: "s3://three/").waitingCount() == 0)
+    #expect(try server.command("GET", key) == ["s3://three/"])
+  }
+
   @Test func aRedisThatRefusesWhenItIsFullDoesNotForget() throws {
     let server = try QueueServer(["--maxmemory", "3mb"])
     let queue = try stream(server.url)
@@ -84,7 +130,7 @@ struct RedisServerTests {
 
   @Test func whatDoesNotAnswerIsGivenUpAndAskedAgainLater() throws {
     let server = try QueueServer()
-    let connection = try RedisConnection(RedisURL(server.url), patience: 1)
+    let connection = try RedisConnection(RedisURL(server.url), patience: 1, respiteMs: 0)
     #expect(try connection.ask(["PING"], to: "ping") == .bytes(Array("PONG".utf8)))
     server.freeze()
     let failure = #expect(throws: RedisError.self) { try connection.ask(["PING"], to: "ping") }
@@ -92,6 +138,18 @@ struct RedisServerTests {
     server.thaw()
     // The late answer belongs to nobody.
     #expect(try connection.ask(["ECHO", "again"], to: "ping") == .bytes(Array("again".utf8)))
+  }
+
+  @Test func whoWaitedBehindSomebodyInVainDoesNotWaitAsLong() throws {
+    let server = try QueueServer()
+    let connection = try RedisConnection(RedisURL(server.url), patience: 1, respiteMs: 3_600_000)
+    #expect(try connection.ask(["PING"], to: "ping").text == "PONG")
+    server.freeze()
+    #expect(throws: RedisError.self) { try connection.ask(["PING"], to: "ping") }
+    server.thaw()
+    // It is not asked.
+    let failure = #expect(throws: RedisError.self) { try connection.ask(["PING"], to: "ping") }
+    #expect(failure?.description.contains("no answer within 1 s") == true)
   }
 
   @Test func whoHangsUpEndsNoProcess() throws {

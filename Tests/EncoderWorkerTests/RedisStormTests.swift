@@ -22,7 +22,8 @@ struct RedisStormTests {
       var number = 0
       while !isOver.load(ordering: .relaxed) {
         number += 1
-        let worker = try? RedisStream(url, consumer: "\(thread).\(number)", lease: 1, mayForget: false)
+        let worker = try? RedisStream(
+          url, consumer: "\(thread).\(number)", store: "s3://test/", lease: 1, mayForget: false)
         while let worker, !isOver.load(ordering: .relaxed), Int.random(in: 0..<20) > 0 { live(worker) }
         usleep(10_000)
       }
@@ -60,7 +61,7 @@ struct RedisStormTests {
   @Test func everyBatchIsSettledOrBuriedOnce() throws {
     let server = try QueueServer(["--appendfsync", "always"])
     let url = try RedisURL(server.url)
-    let queue = try RedisStream(url, consumer: "producer", lease: 1, mayForget: false)
+    let queue = try RedisStream(url, consumer: "producer", store: "s3://test/", lease: 1, mayForget: false)
     let names = Set((0..<400).map { "batch-\($0)" })
     #expect(try queue.add(Array(names)) == 400)
     let storm = Storm(url)

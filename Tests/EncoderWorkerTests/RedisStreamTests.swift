@@ -1,4 +1,5 @@
 import Foundation
+import SegmentEncoder
 import Synchronization
 import TestSupport
 import Testing
@@ -14,9 +15,13 @@ struct RedisStreamTests {
 
   init() throws { server = try QueueServer() }
 
-  private func worker(_ name: String = "one", lease: Int = 60, forgetAfter: Int = 3_600) throws -> RedisStream {
+  private func worker(
+    _ name: String = "one", lease: Int = 60, forgetAfter: Int = 3_600,
+    warn: @escaping @Sendable (String) -> Void = { _ in }
+  ) throws -> RedisStream {
     try RedisStream(
-      RedisURL(server.url), consumer: name, lease: lease, mayForget: false, forgetAfter: forgetAfter, warn: { _ in })
+      RedisURL(server.url), consumer: name, store: "s3://test/", lease: lease, mayForget: false,
+      forgetAfter: forgetAfter, warn: warn)
   }
 
   private func take(_ worker: RedisStream) throws -> RedisStream.Entry { try #require(try worker.next()) }
@@ -280,6 +285,40 @@ struct RedisStreamTests {
     #expect(try isEmpty())
   }
 
+  @Test func whoseConnectionIsNewTakesNothingOverForALease() throws {
+    let leaseMs = 2_000
+    let (one, two) = (try worker("one", lease: 3_600), try worker("two", lease: leaseMs / 1_000))
+    #expect(try one.add(["a"]) == 1)
+    let entry = try take(one)
+    server.stop()
+    #expect(throws: RedisError.self) { try two.takeOver() }
+    usleep(UInt32(leaseMs + 500) * 1_000)
+    try server.restart()
+    // The other one could not renew, and has not yet.
+    try server.command(
+      "XCLAIM", "encoder-worker", "encoder-worker", "one", "0", entry.id, "IDLE", "3600000", "JUSTID")
+    let connectedMs = MonotonicClock.milliseconds()
+    #expect(try two.takeOver() == [])
+    #expect(try takeOver(two) == [entry])
+    #expect(MonotonicClock.milliseconds() - connectedMs >= leaseMs)
+  }
+
+  @Test func whoAsksBeforeALastStepRenewsOrLearnsOfTheLoss() throws {
+    let one = try worker()
+    #expect(try one.add(["a"]) == 1)
+    let entry = try take(one)
+    try server.command(
+      "XCLAIM", "encoder-worker", "encoder-worker", "one", "0", entry.id, "IDLE", "3600000", "JUSTID")
+    #expect(try one.renew(entry))
+    let pending = try server.command("XPENDING", "encoder-worker", "encoder-worker", "-", "+", "1")
+    #expect(pending.count == 4 && pending[1] == "one")
+    #expect(try Int(#require(pending.dropFirst(2).first)) ?? .max < 3_600_000)
+    let (two, taken) = try takeOver(entry)
+    #expect(try !one.renew(entry) && one.hasLost(entry) && two.renew(taken))
+    try two.settle(taken)
+    #expect(try !two.renew(taken) && two.hasLost(taken))
+  }
+
   // MARK: handed back, failed, buried
 
   @Test func whatIsHandedBackKeepsItsCounts() throws {
@@ -392,6 +431,30 @@ struct RedisStreamTests {
     #expect(try worker.waitingCount() == 0 && worker.next() == nil && worker.takeOver() == [])
     #expect(try worker.add(["a", "b"]) == 2)
     #expect(try take(worker).name == "a")
+  }
+
+  @Test func eachWorkerSaysOnceThatTheQueueHasForgotten() throws {
+    let warnings = Mutex<[String]>([])
+    let workers = try ["one", "two"].map { name in
+      try worker(name) { warning in warnings.withLock { $0.append(warning) } }
+    }
+    #expect(try workers[0].add(["a", "b"]) == 2)
+    let entries = try workers.map(take)
+    #expect(!workers[0].hasForgotten && !workers[1].hasForgotten)
+    for losses in 1...2 {
+      try server.flush()
+      // Threads of both: one of them makes the group again, and the other worker has to learn of it as well.
+      DispatchQueue.concurrentPerform(iterations: 8) { index in
+        for _ in 0..<5 { _ = try? workers[index % 2].waitingCount() }
+      }
+      #expect(warnings.withLock { $0.count } == 2 * losses)
+    }
+    #expect(warnings.withLock { $0.allSatisfy { $0.contains("run reconcile to queue again what the store owes") } })
+    #expect(workers[0].hasForgotten && workers[1].hasForgotten)
+    for (worker, entry) in zip(workers, entries) { #expect(try worker.hasLost(entry) && !worker.renew(entry)) }
+    // Nothing was lost since this one joined.
+    #expect(try worker("three").waitingCount() == 0)
+    #expect(try !worker("four").hasForgotten)
   }
 
   @Test(arguments: ["next", "takeOver", "waiting", "held", "add", "settle"])

@@ -271,6 +271,7 @@ final class MemoryNames: NameQueue {
     var expired: [String: (name: String, attempt: Int)] = [:]
     var buried: [String] = []
     var last = 0
+    var hasForgotten = false
   }
 
   private let state = Mutex(State())
@@ -278,7 +279,7 @@ final class MemoryNames: NameQueue {
   var count: Int { state.withLock { $0.waiting.count + $0.held.count + $0.expired.count } }
   var buried: [String] { state.withLock { $0.buried } }
 
-  func flush() { state.withLock { $0 = State() } }
+  func flush() { state.withLock { $0 = State(hasForgotten: true) } }
   /// The worker has died, and its lease is over.
   func expire() { state.withLock { ($0.expired, $0.held) = ($0.held, [:]) } }
 
@@ -314,6 +315,8 @@ final class MemoryNames: NameQueue {
     QueuedName(id: name.id, name: name.name, attempt: name.attempt, failures: name.failures + 1)
   }
 
+  func renew(_ name: QueuedName) -> Bool { !hasLost(name) }
+
   func handBack(_ name: QueuedName) {
     state.withLock { if $0.held.removeValue(forKey: name.id) != nil { $0.waiting.append(name.name) } }
   }
@@ -334,6 +337,8 @@ final class MemoryNames: NameQueue {
   }
 
   func holds(_ id: String) -> Bool { state.withLock { $0.held[id] != nil } }
+
+  var hasForgotten: Bool { state.withLock { $0.hasForgotten } }
 
   func leave() {}
 }

@@ -33,6 +33,8 @@ package protocol NameQueue: Sendable {
   func begin(_ name: QueuedName) throws -> QueuedName?
   /// Counts a failure; nil when somebody else has it.
   func fail(_ name: QueuedName) throws -> QueuedName?
+  /// Renews this one's lease now, before something is done that cannot be taken back; false when somebody else has it.
+  func renew(_ name: QueuedName) throws -> Bool
   /// Puts it back as if it had never been taken.
   func handBack(_ name: QueuedName) throws
   /// It is done with.
@@ -45,6 +47,8 @@ package protocol NameQueue: Sendable {
   func add(_ names: [String]) throws -> Int
   /// Whether it is still ours, as far as one knows, by its id.
   func holds(_ id: String) -> Bool
+  /// Whether the queue has lost what it knew since it was joined: that nothing waits then does not say that nothing is owed.
+  var hasForgotten: Bool { get }
   /// Leaves the queue; nothing is taken any more.
   func leave()
 }

@@ -17,10 +17,25 @@ final class LeaseRenewal: Sendable {
     defer { clinux_restore_signals(&before) }
     try threads.withLock { threads in
       try threads.start { [wakeup] in
-        var woken = pollfd(fd: wakeup, events: Int16(POLLIN), revents: 0)
-        while poll(&woken, 1, Int32(interval)) == 0 { renew() }
+        var dueMs = MonotonicClock.milliseconds() + interval
+        while !Self.isWoken(wakeup, within: dueMs - MonotonicClock.milliseconds()) {
+          if MonotonicClock.milliseconds() < dueMs { continue }
+          renew()
+          dueMs = MonotonicClock.milliseconds() + interval
+        }
       }
     }
+  }
+
+  /// Where nothing can be waited for, time still passes: who stopped for that would lose all leases, and nobody would know.
+  private static func isWoken(_ wakeup: Int32, within milliseconds: Int) -> Bool {
+    let restMs = max(0, milliseconds)
+    var woken = pollfd(fd: wakeup, events: Int16(POLLIN), revents: 0)
+    let count = poll(&woken, 1, Int32(clamping: restMs))
+    guard count < 0 else { return count > 0 }
+    if errno != EINTR { usleep(1_000 * UInt32(min(restMs, 100))) }
+    var value: eventfd_t = 0
+    return eventfd_read(wakeup, &value) == 0
   }
 
   /// Waits until it has ended.

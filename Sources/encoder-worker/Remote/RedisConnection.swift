@@ -13,19 +13,29 @@ final class RedisConnection: Sendable {
   private let library: chr_library
   /// Seconds that a connection or an answer may take.
   private let patience: Int32
+  /// Milliseconds for which Redis is not asked after somebody has waited in vain: who waited behind him is told at once.
+  private let respiteMs: Int
+  private let admit: @Sendable (ServerFacts) throws -> Void
   private let link = Mutex(Link())
 
   private struct Link: ~Copyable {
     nonisolated(unsafe) var context: UnsafeMutablePointer<redisContext>?
     /// Since when both Redis and the connection to it have been there, in monotonic milliseconds.
     var steadySinceMs = Int.max
+    var silentUntilMs = Int.min
     var wasConnected = false
   }
 
-  init(_ url: RedisURL, patience: Int32 = 5) throws {
+  /// - Parameter admit: what Redis says of itself, whenever a connection is made; what this throws is why there is none.
+  init(
+    _ url: RedisURL, patience: Int32 = 5, respiteMs: Int = 1_000,
+    admit: @escaping @Sendable (ServerFacts) throws -> Void = { _ in }
+  ) throws {
     try url.check()
     self.url = url
     self.patience = patience
+    self.respiteMs = respiteMs
+    self.admit = admit
     library = try HiredisLibrary.functions()
   }
 
@@ -34,20 +44,31 @@ final class RedisConnection: Sendable {
   /// Hangs up, until something is asked again.
   func close() { link.withLock { drop(&$0) } }
 
-  /// For how long Redis has been there without a break, as far as anybody here knows; who held something has had so much
-  /// time to say that he still does.
-  var steadyMs: Int {
-    link.withLock { MonotonicClock.milliseconds() - min($0.steadySinceMs, MonotonicClock.milliseconds()) }
-  }
-
   /// - Parameters:
   ///   - words: a command; any bytes may be in them.
   ///   - operation: what it is for.
-  /// - Throws: ``RedisError`` when there is no answer. A refusal is one.
-  func ask(_ words: [String], to operation: String) throws -> RedisReply {
+  /// - Throws: ``RedisError`` when there is no answer; what ``init(_:patience:respiteMs:admit:)`` was given throws. A refusal is an
+  ///   answer.
+  func ask(_ words: [String], to operation: String) throws -> RedisReply { try ask(to: operation) { _ in words } }
+
+  /// The same for a command that depends on how long Redis has been there without a break, as far as anybody here knows: who held
+  /// something has had so much time to say that he still does. That is time on the connection by which the command goes out.
+  func ask(to operation: String, _ words: (_ steadyMs: Int) -> [String]) throws -> RedisReply {
     try link.withLock { link in
-      if link.context == nil { try connect(&link, to: operation) }
-      return try ask(words, &link, to: operation)
+      let beganMs = MonotonicClock.milliseconds()
+      guard link.context != nil || beganMs >= link.silentUntilMs else {
+        throw RedisError(url, operation, silence, advice: Self.unreachable)
+      }
+      do {
+        if link.context == nil { try connect(&link, to: operation) }
+        let steadyMs = MonotonicClock.milliseconds() - min(link.steadySinceMs, MonotonicClock.milliseconds())
+        return try ask(words(steadyMs), &link, to: operation)
+      } catch {
+        // The kernel's clock is not ours: most of the patience will do.
+        let nowMs = MonotonicClock.milliseconds()
+        if nowMs - beganMs >= 500 * Int(patience) { link.silentUntilMs = nowMs + respiteMs }
+        throw error
+      }
     }
   }
 
@@ -64,8 +85,7 @@ final class RedisConnection: Sendable {
     guard context.pointee.err == 0 else {
       defer { library.redisFree(context) }
       throw RedisError(
-        url, operation, "connect: \(Self.reason(context))",
-        advice: "see that Redis runs there and can be reached from here")
+        url, operation, "connect: \(Self.reason(context))", advice: Self.unreachable)
     }
     link.context = context
     do {
@@ -74,6 +94,7 @@ final class RedisConnection: Sendable {
       }
       if url.database != 0 { try require(["SELECT", "\(url.database)"], &link, to: operation) }
       let facts = ServerFacts(try require(["INFO"], &link, to: operation))
+      try admit(facts)
       let upMs = link.wasConnected ? 0 : 1_000 * (facts["uptime_in_seconds"].flatMap { Int($0) } ?? 0)
       link.steadySinceMs = MonotonicClock.milliseconds() - upMs
       link.wasConnected = true
@@ -113,9 +134,9 @@ final class RedisConnection: Sendable {
     guard let answer else {
       let cause =
         [EAGAIN, ETIMEDOUT].contains(code)
-        ? "no answer within \(patience) s" : context.map(Self.reason) ?? "no connection"
+        ? silence : context.map(Self.reason) ?? "no connection"
       drop(&link)
-      throw RedisError(url, operation, cause, advice: "see that Redis runs there and can be reached from here")
+      throw RedisError(url, operation, cause, advice: Self.unreachable)
     }
     let reply = RedisReply(reading: answer)
     library.freeReplyObject(answer)
@@ -130,7 +151,11 @@ final class RedisConnection: Sendable {
   private func drop(_ link: inout Link) {
     if let context = link.context { library.redisFree(context) }
     link.context = nil
+    link.steadySinceMs = .max
   }
+
+  private static let unreachable = "see that Redis runs there and can be reached from here"
+  private var silence: String { "no answer within \(patience) s" }
 
   private static func reason(_ context: UnsafeMutablePointer<redisContext>) -> String {
     withUnsafeBytes(of: context.pointee.errstr) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }

@@ -37,3 +37,19 @@ struct RedisError: EnvironmentFailure, CustomStringConvertible {
     }
   }
 }
+
+/// A Redis that came back as another one than it was is the environment's failure as well.
+extension ForgetfulRedis: EnvironmentFailure {}
+
+/// A stream whose batches lie in another store: their names would mean nothing here, or something else.
+struct StreamOfAnotherStore: EnvironmentFailure, CustomStringConvertible {
+  let queue: String
+  /// The key that says so.
+  let key: String
+  let store: String
+  let asked: String
+
+  var description: String {
+    "the queue \(queue) is that of the store \(store), not of \(asked); name another stream with ?stream=NAME, or, if the store has moved, delete the key \(key)"
+  }
+}

@@ -29,28 +29,34 @@ final class RedisStream: NameQueue {
   ///
   /// - Parameters:
   ///   - consumer: this worker's name in the group; no two runs have the same.
+  ///   - store: where the batches lie; a stream is that of one store.
   ///   - lease: seconds for which what is not renewed is still this worker's.
   ///   - mayForget: a Redis that may lose what waits is only warned of.
   ///   - forgetAfter: seconds after which a worker that holds nothing, and asks for nothing, is forgotten.
-  /// - Throws: ``BadRedisURL``, ``ForgetfulRedis``, ``RedisError``, ``MissingRedisLibrary``.
+  ///   - warn: told when Redis may lose something, or has.
+  /// - Throws: ``BadRedisURL``, ``ForgetfulRedis``, ``StreamOfAnotherStore``, ``RedisError``, ``MissingRedisLibrary``.
   init(
-    _ url: RedisURL, consumer: String, lease: Int, mayForget: Bool, forgetAfter: Int = 3_600,
-    warn: @Sendable (String) -> Void = { say("encoder-worker: \($0)", .warning) }
+    _ url: RedisURL, consumer: String, store: String, lease: Int, mayForget: Bool, forgetAfter: Int = 3_600,
+    warn: @escaping @Sendable (String) -> Void = { say("encoder-worker: \($0)", .warning) }
   ) throws {
-    let connection = try RedisConnection(url)
-    let facts = ServerFacts(try connection.ask(["INFO"], to: "ask what it is"))
-    guard facts.generation >= 7 else {
-      throw RedisError(
-        url, "ask what it is", "Redis \(facts["redis_version"] ?? "of an unknown version") is too old",
-        advice: "take 7.0 or later")
-    }
-    if !facts.weaknesses.isEmpty {
+    let told = Mutex<[ForgetfulRedis.Weakness]>([])
+    // Also of one that comes back: it may have other settings, or be another one.
+    let connection = try RedisConnection(url) { facts in
+      guard facts.generation >= 7 else {
+        throw RedisError(
+          url, "ask what it is", "Redis \(facts["redis_version"] ?? "of an unknown version") is too old",
+          advice: "take 7.0 or later")
+      }
       let forgetful = ForgetfulRedis(queue: url.description, weaknesses: facts.weaknesses)
-      guard mayForget else { throw forgetful }
-      warn(forgetful.risk)
+      guard mayForget || forgetful.weaknesses.isEmpty else { throw forgetful }
+      let isNew = told.withLock { told in
+        defer { told = forgetful.weaknesses }
+        return told != forgetful.weaknesses
+      }
+      if isNew, !forgetful.weaknesses.isEmpty { warn(forgetful.risk) }
     }
-    let membership = StreamMembership(url, worker: consumer, connection: connection)
-    try membership.makeGroup()
+    let membership = StreamMembership(url, worker: consumer, store: store, connection: connection, warn: warn)
+    try membership.join()
     self.membership = membership
     leaseMs = 1_000 * max(1, lease)
     forgetAfterMs = 1_000 * forgetAfter
@@ -90,9 +96,10 @@ final class RedisStream: NameQueue {
   /// Time during which Redis was not there, or not within reach, does not count: nobody could renew anything.
   func takeOver() throws -> [Entry] {
     try taking.withLock { _ in
-      let idleMs = membership.connection.steadyMs >= leaseMs ? leaseMs : 1 << 50
-      let reply = try membership.run(
-        .takeOver, ["\(idleMs)", "\(Self.takenOverAtOnce)", "\(forgetAfterMs)"] + membership.heldIDs)
+      let reply = try membership.run(.takeOver) { steadyMs in
+        let idleMs = steadyMs >= leaseMs ? leaseMs : 1 << 50
+        return ["\(idleMs)", "\(Self.takenOverAtOnce)", "\(forgetAfterMs)"] + membership.heldIDs
+      }
       guard let entries = reply.list else { throw strange(.takeOver) }
       return try entries.compactMap { try admit($0, from: .takeOver, hasBegun: false) }
     }
@@ -143,6 +150,18 @@ final class RedisStream: NameQueue {
       let some = names[start..<min(start + Self.addedAtOnce, names.count)]
       return sum + (try integer(membership.run(.add, Array(some)), .add))
     }
+  }
+
+  /// Whether Redis has lost what it knew since this worker joined; it was warned of.
+  var hasForgotten: Bool { membership.hasForgotten }
+
+  /// Renews this one's lease now.
+  ///
+  /// - Returns: false when it is not this worker's any more.
+  func renew(_ entry: Entry) throws -> Bool {
+    guard let lost = try membership.run(.renew, [entry.id]).list else { throw strange(.renew) }
+    if !lost.isEmpty { membership.drop(entry.id) }
+    return lost.isEmpty
   }
 
   /// Whether an entry is no longer this worker's, as far as the last renewal saw; asks nobody.

@@ -34,7 +34,8 @@ struct RemoteOptions: ParsableArguments {
   ) throws -> Remote? {
     guard let queue, let store else { return nil }
     return Remote(
-      names: try RedisStream(queue, consumer: "\(worker)", lease: lease, mayForget: allowForgetfulQueue),
+      names: try RedisStream(
+        queue, consumer: "\(worker)", store: "\(store)", lease: lease, mayForget: allowForgetfulQueue),
       objects: try S3Client(store, S3Settings(), isOverdue: isOverdue), name: "\(store)")
   }
 }

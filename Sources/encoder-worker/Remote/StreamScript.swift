@@ -1,17 +1,20 @@
 // What is done in Redis itself, in Lua: each of these happens as a whole or not at all, and no other command in between.
 //
 // KEYS: the stream; `batches`, a hash of the names that are owed, each with its entry and how often it failed for reasons
-// that nobody knows; `dead`, a stream of what nobody can encode. ARGV: the worker's name in the group, then a script's own.
+// that nobody knows; `dead`, a stream of what nobody can encode; `store`, where the batches lie; `made`, which group this is, as
+// one that is made after a loss has the name of the one that was lost. ARGV: the worker's name in the group, then a script's
+// own, and last the group that the worker is in.
 
 /// A step of the queue that is more than one command.
 enum StreamScript: String, CaseIterable, Sendable {
-  case add, next, takeOver, renew, begin, fail, handBack, settle, bury, waiting, held, leave
+  case join, add, next, takeOver, renew, begin, fail, handBack, settle, bury, waiting, held, leave
 
   static let group = "encoder-worker"
 
   /// What it is for, as an error says it.
   var operation: String {
     switch self {
+    case .join: "join the group"
     case .add: "add batches"
     case .next: "take the next batch"
     case .takeOver: "take over what dead workers held"
@@ -27,10 +30,11 @@ enum StreamScript: String, CaseIterable, Sendable {
     }
   }
 
-  var text: String { Self.common + body }
+  var text: String { Self.common + (self == .join ? "" : Self.onlyWhoHasJoined) + body }
 
   private static let common = """
-    local stream, batches, dead, me, group = KEYS[1], KEYS[2], KEYS[3], ARGV[1], '\(group)'
+    local stream, batches, dead, store, made = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+    local me, joined, group = ARGV[1], table.remove(ARGV), '\(group)'
 
     local function field(fields, name)
       for i = 1, #fields, 2 do if fields[i] == name then return fields[i + 1] end end
@@ -79,8 +83,30 @@ enum StreamScript: String, CaseIterable, Sendable {
 
     """
 
+  /// Who was in the group that was lost learns so, though others have made it anew.
+  private static let onlyWhoHasJoined = """
+    if redis.call('GET', made) ~= joined then
+      return redis.error_reply('NOGROUP the group has been made anew')
+    end
+
+    """
+
   private var body: String {
     switch self {
+    case .join:
+      // ARGV: the store. Returns which group it is; of another store that one, in a list.
+      """
+      local other = redis.call('GET', store)
+      if other and other ~= ARGV[2] then return {other} end
+      local reply = redis.pcall('XGROUP', 'CREATE', stream, group, '0', 'MKSTREAM')
+      if reply.err and not string.find(reply.err, '^BUSYGROUP') then return reply end
+      redis.call('SET', store, ARGV[2])
+      if not reply.err or redis.call('EXISTS', made) == 0 then
+        local now = redis.call('TIME')
+        redis.call('SET', made, now[1] .. '.' .. now[2] .. ' ' .. me)
+      end
+      return redis.call('GET', made)
+      """
     case .add:
       // Without a group nothing is written yet.
       """
