@@ -45,12 +45,15 @@ struct RunCommand: ParsableCommand {
   @Option(help: ArgumentHelp("A batch that takes longer is stopped, and counts as failed.", valueName: "seconds"))
   var maxTime = 3_600
 
-  @Option(help: ArgumentHelp("With less room than this in the output, or with a queue in TMPDIR, no batch is begun.", valueName: "bytes"))
+  @Option(
+    help: ArgumentHelp(
+      "With less room than this in the output, or with a queue in TMPDIR, no batch is begun.", valueName: "bytes"))
   var minFree = 0
 
   @Option(
     help: ArgumentHelp(
-      "What a worker of another host holds, or with a queue any other worker, is taken over when it has shown no life for so long.", valueName: "seconds"))
+      "What a worker of another host (with a queue: any other worker) holds is taken over when it has shown no life for so long.",
+      valueName: "seconds"))
   var lease = Lease.usual
 
   @Option(
