@@ -1,10 +1,6 @@
 import ArgumentParser
 import SegmentEncoder
 
-extension Shard: ExpressibleByArgument {
-  public init?(argument: String) { self.init(argument) }
-}
-
 /// Which batches a call is about: those that it names, those of a list, or those of a directory.
 struct BatchSelection: ParsableArguments {
   @Argument(
@@ -30,8 +26,14 @@ struct BatchSelection: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Only every N-th batch that is named or listed, from the I-th, counted from 0; of a directory, those whose name belongs to this part, whatever else is there.",
-      valueName: "i/n"))
+      valueName: "i/n"),
+    transform: Self.shard(_:))
   var shard: Shard?
+
+  private static func shard(_ text: String) throws -> Shard {
+    guard let shard = Shard(text) else { throw ValidationError("write I/N, with I from 0 to N-1") }
+    return shard
+  }
 
   func validate() throws {
     let given = [!named.isEmpty, from != nil, folder != nil].count { $0 }

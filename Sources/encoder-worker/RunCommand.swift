@@ -30,10 +30,10 @@ struct RunCommand: ParsableCommand {
   @Flag(help: "Encode all that is there, then exit.")
   var drain = false
 
-  @Flag(help: "Keep published batches in SPOOL/done.")
+  @Flag(help: "Keep published batches, in done/ of the spool or the store.")
   var keepBatches = false
 
-  @Flag(help: "Keep a growing HLS playlist of each session in OUTPUT/SESSION/hls.")
+  @Flag(help: "Keep a growing HLS playlist of each session, in its hls/.")
   var hls = false
 
   @Flag(help: "Keep small pictures of each session for players in OUTPUT/SESSION/thumbnails.")
@@ -45,12 +45,15 @@ struct RunCommand: ParsableCommand {
   @Option(help: ArgumentHelp("A batch that takes longer is stopped, and counts as failed.", valueName: "seconds"))
   var maxTime = 3_600
 
-  @Option(help: ArgumentHelp("With less room than this in the output, no batch is begun.", valueName: "bytes"))
+  @Option(
+    help: ArgumentHelp(
+      "With less room than this in the output, or with a queue in TMPDIR, no batch is begun.", valueName: "bytes"))
   var minFree = 0
 
   @Option(
     help: ArgumentHelp(
-      "What a worker of another host holds is taken over when it has shown no life for so long.", valueName: "seconds"))
+      "What a worker of another host (with a queue: any other worker) holds is taken over when it has shown no life for so long.",
+      valueName: "seconds"))
   var lease = Lease.usual
 
   @Option(

@@ -82,6 +82,12 @@ import Testing
     #expect(after.reduce(0) { $0 + $1.count } == 18)
   }
 
+  @Test func aShardThatIsNoneIsToldHowTheyCount() throws {
+    let result = try encode("--batches", folder, "--shard", "3/3")
+    #expect(result.status == 64)
+    #expect(result.errors.contains("The value '3/3' is invalid for '--shard <i/n>': write I/N, with I from 0 to N-1"))
+  }
+
   @Test func whereThereIsNothingToDoAllIsDone() throws {
     for result in [try encode("--batches", folder), try encode("--from", "-")] {
       #expect(result.status == 0 && result.text.isEmpty)

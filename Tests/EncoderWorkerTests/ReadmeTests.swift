@@ -69,7 +69,7 @@ import Testing
     // Lines of shell that call other programs name theirs.
     let others: Set = [
       "--init", "--hostname", "--network", "--read-only", "--cap-drop", "--security-opt", "--memory", "--pids-limit",
-      "--stop-timeout", "--userns", "--env", "--now", "--purge",
+      "--stop-timeout", "--userns", "--env", "--env-file", "--now", "--purge",
     ]
     let named = try found("(?<![-\\w])(--[a-z][a-z-]*[a-z])").subtracting(others)
     #expect(named.count > 30)

@@ -6,7 +6,8 @@ import SegmentEncoder
 struct RemoteOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Names of batches come from this stream: redis://[:PASSWORD@]HOST[:PORT][/DB][?stream=NAME].", valueName: "url"))
+      "Names of batches come from this stream: redis://[[USER]:PASSWORD@]HOST[:PORT][/DB][?stream=NAME], or unix:///SOCKET[?stream=NAME].",
+      valueName: "url"))
   var queue: RedisURL?
 
   @Option(
