@@ -1,4 +1,4 @@
-.PHONY: demo test fuzz mutate torture nightly-nfs sanitize bench capacity sweep playback docs serving lint-examples build man deb test-deb format fixtures clean
+.PHONY: demo test fuzz mutate torture nightly-nfs sanitize bench capacity sweep playback docs serving remote lint-examples build man deb test-deb format fixtures clean
 
 # Frames of a bundled example become segments in ./demo. Installs what it needs.
 demo:
@@ -72,6 +72,12 @@ serving:
 	scripts/build
 	python3 Benchmarks/serving.py .build/release/encoder-worker --seconds $(SECONDS)
 SECONDS ?= 60
+
+# What a queue and a store cost beside a spool, over real sessions, or CORPUS=DIR.
+remote:
+	scripts/setup remote
+	scripts/build
+	/usr/bin/python3 Benchmarks/remote.py $(CORPUS)
 
 # The examples for batch engines, held against what the engines say of themselves.
 lint-examples: build

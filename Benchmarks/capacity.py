@@ -15,13 +15,14 @@ import pathlib
 import capacity_page
 from simulation import Mishap, Setup, Simulation
 
-# What the queue and the store are asked for a batch of k segments: (fixed, a segment).
-REDIS = {"XADD": (1, 0), "XREADGROUP": (1, 0), "settle (script)": (1, 0), "renewals, each lease / 3": (0.02, 0)}
+# What the queue and the store are asked for a batch of k segments: (fixed, a segment). Measured: REMOTE.md.
+REDIS = {"XADD (the producer)": (1, 0), "take (script)": (1, 0), "settle (script)": (1, 0),
+         "look for dead workers' and for more (scripts)": (0.05, 0), "renewals, each lease / 3": (0.02, 0)}
 S3 = {
-    "PUT batch (the producer)": ("PUT", 1, 0), "GET batch": ("GET", 1, 0), "GET session.json": ("GET", 1, 0),
-    "GET the last manifest": ("GET", 1, 0), "PUT videos": ("PUT", 0, 1), "PUT manifests": ("PUT", 0, 1),
-    "PUT session.json (If-Match)": ("PUT", 1, 0), "HEAD session.ffconcat": ("GET", 1, 0),
-    "PUT session.ffconcat": ("PUT", 1, 0), "PUT receipt": ("PUT", 1, 0), "DELETE batch": ("DELETE", 1, 0),
+    "PUT batch (the producer)": ("PUT", 1, 0), "GET batch": ("GET", 1, 0), "HEAD session.ffconcat": ("GET", 1, 0),
+    "GET session.json": ("GET", 1, 0), "GET manifests before it": ("GET", 1.2, 0), "PUT videos": ("PUT", 0, 1),
+    "PUT manifests": ("PUT", 0, 1), "PUT session.json (If-Match)": ("PUT", 1, 0), "PUT session.ffconcat": ("PUT", 1, 0),
+    "PUT receipt": ("PUT", 1, 0), "HEAD batch": ("GET", 1, 0), "DELETE batch": ("DELETE", 1, 0),
 }
 # Sessions by what happens in them: share, CPU ms and bytes a frame (RESULTS.md), bytes of a captured JPEG (the corpus).
 MIX = {"reading (s01)": (0.3, 9.71, 19_268, 126_155), "idle (s02)": (0.3, 1.00, 4_384, 46_990),
@@ -47,8 +48,8 @@ class Inputs:
     # Measured: Redis 7.0.15, 100 000 entries with names of 60 bytes, append-only file, one client on the same two cores.
     entryBytes: float = 82
     pendingBytes: float = 85
-    appendedBytes: float = 440     # XADD 116, XREADGROUP 198, settle 125
-    redisUs: float = 80            # of one thread for a batch: 15, 30, 35; the client's own time is in there
+    appendedBytes: float = 654     # XADD 84, take and settle 570, with names of 10 bytes
+    redisUs: float = 320           # all its CPU for a batch, as REMOTE.md measures it; half of that in scripts
     # Assumed: the store and the machines.
     requestCPUMs: float = 0.4      # of the worker, TLS included
     getMs: float = 20              # until it is answered

@@ -201,7 +201,7 @@ final class Worker: Sendable {
         return .quarantined
       }
     } catch {
-      return failed(.held(claim), error, about: about)
+      return queue.hasLost(claim) ? .gone : failed(.held(claim), error, about: about)
     }
   }
 

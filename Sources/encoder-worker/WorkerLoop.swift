@@ -169,6 +169,10 @@ struct WorkerLoop {
         "\(count(held, "batch is", "batches are")) held by workers of other hosts; one that runs on takes over from the dead"
       )
     }
+    if worker.queue.hasForgotten {
+      say("encoder-worker: the queue has lost what it knew; run reconcile, and then this again", .error)
+      return ExitStatus.temporaryFailure
+    }
     if let failure = shared.setbacks.fatal ?? shared.setbacks.first {
       say("encoder-worker: \(failure); nothing is lost, run it again when that is mended", .error)
       return ExitStatus.of(failure)

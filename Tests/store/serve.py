@@ -1,7 +1,9 @@
 """An S3 store for tests: moto, with a bucket, on a free port of this machine, until standard input ends.
 
 One request at a time is answered, so that conditions are atomic, and none whose body did not come whole. Signatures are
-checked as S3 does, by botocore's own signer; a path below /open/ needs none. Usage: serve.py BUCKET
+checked as S3 does, by botocore's own signer; a path below /open/ needs none. Usage: serve.py BUCKET [LOG]
+
+LOG gets a line for each signed request: method, status, bytes that came and that went, path.
 """
 
 import datetime
@@ -68,6 +70,7 @@ def wrong(environ, body):
 
 
 MOTO, LOCK = DomainDispatcherApplication(create_backend_app), threading.Lock()
+LOG = open(sys.argv[2], "a", buffering=1) if len(sys.argv) > 2 else None
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -81,6 +84,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def answer(self):
         length = int(self.headers.get("Content-Length", 0))
+        head = sum(len(name) + len(value) + 4 for name, value in self.headers.items())
+        self.came = len(self.raw_requestline) + head + 2 + length
         body = self.rfile.read(length)
         if len(body) < length:
             self.close_connection = True
@@ -125,7 +130,10 @@ class Handler(BaseHTTPRequestHandler):
         length = dict((n.lower(), v) for n, v in headers).get("content-length") if self.command == "HEAD" else None
         if not status.startswith("204"):
             self.send_header("Content-Length", length or str(len(body)))
+        went = sum(map(len, self._headers_buffer)) + 2 + (len(body) if self.command != "HEAD" else 0)
         self.end_headers()
+        if LOG and not self.is_open:
+            LOG.write(f"{self.command} {status.split()[0]} {self.came} {went} {self.path}\n")
         if self.command != "HEAD":
             self.wfile.write(body)
         self.wfile.flush()

@@ -89,6 +89,8 @@ package protocol BatchQueue: Sendable {
   func hasLost(_ claim: Claim) -> Bool
   /// Whether this worker was taken for dead, and cannot claim anything any more; it has to be started again.
   var isCutOff: Bool { get }
+  /// Whether the queue has lost what it knew: that nothing waits then does not say that nothing is owed.
+  var hasForgotten: Bool { get }
   /// How many batches others hold whom we cannot ask whether they live.
   func heldElsewhere() throws -> Int
   /// Something to wait for beside the time: readable when there may be more. To be closed by the caller; -1 where there is none.

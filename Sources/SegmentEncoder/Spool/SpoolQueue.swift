@@ -189,6 +189,8 @@ public final class SpoolQueue: BatchQueue {
     return descriptor >= 0
   }
 
+  package var hasForgotten: Bool { false }
+
   /// Batches that no event announces (NFS, a dead worker's) are found this often.
   package var restMs: Int { 5_000 }
 

@@ -99,6 +99,8 @@ package final class ObjectQueue: BatchQueue {
 
   @discardableResult
   package func quarantine(_ claim: Claim, _ reason: BadBatch) throws -> String {
+    // Before anything is written: who was frozen for a lease may not know yet that somebody else has it.
+    guard try names.renew(QueuedName(claim)) else { throw Cancelled() }
     let tag = fetched.withLock { $0[claim.place] }
     let name = try batches.quarantine(claim, tag, reason, worker: worker)
     try names.bury(QueuedName(claim), reason: "\(reason)")
@@ -111,6 +113,8 @@ package final class ObjectQueue: BatchQueue {
   package func hasLost(_ claim: Claim) -> Bool { !names.holds(claim.place) }
 
   package var isCutOff: Bool { false }
+
+  package var hasForgotten: Bool { names.hasForgotten }
 
   package func heldElsewhere() throws -> Int { try names.heldElsewhereCount() }
 
