@@ -40,7 +40,7 @@ import Testing
       let bytes = Array("of \(key)".utf8)
       let tag = try #require(try client.put(key, .bytes(bytes), .json, when: .always), "\(key)")
       #expect(try client.get(key, limit: 1_000) == StoredObject(bytes: bytes, tag: tag), "\(key)")
-      #expect(try client.head(key) == ObjectInfo(key: key, size: bytes.count, tag: tag))
+      #expect(try client.head(key)?.withoutAge == ObjectInfo(key: key, size: bytes.count, tag: tag))
     }
     // Byte for byte: names that look the same are two.
     #expect(
@@ -60,7 +60,7 @@ import Testing
     }
     let sorted = Self.keys.map { Array($0.utf8) }.sorted { $0.lexicographicallyPrecedes($1) }
     #expect(listed.map { Array($0.key.utf8) } == sorted)
-    for object in listed { #expect(try client.head(object.key) == object) }
+    for object in listed { #expect(try client.head(object.key)?.withoutAge == object) }
     #expect(try client.list("a/", after: nil).map(\.key) == ["a/../b", "a//b"])
     #expect(try client.list("nothing", after: nil).isEmpty)
   }
@@ -267,4 +267,9 @@ import Testing
     #expect(
       missing.status == 65 && missing.errors.contains("s3://replay/output/other/hls/session.m3u8: no such object"))
   }
+}
+
+extension ObjectInfo {
+  /// As in a list.
+  fileprivate var withoutAge: ObjectInfo { ObjectInfo(key: key, size: size, tag: tag) }
 }

@@ -315,7 +315,7 @@ final class MemoryNames: NameQueue {
     QueuedName(id: name.id, name: name.name, attempt: name.attempt, failures: name.failures + 1)
   }
 
-  func renew(_ name: QueuedName) -> Bool { !hasLost(name) }
+  func renew(_ name: QueuedName) -> Bool { holds(name.id) }
 
   func handBack(_ name: QueuedName) {
     state.withLock { if $0.held.removeValue(forKey: name.id) != nil { $0.waiting.append(name.name) } }

@@ -95,7 +95,8 @@ final class RedisConnection: Sendable {
       if url.database != 0 { try require(["SELECT", "\(url.database)"], &link, to: operation) }
       let facts = ServerFacts(try require(["INFO"], &link, to: operation))
       try admit(facts)
-      let upMs = link.wasConnected ? 0 : 1_000 * (facts["uptime_in_seconds"].flatMap { Int($0) } ?? 0)
+      let upS = facts["uptime_in_seconds"].flatMap { Int($0) } ?? 0
+      let upMs = link.wasConnected ? 0 : 1_000 * min(max(0, upS), 1 << 30)
       link.steadySinceMs = MonotonicClock.milliseconds() - upMs
       link.wasConnected = true
     } catch {

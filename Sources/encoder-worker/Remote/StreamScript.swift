@@ -5,6 +5,8 @@
 // one that is made after a loss has the name of the one that was lost. ARGV: the worker's name in the group, then a script's
 // own, and last the group that the worker is in.
 
+import SegmentEncoder
+
 /// A step of the queue that is more than one command.
 enum StreamScript: String, CaseIterable, Sendable {
   case join, add, next, takeOver, renew, begin, fail, handBack, settle, bury, waiting, held, leave
@@ -130,6 +132,8 @@ enum StreamScript: String, CaseIterable, Sendable {
         if not reply then return false end
         local id, fields = reply[1][2][1][1], reply[1][2][1][2]
         local before = tonumber(string.match(field(fields, 'attempt'), '^%d%d?%d?$') or 0)
+        -- A producer that says more does not send it to quarantine unseen.
+        before = math.min(before, \(Claim.attempts - 1))
         local entry = told(id, fields, before + 1)
         if not entry[5] then
           if before > 0 then redis.call('XCLAIM', stream, group, me, 0, id, 'RETRYCOUNT', before + 1, 'JUSTID') end
@@ -152,6 +156,8 @@ enum StreamScript: String, CaseIterable, Sendable {
       local function take(pending, attempt)
         local id = pending[1]
         if mine[id] or #taken >= most then return end
+        -- Whoever wrote it, it can be counted on.
+        attempt = math.min(attempt, 1000)
         redis.call('XCLAIM', stream, group, me, 0, id, 'RETRYCOUNT', attempt, 'JUSTID')
         local entry = redis.call('XRANGE', stream, id, id)[1]
         if entry then taken[#taken + 1] = told(id, entry[2], attempt) end
