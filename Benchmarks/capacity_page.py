@@ -71,7 +71,8 @@ why `--jobs` is {load.jobsACore:.1f} times the cores. Requests that go out at on
       for name, fixed, each in [(name, fixed, each) for name, (_, fixed, each) in s3.items()]
       + [(f"Redis: {name}", *counts) for name, counts in redis.items()])}
 
-The reconciler lists what is owed: one LIST for each 1 000 batches.
+The reconciler lists what is owed: one LIST for each 1 000 batches. Not in here is `--hls`, which asks for a fragment a segment, the
+playlist and an initialization a session (PUT), and twice a GET more: some 5 PUTs a batch, and nearly twice the bytes kept.
 
 ## Money
 
