@@ -192,8 +192,8 @@ def spools(worker, batches, workers, scratch, options=()):
 def kind(method, target):
     """What a request was about."""
     path = target.partition("?")[0].removeprefix(f"/{BUCKET}").removeprefix("/run").removeprefix("/")
-    what = ("batch" if path.startswith("incoming/") else "receipt" if path.startswith("receipts/") else
-            "trial of conditions" if path.startswith("conditions/") else "HLS" if "/hls/" in path else
+    what = ("trial of conditions" if path.startswith("incoming/.") else "batch" if path.startswith("incoming/") else "receipt" if path.startswith("receipts/") else
+            "HLS" if "/hls/" in path else
             "video" if path.endswith(".mp4") else "manifest" if "/segment-" in path else path.rsplit("/", 1)[-1] or "list")
     return f"{method} {what}"
 
