@@ -80,7 +80,7 @@ struct RedisStreamTests {
     #expect(try worker.waitingCount() == 3)
     for name in ["a", "b/ü", "c"] {
       let entry = try take(worker)
-      #expect(entry.name == name && entry.attempt == 1 && entry.failures == 0 && !worker.hasLost(entry))
+      #expect(entry.name == name && entry.attempt == 1 && entry.failures == 0 && worker.holds(entry.id))
       try worker.settle(entry)
     }
     #expect(try worker.next() == nil && worker.waitingCount() == 0 && isEmpty())
@@ -187,7 +187,7 @@ struct RedisStreamTests {
       usleep(100_000)
       #expect(try two.takeOver() == [])
     }
-    #expect(!one.hasLost(entry))
+    #expect(one.holds(entry.id))
   }
 
   @Test func whatNobodyRenewsIsTakenOverOnce() throws {
@@ -223,7 +223,7 @@ struct RedisStreamTests {
     #expect(try one.add(["a"]) == 1)
     let lost = try take(one)
     let (two, entry) = try takeOver(lost)
-    #expect(entry == lost && !one.hasLost(lost))
+    #expect(entry == lost && one.holds(lost.id))
     switch step {
     case "begin": #expect(try one.begin(lost) == nil)
     case "fail": #expect(try one.fail(lost) == nil)
@@ -231,7 +231,7 @@ struct RedisStreamTests {
     case "settle": try one.settle(lost)
     default: try one.bury(lost, reason: "late")
     }
-    #expect(one.hasLost(lost))
+    #expect(!one.holds(lost.id))
     #expect(try one.waitingCount() == 0 && one.heldElsewhereCount() == 1 && deadLetters().isEmpty)
     #expect(try two.begin(entry)?.attempt == 2)
     #expect(try two.fail(entry)?.failures == 1)
@@ -243,7 +243,7 @@ struct RedisStreamTests {
     let entry = try take(one)
     // As if it had been away for a lease.
     try server.command("XCLAIM", "encoder-worker", "encoder-worker", "two", "0", entry.id)
-    _ = try eventually { one.hasLost(entry) ? true : nil }
+    _ = try eventually { !one.holds(entry.id) ? true : nil }
     #expect(try one.heldElsewhereCount() == 1)
   }
 
@@ -280,7 +280,7 @@ struct RedisStreamTests {
       #expect((try? two.takeOver()) ?? [] == [])
       usleep(100_000)
     }
-    #expect(!one.hasLost(entry))
+    #expect(one.holds(entry.id))
     try one.settle(entry)
     #expect(try isEmpty())
   }
@@ -314,9 +314,9 @@ struct RedisStreamTests {
     #expect(pending.count == 4 && pending[1] == "one")
     #expect(try Int(#require(pending.dropFirst(2).first)) ?? .max < 3_600_000)
     let (two, taken) = try takeOver(entry)
-    #expect(try !one.renew(entry) && one.hasLost(entry) && two.renew(taken))
+    #expect(try !one.renew(entry) && !one.holds(entry.id) && two.renew(taken))
     try two.settle(taken)
-    #expect(try !two.renew(taken) && two.hasLost(taken))
+    #expect(try !two.renew(taken) && !two.holds(taken.id))
   }
 
   // MARK: handed back, failed, buried
@@ -412,7 +412,7 @@ struct RedisStreamTests {
     #expect(try worker.add(names) == 2)
     try worker.settle(entries[3])
     try worker.handBack(entries[2])
-    #expect(entries[4].name == "4" && !worker.hasLost(entries[4]))
+    #expect(entries[4].name == "4" && worker.holds(entries[4].id))
     var rest: [RedisStream.Entry] = []
     while let entry = try worker.next() { rest.append(entry) }
     #expect(rest.map(\.name).sorted() == (names[5...] + ["0", "1", "2"]).sorted())
@@ -425,7 +425,7 @@ struct RedisStreamTests {
     #expect(try worker.add(["a", "b"]) == 2)
     let entry = try take(worker)
     try server.flush()
-    _ = try eventually { worker.hasLost(entry) ? true : nil }
+    _ = try eventually { !worker.holds(entry.id) ? true : nil }
     try worker.settle(entry)
     try worker.handBack(entry)
     #expect(try worker.waitingCount() == 0 && worker.next() == nil && worker.takeOver() == [])
@@ -451,7 +451,7 @@ struct RedisStreamTests {
     }
     #expect(warnings.withLock { $0.allSatisfy { $0.contains("run reconcile to queue again what the store owes") } })
     #expect(workers[0].hasForgotten && workers[1].hasForgotten)
-    for (worker, entry) in zip(workers, entries) { #expect(try worker.hasLost(entry) && !worker.renew(entry)) }
+    for (worker, entry) in zip(workers, entries) { #expect(try !worker.holds(entry.id) && !worker.renew(entry)) }
     // Nothing was lost since this one joined.
     #expect(try worker("three").waitingCount() == 0)
     #expect(try !worker("four").hasForgotten)
@@ -472,7 +472,7 @@ struct RedisStreamTests {
     case "add": #expect(try worker.add(["c"]) == 1)
     default: try worker.settle(entry)
     }
-    #expect(worker.hasLost(entry))
+    #expect(!worker.holds(entry.id))
     #expect(try server.command("XINFO", "GROUPS", "encoder-worker").contains("encoder-worker"))
   }
 

@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 import TestSupport
 import Testing
 
@@ -261,84 +260,4 @@ import Testing
     try drain()
     #expect(keys("receipts/").count == 1)
   }
-}
-
-/// A queue of names in memory, of a single worker that may die.
-final class MemoryNames: NameQueue {
-  private struct State {
-    var waiting: [String] = []
-    var held: [String: (name: String, attempt: Int)] = [:]
-    var expired: [String: (name: String, attempt: Int)] = [:]
-    var buried: [String] = []
-    var last = 0
-    var hasForgotten = false
-  }
-
-  private let state = Mutex(State())
-
-  var count: Int { state.withLock { $0.waiting.count + $0.held.count + $0.expired.count } }
-  var buried: [String] { state.withLock { $0.buried } }
-
-  func flush() { state.withLock { $0 = State(hasForgotten: true) } }
-  /// The worker has died, and its lease is over.
-  func expire() { state.withLock { ($0.expired, $0.held) = ($0.held, [:]) } }
-
-  func waitingCount() -> Int { state.withLock { $0.waiting.count } }
-  func heldElsewhereCount() -> Int { state.withLock { $0.expired.count } }
-
-  func next() -> QueuedName? {
-    state.withLock { state in
-      guard !state.waiting.isEmpty else { return nil }
-      state.last += 1
-      let name = state.waiting.removeFirst()
-      state.held["\(state.last)"] = (name, 1)
-      return QueuedName(id: "\(state.last)", name: name, attempt: 1, failures: 0)
-    }
-  }
-
-  func takeOver() -> [QueuedName] {
-    state.withLock { state in
-      defer { (state.held, state.expired) = (state.held.merging(state.expired) { $1 }, [:]) }
-      return state.expired.map { QueuedName(id: $0, name: $1.name, attempt: $1.attempt, failures: 0) }
-    }
-  }
-
-  func begin(_ name: QueuedName) -> QueuedName? {
-    state.withLock { state in
-      guard state.held[name.id] != nil else { return nil }
-      state.held[name.id]?.attempt += 1
-      return QueuedName(id: name.id, name: name.name, attempt: name.attempt + 1, failures: name.failures)
-    }
-  }
-
-  func fail(_ name: QueuedName) -> QueuedName? {
-    QueuedName(id: name.id, name: name.name, attempt: name.attempt, failures: name.failures + 1)
-  }
-
-  func renew(_ name: QueuedName) -> Bool { holds(name.id) }
-
-  func handBack(_ name: QueuedName) {
-    state.withLock { if $0.held.removeValue(forKey: name.id) != nil { $0.waiting.append(name.name) } }
-  }
-
-  func settle(_ name: QueuedName) { state.withLock { _ = $0.held.removeValue(forKey: name.id) } }
-
-  func bury(_ name: QueuedName, reason: String) {
-    state.withLock { if $0.held.removeValue(forKey: name.id) != nil { $0.buried.append(name.name) } }
-  }
-
-  func add(_ names: [String]) -> Int {
-    state.withLock { state in
-      let there = Set(state.waiting + state.held.values.map(\.name) + state.expired.values.map(\.name))
-      let new = names.filter { !there.contains($0) }
-      state.waiting += new
-      return new.count
-    }
-  }
-
-  func holds(_ id: String) -> Bool { state.withLock { $0.held[id] != nil } }
-
-  var hasForgotten: Bool { state.withLock { $0.hasForgotten } }
-
-  func leave() {}
 }

@@ -91,11 +91,7 @@ public final class QueueServer {
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice
-    var (none, before) = (sigset_t(), sigset_t())
-    sigemptyset(&none)
-    pthread_sigmask(SIG_SETMASK, &none, &before)
-    defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
-    try process.run()
+    try process.runTakingSignals()
     // The socket is made after the port was had: what answers there is ours.
     for _ in 0..<600 {
       let answer = try ask(directory.path("socket"), ["PING"], password)

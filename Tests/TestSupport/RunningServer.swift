@@ -15,11 +15,7 @@ public final class RunningServer {
     // `serve` says where it listens on standard output, a worker on standard error.
     process.standardOutput = arguments[0] == "serve" ? pipe : FileHandle.nullDevice
     process.standardError = arguments[0] == "serve" ? FileHandle.nullDevice : pipe
-    var (none, before) = (sigset_t(), sigset_t())
-    sigemptyset(&none)
-    pthread_sigmask(SIG_SETMASK, &none, &before)
-    defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
-    try process.run()
+    try process.runTakingSignals()
     var said = Data()
     while !said.contains(UInt8(ascii: "\n")) {
       let more = pipe.fileHandleForReading.availableData

@@ -131,3 +131,14 @@ public func snapshot(of path: String) throws -> [String: FileState] {
   }
   return result
 }
+
+extension Process {
+  /// A test's thread has signals blocked; what is started is to take them as it would anywhere.
+  func runTakingSignals() throws {
+    var (none, before) = (sigset_t(), sigset_t())
+    sigemptyset(&none)
+    pthread_sigmask(SIG_SETMASK, &none, &before)
+    defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+    try run()
+  }
+}

@@ -142,14 +142,7 @@ struct SessionDirectory {
     guard let bytes = try bytes(of: name, limit: 64 << 20) else {
       throw DamagedOutput(path: path + "/" + name, cause: "not a readable file")
     }
-    do {
-      let json = try JSONParser.parse(bytes)
-      let segment = try PublishedSegment(json)
-      guard segment.startMs == startMs else { throw JSONError("of another segment") }
-      return (segment, json)
-    } catch {
-      throw DamagedOutput(path: path + "/" + name, cause: "\(error)")
-    }
+    return try SegmentManifest.read(bytes, of: startMs, path: path + "/" + name)
   }
 
   /// All published segments, in order, as they were published.

@@ -117,6 +117,9 @@ public enum PutCondition: Sendable, Equatable {
   case absent
   /// What is there is still this: `If-Match`.
   case matching(ObjectTag)
+
+  /// It is as it was read; nil where there was none.
+  static func unchanged(since tag: ObjectTag?) -> PutCondition { tag.map { .matching($0) } ?? .absent }
 }
 
 /// An object is larger than somebody wants to read.

@@ -86,7 +86,7 @@ struct ObjectPlaylist {
         when: .absent)
     }
     let playlist = ObjectBody.file(package.path + "/" + HLSPlaylist.file)
-    return try session.objects.put(key, playlist, .playlist, when: tag.map { .matching($0) } ?? .absent) != nil
+    return try session.objects.put(key, playlist, .playlist, when: .unchanged(since: tag)) != nil
   }
 }
 

@@ -40,11 +40,7 @@ package final class ObjectQueue: BatchQueue {
   package func waiting() throws -> [Offer] {
     // Of claims that somebody else has by now.
     fetched.withLock { fetched in fetched = fetched.filter { names.holds($0.key) } }
-    return try offers()
-  }
-
-  private func offers() throws -> [Offer] {
-    Array(repeating: Offer(name: nil), count: min(try names.waitingCount(), Self.offers))
+    return Array(repeating: Offer(name: nil), count: min(try names.waitingCount(), Self.offers))
   }
 
   package func claim(_ offer: Offer) throws -> Claim? { try names.next().map(Claim.init) }

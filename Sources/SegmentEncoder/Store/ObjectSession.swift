@@ -24,6 +24,9 @@ struct ObjectSession {
     let tag: ObjectTag
     /// In order, at least one.
     let segments: [Listed]
+
+    /// The `session.ffconcat` that belongs to it.
+    var script: [UInt8] { SessionView.script(of: segments.map { ($0.file, $0.startMs, $0.durationMs) }) }
   }
 
   /// What was there at a moment.
@@ -76,13 +79,7 @@ struct ObjectSession {
     guard let there = try objects.get(key, limit: 64 << 20) else {
       throw DamagedOutput(path: name + key, cause: "missing")
     }
-    do {
-      let segment = try PublishedSegment(try JSONParser.parse(there.bytes))
-      guard segment.startMs == startMs else { throw JSONError("of another segment") }
-      return segment
-    } catch {
-      throw DamagedOutput(path: name + key, cause: "\(error)")
-    }
+    return try SegmentManifest.read(there.bytes, of: startMs, path: name + key).segment
   }
 
   /// Published segments that a batch shown from `range.lowerBound` to `range.upperBound` can touch.
@@ -103,8 +100,7 @@ struct ObjectSession {
   func list(_ new: [PublishedSegment], in view: View?) throws -> SessionView? {
     let next = try adding(new, to: view)
     let bytes = next.files[0].bytes
-    let condition: PutCondition = view.map { .matching($0.tag) } ?? .absent
-    return try objects.put(viewKey, .bytes(bytes), .json, when: condition) == nil ? nil : next
+    return try objects.put(viewKey, .bytes(bytes), .json, when: .unchanged(since: view?.tag)) == nil ? nil : next
   }
 
   private func adding(_ new: [PublishedSegment], to view: View?) throws -> SessionView {
@@ -117,8 +113,7 @@ struct ObjectSession {
     }
     let told = view?.segments.map(\.startMs) ?? []
     if let view, let last = told.last {
-      let script = SessionView.script(of: view.segments.map { ($0.file, $0.startMs, $0.durationMs) })
-      if var next = SessionView(session: id, last: try segment(last), json: view.json, script: script),
+      if var next = SessionView(session: id, last: try segment(last), json: view.json, script: view.script),
         try next.add(new, told: told, segment) != nil
       {
         return next
@@ -135,9 +130,8 @@ struct ObjectSession {
   ///   - tag: what it was before the view was read; nil where there was none.
   ///   - bytes: what it is to be by that view.
   func updateScript(from tag: ObjectTag?, to bytes: [UInt8]) throws {
-    let condition = tag.map { PutCondition.matching($0) } ?? .absent
     // Else somebody was faster, who may have known less, or more.
-    if try objects.put(scriptKey, .bytes(bytes), .text, when: condition) == nil { try updateScript() }
+    if try objects.put(scriptKey, .bytes(bytes), .text, when: .unchanged(since: tag)) == nil { try updateScript() }
   }
 
   /// Brings `session.ffconcat` up to date with what is published.
@@ -146,10 +140,9 @@ struct ObjectSession {
       ContestedSegment.pause(attempt)
       let there = try objects.get(scriptKey, limit: Self.viewBytes)
       guard let view = try view() else { return }
-      let bytes = SessionView.script(of: view.segments.map { ($0.file, $0.startMs, $0.durationMs) })
+      let bytes = view.script
       if there?.bytes == bytes { return }
-      let condition = there.map { PutCondition.matching($0.tag) } ?? .absent
-      if try objects.put(scriptKey, .bytes(bytes), .text, when: condition) != nil { return }
+      if try objects.put(scriptKey, .bytes(bytes), .text, when: .unchanged(since: there?.tag)) != nil { return }
     }
     throw contested(scriptKey)
   }

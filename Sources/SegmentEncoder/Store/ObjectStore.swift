@@ -73,6 +73,9 @@ package final class ObjectStore: ArtifactStore {
   ) throws -> Receipt {
     let manifests = SegmentManifest.all(segments, of: batch, digest: digest, settings)
     let session = session(batch.session)
+    let planned = manifests.map(\.segment)
+    // Once they are there they stay as they are: whoever loses the race for the view need not look at them again.
+    var placed: [PublishedSegment]?
     var attempt = 0
     var seen = looks.withLock { $0.removeValue(forKey: batch.session) }
     while true {
@@ -80,26 +83,26 @@ package final class ObjectStore: ArtifactStore {
       let (look, isOld) = (try seen ?? session.look(), seen != nil)
       seen = nil
       let view = look.view
-      let planned = manifests.map(\.segment)
       let near = try session.segments(
         near: planned[0].startMs..<max(planned[planned.count - 1].endMs, batch.endMs), in: view)
-      let own = near.filter { $0.batchDigest == digest }
-      if own.isWhole { return try confirm(own, of: batch, in: session) }
+      let published = near.filter { $0.batchDigest == digest }
+      if published.isWhole { return try confirm(published, of: batch, in: session) }
       for segment in planned { try Conflict.check(segment, against: near.filter { $0.batchDigest != digest }) }
       if isCancelled() { throw Cancelled() }
-      let placed: [PublishedSegment]
+      let own: [PublishedSegment]
       do {
-        placed = try place(segments, manifests, in: session)
+        own = try placed ?? place(segments, manifests, in: session)
+        placed = own
       } catch is ContestedSegment where isOld {
         // It may have been published since.
         continue
       }
       if isCancelled() { throw Cancelled() }
-      if let next = try session.list(placed, in: view) {
+      if let next = try session.list(own, in: view) {
         try session.updateScript(from: look.script, to: next.files[1].bytes)
-        if hasHLS { try ObjectPlaylist(session, staging: staging).update(with: zip(placed, segments.map(\.file))) }
+        if hasHLS { try ObjectPlaylist(session, staging: staging).update(with: zip(own, segments.map(\.file))) }
         return Receipt(
-          placed, of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
+          own, of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
           warnings: batch.warnings + SegmentManifest.notes(in: manifests))
       }
       // Somebody else has published in this session.
@@ -120,7 +123,7 @@ package final class ObjectStore: ArtifactStore {
     var adopted: [Int: PublishedSegment] = [:]
     for (index, segment) in segments.enumerated() {
       let own = manifests[index].segment
-      let isOurs = try create(session.key(own.file), .file(segment.file), own.bytes, .video) {
+      try create(session.key(own.file), .file(segment.file), own.bytes, .video) {
         SHA256.hex(of: $0) == own.sha256
       } adopting: {
         guard let other = try? session.segment(own.startMs), other.batchDigest == own.batchDigest, own.isCutLike(other)
@@ -128,12 +131,11 @@ package final class ObjectStore: ArtifactStore {
         adopted[index] = other
         return true
       }
-      if isOurs { adopted[index] = nil }
     }
     for (index, manifest) in manifests.enumerated() where adopted[index] == nil {
       let text = SegmentManifest.text(of: manifest.json)
       let key = session.key(SegmentName.manifest(manifest.segment.startMs))
-      _ = try create(key, .bytes(text), text.count, .json) {
+      try create(key, .bytes(text), text.count, .json) {
         $0 == text
       } adopting: {
         // Of the same batch under another name.
@@ -153,19 +155,18 @@ package final class ObjectStore: ArtifactStore {
   ///   - size: of what is written, in bytes.
   ///   - isSame: whether what is there, of that size, is what we have.
   ///   - adopting: whether what is there may stand for it.
-  /// - Returns: whether it is ours, or the same.
+  /// - Throws: ``ContestedSegment``.
   private func create(
     _ key: String, _ body: ObjectBody, _ size: Int, _ kind: ObjectKind,
     isSame: ([UInt8]) -> Bool, adopting: () throws -> Bool
-  ) throws -> Bool {
-    if try objects.put(key, body, kind, when: .absent) != nil { return true }
+  ) throws {
+    if try objects.put(key, body, kind, when: .absent) != nil { return }
     guard let info = try objects.head(key) else { throw ContestedSegment(name: name, key: key) }
-    if info.size == size, let there = try objects.get(key, limit: size), isSame(there.bytes) { return true }
-    if try adopting() { return false }
+    if info.size == size, let there = try objects.get(key, limit: size), isSame(there.bytes) { return }
+    if try adopting() { return }
     guard let ageS = info.ageS, ageS >= Self.remainsS,
       try objects.put(key, body, kind, when: .matching(info.tag)) != nil
     else { throw ContestedSegment(name: name, key: key) }
-    return true
   }
 }
 

@@ -97,11 +97,11 @@ package struct StoredBatches: Sendable {
       "object": .string(claim.name), "tag": tag.map { .string($0.description) } ?? .null,
     ]
     let text = try JSONParser.parse(reason.reason(for: claim, worker: worker)).setting(identity)
+    let bytes = text.bytes(pretty: true) + [UInt8(ascii: "\n")]
     var name = stem
     var number = 1
     while true {
       let key = "quarantine/\(name)\(Quarantine.reasonEnding)"
-      let bytes = text.bytes(pretty: true) + [UInt8(ascii: "\n")]
       if try objects.put(key, .bytes(bytes), .json, when: .absent) != nil { break }
       // Ours, from before we died, or another batch's.
       let there = try objects.get(key, limit: 1 << 20).flatMap { try? JSONParser.parse($0.bytes).object }

@@ -164,9 +164,7 @@ final class RedisStream: NameQueue {
     return lost.isEmpty
   }
 
-  /// Whether an entry is no longer this worker's, as far as the last renewal saw; asks nobody.
-  func hasLost(_ entry: Entry) -> Bool { !membership.holds(entry.id) }
-
+  /// Whether an entry is still this worker's, as far as the last renewal saw; asks nobody.
   func holds(_ id: String) -> Bool { membership.holds(id) }
 
   /// Renews nothing any more; a worker that holds nothing is forgotten. What is still held is taken over after a lease.
