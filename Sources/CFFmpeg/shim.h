@@ -33,6 +33,32 @@ static inline int cff_packet_key(void) { return AV_PKT_FLAG_KEY; }
 static inline int cff_packet_is_key(const AVPacket *packet) { return (packet->flags & AV_PKT_FLAG_KEY) != 0; }
 static inline int cff_packet_is_discarded(const AVPacket *packet) { return (packet->flags & AV_PKT_FLAG_DISCARD) != 0; }
 
+// av_parser_init takes an int up to FFmpeg 8 and an enum AVCodecID from 9 on, which Swift imports as two types.
+static inline AVCodecParserContext *cff_parser_init(enum AVCodecID codec) { return av_parser_init(codec); }
+
+// A libswscale context: an opaque struct up to FFmpeg 7 and a public one from 8 on, and its flags are macros or an enum.
+// Swift imports them as different types, so that both stay behind a pointer without a type.
+static inline void *cff_scaler_alloc(void) { return sws_alloc_context(); }
+static inline void cff_scaler_free(void *scaler) { sws_freeContext((struct SwsContext *)scaler); }
+static inline int cff_scaler_init(void *scaler) { return sws_init_context((struct SwsContext *)scaler, NULL, NULL); }
+// Full precision, and chroma averaged from all its pixels instead of every second one.
+static inline int64_t cff_scaler_exact_flags(void) {
+  return SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP;
+}
+// Sets the matrices (SWS_CS_…) and ranges; brightness, contrast and saturation stay neutral.
+static inline int cff_scaler_set_colours(
+    void *scaler, int source_matrix, int source_is_full, int target_matrix, int target_is_full) {
+  return sws_setColorspaceDetails(
+      (struct SwsContext *)scaler, sws_getCoefficients(source_matrix), source_is_full,
+      sws_getCoefficients(target_matrix), target_is_full, 0, 1 << 16, 1 << 16);
+}
+// Converts a whole picture of `rows` rows.
+static inline int cff_scaler_scale(
+    void *scaler, const uint8_t *const source[], const int source_strides[], int rows, uint8_t *const target[],
+    const int target_strides[]) {
+  return sws_scale((struct SwsContext *)scaler, source, source_strides, 0, rows, target, target_strides);
+}
+
 // What is used of libavformat. It is loaded when a file is to be read: of the libraries that it needs, some forty, most are for
 // networks, and to load them takes longer than to encode a segment.
 #if LIBAVFORMAT_VERSION_INT < AV_VERSION_INT(60, 15, 100)

@@ -48,7 +48,11 @@ final class MP4Reader {
     library.avio_context_free(&io)
   }
 
-  var durationUs: Int64 { format?.pointee.duration ?? 0 }
+  /// The longest track's duration. `AVFormatContext.duration` is unset from FFmpeg 6.1 on until packets are read.
+  var durationUs: Int64 {
+    (0..<trackCount).lazy.map { self.stream($0).pointee }.filter { $0.duration != cff_no_pts() }
+      .map { av_rescale_q($0.duration, $0.time_base, AVRational(num: 1, den: 1_000_000)) }.max() ?? 0
+  }
 
   var trackCount: Int { Int(format?.pointee.nb_streams ?? 0) }
 

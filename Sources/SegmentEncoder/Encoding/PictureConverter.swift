@@ -124,8 +124,8 @@ final class PictureConverter {
     let output = result.planes.map(\.start)
     try check(
       "sws_scale",
-      sws_scale(
-        scaler?.context, input, source.planes.map { Int32($0.stride) }, 0, Int32(source.height), output,
+      cff_scaler_scale(
+        scaler?.context, input, source.planes.map { Int32($0.stride) }, Int32(source.height), output,
         result.planes.map { Int32($0.stride) }))
     return result
   }
@@ -167,12 +167,10 @@ private struct Conversion: Hashable {
 
 /// A `SwsContext`, owned.
 private final class Scaler {
-  let context: OpaquePointer
+  let context: UnsafeMutableRawPointer
 
   init(_ conversion: Conversion) throws(FFmpegError) {
-    context = try allocated("sws_alloc_context", sws_alloc_context())
-    // Everything at full precision, and chroma averaged from all its pixels rather than from every second one.
-    let flags = Int(SWS_BICUBIC) | Int(SWS_ACCURATE_RND) | Int(SWS_FULL_CHR_H_INT) | Int(SWS_FULL_CHR_H_INP)
+    context = try allocated("sws_alloc_context", cff_scaler_alloc())
     // Ranges before all else: with equal ones libswscale settles for copying. Places of chroma are in 256ths of a pixel
     // (libswscale/options.c), from the chroma sample's own first pixel; -513 is its middle, however many pixels share it.
     let options: [(String, Int)] = [
@@ -180,16 +178,17 @@ private final class Scaler {
       ("dstw", conversion.targetWidth), ("dsth", conversion.targetHeight),
       ("dst_format", Int(conversion.targetFormat)), ("src_range", conversion.colours.isFullRange ? 1 : 0),
       ("dst_range", 1), ("src_h_chr_pos", conversion.colours.isChromaCentred ? -513 : 0), ("dst_h_chr_pos", -513),
-      ("sws_flags", flags),
+      ("sws_flags", Int(cff_scaler_exact_flags())),
     ]
     for (name, value) in options {
-      try check("av_opt_set_int(\(name))", av_opt_set_int(UnsafeMutableRawPointer(context), name, Int64(value), 0))
+      try check("av_opt_set_int(\(name))", av_opt_set_int(context, name, Int64(value), 0))
     }
-    try check("sws_init_context", sws_init_context(context, nil, nil))
-    sws_setColorspaceDetails(
-      context, sws_getCoefficients(conversion.colours.matrix), conversion.colours.isFullRange ? 1 : 0,
-      sws_getCoefficients(SWS_CS_ITU601), 1, 0, 1 << 16, 1 << 16)
+    try check("sws_init_context", cff_scaler_init(context))
+    try check(
+      "sws_setColorspaceDetails",
+      cff_scaler_set_colours(
+        context, conversion.colours.matrix, conversion.colours.isFullRange ? 1 : 0, SWS_CS_ITU601, 1))
   }
 
-  deinit { sws_freeContext(context) }
+  deinit { cff_scaler_free(context) }
 }

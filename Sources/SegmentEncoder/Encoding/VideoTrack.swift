@@ -129,7 +129,7 @@ private final class SizeParser {
       throw FFmpegError(function: "avcodec_find_decoder", code: cff_error_decoder_not_found())
     }
     context = try CodecContext(codec)
-    parser = try allocated("av_parser_init", av_parser_init(Int32(parameters.pointee.codec_id.rawValue)))
+    parser = try allocated("av_parser_init", cff_parser_init(parameters.pointee.codec_id))
     parser.pointee.flags |= PARSER_FLAG_COMPLETE_FRAMES
     try check(
       "avcodec_parameters_to_context", avcodec_parameters_to_context(context.pointer, parameters))
