@@ -34,8 +34,8 @@ struct PlaylistCommand: ParsableCommand {
 
   func validate() throws {
     if SessionID(session) == nil { throw ValidationError("'\(session)' is no session's id; \(SessionID.rule)") }
-    if !(1...S3PresignedURL.longestS).contains(expires) {
-      throw ValidationError("--expires is 1 to \(S3PresignedURL.longestS) seconds")
+    if !(1...S3Signer.maximumExpiryS).contains(expires) {
+      throw ValidationError("--expires is 1 to \(S3Signer.maximumExpiryS) seconds")
     }
   }
 

@@ -7,16 +7,19 @@ import Synchronization
 
 /// A request as it goes out.
 struct CurlRequest {
-  enum Method { case get, head, put, delete }
+  enum Method: String {
+    case get = "GET"
+    case head = "HEAD"
+    case put = "PUT"
+    case delete = "DELETE"
+  }
 
   let method: Method
   let url: String
-  var headers: [(name: String, value: String)]
+  let headers: [(name: String, value: String)]
   let body: RequestBody
-  let region: String
-  /// Without, it is not signed.
-  let credentials: S3Settings.Credentials?
-  let patienceS: Int
+  /// Seconds without a byte after which the request fails.
+  let timeoutS: Int
 }
 
 final class CurlPool: Sendable {
@@ -100,23 +103,18 @@ final class CurlPool: Sendable {
     try number(CURLOPT_NOSIGNAL, 1)
     try number(CURLOPT_CONNECTTIMEOUT, 10)
     try number(CURLOPT_LOW_SPEED_LIMIT, 100)
-    try number(CURLOPT_LOW_SPEED_TIME, request.patienceS)
+    try number(CURLOPT_LOW_SPEED_TIME, request.timeoutS)
     try number(CURLOPT_TCP_KEEPALIVE, 1)
     switch request.method {
     case .get: try number(CURLOPT_HTTPGET, 1)
     case .head: try number(CURLOPT_NOBODY, 1)
     case .delete: try text(CURLOPT_CUSTOMREQUEST, "DELETE")
     case .put:
-      // An upload of libcurl's own would wait for leave to send even the smallest body, and what takes that off (an empty
-      // Expect) is signed but not sent.
+      // A POST under PUT's name: libcurl's own upload sends "Expect: 100-continue" and waits for the answer, even before the
+      // smallest body.
       try number(CURLOPT_POST, 1)
       try text(CURLOPT_CUSTOMREQUEST, "PUT")
       try check(ccurl_set_size(library, curl, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(request.body.count)), handle)
-    }
-    if let credentials = request.credentials {
-      try text(CURLOPT_AWS_SIGV4, "aws:amz:\(request.region):s3")
-      try text(CURLOPT_USERNAME, credentials.key)
-      try text(CURLOPT_PASSWORD, credentials.secret)
     }
     try check(ccurl_set_headers(library, curl, headers), handle)
   }

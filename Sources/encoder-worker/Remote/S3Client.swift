@@ -1,4 +1,4 @@
-// An object store behind S3's protocol: what is asked, what an answer means, what is tried again. libcurl signs and sends.
+// An object store behind S3's protocol: what is asked, what an answer means, what is tried again. libcurl sends.
 
 import Glibc
 import SegmentEncoder
@@ -8,6 +8,8 @@ final class S3Client: ObjectClient {
   let location: S3Location
   private let settings: S3Settings
   private let address: S3Address
+  /// Signs requests; nil without credentials.
+  private let signer: S3Signer?
   private let pool: CurlPool
   private let counts = Mutex<[String: Int]>([:])
   private let isOverdue: @Sendable () -> Bool
@@ -24,6 +26,9 @@ final class S3Client: ObjectClient {
     self.location = location
     self.settings = settings
     address = S3Address(location, settings)
+    signer = settings.credentials.map { [address] in
+      S3Signer(address: address, region: settings.region, credentials: $0)
+    }
     pool = try CurlPool.shared()
   }
 
@@ -31,13 +36,8 @@ final class S3Client: ObjectClient {
   var requests: [String: Int] { counts.withLock { $0 } }
 
   func get(_ key: String, limit: Int) throws -> StoredObject? {
-    var bytes: [UInt8] = []
-    let answer = try ask(S3Request("GET", .get, key), limit: limit) { piece, offset in
-      if offset == 0 { bytes.removeAll(keepingCapacity: true) }
-      bytes += piece
-    }
-    guard let answer else { return nil }
-    return StoredObject(bytes: Array(bytes.prefix(answer.received)), tag: try tag(of: answer, "GET", key))
+    guard let (answer, bytes) = try fetch(S3Request("GET", .get, key), limit: limit) else { return nil }
+    return StoredObject(bytes: bytes, tag: try tag(of: answer, "GET", key))
   }
 
   func download(_ key: String, to path: String, limit: Int) throws -> ObjectTag? {
@@ -67,7 +67,7 @@ final class S3Client: ObjectClient {
     return try ask(request, nothing: condition == .always ? [] : [404, 412]).map { try tag(of: $0, "PUT", key) }
   }
 
-  /// The condition is asked for first: libcurl 7.88 signs x-amz-copy-source-if-match in the wrong order.
+  /// Checks the tag before the copy: few stores besides Amazon's know x-amz-copy-source-if-match.
   func copy(_ key: String, _ tag: ObjectTag, to target: String) throws -> Bool {
     guard try head(key)?.tag == tag else { return false }
     var request = S3Request("COPY", .put, target)
@@ -106,27 +106,22 @@ final class S3Client: ObjectClient {
     request.query = ["list-type": "2", "encoding-type": "url", "prefix": location.prefix + prefix]
     request.query["start-after"] = key.map { location.prefix + $0 }
     request.query["max-keys"] = settings.listCount.map(String.init)
-    var bytes: [UInt8] = []
-    let answer = try ask(request, nothing: [], limit: Self.longestList) { piece, offset in
-      if offset == 0 { bytes.removeAll(keepingCapacity: true) }
-      bytes += piece
-    }
-    return S3Page.Text(bytes: answer == nil ? [] : bytes, subject: location.name(of: prefix))
+    let bytes = try fetch(request, nothing: [], limit: Self.longestList)?.bytes ?? []
+    return S3Page.Text(bytes: bytes, subject: location.name(of: prefix))
   }
 
   /// An address that lets whoever has it fetch an object, for some seconds from `now`, in unix milliseconds, on.
   func presignedURL(for key: String, expires seconds: Int, now: Int64) throws -> String {
-    guard let credentials = settings.credentials else {
+    guard let signer else {
       throw ObjectStoreError(
         "presign", location.name(of: key), "there is nothing to sign with",
         advice: "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
     }
-    guard (1...S3PresignedURL.longestS).contains(seconds) else {
+    guard (1...S3Signer.maximumExpiryS).contains(seconds) else {
       throw ObjectStoreError(
-        "presign", location.name(of: key), "\(seconds) seconds", advice: "name 1 to \(S3PresignedURL.longestS)")
+        "presign", location.name(of: key), "\(seconds) seconds", advice: "name 1 to \(S3Signer.maximumExpiryS)")
     }
-    return S3PresignedURL(address: address, region: settings.region, credentials: credentials)
-      .url(of: location.prefix + key, expiresS: seconds, now: now)
+    return signer.presignedURL(of: location.prefix + key, expiresS: seconds, now: now)
   }
 
   /// Where an object is, for whoever may fetch it anyhow.
@@ -134,6 +129,18 @@ final class S3Client: ObjectClient {
 }
 
 extension S3Client {
+  /// An answer and its bytes, in memory.
+  private func fetch(
+    _ request: S3Request, nothing: Set<Int> = [404], limit: Int
+  ) throws -> (answer: CurlTransfer, bytes: [UInt8])? {
+    var bytes: [UInt8] = []
+    let answer = try ask(request, nothing: nothing, limit: limit) { piece, offset in
+      if offset == 0 { bytes.removeAll(keepingCapacity: true) }
+      bytes += piece
+    }
+    return answer.map { ($0, Array(bytes.prefix($0.received))) }
+  }
+
   /// Asks until there is an answer that counts.
   ///
   /// - Parameter nothing: statuses that say that there is nothing; 404 only where it is the object that is missing.
@@ -142,21 +149,21 @@ extension S3Client {
     _ request: S3Request, nothing: Set<Int> = [404], limit: Int = 64 << 10,
     sink: @escaping CurlTransfer.Sink = { _, _ in }
   ) throws -> CurlTransfer? {
-    let sent = try signed(request)
+    let payloadDigest = try signer == nil ? "" : request.body.digest()
     let subject = location.name(
       of: request.key ?? request.query["prefix"].map { String($0.dropFirst(location.prefix.count)) } ?? "")
     var attempt = 0
     while true {
       counts.withLock { $0[request.kind, default: 0] += 1 }
       var copied: [UInt8] = []
-      let transfer = CurlTransfer(sending: sent.body, key: request.key ?? "", limit: limit, isOverdue: isOverdue) {
+      let transfer = CurlTransfer(sending: request.body, key: request.key ?? "", limit: limit, isOverdue: isOverdue) {
         bytes, offset in
         if request.kind == "COPY" { copied += bytes }
         try sink(bytes, offset)
       }
       let refusal: S3Refusal
       do {
-        try pool.perform(sent, transfer)
+        try pool.perform(prepared(request, payloadDigest), transfer)
         let isGood = (200...299).contains(transfer.status)
         let text = String(decoding: isGood ? copied : transfer.refusal, as: UTF8.self)
         // A copy may fail after the answer has begun.
@@ -186,16 +193,17 @@ extension S3Client {
     usleep(UInt32(1_000 * Int.random(in: most / 2...max(1, most))))
   }
 
-  private func signed(_ request: S3Request) throws -> CurlRequest {
-    var headers = request.headers
-    if let credentials = settings.credentials {
-      headers.append(("x-amz-content-sha256", try request.body.digest()))
-      if let token = credentials.token { headers.append(("x-amz-security-token", token)) }
-    }
-    let url = address.url(of: request.key.map { location.prefix + $0 }, query: S3Address.query(request.query))
+  /// The request as it goes out, signed at this instant: a store refuses a signature that is minutes old.
+  private func prepared(_ request: S3Request, _ payloadDigest: String) -> CurlRequest {
+    let key = request.key.map { location.prefix + $0 }
+    let query = S3Address.query(request.query)
+    let headers =
+      signer?.signed(
+        request.method.rawValue, key, query: query, headers: request.headers, payloadDigest: payloadDigest,
+        now: timespec.now.unixMs) ?? request.headers
     return CurlRequest(
-      method: request.method, url: url, headers: headers, body: request.body, region: settings.region,
-      credentials: settings.credentials, patienceS: settings.patienceS)
+      method: request.method, url: address.url(of: key, query: query), headers: headers, body: request.body,
+      timeoutS: settings.patienceS)
   }
 
   fileprivate func tag(of answer: CurlTransfer, _ operation: String, _ key: String) throws -> ObjectTag {
