@@ -6,6 +6,12 @@ import PackageDescription
 let strict: [SwiftSetting] =
   Context.environment["WARNINGS_AS_ERRORS"] == nil ? [] : [.treatAllWarnings(as: .error)]
 
+/// Tests are built with the optimised program that they test, but are not worth the time of optimising themselves.
+let test: [SwiftSetting] =
+  strict + [
+    .unsafeFlags(["-Onone", "-no-whole-module-optimization", "-enable-batch-mode", "-incremental", "-num-threads", "0"])
+  ]
+
 let package = Package(
   name: "SegmentEncoder",
   products: [
@@ -48,16 +54,24 @@ let package = Package(
     ),
     .target(
       name: "TestSupport", dependencies: ["SegmentEncoder", "CLinux"], path: "Tests/TestSupport",
-      swiftSettings: strict),
+      swiftSettings: test),
     .testTarget(
       name: "SegmentEncoderTests",
       dependencies: ["SegmentEncoder", "TestSupport"],
-      swiftSettings: strict
+      swiftSettings: test
     ),
     .testTarget(
       name: "EncoderWorkerTests",
       dependencies: ["encoder-worker", "SegmentEncoder", "TestSupport"],
-      swiftSettings: strict
+      swiftSettings: test
     ),
+    .testTarget(
+      name: "RemoteTests",
+      dependencies: ["encoder-worker", "SegmentEncoder", "TestSupport"],
+      swiftSettings: test
+    ),
+    .testTarget(name: "BrowserTests", dependencies: ["TestSupport"], swiftSettings: test),
+    .testTarget(
+      name: "SystemTests", dependencies: ["SegmentEncoder", "TestSupport"], swiftSettings: test),
   ]
 )

@@ -45,7 +45,7 @@ import Testing
     #expect(packets.filter(\.isKey).map(\.pts) == session.manifests.map { ($0.startMs - start) * 90 })
     #expect(packets.count == session.manifests.reduce(0) { $0 + $1.samples })
     let decoding = try Tool.run(
-      "ffmpeg", ["-v", "error", "-i", hls + "/session.m3u8", "-enc_time_base", "-1", "-f", "null", "-"])
+      "ffmpeg", ["-v", "error", "-i", hls + "/session.m3u8", "-enc_time_base", "1:90000", "-f", "null", "-"])
     #expect(decoding.errors == "")
 
     // Players' time, by the playlist alone, is session time.

@@ -18,11 +18,9 @@ import Testing
     }
   }
 
-  /// Other programs' test files, where there are any beside the project; none are needed.
+  /// Other programs' test files, below the directory BAD_IMAGES. None unless that is set; `make test-corpus` sets it.
   private static let corpus: [String] = {
-    let path =
-      ProcessInfo.processInfo.environment["BAD_IMAGES"]
-      ?? Fixture.root.deletingLastPathComponent().appendingPathComponent("shared/bad-images").path
+    guard let path = ProcessInfo.processInfo.environment["BAD_IMAGES"] else { return [] }
     let files = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []
     return files.filter { URL(fileURLWithPath: $0).pathExtension != "" }.sorted().map { "\(path)/\($0)" }
   }()

@@ -19,7 +19,7 @@ import Testing
         "ffmpeg",
         [
           "-v", "error", "-y", "-i", session.video(manifest), "-map", "0:v", "-vf",
-          "select='\(select)',extractplanes=y,\(crop)", "-vsync", "passthrough", "-f", "rawvideo", coded,
+          "select='\(select)',extractplanes=y,\(crop)", "-fps_mode", "passthrough", "-f", "rawvideo", coded,
         ])
       var sources = Data()
       for frame in manifest.frames { sources.append(contentsOf: try fixture.bytes(frame.source)) }
@@ -27,7 +27,7 @@ import Testing
       let decoding = try Tool.run(
         "ffmpeg",
         [
-          "-v", "error", "-y", "-f", "image2pipe", "-c:v", "mjpeg", "-i", "-", "-vf", "extractplanes=y", "-vsync",
+          "-v", "error", "-y", "-f", "image2pipe", "-c:v", "mjpeg", "-i", "-", "-vf", "extractplanes=y", "-fps_mode",
           "passthrough", "-f", "rawvideo", captured,
         ], input: sources)
       #expect(decoding.status == 0)

@@ -162,7 +162,7 @@ import Testing
     let pts = Set(try Probe(film).packets(of: 0).map(\.pts))
     for frame in session.captured { #expect(pts.contains((frame.timeMs - session.index.startMs) * 90)) }
     let decoding = try Tool.run(
-      "ffmpeg", ["-v", "error", "-i", film, "-map", "0:v", "-enc_time_base", "-1", "-f", "null", "-"])
+      "ffmpeg", ["-v", "error", "-i", film, "-map", "0:v", "-enc_time_base", "1:90000", "-f", "null", "-"])
     #expect(decoding.status == 0)
     #expect(decoding.errors == "")
   }

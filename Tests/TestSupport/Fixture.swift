@@ -31,9 +31,10 @@ public struct Fixture: Sendable, CustomStringConvertible {
     "on-change", "masks", "colour-bars",
   ].map { Fixture($0) }
 
-  /// Real sessions, where there are any beside the project; none are needed.
+  /// Real sessions: a directory for each in SESSION_CORPUS, with its frames in `jpg/`. None unless that is set, so that
+  /// every clone runs the same tests; `make test-corpus` sets it.
   public static let corpus: [Fixture] = {
-    let corpus = root.deletingLastPathComponent().appendingPathComponent("shared/corpus").path
+    guard let corpus = ProcessInfo.processInfo.environment["SESSION_CORPUS"] else { return [] }
     let sessions = (try? names(in: corpus)) ?? []
     return sessions.map { Fixture(corpus: $0, path: "\(corpus)/\($0)/jpg") }
   }()

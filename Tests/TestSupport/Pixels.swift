@@ -24,7 +24,7 @@ public struct Pixels {
       try Tool.output(
         "ffmpeg",
         [
-          "-v", "error", "-i", file, "-map", "0:v", "-vsync", "passthrough", "-sws_flags",
+          "-v", "error", "-i", file, "-map", "0:v", "-fps_mode", "passthrough", "-sws_flags",
           "\(chroma)+accurate_rnd+full_chroma_int",
         ] + options + ["-pix_fmt", "rgb24", "-f", "rawvideo", "-"]))
     let size = width * height * 3

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What a browser shows, and when: numbered pictures are read off the screen.
-@Suite(.serialized) struct BrowserTests {
+@Suite(.serialized) struct PlaybackTests {
   private static let fixtures = [
     "exact-1fps", "jittered", "gap", "rotation", "irregular-3fps", "on-change", "single-frame",
   ]

@@ -1,33 +1,32 @@
 import Foundation
-import TestSupport
 
 /// A spool that a test fills, and the worker empties.
-struct TestSpool {
-  let scratch: ScratchDirectory
-  let path: String
+public struct TestSpool {
+  public let scratch: ScratchDirectory
+  public let path: String
 
-  var output: String { path + "/output" }
+  public var output: String { path + "/output" }
 
-  init() throws {
+  public init() throws {
     scratch = try ScratchDirectory()
     path = scratch.path("spool")
     for state in ["incoming", "tmp"] { _ = try scratch.directory("spool/" + state) }
   }
 
   /// Puts a batch into `incoming/`, as a producer would.
-  func add(_ fixture: String, as name: String? = nil) throws {
+  public func add(_ fixture: String, as name: String? = nil) throws {
     let name = name ?? fixture
     let draft = path + "/tmp/" + name
     try FileManager.default.copyItem(atPath: Fixture(fixture).path, toPath: draft)
     try FileManager.default.moveItem(atPath: draft, toPath: path + "/incoming/" + name)
   }
 
-  func add(file name: String, _ bytes: [UInt8]) throws {
+  public func add(file name: String, _ bytes: [UInt8]) throws {
     try Data(bytes).write(to: URL(fileURLWithPath: path + "/incoming/" + name))
   }
 
   /// A plain batch of two frames, a second apart.
-  func addSmall(_ name: String, startMs: Int64, frames: [Int] = [0, 1]) throws {
+  public func addSmall(_ name: String, startMs: Int64, frames: [Int] = [0, 1]) throws {
     let draft = path + "/tmp/" + name
     try FileManager.default.createDirectory(atPath: draft, withIntermediateDirectories: true)
     for (index, frame) in frames.enumerated() {
@@ -38,26 +37,26 @@ struct TestSpool {
   }
 
   /// Starts a worker on it.
-  func start(_ options: String...) throws -> RunningWorker { try RunningWorker(["--spool", path] + options) }
+  public func start(_ options: String...) throws -> RunningWorker { try RunningWorker(["--spool", path] + options) }
 
   @discardableResult
-  func drain(_ options: String...) throws -> Tool.Result {
+  public func drain(_ options: String...) throws -> Tool.Result {
     try Tool.run(EncoderWorker.path, ["--spool", path, "--drain"] + options)
   }
 
-  func names(_ state: String) throws -> [String] {
+  public func names(_ state: String) throws -> [String] {
     let directory = path + "/" + state
     return FileManager.default.fileExists(atPath: directory) ? try TestSupport.names(in: directory) : []
   }
 
-  var isAtRest: Bool {
+  public var isAtRest: Bool {
     get throws {
       try names("incoming").isEmpty && names("claimed").isEmpty && names("trash").isEmpty
         && names("output/.staging").isEmpty
     }
   }
 
-  func waitUntil(_ what: String, _ condition: () throws -> Bool) throws {
+  public func waitUntil(_ what: String, _ condition: () throws -> Bool) throws {
     for _ in 0..<1_200 {
       if try condition() { return }
       usleep(50_000)

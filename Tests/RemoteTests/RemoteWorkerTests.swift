@@ -9,7 +9,7 @@ import Testing
 @Suite(
   .enabled(if: QueueServer.isInstalled, "redis-server is not there; scripts/setup test installs it"),
   .enabled(if: StoreServer.isInstalled, "\(StoreServer.reason)"))
-struct RemoteTests {
+struct RemoteWorkerTests {
   private let queue: QueueServer
   private let store: StoreServer
   private let scratch: ScratchDirectory
