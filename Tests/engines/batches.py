@@ -9,7 +9,8 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "torture"))
-from spool import FIXTURES, ROOT, START, Broken, check_same, digests, names, worker  # noqa: E402,F401
+from spool import (  # noqa: E402,F401
+    FIXTURES, HANG_S, IS_FULL, ROOT, START, Broken, check_same, check_sessions, digests, names, worker)
 
 EXAMPLES = os.path.join(ROOT, "examples")
 
@@ -55,8 +56,9 @@ def expected(batches, output):
 
 
 def check(output, expected):
-    """The output is the same, and nothing lies about."""
+    """The output is the same, verify finds nothing wrong with it, and nothing lies about."""
     check_same(output, expected)
+    check_sessions(output)
     if left := names(output, ".staging"):
         raise Broken(f"left in .staging: {', '.join(left)}")
 
@@ -102,9 +104,10 @@ def parent(process):
         return 0
 
 
-def until(what, happens, patience=60):
-    end = time.monotonic() + patience
+def until(what, happens):
+    """Waits, however long it takes on a loaded machine, unless something hangs."""
+    end = time.monotonic() + HANG_S
     while not happens():
         if time.monotonic() > end:
-            raise Broken(f"waited in vain until {what}")
-        time.sleep(0.1)
+            raise Broken(f"waited {HANG_S} s until {what}")
+        time.sleep(0.2)

@@ -49,6 +49,8 @@ def placed(word, batches, output):
 
 def slurm(batches, output, first=0):
     """As an array from 0, or from `first`."""
+    if f"#SBATCH --array=0-{SHARDS - 1}\n" not in text("slurm", "encode.sbatch"):
+        raise Broken("array and shards differ")
     for task in range(first, first + SHARDS):
         yield call(["sh", path("slurm", "encode.sbatch")], batches, output, SLURM_ARRAY_TASK_ID=str(task),
                    SLURM_ARRAY_TASK_MIN=str(first), SLURM_ARRAY_TASK_COUNT=str(SHARDS), SLURM_CPUS_PER_TASK="1",

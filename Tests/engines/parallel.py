@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 
-from batches import EXAMPLES, Broken, add, add_held, check, encoders, end, expected, fill, hold, names, until, worker
+from batches import EXAMPLES, HANG_S, Broken, add, add_held, check, encoders, end, expected, fill, hold, names, until, worker
 
 BATCHES, SHARDS = 60, 4
 EXAMPLE = os.path.join(EXAMPLES, "parallel", "encode")
@@ -38,7 +38,7 @@ def run(root):
         until("the other shards are done", lambda: len(names(output)) > 20 and len(encoders(log)) == 1)
         os.kill(encoders(log)[0], signal.SIGKILL)
         os.close(lock)
-        told, said = example.communicate(timeout=120)
+        told, said = example.communicate(timeout=HANG_S)
     finally:
         end(log)
     if example.returncode != 65:

@@ -1,7 +1,8 @@
 """The Slurm example on a Slurm of its own: munged, slurmctld and one slurmd on loopback, in a directory that goes with them.
 
-200 batches, an array of 8 tasks. One task's process is killed half-way, so that the script puts it back into the queue;
-another one is put back by the administrator while it runs. The output has to be that of one run, byte for byte.
+An array of 4 tasks shares 80 batches; 8 tasks and 200 batches with TEST_EXTENT=full. One task's process is killed half-way, and
+its script puts the task back into the queue. The administrator puts another task back while it runs. The output has to be that
+of one run, byte for byte.
 """
 import getpass
 import os
@@ -12,12 +13,12 @@ import subprocess
 import sys
 import tempfile
 
-from batches import EXAMPLES, Broken, add_held, check, encoders, end, expected, fill, hold, until, worker
+from batches import EXAMPLES, IS_FULL, Broken, add_held, check, encoders, end, expected, fill, hold, until, worker
 
-BATCHES, TASKS = 200, 8
+BATCHES, TASKS = (200, 8) if IS_FULL else (80, 4)
 KILLED, PUT_BACK = 0, 3
-PATIENCE = 240
 
+# A node refuses a job older than cred_expire seconds, and a job that is put back waits as long.
 CONF = """
 ClusterName=engines
 SlurmctldHost={host}(127.0.0.1)
@@ -26,7 +27,7 @@ SlurmdPort={node}
 SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/munge
-AuthInfo=socket={root}/munge.socket,cred_expire=5
+AuthInfo=socket={root}/munge.socket,cred_expire=15
 CryptoType=crypto/munge
 StateSaveLocation={root}/state
 SlurmdSpoolDir={root}/spool
@@ -145,7 +146,7 @@ def half_way(cluster, array, task):
 
 def disturb(cluster, array, task):
     """Kills what one task runs, which its script answers; puts another one back, as an administrator would."""
-    until(f"task {task} is half-way", lambda: half_way(cluster, array, task), PATIENCE)
+    until(f"task {task} is half-way", lambda: half_way(cluster, array, task))
     before = workers(cluster, task)
     if task == KILLED:
         for process in before:
@@ -164,12 +165,12 @@ def run(root):
     try:
         cluster.start()
         locks = {task: hold(output, session) for task, session in held.items()}
-        finish = cluster.order(os.path.join(EXAMPLES, "slurm", "submit"), batches, output)
+        finish = cluster.order(os.path.join(EXAMPLES, "slurm", "submit"), batches, output, f"--array=0-{TASKS - 1}")
         array = next(job["ArrayJobId"] for job in cluster.jobs() if "ArrayJobId" in job)
         for task in held:
             disturb(cluster, array, task)
             os.close(locks[task])
-        until("all is done", lambda: not cluster.ask("squeue", "-h"), PATIENCE)
+        until("all is done", lambda: not cluster.ask("squeue", "-h"))
         check_jobs(cluster)
         # The array has done it all: the last step finds nothing to do.
         with open(cluster.path(f"encode-finish-{finish}.log")) as file:

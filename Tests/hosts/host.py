@@ -112,12 +112,12 @@ class Host:
             send(process, signal.SIGTERM)
         return self.end()
 
-    def end(self, seconds=300):
+    def end(self, seconds=spools.HANG_S):
         """Waits for the worker to end; gives its status."""
         try:
             return self.running.wait(seconds)
         except subprocess.TimeoutExpired:
-            raise Broken(f"{self.name} does not end: {', '.join(map(whereabouts, self.processes()))}") from None
+            raise Broken(f"{self.name} does not end in {seconds} s: {', '.join(map(whereabouts, self.processes()))}") from None
 
     def lives(self):
         return self.running is not None and self.running.poll() is None

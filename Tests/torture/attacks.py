@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Makes one hostile batch: attacks.py KIND PATH VICTIM
 
-PATH becomes a directory or a file; VICTIM is a file that lies outside and must neither be read nor written. What is
-large is written by programs that stream, so that making it takes little.
+PATH becomes a directory or a file; VICTIM is a file that lies outside and must neither be read nor written. Large
+batches repeat a few packed megabytes, which takes little time to make.
 """
 
 import gzip
 import io
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -18,10 +19,6 @@ from pathlib import Path
 FRAME = (Path(__file__).resolve().parents[2] / "fixtures/single-frame/1767859512340.jpg").read_bytes()
 START = 1767859512340
 MIB = 1 << 20
-
-
-def shell(command, *arguments):
-    subprocess.run(["sh", "-c", command, "sh", *arguments], check=True)
 
 
 def tar_of_everything(path, victim):
@@ -58,23 +55,50 @@ def directory_of_everything(path, victim):
     socket.socket(socket.AF_UNIX).bind(f"{START + 4000}.jpg")
 
 
-def stream(source, packer):
-    """A gibibyte of it."""
-    return lambda path, _: shell(f'{source} | head -c 1073741824 | {packer} >"$1"', path)
+def gzipped(data):
+    return gzip.compress(data, 1, mtime=0)
 
 
-def tar_of_zeros(count, packer, options="", name=f"{START}%d.jpg", size=100 * MIB):
-    """Files of so many bytes, none of which is too large to be read."""
+def zstandard(data):
+    return subprocess.run(["zstd", "-q", "-c"], input=data, stdout=subprocess.PIPE, check=True).stdout
+
+
+def written(path, parts, *packers):
+    """Packs each part once and writes it so many times: readers take members of gzip and frames of zstd for one stream."""
+    with open(path, "wb") as file:
+        for data, times in parts:
+            for pack in packers[:-1]:
+                data, times = pack(data) * times, 1
+            file.write(packers[-1](data) * times)
+
+
+def stream(data, *packers):
+    """A gibibyte of repeated data."""
+    return lambda path, _: written(path, [(data * (16 * MIB // len(data)), 64)], *packers)
+
+
+def tar_of_zeros(count, pack, name=f"./{START}%d.jpg", mib=100):
+    """A tar of zero-filled files below the size limit of a file."""
     def make(path, _):
-        folder = path + ".files"
-        os.mkdir(folder)
+        parts = []
         for number in range(count):
-            with open(f"{folder}/" + (name % number if "%" in name else name), "wb") as file:
-                # The last byte is none: tar would leave a hole at the end out.
-                file.seek(size - 1)
-                file.write(b"\1")
-        shell(f'tar {options} -cf - -C "$1" . | {packer} >"$2" && rm -r "$1"', folder, path)
+            entry = tarfile.TarInfo(name % number if "%" in name else name)
+            entry.size = mib * MIB
+            parts += [(entry.tobuf(), 1), (bytes(4 * MIB), mib // 4)]
+        written(path, [*parts, (bytes(1024), 1)], pack)
     return make
+
+
+def sparse_tar(path, _):
+    """A tar of five files of 100 MiB that are holes but for the last byte."""
+    folder = path + ".files"
+    os.mkdir(folder)
+    for number in range(5):
+        with open(f"{folder}/{START}{number}.jpg", "wb") as file:
+            file.seek(100 * MIB - 1)
+            file.write(b"\1")
+    subprocess.run(["tar", "-S", "-cf", path, "-C", folder, "."], check=True)
+    shutil.rmtree(folder)
 
 
 def million_entries(path, _):
@@ -101,9 +125,12 @@ def huge_png(path, _):
     size = (60_000).to_bytes(4, "big")
     os.mkdir(path)
     Path(path, f"{START}.jpg").write_bytes(FRAME)
-    # One bit a pixel: all of its rows, in half a megabyte.
-    pack = zlib.compressobj(9)
-    rows = b"".join(pack.compress(bytes(7_501 * 1_000)) for _ in range(60)) + pack.flush()
+    # One bit a pixel: 60 000 rows of 7 501 bytes. A full flush makes a block that can stand anywhere in the stream.
+    pack = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    block = pack.compress(bytes(7_501 * 1_000)) + pack.flush(zlib.Z_FULL_FLUSH)
+    # The Adler-32 checksum of n zeros (RFC 1950): the low half stays 1, the high half is n modulo 65 521.
+    checksum = (7_501 * 60_000 % 65_521 << 16 | 1).to_bytes(4, "big")
+    rows = b"\x78\xda" + block * 60 + pack.flush() + checksum
     Path(path, f"{START + 1000}.png").write_bytes(
         b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", size + size + b"\1\0\0\0\0") + chunk(b"IDAT", rows) + chunk(b"IEND", b""))
 
@@ -119,19 +146,19 @@ ATTACKS = {
     "tar-of-everything": tar_of_everything,
     "directory-of-everything": directory_of_everything,
     # A tar without entries, as far as anybody can tell.
-    "zeros": stream("cat /dev/zero", "gzip -1"),
-    "stream-gzip": stream("yes", "gzip -1"),
-    "stream-zstd": stream("yes", "zstd -q"),
-    "stream-twice": stream("yes", "zstd -q | gzip"),
-    "tar-zeros-gzip": tar_of_zeros(10, "gzip -1"),
-    "tar-zeros-zstd": tar_of_zeros(10, "zstd -q"),
-    "tar-skipped-zeros": tar_of_zeros(4, "zstd -q", name="._%d"),
-    "tar-sparse": tar_of_zeros(5, "cat", "-S"),
+    "zeros": stream(b"\0", gzipped),
+    "stream-gzip": stream(b"y\n", gzipped),
+    "stream-zstd": stream(b"y\n", zstandard),
+    "stream-twice": stream(b"y\n", zstandard, gzipped),
+    "tar-zeros-gzip": tar_of_zeros(10, gzipped),
+    "tar-zeros-zstd": tar_of_zeros(10, zstandard),
+    "tar-skipped-zeros": tar_of_zeros(4, zstandard, name="./._%d"),
+    "tar-sparse": sparse_tar,
     "million-entries": million_entries,
     "huge-png": huge_png,
     "json-directory": huge_json,
-    "json-tar-gzip": tar_of_zeros(1, "gzip -1", name="batch.json", size=1024 * MIB),
-    "json-tar-zstd": tar_of_zeros(1, "zstd -q", name="batch.json"),
+    "json-tar-gzip": tar_of_zeros(1, gzipped, name="./batch.json", mib=1024),
+    "json-tar-zstd": tar_of_zeros(1, zstandard, name="./batch.json"),
 }
 
 if __name__ == "__main__":

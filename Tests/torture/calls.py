@@ -47,9 +47,12 @@ def looks_at_a_session(call):
         for path in call.paths)
 
 
-# What calls can fail with, and how many of them are tried in the short form.
-FAILURES = [(errno.ENOSPC, needs_room, 6), (errno.EMFILE, opens, 4), (errno.EIO, every, 10),
-            (errno.EIO, looks_at_a_session, None)]
+# Error numbers, the calls that fail with them, and how many of these calls the short form tries: in `make test`, and with
+# TEST_EXTENT=full. None stands for all calls.
+FAILURES = [(errno.ENOSPC, needs_room, 4, 6), (errno.EMFILE, opens, 3, 4), (errno.EIO, every, 6, 10),
+            (errno.EIO, looks_at_a_session, 9, None)]
+# The same for kills and power cuts.
+KILLS, POWER_CUTS = (12, 25), (4, 6)
 
 
 def sample(total, short):
@@ -58,6 +61,11 @@ def sample(total, short):
         return list(range(1, total + 1))
     step = total / short
     return [min(total, 1 + int(place * step + place * 7 % step)) for place in range(short)]
+
+
+def amount(short, some, more):
+    """How many calls the short form tries; None for all."""
+    return None if not short else more if spools.IS_FULL else some
 
 
 def disturbed(calls, then, nth):
@@ -95,6 +103,7 @@ def check_recovers(spool):
     spools.check_at_rest(spool)
     spools.prune(spool)
     spools.check_same(os.path.join(spool, "output"), spools.reference())
+    spools.check_verifies(spool)
     spools.check_quarantine(spool)
 
 
@@ -140,14 +149,14 @@ def enumerate_calls(title, calls, then, short):
 def kills(short):
     if why := tracer.why_not():
         return spools.skip("kills", why)
-    return enumerate_calls("killed", changes, None, 25 if short else None)
+    return enumerate_calls("killed", changes, None, amount(short, *KILLS))
 
 
 def failures(short):
     if why := tracer.why_not():
         return spools.skip("failures", why)
-    return sum(enumerate_calls(f"{errno.errorcode[code]} ({calls.__name__})", calls, code, some if short else None)
-               for code, calls, some in FAILURES)
+    return sum(enumerate_calls(f"{errno.errorcode[code]} ({calls.__name__})", calls, code, amount(short, some, more))
+               for code, calls, some, more in FAILURES)
 
 
 def power(short):
@@ -160,7 +169,7 @@ def power(short):
         image, place = os.path.join(scratch, "image"), os.path.join(scratch, "disk")
         os.mkdir(place)
         broken = 0
-        points = sample(count(changes), 6 if short else None)
+        points = sample(count(changes), amount(short, *POWER_CUTS))
         for nth in points:
             with open(image, "wb") as file:
                 file.truncate(32 << 20)

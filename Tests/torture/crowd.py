@@ -1,4 +1,4 @@
-"""Workers that go on while the disk is full, and that are killed at random while others work on the same spool."""
+"""Workers that wait while the disk is full, and workers that die at random while others work on the same spool."""
 import os
 import random
 import shutil
@@ -36,18 +36,18 @@ def full_disk(spool, room):
     with tempfile.NamedTemporaryFile(prefix="torture-") as log:
         running = subprocess.Popen(spools.command(spool, "--jobs", "1"), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:
-            if not wait(lambda: b"no space left" in open(log.name, "rb").read()):
-                raise Broken(f"{room} bytes: nothing was said of the full disk")
-            time.sleep(2)
+            if not wait(lambda: said(log.name).count("no space left") >= 2 or running.poll() is not None):
+                raise Broken(f"{room} bytes: the full disk was not reported twice in {spools.HANG_S} s: {said(log.name)[-600:]}")
             if running.poll() is not None:
                 raise Broken(f"{room} bytes: ended with status {running.returncode}")
             os.unlink(filler)
             if not wait(lambda: is_idle(spool)):
-                raise Broken(f"{room} bytes: did not go on: {open(log.name).read()[-600:]}")
+                raise Broken(f"{room} bytes: with room again, not done in {spools.HANG_S} s: {said(log.name)[-600:]}")
             running.terminate()
             if running.wait() != 0:
                 raise Broken(f"{room} bytes: status {running.returncode} at the end")
             spools.check_same(os.path.join(spool, "output"), spools.reference())
+            spools.check_verifies(spool)
             spools.check_quarantine(spool)
             spools.check_at_rest(spool)
         except Broken as broken:
@@ -61,17 +61,23 @@ def full_disk(spool, room):
     return None
 
 
+def said(log):
+    with open(log, errors="replace") as file:
+        return file.read()
+
+
 def is_idle(spool):
     return not any(spools.names(spool, place) for place in ("incoming", "trash", "claimed/" + spools.DEAD)) \
         and not spools.attempts(spool)
 
 
-def wait(condition, seconds=90):
+def wait(condition, seconds=spools.HANG_S, pause=0.05):
+    """Waits until the condition holds; returns false where it does not in so many seconds."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():
             return True
-        time.sleep(0.05)
+        time.sleep(pause)
     return False
 
 
@@ -88,9 +94,9 @@ def workers(short, seed=1):
     with tempfile.TemporaryDirectory(prefix="torture-") as scratch:
         spool = os.path.join(scratch, "spool")
         fill(spool)
-        killed = kill_at_random(spool, dice, amount // 20)
-        retried = 0
+        killed = retried = 0
         try:
+            killed = kill_at_random(spool, dice, 2 if short else 10)
             status, said = spools.drain(spool)
             if status not in spools.WELL:
                 raise Broken(f"status {status}: {said}")
@@ -112,22 +118,30 @@ def workers(short, seed=1):
     return problem is not None
 
 
-def kill_at_random(spool, dice, enough):
-    """Runs eight workers until a tenth is left, or long enough, and kills one after the other."""
-    total, killed = len(spools.names(spool, "incoming")), 0
-    running = []
-    while len(spools.names(spool, "incoming")) > total // 10 and killed < enough * 10:
-        while len(running) < 8:
-            running.append(subprocess.Popen(spools.command(spool, "--jobs", dice.choice("12")), stdin=subprocess.DEVNULL,
-                                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
-        time.sleep(dice.uniform(0.05, 0.4))
-        victim = running.pop(dice.randrange(len(running)))
-        victim.kill()
-        victim.wait()
-        killed += 1
-    for one in running:
-        one.kill()
-        one.wait()
+def kill_at_random(spool, dice, step):
+    """Runs eight workers until a tenth of the batches is left. Kills one each time that so many batches have left incoming/,
+    however fast or slow that is; then kills the rest. Returns the number of kills."""
+    left = total = len(spools.names(spool, "incoming"))
+    running, killed = [], 0
+    try:
+        while left > total // 10:
+            while len(running) < 8:
+                running.append(subprocess.Popen(spools.command(spool, "--jobs", dice.choice("12")), stdin=subprocess.DEVNULL,
+                                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+            if not wait(lambda: len(spools.names(spool, "incoming")) <= left - step, pause=0.005):
+                raise Broken(f"eight workers claimed fewer than {step} of {left} batches in {spools.HANG_S} s")
+            # At any point of the work on a batch.
+            time.sleep(dice.uniform(0, 0.05))
+            left = len(spools.names(spool, "incoming"))
+            victim = running.pop(dice.randrange(len(running)))
+            victim.kill()
+            victim.wait()
+            killed += 1
+    finally:
+        for one in running:
+            one.kill()
+        for one in running:
+            one.wait()
     return killed + len(running)
 
 

@@ -7,6 +7,8 @@ Batch I of seed S is always the same bytes; `--first I --count 1` makes it alone
 batch that a worker died with; each one published or in quarantine with a reason, byte for byte as it came; sessions
 that `verify` finds whole; nothing changed outside of the spool; at most 512 MB of memory. What breaks a promise is named
 by its seed and index, and the spool is kept (in DIR, or where it was made).
+
+BAD_IMAGES names a directory of images that broke other decoders; batches get these too, and differ from those without them.
 """
 
 import argparse
@@ -54,10 +56,12 @@ def fixtures():
 
 
 def bad_images():
-    folder = ROOT.parent / "shared/bad-images"
-    if not folder.is_dir():
-        print("mutate: no ../shared/bad-images: with the fixtures alone", flush=True)
-    return [path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file() and path.stat().st_size < 1 << 18]
+    """Images from the directory BAD_IMAGES; none without it, so that a seed gives the same batches on every machine."""
+    if not (folder := os.environ.get("BAD_IMAGES")):
+        return []
+    if not os.path.isdir(folder):
+        sys.exit(f"mutate: BAD_IMAGES: {folder} is not a directory")
+    return [path.read_bytes() for path in sorted(Path(folder).rglob("*")) if path.is_file() and path.stat().st_size < 1 << 18]
 
 
 def unique(text, index):

@@ -13,6 +13,10 @@ FIXTURES = os.path.join(ROOT, "fixtures")
 # No process has this number.
 DEAD = f"{socket.gethostname()}~99999999~dead1"
 START = 1_767_859_512_340
+# Whether a short run takes the larger samples of `make test-all`.
+IS_FULL = os.environ.get("TEST_EXTENT") == "full"
+# Seconds after which a run or a worker without progress counts as hung. No promise has this limit.
+HANG_S = 600
 # How a run ends whose batches are good or bad while the machine is well, and while it is not.
 WELL, UNWELL = (0, 65), (65, 74, 75)
 
@@ -177,8 +181,12 @@ def attempts(spool):
 
 
 def check_verifies(spool):
+    """verify finds nothing wrong with any session of a spool."""
+    check_sessions(os.path.join(spool, "output"))
+
+
+def check_sessions(output):
     """verify finds nothing wrong with any session."""
-    output = os.path.join(spool, "output")
     sessions = [os.path.join(output, name) for name in names(output) if name != ".staging"]
     result = subprocess.run([worker(), "verify", *sessions], stdin=subprocess.DEVNULL, capture_output=True)
     if result.returncode != 0:
@@ -213,6 +221,7 @@ def reference(fill=fill):
             status, said = drain(spool)
             if status not in WELL:
                 raise SystemExit(f"torture: a run that nobody disturbed ended with status {status}: {said}")
+            check_verifies(spool)
             references[fill] = digests(os.path.join(spool, "output"))
     return references[fill]
 
