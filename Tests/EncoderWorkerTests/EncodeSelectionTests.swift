@@ -156,7 +156,7 @@ import Testing
       let worker = try RunningWorker(["encode", "--batches", folder, "--output", output, "--jobs", "1"])
       while try manifests(in: output) < published, worker.isRunning { usleep(1_000) }
       worker.signal(SIGKILL)
-      _ = worker.wait()
+      _ = try worker.wait()
     }
     let result = try encode("--batches", folder)
     #expect(result.status == 0, "\(result.errors)")

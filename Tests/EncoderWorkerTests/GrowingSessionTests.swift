@@ -51,7 +51,7 @@ import Testing
   @Test(.enabled(if: ScratchDirectory.keepsAttributes), arguments: [[], ["--sentry"], ["--hls"], ["--thumbnails"]])
   func aLongSessionIsNotLookedThrough(options: [String]) throws {
     var counted: [(opened: Int, looked: Int, listed: Int)] = []
-    for length in [20, 400] {
+    for length in [10, 100] {
       let spool = try spool(with: length)
       // The first one finds out what there is; whoever comes after it knows.
       try add(1, to: spool, behind: length + 100)
@@ -76,8 +76,8 @@ import Testing
     // How often the views were written depends on the machine's pace.
     #expect(abs(counted[0].opened - counted[1].opened) <= 100, "\(counted)")
     #expect(abs(counted[0].looked - counted[1].looked) <= 100, "\(counted)")
-    // Before it ends, a worker looks once whether all is there; for each batch it would be 800 000.
-    #expect(abs(counted[0].listed - counted[1].listed) <= 150_000, "\(counted)")
+    // Before it ends, a worker looks once whether all is there; for each batch it would be 200 000.
+    #expect(abs(counted[0].listed - counted[1].listed) <= 40_000, "\(counted)")
   }
 
   /// A worker that goes on for ever tells of what is published within a moment, also when nothing more comes.
@@ -108,7 +108,7 @@ import Testing
         try names(in: spool.output + "/walk").count { $0.hasSuffix(".mp4") } >= 13 + round % 6
       }
       worker.signal(SIGKILL)
-      _ = worker.wait()
+      _ = try worker.wait()
       lagged += (try? names(in: spool.output + "/.behind"))?.count ?? 0
       #expect(try spool.drain("--sandbox", "off").status == 0)
       #expect(try PublishedSession(spool.output + "/walk").index.segments.count == 22)
@@ -171,7 +171,7 @@ import Testing
         atPath: spool.output + "/walk/segment-\(Self.startMs + 19 * 6_000).\(suffix)")
     }
     try add(3, to: spool, behind: 19)
-    #expect(try spool.drain().status == 0)
+    #expect(try spool.drain(verifying: false).status == 0)
     let videos = try names(in: spool.output + "/walk").filter { $0.hasSuffix(".mp4") }
     #expect(try videos.count == 24 && PublishedSession(spool.output + "/walk").index.segments.map(\.file) == videos)
   }

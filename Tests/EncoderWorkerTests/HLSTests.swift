@@ -194,7 +194,7 @@ import Testing
     #expect(try spool.drain().status == 0)
     try Data([1]).write(to: URL(fileURLWithPath: spool.output + "/walk/segment-1767859512340.mp4"))
     try spool.addSmall("walk@2", startMs: 1_767_859_514_340)
-    #expect(try spool.drain("--hls").status == 0)
+    #expect(try spool.drain("--hls", verifying: false).status == 0)
     #expect(try spool.isAtRest)
     let playlist = try Playlist(spool.output + "/walk/hls")
     #expect(playlist.files[0] == "gap.m4s")

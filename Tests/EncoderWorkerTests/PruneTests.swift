@@ -93,7 +93,7 @@ import Testing
       try names(in: spool.path + "/claimed/elsewhere~7~x1") == ["alive"]
     }
     worker.signal(SIGTERM)
-    #expect(worker.wait() == 0)
+    #expect(try worker.wait() == 0)
     #expect(try spool.drain().status == 0)
     #expect(FileManager.default.fileExists(atPath: spool.output + "/gap/session.json"))
     let pruned = try prune("--lease", "10")

@@ -151,7 +151,7 @@ import Testing
     try spool.addSmall("walk@4", startMs: starts[2])
     try spool.waitUntil("all segments") { try listed(in: session) == 4 }
     worker.signal(SIGTERM)
-    #expect(worker.wait() == 0)
+    #expect(try worker.wait() == 0)
     #expect(try ordinals(in: session) == Dictionary(uniqueKeysWithValues: zip(starts, 0...)))
     #expect(try EncoderWorker.run("verify", session).status == 0)
   }
@@ -246,7 +246,7 @@ import Testing
     let worker = try spool.start()
     try spool.waitUntil("it is there") { !(try spool.names("claimed").isEmpty) }
     worker.signal(SIGKILL)
-    #expect(worker.wait() == -SIGKILL)
+    #expect(try worker.wait() == -SIGKILL)
     let dead = try #require(try spool.names("claimed").first)
     _ = try spool.scratch.directory("spool/claimed/\(dead)/1.3")
     try FileManager.default.copyItem(

@@ -62,8 +62,8 @@ import Testing
     }
     let one = try spool.start("--drain", "--keep-batches")
     let two = try spool.start("--drain", "--keep-batches")
-    #expect(one.wait() == 0)
-    #expect(two.wait() == 0)
+    #expect(try one.wait() == 0)
+    #expect(try two.wait() == 0)
     #expect(try spool.isAtRest)
     #expect(try spool.names("done").count == 200)
     #expect(try spool.names("quarantine").isEmpty)
@@ -170,7 +170,7 @@ import Testing
     try spool.waitUntil("it is there") { try spool.names("claimed").contains { !$0.hasPrefix(".") } }
     try FileManager.default.removeItem(atPath: spool.path + "/claimed/" + spool.names("claimed")[0])
     try spool.add("single-frame")
-    #expect(worker.wait() == 75)
+    #expect(try worker.wait() == 75)
     #expect(try spool.drain().status == 0)
     #expect(FileManager.default.fileExists(atPath: spool.output + "/single-frame/session.json"))
   }
@@ -235,7 +235,7 @@ import Testing
       FileManager.default.fileExists(atPath: spool.output + "/live/session.ffconcat")
     }
     worker.signal(SIGTERM)
-    #expect(worker.wait() == 0)
+    #expect(try worker.wait() == 0)
     #expect(try spool.isAtRest)
   }
 }

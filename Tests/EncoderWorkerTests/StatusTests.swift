@@ -86,7 +86,7 @@ import Testing
     let seen = try #require(try status().workers.first)
     #expect(seen.life == "alive" && seen.held.isEmpty && (seen.tally?.frames ?? 0) > 0)
     worker.signal(SIGTERM)
-    #expect(worker.wait() == 0)
+    #expect(try worker.wait() == 0)
     #expect(try spool.isAtRest)
   }
 

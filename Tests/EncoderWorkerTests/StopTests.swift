@@ -44,7 +44,7 @@ import Testing
     try addLarge("slow", frames: 1_000)
     let worker = try start()
     worker.signal(SIGTERM)
-    #expect(worker.wait() == 0)
+    #expect(try worker.wait() == 0)
     #expect(try spool.names("incoming") == ["slow"])
     #expect(try names(in: spool.path + "/incoming/slow").count == 1_000)
     #expect(try spool.names("claimed").isEmpty)
@@ -61,7 +61,7 @@ import Testing
     try spool.add("exact-1fps")
     let worker = try start()
     worker.signal(SIGTERM)
-    #expect(worker.wait() == 0)
+    #expect(try worker.wait() == 0)
     #expect(try spool.names("incoming") == ["exact-1fps"])
     #expect(try names(in: session).isEmpty)
   }
@@ -72,7 +72,7 @@ import Testing
     worker.signal(SIGINT)
     usleep(200_000)
     worker.signal(SIGINT)
-    #expect(worker.wait() == 0)
+    #expect(try worker.wait() == 0)
     #expect(try spool.drain().status == 0)
     #expect(try spool.isAtRest)
     #expect(try PublishedSession(spool.output + "/slow").captured.count == 40)
@@ -82,7 +82,7 @@ import Testing
     try addLarge("slow", frames: 20)
     let worker = try start("--drain")
     worker.signal(SIGKILL)
-    #expect(worker.wait() == -SIGKILL)
+    #expect(try worker.wait() == -SIGKILL)
     #expect(try spool.names("claimed").count == 1)
     #expect(try spool.drain().status == 0)
     #expect(try spool.isAtRest)
@@ -95,7 +95,7 @@ import Testing
       let worker = try start()
       usleep(300_000)
       worker.signal(SIGKILL)
-      #expect(worker.wait() == -SIGKILL)
+      #expect(try worker.wait() == -SIGKILL)
     }
     #expect(try spool.drain().status == 65)
     let reason = try String(contentsOfFile: spool.path + "/quarantine/slow.reason.json", encoding: .utf8)
@@ -109,7 +109,7 @@ import Testing
       let worker = try start("--jobs", jobs)
       usleep(300_000)
       worker.signal(SIGKILL)
-      #expect(worker.wait() == -SIGKILL)
+      #expect(try worker.wait() == -SIGKILL)
     }
     let result = try spool.drain()
     #expect(result.status == 0, "\(result.errors)")
@@ -122,7 +122,7 @@ import Testing
     let worker = try RunningWorker(["encode", spool.path + "/incoming/slow", "--output", spool.output])
     try spool.waitUntil("encoding") { (FileManager.default.subpaths(atPath: spool.output) ?? []).count > 3 }
     worker.signal(SIGTERM)
-    #expect(worker.wait() == 75)
+    #expect(try worker.wait() == 75)
     #expect(try names(in: spool.output) == [".staging"])
     #expect(try names(in: spool.output + "/.staging").isEmpty)
   }
@@ -134,7 +134,7 @@ import Testing
     try Data(json.utf8).write(to: URL(fileURLWithPath: spool.path + "/incoming/slow/batch.json"))
     let worker = try start()
     worker.signal(SIGTERM)
-    #expect(worker.wait() == 0)
+    #expect(try worker.wait() == 0)
     #expect(try spool.names("incoming") == ["slow"])
   }
 

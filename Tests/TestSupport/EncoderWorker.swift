@@ -57,10 +57,12 @@ public enum EncoderWorker {
 public final class RunningWorker {
   private let process = Process()
 
-  /// - Parameter environment: beside our own.
-  public init(_ arguments: [String], environment: [String: String] = [:]) throws {
-    process.executableURL = URL(fileURLWithPath: EncoderWorker.path)
-    process.arguments = arguments
+  /// - Parameters:
+  ///   - environment: beside our own.
+  ///   - tool: a program that turns into ours, with its arguments.
+  public init(_ arguments: [String], environment: [String: String] = [:], under tool: [String] = []) throws {
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = tool + [EncoderWorker.path] + arguments
     process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = FileHandle.nullDevice
@@ -79,9 +81,13 @@ public final class RunningWorker {
 
   public func signal(_ number: Int32) { kill(process.processIdentifier, number) }
 
+  /// Waits until it ends, and verifies what it has published.
+  ///
   /// - Returns: the exit status, or the negative signal that ended it.
-  public func wait() -> Int32 {
+  public func wait() throws -> Int32 {
     process.waitUntilExit()
-    return process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
+    let status = process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
+    try PublishedOutput.verify(after: process.arguments ?? [], status)
+    return status
   }
 }

@@ -40,8 +40,8 @@ public struct TestSpool {
   public func start(_ options: String...) throws -> RunningWorker { try RunningWorker(["--spool", path] + options) }
 
   @discardableResult
-  public func drain(_ options: String...) throws -> Tool.Result {
-    try Tool.run(EncoderWorker.path, ["--spool", path, "--drain"] + options)
+  public func drain(_ options: String..., verifying: Bool = true) throws -> Tool.Result {
+    try Tool.run(EncoderWorker.path, ["--spool", path, "--drain"] + options, verifying: verifying)
   }
 
   public func names(_ state: String) throws -> [String] {

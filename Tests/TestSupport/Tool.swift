@@ -18,9 +18,11 @@ public struct Tool {
   }
 
   /// Runs a program found on the path and gives what it wrote, whatever its exit status.
+  ///
+  /// - Parameter verifying: whether to verify what our own program has published; not where a test has damaged it.
   public static func run(
     _ program: String, _ arguments: [String], input: Data? = nil, in directory: URL? = nil,
-    environment: [String: String] = [:]
+    environment: [String: String] = [:], verifying: Bool = true
   ) throws -> Result {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -39,8 +41,10 @@ public struct Tool {
     process.standardInput = try FileHandle(forReadingFrom: files[2])
     try process.run()
     process.waitUntilExit()
+    let status = process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
+    if verifying { try PublishedOutput.verify(after: [program] + arguments, status, in: directory) }
     return Result(
-      status: process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus,
+      status: status,
       output: try Data(contentsOf: files[0]),
       errors: String(decoding: try Data(contentsOf: files[1]), as: UTF8.self))
   }

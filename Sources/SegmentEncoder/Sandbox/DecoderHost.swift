@@ -63,17 +63,28 @@ public final class DecoderHost: Sendable {
     case gaveUp
   }
 
-  /// Lets a decoder do what it must not, and sees whether it lives.
+  /// Returns whether the kernel ends a decoder that makes a forbidden system call.
+  ///
+  /// Tries twice, like a decoder with a frame: the machine may stand still for a while, or kill a process.
+  /// - Throws: ``SandboxError`` when no decoder can be started.
   private static func probe(_ control: borrowing Mutex<Int32>, _ limits: Limits) throws -> Bool {
+    if let isConfined = try? probeOnce(control, limits) { return isConfined }
+    return try probeOnce(control, limits)
+  }
+
+  private static func probeOnce(_ control: borrowing Mutex<Int32>, _ limits: Limits) throws -> Bool {
     let child = try fork(control, try newSlots(limits), limits)
     var question = WireWriter()
     question.put(DecoderChild.Request.probe.rawValue)
     try? child.send(question.framed, seconds: limits.decodeSeconds)
     var answer = [UInt8](repeating: 0, count: 1)
-    let isAnswered = try child.receive(into: &answer, seconds: limits.decodeSeconds) > 0
+    // Throws when there is no answer in time; then the child is still there, and `end` kills it.
+    let received = try? child.receive(into: &answer, seconds: limits.decodeSeconds)
     switch try end(control, child) {
     case .signal(SIGSYS): return true
-    case _ where isAnswered: return false
+    case _ where received == 1: return false
+    case _ where received == nil:
+      throw SandboxError(description: "a decoder does not answer within \(limits.decodeSeconds) s")
     case let ending: throw SandboxError(description: "a decoder cannot be started (\(ending))")
     }
   }
