@@ -6,7 +6,8 @@ import PackageDescription
 let strict: [SwiftSetting] =
   Context.environment["WARNINGS_AS_ERRORS"] == nil ? [] : [.treatAllWarnings(as: .error)]
 
-/// Tests are built with the optimised program that they test, but are not worth the time of optimising themselves.
+/// Tests run beside an optimised program, but are not worth the time of optimising themselves; what they compute (TestSupport)
+/// is. They compile file by file, and only those that have changed.
 let test: [SwiftSetting] =
   strict + [
     .unsafeFlags(["-Onone", "-no-whole-module-optimization", "-enable-batch-mode", "-incremental", "-num-threads", "0"])
@@ -54,7 +55,7 @@ let package = Package(
     ),
     .target(
       name: "TestSupport", dependencies: ["SegmentEncoder", "CLinux"], path: "Tests/TestSupport",
-      swiftSettings: test),
+      swiftSettings: strict),
     .testTarget(
       name: "SegmentEncoderTests",
       dependencies: ["SegmentEncoder", "TestSupport"],
@@ -70,6 +71,11 @@ let package = Package(
       dependencies: ["encoder-worker", "SegmentEncoder", "TestSupport"],
       swiftSettings: test
     ),
+    .target(
+      name: "FuzzTargets", dependencies: ["SegmentEncoder", "CFFmpeg", "CLinux"],
+      path: "Fuzzing/Sources/FuzzTargets", swiftSettings: strict),
+    .testTarget(
+      name: "FuzzTests", dependencies: ["FuzzTargets", "SegmentEncoder", "TestSupport"], swiftSettings: test),
     .testTarget(name: "BrowserTests", dependencies: ["TestSupport"], swiftSettings: test),
     .testTarget(
       name: "SystemTests", dependencies: ["SegmentEncoder", "TestSupport"], swiftSettings: test),

@@ -14,6 +14,7 @@ let package = Package(
     .systemLibrary(name: "CLibFuzzer"),
     .executableTarget(
       name: "fuzz", dependencies: ["CLibFuzzer", .product(name: "SegmentEncoder", package: "SegmentEncoder")],
-      swiftSettings: strict),
+      // FuzzTargets is also a module of the main package, whose tests replay seeds and former findings.
+      path: "Sources", exclude: ["CLibFuzzer"], sources: ["fuzz", "FuzzTargets"], swiftSettings: strict),
   ]
 )

@@ -1,4 +1,4 @@
-import CLibFuzzer
+import CLinux
 import Glibc
 
 @testable import SegmentEncoder
@@ -30,7 +30,7 @@ enum ArchiveFuzzing {
 
   /// Made once, used for every run.
   private static let file = {
-    let descriptor = fuzz_memory_file("fuzzed")
+    let descriptor = clinux_memory_file()
     require(descriptor >= 0, "a file in memory")
     return descriptor
   }()

@@ -1,0 +1,57 @@
+import Foundation
+import SegmentEncoder
+import TestSupport
+import Testing
+
+@testable import FuzzTargets
+
+/// Replays what fuzzing starts from and what it once found. `make fuzz` goes further, with sanitizers and coverage.
+///
+/// A broken promise ends the process with a message that names it.
+@Suite struct FuzzReplayTests {
+  /// A directory of seeds for each target, made of the fixtures.
+  private static let seeds = Result {
+    let scratch = try ScratchDirectory()
+    try Tool.output("python3", [Fixture.root.appendingPathComponent("Fuzzing/seeds.py").path, scratch.path])
+    return scratch
+  }
+
+  private static func inputs(_ target: FuzzTarget) throws -> [[UInt8]] {
+    let found = Fixture.root.appendingPathComponent("Fuzzing/regressions/\(target.rawValue)").path
+    let made = try seeds.get().path(target.rawValue)
+    return try [made, found].flatMap { directory in
+      try ((try? names(in: directory)) ?? []).map { name in
+        Array(try Data(contentsOf: URL(fileURLWithPath: directory + "/" + name)))
+      }
+    }
+  }
+
+  /// One to four changes: a bit, a byte, a piece that is gone or there twice, an end that is missing.
+  private static func mutated(_ input: [UInt8], _ random: inout Random) -> [UInt8] {
+    var bytes = input
+    for _ in 0..<random.int(1...4) where !bytes.isEmpty {
+      let place = Int(random.int(0...Int64(bytes.count - 1)))
+      let end = min(bytes.count, place + Int(random.int(1...16)))
+      switch random.int(0...4) {
+      case 0: bytes[place] ^= 1 << UInt8(random.int(0...7))
+      case 1: bytes[place] = UInt8(random.int(0...255))
+      case 2: bytes.removeSubrange(place..<end)
+      case 3: bytes.insert(contentsOf: bytes[place..<end], at: place)
+      default: bytes.removeSubrange(place...)
+      }
+    }
+    return bytes
+  }
+
+  @Test(arguments: FuzzTarget.allCases)
+  func seedsFormerFindingsAndTheirNeighboursBreakNoPromise(target: FuzzTarget) throws {
+    FFmpegLog.silence()
+    let inputs = try Self.inputs(target)
+    try #require(!inputs.isEmpty)
+    var random = Random(seed: 1)
+    for input in inputs {
+      target.run(input)
+      for _ in 0..<Extent.of(40, full: 1_000) { target.run(Self.mutated(input, &random)) }
+    }
+  }
+}
