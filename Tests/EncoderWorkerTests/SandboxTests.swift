@@ -220,8 +220,8 @@ import Testing
     for batch in batches {
       let name = URL(fileURLWithPath: batch).lastPathComponent
       // Our own are long; fixtures stay where they are.
-      let place = batch.hasPrefix(scratch.path) ? FileManager.default.moveItem : FileManager.default.copyItem
-      try place(batch, "\(path)/incoming/\(name)")
+      let isOurs = batch.hasPrefix(scratch.path)
+      try Tool.output("cp", (isOurs ? ["-rl"] : ["-r"]) + [batch, "\(path)/incoming/\(name)"])
     }
     return path
   }
