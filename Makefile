@@ -1,12 +1,32 @@
-.PHONY: demo test fuzz mutate torture nightly-nfs sanitize bench capacity sweep playback docs serving remote lint-examples build man deb test-deb format fixtures clean
+.PHONY: demo test test-all test-full test-corpus platforms fuzz mutate torture nightly-nfs sanitize bench capacity sweep playback docs serving remote lint-examples build man deb test-deb format fixtures clean
 
 # Frames of a bundled example become segments in ./demo. Installs what it needs.
 demo:
 	scripts/demo
 
-# Format, warnings, all tests. Installs what it needs.
+# Format, warnings, all tests, in some minutes. Installs what it needs.
 test:
 	scripts/test
+
+# Everything, for a night; PARTS names some. CONTRIBUTING tells what each part proves.
+test-all:
+	scripts/test-all $(PARTS)
+
+# The tests of `make test`, with whole storms and sessions of a day.
+test-full:
+	scripts/setup test
+	TEST_EXTENT=full scripts/run-tests
+
+# The program's tests over real sessions (CORPUS=DIR) and other programs' test images (BAD_IMAGES=DIR).
+test-corpus:
+	scripts/setup test
+	SESSION_CORPUS="$(or $(CORPUS),../shared/corpus)" BAD_IMAGES="$(or $(BAD_IMAGES),../shared/bad-images)" \
+	  scripts/run-tests EncoderWorkerTests
+
+# Builds and tests on each supported release of Debian; RELEASES names some. Needs root and a mirror.
+platforms:
+	scripts/setup platforms-host
+	scripts/platforms --page docs/platforms.md $(RELEASES)
 
 # Every reader of strangers' bytes under libFuzzer, so many minutes in all; TARGETS names some.
 MINUTES ?= 1

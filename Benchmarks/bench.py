@@ -64,7 +64,7 @@ def recipe(frames, end, folder):
         for frame, before, after in zip(frames, instants, instants[1:]))
     script.write_text(lines + f"file '{frames[-1]}'\n")
     output = folder / f"{frames[0].stem}.mp4"
-    used = run(["ffmpeg", "-y", "-f", "concat", "-safe", "0", "-i", script, "-vf", PAD, "-vsync", "vfr",
+    used = run(["ffmpeg", "-y", "-f", "concat", "-safe", "0", "-i", script, "-vf", PAD, "-fps_mode", "vfr",
                 "-pix_fmt", "yuv420p", "-preset", "ultrafast", output])
     return used, output
 
@@ -85,7 +85,7 @@ def luma(source, target, picked=None, size=None):
     if size:
         filters.append(f"crop={size[0]}:{size[1]}:0:0")
     with open(target, "ab") as file:
-        subprocess.run(["ffmpeg", "-v", "error", *source, "-map", "0:v", "-vf", ",".join(filters), "-vsync",
+        subprocess.run(["ffmpeg", "-v", "error", *source, "-map", "0:v", "-vf", ",".join(filters), "-fps_mode",
                         "passthrough", "-f", "rawvideo", "-"], stdout=file, check=True)
 
 
@@ -292,7 +292,7 @@ def report(measured, sandbox, scales, profile, profiled):
 
 `make bench`, {date.today()}, {machine()}. `balanced`, `--jobs 1`; the least CPU of {ROUNDS} rounds in turn, each program in
 each (ours and the bare loop {CLOSE_ROUNDS} times). SSIM-Y is against the lossless truth where the session has one (s01, s04), else against the captured file.
-The recipe: `ffmpeg -y -f concat -safe 0 -i LIST -vf {PAD} -vsync vfr -pix_fmt yuv420p -preset ultrafast OUT`.
+The recipe: `ffmpeg -y -f concat -safe 0 -i LIST -vf {PAD} -fps_mode vfr -pix_fmt yuv420p -preset ultrafast OUT`.
 The bare loop decodes and encodes what we do, with the same libraries and settings, and nothing else (`limit.c`).
 
 ![CPU and bytes a frame](results.svg)
