@@ -165,6 +165,8 @@ def power(short):
         return spools.skip("power", why)
     if not shutil.which("mkfs.ext4"):
         return spools.skip("power", "no mkfs.ext4")
+    if why := spools.unshare_mounts():
+        return spools.skip("power", why)
     with tempfile.TemporaryDirectory(prefix="torture-") as scratch:
         image, place = os.path.join(scratch, "image"), os.path.join(scratch, "disk")
         os.mkdir(place)

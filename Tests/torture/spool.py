@@ -1,4 +1,5 @@
 """A spool for the torture: filled, drained, and compared with one that nobody disturbed."""
+import ctypes
 import hashlib
 import json
 import os
@@ -229,6 +230,15 @@ def reference(fill=fill):
 def skip(part, why):
     print(f"{part}: skipped, {why}", flush=True)
     return 0
+
+
+def unshare_mounts():
+    """Gives this process mounts of its own: a namespace that another test makes would keep a file system of ours mounted.
+    Returns the reason where that is impossible; otherwise None."""
+    libc, clone_newns = ctypes.CDLL(None, use_errno=True), 0x20000
+    if libc.unshare(clone_newns) != 0:
+        return f"unshare: {os.strerror(ctypes.get_errno())}"
+    return mount("--make-rprivate", "/")
 
 
 def mount(*arguments):
