@@ -34,7 +34,7 @@ import Testing
     return scratch.path(name)
   }
 
-  @Test(arguments: Fixture.all + Fixture.corpus)
+  @Test(arguments: Fixture.sample + Fixture.corpus)
   func everyFrameIsAtItsCapture(fixture: Fixture) throws {
     let session = try EncoderWorker.encode(fixture, into: scratch)
     let hls = try stitch(session)
@@ -71,7 +71,7 @@ import Testing
   }
 
   /// Fragments cost no more than the segments themselves.
-  @Test(arguments: Fixture.all + Fixture.corpus)
+  @Test(arguments: Fixture.sample + Fixture.corpus)
   func fragmentsAreNoLargerThanSegments(fixture: Fixture) throws {
     let session = try EncoderWorker.encode(fixture, into: scratch)
     let hls = try stitch(session)

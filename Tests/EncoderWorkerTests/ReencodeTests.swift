@@ -22,7 +22,7 @@ import Testing
     return scratch.path(name)
   }
 
-  @Test(arguments: Fixture.all + Fixture.corpus)
+  @Test(arguments: Fixture.sample + Fixture.corpus)
   func allButThePixelsStays(fixture: Fixture) throws {
     let session = try EncoderWorker.encode(fixture, into: scratch)
     let result = try reencode(session.path)

@@ -56,7 +56,7 @@ import Testing
   /// Members that are missing, or more than there should be, would be no event of Sentry's.
   private func members(_ value: Any?) throws -> Set<String> { Set(try #require(value as? [String: Any]).keys) }
 
-  @Test(arguments: Fixture.all)
+  @Test(arguments: Fixture.sample)
   func anEventSaysOfASegmentWhatItsManifestAndItsFileSay(fixture: Fixture) throws {
     let scratch = try ScratchDirectory()
     let session = try EncoderWorker.encode(fixture, into: scratch, "--sentry")

@@ -9,21 +9,22 @@ import Testing
     spool = try TestSpool()
   }
 
+  /// Two large pictures, made once for all tests.
+  private static let pictures = Result {
+    let scratch = try ScratchDirectory()
+    try Tool.output(
+      "ffmpeg",
+      ["-v", "error", "-f", "lavfi", "-i", "testsrc2=s=2400x3200:r=1", "-frames:v", "2", scratch.path("%d.png")])
+    return scratch
+  }
+
   /// A batch of large pictures that takes a while.
   private func addLarge(_ name: String, frames: Int) throws {
     let draft = spool.path + "/tmp/" + name
     try FileManager.default.createDirectory(atPath: draft, withIntermediateDirectories: true)
-    for picture in 0..<2 {
-      try Tool.output(
-        "ffmpeg",
-        [
-          "-v", "error", "-y", "-f", "lavfi", "-i", "testsrc2=s=2400x3200", "-vf", "hue=h=\(90 * picture)", "-frames:v",
-          "1",
-          spool.scratch.path("large-\(picture).png"),
-        ])
-    }
+    let pictures = try Self.pictures.get()
     for frame in 0..<frames {
-      link(spool.scratch.path("large-\(frame % 2).png"), draft + "/\(1_767_859_512_340 + frame * 1_000).png")
+      link(pictures.path("\(frame % 2 + 1).png"), draft + "/\(1_767_859_512_340 + frame * 1_000).png")
     }
     try FileManager.default.moveItem(atPath: draft, toPath: spool.path + "/incoming/" + name)
   }
@@ -75,7 +76,7 @@ import Testing
     #expect(try worker.wait() == 0)
     #expect(try spool.drain().status == 0)
     #expect(try spool.isAtRest)
-    #expect(try PublishedSession(spool.output + "/slow").captured.count == 40)
+    #expect(try PublishedSession(spool.output + "/slow").captured.count == 20)
   }
 
   @Test func aKilledWorkersBatchIsTakenOverAtOnce() throws {
@@ -104,7 +105,7 @@ import Testing
 
   /// Four batches at once and a killed worker: only what kills a worker alone is blamed.
   @Test func innocentBatchesAreNotBlamed() throws {
-    for number in 0..<4 { try addLarge("slow\(number)", frames: 40) }
+    for number in 0..<4 { try addLarge("slow\(number)", frames: 20) }
     for jobs in ["4", "1", "1"] {
       let worker = try start("--jobs", jobs)
       usleep(300_000)
@@ -114,7 +115,7 @@ import Testing
     let result = try spool.drain()
     #expect(result.status == 0, "\(result.errors)")
     #expect(try spool.isAtRest)
-    for number in 0..<4 { #expect(try PublishedSession(spool.output + "/slow\(number)").captured.count == 40) }
+    for number in 0..<4 { #expect(try PublishedSession(spool.output + "/slow\(number)").captured.count == 20) }
   }
 
   @Test func aStoppedEncodeSaysThatThereIsMoreToDo() throws {

@@ -31,6 +31,10 @@ public struct Fixture: Sendable, CustomStringConvertible {
     "on-change", "masks", "colour-bars",
   ].map { Fixture($0) }
 
+  /// One of each kind of timing and size, where each fixture takes dozens of other programs; all of them in full.
+  public static let sample = Extent.of(
+    all.filter { ["exact-1fps", "gap", "rotation", "odd-size", "on-change"].contains($0.name) }, full: all)
+
   /// Real sessions: a directory for each in SESSION_CORPUS, with its frames in `jpg/`. None unless that is set, so that
   /// every clone runs the same tests; `make test-corpus` sets it.
   public static let corpus: [Fixture] = {
