@@ -26,21 +26,22 @@ struct RedisStreamTests {
 
   private func take(_ worker: RedisStream) throws -> RedisStream.Entry { try #require(try worker.next()) }
 
-  /// Tried until it gives something; what is waited for is a lease's end.
-  private func eventually<Value>(_ body: () throws -> Value?) throws -> Value {
-    for _ in 0..<600 {
-      if let value = try body() { return value }
-      usleep(20_000)
-    }
-    throw Tool.Failure("still nothing")
-  }
-
+  /// Asks until a lease has ended.
   private func takeOver(_ worker: RedisStream) throws -> [RedisStream.Entry] {
-    try eventually {
+    try firstValue(of: "a worker takes entries over") {
       let entries = try worker.takeOver()
       return entries.isEmpty ? nil : entries
     }
   }
+
+  /// Makes Redis believe that nobody has renewed an entry for an hour.
+  private func expire(_ entry: RedisStream.Entry, of worker: String) throws {
+    try server.command(
+      "XCLAIM", "encoder-worker", "encoder-worker", worker, "0", entry.id, "IDLE", "3600000", "JUSTID")
+  }
+
+  /// Seconds during which a worker that runs, however slowly, renews its leases of one second.
+  private static let longLease = 4
 
   /// A second worker, which has it as if its lease had ended.
   private func takeOver(_ entry: RedisStream.Entry, by name: String = "two") throws -> (RedisStream, RedisStream.Entry)
@@ -175,27 +176,26 @@ struct RedisStreamTests {
   // MARK: leases
 
   @Test func whoRenewsKeepsWhatItHolds() throws {
-    let (one, two) = (try worker("one", lease: 1), try worker("two", lease: 1))
+    let (one, two) = (try worker("one", lease: 1), try worker("two", lease: Self.longLease))
     #expect(try one.add(["a", "b"]) == 2)
     let entry = try take(one)
-    // Somebody who does not: when that is taken over, leases have ended.
+    // Of a worker that no longer renews: when it is taken over, leases have ended.
     let three = try worker("three", lease: 1)
     _ = try take(three)
     three.leave()
+    try expire(entry, of: "one")
     #expect(try takeOver(two).map(\.name) == ["b"])
-    for _ in 0..<15 {
-      usleep(100_000)
-      #expect(try two.takeOver() == [])
-    }
+    #expect(try two.takeOver() == [])
     #expect(one.holds(entry.id))
   }
 
   @Test func whatNobodyRenewsIsTakenOverOnce() throws {
-    let (one, two, three) = (try worker("one", lease: 1), try worker("two", lease: 1), try worker("three", lease: 1))
+    let one = try worker("one", lease: 1)
+    let (two, three) = (try worker("two", lease: Self.longLease), try worker("three", lease: Self.longLease))
     #expect(try one.add(["a"]) == 1)
     let lost = try take(one)
     one.leave()
-    let taken = try eventually {
+    let taken = try firstValue(of: "a worker takes the entry over") {
       let entries = try two.takeOver() + three.takeOver()
       return entries.isEmpty ? nil : entries
     }
@@ -243,7 +243,7 @@ struct RedisStreamTests {
     let entry = try take(one)
     // As if it had been away for a lease.
     try server.command("XCLAIM", "encoder-worker", "encoder-worker", "two", "0", entry.id)
-    _ = try eventually { !one.holds(entry.id) ? true : nil }
+    try waitUntil("the worker learns of its loss") { !one.holds(entry.id) }
     #expect(try one.heldElsewhereCount() == 1)
   }
 
@@ -260,27 +260,33 @@ struct RedisStreamTests {
   }
 
   @Test func whereRedisHasNotBeenForALeaseNoneHasEnded() throws {
-    let (one, two) = (try worker("one"), try worker("two", lease: 30))
+    // Leases that end neither here nor on a slow machine; the first worker does not renew meanwhile.
+    let (one, two) = (try worker("one", lease: 3_600), try worker("two", lease: 1_800))
     #expect(try one.add(["a"]) == 1)
-    let entry = try take(one)
-    try server.command(
-      "XCLAIM", "encoder-worker", "encoder-worker", "one", "0", entry.id, "IDLE", "3600000", "JUSTID")
+    try expire(try take(one), of: "one")
     #expect(try two.takeOver() == [])
   }
 
   @Test func timeWithoutRedisEndsNoLease() throws {
-    let (one, two) = (try worker("one", lease: 1), try worker("two", lease: 1))
-    #expect(try one.add(["a"]) == 1)
+    let (one, two) = (try worker("one", lease: 1), try worker("two", lease: Self.longLease))
+    #expect(try one.add(["a", "b"]) == 2)
     let entry = try take(one)
+    // Of a worker that no longer renews: when it is taken over, leases have ended.
+    let three = try worker("three", lease: 1)
+    let left = try take(three)
+    three.leave()
     server.stop()
+    // Longer than the first worker's lease.
     usleep(1_500_000)
     try server.restart()
-    for _ in 0..<12 {
-      // The first one finds the connection broken.
-      #expect((try? two.takeOver()) ?? [] == [])
-      usleep(100_000)
+    for (entry, name) in [(entry, "one"), (left, "three")] { try expire(entry, of: name) }
+    let taken = try firstValue(of: "a worker takes entries over") {
+      // The first call finds the connection broken.
+      (try? two.takeOver()).flatMap { $0.isEmpty ? nil : $0 }
     }
+    #expect(taken == [left])
     #expect(one.holds(entry.id))
+    try two.settle(left)
     try one.settle(entry)
     #expect(try isEmpty())
   }
@@ -295,11 +301,11 @@ struct RedisStreamTests {
     usleep(UInt32(leaseMs + 500) * 1_000)
     try server.restart()
     // The other one could not renew, and has not yet.
-    try server.command(
-      "XCLAIM", "encoder-worker", "encoder-worker", "one", "0", entry.id, "IDLE", "3600000", "JUSTID")
+    try expire(entry, of: "one")
     let connectedMs = MonotonicClock.milliseconds()
     #expect(try two.takeOver() == [])
     #expect(try takeOver(two) == [entry])
+    // A lower bound, which no slow machine misses.
     #expect(MonotonicClock.milliseconds() - connectedMs >= leaseMs)
   }
 
@@ -307,8 +313,7 @@ struct RedisStreamTests {
     let one = try worker()
     #expect(try one.add(["a"]) == 1)
     let entry = try take(one)
-    try server.command(
-      "XCLAIM", "encoder-worker", "encoder-worker", "one", "0", entry.id, "IDLE", "3600000", "JUSTID")
+    try expire(entry, of: "one")
     #expect(try one.renew(entry))
     let pending = try server.command("XPENDING", "encoder-worker", "encoder-worker", "-", "+", "1")
     #expect(pending.count == 4 && pending[1] == "one")
@@ -425,7 +430,7 @@ struct RedisStreamTests {
     #expect(try worker.add(["a", "b"]) == 2)
     let entry = try take(worker)
     try server.flush()
-    _ = try eventually { !worker.holds(entry.id) ? true : nil }
+    try waitUntil("the worker learns of its loss") { !worker.holds(entry.id) }
     try worker.settle(entry)
     try worker.handBack(entry)
     #expect(try worker.waitingCount() == 0 && worker.next() == nil && worker.takeOver() == [])

@@ -14,19 +14,21 @@ struct RemoteWorkerTests {
   private let store: StoreServer
   private let scratch: ScratchDirectory
   private let client: S3Client
+  /// Of this test alone.
+  private let location = "s3://\(StoreServer.bucket)/\(UUID().uuidString)"
 
   init() throws {
-    (queue, store, scratch) = (try QueueServer(), try StoreServer(), try ScratchDirectory())
+    (queue, store, scratch) = (try QueueServer(), try StoreServer.shared.get(), try ScratchDirectory())
     let environment = store.environment
-    client = try S3Client(S3Location("s3://\(StoreServer.bucket)/replay"), S3Settings { environment[$0] })
+    client = try S3Client(S3Location(location), S3Settings { environment[$0] })
   }
 
   private var environment: [String: String] { store.environment.merging(["TMPDIR": scratch.path("")]) { $1 } }
 
-  private var remote: [String] { ["--queue", queue.url, "--store", "s3://\(StoreServer.bucket)/replay"] }
+  private var remote: [String] { ["--queue", queue.url, "--store", location] }
 
-  private func run(_ words: [String]) throws -> Tool.Result {
-    try Tool.run(EncoderWorker.path, words + remote, environment: environment)
+  private func run(_ words: [String], _ others: [String: String] = [:]) throws -> Tool.Result {
+    try Tool.run(EncoderWorker.path, words + remote, environment: environment.merging(others) { $1 })
   }
 
   private func start(_ words: String...) throws -> RunningWorker {
@@ -40,30 +42,33 @@ struct RemoteWorkerTests {
     return all.map { String($0.dropFirst(prefix.count)) }
   }
 
+  /// Of these batches, every nineteenth is no batch.
+  private func badNames(_ numbers: Range<Int>) -> [String] {
+    numbers.filter { $0 % 19 == 7 }.map { "s\($0 % 20)@\($0).tar" }
+  }
+
   /// Batches of two pictures, and some that are none; the same in a spool.
-  private func submit(_ numbers: Range<Int>, to spool: TestSpool) throws -> (good: Int, bad: Int) {
+  private func submit(_ numbers: Range<Int>, to spool: TestSpool) throws {
+    let bad = badNames(numbers)
     let pictures = try (0..<6).map { number in
       Array(try Data(contentsOf: URL(fileURLWithPath: Fixture("exact-1fps").path + "/000\(number).jpg")))
     }
-    var bad = 0
     for number in numbers {
+      let name = "s\(number % 20)@\(number).tar"
       let startMs = 1_767_859_512_340 + Int64(number / 20) * 2_000
       let bytes: [UInt8]
-      if number % 50 == 7 {
+      if bad.contains(name) {
         bytes = Array("no batch at all: \(number)".utf8)
-        bad += 1
       } else {
         bytes = try Archive.tar(
           (0..<2).map { ("\(startMs + Int64($0) * 1_000).jpg", pictures[(number + $0) % pictures.count]) })
       }
-      let name = "s\(number % 20)@\(number).tar"
       try spool.add(file: name, bytes)
       #expect(try client.put("incoming/" + name, .bytes(bytes), .archive, when: .absent) != nil)
     }
-    return (numbers.count - bad, bad)
   }
 
-  /// What the store has published is what the spool has.
+  /// The store has the objects that the spool has as files, byte for byte. `verify` has checked those: Tool.run does after each run.
   private func expectSame(_ spool: TestSpool) throws {
     var files: [String] = []
     for case let name as String in try #require(FileManager.default.enumerator(atPath: spool.output)) {
@@ -76,51 +81,52 @@ struct RemoteWorkerTests {
     }
   }
 
-  /// Four workers, until nothing is owed; some are killed, and so is Redis.
+  /// Runs four workers until nothing is owed. Kills one of them, or Redis, each time that a share of the batches is done.
   ///
-  /// - Parameter midway: done once, when half of the work is.
-  private func storm(kills most: Int, midway: () throws -> Void = {}) throws {
+  /// - Parameter midway: called once, when half of the batches are done.
+  private func storm(kills maximum: Int, midway: () throws -> Void = {}) throws {
     func worker() throws -> RunningWorker { try start("--lease", "10", "--jobs", "1") }
     var workers = try (0..<4).map { _ in try worker() }
     // A worker that is killed while it begins leaves what it tried the store with.
     func owedCount() throws -> Int { try keys("incoming/").count { !$0.hasPrefix(".") } }
     let owed = try owedCount()
     var (kills, isMidway) = (0, false)
-    let deadline = Date(timeIntervalSinceNow: 400)
-    while case let left = try owedCount(), left > 0 {
-      guard Date() < deadline else {
-        throw Tool.Failure("still owed after \(kills) kills: \(left), \(try queue.command("XLEN", "encoder-worker"))")
-      }
+    try waitUntil("the four workers have done all batches", pauseMs: 5) {
+      let left = try owedCount()
+      if left == 0 { return true }
       if !isMidway, left < owed / 2 {
         isMidway = true
         try midway()
       }
-      usleep(UInt32.random(in: 100_000...1_000_000))
-      guard kills < most else { continue }
+      guard kills < maximum, left <= owed - owed * (kills + 1) / (maximum + 1) else { return false }
       kills += 1
-      if kills % 4 == 0 {
+      // At any point of the work on a batch.
+      usleep(UInt32.random(in: 0..<100_000))
+      if kills % 3 == 0 {
         queue.kill()
         usleep(200_000)
         try queue.restart()
       } else {
         let index = Int.random(in: 0..<workers.count)
         workers[index].signal(SIGKILL)
-        _ = workers[index].wait()
+        _ = try workers[index].wait()
         workers[index] = try worker()
       }
+      return false
     }
     #expect(kills > 2 && isMidway)
-    // Whoever was killed between the receipt and the queue.
-    for _ in 0..<300 where try queue.command("XLEN", "encoder-worker") != ["0"] { usleep(100_000) }
+    // A worker may have died after the receipt and before the queue's acknowledgement.
+    try waitUntil("the queue is empty", pauseMs: 100) { try queue.command("XLEN", "encoder-worker") == ["0"] }
     for worker in workers {
       worker.signal(SIGTERM)
-      #expect(worker.wait() == 0)
+      #expect(try worker.wait() == 0)
     }
   }
 
   /// Published or kept with a reason, each once, and as in the spool.
-  private func expectAll(_ good: Int, _ bad: [String], _ spool: TestSpool) throws {
-    #expect(try keys("receipts/").count == good + bad.count)
+  private func expectAll(_ count: Int, _ spool: TestSpool) throws {
+    let bad = badNames(0..<count)
+    #expect(try keys("receipts/").count == count)
     let kept = try keys("quarantine/")
     #expect(kept.sorted() == (bad + bad.map { $0 + ".reason.json" }).sorted())
     try expectSame(spool)
@@ -129,20 +135,21 @@ struct RemoteWorkerTests {
 
   @Test func nothingIsLostWhoeverDies() throws {
     let spool = try TestSpool()
-    let bad = (0..<500).filter { $0 % 50 == 7 }.map { "s\($0 % 20)@\($0).tar" }
-    _ = try submit(0..<500, to: spool)
+    let (first, all) = (Extent.of(60, full: 500), Extent.of(90, full: 580))
+    let bad = badNames(0..<first)
+    try submit(0..<first, to: spool)
     #expect(try spool.drain().status == 65)
     let queued = try run(["reconcile", "--json"])
-    #expect(queued.text == "{\"misnamed\":0,\"owed\":500,\"queued\":500}\n", "\(queued.errors)")
-    try storm(kills: 12)
-    try expectAll(500 - bad.count, bad, spool)
+    #expect(queued.text == "{\"misnamed\":0,\"owed\":\(first),\"queued\":\(first)}\n", "\(queued.errors)")
+    try storm(kills: Extent.of(6, full: 12))
+    try expectAll(first, spool)
     // Each of those is among the dead letters, once.
     let letters = try queue.command("XRANGE", "{encoder-worker}:dead", "-", "+")
     for name in bad { #expect(letters.count { $0 == name } == 1, "\(name)") }
     #expect(try queue.command("XLEN", "{encoder-worker}:dead") == ["\(bad.count)"])
 
     // Then all that the queue knows is gone, in the middle of the work: the store owes what it owed.
-    _ = try submit(500..<580, to: spool)
+    try submit(first..<all, to: spool)
     #expect(try spool.drain().status == 65)
     _ = try run(["reconcile"])
     try storm(kills: 3) {
@@ -150,8 +157,7 @@ struct RemoteWorkerTests {
       let again = try run(["reconcile"])
       #expect(again.status == 0, "\(again.errors)")
     }
-    let more = (500..<580).filter { $0 % 50 == 7 }.map { "s\($0 % 20)@\($0).tar" }
-    try expectAll(580 - bad.count - more.count, bad + more, spool)
+    try expectAll(all, spool)
   }
 
   @Test func framesGoInAndASessionComesOut() throws {
@@ -179,8 +185,10 @@ struct RemoteWorkerTests {
     #expect(noQueue.status == 75 && noQueue.errors.contains("redis://127.0.0.1"), "\(noQueue.errors)")
     try queue.restart()
     _ = try run(["enqueue", "--session", "phone", Fixture("jittered").path])
-    store.stop()
-    let noStore = try run(["run", "--drain"])
+    // A port at which nobody listens.
+    let gone = try StoreServer("hostile.py")
+    gone.stop()
+    let noStore = try run(["run", "--drain"], gone.environment)
     #expect(noStore.status == 75 && noStore.errors.contains("s3://"), "\(noStore.errors)")
     #expect(try queue.command("XLEN", "encoder-worker") == ["1"])
     for words in [["--queue", queue.url], ["--spool", scratch.path("s")] + remote] {
@@ -191,10 +199,11 @@ struct RemoteWorkerTests {
   @Test func itTellsHowItGoes() throws {
     _ = try run(["enqueue", "--session", "phone", Fixture("jittered").path])
     let server = try RunningServer(["run"] + remote, environment: environment)
-    for _ in 0..<200 where try !keys("incoming/").isEmpty { usleep(50_000) }
-    let metrics = try server.get("/metrics").text
-    #expect(metrics.contains("encoder_worker_batches_total{outcome=\"published\"} 1"), "\(metrics)")
-    #expect(metrics.contains("encoder_worker_batches{state=\"waiting\"} 0"), "\(metrics)")
+    for line in [
+      "encoder_worker_batches_total{outcome=\"published\"} 1", "encoder_worker_batches{state=\"waiting\"} 0",
+    ] {
+      try waitUntil("/metrics has \(line)") { try server.get("/metrics").text.contains(line) }
+    }
     #expect(try server.get("/readyz").status == 200)
     #expect(server.stop() == 0)
   }

@@ -1,4 +1,6 @@
 import Foundation
+import SegmentEncoder
+import Synchronization
 
 /// A Redis of a test's own, on this machine, that keeps what it acknowledged; killed when the last reference goes.
 public final class QueueServer {
@@ -7,6 +9,8 @@ public final class QueueServer {
   /// At 127.0.0.1; the same after a restart.
   public let port: UInt16
 
+  /// No other server of these tests gets the port of one that is about to restart.
+  private static let used = Mutex<Set<UInt16>>([])
   private let directory: ScratchDirectory
   private let options: [String]
   private let password: String?
@@ -22,6 +26,7 @@ public final class QueueServer {
     // Below those that the kernel hands out, so that nobody is given it while a test restarts the server.
     for _ in 0..<20 {
       let port = UInt16.random(in: 20_000..<32_000)
+      guard Self.used.withLock({ $0.insert(port).inserted }) else { continue }
       if let process = try Self.start(at: port, in: directory, self.options, password) {
         self.port = port
         self.process = process
@@ -93,14 +98,15 @@ public final class QueueServer {
     process.standardError = FileHandle.nullDevice
     try process.runTakingSignals()
     // The socket is made after the port was had: what answers there is ours.
-    for _ in 0..<600 {
+    let endMs = MonotonicClock.milliseconds() + 600_000
+    while MonotonicClock.milliseconds() < endMs {
       let answer = try ask(directory.path("socket"), ["PING"], password)
       if answer.text == "PONG\n" { return process }
       guard process.isRunning else { return nil }
       usleep(20_000)
     }
     Glibc.kill(process.processIdentifier, SIGKILL)
-    throw Tool.Failure("redis-server does not answer: \(try log(in: directory))")
+    throw Tool.Failure("redis-server does not answer PING within 600 s: \(try log(in: directory))")
   }
 
   private static func ask(_ socket: String, _ words: [String], _ password: String?) throws -> Tool.Result {

@@ -1,0 +1,23 @@
+import Foundation
+import SegmentEncoder
+import TestSupport
+
+/// Repeats a step until it returns a value.
+///
+/// - Parameters:
+///   - awaited: what the step waits for, for the message of a hang.
+///   - pauseMs: milliseconds between two attempts.
+/// - Throws: what the step throws; ``Tool/Failure`` after ten minutes, which no promise limits and only a hang takes.
+func firstValue<Value>(of awaited: String, pauseMs: UInt32 = 20, _ step: () throws -> Value?) throws -> Value {
+  let endMs = MonotonicClock.milliseconds() + 600_000
+  while MonotonicClock.milliseconds() < endMs {
+    if let value = try step() { return value }
+    usleep(1_000 * pauseMs)
+  }
+  throw Tool.Failure("waited 600 s in vain until \(awaited)")
+}
+
+/// Repeats a check until it holds; bounded like ``firstValue(of:pauseMs:_:)``.
+func waitUntil(_ awaited: String, pauseMs: UInt32 = 20, _ condition: () throws -> Bool) throws {
+  _ = try firstValue(of: awaited, pauseMs: pauseMs) { try condition() ? true : nil }
+}
