@@ -31,8 +31,8 @@ let package = Package(
     ),
     .systemLibrary(
       name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
-    .systemLibrary(
-      name: "CLittleCMS", pkgConfig: "lcms2", providers: [.apt(["liblcms2-dev"])]),
+    // Without pkgConfig: on some releases it has flags that SwiftPM warns of.
+    .systemLibrary(name: "CLittleCMS", providers: [.apt(["liblcms2-dev"])]),
     .systemLibrary(name: "CNettle", pkgConfig: "nettle", providers: [.apt(["nettle-dev"])]),
     .systemLibrary(name: "CMicroHTTP", providers: [.apt(["libmicrohttpd-dev"])]),
     .systemLibrary(name: "CHiredis", providers: [.apt(["libhiredis-dev"])]),
@@ -41,7 +41,8 @@ let package = Package(
     .target(
       name: "SegmentEncoder",
       dependencies: ["CFFmpeg", "CArchive", "CLittleCMS", "CNettle", "CLinux"],
-      swiftSettings: strict
+      swiftSettings: strict,
+      linkerSettings: [.linkedLibrary("lcms2")]
     ),
     .executableTarget(
       name: "encoder-worker",

@@ -166,9 +166,9 @@ import Testing
     #expect(result.errors.contains("\(session.manifests[1].file): not the file its manifest describes"))
     // The rest is there.
     #expect(try PublishedSession(scratch.path("again/exact-1fps")).manifests.count == 2)
-    let text = try reencode(Fixture("exact-1fps").path + "/batch.json")
+    let text = try reencode(Fixture("exact-1fps").path + "/batch.json", to: "nothing")
     #expect(text.status == 65)
     #expect(text.errors.contains("name a directory OUTPUT/SESSION, or an MP4"))
-    #expect(try reencode(scratch.path("nothing.mp4")).status == 65)
+    #expect(try reencode(scratch.path("nothing.mp4"), to: "nothing").status == 65)
   }
 }
