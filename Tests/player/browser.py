@@ -1,41 +1,58 @@
 """Sessions made of the fixtures, a server for them, and a headless Chromium that looks at it.
 
-Which program is tried says ENCODER_WORKER."""
+ENCODER_WORKER names the program under test. TEST_EXTENT=full runs every case instead of a sample."""
 
+import atexit
 import json
 import os
+import shutil
+import signal
 import subprocess
+import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
 from selenium import webdriver
+from selenium.common.exceptions import JavascriptException, WebDriverException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
-from selenium.webdriver.support.ui import WebDriverWait
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKER = os.environ.get("ENCODER_WORKER", str(ROOT / ".build/debug/encoder-worker"))
-# Conditions are waited for; this long only where something is broken.
-PATIENCE_S = int(os.environ.get("PLAYER_PATIENCE_S", "120"))
+# Tests wait for conditions. Only a broken page takes this long.
+PATIENCE_S = int(os.environ.get("PLAYER_PATIENCE_S", "300"))
+IS_FULL = os.environ.get("TEST_EXTENT") == "full"
+
+# Encoded fixtures by name, for all classes of this process.
+_encoded = tempfile.TemporaryDirectory()
 
 
 def encode(output, *fixtures):
-    """Sessions with the fixtures' names, in the directory `output`."""
+    """Puts sessions with the fixtures' names into the directory `output`."""
     for fixture in fixtures:
-        encode_batch(output, ROOT / "fixtures" / fixture, fixture)
+        session = Path(_encoded.name) / fixture
+        if not session.exists():
+            encode_batch(_encoded.name, ROOT / "fixtures" / fixture, fixture)
+        shutil.copytree(session, Path(output) / fixture)
 
 
 def encode_batch(output, batch, session):
-    """What is refused is said on standard error, and nobody's business here."""
+    """Encodes a batch and verifies the session. Refused frames are no error."""
     subprocess.run([WORKER, "encode", batch, "--output", output, "--session", session], check=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    report = subprocess.run([WORKER, "verify", Path(output) / session], text=True, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT)
+    if report.returncode != 0:
+        raise AssertionError(f"verify finds session {session} wrong: {report.stdout}")
 
 
-def generated(output, session, frames, picture="exact-1fps/0000.jpg", every=1000, start=1_767_859_512_340):
-    """A session of one picture, again and again."""
+def generated(output, session, frames, pictures=("exact-1fps/0000.jpg",), every=1000, start=1_767_859_512_340):
+    """Encodes a batch of `frames` captures. Each picture is shown for an equal part of them."""
     with tempfile.TemporaryDirectory() as batch:
         for number in range(frames):
+            picture = pictures[number * len(pictures) // frames]
             os.link(ROOT / "fixtures" / picture, f"{batch}/{start + number * every}.jpg")
         encode_batch(output, batch, session)
 
@@ -55,62 +72,91 @@ class Serving:
 
 
 class Browser:
-    def __init__(self, width=1280, height=860, dark=False, before=""):
-        """`before` is a script that runs before each page's own."""
-        options = webdriver.ChromeOptions()
+    def __init__(self, **options):
+        chrome = webdriver.ChromeOptions()
         for option in ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
-                       "--force-color-profile=srgb", "--force-device-scale-factor=1", f"--window-size={width},{height}",
+                       "--force-color-profile=srgb", "--force-device-scale-factor=1",
                        "--disable-background-networking", "--disable-component-update"]:
-            options.add_argument(option)
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        self.driver = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
+            chrome.add_argument(option)
+        chrome.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        self.driver = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=chrome)
         self.driver.set_script_timeout(PATIENCE_S)
+        self.driver.set_page_load_timeout(PATIENCE_S)
+        self.before = None
+        self.opened = 0
+        self.prepare(**options)
+
+    def prepare(self, width=1280, height=860, dark=False, before=""):
+        """Sets the screen and the script that runs before each page's own."""
+        self.look(width, height, dark)
+        if self.before:
+            self.command("Page.removeScriptToEvaluateOnNewDocument", identifier=self.before)
+        self.before = None
+        if before:
+            self.before = self.command("Page.addScriptToEvaluateOnNewDocument", source=before)["identifier"]
+
+    def look(self, width=1280, height=860, dark=False):
+        """Changes the screen under the page that is open. A narrow screen is a phone's."""
         self.command("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
                      mobile=width < 500)
         self.command("Emulation.setEmulatedMedia", features=[
             {"name": "prefers-color-scheme", "value": "dark" if dark else "light"},
             {"name": "prefers-reduced-motion", "value": "reduce"}])
-        if before:
-            self.command("Page.addScriptToEvaluateOnNewDocument", source=before)
 
     def command(self, name, **parameters):
         return self.driver.execute_cdp_cmd(name, parameters)
 
     def open(self, url):
-        # Another page, also where only what is behind the # differs.
-        self.driver.get("about:blank")
-        self.driver.get(url)
+        # Chromium loads no page anew where only the part behind the # differs. The server ignores the query.
+        self.opened += 1
+        path, hash, fragment = url.partition("#")
+        self.driver.get(f"{path}?{self.opened}{hash}{fragment}")
         self.wait("document.documentElement.dataset.state !== 'loading'")
 
     def run(self, script, *arguments):
         return self.driver.execute_script(script, *arguments)
 
     def wait(self, condition, *arguments):
-        """Waits until a JavaScript expression holds, and gives it."""
-        last = {}
+        """Waits until a JavaScript expression is true, and returns its value."""
+        return self.when(condition, "held", *arguments)
 
-        def holds(driver):
-            return driver.execute_script(f"return ({condition})", *arguments)
-        try:
-            return WebDriverWait(self.driver, PATIENCE_S, poll_frequency=0.02).until(holds)
-        except Exception as error:
-            last = self.run("return {...document.documentElement.dataset, text: document.body.innerText}")
-            raise AssertionError(f"never: {condition} {arguments}: {last}") from error
+    def when(self, condition, result, *arguments):
+        """Waits until a JavaScript expression is true, and returns another one's value from the same turn of the page."""
+        script = """
+            const done = arguments[arguments.length - 1];
+            %s
+            (function look(...given) {
+              const held = (function () { return (%s); })(...given);
+              if (held) return done((function () { return (%s); })(...given));
+              setTimeout(look, 10, ...given);
+            })(...[...arguments].slice(0, -1));""" % (PICTURE, condition, result)
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                return self.driver.execute_async_script(script, *arguments)
+            except JavascriptException as error:
+                # Another page has come meanwhile.
+                if "document unloaded" in str(error) and time.monotonic() < deadline:
+                    continue
+                raise
+            except WebDriverException as error:
+                page = self.run("return {...document.documentElement.dataset, text: document.body.innerText}")
+                raise AssertionError(f"waited in vain for {condition} {arguments} at {self.driver.current_url}: {page}") from error
 
     def press(self, *keys):
-        """Keys to what has the focus."""
+        """Sends keys to the element that has the focus."""
         webdriver.ActionChains(self.driver).send_keys(*keys).perform()
 
     def find(self, selector):
         return self.driver.find_element(By.CSS_SELECTOR, selector)
 
     def complaints(self):
-        """What the console says; that a missing file is missing, it always says."""
+        """Returns what the console has said since the last call, without missing files, which it always reports."""
         return [entry["message"] for entry in self.driver.get_log("browser")
                 if entry["level"] in ("SEVERE", "WARNING") and "Failed to load resource" not in entry["message"]]
 
     def requests(self):
-        """Where requests went since the last time."""
+        """Returns the addresses of all requests since the last call."""
         messages = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
         return [message["params"]["request"]["url"] for message in messages
                 if message["method"] == "Network.requestWillBeSent"]
@@ -119,8 +165,56 @@ class Browser:
         self.driver.quit()
 
 
+# Reads the number that fixtures/generate.py paints into each picture off the screen.
+PICTURE = """
+    function pictureNumber() {
+      const video = document.querySelector('video');
+      const canvas = window.testCanvas ??= document.createElement('canvas');
+      canvas.width = video.videoWidth, canvas.height = video.videoHeight;
+      const context = window.testContext ??= canvas.getContext('2d', {willReadFrequently: true});
+      context.drawImage(video, 0, 0);
+      let number = 0;
+      for (let bit = 0; bit < 8; bit++) {
+        const [x, y] = [canvas.width * (2 * bit + 1) / 16, canvas.height * 3 / 8].map(Math.floor);
+        if (context.getImageData(x, y, 1, 1).data[1] > 127) number |= 1 << bit;
+      }
+      return number;
+    }"""
+
+# Whether the page says that it shows a capture: its number, and `ready` or `missing`.
+SHOWN = ("Number(document.documentElement.dataset.frame) === arguments[0] && "
+         "document.documentElement.dataset.picture === arguments[1]")
+
+_browser = None
+
+
+def shared_browser(**options):
+    """Returns the one browser of this process. A browser that does not answer is replaced."""
+    global _browser
+    try:
+        if _browser:
+            _browser.prepare(**options)
+            return _browser
+    except WebDriverException:
+        close_browser()
+    _browser = Browser(**options)
+    return _browser
+
+
+def close_browser():
+    global _browser
+    browser, _browser = _browser, None
+    if browser:
+        browser.close()
+
+
+atexit.register(close_browser)
+# A test run that is stopped closes its browser too.
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+
+
 class PageTest(unittest.TestCase):
-    """A test with sessions, a server and a browser; what it serves, `sessions` puts there."""
+    """A test with sessions, a server and the browser. `sessions` makes what is served."""
 
     browser_options = {}
 
@@ -130,7 +224,7 @@ class PageTest(unittest.TestCase):
 
     @classmethod
     def damage(cls, output):
-        """What happens to them while they are served."""
+        """Changes the sessions while they are served."""
 
     @classmethod
     def setUpClass(cls):
@@ -142,8 +236,7 @@ class PageTest(unittest.TestCase):
         cls.serving = Serving(cls.output)
         cls.addClassCleanup(cls.serving.stop)
         cls.damage(cls.output)
-        cls.browser = Browser(**cls.browser_options)
-        cls.addClassCleanup(cls.browser.close)
+        cls.browser = shared_browser(**cls.browser_options)
 
     def timeline(self, session):
         """The captures of a session as its manifests list them: {timeMs, startMs, endMs}."""
@@ -152,7 +245,8 @@ class PageTest(unittest.TestCase):
             now = json.loads(path.read_text())["startMs"]
             for frame in json.loads(path.read_text())["frames"]:
                 if frame["status"] == "captured":
-                    captures.append({"timeMs": frame["timeMs"], "startMs": now, "source": frame["source"]})
+                    captures.append({"timeMs": frame["timeMs"], "startMs": now, "source": frame["source"],
+                                     "segment": path.stem})
                 now += frame["holdMs"]
                 captures[-1]["endMs"] = now
         return captures
@@ -163,22 +257,16 @@ class PageTest(unittest.TestCase):
     def open_session(self, session, fragment=""):
         self.browser.open(f"{self.serving.url}/sessions/{session}/{fragment}")
 
-    def number(self):
-        """What the picture on screen says of itself, as fixtures/generate.py paints it."""
-        return self.browser.run("""
-            const video = document.querySelector('video');
-            const canvas = Object.assign(document.createElement('canvas'), {width: video.videoWidth, height: video.videoHeight});
-            const context = canvas.getContext('2d', {willReadFrequently: true});
-            context.drawImage(video, 0, 0);
-            let number = 0;
-            for (let bit = 0; bit < 8; bit++) {
-              const [x, y] = [canvas.width * (2 * bit + 1) / 16, canvas.height * 3 / 8].map(Math.floor);
-              if (context.getImageData(x, y, 1, 1).data[1] > 127) number |= 1 << bit;
-            }
-            return number;""")
+    def set_rate(self, rate):
+        self.browser.run("""
+            const rate = document.getElementById('rate');
+            rate.value = arguments[0];
+            rate.dispatchEvent(new Event('change'));""", rate)
 
     def shown(self, frame, picture="ready"):
         """Waits until the page says that it shows a capture."""
-        self.browser.wait(
-            "document.documentElement.dataset.picture === arguments[0] && "
-            "Number(document.documentElement.dataset.frame) === arguments[1]", picture, frame)
+        self.browser.wait(SHOWN, frame, picture)
+
+    def assert_shown(self, frame):
+        """Waits until the page says that it shows a capture, and reads the picture in the same turn."""
+        self.assertEqual(self.browser.when(SHOWN, "pictureNumber()", frame, "ready"), frame)

@@ -41,7 +41,8 @@ def main(directory):
         sessions(output)
         serving = browser.Serving(output)
         for name, options in [("light", {}), ("dark", {"dark": True}), ("phone", {"width": 390, "height": 844})]:
-            chromium = browser.Browser(**options)
+            chromium = browser.shared_browser()
+            chromium.prepare(**options)
             chromium.open(serving.url + "/")
             chromium.wait("[...document.images].filter(image => image.getBoundingClientRect().top < innerHeight)"
                           ".every(image => image.complete && image.naturalWidth)")
@@ -49,7 +50,6 @@ def main(directory):
             chromium.open(f"{serving.url}/sessions/{PLAYER[0]}/{PLAYER[1]}")
             chromium.wait("document.documentElement.dataset.picture === 'ready'")
             take(chromium, f"{directory}/player-{name}.png")
-            chromium.close()
         serving.stop()
 
 

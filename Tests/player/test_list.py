@@ -107,26 +107,30 @@ class Empty(PageTest):
 
 
 class Many(PageTest):
-    """A thousand: only the pictures in sight are asked for."""
+    """A long list: only the pictures in sight are asked for."""
 
-    rows = [{"session": f"session-{number:04}", "startMs": 1_767_859_512_340 + number * 60_000, "endMs": 0,
+    count = 1_000 if browser.IS_FULL else 300
+
+    rows = lambda count: [{"session": f"session-{number:04}", "startMs": 1_767_859_512_340 + number * 60_000, "endMs": 0,
              "durationMs": number * 1000, "frames": number, "segments": 1, "gaps": number % 3, "bytes": number * 1000,
-             "complete": number % 2 == 0} for number in range(1_000)]
+             "complete": number % 2 == 0} for number in range(count)]
 
     # The page is given such a list instead of the server's.
     browser_options = {"before": """
         const fetched = window.fetch;
         window.fetch = (path, ...rest) => path === '/sessions.json'
-          ? Promise.resolve(new Response(JSON.stringify({sessions: %s}))) : fetched(path, ...rest);""" % json.dumps(rows)}
+          ? Promise.resolve(new Response(JSON.stringify({sessions: %s}))) : fetched(path, ...rest);""" % json.dumps(rows(count))}
 
-    def test_a_thousand_sessions_are_sorted_and_filtered(self):
+    def test_many_sessions_are_sorted_and_filtered(self):
         self.browser.requests()
         self.browser.open(self.serving.url + "/")
-        self.assertEqual(len(names(self.browser)), 1_000)
-        self.browser.press(Keys.TAB, "session-0999")
-        self.assertEqual(names(self.browser), ["session-0999"])
+        shown = names(self.browser)
+        self.assertEqual(shown, [f"session-{number:04}" for number in reversed(range(self.count))])
+        self.browser.press(Keys.TAB, shown[0])
+        self.assertEqual(names(self.browser), shown[:1])
         pictures = [url for url in self.browser.requests() if url.endswith("thumbnail.jpg")]
-        self.assertLess(len(pictures), 200)
+        self.assertGreater(len(pictures), 0)
+        self.assertLess(len(pictures), 100)
 
 
 if __name__ == "__main__":

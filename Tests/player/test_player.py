@@ -1,6 +1,7 @@
 """The page of a session, in headless Chromium: what it shows is read off the picture itself."""
 
 import unittest
+from datetime import datetime, timezone
 
 from selenium import webdriver
 from selenium.webdriver.common.keys import Keys
@@ -19,12 +20,23 @@ class Frames(PageTest):
         browser.encode(output, *FIXTURES, "odd-size")
 
     def test_a_link_to_any_capture_shows_it(self):
-        for session in FIXTURES:
-            for number, capture in reversed(list(enumerate(self.timeline(session)))):
-                with self.subTest(session=session, number=number):
-                    self.open_session(session, f"#t={capture['timeMs']}")
-                    self.shown(number)
-                    self.assertEqual(self.number(), number)
+        timelines = {session: self.timeline(session) for session in FIXTURES}
+        for number in reversed(range(max(map(len, timelines.values())))):
+            # Another session each time: a page load on another page costs least.
+            for session, captures in timelines.items():
+                if number in (range(len(captures)) if browser.IS_FULL else self.sample(captures)):
+                    with self.subTest(session=session, number=number):
+                        self.open_session(session, f"#t={captures[number]['timeMs']}")
+                        self.assert_shown(number)
+
+    @staticmethod
+    def sample(captures):
+        """One capture of each kind: one inside a segment, the first one of the last segment, the last one.
+
+        The other two tests of this class visit every capture."""
+        opening = next(number for number, capture in enumerate(captures)
+                       if capture["segment"] == captures[-1]["segment"])
+        return {min(1, len(captures) - 1), opening, len(captures) - 1}
 
     def test_a_seek_to_any_capture_shows_it(self):
         for session in FIXTURES:
@@ -35,8 +47,7 @@ class Frames(PageTest):
             for number in order:
                 with self.subTest(session=session, number=number):
                     self.browser.run("location.hash = `t=${arguments[0]}`", captures[number]["timeMs"])
-                    self.shown(number)
-                    self.assertEqual(self.number(), number)
+                    self.assert_shown(number)
 
     def test_arrow_keys_visit_every_capture_once_and_back(self):
         for session in FIXTURES:
@@ -48,29 +59,29 @@ class Frames(PageTest):
                 for number in numbers if len(captures) > 1 else []:
                     with self.subTest(session=session, number=number):
                         self.browser.press(key)
-                        self.shown(number)
-                        self.assertEqual(self.number(), number)
-                        self.assert_read_out(session, captures, number)
+                        seen = self.browser.when(browser.SHOWN, """{
+                            picture: pictureNumber(), hash: location.hash, texts: Object.fromEntries(
+                              ['number', 'total', 'captured', 'offset', 'hold', 'source'].map(
+                                id => [id, document.getElementById(id).textContent]))}""", number, "ready")
+                        self.assertEqual(seen["picture"], number)
+                        self.assertEqual(seen["hash"], f"#t={captures[number]['timeMs']}")
+                        self.assertEqual(seen["texts"], self.read_out(captures, number))
             # There is nothing beyond.
             self.browser.press(Keys.ARROW_LEFT)
             self.shown(0)
             self.browser.press(Keys.END, Keys.ARROW_RIGHT)
             self.shown(len(captures) - 1)
 
-    def assert_read_out(self, session, captures, number):
-        texts = self.browser.run("""
-            return Object.fromEntries(['number', 'total', 'captured', 'offset', 'hold', 'source'].map(
-              id => [id, document.getElementById(id).textContent]))""")
+    @staticmethod
+    def read_out(captures, number):
+        """What the page has to say of a capture."""
         capture = captures[number]
         offset, hold = capture["timeMs"] - captures[0]["timeMs"], capture["endMs"] - capture["startMs"]
         second, rest = divmod(capture["timeMs"], 1000)
-        self.assertEqual(texts, {
+        return {
             "number": str(number + 1), "total": str(len(captures)), "source": capture["source"],
-            "captured": self.browser.run(
-                "return new Date(arguments[0]).toISOString().replace('T', ' ').replace('Z', ' UTC')", capture["timeMs"]),
-            "offset": f"+{offset // 1000}.{offset % 1000:03} s", "hold": f"{hold // 1000}.{hold % 1000:03} s"})
-        fragment = self.browser.run("return location.hash")
-        self.assertEqual(fragment, f"#t={capture['timeMs']}")
+            "captured": f"{datetime.fromtimestamp(second, timezone.utc):%Y-%m-%d %H:%M:%S}.{rest:03} UTC",
+            "offset": f"+{offset // 1000}.{offset % 1000:03} s", "hold": f"{hold // 1000}.{hold % 1000:03} s"}
 
     def test_an_added_column_and_row_are_cut_off(self):
         self.open_session("odd-size")
@@ -93,7 +104,7 @@ class Frames(PageTest):
             return round(box["width"] / box["height"], 2)
 
         self.open_session("rotation")
-        self.shown(2 - 2)
+        self.shown(0)
         before = places()
         self.assertEqual(shape(), 0.56)
         for number in range(1, 4):
@@ -112,53 +123,78 @@ class Playing(PageTest):
     def sessions(cls, output):
         browser.encode(output, "exact-1fps", "gap", "rotation")
 
-    def watch(self):
-        """Notes at each repaint where the playhead is and what is seen."""
-        self.browser.run("""
-            window.seen = [];
-            const page = document.documentElement.dataset;
-            (function look() {
-              window.seen.push({frame: Number(page.frame), picture: page.picture, position: Number(page.position)});
-              requestAnimationFrame(look);
-            })();""")
-
     def play_through(self, session, rate):
+        """Plays to the end. Returns an entry for each repaint, and whether the machine lost pictures meanwhile."""
         self.open_session(session)
         self.shown(0)
-        self.watch()
+        self.set_rate(rate)
         self.browser.run("""
-            const rate = document.getElementById('rate');
-            rate.value = arguments[0];
-            rate.dispatchEvent(new Event('change'));""", rate)
+            const page = document.documentElement.dataset;
+            window.seen = [];
+            window.longestMs = 0;
+            let before = performance.now();
+            (function look() {
+              const now = performance.now();
+              window.longestMs = Math.max(window.longestMs, now - before);
+              before = now;
+              window.seen.push({state: page.state, frame: Number(page.frame), picture: page.picture,
+                                position: Number(page.position)});
+              if (page.state !== 'ended') requestAnimationFrame(look);
+            })();""")
         self.browser.press(" ")
-        self.browser.wait("document.documentElement.dataset.state === 'ended'")
-        return self.browser.run("return seen")
+        # The look after the end, not the end itself: the loop above may run later.
+        self.browser.wait("seen.at(-1).state === 'ended'")
+        seen, longest, dropped = self.browser.run("""
+            return [seen, longestMs, document.querySelector('video').getVideoPlaybackQuality().droppedVideoFrames]""")
+        return seen, dropped > 0 or longest > 60
+
+    def watch(self, session, rate, check, missing):
+        """Plays until nothing is missing. Only a machine that lost pictures meanwhile gets another attempt.
+
+        `check` judges each attempt; it holds however busy the machine is. `missing` returns what an attempt lacks."""
+        for attempt in range(1, 9):
+            seen, is_disturbed = self.play_through(session, rate)
+            check(seen)
+            lacks = missing(seen)
+            if not lacks or not is_disturbed:
+                break
+        self.assertFalse(lacks, f"in attempt {attempt}")
 
     def test_a_session_plays_to_its_end(self):
         for session in ["exact-1fps", "rotation"]:
             with self.subTest(session=session):
-                seen = self.play_through(session, "2")
                 captures = self.timeline(session)
-                frames = [entry["frame"] for entry in seen]
-                self.assertEqual(frames, sorted(frames))
-                self.assertEqual(set(frames), set(range(len(captures))))
-                ready = {entry["frame"] for entry in seen if entry["picture"] == "ready"}
-                self.assertEqual(ready, set(range(len(captures))))
-                self.assertEqual(seen[-1]["position"], captures[-1]["endMs"] - captures[0]["startMs"])
+
+                def check(seen):
+                    frames = [entry["frame"] for entry in seen]
+                    self.assertEqual(frames, sorted(frames))
+                    self.assertLessEqual(set(frames), set(range(len(captures))))
+                    self.assertEqual(seen[-1]["position"], captures[-1]["endMs"] - captures[0]["startMs"])
+
+                def missing(seen):
+                    return set(range(len(captures))) - {entry["frame"] for entry in seen if entry["picture"] == "ready"}
+                self.watch(session, "2" if browser.IS_FULL else "4", check, missing)
 
     def test_play_skips_a_gap_but_not_the_picture_before_it(self):
-        seen = self.play_through("gap", "4")
         gaps = [(gap["startMs"], gap["endMs"]) for gap in self.index("gap")["gaps"]]
         start = self.index("gap")["startMs"]
-        for entry in seen[:-1]:
-            self.assertFalse(any(first < start + entry["position"] < end for first, end in gaps), entry)
-        # The capture before it is on screen for five seconds, of which nothing is left out.
-        held = [entry["position"] for entry in seen if entry["frame"] == 2]
-        self.assertGreater(max(held), 6_000)
-        self.assertEqual({entry["frame"] for entry in seen}, set(range(5)))
+
+        def check(seen):
+            for entry in seen[:-1]:
+                self.assertFalse(any(first < start + entry["position"] < end for first, end in gaps), entry)
+            self.assertLessEqual({entry["frame"] for entry in seen}, set(range(5)))
+
+        def missing(seen):
+            lacks = set(range(5)) - {entry["frame"] for entry in seen}
+            # The capture before the gap stays on screen for five seconds, none of which is left out.
+            held = max((entry["position"] for entry in seen if entry["frame"] == 2), default=0)
+            return lacks or (held if held <= 6_000 else None)
+        self.watch("gap", "4", check, missing)
 
     def test_it_plays_again_after_its_end_and_pauses(self):
         self.play_through("gap", "16")
+        # The second play must not end before the test pauses it.
+        self.set_rate("1")
         self.browser.press(" ")
         self.browser.wait("document.documentElement.dataset.state === 'playing'")
         self.browser.press(" ")
@@ -172,11 +208,17 @@ class Playing(PageTest):
                 self.browser.wait("document.documentElement.dataset.picture === 'gap'")
                 self.assertIn("7.000 s", self.browser.find("#message").text)
                 self.browser.press(key)
-                self.shown(number)
-                self.assertEqual(self.number(), number)
+                self.assert_shown(number)
         self.open_session("gap", f"#t={start + 10_000}")
+        # The capture after the gap may be gone before the test looks.
+        self.browser.run("""
+            window.after = [];
+            const page = document.documentElement.dataset;
+            new MutationObserver(() => page.picture !== 'gap' && after.push(Number(page.frame)))
+              .observe(document.documentElement, {attributes: true});""")
         self.browser.press(" ")
-        self.shown(3)
+        self.assertEqual(self.browser.wait("after.length && [after[0]]"), [3])
+        self.browser.wait("document.documentElement.dataset.picture === 'ready'")
 
 
 class Damage(PageTest):
@@ -207,19 +249,19 @@ class Damage(PageTest):
                 self.assertIn(self.lost.name, self.browser.find("#message").text)
                 self.assertIn("verify", self.browser.find("#message").text)
             else:
-                self.shown(number)
-                self.assertEqual(self.number(), number)
+                self.assert_shown(number)
                 self.assertFalse(self.browser.find("#message").is_displayed())
         self.assertIn(self.lost.name, self.browser.find("#notes").text)
 
     def test_a_missing_segment_is_played_over(self):
         self.open_session("exact-1fps")
         self.shown(0)
-        self.browser.press("4", Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+        self.browser.press(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
         self.shown(3)
+        self.set_rate("4")
         self.browser.press(" ")
         self.browser.wait("document.documentElement.dataset.state === 'ended'")
-        self.assertEqual(self.number(), 11)
+        self.assert_shown(11)
 
     def test_a_missing_first_picture_and_a_session_without_any(self):
         self.open_session("gap")
@@ -234,9 +276,10 @@ class Damage(PageTest):
         self.shown(0, "missing")
         for number in range(1, 8):
             self.browser.press(".")
-            self.shown(number, "ready" if number >= 3 else "missing")
             if number >= 3:
-                self.assertEqual(self.number(), number)
+                self.assert_shown(number)
+            else:
+                self.shown(number, "missing")
 
     def test_refused_frames_are_listed_with_their_reasons(self):
         self.open_session("corrupt-frames")
@@ -285,8 +328,7 @@ class Damage(PageTest):
         self.assertIn("does not answer", self.browser.find("#message").text)
         self.browser.command("Network.setBlockedURLs", urls=[])
         self.browser.find("#retry").click()
-        self.shown(0)
-        self.assertEqual(self.number(), 0)
+        self.assert_shown(0)
 
 
 class Undecodable(PageTest):
@@ -305,15 +347,17 @@ class Undecodable(PageTest):
     def test_all_others_are_shown_and_play(self):
         self.open_session("exact-1fps")
         for number in range(12):
-            self.shown(number, "missing" if 5 <= number < 10 else "ready")
-            if number < 5 or number >= 10:
-                self.assertEqual(self.number(), number)
+            if 5 <= number < 10:
+                self.shown(number, "missing")
+            else:
+                self.assert_shown(number)
             self.browser.press(Keys.ARROW_RIGHT)
         self.browser.press(Keys.PAGE_DOWN, Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
         self.shown(4)
+        self.set_rate("4")
         self.browser.press(" ")
         self.browser.wait("document.documentElement.dataset.state === 'ended'")
-        self.assertEqual(self.number(), 11)
+        self.assert_shown(11)
 
 
 class Controls(PageTest):
@@ -389,8 +433,7 @@ class Controls(PageTest):
         self.assertIn("gap of 7.000 s", self.browser.find("#tip").text)
         move.move_to_element_with_offset(canvas, round(canvas.size["width"] * (1.5 / 23 - 0.5)), 0).click().perform()
         self.assertIn("0001.jpg · captured 08:05:13.340", self.browser.find("#tip").text)
-        self.shown(1)
-        self.assertEqual(self.number(), 1)
+        self.assert_shown(1)
 
     def test_zoom_keeps_the_playhead_in_sight(self):
         for _ in range(5):
@@ -421,51 +464,62 @@ class Controls(PageTest):
 class Guest(PageTest):
     """Nothing is asked of anybody else, and nothing is complained of."""
 
+    # A gap, turns, a single segment.
+    served = FIXTURES if browser.IS_FULL else ["gap", "rotation", "single-frame"]
+
     @classmethod
     def sessions(cls, output):
-        browser.encode(output, *FIXTURES)
+        browser.encode(output, *cls.served)
 
     def test_no_request_leaves_the_origin_and_the_console_stays_empty(self):
+        # The browser is shared: drop the requests and complaints of other tests.
         self.browser.requests()
+        self.browser.complaints()
         self.browser.open(self.serving.url + "/")
-        for session in FIXTURES:
+        for session in self.served:
             self.open_session(session)
             self.shown(0)
         urls = [url for url in self.browser.requests() if not url.startswith(("data:", "blob:", "about:"))]
-        self.assertGreater(len(urls), 2 * len(FIXTURES))
+        self.assertGreater(len(urls), 2 * len(self.served))
         self.assertEqual([url for url in urls if not url.startswith(self.serving.url + "/")], [])
         self.assertEqual(self.browser.complaints(), [])
 
 
 class Long(PageTest):
-    """A session of hours: only what is near the playhead is fetched, and kept."""
+    """A long session: the page fetches, and keeps, only what is near the playhead."""
 
-    hours = 8
+    # Eight parts with a capture each second. The full session is longer than one batch may be.
+    batches = 8
+    frames = 3600 if browser.IS_FULL else 300
 
     @classmethod
     def sessions(cls, output):
-        # Longer than one batch may be.
-        for hour in range(cls.hours):
-            browser.generated(output, "long", 3600, picture=f"exact-1fps/{hour:04}.jpg",
-                              start=1_767_859_512_340 + hour * 3_600_000)
+        pictures = [f"exact-1fps/{batch:04}.jpg" for batch in range(cls.batches)]
+        if not browser.IS_FULL:
+            return browser.generated(output, "long", cls.batches * cls.frames, pictures)
+        for batch, picture in enumerate(pictures):
+            browser.generated(output, "long", cls.frames, [picture],
+                              start=1_767_859_512_340 + batch * cls.frames * 1_000)
 
     def fetched(self):
         return [url for url in self.browser.requests() if url.endswith(".m4s")]
 
     def test_only_what_is_near_is_fetched_and_every_place_is_reached(self):
         start = self.index("long")["startMs"]
+        self.assertGreater(len(self.timeline("long")), 2 * 300)
         self.browser.requests()
         self.open_session("long")
         self.shown(0)
-        for hour in [7, 3, 5, 0, 6]:
-            self.browser.run("location.hash = `t=${arguments[0]}`", start + hour * 3_600_000 + 1_800_000)
-            self.shown(hour * 3600 + 1800)
-            self.assertEqual(self.number(), hour)
+        for batch in [7, 3, 5, 0, 6]:
+            number = batch * self.frames + self.frames // 2
+            self.browser.run("location.hash = `t=${arguments[0]}`", start + number * 1_000)
+            self.assertEqual(self.browser.when(browser.SHOWN, "pictureNumber()", number, "ready"), batch)
         self.assertLess(len(self.fetched()), 6 * 20)
+        last = self.batches * self.frames - 1
         self.browser.press(Keys.END)
-        self.shown(8 * 3600 - 1)
+        self.shown(last)
         self.browser.press("+", "+", "+", "+", "+", "+", "+", "+", "+", "+", Keys.ARROW_LEFT)
-        self.shown(8 * 3600 - 2)
+        self.shown(last - 1)
         buffered = self.browser.run("""
             const {buffered} = document.querySelector('video');
             let sum = 0;
@@ -488,8 +542,7 @@ class Playlist(PageTest):
             self.open_session(session)
             for number in range(len(self.timeline(session))):
                 with self.subTest(session=session, number=number):
-                    self.shown(number)
-                    self.assertEqual(self.number(), number)
+                    self.assert_shown(number)
                 self.browser.press(Keys.ARROW_RIGHT)
 
 
