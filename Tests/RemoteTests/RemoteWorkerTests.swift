@@ -90,37 +90,73 @@ struct RemoteWorkerTests {
     // A worker that is killed while it begins leaves what it tried the store with.
     func owedCount() throws -> Int { try keys("incoming/").count { !$0.hasPrefix(".") } }
     let owed = try owedCount()
-    var (kills, isMidway) = (0, false)
+    var (kills, isMidway, orphans) = (0, false, Set<String>())
     try waitUntil("the four workers have done all batches", pauseMs: 5) {
       let left = try owedCount()
       if left == 0 { return true }
+      // A worker that finds no queue when it starts ends, for its service manager to start another one.
+      for index in workers.indices where !workers[index].isRunning {
+        #expect(try workers[index].wait() == 75)
+        workers[index] = try worker()
+      }
       if !isMidway, left < owed / 2 {
         isMidway = true
         try midway()
       }
-      guard kills < maximum, left <= owed - owed * (kills + 1) / (maximum + 1) else { return false }
-      kills += 1
+      guard kills < maximum, left <= owed - owed * (kills + 1) / (maximum + 2) else { return false }
       // At any point of the work on a batch.
-      usleep(UInt32.random(in: 0..<100_000))
+      usleep(UInt32.random(in: 0..<20_000))
       if kills % 3 == 0 {
         queue.kill()
         usleep(200_000)
         try queue.restart()
       } else {
-        let index = Int.random(in: 0..<workers.count)
-        workers[index].signal(SIGKILL)
-        _ = try workers[index].wait()
+        guard let index = try killHolder(among: workers, orphans: &orphans) else { return false }
         workers[index] = try worker()
       }
+      kills += 1
       return false
     }
     #expect(kills > 2 && isMidway)
     // A worker may have died after the receipt and before the queue's acknowledgement.
     try waitUntil("the queue is empty", pauseMs: 100) { try queue.command("XLEN", "encoder-worker") == ["0"] }
-    for worker in workers {
+    for worker in workers where worker.isRunning {
+      // A signal ends a worker that has just been started where it stands.
+      try waitUntil("the worker takes signals") { try takesSignals(worker.processIdentifier) }
       worker.signal(SIGTERM)
       #expect(try worker.wait() == 0)
     }
+  }
+
+  /// Whether a process handles SIGTERM: the worker blocks it, to read it from a descriptor.
+  private func takesSignals(_ process: Int32) throws -> Bool {
+    let status = try String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)
+    let blocked = status.split(separator: "\n").first { $0.hasPrefix("SigBlk:") }?.split(separator: "\t").last
+    return blocked.flatMap { UInt64($0, radix: 16) }.map { $0 & 1 << UInt64(SIGTERM - 1) != 0 } ?? false
+  }
+
+  /// Kills a worker that holds a batch: the batch is owed until its lease ends and another worker takes it over.
+  ///
+  /// - Parameter orphans: entries whose worker was killed. They are spared: three deaths would quarantine a good batch.
+  /// - Returns: the killed worker; nil where no worker holds another batch at this moment.
+  private func killHolder(among workers: [RunningWorker], orphans: inout Set<String>) throws -> Int? {
+    for index in workers.indices.shuffled() {
+      let worker = workers[index]
+      worker.signal(SIGSTOP)
+      // Four lines an entry: its id, its worker as HOST~PROCESS~MOMENT, idle time, deliveries.
+      let lines = try queue.command("XPENDING", "encoder-worker", "encoder-worker", "-", "+", "100")
+      let held = stride(from: 0, to: lines.count - 3, by: 4)
+        .filter { lines[$0 + 1].contains("~\(worker.processIdentifier)~") }.map { lines[$0] }
+      guard !held.isEmpty, orphans.isDisjoint(with: held) else {
+        worker.signal(SIGCONT)
+        continue
+      }
+      worker.signal(SIGKILL)
+      _ = try worker.wait()
+      orphans.formUnion(held)
+      return index
+    }
+    return nil
   }
 
   /// Published or kept with a reason, each once, and as in the spool.
@@ -152,7 +188,7 @@ struct RemoteWorkerTests {
     try submit(first..<all, to: spool)
     #expect(try spool.drain().status == 65)
     _ = try run(["reconcile"])
-    try storm(kills: 3) {
+    try storm(kills: 4) {
       try queue.flush()
       let again = try run(["reconcile"])
       #expect(again.status == 0, "\(again.errors)")
