@@ -13,17 +13,17 @@ import Testing
 
   init() throws { scratch = try ScratchDirectory() }
 
-  /// Reads the number that a video shows, and waits for it to show one.
+  /// Functions of the page: load a video, seek in it, play it, and read the number in its picture.
   private static let page = """
     function number(video) {
       const canvas = number.canvas ??= document.createElement('canvas');
       canvas.width = video.videoWidth, canvas.height = video.videoHeight;
       const context = number.context ??= canvas.getContext('2d', {willReadFrequently: true});
       context.drawImage(video, 0, 0);
+      const row = context.getImageData(0, Math.floor(canvas.height * 3 / 8), canvas.width, 1).data;
       let result = 0;
       for (let bit = 0; bit < 8; bit++) {
-        const x = Math.floor(canvas.width * (2 * bit + 1) / 16), y = Math.floor(canvas.height * 3 / 8);
-        if (context.getImageData(x, y, 1, 1).data[1] > 127) result |= 1 << bit;
+        if (row[4 * Math.floor(canvas.width * (2 * bit + 1) / 16) + 1] > 127) result |= 1 << bit;
       }
       return result;
     }
@@ -31,50 +31,98 @@ import Testing
       target.addEventListener(name, resolve, {once: true});
       target.addEventListener('error', () => reject(`${name}: ${target.error?.message}`), {once: true});
     });
+    // Only a broken file or browser takes this long.
+    const within = (promise, what) => Promise.race([promise, new Promise(
+      (_, reject) => setTimeout(() => reject(`${what}: nothing for 200 s`), 200_000))]);
+    // Waits until a new video shows its first picture.
+    async function firstPicture(video) {
+      const loaded = event(video, 'loadeddata');
+      const shown = new Promise(resolve => video.requestVideoFrameCallback((_, frame) => resolve(frame)));
+      await within(loaded, 'loadeddata');
+      video.firstFrame = await within(shown, 'first picture');
+    }
     async function film(file) {
       const video = Object.assign(document.createElement('video'), {muted: true});
-      const loaded = event(video, 'loadeddata');
-      video.src = URL.createObjectURL(await (await fetch(file)).blob());
-      await loaded;
+      const ready = firstPicture(video);
+      video.src = file.endsWith('.mp4') ? URL.createObjectURL(await (await fetch(file)).blob()) : file;
+      await ready;
       return video;
     }
+    // Chromium presents a picture after each seek, but not after a seek to where the video is.
     async function seek(video, seconds) {
-      const seeked = event(video, 'seeked');
-      // The event may come before the picture does; and no picture comes where it is the one that is there.
-      const shown = new Promise(resolve => video.requestVideoFrameCallback(resolve));
-      video.currentTime = seconds;
-      await seeked;
-      await Promise.race([shown, new Promise(resolve => setTimeout(resolve, 500))]);
+      if (video.currentTime !== Math.min(seconds, video.duration)) {
+        const seeked = event(video, 'seeked');
+        const shown = new Promise(resolve => video.requestVideoFrameCallback(resolve));
+        video.currentTime = seconds;
+        await within(seeked, `seeked event at ${seconds} s`);
+        await within(shown, `picture after the seek to ${seconds} s`);
+      }
       return number(video);
     }
-    // Plays to the end: which numbers were seen when, and when it had ended, in milliseconds.
+    // Plays to the end. Reads each picture when the browser says that it presents it, and counts the pictures that the
+    // browser itself dropped or that this page was too late for.
     async function play(video) {
       const seen = {}, times = [];
-      (function note(now, frame) {
-        if (frame) times.push(frame.mediaTime * 1000);
-        video.requestVideoFrameCallback(note);
-      })();
-      let hasEnded = false;
-      const ended = event(video, 'ended').then(() => hasEnded = true);
-      await video.play();
+      let [presented, missed, lateMs] = [video.firstFrame.presentedFrames, 0, 0];
       const start = performance.now();
-      (function look() {
-        if (hasEnded) return;
-        seen[number(video)] ??= performance.now() - start;
-        requestAnimationFrame(look);
-      })();
-      await ended;
-      return {seen, times, ended: performance.now() - start};
+      const look = () => seen[number(video)] ??= performance.now() - start;
+      look();
+      video.requestVideoFrameCallback(function note(_, frame) {
+        times.push(frame.mediaTime * 1000);
+        missed += Math.max(0, frame.presentedFrames - presented - 1);
+        presented = frame.presentedFrames;
+        look();
+        lateMs = Math.max(lateMs, performance.now() - frame.presentationTime);
+        video.requestVideoFrameCallback(note);
+      });
+      const ended = event(video, 'ended');
+      await within(video.play(), 'start of playback');
+      await within(ended, `end of ${video.duration} s`);
+      const endedMs = performance.now() - start;
+      look();
+      const dropped = video.getVideoPlaybackQuality().droppedVideoFrames;
+      return {seen, times, endedMs, dropped, missed, lateMs};
+    }
+    // A busy machine may lose a picture, and the file is not to blame. Plays again while pictures are missing and the
+    // browser admits that it dropped some or that the page was late.
+    async function playThrough([file, numbers, times]) {
+      const attempts = [];
+      while (true) {
+        const attempt = await play(await film(file));
+        attempts.push(attempt);
+        const isComplete = numbers.every(number => attempt.seen[number] !== undefined)
+          && times.every(time => attempt.times.some(other => Math.abs(other - time) < 1));
+        const isDisturbed = attempt.dropped > 0 || attempt.missed > 0 || attempt.lateMs > 30;
+        if (isComplete || !isDisturbed || attempts.length === 8) return attempts;
+      }
     }
 
     """
 
+  /// One attempt to play a file to its end.
   private struct Play: Decodable {
-    /// By number, in milliseconds from the beginning.
+    /// Milliseconds from the start of the attempt to the first sight of each number.
     let seen: [String: Double]
-    /// Of the pictures that were put on screen, in milliseconds of the film.
+    /// Media times of the presented pictures, in milliseconds.
     let times: [Double]
-    let ended: Double
+    let endedMs: Double
+    /// Pictures that the browser counts as dropped.
+    let dropped: Int
+    /// Presented pictures that the page was not told of.
+    let missed: Int
+    /// The longest delay between the presentation of a picture and the page's look at it.
+    let lateMs: Double
+  }
+
+  /// A file to play, and its pictures.
+  private struct Film {
+    let file: String
+    let captures: [(number: Int, atMs: Int64)]
+    let endMs: Int64
+
+    /// Media times that the browser must present. The first picture is on screen before playback starts. Chromium's HLS
+    /// player has its own time base.
+    var times: [Int64] { file.hasSuffix(".mp4") ? captures.dropFirst().map(\.atMs) : [] }
   }
 
   /// Random instants of a session and the number of the frame captured last at each, in milliseconds from its start.
@@ -128,6 +176,7 @@ import Testing
         const result = [];
         for (const [directory, codec, instants] of parameters) {
           const video = document.createElement('video'), source = new MediaSource(), numbers = [];
+          const ready = firstPicture(video);
           video.src = URL.createObjectURL(source);
           await event(source, 'sourceopen');
           const buffer = source.addSourceBuffer(`video/mp4; codecs="${codec}"`);
@@ -138,6 +187,7 @@ import Testing
             await event(buffer, 'updateend');
           }
           source.endOfStream();
+          await ready;
           const ranges = [...Array(buffer.buffered.length).keys()].map(
             index => [buffer.buffered.start(index), buffer.buffered.end(index)].map(time => Math.round(time * 1000)));
           for (const instant of instants) numbers.push(await seek(video, instant / 1000 + 0.00001));
@@ -166,9 +216,9 @@ import Testing
   }
 
   /// Films, and playlists in the browser's own HLS player, which leaves gaps out: every frame is seen, none too early.
-  /// Nothing is said of how late, since that is the machine's.
+  /// There is no upper bound on times: lateness depends on the machine.
   @Test func filmsAndPlaylistsPlayThrough() throws {
-    var expectations: [(file: String, captures: [(number: Int, atMs: Int64)], endMs: Int64)] = []
+    var films: [Film] = []
     for fixture in Self.fixtures {
       let session = try EncoderWorker.encode(fixture, into: scratch)
       let (start, name) = (session.index.startMs, session.index.session)
@@ -178,26 +228,14 @@ import Testing
         try EncoderWorker.run("stitch", session.path, "--to", scratch.path("hls-\(name)"), "--format", "hls").status
           == 0)
       let captures = session.captured.enumerated().map { (number: $0, atMs: $1.timeMs - start) }
-      expectations.append(("\(name).mp4", captures, session.index.durationMs))
+      films.append(Film(file: "\(name).mp4", captures: captures, endMs: session.index.durationMs))
       let skipped = captures.map { number, atMs in
         (number, atMs - gaps.filter { $0.endMs - start <= atMs }.reduce(0) { $0 + $1.endMs - $1.startMs })
       }
       let shownMs = session.manifests.reduce(0) { $0 + $1.durationMs }
-      expectations.append(("hls-\(name)/session.m3u8", skipped, shownMs))
+      films.append(Film(file: "hls-\(name)/session.m3u8", captures: skipped, endMs: shownMs))
     }
-    let browser = try Browser(serving: scratch.path)
-    let plays = try browser.run(
-      Self.page + """
-        return await Promise.all(parameters.map(async file => {
-          if (file.endsWith('.mp4')) return play(await film(file));
-          const video = Object.assign(document.createElement('video'), {muted: true});
-          const loaded = event(video, 'loadeddata');
-          video.src = file;
-          await loaded;
-          return play(video);
-        }));
-        """, parameters: expectations.map(\.file), as: [Play].self)
-    for (expected, play) in zip(expectations, plays) { expect(play, expected.captures, expected.endMs, expected.file) }
+    try expectToPlay(films)
   }
 
   /// Captures and ends that browsers cut short unless pictures are coded again; of each, the first segment is played.
@@ -228,27 +266,36 @@ import Testing
       try Data(description.utf8).write(to: URL(fileURLWithPath: batch + "/batch.json"))
       try #require(try EncoderWorker.run("encode", batch, "--output", scratch.path("output")).status == 0)
     }
+    try expectToPlay(
+      Self.segments.indices.map { row in
+        let segment = try PublishedSession(scratch.path("output/row\(row)")).manifests[0]
+        let captures = segment.offsetsMs.enumerated().map { (number: $0, atMs: $1) }
+        return Film(
+          file: "output/row\(row)/segment-\(start).mp4", captures: captures, endMs: segment.durationMs)
+      })
+  }
+
+  private func expectToPlay(_ films: [Film]) throws {
     let plays = try Browser(serving: scratch.path).run(
-      Self.page + "return await Promise.all(parameters.map(async file => play(await film(file))));",
-      parameters: Self.segments.indices.map { "output/row\($0)/segment-\(start).mp4" }, as: [Play].self)
-    for (row, play) in plays.enumerated() {
-      let segment = try PublishedSession(scratch.path("output/row\(row)")).manifests[0]
-      let captures = segment.offsetsMs.enumerated().map { (number: $0, atMs: $1) }
-      expect(play, captures, segment.durationMs, "row\(row).mp4")
+      Self.page + "return await Promise.all(parameters.map(playThrough));",
+      parameters: films.map { [$0.file, $0.captures.map(\.number), $0.times] as [Any] }, as: [[Play]].self)
+    for (film, attempts) in zip(films, plays) {
+      for attempt in attempts { expectNothingWrong(in: attempt, of: film) }
+      let last = try #require(attempts.last)
+      let state = "\(film.file): attempt \(attempts.count): \(last)"
+      for capture in film.captures { #expect(last.seen["\(capture.number)"] != nil, "\(capture) in \(state)") }
+      for time in film.times { #expect(last.times.contains { abs($0 - Double(time)) < 1 }, "\(time) ms in \(state)") }
     }
   }
 
-  private func expect(_ play: Play, _ captures: [(number: Int, atMs: Int64)], _ endMs: Int64, _ name: String) {
-    let seen = captures.map { play.seen["\($0.number)"] }
-    #expect(!seen.contains(nil), "\(name): \(play.seen)")
-    for (seen, capture) in zip(seen, captures) {
-      #expect((seen ?? 0) >= Double(capture.atMs) - 200, "\(name): \(capture)")
+  /// Holds for each attempt, however busy the machine is.
+  private func expectNothingWrong(in attempt: Play, of film: Film) {
+    let numbers = Set(film.captures.map { "\($0.number)" })
+    #expect(numbers.isSuperset(of: attempt.seen.keys), "\(film.file): \(attempt.seen)")
+    for capture in film.captures {
+      guard let seen = attempt.seen["\(capture.number)"] else { continue }
+      #expect(seen >= Double(capture.atMs) - 200, "\(film.file): \(capture)")
     }
-    #expect(play.ended >= Double(endMs) - 100, "\(name)")
-    guard name.hasSuffix(".mp4") else { return }
-    // The first one may have been there before anybody looked.
-    for capture in captures.dropFirst() {
-      #expect(play.times.contains { abs($0 - Double(capture.atMs)) < 1 }, "\(name): \(capture) of \(play.times)")
-    }
+    #expect(attempt.endedMs >= Double(film.endMs) - 100, "\(film.file): \(attempt)")
   }
 }

@@ -1,98 +1,135 @@
 import Foundation
 
-/// Headless Chromium, and a web server for what it is to show. Both end with the last reference.
+/// Headless Chromium, and a web server for the files that it shows. Both end with the last reference.
 public final class Browser {
   private let directory: String
   private let server: Server
 
-  /// - Parameter directory: what the web server serves; pages are put there.
+  private static let options = [
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
+    "--disable-component-update", "--disable-extensions", "--autoplay-policy=no-user-gesture-required",
+  ]
+
+  /// - Parameter directory: The directory that the web server serves; pages are written there.
   public init(serving directory: String) throws {
     self.directory = directory
     server = try Server(serving: directory)
   }
 
-  /// Runs the body of an async function in a page of its own; what it returns is JSON.
+  /// Runs the body of an async function in a new page and returns its result, which is JSON.
   public func run<Result: Decodable>(_ script: String, parameters: [Any], as: Result.Type = Result.self) throws
     -> Result
   {
     let values = try JSONSerialization.data(withJSONObject: parameters)
-    let page = """
+    let (name, url) = try page(
+      """
       <!doctype html><meta charset=utf-8><script>
       (async parameters => { \(script) })(\(String(decoding: values, as: UTF8.self)))
         .then(value => ({value}), error => ({error: `${error}`}))
         .then(result => fetch('/result', {method: 'POST', body: JSON.stringify(result)}));
       </script>
-      """
-    let name = UUID().uuidString
-    try Data(page.utf8).write(to: URL(fileURLWithPath: "\(directory)/\(name).html"))
+      """)
     let chromium = Process()
     chromium.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    chromium.arguments = [
-      "chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-      "--autoplay-policy=no-user-gesture-required", "--user-data-dir=\(directory)/\(name)",
-      "http://127.0.0.1:\(server.port)/\(name).html",
-    ]
+    chromium.arguments = ["chromium"] + Self.options + ["--user-data-dir=\(directory)/\(name)", url]
     chromium.standardOutput = FileHandle.nullDevice
     chromium.standardError = FileHandle.nullDevice
     chromium.standardInput = FileHandle.nullDevice
     try chromium.run()
     defer {
-      // Nothing milder: what tests start has inherited their threads' blocked signals.
+      // SIGTERM is not enough: child processes inherit the blocked signals of the test's thread.
       kill(chromium.processIdentifier, SIGKILL)
       chromium.waitUntilExit()
     }
-    return try JSONDecoder().decode(Answer<Result>.self, from: server.answer()).get()
+    return try JSONDecoder().decode(Answer<Result>.self, from: server.answer(of: "the script of \(url)")).get()
   }
 
-  /// What is seen of a video at an instant, at one pixel a pixel, in sRGB.
-  ///
-  /// - Parameters:
-  ///   - seconds: from the video's start.
-  ///   - start: the sample shown then starts at this second or later.
-  public static func screenshot(
-    of video: String, at seconds: Double, shownFrom start: Double, width: Int, height: Int
-  ) throws -> Pixels {
-    let scratch = try ScratchDirectory()
-    // A square beside the video turns white once the picture is there: a screenshot is taken when time is up, ready or not.
-    let page = """
-      <!doctype html><style>body { margin: 0; background: black; display: flex }
-      div { width: 16px; height: 16px }</style>
-      <video src="\(URL(fileURLWithPath: video).absoluteString)" muted preload=auto></video><div></div><script>
-      const video = document.querySelector('video');
-      const event = name => new Promise(resolve => video.addEventListener(name, resolve, {once: true}));
-      // The picture a paused video came up with may be handed over after the seek: only the one asked for counts.
-      let shown = -1;
-      const painted = (_, picture) => { shown = picture.mediaTime; video.requestVideoFrameCallback(painted); };
-      video.requestVideoFrameCallback(painted);
-      (async () => {
-        if (video.readyState < 2) await event('loadeddata');
-        const seeked = event('seeked');
-        video.currentTime = \(seconds);
+  /// A picture of a video.
+  public struct Still {
+    /// A file name in the served directory.
+    public let video: String
+    /// The instant to seek to, in seconds from the video's start.
+    public let seconds: Double
+    /// The sample on screen must start at this second or later.
+    public let start: Double
+
+    public init(of video: String, at seconds: Double, shownFrom start: Double) {
+      (self.video, self.seconds, self.start) = (video, seconds, start)
+    }
+  }
+
+  /// Returns the pixels on screen of each still, in sRGB, at one screen pixel a video pixel. One page shows all of them.
+  public func screenshots(of stills: [Still], width: Int, height: Int) throws -> [Pixels] {
+    // Chromium takes the screenshot after the page's load event. The image keeps that event back until each video shows
+    // its picture. The last square turns white then, as proof.
+    let columns = 8
+    let rows = (stills.count + columns) / columns
+    let videos = stills.map {
+      "<video src='\($0.video)' data-seconds=\($0.seconds) data-start=\($0.start) muted preload=auto></video>"
+    }
+    let (name, url) = try page(
+      """
+      <!doctype html><meta charset=utf-8><style>
+      body { margin: 0; background: black; display: grid; grid-template-columns: repeat(\(columns), \(width)px) }
+      video, div { display: block; width: \(width)px; height: \(height)px }
+      img { position: absolute; visibility: hidden }</style>
+      \(videos.joined())<div></div><img src=/held><script>
+      const event = (video, name) => new Promise(resolve => video.addEventListener(name, resolve, {once: true}));
+      async function show(video) {
+        const [seconds, start] = [Number(video.dataset.seconds), Number(video.dataset.start)];
+        // The first picture may be presented after the seek: wait for the requested one.
+        let shown = -1;
+        const painted = (_, picture) => { shown = picture.mediaTime; video.requestVideoFrameCallback(painted); };
+        video.requestVideoFrameCallback(painted);
+        if (video.readyState < 2) await event(video, 'loadeddata');
+        const seeked = event(video, 'seeked');
+        video.currentTime = seconds;
         await seeked;
-        while (shown < \(start) || shown > \(seconds)) await new Promise(requestAnimationFrame);
+        while (shown < start || shown > seconds) await new Promise(requestAnimationFrame);
+      }
+      (async () => {
+        await Promise.all([...document.querySelectorAll('video')].map(show));
         await new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)));
         document.querySelector('div').style.background = 'white';
+        await new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+        await fetch('/release', {method: 'POST'});
       })();
       </script>
-      """
-    let file = try scratch.file("page.html", Array(page.utf8))
-    let (image, seen) = (scratch.path("screen.png"), (width: max(width + 16, 500), height: height + 200))
-    for attempt in 1...5 {
-      _ = try Tool.output(
-        "timeout",
-        [
-          "60", "chromium",
-          "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
-          "--force-color-profile=srgb", "--force-device-scale-factor=1", "--window-size=\(seen.width),\(seen.height)",
-          "--virtual-time-budget=\(5_000 * attempt * attempt)", "--user-data-dir=" + scratch.path("profile\(attempt)"),
-          "--screenshot=" + image, "file://" + file,
-        ])
-      let all = try Pixels.decode(image, width: seen.width, height: seen.height)[0]
-      guard all[width + 8, 8] == [255, 255, 255] else { continue }
-      let rows = (0..<height).flatMap { row in all.bytes[(row * seen.width * 3)..<((row * seen.width + width) * 3)] }
-      return Pixels(width: width, height: height, bytes: rows)
+      """)
+    let (image, window) = ("\(directory)/\(name).png", (width: max(columns * width, 500), height: rows * height + 200))
+    let patience = 300
+    let result = try Tool.run(
+      "timeout",
+      ["--signal=KILL", "\(patience)", "chromium"] + Self.options + [
+        "--hide-scrollbars", "--force-color-profile=srgb", "--force-device-scale-factor=1",
+        "--window-size=\(window.width),\(window.height)", "--user-data-dir=\(directory)/\(name)",
+        "--timeout=\(patience * 1_000)", "--screenshot=\(image)", url,
+      ])
+    guard result.status == 0, FileManager.default.fileExists(atPath: image) else {
+      throw Tool.Failure(
+        "no screenshot of \(stills.count) videos within \(patience) s (status \(result.status)): \(result.errors)")
     }
-    throw Tool.Failure("\(video): the browser does not show it at \(seconds) s")
+    let all = try Pixels.decode(image, width: window.width, height: window.height)[0]
+    func tile(_ index: Int) -> Pixels {
+      let (left, top) = (index % columns * width, index / columns * height)
+      var bytes: [UInt8] = []
+      for row in top..<top + height {
+        let first = (row * window.width + left) * 3
+        bytes += all.bytes[first..<first + width * 3]
+      }
+      return Pixels(width: width, height: height, bytes: bytes)
+    }
+    guard tile(stills.count)[width / 2, height / 2] == [255, 255, 255] else {
+      throw Tool.Failure("the browser took the screenshot before each of \(stills.count) videos showed its picture")
+    }
+    return stills.indices.map(tile)
+  }
+
+  /// Writes a page and returns its name and its address.
+  private func page(_ text: String) throws -> (name: String, url: String) {
+    let name = UUID().uuidString
+    try Data(text.utf8).write(to: URL(fileURLWithPath: "\(directory)/\(name).html"))
+    return (name, "http://127.0.0.1:\(server.port)/\(name).html")
   }
 
   private struct Answer<Value: Decodable>: Decodable {
@@ -106,20 +143,31 @@ public final class Browser {
   }
 }
 
-/// Serves a directory's files, and hands on what is posted to it.
+/// Serves the files of a directory and passes on the bodies of POST requests. GET /held has no answer until POST /release.
 private final class Server {
   let port: Int
   private let process = Process()
   private let lines: Lines
 
   private static let program = """
-    import http.server, sys
+    import http.server, sys, threading
+    released = threading.Event()
     class Handler(http.server.SimpleHTTPRequestHandler):
         extensions_map = {'.html': 'text/html', '.m3u8': 'application/vnd.apple.mpegurl', '': 'video/mp4'}
         def __init__(self, *arguments):
             super().__init__(*arguments, directory=sys.argv[1])
+        def do_GET(self):
+            if self.path != '/held':
+                return super().do_GET()
+            released.wait()
+            self.send_response(204)
+            self.end_headers()
         def do_POST(self):
-            print(self.rfile.read(int(self.headers['Content-Length'])).decode(), flush=True)
+            body = self.rfile.read(int(self.headers.get('Content-Length', 0))).decode()
+            if self.path == '/release':
+                released.set()
+            else:
+                print(body, flush=True)
             self.send_response(204)
             self.end_headers()
         def log_message(self, *arguments):
@@ -137,11 +185,11 @@ private final class Server {
     process.standardInput = FileHandle.nullDevice
     try process.run()
     lines = Lines(pipe.fileHandleForReading)
-    port = Int(String(decoding: try lines.next(), as: UTF8.self)) ?? 0
+    port = Int(String(decoding: try lines.next(waitingFor: "the web server's port"), as: UTF8.self)) ?? 0
   }
 
-  /// Waits for what is posted next.
-  func answer() throws -> Data { try lines.next() }
+  /// Waits for the body of the next POST request.
+  func answer(of sender: String) throws -> Data { try lines.next(waitingFor: sender) }
 
   deinit {
     kill(process.processIdentifier, SIGKILL)
@@ -149,15 +197,19 @@ private final class Server {
   }
 }
 
-/// The lines that a program writes.
+/// The lines that a program writes to a pipe.
 private final class Lines {
   private let file: FileHandle
   private var rest = Data()
 
   init(_ file: FileHandle) { self.file = file }
 
-  /// Waits for a line, but not for ever.
-  func next() throws -> Data {
+  private static let patienceS = 600
+
+  /// Waits for a line.
+  ///
+  /// - Parameter source: The line's meaning, for the error after a timeout.
+  func next(waitingFor source: String) throws -> Data {
     while true {
       if let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
         let line = Data(rest[..<end])
@@ -165,9 +217,11 @@ private final class Lines {
         return line
       }
       var polled = pollfd(fd: file.fileDescriptor, events: Int16(POLLIN), revents: 0)
-      guard poll(&polled, 1, 300_000) > 0, case let data = file.availableData, !data.isEmpty else {
-        throw Tool.Failure("no answer from the browser")
+      guard poll(&polled, 1, Int32(Self.patienceS) * 1_000) > 0 else {
+        throw Tool.Failure("no answer from \(source) within \(Self.patienceS) s")
       }
+      let data = file.availableData
+      guard !data.isEmpty else { throw Tool.Failure("the web server ended before an answer from \(source)") }
       rest += data
     }
   }
