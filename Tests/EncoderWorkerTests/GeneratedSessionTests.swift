@@ -9,7 +9,7 @@ import Testing
 
   init() throws { scratch = try ScratchDirectory() }
 
-  @Test(arguments: Extent.of(1...8, full: 1...24))
+  @Test(arguments: Extent.of(1...6, full: 1...24))
   func everyFormShowsEveryFrameAtItsCapture(seed: Int) throws {
     let generated = try GeneratedSession(seed: seed, in: scratch)
     for batch in generated.batches {

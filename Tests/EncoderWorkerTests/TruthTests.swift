@@ -168,13 +168,6 @@ import Testing
   }
 }
 
-/// The README's command.
-func stitch(_ session: String, to film: String) throws {
-  try Tool.output(
-    "ffmpeg",
-    ["-v", "error", "-y", "-f", "concat", "-safe", "0", "-i", session + "/session.ffconcat", "-c", "copy", film])
-}
-
 /// The smallest level whose frame size and picture buffer hold a picture of this size (ITU-T H.264, table A-1), as
 /// libavcodec counts them. One reference picture and one frame a second are within every level.
 private func smallestLevel(_ width: Int, _ height: Int) -> Int {

@@ -3,18 +3,17 @@ import TestSupport
 import Testing
 
 /// The examples for batch engines, on those engines that can be had here.
-@Suite(.serialized) struct EngineTests {
+@Suite struct EngineTests {
   @Test(.enabled(if: Self.has("slurmctld", "slurmd", "munged", "sbatch"), "slurm-wlm and munge are not installed"))
-  func anArrayOfSlurmWithTasksThatAreKilledDoesWhatOneRunDoes() throws { try run("slurm.py") }
+  func anArrayOfSlurmWithTasksThatAreKilledDoesWhatOneRunDoes() async throws { try await run("slurm.py") }
 
   @Test(.enabled(if: Self.has("parallel"), "parallel is not installed"))
-  func shardsUnderParallelDoWhatOneRunDoes() throws { try run("parallel.py") }
+  func shardsUnderParallelDoWhatOneRunDoes() async throws { try await run("parallel.py") }
 
-  @Test func everyCallInTheExamplesIsTakenByTheProgram() throws { try run("calls.py") }
+  @Test func everyCallInTheExamplesIsTakenByTheProgram() async throws { try await run("calls.py") }
 
-  private func run(_ script: String) throws {
-    let path = Fixture.root.appendingPathComponent("Tests/engines/" + script).path
-    let result = try Tool.run("/usr/bin/python3", [path], environment: ["ENCODER_WORKER": EncoderWorker.path])
+  private func run(_ script: String) async throws {
+    let result = try await runWaiting("/usr/bin/python3", "engines/" + script)
     #expect(result.status == 0, "\(result.text)\(result.errors)")
   }
 

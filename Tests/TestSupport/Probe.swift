@@ -182,3 +182,10 @@ public struct PublishedSession {
     manifests.flatMap { $0.frames.filter { $0.status == "captured" }.map { ($0.timeMs, $0.source) } }
   }
 }
+
+/// Stitches a session with the README's command for stock ffmpeg.
+public func stitch(_ session: String, to film: String) throws {
+  try Tool.output(
+    "ffmpeg",
+    ["-v", "error", "-y", "-f", "concat", "-safe", "0", "-i", session + "/session.ffconcat", "-c", "copy", film])
+}

@@ -68,7 +68,7 @@ import Testing
   }
 
   @Test func aSecondSignalEndsAtOnceAndTheNextWorkerTakesOver() throws {
-    try addLarge("slow", frames: 40)
+    try addLarge("slow", frames: 20)
     let worker = try start()
     worker.signal(SIGINT)
     usleep(200_000)

@@ -1,0 +1,13 @@
+import Foundation
+import TestSupport
+
+/// Runs a script that waits for schedulers or leases, on a thread of its own: the pool's threads stay with tests that compute.
+func runWaiting(_ python: String, _ script: String) async throws -> Tool.Result {
+  let path = Fixture.root.appendingPathComponent("Tests/" + script).path
+  return try await withCheckedThrowingContinuation { continuation in
+    Thread.detachNewThread {
+      continuation.resume(
+        with: Result { try Tool.run(python, [path], environment: ["ENCODER_WORKER": EncoderWorker.path]) })
+    }
+  }
+}
