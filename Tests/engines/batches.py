@@ -91,17 +91,19 @@ def end(word):
 
 
 def encoders(*words):
-    """Likewise, encoders only; without the decoders that they start."""
+    """Likewise, encoders only; without the decoders that they start, some of which end while this looks."""
     found = processes(*words, program="encoder-worker")
-    return [process for process in found if parent(process) not in found]
+    parents = {process: parent(process) for process in found}
+    return [process for process in found if parents[process] not in (None, *found)]
 
 
 def parent(process):
+    """The parent's process id; None when the process has ended."""
     try:
         with open(f"/proc/{process}/status") as file:
             return next(int(line.split()[1]) for line in file if line.startswith("PPid:"))
     except (OSError, StopIteration):
-        return 0
+        return None
 
 
 def until(what, happens):
