@@ -140,7 +140,7 @@ struct RemoteWorkerTests {
   /// - Parameter orphans: entries whose worker was killed. They are spared: three deaths would quarantine a good batch.
   /// - Returns: the killed worker; nil where no worker holds another batch at this moment.
   private func killHolder(among workers: [RunningWorker], orphans: inout Set<String>) throws -> Int? {
-    for index in workers.indices.shuffled() {
+    for index in workers.indices.shuffled() where workers[index].isRunning {
       let worker = workers[index]
       worker.signal(SIGSTOP)
       // Four lines an entry: its id, its worker as HOST~PROCESS~MOMENT, idle time, deliveries.
