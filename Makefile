@@ -21,7 +21,7 @@ test-full:
 test-corpus:
 	scripts/setup test
 	SESSION_CORPUS="$(or $(CORPUS),../shared/corpus)" BAD_IMAGES="$(or $(BAD_IMAGES),../shared/bad-images)" \
-	  scripts/run-tests EncoderWorkerTests ServiceTests
+	  scripts/run-tests EncoderWorkerTests SessionTests
 
 # Builds and tests on each supported release of Debian; RELEASES names some. Needs root and a mirror.
 platforms:

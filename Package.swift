@@ -68,6 +68,11 @@ let package = Package(
       swiftSettings: test
     ),
     .testTarget(
+      name: "SessionTests",
+      dependencies: ["encoder-worker", "SegmentEncoder", "TestSupport"],
+      swiftSettings: test
+    ),
+    .testTarget(
       name: "ServiceTests",
       dependencies: ["encoder-worker", "SegmentEncoder", "TestSupport"],
       swiftSettings: test

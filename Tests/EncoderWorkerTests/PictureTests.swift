@@ -14,30 +14,21 @@ import Testing
       let picked = try manifest.offsetsMs.map { try #require(packets.firstIndex(of: $0 * 90)) }
       let select = picked.map { "eq(n\\,\($0))" }.joined(separator: "+")
       let crop = "crop=\(manifest.width):\(manifest.height):0:0"
-      let coded = scratch.path("coded.y")
-      try Tool.output(
-        "ffmpeg",
-        [
-          "-v", "error", "-y", "-i", session.video(manifest), "-map", "0:v", "-vf",
-          "select='\(select)',extractplanes=y,\(crop)", "-fps_mode", "passthrough", "-f", "rawvideo", coded,
-        ])
       var sources = Data()
       for frame in manifest.frames { sources.append(contentsOf: try fixture.bytes(frame.source)) }
-      let captured = scratch.path("captured.y")
-      let decoding = try Tool.run(
+      // Both are numbered anew, so that the first is held against the first.
+      let comparison = """
+        [0:v]select='\(select)',extractplanes=y,\(crop),settb=1,setpts=N[coded];\
+        [1:v]extractplanes=y,settb=1,setpts=N[captured];[coded][captured]ssim=stats_file=-
+        """
+      let report = try Tool.run(
         "ffmpeg",
         [
-          "-v", "error", "-y", "-f", "image2pipe", "-c:v", "mjpeg", "-i", "-", "-vf", "extractplanes=y", "-fps_mode",
-          "passthrough", "-f", "rawvideo", captured,
+          "-v", "error", "-i", session.video(manifest), "-f", "image2pipe", "-c:v", "mjpeg", "-i", "-",
+          "-filter_complex", comparison, "-f", "null", "-",
         ], input: sources)
-      #expect(decoding.status == 0)
-      let raw = ["-f", "rawvideo", "-pix_fmt", "gray", "-s", "\(manifest.width)x\(manifest.height)"]
-      let report = try Tool.output(
-        "ffmpeg",
-        ["-v", "error"] + raw + ["-i", coded] + raw + [
-          "-i", captured, "-lavfi", "ssim=stats_file=-", "-f", "null", "-",
-        ])
-      let similarities = String(decoding: report, as: UTF8.self).split(separator: "\n").compactMap { line in
+      #expect(report.status == 0, "\(report.errors)")
+      let similarities = report.text.split(separator: "\n").compactMap { line in
         line.split(separator: " ").first { $0.hasPrefix("All:") }.flatMap { Double($0.dropFirst(4)) }
       }
       #expect(similarities.count == manifest.frames.count)
@@ -55,10 +46,8 @@ import Testing
       let scratch = try ScratchDirectory()
       let session = try EncoderWorker.encode(Fixture(fixture), into: scratch)
       var shown: [Int] = []
-      for manifest in session.manifests {
+      for (manifest, pictures) in zip(session.manifests, try session.pictures()) {
         let packets = try Probe(session.video(manifest)).packets(of: 0).map(\.pts)
-        let pictures = try Pixels.decode(
-          session.video(manifest), width: manifest.codedWidth, height: manifest.codedHeight)
         #expect(pictures.count == packets.count)
         for (frame, offset) in zip(manifest.frames, manifest.offsetsMs) where frame.status == "captured" {
           shown.append(pictures[try #require(packets.firstIndex(of: offset * 90))].number)
@@ -76,8 +65,7 @@ import Testing
     let palette = try Pixels.decode(fixture.path + "/1767859516340.png", width: 256, height: 192)[0]
     let grey = try Pixels.decode(fixture.path + "/1767859517340.png", width: 256, height: 192)[0]
     var differences: [Double] = []
-    for manifest in session.manifests {
-      let pictures = try Pixels.decode(session.video(manifest), width: 256, height: 192)
+    for (manifest, pictures) in zip(session.manifests, try session.pictures()) {
       for (frame, picture) in zip(manifest.frames, pictures) {
         let wanted =
           switch frame.source.prefix(13) {

@@ -1,11 +1,13 @@
 /// What ffprobe says of an image file.
 public struct ImageProbe {
+  public let file: String
   public let codec: String
   public let width: Int
   public let height: Int
   public let pixelFormat: String
 
   public init(_ file: String) throws {
+    self.file = file
     let entries = "stream=codec_name,width,height,pix_fmt"
     let text = String(
       decoding: try Tool.output("ffprobe", ["-v", "error", "-show_entries", entries, "-of", "csv=p=0", file]),
@@ -17,9 +19,6 @@ public struct ImageProbe {
     (codec, self.width, self.height, pixelFormat) = (fields[0], width, height, fields[3])
   }
 
-  /// The picture itself, of a file that is this and nothing else.
-  public static func pixels(of file: String) throws -> Pixels {
-    let probe = try ImageProbe(file)
-    return try Pixels.decode(file, width: probe.width, height: probe.height)[0]
-  }
+  /// The picture itself.
+  public func pixels() throws -> Pixels { try Pixels.decode(file, width: width, height: height)[0] }
 }

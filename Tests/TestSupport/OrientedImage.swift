@@ -1,3 +1,5 @@
+import Foundation
+
 /// Image files that say how they are to be turned.
 public enum OrientedImage {
   /// A TIFF with nothing but the orientation.
@@ -17,6 +19,27 @@ public enum OrientedImage {
       (0..<8).reduce(sum ^ UInt32(byte)) { value, _ in value & 1 == 1 ? 0xEDB8_8320 ^ value >> 1 : value >> 1 }
     }
     return Int(~sum)
+  }
+
+  /// For each of EXIF's values, how stock ffmpeg makes the stored picture of the upright one.
+  private static let filters = [
+    "null", "hflip", "hflip,vflip", "vflip", "transpose=0", "transpose=2", "transpose=3", "transpose=1",
+  ]
+
+  /// Eight pictures as EXIF's eight values want them stored, still without EXIF.
+  public static func stored(_ upright: [String], kind: String) throws -> [[UInt8]] {
+    let scratch = try ScratchDirectory()
+    let quality = ["jpg": ["-q:v", "1"], "webp": ["-lossless", "0", "-quality", "100"]][kind] ?? []
+    var arguments = ["-v", "error"]
+    for picture in upright { arguments += ["-i", picture] }
+    for (index, filter) in filters.enumerated() {
+      arguments += ["-map", "\(index):v", "-vf", filter, "-map_metadata", "-1"] + quality
+      arguments += [scratch.path("\(index).\(kind)")]
+    }
+    try Tool.output("ffmpeg", arguments)
+    return try filters.indices.map {
+      Array(try Data(contentsOf: URL(fileURLWithPath: scratch.path("\($0).\(kind)"))))
+    }
   }
 
   /// - Parameters:

@@ -66,19 +66,30 @@ public struct Probe: Decodable {
   public func packets(of stream: Int) -> [Packet] { packets.filter { $0.streamIndex == stream } }
 
   /// The texts of a file's timing track, as stock ffmpeg writes them out.
-  public static func timingTexts(_ file: String) throws -> [TimingEntry] {
-    let raw = try Tool.output("ffmpeg", ["-v", "error", "-i", file, "-map", "0:s:0", "-c", "copy", "-f", "data", "-"])
-    var rest = Array(raw)[...]
-    var texts: [TimingEntry] = []
-    while rest.count >= 2 {
-      let length = Int(rest[rest.startIndex]) << 8 | Int(rest[rest.startIndex + 1])
-      // An empty text is time that nobody recorded.
-      if length > 0 {
-        texts.append(try JSONDecoder().decode(TimingEntry.self, from: Data(rest.dropFirst(2).prefix(length))))
-      }
-      rest = rest.dropFirst(2 + length)
+  public static func timingTexts(_ file: String) throws -> [TimingEntry] { try timingTexts(of: [file])[0] }
+
+  /// The same of several files, with one process.
+  public static func timingTexts(of files: [String]) throws -> [[TimingEntry]] {
+    let scratch = try ScratchDirectory()
+    var arguments = ["-v", "error"]
+    for file in files { arguments += ["-i", file] }
+    for index in files.indices {
+      arguments += ["-map", "\(index):s:0", "-c", "copy", "-f", "data", scratch.path("\(index).data")]
     }
-    return texts
+    try Tool.output("ffmpeg", arguments)
+    return try files.indices.map { index in
+      var rest = Array(try Data(contentsOf: URL(fileURLWithPath: scratch.path("\(index).data"))))[...]
+      var texts: [TimingEntry] = []
+      while rest.count >= 2 {
+        let length = Int(rest[rest.startIndex]) << 8 | Int(rest[rest.startIndex + 1])
+        // An empty text is time that nobody recorded.
+        if length > 0 {
+          texts.append(try JSONDecoder().decode(TimingEntry.self, from: Data(rest.dropFirst(2).prefix(length))))
+        }
+        rest = rest.dropFirst(2 + length)
+      }
+      return texts
+    }
   }
 }
 
@@ -176,6 +187,11 @@ public struct PublishedSession {
   }
 
   public func video(_ manifest: Manifest) -> String { path + "/" + manifest.file }
+
+  /// The pictures of each segment, as they are coded.
+  public func pictures() throws -> [[Pixels]] {
+    try Pixels.decode(manifests.map { (video($0), $0.codedWidth, $0.codedHeight) })
+  }
 
   /// Every captured frame: its instant and its source.
   public var captured: [(timeMs: Int64, source: String)] {

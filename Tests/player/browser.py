@@ -50,10 +50,13 @@ def encode_batch(output, batch, session):
 
 def generated(output, session, frames, pictures=("exact-1fps/0000.jpg",), every=1000, start=1_767_859_512_340):
     """Encodes a batch of `frames` captures. Each picture is shown for an equal part of them."""
-    with tempfile.TemporaryDirectory() as batch:
+    with tempfile.TemporaryDirectory() as scratch:
+        batch = f"{scratch}/batch"
+        os.mkdir(batch)
+        # One copy of each on this file system, and links to it.
+        copies = {picture: shutil.copy(ROOT / "fixtures" / picture, scratch) for picture in set(pictures)}
         for number in range(frames):
-            picture = pictures[number * len(pictures) // frames]
-            os.link(ROOT / "fixtures" / picture, f"{batch}/{start + number * every}.jpg")
+            os.link(copies[pictures[number * len(pictures) // frames]], f"{batch}/{start + number * every}.jpg")
         encode_batch(output, batch, session)
 
 

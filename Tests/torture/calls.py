@@ -49,10 +49,10 @@ def looks_at_a_session(call):
 
 # Error numbers, the calls that fail with them, and how many of these calls the short form tries: in `make test`, and with
 # TEST_EXTENT=full. None stands for all calls.
-FAILURES = [(errno.ENOSPC, needs_room, 4, 6), (errno.EMFILE, opens, 3, 4), (errno.EIO, every, 6, 10),
-            (errno.EIO, looks_at_a_session, 9, None)]
+FAILURES = [(errno.ENOSPC, needs_room, 3, 6), (errno.EMFILE, opens, 2, 4), (errno.EIO, every, 4, 10),
+            (errno.EIO, looks_at_a_session, 5, None)]
 # The same for kills and power cuts.
-KILLS, POWER_CUTS = (12, 25), (4, 6)
+KILLS, POWER_CUTS = (8, 25), (3, 6)
 
 
 def sample(total, short):

@@ -24,9 +24,10 @@ import Testing
 
     let film = scratch.path("film.mp4")
     #expect(try EncoderWorker.run("stitch", session.path, "--to", film).status == 0)
-    try expectEveryCapture(of: session, in: film)
-    #expect(try Probe(film).streams[0].durationTs == session.index.durationMs * 90)
-    try expectTimingTrack(of: session, in: film)
+    let probe = try Probe(film)
+    expectEveryCapture(of: session, in: probe, film)
+    #expect(probe.streams[0].durationTs == session.index.durationMs * 90)
+    try expectTimingTrack(of: session, in: probe, film)
     let start = session.index.startMs
     let end = session.manifests[session.manifests.count - 1].endMs
     let gaps = session.index.gaps
@@ -41,7 +42,7 @@ import Testing
 
     let hls = scratch.path("hls")
     #expect(try EncoderWorker.run("stitch", session.path, "--to", hls, "--format", "hls").status == 0)
-    try expectEveryCapture(of: session, in: hls + "/session.m3u8")
+    expectEveryCapture(of: session, in: try Probe(hls + "/session.m3u8"), "HLS")
     let lengths = try String(contentsOfFile: hls + "/session.m3u8", encoding: .utf8).split(separator: "\n")
       .filter { $0.hasPrefix("#EXTINF:") }.map { Int64($0.filter(\.isNumber)) ?? -1 }
     #expect(lengths.reduce(0, +) == end - start)
@@ -50,14 +51,15 @@ import Testing
     try Tool.output(
       "ffmpeg",
       ["-v", "error", "-f", "concat", "-safe", "0", "-i", session.path + "/session.ffconcat", "-c", "copy", stock])
-    try expectEveryCapture(of: session, in: stock)
-    #expect(try Probe(stock).streams[0].durationTs == (end - start) * 90)
+    let stockProbe = try Probe(stock)
+    expectEveryCapture(of: session, in: stockProbe, stock)
+    #expect(stockProbe.streams[0].durationTs == (end - start) * 90)
   }
 
   /// What the film says was captured when, is shown then.
-  private func expectTimingTrack(of session: PublishedSession, in film: String) throws {
+  private func expectTimingTrack(of session: PublishedSession, in probe: Probe, _ film: String) throws {
     let texts = try Probe.timingTexts(film)
-    let packets = try Probe(film).packets(of: 1).filter { $0.size != "2" }
+    let packets = probe.packets(of: 1).filter { $0.size != "2" }
     #expect(texts.count == packets.count)
     for (text, packet) in zip(texts, packets) where text.continued != true {
       #expect(packet.pts == (text.t - session.index.startMs) * 90)
@@ -66,8 +68,8 @@ import Testing
   }
 
   /// Each capture is a sample's start, and each segment's first one a key frame.
-  private func expectEveryCapture(of session: PublishedSession, in file: String) throws {
-    let packets = try Probe(file).packets(of: 0)
+  private func expectEveryCapture(of session: PublishedSession, in probe: Probe, _ file: String) {
+    let packets = probe.packets(of: 0)
     let start = session.index.startMs
     let instants = Set(packets.map(\.pts))
     let missing = session.captured.filter { !instants.contains(($0.timeMs - start) * 90) }

@@ -36,7 +36,7 @@ import Testing
     return problems.map { "\($0["file"] ?? ""): \($0["problem"] ?? "")" }
   }
 
-  @Test(arguments: Fixture.all + Fixture.corpus)
+  @Test(arguments: Fixture.sample + Fixture.corpus)
   func whatWasPublishedIsAllRight(fixture: Fixture) throws {
     let own = try ScratchDirectory()
     let session = try EncoderWorker.encode(fixture, into: own)

@@ -104,7 +104,7 @@ import Testing
     try #require(run.status == status, "\(run.status): \(run.errors)")
     let result = try JSONDecoder().decode(Result.self, from: run.output)
     #expect(result.bytes == (try Data(contentsOf: URL(fileURLWithPath: target)).count))
-    let pixels = try ImageProbe.pixels(of: target)
+    let pixels = try ImageProbe(target).pixels()
     #expect((pixels.width, pixels.height) == (result.width, result.height))
     return Drawn(pixels: pixels, layout: layout, plan: plan, result: result, errors: run.errors)
   }

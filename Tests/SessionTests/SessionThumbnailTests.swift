@@ -19,7 +19,7 @@ import Testing
     let probe = try ImageProbe(file)
     #expect(probe.codec == "mjpeg")
     #expect(probe.pixelFormat == "yuvj420p")
-    return try ImageProbe.pixels(of: file)
+    return try probe.pixels()
   }
 
   @Test func itIsTheFirstPictureOfTheSessionOrOfASegment() throws {
