@@ -5,12 +5,13 @@
 #include <microhttpd.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <unistd.h>
 
 #define CMH_FUNCTIONS(f)                                                                                      \
   f(MHD_start_daemon) f(MHD_stop_daemon) f(MHD_create_response_from_buffer)             \
       f(MHD_create_response_from_callback) f(MHD_add_response_header) f(MHD_queue_response)             \
-          f(MHD_destroy_response) f(MHD_lookup_connection_value)
+          f(MHD_destroy_response) f(MHD_lookup_connection_value) f(MHD_get_connection_values) f(MHD_get_connection_info)
 
 typedef struct cmh_library {
 #define CMH_DECLARE(name) __typeof__(name) *name;
@@ -34,17 +35,81 @@ static inline void cmh_silence(void *nothing, const char *format, va_list values
   (void)nothing, (void)format, (void)values;
 }
 
+static inline int cmh_digit(char digit) {
+  return digit >= '0' && digit <= '9'   ? digit - '0'
+         : digit >= 'a' && digit <= 'f' ? digit - 'a' + 10
+         : digit >= 'A' && digit <= 'F' ? digit - 'A' + 10
+                                        : -1;
+}
+
+// Resolves percent signs in place, but for %00, at which a path would end: it stays as it is, and no path has it.
+static inline size_t cmh_unescape(void *nothing, struct MHD_Connection *connection, char *text) {
+  (void)nothing, (void)connection;
+  char *end = text;
+  for (const char *next = text; *next; next++) {
+    int high = *next == '%' ? cmh_digit(next[1]) : -1;
+    int low = high >= 0 ? cmh_digit(next[2]) : -1;
+    if (low >= 0 && high + low > 0) {
+      *end++ = (char)(high << 4 | low);
+      next += 2;
+    } else {
+      *end++ = *next;
+    }
+  }
+  *end = 0;
+  return (size_t)(end - text);
+}
+
+// What a server may hold.
+typedef struct cmh_limits {
+  unsigned connections;
+  unsigned connectionsOfAnAddress;
+  // After which a connection is closed that says or takes nothing.
+  unsigned silentSeconds;
+} cmh_limits;
+
 // A thread for each connection, so that none waits for another one's film; NULL when it cannot be started.
 // The function is variadic, and Swift cannot call those.
 static inline struct MHD_Daemon *cmh_start(
-    const cmh_library *library, int listening, unsigned connections, unsigned seconds, MHD_AccessHandlerCallback handler,
-    void *context) {
+    const cmh_library *library, int listening, const cmh_limits *limits, MHD_AccessHandlerCallback handler,
+    MHD_NotifyConnectionCallback connected, MHD_RequestCompletedCallback completed, void *context) {
   return library->MHD_start_daemon(
       MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL | MHD_USE_ITC | MHD_USE_ERROR_LOG, 0,
       NULL, NULL, handler, context,
       MHD_OPTION_EXTERNAL_LOGGER, cmh_silence, NULL, MHD_OPTION_LISTEN_SOCKET, listening, MHD_OPTION_CONNECTION_LIMIT,
-      connections, MHD_OPTION_CONNECTION_TIMEOUT, seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(32 << 10),
-      MHD_OPTION_THREAD_STACK_SIZE, (size_t)(1 << 20), MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+      limits->connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT, limits->connectionsOfAnAddress,
+      MHD_OPTION_CONNECTION_TIMEOUT, limits->silentSeconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(32 << 10),
+      MHD_OPTION_THREAD_STACK_SIZE, (size_t)(1 << 20), MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK,
+      cmh_unescape, NULL, MHD_OPTION_NOTIFY_CONNECTION, connected, context, MHD_OPTION_NOTIFY_COMPLETED, completed,
+      context, MHD_OPTION_END);
+}
+
+static inline int cmh_is_start(enum MHD_ConnectionNotificationCode event) { return event == MHD_CONNECTION_NOTIFY_STARTED; }
+
+// The socket of a connection; -1 where there is none.
+static inline int cmh_descriptor(const cmh_library *library, struct MHD_Connection *connection) {
+  const union MHD_ConnectionInfo *info = library->MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+  return info ? (int)info->connect_fd : -1;
+}
+
+// Which of the headers that say what a request is, and where it ends, there are; each counts once a time.
+typedef struct cmh_framing {
+  int hosts, lengths, codings;
+} cmh_framing;
+
+static inline enum MHD_Result cmh_count(void *context, enum MHD_ValueKind kind, const char *name, const char *value) {
+  cmh_framing *framing = (cmh_framing *)context;
+  (void)kind, (void)value;
+  if (!strcasecmp(name, "Host")) framing->hosts++;
+  if (!strcasecmp(name, "Content-Length")) framing->lengths++;
+  if (!strcasecmp(name, "Transfer-Encoding")) framing->codings++;
+  return MHD_YES;
+}
+
+static inline cmh_framing cmh_framing_of(const cmh_library *library, struct MHD_Connection *connection) {
+  cmh_framing framing = {0, 0, 0};
+  library->MHD_get_connection_values(connection, MHD_HEADER_KIND, cmh_count, &framing);
+  return framing;
 }
 
 static inline const char *cmh_header(const cmh_library *library, struct MHD_Connection *connection, const char *name) {

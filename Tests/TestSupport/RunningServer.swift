@@ -5,10 +5,14 @@ public final class RunningServer {
   private let process = Process()
   public let port: UInt16
 
-  /// - Parameter arguments: those of the program; it is told to listen at a free port of this machine.
-  public init(_ arguments: [String], environment: [String: String] = [:]) throws {
+  /// - Parameters:
+  ///   - arguments: those of the program.
+  ///   - listening: where; port 0 is a free one.
+  public init(
+    _ arguments: [String], environment: [String: String] = [:], listening: String = "127.0.0.1:0"
+  ) throws {
     process.executableURL = URL(fileURLWithPath: EncoderWorker.path)
-    process.arguments = arguments + ["--listen", "127.0.0.1:0"]
+    process.arguments = arguments + ["--listen", listening]
     process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
     process.standardInput = FileHandle.nullDevice
     let pipe = Pipe()
@@ -23,7 +27,7 @@ public final class RunningServer {
       said += more
     }
     let text = String(decoding: said, as: UTF8.self)
-    guard let range = text.firstRange(of: "127.0.0.1:"),
+    guard let range = text.firstRange(of: listening.dropLast()),
       let port = UInt16(text[range.upperBound...].prefix { $0.isNumber })
     else { throw Tool.Failure("no address in \(text)") }
     self.port = port
@@ -55,20 +59,17 @@ public final class RunningServer {
   }
 
   /// Asks for a path, which goes out as it is.
-  public func get(_ path: String, method: String = "GET", _ headers: [String: String] = [:]) throws -> Reply {
+  public func get(
+    _ path: String, method: String = "GET", _ headers: [String: String] = [:], patienceS: Int = 60
+  ) throws -> Reply {
     let fields = ["Host": "127.0.0.1", "Connection": "close"].merging(headers) { $1 }
     let head = fields.map { "\($0): \($1)\r\n" }.joined()
-    return try exchange("\(method) \(path) HTTP/1.1\r\n\(head)\r\n")
+    return try exchange("\(method) \(path) HTTP/1.1\r\n\(head)\r\n", patienceS: patienceS)
   }
 
-  /// Sends these bytes, and reads until the server has closed.
-  ///
-  /// - Parameter patienceS: for how long to wait for more.
-  public func exchange(_ text: String, patienceS: Int = 60) throws -> Reply {
+  /// A connection to it, which the caller closes.
+  public func connection() throws -> Int32 {
     let file = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    defer { close(file) }
-    var patience = timeval(tv_sec: patienceS, tv_usec: 0)
-    setsockopt(file, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = port.bigEndian
@@ -78,7 +79,21 @@ public final class RunningServer {
         connect(file, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
       }
     }
-    guard connected == 0 else { throw Tool.Failure("connect: \(errno)") }
+    guard connected == 0 else {
+      close(file)
+      throw Tool.Failure("connect: \(errno)")
+    }
+    return file
+  }
+
+  /// Sends these bytes, and reads until the server has closed.
+  ///
+  /// - Parameter patienceS: for how long to wait for more.
+  public func exchange(_ text: String, patienceS: Int = 60) throws -> Reply {
+    let file = try connection()
+    defer { close(file) }
+    var patience = timeval(tv_sec: patienceS, tv_usec: 0)
+    setsockopt(file, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
     let handle = FileHandle(fileDescriptor: file, closeOnDealloc: false)
     try handle.write(contentsOf: Data(text.utf8))
     let all = try handle.readToEnd() ?? Data()

@@ -53,15 +53,12 @@ struct HTTPReply {
   var body: Body
   /// Another text when the body is another; what has none cannot be asked for in parts.
   var tag: String?
-  /// Whether its path says what it is: it never changes.
-  var isLasting = false
 
-  init(_ kind: Kind, _ bytes: [UInt8], status: Int = 200, tag: String? = nil, isLasting: Bool = false) {
+  init(_ kind: Kind, _ bytes: [UInt8], status: Int = 200, tag: String? = nil) {
     self.status = status
     self.kind = kind
     body = .bytes(bytes)
     self.tag = tag
-    self.isLasting = isLasting
   }
 
   init(_ kind: Kind, _ file: OpenFile) {

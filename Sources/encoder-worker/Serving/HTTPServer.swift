@@ -7,10 +7,9 @@ import SegmentEncoder
 import Synchronization
 
 final class HTTPServer: Sendable {
-  /// Connections at once; more are turned away.
-  private static let connections: UInt32 = 512
-  /// One that says nothing for so long is closed, in seconds.
-  private static let patience: UInt32 = 30
+  /// Connections at once, in all and of one address: more are turned away. One that says or takes nothing for half a minute is
+  /// closed.
+  private static let limits = cmh_limits(connections: 512, connectionsOfAnAddress: 384, silentSeconds: 30)
 
   /// Where it listens.
   var address: ListenAddress { socket.address }
@@ -26,6 +25,7 @@ final class HTTPServer: Sendable {
   ]
 
   private let service: Service
+  private let deadlines: RequestDeadlines
   private nonisolated(unsafe) let daemon: OpaquePointer
   private let socket: ListeningSocket
 
@@ -41,46 +41,91 @@ final class HTTPServer: Sendable {
       throw MissingHTTPLibrary(reason: String(cString: reason))
     }
     self.socket = socket
-    service = Service(library: library, hosts: socket.address.acceptedHosts(and: hosts), answer: answer)
+    let deadlines = RequestDeadlines()
+    self.deadlines = deadlines
+    service = Service(
+      library: library, names: socket.address.acceptedNames(and: hosts), deadlines: deadlines, answer: answer)
     // The signals are the main thread's.
     var before = sigset_t()
     clinux_block_signals(&before)
     defer { clinux_restore_signals(&before) }
     let handler: MHD_AccessHandlerCallback = { context, connection, path, method, _, _, uploaded, state in
       guard let context, let connection, let path, let method, let state else { return .NO }
+      let service = Unmanaged<Service>.fromOpaque(context).takeUnretainedValue()
       // First come the headers, then what is sent along, which is dropped.
       if state.pointee == nil {
         state.pointee = context
-        return .YES
+        return service.refusesFraming(of: connection) ? (service.refuse(connection) ? .YES : .NO) : .YES
       }
       if let uploaded, uploaded.pointee > 0 {
         uploaded.pointee = 0
         return .YES
       }
-      let service = Unmanaged<Service>.fromOpaque(context).takeUnretainedValue()
+      service.deadlines.met(by: connection)
       return service.serve(connection, String(cString: method), String(cString: path)) ? .YES : .NO
     }
+    let connected: MHD_NotifyConnectionCallback = { context, connection, _, event in
+      guard let context, let connection else { return }
+      let service = Unmanaged<Service>.fromOpaque(context).takeUnretainedValue()
+      if cmh_is_start(event) != 0 {
+        let descriptor = withUnsafePointer(to: service.library) { cmh_descriptor($0, connection) }
+        service.deadlines.begin(connection, descriptor)
+      } else {
+        service.deadlines.end(connection)
+      }
+    }
+    let completed: MHD_RequestCompletedCallback = { context, connection, _, _ in
+      guard let context, let connection else { return }
+      Unmanaged<Service>.fromOpaque(context).takeUnretainedValue().deadlines.restart(connection)
+    }
+    var limits = Self.limits
+    try deadlines.start()
     guard
       let daemon = cmh_start(
-        &library, socket.descriptor, Self.connections, Self.patience, handler,
+        &library, socket.descriptor, &limits, handler, connected, completed,
         Unmanaged.passUnretained(service).toOpaque())
-    else { throw SystemError(operation: "serve at \(socket.address.description)", code: errno) }
+    else {
+      let code = errno
+      deadlines.stop()
+      throw SystemError(operation: "serve at \(socket.address.description)", code: code)
+    }
     self.daemon = daemon
   }
 
   /// Takes no more connections and ends those there are.
-  deinit { service.library.MHD_stop_daemon(daemon) }
+  deinit {
+    deadlines.stop()
+    service.library.MHD_stop_daemon(daemon)
+  }
 
   /// What the threads of connections share.
   private final class Service: Sendable {
     nonisolated(unsafe) let library: cmh_library
-    let hosts: Set<String>
+    let names: Set<String>
+    let deadlines: RequestDeadlines
     let answer: @Sendable (HTTPRequest) -> HTTPReply
 
-    init(library: cmh_library, hosts: Set<String>, answer: @escaping @Sendable (HTTPRequest) -> HTTPReply) {
+    init(
+      library: cmh_library, names: Set<String>, deadlines: RequestDeadlines,
+      answer: @escaping @Sendable (HTTPRequest) -> HTTPReply
+    ) {
       self.library = library
-      self.hosts = hosts
+      self.names = names
+      self.deadlines = deadlines
       self.answer = answer
+    }
+
+    /// Whether it is not certain what the request is, or where it ends: a proxy may see another one (RFC 9112, 11.2).
+    func refusesFraming(of connection: OpaquePointer) -> Bool {
+      let framing = withUnsafePointer(to: library) { cmh_framing_of($0, connection) }
+      return framing.hosts > 1 || framing.lengths > 1 || framing.codings > 0 && framing.lengths > 0
+    }
+
+    func refuse(_ connection: OpaquePointer) -> Bool {
+      var refusal = HTTPReply.failure(
+        400, "a request has one Host, and one of Content-Length and Transfer-Encoding at most")
+      refusal.headers.append(("Connection", "close"))
+      return send(refusal, on: connection)
     }
 
     func serve(_ connection: OpaquePointer, _ method: String, _ path: String) -> Bool {
@@ -96,8 +141,9 @@ final class HTTPServer: Sendable {
         refusal.headers.append(("Allow", "GET, HEAD"))
         return refusal
       }
-      if !hosts.isEmpty, let host = request.header("Host"), !hosts.contains(Self.name(of: host)) {
-        return .failure(421, "this server is not called \(Self.name(of: host)); name it with --host")
+      // A page of somebody else's can give its own name this address, but not be reached under an address itself.
+      if let host = request.header("Host").map(Self.name), !names.contains(host), !ListenAddress.isNumeric(host) {
+        return .failure(421, "this server is not called \(host); name it with --host")
       }
       return answer(request)
     }
@@ -113,8 +159,8 @@ final class HTTPServer: Sendable {
     private func send(_ reply: HTTPReply, on connection: OpaquePointer) -> Bool {
       var headers = HTTPServer.headers + reply.headers.map { ($0.name, $0.value) }
       headers.append(("Content-Type", reply.kind.rawValue))
-      let lasting = reply.isLasting && (200...206).contains(reply.status)
-      headers.append(("Cache-Control", lasting ? "private, max-age=31536000, immutable" : "private, no-cache"))
+      // What is pruned or deleted is not to be seen any longer: each use asks whether it is still there.
+      headers.append(("Cache-Control", "private, no-cache"))
       let strings = headers.flatMap { [strdup($0.0), strdup($0.1)] }
       defer { for string in strings { free(string) } }
       let pointers = strings.map { UnsafePointer($0) }

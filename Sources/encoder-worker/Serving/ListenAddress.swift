@@ -37,10 +37,21 @@ struct ListenAddress: Equatable {
   /// The host as it stands in an address.
   private var name: String { host.contains(":") ? "[\(host)]" : host }
 
-  /// The names under which it may be asked, as browsers write them; any when empty.
-  func acceptedHosts(and others: [String]) -> Set<String> {
-    guard isLoopback || !others.isEmpty else { return [] }
-    return Set((["localhost", "127.0.0.1", "[::1]", name] + others).map { $0.lowercased() })
+  /// The names under which it may be asked, as browsers write them, beside addresses: this machine's, and those given.
+  func acceptedNames(and others: [String]) -> Set<String> {
+    var hostname = [CChar](repeating: 0, count: 256)
+    gethostname(&hostname, hostname.count - 1)
+    let own = String(decoding: hostname.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    return Set((["localhost", own, name] + others).map { $0.lowercased() })
+  }
+
+  /// Whether a host is an IP address, as it stands in a Host header.
+  static func isNumeric(_ host: String) -> Bool {
+    var (four, six) = (in_addr(), in6_addr())
+    if host.hasPrefix("["), host.hasSuffix("]") {
+      return inet_pton(AF_INET6, String(host.dropFirst().dropLast()), &six) == 1
+    }
+    return inet_pton(AF_INET, host, &four) == 1
   }
 
   /// Whether only this machine can reach it.

@@ -86,10 +86,10 @@ final class SessionSite: Sendable {
       return reply
     default:
       if let bytes = try gate.pass({ try playback.fragment(named: name) }) {
-        return HTTPReply(.fragment, bytes, tag: name, isLasting: true)
+        return HTTPReply(.fragment, bytes, tag: name)
       }
       return try gate.pass { try playback.initialization(named: name) }
-        .map { HTTPReply(.mp4, $0, tag: name, isLasting: true) }
+        .map { HTTPReply(.mp4, $0, tag: name) }
     }
   }
 
