@@ -129,6 +129,67 @@ import Testing
     #expect(throws: RefusedPicture(reason: reason)) { try decoder.picture(from: file, masks: .none) }
   }
 
+  /// libavcodec would take it for YCbCr.
+  @Test func aJPEGOfSubsampledRGBIsRefused() throws {
+    let file = try Fixture("odd-size").bytes("1767859512340.jpg")
+    let parts = try #require(JPEGFile(file))
+    #expect(parts.segments.first?.marker == 0xE0)
+    let rest = parts.segments.dropFirst().flatMap { file[$0.range] }
+    func adobe(_ transform: UInt8) -> [UInt8] {
+      [0xFF, 0xEE, 0, 14] + Array("Adobe".utf8) + [0, 100, 0, 0, 0, 0, transform]
+    }
+    let reason = "a JPEG of red, green and blue in different resolutions is not supported"
+    #expect(throws: RefusedPicture(reason: reason)) {
+      try decoder.picture(from: [0xFF, 0xD8] + adobe(0) + rest, masks: .none)
+    }
+    // JFIF, and another word of Adobe's, say that it is YCbCr.
+    let usual = try decoder.picture(from: file, masks: .none).bytes
+    for start in [file[parts.segments[0].range] + adobe(0), adobe(1)[...]] {
+      #expect(try decoder.picture(from: [0xFF, 0xD8] + start + rest, masks: .none).bytes == usual)
+    }
+    // By the names of its components.
+    var named = [0xFF, 0xD8] + rest
+    let frame = try #require(named.indices.dropLast().first { named[$0] == 0xFF && named[$0 + 1] == 0xC0 })
+    for (index, name) in "RGB".utf8.enumerated() { named[frame + 10 + 3 * index] = name }
+    #expect(JPEGFile(named)?.reasonToRefuse == reason)
+  }
+
+  /// The smallest picture: 16×16 pixels of one colour (RFC 9649, 3).
+  @Test func aLosslessWebPOf28BytesIsTaken() throws {
+    let file =
+      Array("RIFF".utf8) + [20, 0, 0, 0] + Array("WEBPVP8L".utf8) + [8, 0, 0, 0, 0x2F, 15, 0xC0, 3, 0, 0x88, 0x88, 8]
+    #expect(file.count == 28)
+    let picture = try decoder.picture(from: file, masks: .none)
+    #expect((picture.width, picture.height) == (16, 16))
+  }
+
+  @Test func aPNGWithABrokenProfileIsShownWithoutIt() throws {
+    let good = try Fixture("wide-colour").bytes("p3.png")
+    let start = try #require(good.indices.first { good[$0...].starts(with: "iCCP".utf8) })
+    let length = good[start - 4..<start].reduce(0) { $0 << 8 | Int($1) }
+    for damage in [start + 10, start + length / 2, start + 4 + length] {
+      var broken = good
+      broken[damage] ^= 0xFF
+      let decoded = try decoder.picture(from: [broken], Look(content: .image(nil), masks: .none), into: nil)
+      #expect(decoded.notes == ["shown as sRGB: its colour profile cannot be used (damaged)"], "\(damage - start)")
+      let bare = PNGChunks.essential(of: good, withoutProfile: "damaged").file
+      #expect(try decoded.picture.bytes == decoder.picture(from: bare, masks: .none).bytes)
+    }
+  }
+
+  /// By their headers: none is decoded before.
+  @Test func layersOfTooManyPixelsAreRefusedBeforeAnyIsDecoded() throws {
+    func header(_ side: UInt8) -> [UInt8] {
+      [0x89, 0x50, 0x4E, 0x47, 13, 10, 26, 10, 0, 0, 0, 13] + Array("IHDR".utf8) + [0, 0, side, 0, 0, 0, side, 0]
+    }
+    let layer = Layer(raw: nil, x: 0, y: 0, size: nil, opacity: 1, masks: .none)
+    // 24 × 256 pixels a side; each counts as stored and as laid down. There is nothing behind the headers.
+    let look = Look(content: .layers([layer, layer, layer], width: 100, height: 100), masks: .none)
+    #expect(throws: RefusedPicture(reason: "layer 2: too many pixels in all layers")) {
+      try decoder.picture(from: Array(repeating: header(24), count: 3), look, into: nil)
+    }
+  }
+
   @Test func aProgressiveJPEGNeedsEveryBitOfEveryCoefficient() throws {
     func parts(_ scans: [[UInt8]], quantiser: UInt8 = 0) throws -> JPEGFile {
       let quantisers = [0xFF, 0xDB, 0, 67, quantiser] + Array(repeating: 1 as UInt8, count: 64)

@@ -26,13 +26,13 @@ enum ImageKind: Hashable {
     switch self {
     case .webp:
       // The first chunk has it, in one of three forms (RFC 9649, 2.5 to 2.7).
-      guard file.count >= 30 else { return nil }
+      guard file.count >= 25 else { return nil }
       switch String(decoding: file[12..<16], as: UTF8.self) {
-      case "VP8 ": return (littleU16(26) & 0x3FFF, littleU16(28) & 0x3FFF)
+      case "VP8 " where file.count >= 30: return (littleU16(26) & 0x3FFF, littleU16(28) & 0x3FFF)
       case "VP8L":
         let bits = littleU24(21) | Int(file[24]) << 24
         return (1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF))
-      case "VP8X": return (1 + littleU24(24), 1 + littleU24(27))
+      case "VP8X" where file.count >= 30: return (1 + littleU24(24), 1 + littleU24(27))
       default: return nil
       }
     case .png:

@@ -96,8 +96,20 @@ struct JPEGFile {
     case 0xC9...0xCB: return "a JPEG with arithmetic coding is not supported"
     default:
       let bits = bytes[frame.body.lowerBound]
-      return bits == 8 ? nil : "a JPEG of \(bits) bits a sample, not 8, is not supported"
+      guard bits == 8 else { return "a JPEG of \(bits) bits a sample, not 8, is not supported" }
+      return isSubsampledRGB(frame) ? "a JPEG of red, green and blue in different resolutions is not supported" : nil
     }
+  }
+
+  /// libavcodec takes such a picture for YCbCr. What is RGB is decided as libjpeg does it: JFIF is not; then Adobe's word counts,
+  /// and then the names of the components.
+  private func isSubsampledRGB(_ frame: Segment) -> Bool {
+    let body = Array(self.body(of: frame))
+    guard body.count >= 15, body[5] == 3, Set([body[7], body[10], body[13]]).count > 1 else { return false }
+    if segments.contains(where: { $0.marker == 0xE0 && self.body(of: $0).starts(with: "JFIF\0".utf8) }) { return false }
+    let adobe = segments.last { $0.marker == 0xEE && self.body(of: $0).starts(with: "Adobe".utf8) }
+    if let adobe, adobe.body.count >= 12 { return bytes[adobe.body.lowerBound + 11] == 0 }
+    return [body[6], body[9], body[12]].elementsEqual("RGB".utf8)
   }
 
   /// The same picture, of nothing but what it is made of.

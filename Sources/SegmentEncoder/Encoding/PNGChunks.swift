@@ -6,18 +6,22 @@ enum PNGChunks {
   private static let profileBytes = 64 << 10
   private static let essential = ["IHDR", "PLTE", "tRNS", "IDAT", "IEND", "iCCP"]
 
-  /// The same picture of nothing but what it is made of, and whether a colour profile was too large for it.
-  static func essential(of file: [UInt8]) -> (file: [UInt8], lostProfile: Bool) {
+  /// The same picture of nothing but what it is made of, and why it has lost its colour profile.
+  ///
+  /// - Parameter damage: why the profile is left out in any case.
+  static func essential(of file: [UInt8], withoutProfile damage: String? = nil) -> (file: [UInt8], lostProfile: String?)
+  {
     var result: [UInt8]?
-    var (hasProfile, lostProfile) = (false, false)
+    var hasProfile = false
+    var lostProfile: String?
     var offset = 8
     while offset + 12 <= file.count {
       let size = file[offset..<offset + 4].reduce(0) { $0 << 8 | Int($1) }
       let end = min(offset + 12 + size, file.count)
       let name = String(decoding: file[offset + 4..<offset + 8], as: UTF8.self)
       let isProfile = name == "iCCP"
-      if !essential.contains(name) || isProfile && (hasProfile || size > profileBytes) {
-        lostProfile = lostProfile || isProfile && !hasProfile
+      if !essential.contains(name) || isProfile && (hasProfile || size > profileBytes || damage != nil) {
+        if isProfile && !hasProfile { lostProfile = lostProfile ?? damage ?? "too large" }
         result = result ?? Array(file[..<offset])
       } else {
         hasProfile = hasProfile || isProfile

@@ -85,8 +85,8 @@ final class PictureDecoder {
   private func blended(
     _ layers: [Layer], _ files: [[UInt8]], width: Int, height: Int, notes: inout [String]
   ) throws -> FrameBuffer {
+    try requireFewPixels(layers, files)
     let canvas = try Canvas(width: width, height: height, background: background)
-    var pixels = 0
     for (index, (layer, file)) in zip(layers, files).enumerated() {
       do {
         let still = try still(from: file, layer.raw, into: nil, notes: &notes)
@@ -94,8 +94,6 @@ final class PictureDecoder {
           try converter.rgba(still.pixels).oriented(still.orientation)
         }
         let size = layer.size ?? PixelSize(width: image.width, height: image.height)
-        pixels += image.width * image.height + size.width * size.height
-        guard pixels <= 4 * limits.pixels else { throw RefusedPicture(reason: "too many pixels in all layers") }
         guard canvas.meets(x: layer.x, y: layer.y, size) else { continue }
         try converted { () throws(FFmpegError) in
           // What is hidden must not be smeared by scaling, nor what is not hidden cover it again.
@@ -113,6 +111,22 @@ final class PictureDecoder {
     return canvas.picture
   }
 
+  /// Counts the pixels of all layers, as stored and as laid down, by what their headers say: before any of them is decoded.
+  private func requireFewPixels(_ layers: [Layer], _ files: [[UInt8]]) throws {
+    var pixels = 0
+    for (index, (layer, file)) in zip(layers, files).enumerated() {
+      let stored =
+        layer.raw.map { ($0.size.width, $0.size.height) } ?? ImageKind(of: file).flatMap { $0.size(of: file) } ?? (0, 0)
+      // What has no size that can be is refused when it is decoded.
+      guard max(stored.0, stored.1) <= limits.side else { continue }
+      let size = layer.size ?? PixelSize(width: stored.0, height: stored.1)
+      pixels += stored.0 * stored.1 + size.width * size.height
+      guard pixels <= 4 * limits.pixels else {
+        throw RefusedPicture(reason: "layer \(index): too many pixels in all layers")
+      }
+    }
+  }
+
   /// An image in sRGB, as it is stored, and how it is to be turned.
   private func still(
     from file: [UInt8], _ raw: RawPixels?, into space: DecodingSpace?, notes: inout [String]
@@ -124,7 +138,7 @@ final class PictureDecoder {
     switch colours.demand(of: decoded) {
     case .none: return (decoded, orientation)
     case .unusable(let reason):
-      notes.append("shown as sRGB: its colour profile cannot be used (\(reason))")
+      notes.append(Self.note(lostProfile: reason))
       return (decoded, orientation)
     case .transform(let transform):
       return try converted { () throws(FFmpegError) in
@@ -160,7 +174,7 @@ final class PictureDecoder {
     case .png:
       let chunks = PNGChunks.essential(of: file)
       still = chunks.file
-      if chunks.lostProfile { notes.append("shown as sRGB: its colour profile cannot be used (too large)") }
+      if let reason = chunks.lostProfile { notes.append(Self.note(lostProfile: reason)) }
     case .webp:
       guard let first = WebPChunks.still(of: file) else {
         throw RefusedPicture(reason: "an animated WebP whose first frame does not fill it is not supported")
@@ -168,9 +182,22 @@ final class PictureDecoder {
       still = first
     }
     // One decoder a file: JPEG's keeps tables, so that a file without its own would be decoded with another's.
-    let decoded = try ImageCodec(kind, limits: limits, space).decode(still)
+    let decoded: FrameBuffer
+    do {
+      decoded = try ImageCodec(kind, limits: limits, space).decode(still)
+    } catch let refusal as RefusedPicture {
+      // libavcodec refuses a picture for a profile that cannot be unpacked.
+      let bare = kind == .png ? PNGChunks.essential(of: file, withoutProfile: "damaged") : nil
+      guard let bare, let reason = bare.lostProfile, bare.file != still else { throw refusal }
+      decoded = try ImageCodec(kind, limits: limits, space).decode(bare.file)
+      notes.append(Self.note(lostProfile: reason))
+    }
     guard (decoded.width, decoded.height) == size else { throw RefusedPicture(reason: "two sizes in one file") }
     return (decoded, Orientation(of: file, kind: kind, jpeg: jpeg))
+  }
+
+  private static func note(lostProfile reason: String) -> String {
+    "shown as sRGB: its colour profile cannot be used (\(reason))"
   }
 
   /// Does what can only fail for a lack of memory, or because the picture is of a kind that nobody foresaw.
