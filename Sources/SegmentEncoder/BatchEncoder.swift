@@ -57,7 +57,8 @@ public final class BatchEncoder {
   ) throws -> Receipt {
     let opening = options.profile?.start(.open)
     self.session = nil
-    let source = try OpenBatch(reading: path, session: session, limits: options.limits)
+    let source = try OpenBatch(
+      reading: path, session: session, limits: options.limits, isCancelled: isCancelled)
     self.session = source.batch.session
     guard Timeline.segmentBound(of: source.batch, maxHoldMs: options.maxHoldMs) <= options.limits.segments else {
       throw BadBatch(

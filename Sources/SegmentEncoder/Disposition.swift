@@ -15,6 +15,7 @@ public struct BadBatch: Error, Equatable, CustomStringConvertible {
 
   /// The cause where a file may not be read.
   static let denied = "permission denied"
+  static let leased = "in use: another process holds a lease on it"
 
   public init(_ operation: String, _ file: String, _ cause: String, advice: String) {
     self.operation = operation

@@ -40,6 +40,27 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: spool.output + "/exact-1fps"))
   }
 
+  /// A producer that leases a frame for writing must not make its batch the machine's fault for ever.
+  @Test(arguments: ["0003.jpg", "batch.json"])
+  func aFileThatSomebodyHasLeasedIsNoFrameToLose(file: String) throws {
+    try spool.add("exact-1fps", as: "walk")
+    // A lease is broken after /proc/sys/fs/lease-break-time: taken again and again.
+    let script = """
+      import fcntl, os, signal, subprocess, sys
+      file = os.open(sys.argv[1], os.O_RDWR)
+      signal.signal(signal.SIGIO, lambda *_: None)
+      fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+      sys.exit(subprocess.run(sys.argv[2:], stderr=subprocess.STDOUT).returncode)
+      """
+    let result = try Tool.run(
+      "python3",
+      ["-c", script, spool.path + "/incoming/walk/" + file, EncoderWorker.path, "--spool", spool.path, "--drain"])
+    #expect(result.status == 65, "\(result.text)")
+    let reason = try reason("walk")
+    #expect(reason.cause == "in use: another process holds a lease on it" && reason.file.hasSuffix(file))
+    #expect(!FileManager.default.fileExists(atPath: spool.output + "/exact-1fps"))
+  }
+
   @Test func limitsCanBeSet() throws {
     let batch = Fixture("exact-1fps").path
     func run(_ limits: String...) throws -> Tool.Result {

@@ -251,6 +251,29 @@ import Testing
         try EncoderWorker.run("reencode", session.path, "-o", scratch.path("again"), "-q", "small").status))
   }
 
+  /// Times that agree with each other, and that no file can have.
+  @Test(arguments: [23_860_930, 47_721_859, 1 << 40])
+  func aHoldThatNoFileCanSayIsRefusedByWhateverReadsIt(holdMs: Int) throws {
+    let name = session.path + "/segment-1767859522340.json"
+    let json = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: name)))
+    var manifest = try #require(json as? [String: Any])
+    var frames = try #require(manifest["frames"] as? [[String: Any]])
+    let before = try #require(frames[frames.count - 1]["holdMs"] as? Int)
+    frames[frames.count - 1]["holdMs"] = holdMs
+    manifest["frames"] = frames
+    for key in ["endMs", "durationMs"] { manifest[key] = try #require(manifest[key] as? Int) + holdMs - before }
+    try EncoderWorker.seal(manifest).write(to: URL(fileURLWithPath: name))
+    for command in [
+      ["verify"], ["stitch", "--to", scratch.path("film.mp4")],
+      ["stitch", "--to", scratch.path("hls"), "--format", "hls"],
+      ["reencode", "-o", scratch.path("again"), "-q", "small"], ["sheet", "--to", scratch.path("sheet.jpg")],
+    ] {
+      let result = try Tool.run(EncoderWorker.path, [command[0], session.path] + command.dropFirst())
+      #expect(result.status == 65, "\(command[0]): \(result.status)")
+      #expect((result.text + result.errors).contains("holdMs: out of range"), "\(command[0]): \(result.errors)")
+    }
+  }
+
   /// Gives an edited manifest a digest that fits, as somebody who knows how could.
   private func seal(_ name: String) throws {
     let text = try String(contentsOf: file(name), encoding: .utf8).trimmingCharacters(in: .newlines)

@@ -1,5 +1,5 @@
-// A file as a batch: a tar, or a stream of records; plain or in gzip or zstd, all recognised by content. It is read once
-// from front to back into memory, within limits; nothing is ever unpacked to a file.
+// A file as a batch: a tar, or a stream of records; plain or in one layer of gzip or zstd, all recognised by content. It is
+// read once from front to back into memory, within limits; nothing is ever unpacked to a file.
 
 import CArchive
 import Glibc
@@ -8,11 +8,16 @@ enum Archive {
   /// - Parameters:
   ///   - descriptor: a file or a pipe, read to its end.
   ///   - name: what to call it in messages.
-  static func contents(reading descriptor: Int32, name: String, limits: Limits) throws -> any BatchContents {
-    let archive = try ArchiveReader(descriptor, name: name, limits: limits)
-    let first = try archive.nextEntry()
-    if archive.isStream { return StreamContents(bytes: try archive.rest()) }
-    return try ArchiveContents(archive, first: first, name: name, limits: limits)
+  ///   - isCancelled: asked before each part of the file is read.
+  static func contents(
+    reading descriptor: Int32, name: String, limits: Limits, isCancelled: () -> Bool = { false }
+  ) throws -> any BatchContents {
+    try withoutActuallyEscaping(isCancelled) { isCancelled in
+      let archive = try ArchiveReader(descriptor, name: name, limits: limits, isCancelled: isCancelled)
+      let first = try archive.nextEntry()
+      if archive.isStream { return StreamContents(bytes: try archive.rest()) }
+      return try ArchiveContents(archive, first: first, name: name, limits: limits)
+    }
   }
 }
 
@@ -97,18 +102,25 @@ private final class ArchiveReader {
   /// What has been handed out. The holes of a sparse entry are in no tar.
   private var contentBytes = 0
 
-  init(_ descriptor: Int32, name: String, limits: Limits) throws {
+  init(_ descriptor: Int32, name: String, limits: Limits, isCancelled: @escaping () -> Bool) throws {
     guard let archive = archive_read_new() else { throw DiskError("archive_read_new", name, code: ENOMEM) }
     self.archive = archive
     self.name = name
     self.limits = limits
     var status = stat()
     fileBytes = fstat(descriptor, &status) == 0 ? Int(status.st_size) : 0
-    archive_read_support_filter_gzip(archive)
-    archive_read_support_filter_zstd(archive)
+    input = ArchiveInput(descriptor, isCancelled: isCancelled)
+    // Exactly one filter: by itself, libarchive would unpack what was unpacked, up to 25 times.
+    let filter =
+      switch input.compression {
+      case .none: ARCHIVE_FILTER_NONE
+      case .gzip: ARCHIVE_FILTER_GZIP
+      case .zstd: ARCHIVE_FILTER_ZSTD
+      }
+    archive_read_append_filter(archive, filter)
     archive_read_support_format_tar(archive)
     archive_read_support_format_raw(archive)
-    input = ArchiveInput(descriptor)
+    input.unpackedBytes = { Int(archive_filter_bytes(archive, 0)) }
     let opened = archive_read_open(
       archive, Unmanaged.passUnretained(input).toOpaque(), nil,
       { _, input, start in
@@ -132,9 +144,13 @@ private final class ArchiveReader {
     var part = [UInt8](repeating: 0, count: 1 << 16)
     while true {
       let count = try part.withUnsafeMutableBytes { try read(into: $0, or: "it breaks off") }
-      if count == 0 { return bytes }
+      if count == 0 { break }
       bytes += part[..<count]
     }
+    guard Compression(startingWith: bytes.prefix(4)) == .none || input.compression == .none else {
+      throw BadBatch("read", name, "compressed twice", advice: "compress it once, with gzip or zstd")
+    }
+    return bytes
   }
 
   /// Some bytes of the content, 0 at its end. What is too much is told before there is more than a part of it.
@@ -218,7 +234,14 @@ private final class ArchiveReader {
 
   private func failure(or cause: String? = nil) -> any Error {
     // Where the disk failed while it looked for the format, libarchive only says that it knows none.
-    if let code = input.failure { return DiskError("read", name, code: code) }
+    switch input.failure {
+    case .disk(let code): return DiskError("read", name, code: code)
+    case .cancelled: return Cancelled()
+    case .unpacksToNothing:
+      return BadBatch(
+        "read", name, "its compressed parts unpack to next to nothing", advice: "compress it in one part")
+    case nil: break
+    }
     if archive_errno(archive) == ENOMEM { return DiskError("read", name, code: ENOMEM) }
     let text = archive_error_string(archive).map { String(cString: $0) }
     return BadBatch(

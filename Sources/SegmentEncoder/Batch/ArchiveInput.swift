@@ -1,30 +1,95 @@
 import Glibc
 
-/// The bytes of an archive on their way to libarchive, and why there are no more.
-final class ArchiveInput {
-  /// What reading failed with.
-  private(set) var failure: Int32?
-  private let descriptor: Int32
-  private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
+/// How a file is compressed, by its first bytes.
+enum Compression {
+  case none, gzip, zstd
 
-  /// - Parameter descriptor: stays the caller's.
-  init(_ descriptor: Int32) { self.descriptor = descriptor }
+  init(startingWith bytes: some Collection<UInt8>) {
+    if bytes.starts(with: [0x1F, 0x8B]) {
+      self = .gzip
+    } else if bytes.starts(with: [0x28, 0xB5, 0x2F, 0xFD]) {
+      self = .zstd
+    } else if let first = bytes.first, first & 0xF0 == 0x50, bytes.dropFirst().starts(with: [0x2A, 0x4D, 0x18]) {
+      // A skippable frame (RFC 8878, 3.1.2), with which parallel compressors begin.
+      self = .zstd
+    } else {
+      self = .none
+    }
+  }
+}
+
+/// The bytes of an archive on their way to libarchive, and why there are no more. libarchive may ask for all of them within
+/// one call, so whatever can end a call early is checked here.
+final class ArchiveInput {
+  enum Failure {
+    case disk(Int32)
+    case cancelled
+    /// So much was read, and next to nothing came out of it.
+    case unpacksToNothing
+  }
+
+  /// Why there are no more bytes, where that is not the end.
+  private(set) var failure: Failure?
+  let compression: Compression
+  /// The bytes that were unpacked so far; asked only while the file is compressed.
+  var unpackedBytes: () -> Int = { 0 }
+  private let descriptor: Int32
+  private let isCancelled: () -> Bool
+  private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
+  /// How many bytes were read before anybody asked for them.
+  private var waiting = 0
+  private var readBytes = 0
+
+  /// - Parameters:
+  ///   - descriptor: stays the caller's.
+  ///   - isCancelled: asked before each part of the file is read.
+  init(_ descriptor: Int32, isCancelled: @escaping () -> Bool) {
+    self.descriptor = descriptor
+    self.isCancelled = isCancelled
+    // A pipe may bring them one by one.
+    while waiting < 4 {
+      let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[waiting...])
+      let outcome = Self.read(descriptor, rest)
+      if outcome < 0 { failure = .disk(errno) }
+      guard outcome > 0 else { break }
+      waiting += outcome
+    }
+    compression = Compression(startingWith: buffer[..<waiting])
+  }
 
   deinit { buffer.deallocate() }
 
   /// Some more bytes.
   ///
   /// - Parameter start: becomes where they are, until the next call.
-  /// - Returns: how many; 0 at the end, negative where the disk failed.
+  /// - Returns: how many; 0 at the end, negative after a ``failure``.
   func read(_ start: inout UnsafeRawPointer?) -> Int {
     start = UnsafeRawPointer(buffer.baseAddress)
+    if failure != nil { return -1 }
+    if isCancelled() { return fail(.cancelled) }
+    var count = waiting
+    waiting = 0
+    if count == 0 {
+      count = Self.read(descriptor, buffer)
+      if count < 0 { return fail(.disk(errno)) }
+    }
+    readBytes += count
+    // What cannot be compressed grows by less than a thousandth.
+    if compression != .none, readBytes > 1 << 20, (readBytes - 1 << 20) / 2 > unpackedBytes() {
+      return fail(.unpacksToNothing)
+    }
+    return count
+  }
+
+  private func fail(_ failure: Failure) -> Int {
+    self.failure = failure
+    return -1
+  }
+
+  private static func read(_ descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int {
     while true {
       let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
-      if count >= 0 { return count }
-      if errno != EINTR {
-        failure = errno
-        return -1
-      }
+      if count >= 0 || errno != EINTR { return count }
     }
   }
 }

@@ -73,6 +73,8 @@ struct DirectoryContents: BatchContents {
       // Not refused, for it may be a good frame; and it is not the picture's fault.
       throw BadBatch(
         "read", name, BadBatch.denied, advice: "make the batch readable for the worker, and give it in again")
+    } catch let failure as DiskError where failure.code == EAGAIN {
+      throw BadBatch("read", name, BadBatch.leased, advice: "give the batch in again when nobody uses it")
     }
   }
 

@@ -23,8 +23,11 @@ public struct OpenBatch {
   /// - Parameters:
   ///   - path: where it lies; `-` reads an archive from standard input.
   ///   - session: the session of a batch that does not name its own; else the batch's name up to the first `@`.
-  /// - Throws: ``BadBatch`` for anything that is no batch, ``DiskError`` when reading fails.
-  public init(reading path: String, session: String? = nil, limits: Limits = Limits()) throws {
+  ///   - isCancelled: asked now and then while an archive is read.
+  /// - Throws: ``BadBatch`` for anything that is no batch, ``DiskError`` when reading fails, ``Cancelled``.
+  public init(
+    reading path: String, session: String? = nil, limits: Limits = Limits(), isCancelled: () -> Bool = { false }
+  ) throws {
     let name = path == "-" ? "stdin" : Self.name(of: path)
     let contents: any BatchContents
     let isArchive: Bool
@@ -32,9 +35,9 @@ public struct OpenBatch {
       isArchive = try path == "-" || !DurableFile.isDirectory(path)
       contents =
         if path == "-" {
-          try Archive.contents(reading: STDIN_FILENO, name: name, limits: limits)
+          try Archive.contents(reading: STDIN_FILENO, name: name, limits: limits, isCancelled: isCancelled)
         } else if isArchive {
-          try Self.archive(at: path, name: name, limits: limits)
+          try Self.archive(at: path, name: name, limits: limits, isCancelled: isCancelled)
         } else {
           try DirectoryContents(opening: path, limits: limits)
         }
@@ -107,7 +110,9 @@ public struct OpenBatch {
 
   private static let advice = "send frames named <unix ms>.jpg or .png, frames and a batch.json, or a recorder's batch"
 
-  private static func archive(at path: String, name: String, limits: Limits) throws -> any BatchContents {
+  private static func archive(
+    at path: String, name: String, limits: Limits, isCancelled: () -> Bool
+  ) throws -> any BatchContents {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
     guard descriptor >= 0 else {
       let failure = DiskError("open", path)
@@ -121,7 +126,7 @@ public struct OpenBatch {
       throw BadBatch("read", name, "not a regular file", advice: advice)
     }
     guard status.st_size > 0 else { throw BadBatch("read", name, "an empty file", advice: advice) }
-    return try Archive.contents(reading: descriptor, name: name, limits: limits)
+    return try Archive.contents(reading: descriptor, name: name, limits: limits, isCancelled: isCancelled)
   }
 
   /// Longer ones before those that they end in.
@@ -170,6 +175,8 @@ extension DiskError {
     switch code {
     case ENOENT, ENOTDIR: BadBatch("read", batch, "no such file or directory", advice: "check the path")
     case ENAMETOOLONG: BadBatch("read", batch, "file name too long", advice: "check the path")
+    // What somebody has leased for writing cannot be opened at once (fcntl(2), F_SETLEASE).
+    case EAGAIN: BadBatch("read", batch, BadBatch.leased, advice: "give it in again when nobody uses it")
     case EACCES, EPERM: BadBatch("read", batch, BadBatch.denied, advice: "make it readable for the worker")
     default: nil
     }

@@ -164,7 +164,7 @@ extension PublishedSegment {
     var heldMs: Int64 = 0
     frames = try json.required("frames", .array).map { (frame) throws(JSONError) in
       let holdMs = try frame.required("holdMs", .integer)
-      guard (0...(1 << 42) - heldMs).contains(holdMs) else { throw JSONError("holdMs: out of range") }
+      guard (0...MediaTime.longestSampleMs - heldMs).contains(holdMs) else { throw JSONError("holdMs: out of range") }
       heldMs += holdMs
       let timeMs = try frame.required("timeMs", .integer)
       guard (0...(1 << 42)).contains(timeMs) else { throw JSONError("timeMs: out of range") }
@@ -176,7 +176,8 @@ extension PublishedSegment {
     gapAfterMs = Int64(try count("gapAfterMs"))
     isFinal = try json.required("final", .bool)
     encoder = json.object?["encoder"] ?? .null
-    guard file == SegmentName.video(startMs), endMs > startMs, !frames.isEmpty, part <= parts
+    guard file == SegmentName.video(startMs), (1...MediaTime.longestSampleMs).contains(endMs - startMs),
+      !frames.isEmpty, part <= parts
     else {
       throw JSONError("the segment's name, times and frames do not agree")
     }

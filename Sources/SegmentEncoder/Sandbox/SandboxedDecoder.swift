@@ -89,7 +89,7 @@ final class SandboxedDecoder: FrameDecoding {
         return DecodedPicture(
           picture: try Picture(planes: child.slots, slot, use, planes),
           notes: notes.prefix(Self.notes).map { $0.shortened(to: Self.noteBytes) }, work: try reader.work())
-      case .refused: throw RefusedPicture(reason: try reader.string())
+      case .refused: throw RefusedPicture(reason: try reader.string().shortened(to: Self.noteBytes))
       case .outOfMemory: throw DecoderStarved()
       case nil: throw WireReader.Nonsense()
       }

@@ -75,8 +75,7 @@ struct SegmentSamples {
     }
     guard let last else { return }
     let duration = length - start
-    // Readers keep durations in 31 bits (libavformat): 23 860 s.
-    guard duration > 0, duration <= Int64(Int32.max) else {
+    guard duration > 0, duration <= MediaTime.ticks(ms: MediaTime.longestSampleMs) else {
       guard duration > 0 else { throw BadSession(file, "the next segment begins too early") }
       throw BadSession(file, "a hold of more than 6.6 hours behind it", advice: "stitch with --gaps cut")
     }

@@ -4,6 +4,9 @@ import Glibc
 public enum MediaTime {
   public static let timescale: Int64 = 90_000
 
+  /// The longest that one sample can last, 6.6 hours: readers keep its ticks in 31 bits (libavformat).
+  static let longestSampleMs = Int64(Int32.max) * 1_000 / timescale
+
   public static func ticks(ms: Int64) -> Int64 { ms * (timescale / 1_000) }
 }
 
