@@ -217,7 +217,7 @@ import Testing
       let reply = try server.exchange(
         "GET /healthz HTTP/1.1\r\n\(fields)\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
       #expect(reply.status == 400, "\(fields)")
-      #expect(!reply.text.contains("HTTP/1.1"), "\(fields)")
+      #expect(!reply.text.contains("HTTP/1.1 200"), "\(fields)")
     }
   }
 

@@ -133,7 +133,7 @@ import Testing
   @Test func aLongHoldIsHandedBackToo() throws {
     try addLarge("slow", frames: 1)
     let json =
-      #"{"version":1,"session":"slow","capture":"onChange","endMs":\#(1_767_859_512_340 + Extent.of(6, full: 24) * 3_600_000),"frames":[{"file":"1767859512340.png","timeMs":1767859512340}]}"#
+      #"{"version":1,"session":"slow","capture":"onChange","endMs":\#(1_767_859_512_340 + 24 * 3_600_000),"frames":[{"file":"1767859512340.png","timeMs":1767859512340}]}"#
     try Data(json.utf8).write(to: URL(fileURLWithPath: spool.path + "/incoming/slow/batch.json"))
     let worker = try start()
     worker.signal(SIGTERM)
