@@ -5,13 +5,15 @@
 #include <microhttpd.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
 #define CMH_FUNCTIONS(f)                                                                                      \
   f(MHD_start_daemon) f(MHD_stop_daemon) f(MHD_create_response_from_buffer)             \
       f(MHD_create_response_from_callback) f(MHD_add_response_header) f(MHD_queue_response)             \
-          f(MHD_destroy_response) f(MHD_lookup_connection_value) f(MHD_get_connection_values) f(MHD_get_connection_info)
+          f(MHD_destroy_response) f(MHD_lookup_connection_value) f(MHD_get_connection_values) f(MHD_get_connection_info) \
+              f(MHD_http_unescape)
 
 typedef struct cmh_library {
 #define CMH_DECLARE(name) __typeof__(name) *name;
@@ -35,37 +37,19 @@ static inline void cmh_silence(void *nothing, const char *format, va_list values
   (void)nothing, (void)format, (void)values;
 }
 
-static inline int cmh_digit(char digit) {
-  return digit >= '0' && digit <= '9'   ? digit - '0'
-         : digit >= 'a' && digit <= 'f' ? digit - 'a' + 10
-         : digit >= 'A' && digit <= 'F' ? digit - 'A' + 10
-                                        : -1;
+// Decodes percent signs in place, with the library's function as context. Text with %00 stays encoded: a C string would end
+// there, and no path of ours has a percent sign.
+static inline size_t cmh_unescape(void *unescape, struct MHD_Connection *connection, char *text) {
+  (void)connection;
+  return strstr(text, "%00") ? strlen(text) : ((size_t(*)(char *))unescape)(text);
 }
 
-// Resolves percent signs in place, but for %00, at which a path would end: it stays as it is, and no path has it.
-static inline size_t cmh_unescape(void *nothing, struct MHD_Connection *connection, char *text) {
-  (void)nothing, (void)connection;
-  char *end = text;
-  for (const char *next = text; *next; next++) {
-    int high = *next == '%' ? cmh_digit(next[1]) : -1;
-    int low = high >= 0 ? cmh_digit(next[2]) : -1;
-    if (low >= 0 && high + low > 0) {
-      *end++ = (char)(high << 4 | low);
-      next += 2;
-    } else {
-      *end++ = *next;
-    }
-  }
-  *end = 0;
-  return (size_t)(end - text);
-}
-
-// What a server may hold.
+// Limits of a server.
 typedef struct cmh_limits {
   unsigned connections;
   unsigned connectionsOfAnAddress;
-  // After which a connection is closed that says or takes nothing.
-  unsigned silentSeconds;
+  // The server closes a connection that neither sends nor receives for so long.
+  unsigned idleSeconds;
 } cmh_limits;
 
 // A thread for each connection, so that none waits for another one's film; NULL when it cannot be started.
@@ -78,9 +62,9 @@ static inline struct MHD_Daemon *cmh_start(
       NULL, NULL, handler, context,
       MHD_OPTION_EXTERNAL_LOGGER, cmh_silence, NULL, MHD_OPTION_LISTEN_SOCKET, listening, MHD_OPTION_CONNECTION_LIMIT,
       limits->connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT, limits->connectionsOfAnAddress,
-      MHD_OPTION_CONNECTION_TIMEOUT, limits->silentSeconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(32 << 10),
+      MHD_OPTION_CONNECTION_TIMEOUT, limits->idleSeconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(32 << 10),
       MHD_OPTION_THREAD_STACK_SIZE, (size_t)(1 << 20), MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK,
-      cmh_unescape, NULL, MHD_OPTION_NOTIFY_CONNECTION, connected, context, MHD_OPTION_NOTIFY_COMPLETED, completed,
+      cmh_unescape, (void *)library->MHD_http_unescape, MHD_OPTION_NOTIFY_CONNECTION, connected, context, MHD_OPTION_NOTIFY_COMPLETED, completed,
       context, MHD_OPTION_END);
 }
 
@@ -92,7 +76,7 @@ static inline int cmh_descriptor(const cmh_library *library, struct MHD_Connecti
   return info ? (int)info->connect_fd : -1;
 }
 
-// Which of the headers that say what a request is, and where it ends, there are; each counts once a time.
+// Counts of the headers that say which host a request is for and where it ends.
 typedef struct cmh_framing {
   int hosts, lengths, codings;
 } cmh_framing;

@@ -122,7 +122,7 @@ import Testing
     #expect(sums.map { String($0.prefix(64)) } == manifests.map(\.sha256))
   }
 
-  /// What mediainfo says of the files.
+  /// Expects mediainfo to report the manifests' durations and formats.
   private func expectTrueReports(_ files: [String], _ manifests: [PublishedSession.Manifest]) throws {
     let json = try Tool.output("mediainfo", ["--Output=JSON"] + files)
     let reports =

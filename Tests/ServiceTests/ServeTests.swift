@@ -191,8 +191,8 @@ import Testing
     #expect(headers["x-content-type-options"] == "nosniff")
   }
 
-  /// Reachable from anywhere, it still answers under no name that somebody else has made to lead here.
-  @Test func whoListensEverywhereIsNotAskedUnderAnyName() throws {
+  /// DNS rebinding: another site's name may resolve to this server.
+  @Test func aServerOnAllAddressesRefusesUnknownHostNames() throws {
     _ = try EncoderWorker.encode(Fixture("exact-1fps"), into: scratch)
     let server = try RunningServer(
       ["serve", scratch.path("output"), "--host", "Replay.Example"], listening: "0.0.0.0:0")
@@ -205,8 +205,8 @@ import Testing
     }
   }
 
-  /// Where two readers could see two requests, there is none (RFC 9112, 11.2).
-  @Test func aRequestThatCanBeReadInTwoWaysIsRefusedAndTheConnectionClosed() throws {
+  /// Request smuggling (RFC 9112, 11.2).
+  @Test func anAmbiguousRequestIsRefusedAndItsConnectionClosed() throws {
     let (server, _) = try serve("exact-1fps")
     for fields in [
       "Host: 127.0.0.1\r\nHost: localhost\r\n", "Host: 127.0.0.1\r\nContent-Length: 0\r\nContent-Length: 0\r\n",
@@ -221,8 +221,8 @@ import Testing
     }
   }
 
-  /// What is pruned is not seen again: a browser keeps a fragment, and asks whether it is still there.
-  @Test func whatIsGoneIsNotShownFromACache() throws {
+  /// Browsers revalidate a cached fragment, and the server no longer has it.
+  @Test func aDeletedSessionIsNotShownFromABrowsersCache() throws {
     let (server, sessions) = try serve("exact-1fps")
     let timeline = try timeline("exact-1fps", of: server)
     let path = "/sessions/exact-1fps/" + timeline.segments[0].fragment

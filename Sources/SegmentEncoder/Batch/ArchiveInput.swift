@@ -18,13 +18,13 @@ enum Compression {
   }
 }
 
-/// The bytes of an archive on their way to libarchive, and why there are no more. libarchive may ask for all of them within
-/// one call, so whatever can end a call early is checked here.
+/// Reads an archive for libarchive. libarchive can read a whole file within one call, so this class checks cancellation and the
+/// ratio of input to output at each read.
 final class ArchiveInput {
   enum Failure {
     case disk(Int32)
     case cancelled
-    /// So much was read, and next to nothing came out of it.
+    /// More than 1 MiB of input, and more than two bytes of it for each byte of output.
     case unpacksToNothing
   }
 
@@ -74,7 +74,7 @@ final class ArchiveInput {
       if count < 0 { return fail(.disk(errno)) }
     }
     readBytes += count
-    // What cannot be compressed grows by less than a thousandth.
+    // Compression adds less than a thousandth, even to random bytes.
     if compression != .none, readBytes > 1 << 20, (readBytes - 1 << 20) / 2 > unpackedBytes() {
       return fail(.unpacksToNothing)
     }

@@ -175,7 +175,7 @@ extension DiskError {
     switch code {
     case ENOENT, ENOTDIR: BadBatch("read", batch, "no such file or directory", advice: "check the path")
     case ENAMETOOLONG: BadBatch("read", batch, "file name too long", advice: "check the path")
-    // What somebody has leased for writing cannot be opened at once (fcntl(2), F_SETLEASE).
+    // Another process holds a write lease (fcntl(2), F_SETLEASE); a non-blocking open does not wait for it.
     case EAGAIN: BadBatch("read", batch, BadBatch.leased, advice: "give it in again when nobody uses it")
     case EACCES, EPERM: BadBatch("read", batch, BadBatch.denied, advice: "make it readable for the worker")
     default: nil

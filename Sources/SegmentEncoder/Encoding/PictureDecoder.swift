@@ -117,7 +117,7 @@ final class PictureDecoder {
     for (index, (layer, file)) in zip(layers, files).enumerated() {
       let stored =
         layer.raw.map { ($0.size.width, $0.size.height) } ?? ImageKind(of: file).flatMap { $0.size(of: file) } ?? (0, 0)
-      // What has no size that can be is refused when it is decoded.
+      // The decoder refuses layers with an impossible size.
       guard max(stored.0, stored.1) <= limits.side else { continue }
       let size = layer.size ?? PixelSize(width: stored.0, height: stored.1)
       pixels += stored.0 * stored.1 + size.width * size.height

@@ -7,9 +7,8 @@ import SegmentEncoder
 import Synchronization
 
 final class HTTPServer: Sendable {
-  /// Connections at once, in all and of one address: more are turned away. One that says or takes nothing for half a minute is
-  /// closed.
-  private static let limits = cmh_limits(connections: 512, connectionsOfAnAddress: 384, silentSeconds: 30)
+  /// The maximum of concurrent connections, in all and of one address, and the idle timeout.
+  private static let limits = cmh_limits(connections: 512, connectionsOfAnAddress: 384, idleSeconds: 30)
 
   /// Where it listens.
   var address: ListenAddress { socket.address }
@@ -55,13 +54,13 @@ final class HTTPServer: Sendable {
       // First come the headers, then what is sent along, which is dropped.
       if state.pointee == nil {
         state.pointee = context
-        return service.refusesFraming(of: connection) ? (service.refuse(connection) ? .YES : .NO) : .YES
+        return service.isAmbiguous(connection) ? (service.refuse(connection) ? .YES : .NO) : .YES
       }
       if let uploaded, uploaded.pointee > 0 {
         uploaded.pointee = 0
         return .YES
       }
-      service.deadlines.met(by: connection)
+      service.deadlines.requestCompleted(on: connection)
       return service.serve(connection, String(cString: method), String(cString: path)) ? .YES : .NO
     }
     let connected: MHD_NotifyConnectionCallback = { context, connection, _, event in
@@ -76,7 +75,7 @@ final class HTTPServer: Sendable {
     }
     let completed: MHD_RequestCompletedCallback = { context, connection, _, _ in
       guard let context, let connection else { return }
-      Unmanaged<Service>.fromOpaque(context).takeUnretainedValue().deadlines.restart(connection)
+      Unmanaged<Service>.fromOpaque(context).takeUnretainedValue().deadlines.responseCompleted(on: connection)
     }
     var limits = Self.limits
     try deadlines.start()
@@ -115,8 +114,8 @@ final class HTTPServer: Sendable {
       self.answer = answer
     }
 
-    /// Whether it is not certain what the request is, or where it ends: a proxy may see another one (RFC 9112, 11.2).
-    func refusesFraming(of connection: OpaquePointer) -> Bool {
+    /// Whether a proxy may read another host or another end from these headers (RFC 9112, 11.2).
+    func isAmbiguous(_ connection: OpaquePointer) -> Bool {
       let framing = withUnsafePointer(to: library) { cmh_framing_of($0, connection) }
       return framing.hosts > 1 || framing.lengths > 1 || framing.codings > 0 && framing.lengths > 0
     }
@@ -141,7 +140,7 @@ final class HTTPServer: Sendable {
         refusal.headers.append(("Allow", "GET, HEAD"))
         return refusal
       }
-      // A page of somebody else's can give its own name this address, but not be reached under an address itself.
+      // DNS rebinding needs a host name, so a request to an IP address is safe.
       if let host = request.header("Host").map(Self.name), !names.contains(host), !ListenAddress.isNumeric(host) {
         return .failure(421, "this server is not called \(host); name it with --host")
       }
@@ -159,7 +158,7 @@ final class HTTPServer: Sendable {
     private func send(_ reply: HTTPReply, on connection: OpaquePointer) -> Bool {
       var headers = HTTPServer.headers + reply.headers.map { ($0.name, $0.value) }
       headers.append(("Content-Type", reply.kind.rawValue))
-      // What is pruned or deleted is not to be seen any longer: each use asks whether it is still there.
+      // Browsers revalidate each response, so they do not show pruned or deleted sessions.
       headers.append(("Cache-Control", "private, no-cache"))
       let strings = headers.flatMap { [strdup($0.0), strdup($0.1)] }
       defer { for string in strings { free(string) } }

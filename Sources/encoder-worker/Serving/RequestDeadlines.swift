@@ -2,26 +2,25 @@ import Glibc
 import SegmentEncoder
 import Synchronization
 
-/// Ends connections that do not send a whole request in time, however busily they send parts of it. While many of them wait, the
-/// one that has waited longest is ended at once, so that there is always room for whoever sends a request in one go.
+/// Closes connections that do not send a complete request before a timeout. Above a maximum of waiting connections, it closes the
+/// oldest one at once: slow clients cannot keep others out.
 final class RequestDeadlines: Sendable {
-  /// In monotonic milliseconds.
-  private static let patienceMs = 10_000
-  /// Connections that wait for their request.
-  private static let mostWaiting = 256
+  private static let timeoutMs = 10_000
+  /// The maximum of connections without a complete request.
+  private static let maximumWaiting = 256
 
   private struct Connection {
     let descriptor: Int32
-    /// Since when it owes a request, in monotonic milliseconds; nil while one is answered.
+    /// When the server began to wait for a request, in monotonic milliseconds; nil during a response.
     var waitingSinceMs: Int?
   }
 
   private struct State {
-    /// By their addresses in libmicrohttpd.
+    /// Keyed by libmicrohttpd's connection pointer.
     var connections: [UInt: Connection] = [:]
     var isStopped = false
 
-    /// Ends a connection; its thread notices, and closes it.
+    /// Shuts the socket down; the connection's thread then closes it.
     mutating func shutDown(_ key: UInt) {
       guard let connection = connections[key] else { return }
       shutdown(connection.descriptor, Int32(SHUT_RDWR))
@@ -32,7 +31,7 @@ final class RequestDeadlines: Sendable {
   private let state = Mutex(State())
   private let thread = Mutex(ThreadGroup())
 
-  /// Watches until ``stop()``.
+  /// Starts the thread that checks the timeouts, until ``stop()``.
   func start() throws(ThreadError) {
     try thread.withLock { (thread) throws(ThreadError) in
       try thread.start { [self] in while !sweep() { usleep(100_000) } }
@@ -44,40 +43,43 @@ final class RequestDeadlines: Sendable {
     thread.withLock { $0.join() }
   }
 
-  /// A connection was accepted.
+  /// Records an accepted connection.
   func begin(_ connection: OpaquePointer, _ descriptor: Int32) {
     let key = UInt(bitPattern: connection)
     state.withLock { state in
       state.connections[key] = Connection(descriptor: descriptor, waitingSinceMs: MonotonicClock.milliseconds())
-      let waiting = state.connections.compactMap { key, waiting in waiting.waitingSinceMs.map { (since: $0, key: key) }
+      let waiting = state.connections.compactMap { key, connection in
+        connection.waitingSinceMs.map { (since: $0, key: key) }
       }
-      guard waiting.count > Self.mostWaiting, let oldest = waiting.min(by: { $0.since < $1.since }) else { return }
+      guard waiting.count > Self.maximumWaiting, let oldest = waiting.min(by: { $0.since < $1.since }) else { return }
       state.shutDown(oldest.key)
     }
   }
 
-  /// Its request is there as a whole.
-  func met(by connection: OpaquePointer) {
+  /// Stops the timeout of a connection that has sent a complete request.
+  func requestCompleted(on connection: OpaquePointer) {
     let key = UInt(bitPattern: connection)
     state.withLock { $0.connections[key]?.waitingSinceMs = nil }
   }
 
-  /// Its request is answered, and it may send another one.
-  func restart(_ connection: OpaquePointer) {
+  /// Starts the timeout of a connection's next request.
+  func responseCompleted(on connection: OpaquePointer) {
     let key = UInt(bitPattern: connection)
     state.withLock { $0.connections[key]?.waitingSinceMs = MonotonicClock.milliseconds() }
   }
 
-  /// It is about to be closed.
+  /// Forgets a connection before libmicrohttpd closes its socket.
   func end(_ connection: OpaquePointer) {
     let key = UInt(bitPattern: connection)
     state.withLock { $0.connections[key] = nil }
   }
 
-  /// - Returns: whether there is nothing more to watch over.
+  /// Shuts down connections whose timeout has passed.
+  ///
+  /// - Returns: whether ``stop()`` was called.
   private func sweep() -> Bool {
     state.withLock { state in
-      let latest = MonotonicClock.milliseconds() - Self.patienceMs
+      let latest = MonotonicClock.milliseconds() - Self.timeoutMs
       for (key, connection) in state.connections where connection.waitingSinceMs.map({ $0 < latest }) == true {
         state.shutDown(key)
       }
