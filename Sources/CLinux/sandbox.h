@@ -133,7 +133,7 @@ static inline int clinux_only_compute(void) {
       CLINUX_ALLOW(read), CLINUX_ALLOW(write), CLINUX_ALLOW(munmap), CLINUX_ALLOW(mremap), CLINUX_ALLOW(brk),
       CLINUX_ALLOW(madvise), CLINUX_ALLOW(futex), CLINUX_ALLOW(exit), CLINUX_ALLOW(exit_group),
       CLINUX_ALLOW(rt_sigreturn), CLINUX_ALLOW(rt_sigprocmask), CLINUX_ALLOW(clock_gettime), CLINUX_ALLOW(getrandom),
-      CLINUX_ALLOW(sched_yield), CLINUX_ALLOW(sched_getaffinity), CLINUX_ALLOW(restart_syscall),
+      CLINUX_ALLOW(sched_yield), CLINUX_ALLOW(sched_getaffinity), CLINUX_ALLOW(restart_syscall), CLINUX_ALLOW(gettid),
       CLINUX_ALLOW_DATA(mmap), CLINUX_ALLOW_DATA(mprotect),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
   };

@@ -11,7 +11,8 @@ public final class BatchEncoder {
     /// What is behind transparent pixels.
     public var background = Colour.black
     public var limits = Limits()
-    /// Where images are decoded, with these limits and background; nil for right here, for images that can be trusted.
+    /// Where archives and images are decoded, with these limits and background; nil for right here, for what can be
+    /// trusted.
     public var decoders: DecoderHost?
     /// What notes how long each stage takes; may be shared.
     public var profile: Profile?
@@ -25,6 +26,8 @@ public final class BatchEncoder {
   private let store: any ArtifactStore
   /// Of the last batch, as far as it could be read; nil where it could not.
   public private(set) var session: SessionID?
+  /// What it is doing; a sign of life comes with each question whether to stop.
+  public let stage = BatchStage()
 
   /// - Parameters:
   ///   - staging: where files are written before they are published; shared by all encoders of a process.
@@ -53,12 +56,18 @@ public final class BatchEncoder {
   ///   - isCancelled: asked before each frame, and last before anything is published.
   /// - Throws: see ``Disposition``; nothing is published then.
   public func publish(
-    _ path: String, session: String? = nil, isCancelled: () -> Bool = { false }
+    _ path: String, session: String? = nil, isCancelled: @escaping () -> Bool = { false }
   ) throws -> Receipt {
+    stage.enter(.open)
+    defer { stage.enter(.queue) }
+    let isCancelled = { [stage] in
+      stage.sign()
+      return isCancelled()
+    }
     let opening = options.profile?.start(.open)
     self.session = nil
     let source = try OpenBatch(
-      reading: path, session: session, limits: options.limits, isCancelled: isCancelled)
+      reading: path, session: session, limits: options.limits, decoders: options.decoders, isCancelled: isCancelled)
     self.session = source.batch.session
     guard Timeline.segmentBound(of: source.batch, maxHoldMs: options.maxHoldMs) <= options.limits.segments else {
       throw BadBatch(
@@ -68,9 +77,11 @@ public final class BatchEncoder {
     let receipt = try store.receipt(for: source, isCancelled: isCancelled)
     opening?.stop()
     if let receipt { return receipt }
+    stage.enter(.encode)
     var digest = BatchDigest(of: source.batch)
     let (segments, unchanged) = try encode(source, digest: &digest, isCancelled: isCancelled)
     defer { for segment in segments { unlink(segment.file) } }
+    stage.enter(.publish)
     let publishing = options.profile?.start(.publish)
     defer { publishing?.stop() }
     var published = try store.publish(
@@ -81,15 +92,19 @@ public final class BatchEncoder {
 
   /// For a batch that workers have died with: finds it published as a whole, or takes back what is published of it.
   ///
+  /// - Parameter isCancelled: asked while the batch is read.
   /// - Returns: the receipt of a batch that is published.
-  public func settle(_ path: String) throws -> Receipt? {
+  public func settle(_ path: String, isCancelled: @escaping () -> Bool = { false }) throws -> Receipt? {
     session = nil
-    let source = try OpenBatch(reading: path, limits: options.limits)
+    let source = try OpenBatch(
+      reading: path, limits: options.limits, decoders: options.decoders, isCancelled: isCancelled)
     session = source.batch.session
     return try store.settle(source)
   }
 
-  private func encode(_ source: OpenBatch, digest: inout BatchDigest, isCancelled: () -> Bool) throws -> (
+  private func encode(
+    _ source: OpenBatch, digest: inout BatchDigest, isCancelled: @escaping () -> Bool
+  ) throws -> (
     segments: [StagedSegment], unchanged: Int
   ) {
     var stage = SegmentStage(

@@ -52,7 +52,7 @@ struct EncodeCommand: ParsableCommand {
         ) {
           [session = naming.session, json] in
           let encoder = BatchEncoder(options, staging: staging, index: index, memory: memory)
-          return { Self.encode($0, session: session, with: encoder, json: json, list) }
+          return { Self.encode($0, session: session, options, with: encoder, json: json, list) }
         }
       }
       progress.finish()
@@ -65,8 +65,8 @@ struct EncodeCommand: ParsableCommand {
   }
 
   private static func encode(
-    _ choice: BatchSelection.Choice, session: String?, with encoder: BatchEncoder, json: Bool,
-    _ list: WorkList<BatchSelection.Choice>
+    _ choice: BatchSelection.Choice, session: String?, _ options: BatchEncoder.Options, with encoder: BatchEncoder,
+    json: Bool, _ list: WorkList<BatchSelection.Choice>
   ) -> ExitCode? {
     let batch = choice.path
     do {
@@ -77,7 +77,7 @@ struct EncodeCommand: ParsableCommand {
       for warning in receipt.warnings { say("\(batch): \(warning)") }
       return nil
     } catch {
-      let disposition = Disposition(of: explained(error, batch), batch: batch)
+      let disposition = Disposition(of: explained(error, batch, options), batch: batch)
       if json { answer(disposition.json(batch: batch, error)) }
       switch disposition {
       case .quarantine(let reason):
@@ -92,8 +92,10 @@ struct EncodeCommand: ParsableCommand {
   }
 
   /// A directory of batches is no batch; what is to be done with one is said.
-  private static func explained(_ error: any Error, _ batch: String) -> any Error {
-    guard let bad = error as? BadBatch, batch != "-", BatchFolder.holdsBatches(batch) else { return error }
+  private static func explained(
+    _ error: any Error, _ batch: String, _ options: BatchEncoder.Options
+  ) -> any Error {
+    guard let bad = error as? BadBatch, batch != "-", BatchFolder.holdsBatches(batch, options) else { return error }
     return BadBatch(
       bad.operation, bad.file, bad.cause, advice: "it holds batches: encode each of them with --batches \(batch)")
   }

@@ -40,14 +40,8 @@ struct EncodingOptions: ParsableArguments {
     help: ArgumentHelp("Frames further from all others are refused: the clock has jumped.", valueName: "ms"))
   var maxJump: Int64 = 86_400_000
 
-  @Option(
-    help: ArgumentHelp(
-      "Images are decoded in processes without files or network: where the kernel can confine them (auto), there only (require), or not at all (off).",
-      valueName: "mode"))
-  var sandbox = Sandbox.auto
-
-  @Option(help: ArgumentHelp("A picture that takes longer to decode is refused.", valueName: "seconds"))
-  var maxDecode = 30
+  @OptionGroup
+  var sandbox: SandboxOptions
 
   @Option(
     help: ArgumentHelp(
@@ -64,7 +58,6 @@ struct EncodingOptions: ParsableArguments {
     guard (1...86_400_000).contains(maxHold) else {
       throw ValidationError("--max-hold is between 1 and 86400000 milliseconds")
     }
-    guard (1...3_600).contains(maxDecode) else { throw ValidationError("--max-decode is between 1 and 3600 seconds") }
     guard maxJump > 0 else { throw ValidationError("--max-jump is more than 0 milliseconds") }
     guard Jobs.range.contains(jobs ?? 1) else { throw ValidationError(Jobs.rule) }
   }
@@ -79,27 +72,11 @@ struct EncodingOptions: ParsableArguments {
     options.maxHoldMs = maxHold
     for setting in limit { setting.apply(to: &options.limits) }
     options.limits.jumpMs = maxJump
-    options.limits.decodeSeconds = maxDecode
+    options.limits.decodeSeconds = sandbox.maxDecode
     options.background = background
     options.profile = profile ? Profile() : nil
-    options.decoders = try sandbox.decoders(limits: options.limits, background: background)
+    options.decoders = try sandbox.decoders(options.limits, background: background)
     return options
-  }
-}
-
-/// Where strangers' images are decoded.
-enum Sandbox: String, ExpressibleByArgument, CaseIterable {
-  case require, auto, off
-
-  func decoders(limits: Limits, background: Colour) throws -> DecoderHost? {
-    if self == .off { return nil }
-    let host = try DecoderHost(limits: limits, background: background)
-    if !host.isConfined {
-      let what = "this kernel has no system call filters (seccomp)"
-      if self == .require { throw SandboxError(description: "\(what), which --sandbox require asks for") }
-      say("\(what): images are decoded in processes of their own, with limits, but not confined")
-    }
-    return host
   }
 }
 

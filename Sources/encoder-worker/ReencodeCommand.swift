@@ -39,6 +39,9 @@ struct ReencodeCommand: ParsableCommand {
   var json = false
 
   @OptionGroup
+  var sandbox: SandboxOptions
+
+  @OptionGroup
   var settings: SettingsOption
 
   func validate() throws {
@@ -54,6 +57,8 @@ struct ReencodeCommand: ParsableCommand {
       options.maxSide = maxSide
       options.session = session.flatMap { SessionID($0) }
       options.startMs = start
+      options.decoders = try sandbox.videoDecoders()
+      options.limits.decodeSeconds = sandbox.maxDecode
       let signals = try TerminationSignals()
       if Reencoding.isSession(source), session != nil || start != nil {
         say("encoder-worker: a published session has its own name and instants: --session and --start are for an MP4")

@@ -26,16 +26,20 @@ struct ServeCommand: ParsableCommand {
   var host: [String] = []
 
   @OptionGroup
+  var sandbox: SandboxOptions
+
+  @OptionGroup
   var settings: SettingsOption
 
   func run() throws {
     try reportingFailures {
       // What is kept for each of many connections would add up.
       clinux_keep_memory(128 << 10, 128 << 10)
+      let decoders = try sandbox.videoDecoders()
       let signals = try TerminationSignals()
       let catalog: SessionCatalog
       do {
-        catalog = try SessionCatalog(of: output)
+        catalog = try SessionCatalog(of: output, decoders: decoders)
       } catch let failure as DiskError where failure.code == ENOENT || failure.code == ENOTDIR {
         throw NothingToServe(path: output, cause: "no such directory; name a worker's output")
       }
@@ -43,7 +47,6 @@ struct ServeCommand: ParsableCommand {
         throw NothingToServe(
           path: output, cause: "a spool; its sessions are in \(output)/output, or where its worker says")
       }
-      try FormatLibrary.load()
       let scratch = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
       let site = SessionSite(catalog, scratch: scratch)
       let server = try HTTPServer(

@@ -28,6 +28,9 @@ struct SheetCommand: ParsableCommand {
   var json = false
 
   @OptionGroup
+  var sandbox: SandboxOptions
+
+  @OptionGroup
   var settings: SettingsOption
 
   private var format: ContactSheet.Format? {
@@ -45,11 +48,13 @@ struct SheetCommand: ParsableCommand {
   func run() throws {
     guard let format else { return }
     try reportingFailures {
+      let decoders = try sandbox.videoDecoders()
       let signals = try TerminationSignals()
       var progress = Progress()
       defer { progress.finish() }
       var options = ContactSheet.Options()
       (options.every, options.columns, options.width) = (every, columns, width)
+      options.decoders = decoders
       let sheet = try ContactSheet.write(of: session, to: to, as: format, options) { done, total in
         progress.show(done, of: total, "tiles")
         if signals.wait(ms: 0) { throw Cancelled() }

@@ -35,6 +35,9 @@ struct StitchCommand: ParsableCommand {
   var json = false
 
   @OptionGroup
+  var sandbox: SandboxOptions
+
+  @OptionGroup
   var settings: SettingsOption
 
   func validate() throws {
@@ -47,6 +50,7 @@ struct StitchCommand: ParsableCommand {
 
   func run() throws {
     try reportingFailures {
+      let decoders = try sandbox.videoDecoders()
       let signals = try TerminationSignals()
       var progress = Progress()
       defer { progress.finish() }
@@ -56,8 +60,9 @@ struct StitchCommand: ParsableCommand {
       }
       let result =
         switch format {
-        case .mp4: try Stitching.film(of: session, to: to, gaps: gaps ?? .hold, progress: advance)
-        case .hls: try Stitching.hls(of: session, to: to, progress: advance)
+        case .mp4:
+          try Stitching.film(of: session, to: to, gaps: gaps ?? .hold, decoders: decoders, progress: advance)
+        case .hls: try Stitching.hls(of: session, to: to, decoders: decoders, progress: advance)
         }
       progress.finish()
       for warning in result.warnings { say("\(session): \(warning.file): \(warning.what)") }

@@ -1,20 +1,32 @@
 import CLinux
 import Glibc
+import SegmentEncoder
 
 /// SIGTERM and SIGINT as events, instead of the process's end. Make it before any thread is started.
+///
+/// A process that is still there some seconds after the first one ends, whatever its threads are doing.
 final class TerminationSignals: Sendable {
+  /// In seconds.
+  private static let patience: UInt32 = 9
+
   private let signals: Int32
   private let wakeup: Int32
+  /// Readable once a signal was taken.
+  private let taken: Int32
 
   init() throws {
     signals = clinux_termination_descriptor()
     wakeup = clinux_wake_descriptor()
-    guard signals >= 0, wakeup >= 0 else { throw SystemError(operation: "signalfd", code: errno) }
-  }
-
-  deinit {
-    close(signals)
-    close(wakeup)
+    taken = clinux_wake_descriptor()
+    guard signals >= 0, wakeup >= 0, taken >= 0 else { throw SystemError(operation: "signalfd", code: errno) }
+    try ThreadGroup().start { [signals, taken] in
+      var watched = [signals, taken].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+      while poll(&watched, 2, -1) <= 0 {}
+      sleep(Self.patience)
+      StandardError.removeBar()
+      say("encoder-worker: something has not ended \(Self.patience) s after the signal; nothing is lost", .warning)
+      _exit(ExitStatus.temporaryFailure.rawValue)
+    }
   }
 
   /// Ends the wait of the main thread; for any thread.
@@ -34,7 +46,9 @@ final class TerminationSignals: Sendable {
   /// - Returns: whether there was a signal.
   func takePending() -> Bool {
     var signal = signalfd_siginfo()
-    return read(signals, &signal, MemoryLayout<signalfd_siginfo>.size) > 0
+    guard read(signals, &signal, MemoryLayout<signalfd_siginfo>.size) > 0 else { return false }
+    clinux_wake(taken)
+    return true
   }
 }
 

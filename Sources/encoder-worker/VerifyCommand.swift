@@ -20,16 +20,21 @@ struct VerifyCommand: ParsableCommand {
   var json = false
 
   @OptionGroup
+  var sandbox: SandboxOptions
+
+  @OptionGroup
   var settings: SettingsOption
 
   func run() throws {
     var isBad = false
     var hasHead = json
+    var decoders: DecoderHost?
+    try reportingFailures { decoders = try sandbox.videoDecoders() }
     for session in sessions {
       try reportingFailures {
         var progress = Progress()
         defer { progress.finish() }
-        let report = try Self.report(on: session, repair: repair) { progress.show($0, of: $1, "segments") }
+        let report = try Self.report(on: session, repair: repair, decoders) { progress.show($0, of: $1, "segments") }
         progress.finish()
         isBad = isBad || !report.problems.isEmpty
         if !hasHead { answer(Self.row("", "segments", "frames", "duration", "session")) }
@@ -41,11 +46,11 @@ struct VerifyCommand: ParsableCommand {
   }
 
   /// What is no session has a report, too, and the others are checked all the same.
-  private static func report(on session: String, repair: Bool, progress: (Int, Int) -> Void) throws
-    -> VerificationReport
-  {
+  private static func report(
+    on session: String, repair: Bool, _ decoders: DecoderHost?, progress: (Int, Int) -> Void
+  ) throws -> VerificationReport {
     do {
-      return try Verification.report(on: session, repair: repair, progress: progress)
+      return try Verification.report(on: session, repair: repair, decoders: decoders, progress: progress)
     } catch let bad as BadSession {
       return VerificationReport(of: bad)
     }

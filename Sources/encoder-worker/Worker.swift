@@ -56,6 +56,7 @@ final class Worker: Sendable {
   let logger: Logger
   let tally = Tally()
   let meter = WorkerMeter()
+  let jobs: JobWatch
   /// Bytes that have to be free in the output before a batch is begun.
   let minFree: Int
   private let memory = KeyFrameMemory()
@@ -84,6 +85,7 @@ final class Worker: Sendable {
     var own = logger
     own[metadataKey: "worker"] = "\(id)"
     self.logger = own
+    jobs = JobWatch(maxTime: maxTime, logger: own)
   }
 
   /// One for each thread: encoders are not shared.
@@ -100,10 +102,13 @@ final class Worker: Sendable {
   /// - Returns: those that could not be.
   func catchUp(all: Bool = false) -> [SessionIndex.Laggard] { store.catchUp(all: all) }
 
+  /// Ends decoders that nobody has needed for a while.
+  func endIdleDecoders() { options.decoders?.endIdle() }
+
   /// What is owed, held and settled, as metrics tell it.
   func status() throws -> QueueStatus { try queue.status(output: store.staging.output) }
 
-  func perform(_ errand: Errand, with encoder: BatchEncoder, isCancelled: () -> Bool) -> Outcome {
+  func perform(_ errand: Errand, with encoder: BatchEncoder, isCancelled: @escaping () -> Bool) -> Outcome {
     let claim: Claim
     do {
       // Asked before each: others fill the disk, too.
@@ -127,14 +132,18 @@ final class Worker: Sendable {
         "batch": "\(claim.name)", "attempt": .stringConvertible(claim.attempt),
         "failures": .stringConvertible(claim.failures),
       ])
+    let job = jobs.begin(claim.name, encoder.stage)
+    defer { jobs.end(job) }
     let begunMs = MonotonicClock.milliseconds()
     let deadline = MonotonicClock.seconds() + maxTime
     do {
+      let isOver = { [queue] in
+        isCancelled() || MonotonicClock.seconds() >= deadline || queue.hasLost(claim)
+      }
       let found = try queue.withBatch(claim) { path in
         claim.attempt > Claim.attempts
-          ? try settled(claim, at: path, by: encoder)
-          : try encoder.publish(
-            path, isCancelled: { isCancelled() || MonotonicClock.seconds() >= deadline || queue.hasLost(claim) })
+          ? try settled(claim, at: path, by: encoder, isCancelled: isOver)
+          : try encoder.publish(path, isCancelled: isOver)
       }
       guard case .batch(let receipt) = found else { return settledBefore(found, claim) }
       try queue.retire(claim, receipt, keep: keepBatches)
@@ -158,9 +167,13 @@ final class Worker: Sendable {
   }
 
   /// The receipt of a batch that too many workers died with, where it is published after all.
-  private func settled(_ claim: Claim, at path: String, by encoder: BatchEncoder) throws -> Receipt {
+  private func settled(
+    _ claim: Claim, at path: String, by encoder: BatchEncoder, isCancelled: @escaping () -> Bool
+  ) throws -> Receipt {
     // Who dies while only looking, too often, is not to look again.
-    if claim.attempt <= 2 * Claim.attempts, let receipt = try encoder.settle(path) { return receipt }
+    if claim.attempt <= 2 * Claim.attempts, let receipt = try encoder.settle(path, isCancelled: isCancelled) {
+      return receipt
+    }
     throw BadBatch(
       "encode", claim.name, "\(Claim.attempts) workers died while they worked on it",
       advice: "report this with the batch")

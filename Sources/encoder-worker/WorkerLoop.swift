@@ -28,11 +28,12 @@ struct WorkerLoop {
     if watch < 0 { worker.logger.info("looking for batches every \(worker.queue.restMs) ms") }
     defer { if watch >= 0 { close(watch) } }
 
+    try worker.jobs.start()
     let group = ThreadGroup()
     for _ in 0..<threads {
       try group.start { [worker, wake = signals.wake] in Self.encode(for: worker, shared, wake: wake) }
     }
-    let site = WorkerSite(worker, pulse, trouble: { shared.trouble })
+    let site = WorkerSite(worker, pulse, threads: threads, trouble: { shared.trouble })
     let server = try listening.map { try HTTPServer(on: $0.socket, hosts: $0.hosts) { site.answer($0) } }
     if let server { say("listening at http://\(server.address.description)/") }
     defer { withExtendedLifetime(server) {} }
@@ -69,6 +70,7 @@ struct WorkerLoop {
         shared.setbacks.note(error, concernsAll: true)
       }
       catchUp(shared)
+      worker.endIdleDecoders()
       show(&progress, shared)
       rate.show(worker)
       let restMs =

@@ -158,4 +158,50 @@ import Testing
     }
     #expect(try EncoderWorker.run("encode", scratch.path("batch"), "--output", "x", "--background", "red").status == 64)
   }
+
+  /// Grey of 1, 2 and 4 bits: squares of 4 × 4 pixels, black first, of which the white ones are transparent, in the last file the
+  /// black ones. The value is 255, of which a sample has only the low bits, 15 and 0 (ISO/IEC 15948, 11.3.2.1).
+  @Test(
+    arguments: [
+      (
+        1, [0, 255, 91, 145, 34, 181], [55, 136, 194, 204],
+        [99, 224, 231, 103, 128, 163, 15, 31, 16, 8, 135, 56, 0, 42, 95, 15, 241], [137, 61, 27, 128], false
+      ),
+      (
+        2, [0, 255, 91, 145, 34, 181], [112, 40, 184, 28],
+        [99, 96, 248, 15, 132, 104, 4, 22, 33, 12, 62, 14, 117, 0, 251, 140, 31, 225], [183, 91, 61, 47], false
+      ),
+      (
+        4, [0, 15, 230, 44, 208, 169], [255, 104, 77, 188],
+        [99, 96, 96, 248, 255, 31, 130, 113, 51, 8, 171, 96, 192, 47, 73, 188, 57, 0, 239, 143, 63, 193],
+        [77, 62, 158, 9], false
+      ),
+      (
+        1, [0, 0, 118, 147, 205, 56], [55, 136, 194, 204],
+        [99, 224, 231, 103, 128, 163, 15, 31, 16, 8, 135, 56, 0, 42, 95, 15, 241], [137, 61, 27, 128], true
+      ),
+    ] as [(UInt8, [UInt8], [UInt8], [UInt8], [UInt8], Bool)])
+  func aTransparentGreyShowsTheBackground(
+    depth: UInt8, key: [UInt8], headSum: [UInt8], pixels: [UInt8], pixelSum: [UInt8], isBlack: Bool
+  ) throws {
+    let scratch = try ScratchDirectory()
+    _ = try scratch.directory("batch")
+    let head: [UInt8] = [0, 0, 0, 16, 0, 0, 0, 16, depth, 0, 0, 0, 0] + headSum
+    let data = [120, 156] + pixels
+    let file =
+      [137, 80, 78, 71, 13, 10, 26, 10, 0, 0, 0, 13] + Array("IHDR".utf8) + head + [0, 0, 0, 2] + Array("tRNS".utf8)
+      + key
+      + [0, 0, 0, UInt8(data.count)] + Array("IDAT".utf8) + data + pixelSum + [0, 0, 0, 0] + Array("IEND".utf8)
+      + [174, 66, 96, 130]
+    try scratch.file("batch/1767859512340.png", file)
+    let result = try EncoderWorker.run(
+      "encode", scratch.path("batch"), "--output", scratch.path("output"), "--quality", "sharp", "--background",
+      "808080")
+    try #require(result.status == 0, "\(result.errors)")
+    let picture = try Pixels.decode(
+      scratch.path("output/batch/segment-1767859512340.mp4"), width: 16, height: 16)[0]
+    for (x, wanted) in [(2, isBlack ? 128 : 0), (6, isBlack ? 255 : 128)] {
+      #expect(picture[x, 2].allSatisfy { abs(Int($0) - wanted) <= 12 }, "\(x): \(picture[x, 2])")
+    }
+  }
 }

@@ -16,7 +16,9 @@ import Testing
     ).bytes
   }
 
-  private static func isBearable(_ file: [UInt8]) -> Bool { file.withUnsafeBytes { MP4Census.isBearable($0) } }
+  private static func isBearable(_ file: [UInt8]) -> Bool {
+    file.withUnsafeBytes { MP4Census.isBearable(MemoryBytes($0)) }
+  }
 
   /// A box of a type and 32-bit numbers.
   private static func box(_ type: String, _ numbers: [UInt32]) -> [UInt8] {
@@ -31,7 +33,7 @@ import Testing
       #expect(Self.isBearable(file))
       let scratch = try ScratchDirectory()
       try scratch.file("film.mp4", file)
-      #expect(MP4Census.isBearable(at: scratch.path("film.mp4")))
+      #expect(try MP4Census.isBearable(FileBytes(opening: scratch.path("film.mp4"))))
     }
   }
 

@@ -91,6 +91,35 @@ import Testing
     #expect(try videos(scratch.path("require")) == videos(scratch.path("off")))
   }
 
+  /// Archives and videos, too.
+  @Test func whatIsReadIsTheSameInAndOutOfIt() throws {
+    let archive = scratch.path("batch.tar.zst")
+    try Tool.output("tar", ["-caf", archive, "-C", Fixture("jittered").path, "."])
+    _ = try EncoderWorker.encode(Fixture("rotation"), into: scratch)
+    let source = scratch.path("output/rotation")
+    for mode in ["require", "off"] {
+      let own = try scratch.directory(mode)
+      for arguments in [
+        ["encode", archive, "--output", own + "/output", "--session", "archive"],
+        ["stitch", source, "--to", own + "/film.mp4"], ["stitch", source, "--to", own + "/hls", "--format", "hls"],
+        ["sheet", source, "--to", own + "/sheet.png"],
+        ["reencode", source, "--output", own + "/anew", "--quality", "small"],
+      ] {
+        let result = try Tool.run(EncoderWorker.path, arguments + ["--sandbox", mode])
+        #expect(result.status == 0, "\(arguments): \(result.errors)")
+      }
+      try Tool.output("cp", [own + "/film.mp4", scratch.path("film.mp4")])
+      let result = try EncoderWorker.run(
+        "reencode", scratch.path("film.mp4"), "--output", own + "/anew", "--quality", "small", "--start",
+        "1767859512340", "--sandbox", mode)
+      #expect(result.status == 0, "\(result.errors)")
+      #expect(try EncoderWorker.run("verify", source, "--sandbox", mode).status == 0)
+    }
+    let (inside, outside) = (try snapshot(of: scratch.path("require")), try snapshot(of: scratch.path("off")))
+    #expect(inside.mapValues(\.bytes) == outside.mapValues(\.bytes))
+    #expect(inside.count > 20)
+  }
+
   @Test func aDecoderThatCrashesIsReplacedAndNothingIsLost() throws {
     let batch = try batch(frames: 8)
     #expect(try start(batch, "undisturbed").wait() == 0)

@@ -27,7 +27,8 @@ public final class RunningServer {
       said += more
     }
     let text = String(decoding: said, as: UTF8.self)
-    guard let range = text.firstRange(of: listening.dropLast()),
+    // Behind the host, and what stands before its port.
+    guard let colon = listening.lastIndex(of: ":"), let range = text.firstRange(of: listening[...colon]),
       let port = UInt16(text[range.upperBound...].prefix { $0.isNumber })
     else { throw Tool.Failure("no address in \(text)") }
     self.port = port

@@ -18,12 +18,16 @@ enum Compression {
   }
 }
 
-/// Reads an archive for libarchive. libarchive can read a whole file within one call, so this class checks cancellation and the
-/// ratio of input to output at each read.
+/// Reads an archive for libarchive. libarchive can read a whole file within one call, so this class checks the ratio of input to
+/// output at each read.
 final class ArchiveInput {
+  /// Fills memory with what comes next, and tells how many bytes that are: 0 at the end, `-errno` where it fails, and
+  /// `-ECANCELED` when somebody asks to stop.
+  typealias Source = (UnsafeMutableRawBufferPointer) -> Int
+
   enum Failure {
-    case disk(Int32)
-    case cancelled
+    /// With an `errno`.
+    case source(Int32)
     /// More than 1 MiB of input, and more than two bytes of it for each byte of output.
     case unpacksToNothing
   }
@@ -33,24 +37,18 @@ final class ArchiveInput {
   let compression: Compression
   /// The bytes that were unpacked so far; asked only while the file is compressed.
   var unpackedBytes: () -> Int = { 0 }
-  private let descriptor: Int32
-  private let isCancelled: () -> Bool
-  private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
+  private let source: Source
+  private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: DecoderChannel.partBytes, alignment: 16)
   /// How many bytes were read before anybody asked for them.
   private var waiting = 0
   private var readBytes = 0
 
-  /// - Parameters:
-  ///   - descriptor: stays the caller's.
-  ///   - isCancelled: asked before each part of the file is read.
-  init(_ descriptor: Int32, isCancelled: @escaping () -> Bool) {
-    self.descriptor = descriptor
-    self.isCancelled = isCancelled
+  init(_ source: @escaping Source) {
+    self.source = source
     // A pipe may bring them one by one.
     while waiting < 4 {
-      let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[waiting...])
-      let outcome = Self.read(descriptor, rest)
-      if outcome < 0 { failure = .disk(errno) }
+      let outcome = source(UnsafeMutableRawBufferPointer(rebasing: buffer[waiting...]))
+      if outcome < 0 { failure = .source(Int32(-outcome)) }
       guard outcome > 0 else { break }
       waiting += outcome
     }
@@ -66,12 +64,11 @@ final class ArchiveInput {
   func read(_ start: inout UnsafeRawPointer?) -> Int {
     start = UnsafeRawPointer(buffer.baseAddress)
     if failure != nil { return -1 }
-    if isCancelled() { return fail(.cancelled) }
     var count = waiting
     waiting = 0
     if count == 0 {
-      count = Self.read(descriptor, buffer)
-      if count < 0 { return fail(.disk(errno)) }
+      count = source(buffer)
+      if count < 0 { return fail(.source(Int32(-count))) }
     }
     readBytes += count
     // Compression adds less than a thousandth, even to random bytes.
@@ -84,12 +81,5 @@ final class ArchiveInput {
   private func fail(_ failure: Failure) -> Int {
     self.failure = failure
     return -1
-  }
-
-  private static func read(_ descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int {
-    while true {
-      let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
-      if count >= 0 || errno != EINTR { return count }
-    }
   }
 }

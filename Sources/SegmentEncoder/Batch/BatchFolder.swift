@@ -37,11 +37,13 @@ public struct BatchFolder: Sendable {
 
   /// Whether a directory that is no batch holds some: what lies first in it is looked at.
   ///
-  /// - Parameter path: as it was given.
-  public static func holdsBatches(_ path: String, limits: Limits = Limits()) -> Bool {
+  /// - Parameters:
+  ///   - path: as it was given.
+  ///   - options: how batches are read.
+  public static func holdsBatches(_ path: String, _ options: BatchEncoder.Options) -> Bool {
     guard let folder = try? BatchFolder(opening: path), let found = try? folder.batches() else { return false }
     return found.prefix(3).compactMap(folder.path(of:)).contains {
-      (try? OpenBatch(reading: $0, session: "any", limits: limits)) != nil
+      (try? OpenBatch(reading: $0, session: "any", limits: options.limits, decoders: options.decoders)) != nil
     }
   }
 }

@@ -23,21 +23,26 @@ public struct OpenBatch {
   /// - Parameters:
   ///   - path: where it lies; `-` reads an archive from standard input.
   ///   - session: the session of a batch that does not name its own; else the batch's name up to the first `@`.
+  ///   - decoders: where archives are taken apart; nil for right here, for archives that can be trusted.
   ///   - isCancelled: asked now and then while an archive is read.
   /// - Throws: ``BadBatch`` for anything that is no batch, ``DiskError`` when reading fails, ``Cancelled``.
   public init(
-    reading path: String, session: String? = nil, limits: Limits = Limits(), isCancelled: () -> Bool = { false }
+    reading path: String, session: String? = nil, limits: Limits = Limits(), decoders: DecoderHost? = nil,
+    isCancelled: @escaping () -> Bool = { false }
   ) throws {
     let name = path == "-" ? "stdin" : Self.name(of: path)
     let contents: any BatchContents
     let isArchive: Bool
+    // What took an archive apart decodes its pictures, too: they are the same session's.
+    var unpacker: DecoderProcess?
+    defer { if let unpacker { _ = try? decoders?.end(unpacker) } }
     do {
       isArchive = try path == "-" || !DurableFile.isDirectory(path)
       contents =
         if path == "-" {
-          try Archive.contents(reading: STDIN_FILENO, name: name, limits: limits, isCancelled: isCancelled)
+          try Self.archive(STDIN_FILENO, name, limits, decoders, &unpacker, isCancelled)
         } else if isArchive {
-          try Self.archive(at: path, name: name, limits: limits, isCancelled: isCancelled)
+          try Self.archive(at: path, name: name, limits, decoders, &unpacker, isCancelled)
         } else {
           try DirectoryContents(opening: path, limits: limits)
         }
@@ -52,6 +57,7 @@ public struct OpenBatch {
     for format in Self.formats {
       if let open = try OpenBatch(source, as: format, name: name, session: fallback, limits: limits) {
         self = open
+        if let process = unpacker.take() { decoders?.keep(process, for: open.batch.session.description) }
         return
       }
     }
@@ -111,7 +117,8 @@ public struct OpenBatch {
   private static let advice = "send frames named <unix ms>.jpg or .png, frames and a batch.json, or a recorder's batch"
 
   private static func archive(
-    at path: String, name: String, limits: Limits, isCancelled: () -> Bool
+    at path: String, name: String, _ limits: Limits, _ decoders: DecoderHost?, _ unpacker: inout DecoderProcess?,
+    _ isCancelled: @escaping () -> Bool
   ) throws -> any BatchContents {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
     guard descriptor >= 0 else {
@@ -126,7 +133,17 @@ public struct OpenBatch {
       throw BadBatch("read", name, "not a regular file", advice: advice)
     }
     guard status.st_size > 0 else { throw BadBatch("read", name, "an empty file", advice: advice) }
-    return try Archive.contents(reading: descriptor, name: name, limits: limits, isCancelled: isCancelled)
+    return try archive(descriptor, name, limits, decoders, &unpacker, isCancelled)
+  }
+
+  private static func archive(
+    _ descriptor: Int32, _ name: String, _ limits: Limits, _ decoders: DecoderHost?,
+    _ unpacker: inout DecoderProcess?, _ isCancelled: @escaping () -> Bool
+  ) throws -> any BatchContents {
+    let (contents, process) = try ArchiveUnpacking.contents(
+      reading: descriptor, name: name, limits: limits, decoders: decoders, isCancelled: isCancelled)
+    unpacker = process
+    return contents
   }
 
   /// Longer ones before those that they end in.

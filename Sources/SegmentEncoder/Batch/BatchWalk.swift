@@ -14,11 +14,11 @@ enum BatchWalk {
   @discardableResult
   static func walk<Sink: ShotSink & ~Copyable>(
     _ source: OpenBatch, _ options: BatchEncoder.Options, _ memory: KeyFrameMemory?, digest: inout BatchDigest,
-    into sink: inout Sink, isCancelled: () -> Bool
+    into sink: inout Sink, isCancelled: @escaping () -> Bool
   ) throws -> Int {
     let batch = source.batch
     var timeline = Timeline(of: batch, maxHoldMs: options.maxHoldMs)
-    var stills = Stills(source, options, memory)
+    var stills = Stills(source, options, memory, isCancelled)
     var shown: (still: Still, frame: Frame)?
     for frame in batch.frames {
       if isCancelled() { throw Cancelled() }
@@ -69,12 +69,17 @@ private struct Stills {
   /// Frames that look like the one before.
   private(set) var unchanged = 0
 
-  init(_ source: OpenBatch, _ options: BatchEncoder.Options, _ memory: KeyFrameMemory?) {
+  init(
+    _ source: OpenBatch, _ options: BatchEncoder.Options, _ memory: KeyFrameMemory?,
+    _ isCancelled: @escaping () -> Bool
+  ) {
     self.source = source
     self.memory = memory
     profile = options.profile
     decoder =
-      options.decoders.map { SandboxedDecoder($0, options.profile) }
+      options.decoders.map {
+        SandboxedDecoder($0, for: source.batch.session, options.profile, isCancelled: isCancelled)
+      }
       ?? PictureDecoder(limits: options.limits, background: options.background, profile: options.profile)
   }
 

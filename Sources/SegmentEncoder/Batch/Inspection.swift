@@ -53,7 +53,8 @@ public struct InspectedBatch: Sendable, Equatable {
   ///   - session: for a batch that does not name its own.
   /// - Throws: ``BadBatch`` where it would be quarantined, ``DiskError``.
   public init(reading path: String, session: String? = nil, _ options: BatchEncoder.Options) throws {
-    let source = try OpenBatch(reading: path, session: session, limits: options.limits)
+    let source = try OpenBatch(
+      reading: path, session: session, limits: options.limits, decoders: options.decoders)
     var digest = BatchDigest(of: source.batch)
     var sink = Sink(refused: source.batch.refused)
     try BatchWalk.walk(

@@ -10,35 +10,13 @@ enum MP4Census {
   /// Of boxes that are no media, in bytes: a day's are some 100 MB.
   private static let mostScanned = 1 << 30
 
-  /// Whether a file in memory can be opened.
-  static func isBearable(_ file: UnsafeRawBufferPointer) -> Bool {
+  /// Whether a file can be opened.
+  static func isBearable(_ file: any ByteSource) -> Bool {
     var census = Count(bytes: file.count)
-    return tables(of: file.count) { offset, count in
-      Array(file[offset..<offset + count])
+    return tables(of: file.count) {
+      file.bytes(at: $0, $1)
     } each: { range in
-      census.add(UnsafeRawBufferPointer(rebasing: file[range]))
-    } && census.isBearable
-  }
-
-  /// Whether a file on disk can be opened; one that is not there is for others to miss.
-  static func isBearable(at path: String) -> Bool {
-    let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-    guard file >= 0 else { return true }
-    defer { close(file) }
-    let size = max(0, Int(lseek(file, 0, SEEK_END)))
-    var census = Count(bytes: size)
-    func read(_ offset: Int, _ count: Int) -> [UInt8] {
-      [UInt8](unsafeUninitializedCapacity: count) { bytes, filled in
-        while filled < count, case let part = pread(file, bytes.baseAddress! + filled, count - filled, offset + filled),
-          part > 0
-        {
-          filled += part
-        }
-      }
-    }
-    return tables(of: size, read) { range in
-      let bytes = read(range.lowerBound, range.count)
-      bytes.withUnsafeBytes { census.add($0) }
+      file.bytes(at: range.lowerBound, range.count).withUnsafeBytes { census.add($0) }
     } && census.isBearable
   }
 

@@ -1,21 +1,24 @@
 import CFFmpeg
+import Glibc
 import Synchronization
 
-/// libavformat's demuxer over an MP4, in memory or on disk.
+/// libavformat's demuxer over an MP4.
 final class MP4Reader {
-  /// nil where libavformat reads a file itself.
-  private let source: MemorySource?
+  private let source: ByteReader
   private let library: cff_format
   private let packet: Packet
   private var format: UnsafeMutablePointer<AVFormatContext>?
   private var io: UnsafeMutablePointer<AVIOContext>?
 
   /// - Parameter bytes: must outlive the reader.
-  init(_ bytes: UnsafeRawBufferPointer) throws {
-    guard MP4Census.isBearable(bytes) else {
+  convenience init(_ bytes: UnsafeRawBufferPointer) throws { try self.init(MemoryBytes(bytes)) }
+
+  /// What the file refers to outside of itself is not followed: libavformat's default.
+  init(_ file: any ByteSource) throws {
+    guard MP4Census.isBearable(file) else {
       throw FFmpegError(function: "avformat_open_input", code: cff_error_invalid_data())
     }
-    let source = MemorySource(bytes)
+    let source = ByteReader(file)
     self.source = source
     library = try FormatLibrary.functions()
     packet = try Packet()
@@ -23,23 +26,13 @@ final class MP4Reader {
     let buffer = try allocated("av_malloc", av_malloc(Int(bufferSize)))
     io = library.avio_alloc_context(
       buffer.assumingMemoryBound(to: UInt8.self), bufferSize, 0, Unmanaged.passUnretained(source).toOpaque(),
-      { source, target, size in MemorySource.from(source).read(target, size) }, nil,
-      { source, offset, origin in MemorySource.from(source).seek(offset, origin) })
+      { source, target, size in ByteReader.from(source).read(target, size) }, nil,
+      { source, offset, origin in ByteReader.from(source).seek(offset, origin) })
     format = library.avformat_alloc_context()
     guard let format, let io else { throw FFmpegError(function: "avio_alloc_context", code: cff_error_enomem()) }
     format.pointee.pb = io
     try check(
       "avformat_open_input", library.avformat_open_input(&self.format, nil, library.av_find_input_format("mov"), nil))
-  }
-
-  /// Opens a file. What it refers to outside of itself is not followed: libavformat's default.
-  init(opening path: String) throws {
-    source = nil
-    library = try FormatLibrary.functions()
-    packet = try Packet()
-    try check(
-      "avformat_open_input",
-      library.avformat_open_input(&format, "file:" + path, library.av_find_input_format("mov"), nil))
   }
 
   deinit {
@@ -95,14 +88,18 @@ final class MP4Reader {
     try check("av_seek_frame", library.av_seek_frame(format, Int32(track), dts, AVSEEK_FLAG_BACKWARD))
   }
 
-  /// The decoder configuration of the first track; nil when it is not H.264 as we write it.
-  var parameterSets: ParameterSets? {
+  /// The decoder configuration of the first track, its `avcC`; nil when that is not H.264.
+  var configuration: [UInt8]? {
     guard trackCount > 0, let parameters = format?.pointee.streams[0]?.pointee.codecpar,
       parameters.pointee.codec_id == AV_CODEC_ID_H264
     else { return nil }
-    return ParameterSets(
-      configuration: UnsafeBufferPointer(
-        start: parameters.pointee.extradata, count: Int(parameters.pointee.extradata_size)))
+    return Array(
+      UnsafeBufferPointer(start: parameters.pointee.extradata, count: Int(parameters.pointee.extradata_size)))
+  }
+
+  /// The same, taken apart; nil when it is not as we write it.
+  var parameterSets: ParameterSets? {
+    configuration.flatMap { $0.withUnsafeBufferPointer { ParameterSets(configuration: $0) } }
   }
 
   /// A sample as it was read; `bytes` are valid until the next one is.
@@ -167,21 +164,24 @@ public struct MissingLibrary: Error, CustomStringConvertible {
   public var description: String { "load libavformat, which MP4 files are read with: \(reason); install it" }
 }
 
-private final class MemorySource {
-  private let bytes: UnsafeRawBufferPointer
+/// A place in a source, moved as libavformat asks.
+private final class ByteReader {
+  private let source: any ByteSource
   private var position = 0
 
-  init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+  init(_ source: any ByteSource) { self.source = source }
 
-  static func from(_ pointer: UnsafeMutableRawPointer?) -> MemorySource {
+  static func from(_ pointer: UnsafeMutableRawPointer?) -> ByteReader {
     // Set by the reader that owns both; never nil.
-    Unmanaged<MemorySource>.fromOpaque(pointer!).takeUnretainedValue()
+    Unmanaged<ByteReader>.fromOpaque(pointer!).takeUnretainedValue()
   }
 
   func read(_ target: UnsafeMutablePointer<UInt8>?, _ size: Int32) -> Int32 {
-    let count = min(Int(size), bytes.count - position)
-    guard count > 0, let target else { return cff_error_eof() }
-    UnsafeMutableRawPointer(target).copyMemory(from: bytes.baseAddress! + position, byteCount: count)
+    let wanted = min(Int(size), source.count - position)
+    guard wanted > 0, let target else { return cff_error_eof() }
+    let count = source.read(at: position, into: UnsafeMutableRawBufferPointer(start: target, count: wanted))
+    guard count != 0 else { return cff_error_eof() }
+    guard count > 0 else { return Int32(-EIO) }
     position += count
     return Int32(count)
   }
@@ -189,13 +189,13 @@ private final class MemorySource {
   func seek(_ offset: Int64, _ origin: Int32) -> Int64 {
     let target: Int
     switch origin & ~AVSEEK_FORCE {
-    case cff_seek_size(): return Int64(bytes.count)
+    case cff_seek_size(): return Int64(source.count)
     case SEEK_SET: target = Int(offset)
-    case SEEK_CUR: target = position + Int(offset)
-    case SEEK_END: target = bytes.count + Int(offset)
+    case SEEK_CUR: target = position &+ Int(offset)
+    case SEEK_END: target = source.count &+ Int(offset)
     default: return -1
     }
-    guard (0...bytes.count).contains(target) else { return -1 }
+    guard (0...source.count).contains(target) else { return -1 }
     position = target
     return Int64(target)
   }

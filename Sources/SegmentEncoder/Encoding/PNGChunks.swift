@@ -33,4 +33,24 @@ enum PNGChunks {
     result?.append(contentsOf: file[offset...])
     return (result ?? file, lostProfile)
   }
+
+  /// The grey that is transparent, as 8 bits, in a grey picture of fewer than 8 bits a sample (11.3.2.1); nil in any other. For
+  /// these libavcodec leaves transparency out.
+  static func transparentGrey(of file: [UInt8]) -> UInt8? {
+    // The depth and the kind of colour in IHDR, which comes first.
+    guard file.count > 33, [1, 2, 4].contains(file[24]), file[25] == 0 else { return nil }
+    let most = UInt8(1) << file[24] - 1
+    var offset = 33
+    while offset + 12 <= file.count {
+      let size = file[offset..<offset + 4].reduce(0) { $0 << 8 | Int($1) }
+      switch String(decoding: file[offset + 4..<offset + 8], as: UTF8.self) {
+      case "tRNS" where size == 2 && offset + 14 <= file.count:
+        // Only the low bits count.
+        return (file[offset + 9] & most) * (255 / most)
+      case "IDAT", "IEND": return nil
+      default: offset += 12 + size
+      }
+    }
+    return nil
+  }
 }

@@ -193,7 +193,12 @@ final class PictureDecoder {
       notes.append(Self.note(lostProfile: reason))
     }
     guard (decoded.width, decoded.height) == size else { throw RefusedPicture(reason: "two sizes in one file") }
-    return (decoded, Orientation(of: file, kind: kind, jpeg: jpeg))
+    let orientation = Orientation(of: file, kind: kind, jpeg: jpeg)
+    guard kind == .png, let grey = PNGChunks.transparentGrey(of: file) else { return (decoded, orientation) }
+    if decoded.colourProfile != nil { notes.append(Self.note(lostProfile: "with a transparent grey")) }
+    let rgba = try converted { () throws(FFmpegError) in try converter.rgba(decoded) }
+    rgba.makeTransparent(grey: grey)
+    return (rgba, orientation)
   }
 
   private static func note(lostProfile reason: String) -> String {
@@ -274,8 +279,7 @@ private final class ImageCodec {
     let size = stride * rows * 3 / 2 + 64
     guard size <= space.memory.count else { return false }
     space.used = max(space.used, size)
-    // All pages at once rather than by a fault each; where the kernel cannot, by faults.
-    _ = clinux_populate(start, size)
+    space.prepare(size)
     guard let buffer = av_buffer_create(start, size, { _, _ in }, nil, 0) else { return false }
     frame.pointee.buf.0 = buffer
     frame.pointee.data = (start, start + stride * rows, start + stride * rows * 5 / 4, nil, nil, nil, nil, nil)

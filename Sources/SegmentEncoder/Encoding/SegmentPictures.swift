@@ -11,10 +11,15 @@ final class SegmentPictures {
   }
 
   private let form: Form
+  private let reader: VideoReader
   /// Kept from segment to segment: pictures of a session mostly have one size.
   private let converter = PictureConverter()
 
-  init(_ form: Form) { self.form = form }
+  /// - Parameter reader: where files are decoded.
+  init(_ form: Form, _ reader: VideoReader) {
+    self.form = form
+    self.reader = reader
+  }
 
   /// Decodes up to the last frame that is wanted, and no further.
   ///
@@ -27,28 +32,37 @@ final class SegmentPictures {
   func pictures(of segment: PublishedSegment, bytes: [UInt8], frames: [Int], fitting box: PixelSize) throws
     -> [FrameBuffer]
   {
-    let limits = Limits()
     let size = PixelSize(width: segment.width, height: segment.height)
     let coded = PixelSize(width: segment.codedWidth, height: segment.codedHeight)
-    guard size.width <= coded.width, size.height <= coded.height, coded.isWithin(limits) else {
+    guard size.width <= coded.width, size.height <= coded.height, coded.isWithin(Limits()) else {
       throw BadSession(segment.file, "pictures of \(size.width)×\(size.height) pixels, coded as others")
     }
     let starts = segment.startsOfFrames
-    return try bytes.withUnsafeBytes { buffer in
-      try blaming(segment.file) {
-        let reader = try MP4Reader(buffer)
-        guard reader.parameterSets != nil else { throw BadSession(segment.file, "no H.264 track first") }
-        let film = try VideoPictures(reader, track: 0, limits: limits)
-        return try frames.map { frame in
-          guard let picture = try film.picture(at: MediaTime.ticks(ms: starts[frame])) else {
-            throw BadSession(segment.file, "frame \(frame) has no sample at its instant")
-          }
-          guard (picture.width, picture.height) == (coded.width, coded.height) else {
-            throw BadSession(segment.file, "a picture of another size than its manifest says")
-          }
-          return try converter.fitted(picture, as: size, into: box, isRGB: form == .rgb)
-        }
+    let order = SegmentPicturesOrder(
+      size: size, coded: coded, starts: frames.map { MediaTime.ticks(ms: starts[$0]) }, box: box, isRGB: form == .rgb)
+    return try blaming(segment.file) { try reader.pictures(of: segment, bytes, order, converter) }
+  }
+
+  /// Decodes a segment's file.
+  ///
+  /// - Parameters:
+  ///   - name: what to call the file in messages.
+  ///   - each: called with each picture that is wanted.
+  static func decode(
+    _ file: any ByteSource, _ name: String, _ order: SegmentPicturesOrder, _ converter: PictureConverter,
+    each: (FrameBuffer) throws -> Void
+  ) throws {
+    let reader = try MP4Reader(file)
+    guard reader.parameterSets != nil else { throw BadSession(name, "no H.264 track first") }
+    let film = try VideoPictures(reader, track: 0, limits: Limits())
+    for (index, start) in order.starts.enumerated() {
+      guard let picture = try film.picture(at: start) else {
+        throw BadSession(name, "picture \(index) of those that are wanted has no sample at its instant")
       }
+      guard (picture.width, picture.height) == (order.coded.width, order.coded.height) else {
+        throw BadSession(name, "a picture of another size than its manifest says")
+      }
+      try each(converter.fitted(picture, as: order.size, into: order.box, isRGB: order.isRGB))
     }
   }
 

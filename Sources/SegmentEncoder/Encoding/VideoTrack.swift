@@ -11,6 +11,12 @@ struct VideoTrack {
     let duration: Int64
     let width: Int
     let height: Int
+
+    /// For those that a decoder has told.
+    func isWithin(_ limits: Limits) -> Bool {
+      PixelSize(width: width, height: height).isWithin(limits) && pts.magnitude < 1 << 60 && dts.magnitude < 1 << 60
+        && duration.magnitude < 1 << 60
+    }
   }
 
   /// Which of the file's tracks it is.
@@ -26,14 +32,16 @@ struct VideoTrack {
   /// not.
   let keys: [Sample]
 
-  /// - Parameter isCancelled: asked for each sample.
+  /// - Parameters:
+  ///   - name: what to call the file in messages.
+  ///   - isCancelled: asked for each sample.
   /// - Throws: ``FFmpegError`` when it cannot be read, ``BadSession`` when it is nothing that we can encode anew.
-  init(of path: String, limits: Limits, isCancelled: () -> Bool) throws {
-    func bad(_ cause: String, _ advice: String) -> BadSession { BadSession(path, cause, advice: advice) }
-    guard MP4Census.isBearable(at: path) else {
+  init(of file: any ByteSource, name: String, limits: Limits, isCancelled: () -> Bool = { false }) throws {
+    func bad(_ cause: String, _ advice: String) -> BadSession { BadSession(name, cause, advice: advice) }
+    guard MP4Census.isBearable(file) else {
       throw bad("its tables name more samples than a film has", "remux it with ffmpeg -c copy")
     }
-    let reader = try MP4Reader(opening: path)
+    let reader = try MP4Reader(file)
     let codecs = [AV_CODEC_ID_H264, AV_CODEC_ID_HEVC]
     guard
       let index = (0..<reader.trackCount).first(where: { codecs.contains(reader.parameters(of: $0).pointee.codec_id) })
@@ -88,6 +96,18 @@ struct VideoTrack {
     creationTime = reader.creationTime
     samples = shown.sorted { $0.pts < $1.pts }
     self.keys = closed.map(\.element.sample).sorted { $0.pts < $1.pts }
+  }
+
+  init(
+    index: Int, timeBase: (numerator: Int64, denominator: Int64), quarterTurns: Int, creationTime: String?,
+    samples: [Sample], keys: [Sample]
+  ) {
+    self.index = index
+    self.timeBase = timeBase
+    self.quarterTurns = quarterTurns
+    self.creationTime = creationTime
+    self.samples = samples
+    self.keys = keys
   }
 
   /// Whether a sample begins with nothing before it: a unit of type 5 (ITU-T H.264, 7.4.1), behind lengths of as many bytes

@@ -6,14 +6,17 @@ import Glibc
 struct SessionDirectory {
   let session: SessionID
   let path: String
+  /// Where its videos are read.
+  let reader: VideoReader
 
-  init(output: String, session: SessionID) {
+  init(output: String, session: SessionID, decoders: DecoderHost? = nil) {
     self.session = session
     path = output + "/" + session.description
+    reader = VideoReader(decoders, owner: path)
   }
 
   /// A session by its own path.
-  init(at path: String) throws {
+  init(at path: String, decoders: DecoderHost? = nil) throws {
     // A link that its owner names is followed, once; links inside are not.
     let resolved = DurableFile.resolved(path)
     guard let session = SessionID(lastComponent(of: resolved)), try DurableFile.isDirectory(resolved) else {
@@ -21,6 +24,7 @@ struct SessionDirectory {
     }
     self.session = session
     self.path = resolved
+    reader = VideoReader(decoders, owner: resolved)
   }
 
   /// Lets one at a time check and publish. On a file system without locks on directories a file stands in.
@@ -170,11 +174,14 @@ struct SessionDirectory {
     return (segment, json)
   }
 
+  /// Of a segment. Some seconds of pictures have far fewer, whatever is on them.
+  private static let mostVideoBytes = 128 << 20
+
   /// The file of a published segment.
   ///
   /// - Throws: ``BadSession`` when it is not the one the manifest describes.
   func video(of segment: PublishedSegment) throws -> [UInt8] {
-    guard let bytes = try bytes(of: segment.file, limit: min(segment.bytes, 1 << 30)) else {
+    guard let bytes = try bytes(of: segment.file, limit: min(segment.bytes, Self.mostVideoBytes)) else {
       throw BadSession(segment.file, "missing, or not a plain file of its size")
     }
     guard bytes.count == segment.bytes, SHA256.hex(of: bytes) == segment.sha256 else {

@@ -12,6 +12,7 @@ struct FilmSource: VideoSource {
 
   let session: SessionID
   private let path: String
+  private let reader: VideoReader
   private let track: VideoTrack
   private let plans: [Plan]
   /// How many segments there are before each piece, and in all.
@@ -29,14 +30,17 @@ struct FilmSource: VideoSource {
   ///   - session: the session's name; the file's, where there is none.
   ///   - startMs: when the first picture was captured, in unix milliseconds; what the file's name or the file says, where
   ///     there is none.
+  ///   - decoders: where the file is read; nil for right here, for one that can be trusted.
   init(
-    _ path: String, session: SessionID?, startMs: Int64?, limits: Limits, isCancelled: () -> Bool
+    _ path: String, session: SessionID?, startMs: Int64?, limits: Limits, decoders: DecoderHost?,
+    isCancelled: @escaping () -> Bool
   ) throws {
     let stem = Self.stem(of: path)
     guard let session = session ?? SessionID(stem) else {
       throw BadSession(path, "no name for a session", advice: "give --session; \(SessionID.rule)")
     }
-    let track = try VideoTrack(of: path, limits: limits, isCancelled: isCancelled)
+    let reader = VideoReader(decoders, owner: path)
+    let track = try reader.track(of: FileBytes(opening: path), name: path, limits: limits, isCancelled: isCancelled)
     guard let startMs = startMs ?? Self.instant(in: stem, limits) ?? Self.instant(of: track.creationTime, limits) else {
       throw BadSession(path, "it does not say when it was recorded", advice: "give --start, in unix milliseconds")
     }
@@ -65,6 +69,7 @@ struct FilmSource: VideoSource {
     self.limits = limits
     self.session = session
     self.path = path
+    self.reader = reader
     self.track = track
   }
 
@@ -72,7 +77,9 @@ struct FilmSource: VideoSource {
     starts.contains(startMs) ? source : nil
   }
 
-  func open<R>(_ piece: Int, _ body: ([SegmentOrder], VideoPictures) throws -> R) throws -> R {
+  func open<R>(
+    _ piece: Int, isCancelled: @escaping () -> Bool, _ body: ([SegmentOrder], any FilmPictures) throws -> R
+  ) throws -> R {
     let plan = plans[piece]
     let (before, all) = (counts[piece], counts[plans.count])
     let orders = plan.segments.enumerated().map { index, showings in
@@ -83,9 +90,10 @@ struct FilmSource: VideoSource {
           SegmentManifest(staged, of: batch, digest: digest, part: before + index + 1, parts: all).json
         })
     }
-    let reader = try MP4Reader(opening: path)
-    try reader.seek(toKeyFrameAt: plan.key.dts, of: track.index)
-    return try body(orders, VideoPictures(reader, track: track.index, limits: limits))
+    return try reader.withFilm(
+      in: FileBytes(opening: path), name: path, track: track.index, keyDTS: plan.key.dts, limits: limits,
+      isCancelled: isCancelled
+    ) { try body(orders, $0) }
   }
 
   /// The pictures as frames; where each is; and what comes too soon behind another to be told from it.

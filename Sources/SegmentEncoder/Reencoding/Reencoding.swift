@@ -31,6 +31,8 @@ public final class Reencoding: Sendable {
     public var session: SessionID?
     public var startMs: Int64?
     public var limits = Limits()
+    /// Where videos are decoded; nil for right here, for those that can be trusted.
+    public var decoders: DecoderHost?
 
     public init() {}
   }
@@ -56,7 +58,7 @@ public final class Reencoding: Sendable {
   ///   - staging: says where sessions go.
   ///   - isCancelled: asked while a film is read.
   /// - Throws: ``BadSession`` when the source cannot be used, or something else has been published under its name.
-  public init(_ path: String, _ options: Options, staging: Staging, isCancelled: () -> Bool) throws {
+  public init(_ path: String, _ options: Options, staging: Staging, isCancelled: @escaping () -> Bool) throws {
     source = try Self.source(path, options, isCancelled)
     self.path = path
     self.options = options
@@ -79,17 +81,22 @@ public final class Reencoding: Sendable {
     owed = all.reduce(0) { $0 + $1.count { !made.contains($0) } }
   }
 
-  private static func source(_ path: String, _ options: Options, _ isCancelled: () -> Bool) throws -> any VideoSource {
+  private static func source(
+    _ path: String, _ options: Options, _ isCancelled: @escaping () -> Bool
+  ) throws -> any VideoSource {
     let advice = "name a directory OUTPUT/SESSION, or an MP4"
     if isSession(path) {
-      return try SessionSource(SessionDirectory(at: path))
+      return try SessionSource(SessionDirectory(at: path, decoders: options.decoders))
     }
     do {
       return try FilmSource(
-        path, session: options.session, startMs: options.startMs, limits: options.limits, isCancelled: isCancelled)
+        path, session: options.session, startMs: options.startMs, limits: options.limits,
+        decoders: options.decoders, isCancelled: isCancelled)
     } catch let failure as FFmpegError {
       // Lack of memory, too: a file can ask for more than there is.
       throw BadSession(path, failure.cause, advice: advice)
+    } catch let failure as DiskError where [ENOENT, ENOTDIR, EACCES, ELOOP, ENXIO].contains(failure.code) {
+      throw BadSession(path, "\(failure)", advice: advice)
     }
   }
 
@@ -123,9 +130,9 @@ public final class Reencoding: Sendable {
   /// - Parameters:
   ///   - isCancelled: asked before each picture.
   ///   - report: called after each segment.
-  public func encode(piece: Int, isCancelled: () -> Bool, made report: () -> Void) throws {
+  public func encode(piece: Int, isCancelled: @escaping () -> Bool, made report: () -> Void) throws {
     do {
-      try source.open(piece) { orders, pictures in
+      try source.open(piece, isCancelled: isCancelled) { orders, pictures in
         var shown: Still?
         for order in orders where !made.contains(order.startMs) {
           try publish(order, try encode(order, pictures, &shown, isCancelled))
@@ -153,16 +160,12 @@ public final class Reencoding: Sendable {
   }
 
   private func encode(
-    _ order: SegmentOrder, _ pictures: VideoPictures, _ shown: inout Still?, _ isCancelled: () -> Bool
+    _ order: SegmentOrder, _ pictures: any FilmPictures, _ shown: inout Still?, _ isCancelled: () -> Bool
   ) throws -> EncodedSegment {
-    let converter = PictureConverter()
     var writer: SegmentWriter?
     for showing in order.showings {
       if isCancelled() { throw Cancelled() }
-      guard let decoded = try pictures.picture(at: showing.pts) else {
-        throw BadSession(path, "\(showing.shot.capture.source) cannot be decoded", advice: "is the file whole?")
-      }
-      let picture = try self.picture(decoded, of: showing.shot.capture, order.quarterTurns, converter)
+      let picture = try picture(of: showing, from: pictures, order.quarterTurns)
       let capture = Capture(
         source: showing.shot.capture.source, timeMs: showing.shot.capture.timeMs, width: picture.width,
         height: picture.height)
@@ -177,21 +180,21 @@ public final class Reencoding: Sendable {
     return try writer.finish()
   }
 
-  /// A decoded picture as it is coded: without what was added to make its sides even, upright, not too large.
   private func picture(
-    _ decoded: FrameBuffer, of capture: Capture, _ quarterTurns: Int, _ converter: PictureConverter
+    of showing: SegmentOrder.Showing, from pictures: any FilmPictures, _ quarterTurns: Int
   ) throws -> Picture {
+    let capture = showing.shot.capture
     let isUpright = quarterTurns % 2 == 0
-    let (width, height) = isUpright ? (capture.width, capture.height) : (capture.height, capture.width)
-    guard (1...decoded.width).contains(width), (1...decoded.height).contains(height) else {
-      throw BadSession(capture.source, "a picture of another size than was to be expected")
+    let form = VideoPictureForm(
+      size: PixelSize(
+        width: isUpright ? capture.width : capture.height, height: isUpright ? capture.height : capture.width),
+      quarterTurns: quarterTurns, maxSide: options.maxSide)
+    do {
+      if let picture = try pictures.picture(at: showing.pts, as: form) { return picture }
+    } catch let bad as BadSession {
+      throw BadSession(capture.source, bad.cause, advice: bad.advice)
     }
-    if decoded.isHighDynamicRange {
-      throw BadSession(capture.source, "high dynamic range (PQ or HLG)", advice: "make it SDR first")
-    }
-    decoded.crop(width: width, height: height)
-    return try Picture(
-      adopting: converter.planar420(ofVideo: decoded, quarterTurns: quarterTurns, maxSide: options.maxSide))
+    throw BadSession(path, "\(capture.source) cannot be decoded", advice: "is the file whole?")
   }
 
   /// Brings the session's index up to date, also when not all is made.

@@ -35,7 +35,11 @@ protocol VideoSource: Sendable {
   func identity(of startMs: Int64) throws -> String?
 
   /// Opens a piece: all that is to be made of it, and its pictures from the first one on.
-  func open<R>(_ piece: Int, _ body: ([SegmentOrder], VideoPictures) throws -> R) throws -> R
+  ///
+  /// - Parameter isCancelled: asked while it is read.
+  func open<R>(
+    _ piece: Int, isCancelled: @escaping () -> Bool, _ body: ([SegmentOrder], any FilmPictures) throws -> R
+  ) throws -> R
 }
 
 /// A published session: each segment is a piece.
@@ -57,10 +61,12 @@ struct SessionSource: VideoSource {
     starts.contains(startMs) ? try directory.soundManifest(startMs).json.object?["manifestSha256"]?.string : nil
   }
 
-  func open<R>(_ piece: Int, _ body: ([SegmentOrder], VideoPictures) throws -> R) throws -> R {
+  func open<R>(
+    _ piece: Int, isCancelled: @escaping () -> Bool, _ body: ([SegmentOrder], any FilmPictures) throws -> R
+  ) throws -> R {
     let (segment, json) = try directory.soundManifest(pieces[piece][0])
     let bytes = try directory.video(of: segment)
-    let starts = try SegmentSamples(of: segment, bytes: bytes).video.reduce(into: [0]) {
+    let starts = try SegmentSamples(of: segment, bytes: bytes, reader: directory.reader).video.reduce(into: [0]) {
       $0.append($0.last! + $1.duration)
     }
     let order = SegmentOrder(
@@ -74,7 +80,9 @@ struct SessionSource: VideoSource {
         ])
       })
     return try bytes.withUnsafeBytes { buffer in
-      try body([order], VideoPictures(MP4Reader(buffer), track: 0, limits: Limits()))
+      try directory.reader.withFilm(
+        in: MemoryBytes(buffer), name: segment.file, track: 0, keyDTS: nil, limits: Limits(), isCancelled: isCancelled
+      ) { try body([order], $0) }
     }
   }
 

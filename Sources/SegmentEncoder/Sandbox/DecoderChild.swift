@@ -4,7 +4,15 @@ import CLinux
 import Glibc
 
 struct DecoderChild {
-  enum Request: Int { case probe, decode }
+  enum Request: Int {
+    case probe
+    /// A frame's files become a picture.
+    case decode
+    /// An archive's files.
+    case unpack
+    /// Of videos, see ``VideoRequest``.
+    case track, openFilm, filmPicture, pictures, problems, samples
+  }
 
   /// How a decoded frame came out, first in the answer.
   enum Outcome: Int { case picture, refused, outOfMemory }
@@ -13,16 +21,21 @@ struct DecoderChild {
   let memory: Int32
   let limits: Limits
   let decoder: PictureDecoder
-
-  /// Seconds of CPU; a batch that needs more gets another process.
-  private static let cpuSeconds: UInt64 = 600
+  /// Seconds of CPU; 0 for any number.
+  let cpuSeconds: Int
 
   func run() -> Never {
     clinux_die_with_parent()
     guard let slots = try? PictureSlots(memory, limits: limits), lockUp() else { _exit(1) }
-    while let question = read() {
-      guard let answer = answer(to: question, into: slots) else { _exit(1) }
-      write(answer.framed)
+    let channel = DecoderChannel(socket: socket)
+    let video = VideoAnswers(channel, limits: limits)
+    while var question = channel.question() {
+      do {
+        try answer(&question, on: channel, into: slots, video)
+      } catch {
+        // The question makes no sense.
+        _exit(1)
+      }
     }
     _exit(0)
   }
@@ -30,8 +43,8 @@ struct DecoderChild {
   private func lockUp() -> Bool {
     // What a picture needs at most: itself in four times 16 bits, and a few copies in 8 bits; beside what is there already.
     let pixels = UInt64(limits.pixels) * 32 + 256 << 20
-    guard let size = Self.virtualSize, clinux_limit_memory(size + pixels) == 0, clinux_limit_cpu(Self.cpuSeconds) == 0,
-      clinux_limit_files() == 0
+    guard let size = Self.virtualSize, clinux_limit_memory(size + pixels) == 0,
+      cpuSeconds == 0 || clinux_limit_cpu(UInt64(cpuSeconds)) == 0, clinux_limit_files() == 0
     else { return false }
     // Where the kernel cannot do this the limits remain; the host has noticed when it started.
     _ = clinux_only_compute()
@@ -50,67 +63,45 @@ struct DecoderChild {
     return pages.map { $0 * UInt64(sysconf(Int32(_SC_PAGESIZE))) }
   }
 
-  /// nil when the question makes no sense.
-  private func answer(to question: [UInt8], into slots: PictureSlots) -> WireWriter? {
-    var reader = WireReader(question)
-    var answer = WireWriter()
-    switch (try? reader.int()).flatMap(Request.init) {
+  private func answer(
+    _ question: inout WireReader, on channel: DecoderChannel, into slots: PictureSlots, _ video: VideoAnswers
+  ) throws {
+    switch try question.choice(Request.self) {
     case .probe:
       // Where this is allowed, nothing confines us.
       _ = open("/", O_RDONLY)
+      channel.answer { _ in }
     case .decode:
-      guard let slot = try? reader.int(), PictureSlots.indices.contains(slot), let look = try? reader.look(),
-        let files = try? reader.list({ reader throws(WireReader.Nonsense) in try reader.byteList() })
-      else { return nil }
-      decode(files, look, into: DecodingSpace(slots.memory(of: slot)), &answer)
-    case nil: return nil
+      let slot = try question.choice(of: Array(PictureSlots.indices))
+      let look = try question.look()
+      let files = try question.list { reader throws(WireReader.Nonsense) in try reader.byteList() }
+      decode(files, look, into: slots.space(of: slot), channel)
+    case .unpack: ArchiveUnpacking.answer(on: channel, limits: limits)
+    case .track: video.track(fileBytes: try question.int())
+    case .openFilm: try video.openFilm(&question)
+    case .filmPicture: try video.filmPicture(&question, into: slots)
+    case .pictures: try video.pictures(&question)
+    case .problems: try video.problems(&question)
+    case .samples: try video.samples(&question)
     }
-    return answer
   }
 
-  private func decode(
-    _ files: [[UInt8]], _ look: Look, into space: DecodingSpace, _ answer: inout WireWriter
-  ) {
+  private func decode(_ files: [[UInt8]], _ look: Look, into space: DecodingSpace, _ channel: DecoderChannel) {
     do {
       let decoded = try decoder.picture(from: files, look, into: space)
-      answer.put(Outcome.picture.rawValue)
-      answer.put(decoded.picture.lay(into: space))
-      answer.put(decoded.notes) { $0.put($1) }
-      answer.put(decoded.work)
-    } catch let refusal as RefusedPicture {
-      answer.put(Outcome.refused.rawValue)
-      answer.put(refusal.reason)
-    } catch {
-      answer.put(Outcome.outOfMemory.rawValue)
-    }
-  }
-
-  /// What is sent next; nil at the end.
-  private func read() -> [UInt8]? {
-    guard let head = read(8) else { return nil }
-    var reader = WireReader(head)
-    guard let count = try? reader.int(), count >= 0 else { return nil }
-    return read(count)
-  }
-
-  /// So many bytes; nil at the end.
-  private func read(_ count: Int) -> [UInt8]? {
-    let bytes = [UInt8](unsafeUninitializedCapacity: count) { bytes, received in
-      while received < count {
-        let part = Glibc.read(socket, bytes.baseAddress! + received, count - received)
-        guard part > 0 else { break }
-        received += part
+      channel.answer { answer in
+        answer.put(Outcome.picture.rawValue)
+        answer.put(decoded.picture.lay(into: space))
+        answer.put(decoded.notes) { $0.put($1) }
+        answer.put(decoded.work)
       }
-    }
-    return bytes.count == count ? bytes : nil
-  }
-
-  private func write(_ bytes: [UInt8]) {
-    var sent = 0
-    while sent < bytes.count {
-      let part = bytes.withUnsafeBytes { Glibc.write(socket, $0.baseAddress! + sent, $0.count - sent) }
-      guard part > 0 else { _exit(1) }
-      sent += part
+    } catch let refusal as RefusedPicture {
+      channel.answer { answer in
+        answer.put(Outcome.refused.rawValue)
+        answer.put(refusal.reason)
+      }
+    } catch {
+      channel.answer { $0.put(Outcome.outOfMemory.rawValue) }
     }
   }
 }

@@ -1,12 +1,12 @@
-// Images of strangers are decoded where they can do no harm: in a process that has no files, no network and bounded memory,
-// one for each batch. A host, forked from the worker before it has threads, forks those processes: that costs a
-// millisecond, where starting the program anew would cost a hundred.
+// Archives, images and videos of strangers are decoded where they can do no harm: in a process that has no files, no network
+// and bounded memory, one for each session. A host, forked from the worker before it has threads, forks those processes: that
+// costs a millisecond, where starting the program anew would cost a hundred.
 
 import CLinux
 import Glibc
 import Synchronization
 
-/// Why images cannot be decoded apart.
+/// Why nothing can be decoded apart.
 public struct SandboxError: Error, CustomStringConvertible {
   public let description: String
 
@@ -23,13 +23,32 @@ public final class DecoderHost: Sendable {
   let limits: Limits
   /// Memory of decoders that have ended.
   private let retired = Mutex<[PictureSlots]>([])
+  /// Decoders that wait for more of their session, the one that has waited longest first.
+  private let idle = Mutex<[Idle]>([])
+
+  private struct Idle {
+    let key: String
+    let decoder: DecoderProcess
+    /// In monotonic milliseconds.
+    let since: Int
+  }
+
+  /// How many decoders may wait, for how long, and after how many batches they are replaced.
+  private static let (mostIdle, idleMs, mostUses) = (4, 10_000, 64)
+  /// How long the host may take for an answer, which is a matter of milliseconds.
+  private static let hostSeconds = 60
+  /// Seconds of CPU for a decoder of batches; one that needs more is replaced.
+  private static let cpuSeconds = 600
 
   /// Forks the host. To be called while the process has a single thread.
   ///
   /// - Parameters:
   ///   - limits: what a picture may take; for the memory that a decoder gets, too.
   ///   - background: what is behind transparent pixels.
-  public init(limits: Limits, background: Colour) throws {
+  ///   - readsVideos: whether videos are to be read, too.
+  public init(limits: Limits, background: Colour = .black, readsVideos: Bool = false) throws {
+    // Before the fork: a decoder opens no library.
+    if readsVideos { try FormatLibrary.load() }
     guard try Directory(opening: "/proc/self/task").entries().count == 1 else {
       throw SandboxError(description: "the decoder's host has to be started before any thread")
     }
@@ -42,6 +61,10 @@ public final class DecoderHost: Sendable {
     }
     close(sockets[1])
     guard process > 0 else { throw DiskError("fork", "decoder") }
+    var limit = timeval(tv_sec: Self.hostSeconds, tv_usec: 0)
+    for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
+      setsockopt(sockets[0], SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
+    }
     host = process
     control = Mutex(sockets[0])
     self.limits = limits
@@ -73,7 +96,7 @@ public final class DecoderHost: Sendable {
   }
 
   private static func probeOnce(_ control: borrowing Mutex<Int32>, _ limits: Limits) throws -> Bool {
-    let child = try fork(control, try newSlots(limits), limits)
+    let child = try fork(control, try newSlots(limits), cpuSeconds: cpuSeconds)
     var question = WireWriter()
     question.put(DecoderChild.Request.probe.rawValue)
     try? child.send(question.framed, seconds: limits.decodeSeconds)
@@ -89,10 +112,43 @@ public final class DecoderHost: Sendable {
     }
   }
 
-  func fork() throws -> DecoderProcess {
+  /// A decoder that has seen nobody's bytes but this session's: one that waits, or a new one.
+  ///
+  /// - Parameters:
+  ///   - session: its name, or what else tells whose bytes they are. nil for a new one.
+  ///   - isLimited: whether its CPU time is bounded; a film may take any.
+  func decoder(for session: String?, isLimited: Bool = true) throws -> DecoderProcess {
+    endIdle()
+    let waiting = session.flatMap { session in
+      idle.withLock { idle in idle.lastIndex { $0.key == session }.map { idle.remove(at: $0).decoder } }
+    }
+    if let waiting { return waiting }
     // Where somebody still has a picture in it, it goes with that.
     let cleared = retired.withLock { $0.popLast() }.flatMap { $0.clear() ? $0 : nil }
-    return try Self.fork(control, cleared ?? Self.newSlots(limits), limits)
+    return try Self.fork(
+      control, cleared ?? Self.newSlots(limits), cpuSeconds: isLimited ? Self.cpuSeconds : 0)
+  }
+
+  /// Lets a decoder wait for more of its session. It must have answered all questions.
+  func keep(_ decoder: DecoderProcess, for session: String) {
+    let uses = decoder.uses.add(1, ordering: .relaxed).newValue
+    let superfluous = idle.withLock { idle -> DecoderProcess? in
+      if uses >= Self.mostUses { return decoder }
+      idle.append(Idle(key: session, decoder: decoder, since: MonotonicClock.milliseconds()))
+      return idle.count > Self.mostIdle ? idle.removeFirst().decoder : nil
+    }
+    if let superfluous { _ = try? end(superfluous) }
+  }
+
+  /// Ends the decoders that have waited for long enough.
+  public func endIdle() {
+    let latest = MonotonicClock.milliseconds() - Self.idleMs
+    let gone = idle.withLock { idle in
+      let gone = idle.filter { $0.since < latest }
+      idle.removeAll { $0.since < latest }
+      return gone
+    }
+    for decoder in gone { _ = try? end(decoder.decoder) }
   }
 
   /// Ends a decoder.
@@ -117,16 +173,15 @@ public final class DecoderHost: Sendable {
   }
 
   private static func fork(
-    _ control: borrowing Mutex<Int32>, _ slots: PictureSlots, _ limits: Limits
+    _ control: borrowing Mutex<Int32>, _ slots: PictureSlots, cpuSeconds: Int
   ) throws -> DecoderProcess {
     var sockets: [Int32] = [-1, -1]
     try check("socketpair", "decoder") { clinux_stream_pair(&sockets) }
     defer { close(sockets[1]) }
     do {
-      let process = try ask(control, .fork, 0, [sockets[1], slots.descriptor])
+      let process = try ask(control, .fork, cpuSeconds, [sockets[1], slots.descriptor])
       guard process > 0 else { throw DiskError("fork", "decoder", code: Int32(-process)) }
-      return try DecoderProcess(
-        process: Int32(process), socket: sockets[0], slots: slots, seconds: limits.decodeSeconds)
+      return try DecoderProcess(process: Int32(process), socket: sockets[0], slots: slots)
     } catch {
       close(sockets[0])
       throw error
@@ -141,6 +196,17 @@ public final class DecoderHost: Sendable {
     return signal == SIGKILL ? .killed : signal == 0 ? .gaveUp : .signal(signal)
   }
 
+  /// Ends a decoder that did not answer.
+  ///
+  /// - Returns: the error to throw: how it ended, where it did so by itself.
+  func end(_ child: DecoderProcess, after error: any Error) throws -> any Error {
+    let ending = try end(child)
+    guard let failure = error as? DecoderFailure, failure == .gone else { return error }
+    // Without a signal of its own it is the machine, which was short of something, or somebody who kills processes.
+    guard case .signal(let signal) = ending else { return DecoderStarved() }
+    return DecoderFailure.crashed(signal == SIGXCPU ? "its time was up" : "signal \(signal)")
+  }
+
   private static func ask(
     _ control: borrowing Mutex<Int32>, _ request: Host.Request, _ number: Int, _ descriptors: [Int32]
   ) throws -> Int {
@@ -151,7 +217,7 @@ public final class DecoderHost: Sendable {
       let size = MemoryLayout<Int>.size
       guard clinux_send(control, message, 2 * size, descriptors, Int32(descriptors.count)) == 2 * size,
         clinux_receive(control, &answer, size, &none) == size
-      else { throw SandboxError(description: "the decoder's host is gone; start the worker again") }
+      else { throw SandboxError(description: "the decoder's host is gone, or hangs; start the worker again") }
       return answer
     }
   }
@@ -184,7 +250,9 @@ private struct Host {
         let process = clinux_fork()
         if process == 0 {
           close(3)
-          DecoderChild(socket: descriptors[0], memory: descriptors[1], limits: limits, decoder: decoder).run()
+          DecoderChild(
+            socket: descriptors[0], memory: descriptors[1], limits: limits, decoder: decoder, cpuSeconds: message[1]
+          ).run()
         }
         answer = process > 0 ? Int(process) : -Int(errno)
       case .reap:

@@ -13,18 +13,38 @@ enum DecoderFailure: Error, Equatable {
   case gone
   /// It has ended, or is not to be trusted, for what it was given; with how one sees that.
   case crashed(String)
+
+  static let nonsense = DecoderFailure.crashed("it answers nonsense")
 }
 
-/// One decoder. For one thread.
-final class DecoderProcess {
+/// What a decoder is given and gives while it works on a question. Whatever one of these throws ends the question, and the
+/// decoder has to be ended then.
+struct DecoderExchange {
+  /// Some bytes of the file that is read, from an offset on; none at its end.
+  var input: (_ offset: Int, _ count: Int) throws -> [UInt8] = { _, _ in
+    throw DecoderFailure.crashed("it asks for a file")
+  }
+  /// Takes a part of the result.
+  var output: (WireReader) throws -> Void = { _ in throw DecoderFailure.nonsense }
+  /// Asked at every step, and twice a second.
+  var isCancelled: () -> Bool = { false }
+}
+
+/// One decoder. For one thread at a time.
+final class DecoderProcess: Sendable {
   let process: Int32
   let slots: PictureSlots
   private let socket: Int32
+  /// How many batches, or files, it has worked on.
+  let uses = Atomic(0)
 
-  /// - Parameter seconds: how long it may leave unread what is sent.
-  init(process: Int32, socket: Int32, slots: PictureSlots, seconds: Int) throws {
+  /// What a message may have beside the part of the result in it, in bytes.
+  private static let messageBytes = 65_536
+
+  init(process: Int32, socket: Int32, slots: PictureSlots) throws {
     (self.process, self.socket, self.slots) = (process, socket, slots)
-    var limit = timeval(tv_sec: seconds, tv_usec: 0)
+    // So that a call to send returns now and then.
+    var limit = timeval(tv_sec: 0, tv_usec: 500_000)
     try check("setsockopt", "decoder") {
       setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     }
@@ -32,33 +52,37 @@ final class DecoderProcess {
 
   deinit { close(socket) }
 
-  /// - Throws: ``DecoderFailure`` when nobody listens.
-  func send(_ bytes: [UInt8], seconds: Int) throws {
+  /// - Throws: ``DecoderFailure`` when nobody reads, ``Cancelled``.
+  func send(_ bytes: [UInt8], seconds: Int, isCancelled: () -> Bool = { false }) throws {
     let deadline = MonotonicClock.milliseconds() + 1_000 * seconds
     var sent = 0
     while sent < bytes.count {
-      if sent > 0, MonotonicClock.milliseconds() > deadline { throw DecoderFailure.late }
       let count = bytes.withUnsafeBytes {
         Glibc.send(socket, $0.baseAddress! + sent, $0.count - sent, Int32(MSG_NOSIGNAL))
       }
-      if count < 0, errno == EINTR { continue }
-      // It does not read, and the socket is full.
-      guard count > 0 else { throw count < 0 && errno == EAGAIN ? DecoderFailure.late : .gone }
-      sent += count
+      if count > 0 {
+        sent += count
+        continue
+      }
+      guard count < 0, [EINTR, EAGAIN].contains(errno) else { throw DecoderFailure.gone }
+      // The socket is full, and the decoder does not read.
+      if isCancelled() { throw Cancelled() }
+      if MonotonicClock.milliseconds() > deadline { throw DecoderFailure.late }
     }
   }
 
   /// Fills `bytes`, or what there is until the end.
   ///
   /// - Returns: how much it was.
-  /// - Throws: ``DecoderFailure`` when it takes longer than that.
-  func receive(into bytes: inout [UInt8], seconds: Int) throws -> Int {
+  /// - Throws: ``DecoderFailure`` when it takes longer than that, ``Cancelled``.
+  func receive(into bytes: inout [UInt8], seconds: Int, isCancelled: () -> Bool = { false }) throws -> Int {
     let deadline = MonotonicClock.milliseconds() + 1_000 * seconds
     var received = 0
     while received < bytes.count {
       var waiting = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
       let left = max(0, deadline - MonotonicClock.milliseconds())
-      guard poll(&waiting, 1, Int32(left)) > 0 else {
+      guard poll(&waiting, 1, Int32(min(left, 500))) > 0 else {
+        if isCancelled() { throw Cancelled() }
         // Asked once more when time is up: it may have been the worker that stood still.
         if left == 0 { throw DecoderFailure.late }
         continue
@@ -71,19 +95,52 @@ final class DecoderProcess {
     return received
   }
 
-  /// Asks, and waits for the answer.
-  func ask(_ question: [UInt8], seconds: Int) throws -> [UInt8] {
-    try send(question, seconds: seconds)
-    var head = [UInt8](repeating: 0, count: 8)
-    guard try receive(into: &head, seconds: seconds) == 8 else { throw DecoderFailure.gone }
-    var reader = WireReader(head)
-    // Words about a picture, never the picture itself.
-    guard let count = try? reader.int(), (0...65_536).contains(count) else {
-      throw DecoderFailure.crashed("it answers nonsense")
+  /// Asks, gives the decoder what it reads, takes what comes out of it, and waits for the answer.
+  ///
+  /// - Parameters:
+  ///   - seconds: how long the decoder may be silent.
+  ///   - inputBytes: how much it may read.
+  func ask(
+    _ question: [UInt8], seconds: Int, inputBytes: Int = 0, _ exchange: DecoderExchange = DecoderExchange()
+  ) throws -> WireReader {
+    try send(question, seconds: seconds, isCancelled: exchange.isCancelled)
+    var read = 0
+    do {
+      while true {
+        var message = try receive(seconds: seconds, exchange.isCancelled)
+        switch DecoderChannel.Message(rawValue: try message.int()) {
+        case .answer: return message
+        case .output: try exchange.output(message)
+        case .input:
+          let (offset, count) = (try message.int(), try message.int())
+          guard offset >= 0, (1...DecoderChannel.partBytes).contains(count) else { throw WireReader.Nonsense() }
+          let bytes = try exchange.input(offset, count)
+          read += bytes.count
+          // A file that makes its reader go in circles.
+          guard read <= inputBytes else { throw DecoderFailure.late }
+          var answer = WireWriter(capacity: bytes.count + 8)
+          answer.put(bytes)
+          try send(answer.bytes, seconds: seconds, isCancelled: exchange.isCancelled)
+        case nil: throw WireReader.Nonsense()
+        }
+        if exchange.isCancelled() { throw Cancelled() }
+      }
+    } catch is WireReader.Nonsense {
+      throw DecoderFailure.nonsense
     }
-    var answer = [UInt8](repeating: 0, count: count)
-    guard try receive(into: &answer, seconds: seconds) == count else { throw DecoderFailure.gone }
-    return answer
+  }
+
+  private func receive(seconds: Int, _ isCancelled: () -> Bool) throws -> WireReader {
+    var head = [UInt8](repeating: 0, count: 8)
+    guard try receive(into: &head, seconds: seconds, isCancelled: isCancelled) == 8 else { throw DecoderFailure.gone }
+    var reader = WireReader(head)
+    let count = try reader.int()
+    guard (0...Self.messageBytes + DecoderChannel.partBytes).contains(count) else { throw WireReader.Nonsense() }
+    var message = [UInt8](repeating: 0, count: count)
+    guard try receive(into: &message, seconds: seconds, isCancelled: isCancelled) == count else {
+      throw DecoderFailure.gone
+    }
+    return WireReader(message)
   }
 }
 
@@ -102,6 +159,9 @@ final class PictureSlots: Sendable {
   private let users = indices.map { _ in SlotUse() }
   /// How much of each has been written; nil when nobody knows.
   private let written = Mutex<[Int]?>(indices.map { _ in 0 })
+
+  /// How much of each has been mapped for writing, in bytes.
+  private let populated = Mutex<[Int]>(indices.map { _ in 0 })
 
   /// Maps a file that was made for this, and owns it.
   init(_ memory: Int32, limits: Limits) throws {
@@ -166,6 +226,20 @@ final class PictureSlots: Sendable {
   }
 
   func start(of index: Int) -> UnsafeMutablePointer<UInt8> { start + index * size }
+
+  /// Maps the first bytes of a slot for writing; where the kernel cannot do that at once, it does so by faults.
+  private func populate(_ index: Int, _ bytes: Int) {
+    populated.withLock { populated in
+      guard populated[index] < bytes else { return }
+      populated[index] = bytes
+      _ = clinux_populate(start(of: index), bytes)
+    }
+  }
+
+  /// A slot to decode into.
+  func space(of index: Int) -> DecodingSpace {
+    DecodingSpace(memory(of: index)) { [self] in populate(index, $0) }
+  }
 
   func memory(of index: Int) -> UnsafeMutableBufferPointer<UInt8> {
     UnsafeMutableBufferPointer(start: start(of: index), count: size)

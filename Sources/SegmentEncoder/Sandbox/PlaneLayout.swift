@@ -5,8 +5,13 @@ final class DecodingSpace {
   let memory: UnsafeMutableBufferPointer<UInt8>
   /// How much of it, from its start, has been written by now; in bytes.
   var used = 0
+  /// Gets so many bytes, from its start, ready to be written: all pages at once rather than by a fault each.
+  let prepare: (Int) -> Void
 
-  init(_ memory: UnsafeMutableBufferPointer<UInt8>) { self.memory = memory }
+  init(_ memory: UnsafeMutableBufferPointer<UInt8>, prepare: @escaping (Int) -> Void = { _ in }) {
+    self.memory = memory
+    self.prepare = prepare
+  }
 }
 
 /// Where the planes of a picture lie in memory, in bytes from its start.

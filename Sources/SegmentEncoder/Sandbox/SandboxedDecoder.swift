@@ -1,4 +1,4 @@
-// Decodes the frames of one batch in a process of their own. A decoder that crashes or hangs costs the frame that did it.
+// Decodes the frames of a batch in a process of their session's own. A decoder that crashes or hangs costs the frame that did it.
 
 import Glibc
 
@@ -14,26 +14,33 @@ extension PictureDecoder: FrameDecoding {
   }
 }
 
-/// A decoder had too little memory, or was killed by somebody: the machine's fault, or the picture's.
+/// A decoder had too little memory, or was killed by somebody: the machine's fault, or the file's.
 struct DecoderStarved: Error, CustomStringConvertible {
-  var description: String { "a picture could not be decoded: the decoder was killed, or out of memory" }
+  var description: String { "something could not be decoded: the decoder was killed, or out of memory" }
 }
 
-/// For one thread, and one batch: what a stranger's image may have done to a decoder ends with it.
+/// For one thread, and one batch. What a stranger's image may have done to a decoder stays within the session.
 final class SandboxedDecoder: FrameDecoding {
   /// What is said of a picture goes into the manifest, whoever says it.
   private static let (notes, noteBytes) = (8, 255)
 
   private let host: DecoderHost
+  private let session: String
   private let profile: Profile?
+  private let isCancelled: () -> Bool
   private var child: DecoderProcess?
 
-  init(_ host: DecoderHost, _ profile: Profile? = nil) {
+  init(
+    _ host: DecoderHost, for session: SessionID, _ profile: Profile? = nil,
+    isCancelled: @escaping () -> Bool = { false }
+  ) {
     self.host = host
+    self.session = session.description
     self.profile = profile
+    self.isCancelled = isCancelled
   }
 
-  deinit { if let child { _ = try? host.end(child) } }
+  deinit { if let child { host.keep(child, for: session) } }
 
   func picture(from files: [[UInt8]], _ look: Look) throws -> DecodedPicture {
     do {
@@ -52,19 +59,17 @@ final class SandboxedDecoder: FrameDecoding {
 
   private func ask(_ files: [[UInt8]], _ look: Look) throws -> DecodedPicture {
     let watch = profile?.start(.sandbox)
-    let child = try self.child ?? host.fork()
+    let child = try self.child ?? host.decoder(for: session)
     self.child = child
     do {
       let decoded = try ask(child, files, look)
       if let watch { profile?.add(decoded.work, waitedFor: watch.span) }
       return decoded
-    } catch let failure as DecoderFailure {
+    } catch let refusal as RefusedPicture {
+      throw refusal
+    } catch {
       self.child = nil
-      let ending = try host.end(child)
-      guard failure == .gone else { throw failure }
-      // Without a signal of its own it is the machine, which was short of something, or somebody who kills processes.
-      guard case .signal(let signal) = ending else { throw DecoderStarved() }
-      throw DecoderFailure.crashed(signal == SIGXCPU ? "its time was up" : "signal \(signal)")
+      throw try host.end(child, after: error)
     }
   }
 
@@ -78,10 +83,11 @@ final class SandboxedDecoder: FrameDecoding {
     question.put(slot)
     question.put(look)
     question.put(files) { $0.put($1) }
-    let answer = try child.ask(question.framed, seconds: host.limits.decodeSeconds)
+    var exchange = DecoderExchange()
+    exchange.isCancelled = isCancelled
+    var reader = try child.ask(question.framed, seconds: host.limits.decodeSeconds, exchange)
     do {
-      var reader = WireReader(answer)
-      switch DecoderChild.Outcome(rawValue: try reader.int()) {
+      switch try reader.choice(DecoderChild.Outcome.self) {
       case .picture:
         let planes = try reader.layout(host.limits, bytes: child.slots.size)
         layout = planes
@@ -91,10 +97,9 @@ final class SandboxedDecoder: FrameDecoding {
           notes: notes.prefix(Self.notes).map { $0.shortened(to: Self.noteBytes) }, work: try reader.work())
       case .refused: throw RefusedPicture(reason: try reader.string().shortened(to: Self.noteBytes))
       case .outOfMemory: throw DecoderStarved()
-      case nil: throw WireReader.Nonsense()
       }
     } catch is WireReader.Nonsense {
-      throw DecoderFailure.crashed("it answers nonsense")
+      throw DecoderFailure.nonsense
     }
   }
 }

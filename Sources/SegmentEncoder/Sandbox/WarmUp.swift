@@ -1,17 +1,48 @@
-// What a process would do at its first picture, done before it divides: tables are computed, names looked up, functions bound.
+// What a process would do at its first picture or archive, done before it divides: tables are computed, names looked up, functions bound.
 // Each decoder would else do it again, which takes longer than a picture.
 
-/// Images of our own, 16×16 pixels of one colour.
+/// Images and archives of our own; the images are 16×16 pixels of one colour.
 enum WarmUp {
   /// A decoder that has decoded one of each kind.
   static func decoder(limits: Limits, background: Colour) -> PictureDecoder {
     ColourManagement.warmUp()
     let decoder = PictureDecoder(limits: limits, background: background)
     let look = Look(content: .image(nil), masks: .rectangles([]))
-    // Should one fail, the strangers' images will say why.
+    // Should one fail, the strangers' files will say why.
     for image in [jpeg, png, webp] { _ = try? decoder.picture(from: [image], look) }
+    for archive in [gzip, zstd] { unpack(archive) }
     return decoder
   }
+
+  private static func unpack(_ archive: [UInt8]) {
+    var rest = archive[...]
+    let input = ArchiveInput { target in
+      let part = rest.prefix(target.count)
+      target.copyBytes(from: part)
+      rest = rest.dropFirst(part.count)
+      return part.count
+    }
+    try? Archive.unpack(input, name: "", limits: Limits()) { _ in }
+  }
+
+  /// A tar of one file, whose name is not ASCII.
+  private static let gzip: [UInt8] = [
+    31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 237, 211, 49, 10, 2, 49, 16, 64, 209, 169, 61, 69, 78, 144, 157, 209, 24, 43,
+    209, 210, 210, 43, 4, 92, 20, 171, 101, 93, 33, 87, 242, 28, 123, 49, 13, 22, 98, 177, 101, 4, 217, 255, 154, 12,
+    105, 166, 24, 190, 111, 124, 179, 63, 166, 124, 104, 211, 169, 237, 165, 10, 125, 155, 122, 85, 109, 243, 153,
+    203, 191, 233, 210, 86, 226, 178, 252, 192, 253, 54, 164, 254, 181, 94, 230, 201, 214, 174, 75, 195, 101, 59, 62,
+    252, 181, 59, 47, 4, 243, 178, 43, 103, 175, 188, 163, 68, 29, 67, 152, 238, 95, 237, 187, 127, 141, 209, 130,
+    56, 165, 255, 234, 50, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 252, 181, 39, 149, 226, 139, 173, 0, 40, 0, 0,
+  ]
+
+  private static let zstd: [UInt8] = [
+    40, 181, 47, 253, 4, 104, 149, 3, 0, 242, 196, 17, 26, 160, 57, 99, 255, 89, 85, 5, 244, 82, 162, 141, 125, 94,
+    119, 238, 208, 3, 187, 191, 173, 73, 70, 171, 225, 24, 202, 243, 164, 108, 91, 123, 103, 172, 253, 171, 161, 192,
+    2, 27, 5, 69, 5, 35, 29, 76, 195, 234, 107, 116, 210, 121, 84, 103, 82, 97, 131, 119, 93, 137, 253, 53, 62, 197,
+    61, 100, 186, 228, 88, 106, 169, 14, 32, 96, 45, 187, 13, 11, 96, 190, 121, 112, 175, 175, 94, 176, 42, 87, 25,
+    15, 96, 219, 250, 156, 62, 139, 105, 167, 130, 57, 37, 31, 147, 194, 6, 192, 138, 9, 50, 157, 58, 63, 237, 115,
+    210,
+  ]
 
   static let jpeg: [UInt8] = [
     255, 216, 255, 224, 0, 16, 74, 70, 73, 70, 0, 1, 1, 0, 0, 1, 0, 1, 0, 0, 255, 219, 0, 67, 0, 16, 11, 12, 14, 12, 10,

@@ -58,6 +58,13 @@ struct WireReader {
     defer { offset += count }
     return Array(bytes[offset..<offset + count])
   }
+  /// Lends a byte list, which is not copied.
+  mutating func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) throws -> Result {
+    let count = try int()
+    guard count >= 0, count <= bytes.count - offset else { throw Nonsense() }
+    defer { offset += count }
+    return try bytes.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0[offset..<offset + count])) }
+  }
   mutating func string() throws(Nonsense) -> String { String(decoding: try byteList(), as: UTF8.self) }
   mutating func list<Element>(_ body: (inout WireReader) throws(Nonsense) -> Element) throws(Nonsense) -> [Element] {
     let count = try int()
@@ -69,6 +76,10 @@ struct WireReader {
   }
   mutating func optional<Value>(_ body: (inout WireReader) throws(Nonsense) -> Value) throws(Nonsense) -> Value? {
     try list(body).first
+  }
+  mutating func choice<Value: RawRepresentable<Int>>(_: Value.Type) throws(Nonsense) -> Value {
+    guard let value = Value(rawValue: try int()) else { throw Nonsense() }
+    return value
   }
   mutating func choice<Value>(of values: [Value]) throws(Nonsense) -> Value {
     let index = try int()

@@ -1,3 +1,33 @@
+/// The samples of a segment's file in the order they are stored, and nothing checked.
+struct StoredSamples {
+  struct Stored {
+    let track: Int
+    let pts: Int64
+    let duration: Int64
+    var data: [UInt8]
+  }
+
+  /// The first track's `avcC`; nil where that is no H.264.
+  let configuration: [UInt8]?
+  private(set) var samples: [Stored] = []
+
+  init(configuration: [UInt8]?, samples: [Stored]) {
+    self.configuration = configuration
+    self.samples = samples
+  }
+
+  /// - Throws: ``FFmpegError``, ``BadSession`` when it has more than two tracks.
+  init(of file: any ByteSource, _ name: String) throws {
+    let reader = try MP4Reader(file)
+    configuration = reader.configuration
+    while let sample = try reader.next() {
+      guard (0...1).contains(sample.track) else { throw BadSession(name, "more than two tracks") }
+      samples.append(
+        Stored(track: sample.track, pts: sample.pts, duration: sample.duration, data: Array(sample.bytes)))
+    }
+  }
+}
+
 /// A published segment's samples, read back and held against its manifest.
 struct SegmentSamples {
   let parameterSets: ParameterSets
@@ -6,31 +36,33 @@ struct SegmentSamples {
 
   /// - Throws: ``BadSession`` when the file is not the one the manifest describes.
   init(of segment: PublishedSegment, in directory: SessionDirectory) throws {
-    try self.init(of: segment, bytes: try directory.video(of: segment))
+    try self.init(of: segment, bytes: try directory.video(of: segment), reader: directory.reader)
   }
 
-  /// - Parameter bytes: the file that the manifest describes.
-  init(of segment: PublishedSegment, bytes: [UInt8]) throws {
+  /// - Parameters:
+  ///   - bytes: the file that the manifest describes.
+  ///   - reader: where it is read.
+  init(of segment: PublishedSegment, bytes: [UInt8], reader: VideoReader) throws {
     func bad(_ cause: String) -> BadSession { BadSession(segment.file, cause) }
-    var tracks: [[Sample]] = [[], []]
-    var ends: [Int64] = [0, 0]
+    let stored: StoredSamples
     do {
-      parameterSets = try bytes.withUnsafeBytes { buffer in
-        let reader = try MP4Reader(buffer)
-        while let sample = try reader.next() {
-          guard tracks.indices.contains(sample.track) else { throw bad("more than two tracks") }
-          guard sample.pts == ends[sample.track], (1...Int64(Int32.max)).contains(sample.duration) else {
-            throw bad("a sample out of time")
-          }
-          ends[sample.track] += sample.duration
-          tracks[sample.track].append(Sample(duration: sample.duration, data: Array(sample.bytes)))
-        }
-        guard let sets = reader.parameterSets else { throw bad("no H.264 track first") }
-        return sets
-      }
+      stored = try reader.samples(of: segment, bytes)
     } catch let error as FFmpegError {
       throw bad("\(error)")
     }
+    var tracks: [[Sample]] = [[], []]
+    var ends: [Int64] = [0, 0]
+    for sample in stored.samples {
+      guard tracks.indices.contains(sample.track) else { throw bad("more than two tracks") }
+      guard sample.pts == ends[sample.track], (1...Int64(Int32.max)).contains(sample.duration) else {
+        throw bad("a sample out of time")
+      }
+      ends[sample.track] += sample.duration
+      tracks[sample.track].append(Sample(duration: sample.duration, data: sample.data))
+    }
+    let sets = stored.configuration.flatMap { $0.withUnsafeBufferPointer { ParameterSets(configuration: $0) } }
+    guard let sets else { throw bad("no H.264 track first") }
+    parameterSets = sets
     video = tracks[0]
     timing = tracks[1]
     guard video.count == segment.samples, timing.count == segment.frames.count else { throw bad("samples are missing") }

@@ -42,12 +42,14 @@ public enum Stitching {
   /// - Parameters:
   ///   - path: a published session, `OUTPUT/SESSION`.
   ///   - target: the MP4 to write.
+  ///   - decoders: where segments are read; nil for right here, for those that can be trusted.
   ///   - progress: called with the segments done and their number; what it throws ends the work.
   /// - Throws: ``BadSession`` when the segments are not what their manifests say, ``DiskError``.
   public static func film(
-    of path: String, to target: String, gaps: GapRule = .hold, progress: (Int, Int) throws -> Void = { _, _ in }
+    of path: String, to target: String, gaps: GapRule = .hold, decoders: DecoderHost? = nil,
+    progress: (Int, Int) throws -> Void = { _, _ in }
   ) throws -> StitchedSession {
-    let directory = try SessionDirectory(at: path)
+    let directory = try SessionDirectory(at: path, decoders: decoders)
     let segments = try directory.soundSegments()
     let target = try Self.file(target)
     let plan = FilmPlan(segments, gaps: gaps)
@@ -84,11 +86,12 @@ public enum Stitching {
 
   /// Writes a session's playlist and fragments into the directory `target`, the playlist last.
   ///
-  /// Parameters and errors as of ``film(of:to:gaps:progress:)``.
+  /// Parameters and errors as of ``film(of:to:gaps:decoders:progress:)``.
   public static func hls(
-    of path: String, to target: String, progress: (Int, Int) throws -> Void = { _, _ in }
+    of path: String, to target: String, decoders: DecoderHost? = nil,
+    progress: (Int, Int) throws -> Void = { _, _ in }
   ) throws -> StitchedSession {
-    let directory = try SessionDirectory(at: path)
+    let directory = try SessionDirectory(at: path, decoders: decoders)
     let segments = try directory.soundSegments()
     let target = try Self.target(target, besides: { $0 })
     guard try !DurableFile.exists(target) || DurableFile.isDirectory(target) else {

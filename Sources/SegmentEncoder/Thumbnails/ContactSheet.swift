@@ -11,6 +11,8 @@ public struct ContactSheet: Sendable, Equatable {
     public var columns: Int?
     /// How wide a picture may be, in pixels.
     public var width = 200
+    /// Where segments are decoded; nil for right here, for those that can be trusted.
+    public var decoders: DecoderHost?
 
     public init() {}
   }
@@ -57,7 +59,7 @@ public struct ContactSheet: Sendable, Equatable {
     of path: String, to target: String, as format: Format, _ options: Options = Options(),
     progress: (Int, Int) throws -> Void = { _, _ in }
   ) throws -> ContactSheet {
-    let session = try SheetSession(at: path)
+    let session = try SheetSession(at: path, decoders: options.decoders)
     let target = try Stitching.file(target)
     let plan = ContactSheetPlan(session.pieces, every: options.every)
     let layout = SheetLayout(

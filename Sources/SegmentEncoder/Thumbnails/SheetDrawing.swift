@@ -6,7 +6,7 @@ struct SheetDrawing {
   private let plan: ContactSheetPlan
   private let layout: SheetLayout
   private let directory: SessionDirectory
-  private let films = SegmentPictures(.rgb)
+  private let films: SegmentPictures
 
   private enum Ink {
     static let paper = Colour(red: 246, green: 246, blue: 244)
@@ -22,6 +22,7 @@ struct SheetDrawing {
     self.plan = plan
     self.layout = layout
     self.directory = directory
+    films = SegmentPictures(.rgb, directory.reader)
     canvas = try SheetCanvas(width: layout.width, height: layout.height, background: Ink.paper)
   }
 

@@ -10,8 +10,8 @@ struct SheetSession {
   let missingParts: [Problem]
 
   /// - Throws: ``BadSession`` when there is no segment that can be told of.
-  init(at path: String) throws {
-    directory = try SessionDirectory(at: path)
+  init(at path: String, decoders: DecoderHost? = nil) throws {
+    directory = try SessionDirectory(at: path, decoders: decoders)
     var pieces: [ContactSheetPlan.Piece] = []
     var lost: [Problem] = []
     var refused = 0

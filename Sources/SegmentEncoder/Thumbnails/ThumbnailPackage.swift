@@ -11,11 +11,12 @@ struct ThumbnailPackage {
   let path: String
   /// A path to write files under that nobody else uses, on the same file system.
   let temporary: String
-  private let films = SegmentPictures(.planar)
+  private let films: SegmentPictures
 
   init(of session: SessionDirectory, temporary: String) {
     path = session.path + "/" + Self.directory
     self.temporary = temporary
+    films = SegmentPictures(.planar, session.reader)
   }
 
   /// Brings all files up to date. Sprites that are there are not made again.

@@ -14,7 +14,10 @@ enum SegmentVerification {
   /// - Parameters:
   ///   - json: the manifest, as it was parsed.
   ///   - bytes: the segment's file.
-  static func problems(_ json: JSONValue, _ segment: PublishedSegment, bytes: [UInt8]) throws -> [Problem] {
+  ///   - reader: where it is decoded.
+  static func problems(
+    _ json: JSONValue, _ segment: PublishedSegment, bytes: [UInt8], reader: VideoReader
+  ) throws -> [Problem] {
     let manifest = SegmentName.manifest(segment.startMs)
     var problems = problemsOfManifest(json, segment).map { Problem(file: manifest, what: $0) }
     guard bytes.count == segment.bytes, SHA256.hex(of: bytes) == segment.sha256 else {
@@ -22,7 +25,9 @@ enum SegmentVerification {
       return problems + [Problem(file: segment.file, what: "not the file its manifest describes: \(size)")]
     }
     do {
-      problems += try problemsOfFile(json, segment, bytes).map { Problem(file: segment.file, what: $0) }
+      problems += try reader.problems(json, segment, bytes).map { Problem(file: segment.file, what: $0) }
+    } catch let bad as BadSession {
+      problems.append(Problem(file: segment.file, what: bad.cause))
     } catch let failure as FFmpegError {
       // Lack of memory, too: a file can ask for more than there is.
       problems.append(Problem(file: segment.file, what: "cannot be read: \(failure.cause)"))
@@ -54,38 +59,36 @@ enum SegmentVerification {
     return problems
   }
 
-  private static func problemsOfFile(_ json: JSONValue, _ segment: PublishedSegment, _ bytes: [UInt8]) throws
-    -> [String]
-  {
-    try bytes.withUnsafeBytes { buffer in
-      var problems: [String] = []
-      if !hasMovieFirst(buffer) { problems.append("moov does not stand before mdat") }
-      let reader = try MP4Reader(buffer)
-      guard reader.trackCount == 2, let sets = reader.parameterSets else {
-        return problems + ["not a video track and a timing track"]
-      }
-      if sets.codec != json.object?["codec"]?.string { problems.append("another codec than its manifest says") }
-      if reader.durationUs != segment.durationMs * 1_000 { problems.append("another duration than its manifest says") }
-      let decoder = try VideoDecoder(reader.parameters(of: 0))
-      var starts: [[Int64]] = [[], []]
-      var ends: [Int64] = [0, 0]
-      var texts: [[UInt8]] = []
-      var pictures: [(width: Int, height: Int)] = []
-      while let sample = try reader.next() {
-        guard starts.indices.contains(sample.track) else { return problems + ["more than two tracks"] }
-        if sample.pts != ends[sample.track] || sample.dts != sample.pts { problems.append("a sample out of time") }
-        if sample.track == 0 {
-          if sample.isKey != starts[0].isEmpty { problems.append("a key frame that is not the first sample") }
-          pictures += try decoder.decode(sample).map { ($0.pixels.width, $0.pixels.height) }
-        } else {
-          texts.append(Array(sample.bytes))
-        }
-        starts[sample.track].append(sample.pts)
-        ends[sample.track] = sample.pts + sample.duration
-      }
-      pictures += try decoder.decode(nil).map { ($0.pixels.width, $0.pixels.height) }
-      return problems + problemsOfSamples(json, segment, starts, ends, texts) + problemsOfPictures(segment, pictures)
+  static func problemsOfFile(
+    _ json: JSONValue, _ segment: PublishedSegment, _ file: any ByteSource
+  ) throws -> [String] {
+    var problems: [String] = []
+    if !hasMovieFirst(file) { problems.append("moov does not stand before mdat") }
+    let reader = try MP4Reader(file)
+    guard reader.trackCount == 2, let sets = reader.parameterSets else {
+      return problems + ["not a video track and a timing track"]
     }
+    if sets.codec != json.object?["codec"]?.string { problems.append("another codec than its manifest says") }
+    if reader.durationUs != segment.durationMs * 1_000 { problems.append("another duration than its manifest says") }
+    let decoder = try VideoDecoder(reader.parameters(of: 0))
+    var starts: [[Int64]] = [[], []]
+    var ends: [Int64] = [0, 0]
+    var texts: [[UInt8]] = []
+    var pictures: [(width: Int, height: Int)] = []
+    while let sample = try reader.next() {
+      guard starts.indices.contains(sample.track) else { return problems + ["more than two tracks"] }
+      if sample.pts != ends[sample.track] || sample.dts != sample.pts { problems.append("a sample out of time") }
+      if sample.track == 0 {
+        if sample.isKey != starts[0].isEmpty { problems.append("a key frame that is not the first sample") }
+        pictures += try decoder.decode(sample).map { ($0.pixels.width, $0.pixels.height) }
+      } else {
+        texts.append(Array(sample.bytes))
+      }
+      starts[sample.track].append(sample.pts)
+      ends[sample.track] = sample.pts + sample.duration
+    }
+    pictures += try decoder.decode(nil).map { ($0.pixels.width, $0.pixels.height) }
+    return problems + problemsOfSamples(json, segment, starts, ends, texts) + problemsOfPictures(segment, pictures)
   }
 
   private static func problemsOfSamples(
@@ -127,12 +130,15 @@ enum SegmentVerification {
     return problems
   }
 
-  private static func hasMovieFirst(_ bytes: UnsafeRawBufferPointer) -> Bool {
+  private static func hasMovieFirst(_ file: any ByteSource) -> Bool {
     var offset = 0
-    while offset + 8 <= bytes.count {
-      let type = String(decoding: bytes[(offset + 4)..<(offset + 8)], as: UTF8.self)
+    // Ours has two boxes before it at most.
+    for _ in 0..<64 {
+      let head = file.bytes(at: offset, 8)
+      guard head.count == 8 else { return false }
+      let type = String(decoding: head[4...], as: UTF8.self)
       if type == "moov" || type == "mdat" { return type == "moov" }
-      let size = bytes[offset..<(offset + 4)].reduce(0) { $0 << 8 | Int($1) }
+      let size = head[..<4].reduce(0) { $0 << 8 | Int($1) }
       guard size >= 8 else { return false }
       offset += size
     }

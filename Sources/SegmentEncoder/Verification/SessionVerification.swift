@@ -35,12 +35,14 @@ public enum Verification {
   ///   - path: `OUTPUT/SESSION`.
   ///   - repair: rebuild `session.json`, `session.ffconcat` and the events for Sentry where they are not what the manifests
   ///     say.
+  ///   - decoders: where segments are decoded; nil for right here, for those that can be trusted.
   ///   - progress: called with the segments checked and their number; what it throws ends the work.
   /// - Throws: ``BadSession`` when it is no session, ``DiskError``.
   public static func report(
-    on path: String, repair: Bool = false, progress: (Int, Int) throws -> Void = { _, _ in }
+    on path: String, repair: Bool = false, decoders: DecoderHost? = nil,
+    progress: (Int, Int) throws -> Void = { _, _ in }
   ) throws -> VerificationReport {
-    let directory = try SessionDirectory(at: path)
+    let directory = try SessionDirectory(at: path, decoders: decoders)
     let names = try Directory(opening: directory.path).entries().map(\.name)
     if try names.allSatisfy({ try DurableFile.isDirectory(path + "/" + $0) }), !names.isEmpty {
       throw BadSession(
@@ -67,7 +69,7 @@ public enum Verification {
           problems.append(Problem(file: segment.file, what: "missing"))
           continue
         }
-        problems += try SegmentVerification.problems(json, segment, bytes: video)
+        problems += try SegmentVerification.problems(json, segment, bytes: video, reader: directory.reader)
       } catch let error as JSONError {
         problems.append(Problem(file: name, what: error.description))
       }

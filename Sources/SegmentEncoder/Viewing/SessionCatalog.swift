@@ -22,6 +22,7 @@ public struct SessionSummary: Sendable, Equatable {
 public final class SessionCatalog: Sendable {
   /// The output's path.
   public let output: String
+  private let decoders: DecoderHost?
   private let summaries = Mutex<[String: (stamp: FileStamp, summary: SessionSummary)]>([:])
   private let playbacks = Mutex<
     [(stamp: [FileStamp?], playback: SessionPlayback, entries: [Int64: SessionPlayback.Entry])]
@@ -33,8 +34,10 @@ public final class SessionCatalog: Sendable {
   /// Segments that are kept in memory, of all sessions; the session asked for last is kept whatever it has.
   private static let keptSegments = 20_000
 
+  /// - Parameter decoders: where segments are read; nil for right here, for those that can be trusted.
   /// - Throws: ``DiskError`` when there is no such directory.
-  public init(of output: String) throws {
+  public init(of output: String, decoders: DecoderHost? = nil) throws {
+    self.decoders = decoders
     self.output = DurableFile.resolved(output)
     _ = try Directory(opening: self.output)
   }
@@ -122,7 +125,7 @@ public final class SessionCatalog: Sendable {
   private func read(
     _ session: SessionID, _ stamp: [FileStamp?], known: [Int64: SessionPlayback.Entry]
   ) throws -> SessionPlayback? {
-    let directory = SessionDirectory(output: output, session: session)
+    let directory = SessionDirectory(output: output, session: session, decoders: decoders)
     let place = try Directory(opening: directory.path, followingLinks: false)
     let names = try place.entries().map(\.name)
     var problems: [Problem] = []

@@ -89,7 +89,8 @@ public final class SessionPlayback: Sendable {
 
   /// Its first picture as a JPEG that fits 320 × 320 pixels; nil when it is not there any more.
   public func thumbnail() throws -> [UInt8]? {
-    try SessionThumbnail.jpeg(output: DurableFile.parentDirectory(of: directory.path), session: session)
+    try SessionThumbnail.jpeg(
+      output: DurableFile.parentDirectory(of: directory.path), session: session, decoders: directory.reader.decoders)
   }
 
   /// What its first picture depends on.

@@ -8,31 +8,43 @@ final class WorkerSite: Sendable {
   private static let patience = 60
 
   private let worker: Worker
+  private let threads: Int
   private let trouble: @Sendable () -> String?
   private let pulse: WorkerPulse
   /// Looking through a spool costs something: not more than once a second, in monotonic milliseconds.
   private let status = Mutex<(at: Int, status: QueueStatus)?>(nil)
 
-  /// - Parameter trouble: why no batch is begun; nil when all is well.
-  init(_ worker: Worker, _ pulse: WorkerPulse, trouble: @escaping @Sendable () -> String?) {
+  /// - Parameters:
+  ///   - threads: how many batches are worked on at once.
+  ///   - trouble: why no batch is begun; nil when all is well.
+  init(_ worker: Worker, _ pulse: WorkerPulse, threads: Int, trouble: @escaping @Sendable () -> String?) {
     self.worker = worker
+    self.threads = threads
     self.pulse = pulse
     self.trouble = trouble
   }
 
   func answer(_ request: HTTPRequest) -> HTTPReply {
     switch request.path {
-    case "/healthz":
-      return pulse.silentS < Self.patience
-        ? HTTPReply(.text, Array("ok\n".utf8))
-        : HTTPReply(.text, Array("no life for \(pulse.silentS) s\n".utf8), status: 503)
-    case "/readyz":
-      return trouble().map { HTTPReply(.text, Array(($0 + "\n").utf8), status: 503) }
-        ?? HTTPReply(.text, Array("ok\n".utf8))
+    case "/healthz": return .state(illness)
+    case "/readyz": return .state(hindrance)
     case "/metrics": return HTTPReply(.metrics, Array(metrics().utf8))
     case "/": return HTTPReply(.text, Array("encoder-worker: /metrics, /healthz, /readyz\n".utf8))
     default: return .failure(404, "nothing is at \(request.path)")
     }
+  }
+
+  /// What only a new start may mend; nil when all is well.
+  private var illness: String? {
+    if pulse.silentS >= Self.patience { return "no life for \(pulse.silentS) s" }
+    let stuck = worker.jobs.stuck
+    return stuck.isEmpty ? nil : stuck.map { "\($0)" }.joined(separator: "\n")
+  }
+
+  /// Why no batch is begun; nil when one may be.
+  private var hindrance: String? {
+    if let trouble = trouble() { return trouble }
+    return worker.jobs.stuck.count >= threads ? "every batch in work is stuck" : nil
   }
 
   private func current() throws -> QueueStatus {
@@ -49,7 +61,9 @@ final class WorkerSite: Sendable {
     var text = MetricsText()
     text.gauge(
       "encoder_worker_ready", "1 where new batches are begun, 0 where something is in the way.",
-      trouble() == nil ? 1 : 0)
+      hindrance == nil ? 1 : 0)
+    text.gauge(
+      "encoder_worker_batches_stuck", "Batches in work that are beyond their deadline.", worker.jobs.stuck.count)
     let (tally, counts) = (worker.tally.now, worker.meter.now)
     text.metric(
       "encoder_worker_batches_total", "Batches that this worker has finished, by outcome.", "counter",
@@ -103,5 +117,12 @@ final class WorkerSite: Sendable {
 
   private func write(freeBytes: Int, to text: inout MetricsText) {
     text.gauge("encoder_worker_output_free_bytes", "Room in the output's file system.", freeBytes)
+  }
+}
+
+extension HTTPReply {
+  /// - Parameter trouble: nil when all is well.
+  fileprivate static func state(_ trouble: String?) -> HTTPReply {
+    HTTPReply(.text, Array(((trouble ?? "ok") + "\n").utf8), status: trouble == nil ? 200 : 503)
   }
 }

@@ -1,0 +1,228 @@
+// Takes archives apart with libarchive.
+
+import CArchive
+import Glibc
+
+enum Archive {
+  /// Reads an archive to its end.
+  ///
+  /// - Parameters:
+  ///   - name: what to call it in messages.
+  ///   - each: takes what comes out of it.
+  /// - Throws: ``BadBatch`` when it is not whole or too large, ``DiskError``, ``Cancelled``, and what `each` throws.
+  static func unpack(
+    _ input: ArchiveInput, name: String, limits: Limits, each: (ArchiveItem) throws -> Void
+  ) throws {
+    let archive = try ArchiveReader(input, name: name, limits: limits)
+    var next = try archive.nextEntry()
+    if archive.isStream { return try archive.readStream(each) }
+    var unpacked = 0
+    var entries = 0
+    var names: Set<String> = []
+    while let entry = next {
+      entries += 1
+      guard entries <= limits.entries else {
+        throw BadBatch("read", name, "more than \(limits.entries) entries", advice: "split the batch")
+      }
+      // Headers count too, and what is skipped has to be unpacked all the same.
+      guard entry.size >= 0, entry.size <= limits.unpackedBytes - unpacked else { throw archive.unpacksToTooMuch }
+      unpacked += entry.size
+      if let reason = entry.reasonToRefuse {
+        try each(.refused(RefusedFrame(source: entry.path, reason: reason)))
+      } else if entry.kind == .file, !isRecorderJunk(entry.path) {
+        if entry.size > limits.frameBytes {
+          let reason = "\(entry.size) bytes, more than the limit of \(limits.frameBytes)"
+          try each(.refused(RefusedFrame(source: entry.path, reason: reason)))
+        } else if !names.insert(entry.path).inserted {
+          try each(.refused(RefusedFrame(source: entry.path, reason: "a second entry of the same name")))
+        } else {
+          try each(.file(entry.path, size: entry.size))
+          try archive.readFile(entry, each)
+        }
+      }
+      next = try archive.nextEntry()
+    }
+    try archive.requireEnd()
+  }
+}
+
+/// One entry's header.
+struct ArchiveEntry {
+  enum Kind { case file, directory, other }
+
+  /// As written, without a leading `./`.
+  let path: String
+  let kind: Kind
+  let size: Int
+  let isLink: Bool
+
+  var reasonToRefuse: String? {
+    guard kind != .directory else { return nil }
+    return Self.reasonToRefuse(path: path) ?? (isLink ? "a link" : kind == .file ? nil : "not a regular file")
+  }
+
+  static func reasonToRefuse(path: String) -> String? {
+    let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+    if path.isEmpty { return "an entry without a name" }
+    if path.hasPrefix("/") { return "an absolute name" }
+    if parts.contains("..") { return "a name with .." }
+    return path.utf8.count > 1_024 ? "a name that is too long" : nil
+  }
+}
+
+/// libarchive on a descriptor. Every warning is an error: an archive is whole, or it is bad input.
+private final class ArchiveReader {
+  private let archive: OpaquePointer
+  private let input: ArchiveInput
+  private let name: String
+  private let limits: Limits
+  private let part = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
+  /// Where the content of the last entry ended, in the unpacked tar.
+  private var contentEnd: Int64 = 0
+  /// What has been handed out. The holes of a sparse entry are in no tar.
+  private var contentBytes = 0
+
+  init(_ input: ArchiveInput, name: String, limits: Limits) throws {
+    guard let archive = archive_read_new() else { throw DiskError("archive_read_new", name, code: ENOMEM) }
+    self.archive = archive
+    self.input = input
+    self.name = name
+    self.limits = limits
+    // Exactly one filter: by itself, libarchive would unpack what was unpacked, up to 25 times.
+    let filter =
+      switch input.compression {
+      case .none: ARCHIVE_FILTER_NONE
+      case .gzip: ARCHIVE_FILTER_GZIP
+      case .zstd: ARCHIVE_FILTER_ZSTD
+      }
+    archive_read_append_filter(archive, filter)
+    archive_read_support_format_tar(archive)
+    archive_read_support_format_raw(archive)
+    input.unpackedBytes = { Int(archive_filter_bytes(archive, 0)) }
+    let opened = archive_read_open(
+      archive, Unmanaged.passUnretained(input).toOpaque(), nil,
+      { _, input, start in
+        // Given to the archive below, which is freed before it.
+        Unmanaged<ArchiveInput>.fromOpaque(input!).takeUnretainedValue().read(&start!.pointee)
+      }, nil)
+    guard opened == ARCHIVE_OK else { throw failure() }
+  }
+
+  deinit {
+    archive_read_free(archive)
+    part.deallocate()
+  }
+
+  /// Whether it is no tar: one entry without a name or a size. Known after the first entry's header.
+  var isStream: Bool { archive_format(archive) == ARCHIVE_FORMAT_RAW }
+
+  /// All of a stream.
+  func readStream(_ each: (ArchiveItem) throws -> Void) throws {
+    try each(.stream)
+    var head: [UInt8] = []
+    while true {
+      let count = try read(or: "it breaks off")
+      if count == 0 { break }
+      if head.count < 4 { head += part[..<min(count, 4 - head.count)] }
+      guard Compression(startingWith: head) == .none || input.compression == .none else {
+        throw BadBatch("read", name, "compressed twice", advice: "compress it once, with gzip or zstd")
+      }
+      try each(.part(UnsafeRawBufferPointer(rebasing: part[..<count])))
+    }
+  }
+
+  func readFile(_ entry: ArchiveEntry, _ each: (ArchiveItem) throws -> Void) throws {
+    let cause = "the archive breaks off in \(entry.path)"
+    var missing = entry.size
+    while missing > 0 {
+      let count = min(try read(or: cause), missing)
+      guard count > 0 else { throw failure(or: cause) }
+      missing -= count
+      try each(.part(UnsafeRawBufferPointer(rebasing: part[..<count])))
+    }
+  }
+
+  /// Reads some bytes of the content into ``part``; 0 at its end. What is too much is told before there is more than a part
+  /// of it.
+  private func read(or cause: String) throws -> Int {
+    let count = archive_read_data(archive, part.baseAddress, part.count)
+    guard count >= 0 else { throw failure(or: cause) }
+    contentBytes += count
+    try checkSize()
+    return count
+  }
+
+  /// Of all that was unpacked so far, headers and what is skipped among it.
+  private func checkSize() throws {
+    // Filter 0 is the last of those that unpack, filter -1 the first, which reads the file.
+    let unpacked = max(Int(archive_filter_bytes(archive, 0)), contentBytes)
+    guard unpacked <= limits.unpackedBytes else { throw unpacksToTooMuch }
+    guard unpacked > limits.bytesOfAnyRatio else { return }
+    guard unpacked / limits.ratio <= Int(archive_filter_bytes(archive, -1)) else {
+      throw BadBatch(
+        "read", name, "unpacks to more than \(limits.ratio) times its size",
+        advice: "split the batch, or pack it less tightly")
+    }
+  }
+
+  var unpacksToTooMuch: BadBatch {
+    BadBatch("read", name, "unpacks to more than the limit of \(limits.unpackedBytes) bytes", advice: "split the batch")
+  }
+
+  func nextEntry() throws -> ArchiveEntry? {
+    // Names in pax headers are UTF-8; in the C locale libarchive warns of every one that is not ASCII.
+    let previous = uselocale(Self.utf8)
+    defer { uselocale(previous) }
+    if contentEnd > 0 {
+      guard archive_read_data_skip(archive) == ARCHIVE_OK else { throw failure() }
+      contentEnd = archive_filter_bytes(archive, 0)
+    }
+    var entry: OpaquePointer?
+    let status = archive_read_next_header(archive, &entry)
+    if status == ARCHIVE_EOF { return nil }
+    guard status == ARCHIVE_OK, let entry else { throw failure() }
+    contentEnd = archive_filter_bytes(archive, 0)
+    try checkSize()
+    // Longer names are refused; what there is of this one is for the message.
+    let raw = archive_entry_pathname(entry).map { UnsafeBufferPointer(start: $0, count: strnlen($0, 4_096)) }
+    var name = (raw?.map(UInt8.init(bitPattern:)) ?? [])[...]
+    while name.starts(with: "./".utf8) { name = name.dropFirst(2) }
+    let path = printableName(Array(name))
+    let kind: ArchiveEntry.Kind =
+      switch UInt32(archive_entry_filetype(entry)) & S_IFMT {
+      case S_IFREG: .file
+      case S_IFDIR: .directory
+      default: .other
+      }
+    return ArchiveEntry(
+      path: path, kind: kind, size: Int(archive_entry_size(entry)),
+      isLink: archive_entry_hardlink(entry) != nil || archive_entry_symlink(entry) != nil)
+  }
+
+  /// A tar ends with a block of zeros (POSIX.1-1988 `ustar`: two); libarchive takes the end of the file for it.
+  func requireEnd() throws {
+    let contentBlocks = (contentEnd + 511) / 512
+    guard archive_filter_bytes(archive, 0) >= 512 * (contentBlocks + 1) else {
+      throw failure(or: "the archive breaks off: it has no end mark")
+    }
+  }
+
+  /// Made once, never changed or freed.
+  nonisolated(unsafe) fileprivate static let utf8 = newlocale(Int32(LC_CTYPE_MASK), "C.UTF-8", nil)
+
+  private func failure(or cause: String? = nil) -> any Error {
+    // Where the disk failed while it looked for the format, libarchive only says that it knows none.
+    switch input.failure {
+    case .source(let code): return code == ECANCELED ? Cancelled() : DiskError("read", name, code: code)
+    case .unpacksToNothing:
+      return BadBatch(
+        "read", name, "its compressed parts unpack to next to nothing", advice: "compress it in one part")
+    case nil: break
+    }
+    if archive_errno(archive) == ENOMEM { return DiskError("read", name, code: ENOMEM) }
+    let text = archive_error_string(archive).map { String(cString: $0) }
+    return BadBatch(
+      "read", name, cause ?? (text ?? "not an archive").lowercasedFirst,
+      advice: "send a tar, tar.gz or tar.zst of frames, complete, under a name that is not there before it is whole")
+  }
+}

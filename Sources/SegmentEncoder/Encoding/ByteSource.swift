@@ -1,0 +1,62 @@
+// Where a file's bytes are read from, at any place.
+
+import Glibc
+
+protocol ByteSource: AnyObject {
+  /// Of all of it.
+  var count: Int { get }
+  /// Fills memory with what lies at an offset, or a part of that.
+  ///
+  /// - Returns: how many bytes that are: 0 at the end, negative where it fails.
+  func read(at offset: Int, into target: UnsafeMutableRawBufferPointer) -> Int
+}
+
+extension ByteSource {
+  /// So many bytes, or fewer at the end.
+  func bytes(at offset: Int, _ count: Int) -> [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: count) { bytes, filled in
+      while filled < count {
+        let target = UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(bytes)[filled...])
+        let part = read(at: offset + filled, into: target)
+        guard part > 0 else { break }
+        filled += part
+      }
+    }
+  }
+}
+
+/// A file in memory, which must outlive this.
+final class MemoryBytes: ByteSource {
+  private let bytes: UnsafeRawBufferPointer
+
+  init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+
+  var count: Int { bytes.count }
+
+  func read(at offset: Int, into target: UnsafeMutableRawBufferPointer) -> Int {
+    guard (0..<bytes.count).contains(offset) else { return 0 }
+    let part = UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + min(target.count, bytes.count - offset)])
+    target.copyMemory(from: part)
+    return part.count
+  }
+}
+
+/// A file on disk.
+final class FileBytes: ByteSource {
+  let count: Int
+  private let descriptor: Int32
+
+  init(opening path: String) throws(DiskError) {
+    descriptor = try check("open", path) { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
+    count = max(0, Int(lseek(descriptor, 0, SEEK_END)))
+  }
+
+  deinit { close(descriptor) }
+
+  func read(at offset: Int, into target: UnsafeMutableRawBufferPointer) -> Int {
+    while true {
+      let part = pread(descriptor, target.baseAddress, target.count, offset)
+      if part >= 0 || errno != EINTR { return part }
+    }
+  }
+}

@@ -1,0 +1,176 @@
+// An archive is taken apart by a decoder's process: it asks for the file's bytes, and hands out what is in it.
+
+import Glibc
+
+enum ArchiveUnpacking {
+  private enum Outcome: Int { case whole, bad, outOfMemory }
+  private enum Kind: Int { case stream, file, part, refused }
+
+  /// What is said of an archive goes into logs and manifests, whoever says it; in bytes.
+  private static let reasonBytes = 1_024
+
+  // MARK: - In the worker
+
+  /// Reads an archive.
+  ///
+  /// - Parameters:
+  ///   - descriptor: a file or a pipe, read to its end.
+  ///   - name: what to call it in messages.
+  ///   - decoders: where libarchive runs; nil for right here, for archives that can be trusted.
+  ///   - isCancelled: asked before each part of the file is read.
+  /// - Returns: what is in it, and the process that took it apart, where there is one.
+  static func contents(
+    reading descriptor: Int32, name: String, limits: Limits, decoders: DecoderHost? = nil,
+    isCancelled: @escaping () -> Bool = { false }
+  ) throws -> (ArchiveContents, DecoderProcess?) {
+    guard let decoders else {
+      let contents = try contentsHere(of: descriptor, name: name, limits: limits, isCancelled: isCancelled)
+      return (contents, nil)
+    }
+    // A pipe cannot be read again.
+    let start = lseek(descriptor, 0, SEEK_CUR)
+    do {
+      return try contents(of: descriptor, name, limits, decoders, isCancelled)
+    } catch is DecoderFailure where start >= 0 {
+      // Again, in a fresh process: the machine may have stood still.
+      lseek(descriptor, start, SEEK_SET)
+    } catch let failure as DecoderFailure {
+      throw bad(name, failure, decoders)
+    }
+    do {
+      return try contents(of: descriptor, name, limits, decoders, isCancelled)
+    } catch let failure as DecoderFailure {
+      throw bad(name, failure, decoders)
+    }
+  }
+
+  private static func bad(_ name: String, _ failure: DecoderFailure, _ decoders: DecoderHost) -> any Error {
+    let cause =
+      switch failure {
+      case .late: "reading it takes more than \(decoders.limits.decodeSeconds) s"
+      case .crashed(let how): "the archive reader crashed (\(how))"
+      case .gone: "the archive reader ended"
+      }
+    return BadBatch("read", name, cause, advice: "pack it again, with tar and gzip or zstd")
+  }
+
+  private static func contentsHere(
+    of descriptor: Int32, name: String, limits: Limits, isCancelled: @escaping () -> Bool
+  ) throws -> ArchiveContents {
+    var contents = ArchiveContents(limits: limits, fileBytes: size(of: descriptor))
+    let input = ArchiveInput { isCancelled() ? Int(-ECANCELED) : read(descriptor, $0) }
+    try Archive.unpack(input, name: name, limits: limits) { item in
+      guard contents.add(item) else { throw BadBatch("read", name, "too much in it", advice: "split the batch") }
+    }
+    return contents
+  }
+
+  private static func contents(
+    of descriptor: Int32, _ name: String, _ limits: Limits, _ decoders: DecoderHost,
+    _ isCancelled: @escaping () -> Bool
+  ) throws -> (ArchiveContents, DecoderProcess) {
+    var contents = ArchiveContents(limits: limits, fileBytes: size(of: descriptor))
+    var position = 0
+    var exchange = DecoderExchange()
+    exchange.isCancelled = isCancelled
+    exchange.input = { offset, count in
+      guard offset == position else { throw WireReader.Nonsense() }
+      var outcome = 0
+      let bytes = [UInt8](unsafeUninitializedCapacity: count) { bytes, filled in
+        outcome = read(descriptor, UnsafeMutableRawBufferPointer(bytes))
+        filled = max(0, outcome)
+      }
+      guard outcome >= 0 else { throw DiskError("read", name, code: Int32(-outcome)) }
+      position += outcome
+      return bytes
+    }
+    exchange.output = { message in
+      var message = message
+      guard try add(&message, to: &contents) else { throw WireReader.Nonsense() }
+    }
+    let decoder = try decoders.decoder(for: nil)
+    do {
+      var question = WireWriter()
+      question.put(DecoderChild.Request.unpack.rawValue)
+      var answer = try decoder.ask(
+        question.framed, seconds: decoders.limits.decodeSeconds, inputBytes: .max, exchange)
+      switch try answer.choice(Outcome.self) {
+      case .whole: return (contents, decoder)
+      case .outOfMemory: throw DecoderStarved()
+      case .bad:
+        let (cause, advice) = (try answer.string(), try answer.string())
+        throw BadBatch(
+          "read", name, cause.shortened(to: reasonBytes), advice: advice.shortened(to: reasonBytes))
+      }
+    } catch {
+      throw try decoders.end(decoder, after: error is WireReader.Nonsense ? DecoderFailure.nonsense : error)
+    }
+  }
+
+  private static func add(_ message: inout WireReader, to contents: inout ArchiveContents) throws -> Bool {
+    switch try message.choice(Kind.self) {
+    case .stream: return contents.add(.stream)
+    case .file: return contents.add(.file(try message.string(), size: try message.int()))
+    case .part: return try message.withBytes { contents.add(.part($0)) }
+    case .refused:
+      return contents.add(
+        .refused(
+          RefusedFrame(
+            source: try message.string().shortened(to: 4_096), reason: try message.string().shortened(to: 255))))
+    }
+  }
+
+  private static func size(of descriptor: Int32) -> Int {
+    var status = stat()
+    return fstat(descriptor, &status) == 0 ? Int(status.st_size) : 0
+  }
+
+  private static func read(_ descriptor: Int32, _ target: UnsafeMutableRawBufferPointer) -> Int {
+    while true {
+      let count = Glibc.read(descriptor, target.baseAddress, target.count)
+      if count >= 0 { return count }
+      if errno != EINTR { return Int(-errno) }
+    }
+  }
+
+  // MARK: - In the decoder
+
+  static func answer(on channel: DecoderChannel, limits: Limits) {
+    var position = 0
+    let input = ArchiveInput { target in
+      let count = channel.input(at: position, into: target)
+      position += count
+      return count
+    }
+    do {
+      try Archive.unpack(input, name: "", limits: limits) { item in
+        switch item {
+        case .stream: channel.output { $0.put(Kind.stream.rawValue) }
+        case .file(let name, let size):
+          channel.output { message in
+            message.put(Kind.file.rawValue)
+            message.put(name)
+            message.put(size)
+          }
+        case .part(let bytes): channel.output(bytes) { $0.put(Kind.part.rawValue) }
+        case .refused(let frame):
+          channel.output { message in
+            message.put(Kind.refused.rawValue)
+            message.put(frame.source)
+            message.put(frame.reason)
+          }
+        }
+      }
+      channel.answer { $0.put(Outcome.whole.rawValue) }
+    } catch let bad as BadBatch {
+      channel.answer { answer in
+        answer.put(Outcome.bad.rawValue)
+        answer.put(bad.cause)
+        answer.put(bad.advice)
+      }
+    } catch {
+      // What is read comes from the worker, so nothing is left but memory.
+      channel.answer { $0.put(Outcome.outOfMemory.rawValue) }
+    }
+  }
+}

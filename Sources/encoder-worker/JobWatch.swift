@@ -1,0 +1,102 @@
+// Watches the batches that are being worked on, from a thread of its own: it holds none of their files and calls none of the
+// libraries they may hang in. What hangs outside of this process is ended by the sandbox's deadlines; this is for the rest: the
+// encoder, and a disk that does not answer.
+
+import Glibc
+import Logging
+import SegmentEncoder
+import Synchronization
+
+final class JobWatch: Sendable {
+  /// A batch in work. Its thread writes, the watch reads.
+  final class Job: Sendable {
+    let batch: String
+    fileprivate let begunAt = MonotonicClock.seconds()
+    fileprivate let stage: BatchStage
+
+    fileprivate init(_ batch: String, _ stage: BatchStage) {
+      self.batch = batch
+      self.stage = stage
+    }
+  }
+
+  /// A batch that should have shown a sign of life, or have ended, by now.
+  struct Stuck: Sendable, CustomStringConvertible {
+    let batch: String
+    let stage: BatchStage.Stage
+    /// Since it was due.
+    let overdueS: Int
+
+    var description: String { "\(batch) has been stuck in \(stage) for \(overdueS) s beyond its deadline" }
+  }
+
+  /// How much longer a batch may take that has been told to stop, in seconds. After that this program starts anew.
+  private static let grace = 10
+  /// Two readings of a clock of seconds may be nearly that much too far apart, and a stop takes a moment.
+  private static let slack = 2
+
+  private let maxTime: Int
+  private let logger: Logger
+  private let jobs = Mutex<[Job]>([])
+
+  /// - Parameter maxTime: for one batch, in seconds.
+  init(maxTime: Int, logger: Logger) {
+    self.maxTime = maxTime
+    self.logger = logger
+  }
+
+  /// - Parameter stage: where the thread's encoder says what it does.
+  func begin(_ batch: String, _ stage: BatchStage) -> Job {
+    stage.enter(.queue)
+    let job = Job(batch, stage)
+    jobs.withLock { $0.append(job) }
+    return job
+  }
+
+  func end(_ job: Job) { jobs.withLock { jobs in jobs.removeAll { $0 === job } } }
+
+  /// The batches that are stuck.
+  var stuck: [Stuck] {
+    let now = MonotonicClock.seconds()
+    return jobs.withLock { $0 }.compactMap { job in
+      let (stage, sign) = job.stage.now
+      let due = min(job.begunAt + maxTime, sign + min(maxTime, stage.patienceS))
+      let overdue = now - due
+      return overdue > Self.slack ? Stuck(batch: job.batch, stage: stage, overdueS: overdue) : nil
+    }
+  }
+
+  /// Starts the thread.
+  func start() throws {
+    try ThreadGroup().start { [self] in
+      while true {
+        sleep(1)
+        // The sandbox of a program that this one has started anew from.
+        while waitpid(-1, nil, WNOHANG) > 0 {}
+        if let job = stuck.first(where: { $0.overdueS > Self.grace }) { startAnew(because: job) }
+      }
+    }
+  }
+
+  /// Lets this program begin again in the same process: all its threads end, wherever they are. What it held is taken over as
+  /// from a dead worker, which counts as an attempt.
+  private func startAnew(because job: Stuck) -> Never {
+    logger.error("\(job); this worker starts anew", metadata: ["batch": "\(job.batch)"])
+    var words: [UnsafeMutablePointer<CChar>?] = CommandLine.arguments.map { strdup($0) }
+    words.append(nil)
+    execv("/proc/self/exe", words)
+    logger.error("execv: \(String(cString: strerror(errno)))")
+    _exit(ExitStatus.temporaryFailure.rawValue)
+  }
+}
+
+extension BatchStage.Stage {
+  /// How long it may go on without a sign of life, in seconds.
+  fileprivate var patienceS: Int {
+    switch self {
+    case .open, .encode: 300
+    // As far as the network is concerned, which has time limits of its own.
+    case .publish, .queue: .max / 2
+    }
+  }
+}

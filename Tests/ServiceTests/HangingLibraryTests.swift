@@ -1,0 +1,207 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Libraries that never return, take all the memory there is, or fail for one batch only (`Tests/torture/hostile_library.c`).
+/// Each costs its batch, and nothing else.
+@Suite struct HangingLibraryTests {
+  private let spool: TestSpool
+  /// In a file that is to hang whoever decodes it.
+  private static let mark = "HOSTILE!"
+
+  /// Where it is, built once.
+  private static let library = Result {
+    let directory = try ScratchDirectory()
+    let source = Fixture.root.appendingPathComponent("Tests/torture/hostile_library.c").path
+    try Tool.output(
+      "clang",
+      ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", source, "-o", directory.path("hostile_library.so")])
+    return directory
+  }
+
+  init() throws { spool = try TestSpool() }
+
+  /// - Parameter mark: what a call has to do with to be hostile; nil for all calls.
+  private func environment(_ call: String, _ way: String, mark: String? = mark) throws -> [String: String] {
+    var variables = [
+      "LD_PRELOAD": try Self.library.get().path("hostile_library.so"), "HOSTILE_CALL": call, "HOSTILE_WAY": way,
+    ]
+    variables["HOSTILE_MARK"] = mark
+    return variables
+  }
+
+  /// A JPEG with the mark in a quantization table that nothing uses: comments are left out before it is decoded.
+  private func markedImage() throws -> [UInt8] {
+    let image = Array(try Fixture("exact-1fps").bytes("0001.jpg"))
+    let table = Array(Self.mark.utf8) + [UInt8](repeating: 7, count: 64 - Self.mark.utf8.count)
+    return image[..<2] + [0xFF, 0xDB, 0, 67, 3] + table + image[2...]
+  }
+
+  /// A batch of one frame that hangs whoever decodes it.
+  private func addMarked() throws {
+    let draft = spool.path + "/tmp/bad"
+    try FileManager.default.createDirectory(atPath: draft, withIntermediateDirectories: true)
+    try Data(markedImage()).write(to: URL(fileURLWithPath: draft + "/1767859512340.jpg"))
+    try FileManager.default.moveItem(atPath: draft, toPath: spool.path + "/incoming/bad")
+  }
+
+  /// An archive that hangs whoever takes it apart.
+  private func addMarkedArchive() throws {
+    let folder = try spool.scratch.directory("archive")
+    try FileManager.default.copyItem(
+      atPath: Fixture("exact-1fps").path + "/0001.jpg", toPath: folder + "/\(Self.mark)1767859512340.jpg")
+    try Tool.output("tar", ["-cf", spool.path + "/tmp/bad", "-C", folder, "."])
+    try FileManager.default.moveItem(atPath: spool.path + "/tmp/bad", toPath: spool.path + "/incoming/bad")
+  }
+
+  private func causes() throws -> [String: String] {
+    let names = try spool.names("quarantine").filter { $0.hasSuffix(".reason.json") }
+    return try Dictionary(
+      uniqueKeysWithValues: names.map { name in
+        let file = URL(fileURLWithPath: spool.path + "/quarantine/" + name)
+        let reason = try JSONSerialization.jsonObject(with: Data(contentsOf: file)) as? [String: Any]
+        return (String(name.dropLast(".reason.json".count)), reason?["cause"] as? String ?? "")
+      })
+  }
+
+  /// All processes that come from one, itself included.
+  private func family(of process: Int32) -> Set<Int32> {
+    var family: Set<Int32> = [process]
+    var parents: [Int32: Int32] = [:]
+    for name in (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? [] {
+      guard let number = Int32(name), let text = try? String(contentsOfFile: "/proc/\(name)/stat", encoding: .utf8),
+        let rest = text.split(separator: ")").last?.split(separator: " "), rest.count > 2
+      else { continue }
+      parents[number] = Int32(rest[1])
+    }
+    while true {
+      let more = Set(parents.filter { family.contains($0.value) }.keys).subtracting(family)
+      if more.isEmpty { return family }
+      family.formUnion(more)
+    }
+  }
+
+  private func isThere(_ process: Int32) -> Bool { kill(process, 0) == 0 }
+
+  @Test(arguments: ["avcodec_send_packet", "archive_read_next_header"], ["sleep", "spin", "allocate"])
+  func whatHangsOrTakesAllMemoryCostsItsBatchOnly(call: String, way: String) throws {
+    // Half of memory's limit is for pictures of so many pixels: what allocates for ever is stopped there.
+    let server = try RunningServer(
+      ["run", "--spool", spool.path, "--max-decode", "1", "--limit", "pixels=1000000"],
+      environment: environment(call, way))
+    if call == "archive_read_next_header" { try addMarkedArchive() } else { try addMarked() }
+    try spool.add("exact-1fps")
+    var seen: Set<Int32> = []
+    try spool.waitUntil("the one is in quarantine, the other published") {
+      seen.formUnion(family(of: server.processIdentifier))
+      return try spool.names("quarantine").contains("bad.reason.json")
+        && FileManager.default.fileExists(atPath: spool.output + "/exact-1fps/session.json")
+    }
+    let cause = try causes()["bad"] ?? ""
+    #expect(cause.contains("takes more than 1 s"), "\(cause)")
+    #expect(try server.get("/healthz").status == 200 && server.get("/readyz").status == 200)
+    try spool.addSmall("after", startMs: 1_767_859_512_340)
+    try spool.waitUntil("it goes on") { FileManager.default.fileExists(atPath: spool.output + "/after/session.json") }
+    seen.formUnion(family(of: server.processIdentifier))
+    #expect(server.stop() == 0)
+    try spool.waitUntil("no process is left") { !seen.contains(where: isThere) }
+  }
+
+  /// A decoder that ends by itself, or has no memory, says nothing against the batch; one that always does so does.
+  @Test(
+    arguments: ["avcodec_send_packet", "archive_read_next_header"], Extent.of(["exit"], full: ["exit", "nomemory"]))
+  func whatFailsForOneBatchOnlyEndsInQuarantine(call: String, way: String) throws {
+    let server = try RunningServer(["run", "--spool", spool.path], environment: environment(call, way))
+    if call == "archive_read_next_header" { try addMarkedArchive() } else { try addMarked() }
+    // Five tries, with 85 seconds between the first and the last.
+    for _ in 0..<5 {
+      do {
+        try spool.waitUntil("it is in quarantine") { try spool.names("quarantine").contains("bad.reason.json") }
+        break
+      } catch {}
+    }
+    #expect(try causes()["bad"]?.contains("out of memory") == true)
+    #expect(server.stop() == 0)
+  }
+
+  /// What a process does that decodes cannot stop the worker; what the encoder does in the worker itself can.
+  @Test func anEncoderThatHangsIsSaidAndTheWorkerStartsAnew() throws {
+    let port = try freePort()
+    // The fixture's size is the mark: 180 × 320 pixels.
+    let server = try RunningServer(
+      ["run", "--spool", spool.path, "--max-time", "2", "--jobs", "1"],
+      environment: environment("avcodec_receive_packet", "sleep", mark: "180x320"), listening: "127.0.0.1:\(port)")
+    try spool.add("exact-1fps")
+    try spool.waitUntil("it is said to be stuck") {
+      let reply = try server.get("/healthz")
+      return reply.status == 503 && reply.text.contains("exact-1fps has been stuck in encode")
+    }
+    #expect(try server.get("/readyz").text.contains("stuck"))
+    #expect(try server.get("/metrics").text.contains("encoder_worker_batches_stuck 1"))
+    try spool.waitUntil("it has started anew") {
+      (try? server.get("/metrics").text.contains("encoder_worker_rescues_total 1")) == true
+    }
+    if Extent.isFull {
+      // What hangs three workers goes to quarantine, and others are published.
+      try spool.add("odd-size")
+      try spool.waitUntil("it is in quarantine") { try spool.names("quarantine").contains("exact-1fps") }
+      try spool.waitUntil("the other is published") { try !names(in: spool.output).filter { $0 != ".staging" }.isEmpty }
+      #expect(server.stop() == 0)
+    } else {
+      try spool.waitUntil("it hangs again") { try spool.names("incoming").isEmpty }
+      #expect([0, 75].contains(server.stop()))
+    }
+  }
+
+  /// A disk that never answers: the signal is obeyed all the same, and the next worker has the batch.
+  @Test func aWorkerThatHangsInItsDiskObeysTheSignal() throws {
+    let worker = try RunningWorker(
+      ["--spool", spool.path], environment: environment("fsync", "sleep", mark: "/.staging/"))
+    try spool.add("exact-1fps")
+    try spool.waitUntil("it holds the batch") {
+      let staged = FileManager.default.subpaths(atPath: spool.output + "/.staging") ?? []
+      return try spool.names("incoming").isEmpty
+        && staged.contains { $0.split(separator: "/").count == 2 && !$0.hasSuffix("alive") }
+    }
+    worker.signal(SIGTERM)
+    #expect(try worker.wait() == 75)
+    try spool.drain()
+    #expect(try PublishedSession(spool.output + "/exact-1fps").captured.count == 12)
+  }
+
+  @Test(arguments: ["sleep", "allocate"]) func aVideoThatHangsItsReaderIsRefused(way: String) throws {
+    let session = try EncoderWorker.encode(Fixture("exact-1fps"), into: spool.scratch)
+    #expect(session.captured.count == 12)
+    let (path, film) = (spool.scratch.path("output/exact-1fps"), spool.scratch.path("film.mp4"))
+    try EncoderWorker.run("stitch", path, "--to", film)
+    let environment = try environment("av_read_frame", way, mark: nil)
+    for arguments in [
+      ["verify", path], ["stitch", path, "--to", spool.scratch.path("other.mp4")],
+      ["sheet", path, "--to", spool.scratch.path("sheet.png")],
+      ["reencode", path, "--output", spool.scratch.path("anew"), "--quality", "small"],
+      [
+        "reencode", film, "--output", spool.scratch.path("anew"), "--quality", "small", "--session", "film", "--start",
+        "1767859512340",
+      ],
+    ] {
+      let result = try Tool.run(
+        "prlimit", ["--as=4000000000", EncoderWorker.path] + arguments + ["--max-decode", "1"], environment: environment
+      )
+      #expect(result.status == 65, "\(arguments): \(result.status) \(result.errors)")
+      #expect(
+        (result.text + result.errors).contains("takes more than 1 s") || arguments[0] == "sheet",
+        "\(result.text + result.errors)")
+    }
+    let server = try RunningServer(
+      ["serve", spool.scratch.path("output"), "--max-decode", "1"], environment: environment)
+    #expect(try server.get("/sessions/exact-1fps/thumbnail.jpg").status == 422)
+    #expect(try server.get("/healthz").status == 200)
+  }
+
+  /// A port that nobody has: this is asked of the kernel, and let go again.
+  private func freePort() throws -> Int {
+    let server = try RunningServer(["serve", try spool.scratch.directory("nothing")])
+    defer { _ = server.stop() }
+    return Int(server.port)
+  }
+}
