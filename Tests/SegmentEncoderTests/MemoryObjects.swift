@@ -69,7 +69,7 @@ final class MemoryObjects: ObjectClient {
     let bytes =
       switch body {
       case .bytes(let bytes): bytes
-      case .file(let path): try DurableFile.contents(of: path) ?? []
+      case .file(let path): try DurableFile.contents(of: path, limit: .max) ?? []
       }
     return try state.withLock { state in
       let number = state.puts

@@ -16,7 +16,7 @@ import Testing
   private func upload(_ name: String, _ fixture: String = "single-frame") throws {
     let archive = scratch.path("archive.tar")
     _ = try Tool.output("tar", ["-cf", archive, "--sort=name", "-C", Fixture(fixture).path, "."])
-    objects["incoming/" + name] = try DurableFile.contents(of: archive)
+    objects["incoming/" + name] = try DurableFile.contents(of: archive, limit: .max)
   }
 
   private func queue(mostBytes: Int = 1 << 30) throws -> (queue: ObjectQueue, encoder: BatchEncoder) {

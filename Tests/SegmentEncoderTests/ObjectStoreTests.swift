@@ -38,7 +38,7 @@ import Testing
     var files: [String: [UInt8]] = [:]
     for case let name as String in try #require(FileManager.default.enumerator(atPath: output)) {
       guard DurableFile.isFile(output + "/" + name) else { continue }
-      files["output/" + name] = try DurableFile.contents(of: output + "/" + name)
+      files["output/" + name] = try DurableFile.contents(of: output + "/" + name, limit: .max)
     }
     return files
   }

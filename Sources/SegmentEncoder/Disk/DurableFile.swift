@@ -41,7 +41,7 @@ enum DurableFile {
   }
 
   /// The bytes of a plain file of ours, nil when there is none, or a larger one.
-  static func contents(of path: String, limit: Int = .max) throws(DiskError) -> [UInt8]? {
+  static func contents(of path: String, limit: Int) throws(DiskError) -> [UInt8]? {
     let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
     guard file >= 0 else {
       let failure = DiskError("open", path)

@@ -5,10 +5,10 @@ import CLinux
 import Glibc
 
 enum MP4Census {
-  /// Far more than a day of pictures and sound has; libavformat takes some 24 bytes for each.
-  private static let most = 20_000_000
-  /// Of boxes that are no media, in bytes: a day's are some 100 MB.
-  private static let mostScanned = 1 << 30
+  /// More than a day at 30 pictures a second has; libavformat takes some 60 bytes for each.
+  private static let most = 4_000_000
+  /// Of boxes that are no media, in bytes: so many samples take some 112 MB.
+  private static let mostScanned = 128 << 20
 
   /// Whether a file can be opened.
   static func isBearable(_ file: any ByteSource) -> Bool {

@@ -1,6 +1,8 @@
 /// What is known of one segment: `segment-<start>.json`. Its presence says that the segment is whole.
 public struct SegmentManifest: Sendable, Equatable {
   public static let format = "segment-manifest/1"
+  /// Of a file, in bytes.
+  static let mostBytes = 8 << 20
 
   public struct Frame: Sendable, Equatable {
     /// The capture, in unix milliseconds; of a continued frame, the original one.

@@ -131,7 +131,7 @@ struct SessionDirectory {
   }
 
   /// The bytes of one of the session's files; nil when it is missing, or is not a plain file of that size.
-  func bytes(of name: String, limit: Int = 1 << 30) throws -> [UInt8]? {
+  func bytes(of name: String, limit: Int) throws -> [UInt8]? {
     let directory = try Directory(opening: path, followingLinks: false)
     guard case .bytes(let bytes)? = try directory.contents(of: name, limit: limit) else { return nil }
     return bytes
@@ -143,7 +143,7 @@ struct SessionDirectory {
   /// A published segment, and all that its manifest says.
   func manifest(_ startMs: Int64) throws -> (segment: PublishedSegment, json: JSONValue) {
     let name = SegmentName.manifest(startMs)
-    guard let bytes = try bytes(of: name, limit: 64 << 20) else {
+    guard let bytes = try bytes(of: name, limit: SegmentManifest.mostBytes) else {
       throw DamagedOutput(path: path + "/" + name, cause: "not a readable file")
     }
     return try SegmentManifest.read(bytes, of: startMs, path: path + "/" + name)
@@ -175,7 +175,7 @@ struct SessionDirectory {
   }
 
   /// Of a segment. Some seconds of pictures have far fewer, whatever is on them.
-  private static let mostVideoBytes = 128 << 20
+  static let mostVideoBytes = 128 << 20
 
   /// The file of a published segment.
   ///

@@ -103,8 +103,10 @@ public final class SessionIndex: Sendable {
     let told = note.recent.filter { !note.behind.contains($0) }
     guard let last = told.last, let first = starts.first, told[0] < first,
       !(note.hasHLS || note.hasThumbnails) || last < first,
-      let json = try DurableFile.contents(of: directory.path + "/" + SessionView.jsonFile),
-      let script = try DurableFile.contents(of: directory.path + "/" + SessionView.scriptFile),
+      let json = try DurableFile.contents(
+        of: directory.path + "/" + SessionView.jsonFile, limit: SessionView.mostBytes),
+      let script = try DurableFile.contents(
+        of: directory.path + "/" + SessionView.scriptFile, limit: SessionView.mostBytes),
       var view = SessionView(session: directory.session, last: try segment(last), json: json, script: script)
     else { return nil }
     guard let added = try view.add(try starts.map(segment), told: told, segment) else { return nil }
@@ -201,7 +203,7 @@ public final class SessionIndex: Sendable {
   }
 
   private func write(_ bytes: [UInt8], to path: String, temporary: String) throws {
-    if try DurableFile.contents(of: path) == bytes { return }
+    if try DurableFile.contents(of: path, limit: bytes.count) == bytes { return }
     try DurableFile.replace(path, bytes, temporary: temporary)
   }
 

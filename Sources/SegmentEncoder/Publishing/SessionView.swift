@@ -1,6 +1,8 @@
 // `session.json` and `session.ffconcat`, made by adding a segment at a time: behind a day's segments one more costs what it
 // costs behind none. Pure.
 
+import CLinux
+
 struct SessionView {
   let session: SessionID
   let startMs: Int64
@@ -13,6 +15,9 @@ struct SessionView {
   private var list: [UInt8]
   /// The script up to the last segment, whose length depends on what follows.
   private var script: [UInt8]
+
+  /// Of one of the files, in bytes: some 300 000 segments.
+  static let mostBytes = 64 << 20
 
   private static let scriptHead = Array("ffconcat version 1.0\n".utf8)
 
@@ -33,6 +38,32 @@ struct SessionView {
     guard let first = segments.first else { return nil }
     self.init(session: session, first: first)
     for segment in segments.dropFirst() { append(segment) }
+  }
+
+  /// The videos that `session.json` lists; found by how we write it, since a long one takes much memory as JSON.
+  ///
+  /// - Returns: none where it is another session's.
+  static func videos(in json: [UInt8], of session: SessionID) -> [String] {
+    json.withUnsafeBytes { json in
+      guard !places(of: "\"session\":\"\(session)\"", in: json).isEmpty else { return [] }
+      // A quote in a string has a backslash before it, so nobody's text looks like this.
+      return places(of: "\"file\":\"", in: json).compactMap { start in
+        let name = String(decoding: json[start..<min(json.count, start + 25)], as: UTF8.self)
+        return SegmentName.start(ofVideo: name) == nil ? nil : name
+      }
+    }
+  }
+
+  /// Where a text ends, each time that it is there.
+  private static func places(of text: String, in bytes: UnsafeRawBufferPointer) -> [Int] {
+    guard let start = bytes.baseAddress else { return [] }
+    let wanted = Array(text.utf8)
+    var (places, offset) = ([Int](), 0)
+    while let found = memmem(start + offset, bytes.count - offset, wanted, wanted.count) {
+      offset = UnsafeRawPointer(found) - start + wanted.count
+      places.append(offset)
+    }
+    return places
   }
 
   /// The view that wrote these files.

@@ -65,7 +65,7 @@ struct HLSPackage {
     by new: [PublishedSegment], after last: PublishedSegment, sessionStartMs startMs: Int64,
     from session: SessionDirectory
   ) throws -> Bool {
-    guard let there = try DurableFile.contents(of: path + "/" + HLSPlaylist.file),
+    guard let there = try DurableFile.contents(of: path + "/" + HLSPlaylist.file, limit: SessionView.mostBytes),
       var text = HLSPlaylistText(of: session.session, continuing: String(decoding: there, as: UTF8.self)),
       text.ends(with: last)
     else { return false }
@@ -111,7 +111,7 @@ struct HLSPackage {
 
   private func write(_ part: HLSPart, as media: HLSPlaylist.Media, from session: SessionDirectory) throws {
     let (initialization, fragment) = try part.files(from: session)
-    if let there = try DurableFile.contents(of: path + "/" + media.initialization) {
+    if let there = try DurableFile.contents(of: path + "/" + media.initialization, limit: 1 << 20) {
       guard there == initialization else {
         throw BadSession(
           part.segment.file, "other parameter sets than its manifest makes one expect",
@@ -125,7 +125,9 @@ struct HLSPackage {
 
   /// - Throws: ``BadSession`` when the directory has another session's playlist.
   private func requireOwn(_ session: SessionID) throws {
-    guard let there = try DurableFile.contents(of: path + "/" + HLSPlaylist.file) else { return }
+    guard let there = try DurableFile.contents(of: path + "/" + HLSPlaylist.file, limit: SessionView.mostBytes) else {
+      return
+    }
     guard HLSPlaylist.session(of: String(decoding: there, as: UTF8.self)) == session.description else {
       throw BadSession(path, "another session's playlist is there", advice: "name another directory")
     }

@@ -51,7 +51,7 @@ struct ThumbnailPackage {
     by new: [PublishedSegment], after last: PublishedSegment, sessionStartMs startMs: Int64,
     from session: SessionDirectory
   ) throws -> Bool {
-    guard let there = try DurableFile.contents(of: path + "/" + ThumbnailTrack.file),
+    guard let there = try DurableFile.contents(of: path + "/" + ThumbnailTrack.file, limit: SessionView.mostBytes),
       var track = ThumbnailTrack(startMs: startMs, continuing: there, after: last)
     else { return false }
     let directory = try Directory(opening: path, followingLinks: false)

@@ -55,7 +55,7 @@ public enum Verification {
     for (index, start) in starts.enumerated() {
       try progress(index, starts.count)
       let name = SegmentName.manifest(start)
-      guard let text = try directory.bytes(of: name) else {
+      guard let text = try directory.bytes(of: name, limit: SegmentManifest.mostBytes) else {
         problems.append(Problem(file: name, what: "not a readable file"))
         continue
       }
@@ -65,8 +65,9 @@ public enum Verification {
         guard segment.startMs == start else { throw JSONError("of another segment") }
         sessions.insert(json.object?["session"]?.string ?? "")
         segments.append(segment)
-        guard let video = try directory.bytes(of: segment.file) else {
-          problems.append(Problem(file: segment.file, what: "missing"))
+        guard let video = try directory.bytes(of: segment.file, limit: SessionDirectory.mostVideoBytes) else {
+          let isThere = try DurableFile.isThere(directory.path + "/" + segment.file)
+          problems.append(Problem(file: segment.file, what: isThere ? "not a plain file of its size" : "missing"))
           continue
         }
         problems += try SegmentVerification.problems(json, segment, bytes: video, reader: directory.reader)
@@ -91,12 +92,9 @@ public enum Verification {
 
   /// Segments that session.json lists, and that are gone with their manifests: nothing else tells of them.
   private static func vanished(_ directory: SessionDirectory, _ segments: [PublishedSegment]) throws -> [Problem] {
-    guard let text = try directory.bytes(of: "session.json"), let json = try? JSONParser.parse(text),
-      json.object?["session"]?.string == directory.session.description
-    else { return [] }
+    guard let text = try directory.bytes(of: SessionView.jsonFile, limit: SessionView.mostBytes) else { return [] }
     let known = Set(segments.map(\.file))
-    return (json.object?["segments"]?.array ?? []).compactMap { $0.object?["file"]?.string }
-      .filter { !known.contains($0) }
+    return SessionView.videos(in: text, of: directory.session).filter { !known.contains($0) }
       .map { Problem(file: $0, what: "listed in session.json, but it has no manifest") }
   }
 
@@ -120,14 +118,15 @@ public enum Verification {
     // All segments have an event, or none has.
     let hasEvents = !Set(names).isDisjoint(with: segments.map { SegmentName.event($0.startMs) })
     let views = view.files + (hasEvents ? SentryEvent.files(of: segments) : [])
-    for (name, wanted) in views where try directory.bytes(of: name) != wanted {
+    for (name, wanted) in views where try directory.bytes(of: name, limit: wanted.count) != wanted {
       if repair {
         // From what is there once nobody publishes; another worker may have added to it.
         try directory.locked {
           try SessionIndex().update(directory, temporary: directory.path + "/.\(WorkerID())")
         }
       } else {
-        let what = try directory.bytes(of: name) == nil ? "missing" : "not what the segments' manifests say"
+        let what =
+          try !DurableFile.isThere(directory.path + "/" + name) ? "missing" : "not what the segments' manifests say"
         problems.append(Problem(file: name, what: what + "; --repair rebuilds it when all segments are right"))
       }
     }

@@ -1,0 +1,20 @@
+import TestSupport
+import Testing
+
+/// Sessions and videos made to break those that read them (`Tests/torture/forged.py`).
+@Suite struct ForgedSessionTests {
+  @Test(arguments: Extent.of([4], full: Array(1...8)))
+  func nothingThatReadsThemDiesHangsOrTakesMuchMemory(seed: Int) throws {
+    let scratch = try ScratchDirectory()
+    let script = Fixture.root.appendingPathComponent("Tests/torture/forged.py").path
+    let (sessions, videos) = Extent.of((60, 100), full: (250, 625))
+    let result = try Tool.run(
+      "python3",
+      [
+        script, EncoderWorker.path, "--sessions", "\(sessions)", "--videos", "\(videos)", "--seed", "\(seed)",
+        "--scratch",
+        scratch.path,
+      ])
+    #expect(result.status == 0, "\(result.text)\(result.errors)")
+  }
+}
