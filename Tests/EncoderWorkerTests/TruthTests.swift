@@ -93,7 +93,7 @@ import Testing
     #expect(video.colorPrimaries == "bt709")
     #expect(video.colorTransfer == "iec61966-2-1")
     #expect(video.colorSpace == "smpte170m")
-    #expect(video.colorRange == "pc")
+    #expect(video.colorRange == "tv")
     #expect(video.level == smallestLevel(manifest.codedWidth, manifest.codedHeight))
     #expect(probe.streams[1].disposition["default"] == 0)
     // The codec string is what the decoder configuration says: profile, constraints, level.
@@ -134,7 +134,7 @@ import Testing
       try #require(report.map(\.type) == ["General", "Video", "Text"])
       #expect(report.allSatisfy { $0.duration.map { Double($0) == Double(seconds) } ?? false })
       #expect(report[1].scanType == "Progressive")
-      #expect(report[1].colourRange == "Full")
+      #expect(report[1].colourRange == "Limited")
       #expect(report[2].format == "Timed Text")
     }
   }

@@ -49,11 +49,11 @@ final class H264Encoder {
     context.pointee.max_b_frames = 0
     context.pointee.flags |= cff_flag_global_header()
     context.pointee.sample_aspect_ratio = AVRational(num: 1, den: 1)
-    // The screenshot's own colours: sRGB, in JFIF's matrix and range.
+    // The screenshot's own colours: sRGB in the matrix of BT.601.
     context.pointee.color_primaries = AVCOL_PRI_BT709
     context.pointee.color_trc = AVCOL_TRC_IEC61966_2_1
     context.pointee.colorspace = AVCOL_SPC_SMPTE170M
-    context.pointee.color_range = AVCOL_RANGE_JPEG
+    context.pointee.color_range = AVCOL_RANGE_MPEG
     context.pointee.chroma_sample_location = AVCHROMA_LOC_CENTER
     try codec.set("preset", settings.preset)
     try codec.set("crf", String(settings.rateFactor))

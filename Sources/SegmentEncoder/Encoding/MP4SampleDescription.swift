@@ -21,7 +21,7 @@ extension MP4Box {
         box.u16(1)  // primaries: BT.709
         box.u16(13)  // transfer: sRGB
         box.u16(6)  // matrix: BT.601
-        box.u8(0x80)  // full range
+        box.u8(0)  // limited range
       }
       entry.box("pasp") { box in
         box.u32(1)

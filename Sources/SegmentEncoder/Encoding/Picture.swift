@@ -1,5 +1,5 @@
-// Decoded pixels on their way to the encoder: planar 4:2:0, 8 bits, full range, the matrix of ITU-R BT.601 as JFIF
-// has it, chroma sited in the middle. That is what a JPEG screenshot is made of, so most need no conversion at all.
+// Decoded pixels on their way to the encoder: planar 4:2:0, 8 bits, limited range, the matrix of ITU-R BT.601, chroma sited in
+// the middle. But for the range that is what a JPEG screenshot is made of.
 
 import CFFmpeg
 
@@ -16,7 +16,7 @@ final class Picture {
 
   /// Takes a 4:2:0 frame over.
   ///
-  /// - Parameter source: `yuv420p` or `yuvj420p`, full range.
+  /// - Parameter source: `yuv420p`, limited range.
   init(adopting source: FrameBuffer) throws(FFmpegError) {
     width = source.width
     height = source.height
@@ -27,7 +27,7 @@ final class Picture {
       frame = try Picture.padded(source).reference()
     }
     frame.pointee.format = AV_PIX_FMT_YUV420P.rawValue
-    frame.pointee.color_range = AVCOL_RANGE_JPEG
+    frame.pointee.color_range = AVCOL_RANGE_MPEG
     frame.pointee.pict_type = AV_PICTURE_TYPE_NONE
   }
 
@@ -70,7 +70,7 @@ final class Picture {
       }
     }
     frame = try buffer.reference()
-    frame.pointee.color_range = AVCOL_RANGE_JPEG
+    frame.pointee.color_range = AVCOL_RANGE_MPEG
     frame.pointee.pict_type = AV_PICTURE_TYPE_NONE
   }
 
@@ -298,7 +298,7 @@ final class FrameBuffer {
   /// Adds a column or a row that repeats the edge, where a side is odd. Chroma has it already; there must be room.
   fileprivate func extendToEven() {
     let luma = plane(0)
-    precondition(hasRoom && format == AV_PIX_FMT_YUVJ420P && luma.stride >= width + width % 2)
+    precondition(hasRoom && format == AV_PIX_FMT_YUV420P && luma.stride >= width + width % 2)
     if width % 2 == 1 {
       for row in 0..<height { luma.start[row * luma.stride + width] = luma.start[row * luma.stride + width - 1] }
       frame.pointee.width += 1

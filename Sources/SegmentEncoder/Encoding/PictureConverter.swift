@@ -45,23 +45,27 @@ final class PictureConverter {
     return try rgb(source).oriented(orientation)
   }
 
-  /// A video's picture as planar 4:2:0, full range, BT.601.
+  /// A video's picture as planar 4:2:0, limited range, BT.601.
   ///
   /// - Parameters:
   ///   - quarterTurns: how it is to be shown, clockwise.
   ///   - maxSide: what is longer is made smaller, in its own proportions; nil for any length.
   func planar420(ofVideo source: FrameBuffer, quarterTurns: Int, maxSide: Int?) throws(FFmpegError) -> FrameBuffer {
     let size = Self.size(source.width, source.height, maxSide: maxSide)
-    if source.colours == .jfif, quarterTurns == 0, size == (source.width, source.height),
-      [AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUVJ420P].contains(source.format)
-    {
-      return source
+    let is420 = [AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUVJ420P].contains(source.format)
+    let isAsItIs = quarterTurns == 0 && size == (source.width, source.height) && is420
+    if isAsItIs, source.colours == .coded { return source }
+    let full: FrameBuffer
+    if isAsItIs, source.colours == .jfif {
+      full = source
+    } else if quarterTurns == 0 {
+      full = try convert(source, to: AV_PIX_FMT_YUV420P, size: size, colours: source.colours)
+    } else {
+      let rgb = try convert(source, to: AV_PIX_FMT_RGB24, size: size, colours: source.colours)
+      full = try rgb.oriented(Orientation(isMirrored: false, quarterTurns: quarterTurns)).subsampled()
     }
-    guard quarterTurns != 0 else {
-      return try convert(source, to: AV_PIX_FMT_YUV420P, size: size, colours: source.colours)
-    }
-    let rgb = try convert(source, to: AV_PIX_FMT_RGB24, size: size, colours: source.colours)
-    return try rgb.oriented(Orientation(isMirrored: false, quarterTurns: quarterTurns)).subsampled()
+    try full.limitRange()
+    return full
   }
 
   /// A published segment's picture, made to fit a box; planar 4:2:0, full range, BT.601, or RGB.
@@ -152,6 +156,8 @@ struct YUVColours: Hashable {
   let isChromaCentred: Bool
 
   static let jfif = YUVColours(matrix: SWS_CS_ITU601, isFullRange: true, isChromaCentred: true)
+  /// As segments are coded.
+  static let coded = YUVColours(matrix: SWS_CS_ITU601, isFullRange: false, isChromaCentred: true)
 }
 
 /// From what to what.

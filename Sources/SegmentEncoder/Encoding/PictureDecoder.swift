@@ -78,6 +78,7 @@ final class PictureDecoder {
       let planar = try hidden.subsampled()
       // Chroma is shared by pixels on both sides of an edge; the mask's side decides.
       if planar !== hidden { try MaskPainter.paint(masks, on: planar) }
+      try planar.limitRange()
       return DecodedPicture(picture: try Picture(adopting: planar), notes: notes)
     }
   }

@@ -10,9 +10,9 @@ public enum Quality: String, Sendable, CaseIterable {
   /// x264's constant rate factor, 0 (lossless) to 51; chosen by measurement, as the parameters are: `Benchmarks/SWEEP.md`.
   public var rateFactor: Double {
     switch self {
-    case .small: 36
-    case .balanced: 29.5
-    case .sharp: 20
+    case .small: 35.1
+    case .balanced: 28.6
+    case .sharp: 19.3
     }
   }
 }
@@ -29,7 +29,7 @@ public struct EncoderSettings: Sendable, Hashable {
   /// What is behind transparent pixels.
   public let background: Colour
   /// Of our own rules: how pictures are repeated, and how the file is written. Counted up when they would make other bytes.
-  public let rules = 2
+  public let rules = 3
   /// libavcodec's version; x264's own is part of the build it was linked with.
   public let libavcodec: String
 

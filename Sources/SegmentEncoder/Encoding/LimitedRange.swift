@@ -1,0 +1,37 @@
+// The range that is coded: black is 16 and white 235, chroma 16 to 240 (ITU-R BT.601), because every player shows that right.
+// Whatever a still is made of is painted and subsampled in JFIF's full range, and brought to this one last.
+
+import CFFmpeg
+
+extension FrameBuffer {
+  /// Maps full range to limited range, in place, each sample to the nearest.
+  ///
+  /// - Precondition: planar 4:2:0 of full range.
+  func limitRange() throws(FFmpegError) {
+    try makeWritable()
+    for index in 0..<3 {
+      let (start, stride) = plane(index)
+      let shift = index == 0 ? 0 : 1
+      let (columns, rows) = ((width + shift) >> shift, (height + shift) >> shift)
+      for row in 0..<rows {
+        if index == 0 {
+          Self.scale(start + row * stride, columns, by: 219, offset: 16 * 255)
+        } else {
+          Self.scale(start + row * stride, columns, by: 224, offset: 128 * (255 - 224))
+        }
+      }
+    }
+    frame.pointee.format = AV_PIX_FMT_YUV420P.rawValue
+    frame.pointee.color_range = AVCOL_RANGE_MPEG
+  }
+
+  /// Makes each sample `(factor × sample + offset) / 255`, rounded. In 16 bits, which the compiler turns into vectors.
+  @inline(__always)
+  private static func scale(_ samples: UnsafeMutablePointer<UInt8>, _ count: Int, by factor: UInt16, offset: UInt16) {
+    for index in 0..<count {
+      // A division by 255: exact up to 65 535 - 255.
+      let sum = UInt16(samples[index]) &* factor &+ (offset &+ 128)
+      samples[index] = UInt8(truncatingIfNeeded: (sum &+ (sum &>> 8)) &>> 8)
+    }
+  }
+}

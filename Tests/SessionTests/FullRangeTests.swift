@@ -1,0 +1,72 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Sessions that were published in full range, up to November 2026 (`fixtures/published/full-range`: colour bars), by themselves and
+/// going on in limited range.
+@Suite struct FullRangeTests {
+  private let scratch: ScratchDirectory
+  private let session: String
+
+  init() throws {
+    scratch = try ScratchDirectory()
+    session = try scratch.directory("output") + "/full-range"
+    try FileManager.default.copyItem(atPath: Fixture("published/full-range").path, toPath: session)
+  }
+
+  private func range(of video: String) throws -> String? { try Probe(video).streams.first?.colorRange }
+
+  private func run(_ arguments: String...) throws {
+    let result = try Tool.run(EncoderWorker.path, arguments)
+    #expect(result.status == 0, "\(arguments): \(result.text)\(result.errors)")
+  }
+
+  /// The same colours, a minute later.
+  private func goOn() throws {
+    let batch = try scratch.directory("batch")
+    for (index, name) in try names(in: Fixture("colour-bars").path).filter({ !$0.hasSuffix(".json") }).sorted()
+      .enumerated()
+    {
+      let suffix = name.split(separator: ".").last ?? ""
+      try FileManager.default.copyItem(
+        atPath: Fixture("colour-bars").path + "/" + name,
+        toPath: batch + "/\(1_767_859_572_340 + 1_000 * index).\(suffix)")
+    }
+    try run("encode", batch, "--output", scratch.path("output"), "--session", "full-range")
+  }
+
+  @Test func itCanBeVerifiedStitchedShownAndEncodedAnew() throws {
+    try run("verify", session)
+    try run("stitch", session, "--to", scratch.path("film.mp4"))
+    try run("stitch", session, "--to", scratch.path("hls"), "--format", "hls")
+    try run("sheet", session, "--to", scratch.path("sheet.png"))
+    try run("reencode", session, "--output", scratch.path("anew"), "--quality", "sharp")
+    let (before, after) = (try PublishedSession(session), try PublishedSession(scratch.path("anew/full-range")))
+    let (old, new) = (try before.pictures().flatMap { $0 }, try after.pictures().flatMap { $0 })
+    #expect(old.count == new.count)
+    #expect(zip(old, new).allSatisfy { $0.difference(to: $1) < 1.5 })
+    #expect(try after.manifests.allSatisfy { try range(of: after.video($0)) == "tv" })
+    #expect(try before.manifests.allSatisfy { try range(of: before.video($0)) == "pc" })
+  }
+
+  @Test func itGoesOnInLimitedRange() throws {
+    try goOn()
+    try run("verify", session)
+    let mixed = try PublishedSession(session)
+    let ranges = try mixed.manifests.map { try range(of: mixed.video($0)) }
+    let all = try mixed.pictures()
+    func pictures(in range: String) -> [Pixels] { zip(ranges, all).filter { $0.0 == range }.flatMap(\.1) }
+    let (old, new) = (pictures(in: "pc"), pictures(in: "tv"))
+    #expect(!old.isEmpty && old.count == new.count)
+    #expect(zip(old, new).allSatisfy { $0.difference(to: $1) < 1.5 })
+    try run("stitch", session, "--to", scratch.path("film.mp4"))
+    let film = try Pixels.decode(scratch.path("film.mp4"), width: old[0].width, height: old[0].height)
+    #expect(film.count == old.count + new.count)
+    #expect(zip(film, old + new).allSatisfy { $0.difference(to: $1) < 1.5 })
+    try run("stitch", session, "--to", scratch.path("hls"), "--format", "hls")
+    try run("reencode", session, "--output", scratch.path("anew"), "--quality", "sharp")
+    let anew = try PublishedSession(scratch.path("anew/full-range"))
+    #expect(try anew.manifests.allSatisfy { try range(of: anew.video($0)) == "tv" })
+    #expect(zip(try anew.pictures().flatMap { $0 }, old + new).allSatisfy { $0.difference(to: $1) < 1.5 })
+  }
+}
