@@ -60,20 +60,32 @@ final class JobWatch: Sendable {
     let now = MonotonicClock.seconds()
     return jobs.withLock { $0 }.compactMap { job in
       let (stage, sign) = job.stage.now
-      let due = min(job.begunAt + maxTime, sign + min(maxTime, stage.patienceS))
+      // What is being published is not stopped any more.
+      let due =
+        stage == .publish
+        ? max(job.begunAt + maxTime, sign + stage.patienceS)
+        : min(job.begunAt + maxTime, sign + min(maxTime, stage.patienceS))
       let overdue = now - due
       return overdue > Self.slack ? Stuck(batch: job.batch, stage: stage, overdueS: overdue) : nil
     }
   }
 
   /// Starts the thread.
-  func start() throws {
+  ///
+  /// - Parameter isStopping: whether the worker has been told to stop; then it does not start anew.
+  func start(isStopping: @escaping @Sendable () -> Bool) throws {
     try ThreadGroup().start { [self] in
+      // Seconds in a row in which a batch was stuck for too long, while this thread was awake.
+      var count = 0
       while true {
+        let before = MonotonicClock.seconds()
         sleep(1)
         // The sandbox of a program that this one has started anew from.
         while waitpid(-1, nil, WNOHANG) > 0 {}
-        if let job = stuck.first(where: { $0.overdueS > Self.grace }) { startAnew(because: job) }
+        let job = stuck.first { $0.overdueS > Self.grace }
+        // After a pause of the whole machine every batch seems to be stuck.
+        count = job == nil || MonotonicClock.seconds() - before > 5 ? 0 : count + 1
+        if let job, count >= 3, !isStopping() { startAnew(because: job) }
       }
     }
   }
@@ -95,8 +107,9 @@ extension BatchStage.Stage {
   fileprivate var patienceS: Int {
     switch self {
     case .open, .encode: 300
-    // As far as the network is concerned, which has time limits of its own.
-    case .publish, .queue: .max / 2
+    // The network has time limits of its own.
+    case .publish: 600
+    case .queue: .max / 2
     }
   }
 }

@@ -56,7 +56,7 @@ struct ServeCommand: ParsableCommand {
         say("encoder-worker: whoever reaches \(server.address.description) sees all sessions")
       }
       answer("http://\(server.address.description)/")
-      while !signals.wait(ms: 3_600_000) {}
+      while !signals.wait(ms: 5_000) { decoders?.endIdle() }
       // Nothing is to be tidied up, and whoever waits for a long film is not waited for.
       _exit(0)
     }

@@ -38,6 +38,9 @@ struct ArchiveContents: BatchContents {
     return bytes.count <= limit ? .bytes(bytes) : .refused("\(bytes.count) bytes, more than the limit of \(limit)")
   }
 
+  /// Whether all bytes of each file are there.
+  var isWhole: Bool { current == nil }
+
   /// Takes what comes next.
   ///
   /// - Returns: whether it can be: within limits, and under a name that is not there yet.

@@ -72,6 +72,10 @@ final class H264Encoder {
   /// - Parameter pts: ticks from the segment's start, more than the one before.
   /// - Returns: what is ready, in the order it went in.
   func encode(_ picture: Picture, pts: Int64) throws(FFmpegError) -> [CodedPicture] {
+    // libx264 reads as many pixels as it was opened for, whatever the picture has.
+    guard (picture.codedWidth, picture.codedHeight) == (width, height) else {
+      throw FFmpegError(function: "avcodec_send_frame", code: cff_error_invalid_data())
+    }
     try picture.withFrame(pts: pts) { (frame) throws(FFmpegError) in
       _ = try check("avcodec_send_frame", avcodec_send_frame(codec.pointer, frame))
     }

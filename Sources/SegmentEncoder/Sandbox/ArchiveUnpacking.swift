@@ -95,7 +95,9 @@ enum ArchiveUnpacking {
       var answer = try decoder.ask(
         question.framed, seconds: decoders.limits.decodeSeconds, inputBytes: .max, exchange)
       switch try answer.choice(Outcome.self) {
-      case .whole: return (contents, decoder)
+      case .whole:
+        guard contents.isWhole else { throw WireReader.Nonsense() }
+        return (contents, decoder)
       case .outOfMemory: throw DecoderStarved()
       case .bad:
         let (cause, advice) = (try answer.string(), try answer.string())

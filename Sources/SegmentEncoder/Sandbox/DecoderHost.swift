@@ -203,7 +203,10 @@ public final class DecoderHost: Sendable {
     let ending = try end(child)
     guard let failure = error as? DecoderFailure, failure == .gone else { return error }
     // Without a signal of its own it is the machine, which was short of something, or somebody who kills processes.
-    guard case .signal(let signal) = ending else { return DecoderStarved() }
+    // One that has waited may have been killed meanwhile; that is for the next one to try.
+    guard case .signal(let signal) = ending else {
+      return child.uses.load(ordering: .relaxed) > 0 ? failure : DecoderStarved()
+    }
     return DecoderFailure.crashed(signal == SIGXCPU ? "its time was up" : "signal \(signal)")
   }
 

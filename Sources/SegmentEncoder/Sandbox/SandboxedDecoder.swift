@@ -50,6 +50,8 @@ final class SandboxedDecoder: FrameDecoding {
     }
     do {
       return try ask(files, look)
+    } catch DecoderFailure.gone {
+      throw DecoderStarved()
     } catch DecoderFailure.late {
       throw RefusedPicture(reason: "decoding takes more than \(host.limits.decodeSeconds) s")
     } catch DecoderFailure.crashed(let how) {

@@ -116,7 +116,9 @@ struct VideoReader: Sendable {
             StoredSamples.Stored(
               track: try message.int(), pts: Int64(try message.int()), duration: Int64(try message.int()), data: []))
         }
-        guard !samples.isEmpty, samples.count <= bytes.count else { throw WireReader.Nonsense() }
+        guard !samples.isEmpty, samples.count <= segment.samples + segment.frames.count else {
+          throw WireReader.Nonsense()
+        }
         try message.withBytes { part in
           left -= part.count
           guard left >= 0 else { throw WireReader.Nonsense() }
@@ -190,22 +192,25 @@ struct VideoReader: Sendable {
     output: @escaping (inout WireReader) throws -> Void = { _ in throw WireReader.Nonsense() }
   ) throws -> WireReader {
     let decoder = try decoders.decoder(for: owner, isLimited: false)
+    var isAnswered = false
     do {
-      let answer = try ask(decoder, decoders, request, about: file, name, isCancelled, put, output: output)
+      let answer = try ask(
+        decoder, decoders, request, about: file, name, isCancelled, put, output: output, isAnswered: &isAnswered)
       decoders.keep(decoder, for: owner)
       return answer
-    } catch let answered where answered is BadSession || answered is FFmpegError {
-      decoders.keep(decoder, for: owner)
-      throw answered
     } catch {
-      return try blaming(name, decoders) { throw try decoders.end(decoder, after: error) }
+      // Only what has answered to its end can be asked again.
+      guard isAnswered else { return try blaming(name, decoders) { throw try decoders.end(decoder, after: error) } }
+      decoders.keep(decoder, for: owner)
+      return try blaming(name, decoders) { throw error }
     }
   }
 
   fileprivate func ask(
     _ decoder: DecoderProcess, _ decoders: DecoderHost, _ request: DecoderChild.Request, about file: any ByteSource,
     _ name: String, _ isCancelled: @escaping () -> Bool, _ put: (inout WireWriter) -> Void,
-    output: @escaping (inout WireReader) throws -> Void = { _ in throw WireReader.Nonsense() }
+    output: @escaping (inout WireReader) throws -> Void = { _ in throw WireReader.Nonsense() },
+    isAnswered: inout Bool
   ) throws -> WireReader {
     var question = WireWriter()
     question.put(request.rawValue)
@@ -213,7 +218,15 @@ struct VideoReader: Sendable {
     put(&question)
     var exchange = DecoderExchange()
     exchange.isCancelled = isCancelled
-    exchange.input = { file.bytes(at: $0, $1) }
+    exchange.input = { offset, count in
+      var outcome = 0
+      let bytes = [UInt8](unsafeUninitializedCapacity: count) { bytes, filled in
+        outcome = file.read(at: offset, into: UnsafeMutableRawBufferPointer(bytes))
+        filled = max(0, outcome)
+      }
+      guard outcome >= 0 else { throw DiskError("read", name) }
+      return bytes
+    }
     exchange.output = { message in
       var message = message
       try output(&message)
@@ -222,6 +235,7 @@ struct VideoReader: Sendable {
     let inputBytes = 64 << 20 + 64 * min(file.count, 1 << 40)
     var answer = try decoder.ask(
       question.framed, seconds: decoders.limits.decodeSeconds, inputBytes: inputBytes, exchange)
+    isAnswered = true
     switch try answer.choice(VideoAnswers.Outcome.self) {
     case .done: return answer
     case .bad:
@@ -248,6 +262,8 @@ struct VideoReader: Sendable {
   fileprivate func blaming<R>(_ name: String, _ decoders: DecoderHost, _ body: () throws -> R) throws -> R {
     do {
       return try body()
+    } catch DecoderFailure.gone {
+      throw DecoderStarved()
     } catch DecoderFailure.late {
       throw BadSession(
         name, "reading it takes more than \(decoders.limits.decodeSeconds) s", advice: "is the file whole?")
@@ -340,8 +356,10 @@ private final class SandboxedFilm: FilmPictures {
 
   private func ask(_ request: DecoderChild.Request, _ put: (inout WireWriter) -> Void) throws -> WireReader {
     guard let decoder else { throw BadSession(name, "its decoder is gone") }
+    var isAnswered = false
     do {
-      return try reader.ask(decoder, decoders, request, about: file, name, isCancelled, put)
+      return try reader.ask(
+        decoder, decoders, request, about: file, name, isCancelled, put, isAnswered: &isAnswered)
     } catch {
       self.decoder = nil
       return try reader.blaming(name, decoders) { throw try decoders.end(decoder, after: error) }
