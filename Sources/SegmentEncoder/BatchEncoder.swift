@@ -26,7 +26,7 @@ public final class BatchEncoder {
   private let store: any ArtifactStore
   /// Of the last batch, as far as it could be read; nil where it could not.
   public private(set) var session: SessionID?
-  /// What it is doing; a sign of life comes with each question whether to stop.
+  /// The stage of the work. Each call of `isCancelled` counts as a sign of life.
   public let stage = BatchStage()
 
   /// - Parameters:

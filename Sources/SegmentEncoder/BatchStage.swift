@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What an encoder is doing, for whoever watches it from another thread.
+/// The stage that an encoder is in. One thread writes it, and others read it.
 public final class BatchStage: Sendable {
   public enum Stage: String, Sendable {
     /// Reading a batch and planning its segments.
@@ -19,9 +19,9 @@ public final class BatchStage: Sendable {
 
   public func enter(_ stage: Stage) { state.withLock { $0 = (stage, MonotonicClock.seconds()) } }
 
-  /// It goes on.
+  /// Notes a sign of life.
   public func sign() { state.withLock { $0.signAt = MonotonicClock.seconds() } }
 
-  /// The stage, and when there was a sign of life, in monotonic seconds.
+  /// The stage, and the time of the last sign of life in monotonic seconds.
   public var now: (stage: Stage, signAt: Int) { state.withLock { $0 } }
 }

@@ -1,6 +1,5 @@
-// Watches the batches that are being worked on, from a thread of its own: it holds none of their files and calls none of the
-// libraries they may hang in. What hangs outside of this process is ended by the sandbox's deadlines; this is for the rest: the
-// encoder, and a disk that does not answer.
+// Watches the batches in work from a thread of its own, which calls no library that can hang in a batch. The sandbox ends decoders
+// that hang. This watch is for the worker's own process: the encoder, and a disk that does not answer.
 
 import Glibc
 import Logging
@@ -30,7 +29,7 @@ final class JobWatch: Sendable {
     var description: String { "\(batch) has been stuck in \(stage) for \(overdueS) s beyond its deadline" }
   }
 
-  /// How much longer a batch may take that has been told to stop, in seconds. After that this program starts anew.
+  /// How much longer a batch may take that has been told to stop, in seconds. After that the worker restarts.
   private static let grace = 10
   /// Two readings of a clock of seconds may be nearly that much too far apart, and a stop takes a moment.
   private static let slack = 2
@@ -63,8 +62,8 @@ final class JobWatch: Sendable {
       // What is being published is not stopped any more.
       let due =
         stage == .publish
-        ? max(job.begunAt + maxTime, sign + stage.patienceS)
-        : min(job.begunAt + maxTime, sign + min(maxTime, stage.patienceS))
+        ? max(job.begunAt + maxTime, sign + stage.silenceS)
+        : min(job.begunAt + maxTime, sign + min(maxTime, stage.silenceS))
       let overdue = now - due
       return overdue > Self.slack ? Stuck(batch: job.batch, stage: stage, overdueS: overdue) : nil
     }
@@ -72,7 +71,7 @@ final class JobWatch: Sendable {
 
   /// Starts the thread.
   ///
-  /// - Parameter isStopping: whether the worker has been told to stop; then it does not start anew.
+  /// - Parameter isStopping: whether the worker has been told to stop; then it does not restart.
   func start(isStopping: @escaping @Sendable () -> Bool) throws {
     try ThreadGroup().start { [self] in
       // Seconds in a row in which a batch was stuck for too long, while this thread was awake.
@@ -80,20 +79,20 @@ final class JobWatch: Sendable {
       while true {
         let before = MonotonicClock.seconds()
         sleep(1)
-        // The sandbox of a program that this one has started anew from.
+        // The sandbox of the worker from before a restart is still a child of this process.
         while waitpid(-1, nil, WNOHANG) > 0 {}
         let job = stuck.first { $0.overdueS > Self.grace }
         // After a pause of the whole machine every batch seems to be stuck.
         count = job == nil || MonotonicClock.seconds() - before > 5 ? 0 : count + 1
-        if let job, count >= 3, !isStopping() { startAnew(because: job) }
+        if let job, count >= 3, !isStopping() { restart(because: job) }
       }
     }
   }
 
-  /// Lets this program begin again in the same process: all its threads end, wherever they are. What it held is taken over as
+  /// Runs the program again in the same process. The kernel ends all threads. The new worker takes over the old one's batches as
   /// from a dead worker, which counts as an attempt.
-  private func startAnew(because job: Stuck) -> Never {
-    logger.error("\(job); this worker starts anew", metadata: ["batch": "\(job.batch)"])
+  private func restart(because job: Stuck) -> Never {
+    logger.error("\(job); the worker restarts", metadata: ["batch": "\(job.batch)"])
     var words: [UnsafeMutablePointer<CChar>?] = CommandLine.arguments.map { strdup($0) }
     words.append(nil)
     execv("/proc/self/exe", words)
@@ -104,7 +103,7 @@ final class JobWatch: Sendable {
 
 extension BatchStage.Stage {
   /// How long it may go on without a sign of life, in seconds.
-  fileprivate var patienceS: Int {
+  fileprivate var silenceS: Int {
     switch self {
     case .open, .encode: 300
     // The network has time limits of its own.

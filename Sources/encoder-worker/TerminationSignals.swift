@@ -4,10 +4,10 @@ import SegmentEncoder
 
 /// SIGTERM and SIGINT as events, instead of the process's end. Make it before any thread is started.
 ///
-/// A process that is still there some seconds after the first one ends, whatever its threads are doing.
+/// Some seconds after the first signal the process ends, whatever its threads are doing.
 final class TerminationSignals: Sendable {
   /// In seconds.
-  private static let patience: UInt32 = 9
+  private static let grace: UInt32 = 9
 
   private let signals: Int32
   private let wakeup: Int32
@@ -22,9 +22,9 @@ final class TerminationSignals: Sendable {
     try ThreadGroup().start { [signals, taken] in
       var watched = [signals, taken].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
       while poll(&watched, 2, -1) <= 0 {}
-      sleep(Self.patience)
+      sleep(Self.grace)
       StandardError.removeBar()
-      say("encoder-worker: something has not ended \(Self.patience) s after the signal; nothing is lost", .warning)
+      say("encoder-worker: something has not ended \(Self.grace) s after the signal; nothing is lost", .warning)
       _exit(ExitStatus.temporaryFailure.rawValue)
     }
   }

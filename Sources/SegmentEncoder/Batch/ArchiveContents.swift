@@ -1,7 +1,7 @@
 // A file as a batch: a tar, or a stream of records; plain or in one layer of gzip or zstd, all recognised by content. It is
 // read once from front to back into memory, within limits; nothing is ever unpacked to a file.
 
-/// What comes out of an archive, in its order.
+/// A part of an archive's content. Parts come in the archive's order.
 enum ArchiveItem {
   /// It is no tar: all that follows is one stream of records.
   case stream

@@ -38,7 +38,7 @@ final class ArchiveInput {
   /// The bytes that were unpacked so far; asked only while the file is compressed.
   var unpackedBytes: () -> Int = { 0 }
   private let source: Source
-  private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: DecoderChannel.partBytes, alignment: 16)
+  private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
   /// How many bytes were read before anybody asked for them.
   private var waiting = 0
   private var readBytes = 0

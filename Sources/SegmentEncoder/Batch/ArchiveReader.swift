@@ -79,7 +79,7 @@ private final class ArchiveReader {
   private let part = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
   /// Where the content of the last entry ended, in the unpacked tar.
   private var contentEnd: Int64 = 0
-  /// What has been handed out. The holes of a sparse entry are in no tar.
+  /// The bytes that were handed out. The holes of a sparse entry are among them, and are in no tar.
   private var contentBytes = 0
 
   init(_ input: ArchiveInput, name: String, limits: Limits) throws {

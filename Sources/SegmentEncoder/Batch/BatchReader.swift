@@ -33,7 +33,7 @@ public struct OpenBatch {
     let name = path == "-" ? "stdin" : Self.name(of: path)
     let contents: any BatchContents
     let isArchive: Bool
-    // What took an archive apart decodes its pictures, too: they are the same session's.
+    // The process that took an archive apart decodes its pictures, too: they are the same session's.
     var unpacker: DecoderProcess?
     defer { if let unpacker { _ = try? decoders?.end(unpacker) } }
     do {

@@ -13,7 +13,7 @@ final class MP4Reader {
   /// - Parameter bytes: must outlive the reader.
   convenience init(_ bytes: UnsafeRawBufferPointer) throws { try self.init(MemoryBytes(bytes)) }
 
-  /// What the file refers to outside of itself is not followed: libavformat's default.
+  /// libavformat does not follow references to other files: its default.
   init(_ file: any ByteSource) throws {
     guard MP4Census.isBearable(file) else {
       throw FFmpegError(function: "avformat_open_input", code: cff_error_invalid_data())

@@ -32,6 +32,9 @@ struct VideoTrack {
   /// not.
   let keys: [Sample]
 
+}
+
+extension VideoTrack {
   /// - Parameters:
   ///   - name: what to call the file in messages.
   ///   - isCancelled: asked for each sample.
@@ -96,18 +99,6 @@ struct VideoTrack {
     creationTime = reader.creationTime
     samples = shown.sorted { $0.pts < $1.pts }
     self.keys = closed.map(\.element.sample).sorted { $0.pts < $1.pts }
-  }
-
-  init(
-    index: Int, timeBase: (numerator: Int64, denominator: Int64), quarterTurns: Int, creationTime: String?,
-    samples: [Sample], keys: [Sample]
-  ) {
-    self.index = index
-    self.timeBase = timeBase
-    self.quarterTurns = quarterTurns
-    self.creationTime = creationTime
-    self.samples = samples
-    self.keys = keys
   }
 
   /// Whether a sample begins with nothing before it: a unit of type 5 (ITU-T H.264, 7.4.1), behind lengths of as many bytes

@@ -6,7 +6,7 @@ enum ArchiveUnpacking {
   private enum Outcome: Int { case whole, bad, outOfMemory }
   private enum Kind: Int { case stream, file, part, refused }
 
-  /// What is said of an archive goes into logs and manifests, whoever says it; in bytes.
+  /// A reason goes into logs and manifests; a longer one is shortened to so many bytes.
   private static let reasonBytes = 1_024
 
   // MARK: - In the worker
@@ -85,7 +85,6 @@ enum ArchiveUnpacking {
       return bytes
     }
     exchange.output = { message in
-      var message = message
       guard try add(&message, to: &contents) else { throw WireReader.Nonsense() }
     }
     let decoder = try decoders.decoder(for: nil)
@@ -171,7 +170,7 @@ enum ArchiveUnpacking {
         answer.put(bad.advice)
       }
     } catch {
-      // What is read comes from the worker, so nothing is left but memory.
+      // The input comes from the worker, so no other error than a lack of memory is left.
       channel.answer { $0.put(Outcome.outOfMemory.rawValue) }
     }
   }

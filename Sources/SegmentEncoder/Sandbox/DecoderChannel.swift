@@ -1,4 +1,4 @@
-// What a decoder's process says, and how: messages behind their length, each with its kind first.
+// The messages of a decoder's process. Each has its length first, and then its kind.
 
 import Glibc
 
@@ -18,7 +18,7 @@ struct DecoderChannel {
 
   let socket: Int32
 
-  /// What is asked next; nil at the end.
+  /// The next question; nil at the end.
   func question() -> WireReader? {
     guard let count = length() else { return nil }
     return read(count).map(WireReader.init)

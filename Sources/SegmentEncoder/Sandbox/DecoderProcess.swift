@@ -17,15 +17,15 @@ enum DecoderFailure: Error, Equatable {
   static let nonsense = DecoderFailure.crashed("it answers nonsense")
 }
 
-/// What a decoder is given and gives while it works on a question. Whatever one of these throws ends the question, and the
-/// decoder has to be ended then.
+/// The worker's side of a question that a decoder works on: the decoder gets input, and gives output. An error that one of these
+/// closures throws ends the question; then the decoder has to be ended, too.
 struct DecoderExchange {
   /// Some bytes of the file that is read, from an offset on; none at its end.
   var input: (_ offset: Int, _ count: Int) throws -> [UInt8] = { _, _ in
     throw DecoderFailure.crashed("it asks for a file")
   }
   /// Takes a part of the result.
-  var output: (WireReader) throws -> Void = { _ in throw DecoderFailure.nonsense }
+  var output: (inout WireReader) throws -> Void = { _ in throw DecoderFailure.nonsense }
   /// Asked at every step, and twice a second.
   var isCancelled: () -> Bool = { false }
 }
@@ -38,7 +38,7 @@ final class DecoderProcess: Sendable {
   /// How many batches, or files, it has worked on.
   let uses = Atomic(0)
 
-  /// What a message may have beside the part of the result in it, in bytes.
+  /// A message has at most so many bytes beside its part of the result.
   private static let messageBytes = 65_536
 
   init(process: Int32, socket: Int32, slots: PictureSlots) throws {
@@ -110,7 +110,7 @@ final class DecoderProcess: Sendable {
         var message = try receive(seconds: seconds, exchange.isCancelled)
         switch DecoderChannel.Message(rawValue: try message.int()) {
         case .answer: return message
-        case .output: try exchange.output(message)
+        case .output: try exchange.output(&message)
         case .input:
           let (offset, count) = (try message.int(), try message.int())
           guard offset >= 0, (1...DecoderChannel.partBytes).contains(count) else { throw WireReader.Nonsense() }

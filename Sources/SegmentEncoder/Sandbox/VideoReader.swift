@@ -1,18 +1,8 @@
 // Reads videos of strangers: in a process of its own, where there is a host for it, or right here.
 
-import CFFmpeg
 import Glibc
 
-/// How a picture of a video is wanted for coding: without what was added to make its sides even, upright, not too large.
-struct VideoPictureForm: Equatable {
-  /// Of the picture as it is stored, before it is turned.
-  let size: PixelSize
-  let quarterTurns: Int
-  /// No side is longer; nil for any length.
-  let maxSide: Int?
-}
-
-/// What is read of a published segment for a sheet or a thumbnail.
+/// The pictures of a published segment that a sheet or a thumbnail shows.
 struct SegmentPicturesOrder: Equatable {
   /// As captured, and as coded.
   let size: PixelSize
@@ -27,11 +17,6 @@ struct SegmentPicturesOrder: Equatable {
   var fitted: PixelSize { size.fitted(into: box) }
 }
 
-/// A film's pictures in the order they are shown; nil where there is none at an instant.
-protocol FilmPictures: AnyObject {
-  func picture(at pts: Int64, as form: VideoPictureForm) throws -> Picture?
-}
-
 /// Where videos are read. For any thread.
 struct VideoReader: Sendable {
   /// nil for right here, for videos that can be trusted.
@@ -44,7 +29,7 @@ struct VideoReader: Sendable {
     self.owner = "video " + owner
   }
 
-  /// What can be encoded anew of a file.
+  /// The track of a file that can be encoded anew.
   ///
   /// - Throws: ``BadSession``, ``FFmpegError``, ``Cancelled``.
   func track(
@@ -53,7 +38,7 @@ struct VideoReader: Sendable {
     guard let decoders else { return try VideoTrack(of: file, name: name, limits: limits, isCancelled: isCancelled) }
     var samples: [VideoTrack.Sample] = []
     var keys: [VideoTrack.Sample] = []
-    var answer = try ask(decoders, .track, about: file, name, isCancelled) { _ in
+    return try ask(decoders, .track, about: file, name, isCancelled) { _ in
     } output: { message in
       let isKey = try message.bool()
       let list = try message.list { reader throws(WireReader.Nonsense) in try reader.sample() }
@@ -61,8 +46,7 @@ struct VideoReader: Sendable {
         throw WireReader.Nonsense()
       }
       if isKey { keys += list } else { samples += list }
-    }
-    return try understood(name) {
+    } read: { answer in
       let track = VideoTrack(
         index: try answer.int(), timeBase: (Int64(try answer.int()), Int64(try answer.int())),
         quarterTurns: try answer.int(),
@@ -79,7 +63,7 @@ struct VideoReader: Sendable {
     }
   }
 
-  /// What a segment's file has that its manifest does not tell of.
+  /// The ways in which a segment's file differs from its manifest.
   ///
   /// - Throws: ``BadSession``, ``FFmpegError``.
   func problems(_ json: JSONValue, _ segment: PublishedSegment, _ bytes: [UInt8]) throws -> [String] {
@@ -87,10 +71,9 @@ struct VideoReader: Sendable {
       return try bytes.withUnsafeBytes { try SegmentVerification.problemsOfFile(json, segment, MemoryBytes($0)) }
     }
     return try bytes.withUnsafeBytes { buffer in
-      var answer = try ask(decoders, .problems, about: MemoryBytes(buffer), segment.file) { question in
+      try ask(decoders, .problems, about: MemoryBytes(buffer), segment.file) { question in
         question.put(json.line)
-      }
-      return try understood(segment.file) {
+      } read: { answer in
         try answer.list { reader throws(WireReader.Nonsense) in try reader.string() }.prefix(100).map {
           $0.shortened(to: 1_024)
         }
@@ -108,7 +91,7 @@ struct VideoReader: Sendable {
     return try bytes.withUnsafeBytes { buffer in
       var samples: [StoredSamples.Stored] = []
       var left = bytes.count
-      var answer = try ask(decoders, .samples, about: MemoryBytes(buffer), segment.file) { _ in
+      return try ask(decoders, .samples, about: MemoryBytes(buffer), segment.file) { _ in
       } output: { message in
         let isNew = try message.bool()
         if isNew {
@@ -124,8 +107,7 @@ struct VideoReader: Sendable {
           guard left >= 0 else { throw WireReader.Nonsense() }
           samples[samples.count - 1].data += part
         }
-      }
-      return try understood(segment.file) {
+      } read: { answer in
         let configuration = try answer.optional { reader throws(WireReader.Nonsense) in try reader.byteList() }
         return StoredSamples(configuration: configuration, samples: samples)
       }
@@ -148,7 +130,7 @@ struct VideoReader: Sendable {
     var pictures: [FrameBuffer] = []
     var received: [UInt8] = []
     let wanted = FrameBuffer.packedBytes(order.fitted, isRGB: order.isRGB)
-    _ = try bytes.withUnsafeBytes { buffer in
+    return try bytes.withUnsafeBytes { buffer in
       try ask(decoders, .pictures, about: MemoryBytes(buffer), segment.file) { question in
         question.put(order)
       } output: { message in
@@ -157,11 +139,10 @@ struct VideoReader: Sendable {
         guard received.count == wanted else { return }
         pictures.append(try FrameBuffer(unpacking: received, order.fitted, isRGB: order.isRGB))
         received = []
+      } read: { _ in
+        guard pictures.count == order.starts.count, received.isEmpty else { throw WireReader.Nonsense() }
+        return pictures
       }
-    }
-    return try understood(segment.file) {
-      guard pictures.count == order.starts.count, received.isEmpty else { throw WireReader.Nonsense() }
-      return pictures
     }
   }
 
@@ -185,32 +166,44 @@ struct VideoReader: Sendable {
 
   // MARK: - Questions
 
+  /// An answer that refuses the file. The decoder has worked as it should, and can be asked again.
+  struct Refusal: Error {
+    let error: any Error
+  }
+
   /// Asks a decoder of this owner, and lets it wait for more.
-  fileprivate func ask(
+  ///
+  /// - Parameters:
+  ///   - put: writes the question behind the file's size.
+  ///   - output: takes each part of the result.
+  ///   - read: reads the answer.
+  private func ask<R>(
     _ decoders: DecoderHost, _ request: DecoderChild.Request, about file: any ByteSource, _ name: String,
     _ isCancelled: @escaping () -> Bool = { false }, _ put: (inout WireWriter) -> Void,
-    output: @escaping (inout WireReader) throws -> Void = { _ in throw WireReader.Nonsense() }
-  ) throws -> WireReader {
+    output: @escaping (inout WireReader) throws -> Void = { _ in throw WireReader.Nonsense() },
+    read: (inout WireReader) throws -> R
+  ) throws -> R {
     let decoder = try decoders.decoder(for: owner, isLimited: false)
-    var isAnswered = false
     do {
-      let answer = try ask(
-        decoder, decoders, request, about: file, name, isCancelled, put, output: output, isAnswered: &isAnswered)
+      var answer = try ask(decoder, decoders, request, about: file, name, isCancelled, put, output: output)
+      let result = try read(&answer)
       decoders.keep(decoder, for: owner)
-      return answer
+      return result
+    } catch let refusal as Refusal {
+      decoders.keep(decoder, for: owner)
+      throw refusal.error
     } catch {
-      // Only what has answered to its end can be asked again.
-      guard isAnswered else { return try blaming(name, decoders) { throw try decoders.end(decoder, after: error) } }
-      decoders.keep(decoder, for: owner)
-      return try blaming(name, decoders) { throw error }
+      throw try failure(name, decoders, decoders.end(decoder, after: error))
     }
   }
 
-  fileprivate func ask(
+  /// Asks one decoder.
+  ///
+  /// - Throws: ``Refusal``, or why there is no answer.
+  func ask(
     _ decoder: DecoderProcess, _ decoders: DecoderHost, _ request: DecoderChild.Request, about file: any ByteSource,
     _ name: String, _ isCancelled: @escaping () -> Bool, _ put: (inout WireWriter) -> Void,
-    output: @escaping (inout WireReader) throws -> Void = { _ in throw WireReader.Nonsense() },
-    isAnswered: inout Bool
+    output: @escaping (inout WireReader) throws -> Void = { _ in throw WireReader.Nonsense() }
   ) throws -> WireReader {
     var question = WireWriter()
     question.put(request.rawValue)
@@ -218,6 +211,7 @@ struct VideoReader: Sendable {
     put(&question)
     var exchange = DecoderExchange()
     exchange.isCancelled = isCancelled
+    exchange.output = output
     exchange.input = { offset, count in
       var outcome = 0
       let bytes = [UInt8](unsafeUninitializedCapacity: count) { bytes, filled in
@@ -227,142 +221,33 @@ struct VideoReader: Sendable {
       guard outcome >= 0 else { throw DiskError("read", name) }
       return bytes
     }
-    exchange.output = { message in
-      var message = message
-      try output(&message)
-    }
-    // What lies far apart in a file is read in parts that are larger than needed.
+    // A file whose parts lie far apart is read in parts that are larger than needed.
     let inputBytes = 64 << 20 + 64 * min(file.count, 1 << 40)
     var answer = try decoder.ask(
       question.framed, seconds: decoders.limits.decodeSeconds, inputBytes: inputBytes, exchange)
-    isAnswered = true
     switch try answer.choice(VideoAnswers.Outcome.self) {
     case .done: return answer
     case .bad:
       let (cause, advice) = (try answer.string(), try answer.string())
-      throw BadSession(name, cause.shortened(to: 1_024), advice: advice.shortened(to: 1_024))
+      throw Refusal(error: BadSession(name, cause.shortened(to: 1_024), advice: advice.shortened(to: 1_024)))
     case .failed:
       let (function, code) = (try answer.string(), try answer.int())
-      throw FFmpegError(function: function.shortened(to: 64), code: Int32(truncatingIfNeeded: code))
+      throw Refusal(
+        error: FFmpegError(function: function.shortened(to: 64), code: Int32(truncatingIfNeeded: code)))
     case .outOfMemory:
-      throw BadSession(name, "it takes more memory than a video may", advice: "make it smaller")
+      throw Refusal(error: BadSession(name, "it takes more memory than a video may", advice: "make it smaller"))
     }
   }
 
-  /// What a decoder says that makes no sense is as good as a crash.
-  private func understood<R>(_ name: String, _ body: () throws -> R) throws -> R {
-    do {
-      return try body()
-    } catch is WireReader.Nonsense {
-      throw BadSession(name, "the video decoder crashed (it answers nonsense)", advice: "is the file whole?")
-    }
-  }
-
-  /// A decoder that crashes or hangs is the file's fault.
-  fileprivate func blaming<R>(_ name: String, _ decoders: DecoderHost, _ body: () throws -> R) throws -> R {
-    do {
-      return try body()
-    } catch DecoderFailure.gone {
-      throw DecoderStarved()
-    } catch DecoderFailure.late {
-      throw BadSession(
-        name, "reading it takes more than \(decoders.limits.decodeSeconds) s", advice: "is the file whole?")
-    } catch DecoderFailure.crashed(let how) {
-      throw BadSession(name, "the video decoder crashed (\(how))", advice: "is the file whole?")
-    } catch is WireReader.Nonsense {
-      throw BadSession(name, "the video decoder crashed (it answers nonsense)", advice: "is the file whole?")
-    }
-  }
-}
-
-/// A film that is decoded right here.
-final class LocalFilm: FilmPictures {
-  private let pictures: VideoPictures
-  private let converter = PictureConverter()
-
-  init(_ file: any ByteSource, name: String, track: Int, keyDTS: Int64?, limits: Limits) throws {
-    let reader = try MP4Reader(file)
-    guard (0..<reader.trackCount).contains(track) else { throw BadSession(name, "no such track") }
-    if let keyDTS { try reader.seek(toKeyFrameAt: keyDTS, of: track) }
-    pictures = try VideoPictures(reader, track: track, limits: limits)
-  }
-
-  func picture(at pts: Int64, as form: VideoPictureForm) throws -> Picture? {
-    guard let decoded = try pictures.picture(at: pts) else { return nil }
-    guard (1...decoded.width).contains(form.size.width), (1...decoded.height).contains(form.size.height) else {
-      throw BadSession("", "a picture of another size than was to be expected")
-    }
-    if decoded.isHighDynamicRange {
-      throw BadSession("", "high dynamic range (PQ or HLG)", advice: "make it SDR first")
-    }
-    decoded.crop(width: form.size.width, height: form.size.height)
-    return try Picture(
-      adopting: converter.planar420(ofVideo: decoded, quarterTurns: form.quarterTurns, maxSide: form.maxSide))
-  }
-}
-
-/// A film that is decoded in a process of its own. For one thread.
-private final class SandboxedFilm: FilmPictures {
-  private let reader: VideoReader
-  private let decoders: DecoderHost
-  private let file: any ByteSource
-  private let name: String
-  private let isCancelled: () -> Bool
-  private var decoder: DecoderProcess?
-
-  init(
-    _ reader: VideoReader, _ decoders: DecoderHost, _ file: any ByteSource, _ name: String,
-    _ isCancelled: @escaping () -> Bool
-  ) {
-    self.reader = reader
-    self.decoders = decoders
-    self.file = file
-    self.name = name
-    self.isCancelled = isCancelled
-  }
-
-  deinit { if let decoder { decoders.keep(decoder, for: reader.owner) } }
-
-  func open(track: Int, keyDTS: Int64?) throws {
-    decoder = try decoders.decoder(for: reader.owner, isLimited: false)
-    _ = try ask(.openFilm) { question in
-      question.put(track)
-      question.put(keyDTS.map { Int($0) }) { $0.put($1) }
-    }
-  }
-
-  func picture(at pts: Int64, as form: VideoPictureForm) throws -> Picture? {
-    guard let slots = decoder?.slots else { throw BadSession(name, "its decoder is gone") }
-    let (slot, use) = slots.free()
-    var layout: PlaneLayout?
-    defer { slots.note(slot, bytes: layout?.bytes) }
-    var answer = try ask(.filmPicture) { question in
-      question.put(slot)
-      question.put(Int(pts))
-      question.put(form)
-    }
-    do {
-      guard try answer.bool() else {
-        layout = PlaneLayout(size: PixelSize(width: 1, height: 1), [], bytes: 0)
-        return nil
-      }
-      let planes = try answer.layout(decoders.limits, bytes: slots.size)
-      layout = planes
-      return try Picture(planes: slots, slot, use, planes)
-    } catch is WireReader.Nonsense {
-      throw BadSession(name, "the video decoder crashed (it answers nonsense)")
-    }
-  }
-
-  private func ask(_ request: DecoderChild.Request, _ put: (inout WireWriter) -> Void) throws -> WireReader {
-    guard let decoder else { throw BadSession(name, "its decoder is gone") }
-    var isAnswered = false
-    do {
-      return try reader.ask(
-        decoder, decoders, request, about: file, name, isCancelled, put, isAnswered: &isAnswered)
-    } catch {
-      self.decoder = nil
-      return try reader.blaming(name, decoders) { throw try decoders.end(decoder, after: error) }
+  /// The error to throw when there was no answer: a decoder that crashes or hangs is the file's fault.
+  func failure(_ name: String, _ decoders: DecoderHost, _ error: any Error) -> any Error {
+    func bad(_ cause: String) -> BadSession { BadSession(name, cause, advice: "is the file whole?") }
+    switch error {
+    case DecoderFailure.gone: return DecoderStarved()
+    case DecoderFailure.late: return bad("reading it takes more than \(decoders.limits.decodeSeconds) s")
+    case DecoderFailure.crashed(let how): return bad("the video decoder crashed (\(how))")
+    case is WireReader.Nonsense: return failure(name, decoders, DecoderFailure.nonsense)
+    default: return error
     }
   }
 }

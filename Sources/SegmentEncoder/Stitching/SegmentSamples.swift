@@ -9,22 +9,20 @@ struct StoredSamples {
 
   /// The first track's `avcC`; nil where that is no H.264.
   let configuration: [UInt8]?
-  private(set) var samples: [Stored] = []
+  let samples: [Stored]
+}
 
-  init(configuration: [UInt8]?, samples: [Stored]) {
-    self.configuration = configuration
-    self.samples = samples
-  }
-
+extension StoredSamples {
   /// - Throws: ``FFmpegError``, ``BadSession`` when it has more than two tracks.
   init(of file: any ByteSource, _ name: String) throws {
     let reader = try MP4Reader(file)
-    configuration = reader.configuration
+    var samples: [Stored] = []
     while let sample = try reader.next() {
       guard (0...1).contains(sample.track) else { throw BadSession(name, "more than two tracks") }
       samples.append(
         Stored(track: sample.track, pts: sample.pts, duration: sample.duration, data: Array(sample.bytes)))
     }
+    self.init(configuration: reader.configuration, samples: samples)
   }
 }
 

@@ -1,0 +1,113 @@
+import CFFmpeg
+import Glibc
+
+/// A libavcodec decoder for one still image.
+final class ImageCodec {
+  private let kind: ImageKind
+  private let codec: CodecContext
+  private let packet: Packet
+  private let space: DecodingSpace?
+  /// Whether the picture lies in `space`.
+  private var isLent = false
+
+  init(
+    _ kind: ImageKind, limits: Limits, _ space: DecodingSpace?
+  ) throws(FFmpegError) {
+    self.kind = kind
+    self.space = space
+    guard let decoder = avcodec_find_decoder(kind.codec) else {
+      throw FFmpegError(function: "avcodec_find_decoder", code: cff_error_invalid_data())
+    }
+    codec = try CodecContext(decoder)
+    packet = try Packet()
+    let context = codec.pointer
+    context.pointee.thread_count = 1
+    // A second line behind our own check of the header; libavutil counts a width rounded up to 64, hence the slack.
+    context.pointee.max_pixels = Int64(limits.pixels + 128 * limits.side)
+    // Broken entropy data, a missing tail or a bad checksum is an error, not a grey area in the picture.
+    context.pointee.err_recognition = cff_strict_input()
+    // Memory is used again, and a decoder need not fill it: nothing of an earlier frame, which may have been masked since,
+    // must show through.
+    context.pointee.opaque = Unmanaged.passUnretained(self).toOpaque()
+    context.pointee.get_buffer2 = { context, frame, flags in
+      guard let context, let frame else { return cff_error_invalid_data() }
+      let codec = Unmanaged<ImageCodec>.fromOpaque(context.pointee.opaque).takeUnretainedValue()
+      codec.isLent = codec.lendMemory(to: frame, of: context)
+      let status = codec.isLent ? 0 : avcodec_default_get_buffer2(context, frame, flags)
+      guard status >= 0 else { return status }
+      withUnsafePointer(to: &frame.pointee.buf) { buffers in
+        buffers.withMemoryRebound(to: UnsafeMutablePointer<AVBufferRef>?.self, capacity: 8) { buffers in
+          for index in 0..<8 {
+            if let buffer = buffers[index] { memset(buffer.pointee.data, 0, buffer.pointee.size) }
+          }
+        }
+      }
+      return status
+    }
+    try check("avcodec_open2", avcodec_open2(context, decoder, nil))
+  }
+
+  /// Lets a picture be decoded where it is wanted; only what needs no conversion.
+  ///
+  /// - Returns: false when it does not fit there.
+  private func lendMemory(
+    to frame: UnsafeMutablePointer<AVFrame>, of context: UnsafeMutablePointer<AVCodecContext>
+  ) -> Bool {
+    guard let space, let start = space.memory.baseAddress, frame.pointee.format == AV_PIX_FMT_YUVJ420P.rawValue else {
+      return false
+    }
+    // Decoders write whole blocks, and rows begin where vectors may.
+    var (width, height) = (frame.pointee.width, frame.pointee.height)
+    avcodec_align_dimensions(context, &width, &height)
+    let stride = (Int(width) + 127) / 128 * 128
+    let rows = Int(height)
+    let size = stride * rows * 3 / 2 + 64
+    guard size <= space.memory.count else { return false }
+    space.used = max(space.used, size)
+    space.prepare(size)
+    guard let buffer = av_buffer_create(start, size, { _, _ in }, nil, 0) else { return false }
+    frame.pointee.buf.0 = buffer
+    frame.pointee.data = (start, start + stride * rows, start + stride * rows * 5 / 4, nil, nil, nil, nil, nil)
+    frame.pointee.linesize = (Int32(stride), Int32(stride / 2), Int32(stride / 2), 0, 0, 0, 0, 0)
+    return true
+  }
+
+  func decode(_ file: [UInt8]) throws -> FrameBuffer {
+    let result = try FrameBuffer()
+    try check("av_new_packet", av_new_packet(packet.pointer, Int32(file.count)))
+    defer { av_packet_unref(packet.pointer) }
+    // Each image stands for itself: without this, PNG is taken for the difference to the one before, as in some AVI files.
+    packet.pointer.pointee.flags |= cff_packet_key()
+    file.withUnsafeBufferPointer { packet.pointer.pointee.data.update(from: $0.baseAddress!, count: $0.count) }
+    do throws(FFmpegError) {
+      try check("avcodec_send_packet", avcodec_send_packet(codec.pointer, packet.pointer))
+      try check("avcodec_receive_frame", avcodec_receive_frame(codec.pointer, result.frame))
+      guard result.frame.pointee.decode_error_flags == 0 else {
+        throw FFmpegError(function: "avcodec_receive_frame", code: cff_error_invalid_data())
+      }
+      result.hasRoom = isLent
+      // WebP's YUV is VP8's: limited in range, which its decoder does not say (RFC 9649, 2.5).
+      if kind == .webp, result.format == AV_PIX_FMT_YUV420P || result.format == AV_PIX_FMT_YUVA420P {
+        result.frame.pointee.color_range = AVCOL_RANGE_MPEG
+      }
+    } catch {
+      if error.isOutOfMemory { throw error }
+      // Nothing came out, or MJPEG's own -1, which would read as "operation not permitted".
+      let isInvalid = [cff_error_eagain(), cff_error_eof(), -1].contains(error.code)
+      let isRare = error.code == cff_error_patch_welcome()
+      throw RefusedPicture(
+        reason: isInvalid ? "invalid data" : isRare ? "a rare kind of file that is not supported" : error.cause)
+    }
+    return result
+  }
+}
+
+extension ImageKind {
+  fileprivate var codec: AVCodecID {
+    switch self {
+    case .jpeg: AV_CODEC_ID_MJPEG
+    case .png: AV_CODEC_ID_PNG
+    case .webp: AV_CODEC_ID_WEBP
+    }
+  }
+}
