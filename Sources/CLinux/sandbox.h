@@ -44,6 +44,28 @@ static inline void clinux_keep_memory(int block, int rest) {
 #endif
 }
 
+// A set of processors, as the kernel takes it: up to 1 024.
+struct clinux_processors { unsigned long mask[16]; };
+
+// Ties the calling thread, and another process, to the processor that the thread runs on. Two that take turns on one processor
+// find its caches warm; on two processors they take some 7 % more CPU time. `last` is the processor that the other one is tied to
+// by now, at first -1. Returns what to give to clinux_untie; nothing is tied where the kernel refuses.
+static inline struct clinux_processors clinux_tie(int process, int *last) {
+  struct clinux_processors before = {{0}}, one = {{0}};
+  unsigned processor = 0;
+  if (syscall(SYS_sched_getaffinity, 0, sizeof before, &before) < 0 ||
+      syscall(SYS_getcpu, &processor, NULL, NULL) != 0 || processor >= 8 * sizeof one)
+    return (struct clinux_processors){{0}};
+  one.mask[processor / (8 * sizeof(long))] = 1ul << processor % (8 * sizeof(long));
+  syscall(SYS_sched_setaffinity, 0, sizeof one, &one);
+  if ((int)processor != *last) syscall(SYS_sched_setaffinity, process, sizeof one, &one);
+  *last = (int)processor;
+  return before;
+}
+static inline void clinux_untie(struct clinux_processors before) {
+  syscall(SYS_sched_setaffinity, 0, sizeof before, &before);
+}
+
 static inline int clinux_socket_pair(int sockets[2]) {
   return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets);
 }
@@ -106,6 +128,16 @@ static inline int clinux_limit_cpu(unsigned long long seconds) {
 static inline int clinux_limit_files(void) {
   return clinux_limit(RLIMIT_FSIZE, 0, 0) | clinux_limit(RLIMIT_NOFILE, 0, 0) | clinux_limit(RLIMIT_NPROC, 0, 0) |
          clinux_limit(RLIMIT_CORE, 0, 0);
+}
+
+// As many descriptors as this process may have, up to 65 536: a job in the sandbox needs some ten.
+static inline void clinux_raise_files(void) {
+  struct rlimit limit;
+  if (getrlimit((__rlimit_resource_t)RLIMIT_NOFILE, &limit) != 0) return;
+  const rlim_t wanted = limit.rlim_max < 65536 ? limit.rlim_max : 65536;
+  if (limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = wanted;
+  setrlimit((__rlimit_resource_t)RLIMIT_NOFILE, &limit);
 }
 
 // From here on only what computing needs: memory, the descriptors that are open, and the end. Anything else, such as opening a

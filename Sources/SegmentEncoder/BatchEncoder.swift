@@ -60,10 +60,7 @@ public final class BatchEncoder {
   ) throws -> Receipt {
     stage.enter(.open)
     defer { stage.enter(.queue) }
-    let isCancelled = { [stage] in
-      stage.sign()
-      return isCancelled()
-    }
+    let isCancelled = signing(isCancelled)
     let opening = options.profile?.start(.open)
     self.session = nil
     let source = try OpenBatch(
@@ -96,10 +93,21 @@ public final class BatchEncoder {
   /// - Returns: the receipt of a batch that is published.
   public func settle(_ path: String, isCancelled: @escaping () -> Bool = { false }) throws -> Receipt? {
     session = nil
+    stage.enter(.open)
+    defer { stage.enter(.queue) }
+    let isCancelled = signing(isCancelled)
     let source = try OpenBatch(
       reading: path, limits: options.limits, decoders: options.decoders, isCancelled: isCancelled)
     session = source.batch.session
-    return try store.settle(source)
+    return try store.settle(source, isCancelled: isCancelled)
+  }
+
+  /// Each call is a sign of life.
+  private func signing(_ isCancelled: @escaping () -> Bool) -> () -> Bool {
+    { [stage] in
+      stage.sign()
+      return isCancelled()
+    }
   }
 
   private func encode(

@@ -66,6 +66,8 @@ public enum Disposition: Equatable, Sendable {
   public init(of error: any Error, batch: String) {
     switch error {
     case let bad as BadBatch: self = .quarantine(bad)
+    case let large as SegmentTooLarge:
+      self = .quarantine(BadBatch("encode", batch, "\(large)", advice: SegmentTooLarge.advice))
     case is Cancelled: self = .handBack
     case is DamagedOutput, is SandboxError, is MissingLibrary, is any EnvironmentFailure: self = .retry
     // What no machine in trouble says: whatever was asked for came of the batch.

@@ -71,8 +71,10 @@ final class JobWatch: Sendable {
 
   /// Starts the thread.
   ///
-  /// - Parameter isStopping: whether the worker has been told to stop; then it does not restart.
-  func start(isStopping: @escaping @Sendable () -> Bool) throws {
+  /// - Parameters:
+  ///   - tally: goes on in the worker that comes after a restart.
+  ///   - isStopping: whether the worker has been told to stop; then it does not restart.
+  func start(_ tally: Tally, isStopping: @escaping @Sendable () -> Bool) throws {
     try ThreadGroup().start { [self] in
       // Seconds in a row in which a batch was stuck for too long, while this thread was awake.
       var count = 0
@@ -84,19 +86,23 @@ final class JobWatch: Sendable {
         let job = stuck.first { $0.overdueS > Self.grace }
         // After a pause of the whole machine every batch seems to be stuck.
         count = job == nil || MonotonicClock.seconds() - before > 5 ? 0 : count + 1
-        if let job, count >= 3, !isStopping() { restart(because: job) }
+        if let job, count >= 3, !isStopping() { restart(because: job, tally) }
       }
     }
   }
 
   /// Runs the program again in the same process. The kernel ends all threads. The new worker takes over the old one's batches as
   /// from a dead worker, which counts as an attempt.
-  private func restart(because job: Stuck) -> Never {
-    logger.error("\(job); the worker restarts", metadata: ["batch": "\(job.batch)"])
+  private func restart(because job: Stuck, _ tally: Tally) -> Never {
+    StandardError.attempt { [logger] in
+      logger.error("\(job); the worker restarts", metadata: ["batch": "\(job.batch)"])
+    }
+    tally.handOn()
     var words: [UnsafeMutablePointer<CChar>?] = CommandLine.arguments.map { strdup($0) }
     words.append(nil)
     execv("/proc/self/exe", words)
-    logger.error("execv: \(String(cString: strerror(errno)))")
+    let reason = String(cString: strerror(errno))
+    StandardError.attempt { [logger] in logger.error("execv: \(reason)") }
     _exit(ExitStatus.temporaryFailure.rawValue)
   }
 }

@@ -24,6 +24,24 @@ enum StandardError {
     }
   }
 
+  /// Says something, and goes on after a second even where nobody reads: for who is about to end the process.
+  static func attempt(_ body: @escaping @Sendable () -> Void) {
+    let said = Said()
+    do {
+      try ThreadGroup().start {
+        body()
+        said.isDone.store(true, ordering: .releasing)
+      }
+    } catch {
+      return
+    }
+    for _ in 0..<100 where !said.isDone.load(ordering: .acquiring) { usleep(10_000) }
+  }
+
+  private final class Said: Sendable {
+    let isDone = Atomic(false)
+  }
+
   /// - Parameter line: without its end; nothing in it moves a cursor.
   static func write(line: String) { state.withLock { write(line, &$0) } }
 

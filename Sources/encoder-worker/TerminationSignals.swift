@@ -4,10 +4,10 @@ import SegmentEncoder
 
 /// SIGTERM and SIGINT as events, instead of the process's end. Make it before any thread is started.
 ///
-/// Some seconds after the first signal the process ends, whatever its threads are doing.
+/// Nine seconds after the first signal the process ends, whatever its threads are doing.
 final class TerminationSignals: Sendable {
   /// In seconds.
-  private static let grace: UInt32 = 9
+  private static let grace: UInt32 = 8
 
   private let signals: Int32
   private let wakeup: Int32
@@ -23,8 +23,10 @@ final class TerminationSignals: Sendable {
       var watched = [signals, taken].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
       while poll(&watched, 2, -1) <= 0 {}
       sleep(Self.grace)
-      StandardError.removeBar()
-      say("encoder-worker: something has not ended \(Self.grace) s after the signal; nothing is lost", .warning)
+      StandardError.attempt {
+        StandardError.removeBar()
+        say("encoder-worker: something has not ended \(Self.grace) s after the signal; nothing is lost", .warning)
+      }
       _exit(ExitStatus.temporaryFailure.rawValue)
     }
   }

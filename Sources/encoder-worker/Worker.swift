@@ -273,9 +273,21 @@ struct CutOff: Error, CustomStringConvertible {
   var description: String { "this worker was taken for dead and its directory removed; start it again" }
 }
 
-/// What a worker has done since it started.
+/// What a worker has done since it started, or since it was started before a restart.
 final class Tally: Sendable {
-  private let counts = Mutex(WorkerTally())
+  /// No setting, so its name is not one of a setting's.
+  private static let variable = "_TALLY_OF_ENCODER_WORKER"
+
+  private let counts: Mutex<WorkerTally>
+
+  init() {
+    let before = getenv(Self.variable).flatMap { WorkerTally(json: Array(String(cString: $0).utf8)) }
+    counts = Mutex(before ?? WorkerTally())
+    unsetenv(Self.variable)
+  }
+
+  /// Leaves the counts to the program that this process runs next.
+  func handOn() { setenv(Self.variable, now.json.line, 1) }
 
   func add(_ change: (inout WorkerTally) -> Void) { counts.withLock { change(&$0) } }
 

@@ -28,7 +28,7 @@ struct WorkerLoop {
     if watch < 0 { worker.logger.info("looking for batches every \(worker.queue.restMs) ms") }
     defer { if watch >= 0 { close(watch) } }
 
-    try worker.jobs.start(isStopping: { pulse.isStopping })
+    try worker.jobs.start(worker.tally, isStopping: { pulse.isStopping })
     let group = ThreadGroup()
     for _ in 0..<threads {
       try group.start { [worker, wake = signals.wake] in Self.encode(for: worker, shared, wake: wake) }

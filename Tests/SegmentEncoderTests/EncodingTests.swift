@@ -252,6 +252,25 @@ import Testing
   }
 }
 
+@Suite struct StagedSegmentTests {
+  /// What no command would read again is not published, and is the batch's fault.
+  @Test func aSegmentThatIsTooLargeIsRefused() throws {
+    let scratch = try ScratchDirectory()
+    let staging = try Staging(output: scratch.path("output"), worker: WorkerID())
+    let segment = EncodedSegment(
+      shots: [], bytes: [UInt8](repeating: 0, count: SessionDirectory.mostVideoBytes + 1), codec: "", codedWidth: 0,
+      codedHeight: 0, samples: 0)
+    let error = try #require(throws: SegmentTooLarge.self) {
+      try StagedSegment(segment, in: staging, refused: [], notes: [:])
+    }
+    guard case .quarantine(let reason) = Disposition(of: error, batch: "a") else {
+      Issue.record("\(Disposition(of: error, batch: "a"))")
+      return
+    }
+    #expect(reason.cause == "a segment of 134217729 bytes, more than the limit of 134217728")
+  }
+}
+
 extension Picture {
   /// All pixels, plane by plane.
   var bytes: [UInt8] {

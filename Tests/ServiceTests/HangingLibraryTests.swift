@@ -198,6 +198,42 @@ import Testing
     #expect(try server.get("/healthz").status == 200)
   }
 
+  /// The machine may have stood still: a fresh process tries again.
+  @Test func aVideoReaderThatHangsOnceIsReplaced() throws {
+    _ = try EncoderWorker.encode(Fixture("exact-1fps"), into: spool.scratch)
+    let (path, film) = (spool.scratch.path("output/exact-1fps"), spool.scratch.path("film.mp4"))
+    var environment = try environment("av_read_frame", "sleep", mark: nil)
+    environment["HOSTILE_TIMES"] = "1"
+    // The film's pictures are asked for behind a look through the whole film.
+    for (arguments, before) in [
+      (["verify", path], 0), (["stitch", path, "--to", film], 0),
+      (
+        [
+          "reencode", film, "--output", spool.scratch.path("anew"), "--quality", "small", "--session", "film",
+          "--start",
+          "1767859512340",
+        ], 40
+      ),
+    ] {
+      environment["HOSTILE_AFTER"] = "\(before)"
+      let result = try Tool.run(EncoderWorker.path, arguments + ["--max-decode", "1"], environment: environment)
+      #expect(result.status == 0, "\(arguments): \(result.status) \(result.errors)")
+    }
+    #expect(try PublishedSession(spool.scratch.path("anew/film")).captured.count == 12)
+  }
+
+  /// What a drain has counted goes on behind a restart: a batch in quarantine is part of its exit status.
+  @Test(.enabled(if: Extent.isFull)) func aDrainThatStartsAnewForgetsNothing() throws {
+    try spool.add(file: "a", [1, 2, 3])
+    try spool.add("exact-1fps")
+    let result = try Tool.run(
+      EncoderWorker.path, ["--spool", spool.path, "--drain", "--jobs", "1", "--max-time", "2"],
+      environment: environment("avcodec_receive_packet", "sleep", mark: "180x320"))
+    #expect(result.status == 65)
+    #expect(result.errors.contains("the worker restarts"))
+    #expect(result.errors.contains("2 batches in quarantine"), "\(result.errors)")
+  }
+
   /// A port that nobody has: this is asked of the kernel, and let go again.
   private func freePort() throws -> Int {
     let server = try RunningServer(["serve", try spool.scratch.directory("nothing")])

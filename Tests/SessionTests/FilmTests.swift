@@ -191,6 +191,37 @@ import Testing
     #expect(try EncoderWorker.run("verify", again.path).status == 0)
   }
 
+  /// All video, and then all audio: what is read of such a file in turn lies far apart.
+  @Test func aFilmWhoseTracksLieApartIsRead() throws {
+    let together = scratch.path("together.mp4")
+    try Tool.output(
+      "ffmpeg",
+      [
+        "-v", "error", "-f", "lavfi", "-i", "testsrc=size=320x180:rate=25:duration=60", "-f", "lavfi", "-i",
+        "sine=duration=60", "-c:v", "libx264", "-preset", "ultrafast", "-g", "50", "-c:a", "aac", together,
+      ])
+    let film = scratch.path("apart-\(Self.start).mp4")
+    let script = Fixture.root.appendingPathComponent("Tests/torture/tracks_apart.py").path
+    try Tool.output("python3", [script, together, film])
+    let result = try reencode(film)
+    try #require(result.status == 0, "\(result.errors)")
+    #expect(try PublishedSession(scratch.path("again/apart-\(Self.start)")).captured.count == 1_500)
+  }
+
+  /// More pictures than a session may have segments.
+  @Test(.enabled(if: Extent.isFull)) func aFilmMayHaveManyPictures() throws {
+    let film = scratch.path("many-\(Self.start).mp4")
+    try Tool.output(
+      "ffmpeg",
+      [
+        "-v", "error", "-f", "lavfi", "-i", "testsrc=size=32x32:rate=100:duration=250", "-c:v", "libx264", "-preset",
+        "ultrafast", "-pix_fmt", "yuv420p", film,
+      ])
+    let result = try reencode(film)
+    try #require(result.status == 0, "\(result.errors)")
+    #expect(try PublishedSession(scratch.path("again/many-\(Self.start)")).captured.count == 25_000)
+  }
+
   @Test func aFilmThatSaysTooLittleIsRefusedWithAdvice() throws {
     let film = try film("a film.mp4", [])
     let unnamed = try reencode(film)

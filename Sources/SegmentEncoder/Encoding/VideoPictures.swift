@@ -6,12 +6,16 @@ final class VideoPictures {
   private var ready: ArraySlice<VideoDecoder.Decoded> = []
   private var current: VideoDecoder.Decoded?
   private var isAtEnd = false
+  private let step: () -> Void
 
-  /// - Parameter reader: reads on from where it stands.
-  init(_ reader: MP4Reader, track: Int, limits: Limits) throws {
+  /// - Parameters:
+  ///   - reader: reads on from where it stands.
+  ///   - step: called for each sample that is read.
+  init(_ reader: MP4Reader, track: Int, limits: Limits, step: @escaping () -> Void = {}) throws {
     self.reader = reader
     self.track = track
     decoder = try VideoDecoder(reader.parameters(of: track), limits: limits)
+    self.step = step
   }
 
   /// The picture shown from `pts` on; asked for in order, and more than once where it is wanted.
@@ -28,6 +32,7 @@ final class VideoPictures {
   private func next() throws -> VideoDecoder.Decoded? {
     while ready.isEmpty, !isAtEnd {
       if let sample = try reader.next() {
+        step()
         if sample.track == track { ready = try decoder.decode(sample)[...] }
       } else {
         ready = try decoder.decode(nil)[...]

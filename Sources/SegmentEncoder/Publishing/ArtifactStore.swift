@@ -12,7 +12,7 @@ package protocol ArtifactStore: Sendable {
   /// Takes back what a worker published of a batch before it died, when that is not all of it.
   ///
   /// - Returns: the receipt when it is.
-  func settle(_ source: OpenBatch) throws -> Receipt?
+  func settle(_ source: OpenBatch, isCancelled: () -> Bool) throws -> Receipt?
   /// Publishes all segments of a batch and brings the session's views up to date, or sees to it that they will be.
   ///
   /// - Parameter isCancelled: asked while the session is not ours, and last before anything is published.

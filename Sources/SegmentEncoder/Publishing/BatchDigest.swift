@@ -54,9 +54,14 @@ struct BatchDigest {
   mutating func finish() -> String { sum.finish() }
 
   /// The digest of a batch that is not being encoded.
-  static func of(_ source: OpenBatch) throws -> String {
+  ///
+  /// - Parameter isCancelled: asked before each frame.
+  static func of(_ source: OpenBatch, isCancelled: () -> Bool = { false }) throws -> String {
     var digest = BatchDigest(of: source.batch)
-    for frame in source.batch.frames { digest.add(frame, try source.images(of: frame)) }
+    for frame in source.batch.frames {
+      if isCancelled() { throw Cancelled() }
+      digest.add(frame, try source.images(of: frame))
+    }
     return digest.finish()
   }
 }

@@ -25,7 +25,7 @@ package struct DirectoryStore: ArtifactStore {
         note = index.note(of: directory)
         return try segments(near: source.batch, in: directory, &note)
       }
-    let own = try own(near, source)
+    let own = try own(near, source, isCancelled)
     guard own.isWhole else { return nil }
     return try directory.locked(isCancelled) { try confirm(own, of: source.batch, in: directory) }
   }
@@ -39,12 +39,12 @@ package struct DirectoryStore: ArtifactStore {
     return Receipt(own, of: batch, refused: [], duplicate: true, warnings: warnings)
   }
 
-  package func settle(_ source: OpenBatch) throws -> Receipt? {
+  package func settle(_ source: OpenBatch, isCancelled: () -> Bool) throws -> Receipt? {
     let directory = SessionDirectory(output: staging.output, session: source.batch.session)
     guard try DurableFile.isDirectory(directory.path) else { return nil }
-    return try directory.locked {
+    return try directory.locked(isCancelled) {
       var note = index.note(of: directory)
-      let own = try own(try segments(near: source.batch, in: directory, &note), source)
+      let own = try own(try segments(near: source.batch, in: directory, &note), source, isCancelled)
       if own.isWhole { return try confirm(own, of: source.batch, in: directory) }
       try directory.takeBack(own)
       try directory.removeOrphans(keeping: [])
@@ -121,9 +121,11 @@ package struct DirectoryStore: ArtifactStore {
   }
 
   /// Those of the segments that are of this very batch. Where there are none, it is not read: hashing it costs as much.
-  private func own(_ near: [PublishedSegment], _ source: OpenBatch) throws -> [PublishedSegment] {
+  private func own(
+    _ near: [PublishedSegment], _ source: OpenBatch, _ isCancelled: () -> Bool
+  ) throws -> [PublishedSegment] {
     guard !near.isEmpty else { return [] }
-    let digest = try BatchDigest.of(source)
+    let digest = try BatchDigest.of(source, isCancelled: isCancelled)
     return near.filter { $0.batchDigest == digest }
   }
 

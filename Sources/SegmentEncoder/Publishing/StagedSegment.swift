@@ -16,7 +16,11 @@ package struct StagedSegment {
   /// By capture, in unix milliseconds.
   let notes: [Int64: String]
 
+  /// - Throws: ``SegmentTooLarge``, ``DiskError``.
   init(_ segment: EncodedSegment, in staging: Staging, refused: [RefusedFrame], notes: [Int64: String]) throws {
+    guard segment.bytes.count <= SessionDirectory.mostVideoBytes else {
+      throw SegmentTooLarge(bytes: segment.bytes.count)
+    }
     shots = segment.shots
     codec = segment.codec
     codedWidth = segment.codedWidth
@@ -31,4 +35,15 @@ package struct StagedSegment {
 
   var startMs: Int64 { shots[0].startMs }
   var endMs: Int64 { shots[shots.count - 1].endMs }
+}
+
+/// A segment that no command would read: it is not published.
+struct SegmentTooLarge: Error, CustomStringConvertible {
+  static let advice = "use a lower --quality, or smaller pictures"
+
+  let bytes: Int
+
+  var description: String {
+    "a segment of \(bytes) bytes, more than the limit of \(SessionDirectory.mostVideoBytes)"
+  }
 }

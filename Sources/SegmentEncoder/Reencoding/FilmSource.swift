@@ -57,14 +57,15 @@ struct FilmSource: VideoSource {
     batch = Batch(
       name: name, session: session, intervalMs: intervalMs, endMs: max(endMs, final.timeMs + 1), capture: .onChange,
       isFinal: true, frames: frames, refused: refused.shortened(to: limits), warnings: [], metadata: .object([:]))
-    guard Timeline.segmentBound(of: batch, maxHoldMs: 0) <= limits.segments else {
-      throw BadSession(path, "more than the limit of \(limits.segments) segments", advice: "cut it into parts")
-    }
+    let tooMany = BadSession(path, "more than the limit of \(limits.segments) segments", advice: "cut it into parts")
+    // Before there are as many in memory as it says.
+    guard (batch.endMs - startMs) / Timeline.segmentMs <= limits.segments else { throw tooMany }
     source = "\(try SHA256.hex(ofFile: path, isCancelled: isCancelled)) \(startMs)"
     digest = SHA256.hex(of: Array("film \(session) \(source)".utf8))
     plans = Self.plans(of: batch, track, pts: pts)
     pieces = plans.map { $0.segments.map { $0[0].shot.startMs } }
     counts = plans.reduce(into: [0]) { $0.append($0[$0.count - 1] + $1.segments.count) }
+    guard counts[plans.count] <= limits.segments else { throw tooMany }
     starts = Set(pieces.joined())
     self.limits = limits
     self.session = session

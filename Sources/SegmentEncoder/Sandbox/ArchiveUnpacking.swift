@@ -48,6 +48,7 @@ enum ArchiveUnpacking {
     let cause =
       switch failure {
       case .late: "reading it takes more than \(decoders.limits.decodeSeconds) s"
+      case .greedy: "the archive reader does not come to an end"
       case .crashed(let how): "the archive reader crashed (\(how))"
       case .gone: "the archive reader ended"
       }
@@ -73,6 +74,8 @@ enum ArchiveUnpacking {
     var position = 0
     var exchange = DecoderExchange()
     exchange.isCancelled = isCancelled
+    // Each byte once, as the file is read from front to back.
+    exchange.inputBytes = .max
     exchange.input = { offset, count in
       guard offset == position else { throw WireReader.Nonsense() }
       var outcome = 0
@@ -91,8 +94,7 @@ enum ArchiveUnpacking {
     do {
       var question = WireWriter()
       question.put(DecoderChild.Request.unpack.rawValue)
-      var answer = try decoder.ask(
-        question.framed, seconds: decoders.limits.decodeSeconds, inputBytes: .max, exchange)
+      var answer = try decoder.ask(question.framed, seconds: decoders.limits.decodeSeconds, exchange)
       switch try answer.choice(Outcome.self) {
       case .whole:
         guard contents.isWhole else { throw WireReader.Nonsense() }
@@ -112,7 +114,7 @@ enum ArchiveUnpacking {
     switch try message.choice(Kind.self) {
     case .stream: return contents.add(.stream)
     case .file: return contents.add(.file(try message.string(), size: try message.int()))
-    case .part: return try message.withBytes { contents.add(.part($0)) }
+    case .part: return try message.withBytes { !$0.isEmpty && contents.add(.part($0)) }
     case .refused:
       return contents.add(
         .refused(

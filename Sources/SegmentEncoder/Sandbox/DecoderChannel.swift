@@ -11,6 +11,8 @@ struct DecoderChannel {
     case input
     /// A part of the result.
     case output
+    /// A step of a long work is done.
+    case step
   }
 
   /// Bytes of a file, or of a result, that pass in one message at most.
@@ -36,6 +38,13 @@ struct DecoderChannel {
     guard let count = length(), count <= target.count else { _exit(1) }
     guard read(UnsafeMutableRawBufferPointer(rebasing: target[..<count])) else { _exit(1) }
     return count
+  }
+
+  /// Reports a step of a work that says nothing else for long.
+  func step() {
+    var message = WireWriter()
+    message.put(Message.step.rawValue)
+    write(message.framed)
   }
 
   /// Sends a part of the result.

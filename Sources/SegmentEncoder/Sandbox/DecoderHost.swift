@@ -15,7 +15,7 @@ public struct SandboxError: Error, CustomStringConvertible {
 
 /// Forks processes that decode. For any thread.
 public final class DecoderHost: Sendable {
-  /// Requests and answers take turns.
+  /// Requests and answers take turns. -1 after an answer that did not come.
   private let control: Mutex<Int32>
   private let host: Int32
   /// Whether the kernel watches over what decoders do; else they are only apart.
@@ -72,7 +72,7 @@ public final class DecoderHost: Sendable {
   }
 
   deinit {
-    _ = control.withLock { close($0) }
+    control.withLock { control in if control >= 0 { close(control) } }
     var status: Int32 = 0
     waitpid(host, &status, 0)
   }
@@ -99,10 +99,10 @@ public final class DecoderHost: Sendable {
     let child = try fork(control, try newSlots(limits), cpuSeconds: cpuSeconds)
     var question = WireWriter()
     question.put(DecoderChild.Request.probe.rawValue)
-    try? child.send(question.framed, seconds: limits.decodeSeconds)
+    try? child.send(question.framed, ms: 1_000 * limits.decodeSeconds)
     var answer = [UInt8](repeating: 0, count: 1)
     // Throws when there is no answer in time; then the child is still there, and `end` kills it.
-    let received = try? child.receive(into: &answer, seconds: limits.decodeSeconds)
+    let received = try? child.receive(into: &answer, ms: 1_000 * limits.decodeSeconds)
     switch try end(control, child) {
     case .signal(SIGSYS): return true
     case _ where received == 1: return false
@@ -135,6 +135,10 @@ public final class DecoderHost: Sendable {
     let superfluous = idle.withLock { idle -> DecoderProcess? in
       if uses >= Self.mostUses { return decoder }
       idle.append(Idle(key: session, decoder: decoder, since: MonotonicClock.milliseconds()))
+      // Two threads may work on one session. Archives bring a new decoder each time, which must not displace other sessions'.
+      if let older = idle.firstIndex(where: { $0.key == session }), idle.count(where: { $0.key == session }) > 2 {
+        return idle.remove(at: older).decoder
+      }
       return idle.count > Self.mostIdle ? idle.removeFirst().decoder : nil
     }
     if let superfluous { _ = try? end(superfluous) }
@@ -181,7 +185,7 @@ public final class DecoderHost: Sendable {
     do {
       let process = try ask(control, .fork, cpuSeconds, [sockets[1], slots.descriptor])
       guard process > 0 else { throw DiskError("fork", "decoder", code: Int32(-process)) }
-      return try DecoderProcess(process: Int32(process), socket: sockets[0], slots: slots)
+      return DecoderProcess(process: Int32(process), socket: sockets[0], slots: slots)
     } catch {
       close(sockets[0])
       throw error
@@ -218,9 +222,15 @@ public final class DecoderHost: Sendable {
       var answer = 0
       var none: [Int32] = [-1, -1]
       let size = MemoryLayout<Int>.size
-      guard clinux_send(control, message, 2 * size, descriptors, Int32(descriptors.count)) == 2 * size,
+      guard control >= 0,
+        clinux_send(control, message, 2 * size, descriptors, Int32(descriptors.count)) == 2 * size,
         clinux_receive(control, &answer, size, &none) == size
-      else { throw SandboxError(description: "the decoder's host is gone, or hangs; start the worker again") }
+      else {
+        // An answer that comes too late must not be taken for the next one's. The host ends when its socket is closed.
+        if control >= 0 { close(control) }
+        control = -1
+        throw SandboxError(description: "the decoder's host is gone, or hangs; start the worker again")
+      }
       return answer
     }
   }

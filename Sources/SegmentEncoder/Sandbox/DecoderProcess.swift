@@ -9,6 +9,8 @@ import Synchronization
 enum DecoderFailure: Error, Equatable {
   /// In the time that there is.
   case late
+  /// It reads the file again and again.
+  case greedy
   /// It has ended.
   case gone
   /// It has ended, or is not to be trusted, for what it was given; with how one sees that.
@@ -26,6 +28,10 @@ struct DecoderExchange {
   }
   /// Takes a part of the result.
   var output: (inout WireReader) throws -> Void = { _ in throw DecoderFailure.nonsense }
+  /// How much the decoder may read, in bytes.
+  var inputBytes = 0
+  /// How many steps of its work the decoder may report.
+  var steps = 0
   /// Asked at every step, and twice a second.
   var isCancelled: () -> Bool = { false }
 }
@@ -37,37 +43,37 @@ final class DecoderProcess: Sendable {
   private let socket: Int32
   /// How many batches, or files, it has worked on.
   let uses = Atomic(0)
+  /// The processor that it runs on; -1 for any.
+  private let processor = Atomic<Int32>(-1)
 
   /// A message has at most so many bytes beside its part of the result.
   private static let messageBytes = 65_536
+  /// How often it may read on at the end of a file.
+  private static let mostEnds = 64
 
-  init(process: Int32, socket: Int32, slots: PictureSlots) throws {
+  init(process: Int32, socket: Int32, slots: PictureSlots) {
     (self.process, self.socket, self.slots) = (process, socket, slots)
-    // So that a call to send returns now and then.
-    var limit = timeval(tv_sec: 0, tv_usec: 500_000)
-    try check("setsockopt", "decoder") {
-      setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-    }
   }
 
   deinit { close(socket) }
 
-  /// - Throws: ``DecoderFailure`` when nobody reads, ``Cancelled``.
-  func send(_ bytes: [UInt8], seconds: Int, isCancelled: () -> Bool = { false }) throws {
-    let deadline = MonotonicClock.milliseconds() + 1_000 * seconds
+  /// - Throws: ``DecoderFailure`` when the decoder does not read all of it in that time, ``Cancelled``.
+  func send(_ bytes: [UInt8], ms: Int, isCancelled: () -> Bool = { false }) throws {
+    let deadline = MonotonicClock.milliseconds() + ms
     var sent = 0
-    while sent < bytes.count {
+    while true {
       let count = bytes.withUnsafeBytes {
-        Glibc.send(socket, $0.baseAddress! + sent, $0.count - sent, Int32(MSG_NOSIGNAL))
+        Glibc.send(socket, $0.baseAddress! + sent, $0.count - sent, Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
       }
-      if count > 0 {
-        sent += count
-        continue
-      }
-      guard count < 0, [EINTR, EAGAIN].contains(errno) else { throw DecoderFailure.gone }
-      // The socket is full, and the decoder does not read.
+      if count > 0 { sent += count }
+      guard sent < bytes.count else { return }
+      guard count > 0 || [EINTR, EAGAIN].contains(errno) else { throw DecoderFailure.gone }
+      // The socket is full, and the decoder reads slowly or not at all.
       if isCancelled() { throw Cancelled() }
-      if MonotonicClock.milliseconds() > deadline { throw DecoderFailure.late }
+      let left = deadline - MonotonicClock.milliseconds()
+      guard left > 0 else { throw DecoderFailure.late }
+      var waiting = pollfd(fd: socket, events: Int16(POLLOUT), revents: 0)
+      poll(&waiting, 1, Int32(min(left, 500)))
     }
   }
 
@@ -75,8 +81,8 @@ final class DecoderProcess: Sendable {
   ///
   /// - Returns: how much it was.
   /// - Throws: ``DecoderFailure`` when it takes longer than that, ``Cancelled``.
-  func receive(into bytes: inout [UInt8], seconds: Int, isCancelled: () -> Bool = { false }) throws -> Int {
-    let deadline = MonotonicClock.milliseconds() + 1_000 * seconds
+  func receive(into bytes: inout [UInt8], ms: Int, isCancelled: () -> Bool = { false }) throws -> Int {
+    let deadline = MonotonicClock.milliseconds() + ms
     var received = 0
     while received < bytes.count {
       var waiting = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
@@ -97,30 +103,42 @@ final class DecoderProcess: Sendable {
 
   /// Asks, gives the decoder what it reads, takes what comes out of it, and waits for the answer.
   ///
-  /// - Parameters:
-  ///   - seconds: how long the decoder may be silent.
-  ///   - inputBytes: how much it may read.
+  /// - Parameter seconds: how long the decoder may be silent. All in all it may take that time once, and once more for each
+  ///   mebibyte that it reads or writes and for each step that it reports.
   func ask(
-    _ question: [UInt8], seconds: Int, inputBytes: Int = 0, _ exchange: DecoderExchange = DecoderExchange()
+    _ question: [UInt8], seconds: Int, _ exchange: DecoderExchange = DecoderExchange()
   ) throws -> WireReader {
-    try send(question, seconds: seconds, isCancelled: exchange.isCancelled)
-    var read = 0
+    let processors = tie()
+    defer { clinux_untie(processors) }
+    let silence = 1_000 * seconds
+    try send(question, ms: silence, isCancelled: exchange.isCancelled)
+    var (read, moved, ends, steps, waited) = (0, 0, 0, 0, 0)
     do {
       while true {
-        var message = try receive(seconds: seconds, exchange.isCancelled)
+        let begun = MonotonicClock.milliseconds()
+        let left = silence * (1 + moved >> 20 + steps) - waited
+        guard left > 0 else { throw DecoderFailure.late }
+        var message = try receive(ms: min(silence, left), exchange.isCancelled)
+        waited += MonotonicClock.milliseconds() - begun
+        moved += message.count
         switch DecoderChannel.Message(rawValue: try message.int()) {
         case .answer: return message
         case .output: try exchange.output(&message)
+        case .step:
+          steps += 1
+          guard steps <= exchange.steps else { throw WireReader.Nonsense() }
         case .input:
           let (offset, count) = (try message.int(), try message.int())
           guard offset >= 0, (1...DecoderChannel.partBytes).contains(count) else { throw WireReader.Nonsense() }
           let bytes = try exchange.input(offset, count)
           read += bytes.count
+          moved += bytes.count
+          ends += bytes.isEmpty ? 1 : 0
           // A file that makes its reader go in circles.
-          guard read <= inputBytes else { throw DecoderFailure.late }
+          guard read <= exchange.inputBytes, ends <= Self.mostEnds else { throw DecoderFailure.greedy }
           var answer = WireWriter(capacity: bytes.count + 8)
           answer.put(bytes)
-          try send(answer.bytes, seconds: seconds, isCancelled: exchange.isCancelled)
+          try send(answer.bytes, ms: silence, isCancelled: exchange.isCancelled)
         case nil: throw WireReader.Nonsense()
         }
         if exchange.isCancelled() { throw Cancelled() }
@@ -130,16 +148,21 @@ final class DecoderProcess: Sendable {
     }
   }
 
-  private func receive(seconds: Int, _ isCancelled: () -> Bool) throws -> WireReader {
+  /// Ties the decoder to the processor of this thread, and this thread as long as it waits.
+  private func tie() -> clinux_processors {
+    var last = processor.load(ordering: .relaxed)
+    defer { processor.store(last, ordering: .relaxed) }
+    return clinux_tie(process, &last)
+  }
+
+  private func receive(ms: Int, _ isCancelled: () -> Bool) throws -> WireReader {
     var head = [UInt8](repeating: 0, count: 8)
-    guard try receive(into: &head, seconds: seconds, isCancelled: isCancelled) == 8 else { throw DecoderFailure.gone }
+    guard try receive(into: &head, ms: ms, isCancelled: isCancelled) == 8 else { throw DecoderFailure.gone }
     var reader = WireReader(head)
     let count = try reader.int()
     guard (0...Self.messageBytes + DecoderChannel.partBytes).contains(count) else { throw WireReader.Nonsense() }
     var message = [UInt8](repeating: 0, count: count)
-    guard try receive(into: &message, seconds: seconds, isCancelled: isCancelled) == count else {
-      throw DecoderFailure.gone
-    }
+    guard try receive(into: &message, ms: ms, isCancelled: isCancelled) == count else { throw DecoderFailure.gone }
     return WireReader(message)
   }
 }

@@ -7,6 +7,13 @@ struct VideoPictureForm: Equatable {
   let quarterTurns: Int
   /// No side is longer; nil for any length.
   let maxSide: Int?
+
+  /// Of the picture as it is wanted.
+  var result: PixelSize {
+    let (width, height) = PictureConverter.size(size.width, size.height, maxSide: maxSide)
+    return quarterTurns % 2 == 0
+      ? PixelSize(width: width, height: height) : PixelSize(width: height, height: width)
+  }
 }
 
 /// A film's pictures in the order they are shown; nil where there is none at an instant.
@@ -19,11 +26,14 @@ final class LocalFilm: FilmPictures {
   private let pictures: VideoPictures
   private let converter = PictureConverter()
 
-  init(_ file: any ByteSource, name: String, track: Int, keyDTS: Int64?, limits: Limits) throws {
+  /// - Parameter step: called for each sample that is read.
+  init(
+    _ file: any ByteSource, name: String, track: Int, keyDTS: Int64?, limits: Limits, step: @escaping () -> Void = {}
+  ) throws {
     let reader = try MP4Reader(file)
     guard (0..<reader.trackCount).contains(track) else { throw BadSession(name, "no such track") }
     if let keyDTS { try reader.seek(toKeyFrameAt: keyDTS, of: track) }
-    pictures = try VideoPictures(reader, track: track, limits: limits)
+    pictures = try VideoPictures(reader, track: track, limits: limits, step: step)
   }
 
   func picture(at pts: Int64, as form: VideoPictureForm) throws -> Picture? {
@@ -46,61 +56,83 @@ final class SandboxedFilm: FilmPictures {
   private let decoders: DecoderHost
   private let file: any ByteSource
   private let name: String
+  private let limits: Limits
+  private let track: Int
+  private let keyDTS: Int64?
   private let isCancelled: () -> Bool
+  /// Has the film open; nil before the first picture, and after a decoder has failed.
   private var decoder: DecoderProcess?
 
   init(
-    _ reader: VideoReader, _ decoders: DecoderHost, _ file: any ByteSource, _ name: String,
-    _ isCancelled: @escaping () -> Bool
+    _ reader: VideoReader, _ decoders: DecoderHost, _ file: any ByteSource, _ name: String, _ limits: Limits,
+    track: Int, keyDTS: Int64?, _ isCancelled: @escaping () -> Bool
   ) {
     self.reader = reader
     self.decoders = decoders
     self.file = file
     self.name = name
+    self.limits = limits
+    self.track = track
+    self.keyDTS = keyDTS
     self.isCancelled = isCancelled
   }
 
   deinit { if let decoder { decoders.keep(decoder, for: reader.owner) } }
 
-  func open(track: Int, keyDTS: Int64?) throws {
-    decoder = try decoders.decoder(for: reader.owner, isLimited: false)
-    _ = try ask(.openFilm) { question in
-      question.put(track)
-      question.put(keyDTS.map { Int($0) }) { $0.put($1) }
+  func picture(at pts: Int64, as form: VideoPictureForm) throws -> Picture? {
+    do {
+      return try once(pts, form)
+    } catch is DecoderFailure {
+      // Again, in a fresh process, from the key frame on: the machine may have stood still.
+      do { return try once(pts, form) } catch { throw reader.failure(name, decoders, error) }
     }
   }
 
-  func picture(at pts: Int64, as form: VideoPictureForm) throws -> Picture? {
-    guard let slots = decoder?.slots else { throw BadSession(name, "its decoder is gone") }
+  private func once(_ pts: Int64, _ form: VideoPictureForm) throws -> Picture? {
+    let decoder = try opened()
+    let slots = decoder.slots
     let (slot, use) = slots.free()
     var written: Int?
     defer { slots.note(slot, bytes: written) }
-    var answer = try ask(.filmPicture) { question in
+    return try ask(decoder, .filmPicture) { question in
       question.put(slot)
       question.put(Int(pts))
       question.put(form)
-    }
-    do {
+    } read: { answer in
       guard try answer.bool() else {
         written = 0
         return nil
       }
-      let layout = try answer.layout(decoders.limits, bytes: slots.size)
+      let layout = try answer.layout(limits, bytes: slots.size)
+      guard layout.size == form.result else { throw WireReader.Nonsense() }
       written = layout.bytes
       return try Picture(planes: slots, slot, use, layout)
-    } catch let nonsense as WireReader.Nonsense {
-      throw reader.failure(name, decoders, nonsense)
     }
   }
 
-  private func ask(_ request: DecoderChild.Request, _ put: (inout WireWriter) -> Void) throws -> WireReader {
-    guard let decoder else { throw BadSession(name, "its decoder is gone") }
+  private func opened() throws -> DecoderProcess {
+    if let decoder { return decoder }
+    let decoder = try decoders.decoder(for: reader.owner, isLimited: false)
+    try ask(decoder, .openFilm) { question in
+      question.put(track)
+      question.put(keyDTS.map { Int($0) }) { $0.put($1) }
+    } read: { _ in
+    }
+    self.decoder = decoder
+    return decoder
+  }
+
+  private func ask<R>(
+    _ decoder: DecoderProcess, _ request: DecoderChild.Request, _ put: (inout WireWriter) -> Void,
+    read: (inout WireReader) throws -> R
+  ) throws -> R {
     do {
-      return try reader.ask(decoder, decoders, request, about: file, name, isCancelled, put)
+      var answer = try reader.ask(decoder, decoders, request, about: file, name, isCancelled, put)
+      return try read(&answer)
     } catch {
       self.decoder = nil
-      let ended = try decoders.end(decoder, after: error)
-      throw (ended as? VideoReader.Refusal)?.error ?? reader.failure(name, decoders, ended)
+      let ended = try decoders.end(decoder, after: error is WireReader.Nonsense ? DecoderFailure.nonsense : error)
+      throw (ended as? VideoReader.Refusal)?.error ?? ended
     }
   }
 }

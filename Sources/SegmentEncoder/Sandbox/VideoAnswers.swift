@@ -43,8 +43,8 @@ final class VideoAnswers {
     let track = try question.int()
     let keyDTS = try question.optional { reader throws(WireReader.Nonsense) in Int64(try reader.int()) }
     film = nil
-    answer { () throws -> (inout WireWriter) -> Void in
-      film = try LocalFilm(file, name: "", track: track, keyDTS: keyDTS, limits: limits)
+    answer { [channel, limits] () throws -> (inout WireWriter) -> Void in
+      film = try LocalFilm(file, name: "", track: track, keyDTS: keyDTS, limits: limits) { channel.step() }
       return { _ in }
     }
   }
@@ -138,12 +138,15 @@ final class VideoAnswers {
   }
 }
 
-/// A file that lies with whoever asks, read in parts of some size.
+/// A file that lies with whoever asks, read in parts of one size. Some of them are kept: a file may have its tracks one behind
+/// the other, and is then read in several places in turn.
 private final class ChannelBytes: ByteSource {
   let count: Int
   private let channel: DecoderChannel
-  private var part: [UInt8] = []
-  private var start = 0
+  /// The least recently used first.
+  private var parts: [(index: Int, bytes: [UInt8])] = []
+
+  private static let mostParts = 8
 
   init(_ channel: DecoderChannel, count: Int) {
     self.channel = channel
@@ -152,16 +155,34 @@ private final class ChannelBytes: ByteSource {
 
   func read(at offset: Int, into target: UnsafeMutableRawBufferPointer) -> Int {
     guard (0..<count).contains(offset), !target.isEmpty else { return 0 }
-    if !(start..<start + part.count).contains(offset) {
-      part = [UInt8](unsafeUninitializedCapacity: DecoderChannel.partBytes) { bytes, filled in
-        filled = channel.input(at: offset, into: UnsafeMutableRawBufferPointer(bytes))
-      }
-      start = offset
-    }
-    let from = offset - start
+    let (index, from) = offset.quotientAndRemainder(dividingBy: DecoderChannel.partBytes)
+    let part = part(index)
+    // Less than the size that was said is there: the file has become shorter.
+    guard from < part.count else { return 0 }
     let size = min(target.count, part.count - from)
     part.withUnsafeBytes { target.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[from..<from + size])) }
     return size
+  }
+
+  private func part(_ index: Int) -> [UInt8] {
+    if let last = parts.last, last.index == index { return last.bytes }
+    if let found = parts.lastIndex(where: { $0.index == index }) {
+      let part = parts.remove(at: found)
+      parts.append(part)
+      return part.bytes
+    }
+    if parts.count == Self.mostParts { parts.removeFirst() }
+    let bytes = [UInt8](unsafeUninitializedCapacity: DecoderChannel.partBytes) { bytes, filled in
+      let offset = index * DecoderChannel.partBytes
+      while filled < DecoderChannel.partBytes {
+        let rest = UnsafeMutableRawBufferPointer(UnsafeMutableBufferPointer(rebasing: bytes[filled...]))
+        let read = channel.input(at: offset + filled, into: rest)
+        guard read > 0 else { break }
+        filled += read
+      }
+    }
+    parts.append((index, bytes))
+    return bytes
   }
 }
 

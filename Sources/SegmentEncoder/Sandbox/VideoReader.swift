@@ -36,17 +36,17 @@ struct VideoReader: Sendable {
     of file: any ByteSource, name: String, limits: Limits, isCancelled: @escaping () -> Bool
   ) throws -> VideoTrack {
     guard let decoders else { return try VideoTrack(of: file, name: name, limits: limits, isCancelled: isCancelled) }
-    var samples: [VideoTrack.Sample] = []
-    var keys: [VideoTrack.Sample] = []
-    return try ask(decoders, .track, about: file, name, isCancelled) { _ in
-    } output: { message in
+    let empty: (samples: [VideoTrack.Sample], keys: [VideoTrack.Sample]) = ([], [])
+    return try ask(decoders, .track, about: file, name, into: empty, isCancelled) { _ in
+    } output: { found, message in
       let isKey = try message.bool()
       let list = try message.list { reader throws(WireReader.Nonsense) in try reader.sample() }
-      guard samples.count + list.count <= limits.filmPictures, keys.count + list.count <= limits.filmPictures else {
+      guard !list.isEmpty, max(found.samples.count, found.keys.count) + list.count <= limits.filmPictures else {
         throw WireReader.Nonsense()
       }
-      if isKey { keys += list } else { samples += list }
-    } read: { answer in
+      if isKey { found.keys += list } else { found.samples += list }
+    } read: { found, answer in
+      let (samples, keys) = found
       let track = VideoTrack(
         index: try answer.int(), timeBase: (Int64(try answer.int()), Int64(try answer.int())),
         quarterTurns: try answer.int(),
@@ -71,9 +71,9 @@ struct VideoReader: Sendable {
       return try bytes.withUnsafeBytes { try SegmentVerification.problemsOfFile(json, segment, MemoryBytes($0)) }
     }
     return try bytes.withUnsafeBytes { buffer in
-      try ask(decoders, .problems, about: MemoryBytes(buffer), segment.file) { question in
+      try ask(decoders, .problems, about: MemoryBytes(buffer), segment.file, into: ()) { question in
         question.put(json.line)
-      } read: { answer in
+      } read: { _, answer in
         try answer.list { reader throws(WireReader.Nonsense) in try reader.string() }.prefix(100).map {
           $0.shortened(to: 1_024)
         }
@@ -89,27 +89,26 @@ struct VideoReader: Sendable {
       return try bytes.withUnsafeBytes { try StoredSamples(of: MemoryBytes($0), segment.file) }
     }
     return try bytes.withUnsafeBytes { buffer in
-      var samples: [StoredSamples.Stored] = []
-      var left = bytes.count
-      return try ask(decoders, .samples, about: MemoryBytes(buffer), segment.file) { _ in
-      } output: { message in
+      let empty: (samples: [StoredSamples.Stored], bytes: Int) = ([], 0)
+      return try ask(decoders, .samples, about: MemoryBytes(buffer), segment.file, into: empty) { _ in
+      } output: { found, message in
         let isNew = try message.bool()
         if isNew {
-          samples.append(
+          found.samples.append(
             StoredSamples.Stored(
               track: try message.int(), pts: Int64(try message.int()), duration: Int64(try message.int()), data: []))
         }
-        guard !samples.isEmpty, samples.count <= segment.samples + segment.frames.count else {
+        guard !found.samples.isEmpty, found.samples.count <= segment.samples + segment.frames.count else {
           throw WireReader.Nonsense()
         }
         try message.withBytes { part in
-          left -= part.count
-          guard left >= 0 else { throw WireReader.Nonsense() }
-          samples[samples.count - 1].data += part
+          found.bytes += part.count
+          guard found.bytes <= bytes.count, isNew || !part.isEmpty else { throw WireReader.Nonsense() }
+          found.samples[found.samples.count - 1].data += part
         }
-      } read: { answer in
+      } read: { found, answer in
         let configuration = try answer.optional { reader throws(WireReader.Nonsense) in try reader.byteList() }
-        return StoredSamples(configuration: configuration, samples: samples)
+        return StoredSamples(configuration: configuration, samples: found.samples)
       }
     }
   }
@@ -127,21 +126,25 @@ struct VideoReader: Sendable {
         return pictures
       }
     }
-    var pictures: [FrameBuffer] = []
-    var received: [UInt8] = []
+    let empty: (pictures: [FrameBuffer], bytes: [UInt8]) = ([], [])
     let wanted = FrameBuffer.packedBytes(order.fitted, isRGB: order.isRGB)
     return try bytes.withUnsafeBytes { buffer in
-      try ask(decoders, .pictures, about: MemoryBytes(buffer), segment.file) { question in
+      try ask(decoders, .pictures, about: MemoryBytes(buffer), segment.file, into: empty) { question in
         question.put(order)
-      } output: { message in
-        try message.withBytes { received += $0 }
-        guard received.count <= wanted, pictures.count < order.starts.count else { throw WireReader.Nonsense() }
-        guard received.count == wanted else { return }
-        pictures.append(try FrameBuffer(unpacking: received, order.fitted, isRGB: order.isRGB))
-        received = []
-      } read: { _ in
-        guard pictures.count == order.starts.count, received.isEmpty else { throw WireReader.Nonsense() }
-        return pictures
+      } output: { found, message in
+        try message.withBytes { part in
+          guard !part.isEmpty else { throw WireReader.Nonsense() }
+          found.bytes += part
+        }
+        guard found.bytes.count <= wanted, found.pictures.count < order.starts.count else {
+          throw WireReader.Nonsense()
+        }
+        guard found.bytes.count == wanted else { return }
+        found.pictures.append(try FrameBuffer(unpacking: found.bytes, order.fitted, isRGB: order.isRGB))
+        found.bytes = []
+      } read: { found, _ in
+        guard found.pictures.count == order.starts.count, found.bytes.isEmpty else { throw WireReader.Nonsense() }
+        return found.pictures
       }
     }
   }
@@ -159,9 +162,7 @@ struct VideoReader: Sendable {
     guard let decoders else {
       return try body(LocalFilm(file, name: name, track: track, keyDTS: keyDTS, limits: limits))
     }
-    let film = SandboxedFilm(self, decoders, file, name, isCancelled)
-    try film.open(track: track, keyDTS: keyDTS)
-    return try body(film)
+    return try body(SandboxedFilm(self, decoders, file, name, limits, track: track, keyDTS: keyDTS, isCancelled))
   }
 
   // MARK: - Questions
@@ -171,29 +172,41 @@ struct VideoReader: Sendable {
     let error: any Error
   }
 
-  /// Asks a decoder of this owner, and lets it wait for more.
+  /// Asks a decoder of this owner, and lets it wait for more. One that fails is replaced once: the machine may have stood still,
+  /// or an earlier file may have done it.
   ///
   /// - Parameters:
+  ///   - empty: the result before anything has come.
   ///   - put: writes the question behind the file's size.
-  ///   - output: takes each part of the result.
+  ///   - output: adds each part to the result.
   ///   - read: reads the answer.
-  private func ask<R>(
+  private func ask<Parts, R>(
     _ decoders: DecoderHost, _ request: DecoderChild.Request, about file: any ByteSource, _ name: String,
-    _ isCancelled: @escaping () -> Bool = { false }, _ put: (inout WireWriter) -> Void,
-    output: @escaping (inout WireReader) throws -> Void = { _ in throw WireReader.Nonsense() },
-    read: (inout WireReader) throws -> R
+    into empty: Parts, _ isCancelled: @escaping () -> Bool = { false }, _ put: (inout WireWriter) -> Void,
+    output: @escaping (inout Parts, inout WireReader) throws -> Void = { _, _ in throw WireReader.Nonsense() },
+    read: (Parts, inout WireReader) throws -> R
   ) throws -> R {
-    let decoder = try decoders.decoder(for: owner, isLimited: false)
+    func once() throws -> R {
+      let decoder = try decoders.decoder(for: owner, isLimited: false)
+      var parts = empty
+      do {
+        var answer = try ask(decoder, decoders, request, about: file, name, isCancelled, put) {
+          try output(&parts, &$0)
+        }
+        let result = try read(parts, &answer)
+        decoders.keep(decoder, for: owner)
+        return result
+      } catch let refusal as Refusal {
+        decoders.keep(decoder, for: owner)
+        throw refusal.error
+      } catch {
+        throw try decoders.end(decoder, after: error is WireReader.Nonsense ? DecoderFailure.nonsense : error)
+      }
+    }
     do {
-      var answer = try ask(decoder, decoders, request, about: file, name, isCancelled, put, output: output)
-      let result = try read(&answer)
-      decoders.keep(decoder, for: owner)
-      return result
-    } catch let refusal as Refusal {
-      decoders.keep(decoder, for: owner)
-      throw refusal.error
-    } catch {
-      throw try failure(name, decoders, decoders.end(decoder, after: error))
+      return try once()
+    } catch is DecoderFailure {
+      do { return try once() } catch { throw failure(name, decoders, error) }
     }
   }
 
@@ -212,6 +225,9 @@ struct VideoReader: Sendable {
     var exchange = DecoderExchange()
     exchange.isCancelled = isCancelled
     exchange.output = output
+    exchange.steps = decoders.limits.filmPictures
+    // A file whose parts lie far apart is read in parts that are larger than needed.
+    exchange.inputBytes = 64 << 20 + 64 * min(file.count, 1 << 40)
     exchange.input = { offset, count in
       var outcome = 0
       let bytes = [UInt8](unsafeUninitializedCapacity: count) { bytes, filled in
@@ -221,10 +237,7 @@ struct VideoReader: Sendable {
       guard outcome >= 0 else { throw DiskError("read", name) }
       return bytes
     }
-    // A file whose parts lie far apart is read in parts that are larger than needed.
-    let inputBytes = 64 << 20 + 64 * min(file.count, 1 << 40)
-    var answer = try decoder.ask(
-      question.framed, seconds: decoders.limits.decodeSeconds, inputBytes: inputBytes, exchange)
+    var answer = try decoder.ask(question.framed, seconds: decoders.limits.decodeSeconds, exchange)
     switch try answer.choice(VideoAnswers.Outcome.self) {
     case .done: return answer
     case .bad:
@@ -235,7 +248,8 @@ struct VideoReader: Sendable {
       throw Refusal(
         error: FFmpegError(function: function.shortened(to: 64), code: Int32(truncatingIfNeeded: code)))
     case .outOfMemory:
-      throw Refusal(error: BadSession(name, "it takes more memory than a video may", advice: "make it smaller"))
+      // This decoder is of no more use.
+      throw BadSession(name, "it takes more memory than a video may", advice: "make it smaller")
     }
   }
 
@@ -245,6 +259,7 @@ struct VideoReader: Sendable {
     switch error {
     case DecoderFailure.gone: return DecoderStarved()
     case DecoderFailure.late: return bad("reading it takes more than \(decoders.limits.decodeSeconds) s")
+    case DecoderFailure.greedy: return bad("its parts lie in no order: too much of it would be read more than once")
     case DecoderFailure.crashed(let how): return bad("the video decoder crashed (\(how))")
     case is WireReader.Nonsense: return failure(name, decoders, DecoderFailure.nonsense)
     default: return error

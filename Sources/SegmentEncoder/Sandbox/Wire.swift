@@ -44,6 +44,9 @@ struct WireReader {
 
   init(_ bytes: [UInt8]) { self.bytes = bytes }
 
+  /// Of the whole message, in bytes.
+  var count: Int { bytes.count }
+
   mutating func int() throws(Nonsense) -> Int {
     guard bytes.count - offset >= 8 else { throw Nonsense() }
     let value = bytes[offset..<offset + 8].reversed().reduce(0 as UInt64) { $0 << 8 | UInt64($1) }

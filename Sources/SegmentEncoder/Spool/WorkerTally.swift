@@ -24,9 +24,13 @@ public struct WorkerTally: Sendable, Equatable {
 
   /// What the worker with this directory says; nil where it says nothing that one can read.
   init?(in directory: String) {
-    guard let bytes = try? DurableFile.contents(of: directory + "/" + Self.file, limit: 4_096),
-      let members = try? JSONParser.parse(bytes).object, members["format"]?.string == Self.format
-    else { return nil }
+    guard let bytes = try? DurableFile.contents(of: directory + "/" + Self.file, limit: 4_096) else { return nil }
+    self.init(json: bytes)
+  }
+
+  /// nil for what is no tally.
+  package init?(json: [UInt8]) {
+    guard let members = try? JSONParser.parse(json).object, members["format"]?.string == Self.format else { return nil }
     func number(_ name: String) -> Int { members[name]?.integer.map { Int($0) } ?? 0 }
     (published, duplicates, quarantined) = (number("published"), number("duplicates"), number("quarantined"))
     (segments, frames, refused) = (number("segments"), number("frames"), number("refused"))
@@ -51,7 +55,7 @@ public struct WorkerTally: Sendable, Equatable {
     for name in [file, file + ".part"] { unlink(directory + "/" + name) }
   }
 
-  var json: JSONValue {
+  package var json: JSONValue {
     .object([
       "format": .string(Self.format), "published": .number(published), "duplicates": .number(duplicates),
       "quarantined": .number(quarantined), "segments": .number(segments), "frames": .number(frames),

@@ -34,13 +34,15 @@ package final class ObjectStore: ArtifactStore {
   package func catchUp(all: Bool) -> [SessionIndex.Laggard] { [] }
 
   package func receipt(for source: OpenBatch, isCancelled: () -> Bool) throws -> Receipt? {
-    try receipt(for: source)
+    try find(source, isCancelled)
   }
 
   /// What is not listed is seen by nobody: there is nothing to take back.
-  package func settle(_ source: OpenBatch) throws -> Receipt? { try receipt(for: source) }
+  package func settle(_ source: OpenBatch, isCancelled: () -> Bool) throws -> Receipt? {
+    try find(source, isCancelled)
+  }
 
-  private func receipt(for source: OpenBatch) throws -> Receipt? {
+  private func find(_ source: OpenBatch, _ isCancelled: () -> Bool) throws -> Receipt? {
     let (session, batch) = (session(source.batch.session), source.batch)
     let look = try session.look()
     // Listed with its batch's other segments or not at all: the first one tells.
@@ -48,7 +50,7 @@ package final class ObjectStore: ArtifactStore {
       (batch.frames[0].timeMs..<batch.endMs).contains($0.startMs)
     }
     guard let first = try within.first.map({ try session.segment($0.startMs) }),
-      first.batchDigest == (try BatchDigest.of(source))
+      first.batchDigest == (try BatchDigest.of(source, isCancelled: isCancelled))
     else {
       looks.withLock { looks in
         // Of batches that were never published.

@@ -1,0 +1,132 @@
+import CLinux
+import Glibc
+import TestSupport
+import Testing
+
+@testable import SegmentEncoder
+
+/// Decoders that somebody has taken over: whatever they say, the worker gets on.
+@Suite struct LyingDecoderTests {
+  private let decoder: DecoderProcess
+  /// The decoder's end.
+  private let socket: Int32
+  private let channel: DecoderChannel
+
+  init() throws {
+    var sockets: [Int32] = [-1, -1]
+    try #require(clinux_stream_pair(&sockets) == 0)
+    // No process has the largest number of all.
+    decoder = DecoderProcess(process: .max, socket: sockets[0], slots: try DecoderHost.newSlots(Limits()))
+    socket = sockets[1]
+    channel = DecoderChannel(socket: socket)
+  }
+
+  /// Asks while `lies` runs on the other end. The socket is closed before that is waited for.
+  private func ask(
+    _ exchange: DecoderExchange = DecoderExchange(), question: Int = 8,
+    lies: @escaping @Sendable (DecoderChannel) -> Void
+  ) throws {
+    signal(SIGPIPE, SIG_IGN)
+    let group = ThreadGroup()
+    try group.start { [channel] in lies(channel) }
+    defer {
+      shutdown(socket, Int32(SHUT_RDWR))
+      group.join()
+      close(socket)
+    }
+    _ = try decoder.ask([UInt8](repeating: 0, count: question), seconds: 1, exchange)
+  }
+
+  private static let bytes = [UInt8](repeating: 0, count: 8)
+
+  /// Until nobody listens.
+  private static func repeatedly(_ socket: Int32, ms: UInt32, _ put: (inout WireWriter) -> Void) {
+    var message = WireWriter()
+    put(&message)
+    let bytes = message.framed
+    while send(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count { usleep(1_000 * ms) }
+  }
+
+  @Test func whoSaysNothingIsLate() {
+    #expect(throws: DecoderFailure.late) { try ask { _ in } }
+  }
+
+  @Test func whoDripsPartsOfAResultIsLate() {
+    var exchange = DecoderExchange()
+    exchange.output = { _ in }
+    #expect(throws: DecoderFailure.late) {
+      try ask(exchange) { channel in
+        Self.repeatedly(channel.socket, ms: 100) { message in
+          message.put(DecoderChannel.Message.output.rawValue)
+          message.put(Self.bytes)
+        }
+      }
+    }
+  }
+
+  @Test func whoReadsAtTheEndForEverIsGreedy() {
+    var exchange = DecoderExchange()
+    exchange.inputBytes = .max
+    exchange.input = { _, _ in [] }
+    #expect(throws: DecoderFailure.greedy) {
+      try ask(exchange) { channel in
+        Self.repeatedly(channel.socket, ms: 0) { message in
+          message.put(DecoderChannel.Message.input.rawValue)
+          message.put(0)
+          message.put(1)
+        }
+      }
+    }
+  }
+
+  @Test func whoReadsTheSameAgainAndAgainIsGreedy() {
+    var exchange = DecoderExchange()
+    exchange.inputBytes = 1_000
+    exchange.input = { _, _ in Self.bytes }
+    #expect(throws: DecoderFailure.greedy) {
+      try ask(exchange) { channel in
+        Self.repeatedly(channel.socket, ms: 0) { message in
+          message.put(DecoderChannel.Message.input.rawValue)
+          message.put(0)
+          message.put(8)
+        }
+      }
+    }
+  }
+
+  @Test(arguments: [0, 100]) func whoReportsMoreStepsThanThereAreIsNotBelieved(steps: Int) {
+    var exchange = DecoderExchange()
+    exchange.steps = steps
+    #expect(throws: DecoderFailure.nonsense) {
+      try ask(exchange) { channel in
+        Self.repeatedly(channel.socket, ms: 0) { $0.put(DecoderChannel.Message.step.rawValue) }
+      }
+    }
+  }
+
+  /// Long work that goes on is waited for.
+  @Test func eachStepBuysTime() throws {
+    var exchange = DecoderExchange()
+    exchange.steps = 10
+    try ask(exchange) { channel in
+      for _ in 0..<4 {
+        usleep(400_000)
+        channel.step()
+      }
+      channel.answer { _ in }
+    }
+  }
+
+  @Test func whoReadsSlowlyIsLate() {
+    #expect(throws: DecoderFailure.late) {
+      try ask(question: 64 << 20) { channel in
+        var bytes = [UInt8](repeating: 0, count: 1_000)
+        while read(channel.socket, &bytes, bytes.count) > 0 { usleep(1_000) }
+      }
+    }
+  }
+
+  @Test func whoEndsIsGone() {
+    #expect(throws: DecoderFailure.gone) { try ask { shutdown($0.socket, Int32(SHUT_RDWR)) } }
+  }
+}
