@@ -14,6 +14,8 @@ import Testing
     let film = scratch.path("film.mp4")
     let result = try EncoderWorker.run("stitch", session.path, "--to", film)
     #expect(result.status == 0, "\(result.errors)")
+    #expect(try Conformance.faults(ofMovie: film) == [])
+    for manifest in session.manifests { #expect(try Conformance.faults(ofMovie: session.video(manifest)) == []) }
     let probe = try Probe(film)
     let start = session.index.startMs
     let video = probe.packets(of: 0)
@@ -60,6 +62,18 @@ import Testing
     let session = try EncoderWorker.encode(Fixture("rotation"), into: scratch)
     let film = scratch.path("film.mp4")
     #expect(try EncoderWorker.run("stitch", session.path, "--to", film).status == 0)
+    // A description of each size, and parameter sets in band: Chromium and Firefox take no notice of a second description.
+    let entries = try MP4Boxes.read(film).first { $0.type == "moov" }?["trak"]?["mdia"]?["minf"]?["stbl"]?["stsd"]?.body
+    let descriptions = MP4Boxes.read(Data(try #require(entries).dropFirst(8)))
+    #expect(descriptions.map(\.type) == ["avc3", "avc3"])
+    #expect(descriptions.map { $0.body.integer(at: 24, bytes: 2) } == [180, 320])
+    // As it was until rules 3, which the standard forbids.
+    let lying = try Data(contentsOf: URL(fileURLWithPath: film)).replacing("avc3".utf8, with: "avc1".utf8)
+    try lying.write(to: URL(fileURLWithPath: scratch.path("lying.mp4")))
+    #expect(
+      try Set(Conformance.faults(ofMovie: scratch.path("lying.mp4"))) == [
+        "14496-15, 5.4.2: parameter sets in band under avc1"
+      ])
     // Both sizes have the same number of pixels.
     let pictures = try Pixels.decode(film, width: 180, height: 320, options: ["-noautoscale"])
     #expect(pictures.count == 8)

@@ -5,6 +5,8 @@ public struct MP4Boxes {
   public struct Box {
     public let type: String
     public let body: Data
+    /// With its header.
+    public let size: Int
 
     /// The boxes in it, where it has nothing else.
     public var children: [Box] { MP4Boxes.read(body) }
@@ -16,15 +18,16 @@ public struct MP4Boxes {
     read(try Data(contentsOf: URL(fileURLWithPath: path)))
   }
 
-  static func read(_ data: Data) -> [Box] {
+  public static func read(_ data: Data) -> [Box] {
     var boxes: [Box] = []
     var rest = data
     while rest.count >= 8 {
-      let size = Int(rest.integer(at: 0, bytes: 4))
-      guard (8...rest.count).contains(size) else { return [] }
+      var (size, header) = (rest.integer(at: 0, bytes: 4), 8)
+      if size == 1, rest.count >= 16 { (size, header) = (rest.integer(at: 8, bytes: 8), 16) }
+      guard size >= header, size <= rest.count else { return [] }
       let type = String(decoding: rest.dropFirst(4).prefix(4), as: UTF8.self)
-      boxes.append(Box(type: type, body: Data(rest.dropFirst(8).prefix(size - 8))))
-      rest = Data(rest.dropFirst(size))
+      boxes.append(Box(type: type, body: Data(rest.dropFirst(header).prefix(Int(size) - header)), size: Int(size)))
+      rest = Data(rest.dropFirst(Int(size)))
     }
     return boxes
   }

@@ -202,7 +202,7 @@ final class OutputFile {
   /// Begins anew what somebody left who was killed, but not what somebody is writing.
   init(restarting path: String) throws(DiskError) {
     self.path = path
-    descriptor = try check("create", path) { open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644) }
+    descriptor = try check("create", path) { open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644) }
     try check("lock", path) { flock(descriptor, LOCK_EX | LOCK_NB) }
     try check("truncate", path) { ftruncate(descriptor, 0) }
   }
@@ -227,6 +227,22 @@ final class OutputFile {
   func forReading() throws(DiskError) -> OpenFile? {
     defer { descriptor = -1 }
     return try OpenFile(owning: descriptor, path: path)
+  }
+
+  /// Moves the end of the file towards its start; the file ends with it.
+  func move(_ range: Range<Int>, to target: Int) throws(DiskError) {
+    var bytes = [UInt8](repeating: 0, count: min(1 << 20, range.count))
+    var moved = 0
+    while moved < range.count {
+      let wanted = min(bytes.count, range.count - moved)
+      let count = bytes.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, wanted, range.lowerBound + moved) }
+      if count < 0, errno == EINTR { continue }
+      // Nobody else shortens it.
+      guard count > 0 else { throw DiskError("read", path, code: count < 0 ? errno : EIO) }
+      try write(Array(bytes[..<count]), at: target + moved)
+      moved += count
+    }
+    try check("truncate", path) { ftruncate(descriptor, target + range.count) }
   }
 
   func write(_ bytes: [UInt8], at offset: Int) throws(DiskError) {

@@ -35,7 +35,7 @@ struct MP4File {
 
   /// - Parameter offset: where the first sample lies.
   private func movie(from offset: UInt64) -> [UInt8] {
-    var pictures = MP4Track(.video(width: width, height: height, parameterSets: parameterSets))
+    var pictures = MP4Track(VideoDescription(width: width, height: height, parameterSets: parameterSets))
     var texts = MP4Track(.timing)
     texts.append(timing, at: offset)
     pictures.append(video, at: offset + timing.reduce(0) { $0 + UInt64($1.data.count) })

@@ -21,8 +21,8 @@ struct MP4Fragment {
   let events: [CaptureEvent]
 
   /// What stands before all fragments with the same parameter sets.
-  static func initialization(width: Int, height: Int, parameterSets: ParameterSets) -> [UInt8] {
-    let track = MP4Track(.video(width: width, height: height, parameterSets: parameterSets))
+  static func initialization(_ description: VideoDescription) -> [UInt8] {
+    let track = MP4Track(description)
     return MP4Movie.fileType("ftyp", ["iso6", "cmfc", "mp41"]) + MP4Movie(tracks: [track], isFragmented: true).bytes
   }
 

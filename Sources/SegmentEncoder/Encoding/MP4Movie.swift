@@ -6,23 +6,26 @@
 /// A track's samples, in order, and how they are to be understood.
 struct MP4Track {
   enum Content {
-    /// H.264 in pictures of this many pixels.
-    case video(width: Int, height: Int, parameterSets: ParameterSets)
+    /// H.264: how its samples are coded, at least one way.
+    case video([VideoDescription])
     /// UTF-8 texts.
     case timing
   }
 
-  let content: Content
+  private(set) var content: Content
   /// Of each sample, in ticks of ``MediaTime/timescale``.
   private(set) var durations: [UInt32] = []
   /// Of each sample, in bytes.
   private(set) var sizes: [UInt32] = []
-  /// Samples that lie one behind the other.
-  private(set) var chunks: [(offset: UInt64, samples: Int)] = []
+  /// Samples that lie one behind the other, all of one description, counted from 1.
+  private(set) var chunks: [(offset: UInt64, samples: Int, description: Int)] = []
   /// The samples that are key frames, counted from 1.
   private(set) var keys: [UInt32] = []
 
   init(_ content: Content) { self.content = content }
+
+  /// A video track whose samples follow.
+  init(_ description: VideoDescription) { self.init(.video([description])) }
 
   var duration: UInt64 { durations.reduce(0) { $0 + UInt64($1) } }
 
@@ -30,13 +33,31 @@ struct MP4Track {
   static func tableSize(samples: Int, chunks: Int) -> Int { 12 * samples + 24 * chunks }
 
   /// Adds samples that lie one behind the other from `offset` on; the first is a key frame.
-  mutating func append(_ samples: [Sample], at offset: UInt64) {
+  ///
+  /// - Parameter description: of video; nil for that of the samples before.
+  mutating func append(_ samples: [Sample], at offset: UInt64, as description: VideoDescription? = nil) {
     keys.append(UInt32(sizes.count + 1))
-    chunks.append((offset, samples.count))
+    chunks.append((offset, samples.count, description.map { number(of: $0) } ?? chunks.last?.description ?? 1))
     for sample in samples {
       durations.append(UInt32(sample.duration))
       sizes.append(UInt32(sample.data.count))
     }
+  }
+}
+
+extension MP4Track {
+  /// All samples lie so many bytes nearer to the start.
+  mutating func move(by bytes: Int) {
+    for index in chunks.indices { chunks[index].offset -= UInt64(bytes) }
+  }
+
+  /// Counted from 1; it is added where it is new.
+  private mutating func number(of description: VideoDescription) -> Int {
+    guard case .video(var descriptions) = content else { return 1 }
+    if let index = descriptions.firstIndex(of: description) { return index + 1 }
+    descriptions.append(description)
+    content = .video(descriptions)
+    return descriptions.count
   }
 }
 
@@ -139,7 +160,9 @@ extension MP4Box {
     var (width, height) = (0, 0)
     // The timing track is in the movie, but not enabled: players must not show it over the picture.
     var flags: UInt32 = 2
-    if case .video(let w, let h, _) = track.content { (width, height, flags) = (w, h, 3) }
+    if case .video(let descriptions) = track.content {
+      (width, height, flags) = (descriptions[0].width, descriptions[0].height, 3)
+    }
     versionedBox("tkhd", flags: flags, for: movieDuration) { box, long in
       box.zeros(long ? 16 : 8)
       box.u32(id)
@@ -183,10 +206,13 @@ extension MP4Box {
       }
       info.box("stbl") { table in
         table.fullBox("stsd") { box in
-          box.u32(1)
           switch track.content {
-          case .video(let width, let height, let sets): box.videoDescription(width, height, sets)
-          case .timing: box.textDescription()
+          case .video(let descriptions):
+            box.u32(UInt32(descriptions.count))
+            for description in descriptions { box.videoDescription(description) }
+          case .timing:
+            box.u32(1)
+            box.textDescription()
           }
         }
         table.sampleTables(track)
@@ -210,14 +236,14 @@ extension MP4Box {
         for key in track.keys { box.u32(key) }
       }
     }
-    let chunks = runs(track.chunks.map(\.samples))
+    let chunks = runs(track.chunks.map { ChunkForm(samples: $0.samples, description: $0.description) })
     fullBox("stsc") { box in
       box.u32(UInt32(chunks.count))
       var first: UInt32 = 1
       for run in chunks {
         box.u32(first)
-        box.u32(UInt32(run.value))
-        box.u32(1)
+        box.u32(UInt32(run.value.samples))
+        box.u32(UInt32(run.value.description))
         first += UInt32(run.count)
       }
     }
@@ -238,6 +264,12 @@ extension MP4Box {
         for offset in offsets { box.u64(offset) }
       }
     }
+  }
+
+  /// What chunks have in common that `stsc` tells of once.
+  private struct ChunkForm: Equatable {
+    let samples: Int
+    let description: Int
   }
 
   private func runs<T: Equatable>(_ values: [T]) -> [(count: Int, value: T)] {

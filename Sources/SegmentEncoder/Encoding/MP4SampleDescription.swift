@@ -1,13 +1,23 @@
+/// How samples of video are coded.
+struct VideoDescription: Equatable {
+  /// Pixels as coded.
+  let width: Int
+  let height: Int
+  let parameterSets: ParameterSets
+  /// Whether key frames carry their parameter sets too, which ISO/IEC 14496-15, 5.4.2 allows `avc3` only.
+  var isInBand = false
+}
+
 /// What the samples of our two kinds of tracks are: the entries of `stsd`.
 extension MP4Box {
-  /// `avc1` (ISO/IEC 14496-15, 5.4.2).
-  mutating func videoDescription(_ width: Int, _ height: Int, _ sets: ParameterSets) {
-    box("avc1") { entry in
+  /// `avc1` or `avc3` (ISO/IEC 14496-15, 5.4.2).
+  mutating func videoDescription(_ description: VideoDescription) {
+    box(description.isInBand ? "avc3" : "avc1") { entry in
       entry.zeros(6)
       entry.u16(1)  // data reference
       entry.zeros(16)
-      entry.u16(UInt16(width))
-      entry.u16(UInt16(height))
+      entry.u16(UInt16(description.width))
+      entry.u16(UInt16(description.height))
       entry.u32(0x48_0000)  // 72 dpi
       entry.u32(0x48_0000)
       entry.u32(0)
@@ -15,7 +25,7 @@ extension MP4Box {
       entry.zeros(32)  // compressor's name
       entry.u16(24)  // depth
       entry.u16(0xFFFF)
-      entry.box("avcC") { $0.append(sets.configuration) }
+      entry.box("avcC") { $0.append(description.parameterSets.configuration) }
       entry.box("colr") { box in
         box.ascii("nclx")
         box.u16(1)  // primaries: BT.709

@@ -50,7 +50,9 @@ struct HLSPart {
     try samples.stretch(toMs: lengthMs, gapMs: 0, file: segment.file)
     if carriesParameterSets { samples.carryParameterSets() }
     let initialization = MP4Fragment.initialization(
-      width: segment.codedWidth, height: segment.codedHeight, parameterSets: samples.parameterSets)
+      VideoDescription(
+        width: segment.codedWidth, height: segment.codedHeight, parameterSets: samples.parameterSets,
+        isInBand: carriesParameterSets))
     let fragment = MP4Fragment(
       startMs: startMs, samples: samples.video, events: samples.events(from: MediaTime.ticks(ms: startMs)))
     return (initialization, fragment.bytes)
@@ -63,7 +65,8 @@ extension HLSPlaylist.Media {
     let segment = part.segment
     let place = "\(segment.sha256) \(part.startMs) \(part.lengthMs) \(part.carriesParameterSets)"
     file = SegmentName.fragment(segment.startMs, digest: Self.digest(place))
-    initialization = "init-\(segment.codedWidth)x\(segment.codedHeight)-\(Self.digest(segment.pictureKind)).mp4"
+    let kind = segment.pictureKind + (part.carriesParameterSets ? " in band" : "")
+    initialization = "init-\(segment.codedWidth)x\(segment.codedHeight)-\(Self.digest(kind)).mp4"
   }
 
   private static func digest(_ text: String) -> String { String(SHA256.hex(of: Array(text.utf8)).prefix(8)) }
