@@ -222,6 +222,24 @@ import Testing
     #expect(try PublishedSession(scratch.path("again/many-\(Self.start)")).captured.count == 25_000)
   }
 
+  /// Neither a name nor an option says when: the timing track does, and which pictures only repeat others.
+  @Test(arguments: ["exact-1fps", "jittered", "irregular-3fps", "on-change", "rotation", "single-frame"])
+  func ourOwnFilmKeepsItsInstants(fixture: String) throws {
+    let session = try EncoderWorker.encode(Fixture(fixture), into: scratch)
+    let film = scratch.path("film.mp4")
+    try #require(try EncoderWorker.run("stitch", session.path, "--to", film).status == 0)
+    // In whole seconds.
+    let created = try Tool.output(
+      "ffprobe", ["-v", "error", "-show_entries", "format_tags=creation_time", "-of", "default=nw=1:nk=1", film])
+    #expect(String(decoding: created, as: UTF8.self) == "2026-01-08T08:05:12.000000Z\n")
+    let result = try reencode(film)
+    try #require(result.status == 0, "\(result.errors)")
+    let again = try PublishedSession(scratch.path("again/film"))
+    #expect(again.captured.map(\.timeMs) == session.captured.map(\.timeMs))
+    #expect(again.index.startMs == session.index.startMs && again.index.durationMs == session.index.durationMs)
+    #expect(try EncoderWorker.run("verify", again.path).status == 0)
+  }
+
   @Test func aFilmThatSaysTooLittleIsRefusedWithAdvice() throws {
     let film = try film("a film.mp4", [])
     let unnamed = try reencode(film)

@@ -71,6 +71,8 @@ struct Chapter: Equatable {
 struct MP4Movie {
   let tracks: [MP4Track]
   var chapters: [Chapter] = []
+  /// When the first picture was captured, in unix milliseconds; nil where the file's name has the instant.
+  var startMs: Int64?
   /// Whether the samples follow in fragments, and none is listed here.
   var isFragmented = false
 
@@ -91,10 +93,12 @@ struct MP4Movie {
   /// `moov`.
   var bytes: [UInt8] {
     let duration = tracks.map(\.duration).max() ?? 0
+    // Whole seconds since 1904 (ISO/IEC 14496-12, 8.2.2.3).
+    let creation = startMs.map { UInt64(max(0, $0 / 1_000 + 2_082_844_800)) } ?? 0
     var file = MP4Box()
     file.box("moov") { moov in
-      moov.versionedBox("mvhd", for: duration) { box, long in
-        box.zeros(long ? 16 : 8)  // creation and modification: the file's name has the instant
+      moov.versionedBox("mvhd", for: max(duration, creation)) { box, long in
+        for _ in 0..<2 { box.time(creation, long) }  // and modification
         box.u32(UInt32(MediaTime.timescale))
         box.time(duration, long)
         box.u32(0x10000)  // rate 1

@@ -11,11 +11,13 @@ struct VideoTrack {
     let duration: Int64
     let width: Int
     let height: Int
+    /// When it was captured, in unix milliseconds, as the timing track of a film of ours says; nil for repeats, and in other films.
+    var timeMs: Int64?
 
     /// For those that a decoder has told.
     func isWithin(_ limits: Limits) -> Bool {
       PixelSize(width: width, height: height).isWithin(limits) && pts.magnitude < 1 << 60 && dts.magnitude < 1 << 60
-        && duration.magnitude < 1 << 60
+        && duration.magnitude < 1 << 60 && timeMs.map { $0.magnitude < 1 << 60 } ?? true
     }
   }
 
@@ -64,8 +66,10 @@ extension VideoTrack {
     var keys: [(sample: Sample, index: Int)] = []
     var size: (width: Int, height: Int)?
     var leastPts: [Int64] = []
+    var timing = TimingTrack(in: reader, beside: index)
     while let sample = try reader.next() {
       if isCancelled() { throw Cancelled() }
+      timing.add(sample)
       guard sample.track == index, !sample.bytes.isEmpty else { continue }
       guard sample.pts != cff_no_pts(), sample.pts.magnitude < 1 << 60, sample.dts.magnitude < 1 << 60 else {
         throw bad("a sample without a time", "remux it with ffmpeg -c copy")
@@ -97,7 +101,7 @@ extension VideoTrack {
     timeBase = reader.timeBase(of: index)
     self.quarterTurns = quarterTurns
     creationTime = reader.creationTime
-    samples = shown.sorted { $0.pts < $1.pts }
+    samples = timing.dating(shown.sorted { $0.pts < $1.pts })
     self.keys = closed.map(\.element.sample).sorted { $0.pts < $1.pts }
   }
 
@@ -125,6 +129,48 @@ extension VideoTrack {
     guard scaled.high == 0, scaled.low < UInt64(Int64.max / 4) else { return Int64.max / 4 }
     let (quotient, rest) = Int64(scaled.low).quotientAndRemainder(dividingBy: timeBase.denominator)
     return quotient + (2 * rest >= timeBase.denominator ? 1 : 0)
+  }
+}
+
+/// The instants of a film of ours: a track of texts, each with the capture of the picture that is shown then.
+private struct TimingTrack {
+  /// nil where there is none.
+  private var track: Int?
+  /// By when they are shown, in the film's units.
+  private var instants: [Int64: Int64] = [:]
+
+  init(in reader: MP4Reader, beside video: Int) {
+    track = (0..<reader.trackCount).first {
+      reader.parameters(of: $0).pointee.codec_id == AV_CODEC_ID_MOV_TEXT
+        && reader.timeBase(of: $0) == reader.timeBase(of: video)
+    }
+  }
+
+  mutating func add(_ sample: MP4Reader.ReadSample) {
+    // Behind the text's length in 2 bytes. An empty text is a gap.
+    guard sample.track == track, sample.bytes.count > 2 else { return }
+    guard let text = try? JSONParser.parse(Array(sample.bytes.dropFirst(2))).object, let timeMs = text["t"]?.integer
+    else {
+      // Somebody's subtitles.
+      track = nil
+      instants = [:]
+      return
+    }
+    instants[sample.pts] = timeMs
+  }
+
+  /// The samples with their instants. Where these do not rise, they are nobody's.
+  func dating(_ samples: [VideoTrack.Sample]) -> [VideoTrack.Sample] {
+    var dated = samples
+    var last: Int64?
+    for index in dated.indices {
+      guard let timeMs = instants[dated[index].pts] else { continue }
+      guard last ?? .min <= timeMs else { return samples }
+      // The same instant again is the same picture, which stays on screen.
+      if timeMs != last { dated[index].timeMs = timeMs }
+      last = timeMs
+    }
+    return dated.first?.timeMs == nil ? samples : dated
   }
 }
 

@@ -41,17 +41,25 @@ struct FilmSource: VideoSource {
     }
     let reader = VideoReader(decoders, owner: path)
     let track = try reader.track(of: FileBytes(opening: path), name: path, limits: limits, isCancelled: isCancelled)
-    guard let startMs = startMs ?? Self.instant(in: stem, limits) ?? Self.instant(of: track.creationTime, limits) else {
+    // A film of ours says it to the millisecond, and for each picture.
+    let isDated = startMs == nil && track.samples[0].timeMs != nil
+    guard
+      let startMs = startMs ?? track.samples[0].timeMs ?? Self.instant(in: stem, limits)
+        ?? Self.instant(of: track.creationTime, limits)
+    else {
       throw BadSession(path, "it does not say when it was recorded", advice: "give --start, in unix milliseconds")
     }
     guard limits.instants.contains(startMs) else {
       throw BadSession(path, "it cannot have been recorded at \(startMs)", advice: "check --start")
     }
     let name = lastComponent(of: path)
-    let (frames, pts, refused) = Self.frames(of: track, name: name, startMs: startMs)
+    let (frames, pts, refused) = Self.frames(of: track, name: name, startMs: startMs, isDated: isDated)
     let intervalMs = Batch.nominalInterval(of: frames.map(\.timeMs))
     let last = track.samples[track.samples.count - 1]
-    let endMs = last.duration > 0 ? startMs + track.milliseconds(last.pts + last.duration) : 0
+    // From the last picture's instant on: parts may have been left out before it.
+    let lastMs = frames.last?.timeMs ?? startMs
+    let heldMs = track.milliseconds(last.pts + last.duration) - track.milliseconds(pts[lastMs] ?? 0)
+    let endMs = last.duration > 0 && heldMs < Int64.max / 4 ? lastMs + heldMs : 0
     guard let final = frames.last, limits.instants.contains(final.timeMs), limits.instants.contains(max(endMs, startMs))
     else { throw BadSession(path, "times that cannot be captures", advice: "remux it with ffmpeg -c copy") }
     batch = Batch(
@@ -99,13 +107,14 @@ struct FilmSource: VideoSource {
 
   /// The pictures as frames; where each is; and what comes too soon behind another to be told from it.
   private static func frames(
-    of track: VideoTrack, name: String, startMs: Int64
+    of track: VideoTrack, name: String, startMs: Int64, isDated: Bool
   ) -> (frames: [Frame], pts: [Int64: Int64], refused: [RefusedFrame]) {
     var frames: [Frame] = []
     var pts: [Int64: Int64] = [:]
     var refused: [RefusedFrame] = []
     for (number, sample) in track.samples.enumerated() {
-      let timeMs = startMs + track.milliseconds(sample.pts)
+      // What has no instant in a dated film repeats the picture before.
+      guard let timeMs = isDated ? sample.timeMs : startMs + track.milliseconds(sample.pts) else { continue }
       if let last = frames.last, last.timeMs == timeMs {
         refused.append(RefusedFrame(source: last.source, reason: "the next one comes in the same millisecond"))
         frames.removeLast()

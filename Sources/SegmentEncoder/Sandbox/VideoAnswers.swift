@@ -191,6 +191,7 @@ private final class ChannelBytes: ByteSource {
 extension WireWriter {
   mutating func put(_ sample: VideoTrack.Sample) {
     for value in [Int(sample.pts), Int(sample.dts), Int(sample.duration), sample.width, sample.height] { put(value) }
+    put(sample.timeMs.map { Int($0) }) { $0.put($1) }
   }
 
   mutating func put(_ form: VideoPictureForm) {
@@ -211,7 +212,8 @@ extension WireWriter {
 extension WireReader {
   mutating func sample() throws(Nonsense) -> VideoTrack.Sample {
     VideoTrack.Sample(
-      pts: Int64(try int()), dts: Int64(try int()), duration: Int64(try int()), width: try int(), height: try int())
+      pts: Int64(try int()), dts: Int64(try int()), duration: Int64(try int()), width: try int(), height: try int(),
+      timeMs: try optional { reader throws(Nonsense) in Int64(try reader.int()) })
   }
 
   mutating func videoPictureForm() throws(Nonsense) -> VideoPictureForm {

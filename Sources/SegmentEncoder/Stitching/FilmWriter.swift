@@ -6,6 +6,8 @@
 struct FilmWriter {
   private let file: OutputFile
   private let chapters: [Chapter]
+  /// When the first picture was captured, in unix milliseconds.
+  private let startMs: Int64?
   /// Where `moov` goes, and how much room there is.
   private let movieOffset: Int
   private let movieSpace: Int
@@ -23,6 +25,7 @@ struct FilmWriter {
   init(_ file: OutputFile, plan: FilmPlan) throws {
     self.file = file
     chapters = plan.chapters
+    startMs = plan.parts.first?.segment.startMs
     let kinds = Set(plan.parts.map(\.segment.pictureKind))
     isMixed = kinds.count > 1
     let head = MP4Movie.fileType
@@ -57,6 +60,10 @@ struct FilmWriter {
     end += texts.count + pictures.count
   }
 
+  private func movie(_ video: MP4Track) -> MP4Movie {
+    MP4Movie(tracks: [video, timing], chapters: chapters, startMs: startMs)
+  }
+
   /// Writes what stands before the pictures.
   ///
   /// - Returns: the film's size in bytes.
@@ -68,7 +75,7 @@ struct FilmWriter {
     media.u64(UInt64(end - mediaOffset))
     try file.write(media.bytes, at: mediaOffset)
     // The space is an upper bound that leaves at least the 8 bytes of an empty box.
-    var rest = movieSpace - MP4Movie(tracks: [video, timing], chapters: chapters).bytes.count
+    var rest = movieSpace - movie(video).bytes.count
     precondition(rest >= 8)
     if Self.mostFree * rest > end {
       try file.move(mediaOffset..<end, to: mediaOffset - rest)
@@ -76,10 +83,10 @@ struct FilmWriter {
       video.move(by: rest)
       timing.move(by: rest)
       // Smaller offsets may take less room themselves.
-      rest = movieSpace - rest - MP4Movie(tracks: [video, timing], chapters: chapters).bytes.count
+      rest = movieSpace - rest - movie(video).bytes.count
     }
     var head = MP4Box()
-    head.append(MP4Movie(tracks: [video, timing], chapters: chapters).bytes)
+    head.append(movie(video).bytes)
     if rest >= 8 { head.box("free") { $0.zeros(rest - 8) } }
     try file.write(head.bytes, at: movieOffset)
     return end
