@@ -1,6 +1,7 @@
 // What a process needs to lock itself up, and to hand descriptors to another one.
 #pragma once
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -89,7 +90,10 @@ static inline long clinux_send(int socket, const void *bytes, size_t count, cons
     header->cmsg_len = CMSG_LEN((size_t)number * sizeof(int));
     memcpy(CMSG_DATA(header), descriptors, (size_t)number * sizeof(int));
   }
-  return sendmsg(socket, &message, MSG_NOSIGNAL);
+  long sent;
+  do sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+  while (sent < 0 && errno == EINTR);
+  return sent;
 }
 
 // Receives one message; descriptors that did not come are -1.
@@ -102,7 +106,10 @@ static inline long clinux_receive(int socket, void *bytes, size_t count, int des
   message.msg_control = control;
   message.msg_controllen = sizeof control;
   descriptors[0] = descriptors[1] = -1;
-  long received = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  // A socket with a timeout reports EINTR even after SIGSTOP and SIGCONT (signal(7)): a frozen machine must not end the worker.
+  long received;
+  do received = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  while (received < 0 && errno == EINTR);
   struct cmsghdr *header = received >= 0 ? CMSG_FIRSTHDR(&message) : NULL;
   if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
     memcpy(descriptors, CMSG_DATA(header), header->cmsg_len - CMSG_LEN(0));
