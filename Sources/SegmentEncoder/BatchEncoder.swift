@@ -102,7 +102,7 @@ public final class BatchEncoder {
     return try store.settle(source, isCancelled: isCancelled)
   }
 
-  /// Each call is a sign of life.
+  /// Returns `isCancelled` that also records a sign of life at each call.
   private func signing(_ isCancelled: @escaping () -> Bool) -> () -> Bool {
     { [stage] in
       stage.sign()

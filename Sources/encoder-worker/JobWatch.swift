@@ -72,7 +72,7 @@ final class JobWatch: Sendable {
   /// Starts the thread.
   ///
   /// - Parameters:
-  ///   - tally: goes on in the worker that comes after a restart.
+  ///   - tally: the counts that a restarted worker continues.
   ///   - isStopping: whether the worker has been told to stop; then it does not restart.
   func start(_ tally: Tally, isStopping: @escaping @Sendable () -> Bool) throws {
     try ThreadGroup().start { [self] in
@@ -94,7 +94,7 @@ final class JobWatch: Sendable {
   /// Runs the program again in the same process. The kernel ends all threads. The new worker takes over the old one's batches as
   /// from a dead worker, which counts as an attempt.
   private func restart(because job: Stuck, _ tally: Tally) -> Never {
-    StandardError.attempt { [logger] in
+    StandardError.writeWithTimeout { [logger] in
       logger.error("\(job); the worker restarts", metadata: ["batch": "\(job.batch)"])
     }
     tally.handOn()
@@ -102,7 +102,7 @@ final class JobWatch: Sendable {
     words.append(nil)
     execv("/proc/self/exe", words)
     let reason = String(cString: strerror(errno))
-    StandardError.attempt { [logger] in logger.error("execv: \(reason)") }
+    StandardError.writeWithTimeout { [logger] in logger.error("execv: \(reason)") }
     _exit(ExitStatus.temporaryFailure.rawValue)
   }
 }

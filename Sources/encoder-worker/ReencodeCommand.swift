@@ -28,7 +28,7 @@ struct ReencodeCommand: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Of an MP4: its first picture's capture, in unix milliseconds. (default: what the film's timing track says, the instant at the end of its name, or its creation time)",
+      "Of an MP4: its first picture's capture, in unix milliseconds. (default: from the film's timing track, the end of its name, or its creation time)",
       valueName: "ms"))
   var start: Int64?
 

@@ -24,8 +24,9 @@ enum StandardError {
     }
   }
 
-  /// Says something, and goes on after a second even where nobody reads: for who is about to end the process.
-  static func attempt(_ body: @escaping @Sendable () -> Void) {
+  /// Runs `body` in another thread and waits one second for it at most. Use it before the process ends: a write blocks while no
+  /// process reads standard error.
+  static func writeWithTimeout(_ body: @escaping @Sendable () -> Void) {
     let said = Said()
     do {
       try ThreadGroup().start {

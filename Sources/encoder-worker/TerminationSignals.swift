@@ -4,7 +4,7 @@ import SegmentEncoder
 
 /// SIGTERM and SIGINT as events, instead of the process's end. Make it before any thread is started.
 ///
-/// Nine seconds after the first signal the process ends, whatever its threads are doing.
+/// The process ends within nine seconds of the first signal, even if a thread hangs.
 final class TerminationSignals: Sendable {
   /// In seconds.
   private static let grace: UInt32 = 8
@@ -23,7 +23,7 @@ final class TerminationSignals: Sendable {
       var watched = [signals, taken].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
       while poll(&watched, 2, -1) <= 0 {}
       sleep(Self.grace)
-      StandardError.attempt {
+      StandardError.writeWithTimeout {
         StandardError.removeBar()
         say("encoder-worker: something has not ended \(Self.grace) s after the signal; nothing is lost", .warning)
       }

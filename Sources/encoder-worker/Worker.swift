@@ -273,9 +273,9 @@ struct CutOff: Error, CustomStringConvertible {
   var description: String { "this worker was taken for dead and its directory removed; start it again" }
 }
 
-/// What a worker has done since it started, or since it was started before a restart.
+/// Counts of a worker since it started. A restart after a stuck batch keeps them.
 final class Tally: Sendable {
-  /// No setting, so its name is not one of a setting's.
+  /// The name does not begin like those of settings, which the parser checks.
   private static let variable = "_TALLY_OF_ENCODER_WORKER"
 
   private let counts: Mutex<WorkerTally>
@@ -286,7 +286,7 @@ final class Tally: Sendable {
     unsetenv(Self.variable)
   }
 
-  /// Leaves the counts to the program that this process runs next.
+  /// Puts the counts into the environment, for `execv`.
   func handOn() { setenv(Self.variable, now.json.line, 1) }
 
   func add(_ change: (inout WorkerTally) -> Void) { counts.withLock { change(&$0) } }

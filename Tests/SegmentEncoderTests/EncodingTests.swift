@@ -253,8 +253,8 @@ import Testing
 }
 
 @Suite struct StagedSegmentTests {
-  /// What no command would read again is not published, and is the batch's fault.
-  @Test func aSegmentThatIsTooLargeIsRefused() throws {
+  /// Readers refuse such a file, so the batch goes to quarantine.
+  @Test func segmentAboveTheReadersLimitIsQuarantined() throws {
     let scratch = try ScratchDirectory()
     let staging = try Staging(output: scratch.path("output"), worker: WorkerID())
     let segment = EncodedSegment(

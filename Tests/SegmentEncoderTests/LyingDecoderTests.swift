@@ -5,7 +5,7 @@ import Testing
 
 @testable import SegmentEncoder
 
-/// Decoders that somebody has taken over: whatever they say, the worker gets on.
+/// A compromised decoder sends wrong messages. The worker refuses each within its bounds.
 @Suite struct LyingDecoderTests {
   private let decoder: DecoderProcess
   /// The decoder's end.
@@ -21,7 +21,7 @@ import Testing
     channel = DecoderChannel(socket: socket)
   }
 
-  /// Asks while `lies` runs on the other end. The socket is closed before that is waited for.
+  /// Asks a question while `lies` plays the decoder. Closes the socket before it joins that thread.
   private func ask(
     _ exchange: DecoderExchange = DecoderExchange(), question: Int = 8,
     lies: @escaping @Sendable (DecoderChannel) -> Void
@@ -39,7 +39,7 @@ import Testing
 
   private static let bytes = [UInt8](repeating: 0, count: 8)
 
-  /// Until nobody listens.
+  /// Sends one message again and again until the socket is closed.
   private static func repeatedly(_ socket: Int32, ms: UInt32, _ put: (inout WireWriter) -> Void) {
     var message = WireWriter()
     put(&message)
@@ -47,11 +47,11 @@ import Testing
     while send(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count { usleep(1_000 * ms) }
   }
 
-  @Test func whoSaysNothingIsLate() {
+  @Test func silentDecoderTimesOut() {
     #expect(throws: DecoderFailure.late) { try ask { _ in } }
   }
 
-  @Test func whoDripsPartsOfAResultIsLate() {
+  @Test func slowPartsOfAResultTimeOut() {
     var exchange = DecoderExchange()
     exchange.output = { _ in }
     #expect(throws: DecoderFailure.late) {
@@ -64,26 +64,13 @@ import Testing
     }
   }
 
-  @Test func whoReadsAtTheEndForEverIsGreedy() {
+  /// Reads at the end of the file, and reads of the same bytes.
+  @Test(arguments: [(file: [UInt8](), inputBytes: Int.max), (file: bytes, inputBytes: 1_000)])
+  func endlessReadsAreRefused(file: [UInt8], inputBytes: Int) {
     var exchange = DecoderExchange()
-    exchange.inputBytes = .max
-    exchange.input = { _, _ in [] }
-    #expect(throws: DecoderFailure.greedy) {
-      try ask(exchange) { channel in
-        Self.repeatedly(channel.socket, ms: 0) { message in
-          message.put(DecoderChannel.Message.input.rawValue)
-          message.put(0)
-          message.put(1)
-        }
-      }
-    }
-  }
-
-  @Test func whoReadsTheSameAgainAndAgainIsGreedy() {
-    var exchange = DecoderExchange()
-    exchange.inputBytes = 1_000
-    exchange.input = { _, _ in Self.bytes }
-    #expect(throws: DecoderFailure.greedy) {
+    exchange.inputBytes = inputBytes
+    exchange.input = { _, _ in file }
+    #expect(throws: DecoderFailure.readLimitExceeded) {
       try ask(exchange) { channel in
         Self.repeatedly(channel.socket, ms: 0) { message in
           message.put(DecoderChannel.Message.input.rawValue)
@@ -94,7 +81,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [0, 100]) func whoReportsMoreStepsThanThereAreIsNotBelieved(steps: Int) {
+  @Test(arguments: [0, 100]) func moreStepsThanPermittedAreRefused(steps: Int) {
     var exchange = DecoderExchange()
     exchange.steps = steps
     #expect(throws: DecoderFailure.nonsense) {
@@ -104,8 +91,7 @@ import Testing
     }
   }
 
-  /// Long work that goes on is waited for.
-  @Test func eachStepBuysTime() throws {
+  @Test func longWorkWithStepsIsWaitedFor() throws {
     var exchange = DecoderExchange()
     exchange.steps = 10
     try ask(exchange) { channel in
@@ -117,7 +103,7 @@ import Testing
     }
   }
 
-  @Test func whoReadsSlowlyIsLate() {
+  @Test func slowReaderTimesOut() {
     #expect(throws: DecoderFailure.late) {
       try ask(question: 64 << 20) { channel in
         var bytes = [UInt8](repeating: 0, count: 1_000)
@@ -126,7 +112,7 @@ import Testing
     }
   }
 
-  @Test func whoEndsIsGone() {
+  @Test func endedDecoderIsGone() {
     #expect(throws: DecoderFailure.gone) { try ask { shutdown($0.socket, Int32(SHUT_RDWR)) } }
   }
 }

@@ -198,13 +198,13 @@ import Testing
     #expect(try server.get("/healthz").status == 200)
   }
 
-  /// The machine may have stood still: a fresh process tries again.
-  @Test func aVideoReaderThatHangsOnceIsReplaced() throws {
+  /// The worker retries once in a new process, since the machine may have stood still.
+  @Test func videoReaderThatHangsOnceIsReplaced() throws {
     _ = try EncoderWorker.encode(Fixture("exact-1fps"), into: spool.scratch)
     let (path, film) = (spool.scratch.path("output/exact-1fps"), spool.scratch.path("film.mp4"))
     var environment = try environment("av_read_frame", "sleep", mark: nil)
     environment["HOSTILE_TIMES"] = "1"
-    // The film's pictures are asked for behind a look through the whole film.
+    // `reencode` reads the whole film once before it asks for pictures.
     for (arguments, before) in [
       (["verify", path], 0), (["stitch", path, "--to", film], 0),
       (
@@ -222,8 +222,8 @@ import Testing
     #expect(try PublishedSession(spool.scratch.path("anew/film")).captured.count == 12)
   }
 
-  /// What a drain has counted goes on behind a restart: a batch in quarantine is part of its exit status.
-  @Test(.enabled(if: Extent.isFull)) func aDrainThatStartsAnewForgetsNothing() throws {
+  /// The exit status of a drain includes batches that were quarantined before a restart.
+  @Test(.enabled(if: Extent.isFull)) func restartedDrainKeepsItsCounts() throws {
     try spool.add(file: "a", [1, 2, 3])
     try spool.add("exact-1fps")
     let result = try Tool.run(

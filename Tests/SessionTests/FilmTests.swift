@@ -191,8 +191,8 @@ import Testing
     #expect(try EncoderWorker.run("verify", again.path).status == 0)
   }
 
-  /// All video, and then all audio: what is read of such a file in turn lies far apart.
-  @Test func aFilmWhoseTracksLieApartIsRead() throws {
+  /// All video lies before all audio, so a reader in time order jumps between two places.
+  @Test func filmWithoutInterleavingIsRead() throws {
     let together = scratch.path("together.mp4")
     try Tool.output(
       "ffmpeg",
@@ -208,8 +208,7 @@ import Testing
     #expect(try PublishedSession(scratch.path("again/apart-\(Self.start)")).captured.count == 1_500)
   }
 
-  /// More pictures than a session may have segments.
-  @Test(.enabled(if: Extent.isFull)) func aFilmMayHaveManyPictures() throws {
+  @Test(.enabled(if: Extent.isFull)) func filmWithMorePicturesThanASessionHasSegmentsIsRead() throws {
     let film = scratch.path("many-\(Self.start).mp4")
     try Tool.output(
       "ffmpeg",
@@ -222,9 +221,9 @@ import Testing
     #expect(try PublishedSession(scratch.path("again/many-\(Self.start)")).captured.count == 25_000)
   }
 
-  /// Neither a name nor an option says when: the timing track does, and which pictures only repeat others.
+  /// The instants come from the timing track. Repeated pictures are no captures.
   @Test(arguments: ["exact-1fps", "jittered", "irregular-3fps", "on-change", "rotation", "single-frame"])
-  func ourOwnFilmKeepsItsInstants(fixture: String) throws {
+  func stitchedFilmKeepsItsInstants(fixture: String) throws {
     let session = try EncoderWorker.encode(Fixture(fixture), into: scratch)
     let film = scratch.path("film.mp4")
     try #require(try EncoderWorker.run("stitch", session.path, "--to", film).status == 0)

@@ -93,7 +93,7 @@ import Testing
       $0 + (try Data(contentsOf: URL(fileURLWithPath: hls + "/" + $1))).count
     }
     // One initialization a size stands beside them.
-    #expect(bytes < session.index.bytes + 800 * 3)
+    #expect(bytes < session.index.bytes + 800 * 2)
     #expect(Double(bytes) <= 1.03 * Double(session.index.bytes + 800))
   }
 

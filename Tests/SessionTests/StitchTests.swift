@@ -67,7 +67,7 @@ import Testing
     let descriptions = MP4Boxes.read(Data(try #require(entries).dropFirst(8)))
     #expect(descriptions.map(\.type) == ["avc3", "avc3"])
     #expect(descriptions.map { $0.body.integer(at: 24, bytes: 2) } == [180, 320])
-    // As it was before, which the standard forbids.
+    // The checker finds in-band parameter sets under avc1.
     let lying = try Data(contentsOf: URL(fileURLWithPath: film)).replacing("avc3".utf8, with: "avc1".utf8)
     try lying.write(to: URL(fileURLWithPath: scratch.path("lying.mp4")))
     #expect(

@@ -1,7 +1,7 @@
 import Foundation
 
-/// What the standards forbid in a file: ISO/IEC 14496-12 (boxes, sample tables), 14496-15 (H.264 in them), ITU-T H.264 (parameter
-/// sets). Written from their texts, and without our own code.
+/// Checks files against the standards: ISO/IEC 14496-12 (boxes, sample tables), 14496-15 (H.264 in them), ITU-T H.264 (parameter
+/// sets). It shares no code with the product.
 public enum Conformance {
   /// The faults of a segment or a film; none where all is well.
   public static func faults(ofMovie path: String) throws -> [String] {
@@ -22,10 +22,8 @@ public enum Conformance {
 /// A sample description of H.264.
 private struct Description {
   let type: String
-  let width: Int
-  let height: Int
   let lengthSize: Int
-  let sequences: [Data]
+  let sequence: Data
 }
 
 private struct Checker {
@@ -148,8 +146,7 @@ private struct Checker {
         require(set.colours == said, "14496-12, 12.1.5: colr says \(said), the set \(set.colours)")
       }
       return Description(
-        type: entry.type, width: width, height: height, lengthSize: Int(record.integer(at: 4, bytes: 1)) & 3 + 1,
-        sequences: [sequence])
+        type: entry.type, lengthSize: Int(record.integer(at: 4, bytes: 1)) & 3 + 1, sequence: sequence)
     }
   }
 
@@ -164,7 +161,7 @@ private struct Checker {
       }
       let unit = rest.part(description.lengthSize, size)
       types.append(Int(unit[0]) & 31)
-      if types.last == 7 { require(description.sequences.contains(unit), "14496-15, 5.4.2: another set in band") }
+      if types.last == 7 { require(description.sequence == unit, "14496-15, 5.4.2: another set in band") }
       rest = rest.part(description.lengthSize + size, rest.count - description.lengthSize - size)
     }
     require(rest.isEmpty, "14496-15, 5.3.3: bytes behind the last NAL unit")
@@ -215,7 +212,7 @@ private struct Checker {
   }
 }
 
-/// What a sequence parameter set says of its pictures (ITU-T H.264, 7.3.2.1.1 and E.1.1).
+/// The size and the colours in a sequence parameter set (ITU-T H.264, 7.3.2.1.1 and E.1.1).
 private struct SequenceSet {
   private(set) var width = 0
   private(set) var height = 0

@@ -229,7 +229,7 @@ final class OutputFile {
     return try OpenFile(owning: descriptor, path: path)
   }
 
-  /// Moves the end of the file towards its start; the file ends with it.
+  /// Moves a range towards the start of the file, and truncates the file behind it.
   func move(_ range: Range<Int>, to target: Int) throws(DiskError) {
     var bytes = [UInt8](repeating: 0, count: min(1 << 20, range.count))
     var moved = 0
@@ -237,7 +237,7 @@ final class OutputFile {
       let wanted = min(bytes.count, range.count - moved)
       let count = bytes.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, wanted, range.lowerBound + moved) }
       if count < 0, errno == EINTR { continue }
-      // Nobody else shortens it.
+      // The file is locked, so no other process truncates it.
       guard count > 0 else { throw DiskError("read", path, code: count < 0 ? errno : EIO) }
       try write(Array(bytes[..<count]), at: target + moved)
       moved += count

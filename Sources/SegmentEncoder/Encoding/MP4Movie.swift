@@ -6,7 +6,7 @@
 /// A track's samples, in order, and how they are to be understood.
 struct MP4Track {
   enum Content {
-    /// H.264: how its samples are coded, at least one way.
+    /// H.264, with at least one sample description.
     case video([VideoDescription])
     /// UTF-8 texts.
     case timing
@@ -17,7 +17,7 @@ struct MP4Track {
   private(set) var durations: [UInt32] = []
   /// Of each sample, in bytes.
   private(set) var sizes: [UInt32] = []
-  /// Samples that lie one behind the other, all of one description, counted from 1.
+  /// Contiguous samples with one sample description, whose index counts from 1.
   private(set) var chunks: [(offset: UInt64, samples: Int, description: Int)] = []
   /// The samples that are key frames, counted from 1.
   private(set) var keys: [UInt32] = []
@@ -34,7 +34,7 @@ struct MP4Track {
 
   /// Adds samples that lie one behind the other from `offset` on; the first is a key frame.
   ///
-  /// - Parameter description: of video; nil for that of the samples before.
+  /// - Parameter description: of video; nil for the description of the samples before.
   mutating func append(_ samples: [Sample], at offset: UInt64, as description: VideoDescription? = nil) {
     keys.append(UInt32(sizes.count + 1))
     chunks.append((offset, samples.count, description.map { number(of: $0) } ?? chunks.last?.description ?? 1))
@@ -46,12 +46,12 @@ struct MP4Track {
 }
 
 extension MP4Track {
-  /// All samples lie so many bytes nearer to the start.
+  /// Subtracts a number of bytes from all chunk offsets.
   mutating func move(by bytes: Int) {
     for index in chunks.indices { chunks[index].offset -= UInt64(bytes) }
   }
 
-  /// Counted from 1; it is added where it is new.
+  /// Returns the index of a description, counted from 1. A new description is added.
   private mutating func number(of description: VideoDescription) -> Int {
     guard case .video(var descriptions) = content else { return 1 }
     if let index = descriptions.firstIndex(of: description) { return index + 1 }
@@ -71,7 +71,7 @@ struct Chapter: Equatable {
 struct MP4Movie {
   let tracks: [MP4Track]
   var chapters: [Chapter] = []
-  /// When the first picture was captured, in unix milliseconds; nil where the file's name has the instant.
+  /// Unix milliseconds of the first capture; nil in a segment, whose file name has it.
   var startMs: Int64?
   /// Whether the samples follow in fragments, and none is listed here.
   var isFragmented = false
@@ -270,7 +270,7 @@ extension MP4Box {
     }
   }
 
-  /// What chunks have in common that `stsc` tells of once.
+  /// The properties of a chunk that `stsc` lists once for a run of equal chunks.
   private struct ChunkForm: Equatable {
     let samples: Int
     let description: Int

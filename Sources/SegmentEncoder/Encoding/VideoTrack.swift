@@ -11,7 +11,7 @@ struct VideoTrack {
     let duration: Int64
     let width: Int
     let height: Int
-    /// When it was captured, in unix milliseconds, as the timing track of a film of ours says; nil for repeats, and in other films.
+    /// Unix milliseconds of its capture, from the timing track of a film that `stitch` made; nil for repeats and in other films.
     var timeMs: Int64?
 
     /// For those that a decoder has told.
@@ -132,11 +132,11 @@ extension VideoTrack {
   }
 }
 
-/// The instants of a film of ours: a track of texts, each with the capture of the picture that is shown then.
+/// The captures of a film that `stitch` made, from its timing track.
 private struct TimingTrack {
   /// nil where there is none.
   private var track: Int?
-  /// By when they are shown, in the film's units.
+  /// Unix milliseconds of captures, by presentation time in the film's units.
   private var instants: [Int64: Int64] = [:]
 
   init(in reader: MP4Reader, beside video: Int) {
@@ -151,7 +151,7 @@ private struct TimingTrack {
     guard sample.track == track, sample.bytes.count > 2 else { return }
     guard let text = try? JSONParser.parse(Array(sample.bytes.dropFirst(2))).object, let timeMs = text["t"]?.integer
     else {
-      // Somebody's subtitles.
+      // The texts are subtitles.
       track = nil
       instants = [:]
       return
@@ -159,14 +159,14 @@ private struct TimingTrack {
     instants[sample.pts] = timeMs
   }
 
-  /// The samples with their instants. Where these do not rise, they are nobody's.
+  /// Returns the samples with their captures; unchanged when the captures are not in order.
   func dating(_ samples: [VideoTrack.Sample]) -> [VideoTrack.Sample] {
     var dated = samples
     var last: Int64?
     for index in dated.indices {
       guard let timeMs = instants[dated[index].pts] else { continue }
       guard last ?? .min <= timeMs else { return samples }
-      // The same instant again is the same picture, which stays on screen.
+      // The same capture again is a picture that stays on screen in the next segment.
       if timeMs != last { dated[index].timeMs = timeMs }
       last = timeMs
     }

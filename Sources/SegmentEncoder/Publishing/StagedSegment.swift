@@ -37,7 +37,7 @@ package struct StagedSegment {
   var endMs: Int64 { shots[shots.count - 1].endMs }
 }
 
-/// A segment that no command would read: it is not published.
+/// A segment is larger than readers accept. It is not published.
 struct SegmentTooLarge: Error, CustomStringConvertible {
   static let advice = "use a lower --quality, or smaller pictures"
 

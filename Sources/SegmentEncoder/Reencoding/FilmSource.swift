@@ -41,7 +41,7 @@ struct FilmSource: VideoSource {
     }
     let reader = VideoReader(decoders, owner: path)
     let track = try reader.track(of: FileBytes(opening: path), name: path, limits: limits, isCancelled: isCancelled)
-    // A film of ours says it to the millisecond, and for each picture.
+    // The timing track of a stitched film has each capture to the millisecond.
     let isDated = startMs == nil && track.samples[0].timeMs != nil
     guard
       let startMs = startMs ?? track.samples[0].timeMs ?? Self.instant(in: stem, limits)
@@ -56,7 +56,7 @@ struct FilmSource: VideoSource {
     let (frames, pts, refused) = Self.frames(of: track, name: name, startMs: startMs, isDated: isDated)
     let intervalMs = Batch.nominalInterval(of: frames.map(\.timeMs))
     let last = track.samples[track.samples.count - 1]
-    // From the last picture's instant on: parts may have been left out before it.
+    // Counted from the last capture: `stitch --gaps cut` leaves out time before it.
     let lastMs = frames.last?.timeMs ?? startMs
     let heldMs = track.milliseconds(last.pts + last.duration) - track.milliseconds(pts[lastMs] ?? 0)
     let endMs = last.duration > 0 && heldMs < Int64.max / 4 ? lastMs + heldMs : 0
@@ -66,7 +66,7 @@ struct FilmSource: VideoSource {
       name: name, session: session, intervalMs: intervalMs, endMs: max(endMs, final.timeMs + 1), capture: .onChange,
       isFinal: true, frames: frames, refused: refused.shortened(to: limits), warnings: [], metadata: .object([:]))
     let tooMany = BadSession(path, "more than the limit of \(limits.segments) segments", advice: "cut it into parts")
-    // Before there are as many in memory as it says.
+    // Check this before the timeline fills memory.
     guard (batch.endMs - startMs) / Timeline.segmentMs <= limits.segments else { throw tooMany }
     source = "\(try SHA256.hex(ofFile: path, isCancelled: isCancelled)) \(startMs)"
     digest = SHA256.hex(of: Array("film \(session) \(source)".utf8))
@@ -113,7 +113,7 @@ struct FilmSource: VideoSource {
     var pts: [Int64: Int64] = [:]
     var refused: [RefusedFrame] = []
     for (number, sample) in track.samples.enumerated() {
-      // What has no instant in a dated film repeats the picture before.
+      // A sample without a capture in a dated film repeats the picture before.
       guard let timeMs = isDated ? sample.timeMs : startMs + track.milliseconds(sample.pts) else { continue }
       if let last = frames.last, last.timeMs == timeMs {
         refused.append(RefusedFrame(source: last.source, reason: "the next one comes in the same millisecond"))

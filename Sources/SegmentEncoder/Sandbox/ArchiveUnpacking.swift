@@ -48,7 +48,7 @@ enum ArchiveUnpacking {
     let cause =
       switch failure {
       case .late: "reading it takes more than \(decoders.limits.decodeSeconds) s"
-      case .greedy: "the archive reader does not come to an end"
+      case .readLimitExceeded: "the archive reader reads at the end of the file again and again"
       case .crashed(let how): "the archive reader crashed (\(how))"
       case .gone: "the archive reader ended"
       }

@@ -11,7 +11,7 @@ struct DecoderChannel {
     case input
     /// A part of the result.
     case output
-    /// A step of a long work is done.
+    /// The decoder has read one more sample.
     case step
   }
 
@@ -40,7 +40,7 @@ struct DecoderChannel {
     return count
   }
 
-  /// Reports a step of a work that says nothing else for long.
+  /// Reports progress of work that sends no result for a long time.
   func step() {
     var message = WireWriter()
     message.put(Message.step.rawValue)

@@ -15,7 +15,7 @@ public struct SandboxError: Error, CustomStringConvertible {
 
 /// Forks processes that decode. For any thread.
 public final class DecoderHost: Sendable {
-  /// Requests and answers take turns. -1 after an answer that did not come.
+  /// Requests and answers take turns. The descriptor is -1 after an answer was lost.
   private let control: Mutex<Int32>
   private let host: Int32
   /// Whether the kernel watches over what decoders do; else they are only apart.

@@ -9,8 +9,8 @@ import Synchronization
 enum DecoderFailure: Error, Equatable {
   /// In the time that there is.
   case late
-  /// It reads the file again and again.
-  case greedy
+  /// It read more than permitted: the file makes it read in circles.
+  case readLimitExceeded
   /// It has ended.
   case gone
   /// It has ended, or is not to be trusted, for what it was given; with how one sees that.
@@ -28,9 +28,9 @@ struct DecoderExchange {
   }
   /// Takes a part of the result.
   var output: (inout WireReader) throws -> Void = { _ in throw DecoderFailure.nonsense }
-  /// How much the decoder may read, in bytes.
+  /// The most bytes that the decoder may read.
   var inputBytes = 0
-  /// How many steps of its work the decoder may report.
+  /// The most steps that the decoder may report.
   var steps = 0
   /// Asked at every step, and twice a second.
   var isCancelled: () -> Bool = { false }
@@ -43,13 +43,13 @@ final class DecoderProcess: Sendable {
   private let socket: Int32
   /// How many batches, or files, it has worked on.
   let uses = Atomic(0)
-  /// The processor that it runs on; -1 for any.
-  private let processor = Atomic<Int32>(-1)
+  /// The CPU that it is pinned to; -1 for none.
+  private let cpu = Atomic<Int32>(-1)
 
   /// A message has at most so many bytes beside its part of the result.
   private static let messageBytes = 65_536
-  /// How often it may read on at the end of a file.
-  private static let mostEnds = 64
+  /// How many reads at the end of the file are permitted in one question.
+  private static let maximumReadsAtEnd = 64
 
   init(process: Int32, socket: Int32, slots: PictureSlots) {
     (self.process, self.socket, self.slots) = (process, socket, slots)
@@ -103,13 +103,13 @@ final class DecoderProcess: Sendable {
 
   /// Asks, gives the decoder what it reads, takes what comes out of it, and waits for the answer.
   ///
-  /// - Parameter seconds: how long the decoder may be silent. All in all it may take that time once, and once more for each
-  ///   mebibyte that it reads or writes and for each step that it reports.
+  /// - Parameter seconds: the timeout between two messages of the decoder. The whole question has the same time, and as much again
+  ///   for each mebibyte that the decoder reads or writes and for each step that it reports.
   func ask(
     _ question: [UInt8], seconds: Int, _ exchange: DecoderExchange = DecoderExchange()
   ) throws -> WireReader {
-    let processors = tie()
-    defer { clinux_untie(processors) }
+    let affinity = pin()
+    defer { clinux_unpin(affinity) }
     let silence = 1_000 * seconds
     try send(question, ms: silence, isCancelled: exchange.isCancelled)
     var (read, moved, ends, steps, waited) = (0, 0, 0, 0, 0)
@@ -134,8 +134,10 @@ final class DecoderProcess: Sendable {
           read += bytes.count
           moved += bytes.count
           ends += bytes.isEmpty ? 1 : 0
-          // A file that makes its reader go in circles.
-          guard read <= exchange.inputBytes, ends <= Self.mostEnds else { throw DecoderFailure.greedy }
+          // The file makes the decoder read in circles.
+          guard read <= exchange.inputBytes, ends <= Self.maximumReadsAtEnd else {
+            throw DecoderFailure.readLimitExceeded
+          }
           var answer = WireWriter(capacity: bytes.count + 8)
           answer.put(bytes)
           try send(answer.bytes, ms: silence, isCancelled: exchange.isCancelled)
@@ -148,11 +150,13 @@ final class DecoderProcess: Sendable {
     }
   }
 
-  /// Ties the decoder to the processor of this thread, and this thread as long as it waits.
-  private func tie() -> clinux_processors {
-    var last = processor.load(ordering: .relaxed)
-    defer { processor.store(last, ordering: .relaxed) }
-    return clinux_tie(process, &last)
+  /// Pins the decoder and this thread to the CPU that this thread runs on.
+  ///
+  /// - Returns: the thread's affinity mask from before.
+  private func pin() -> clinux_cpu_set {
+    var last = cpu.load(ordering: .relaxed)
+    defer { cpu.store(last, ordering: .relaxed) }
+    return clinux_pin(process, &last)
   }
 
   private func receive(ms: Int, _ isCancelled: () -> Bool) throws -> WireReader {

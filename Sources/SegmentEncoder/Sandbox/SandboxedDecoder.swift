@@ -52,7 +52,7 @@ final class SandboxedDecoder: FrameDecoding {
       return try ask(files, look)
     } catch DecoderFailure.gone {
       throw DecoderStarved()
-    } catch DecoderFailure.late, DecoderFailure.greedy {
+    } catch DecoderFailure.late, DecoderFailure.readLimitExceeded {
       throw RefusedPicture(reason: "decoding takes more than \(host.limits.decodeSeconds) s")
     } catch DecoderFailure.crashed(let how) {
       throw RefusedPicture(reason: "the decoder crashed (\(how))")

@@ -259,7 +259,9 @@ struct VideoReader: Sendable {
     switch error {
     case DecoderFailure.gone: return DecoderStarved()
     case DecoderFailure.late: return bad("reading it takes more than \(decoders.limits.decodeSeconds) s")
-    case DecoderFailure.greedy: return bad("its parts lie in no order: too much of it would be read more than once")
+    case DecoderFailure.readLimitExceeded:
+      return BadSession(
+        name, "the reader process reads the same bytes again and again", advice: "remux it with ffmpeg -c copy")
     case DecoderFailure.crashed(let how): return bad("the video decoder crashed (\(how))")
     case is WireReader.Nonsense: return failure(name, decoders, DecoderFailure.nonsense)
     default: return error

@@ -15,12 +15,12 @@ struct FilmWriter {
   /// Whether key frames carry their parameter sets, because there is more than one kind.
   private let isMixed: Bool
   private var video: MP4Track?
-  /// By ``PublishedSegment/pictureKind``.
+  /// One for each ``PublishedSegment/pictureKind``: this bounds the size of `moov`.
   private var descriptions: [String: VideoDescription] = [:]
   private var timing = MP4Track(.timing)
   private var end: Int
-  /// One part in so many of a film may be unused space.
-  private static let mostFree = 200
+  /// A film has at least so many bytes for each unused one: 0.5 %.
+  private static let sizePerUnusedByte = 200
 
   init(_ file: OutputFile, plan: FilmPlan) throws {
     self.file = file
@@ -44,9 +44,8 @@ struct FilmWriter {
     let segment = part.segment
     var samples = try SegmentSamples(of: segment, in: directory)
     try samples.stretch(toMs: part.lengthMs, gapMs: part.gapMs, file: segment.file)
-    let description = VideoDescription(
-      width: segment.codedWidth, height: segment.codedHeight, parameterSets: samples.parameterSets, isInBand: isMixed)
     if isMixed { samples.carryParameterSets() }
+    let description = samples.description(of: segment)
     let known = descriptions.updateValue(description, forKey: segment.pictureKind)
     guard known == nil || known == description else {
       throw BadSession(segment.file, "other parameter sets than its manifest makes one expect")
@@ -74,20 +73,23 @@ struct FilmWriter {
     media.ascii("mdat")
     media.u64(UInt64(end - mediaOffset))
     try file.write(media.bytes, at: mediaOffset)
+    var movie = movie(video).bytes
     // The space is an upper bound that leaves at least the 8 bytes of an empty box.
-    var rest = movieSpace - movie(video).bytes.count
-    precondition(rest >= 8)
-    if Self.mostFree * rest > end {
-      try file.move(mediaOffset..<end, to: mediaOffset - rest)
-      end -= rest
-      video.move(by: rest)
-      timing.move(by: rest)
-      // Smaller offsets may take less room themselves.
-      rest = movieSpace - rest - movie(video).bytes.count
+    var unused = movieSpace - movie.count
+    precondition(unused >= 8)
+    if Self.sizePerUnusedByte * unused > end {
+      try file.move(mediaOffset..<end, to: mediaOffset - unused)
+      end -= unused
+      video.move(by: unused)
+      timing.move(by: unused)
+      let space = movie.count
+      movie = self.movie(video).bytes
+      // Offsets that fit 32 bits again save 4 bytes a chunk, and a film of more than 4 GiB has many chunks.
+      unused = space - movie.count
     }
     var head = MP4Box()
-    head.append(movie(video).bytes)
-    if rest >= 8 { head.box("free") { $0.zeros(rest - 8) } }
+    head.append(movie)
+    if unused > 0 { head.box("free") { $0.zeros(unused - 8) } }
     try file.write(head.bytes, at: movieOffset)
     return end
   }

@@ -49,10 +49,7 @@ struct HLSPart {
     var samples = try SegmentSamples(of: segment, in: session)
     try samples.stretch(toMs: lengthMs, gapMs: 0, file: segment.file)
     if carriesParameterSets { samples.carryParameterSets() }
-    let initialization = MP4Fragment.initialization(
-      VideoDescription(
-        width: segment.codedWidth, height: segment.codedHeight, parameterSets: samples.parameterSets,
-        isInBand: carriesParameterSets))
+    let initialization = MP4Fragment.initialization(samples.description(of: segment))
     let fragment = MP4Fragment(
       startMs: startMs, samples: samples.video, events: samples.events(from: MediaTime.ticks(ms: startMs)))
     return (initialization, fragment.bytes)

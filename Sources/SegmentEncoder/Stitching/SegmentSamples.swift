@@ -31,6 +31,8 @@ struct SegmentSamples {
   let parameterSets: ParameterSets
   private(set) var video: [Sample] = []
   private(set) var timing: [Sample] = []
+  /// Whether the key frame carries the parameter sets.
+  private var isInBand = false
 
   /// - Throws: ``BadSession`` when the file is not the one the manifest describes.
   init(of segment: PublishedSegment, in directory: SessionDirectory) throws {
@@ -92,6 +94,13 @@ struct SegmentSamples {
   /// Puts the parameter sets before the key frame, for readers that go through pictures of several kinds.
   mutating func carryParameterSets() {
     video[0] = Sample(duration: video[0].duration, data: parameterSets.lengthPrefixed + video[0].data)
+    isInBand = true
+  }
+
+  /// The sample description of the video.
+  func description(of segment: PublishedSegment) -> VideoDescription {
+    VideoDescription(
+      width: segment.codedWidth, height: segment.codedHeight, parameterSets: parameterSets, isInBand: isInBand)
   }
 
   private static func stretchLast(_ samples: inout [Sample], to length: Int64, _ file: String) throws(BadSession) {

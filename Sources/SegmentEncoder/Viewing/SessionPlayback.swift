@@ -75,9 +75,8 @@ public final class SessionPlayback: Sendable {
   /// - Throws: ``BadSession`` when no video from which it could be made is whole.
   public func initialization(named name: String) throws -> [UInt8]? {
     guard let first = initializations[name] else { return nil }
-    let (kind, isInBand) = (parts[first].segment.pictureKind, parts[first].carriesParameterSets)
     var failure: BadSession?
-    for part in parts where part.segment.pictureKind == kind && part.carriesParameterSets == isInBand {
+    for part in parts[first...] where HLSPlaylist.Media(part).initialization == name {
       do {
         return try part.files(from: directory).initialization
       } catch let bad as BadSession {
