@@ -23,7 +23,7 @@ public final class BatchEncoder {
   private let options: Options
   private let settings: EncoderSettings
   private let memory: KeyFrameMemory
-  private let store: any ArtifactStore
+  let store: any ArtifactStore
   /// Of the last batch, as far as it could be read; nil where it could not.
   public private(set) var session: SessionID?
   /// The stage of the work. Each call of `isCancelled` counts as a sign of life.

@@ -13,7 +13,7 @@ struct StitchCommand: ParsableCommand {
     abstract: "Make one MP4 or an HLS stream of a session, without re-encoding.",
     discussion: """
       mp4: each captured frame is shown at its capture, counted from the session's start; the timing track comes along; gaps are chapters, or left out with --gaps cut.
-      hls: DIR/session.m3u8 and a CMAF fragment for each segment, at the same times; players skip gaps. What is in DIR already is used again.
+      hls: DIR/multivariant.m3u8, DIR/session.m3u8, DIR/iframes.m3u8 and a CMAF fragment for each segment, at the same times; players skip gaps. What is in DIR already is used again.
       """)
 
   @Argument(

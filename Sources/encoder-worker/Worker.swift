@@ -93,8 +93,10 @@ final class Worker: Sendable {
     BatchEncoder(options, publishingTo: store, memory: memory)
   }
 
-  /// Whether sessions have segments that their views do not tell of yet.
-  var isBehind: Bool { store.isBehind }
+  /// Returns how long to wait until ``catchUp(all:)`` is due, in milliseconds.
+  ///
+  /// - Parameter restMs: the longest wait.
+  func restMs(atMost restMs: Int) -> Int { store.dueInMs.map { min(restMs, max($0, 20)) } ?? restMs }
 
   /// Brings sessions' views up to date.
   ///

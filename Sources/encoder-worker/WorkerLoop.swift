@@ -76,7 +76,7 @@ struct WorkerLoop {
       let restMs =
         isBlind
         ? Self.rescan * 1_000 : min(worker.queue.restMs, shared.setbacks.isAwaiting || progress.isShown ? 1_000 : .max)
-      if signals.wait(ms: worker.isBehind ? min(restMs, SessionIndex.lagMs) : restMs, watch) { pulse.noteSignal() }
+      if signals.wait(ms: worker.restMs(atMost: restMs), watch) { pulse.noteSignal() }
       if pulse.isStopping { break }
     }
     progress.finish()
@@ -132,7 +132,7 @@ struct WorkerLoop {
     while shared.queue.activeCount > 0 {
       catchUp(shared)
       pulse.beat()
-      if pulse.signals.wait(ms: worker.isBehind ? SessionIndex.lagMs : Self.rescan * 1_000) { pulse.noteSignal() }
+      if pulse.signals.wait(ms: worker.restMs(atMost: Self.rescan * 1_000)) { pulse.noteSignal() }
     }
     group.join()
     let held = shared.queue.remaining().compactMap(\.claim) + shared.setbacks.held

@@ -10,17 +10,22 @@ import Testing
     HLSPlaylist.Media(file: "\(number).m4s", initialization: initialization)
   }
 
-  private func text(_ entries: [HLSPlaylist.Entry], isLive: Bool = false, isComplete: Bool = true) throws -> String {
-    let session = try #require(SessionID("walk"))
-    return HLSPlaylist(session: session, isLive: isLive, isComplete: isComplete, entries: entries).text
+  /// The playlist of segments that are on screen from one instant to another, counted from the session's start.
+  private func playlist(
+    _ segments: [(media: HLSPlaylist.Media, fromMs: Int64, untilMs: Int64)], _ kind: HLSPlaylist.Kind = .complete
+  ) throws -> HLSPlaylist {
+    var playlist = HLSPlaylist(
+      of: try #require(SessionID("walk")), kind, startMs: start,
+      longestMs: segments.map { $0.untilMs - $0.fromMs }.max() ?? 0)
+    for segment in segments {
+      playlist.append(.init(media: segment.media, startMs: start + segment.fromMs, endMs: start + segment.untilMs))
+    }
+    return playlist
   }
 
   @Test func segmentsGapsAndSizesAreListed() throws {
-    let entries: [HLSPlaylist.Entry] = [
-      .init(media: media(1), startMs: start, lengthMs: 5_000),
-      .init(media: nil, startMs: start + 5_000, lengthMs: 12_345),
-      .init(media: media(2), startMs: start + 17_345, lengthMs: 700),
-      .init(media: media(3, "init-b.mp4"), startMs: start + 18_045, lengthMs: 5_001),
+    let segments: [(HLSPlaylist.Media, Int64, Int64)] = [
+      (media(1), 0, 5_000), (media(2), 17_345, 18_045), (media(3, "init-b.mp4"), 18_045, 23_046),
     ]
     let expected = """
       #EXTM3U
@@ -51,36 +56,93 @@ import Testing
       #EXT-X-ENDLIST
 
       """
-    #expect(try text(entries) == expected)
+    var playlist = try playlist(segments)
+    playlist.end(atMs: start + 23_046)
+    #expect(playlist.text == expected)
     let live = expected.replacingOccurrences(of: "VOD", with: "EVENT")
-    #expect(try text(entries, isLive: true) == live)
-    #expect(
-      try text(entries, isLive: true, isComplete: false) == live.replacingOccurrences(of: "#EXT-X-ENDLIST\n", with: ""))
+    #expect(try self.playlist(segments, .live).text == live.replacingOccurrences(of: "#EXT-X-ENDLIST\n", with: ""))
     #expect(HLSPlaylist.session(of: expected) == "walk")
     #expect(HLSPlaylist.session(of: "#EXTM3U\n1.ts\n") == nil)
+    #expect(HLSPlaylist.starts(in: "#EXTM3U\nsegment-1767859512340-90c15cef.m4s\ngap.m4s\n") == [start])
   }
 
   /// One wrong clock must not make a playlist of a million lines.
   @Test func aGapOfMoreThanAnHourIsJumpedOver() throws {
     let hour: Int64 = 3_600_000
-    func entries(_ gapMs: Int64) -> [HLSPlaylist.Entry] {
-      [
-        .init(media: media(1), startMs: start, lengthMs: 5_000),
-        .init(media: nil, startMs: start + 5_000, lengthMs: gapMs),
-        .init(media: media(2), startMs: start + 5_000 + gapMs, lengthMs: 5_000),
-      ]
+    func text(_ gapMs: Int64) throws -> String {
+      try playlist([(media(1), 0, 5_000), (media(2), 5_000 + gapMs, 10_000 + gapMs)]).text
     }
-    let laidOut = try text(entries(hour))
+    let laidOut = try text(hour)
     #expect(laidOut.components(separatedBy: "gap.m4s").count - 1 == 360)
     #expect(!laidOut.contains("DISCONTINUITY"))
-    let jumped = try text(entries(hour + 1))
+    let jumped = try text(hour + 1)
     #expect(!jumped.contains("gap.m4s"))
     #expect(
       jumped.contains("1.m4s\n#EXT-X-DISCONTINUITY\n#EXT-X-PROGRAM-DATE-TIME:2026-01-08T09:05:17.341Z\n"))
   }
 
   @Test func aSegmentLongerThanUsualRaisesTheTarget() throws {
-    let entries = [HLSPlaylist.Entry(media: media(1), startMs: start, lengthMs: 10_001)]
-    #expect(try text(entries).contains("TARGETDURATION:11\n"))
+    #expect(try playlist([(media(1), 0, 10_001)]).text.contains("TARGETDURATION:11\n"))
+  }
+
+  /// Segments as a live playlist lists them, read back after each.
+  @Test func livePlaylistReadBackContinuesAtItsEnd() throws {
+    let session = try #require(SessionID("walk"))
+    func media(_ startMs: Int64) -> HLSPlaylist.Media {
+      let layout = HLSLayout(bytes: 100, keyFrame: 10..<30, width: 64, height: 48, codec: "avc1.4D400B")
+      return HLSPlaylist.Media(file: "segment-\(startMs)-x.m4s", initialization: "init-a.mp4", layout: layout)
+    }
+    var playlist = try playlist([(media(start), 0, 5_000)], .live)
+    // Late, early, and late again: the durations add up to the instants whatever comes.
+    for (fromMs, untilMs) in [(5_300, 10_000), (9_800, 14_000), (14_050, 15_000)] as [(Int64, Int64)] {
+      var continued = try #require(HLSPlaylist(of: session, continuing: playlist.text))
+      #expect(continued.endMs == playlist.endMs && continued.longestMs == playlist.longestMs)
+      let entry = HLSPlaylist.Entry(media: media(start + fromMs), startMs: start + fromMs, endMs: start + untilMs)
+      #expect(continued.hasRoom(for: entry))
+      continued.append(entry)
+      #expect(continued.text.hasPrefix(playlist.text))
+      playlist = continued
+    }
+    let durations = playlist.text.matches(of: /#EXTINF:(\d+)\.(\d{3}),/).compactMap { Int64($0.1 + $0.2) }
+    #expect(durations == [5_000, 300, 4_700, 4_000, 50, 950])
+    #expect(playlist.endMs == start + 15_000)
+    let early = HLSPlaylist.Entry(media: media(start + 14_500), startMs: start + 14_500, endMs: start + 15_000)
+    #expect(!playlist.hasRoom(for: early))
+    let long = HLSPlaylist.Entry(media: media(start + 15_000), startMs: start + 15_000, endMs: start + 25_001)
+    #expect(!playlist.hasRoom(for: long))
+    // Not of this session, ended, or of a version that told no layouts.
+    #expect(HLSPlaylist(of: try #require(SessionID("other")), continuing: playlist.text) == nil)
+    var ended = playlist
+    ended.end(atMs: playlist.endMs)
+    #expect(HLSPlaylist(of: session, continuing: ended.text) == nil)
+    let older = playlist.text.split(separator: "\n").filter { !$0.hasPrefix("# fragment") }.joined(separator: "\n")
+    #expect(HLSPlaylist(of: session, continuing: older + "\n") == nil)
+  }
+
+  @Test func viewsNameKeyFramesAndWhatItTakesToPlay() throws {
+    func media(_ number: Int, _ bytes: Int, _ codec: String, _ width: Int) -> HLSPlaylist.Media {
+      let layout = HLSLayout(bytes: bytes, keyFrame: 100..<600, width: width, height: 48, codec: codec)
+      return HLSPlaylist.Media(file: "\(number).m4s", initialization: "init-\(width).mp4", layout: layout)
+    }
+    var playlist = try playlist([
+      (media(1, 100_000, "avc1.4D400B", 64), 0, 5_000), (media(2, 10_000, "avc3.4D400B", 48), 5_000, 10_000),
+      // Alone it is too short to count.
+      (media(3, 10_000, "avc3.4D400B", 48), 30_000, 30_100),
+    ])
+    playlist.end(atMs: start + 30_100)
+    let views = HLSViews(of: playlist.text)
+    #expect(!views.media.contains("# fragment") && views.media.contains("#EXTINF:5.000,\n1.m4s\n"))
+    #expect(views.keyFrames.contains("#EXT-X-I-FRAMES-ONLY\n"))
+    #expect(views.keyFrames.contains("#EXT-X-BYTERANGE:500@100\n#EXTINF:5.000,\n1.m4s\n"))
+    #expect(
+      views.multivariant == """
+        #EXTM3U
+        #EXT-X-VERSION:8
+        #EXT-X-INDEPENDENT-SEGMENTS
+        #EXT-X-STREAM-INF:BANDWIDTH=160000,CODECS="avc1.4D400B,avc3.4D400B",RESOLUTION=64x48
+        session.m3u8
+        #EXT-X-I-FRAME-STREAM-INF:BANDWIDTH=10000,CODECS="avc1.4D400B,avc3.4D400B",RESOLUTION=64x48,URI="iframes.m3u8"
+
+        """)
   }
 }

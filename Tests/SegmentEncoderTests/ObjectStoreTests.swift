@@ -26,6 +26,13 @@ import Testing
       memory: KeyFrameMemory())
   }
 
+  /// Publishes batches, and lists what the live playlist held back.
+  private func publish(_ batches: [String], with encoder: BatchEncoder) throws {
+    for batch in batches { _ = try encoder.publish(batch) }
+    let laggards = encoder.store.catchUp(all: true)
+    if let laggard = laggards.first { throw laggard.error }
+  }
+
   /// All that a directory has after these batches, by what it is called in a store.
   private func directory(_ batches: [String], hls: Bool = false) throws -> [String: [UInt8]] {
     let output = scratch.path("output-\(UUID().uuidString)")
@@ -63,15 +70,13 @@ import Testing
   @Test(arguments: [3, 8]) func aPlaylistGrowsWithIt(seed: Int) throws {
     let session = try GeneratedSession(seed: seed, in: scratch)
     let inOrder = session.batches.sorted()
-    let encoder = try encoder(hls: true)
-    for batch in inOrder { _ = try encoder.publish(batch) }
+    try publish(inOrder, with: encoder(hls: true))
     expectSame(try directory(inOrder, hls: true))
   }
 
   @Test func whatComesLateChangesThePlaylist() throws {
-    let encoder = try encoder(hls: true)
     let late = session.batches.sorted().reversed()
-    for batch in late { _ = try encoder.publish(batch) }
+    try publish(Array(late), with: encoder(hls: true))
     // Fragments of before are left: players may have them.
     let files = try directory(Array(late), hls: true)
     for (name, bytes) in files where name.hasSuffix(".m3u8") { #expect(objects[name] == bytes, "\(name)") }
@@ -88,8 +93,8 @@ import Testing
       objects.before(nil)
       #expect((try? another.publish(next)) != nil)
     }
-    _ = try encoder(hls: true).publish(session.batches[0])
-    for batch in others.withLock({ $0 }) { _ = try hurrying.publish(batch) }
+    try publish([session.batches[0]], with: encoder(hls: true))
+    try publish(others.withLock { $0 }, with: hurrying)
     for (name, bytes) in try directory(session.batches) { #expect(objects[name] == bytes, "\(name)") }
     // All that the playlist names is there, and each segment is named.
     let playlist = String(decoding: try #require(objects["output/\(session.name)/hls/session.m3u8"]), as: UTF8.self)
@@ -100,16 +105,17 @@ import Testing
   }
 
   @Test func killedBeforeAnyWriteItIsDoneAgain() throws {
-    let files = try directory([session.batches[0]], hls: true)
-    _ = try encoder(hls: true).publish(session.batches[0])
+    let batch = [session.batches[0]]
+    let files = try directory(batch, hls: true)
+    try publish(batch, with: encoder(hls: true))
     let writes = objects.puts
     #expect(writes > 4)
     for write in 0..<writes {
       for key in objects.keys { objects[key] = nil }
       objects.fail(from: write)
-      #expect(throws: MemoryObjects.Failure.self) { try encoder(hls: true).publish(session.batches[0]) }
+      #expect(throws: MemoryObjects.Failure.self) { try publish(batch, with: encoder(hls: true)) }
       objects.fail(from: nil)
-      _ = try encoder(hls: true).publish(session.batches[0])
+      try publish(batch, with: encoder(hls: true))
       expectSame(files)
     }
   }

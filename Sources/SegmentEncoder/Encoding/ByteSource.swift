@@ -45,13 +45,20 @@ final class MemoryBytes: ByteSource {
 final class FileBytes: ByteSource {
   let count: Int
   private let descriptor: Int32
+  /// Closes the descriptor; nil where this does.
+  private let owner: OpenFile?
+
+  init(_ file: OpenFile) {
+    (descriptor, count, owner) = (file.descriptor, file.size, file)
+  }
 
   init(opening path: String) throws(DiskError) {
     descriptor = try check("open", path) { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
     count = max(0, Int(lseek(descriptor, 0, SEEK_END)))
+    owner = nil
   }
 
-  deinit { close(descriptor) }
+  deinit { if owner == nil { close(descriptor) } }
 
   func read(at offset: Int, into target: UnsafeMutableRawBufferPointer) -> Int {
     while true {

@@ -29,11 +29,24 @@ struct MP4Fragment {
   /// A fragment in which nothing is shown, for readers that ask for what a playlist says is not there.
   static var empty: [UInt8] { MP4Movie.fileType("styp", ["msdh", "cmfs"]) }
 
-  /// The whole file.
-  var bytes: [UInt8] {
+  /// The part of the file that a player needs for the key frame alone: the box that describes the samples, and the first.
+  var keyFrame: Range<Int> {
+    let start = head.count
+    return start..<start + movie(dataOffset: 0).count + 8 + (samples.first?.data.count ?? 0)
+  }
+
+  /// What stands before the description of the samples.
+  private var head: [UInt8] {
     var file = MP4Box()
     file.append(Self.empty)
     for event in events { file.event(event) }
+    return file.bytes
+  }
+
+  /// The whole file.
+  var bytes: [UInt8] {
+    var file = MP4Box()
+    file.append(head)
     // Where the samples lie depends on the size of the box that says so, which does not depend on it.
     let size = movie(dataOffset: 0).count
     file.append(movie(dataOffset: UInt32(size + 8)))

@@ -6,13 +6,18 @@ struct VideoDescription: Equatable {
   let parameterSets: ParameterSets
   /// Whether key frames carry their parameter sets too, which ISO/IEC 14496-15, 5.4.2 allows `avc3` only.
   var isInBand = false
+
+  /// The four characters that name its sample entry (ISO/IEC 14496-15, 5.4.2).
+  fileprivate var entry: String { isInBand ? "avc3" : "avc1" }
+
+  /// The `codecs` parameter of RFC 6381.
+  var codec: String { "\(entry).\(parameterSets.profileAndLevel)" }
 }
 
 /// What the samples of our two kinds of tracks are: the entries of `stsd`.
 extension MP4Box {
-  /// `avc1` or `avc3` (ISO/IEC 14496-15, 5.4.2).
   mutating func videoDescription(_ description: VideoDescription) {
-    box(description.isInBand ? "avc3" : "avc1") { entry in
+    box(description.entry) { entry in
       entry.zeros(6)
       entry.u16(1)  // data reference
       entry.zeros(16)

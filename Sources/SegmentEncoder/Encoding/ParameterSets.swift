@@ -53,12 +53,14 @@ struct ParameterSets: Equatable {
     return units.bytes
   }
 
-  /// The `codecs` parameter of RFC 6381: profile, constraints and level.
-  var codec: String {
-    "avc1."
-      + sequence[1...3].map { byte in
-        let digits = String(byte, radix: 16, uppercase: true)
-        return digits.count == 1 ? "0" + digits : digits
-      }.joined()
+  /// The `codecs` parameter of RFC 6381.
+  var codec: String { "avc1.\(profileAndLevel)" }
+
+  /// Profile, constraints and level as in RFC 6381, 3.3.
+  var profileAndLevel: String {
+    sequence[1...3].map { byte in
+      let digits = String(byte, radix: 16, uppercase: true)
+      return digits.count == 1 ? "0" + digits : digits
+    }.joined()
   }
 }

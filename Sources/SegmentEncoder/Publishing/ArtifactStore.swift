@@ -20,11 +20,11 @@ package protocol ArtifactStore: Sendable {
   func publish(
     _ segments: [StagedSegment], of batch: Batch, digest: String, settings: EncoderSettings, isCancelled: () -> Bool
   ) throws -> Receipt
-  /// Whether sessions have segments that their views do not tell of yet.
-  var isBehind: Bool { get }
-  /// Brings the views up to date that have lagged for long enough, and those that a process left that is gone.
+  /// The time until ``catchUp(all:)`` is due, in milliseconds; nil where all views tell of all segments.
+  var dueInMs: Int? { get }
+  /// Brings the views up to date that are due, and those that a process left that is gone.
   ///
-  /// - Parameter all: whether those, too, that have not.
+  /// - Parameter all: whether those, too, that are not due yet. Then live playlists hold nothing back.
   /// - Returns: those that could not be; they are tried again later.
   func catchUp(all: Bool) -> [SessionIndex.Laggard]
 }

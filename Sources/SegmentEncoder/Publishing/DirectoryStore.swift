@@ -92,7 +92,7 @@ package struct DirectoryStore: ArtifactStore {
     }
   }
 
-  package var isBehind: Bool { index.isBehind }
+  package var dueInMs: Int? { index.dueInMs }
 
   package func catchUp(all: Bool) -> [SessionIndex.Laggard] { index.catchUp(staging, all: all) }
 

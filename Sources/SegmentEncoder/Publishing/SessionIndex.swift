@@ -11,12 +11,25 @@ public final class SessionIndex: Sendable {
   /// A mark older than this, in seconds, is nobody's who lives.
   private static let markS = 5
   /// When something failed, it is tried again after so long, in milliseconds.
-  private static let retryMs = 30_000
+  static let retryMs = 30_000
   /// More than a note can hold with ease.
   private static let most = 200
 
-  /// Sessions that this process left behind, and when, in monotonic milliseconds.
-  private let behind = Mutex<[SessionID: Int]>([:])
+  /// When the views of a session are due that this process left behind, in monotonic milliseconds.
+  private struct Due {
+    /// All views.
+    var viewsMs: Int?
+    /// The segments that its live playlist holds back.
+    var heldBack: HLSPackage.HeldBack?
+
+    /// The earlier of the two.
+    var firstMs: Int { min(viewsMs ?? .max, heldBack?.dueMs ?? .max) }
+  }
+
+  private let behind = Mutex<[SessionID: Due]>([:])
+  /// When the marks of others are looked at next, in monotonic milliseconds. There is one for each session with a live playlist.
+  private let nextScanMs = Mutex(0)
+  private static let scanMs = 1_000
   private let goesOn: @Sendable () -> Bool
   private let hasHLS: Bool
   private let hasThumbnails: Bool
@@ -53,10 +66,10 @@ public final class SessionIndex: Sendable {
       new.allSatisfy({ $0.startMs > note.recent[0] }),
       try Self.wasWrittenJustNow(directory.path + "/" + SessionView.jsonFile)
     else { return false }
-    let isOurs = behind.withLock { $0[directory.session] != nil }
-    try SessionMarks(beside: directory).add(directory.session, isSynced: isOurs)
+    try mark(directory)
+    let dueMs = MonotonicClock.milliseconds() + Self.lagMs
     behind.withLock { behind in
-      if behind[directory.session] == nil { behind[directory.session] = MonotonicClock.milliseconds() }
+      if behind[directory.session]?.viewsMs == nil { behind[directory.session, default: Due()].viewsMs = dueMs }
     }
     return true
   }
@@ -73,42 +86,83 @@ public final class SessionIndex: Sendable {
   ///
   /// - Parameters:
   ///   - note: as it was before `new` was added.
+  ///   - releasedMs: a live playlist lists the segments that start by then, whatever may come.
   ///   - temporary: a file name to write under, on the same file system.
   /// - Returns: what a person should know of files that are new.
   @discardableResult
   func update(
-    _ directory: SessionDirectory, _ note: SessionNote? = nil, adding new: [PublishedSegment] = [], temporary: String
+    _ directory: SessionDirectory, _ note: SessionNote? = nil, adding new: [PublishedSegment] = [],
+    releasedMs: Int64 = .min, temporary: String
   ) throws -> [String] {
+    var update = Update(directory, releasedMs: releasedMs, temporary: temporary)
     let warnings: [String]
-    if let note, note.behind.isEmpty && new.isEmpty {
-      warnings = []
-    } else if let note, let added = try add(new, to: directory, note, temporary: temporary) {
+    if let note, let added = try add(new, to: note, &update) {
       warnings = added
     } else {
-      warnings = try rebuild(directory, temporary: temporary)
+      warnings = try rebuild(&update)
     }
-    try unmark(directory)
+    if update.heldBack == nil { try unmark(directory) }
     return warnings
+  }
+
+  /// One update of a session's views.
+  private struct Update {
+    let directory: SessionDirectory
+    let releasedMs: Int64
+    let temporary: String
+    /// The segments that the live playlist holds back; nil where it lists all.
+    var heldBack: HLSPackage.HeldBack?
+
+    init(_ directory: SessionDirectory, releasedMs: Int64, temporary: String) {
+      self.directory = directory
+      self.releasedMs = releasedMs
+      self.temporary = temporary
+    }
+
+    var playlist: HLSPackage {
+      HLSPackage(path: directory.path + "/" + HLSPackage.directory, temporary: temporary)
+    }
+  }
+
+  /// Sees to it that segments that are held back are listed in time, whatever becomes of this process.
+  private func note(_ outcome: HLSPackage.Outcome, of update: inout Update) throws {
+    guard var heldBack = outcome.heldBack else { return }
+    let directory = update.directory
+    try mark(directory)
+    behind.withLock { behind in
+      // What comes behind it puts nothing off.
+      if let known = behind[directory.session]?.heldBack, known.startMs == heldBack.startMs { heldBack = known }
+      behind[directory.session] = Due(heldBack: heldBack)
+    }
+    try SessionMarks(beside: directory).postpone(
+      directory.session, byMs: heldBack.dueMs - MonotonicClock.milliseconds())
+    update.heldBack = heldBack
   }
 
   /// Adds to the views what they do not tell of yet.
   ///
+  /// - Parameter note: as it was before `new` was added.
   /// - Returns: what a person should know of the new segments; nil where that cannot be done without all manifests.
   private func add(
-    _ new: [PublishedSegment], to directory: SessionDirectory, _ note: SessionNote, temporary: String
+    _ new: [PublishedSegment], to note: SessionNote, _ update: inout Update
   ) throws -> [String]? {
+    let (directory, temporary) = (update.directory, update.temporary)
+    if note.behind.isEmpty && new.isEmpty && !note.hasHLS { return [] }
     let read = Dictionary(uniqueKeysWithValues: new.map { ($0.startMs, $0) })
     func segment(_ startMs: Int64) throws -> PublishedSegment { try read[startMs] ?? directory.segment(startMs) }
     let starts = (note.behind + new.map(\.startMs)).sorted()
     let told = note.recent.filter { !note.behind.contains($0) }
-    guard let last = told.last, let first = starts.first, told[0] < first,
-      !(note.hasHLS || note.hasThumbnails) || last < first,
-      let json = try DurableFile.contents(
-        of: directory.path + "/" + SessionView.jsonFile, limit: SessionView.mostBytes),
-      let script = try DurableFile.contents(
-        of: directory.path + "/" + SessionView.scriptFile, limit: SessionView.mostBytes),
+    let views = [SessionView.jsonFile, SessionView.scriptFile].map { directory.path + "/" + $0 }
+    guard let last = told.last, told[0] < starts.first ?? .max,
+      !(note.hasHLS || note.hasThumbnails) || last < starts.first ?? .max,
+      let json = try DurableFile.contents(of: views[0], limit: SessionView.mostBytes),
+      let script = try DurableFile.contents(of: views[1], limit: SessionView.mostBytes),
       var view = SessionView(session: directory.session, last: try segment(last), json: json, script: script)
     else { return nil }
+    if starts.isEmpty {
+      // Only a live playlist may have something to add.
+      return try extend(told, segment, sessionStartMs: view.startMs, &update) ? [] : nil
+    }
     guard let added = try view.add(try starts.map(segment), told: told, segment) else { return nil }
     if note.hasEvents {
       let firstOrdinal = note.count + new.count - added.count
@@ -121,12 +175,7 @@ public final class SessionIndex: Sendable {
       try DurableFile.replace(directory.path + "/" + name, bytes, temporary: temporary)
     }
     try Directory(opening: directory.path).sync()
-    if note.hasHLS {
-      let package = HLSPackage(path: directory.path + "/" + HLSPackage.directory, isLive: true, temporary: temporary)
-      let isExtended = try package.extend(
-        by: added, after: segment(last), sessionStartMs: view.startMs, from: directory)
-      if !isExtended { return nil }
-    }
+    if note.hasHLS, try !extend(told + starts, segment, sessionStartMs: view.startMs, &update) { return nil }
     if note.hasThumbnails {
       let isExtended = try ThumbnailPackage(of: directory, temporary: temporary).extend(
         by: added, after: segment(last), sessionStartMs: view.startMs, from: directory)
@@ -136,8 +185,25 @@ public final class SessionIndex: Sendable {
     return note.hasEvents ? warnings(of: new, in: directory) : []
   }
 
+  /// Adds to a live playlist what it does not tell of yet.
+  ///
+  /// - Parameter starts: of the session's last segments, in order.
+  /// - Returns: whether that can be done without all manifests.
+  private func extend(
+    _ starts: [Int64], _ segment: (Int64) throws -> PublishedSegment, sessionStartMs: Int64, _ update: inout Update
+  ) throws -> Bool {
+    guard let listed = try update.playlist.lastStart(), let index = starts.lastIndex(of: listed) else { return false }
+    let outcome = try update.playlist.extend(
+      by: starts[index...].map(segment), sessionStartMs: sessionStartMs, releasedMs: update.releasedMs,
+      from: update.directory)
+    guard let outcome else { return false }
+    try note(outcome, of: &update)
+    return true
+  }
+
   /// Makes all files from the manifests.
-  private func rebuild(_ directory: SessionDirectory, temporary: String) throws -> [String] {
+  private func rebuild(_ update: inout Update) throws -> [String] {
+    let (directory, temporary) = (update.directory, update.temporary)
     let entries = try Directory(opening: directory.path, followingLinks: false).entries()
     let segments = try entries.compactMap { SegmentName.start(ofManifest: $0.name) }.sorted().map(directory.segment)
     // Before session.json, so that whoever finds a segment there finds its event, too.
@@ -155,7 +221,9 @@ public final class SessionIndex: Sendable {
     // Once begun it is kept up, by whomever.
     let isPlayable = try hasHLS || DurableFile.isDirectory(hls)
     if isPlayable {
-      try HLSPackage(path: hls, isLive: true, temporary: temporary).update(segments, from: directory, progress: proceed)
+      try note(
+        update.playlist.update(segments, releasedMs: update.releasedMs, from: directory, progress: proceed),
+        of: &update)
     }
     let isPreviewed =
       try hasThumbnails || DurableFile.isDirectory(directory.path + "/" + ThumbnailPackage.directory)
@@ -215,8 +283,10 @@ public final class SessionIndex: Sendable {
 
   // MARK: - Catching up
 
-  /// Whether something is to be caught up with.
-  public var isBehind: Bool { behind.withLock { !$0.isEmpty } }
+  /// The time until something is to be caught up with, in milliseconds; nil where nothing is.
+  public var dueInMs: Int? {
+    behind.withLock { $0.values.map(\.firstMs).min() }.map { max(0, $0 - MonotonicClock.milliseconds()) }
+  }
 
   /// A session whose views could not be brought up to date.
   public struct Laggard {
@@ -226,19 +296,27 @@ public final class SessionIndex: Sendable {
     public let isOurs: Bool
   }
 
-  /// Brings the views up to date that have lagged for long enough, and those that a process left that is gone.
+  /// Brings the views up to date that are due, and those that a process left that is gone.
   ///
-  /// - Parameter all: whether those, too, that have not.
+  /// - Parameter all: whether those, too, that are not due yet. Then live playlists hold nothing back.
   /// - Returns: those that could not be; they are tried again later.
   public func catchUp(_ staging: Staging, all: Bool = false) -> [Laggard] {
     let now = MonotonicClock.milliseconds()
     let own = behind.withLock { $0 }
-    var due = own.filter { all || now - $0.value >= Self.lagMs }.map { (session: $0.key, isOurs: true) }
+    var due = own.filter { all || now >= $0.value.firstMs }.map { session, due in
+      let released = due.heldBack.flatMap { now >= $0.dueMs ? $0.lastMs : nil }
+      return (session: session, isOurs: true, releasedMs: all ? .max : released ?? .min)
+    }
     let marks = SessionMarks(output: staging.output)
-    due += marks.sessions(olderThanS: all ? 0 : Self.markS)
-      .filter { own[$0] == nil }.map { (session: $0, isOurs: false) }
+    let scans = nextScanMs.withLock { next in
+      if !all && now < next { return false }
+      next = now + Self.scanMs
+      return true
+    }
+    let others = scans ? marks.sessions(dueForS: all ? nil : Self.markS, except: own.keys) : []
+    due += others.map { (session: $0, isOurs: false, releasedMs: .max) }
     var laggards: [Laggard] = []
-    for (session, isOurs) in due {
+    for (session, isOurs, releasedMs) in due {
       let directory = SessionDirectory(output: staging.output, session: session)
       // Who publishes there holds it for a moment; who is stopped, for ever.
       let deadline = MonotonicClock.milliseconds() + (all ? 10 : 1) * 1_000
@@ -249,19 +327,26 @@ public final class SessionIndex: Sendable {
             var note = note(of: directory)
             // Before we end, once more: somebody may have moved segments away.
             if all, let noted = note, try directory.publishedStarts().count != noted.count { note = nil }
-            try update(directory, note, temporary: staging.temporaryFile())
+            try update(directory, note, releasedMs: releasedMs, temporary: staging.temporaryFile())
           }
         } else {
           try unmark(directory)
         }
       } catch {
-        behind.withLock { behind in if isOurs { behind[session] = now + Self.retryMs } }
+        behind.withLock { behind in
+          if isOurs { behind[session] = Due(viewsMs: now + Self.retryMs, heldBack: behind[session]?.heldBack) }
+        }
         let isHeld = error is Cancelled && goesOn()
         laggards.append(Laggard(session: session, error: isHeld ? SessionHeld() : error, isOurs: isOurs))
       }
     }
     if all { marks.tidyUp() }
     return laggards
+  }
+
+  private func mark(_ directory: SessionDirectory) throws {
+    let isOurs = behind.withLock { $0[directory.session] != nil }
+    try SessionMarks(beside: directory).add(directory.session, isSynced: isOurs)
   }
 
   private func unmark(_ directory: SessionDirectory) throws {

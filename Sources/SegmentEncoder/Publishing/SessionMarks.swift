@@ -1,5 +1,6 @@
 // `OUTPUT/.behind/SESSION`: the session has segments that its views do not tell of yet. Made before they are published and
-// removed when the views tell of them, both with the session locked.
+// removed when the views tell of them, both with the session locked. The time of a mark is when the views are due: in the
+// future where a live playlist holds a segment back until more is known.
 
 import Glibc
 
@@ -31,6 +32,16 @@ struct SessionMarks {
     }
   }
 
+  /// Says when the views of a marked session are due.
+  ///
+  /// - Parameter waitMs: from now on, in milliseconds.
+  func postpone(_ session: SessionID, byMs waitMs: Int) throws(DiskError) {
+    let mark = path(of: session)
+    let due = timespec.now.unixMs + Int64(waitMs)
+    let time = timespec(tv_sec: Int(due / 1_000), tv_nsec: Int(due % 1_000) * 1_000_000)
+    try check("utimensat", mark) { utimensat(AT_FDCWD, mark, [time, time], AT_SYMLINK_NOFOLLOW) }
+  }
+
   func remove(_ session: SessionID) throws(DiskError) {
     let mark = path(of: session)
     try check("unlink", mark) { unlink(mark) == 0 || errno == ENOENT ? 0 : -1 }
@@ -38,15 +49,22 @@ struct SessionMarks {
 
   func isThere(_ session: SessionID) -> Bool { DurableFile.exists(path(of: session)) }
 
-  /// The sessions that are marked; none where the disk does not tell, as what is ours we know.
-  func sessions(olderThanS least: Int) -> [SessionID] {
+  /// Further in the future, in seconds, no mark is due: a clock was set back.
+  private static let maximumWaitS = 300
+
+  /// Returns the sessions that are marked; none where the disk does not tell, as what is ours we know.
+  ///
+  /// - Parameters:
+  ///   - least: for how many seconds they must have been due; nil for all.
+  ///   - known: those that are not asked for.
+  func sessions(dueForS least: Int?, except known: some Collection<SessionID>) -> [SessionID] {
+    let known = Set(known.map(\.description))
     let entries = (try? Directory(opening: path, followingLinks: false).entries()) ?? []
     return entries.compactMap { entry in
       var status = stat()
-      guard lstat(path + "/" + entry.name, &status) == 0 else { return nil }
-      // A clock may have been set back since.
+      guard !known.contains(entry.name), lstat(path + "/" + entry.name, &status) == 0 else { return nil }
       let age = time(nil) - status.st_mtim.tv_sec
-      return age >= least || age < 0 ? SessionID(entry.name) : nil
+      return age >= least ?? .min || age < -Self.maximumWaitS ? SessionID(entry.name) : nil
     }
   }
 

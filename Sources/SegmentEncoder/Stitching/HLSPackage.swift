@@ -1,112 +1,51 @@
-// A session as HLS: a playlist, a fragment a segment, and what is needed to decode them. A view, like session.json: names
-// tell what is in a file, and the playlist comes last.
+// A session as HLS on disk: playlists, a fragment a segment, and the initializations that decode them. A view, like
+// session.json: the names of fragments and initializations change with their contents, and session.m3u8 comes last.
 
 import Glibc
 
 struct HLSPackage {
-  /// Where a growing session has its own.
+  /// The directory of a growing session's package, in the session's.
   static let directory = "hls"
 
-  /// The directory it is in; made when it is missing.
+  /// The package's directory; made when it is missing.
   let path: String
-  /// Whether the session may grow. What players have seen then stays as it is: fragments that are there are not written
-  /// again, and one whose segment is damaged is left out like a gap.
-  let isLive: Bool
   /// A path to write files under that nobody else uses, on the same file system.
   let temporary: String
 
-  /// Brings all files up to date.
+  /// Writes the package of a session that is over.
   ///
   /// - Parameters:
   ///   - segments: at least one, in the order of their starts.
   ///   - progress: called with the segments done and their number; what it throws ends the work.
   /// - Returns: the size of all fragments, in bytes.
   /// - Throws: ``BadSession``, ``DiskError``.
-  @discardableResult
-  func update(
-    _ segments: [PublishedSegment], from session: SessionDirectory, progress: (Int, Int) throws -> Void = { _, _ in }
+  func write(
+    _ segments: [PublishedSegment], from session: SessionDirectory, progress: (Int, Int) throws -> Void
   ) throws -> Int {
-    let parts = HLSPart.all(segments, isLive: isLive)
+    let parts = HLSPart.all(segments)
     // All names before any fragment: small things that stay, made between large ones that go, would keep their memory.
-    var media: [HLSPlaylist.Media?] = parts.map { HLSPlaylist.Media($0) }
+    let media = parts.map { HLSPlaylist.Media($0) }
     try DurableFile.makeDirectories(path)
-    let directory = try Directory(opening: path, followingLinks: !isLive)
+    let directory = try Directory(opening: path)
     try requireOwn(session.session)
-    let present = isLive ? Set(try directory.entries().map(\.name)) : []
+    var playlist = HLSPlaylist(of: session.session, parts)
     var size = 0
     for (index, part) in parts.enumerated() {
-      guard let own = media[index] else { continue }
-      if try provide(part, as: own, present.contains(own.file), from: session) {
-        size += try DurableFile.size(of: path + "/" + own.file)
-      } else {
-        media[index] = nil
-      }
+      try write(part, as: media[index], from: session)
+      let layout = try part.layout(from: session)
+      playlist.append(part.entry(HLSPlaylist.Media(part, layout: layout)))
+      size += layout.bytes
       try progress(index + 1, parts.count)
     }
-    let entries = HLSPart.entries(parts, media)
-    if entries.contains(where: { $0.media == nil }) { try replace(HLSPlaylist.gapFile, MP4Fragment.empty) }
+    if playlist.hasGaps { try replace(HLSPlaylist.gapFile, MP4Fragment.empty) }
     try directory.sync()
-    let playlist = HLSPlaylist(
-      session: session.session, isLive: isLive, isComplete: !isLive || segments.last?.isFinal == true,
-      entries: entries)
-    try replace(HLSPlaylist.file, Array(playlist.text.utf8))
+    playlist.end(atMs: playlist.endMs)
+    let views = HLSViews(of: playlist.text)
+    try replace(HLSViews.keyFramesFile, Array(views.keyFrames.utf8))
+    try replace(HLSViews.multivariantFile, Array(views.multivariant.utf8))
+    try replace(HLSPlaylist.file, Array(views.media.utf8))
     try directory.sync()
     return size
-  }
-
-  /// Adds segments to a live session's playlist, behind those that it tells of.
-  ///
-  /// - Parameters:
-  ///   - new: in the order of their starts.
-  ///   - last: the last segment that it tells of.
-  ///   - startMs: the session's.
-  /// - Returns: whether that can be done; when not, all has to be made from all segments.
-  func extend(
-    by new: [PublishedSegment], after last: PublishedSegment, sessionStartMs startMs: Int64,
-    from session: SessionDirectory
-  ) throws -> Bool {
-    guard let there = try DurableFile.contents(of: path + "/" + HLSPlaylist.file, limit: SessionView.mostBytes),
-      var text = HLSPlaylistText(of: session.session, continuing: String(decoding: there, as: UTF8.self)),
-      text.ends(with: last)
-    else { return false }
-    var last = last
-    for segment in new {
-      if let gap = last.gap(before: segment) {
-        try replace(HLSPlaylist.gapFile, MP4Fragment.empty)
-        text.append(HLSPlaylist.Entry(media: nil, startMs: gap.startMs, lengthMs: gap.endMs - gap.startMs))
-      }
-      func part(isMixed: Bool) -> HLSPart {
-        HLSPart(
-          segment: segment, startMs: segment.startMs - startMs, lengthMs: segment.durationMs, gapAfterMs: 0,
-          carriesParameterSets: isMixed)
-      }
-      let part = part(isMixed: text.isMixed(before: HLSPlaylist.Media(part(isMixed: false))))
-      let media = HLSPlaylist.Media(part)
-      guard text.hasRoom(for: part.shown(by: media)) else { return false }
-      let isPlayable = try provide(part, as: media, DurableFile.exists(path + "/" + media.file), from: session)
-      if !isPlayable { try replace(HLSPlaylist.gapFile, MP4Fragment.empty) }
-      text.append(part.shown(by: isPlayable ? media : nil))
-      last = segment
-    }
-    let directory = try Directory(opening: path, followingLinks: false)
-    try directory.sync()
-    try replace(HLSPlaylist.file, Array((last.isFinal ? text.ended : text.text).utf8))
-    try directory.sync()
-    return true
-  }
-
-  /// Sees to it that a fragment is there.
-  ///
-  /// - Returns: whether it is: that of a damaged segment is not, in a live session.
-  private func provide(
-    _ part: HLSPart, as media: HLSPlaylist.Media, _ isPresent: Bool, from session: SessionDirectory
-  ) throws -> Bool {
-    do {
-      if !isPresent { try write(part, as: media, from: session) }
-      return true
-    } catch is BadSession where isLive {
-      return false
-    }
   }
 
   private func write(_ part: HLSPart, as media: HLSPlaylist.Media, from session: SessionDirectory) throws {
@@ -125,15 +64,191 @@ struct HLSPackage {
 
   /// - Throws: ``BadSession`` when the directory has another session's playlist.
   private func requireOwn(_ session: SessionID) throws {
-    guard let there = try DurableFile.contents(of: path + "/" + HLSPlaylist.file, limit: SessionView.mostBytes) else {
-      return
-    }
-    guard HLSPlaylist.session(of: String(decoding: there, as: UTF8.self)) == session.description else {
-      throw BadSession(path, "another session's playlist is there", advice: "name another directory")
-    }
+    guard let there = try text(), HLSPlaylist.session(of: there) != session.description else { return }
+    throw BadSession(path, "another session's playlist is there", advice: "name another directory")
+  }
+
+  /// The media playlist that is there.
+  private func text() throws -> String? {
+    try DurableFile.contents(of: path + "/" + HLSPlaylist.file, limit: SessionView.mostBytes)
+      .map { String(decoding: $0, as: UTF8.self) }
   }
 
   private func replace(_ name: String, _ bytes: [UInt8]) throws(DiskError) {
     try DurableFile.replace(path + "/" + name, bytes, temporary: temporary)
+  }
+}
+
+// MARK: - Of a session that grows
+
+extension HLSPackage {
+  /// Segments that a live playlist does not list yet, because the next batch may change how long the first of them is shown.
+  struct HeldBack: Equatable {
+    /// The first and the last of them.
+    let startMs: Int64
+    let lastMs: Int64
+    /// When they are listed all the same, in monotonic milliseconds.
+    let dueMs: Int
+
+    /// For how long, in milliseconds, at least and at most.
+    fileprivate static let waitMs: ClosedRange<Int64> = 15_000...60_000
+
+    init(startMs: Int64, lastMs: Int64, dueMs: Int) {
+      self.startMs = startMs
+      self.lastMs = lastMs
+      self.dueMs = dueMs
+    }
+
+    /// - Parameters:
+    ///   - segments: those that are held back, at least one.
+    ///   - first: of the batch that the first of them came with. The next batch is expected after as long as that one lasts.
+    fileprivate init(_ segments: ArraySlice<PublishedSegment>, batchFrom first: PublishedSegment) {
+      let (held, last) = (segments[segments.startIndex], segments[segments.endIndex - 1])
+      let waitMs = min(max(2 * (held.endMs - first.startMs), Self.waitMs.lowerBound), Self.waitMs.upperBound)
+      (startMs, lastMs) = (held.startMs, last.startMs)
+      dueMs = MonotonicClock.milliseconds() + Int(waitMs)
+    }
+  }
+
+  /// What an update of a live playlist leaves.
+  struct Outcome {
+    /// nil where the playlist lists all segments.
+    let heldBack: HeldBack?
+  }
+
+  /// Returns the start of the last segment that the playlist lists, in unix milliseconds; nil where there is none.
+  func lastStart() throws -> Int64? { try text().flatMap(HLSPlaylist.lastStart) }
+
+  /// Returns the segments that a live playlist can list: up to the first whose end the next batch may change.
+  ///
+  /// - Parameter releasedMs: segments that start by then are listed all the same.
+  static func listable(
+    _ segments: ArraySlice<PublishedSegment>, _ releasedMs: Int64
+  ) -> ArraySlice<PublishedSegment> {
+    let end = segments.indices.first { index in
+      let segment = segments[index]
+      if segment.hasKnownEnd || segment.startMs <= releasedMs { return false }
+      // A batch that is still to come may belong into a gap between two.
+      let next = segments[(index + 1)...].first
+      return next.map { $0.batchDigest != segment.batchDigest && segment.gap(before: $0) != nil } ?? true
+    }
+    return segments[..<(end ?? segments.endIndex)]
+  }
+
+  /// Brings a live package up to date. What players have seen stays as it is, unless a segment comes that begins before
+  /// others: fragments that are there are not written again, and a segment that is damaged is left out like a gap.
+  ///
+  /// - Parameters:
+  ///   - segments: all of the session, in the order of their starts, at least one.
+  ///   - releasedMs: segments that start by then are listed, whatever may come.
+  ///   - progress: called with the segments done and their number; what it throws ends the work.
+  /// - Throws: ``BadSession``, ``DiskError``.
+  func update(
+    _ segments: [PublishedSegment], releasedMs: Int64, from session: SessionDirectory,
+    progress: (Int, Int) throws -> Void = { _, _ in }
+  ) throws -> Outcome {
+    try DurableFile.makeDirectories(path)
+    _ = try Directory(opening: path, followingLinks: false)
+    try requireOwn(session.session)
+    var releasedMs = releasedMs
+    if let there = try text() {
+      let told = HLSPlaylist.starts(in: there)
+      // What was listed stays listed.
+      releasedMs = max(releasedMs, told.last ?? .min)
+      // Else something belongs before what is told.
+      if let last = told.last, told == segments.prefix(while: { $0.startMs <= last }).map(\.startMs),
+        let extended = try extend(
+          by: Array(segments[(told.count - 1)...]), sessionStartMs: segments[0].startMs, releasedMs: releasedMs,
+          from: session)
+      {
+        return extended
+      }
+    }
+    // The target comes from the first segment alone, so that it never changes: what its batch's interval allows, and a seam.
+    let playlist = HLSPlaylist(
+      of: session.session, .live, startMs: segments[0].startMs, longestMs: 5_000 + segments[0].intervalMs)
+    return try list(
+      segments[...], behind: playlist, sessionStartMs: segments[0].startMs, releasedMs: releasedMs,
+      from: session, progress: progress
+    ) { _ in }
+  }
+
+  /// Adds segments to a live package.
+  ///
+  /// - Parameters:
+  ///   - segments: the last of the session, in the order of their starts; the first is the last that is listed.
+  ///   - startMs: the session's.
+  ///   - releasedMs: segments that start by then are listed, whatever may come.
+  /// - Returns: nil when all has to be made from all segments.
+  func extend(
+    by segments: [PublishedSegment], sessionStartMs startMs: Int64, releasedMs: Int64, from session: SessionDirectory
+  ) throws -> Outcome? {
+    _ = try Directory(opening: path, followingLinks: false)
+    guard let there = try text(), let playlist = HLSPlaylist(of: session.session, continuing: there),
+      HLSPlaylist.lastStart(in: there) == segments.first?.startMs
+    else { return nil }
+    do {
+      return try list(
+        segments.dropFirst(), behind: playlist, sessionStartMs: startMs, releasedMs: releasedMs, from: session
+      ) { throw NoRoom(entry: $0) }
+    } catch is NoRoom {
+      return nil
+    }
+  }
+
+  /// An entry would change what is told already.
+  private struct NoRoom: Error { let entry: HLSPlaylist.Entry }
+
+  /// Writes what a playlist does not tell of yet.
+  ///
+  /// - Parameter refuse: called with an entry that has no room; when it returns, the entry is left out.
+  private func list(
+    _ segments: ArraySlice<PublishedSegment>, behind told: HLSPlaylist, sessionStartMs: Int64, releasedMs: Int64,
+    from session: SessionDirectory, progress: (Int, Int) throws -> Void = { _, _ in },
+    refuse: (HLSPlaylist.Entry) throws -> Void
+  ) throws -> Outcome {
+    guard let last = segments.last else { return Outcome(heldBack: nil) }
+    var playlist = told
+    let listed = Self.listable(segments, releasedMs)
+    let rest = segments[listed.endIndex...]
+    let directory = try Directory(opening: path, followingLinks: false)
+    for index in listed.indices {
+      func part(isMixed: Bool) -> HLSPart {
+        HLSPart(
+          segments[index], before: index + 1 < segments.endIndex ? segments[index + 1] : nil,
+          sessionStartMs: sessionStartMs, longestMs: playlist.longestMs, carriesParameterSets: isMixed)
+      }
+      let plain = HLSPlaylist.Media(part(isMixed: false))
+      let part = part(isMixed: playlist.isMixed(before: plain.initialization))
+      let media = HLSPlaylist.Media(part)
+      guard playlist.hasRoom(for: part.entry(media)) else {
+        try refuse(part.entry(media))
+        continue
+      }
+      do {
+        if !DurableFile.exists(path + "/" + media.file) { try write(part, as: media, from: session) }
+        playlist.append(part.entry(HLSPlaylist.Media(part, layout: try part.layout(from: session))))
+      } catch is BadSession {
+        // The next entry's gap, or the end's, stands in its place.
+      }
+      try progress(index - segments.startIndex + 1, segments.count)
+    }
+    let outcome = Outcome(
+      heldBack: rest.first.map { held in
+        HeldBack(rest, batchFrom: segments.first { $0.batchDigest == held.batchDigest } ?? held)
+      })
+    // Players have no use for a playlist without a segment.
+    if playlist.endMs == told.endMs { return outcome }
+    if last.isFinal && rest.isEmpty { playlist.end(atMs: last.endMs) }
+    if playlist.hasGaps, !DurableFile.exists(path + "/" + HLSPlaylist.gapFile) {
+      try replace(HLSPlaylist.gapFile, MP4Fragment.empty)
+    }
+    try directory.sync()
+    let views = HLSViews(of: playlist.text)
+    try replace(HLSViews.keyFramesFile, Array(views.keyFrames.utf8))
+    try replace(HLSViews.multivariantFile, Array(views.multivariant.utf8))
+    try replace(HLSPlaylist.file, Array(playlist.text.utf8))
+    try directory.sync()
+    return outcome
   }
 }

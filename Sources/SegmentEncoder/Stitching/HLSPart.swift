@@ -1,69 +1,96 @@
-// What is in the files of a session's HLS stream. Nothing is written here.
+// A segment in a session's HLS stream: its place, its fragment, and where the key frame lies in that. Nothing is written here.
 
-/// A segment's fragment and its place.
 struct HLSPart {
   let segment: PublishedSegment
   /// From the session's start.
   let startMs: Int64
+  /// How long the fragment lasts. Seams are closed: the last picture is held until the next segment, or cut short.
   let lengthMs: Int64
-  let gapAfterMs: Int64
-  /// Whether pictures of other kinds come before it: then it carries its parameter sets itself, because stock ffmpeg
+  /// Whether segments of another kind come before it: then it carries its parameter sets itself, because stock ffmpeg
   /// keeps those of the first initialization.
   let carriesParameterSets: Bool
 
-  /// Seams are closed where all is known. A live playlist may only be added to: there a segment keeps its own length, and
-  /// the next one begins at its own time, a little late or early.
-  static func all(_ segments: [PublishedSegment], isLive: Bool) -> [HLSPart] {
-    let plan = FilmPlan(segments, gaps: .hold).parts
-    guard let first = segments.first?.pictureKind else { return [] }
+  /// All segments of a session.
+  ///
+  /// - Parameter longestMs: in a live playlist no fragment lasts longer; the rest of a longer hold is a gap.
+  static func all(_ segments: [PublishedSegment], longestMs: Int64 = .max) -> [HLSPart] {
+    guard let first = segments.first else { return [] }
     var isMixed = false
-    return plan.enumerated().map { index, part in
-      isMixed = isMixed || part.segment.pictureKind != first
-      let lengthMs = isLive ? part.segment.durationMs : part.lengthMs - part.gapMs
-      // Behind the last one there is nothing to skip to.
-      let gapAfterMs = index + 1 < plan.count ? part.gapMs : 0
+    return segments.enumerated().map { index, segment in
+      isMixed = isMixed || segment.pictureKind != first.pictureKind
+      let next = index + 1 < segments.count ? segments[index + 1] : nil
       return HLSPart(
-        segment: part.segment, startMs: part.startMs, lengthMs: lengthMs, gapAfterMs: gapAfterMs,
-        carriesParameterSets: isMixed)
+        segment, before: next, sessionStartMs: first.startMs, longestMs: longestMs, carriesParameterSets: isMixed)
     }
   }
 
-  /// Its place in a playlist; a gap without a fragment.
-  func shown(by media: HLSPlaylist.Media?) -> HLSPlaylist.Entry {
-    HLSPlaylist.Entry(media: media, startMs: segment.startMs, lengthMs: lengthMs)
+  init(
+    _ segment: PublishedSegment, before next: PublishedSegment?, sessionStartMs: Int64, longestMs: Int64,
+    carriesParameterSets: Bool
+  ) {
+    self.segment = segment
+    startMs = segment.startMs - sessionStartMs
+    lengthMs = min(segment.shownUntilMs(before: next) - segment.startMs, longestMs)
+    self.carriesParameterSets = carriesParameterSets
   }
 
-  static func entries(_ parts: [HLSPart], _ media: [HLSPlaylist.Media?]) -> [HLSPlaylist.Entry] {
-    zip(parts, media).flatMap { part, media in
-      let shown = part.shown(by: media)
-      let gap = HLSPlaylist.Entry(
-        media: nil, startMs: part.segment.startMs + part.lengthMs, lengthMs: part.gapAfterMs)
-      return part.gapAfterMs > 0 ? [shown, gap] : [shown]
-    }
+  /// Returns its place in a playlist.
+  func entry(_ media: HLSPlaylist.Media) -> HLSPlaylist.Entry {
+    HLSPlaylist.Entry(media: media, startMs: segment.startMs, endMs: segment.startMs + lengthMs)
   }
 
-  /// How to decode it, and its fragment.
+  /// Returns the initialization and the fragment.
   ///
   /// - Throws: ``BadSession`` when its video is missing or damaged.
   func files(from session: SessionDirectory) throws -> (initialization: [UInt8], fragment: [UInt8]) {
-    var samples = try SegmentSamples(of: segment, in: session)
+    let samples = try placed(SegmentSamples(of: segment, in: session))
+    return (MP4Fragment.initialization(samples.description(of: segment)), fragment(samples).bytes)
+  }
+
+  /// Returns where the fragment's key frame lies. Only the tables of its video are read.
+  ///
+  /// - Throws: ``BadSession`` when its video is missing, or has other tables than ours.
+  func layout(from session: SessionDirectory) throws -> HLSLayout {
+    let samples = try placed(SegmentSamples(outlineOf: segment, in: session))
+    let fragment = fragment(samples)
+    return HLSLayout(
+      bytes: fragment.bytes.count, keyFrame: fragment.keyFrame, width: segment.codedWidth,
+      height: segment.codedHeight, codec: samples.description(of: segment).codec)
+  }
+
+  private func placed(_ samples: consuming SegmentSamples) throws(BadSession) -> SegmentSamples {
+    var samples = samples
     try samples.stretch(toMs: lengthMs, gapMs: 0, file: segment.file)
     if carriesParameterSets { samples.carryParameterSets() }
-    let initialization = MP4Fragment.initialization(samples.description(of: segment))
-    let fragment = MP4Fragment(
+    return samples
+  }
+
+  private func fragment(_ samples: SegmentSamples) -> MP4Fragment {
+    MP4Fragment(
       startMs: startMs, samples: samples.video, events: samples.events(from: MediaTime.ticks(ms: startMs)))
-    return (initialization, fragment.bytes)
   }
 }
 
+extension PublishedSegment {
+  /// Returns when its last picture leaves the screen, in unix milliseconds, given the segment that follows.
+  func shownUntilMs(before next: PublishedSegment?) -> Int64 {
+    guard let next else { return endMs }
+    return gap(before: next)?.startMs ?? next.startMs
+  }
+
+  /// Whether its own manifest tells when its last picture leaves the screen: no batch can follow at a seam.
+  var hasKnownEnd: Bool { isFinal || 2 * gapAfterMs >= intervalMs }
+}
+
 extension HLSPlaylist.Media {
-  /// Names that change when what is in the files would.
-  init(_ part: HLSPart) {
+  /// Names that change when the contents of the files would.
+  init(_ part: HLSPart, layout: HLSLayout? = nil) {
     let segment = part.segment
     let place = "\(segment.sha256) \(part.startMs) \(part.lengthMs) \(part.carriesParameterSets)"
-    file = SegmentName.fragment(segment.startMs, digest: Self.digest(place))
     let kind = segment.pictureKind + (part.carriesParameterSets ? " in band" : "")
-    initialization = "init-\(segment.codedWidth)x\(segment.codedHeight)-\(Self.digest(kind)).mp4"
+    self.init(
+      file: SegmentName.fragment(segment.startMs, digest: Self.digest(place)),
+      initialization: "init-\(segment.codedWidth)x\(segment.codedHeight)-\(Self.digest(kind)).mp4", layout: layout)
   }
 
   private static func digest(_ text: String) -> String { String(SHA256.hex(of: Array(text.utf8)).prefix(8)) }

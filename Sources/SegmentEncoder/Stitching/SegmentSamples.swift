@@ -34,6 +34,12 @@ struct SegmentSamples {
   /// Whether the key frame carries the parameter sets.
   private var isInBand = false
 
+  init(parameterSets: ParameterSets, video: [Sample], timing: [Sample]) {
+    self.parameterSets = parameterSets
+    self.video = video
+    self.timing = timing
+  }
+
   /// - Throws: ``BadSession`` when the file is not the one the manifest describes.
   init(of segment: PublishedSegment, in directory: SessionDirectory) throws {
     try self.init(of: segment, bytes: try directory.video(of: segment), reader: directory.reader)

@@ -97,8 +97,8 @@ public enum Stitching {
     guard try !DurableFile.exists(target) || DurableFile.isDirectory(target) else {
       throw BadTarget(path: target, cause: "no directory", advice: "name a directory")
     }
-    let package = HLSPackage(path: target, isLive: false, temporary: "\(target)/.\(WorkerID()).part")
-    let bytes = try package.update(segments, from: directory, progress: progress)
+    let package = HLSPackage(path: target, temporary: "\(target)/.\(WorkerID()).part")
+    let bytes = try package.write(segments, from: directory, progress: progress)
     return StitchedSession(
       file: "\(target)/\(HLSPlaylist.file)", session: directory.session.description,
       durationMs: segments[segments.count - 1].endMs - segments[0].startMs, segments: segments.count, bytes: bytes,

@@ -16,77 +16,81 @@ struct ObjectPlaylist {
 
   /// Brings it up to date with what is published.
   ///
-  /// - Parameter known: segments that need not be fetched, and the files of their videos.
-  func update(with known: some Sequence<(PublishedSegment, String)> = EmptyCollection()) throws {
+  /// - Parameters:
+  ///   - known: segments that need not be fetched, and the files of their videos.
+  ///   - releasedMs: segments that start by then are listed, whatever may come.
+  /// - Returns: the segments that it does not list; nil where it lists all.
+  func update(
+    with known: some Sequence<(PublishedSegment, String)>, releasedMs: Int64
+  ) throws -> HLSPackage.HeldBack? {
     let known = Dictionary(uniqueKeysWithValues: known.map { ($0.startMs, (segment: $0, video: $1)) })
     for attempt in 0..<20 {
       ContestedSegment.pause(attempt)
       // Before what is published: who changes it later has seen as much.
       let there = try session.objects.get(key, limit: 32 << 20)
-      guard let starts = try session.view()?.segments.map(\.startMs) else { return }
+      guard let starts = try session.view()?.segments.map(\.startMs), let last = starts.last else { return nil }
       let scratch = Staging.Scratch(in: staging)
       defer { scratch.remove() }
       let directory = SessionDirectory(output: scratch.path, session: session.id)
       let package = HLSPackage(
-        path: directory.path + "/" + HLSPackage.directory, isLive: true, temporary: scratch.path + "/part")
+        path: directory.path + "/" + HLSPackage.directory, temporary: scratch.path + "/part")
       try DurableFile.makeDirectories(package.path)
-      let text = there.map { String(decoding: $0.bytes, as: UTF8.self) }
-      let told = text.map(Self.starts) ?? []
-      let missing = starts.filter { !told.contains($0) }
-      if !told.isEmpty && missing.isEmpty { return }
-      var isExtended = false
-      if let there, let last = told.max(), starts.filter({ $0 <= last }).count == told.count {
+      let told = there.map { HLSPlaylist.starts(in: String(decoding: $0.bytes, as: UTF8.self)) } ?? []
+      if told.last == last && told.count == starts.count { return nil }
+      // What was listed stays listed.
+      let releasedMs = max(releasedMs, told.last ?? .min)
+      var outcome: HLSPackage.Outcome?
+      if let there, let end = told.last, told == starts.prefix(while: { $0 <= end }) {
         try DurableFile.createScratch(package.path + "/" + HLSPlaylist.file, there.bytes)
-        let new = try fetch(missing, known, into: directory)
-        isExtended = try package.extend(
-          by: new, after: session.segment(last), sessionStartMs: starts[0], from: directory)
+        let new = try fetch(starts[told.count...], known, into: directory, releasedMs: releasedMs)
+        outcome = try package.extend(
+          by: [session.segment(end)] + new, sessionStartMs: starts[0], releasedMs: releasedMs, from: directory)
       }
-      if !isExtended {
+      if outcome == nil {
         // Something belongs before what was there.
         try DurableFile.removeTree(package.path)
-        try package.update(try fetch(starts, known, into: directory), from: directory)
+        let all = try fetch(starts[...], known, into: directory, releasedMs: releasedMs)
+        outcome = try package.update(all, releasedMs: releasedMs, from: directory)
       }
-      if try store(package, over: there?.tag) { return }
+      if let outcome, try store(package, over: there) { return outcome.heldBack }
     }
     throw session.contested(key)
   }
 
-  /// The segments that a playlist tells of.
-  private static func starts(in playlist: String) -> Set<Int64> {
-    Set(
-      playlist.utf8.split(separator: UInt8(ascii: "\n")).compactMap { line in
-        line.starts(with: "segment-".utf8) ? Int64(String(line.dropFirst(8).prefix(13)) ?? "") : nil
-      })
-  }
-
+  /// Fetches segments, and the videos of those that the playlist is going to list.
   private func fetch(
-    _ starts: [Int64], _ known: [Int64: (segment: PublishedSegment, video: String)], into directory: SessionDirectory
+    _ starts: ArraySlice<Int64>, _ known: [Int64: (segment: PublishedSegment, video: String)],
+    into directory: SessionDirectory, releasedMs: Int64
   ) throws -> [PublishedSegment] {
-    try starts.map { startMs in
-      let video = directory.path + "/" + SegmentName.video(startMs)
-      if let own = known[startMs], own.segment.bytes == (try DurableFile.size(of: own.video)) {
-        if DurableFile.exists(video) { return own.segment }
-        guard try DurableFile.link(own.video, to: video) else { throw DiskError("link", video, code: EEXIST) }
-        return own.segment
-      }
-      let segment = try known[startMs]?.segment ?? session.segment(startMs)
-      if !DurableFile.exists(video) {
+    let segments = try starts.map { try known[$0]?.segment ?? session.segment($0) }
+    for segment in HLSPackage.listable(segments[...], releasedMs) {
+      let video = directory.path + "/" + segment.file
+      if DurableFile.exists(video) { continue }
+      if let own = known[segment.startMs]?.video, segment.bytes == (try DurableFile.size(of: own)) {
+        guard try DurableFile.link(own, to: video) else { throw DiskError("link", video, code: EEXIST) }
+      } else {
         _ = try session.objects.download(session.key(segment.file), to: video, limit: segment.bytes)
       }
-      return segment
     }
+    return segments
   }
 
   /// - Returns: whether nobody else has written the playlist meanwhile.
-  private func store(_ package: HLSPackage, over tag: ObjectTag?) throws -> Bool {
-    for entry in try Directory(opening: package.path).entries() where entry.name != HLSPlaylist.file {
-      // Names tell what is in them: what is there is the same.
-      _ = try session.objects.put(
-        session.key(HLSPackage.directory + "/" + entry.name), .file(package.path + "/" + entry.name), .video,
-        when: .absent)
+  private func store(_ package: HLSPackage, over there: StoredObject?) throws -> Bool {
+    let playlist = package.path + "/" + HLSPlaylist.file
+    guard let text = try DurableFile.contents(of: playlist, limit: SessionView.mostBytes), text != there?.bytes else {
+      return true
     }
-    let playlist = ObjectBody.file(package.path + "/" + HLSPlaylist.file)
-    return try session.objects.put(key, playlist, .playlist, when: .unchanged(since: tag)) != nil
+    let views = [HLSViews.keyFramesFile, HLSViews.multivariantFile]
+    for name in try Directory(opening: package.path).entries().map(\.name) where name != HLSPlaylist.file {
+      // The playlists that are made from this one are written by whoever writes it. Names of all else tell what is in
+      // them: what is there is the same.
+      let isView = views.contains(name)
+      _ = try session.objects.put(
+        session.key(HLSPackage.directory + "/" + name), .file(package.path + "/" + name),
+        isView ? .playlist : .video, when: isView ? .always : .absent)
+    }
+    return try session.objects.put(key, .bytes(text), .playlist, when: .unchanged(since: there?.tag)) != nil
   }
 }
 

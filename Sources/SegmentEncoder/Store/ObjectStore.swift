@@ -17,6 +17,8 @@ package final class ObjectStore: ArtifactStore {
   private let name: String
   /// What was seen of sessions when it was asked whether their batches are published, for when they are.
   private let looks = Mutex<[SessionID: ObjectSession.Look]>([:])
+  /// Segments that live playlists do not list yet.
+  private let heldBack = Mutex<[SessionID: HLSPackage.HeldBack]>([:])
 
   /// What nobody has listed for so long, in seconds, is a dead worker's: no batch takes that long.
   static let remainsS = 7_200
@@ -29,9 +31,43 @@ package final class ObjectStore: ArtifactStore {
     hasHLS = hls
   }
 
-  package var isBehind: Bool { false }
+  package var dueInMs: Int? {
+    heldBack.withLock { $0.values.map(\.dueMs).min() }.map { max(0, $0 - MonotonicClock.milliseconds()) }
+  }
 
-  package func catchUp(all: Bool) -> [SessionIndex.Laggard] { [] }
+  package func catchUp(all: Bool) -> [SessionIndex.Laggard] {
+    let now = MonotonicClock.milliseconds()
+    return heldBack.withLock { $0 }.filter { all || now >= $0.value.dueMs }.compactMap { id, known in
+      do {
+        try updatePlaylist(of: session(id), releasedMs: known.lastMs)
+        return nil
+      } catch {
+        heldBack.withLock {
+          $0[id] = HLSPackage.HeldBack(
+            startMs: known.startMs, lastMs: known.lastMs, dueMs: now + SessionIndex.retryMs)
+        }
+        return SessionIndex.Laggard(session: id, error: error, isOurs: true)
+      }
+    }
+  }
+
+  /// Brings a live playlist up to date.
+  ///
+  /// - Parameters:
+  ///   - known: segments that need not be fetched, and the files of their videos.
+  ///   - releasedMs: segments that start by then are listed, whatever may come.
+  private func updatePlaylist(
+    of session: ObjectSession, with known: some Sequence<(PublishedSegment, String)> = EmptyCollection(),
+    releasedMs: Int64 = .min
+  ) throws {
+    guard hasHLS else { return }
+    let new = try ObjectPlaylist(session, staging: staging).update(with: known, releasedMs: releasedMs)
+    heldBack.withLock { heldBack in
+      // What comes behind it puts nothing off.
+      if let new, heldBack[session.id]?.startMs == new.startMs { return }
+      heldBack[session.id] = new
+    }
+  }
 
   package func receipt(for source: OpenBatch, isCancelled: () -> Bool) throws -> Receipt? {
     try find(source, isCancelled)
@@ -66,7 +102,7 @@ package final class ObjectStore: ArtifactStore {
   /// The receipt of a batch that was published before. The worker may have died before it brought the other views up to date.
   private func confirm(_ own: [PublishedSegment], of batch: Batch, in session: ObjectSession) throws -> Receipt {
     try session.updateScript()
-    if hasHLS { try ObjectPlaylist(session, staging: staging).update() }
+    try updatePlaylist(of: session)
     return Receipt(own, of: batch, refused: [], duplicate: true, warnings: [])
   }
 
@@ -102,7 +138,7 @@ package final class ObjectStore: ArtifactStore {
       if isCancelled() { throw Cancelled() }
       if let next = try session.list(own, in: view) {
         try session.updateScript(from: look.script, to: next.files[1].bytes)
-        if hasHLS { try ObjectPlaylist(session, staging: staging).update(with: zip(own, segments.map(\.file))) }
+        try updatePlaylist(of: session, with: zip(own, segments.map(\.file)))
         return Receipt(
           own, of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
           warnings: batch.warnings + SegmentManifest.notes(in: manifests))

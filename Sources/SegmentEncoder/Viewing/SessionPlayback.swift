@@ -18,6 +18,8 @@ public final class SessionPlayback: Sendable {
   let segments: [PublishedSegment]
   private let directory: SessionDirectory
   private let parts: [HLSPart]
+  /// Indices of ``parts`` whose videos are there.
+  private let playable: Set<Int>
   /// Indices of ``parts``, by the fragment's name, and one of each kind by the initialization's.
   private let fragments: [String: Int]
   private let initializations: [String: Int]
@@ -39,7 +41,7 @@ public final class SessionPlayback: Sendable {
   ///   - problems: what is known already.
   init(of directory: SessionDirectory, _ entries: [Entry], videos: Set<String>, problems known: [Problem]) {
     let segments = entries.map(\.segment)
-    let parts = HLSPart.all(segments, isLive: false)
+    let parts = HLSPart.all(segments)
     let media = parts.map { HLSPlaylist.Media($0) }
     self.directory = directory
     self.segments = segments
@@ -51,13 +53,45 @@ public final class SessionPlayback: Sendable {
       Problem(file: $0.file, what: "missing: restore it, or encode its batch again")
     }
     problems = known + missing + SessionOrder.overlaps(of: segments) + SessionOrder.missingParts(of: segments)
-    let playable = zip(parts, media).map { videos.contains($0.segment.file) ? $1 : nil }
-    playlist = Array(
-      HLSPlaylist(
-        session: session, isLive: false, isComplete: true, entries: HLSPart.entries(parts, playable)
-      ).text.utf8)
+    playable = Set(parts.indices.filter { videos.contains(parts[$0].segment.file) })
+    playlist = Array(Self.playlist(of: session, parts, playable) { HLSPlaylist.Media($0) }.utf8)
     timeline = Self.timeline(session, entries, parts, media, problems)
     digest = Digest.of(timeline)
+  }
+
+  /// The playlist of key frames, `iframes.m3u8`, or the multivariant playlist, `multivariant.m3u8`. The tables of all videos
+  /// are read for it.
+  ///
+  /// - Returns: nil when the name is another one.
+  /// - Throws: ``DiskError``.
+  public func playlist(named name: String) throws -> [UInt8]? {
+    guard [HLSViews.keyFramesFile, HLSViews.multivariantFile].contains(name) else { return nil }
+    let views = HLSViews(
+      of: try Self.playlist(of: session, parts, playable) { part in
+        do {
+          return HLSPlaylist.Media(part, layout: try part.layout(from: directory))
+        } catch is BadSession {
+          // A gap, as a segment without a video.
+          return nil
+        }
+      })
+    return Array((name == HLSViews.keyFramesFile ? views.keyFrames : views.multivariant).utf8)
+  }
+
+  /// - Parameter media: of a part; nil where it cannot be played.
+  private static func playlist(
+    of session: SessionID, _ parts: [HLSPart], _ playable: Set<Int>,
+    media: (HLSPart) throws -> HLSPlaylist.Media?
+  ) rethrows -> String {
+    var playlist = HLSPlaylist(of: session, parts)
+    for (index, part) in parts.enumerated() where playable.contains(index) {
+      // Segments that overlap are among the problems.
+      guard let media = try media(part), playlist.hasRoom(for: part.entry(media)) else { continue }
+      playlist.append(part.entry(media))
+    }
+    let last = parts[parts.count - 1]
+    playlist.end(atMs: last.segment.startMs + last.lengthMs)
+    return playlist.text
   }
 
   /// The fragment of this name, as the timeline and the playlist give it.

@@ -73,6 +73,10 @@ final class SessionSite: Sendable {
     switch name {
     case "timeline.json": return HTTPReply(.json, playback.timeline, tag: playback.digest)
     case "session.m3u8": return HTTPReply(.playlist, playback.playlist, tag: playback.digest)
+    case "iframes.m3u8", "multivariant.m3u8":
+      return try gate.pass { try playback.playlist(named: name) }.map {
+        HTTPReply(.playlist, $0, tag: "\(playback.digest)-\(name)")
+      }
     case "thumbnail.jpg": return try thumbnails.picture(of: playback).map { HTTPReply(.jpeg, $0, tag: playback.digest) }
     case "session.mp4":
       // Who has it is not to wait until it is made.

@@ -1,0 +1,68 @@
+// A segment's samples without their bytes: the durations and sizes that the tables at the file's beginning tell. So a
+// playlist of key frames says where they are, and no video is read for it.
+
+import Glibc
+
+extension SegmentSamples {
+  /// The movie box of a segment has some kilobytes.
+  private static let maximumTableBytes = 8 << 20
+
+  /// Reads durations and sizes. The samples' bytes are zeros.
+  ///
+  /// - Throws: ``BadSession`` when the video is missing, or its tables are not those of the segment.
+  init(outlineOf segment: PublishedSegment, in session: SessionDirectory) throws {
+    let directory = try Directory(opening: session.path, followingLinks: false)
+    guard let file = try OpenFile(segment.file, in: directory), file.size == segment.bytes,
+      file.size <= SessionDirectory.mostVideoBytes
+    else {
+      throw BadSession(segment.file, "missing, or not a plain file of its size")
+    }
+    do {
+      let source = FileBytes(file)
+      // The movie comes second, and the boxes' sizes tell where it ends.
+      let types = source.bytes(at: 0, 8)
+      let start = try MP4Reading(types[...]).number(at: 0)
+      let size = try MP4Reading(source.bytes(at: start, 8)[...]).number(at: 0)
+      guard (8...Self.maximumTableBytes).contains(size) else { throw SegmentMismatch("no movie") }
+      let movie = try MP4Reading(source.bytes(at: start, size)[...]).first("moov")
+      let tracks = try movie.all("trak")
+      guard tracks.count == 2 else { throw SegmentMismatch("not two tracks") }
+      let table = try tracks[0].table
+      let record = try table.first("stsd").skipping(8).first("avc1").skipping(78).first("avcC")
+      guard let sets = Array(record.bytes).withUnsafeBufferPointer({ ParameterSets(configuration: $0) }) else {
+        throw SegmentMismatch("no parameter sets")
+      }
+      self.init(
+        parameterSets: sets, video: try table.samples(segment.samples, in: segment.bytes),
+        timing: try tracks[1].table.samples(segment.frames.count, in: segment.bytes))
+    } catch let mismatch as SegmentMismatch {
+      throw BadSession(segment.file, "its tables are not those of a segment: \(mismatch)")
+    }
+  }
+}
+
+extension MP4Reading {
+  /// The sample tables of a track.
+  fileprivate var table: MP4Reading {
+    get throws(SegmentMismatch) { try first("mdia").first("minf").first("stbl") }
+  }
+
+  /// The samples of a track by its tables.
+  ///
+  /// - Parameters:
+  ///   - count: how many there must be.
+  ///   - bytes: the size of the file, which holds them all.
+  fileprivate func samples(_ count: Int, in bytes: Int) throws(SegmentMismatch) -> [Sample] {
+    let sizes = try first("stsz").numbers(at: 8)
+    let runs = try first("stts").numbers(columns: 2)
+    let counts = stride(from: 0, to: runs.count, by: 2)
+    guard sizes.count == count, sizes.allSatisfy({ $0 <= bytes }), sizes.reduce(0, +) <= bytes,
+      counts.reduce(0, { $0 + runs[$1] }) == count
+    else { throw SegmentMismatch("other samples than its manifest says") }
+    let durations = counts.flatMap { repeatElement(Int64(runs[$0 + 1]), count: runs[$0]) }
+    guard durations.allSatisfy({ (1...Int64(Int32.max)).contains($0) }) else {
+      throw SegmentMismatch("a sample without a duration")
+    }
+    return zip(durations, sizes).map { Sample(duration: $0, data: [UInt8](repeating: 0, count: $1)) }
+  }
+}

@@ -1,0 +1,267 @@
+import Foundation
+import Testing
+
+extension Conformance {
+  /// The faults of the playlists of a directory and of all files that they name, by RFC 8216 and its second edition
+  /// (draft-pantos-hls-rfc8216bis, "8216bis"); none where all is well.
+  public static func faults(ofPlaylistsIn directory: String) throws -> [String] {
+    var checker = PlaylistChecker(directory: directory)
+    try checker.check()
+    return checker.faults
+  }
+}
+
+private struct PlaylistChecker {
+  let directory: String
+  private(set) var faults: [String] = []
+
+  init(directory: String) { self.directory = directory }
+
+  /// A media segment as a playlist tells it.
+  private struct Segment {
+    let uri: String
+    let durationMs: Int
+    let dateMs: Int?
+    let map: String?
+    let isGap: Bool
+    let isBehindDiscontinuity: Bool
+    let range: Range<Int>?
+  }
+
+  private struct Playlist {
+    var tags: [String: [String]] = [:]
+    var segments: [Segment] = []
+    var targetMs = 0
+  }
+
+  private mutating func require(_ holds: Bool, _ what: @autoclosure () -> String) {
+    if !holds { faults.append(what()) }
+  }
+
+  private func file(_ name: String) throws -> Data {
+    try Data(contentsOf: URL(fileURLWithPath: directory + "/" + name))
+  }
+
+  mutating func check() throws {
+    let media = try playlist("session.m3u8")
+    let keyFrames = try playlist("iframes.m3u8")
+    try checkMedia(media)
+    try checkKeyFrames(keyFrames, of: media)
+    try checkMultivariant(media, keyFrames)
+  }
+
+  // MARK: - Text
+
+  private static let known = [
+    "EXTM3U", "EXT-X-VERSION", "EXT-X-INDEPENDENT-SEGMENTS", "EXT-X-I-FRAMES-ONLY", "EXT-X-TARGETDURATION",
+    "EXT-X-PLAYLIST-TYPE", "EXT-X-MAP", "EXT-X-PROGRAM-DATE-TIME", "EXT-X-BYTERANGE", "EXTINF", "EXT-X-GAP",
+    "EXT-X-DISCONTINUITY", "EXT-X-ENDLIST",
+  ]
+
+  private mutating func playlist(_ name: String) throws -> Playlist {
+    let text = String(decoding: try file(name), as: UTF8.self)
+    let lines = text.components(separatedBy: "\n")
+    require(lines.first == "#EXTM3U", "8216, 4.3.1.1: \(name) does not begin with EXTM3U")
+    require(lines.last == "", "8216, 4.1: the last line of \(name) has no end")
+    var playlist = Playlist()
+    var (duration, date, map, range) = (nil as Int?, nil as Int?, nil as String?, nil as Range<Int>?)
+    var (isGap, isBehindDiscontinuity) = (false, false)
+    for line in lines.dropLast() {
+      require(!line.isEmpty || line == lines.last, "an empty line in \(name)")
+      if line.hasPrefix("#EXT") {
+        let tag = String(line.dropFirst().prefix { $0 != ":" })
+        let value = String(line.dropFirst(tag.count + 2))
+        require(Self.known.contains(tag), "\(name): \(tag) is no tag of a media playlist")
+        playlist.tags[tag, default: []].append(value)
+        switch tag {
+        case "EXT-X-TARGETDURATION": playlist.targetMs = (Int(value) ?? 0) * 1_000
+        case "EXTINF":
+          // In seconds, with an empty title.
+          require(value.wholeMatch(of: /\d+\.\d{3},/) != nil, "8216, 4.3.2.1: EXTINF:\(value)")
+          duration = Int(value.filter(\.isNumber))
+        case "EXT-X-PROGRAM-DATE-TIME":
+          let formatter = ISO8601DateFormatter()
+          formatter.formatOptions = [.withInternetDateTime, .withFractionalSeconds]
+          date = formatter.date(from: value).map { Int(($0.timeIntervalSince1970 * 1_000).rounded()) }
+          require(date != nil, "8216, 4.3.2.6: the date \(value)")
+        case "EXT-X-MAP":
+          map = value.wholeMatch(of: /URI="([^"]+)"/).map { String($0.1) }
+          require(map != nil, "8216, 4.3.2.5: MAP:\(value)")
+        case "EXT-X-BYTERANGE":
+          let numbers = value.split(separator: "@").compactMap { Int($0) }
+          require(numbers.count == 2, "8216, 4.3.2.2: BYTERANGE:\(value)")
+          range = numbers.count == 2 ? numbers[1]..<numbers[1] + numbers[0] : nil
+        case "EXT-X-GAP": isGap = true
+        case "EXT-X-DISCONTINUITY": isBehindDiscontinuity = true
+        default: break
+        }
+      } else if !line.hasPrefix("#") {
+        require(duration != nil, "8216, 4.3.2.1: \(line) has no EXTINF")
+        require(map != nil || isGap, "8216, 3.3: no MAP before \(line)")
+        playlist.segments.append(
+          Segment(
+            uri: line, durationMs: duration ?? 0, dateMs: date, map: map, isGap: isGap,
+            isBehindDiscontinuity: isBehindDiscontinuity, range: range))
+        (duration, date, range, isGap, isBehindDiscontinuity) = (nil, nil, nil, false, false)
+      }
+    }
+    for tag in ["EXT-X-VERSION", "EXT-X-TARGETDURATION", "EXT-X-PLAYLIST-TYPE"] {
+      require(playlist.tags[tag]?.count == 1, "8216, 4.3.3: not exactly one \(tag) in \(name)")
+    }
+    let version = playlist.tags["EXT-X-VERSION"]?.first.flatMap { Int($0) } ?? 0
+    // 8216bis, 8: MAP outside of playlists of key frames asks for 6, GAP for 8.
+    let needed = playlist.tags["EXT-X-GAP"] != nil ? 8 : 6
+    require(version >= needed, "8216bis, 8: version \(version) of \(name)")
+    for segment in playlist.segments {
+      require(
+        (segment.durationMs + 500) / 1_000 * 1_000 <= playlist.targetMs,
+        "8216, 4.3.3.1: \(segment.uri) of \(name) lasts longer than the target duration")
+    }
+    let isOver = playlist.tags["EXT-X-ENDLIST"] != nil
+    require(
+      playlist.tags["EXT-X-PLAYLIST-TYPE"]?.first.map { $0 == "EVENT" || $0 == "VOD" && isOver } ?? false,
+      "8216, 4.3.3.5: \(name) may change")
+    return playlist
+  }
+
+  // MARK: - Media
+
+  private mutating func checkMedia(_ playlist: Playlist) throws {
+    require(playlist.tags["EXT-X-I-FRAMES-ONLY"] == nil, "8216, 4.3.3.6: session.m3u8 has key frames only")
+    guard let startMs = playlist.segments.first(where: { $0.dateMs != nil })?.dateMs else {
+      return require(playlist.segments.isEmpty, "8216, 4.3.2.6: no segment has a date")
+    }
+    var nowMs = startMs
+    for segment in playlist.segments {
+      // 8216bis, 4.4.4.6: the dates of a playlist agree with its durations, but for discontinuities.
+      if let dateMs = segment.dateMs, !segment.isBehindDiscontinuity {
+        require(dateMs == nowMs, "8216, 6.2.1: \(segment.uri) is at \(dateMs), and \(nowMs) by the durations before")
+      }
+      nowMs = (segment.dateMs ?? nowMs) + segment.durationMs
+      guard !segment.isGap, let map = segment.map else { continue }
+      faults += try Conformance.faults(ofFragment: directory + "/" + segment.uri, initialization: directory + "/" + map)
+        .map { "\(segment.uri): \($0)" }
+      let fragment = Fragment(try file(segment.uri))
+      require(
+        fragment.ticks == UInt64(segment.durationMs) * 90,
+        "8216, 4.3.2.1: \(segment.uri) lasts \(fragment.ticks) ticks, its EXTINF \(segment.durationMs) ms")
+      require(
+        fragment.start == UInt64((segment.dateMs ?? 0) - startMs) * 90,
+        "8216, 3.3: \(segment.uri) begins at \(fragment.start) ticks")
+    }
+    for (before, after) in zip(playlist.segments, playlist.segments.dropFirst())
+    where !before.isGap && !after.isGap && before.map != after.map {
+      require(after.isBehindDiscontinuity, "8216, 4.3.2.3: another format without a discontinuity: \(after.uri)")
+    }
+  }
+
+  private mutating func checkKeyFrames(_ playlist: Playlist, of media: Playlist) throws {
+    require(playlist.tags["EXT-X-I-FRAMES-ONLY"]?.count == 1, "8216, 4.3.3.6: iframes.m3u8 does not say what it is")
+    func places(_ playlist: Playlist) -> [String] {
+      playlist.segments.map { "\($0.uri) \($0.durationMs) \($0.dateMs ?? 0) \($0.map ?? "") \($0.isGap)" }
+    }
+    // Each of our fragments has one key frame, its first.
+    require(places(playlist) == places(media), "8216, 4.3.3.6: a key frame does not last until the next")
+    for segment in playlist.segments where !segment.isGap {
+      guard let range = segment.range else {
+        faults.append("8216, 4.3.3.6: no byte range for \(segment.uri)")
+        continue
+      }
+      let bytes = try file(segment.uri)
+      guard range.upperBound <= bytes.count else {
+        faults.append("8216, 4.3.2.2: a byte range beyond the end of \(segment.uri)")
+        continue
+      }
+      let fragment = Fragment(bytes)
+      require(
+        range == fragment.keyFrame,
+        "8216, 4.3.3.6: \(segment.uri) has its key frame at \(fragment.keyFrame), the playlist says \(range)")
+    }
+  }
+
+  private mutating func checkMultivariant(_ media: Playlist, _ keyFrames: Playlist) throws {
+    let lines = String(decoding: try file("multivariant.m3u8"), as: UTF8.self).components(separatedBy: "\n")
+    require(lines.first == "#EXTM3U" && lines.last == "", "8216, 4.3.1.1: multivariant.m3u8")
+    var codecs: Set<String> = []
+    var largest = (width: 0, height: 0)
+    for map in Set(media.segments.compactMap(\.map)) {
+      let entry = try #require(MP4Boxes.read(try file(map)).first { $0.type == "moov" }?.sampleEntry)
+      codecs.insert(entry.codec)
+      if entry.width * entry.height > largest.width * largest.height { largest = (entry.width, entry.height) }
+    }
+    for (tag, next, playlist) in [
+      ("#EXT-X-STREAM-INF:", "session.m3u8", media), ("#EXT-X-I-FRAME-STREAM-INF:", nil, keyFrames),
+    ] {
+      let places = lines.indices.filter { lines[$0].hasPrefix(tag) }
+      guard let place = places.first, places.count == 1 else {
+        faults.append("8216, 4.3.4: not exactly one \(tag)")
+        continue
+      }
+      let line = String(lines[place].dropFirst(tag.count))
+      let pairs = line.matches(of: /([A-Z-]+)=("[^"]*"|[^,]*)/).map { (String($0.1), String($0.2)) }
+      let attributes = Dictionary(pairs) { first, _ in first }
+      if let next {
+        require(lines[place + 1] == next, "8216, 4.3.4.2: STREAM-INF is not followed by its playlist")
+      } else {
+        require(attributes["URI"] == "\"iframes.m3u8\"", "8216, 4.3.4.3: \(line)")
+      }
+      let named = attributes["CODECS"]?.filter { $0 != "\"" }.split(separator: ",").map(String.init) ?? []
+      require(Set(named) == codecs && named.count == codecs.count, "8216, 4.3.4.2: CODECS \(named) of \(codecs)")
+      require(attributes["RESOLUTION"] == "\(largest.width)x\(largest.height)", "8216, 4.3.4.2: \(line)")
+      let bandwidth = attributes["BANDWIDTH"].flatMap { Int($0) } ?? 0
+      let peak = try peakRate(of: playlist)
+      require(bandwidth >= peak, "8216bis, 4.4.6.2: BANDWIDTH \(bandwidth) of \(peak)")
+    }
+  }
+
+  /// The largest bit rate of neighbouring segments that last between half a target duration and one and a half.
+  private func peakRate(of playlist: Playlist) throws -> Int {
+    let segments = try playlist.segments.map { segment in
+      (bits: 8 * (segment.isGap ? 0 : try segment.range?.count ?? file(segment.uri).count), ms: segment.durationMs)
+    }
+    var peak = 0
+    for first in segments.indices {
+      var (bits, ms) = (0, 0)
+      for segment in segments[first...] {
+        (bits, ms) = (bits + segment.bits, ms + segment.ms)
+        if 2 * ms > 3 * playlist.targetMs { break }
+        if 2 * ms >= playlist.targetMs { peak = max(peak, bits * 1_000 / ms) }
+      }
+    }
+    return peak
+  }
+}
+
+/// What the boxes of a fragment say.
+private struct Fragment {
+  let start: UInt64
+  let ticks: UInt64
+  let keyFrame: Range<Int>
+
+  init(_ bytes: Data) {
+    let boxes = MP4Boxes.read(bytes)
+    let before = boxes.prefix { $0.type != "moof" }.reduce(0) { $0 + $1.size }
+    let movie = boxes.first { $0.type == "moof" }
+    let run = movie?["traf"]?["trun"]?.body ?? Data()
+    let count = Int(run.integer(at: 4, bytes: 4))
+    start = movie?["traf"]?["tfdt"]?.body.integer(at: 4, bytes: 8) ?? .max
+    // Durations and sizes, behind version and flags, count, offset and the first one's flags.
+    ticks = (0..<count).reduce(0) { $0 + run.integer(at: 16 + 8 * $1, bytes: 4) }
+    let size = Int(run.integer(at: 20, bytes: 4))
+    keyFrame = before..<before + (movie?.size ?? 0) + 8 + size
+  }
+}
+
+extension MP4Boxes.Box {
+  /// How the only track of a movie is coded.
+  fileprivate var sampleEntry: (codec: String, width: Int, height: Int)? {
+    guard let table = self["trak"]?["mdia"]?["minf"]?["stbl"]?["stsd"],
+      let entry = MP4Boxes.read(Data(table.body.dropFirst(8))).first
+    else { return nil }
+    let record = MP4Boxes.read(Data(entry.body.dropFirst(78))).first { $0.type == "avcC" }?.body ?? Data()
+    let level = record.dropFirst().prefix(3).map { String(format: "%02X", $0) }.joined()
+    return (
+      "\(entry.type).\(level)", Int(entry.body.integer(at: 24, bytes: 2)), Int(entry.body.integer(at: 26, bytes: 2))
+    )
+  }
+}
