@@ -201,7 +201,7 @@ import Testing
     for path in paths { #expect(try server.get(path.replacing("ID", with: "gap")).status == 200, "\(path)") }
     let row = try #require(table("path").first { $0[0].contains("ID") })
     let files = try found("`([a-z0-9]+\\.[a-z0-9]+)`", in: row[1])
-    #expect(files.count == 4)
+    #expect(files.count == 7)
     for file in files { #expect(try server.get("/sessions/gap/" + file).status == 200, "\(file)") }
   }
 

@@ -61,9 +61,9 @@ import Testing
     #expect(playlist.text == expected)
     let live = expected.replacingOccurrences(of: "VOD", with: "EVENT")
     #expect(try self.playlist(segments, .live).text == live.replacingOccurrences(of: "#EXT-X-ENDLIST\n", with: ""))
-    #expect(HLSPlaylist.session(of: expected) == "walk")
-    #expect(HLSPlaylist.session(of: "#EXTM3U\n1.ts\n") == nil)
-    #expect(HLSPlaylist.starts(in: "#EXTM3U\nsegment-1767859512340-90c15cef.m4s\ngap.m4s\n") == [start])
+    #expect(HLSPlaylist.session(of: Array(expected.utf8)) == "walk")
+    #expect(HLSPlaylist.session(of: Array("#EXTM3U\n1.ts\n".utf8)) == nil)
+    #expect(HLSPlaylist.starts(in: Array("#EXTM3U\nsegment-1767859512340-90c15cef.m4s\ngap.m4s\n".utf8)) == [start])
   }
 
   /// One wrong clock must not make a playlist of a million lines.
@@ -95,7 +95,7 @@ import Testing
     var playlist = try playlist([(media(start), 0, 5_000)], .live)
     // Late, early, and late again: the durations add up to the instants whatever comes.
     for (fromMs, untilMs) in [(5_300, 10_000), (9_800, 14_000), (14_050, 15_000)] as [(Int64, Int64)] {
-      var continued = try #require(HLSPlaylist(of: session, continuing: playlist.text))
+      var continued = try #require(HLSPlaylist(of: session, continuing: Array(playlist.text.utf8)))
       #expect(continued.endMs == playlist.endMs && continued.longestMs == playlist.longestMs)
       let entry = HLSPlaylist.Entry(media: media(start + fromMs), startMs: start + fromMs, endMs: start + untilMs)
       #expect(continued.hasRoom(for: entry))
@@ -111,12 +111,12 @@ import Testing
     let long = HLSPlaylist.Entry(media: media(start + 15_000), startMs: start + 15_000, endMs: start + 25_001)
     #expect(!playlist.hasRoom(for: long))
     // Not of this session, ended, or of a version that told no layouts.
-    #expect(HLSPlaylist(of: try #require(SessionID("other")), continuing: playlist.text) == nil)
+    #expect(HLSPlaylist(of: try #require(SessionID("other")), continuing: Array(playlist.text.utf8)) == nil)
     var ended = playlist
     ended.end(atMs: playlist.endMs)
-    #expect(HLSPlaylist(of: session, continuing: ended.text) == nil)
+    #expect(HLSPlaylist(of: session, continuing: Array(ended.text.utf8)) == nil)
     let older = playlist.text.split(separator: "\n").filter { !$0.hasPrefix("# fragment") }.joined(separator: "\n")
-    #expect(HLSPlaylist(of: session, continuing: older + "\n") == nil)
+    #expect(HLSPlaylist(of: session, continuing: Array("\(older)\n".utf8)) == nil)
   }
 
   @Test func viewsNameKeyFramesAndWhatItTakesToPlay() throws {
@@ -130,12 +130,14 @@ import Testing
       (media(3, 10_000, "avc3.4D400B", 48), 30_000, 30_100),
     ])
     playlist.end(atMs: start + 30_100)
-    let views = HLSViews(of: playlist.text)
-    #expect(!views.media.contains("# fragment") && views.media.contains("#EXTINF:5.000,\n1.m4s\n"))
-    #expect(views.keyFrames.contains("#EXT-X-I-FRAMES-ONLY\n"))
-    #expect(views.keyFrames.contains("#EXT-X-BYTERANGE:500@100\n#EXTINF:5.000,\n1.m4s\n"))
+    let views = HLSViews(of: Array(playlist.text.utf8))
+    let media = String(decoding: views.media, as: UTF8.self)
+    #expect(!media.contains("# fragment") && media.contains("#EXTINF:5.000,\n1.m4s\n"))
+    let keyFrames = String(decoding: views.keyFrames, as: UTF8.self)
+    #expect(keyFrames.contains("#EXT-X-I-FRAMES-ONLY\n"))
+    #expect(keyFrames.contains("#EXT-X-BYTERANGE:500@100\n#EXTINF:5.000,\n1.m4s\n"))
     #expect(
-      views.multivariant == """
+      String(decoding: views.multivariant, as: UTF8.self) == """
         #EXTM3U
         #EXT-X-VERSION:8
         #EXT-X-INDEPENDENT-SEGMENTS

@@ -69,6 +69,28 @@ class List(PageTest):
         self.browser.wait("location.pathname === '/sessions/late/' && document.documentElement.dataset.picture === 'ready'")
 
 
+
+class Faults(PageTest):
+    """What only the manifests tell of a session."""
+
+    @classmethod
+    def sessions(cls, output):
+        browser.encode(output, "corrupt-frames", "exact-1fps")
+        browser.generated(output, "torn", 8)
+
+    @classmethod
+    def damage(cls, output):
+        sorted((output / "torn").glob("segment-*.mp4"))[-1].unlink()
+
+    def test_it_says_what_was_refused_and_what_is_damaged(self):
+        self.browser.open(self.serving.url + "/")
+        tags = """[...document.querySelectorAll('.session')].filter(row => row.querySelector('h2').textContent === arguments[0])
+            .flatMap(row => [...row.querySelectorAll('.refused, .bad')].map(tag => tag.textContent)).join()"""
+        self.browser.wait(f"{tags} === '3 refused frames'", "corrupt-frames")
+        self.browser.wait(f"{tags} === 'damaged'", "torn")
+        self.assertEqual(self.browser.run(f"return {tags}", "exact-1fps"), "")
+
+
 class Odd(PageTest):
     """What cannot be read is told of, and the others are there."""
 

@@ -311,6 +311,9 @@ class Damage(PageTest):
         self.open_session("nobody")
         self.assertEqual(self.browser.run("return document.documentElement.dataset.state"), "failed")
         self.assertIn("no session nobody", self.browser.find("#message").text)
+        # Nothing else is said or offered.
+        for selector in ["#download", "#link", ".side", ".deck"]:
+            self.assertFalse(self.browser.find(selector).is_displayed(), selector)
 
     def test_a_session_that_cannot_be_had_says_why(self):
         self.block("*timeline.json")

@@ -4,6 +4,8 @@ struct BitReader {
   private let bytes: [UInt8]
   /// How many bits have been read.
   private(set) var position = 0
+  /// How many there are, the one that ends the unit and the zeros behind it included.
+  var bitCount: Int { 8 * bytes.count }
 
   /// - Parameter unit: a NAL unit, its header included.
   init(unit: some Sequence<UInt8>) {

@@ -35,6 +35,9 @@ struct MP4Fragment {
     return start..<start + movie(dataOffset: 0).count + 8 + (samples.first?.data.count ?? 0)
   }
 
+  /// The size of the whole file.
+  var size: Int { keyFrame.upperBound + samples.dropFirst().reduce(0) { $0 + $1.data.count } }
+
   /// What stands before the description of the samples.
   private var head: [UInt8] {
     var file = MP4Box()

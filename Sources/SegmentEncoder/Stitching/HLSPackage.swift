@@ -31,8 +31,7 @@ struct HLSPackage {
     var playlist = HLSPlaylist(of: session.session, parts)
     var size = 0
     for (index, part) in parts.enumerated() {
-      try write(part, as: media[index], from: session)
-      let layout = try part.layout(from: session)
+      let layout = try write(part, as: media[index], from: session)
       playlist.append(part.entry(HLSPlaylist.Media(part, layout: layout)))
       size += layout.bytes
       try progress(index + 1, parts.count)
@@ -40,26 +39,29 @@ struct HLSPackage {
     if playlist.hasGaps { try replace(HLSPlaylist.gapFile, MP4Fragment.empty) }
     try directory.sync()
     playlist.end(atMs: playlist.endMs)
-    let views = HLSViews(of: playlist.text)
-    try replace(HLSViews.keyFramesFile, Array(views.keyFrames.utf8))
-    try replace(HLSViews.multivariantFile, Array(views.multivariant.utf8))
-    try replace(HLSPlaylist.file, Array(views.media.utf8))
+    let views = HLSViews(of: Array(playlist.text.utf8))
+    try replace(HLSViews.keyFramesFile, views.keyFrames)
+    try replace(HLSViews.multivariantFile, views.multivariant)
+    try replace(HLSPlaylist.file, views.media)
     try directory.sync()
     return size
   }
 
-  private func write(_ part: HLSPart, as media: HLSPlaylist.Media, from session: SessionDirectory) throws {
-    let (initialization, fragment) = try part.files(from: session)
+  private func write(
+    _ part: HLSPart, as media: HLSPlaylist.Media, from session: SessionDirectory
+  ) throws -> HLSLayout {
+    let files = try part.files(from: session)
     if let there = try DurableFile.contents(of: path + "/" + media.initialization, limit: 1 << 20) {
-      guard there == initialization else {
+      guard there == files.initialization else {
         throw BadSession(
           part.segment.file, "other parameter sets than its manifest makes one expect",
           advice: "write into an empty directory, and see what verify says of the session")
       }
     } else {
-      try replace(media.initialization, initialization)
+      try replace(media.initialization, files.initialization)
     }
-    try replace(media.file, fragment)
+    try replace(media.file, files.fragment)
+    return files.layout
   }
 
   /// - Throws: ``BadSession`` when the directory has another session's playlist.
@@ -69,9 +71,8 @@ struct HLSPackage {
   }
 
   /// The media playlist that is there.
-  private func text() throws -> String? {
+  private func text() throws -> [UInt8]? {
     try DurableFile.contents(of: path + "/" + HLSPlaylist.file, limit: SessionView.mostBytes)
-      .map { String(decoding: $0, as: UTF8.self) }
   }
 
   private func replace(_ name: String, _ bytes: [UInt8]) throws(DiskError) {
@@ -226,8 +227,9 @@ extension HLSPackage {
         continue
       }
       do {
-        if !DurableFile.exists(path + "/" + media.file) { try write(part, as: media, from: session) }
-        playlist.append(part.entry(HLSPlaylist.Media(part, layout: try part.layout(from: session))))
+        let isThere = DurableFile.exists(path + "/" + media.file)
+        let layout = try isThere ? part.layout(from: session) : write(part, as: media, from: session)
+        playlist.append(part.entry(HLSPlaylist.Media(part, layout: layout)))
       } catch is BadSession {
         // The next entry's gap, or the end's, stands in its place.
       }
@@ -244,10 +246,11 @@ extension HLSPackage {
       try replace(HLSPlaylist.gapFile, MP4Fragment.empty)
     }
     try directory.sync()
-    let views = HLSViews(of: playlist.text)
-    try replace(HLSViews.keyFramesFile, Array(views.keyFrames.utf8))
-    try replace(HLSViews.multivariantFile, Array(views.multivariant.utf8))
-    try replace(HLSPlaylist.file, Array(playlist.text.utf8))
+    let text = Array(playlist.text.utf8)
+    let views = HLSViews(of: text)
+    try replace(HLSViews.keyFramesFile, views.keyFrames)
+    try replace(HLSViews.multivariantFile, views.multivariant)
+    try replace(HLSPlaylist.file, text)
     try directory.sync()
     return outcome
   }

@@ -39,12 +39,22 @@ struct HLSPart {
     HLSPlaylist.Entry(media: media, startMs: segment.startMs, endMs: segment.startMs + lengthMs)
   }
 
+  /// What a player needs of it.
+  struct Files {
+    let initialization: [UInt8]
+    let fragment: [UInt8]
+    let layout: HLSLayout
+  }
+
   /// Returns the initialization and the fragment.
   ///
   /// - Throws: ``BadSession`` when its video is missing or damaged.
-  func files(from session: SessionDirectory) throws -> (initialization: [UInt8], fragment: [UInt8]) {
+  func files(from session: SessionDirectory) throws -> Files {
     let samples = try placed(SegmentSamples(of: segment, in: session))
-    return (MP4Fragment.initialization(samples.description(of: segment)), fragment(samples).bytes)
+    let fragment = fragment(samples)
+    return Files(
+      initialization: MP4Fragment.initialization(samples.description(of: segment)), fragment: fragment.bytes,
+      layout: layout(of: fragment, samples))
   }
 
   /// Returns where the fragment's key frame lies. Only the tables of its video are read.
@@ -52,15 +62,19 @@ struct HLSPart {
   /// - Throws: ``BadSession`` when its video is missing, or has other tables than ours.
   func layout(from session: SessionDirectory) throws -> HLSLayout {
     let samples = try placed(SegmentSamples(outlineOf: segment, in: session))
-    let fragment = fragment(samples)
-    return HLSLayout(
-      bytes: fragment.bytes.count, keyFrame: fragment.keyFrame, width: segment.codedWidth,
-      height: segment.codedHeight, codec: samples.description(of: segment).codec)
+    return layout(of: fragment(samples), samples)
+  }
+
+  private func layout(of fragment: MP4Fragment, _ samples: SegmentSamples) -> HLSLayout {
+    HLSLayout(
+      bytes: fragment.size, keyFrame: fragment.keyFrame, width: segment.codedWidth, height: segment.codedHeight,
+      codec: samples.description(of: segment).codec)
   }
 
   private func placed(_ samples: consuming SegmentSamples) throws(BadSession) -> SegmentSamples {
     var samples = samples
     try samples.stretch(toMs: lengthMs, gapMs: 0, file: segment.file)
+    samples.parameterSets = samples.parameterSets.atOneFrameASecond
     if carriesParameterSets { samples.carryParameterSets() }
     return samples
   }
@@ -86,8 +100,10 @@ extension HLSPlaylist.Media {
   /// Names that change when the contents of the files would.
   init(_ part: HLSPart, layout: HLSLayout? = nil) {
     let segment = part.segment
-    let place = "\(segment.sha256) \(part.startMs) \(part.lengthMs) \(part.carriesParameterSets)"
-    let kind = segment.pictureKind + (part.carriesParameterSets ? " in band" : "")
+    // Parameter sets with one frame a second are their second form.
+    let sets = part.carriesParameterSets ? " in band 2" : ""
+    let place = "\(segment.sha256) \(part.startMs) \(part.lengthMs)\(sets)"
+    let kind = "\(segment.pictureKind) 2\(sets)"
     self.init(
       file: SegmentName.fragment(segment.startMs, digest: Self.digest(place)),
       initialization: "init-\(segment.codedWidth)x\(segment.codedHeight)-\(Self.digest(kind)).mp4", layout: layout)

@@ -2,6 +2,8 @@
 // time: the durations of all entries before a segment add up to the segment's distance from the session's start, because
 // each hold lasts until the next segment and time that nobody recorded is laid out as a gap. Pure.
 
+import CLinux
+
 /// The text of a media playlist, built entry by entry. A live playlist only grows at its end.
 struct HLSPlaylist {
   enum Kind: String {
@@ -77,50 +79,60 @@ struct HLSPlaylist {
   ///
   /// - Returns: nil when the text is not one of this session, has no entry, or has ended; or when it is of an older version,
   ///   which did not tell the layouts of fragments.
-  init?(of session: SessionID, continuing text: String) {
-    let lines = text.utf8.split(separator: UInt8(ascii: "\n"))
-    func last(_ tag: String) -> String? {
-      lines.last { $0.starts(with: tag.utf8) }.flatMap { String($0.dropFirst(tag.utf8.count)) }
-    }
-    guard Self.session(of: text) == session.description, !text.hasSuffix(Self.endTag),
-      let target = last(Self.targetTag).flatMap({ Int64($0) }), (1...1_000_000).contains(target),
-      let start = Self.lastStart(in: text), last(Self.dateTag) == start.dateText,
-      let duration = last(Self.durationTag).flatMap({ Int64(milliseconds: $0.dropLast()) })
+  init?(of session: SessionID, continuing text: [UInt8]) {
+    guard Self.session(of: text) == session.description, let start = Self.lastStart(in: text),
+      let target = Self.last(Self.targetTag, in: text).flatMap({ Int64($0) }), (1...1_000_000).contains(target),
+      let map = Self.last(Self.mapTag, in: text), let date = Self.last(Self.dateTag, in: text),
+      date == start.dateText,
+      // What is told of the last entry stands behind its date.
+      case let entry = text.suffix(400).split(separator: UInt8(ascii: "\n")).suffix(5),
+      let layout = entry.compactMap({ $0.withUnsafeBufferPointer { HLSLayout($0[...]) } }).last,
+      let duration = Self.last(Self.durationTag, in: text).flatMap({ Int64(milliseconds: $0.dropLast()) })
     else { return nil }
-    // An overlap is told right behind the date of the entry that it belongs to.
-    let date = lines.lastIndex { $0.starts(with: Self.dateTag.utf8) } ?? 0
-    let overlap = lines[date...].first { $0.starts(with: Self.overlapMark.utf8) }
-      .flatMap { String($0.dropFirst(Self.overlapMark.utf8.count)) }.flatMap { Int64(milliseconds: $0) }
-    guard lines[date...].contains(where: { HLSLayout(Substring($0)) != nil }) else { return nil }
-    self.text = text
+    let overlap = entry.drop { !$0.elementsEqual("\(Self.dateTag)\(date)".utf8) }
+      .first { $0.starts(with: Self.overlapMark.utf8) }
+      .flatMap { Int64(milliseconds: String(decoding: $0.dropFirst(Self.overlapMark.utf8.count), as: UTF8.self)) }
+    self.text = String(decoding: text, as: UTF8.self)
     targetS = target
     endMs = start + (overlap ?? 0) + duration
-    let maps = lines.filter { $0.starts(with: Self.mapTag.utf8) }.compactMap {
-      String($0.dropFirst(Self.mapTag.utf8.count + 1).dropLast())
+    initialization = String(map.dropFirst().dropLast())
+    // Behind another kind of pictures each fragment carries its parameter sets.
+    isMixed = layout.isInBand
+  }
+
+  /// Returns what follows a tag in the last line that begins with it.
+  private static func last(_ tag: String, in text: [UInt8]) -> String? {
+    text.withUnsafeBytes { bytes in
+      guard var rest = bytes.baseAddress else { return nil }
+      var found: UnsafeRawPointer?
+      let (end, wanted) = (rest + bytes.count, Array("\n\(tag)".utf8))
+      while let next = memmem(rest, end - rest, wanted, wanted.count) {
+        rest = UnsafeRawPointer(next) + wanted.count
+        found = rest
+      }
+      return found.map { String(decoding: bytes[($0 - bytes.baseAddress!)...].prefix { $0 != 10 }, as: UTF8.self) }
     }
-    initialization = maps.last
-    isMixed = Set(maps).count > 1
   }
 
   /// Returns the session that a playlist of ours names.
-  static func session(of text: String) -> String? {
+  static func session(of text: [UInt8]) -> String? {
     // It is in one of the first lines, and the playlist of a day has many.
-    text.utf8.split(separator: UInt8(ascii: "\n"), maxSplits: 8).first { $0.starts(with: sessionMark.utf8) }
-      .flatMap { String($0.dropFirst(sessionMark.utf8.count)) }
+    text.split(separator: UInt8(ascii: "\n"), maxSplits: 8).first { $0.starts(with: sessionMark.utf8) }
+      .map { String(decoding: $0.dropFirst(sessionMark.utf8.count), as: UTF8.self) }
   }
 
   /// Returns the start of the last segment that a playlist lists, in unix milliseconds; nil where its last line names none.
-  static func lastStart(in text: String) -> Int64? {
-    text.utf8.split(separator: UInt8(ascii: "\n")).last.flatMap(start(of:))
+  static func lastStart(in text: [UInt8]) -> Int64? {
+    text.suffix(100).split(separator: UInt8(ascii: "\n")).last.flatMap(start(of:))
   }
 
   /// Returns the starts of the segments that a playlist lists, in their order.
-  static func starts(in text: String) -> [Int64] {
-    text.utf8.split(separator: UInt8(ascii: "\n")).compactMap(start(of:))
+  static func starts(in text: [UInt8]) -> [Int64] {
+    text.split(separator: UInt8(ascii: "\n")).compactMap(start(of:))
   }
 
-  private static func start(of line: Substring.UTF8View) -> Int64? {
-    line.starts(with: "segment-".utf8) ? Int64(String(line.dropFirst(8).prefix(13)) ?? "") : nil
+  private static func start(of line: ArraySlice<UInt8>) -> Int64? {
+    line.starts(with: "segment-".utf8) ? Int64(String(decoding: line.dropFirst(8).prefix(13), as: UTF8.self)) : nil
   }
 
   /// The longest that an entry can last, in milliseconds.

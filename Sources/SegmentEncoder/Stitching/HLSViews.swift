@@ -16,23 +16,32 @@ struct HLSLayout: Equatable {
 
   private static let mark = "# fragment "
 
+  /// Whether the fragment carries its parameter sets (ISO/IEC 14496-15, 5.4.2).
+  var isInBand: Bool { codec.hasPrefix("avc3") }
+
   /// A line for ``HLSPlaylist``.
   var comment: String {
     "\(Self.mark)\(bytes) \(keyFrame.count)@\(keyFrame.lowerBound) \(width)x\(height) \(codec)\n"
   }
 
   /// Reads a line; nil where it is another one.
-  init?(_ line: Substring) {
-    guard line.hasPrefix(Self.mark) else { return nil }
-    let words = line.dropFirst(Self.mark.count).split(separator: " ")
-    guard words.count == 4, let bytes = Int(words[0]) else { return nil }
-    let (range, size) = (words[1].split(separator: "@"), words[2].split(separator: "x"))
-    guard range.count == 2, size.count == 2, let length = Int(range[0]), let offset = Int(range[1]),
-      let width = Int(size[0]), let height = Int(size[1]),
-      [bytes, length, offset, width, height].allSatisfy({ (0...1 << 40).contains($0) })
-    else { return nil }
+  init?(_ line: Slice<UnsafeBufferPointer<UInt8>>) {
+    guard line.starts(with: Self.mark.utf8) else { return nil }
+    var rest = line.dropFirst(Self.mark.utf8.count)
+    var numbers: [Int] = []
+    for separator in " @ x ".utf8 {
+      var number = 0
+      // Far below what a sum of two could overflow.
+      while let digit = rest.first, (48...57).contains(digit), number < 1 << 40 {
+        number = number * 10 + Int(digit - 48)
+        rest.removeFirst()
+      }
+      guard rest.popFirst() == separator else { return nil }
+      numbers.append(number)
+    }
     self.init(
-      bytes: bytes, keyFrame: offset..<offset + length, width: width, height: height, codec: String(words[3]))
+      bytes: numbers[0], keyFrame: numbers[2]..<numbers[2] + numbers[1], width: numbers[3], height: numbers[4],
+      codec: String(decoding: rest, as: UTF8.self))
   }
 
   init(bytes: Int, keyFrame: Range<Int>, width: Int, height: Int, codec: String) {
@@ -55,41 +64,58 @@ struct HLSViews {
   static let discontinuityTag = "#EXT-X-DISCONTINUITY\n"
 
   /// The media playlist without our comments on fragments.
-  private(set) var media = ""
+  let media: [UInt8]
   /// Each entry is one key frame, shown until the next.
-  private(set) var keyFrames = ""
+  let keyFrames: [UInt8]
   /// Names the other two.
-  private(set) var multivariant: String
+  let multivariant: [UInt8]
 
-  /// - Parameter text: a playlist by ``HLSPlaylist``, each fragment with its layout.
-  init(of text: String) {
+  /// - Parameter text: a playlist by ``HLSPlaylist``, each fragment with its layout. Of a day it has 4 MB.
+  init(of text: [UInt8]) {
     var (pictures, rate, keyFrameRate) = (Pictures(), PeakRate(), PeakRate())
+    var (media, keyFrames) = ([UInt8](), [UInt8]())
+    media.reserveCapacity(text.count)
+    keyFrames.reserveCapacity(text.count)
     var durationMs: Int64 = 0
     var layout: HLSLayout?
-    for line in text.split(separator: "\n") {
-      if let found = HLSLayout(line) {
-        layout = found
-        pictures.note(found)
-        keyFrames += found.byteRange
-        continue
-      }
-      media += line + "\n"
-      keyFrames += line + "\n"
-      if line + "\n" == Self.independenceTag { keyFrames += "#EXT-X-I-FRAMES-ONLY\n" }
-      if line.hasPrefix("#EXTINF:") { durationMs = Int64(line.filter(\.isNumber)) ?? 0 }
-      if line.hasPrefix("#EXT-X-TARGETDURATION:"), let target = Int64(line.filter(\.isNumber)) {
-        (rate.targetMs, keyFrameRate.targetMs) = (target * 1_000, target * 1_000)
-      }
-      if !line.hasPrefix("#") {
-        rate.note(bytes: layout?.bytes ?? 0, durationMs)
-        keyFrameRate.note(bytes: layout?.keyFrame.count ?? 0, durationMs)
-        layout = nil
+    text.withUnsafeBufferPointer { text in
+      var start = 0
+      while let end = text[start...].firstIndex(of: UInt8(ascii: "\n")) {
+        let line = text[start..<end]
+        defer { start = end + 1 }
+        if let found = HLSLayout(line) {
+          layout = found
+          pictures.note(found)
+          keyFrames += found.byteRange.utf8
+          continue
+        }
+        media += text[start...end]
+        keyFrames += text[start...end]
+        if line.first != UInt8(ascii: "#") {
+          rate.note(bytes: layout?.bytes ?? 0, durationMs)
+          keyFrameRate.note(bytes: layout?.keyFrame.count ?? 0, durationMs)
+          layout = nil
+        } else if line.starts(with: "#EXTINF:".utf8) {
+          durationMs = line.number
+        } else if line.starts(with: "#EXT-X-TARGETDURATION:".utf8) {
+          (rate.targetMs, keyFrameRate.targetMs) = (line.number * 1_000, line.number * 1_000)
+        } else if text[start...end].elementsEqual(Self.independenceTag.utf8) {
+          keyFrames += "#EXT-X-I-FRAMES-ONLY\n".utf8
+        }
       }
     }
-    multivariant = "#EXTM3U\n#EXT-X-VERSION:8\n\(Self.independenceTag)"
-    multivariant += "#EXT-X-STREAM-INF:BANDWIDTH=\(rate.bitsPerSecond)\(pictures.attributes)\n\(HLSPlaylist.file)\n"
-    multivariant += "#EXT-X-I-FRAME-STREAM-INF:BANDWIDTH=\(keyFrameRate.bitsPerSecond)\(pictures.attributes),"
-    multivariant += "URI=\"\(Self.keyFramesFile)\"\n"
+    self.media = media
+    self.keyFrames = keyFrames
+    let lines = """
+      #EXTM3U
+      #EXT-X-VERSION:8
+      \(Self.independenceTag)\
+      #EXT-X-STREAM-INF:BANDWIDTH=\(rate.bitsPerSecond)\(pictures.attributes)
+      \(HLSPlaylist.file)
+      #EXT-X-I-FRAME-STREAM-INF:BANDWIDTH=\(keyFrameRate.bitsPerSecond)\(pictures.attributes),URI="\(Self.keyFramesFile)"
+
+      """
+    multivariant = Array(lines.utf8)
   }
 
   /// The codecs of all fragments, and their largest picture.
@@ -99,7 +125,7 @@ struct HLSViews {
     private var height = 0
 
     mutating func note(_ layout: HLSLayout) {
-      if !codecs.contains(layout.codec) { codecs.append(layout.codec) }
+      if codecs.last != layout.codec && !codecs.contains(layout.codec) { codecs.append(layout.codec) }
       if layout.width * layout.height > width * height { (width, height) = (layout.width, layout.height) }
     }
 
@@ -138,4 +164,11 @@ private struct PeakRate {
   var bitsPerSecond: Int { (max(peak, Self.rate(bytes, durationMs), 1) + 9_999) / 10_000 * 10_000 }
 
   private static func rate(_ bytes: Int, _ durationMs: Int64) -> Int { bytes * 8_000 / Int(max(durationMs, 1)) }
+}
+
+extension Slice<UnsafeBufferPointer<UInt8>> {
+  /// The digits of a line of ours as one number.
+  fileprivate var number: Int64 {
+    reduce(0) { (48...57).contains($1) && $0 < 1 << 40 ? $0 * 10 + Int64($1 - 48) : $0 }
+  }
 }

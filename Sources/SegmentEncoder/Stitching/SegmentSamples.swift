@@ -28,7 +28,8 @@ extension StoredSamples {
 
 /// A published segment's samples, read back and held against its manifest.
 struct SegmentSamples {
-  let parameterSets: ParameterSets
+  /// How to decode the video.
+  var parameterSets: ParameterSets
   private(set) var video: [Sample] = []
   private(set) var timing: [Sample] = []
   /// Whether the key frame carries the parameter sets.

@@ -35,7 +35,7 @@ struct ObjectPlaylist {
       let package = HLSPackage(
         path: directory.path + "/" + HLSPackage.directory, temporary: scratch.path + "/part")
       try DurableFile.makeDirectories(package.path)
-      let told = there.map { HLSPlaylist.starts(in: String(decoding: $0.bytes, as: UTF8.self)) } ?? []
+      let told = there.map { HLSPlaylist.starts(in: $0.bytes) } ?? []
       if told.last == last && told.count == starts.count { return nil }
       // What was listed stays listed.
       let releasedMs = max(releasedMs, told.last ?? .min)

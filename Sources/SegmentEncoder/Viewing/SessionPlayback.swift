@@ -18,6 +18,8 @@ public final class SessionPlayback: Sendable {
   let segments: [PublishedSegment]
   private let directory: SessionDirectory
   private let parts: [HLSPart]
+  /// Frames that could not be decoded.
+  private let refused: Int
   /// Indices of ``parts`` whose videos are there.
   private let playable: Set<Int>
   /// Indices of ``parts``, by the fragment's name, and one of each kind by the initialization's.
@@ -33,6 +35,7 @@ public final class SessionPlayback: Sendable {
     /// As they are in the manifest: JSON.
     let frames: [UInt8]
     let refused: [UInt8]
+    let refusedCount: Int
   }
 
   /// - Parameters:
@@ -55,8 +58,17 @@ public final class SessionPlayback: Sendable {
     problems = known + missing + SessionOrder.overlaps(of: segments) + SessionOrder.missingParts(of: segments)
     playable = Set(parts.indices.filter { videos.contains(parts[$0].segment.file) })
     playlist = Array(Self.playlist(of: session, parts, playable) { HLSPlaylist.Media($0) }.utf8)
+    refused = entries.reduce(0) { $0 + $1.refusedCount }
     timeline = Self.timeline(session, entries, parts, media, problems)
     digest = Digest.of(timeline)
+  }
+
+  /// How many frames were refused, and how many ``problems`` there are, as JSON.
+  public var faults: [UInt8] {
+    JSONValue.object([
+      "format": .string("session-faults/1"), "session": .string(session.description),
+      "refused": .number(refused), "problems": .number(problems.count),
+    ]).bytes() + [UInt8(ascii: "\n")]
   }
 
   /// The playlist of key frames, `iframes.m3u8`, or the multivariant playlist, `multivariant.m3u8`. The tables of all videos
@@ -66,16 +78,16 @@ public final class SessionPlayback: Sendable {
   /// - Throws: ``DiskError``.
   public func playlist(named name: String) throws -> [UInt8]? {
     guard [HLSViews.keyFramesFile, HLSViews.multivariantFile].contains(name) else { return nil }
-    let views = HLSViews(
-      of: try Self.playlist(of: session, parts, playable) { part in
-        do {
-          return HLSPlaylist.Media(part, layout: try part.layout(from: directory))
-        } catch is BadSession {
-          // A gap, as a segment without a video.
-          return nil
-        }
-      })
-    return Array((name == HLSViews.keyFramesFile ? views.keyFrames : views.multivariant).utf8)
+    let text = try Self.playlist(of: session, parts, playable) { part in
+      do {
+        return HLSPlaylist.Media(part, layout: try part.layout(from: directory))
+      } catch is BadSession {
+        // A gap, as a segment without a video.
+        return nil
+      }
+    }
+    let views = HLSViews(of: Array(text.utf8))
+    return name == HLSViews.keyFramesFile ? views.keyFrames : views.multivariant
   }
 
   /// - Parameter media: of a part; nil where it cannot be played.
@@ -196,6 +208,7 @@ extension SessionPlayback.Entry {
           "source": text(frame["source"]), "status": text(frame["status"]),
         ]
       },
-      refused: list("refused") { ["source": text($0["source"]), "reason": text($0["reason"])] })
+      refused: list("refused") { ["source": text($0["source"]), "reason": text($0["reason"])] },
+      refusedCount: json.object?["refused"]?.array?.count ?? 0)
   }
 }

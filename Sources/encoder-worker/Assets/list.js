@@ -75,10 +75,37 @@ function row(session) {
   const tag = (text, className = '') => tags.append(element('span', {className: `tag ${className}`, textContent: text}));
   session.complete ? tag('complete', 'good') : tag('open');
   if (session.gaps) tag(count(session.gaps, 'gap'));
+  whenSeen(card, () => addFaults(path, tag));
   about.append(
     line(instant(session.startMs).replace(/\.\d+/, '')),
     line(brief(session.durationMs), count(session.frames, 'frame'), size(session.bytes)), tags);
   return card;
+}
+
+/** What only the manifests tell. A session that has changed or gone since then keeps its tags. */
+async function addFaults(path, tag) {
+  try {
+    const {refused, problems} = await (await ask(`${path}faults.json`)).json();
+    if (refused) tag(count(refused, 'refused frame'), 'refused');
+    if (problems) tag(problems === 1 ? 'damaged' : count(problems, 'damaged part'), 'bad');
+  } catch (error) {
+    tag(error.isPassing ? 'not checked' : 'damaged', error.isPassing ? '' : 'bad');
+  }
+}
+
+const actions = new WeakMap();
+const observer = new IntersectionObserver(entries => {
+  for (const {isIntersecting, target} of entries) {
+    if (!isIntersecting) continue;
+    observer.unobserve(target);
+    actions.get(target)();
+  }
+}, {rootMargin: '200px'});
+
+/** Calls once when an element comes into view. */
+function whenSeen(target, action) {
+  actions.set(target, action);
+  observer.observe(target);
 }
 
 function thumbnail(path) {

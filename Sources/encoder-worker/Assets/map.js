@@ -131,13 +131,24 @@ export class SessionMap {
     const start = this.#session.startMs;
     context.font = `12px ${getComputedStyle(this.#canvas).fontFamily}`;
     context.textBaseline = 'top';
-    for (let at = Math.ceil((start + view.fromMs) / step) * step; at <= start + view.toMs; at += step) {
+    let freeFrom = 0;
+    const end = start + view.toMs;
+    for (let at = Math.ceil((start + view.fromMs) / step) * step; at <= end; at += step) {
       const left = Math.round(x(at - start));
       context.fillStyle = line;
       context.fillRect(left, 0, 1, this.#canvas.clientHeight);
       context.fillStyle = colour;
       const text = step < 1000 ? clock(at) : clock(at).slice(0, 8);
-      if (left + 5 + context.measureText(text).width < width) context.fillText(text, left + 5, 2);
+      const length = context.measureText(text).width;
+      // The last one stands before its line where there is no room behind it, and in place of the one before.
+      const isLast = at + step > end && left + 5 + length >= width;
+      const next = Math.round(x(at + step - start));
+      const isCovered = at + step <= end && next + 5 + length >= width && next - 5 - length < left + 5 + length;
+      if (isLast && left - 5 - length >= freeFrom) context.fillText(text, left - 5 - length, 2);
+      else if (!isLast && !isCovered) {
+        context.fillText(text, left + 5, 2);
+        freeFrom = left + 5 + length;
+      }
     }
   }
 }

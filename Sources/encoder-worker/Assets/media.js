@@ -12,6 +12,9 @@ const keptMs = 90_000;
 const requestsAtOnce = 3;
 const patienceMs = 500;
 
+/** How long a picture lasts by the parameter sets of every fragment. */
+const nominalMs = 1000;
+
 const undecodable = 'the browser cannot decode it';
 
 export class FragmentMedia {
@@ -27,11 +30,24 @@ export class FragmentMedia {
   #initializations = new Map();
   #failures = new Map();
   #requests = new Map();
-  #appended = new Set();
+  /** By index: whether the browser has buffered the segment's middle. */
+  #appended = new Map();
+  /** By index: whether the browser takes each picture to last for {@link nominalMs}, whatever the container says. */
+  #nominal = new Map();
+  #isNominal = false;
+  /** Segments at whose playhead the browser has failed once. */
+  #suspects = new Set();
   #appendedAt = -Infinity;
   #queue = Promise.resolve();
   #positionMs = 0;
+  #seek = () => {};
+  /** The index of the segment that the video rests in behind the beginning of the next one. */
+  #resting;
+  /** The fragments that were appended, by index. */
+  #bytes = new Map();
   #rate = 1;
+  /** Which source the video plays: another number after each one that failed. */
+  epoch = 0;
 
   /** @param changed - called when a segment has come, or cannot be had. */
   constructor(video, session, changed) {
@@ -40,11 +56,12 @@ export class FragmentMedia {
     this.#changed = changed;
     video.addEventListener('error', () => this.#recover());
     video.addEventListener('seeked', () => this.keep(this.#positionMs, this.#rate));
-    video.addEventListener('loadedmetadata', () => this.show(this.#positionMs));
+    video.addEventListener('loadeddata', () => this.#seek());
   }
 
   async open() {
     const source = (this.#source = new Source());
+    this.epoch++;
     this.#appended.clear();
     this.#codec = this.#session.segments[0].codec;
     this.#initialization = undefined;
@@ -63,10 +80,56 @@ export class FragmentMedia {
     return seconds * 1000;
   }
 
-  show(ms) {
+  /**
+   * Sends the video to an instant.
+   *
+   * @param isPlaying - whether the video goes on from there.
+   */
+  show(ms, isPlaying) {
     this.#positionMs = ms;
-    // Chromium shows a wrong picture where it is sent on before it knows what kind of film it has.
-    if (this.#video.readyState >= HTMLMediaElement.HAVE_METADATA) this.#video.currentTime = ms / 1000;
+    const restMs = isPlaying ? ms : this.#restMs(ms);
+    const segment = this.#session.segmentAt(ms);
+    const next = this.#session.segments[segment?.index + 1];
+    this.#resting = next?.atMs <= restMs && restMs > ms ? segment.index : undefined;
+    const uncovered = [...this.#appended.keys()].filter(index => this.#isWithheld(index));
+    this.#seek = () => (this.#video.currentTime = restMs / 1000);
+    // Where it is sent on before there is any media, Chromium shows a wrong picture, and WebKit fails. WebKit also fails
+    // where it is sent on before it shows the first picture that it has.
+    if (this.#appended.size === 0 || this.#isStarting) return;
+    if (uncovered.length === 0) return this.#seek();
+    const {epoch} = this;
+    this.#queue = this.#queue.then(async () => {
+      for (const index of uncovered) if (this.#isWithheld(index)) await this.#remove(index);
+      // The next segment has cut its last picture short.
+      if (this.#resting === segment.index) await this.#append(segment, this.#bytes.get(segment.index));
+      if (epoch === this.epoch) this.#seek();
+    });
+  }
+
+  /** Whether a segment must not be there while the video rests, because its first picture would be shown. */
+  #isWithheld(index) {
+    return index > this.#resting;
+  }
+
+  /** Where the video rests to show a capture, in session time; undefined where it rests at the capture itself. */
+  restMs(step) {
+    const restMs = this.#restMs(step.atMs);
+    return restMs !== step.atMs && Math.abs(this.#video.currentTime * 1000 - restMs) < 1 ? restMs : undefined;
+  }
+
+  /**
+   * Where the video has to rest to show the capture at an instant. WebKitGTK takes each picture of uneven ones to last for
+   * as long as the parameter sets say, and shows the first one that is not over by that.
+   */
+  #restMs(ms) {
+    const segment = this.#session.segmentAt(ms);
+    const isNominal = segment && (this.#nominal.get(segment.index) ?? this.#isNominal);
+    return isNominal ? this.#session.stepAt(ms).atMs + nominalMs - 1 : ms;
+  }
+
+  get #isStarting() {
+    const {readyState, seeking, currentTime} = this.#video;
+    return readyState < HTMLMediaElement.HAVE_CURRENT_DATA && !seeking && this.#isAnyBuffered(currentTime * 1000, currentTime * 1000);
   }
 
   /** Why a segment cannot be shown, if so. */
@@ -81,6 +144,7 @@ export class FragmentMedia {
   /** Asks again for all that could not be had. */
   retry() {
     this.#failures.clear();
+    this.#suspects.clear();
     this.keep(this.#positionMs, this.#rate);
   }
 
@@ -93,11 +157,22 @@ export class FragmentMedia {
       if (!wanted.some(segment => segment.index === index)) request.abort();
     }
     for (const segment of this.#isComingUp(wanted[0]) ? wanted.slice(0, 1) : wanted) {
+      if (this.#isWithheld(segment.index)) continue;
       if (this.#requests.size >= requestsAtOnce) return;
       if (!this.#requests.has(segment.index) && !this.#failures.has(segment.index) && !this.has(segment)) {
         this.#fetch(segment);
       }
     }
+    this.#flush();
+  }
+
+  /** Tells WebKitGTK that nothing follows. It keeps the last picture that it has back until then. */
+  #flush() {
+    const isComplete = this.#requests.size === 0 && performance.now() - this.#appendedAt > patienceMs;
+    if (!isComplete || !this.#video.seeking) return;
+    this.#queue = this.#queue.then(() => {
+      if (this.#video.seeking && this.#source.readyState === 'open') this.#source.endOfStream();
+    });
   }
 
   /**
@@ -131,13 +206,20 @@ export class FragmentMedia {
     return wanted;
   }
 
-  /** Whether the browser has a segment; it drops what it has no room for. */
+  /** Whether the browser has a segment; it drops what it has no room for. What it never buffered is not given to it again. */
   has(segment) {
-    if (!this.#appended.has(segment.index)) return false;
-    const middle = (segment.atMs + segment.endMs) / 2000;
+    return this.#appended.has(segment.index) && (!this.#appended.get(segment.index) || this.#isBuffered(segment));
+  }
+
+  #isBuffered(segment) {
+    const middle = (segment.atMs + segment.endMs) / 2;
+    return this.#isAnyBuffered(middle, middle);
+  }
+
+  #isAnyBuffered(fromMs, toMs) {
     const {buffered} = this.#buffer;
     for (let range = 0; range < buffered.length; range++) {
-      if (buffered.start(range) <= middle && middle < buffered.end(range)) return true;
+      if (buffered.start(range) * 1000 <= toMs && fromMs < buffered.end(range) * 1000) return true;
     }
     return false;
   }
@@ -150,7 +232,7 @@ export class FragmentMedia {
         const initialization = await (await ask(segment.initialization, abort.signal)).arrayBuffer();
         this.#initializations.set(segment.initialization, initialization);
       }
-      const bytes = await (await ask(segment.fragment, abort.signal)).arrayBuffer();
+      const bytes = this.#bytes.get(segment.index) ?? (await (await ask(segment.fragment, abort.signal)).arrayBuffer());
       this.#queue = this.#queue.then(() => this.#append(segment, bytes));
       await this.#queue;
     } catch (error) {
@@ -164,6 +246,8 @@ export class FragmentMedia {
 
   async #append(segment, bytes) {
     const source = this.#source;
+    this.#bytes.set(segment.index, bytes);
+    if (this.#isWithheld(segment.index)) return;
     try {
       await this.#forget();
       if (this.#codec !== segment.codec) {
@@ -176,15 +260,39 @@ export class FragmentMedia {
         this.#initialization = segment.initialization;
       }
       await this.#feed(bytes);
-      this.#appended.add(segment.index);
+      // The end of the stream may have been told, and moved there.
+      if (source.duration * 1000 < this.#session.lengthMs) source.duration = this.#session.lengthMs / 1000;
+      // A browser may wait for more of what is no fragment.
+      if (!this.#isAnyBuffered(segment.atMs, segment.endMs - 1)) throw new Error(undecodable);
+      const isFirst = this.#appended.size === 0;
+      this.#appended.set(segment.index, this.#isBuffered(segment));
       this.#appendedAt = performance.now();
+      this.#noteLengths(segment);
+      if (isFirst && !this.#isStarting) this.#seek();
     } catch (error) {
       // What a source could not take has closed it.
-      if (source === this.#source) {
-        this.#failures.set(segment.index, new Error(undecodable));
-        await this.#reopen();
-      }
+      if (source === this.#source) await this.#blame(segment);
     }
+  }
+
+  /** Sees whether the last picture lasts for longer than the segment. Where the next one is there, that cannot be seen. */
+  #noteLengths({index, endMs}) {
+    if (this.#appended.has(index + 1)) return;
+    const {buffered} = this.#buffer;
+    for (let range = 0; range < buffered.length; range++) {
+      const [startMs, untilMs] = [buffered.start(range) * 1000, buffered.end(range) * 1000];
+      if (startMs >= endMs || untilMs < endMs - nominalMs || untilMs > endMs + nominalMs) continue;
+      this.#isNominal = Math.abs(untilMs - endMs) > 1;
+      this.#nominal.set(index, this.#isNominal);
+    }
+  }
+
+  /** Begins anew. A segment at which the browser fails a second time is at fault; the first time it may be the browser. */
+  async #blame(segment) {
+    if (this.#suspects.has(segment.index)) this.#failures.set(segment.index, new Error(undecodable));
+    this.#suspects.add(segment.index);
+    await this.#reopen();
+    this.keep(this.#positionMs, this.#rate);
   }
 
   async #feed(bytes) {
@@ -200,13 +308,19 @@ export class FragmentMedia {
 
   /** Segments are removed whole: each has its key frame. */
   async #forget(distanceMs = keptMs * Math.max(1, this.#rate)) {
-    for (const index of this.#appended) {
+    for (const index of this.#appended.keys()) {
       const segment = this.#session.segments[index];
       if (segment.endMs >= this.#positionMs - distanceMs && segment.atMs <= this.#positionMs + distanceMs) continue;
-      this.#buffer.remove(segment.atMs / 1000, segment.endMs / 1000);
-      await this.#updated();
-      this.#appended.delete(index);
+      await this.#remove(index);
+      this.#bytes.delete(index);
     }
+  }
+
+  async #remove(index) {
+    const {atMs, endMs} = this.#session.segments[index];
+    this.#buffer.remove(atMs / 1000, endMs / 1000);
+    await this.#updated();
+    this.#appended.delete(index);
   }
 
   #updated() {
@@ -221,16 +335,13 @@ export class FragmentMedia {
     this.#queue = this.#queue.then(async () => {
       if (!this.#video.error) return; // an append has opened another source since
       const segment = this.#session.segmentFrom(this.#positionMs);
-      if (!segment || this.#failures.has(segment.index)) return;
-      this.#failures.set(segment.index, new Error(undecodable));
-      await this.#reopen();
+      if (segment && !this.#failures.has(segment.index)) await this.#blame(segment);
     });
   }
 
   async #reopen() {
     const wasPaused = this.#video.paused;
     await this.open();
-    this.show(this.#positionMs);
     if (!wasPaused) this.#video.play().catch(() => {});
     this.#changed();
   }

@@ -15,7 +15,9 @@ export class Playback {
   #changed;
   /** The last picture's time: {fromMs, since, endMs}. */
   #coasting;
+  /** The time of the picture that the video shows, and the source that it is from. */
   #presentedMs = -1;
+  #presentedIn;
   #keptAt = -Infinity;
   #insisting;
   /** When the video's clock was seen to move. */
@@ -30,6 +32,7 @@ export class Playback {
     video.addEventListener('pause', () => this.isPlaying && !video.ended && video.src && this.pause());
     const presented = (_, picture) => {
       this.#presentedMs = this.#media?.sessionMs(picture.mediaTime) ?? -1;
+      this.#presentedIn = this.#media?.epoch;
       changed();
       video.requestVideoFrameCallback(presented);
     };
@@ -66,7 +69,9 @@ export class Playback {
     const {step} = this;
     if (this.#video.seeking || this.#video.readyState < 2) return false;
     if (!this.#video.requestVideoFrameCallback) return true;
-    return this.#presentedMs > step.atMs - 0.25 && this.#presentedMs < step.endMs - 0.25;
+    if (this.#presentedIn !== this.#media.epoch) return false;
+    const untilMs = this.isPlaying ? step.endMs : Math.max(step.endMs, this.#media.restMs?.(step) + 1.25 || 0);
+    return this.#presentedMs > step.atMs - 0.25 && this.#presentedMs < untilMs - 0.25;
   }
 
   /** To be called when the video rests on another picture than the one that was asked for: asks again. */
@@ -76,6 +81,7 @@ export class Playback {
       this.#insisting = undefined;
       const isResting = !this.isPlaying && !this.#video.seeking && this.#video.readyState >= 2;
       if (this.picture === 'loading' && isResting) this.#media.show(this.positionMs);
+      this.keep();
       this.#changed();
     }, 250);
   }
@@ -87,7 +93,7 @@ export class Playback {
     this.hasEnded = false;
     this.#coasting = undefined;
     this.#clock = {time: -1, since: 0};
-    if (this.segment) this.#media.show(this.positionMs);
+    if (this.segment) this.#media.show(this.positionMs, this.isPlaying);
     this.keep();
     this.#changed();
   }
@@ -121,6 +127,7 @@ export class Playback {
   play() {
     if (this.hasEnded || this.positionMs >= this.#session.shownMs) this.seek(0);
     this.isPlaying = true;
+    if (this.segment && this.#media.restMs?.(this.step)) this.#media.show(this.positionMs, true);
     this.#video.playbackRate = this.rate;
     if (!this.segment || this.#isLost(this.segment)) this.#leap(this.positionMs);
     if (this.isPlaying) {

@@ -5,7 +5,7 @@ import {PlaylistMedia} from './native.js';
 import {Notes} from './notes.js';
 import {Playback} from './playback.js';
 import {Session} from './session.js';
-import {ask, brief, clock, count, exact, instant, naming, size} from './text.js';
+import {ask, brief, clock, count, exact, hold, instant, naming, size} from './text.js';
 import {Timeline} from './timeline.js';
 
 const page = document.documentElement;
@@ -21,9 +21,13 @@ async function start() {
   try {
     session = new Session(await (await ask('timeline.json')).json());
   } catch (error) {
+    page.classList.add('nothing');
     return fail('This session cannot be shown', sentence(error.message));
   }
-  if (!session.steps.length) return fail('Nothing to see yet', 'This session has no pictures.');
+  if (!session.steps.length) {
+    page.classList.add('nothing');
+    return fail('Nothing to see yet', 'This session has no pictures.');
+  }
   fill();
   playback = new Playback($('video'), session, changed);
   const asked = instantAsked();
@@ -175,7 +179,7 @@ function tell(picture) {
     now: `${clock(session.startMs + ms)} UTC · +${exact(ms)}`,
     captured: instant(step.timeMs),
     offset: `+${exact(step.timeMs - session.startMs)}`,
-    hold: exact(step.endMs - step.atMs),
+    hold: hold(step),
     source: step.source,
     size: `${step.segment.width} × ${step.segment.height}`,
     segment: (playback.segment ?? step.segment).file,

@@ -59,11 +59,13 @@ function steps(segments) {
     segment.frames.forEach((frame, index) => {
       const isLast = index + 1 === segment.frames.length;
       const endMs = isLast ? segment.endMs : Math.min(at + frame.holdMs, segment.endMs);
+      // Where batches meet, the picture is held until the next one, or cut short.
+      const seamMs = isLast ? endMs - at - frame.holdMs : 0;
       const last = steps.at(-1);
       // What continues something that is not there stands for itself.
-      if (frame.status === 'continued' && last?.timeMs === frame.timeMs && last.endMs === at) last.endMs = endMs;
+      if (frame.status === 'continued' && last?.timeMs === frame.timeMs && last.endMs === at) Object.assign(last, {endMs, seamMs});
       else if (endMs > at) {
-        steps.push({index: steps.length, atMs: at, endMs, timeMs: frame.timeMs, source: frame.source, segment});
+        steps.push({index: steps.length, atMs: at, endMs, seamMs, timeMs: frame.timeMs, source: frame.source, segment});
       }
       at = endMs;
     });

@@ -41,6 +41,12 @@ export function size(bytes) {
 /** 1 gap, 12 000 gaps */
 export const count = (number, word) => `${number.toLocaleString('en-GB')} ${word}${number === 1 ? '' : 's'}`;
 
+/** How long a capture is on screen, and what the seam behind it did to that. */
+export function hold({atMs, endMs, seamMs}) {
+  const seam = seamMs > 0 ? `, ${exact(seamMs)} of it until the next batch` : seamMs < 0 ? `, cut short by ${exact(-seamMs)} by the next batch` : '';
+  return exact(endMs - atMs) + seam;
+}
+
 /** What is said of a segment, with its name. */
 export const naming = (segment, text) => (text.includes(segment.file) ? text : `${segment.file}: ${text}`);
 

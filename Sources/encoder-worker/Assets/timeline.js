@@ -2,7 +2,7 @@
 // who do not see it, it is a slider.
 
 import {SessionMap} from './map.js';
-import {clock, element, exact, instant} from './text.js';
+import {clock, element, exact, hold, instant} from './text.js';
 
 const leastSpanMs = 200;
 
@@ -181,7 +181,7 @@ export class Timeline {
     if (gap) lines.push(`gap of ${exact(gap.endMs - gap.atMs)}: nothing was recorded`);
     else if (segment) {
       const step = session.stepAt(ms);
-      lines.push(`${step.source} · captured ${clock(step.timeMs)}`);
+      lines.push(`${step.source} · captured ${clock(step.timeMs)}`, `on screen for ${hold(step)}`);
       if (this.#lost.includes(segment)) lines.push(`${segment.file} cannot be shown`);
     }
     tip.replaceChildren(...lines.map(line => element('span', {textContent: line})));

@@ -72,6 +72,7 @@ final class SessionSite: Sendable {
     }
     switch name {
     case "timeline.json": return HTTPReply(.json, playback.timeline, tag: playback.digest)
+    case "faults.json": return HTTPReply(.json, playback.faults, tag: "\(playback.digest)-faults")
     case "session.m3u8": return HTTPReply(.playlist, playback.playlist, tag: playback.digest)
     case "iframes.m3u8", "multivariant.m3u8":
       return try gate.pass { try playback.playlist(named: name) }.map {
