@@ -1,4 +1,4 @@
-.PHONY: demo test test-all test-full test-corpus platforms fuzz mutate torture nightly-nfs sanitize bench capacity sweep playback docs serving remote lint-examples build man deb test-deb format fixtures clean
+.PHONY: demo test test-all test-full test-corpus platforms fuzz mutate torture nightly-nfs sanitize bench capacity sweep browsers docs serving remote lint-examples build man deb test-deb format fixtures clean
 
 # Frames of a bundled example become segments in ./demo. Installs what it needs.
 demo:
@@ -75,11 +75,12 @@ sweep:
 	scripts/build
 	/usr/bin/python3 Benchmarks/sweep.py $(CORPUS)
 
-# Whether segments play in real time in headless Chromium.
-playback:
-	scripts/setup playback
+# Segments, films, the player page and colours in Chromium, Firefox ESR and WebKitGTK, by screenshots; BROWSERS names some.
+# PHOTOS=DIR adds photographs, HLS_JS=FILE plays HLS through that copy of hls.js.
+browsers:
+	scripts/setup browsers
 	scripts/build
-	python3 Benchmarks/playback.py
+	/usr/bin/python3 Tests/browsers/browsers.py --page docs/players.md $(BROWSERS)
 
 # The library's documentation as a web site in .build/docs.
 docs:

@@ -12,6 +12,8 @@ const keptMs = 90_000;
 const requestsAtOnce = 3;
 const patienceMs = 500;
 
+const isWebKit = navigator.vendor.startsWith('Apple');
+
 /** How long a picture lasts by the parameter sets of every fragment. */
 const nominalMs = 1000;
 
@@ -34,14 +36,15 @@ export class FragmentMedia {
   #appended = new Map();
   /** By index: whether the browser takes each picture to last for {@link nominalMs}, whatever the container says. */
   #nominal = new Map();
-  #isNominal = false;
   /** Segments at whose playhead the browser has failed once. */
   #suspects = new Set();
   #appendedAt = -Infinity;
   #queue = Promise.resolve();
   #positionMs = 0;
   #seek = () => {};
-  /** The index of the segment that the video rests in behind the beginning of the next one. */
+  /** The index of the segment that has to come before the video is sent on. */
+  #awaited;
+  /** The index of the segment at whose last picture the video rests, in a browser that goes by nominal durations. */
   #resting;
   /** The fragments that were appended, by index. */
   #bytes = new Map();
@@ -87,26 +90,33 @@ export class FragmentMedia {
    */
   show(ms, isPlaying) {
     this.#positionMs = ms;
-    const restMs = isPlaying ? ms : this.#restMs(ms);
     const segment = this.#session.segmentAt(ms);
-    const next = this.#session.segments[segment?.index + 1];
-    this.#resting = next?.atMs <= restMs && restMs > ms ? segment.index : undefined;
-    const uncovered = [...this.#appended.keys()].filter(index => this.#isWithheld(index));
+    const restMs = isPlaying ? ms : this.#restMs(ms);
+    const endsAlone = restMs !== ms && this.#session.stepAt(ms).endMs >= segment.endMs;
+    this.#resting = endsAlone ? segment.index : undefined;
     this.#seek = () => (this.#video.currentTime = restMs / 1000);
     // Where it is sent on before there is any media, Chromium shows a wrong picture, and WebKit fails. WebKit also fails
     // where it is sent on before it shows the first picture that it has.
     if (this.#appended.size === 0 || this.#isStarting) return;
-    if (uncovered.length === 0) return this.#seek();
+    const isThere = this.#appended.has(segment?.index);
+    // What has ended reaches no further than its end, until more comes.
+    this.#awaited = segment && !isThere && this.#source.readyState === 'ended' ? segment.index : undefined;
+    if (this.#awaited !== undefined) return;
+    if (!endsAlone || !isThere) return this.#seek();
     const {epoch} = this;
     this.#queue = this.#queue.then(async () => {
-      for (const index of uncovered) if (this.#isWithheld(index)) await this.#remove(index);
+      if (epoch !== this.epoch || this.#resting !== segment.index) return;
+      const uncovered = [...this.#appended.keys()].filter(index => this.#isWithheld(index));
+      for (const index of uncovered) await this.#remove(index);
       // The next segment has cut its last picture short.
-      if (this.#resting === segment.index) await this.#append(segment, this.#bytes.get(segment.index));
-      if (epoch === this.epoch) this.#seek();
+      if (uncovered.length > 0) await this.#append(segment, this.#bytes.get(segment.index));
+      if (epoch !== this.epoch) return;
+      this.#end();
+      this.#seek();
     });
   }
 
-  /** Whether a segment must not be there while the video rests, because its first picture would be shown. */
+  /** Whether a segment must not be there while the video rests: its first picture would be shown, or waited for. */
   #isWithheld(index) {
     return index > this.#resting;
   }
@@ -119,12 +129,15 @@ export class FragmentMedia {
 
   /**
    * Where the video has to rest to show the capture at an instant. WebKitGTK takes each picture of uneven ones to last for
-   * as long as the parameter sets say, and shows the first one that is not over by that.
+   * as long as the parameter sets say, and shows the first one that is not over by that. Where it cannot be seen whether it
+   * does, the end of the capture is right in both cases.
    */
   #restMs(ms) {
     const segment = this.#session.segmentAt(ms);
-    const isNominal = segment && (this.#nominal.get(segment.index) ?? this.#isNominal);
-    return isNominal ? this.#session.stepAt(ms).atMs + nominalMs - 1 : ms;
+    if (!segment) return ms;
+    const {atMs, endMs} = this.#session.stepAt(ms);
+    if (this.#nominal.get(segment.index)) return atMs + nominalMs - 1;
+    return isWebKit ? Math.max(ms, Math.min(atMs + nominalMs - 1, endMs - 4)) : ms;
   }
 
   get #isStarting() {
@@ -166,13 +179,17 @@ export class FragmentMedia {
     this.#flush();
   }
 
-  /** Tells WebKitGTK that nothing follows. It keeps the last picture that it has back until then. */
+  /** Lets the browser show what it has where it waits for more in vain. */
   #flush() {
     const isComplete = this.#requests.size === 0 && performance.now() - this.#appendedAt > patienceMs;
-    if (!isComplete || !this.#video.seeking) return;
-    this.#queue = this.#queue.then(() => {
-      if (this.#video.seeking && this.#source.readyState === 'open') this.#source.endOfStream();
-    });
+    const isWaiting = () => this.#video.seeking || this.#video.readyState < HTMLMediaElement.HAVE_CURRENT_DATA;
+    if (!isComplete || this.#appended.size === 0 || !isWaiting()) return;
+    this.#queue = this.#queue.then(() => isWaiting() && this.#end());
+  }
+
+  /** Says that nothing follows. WebKitGTK keeps the last picture that it has back until then. */
+  #end() {
+    if (this.#source.readyState === 'open') this.#source.endOfStream();
   }
 
   /**
@@ -268,7 +285,9 @@ export class FragmentMedia {
       this.#appended.set(segment.index, this.#isBuffered(segment));
       this.#appendedAt = performance.now();
       this.#noteLengths(segment);
-      if (isFirst && !this.#isStarting) this.#seek();
+      const isAwaited = this.#awaited === segment.index;
+      if (isAwaited) this.#awaited = undefined;
+      if ((isFirst || isAwaited) && !this.#isStarting) this.#seek();
     } catch (error) {
       // What a source could not take has closed it.
       if (source === this.#source) await this.#blame(segment);
@@ -282,8 +301,7 @@ export class FragmentMedia {
     for (let range = 0; range < buffered.length; range++) {
       const [startMs, untilMs] = [buffered.start(range) * 1000, buffered.end(range) * 1000];
       if (startMs >= endMs || untilMs < endMs - nominalMs || untilMs > endMs + nominalMs) continue;
-      this.#isNominal = Math.abs(untilMs - endMs) > 1;
-      this.#nominal.set(index, this.#isNominal);
+      this.#nominal.set(index, Math.abs(untilMs - endMs) > 1);
     }
   }
 

@@ -1,0 +1,482 @@
+#!/usr/bin/env python3
+"""How browsers show our files, judged by screenshots: segments, films, HLS, the player page, colours.
+
+    make browsers        installs three browsers, writes docs/players.md; the exit status says whether all is as it must be
+
+ENCODER_WORKER names the program under test. PHOTOS=DIR adds photographs to the colours, HLS_JS=FILE plays HLS through that
+copy of hls.js. Arguments: names of browsers (default: all), `--page FILE` to write the table to."""
+
+import argparse
+import http.server
+import json
+import os
+import random
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from datetime import date
+from pathlib import Path
+
+import drivers
+from PIL import Image, ImageDraw
+
+ROOT = Path(__file__).resolve().parents[2]
+WORKER = os.environ.get("ENCODER_WORKER", str(ROOT / ".build/release/encoder-worker"))
+START = 1_767_859_512_340
+PICTURES = sorted((ROOT / "fixtures" / "exact-1fps").glob("*.jpg"))
+TURNED = sorted((ROOT / "fixtures" / "rotation").glob("*.jpg"))
+
+# Single segments by what is special in them: captures and end, in milliseconds.
+SEGMENTS = {
+    "regular": ([0, 1000, 2000, 3000, 4000], 5000),
+    "jittered": ([0, 1012, 1987, 3020, 4013], 5000),
+    "irregular": ([0, 1000, 2000, 3010, 4400], 5000),
+    "one picture, 5 s": ([0], 5000),
+    "one picture, 1 s": ([0], 1000),
+    "a long hold inside": ([0, 1000, 4000], 5000),
+    "a long hold first": ([0, 3000, 4000], 5000),
+    "two halves": ([0, 2500], 5000),
+    "a short end": ([0, 1000, 2000, 3000, 4000], 4200),
+    "a very short end": ([0, 1000, 2000, 3000], 3040),
+    "slow, short end": ([0, 1200, 2400], 2600),
+    "mixed": ([0, 1000, 1500, 2500, 3000, 4000], 4400),
+    "3 fps": ([0, 353, 710, 1024, 1347, 1670, 1993, 2378, 2697], 3030),
+    "3 fps, pause": ([0, 353, 710, 1024, 1347, 1670, 1993, 2378, 3900], 4030),
+    "3 fps, very short end": ([0, 333, 666, 999, 1332, 1665, 1998, 2331, 2664], 2694),
+    "3 fps, a short one inside": ([0, 250, 650, 960, 1350, 1610, 1650], 1950),
+}
+
+
+# MARK: Sessions
+
+def batch(captures, end, pictures=PICTURES, first=0, **keys):
+    """A batch: its captures with their pictures, and what else its batch.json says."""
+    return [(ms, pictures[(first + index) % len(pictures)]) for index, ms in enumerate(captures)], end, keys
+
+
+def sessions():
+    """Twenty sessions, each a list of batches: regular, jittered, irregular, idle, gaps, rotated, single frames, seams."""
+    chance = random.Random(20)
+
+    def paced(count, least, most):
+        captures = [0]
+        for _ in range(count - 1):
+            captures.append(captures[-1] + chance.randint(least, most))
+        return captures
+
+    regular = [i * 1000 for i in range(12)]
+    all = {
+        "regular-1": [batch(regular, 12_000)],
+        "regular-2": [batch([i * 500 for i in range(12)], 6_000)],
+        "regular-3": [batch(regular[:5], 5_000), batch([5_000 + ms for ms in regular[:5]], 10_000, first=5)],
+    }
+    for number in (1, 2, 3):
+        captures = paced(11, 950, 1_050)
+        all[f"jittered-{number}"] = [batch(captures, captures[-1] + 1_000)]
+    for number, (least, most) in enumerate([(300, 400), (150, 1_400), (600, 2_600)], start=1):
+        captures = paced(11, least, most)
+        all[f"irregular-{number}"] = [batch(captures, captures[-1] + least)]
+    idle = [PICTURES[0]] * 7 + [PICTURES[1]] * 6 + [PICTURES[2]] * 2
+    all["idle-1"] = [batch([i * 1000 for i in range(15)], 15_000, idle)]
+    all["idle-2"] = [batch([0, 700, 13_200, 13_900], 14_600, capture="onChange", intervalMs=700)]
+    all["gap-1"] = [batch([0, 1_000, 2_000, 14_000, 15_000], 16_000)]
+    all["gap-2"] = [batch([0, 1_010, 2_000], 3_000), batch([60_000, 61_000, 62_030], 63_000, first=3)]
+    all["rotated-1"] = [batch(regular[:8], 8_000, TURNED)]
+    all["rotated-2"] = [batch([0, 1_020, 1_990, 3_010, 4_000, 5_015, 6_000, 7_020], 8_000, TURNED)]
+    all["single-1"] = [batch([0], 1_000)]
+    all["single-2"] = [batch([0], 40)]
+    all["seams-1"] = [batch([(5 * part + i) * 1_050 for i in range(5)], part * 5_250 + 5_200, first=5 * part)
+                      for part in range(2)]
+    all["seams-2"] = [batch([0, 1_000], 2_000), batch([2_300, 3_300], 4_300, first=2), batch([4_100, 5_100], 6_100, first=4)]
+    all["seams-3"] = [batch([0], 1_000), batch([1_040], 2_040, first=1), batch([2_000, 3_000], 4_000, first=2)]
+    return all
+
+
+def encode(output, session, batches, *options):
+    """Encodes batches as one session."""
+    with tempfile.TemporaryDirectory() as scratch:
+        paths = []
+        for number, (frames, end, keys) in enumerate(batches):
+            paths.append(path := Path(scratch) / f"batch-{number}")
+            path.mkdir()
+            listed = []
+            for ms, picture in frames:
+                name = f"{START + ms}{picture.suffix}"
+                shutil.copy(picture, path / name)
+                listed.append({"file": name, "timeMs": START + ms})
+            manifest = {"version": 1, "session": session, "endMs": START + end, "frames": listed, **keys}
+            (path / "batch.json").write_text(json.dumps(manifest))
+        subprocess.run([WORKER, "encode", *paths, "--output", output, *options], check=True, capture_output=True)
+
+
+def captures(output, session, batches):
+    """What a viewer must see: the picture's number and from when to when, from the session's start."""
+    frames = [(ms, picture) for frames, _, _ in batches for ms, picture in frames]
+    spans = {}
+    for path in sorted((Path(output) / session).glob("segment-*[0-9].json")):
+        now = json.loads(path.read_text())["startMs"]
+        for frame in json.loads(path.read_text())["frames"]:
+            since = spans.get(frame["timeMs"], (now,))[0]
+            now += frame["holdMs"]
+            spans[frame["timeMs"]] = (since, now)
+    return [(int(picture.stem), spans[START + ms][0] - START, spans[START + ms][1] - START) for ms, picture in frames]
+
+
+# MARK: Pages
+
+class Server(http.server.ThreadingHTTPServer):
+    """Serves a directory with byte ranges, as films need them."""
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *_):
+            pass
+
+        def do_GET(self):
+            path = Path(self.directory) / self.path.split("?")[0].lstrip("/")
+            if not path.is_file():
+                return self.send_error(404)
+            data = path.read_bytes()
+            asked = re.match(r"bytes=(\d+)-(\d*)", self.headers.get("Range") or "")
+            first, last = (int(asked[1]), int(asked[2] or len(data) - 1)) if asked else (0, len(data) - 1)
+            part = data[first:last + 1]
+            self.send_response(206 if asked else 200)
+            if asked:
+                self.send_header("Content-Range", f"bytes {first}-{first + len(part) - 1}/{len(data)}")
+            kinds = {".mp4": "video/mp4", ".m4s": "video/mp4", ".m3u8": "application/vnd.apple.mpegurl",
+                     ".js": "text/javascript", ".html": "text/html"}
+            self.send_header("Content-Type", kinds.get(path.suffix, "application/octet-stream"))
+            self.send_header("Accept-Ranges", "bytes")
+            self.send_header("Content-Length", str(len(part)))
+            self.end_headers()
+            try:
+                self.wfile.write(part)
+            except OSError:
+                pass  # the browser has what it wants
+
+    def __init__(self, directory):
+        super().__init__(("127.0.0.1", 0), lambda *given: self.Handler(*given, directory=directory))
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+
+
+PLAIN = '<!doctype html><body style="margin:0;background:#808080"><video id="video" muted playsinline preload="auto"></video>'
+LOAD = """
+    const [source, done] = arguments, video = document.getElementById('video');
+    video.onerror = () => done(`error: ${video.error?.message}`);
+    video.oncanplay = () => (video.oncanplay = null, done('ok'));
+    setTimeout(() => done('never ready'), 10000);
+    video.src = source;"""
+SEEK = """
+    const [seconds, done] = arguments, video = document.getElementById('video');
+    video.onseeked = () => setTimeout(() => done('ok'), 150);
+    setTimeout(() => done('never there'), 5000);
+    video.currentTime = seconds;"""
+# When each picture is first seen and the end comes, in milliseconds. Screenshots would take too long for that.
+PLAY = """
+    const [file, done] = arguments, video = document.getElementById('video');
+    const canvas = document.createElement('canvas'), context = canvas.getContext('2d', {willReadFrequently: true});
+    function number() {
+      let result = 0;
+      context.drawImage(video, 0, 0);
+      for (let bit = 0; bit < 8; bit++) {
+        const [x, y] = [Math.floor(canvas.width * (2 * bit + 1) / 16), Math.floor(canvas.height * 3 / 8)];
+        if (context.getImageData(x, y, 1, 1).data[1] > 127) result |= 1 << bit;
+      }
+      return result;
+    }
+    video.onloadeddata = async () => {
+      video.onloadeddata = null;
+      [canvas.width, canvas.height] = [video.videoWidth, video.videoHeight];
+      const seen = {};
+      let start, isPlaying = true;
+      const finish = ended => (isPlaying = false, done({ended: Math.round(ended), seen}));
+      video.onended = () => finish(performance.now() - start);
+      setTimeout(() => finish(-1), 12000);
+      start = performance.now();
+      await video.play();
+      (function look() {
+        if (!isPlaying) return;
+        seen[number()] ??= Math.round(performance.now() - start);
+        requestAnimationFrame(look);
+      })();
+    };
+    video.onerror = () => done({ended: -1, seen: {}});
+    video.src = file;"""
+
+
+def number(browser):
+    """Reads the number that is painted into the picture off a screenshot."""
+    box = browser.run("""
+        const {left, top, width, height} = document.querySelector('video').getBoundingClientRect();
+        return [left, top, width, height];""")
+    left, top, width, height = box
+    picture = browser.screenshot()
+    result = 0
+    for bit in range(8):
+        x, y = left + width * (2 * bit + 1) / 16, top + height * 3 / 8
+        if not (0 <= x < picture.width and 0 <= y < picture.height):
+            return -1
+        if picture.getpixel((int(x), int(y)))[1] > 127:
+            result |= 1 << bit
+    return result
+
+
+# MARK: Parts
+
+def check_segments(browser, files, server):
+    """Plays single segments: those that end in time, having shown every picture."""
+    good, bad = 0, []
+    for name, (frames, end) in SEGMENTS.items():
+        browser.open(f"{server.url}/plain.html")
+        result = browser.run_async(PLAY, f"segments/{files[name]}")
+        seen = [int(key) for key in result["seen"]]
+        # An early end or a lost picture is a fault of the file's timing; a late one may be the machine's.
+        if result["ended"] >= end - 150 and set(range(len(frames))) <= set(seen):
+            good += 1
+        else:
+            bad.append(f"{name}: ended at {result['ended']} of {end} ms, {len(seen)} of {len(frames)} pictures seen")
+    return good, len(SEGMENTS), bad
+
+
+def check_films(browser, films, server):
+    """Seeks in paused films: the picture that rests on screen is the capture of that instant."""
+    good, count, bad = 0, 0, []
+    for session, spans in films.items():
+        browser.open(f"{server.url}/plain.html")
+        loaded = browser.run_async(LOAD, f"films/{session}.mp4")
+        # The numbers are told apart on screen only where pictures differ.
+        for picture, since, until in spans[:8]:
+            count += 1
+            state = loaded if loaded != "ok" else browser.run_async(SEEK, (since + until) / 2000)
+            shown = number(browser) if state == "ok" else state
+            if shown == picture:
+                good += 1
+            else:
+                bad.append(f"{session} at {(since + until) // 2} ms: {shown} instead of {picture}")
+    return good, count, bad
+
+
+def check_page(browser, spans, url):
+    """Opens each session on the player page and steps through it."""
+    loads, steps, count, most, bad = 0, 0, 0, 0, []
+
+    def settled(index):
+        """Waits until the page says that it is at a capture and has its picture, or cannot have it."""
+        deadline = time.monotonic() + 12
+        state = []
+        while time.monotonic() < deadline:
+            state = browser.run("const {picture, frame} = document.documentElement.dataset; return [picture, frame]")
+            if state[0] not in (None, "loading") and state[1] == str(index):
+                break
+            time.sleep(0.05)
+        time.sleep(0.1)
+        return state
+
+    for session, captures in spans.items():
+        browser.open(f"{url}/sessions/{session}/")
+        state, frame = settled(0)
+        if state == "ready" and number(browser) == captures[0][0]:
+            loads += 1
+        else:
+            bad.append(f"{session}: {state} after loading")
+        for index, (picture, _, _) in enumerate(captures[1:], start=1):
+            browser.run("""document.activeElement.dispatchEvent(
+                new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true, cancelable: true}));""")
+            count += 1
+            state, frame = settled(index)
+            shown = number(browser) if state == "ready" else state
+            if shown == picture and frame == str(index):
+                steps += 1
+            else:
+                bad.append(f"{session}, frame {index}: {shown} instead of {picture}, the page says {state} of {frame}")
+        most = max(most, browser.run("""
+            const fetches = {};
+            for (const {name} of performance.getEntriesByType('resource')) {
+              if (/\\.(m4s|mp4)$/.test(name)) fetches[name] = (fetches[name] ?? 0) + 1;
+            }
+            return Math.max(0, ...Object.values(fetches));"""))
+    return loads, len(spans), steps, count, most, bad
+
+
+def check_colours(browser, pictures, server):
+    """Shows pictures as films, and compares the screenshots with them: the mean error, and how far black and white are off."""
+    rows = {}
+    for name in pictures:
+        browser.open(f"{server.url}/plain.html")
+        if browser.run_async(LOAD, f"colours/{name}.mp4") != "ok":
+            rows[name] = (255.0, 255)
+            continue
+        browser.run_async(SEEK, 0.1)
+        wanted = Image.open(Path(server.directory) / "colours" / f"{name}.png").convert("RGB")
+        shown = browser.screenshot().crop((0, 0, wanted.width, wanted.height))
+        one, other = wanted.tobytes(), shown.tobytes()
+        mean = sum(map(abs, (a - b for a, b in zip(one, other)))) / len(one)
+        # Inside flat black and white: at edges chroma of half the resolution bleeds.
+        extremes = [255]
+        if name == "bars":
+            extremes = [abs(a - b) for place in BLACK_AND_WHITE
+                        for a, b in zip(wanted.getpixel(place), shown.getpixel(place))]
+        rows[name] = (mean, max(extremes) if name == "bars" else 0)
+    return rows
+
+
+BARS = ["#000000", "#ffffff", "#808080", "#ff0000", "#00ff00", "#0000ff", "#00ffff", "#ff00ff", "#ffff00", "#c29682",
+        "#1a73e8", "#202124"]
+BLACK_AND_WHITE = [(20, 100), (60, 100)]
+
+
+def colour_files(scratch):
+    """One-picture films of colour bars, and of photographs where there are some."""
+    directory = Path(scratch) / "colours"
+    directory.mkdir()
+    bars = Image.new("RGB", (40 * len(BARS), 240))
+    for index, colour in enumerate(BARS):
+        ImageDraw.Draw(bars).rectangle((40 * index, 0, 40 * index + 39, 239), fill=colour)
+    bars.save(directory / "bars.png")
+    photos = sorted(Path(os.environ["PHOTOS"]).glob("**/*.jpg")) if os.environ.get("PHOTOS") else []
+    for index, path in enumerate(photos[::max(1, len(photos) // 10)][:10]):
+        photo = Image.open(path).convert("RGB")
+        photo.crop((0, 0, min(photo.width, 720) // 2 * 2, min(photo.height, 600) // 2 * 2)).save(directory / f"photo-{index}.png")
+    names = [path.stem for path in sorted(directory.glob("*.png"))]
+    for name in names:
+        frame = directory / f"{name}.png"
+        encode(directory / "sessions", name, [([(0, frame)], 5_000, {})], "--quality", "sharp")
+        segment = next((directory / "sessions" / name).glob("segment-*.mp4"))
+        shutil.copy(segment, directory / f"{name}.mp4")
+    return names
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    arguments.add_argument("browsers", nargs="*", metavar="BROWSER", help=f"of {', '.join(drivers.ALL)} (default: all)")
+    arguments.add_argument("--page", type=Path, help="the Markdown file to write the table to")
+    asked = arguments.parse_args()
+    asked.browsers = asked.browsers or list(drivers.ALL)
+    if unknown := set(asked.browsers) - set(drivers.ALL):
+        arguments.error(f"unknown browser {unknown.pop()}; there are {', '.join(drivers.ALL)}")
+    if "webkitgtk" in asked.browsers:
+        drivers.with_display([sys.executable, *sys.argv])
+    with tempfile.TemporaryDirectory() as scratch:
+        return report(asked, scratch)
+
+
+def report(asked, scratch):
+    scratch = Path(scratch)
+    (scratch / "plain.html").write_text(PLAIN)
+    (scratch / "segments").mkdir()
+    (scratch / "films").mkdir()
+    files = {}
+    for index, (name, (frames, end)) in enumerate(SEGMENTS.items()):
+        encode(scratch / "single", f"s{index}", [batch(frames, end, intervalMs=1_000)])
+        files[name] = f"s{index}.mp4"
+        shutil.copy(next((scratch / "single" / f"s{index}").glob("segment-*.mp4")), scratch / "segments" / files[name])
+    spans = {}
+    for session, batches in sessions().items():
+        for part in batches:
+            encode(scratch / "output", session, [part])
+        spans[session] = captures(scratch / "output", session, batches)
+        subprocess.run([WORKER, "stitch", scratch / "output" / session, "--to", scratch / "films" / f"{session}.mp4"],
+                       check=True, capture_output=True)
+    names = colour_files(scratch)
+    server = Server(scratch)
+    server.directory = scratch
+    site = subprocess.Popen([WORKER, "serve", scratch / "output", "--listen", "127.0.0.1:0"], text=True,
+                            stdout=subprocess.PIPE)
+    url = site.stdout.readline().strip().rstrip("/")
+    columns, is_good = [], True
+    try:
+        for name in asked.browsers:
+            print(f"{name} …", file=sys.stderr)
+            browser = drivers.ALL[name]()
+            try:
+                column, faults = judge(browser, files, spans, names, server, url)
+            finally:
+                browser.close()
+            columns.append(column)
+            is_good = is_good and not faults
+            for fault in faults:
+                print(f"{name}: {fault}", file=sys.stderr)
+    finally:
+        site.kill()
+    text = table(columns)
+    print(text)
+    if asked.page:
+        page = asked.page.read_text() if asked.page.exists() else ""
+        before = page.split("<!-- measured -->")[0] if "<!-- measured -->" in page else page
+        asked.page.write_text(f"{before}<!-- measured -->\n\nMeasured on {date.today()} by `make browsers`:\n\n{text}")
+        print(f"written to {asked.page}", file=sys.stderr)
+    return 0 if is_good else 1
+
+
+def judge(browser, files, spans, names, server, url):
+    """All parts in one browser: the rows of its column, and what must not be."""
+    faults = []
+    good, count, bad = check_segments(browser, files, server)
+    column = {"": f"{browser.name} {browser.version}", "Single segments play in real time, every picture seen": f"{good} of {count}"}
+    for text in bad:
+        print(f"{browser.name}: {text}", file=sys.stderr)
+    good, count, bad = check_films(browser, spans, server)
+    column["Paused seeks in films show the capture"] = f"{good} of {count}"
+    for text in bad:
+        print(f"{browser.name}: {text}", file=sys.stderr)
+    column["HLS through hls.js"] = check_hls(browser, server)
+    loads, sessions, steps, count, most, bad = check_page(browser, spans, url)
+    column["Player page: sessions that load"] = f"{loads} of {sessions}"
+    column["Player page: steps that show the capture"] = f"{steps} of {count}"
+    column["Player page: most fetches of a file"] = str(most)
+    faults += bad + ([f"{most} fetches of a file"] if most > 3 else [])
+    errors = check_colours(browser, names, server)
+    limit = 3 if browser.name == "WebKitGTK" else 2
+    column["Colour bars: mean error of 255"] = f"{errors['bars'][0]:.2f}"
+    column["Black and white: largest error"] = str(errors["bars"][1])
+    photos = [mean for name, (mean, _) in errors.items() if name != "bars"]
+    column["Photographs: mean error, and of the worst"] = f"{statistics.mean(photos):.2f}, {max(photos):.2f}" if photos else "–"
+    faults += [f"{name}: mean error {mean:.2f}" for name, (mean, _) in errors.items() if mean > limit]
+    if errors["bars"][1] > 0:
+        faults.append(f"black or white is off by {errors['bars'][1]}")
+    return column, faults
+
+
+def check_hls(browser, server):
+    """Plays a stitched HLS stream through hls.js, where HLS_JS names a copy."""
+    library = os.environ.get("HLS_JS")
+    if not library:
+        return "not tried: no hls.js here"
+    shutil.copy(library, Path(server.directory) / "hls.js")
+    good = 0
+    sessions = ["regular-1", "jittered-1", "rotated-1", "seams-1"]
+    for session in sessions:
+        target = Path(server.directory) / "hls" / session
+        subprocess.run([WORKER, "stitch", Path(server.directory) / "output" / session, "--to", target, "--format", "hls"],
+                       check=True, capture_output=True)
+        (target / "page.html").write_text(f"{PLAIN}<script src='/hls.js'></script>")
+        browser.open(f"{server.url}/hls/{session}/page.html")
+        good += browser.run_async("""
+            const done = arguments[0], video = document.getElementById('video'), hls = new Hls();
+            hls.on(Hls.Events.ERROR, (_, {fatal}) => fatal && done(false));
+            setTimeout(() => done(false), 30000);
+            video.onended = () => done(true);
+            video.oncanplay = () => (video.oncanplay = null, video.playbackRate = 2, video.play());
+            hls.loadSource('session.m3u8');
+            hls.attachMedia(video);""")
+    return f"{good} of {len(sessions)}"
+
+
+def table(columns):
+    lines = []
+    for index, key in enumerate(columns[0]):
+        lines.append(f"| {key} | " + " | ".join(column[key] for column in columns) + " |")
+        if index == 0:
+            lines.append("|---|" + "---|" * len(columns))
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
