@@ -23,7 +23,7 @@ import Testing
 
   /// Asks a question while `lies` plays the decoder. Closes the socket before it joins that thread.
   private func ask(
-    _ exchange: DecoderExchange = DecoderExchange(), question: Int = 8,
+    _ exchange: DecoderExchange = DecoderExchange(), question: Int = 8, seconds: Int = 60,
     lies: @escaping @Sendable (DecoderChannel) -> Void
   ) throws {
     signal(SIGPIPE, SIG_IGN)
@@ -34,7 +34,7 @@ import Testing
       group.join()
       close(socket)
     }
-    _ = try decoder.ask([UInt8](repeating: 0, count: question), seconds: 1, exchange)
+    _ = try decoder.ask([UInt8](repeating: 0, count: question), seconds: seconds, exchange)
   }
 
   private static let bytes = [UInt8](repeating: 0, count: 8)
@@ -48,14 +48,14 @@ import Testing
   }
 
   @Test func silentDecoderTimesOut() {
-    #expect(throws: DecoderFailure.late) { try ask { _ in } }
+    #expect(throws: DecoderFailure.late) { try ask(seconds: 1) { _ in } }
   }
 
   @Test func slowPartsOfAResultTimeOut() {
     var exchange = DecoderExchange()
     exchange.output = { _ in }
     #expect(throws: DecoderFailure.late) {
-      try ask(exchange) { channel in
+      try ask(exchange, seconds: 1) { channel in
         Self.repeatedly(channel.socket, ms: 100) { message in
           message.put(DecoderChannel.Message.output.rawValue)
           message.put(Self.bytes)
@@ -105,7 +105,7 @@ import Testing
 
   @Test func slowReaderTimesOut() {
     #expect(throws: DecoderFailure.late) {
-      try ask(question: 64 << 20) { channel in
+      try ask(question: 64 << 20, seconds: 1) { channel in
         var bytes = [UInt8](repeating: 0, count: 1_000)
         while read(channel.socket, &bytes, bytes.count) > 0 { usleep(1_000) }
       }
