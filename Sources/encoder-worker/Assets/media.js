@@ -11,6 +11,10 @@ const behindMs = 20_000;
 const keptMs = 90_000;
 const requestsAtOnce = 3;
 const patienceMs = 500;
+/** How long a seek may take whose picture is there, and how often it is tried again. */
+const arrivalMs = 1500;
+const mostRetries = 3;
+const mostFailures = 3;
 
 const isWebKit = navigator.vendor.startsWith('Apple');
 
@@ -36,11 +40,15 @@ export class FragmentMedia {
   #appended = new Map();
   /** By index: whether the browser takes each picture to last for {@link nominalMs}, whatever the container says. */
   #nominal = new Map();
-  /** Segments at whose playhead the browser has failed once. */
-  #suspects = new Set();
+  #watching;
+  #retries = 0;
+  /** By index: how often the browser has failed at a segment. */
+  #suspects = new Map();
   #appendedAt = -Infinity;
   #queue = Promise.resolve();
   #positionMs = 0;
+  /** Where the video has to rest, in its own time, and the function that sends it there. */
+  #restSeconds;
   #seek = () => {};
   /** The index of the segment that has to come before the video is sent on. */
   #awaited;
@@ -51,6 +59,8 @@ export class FragmentMedia {
   #rate = 1;
   /** Which source the video plays: another number after each one that failed. */
   epoch = 0;
+  /** Whether the video has been sent to the instant last asked for. */
+  isSent = true;
 
   /** @param changed - called when a segment has come, or cannot be had. */
   constructor(video, session, changed) {
@@ -59,7 +69,10 @@ export class FragmentMedia {
     this.#changed = changed;
     video.addEventListener('error', () => this.#recover());
     video.addEventListener('seeked', () => this.keep(this.#positionMs, this.#rate));
-    video.addEventListener('loadeddata', () => this.#seek());
+    video.addEventListener('loadeddata', () => {
+      if (video.currentTime === this.#restSeconds) this.isSent = true;
+      else this.#seek();
+    });
   }
 
   async open() {
@@ -94,7 +107,14 @@ export class FragmentMedia {
     const restMs = isPlaying ? ms : this.#restMs(ms);
     const endsAlone = restMs !== ms && this.#session.stepAt(ms).endMs >= segment.endMs;
     this.#resting = endsAlone ? segment.index : undefined;
-    this.#seek = () => (this.#video.currentTime = restMs / 1000);
+    this.#restSeconds = restMs / 1000;
+    this.isSent = false;
+    this.#seek = () => {
+      this.#video.currentTime = this.#restSeconds;
+      this.isSent = true;
+      this.#watch();
+    };
+    this.#retries = 0;
     // Where it is sent on before there is any media, Chromium shows a wrong picture, and WebKit fails. WebKit also fails
     // where it is sent on before it shows the first picture that it has.
     if (this.#appended.size === 0 || this.#isStarting) return;
@@ -106,11 +126,14 @@ export class FragmentMedia {
     const {epoch} = this;
     this.#queue = this.#queue.then(async () => {
       if (epoch !== this.epoch || this.#resting !== segment.index) return;
-      const uncovered = [...this.#appended.keys()].filter(index => this.#isWithheld(index));
-      for (const index of uncovered) await this.#remove(index);
-      // The next segment has cut its last picture short.
-      if (uncovered.length > 0) await this.#append(segment, this.#bytes.get(segment.index));
-      if (epoch !== this.epoch) return;
+      const withheld = [...this.#appended.keys()].filter(index => this.#isWithheld(index));
+      if (withheld.length > 0) {
+        if (this.#isBeyondChange) await this.#reopen();
+        else for (const index of withheld) await this.#remove(index);
+        // The next segment has cut its last picture short.
+        await this.#append(segment, this.#bytes.get(segment.index));
+      }
+      if (this.#resting !== segment.index || !this.#appended.has(segment.index)) return;
       this.#end();
       this.#seek();
     });
@@ -187,9 +210,28 @@ export class FragmentMedia {
     this.#queue = this.#queue.then(() => isWaiting() && this.#end());
   }
 
+  /** Seeks again where the browser does not arrive though it has the picture; then opens a new source. WebKitGTK needs that. */
+  #watch() {
+    clearTimeout(this.#watching);
+    this.#watching = setTimeout(() => {
+      const segment = this.#session.segmentAt(this.#positionMs);
+      if (!this.#video.seeking || !segment || this.#failures.has(segment.index) || this.#retries >= mostRetries) return;
+      if (!this.has(segment)) return this.#watch();
+      this.#retries++;
+      if (this.#retries === 1) return this.#seek();
+      this.#queue = this.#queue.then(() => this.#reopen()).then(() => this.keep(this.#positionMs, this.#rate));
+      this.#watch();
+    }, arrivalMs);
+  }
+
   /** Says that nothing follows. WebKitGTK keeps the last picture that it has back until then. */
   #end() {
     if (this.#source.readyState === 'open') this.#source.endOfStream();
+  }
+
+  /** Whether the source has to be opened anew before it is changed: after an end, WebKitGTK may fail to go on. */
+  get #isBeyondChange() {
+    return isWebKit && this.#source.readyState === 'ended';
   }
 
   /**
@@ -262,9 +304,10 @@ export class FragmentMedia {
   }
 
   async #append(segment, bytes) {
-    const source = this.#source;
     this.#bytes.set(segment.index, bytes);
     if (this.#isWithheld(segment.index)) return;
+    if (this.#isBeyondChange) await this.#reopen();
+    const source = this.#source;
     try {
       await this.#forget();
       if (this.#codec !== segment.codec) {
@@ -305,10 +348,13 @@ export class FragmentMedia {
     }
   }
 
-  /** Begins anew. A segment at which the browser fails a second time is at fault; the first time it may be the browser. */
+  /**
+   * Begins anew. A segment at which the browser fails each time is at fault; the first times it may be the browser.
+   */
   async #blame(segment) {
-    if (this.#suspects.has(segment.index)) this.#failures.set(segment.index, new Error(undecodable));
-    this.#suspects.add(segment.index);
+    const failures = (this.#suspects.get(segment.index) ?? 0) + 1;
+    this.#suspects.set(segment.index, failures);
+    if (failures >= mostFailures) this.#failures.set(segment.index, new Error(undecodable));
     await this.#reopen();
     this.keep(this.#positionMs, this.#rate);
   }
@@ -359,6 +405,7 @@ export class FragmentMedia {
 
   async #reopen() {
     const wasPaused = this.#video.paused;
+    if (!wasPaused) this.#restSeconds = this.#positionMs / 1000;
     await this.open();
     if (!wasPaused) this.#video.play().catch(() => {});
     this.#changed();

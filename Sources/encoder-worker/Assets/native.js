@@ -4,6 +4,7 @@ export class PlaylistMedia {
   #video;
   #session;
   #error;
+  isSent = true;
 
   constructor(video, session, changed) {
     this.#video = video;

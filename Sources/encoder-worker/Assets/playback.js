@@ -69,7 +69,7 @@ export class Playback {
     const {step} = this;
     if (this.#video.seeking || this.#video.readyState < 2) return false;
     if (!this.#video.requestVideoFrameCallback) return true;
-    if (this.#presentedIn !== this.#media.epoch) return false;
+    if (this.#presentedIn !== this.#media.epoch || !this.#media.isSent) return false;
     const untilMs = this.isPlaying ? step.endMs : Math.max(step.endMs, this.#media.restMs?.(step) + 1.25 || 0);
     return this.#presentedMs > step.atMs - 0.25 && this.#presentedMs < untilMs - 0.25;
   }
