@@ -4,9 +4,9 @@
 //     cc -O2 limit.c -o limit $(pkg-config --cflags --libs libavcodec libavutil)
 //     ./limit PRESET CRF X264-PARAMS OUT < PLAN
 //
-// PLAN: a line each of `segment` (an encoder is opened, the one before is ended) and `PTS PATH` (a JPEG in 4:2:0 is decoded,
-// unless it is the one before, and encoded, at 90 000 ticks a second). OUT is the byte stream of all segments, one after
-// another. Prints the bytes and the CPU milliseconds of decoding and of encoding.
+// PLAN: a line each of `segment` (an encoder is opened, the one before is ended) and `PTS PATH` (a JPEG in 4:2:0 is decoded and
+// brought to limited range, unless it is the one before, and encoded, at 90 000 ticks a second). OUT is the byte stream of all
+// segments, one after another. Prints the bytes and the CPU milliseconds of decoding and of encoding.
 #include <libavcodec/avcodec.h>
 #include <libavutil/opt.h>
 #include <stdio.h>
@@ -24,6 +24,22 @@ static void must(int result, const char *what) {
   if (result >= 0) return;
   fprintf(stderr, "%s: %s\n", what, av_err2str(result));
   exit(1);
+}
+
+// Brings full range to limited range, which is what is coded: black is 16, white 235.
+static void limit_range(AVFrame *frame) {
+  must(av_frame_make_writable(frame), "av_frame_make_writable");
+  for (int plane = 0; plane < 3; plane++) {
+    int columns = plane ? (frame->width + 1) / 2 : frame->width, rows = plane ? (frame->height + 1) / 2 : frame->height;
+    uint16_t factor = plane ? 224 : 219, offset = (plane ? 128 * (255 - 224) : 16 * 255) + 128;
+    for (int row = 0; row < rows; row++) {
+      uint8_t *samples = frame->data[plane] + row * frame->linesize[plane];
+      for (int column = 0; column < columns; column++) {
+        uint16_t sum = samples[column] * factor + offset;
+        samples[column] = (uint16_t)(sum + (sum >> 8)) >> 8;
+      }
+    }
+  }
 }
 
 static AVFrame *decode(const char *path, AVPacket *packet) {
@@ -48,6 +64,7 @@ static AVFrame *decode(const char *path, AVPacket *packet) {
   // An odd side is made even; what is added need not look well here.
   frame->width += frame->width & 1;
   frame->height += frame->height & 1;
+  limit_range(frame);
   return frame;
 }
 
@@ -56,7 +73,7 @@ static AVCodecContext *open_encoder(const AVFrame *frame, char **settings) {
   encoder->width = frame->width;
   encoder->height = frame->height;
   encoder->pix_fmt = AV_PIX_FMT_YUV420P;
-  encoder->color_range = AVCOL_RANGE_JPEG;
+  encoder->color_range = AVCOL_RANGE_MPEG;
   encoder->time_base = (AVRational){1, 90000};
   encoder->framerate = (AVRational){1, 1};
   encoder->thread_count = 1;

@@ -39,7 +39,7 @@ OWN = "8x8dct=0:subme=0"
 Setting = namedtuple("Setting", "name preset crf parameters")
 
 
-def plain(preset, crf=29.5):
+def plain(preset, crf=28.6):
     return Setting(f"{preset}, CRF {crf}", preset, crf, "")
 
 
@@ -47,7 +47,7 @@ def changed(more):
     return Setting(f"`{more}`", "superfast", BASE.crf, f"{OWN}:{more}")
 
 
-LADDER = [Setting(f"base, CRF {crf}", "superfast", crf, OWN) for crf in (20, 22, 24, 26, 28, 29.5, 31, 33, 36, 39)]
+LADDER = [Setting(f"base, CRF {crf}", "superfast", crf, OWN) for crf in (20, 22, 24, 26, 27.5, 28.6, 30, 32, 35, 38)]
 BASE = LADDER[5]
 PLAIN_LADDER = [plain("superfast", crf) for crf in (22, 26, 30, 34)]
 PRESETS = [plain(preset) for preset in ("ultrafast", "superfast", "veryfast", "faster", "medium")]
@@ -78,7 +78,7 @@ JPEG, RECIPE = "the captured JPEG", "recipe a segment"
 # What is named in the plot, how far from its point, and on which side of that the text ends.
 MARKS = [
     (LADDER[0], "CRF 20", (6, -3), "left"), (BASE, "base", (-6, 1), "right"),
-    (LADDER[-1], "CRF 39", (6, -3), "left"), (PLAIN_LADDER[-1], "superfast as it is, CRF 34", (6, -3), "left"),
+    (LADDER[-1], "CRF 38", (6, -3), "left"), (PLAIN_LADDER[-1], "superfast as it is, CRF 34", (6, -3), "left"),
     (PRESETS[0], "ultrafast as it is", (0, -10), "center"), (RECIPE, "recipe", (0, 5), "center"),
     (JPEG, "JPEG", (0, -10), "center"),
 ]
