@@ -184,7 +184,8 @@ private struct PlaylistChecker {
     require(lines.first == "#EXTM3U" && lines.last == "", "8216, 4.3.1.1: multivariant.m3u8")
     var codecs: Set<String> = []
     var largest = (width: 0, height: 0)
-    for map in Set(media.segments.compactMap(\.map)) {
+    // In the playlist's order: of sizes with as many pixels, the first one counts.
+    for map in media.segments.compactMap(\.map) {
       let entry = try #require(MP4Boxes.read(try file(map)).first { $0.type == "moov" }?.sampleEntry)
       codecs.insert(entry.codec)
       if entry.width * entry.height > largest.width * largest.height { largest = (entry.width, entry.height) }

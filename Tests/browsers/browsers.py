@@ -428,7 +428,7 @@ def judge(browser, files, spans, names, server, url):
     column["Paused seeks in films show the capture"] = f"{good} of {count}"
     for text in bad:
         print(f"{browser.name}: {text}", file=sys.stderr)
-    column["HLS through hls.js"] = check_hls(browser, server)
+    column["HLS through hls.js: sessions that play to their end"] = check_hls(browser, server)
     loads, sessions, steps, count, most, bad = check_page(browser, spans, url)
     column["Player page: sessions that load"] = f"{loads} of {sessions}"
     column["Player page: steps that show the capture"] = f"{steps} of {count}"
