@@ -4,21 +4,7 @@
 import Glibc
 
 public final class BatchEncoder {
-  public struct Options: Sendable {
-    public var quality = Quality.balanced
-    /// The longest hold, in milliseconds; what is beyond is a gap.
-    public var maxHoldMs: Int64 = 5_000
-    /// What is behind transparent pixels.
-    public var background = Colour.black
-    public var limits = Limits()
-    /// Where archives and images are decoded, with these limits and background; nil for right here, for what can be
-    /// trusted.
-    public var decoders: DecoderHost?
-    /// What notes how long each stage takes; may be shared.
-    public var profile: Profile?
-
-    public init() {}
-  }
+  public typealias Options = EncodingOptions
 
   private let options: Options
   private let settings: EncoderSettings
@@ -64,7 +50,7 @@ public final class BatchEncoder {
     let opening = options.profile?.start(.open)
     self.session = nil
     let source = try OpenBatch(
-      reading: path, session: session, limits: options.limits, decoders: options.decoders, isCancelled: isCancelled)
+      reading: path, session: session, limits: options.limits, unpacker: options.decoders, isCancelled: isCancelled)
     self.session = source.batch.session
     guard Timeline.segmentBound(of: source.batch, maxHoldMs: options.maxHoldMs) <= options.limits.segments else {
       throw BadBatch(
@@ -97,7 +83,7 @@ public final class BatchEncoder {
     defer { stage.enter(.queue) }
     let isCancelled = signing(isCancelled)
     let source = try OpenBatch(
-      reading: path, limits: options.limits, decoders: options.decoders, isCancelled: isCancelled)
+      reading: path, limits: options.limits, unpacker: options.decoders, isCancelled: isCancelled)
     session = source.batch.session
     return try store.settle(source, isCancelled: isCancelled)
   }

@@ -2,41 +2,6 @@
 
 import Glibc
 
-/// The input is bad: nothing will make this batch encodable as it is, so it is quarantined.
-public struct BadBatch: Error, Equatable, CustomStringConvertible {
-  /// What was being done: `read`, `decode`, `publish` …
-  public let operation: String
-  /// The file or entry it was done to.
-  public let file: String
-  /// What is wrong with it.
-  public let cause: String
-  /// What whoever made it can do.
-  public let advice: String
-
-  /// The cause where a file may not be read.
-  static let denied = "permission denied"
-  static let leased = "in use: another process holds a lease on it"
-
-  public init(_ operation: String, _ file: String, _ cause: String, advice: String) {
-    self.operation = operation
-    self.file = file
-    self.cause = cause
-    self.advice = advice
-  }
-
-  public var description: String { "\(operation) \(file): \(cause)" }
-}
-
-/// The work was stopped before its end; the batch is owed as before.
-public struct Cancelled: Error, Equatable, CustomStringConvertible {
-  public init() {}
-
-  public var description: String { "stopped before its end" }
-}
-
-/// What is wrong lies in the environment (a server, a network), not in any batch.
-package protocol EnvironmentFailure: Error {}
-
 /// Where a batch goes when its encoding ended with an error.
 public enum Disposition: Equatable, Sendable {
   /// To quarantine, with this reason.

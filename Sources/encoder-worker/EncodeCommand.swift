@@ -95,7 +95,8 @@ struct EncodeCommand: ParsableCommand {
   private static func explained(
     _ error: any Error, _ batch: String, _ options: BatchEncoder.Options
   ) -> any Error {
-    guard let bad = error as? BadBatch, batch != "-", BatchFolder.holdsBatches(batch, options) else { return error }
+    guard let bad = error as? BadBatch, batch != "-", BatchFolder.holdsBatches(batch, options.limits, options.decoders)
+    else { return error }
     return BadBatch(
       bad.operation, bad.file, bad.cause, advice: "it holds batches: encode each of them with --batches \(batch)")
   }

@@ -43,7 +43,7 @@ import Testing
     defer { close(unreadable) }
     try #require(unreadable >= 0)
     let failure = #expect(throws: DiskError.self) {
-      try ArchiveUnpacking.contents(reading: unreadable, name: "batch.tar", limits: Limits())
+      try ArchiveContents(reading: unreadable, name: "batch.tar", limits: Limits())
     }
     #expect(failure == DiskError("read", "batch.tar", code: EIO))
   }
@@ -193,7 +193,7 @@ import Testing
     func open(_ limits: Limits) throws {
       let file = Glibc.open(scratch.path("s." + suffix), O_RDONLY)
       defer { close(file) }
-      _ = try ArchiveUnpacking.contents(reading: file, name: "s", limits: limits)
+      _ = try ArchiveContents(reading: file, name: "s", limits: limits)
     }
     var limits = Limits()
     try open(limits)

@@ -9,7 +9,7 @@ enum ArchiveFuzzing {
     let limits = FuzzTarget.limits
     rewrite(withValidChecksums(bytes))
     do {
-      let (contents, _) = try ArchiveUnpacking.contents(reading: file, name: "fuzzed", limits: limits)
+      let contents = try ArchiveContents(reading: file, name: "fuzzed", limits: limits)
       require((contents.stream?.count ?? 0) <= limits.unpackedBytes, "a stream within limits")
       require(contents.names.count + contents.refused.count <= limits.entries, "entries within limits")
       require(Set(contents.names).count == contents.names.count, "no name twice")

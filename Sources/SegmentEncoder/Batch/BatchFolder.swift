@@ -1,6 +1,6 @@
 import Glibc
 
-/// A directory of batches that stay where they are. What is complete in it is a spool's rule.
+/// A directory of batches that stay where they are. A spool has the same rule for what is complete.
 public struct BatchFolder: Sendable {
   public let path: String
 
@@ -17,7 +17,12 @@ public struct BatchFolder: Sendable {
 
   /// Its batches, in the order of their names' bytes.
   public func batches() throws -> [Directory.Entry] {
-    try Directory(opening: path).entries().filter { Spool.isComplete($0.name) }
+    try Directory(opening: path).entries().filter { Self.isComplete($0.name) }
+  }
+
+  /// Whether a name is a batch's: producers give an unfinished batch another one.
+  static func isComplete(_ name: String) -> Bool {
+    !name.hasPrefix(".") && !name.hasSuffix(".tmp") && !name.hasSuffix(".part")
   }
 
   /// Where one of them lies; nil when its name is not UTF-8.
@@ -39,11 +44,11 @@ public struct BatchFolder: Sendable {
   ///
   /// - Parameters:
   ///   - path: as it was given.
-  ///   - options: how batches are read.
-  public static func holdsBatches(_ path: String, _ options: BatchEncoder.Options) -> Bool {
+  ///   - unpacker: where archives are taken apart; nil for right here.
+  package static func holdsBatches(_ path: String, _ limits: Limits, _ unpacker: (any ArchiveUnpacker)?) -> Bool {
     guard let folder = try? BatchFolder(opening: path), let found = try? folder.batches() else { return false }
     return found.prefix(3).compactMap(folder.path(of:)).contains {
-      (try? OpenBatch(reading: $0, session: "any", limits: options.limits, decoders: options.decoders)) != nil
+      (try? OpenBatch(reading: $0, session: "any", limits: limits, unpacker: unpacker)) != nil
     }
   }
 }

@@ -23,29 +23,27 @@ public struct OpenBatch {
   /// - Parameters:
   ///   - path: where it lies; `-` reads an archive from standard input.
   ///   - session: the session of a batch that does not name its own; else the batch's name up to the first `@`.
-  ///   - decoders: where archives are taken apart; nil for right here, for archives that can be trusted.
+  ///   - unpacker: where archives are taken apart; nil for right here, for archives that can be trusted.
   ///   - isCancelled: asked now and then while an archive is read.
   /// - Throws: ``BadBatch`` for anything that is no batch, ``DiskError`` when reading fails, ``Cancelled``.
-  public init(
-    reading path: String, session: String? = nil, limits: Limits = Limits(), decoders: DecoderHost? = nil,
+  package init(
+    reading path: String, session: String? = nil, limits: Limits = Limits(), unpacker: (any ArchiveUnpacker)? = nil,
     isCancelled: @escaping () -> Bool = { false }
   ) throws {
     let name = path == "-" ? "stdin" : Self.name(of: path)
     let contents: any BatchContents
     let isArchive: Bool
-    // The process that took an archive apart decodes its pictures, too: they are the same session's.
-    var unpacker: DecoderProcess?
-    defer { if let unpacker { _ = try? decoders?.end(unpacker) } }
+    var unpacked: UnpackedArchive?
+    defer { unpacked?.release(nil) }
     do {
       isArchive = try path == "-" || !DurableFile.isDirectory(path)
-      contents =
-        if path == "-" {
-          try Self.archive(STDIN_FILENO, name, limits, decoders, &unpacker, isCancelled)
-        } else if isArchive {
-          try Self.archive(at: path, name: name, limits, decoders, &unpacker, isCancelled)
-        } else {
-          try DirectoryContents(opening: path, limits: limits)
-        }
+      if isArchive {
+        let archive = try Self.unpack(path, name, limits, unpacker, isCancelled)
+        unpacked = archive
+        contents = archive.contents
+      } else {
+        contents = try DirectoryContents(opening: path, limits: limits)
+      }
     } catch let failure as DiskError {
       throw failure.blaming(name) ?? failure
     }
@@ -57,7 +55,7 @@ public struct OpenBatch {
     for format in Self.formats {
       if let open = try OpenBatch(source, as: format, name: name, session: fallback, limits: limits) {
         self = open
-        if let process = unpacker.take() { decoders?.keep(process, for: open.batch.session.description) }
+        unpacked.take()?.release(open.batch.session)
         return
       }
     }
@@ -116,34 +114,37 @@ public struct OpenBatch {
 
   private static let advice = "send frames named <unix ms>.jpg or .png, frames and a batch.json, or a recorder's batch"
 
-  private static func archive(
-    at path: String, name: String, _ limits: Limits, _ decoders: DecoderHost?, _ unpacker: inout DecoderProcess?,
+  private static func unpack(
+    _ path: String, _ name: String, _ limits: Limits, _ unpacker: (any ArchiveUnpacker)?,
     _ isCancelled: @escaping () -> Bool
-  ) throws -> any BatchContents {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
+  ) throws -> UnpackedArchive {
+    let descriptor = path == "-" ? STDIN_FILENO : try open(path, name: name)
+    defer { if path != "-" { close(descriptor) } }
+    if let unpacker { return try unpacker.unpack(descriptor, name: name, limits: limits, isCancelled: isCancelled) }
+    let contents = try ArchiveContents(reading: descriptor, name: name, limits: limits, isCancelled: isCancelled)
+    return UnpackedArchive(contents: contents) { _ in }
+  }
+
+  /// Opens a regular file that is not empty.
+  private static func open(_ path: String, name: String) throws -> Int32 {
+    let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
     guard descriptor >= 0 else {
       let failure = DiskError("open", path)
       if [ELOOP, ENXIO].contains(failure.code) { throw BadBatch("read", name, "not a regular file", advice: advice) }
       throw failure
     }
-    defer { close(descriptor) }
-    var status = stat()
-    try check("fstat", path) { fstat(descriptor, &status) }
-    guard status.st_mode & S_IFMT == S_IFREG else {
-      throw BadBatch("read", name, "not a regular file", advice: advice)
+    do {
+      var status = stat()
+      try check("fstat", path) { fstat(descriptor, &status) }
+      guard status.st_mode & S_IFMT == S_IFREG else {
+        throw BadBatch("read", name, "not a regular file", advice: advice)
+      }
+      guard status.st_size > 0 else { throw BadBatch("read", name, "an empty file", advice: advice) }
+      return descriptor
+    } catch {
+      close(descriptor)
+      throw error
     }
-    guard status.st_size > 0 else { throw BadBatch("read", name, "an empty file", advice: advice) }
-    return try archive(descriptor, name, limits, decoders, &unpacker, isCancelled)
-  }
-
-  private static func archive(
-    _ descriptor: Int32, _ name: String, _ limits: Limits, _ decoders: DecoderHost?,
-    _ unpacker: inout DecoderProcess?, _ isCancelled: @escaping () -> Bool
-  ) throws -> any BatchContents {
-    let (contents, process) = try ArchiveUnpacking.contents(
-      reading: descriptor, name: name, limits: limits, decoders: decoders, isCancelled: isCancelled)
-    unpacker = process
-    return contents
   }
 
   /// Longer ones before those that they end in.

@@ -13,7 +13,7 @@ enum BatchWalk {
   /// - Returns: how many frames look like the one before: they cost neither a decode nor an encode.
   @discardableResult
   static func walk<Sink: ShotSink & ~Copyable>(
-    _ source: OpenBatch, _ options: BatchEncoder.Options, _ memory: KeyFrameMemory?, digest: inout BatchDigest,
+    _ source: OpenBatch, _ options: EncodingOptions, _ memory: KeyFrameMemory?, digest: inout BatchDigest,
     into sink: inout Sink, isCancelled: @escaping () -> Bool
   ) throws -> Int {
     let batch = source.batch
@@ -70,7 +70,7 @@ private struct Stills {
   private(set) var unchanged = 0
 
   init(
-    _ source: OpenBatch, _ options: BatchEncoder.Options, _ memory: KeyFrameMemory?,
+    _ source: OpenBatch, _ options: EncodingOptions, _ memory: KeyFrameMemory?,
     _ isCancelled: @escaping () -> Bool
   ) {
     self.source = source

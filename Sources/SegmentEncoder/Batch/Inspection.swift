@@ -54,7 +54,7 @@ public struct InspectedBatch: Sendable, Equatable {
   /// - Throws: ``BadBatch`` where it would be quarantined, ``DiskError``.
   public init(reading path: String, session: String? = nil, _ options: BatchEncoder.Options) throws {
     let source = try OpenBatch(
-      reading: path, session: session, limits: options.limits, decoders: options.decoders)
+      reading: path, session: session, limits: options.limits, unpacker: options.decoders)
     var digest = BatchDigest(of: source.batch)
     var sink = Sink(refused: source.batch.refused)
     try BatchWalk.walk(

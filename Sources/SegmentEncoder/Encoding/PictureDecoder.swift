@@ -17,12 +17,6 @@ struct DecodedPicture {
   var work = DecodingWork()
 }
 
-/// What a picture took.
-struct DecodingWork {
-  var decoding = Profile.Span()
-  var converting = Profile.Span()
-}
-
 /// Decodes the frames of one batch, one after another. Not thread-safe: one a thread.
 final class PictureDecoder {
   private let limits: Limits

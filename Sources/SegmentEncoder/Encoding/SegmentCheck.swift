@@ -80,9 +80,3 @@ enum SegmentCheck {
     guard found == wanted else { throw SegmentMismatch("\(what) is \(found) instead of \(wanted)") }
   }
 }
-
-struct SegmentMismatch: Error, CustomStringConvertible {
-  let description: String
-
-  init(_ what: String) { description = "the written segment does not read back as it was meant: \(what)" }
-}

@@ -25,23 +25,6 @@ public struct SegmentManifest: Sendable, Equatable {
   /// The producer's own.
   public let metadata: JSONValue
 
-  /// What a manifest file says.
-  ///
-  /// - Parameter path: what to call it in messages.
-  /// - Throws: ``DamagedOutput``.
-  static func read(
-    _ bytes: [UInt8], of startMs: Int64, path: String
-  ) throws(DamagedOutput) -> (segment: PublishedSegment, json: JSONValue) {
-    do {
-      let json = try JSONParser.parse(bytes)
-      let segment = try PublishedSegment(json)
-      guard segment.startMs == startMs else { throw JSONError("of another segment") }
-      return (segment, json)
-    } catch {
-      throw DamagedOutput(path: path, cause: "\(error)")
-    }
-  }
-
   /// A manifest file's text: the manifest, and in it the digest of all else it says.
   static func text(of json: JSONValue) -> [UInt8] {
     json.setting(["manifestSha256": .string(seal(of: json))]).bytes() + [UInt8(ascii: "\n")]

@@ -213,25 +213,29 @@ struct SessionDirectory {
   }
 }
 
-/// Why a session cannot be used as it is.
-public struct BadSession: Error, Equatable, CustomStringConvertible {
-  public let file: String
-  public let cause: String
-  public let advice: String
-
-  package init(_ file: String, _ cause: String, advice: String = "see what verify says of the session") {
-    self.file = file
-    self.cause = cause
-    self.advice = advice
-  }
-
-  public var description: String { "\(file): \(cause); \(advice)" }
-}
-
 /// Something in the output that we did not write like this: nothing is published over it.
 public struct DamagedOutput: Error, Equatable, CustomStringConvertible {
   public let path: String
   public let cause: String
 
   public var description: String { "read \(path): \(cause); move it away and run again" }
+}
+
+extension SegmentManifest {
+  /// What a manifest file says.
+  ///
+  /// - Parameter path: what to call it in messages.
+  /// - Throws: ``DamagedOutput``.
+  static func read(
+    _ bytes: [UInt8], of startMs: Int64, path: String
+  ) throws(DamagedOutput) -> (segment: PublishedSegment, json: JSONValue) {
+    do {
+      let json = try JSONParser.parse(bytes)
+      let segment = try PublishedSegment(json)
+      guard segment.startMs == startMs else { throw JSONError("of another segment") }
+      return (segment, json)
+    } catch {
+      throw DamagedOutput(path: path, cause: "\(error)")
+    }
+  }
 }

@@ -13,20 +13,10 @@ enum ArchiveUnpacking {
 
   /// Reads an archive.
   ///
-  /// - Parameters:
-  ///   - descriptor: a file or a pipe, read to its end.
-  ///   - name: what to call it in messages.
-  ///   - decoders: where libarchive runs; nil for right here, for archives that can be trusted.
-  ///   - isCancelled: asked before each part of the file is read.
-  /// - Returns: what is in it, and the process that took it apart, where there is one.
+  /// - Returns: what is in it, and the process that took it apart.
   static func contents(
-    reading descriptor: Int32, name: String, limits: Limits, decoders: DecoderHost? = nil,
-    isCancelled: @escaping () -> Bool = { false }
-  ) throws -> (ArchiveContents, DecoderProcess?) {
-    guard let decoders else {
-      let contents = try contentsHere(of: descriptor, name: name, limits: limits, isCancelled: isCancelled)
-      return (contents, nil)
-    }
+    reading descriptor: Int32, name: String, limits: Limits, decoders: DecoderHost, isCancelled: @escaping () -> Bool
+  ) throws -> (ArchiveContents, DecoderProcess) {
     // A pipe cannot be read again.
     let start = lseek(descriptor, 0, SEEK_CUR)
     do {
@@ -55,22 +45,11 @@ enum ArchiveUnpacking {
     return BadBatch("read", name, cause, advice: "pack it again, with tar and gzip or zstd")
   }
 
-  private static func contentsHere(
-    of descriptor: Int32, name: String, limits: Limits, isCancelled: @escaping () -> Bool
-  ) throws -> ArchiveContents {
-    var contents = ArchiveContents(limits: limits, fileBytes: size(of: descriptor))
-    let input = ArchiveInput { isCancelled() ? Int(-ECANCELED) : read(descriptor, $0) }
-    try Archive.unpack(input, name: name, limits: limits) { item in
-      guard contents.add(item) else { throw BadBatch("read", name, "too much in it", advice: "split the batch") }
-    }
-    return contents
-  }
-
   private static func contents(
     of descriptor: Int32, _ name: String, _ limits: Limits, _ decoders: DecoderHost,
     _ isCancelled: @escaping () -> Bool
   ) throws -> (ArchiveContents, DecoderProcess) {
-    var contents = ArchiveContents(limits: limits, fileBytes: size(of: descriptor))
+    var contents = ArchiveContents(limits: limits, fileBytes: ArchiveContents.size(of: descriptor))
     var position = 0
     var exchange = DecoderExchange()
     exchange.isCancelled = isCancelled
@@ -80,7 +59,7 @@ enum ArchiveUnpacking {
       guard offset == position else { throw WireReader.Nonsense() }
       var outcome = 0
       let bytes = [UInt8](unsafeUninitializedCapacity: count) { bytes, filled in
-        outcome = read(descriptor, UnsafeMutableRawBufferPointer(bytes))
+        outcome = ArchiveContents.read(descriptor, UnsafeMutableRawBufferPointer(bytes))
         filled = max(0, outcome)
       }
       guard outcome >= 0 else { throw DiskError("read", name, code: Int32(-outcome)) }
@@ -123,19 +102,6 @@ enum ArchiveUnpacking {
     }
   }
 
-  private static func size(of descriptor: Int32) -> Int {
-    var status = stat()
-    return fstat(descriptor, &status) == 0 ? Int(status.st_size) : 0
-  }
-
-  private static func read(_ descriptor: Int32, _ target: UnsafeMutableRawBufferPointer) -> Int {
-    while true {
-      let count = Glibc.read(descriptor, target.baseAddress, target.count)
-      if count >= 0 { return count }
-      if errno != EINTR { return Int(-errno) }
-    }
-  }
-
   // MARK: - In the decoder
 
   static func answer(on channel: DecoderChannel, limits: Limits) {
@@ -174,6 +140,19 @@ enum ArchiveUnpacking {
     } catch {
       // The input comes from the worker, so no other error than a lack of memory is left.
       channel.answer { $0.put(Outcome.outOfMemory.rawValue) }
+    }
+  }
+}
+
+extension DecoderHost: ArchiveUnpacker {
+  /// The process that takes an archive apart decodes its pictures, too: they are the same session's.
+  package func unpack(
+    _ descriptor: Int32, name: String, limits: Limits, isCancelled: @escaping () -> Bool
+  ) throws -> UnpackedArchive {
+    let (contents, decoder) = try ArchiveUnpacking.contents(
+      reading: descriptor, name: name, limits: limits, decoders: self, isCancelled: isCancelled)
+    return UnpackedArchive(contents: contents) { [self] session in
+      if let session { keep(decoder, for: session.description) } else { _ = try? end(decoder) }
     }
   }
 }

@@ -80,7 +80,7 @@ final class VideoAnswers {
     let manifest = try question.string()
     answer { () throws -> (inout WireWriter) -> Void in
       let json = try JSONParser.parse(Array(manifest.utf8))
-      let problems = try SegmentVerification.problemsOfFile(json, PublishedSegment(json), file)
+      let problems = try SegmentFileVerification.problems(json, PublishedSegment(json), file)
       return { answer in answer.put(problems) { $0.put($1) } }
     }
   }

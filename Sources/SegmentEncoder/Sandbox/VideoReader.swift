@@ -68,7 +68,7 @@ struct VideoReader: Sendable {
   /// - Throws: ``BadSession``, ``FFmpegError``.
   func problems(_ json: JSONValue, _ segment: PublishedSegment, _ bytes: [UInt8]) throws -> [String] {
     guard let decoders else {
-      return try bytes.withUnsafeBytes { try SegmentVerification.problemsOfFile(json, segment, MemoryBytes($0)) }
+      return try bytes.withUnsafeBytes { try SegmentFileVerification.problems(json, segment, MemoryBytes($0)) }
     }
     return try bytes.withUnsafeBytes { buffer in
       try ask(decoders, .problems, about: MemoryBytes(buffer), segment.file, into: ()) { question in

@@ -49,7 +49,7 @@ public struct Enqueuing {
     let new = WorkerID().description.filter { $0 != "~" }
     let named = session ?? (description == nil ? new : OpenBatch.name(of: paths[0]))
     let name = instants.min().map { "\(named)@\($0)" } ?? named
-    guard Spool.isComplete(name) else {
+    guard BatchFolder.isComplete(name) else {
       throw BadBatch(
         "enqueue", name, "a worker takes such a name for a batch that is not there yet",
         advice: "rename it: no dot in front, no .tmp or .part behind")

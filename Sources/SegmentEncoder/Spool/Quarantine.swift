@@ -52,7 +52,7 @@ public struct Quarantine: Sendable {
   /// - Throws: ``NameTaken`` when another batch waits under it: which session it is can depend on the name.
   public func retry(_ batch: Batch) throws -> String {
     let said = batch.text("batch") ?? batch.name
-    let name = said.contains("/") || !Spool.isComplete(said) || said.isEmpty ? batch.name : said
+    let name = said.contains("/") || !BatchFolder.isComplete(said) || said.isEmpty ? batch.name : said
     guard try DurableFile.move(batch.path, to: spool.incoming + "/" + name) else {
       throw NameTaken(name: name, place: spool.incoming)
     }

@@ -44,7 +44,7 @@ public struct Spool: Sendable {
 
   /// The batches that are owed, by name. Names that begin with a dot or end in `.tmp` or `.part` are not there yet.
   public func waiting() throws(DiskError) -> [Directory.Entry] {
-    try Directory(opening: incoming).entries().filter { Self.isComplete($0.name) }
+    try Directory(opening: incoming).entries().filter { BatchFolder.isComplete($0.name) }
   }
 
   /// Whether there is a directory, or a link to one.
@@ -59,10 +59,6 @@ public struct Spool: Sendable {
 
   /// The worker that is about to remove this.
   static func owner(inTrash name: String) -> String { name.split(separator: "~").prefix(3).joined(separator: "~") }
-
-  static func isComplete(_ name: String) -> Bool {
-    !name.hasPrefix(".") && !name.hasSuffix(".tmp") && !name.hasSuffix(".part")
-  }
 }
 
 /// What somebody named is no spool.

@@ -209,7 +209,10 @@ public final class SpoolQueue: BatchQueue {
   public func show(_ tally: WorkerTally) throws(DiskError) { try tally.write(to: own.path) }
 
   /// Leaves the spool; nothing is claimed any more.
-  public func leave() { own.remove() }
+  public func leave() {
+    WorkerTally.remove(from: own.path)
+    own.remove()
+  }
 
   private func take(_ source: [CChar], name: String, attempt: Int, failures: Int = 0) throws(DiskError) -> Claim? {
     let claim = Claim(name: name, attempt: attempt, failures: failures, place: newDirectory(attempt, failures))

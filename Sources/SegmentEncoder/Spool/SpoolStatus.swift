@@ -65,7 +65,7 @@ public struct SpoolStatus: Sendable {
     self.spool = spool.path
     self.output = output ?? spool.defaultOutput
     let now = timespec.now.unixMs
-    waiting = try Self.heap(spool.incoming, now, where: Spool.isComplete)
+    waiting = try Self.heap(spool.incoming, now, where: BatchFolder.isComplete)
     quarantined = try Self.heap(spool.quarantine, now) { !$0.hasSuffix(Quarantine.reasonEnding) }
     kept = try Self.heap(spool.done, now) { _ in true }
     workers = try Self.workers(spool.claimed, now)

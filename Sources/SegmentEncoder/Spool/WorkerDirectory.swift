@@ -43,7 +43,6 @@ public final class WorkerDirectory: Sendable {
   public func remove() {
     // Closed before: what is open cannot be removed over NFS.
     leave()
-    WorkerTally.remove(from: path)
     unlink(path + "/alive")
     rmdir(path)
   }

@@ -183,6 +183,6 @@ package struct StoredBatches: Sendable {
   /// Names as in a spool: what begins with a dot, or ends in `.tmp` or `.part`, is not there yet.
   private static func isComplete(_ key: String) -> Bool {
     let name = lastComponent(of: key)
-    return !key.hasSuffix("/") && Spool.isComplete(name)
+    return !key.hasSuffix("/") && BatchFolder.isComplete(name)
   }
 }

@@ -3,6 +3,12 @@
 import Glibc
 import Synchronization
 
+/// What a picture took.
+struct DecodingWork {
+  var decoding = Profile.Span()
+  var converting = Profile.Span()
+}
+
 public final class Profile: Sendable {
   /// What is timed, in the order it happens, and how often that is.
   public enum Stage: String, Sendable, CaseIterable {

@@ -1,0 +1,14 @@
+/// Why a session cannot be used as it is.
+public struct BadSession: Error, Equatable, CustomStringConvertible {
+  public let file: String
+  public let cause: String
+  public let advice: String
+
+  package init(_ file: String, _ cause: String, advice: String = "see what verify says of the session") {
+    self.file = file
+    self.cause = cause
+    self.advice = advice
+  }
+
+  public var description: String { "\(file): \(cause); \(advice)" }
+}

@@ -1,0 +1,91 @@
+// One segment's file against its manifest: is it built as that says, is every instant where it should be, can every picture be
+// decoded. Everything is read from the file, nothing believed.
+
+enum SegmentFileVerification {
+  /// - Parameter json: the manifest, as it was parsed.
+  static func problems(
+    _ json: JSONValue, _ segment: PublishedSegment, _ file: any ByteSource
+  ) throws -> [String] {
+    var problems: [String] = []
+    if !hasMovieFirst(file) { problems.append("moov does not stand before mdat") }
+    let reader = try MP4Reader(file)
+    guard reader.trackCount == 2, let sets = reader.parameterSets else {
+      return problems + ["not a video track and a timing track"]
+    }
+    if sets.codec != json.object?["codec"]?.string { problems.append("another codec than its manifest says") }
+    if reader.durationUs != segment.durationMs * 1_000 { problems.append("another duration than its manifest says") }
+    let decoder = try VideoDecoder(reader.parameters(of: 0))
+    var starts: [[Int64]] = [[], []]
+    var ends: [Int64] = [0, 0]
+    var texts: [[UInt8]] = []
+    var pictures: [(width: Int, height: Int)] = []
+    while let sample = try reader.next() {
+      guard starts.indices.contains(sample.track) else { return problems + ["more than two tracks"] }
+      if sample.pts != ends[sample.track] || sample.dts != sample.pts { problems.append("a sample out of time") }
+      if sample.track == 0 {
+        if sample.isKey != starts[0].isEmpty { problems.append("a key frame that is not the first sample") }
+        pictures += try decoder.decode(sample).map { ($0.pixels.width, $0.pixels.height) }
+      } else {
+        texts.append(Array(sample.bytes))
+      }
+      starts[sample.track].append(sample.pts)
+      ends[sample.track] = sample.pts + sample.duration
+    }
+    pictures += try decoder.decode(nil).map { ($0.pixels.width, $0.pixels.height) }
+    return problems + problemsOfSamples(json, segment, starts, ends, texts) + problemsOfPictures(segment, pictures)
+  }
+
+  private static func problemsOfSamples(
+    _ json: JSONValue, _ segment: PublishedSegment, _ starts: [[Int64]], _ ends: [Int64], _ texts: [[UInt8]]
+  ) -> [String] {
+    var problems: [String] = []
+    let length = MediaTime.ticks(ms: segment.durationMs)
+    if ends[0] != length { problems.append("the video lasts \(ends[0]) ticks instead of \(length)") }
+    if ends[1] != length { problems.append("the timing track lasts \(ends[1]) ticks instead of \(length)") }
+    if starts[0].count != segment.samples {
+      problems.append("\(starts[0].count) samples instead of \(segment.samples)")
+    }
+    var offset: Int64 = 0
+    let shown = segment.frames.map { frame in
+      defer { offset += MediaTime.ticks(ms: frame.holdMs) }
+      return offset
+    }
+    if starts[1] != shown { problems.append("the timing track does not list the frames") }
+    if !Set(starts[0]).isSuperset(of: shown) { problems.append("a frame has no sample at its instant") }
+    let said = texts.map { try? JSONParser.parse(Array($0.dropFirst(2))) }
+    for (frame, text) in zip(json.object?["frames"]?.array ?? [], said)
+    where text?.object?["t"] != frame.object?["timeMs"] || text?.object?["f"] != frame.object?["source"] {
+      problems.append("the timing track says something else than the manifest")
+      break
+    }
+    return problems
+  }
+
+  private static func problemsOfPictures(
+    _ segment: PublishedSegment, _ pictures: [(width: Int, height: Int)]
+  ) -> [String] {
+    var problems: [String] = []
+    if pictures.count != segment.samples {
+      problems.append("\(pictures.count) pictures can be decoded, of \(segment.samples)")
+    }
+    if pictures.contains(where: { $0 != (segment.codedWidth, segment.codedHeight) }) {
+      problems.append("a picture of another size than its manifest says")
+    }
+    return problems
+  }
+
+  private static func hasMovieFirst(_ file: any ByteSource) -> Bool {
+    var offset = 0
+    // Ours has two boxes before it at most.
+    for _ in 0..<64 {
+      let head = file.bytes(at: offset, 8)
+      guard head.count == 8 else { return false }
+      let type = String(decoding: head[4...], as: UTF8.self)
+      if type == "moov" || type == "mdat" { return type == "moov" }
+      let size = head[..<4].reduce(0) { $0 << 8 | Int($1) }
+      guard size >= 8 else { return false }
+      offset += size
+    }
+    return false
+  }
+}
