@@ -41,6 +41,14 @@ let package = Package(
     .target(
       name: "SegmentEncoder",
       dependencies: ["CFFmpeg", "CArchive", "CLittleCMS", "CNettle", "CLinux"],
+      path: "Sources",
+      exclude: [
+        "CFFmpeg", "CArchive", "CLittleCMS", "CNettle", "CMicroHTTP", "CHiredis", "CCurl", "CLinux", "encoder-worker",
+        "SegmentEncoder/Documentation.docc",
+      ],
+      sources: [
+        "FileSystem", "JSON", "ISOMedia", "FrameBatches", "Encoding", "Sessions", "WorkQueues", "SegmentEncoder",
+      ],
       swiftSettings: strict,
       linkerSettings: [.linkedLibrary("lcms2")]
     ),
