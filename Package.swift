@@ -13,6 +13,11 @@ let test: [SwiftSetting] =
     .unsafeFlags(["-Onone", "-no-whole-module-optimization", "-enable-batch-mode", "-incremental", "-num-threads", "0"])
   ]
 
+/// What the library is made of, and what its tests see.
+let layers: [Target.Dependency] = [
+  "FileSystem", "JSON", "ISOMedia", "FrameBatches", "Encoding", "Sessions", "WorkQueues",
+]
+
 let package = Package(
   name: "SegmentEncoder",
   products: [
@@ -38,23 +43,29 @@ let package = Package(
     .systemLibrary(name: "CHiredis", providers: [.apt(["libhiredis-dev"])]),
     .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .systemLibrary(name: "CLinux"),
+    // The layers, lowest first. Each sees only what it names here.
+    .target(name: "FileSystem", dependencies: ["CLinux", "CNettle"], swiftSettings: strict),
+    .target(name: "JSON", swiftSettings: strict),
+    .target(name: "ISOMedia", dependencies: ["FileSystem"], swiftSettings: strict),
+    .target(name: "FrameBatches", dependencies: ["FileSystem", "JSON", "CArchive"], swiftSettings: strict),
     .target(
-      name: "SegmentEncoder",
-      dependencies: ["CFFmpeg", "CArchive", "CLittleCMS", "CNettle", "CLinux"],
-      path: "Sources",
-      exclude: [
-        "CFFmpeg", "CArchive", "CLittleCMS", "CNettle", "CMicroHTTP", "CHiredis", "CCurl", "CLinux", "encoder-worker",
-        "SegmentEncoder/Documentation.docc",
-      ],
-      sources: [
-        "FileSystem", "JSON", "ISOMedia", "FrameBatches", "Encoding", "Sessions", "WorkQueues", "SegmentEncoder",
-      ],
+      name: "Encoding",
+      dependencies: ["FileSystem", "JSON", "ISOMedia", "FrameBatches", "CFFmpeg", "CLittleCMS", "CLinux"],
       swiftSettings: strict,
       linkerSettings: [.linkedLibrary("lcms2")]
     ),
+    .target(
+      name: "Sessions",
+      dependencies: ["FileSystem", "JSON", "ISOMedia", "FrameBatches", "Encoding", "CLinux"],
+      swiftSettings: strict
+    ),
+    .target(
+      name: "WorkQueues", dependencies: ["FileSystem", "JSON", "FrameBatches", "Encoding", "Sessions"],
+      swiftSettings: strict),
+    .target(name: "SegmentEncoder", dependencies: layers, swiftSettings: strict),
     .executableTarget(
       name: "encoder-worker",
-      dependencies: [
+      dependencies: layers + [
         "SegmentEncoder", "CLinux", "CMicroHTTP", "CHiredis", "CCurl",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
@@ -63,40 +74,40 @@ let package = Package(
       swiftSettings: strict
     ),
     .target(
-      name: "TestSupport", dependencies: ["SegmentEncoder", "CLinux"], path: "Tests/TestSupport",
+      name: "TestSupport", dependencies: layers + ["SegmentEncoder", "CLinux"], path: "Tests/TestSupport",
       swiftSettings: strict),
     .testTarget(
       name: "SegmentEncoderTests",
-      dependencies: ["SegmentEncoder", "TestSupport"],
+      dependencies: layers + ["SegmentEncoder", "TestSupport"],
       swiftSettings: test
     ),
     .testTarget(
       name: "EncoderWorkerTests",
-      dependencies: ["encoder-worker", "SegmentEncoder", "TestSupport"],
+      dependencies: layers + ["encoder-worker", "SegmentEncoder", "TestSupport"],
       swiftSettings: test
     ),
     .testTarget(
       name: "SessionTests",
-      dependencies: ["encoder-worker", "SegmentEncoder", "TestSupport"],
+      dependencies: layers + ["encoder-worker", "SegmentEncoder", "TestSupport"],
       swiftSettings: test
     ),
     .testTarget(
       name: "ServiceTests",
-      dependencies: ["encoder-worker", "SegmentEncoder", "TestSupport"],
+      dependencies: layers + ["encoder-worker", "SegmentEncoder", "TestSupport"],
       swiftSettings: test
     ),
     .testTarget(
       name: "RemoteTests",
-      dependencies: ["encoder-worker", "SegmentEncoder", "TestSupport"],
+      dependencies: layers + ["encoder-worker", "SegmentEncoder", "TestSupport"],
       swiftSettings: test
     ),
     .target(
-      name: "FuzzTargets", dependencies: ["SegmentEncoder", "CFFmpeg", "CLinux"],
+      name: "FuzzTargets", dependencies: layers + ["SegmentEncoder", "CFFmpeg", "CLinux"],
       path: "Fuzzing/Sources/FuzzTargets", swiftSettings: strict),
     .testTarget(
-      name: "FuzzTests", dependencies: ["FuzzTargets", "SegmentEncoder", "TestSupport"], swiftSettings: test),
+      name: "FuzzTests", dependencies: layers + ["FuzzTargets", "SegmentEncoder", "TestSupport"], swiftSettings: test),
     .testTarget(name: "BrowserTests", dependencies: ["TestSupport"], swiftSettings: test),
     .testTarget(
-      name: "SystemTests", dependencies: ["SegmentEncoder", "TestSupport"], swiftSettings: test),
+      name: "SystemTests", dependencies: layers + ["SegmentEncoder", "TestSupport"], swiftSettings: test),
   ]
 )

@@ -2,7 +2,7 @@
 
 import Glibc
 
-protocol ByteSource: AnyObject {
+package protocol ByteSource: AnyObject {
   /// Of all of it.
   var count: Int { get }
   /// Fills memory with what lies at an offset, or a part of that.
@@ -13,7 +13,7 @@ protocol ByteSource: AnyObject {
 
 extension ByteSource {
   /// So many bytes, or fewer at the end.
-  func bytes(at offset: Int, _ count: Int) -> [UInt8] {
+  package func bytes(at offset: Int, _ count: Int) -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: count) { bytes, filled in
       while filled < count {
         let target = UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(bytes)[filled...])
@@ -26,14 +26,14 @@ extension ByteSource {
 }
 
 /// A file in memory, which must outlive this.
-final class MemoryBytes: ByteSource {
+package final class MemoryBytes: ByteSource {
   private let bytes: UnsafeRawBufferPointer
 
-  init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+  package init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
-  var count: Int { bytes.count }
+  package var count: Int { bytes.count }
 
-  func read(at offset: Int, into target: UnsafeMutableRawBufferPointer) -> Int {
+  package func read(at offset: Int, into target: UnsafeMutableRawBufferPointer) -> Int {
     guard (0..<bytes.count).contains(offset) else { return 0 }
     let part = UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + min(target.count, bytes.count - offset)])
     target.copyMemory(from: part)
@@ -42,17 +42,17 @@ final class MemoryBytes: ByteSource {
 }
 
 /// A file on disk.
-final class FileBytes: ByteSource {
-  let count: Int
+package final class FileBytes: ByteSource {
+  package let count: Int
   private let descriptor: Int32
   /// Closes the descriptor; nil where this does.
   private let owner: OpenFile?
 
-  init(_ file: OpenFile) {
+  package init(_ file: OpenFile) {
     (descriptor, count, owner) = (file.descriptor, file.size, file)
   }
 
-  init(opening path: String) throws(DiskError) {
+  package init(opening path: String) throws(DiskError) {
     descriptor = try check("open", path) { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
     count = max(0, Int(lseek(descriptor, 0, SEEK_END)))
     owner = nil
@@ -60,7 +60,7 @@ final class FileBytes: ByteSource {
 
   deinit { if owner == nil { close(descriptor) } }
 
-  func read(at offset: Int, into target: UnsafeMutableRawBufferPointer) -> Int {
+  package func read(at offset: Int, into target: UnsafeMutableRawBufferPointer) -> Int {
     while true {
       let part = pread(descriptor, target.baseAddress, target.count, offset)
       if part >= 0 || errno != EINTR { return part }

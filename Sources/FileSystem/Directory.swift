@@ -7,7 +7,7 @@ import Glibc
 /// An open directory, closed when the last reference goes.
 public final class Directory: Sendable {
   public let path: String
-  let descriptor: Int32
+  package let descriptor: Int32
 
   /// - Parameter followingLinks: `false` for anything a stranger may have made.
   public convenience init(opening path: String, followingLinks: Bool = true) throws(DiskError) {
@@ -16,14 +16,14 @@ public final class Directory: Sendable {
   }
 
   /// A directory in another one, never reached through a link.
-  convenience init(opening name: String, in parent: Directory) throws(DiskError) {
+  package convenience init(opening name: String, in parent: Directory) throws(DiskError) {
     let path = parent.path + "/" + name
     let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW
     self.init(try check("open", path) { openat(parent.descriptor, name, flags) }, path: path)
   }
 
   /// One of the entries of another one.
-  convenience init(_ entry: Entry, in parent: Directory) throws(DiskError) {
+  package convenience init(_ entry: Entry, in parent: Directory) throws(DiskError) {
     let path = parent.path + "/" + entry.name
     let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW
     self.init(try check("open", path) { openat(parent.descriptor, entry.terminated, flags) }, path: path)
@@ -50,7 +50,7 @@ public final class Directory: Sendable {
   }
 
   /// What the system says of an entry, a link itself; nil when it is gone.
-  func state(of entry: Entry) -> stat? {
+  package func state(of entry: Entry) -> stat? {
     var status = stat()
     return fstatat(descriptor, entry.terminated, &status, AT_SYMLINK_NOFOLLOW) == 0 ? status : nil
   }
@@ -72,7 +72,7 @@ public final class Directory: Sendable {
   }
 
   /// Shows the names of all entries but `.` and `..`, in whatever order.
-  func visit(_ body: (UnsafePointer<CChar>) -> Void) throws(DiskError) {
+  package func visit(_ body: (UnsafePointer<CChar>) -> Void) throws(DiskError) {
     let stream = try stream()
     defer { closedir(stream) }
     while let found = try next(stream) {
@@ -101,7 +101,7 @@ public final class Directory: Sendable {
   /// The whole of a regular file beneath this directory, or why it is not one.
   ///
   /// - Returns: nil when there is no such file.
-  func contents(of name: String, limit: Int) throws -> FileContents? {
+  package func contents(of name: String, limit: Int) throws -> FileContents? {
     guard !name.utf8.contains(0) else { return .refused("no name that a file can have") }
     // O_NONBLOCK: opening a FIFO would wait for a writer.
     var file = clinux_open_beneath(descriptor, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
@@ -158,7 +158,7 @@ public final class Directory: Sendable {
   /// Says to others of this host that somebody uses it, for as long as it is open; where the file system knows such locks.
   ///
   /// - Returns: whether nobody else says so.
-  func lock() throws(DiskError) -> Bool {
+  package func lock() throws(DiskError) -> Bool {
     if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
     if errno == EWOULDBLOCK { return false }
     let failure = DiskError("flock", path)
@@ -182,14 +182,14 @@ public final class Directory: Sendable {
   }
 }
 
-enum FileContents {
+package enum FileContents {
   case bytes([UInt8])
   /// What it is instead of a regular file of reasonable size.
   case refused(String)
 }
 
 /// Reads an open descriptor to its end when it is a regular file of at most `limit` bytes.
-func readRegularFile(_ file: Int32, path: String, limit: Int) throws(DiskError) -> FileContents {
+package func readRegularFile(_ file: Int32, path: String, limit: Int) throws(DiskError) -> FileContents {
   var status = stat()
   try check("fstat", path) { fstat(file, &status) }
   guard status.st_mode & S_IFMT == S_IFREG else { return .refused("not a regular file") }
@@ -213,7 +213,7 @@ func readRegularFile(_ file: Int32, path: String, limit: Int) throws(DiskError) 
 
 extension String {
   /// As much of it as fits, with a mark of its own where something is missing.
-  func shortened(to limit: Int) -> String {
+  package func shortened(to limit: Int) -> String {
     guard utf8.count > limit else { return self }
     let hash = utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }  // FNV-1a
     let mark = "~" + String(hash, radix: 36)
@@ -224,7 +224,7 @@ extension String {
 }
 
 /// A name for people and for our own files: bytes that are not UTF-8 become `%XX`, and then `%` itself too.
-func printableName(_ bytes: [UInt8]) -> String {
+package func printableName(_ bytes: [UInt8]) -> String {
   if let name = String(validating: bytes, as: UTF8.self) { return name }
   let digits = Array("0123456789ABCDEF")
   return bytes.map { byte in

@@ -21,12 +21,12 @@ public struct DiskError: Error, Equatable, CustomStringConvertible {
   }
 
   /// Whether the file system knows no such locks: NFS takes none on what is open for reading only.
-  var saysNoLocks: Bool { [EBADF, ENOLCK, EOPNOTSUPP].contains(code) }
+  package var saysNoLocks: Bool { [EBADF, ENOLCK, EOPNOTSUPP].contains(code) }
 }
 
 /// Calls until it is not interrupted; throws what `errno` says when the result is negative.
 @discardableResult
-func check(_ operation: String, _ path: String, _ call: () -> Int32) throws(DiskError) -> Int32 {
+package func check(_ operation: String, _ path: String, _ call: () -> Int32) throws(DiskError) -> Int32 {
   while true {
     let result = call()
     if result >= 0 { return result }
@@ -35,5 +35,5 @@ func check(_ operation: String, _ path: String, _ call: () -> Int32) throws(Disk
 }
 
 extension String {
-  var lowercasedFirst: String { prefix(1).lowercased() + dropFirst() }
+  package var lowercasedFirst: String { prefix(1).lowercased() + dropFirst() }
 }

@@ -4,9 +4,9 @@
 import CLinux
 import Glibc
 
-enum DurableFile {
+package enum DurableFile {
   /// Writes a new file and its bytes reach the disk before this returns; its name does so with the directory's sync.
-  static func create(_ path: String, _ bytes: [UInt8]) throws(DiskError) {
+  package static func create(_ path: String, _ bytes: [UInt8]) throws(DiskError) {
     let file = try OutputFile(creating: path)
     do {
       try file.write(bytes, at: 0)
@@ -18,7 +18,7 @@ enum DurableFile {
   }
 
   /// Writes a new file that need not outlive the machine.
-  static func createScratch(_ path: String, _ bytes: [UInt8]) throws(DiskError) {
+  package static func createScratch(_ path: String, _ bytes: [UInt8]) throws(DiskError) {
     let file = try OutputFile(creating: path)
     do {
       try file.write(bytes, at: 0)
@@ -29,7 +29,7 @@ enum DurableFile {
   }
 
   /// Puts `bytes` under `path`, replacing what is there, at once or not at all.
-  static func replace(_ path: String, _ bytes: [UInt8], temporary: String) throws(DiskError) {
+  package static func replace(_ path: String, _ bytes: [UInt8], temporary: String) throws(DiskError) {
     unlink(temporary)
     try create(temporary, bytes)
     do {
@@ -41,7 +41,7 @@ enum DurableFile {
   }
 
   /// The bytes of a plain file of ours, nil when there is none, or a larger one.
-  static func contents(of path: String, limit: Int) throws(DiskError) -> [UInt8]? {
+  package static func contents(of path: String, limit: Int) throws(DiskError) -> [UInt8]? {
     let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
     guard file >= 0 else {
       let failure = DiskError("open", path)
@@ -57,7 +57,7 @@ enum DurableFile {
   /// Gives `source` a second name, unless the name is taken.
   ///
   /// - Returns: whether it was free.
-  static func link(_ source: String, to target: String) throws(DiskError) -> Bool {
+  package static func link(_ source: String, to target: String) throws(DiskError) -> Bool {
     if Glibc.link(source, target) == 0 { return true }
     if errno == EEXIST { return false }
     throw DiskError("link", target)
@@ -66,7 +66,7 @@ enum DurableFile {
   /// Moves a file or directory to a name that nothing has.
   ///
   /// - Returns: whether the name was free.
-  static func move(_ source: String, to target: String) throws(DiskError) -> Bool {
+  package static func move(_ source: String, to target: String) throws(DiskError) -> Bool {
     if clinux_rename_noreplace(source, target) == 0 { return true }
     switch errno {
     case EEXIST: return false
@@ -87,7 +87,7 @@ enum DurableFile {
   /// Tries NAME, NAME.2, NAME.3 … until `put` finds one free.
   ///
   /// - Returns: the name it was.
-  static func firstFree(
+  package static func firstFree(
     in directory: String, _ name: String, _ put: (String) throws(DiskError) -> Bool
   ) throws(DiskError) -> String {
     var candidate = name
@@ -100,7 +100,7 @@ enum DurableFile {
   }
 
   /// Makes a directory and those above it that are missing; they survive a power cut.
-  static func makeDirectories(_ path: String) throws(DiskError) {
+  package static func makeDirectories(_ path: String) throws(DiskError) {
     if isReachableDirectory(path) { return }
     let parent = parentDirectory(of: path)
     if parent != path { try makeDirectories(parent) }
@@ -113,7 +113,7 @@ enum DurableFile {
   }
 
   /// Removes a file or a directory with all that is in it; links are removed, never followed.
-  static func removeTree(_ path: String) throws(DiskError) {
+  package static func removeTree(_ path: String) throws(DiskError) {
     if unlink(path) == 0 || errno == ENOENT { return }
     guard errno == EISDIR || errno == EPERM else { throw DiskError("unlink", path) }
     chmod(path, 0o700)
@@ -126,7 +126,7 @@ enum DurableFile {
   }
 
   /// What a user without privileges can still write where this lies.
-  static func freeBytes(at path: String) throws(DiskError) -> Int {
+  package static func freeBytes(at path: String) throws(DiskError) -> Int {
     var status = statvfs()
     try check("statvfs", path) { statvfs(path, &status) }
     // Some servers say less than nothing, or more than there is.
@@ -134,30 +134,30 @@ enum DurableFile {
     return isTooMuch ? .max : bytes
   }
 
-  static func exists(_ path: String) -> Bool {
+  package static func exists(_ path: String) -> Bool {
     var status = stat()
     return lstat(path, &status) == 0
   }
 
   /// The same, where not being told is no answer.
-  static func isThere(_ path: String) throws(DiskError) -> Bool { try mode(of: path) != nil }
+  package static func isThere(_ path: String) throws(DiskError) -> Bool { try mode(of: path) != nil }
 
   /// In bytes.
-  static func size(of path: String) throws(DiskError) -> Int {
+  package static func size(of path: String) throws(DiskError) -> Int {
     var status = stat()
     try check("stat", path) { lstat(path, &status) }
     return Int(status.st_size)
   }
 
   /// Whether it is a plain file, not a link to one.
-  static func isFile(_ path: String) -> Bool {
+  package static func isFile(_ path: String) -> Bool {
     var status = stat()
     return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
   }
 
   /// Whether it is a directory, not a link to one. Where the disk does not tell, that is no answer: a session taken for
   /// missing would be published over.
-  static func isDirectory(_ path: String) throws(DiskError) -> Bool {
+  package static func isDirectory(_ path: String) throws(DiskError) -> Bool {
     try mode(of: path).map { $0 & S_IFMT == S_IFDIR } ?? false
   }
 
@@ -171,36 +171,36 @@ enum DurableFile {
   }
 
   /// Whether `path` is a directory, or a link to one.
-  static func isReachableDirectory(_ path: String) -> Bool {
+  package static func isReachableDirectory(_ path: String) -> Bool {
     var status = stat()
     return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
   }
 
   /// The path without links, `.` and `..`; as it is where it leads nowhere.
-  static func resolved(_ path: String) -> String {
+  package static func resolved(_ path: String) -> String {
     guard let resolved = realpath(path, nil) else { return path }
     defer { free(resolved) }
     return String(cString: resolved)
   }
 
-  static func parentDirectory(of path: String) -> String {
+  package static func parentDirectory(of path: String) -> String {
     guard let slash = path.lastIndex(of: "/") else { return "." }
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }
 }
 
 /// A file being written, closed when the last reference goes.
-final class OutputFile {
+package final class OutputFile {
   private let path: String
   private var descriptor: Int32
 
-  init(creating path: String) throws(DiskError) {
+  package init(creating path: String) throws(DiskError) {
     self.path = path
     descriptor = try check("create", path) { open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644) }
   }
 
   /// Begins anew what somebody left who was killed, but not what somebody is writing.
-  init(restarting path: String) throws(DiskError) {
+  package init(restarting path: String) throws(DiskError) {
     self.path = path
     descriptor = try check("create", path) { open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644) }
     try check("lock", path) { flock(descriptor, LOCK_EX | LOCK_NB) }
@@ -208,7 +208,7 @@ final class OutputFile {
   }
 
   /// A file without a name in a directory: it goes when nobody has it open any more.
-  init(unnamedIn directory: String) throws(DiskError) {
+  package init(unnamedIn directory: String) throws(DiskError) {
     path = directory
     var file = clinux_open_unnamed(directory)
     if file < 0 && [EOPNOTSUPP, EISDIR, ENOENT].contains(errno) {
@@ -224,13 +224,13 @@ final class OutputFile {
   deinit { if descriptor >= 0 { close(descriptor) } }
 
   /// Hands the file over to whoever reads it; nothing more can be written.
-  func forReading() throws(DiskError) -> OpenFile? {
+  package func forReading() throws(DiskError) -> OpenFile? {
     defer { descriptor = -1 }
     return try OpenFile(owning: descriptor, path: path)
   }
 
   /// Moves a range towards the start of the file, and truncates the file behind it.
-  func move(_ range: Range<Int>, to target: Int) throws(DiskError) {
+  package func move(_ range: Range<Int>, to target: Int) throws(DiskError) {
     var bytes = [UInt8](repeating: 0, count: min(1 << 20, range.count))
     var moved = 0
     while moved < range.count {
@@ -245,7 +245,7 @@ final class OutputFile {
     try check("truncate", path) { ftruncate(descriptor, target + range.count) }
   }
 
-  func write(_ bytes: [UInt8], at offset: Int) throws(DiskError) {
+  package func write(_ bytes: [UInt8], at offset: Int) throws(DiskError) {
     var written = 0
     while written < bytes.count {
       let count = bytes.withUnsafeBytes { buffer in
@@ -260,11 +260,16 @@ final class OutputFile {
   }
 
   /// The bytes reach the disk before this returns; the file's name does so with its directory's sync.
-  func finish() throws(DiskError) {
+  package func finish() throws(DiskError) {
     try check("fsync", path) { fsync(descriptor) }
     let closing = descriptor
     descriptor = -1
     // A close that fails may be the only word of a write that failed (NFS); it is not retried, close(2).
     if close(closing) != 0 && errno != EINTR { throw DiskError("close", path) }
   }
+}
+
+/// Returns what is behind the last slash of a path.
+package func lastComponent(of path: String) -> String {
+  path.split(separator: "/").last.map(String.init) ?? path
 }

@@ -2,13 +2,13 @@ import CLinux
 import Glibc
 
 /// What tells whether a file is the one that was read before.
-struct FileStamp: Sendable, Equatable {
-  let inode: UInt64
-  let size: Int64
+package struct FileStamp: Sendable, Equatable {
+  package let inode: UInt64
+  package let size: Int64
   /// Since 1970, in nanoseconds.
-  let modified: Int64
+  package let modified: Int64
 
-  init(_ status: stat) {
+  package init(_ status: stat) {
     inode = UInt64(status.st_ino)
     size = Int64(status.st_size)
     modified = Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec)
@@ -24,7 +24,7 @@ public final class OpenFile: Sendable {
   public let tag: String
 
   /// - Returns: nil where there is none of this name, or something else; links are not followed.
-  convenience init?(_ name: String, in directory: Directory) throws(DiskError) {
+  package convenience init?(_ name: String, in directory: Directory) throws(DiskError) {
     // O_NONBLOCK: opening a FIFO would wait for a writer.
     let file = openat(directory.descriptor, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
     guard file >= 0 else {
@@ -59,7 +59,7 @@ public final class OpenFile: Sendable {
 
 extension Directory {
   /// What tells whether something in here is what it was; nil where there is nothing.
-  func stamp(of name: String) -> FileStamp? {
+  package func stamp(of name: String) -> FileStamp? {
     var status = stat()
     return fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? FileStamp(status) : nil
   }

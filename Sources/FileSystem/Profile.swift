@@ -4,9 +4,14 @@ import Glibc
 import Synchronization
 
 /// What a picture took.
-struct DecodingWork {
-  var decoding = Profile.Span()
-  var converting = Profile.Span()
+package struct DecodingWork {
+  package var decoding = Profile.Span()
+  package var converting = Profile.Span()
+
+  package init(decoding: Profile.Span = Profile.Span(), converting: Profile.Span = Profile.Span()) {
+    self.decoding = decoding
+    self.converting = converting
+  }
 }
 
 public final class Profile: Sendable {
@@ -31,7 +36,7 @@ public final class Profile: Sendable {
     /// A batch's segments to their names, their manifests and the session's views.
     case publish
 
-    var unit: String {
+    package var unit: String {
       switch self {
       case .open, .publish: "batch"
       case .read, .decode, .convert, .sandbox: "frame"
@@ -45,18 +50,18 @@ public final class Profile: Sendable {
   public init() {}
 
   /// Starts a watch.
-  func start(_ stage: Stage) -> Watch { Watch(profile: self, stage: stage) }
+  package func start(_ stage: Stage) -> Watch { Watch(profile: self, stage: stage) }
 
-  func add(_ stage: Stage, _ span: Span) { seen.withLock { $0[stage, default: Durations()].add(span) } }
+  package func add(_ stage: Stage, _ span: Span) { seen.withLock { $0[stage, default: Durations()].add(span) } }
 
   /// Notes what a picture took.
-  func add(_ work: DecodingWork) {
+  package func add(_ work: DecodingWork) {
     add(.decode, work.decoding)
     add(.convert, work.converting)
   }
 
   /// Notes what a picture took in another process, and what it took to have it done there.
-  func add(_ work: DecodingWork, waitedFor span: Span) {
+  package func add(_ work: DecodingWork, waitedFor span: Span) {
     // Whatever it says, it took no longer than we have waited.
     let decoding = work.decoding.clamped(to: span.wallNs)
     let converting = work.converting.clamped(to: span.wallNs - decoding.wallNs)
@@ -92,20 +97,25 @@ public final class Profile: Sendable {
 
 extension Profile {
   /// Nanoseconds of a thread.
-  struct Span: Equatable {
-    var cpuNs: Int64 = 0
-    var wallNs: Int64 = 0
+  package struct Span: Equatable {
+    package var cpuNs: Int64 = 0
+    package var wallNs: Int64 = 0
+
+    package init(cpuNs: Int64 = 0, wallNs: Int64 = 0) {
+      self.cpuNs = cpuNs
+      self.wallNs = wallNs
+    }
 
     /// The thread's clocks.
-    static var now: Span { Span(cpuNs: read(CLOCK_THREAD_CPUTIME_ID), wallNs: read(CLOCK_MONOTONIC)) }
+    package static var now: Span { Span(cpuNs: read(CLOCK_THREAD_CPUTIME_ID), wallNs: read(CLOCK_MONOTONIC)) }
 
     func clamped(to most: Int64) -> Span { Span(cpuNs: min(cpuNs, most), wallNs: min(wallNs, most)) }
 
-    static func + (one: Span, other: Span) -> Span {
+    package static func + (one: Span, other: Span) -> Span {
       Span(cpuNs: one.cpuNs + other.cpuNs, wallNs: one.wallNs + other.wallNs)
     }
 
-    static func - (one: Span, other: Span) -> Span {
+    package static func - (one: Span, other: Span) -> Span {
       Span(cpuNs: one.cpuNs - other.cpuNs, wallNs: one.wallNs - other.wallNs)
     }
 
@@ -117,16 +127,16 @@ extension Profile {
   }
 
   /// Runs from where it is made.
-  struct Watch {
+  package struct Watch {
     fileprivate let profile: Profile
     fileprivate let stage: Stage
     private let start = Span.now
 
     /// What has passed since then.
-    var span: Span { .now - start }
+    package var span: Span { .now - start }
 
     /// Notes what has passed.
-    func stop() { profile.add(stage, span) }
+    package func stop() { profile.add(stage, span) }
   }
 
   /// How durations are spread, within some three percent.

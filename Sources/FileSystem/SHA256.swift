@@ -8,7 +8,7 @@ package struct SHA256 {
   package init() { nettle_sha256_init(&context) }
 
   /// Of a file of any size.
-  static func hex(ofFile path: String, isCancelled: () -> Bool) throws -> String {
+  package static func hex(ofFile path: String, isCancelled: () -> Bool) throws -> String {
     let file = try check("open", path) { open(path, O_RDONLY | O_CLOEXEC) }
     defer { close(file) }
     var sum = SHA256()

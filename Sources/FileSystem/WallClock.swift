@@ -1,16 +1,16 @@
 import Glibc
 
-extension timespec {
-  /// Clamped to what sums of it cannot overflow: a file may say any time.
-  package var unixMs: Int64 {
-    let seconds = min(max(Int64(tv_sec), -(1 << 40)), 1 << 40)
-    return seconds * 1_000 + Int64(tv_nsec) / 1_000_000
-  }
-
-  /// This instant.
-  package static var now: timespec {
+/// Instants in unix milliseconds. Not an extension of `timespec`: other modules do not always see those of C types.
+package enum WallClock {
+  package static var nowMs: Int64 {
     var now = timespec()
     clock_gettime(CLOCK_REALTIME, &now)
-    return now
+    return unixMs(now.tv_sec, now.tv_nsec)
+  }
+
+  /// Clamped to what sums of it cannot overflow: a file may say any time.
+  package static func unixMs(_ seconds: Int, _ nanoseconds: Int) -> Int64 {
+    let seconds = min(max(Int64(seconds), -(1 << 40)), 1 << 40)
+    return seconds * 1_000 + Int64(nanoseconds) / 1_000_000
   }
 }

@@ -34,7 +34,7 @@ public final class WorkerDirectory: Sendable {
 
   /// Whether somebody took it for a dead worker's and removed it; not so when all of the file system is gone, nor where it does not
   /// tell: an NFS server that has taken its export away refuses this, while what is above it may still be cached.
-  var isLost: Bool {
+  package var isLost: Bool {
     DurableFile.isReachableDirectory(DurableFile.parentDirectory(of: path))
       && (try? DurableFile.isThere(path + "/alive")) == false
   }
@@ -57,7 +57,7 @@ public final class WorkerDirectory: Sendable {
   ///
   /// - Parameter body: takes over what is in there; the directory goes when nothing is left.
   /// - Returns: what went wrong with single ones; the others are not held up.
-  static func takeOver(in parent: String, _ body: (String) throws -> Void) throws(DiskError) -> [any Error] {
+  package static func takeOver(in parent: String, _ body: (String) throws -> Void) throws(DiskError) -> [any Error] {
     var failures: [any Error] = []
     for entry in try Directory(opening: parent).entries() where entry.kind == .directory {
       guard WorkerID.isOnThisHost(entry.name) else { continue }
@@ -77,13 +77,13 @@ public final class WorkerDirectory: Sendable {
   }
 
   /// The directories in `parent` that belong to processes of other hosts, by their paths.
-  static func ofOtherHosts(in parent: String) throws(DiskError) -> [String] {
+  package static func ofOtherHosts(in parent: String) throws(DiskError) -> [String] {
     try Directory(opening: parent).entries()
       .filter { $0.kind == .directory && !WorkerID.isOnThisHost($0.name) }.map { parent + "/" + $0.name }
   }
 
   /// Does something with the directory of a process of this host, locked, unless the process is there.
-  static func whileGone(_ path: String, _ body: () throws -> Void) throws {
+  package static func whileGone(_ path: String, _ body: () throws -> Void) throws {
     let name = lastComponent(of: path)
     // Not under its final name yet: nothing is in it, and it has no lock to ask.
     if name.hasPrefix(".") && !WorkerID.isProcessGone(name) { return }
@@ -111,7 +111,7 @@ public final class WorkerDirectory: Sendable {
   }
 
   /// Whether the process of this host that this directory belongs to is there; somebody who takes over from it counts as it.
-  static func isAlive(_ path: String) throws(DiskError) -> Bool {
+  package static func isAlive(_ path: String) throws(DiskError) -> Bool {
     let name = lastComponent(of: path)
     if name.hasPrefix(".") { return !WorkerID.isProcessGone(name) }
     let lock = open(path + "/alive", O_RDONLY | O_CLOEXEC | O_NOFOLLOW)

@@ -18,7 +18,7 @@ public struct WorkerID: Sendable, CustomStringConvertible {
   private static let made = Atomic<Int>(0)
 
   /// The host's name, as far as it can stand in a file name.
-  static let host: String = {
+  package static let host: String = {
     var name = [CChar](repeating: 0, count: 256)
     gethostname(&name, 255)
     let text = name.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
@@ -26,13 +26,13 @@ public struct WorkerID: Sendable, CustomStringConvertible {
   }()
 
   /// Whether the process that a worker of this host names is gone.
-  static func isProcessGone(_ name: String) -> Bool {
+  package static func isProcessGone(_ name: String) -> Bool {
     let parts = name.split(separator: "~")
     guard parts.count == 3, let process = pid_t(parts[1]) else { return false }
     return kill(process, 0) != 0 && errno == ESRCH
   }
 
-  static func isOnThisHost(_ name: String) -> Bool {
+  package static func isOnThisHost(_ name: String) -> Bool {
     name.hasPrefix(host + "~") || name.hasPrefix("." + host + "~")
   }
 }

@@ -10,7 +10,7 @@ public struct BadBatch: Error, Equatable, CustomStringConvertible {
   public let advice: String
 
   /// The cause where a file may not be read.
-  static let denied = "permission denied"
+  package static let denied = "permission denied"
   static let leased = "in use: another process holds a lease on it"
 
   public init(_ operation: String, _ file: String, _ cause: String, advice: String) {

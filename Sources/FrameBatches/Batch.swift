@@ -1,19 +1,21 @@
 // What a producer handed over, understood and checked, before any picture is decoded.
 
+import JSON
+
 /// What was captured, and the instant it stands for.
 public struct Frame: Sendable, Equatable {
   /// What the producer calls the image; of several, all of them.
   public let source: String
   /// Where the files lie in the batch's container; one, unless it has layers.
-  let paths: [String]
+  package let paths: [String]
   /// The capture, in unix milliseconds.
   public let timeMs: Int64
-  let look: Look
+  package let look: Look
 
   /// What must not be seen.
   public var masks: Masks { look.masks }
 
-  init(source: String, paths: [String], timeMs: Int64, look: Look) {
+  package init(source: String, paths: [String], timeMs: Int64, look: Look) {
     self.source = source
     self.paths = paths
     self.timeMs = timeMs
@@ -21,7 +23,7 @@ public struct Frame: Sendable, Equatable {
   }
 
   /// Of one image file, as all recorders write them.
-  init(source: String, path: String, timeMs: Int64) {
+  package init(source: String, path: String, timeMs: Int64) {
     self.init(source: source, paths: [path], timeMs: timeMs, look: Look(content: .image(nil), masks: .none))
   }
 }
@@ -66,6 +68,22 @@ public struct Batch: Sendable {
   public let warnings: [String]
   /// The producer's own, carried into the manifests unchanged.
   public let metadata: JSONValue
+
+  package init(
+    name: String, session: SessionID, intervalMs: Int64, endMs: Int64, capture: Capture, isFinal: Bool, frames: [Frame],
+    refused: [RefusedFrame], warnings: [String], metadata: JSONValue
+  ) {
+    self.name = name
+    self.session = session
+    self.intervalMs = intervalMs
+    self.endMs = endMs
+    self.capture = capture
+    self.isFinal = isFinal
+    self.frames = frames
+    self.refused = refused
+    self.warnings = warnings
+    self.metadata = metadata
+  }
 }
 
 /// A session's name: 1–128 of `A–Z a–z 0–9 . _ -`, not starting with a dot, so that it can be a directory's name.

@@ -1,10 +1,11 @@
 // What lies in a batch before anyone has understood it: names, and the bytes behind them. A directory and an archive
 // look the same from here on.
 
+import FileSystem
 import Glibc
 
 /// The files of a batch, by name.
-protocol BatchContents {
+package protocol BatchContents {
   /// The regular files, in the order of the container; with their folders, where they lie in any.
   var names: [String] { get }
   /// Those of them that are not in a folder. In an archive that is no distinction.
@@ -20,24 +21,24 @@ protocol BatchContents {
 }
 
 extension BatchContents {
-  var topNames: [String] { names }
-  var stream: [UInt8]? { nil }
+  package var topNames: [String] { names }
+  package var stream: [UInt8]? { nil }
 
-  func sideFile(_ name: String, limit: Int) throws -> FileContents? { try contents(of: name, limit: limit) }
+  package func sideFile(_ name: String, limit: Int) throws -> FileContents? { try contents(of: name, limit: limit) }
 }
 
 /// Records one behind the other; a record's name is its place, `<offset>+<length>`.
 struct StreamContents: BatchContents {
-  let bytes: [UInt8]
+  package let bytes: [UInt8]
 
-  var names: [String] { [] }
-  var refused: [RefusedFrame] { [] }
+  package var names: [String] { [] }
+  package var refused: [RefusedFrame] { [] }
 
-  static func name(of record: Range<Int>) -> String { "\(record.lowerBound)+\(record.count)" }
+  package static func name(of record: Range<Int>) -> String { "\(record.lowerBound)+\(record.count)" }
 
-  var stream: [UInt8]? { bytes }
+  package var stream: [UInt8]? { bytes }
 
-  func contents(of name: String, limit: Int) throws -> FileContents? {
+  package func contents(of name: String, limit: Int) throws -> FileContents? {
     let parts = name.split(separator: "+").compactMap { Int($0) }
     guard parts.count == 2, parts[0] >= 0, parts[1] >= 0, parts[1] <= bytes.count - parts[0] else { return nil }
     guard parts[1] <= limit else { return .refused("\(parts[1]) bytes, more than the limit of \(limit)") }
@@ -47,11 +48,11 @@ struct StreamContents: BatchContents {
 
 /// A directory as a batch: its regular files, and those in its folders.
 struct DirectoryContents: BatchContents {
-  let names: [String]
-  let refused: [RefusedFrame]
+  package let names: [String]
+  package let refused: [RefusedFrame]
   private let directory: Directory
 
-  var topNames: [String] { names.filter { !$0.contains("/") } }
+  package var topNames: [String] { names.filter { !$0.contains("/") } }
 
   init(opening path: String, limits: Limits) throws {
     directory = try Directory(opening: path, followingLinks: false)
@@ -66,7 +67,7 @@ struct DirectoryContents: BatchContents {
     refused = listing.refused
   }
 
-  func contents(of name: String, limit: Int) throws -> FileContents? {
+  package func contents(of name: String, limit: Int) throws -> FileContents? {
     do {
       return try directory.contents(of: name, limit: limit)
     } catch let failure as DiskError where failure.code == EACCES {
@@ -78,7 +79,7 @@ struct DirectoryContents: BatchContents {
     }
   }
 
-  func sideFile(_ name: String, limit: Int) throws -> FileContents? {
+  package func sideFile(_ name: String, limit: Int) throws -> FileContents? {
     if let inside = try contents(of: name, limit: limit) { return inside }
     let parent = try Directory(opening: DurableFile.parentDirectory(of: directory.path))
     return try parent.contents(of: name, limit: limit)
@@ -123,11 +124,7 @@ struct DirectoryContents: BatchContents {
 }
 
 /// Files that recorders and file managers leave behind and that are no frames.
-func isRecorderJunk(_ name: String) -> Bool {
+package func isRecorderJunk(_ name: String) -> Bool {
   let base = lastComponent(of: name)
   return base == ".DS_Store" || base.hasPrefix("._") || base.lowercased().hasSuffix(".mp4")
-}
-
-func lastComponent(of path: String) -> String {
-  path.split(separator: "/").last.map(String.init) ?? path
 }

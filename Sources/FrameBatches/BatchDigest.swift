@@ -1,15 +1,16 @@
 // What makes two batches the same: their session, their times, their images byte for byte and how these are to be
 // shown; not the name they came under, nor how they were packed.
 
+import FileSystem
 import Glibc
 
 /// Computed while the frames are read, so that nothing is read for it alone.
-struct BatchDigest {
+package struct BatchDigest {
   private let session: SessionID
   private var sum = SHA256()
   private var previous: (bytes: [UInt8], digest: String)?
 
-  init(of batch: Batch) {
+  package init(of batch: Batch) {
     session = batch.session
     sum.update(
       "batch-digest/2\n\(batch.session)\n\(batch.intervalMs) \(batch.endMs) \(batch.capture.rawValue) \(batch.isFinal)\n"
@@ -22,7 +23,7 @@ struct BatchDigest {
   /// - Returns: what frames of this session have in common that look the same: a digest of their images and of how they are
   ///   to be shown.
   @discardableResult
-  mutating func add(_ frame: Frame, _ images: [FileContents]) -> String {
+  package mutating func add(_ frame: Frame, _ images: [FileContents]) -> String {
     var look = frame.look.canonicalText + "\n"
     for image in images {
       switch image {
@@ -51,12 +52,12 @@ struct BatchDigest {
       }
   }
 
-  mutating func finish() -> String { sum.finish() }
+  package mutating func finish() -> String { sum.finish() }
 
   /// The digest of a batch that is not being encoded.
   ///
   /// - Parameter isCancelled: asked before each frame.
-  static func of(_ source: OpenBatch, isCancelled: () -> Bool = { false }) throws -> String {
+  package static func of(_ source: OpenBatch, isCancelled: () -> Bool = { false }) throws -> String {
     var digest = BatchDigest(of: source.batch)
     for frame in source.batch.frames {
       if isCancelled() { throw Cancelled() }

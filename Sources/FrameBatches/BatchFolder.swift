@@ -1,3 +1,4 @@
+import FileSystem
 import Glibc
 
 /// A directory of batches that stay where they are. A spool has the same rule for what is complete.
@@ -21,7 +22,7 @@ public struct BatchFolder: Sendable {
   }
 
   /// Whether a name is a batch's: producers give an unfinished batch another one.
-  static func isComplete(_ name: String) -> Bool {
+  package static func isComplete(_ name: String) -> Bool {
     !name.hasPrefix(".") && !name.hasSuffix(".tmp") && !name.hasSuffix(".part")
   }
 

@@ -1,9 +1,10 @@
+import FileSystem
 import Glibc
 
 /// Paths of batches in a file or from standard input: one a line, or, where there is any zero byte, each ended by one.
 public struct BatchList: Sendable, Equatable {
   /// A million paths of usual length.
-  static let sizeLimit = 64 << 20
+  package static let sizeLimit = 64 << 20
 
   /// In the order of the list.
   public let paths: [String]
@@ -26,7 +27,7 @@ public struct BatchList: Sendable, Equatable {
   }
 
   /// - Parameter name: what to call it in messages.
-  init(_ bytes: [UInt8], called name: String) throws(BadList) {
+  package init(_ bytes: [UInt8], called name: String) throws(BadList) {
     let separator: UInt8 = bytes.contains(0) ? 0 : 0x0A
     var paths: [String] = []
     for (number, line) in bytes.split(separator: separator, omittingEmptySubsequences: false).enumerated()
@@ -63,5 +64,5 @@ public struct BatchList: Sendable, Equatable {
 public struct BadList: Error, Equatable, CustomStringConvertible {
   public let description: String
 
-  init(_ description: String) { self.description = description }
+  package init(_ description: String) { self.description = description }
 }

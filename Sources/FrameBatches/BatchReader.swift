@@ -1,5 +1,6 @@
 // From a path to a batch: open the container, find the format that knows it, check what it says.
 
+import FileSystem
 import Glibc
 
 /// A batch and the bytes of its frames.
@@ -7,8 +8,8 @@ public struct OpenBatch {
   public let batch: Batch
   /// Whose way of writing it is.
   public let format: String
-  let contents: any BatchContents
-  let limits: Limits
+  package let contents: any BatchContents
+  package let limits: Limits
 
   /// Each takes what it knows for sure; the plain one takes the rest.
   private static var formats: [any BatchFormat.Type] {
@@ -90,7 +91,7 @@ public struct OpenBatch {
   /// - Parameters:
   ///   - name: what to call it in messages.
   ///   - session: the session of a batch that does not name its own.
-  init?(
+  package init?(
     _ source: BatchSource, as format: any BatchFormat.Type, name: String, session: String?, limits: Limits
   ) throws {
     guard var draft = try format.read(source, limits: limits) else { return nil }
@@ -107,7 +108,7 @@ public struct OpenBatch {
   }
 
   /// The last component, of `.` and `..` too.
-  static func name(of path: String) -> String {
+  package static func name(of path: String) -> String {
     let name = lastComponent(of: path)
     return name == "." || name == ".." ? lastComponent(of: DurableFile.resolved(path)) : name
   }
@@ -159,7 +160,7 @@ public struct OpenBatch {
   }
 
   /// Each of the frame's files, or the reason there is none.
-  func images(of frame: Frame) throws -> [FileContents] {
+  package func images(of frame: Frame) throws -> [FileContents] {
     // A file that is several layers is read once.
     var read: [String: FileContents] = [:]
     var left = limits.frameBytes
@@ -178,7 +179,7 @@ public struct OpenBatch {
 
 extension [RefusedFrame] {
   /// What is said of them, within limits: an archive can name more, and longer, than anybody wants to read.
-  func shortened(to limits: Limits) -> [RefusedFrame] {
+  package func shortened(to limits: Limits) -> [RefusedFrame] {
     let said = prefix(limits.refusals).map {
       RefusedFrame(source: $0.source.shortened(to: limits.nameBytes), reason: $0.reason)
     }
@@ -203,7 +204,7 @@ extension DiskError {
 
 extension Batch {
   /// Puts a draft in order and checks it.
-  init(_ draft: BatchDraft, name: String, limits: Limits) throws {
+  package init(_ draft: BatchDraft, name: String, limits: Limits) throws {
     func bad(_ cause: String, _ advice: String) -> BadBatch { BadBatch("read", name, cause, advice: advice) }
 
     let sessionText = draft.session ?? ""
@@ -276,7 +277,7 @@ extension Batch {
   }
 
   /// 1000, or the median distance of the captures where that lies outside 600–1600 ms.
-  static func nominalInterval(of instants: [Int64]) -> Int64 {
+  package static func nominalInterval(of instants: [Int64]) -> Int64 {
     let distances = zip(instants.dropFirst(), instants).map { $0 - $1 }.filter { $0 > 0 }.sorted()
     guard !distances.isEmpty else { return 1_000 }
     let middle = distances.count / 2

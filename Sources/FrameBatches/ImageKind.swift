@@ -1,11 +1,11 @@
 /// Image formats, told apart by their first bytes.
-enum ImageKind: Hashable {
+package enum ImageKind: Hashable {
   case jpeg, png, webp
 
   /// Whether these bytes begin like an image.
   static func isImage(_ prefix: some Collection<UInt8>) -> Bool { ImageKind(of: prefix) != nil }
 
-  init?(of file: some Collection<UInt8>) {
+  package init?(of file: some Collection<UInt8>) {
     if file.starts(with: [0xFF, 0xD8, 0xFF]) {
       self = .jpeg
     } else if file.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) {

@@ -1,17 +1,22 @@
 // How a frame's files become its picture: one image file in most batches; else pixels without a file format, or layers.
 
 /// With the same files, all that decides what a frame looks like.
-struct Look: Sendable, Equatable {
-  enum Content: Sendable, Equatable {
+package struct Look: Sendable, Equatable {
+  package enum Content: Sendable, Equatable {
     /// The one file is the picture: an image file, or pixels laid out like this.
     case image(RawPixels?)
     /// Each file is a layer of a picture of this size in pixels, the lowest first.
     case layers([Layer], width: Int, height: Int)
   }
 
-  let content: Content
+  package let content: Content
   /// Rectangles of the whole picture.
-  let masks: Masks
+  package let masks: Masks
+
+  package init(content: Content, masks: Masks) {
+    self.content = content
+    self.masks = masks
+  }
 
   /// How each file's pixels are laid out; nil for image files.
   var raws: [RawPixels?] {
@@ -22,7 +27,7 @@ struct Look: Sendable, Equatable {
   }
 
   /// Why the whole picture is hidden; nil where it is not.
-  var blackout: String? { if case .everything(let reason) = masks { reason } else { nil } }
+  package var blackout: String? { if case .everything(let reason) = masks { reason } else { nil } }
 
   /// The same for the same look, in every version of this program.
   var canonicalText: String {
@@ -36,18 +41,27 @@ struct Look: Sendable, Equatable {
 }
 
 /// One image of several that make a picture: a window, say.
-struct Layer: Sendable, Equatable {
+package struct Layer: Sendable, Equatable {
   /// How its pixels are laid out; nil for an image file.
-  let raw: RawPixels?
+  package let raw: RawPixels?
   /// Its upper left corner in the picture; it may lie outside.
-  let x: Int
-  let y: Int
+  package let x: Int
+  package let y: Int
   /// What it is made to fit; nil for the image's own size.
-  let size: PixelSize?
+  package let size: PixelSize?
   /// 0 to 1, times the image's own.
-  let opacity: Double
+  package let opacity: Double
   /// In pixels of the picture, from the layer's upper left corner.
-  let masks: Masks
+  package let masks: Masks
+
+  package init(raw: RawPixels?, x: Int, y: Int, size: PixelSize?, opacity: Double, masks: Masks) {
+    self.raw = raw
+    self.x = x
+    self.y = y
+    self.size = size
+    self.opacity = opacity
+    self.masks = masks
+  }
 
   fileprivate var canonicalText: String {
     let size = size.map { "\($0.width)×\($0.height)" } ?? ""
@@ -56,19 +70,34 @@ struct Layer: Sendable, Equatable {
   }
 }
 
-struct PixelSize: Sendable, Equatable {
-  let width: Int
-  let height: Int
+package struct PixelSize: Sendable, Equatable {
+  package let width: Int
+  package let height: Int
+
+  package init(width: Int, height: Int) {
+    self.width = width
+    self.height = height
+  }
 
   /// Whether a picture may be so large, and is at least one pixel.
-  func isWithin(_ limits: Limits) -> Bool {
+  package func isWithin(_ limits: Limits) -> Bool {
     min(width, height) > 0 && max(width, height) <= limits.side && width * height <= limits.pixels
+  }
+
+  /// As large as it can be in a box, in its own proportions, but not larger than it is.
+  package func fitted(into box: PixelSize) -> PixelSize {
+    guard width > box.width || height > box.height else { return self }
+    // By the side that is the tighter one; the other is rounded to the nearest.
+    if width * box.height >= height * box.width {
+      return PixelSize(width: box.width, height: max(1, (2 * height * box.width + width) / (2 * width)))
+    }
+    return PixelSize(width: max(1, (2 * width * box.height + height) / (2 * height)), height: box.height)
   }
 }
 
 /// Pixels as a screen grabber has them in memory, top row first.
-struct RawPixels: Sendable, Equatable {
-  enum Format: String, Sendable, CaseIterable {
+package struct RawPixels: Sendable, Equatable {
+  package enum Format: String, Sendable, CaseIterable {
     /// Four bytes a pixel, in this order.
     case bgra = "BGRA"
     case rgba = "RGBA"
@@ -77,7 +106,7 @@ struct RawPixels: Sendable, Equatable {
     case bgr10a8 = "BGR10A8"
   }
 
-  enum Alpha: String, Sendable, CaseIterable {
+  package enum Alpha: String, Sendable, CaseIterable {
     /// The colours are already multiplied by it, as graphics systems keep them.
     case premultiplied
     case straight
@@ -85,16 +114,24 @@ struct RawPixels: Sendable, Equatable {
     case opaque
   }
 
-  let format: Format
-  let alpha: Alpha
-  let size: PixelSize
+  package let format: Format
+  package let alpha: Alpha
+  package let size: PixelSize
   /// From one row to the next, in bytes.
-  let bytesPerRow: Int
+  package let bytesPerRow: Int
   /// The same in the plane of alpha, where there is one.
-  let alphaBytesPerRow: Int
+  package let alphaBytesPerRow: Int
+
+  package init(format: Format, alpha: Alpha, size: PixelSize, bytesPerRow: Int, alphaBytesPerRow: Int) {
+    self.format = format
+    self.alpha = alpha
+    self.size = size
+    self.bytesPerRow = bytesPerRow
+    self.alphaBytesPerRow = alphaBytesPerRow
+  }
 
   /// What a file has at least.
-  var byteCount: Int { size.height * (bytesPerRow + (format == .bgr10a8 ? alphaBytesPerRow : 0)) }
+  package var byteCount: Int { size.height * (bytesPerRow + (format == .bgr10a8 ? alphaBytesPerRow : 0)) }
 
   fileprivate var canonicalText: String {
     "\(format.rawValue) \(alpha.rawValue) \(size.width)×\(size.height) \(bytesPerRow) \(alphaBytesPerRow)"

@@ -1,6 +1,8 @@
 // Rectangles of a picture, or of a layer, that must not be seen. A mask that cannot be applied exactly as given blacks the
 // whole picture out: to show too little is a nuisance, to show too much cannot be taken back.
 
+import JSON
+
 /// A rectangle in pixels of the picture as it is shown, or of a layer; parts of pixels count as whole ones.
 public struct Mask: Sendable, Equatable {
   public let x: Double
@@ -19,12 +21,12 @@ public struct Mask: Sendable, Equatable {
   }
 
   /// The same of a picture that is so many times as large.
-  func scaled(_ across: Double, _ down: Double) -> Mask {
+  package func scaled(_ across: Double, _ down: Double) -> Mask {
     Mask(x: x * across, y: y * down, width: width * across, height: height * down, colour: colour)
   }
 
   /// The pixels it covers of a picture of this size: outwards to whole pixels, inside the picture.
-  func pixels(width pictureWidth: Int, height pictureHeight: Int) -> (x: Range<Int>, y: Range<Int>) {
+  package func pixels(width pictureWidth: Int, height pictureHeight: Int) -> (x: Range<Int>, y: Range<Int>) {
     func covered(_ start: Double, _ length: Double, _ limit: Int) -> Range<Int> {
       let bounds = 0...Double(limit)
       let first = start.isNaN ? 0 : Int(min(max(start.rounded(.down), bounds.lowerBound), bounds.upperBound))
@@ -46,7 +48,7 @@ public enum Masks: Sendable, Equatable {
   public static let none = Masks.rectangles([])
 
   /// The same of a picture that is so many times as large.
-  func scaled(_ across: Double, _ down: Double) -> Masks {
+  package func scaled(_ across: Double, _ down: Double) -> Masks {
     switch self {
     case .rectangles(let list): .rectangles(list.map { $0.scaled(across, down) })
     case .everything: self
@@ -67,7 +69,7 @@ public enum Masks: Sendable, Equatable {
 }
 
 extension Masks {
-  init(_ json: JSONValue, in units: NativeUnits) {
+  package init(_ json: JSONValue, in units: NativeUnits) {
     guard let scale = units.scale else {
       self = .everything(because: NativeUnits.scaleRule)
       return

@@ -1,3 +1,5 @@
+import FileSystem
+
 /// One of several equal parts of a list or a directory, for several tasks that share the work: `I/N`, counted from 0.
 ///
 /// Every batch is in exactly one shard of N. In a list it is told by the place, in a directory by the name, so that it stays the

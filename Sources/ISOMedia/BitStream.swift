@@ -3,7 +3,7 @@
 struct BitReader {
   private let bytes: [UInt8]
   /// How many bits have been read.
-  private(set) var position = 0
+  package private(set) var position = 0
   /// How many there are, the one that ends the unit and the zeros behind it included.
   var bitCount: Int { 8 * bytes.count }
 
@@ -23,11 +23,11 @@ struct BitReader {
   }
 
   /// Behind the end there are zeros.
-  mutating func bits(_ count: Int) -> Int {
+  package mutating func bits(_ count: Int) -> Int {
     (0..<count).reduce(0) { value, _ in value << 1 | bit() }
   }
 
-  mutating func flag() -> Bool { bit() == 1 }
+  package mutating func flag() -> Bool { bit() == 1 }
 
   /// ue(v)
   mutating func unsigned() -> Int {
@@ -37,7 +37,7 @@ struct BitReader {
   }
 
   /// se(v)
-  mutating func signed() -> Int {
+  package mutating func signed() -> Int {
     let code = unsigned()
     return code % 2 == 0 ? -code / 2 : (code + 1) / 2
   }
@@ -55,7 +55,7 @@ struct BitWriter {
 
   var isAligned: Bool { bitCount % 8 == 0 }
 
-  mutating func put(_ value: Int, bits count: Int) {
+  package mutating func put(_ value: Int, bits count: Int) {
     for shift in (0..<count).reversed() {
       if isAligned { bytes.append(0) }
       bytes[bytes.count - 1] |= UInt8(value >> shift & 1) << (7 - bitCount % 8)
@@ -63,20 +63,20 @@ struct BitWriter {
     }
   }
 
-  mutating func put(_ flag: Bool) { put(flag ? 1 : 0, bits: 1) }
+  package mutating func put(_ flag: Bool) { put(flag ? 1 : 0, bits: 1) }
 
   /// ue(v)
-  mutating func put(unsigned value: Int) {
+  package mutating func put(unsigned value: Int) {
     let length = Int.bitWidth - (value + 1).leadingZeroBitCount
     put(0, bits: length - 1)
     put(value + 1, bits: length)
   }
 
   /// se(v)
-  mutating func put(signed value: Int) { put(unsigned: value > 0 ? 2 * value - 1 : -2 * value) }
+  package mutating func put(signed value: Int) { put(unsigned: value > 0 ? 2 * value - 1 : -2 * value) }
 
   /// The unit, with the bytes that keep start codes out of it.
-  var unit: [UInt8] {
+  package var unit: [UInt8] {
     var result: [UInt8] = []
     var zeros = 0
     for byte in bytes {

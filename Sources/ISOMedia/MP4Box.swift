@@ -1,9 +1,13 @@
 /// Bytes of an ISO base media file, written front to back (ISO/IEC 14496-12, 4.2).
-struct MP4Box {
-  private(set) var bytes: [UInt8] = []
+package struct MP4Box {
+  package private(set) var bytes: [UInt8] = []
+
+  package init(bytes: [UInt8] = []) {
+    self.bytes = bytes
+  }
 
   /// A box: its size, its type, its body.
-  mutating func box(_ type: String, _ body: (inout MP4Box) -> Void = { _ in }) {
+  package mutating func box(_ type: String, _ body: (inout MP4Box) -> Void = { _ in }) {
     let start = bytes.count
     u32(0)
     ascii(type)
@@ -21,10 +25,10 @@ struct MP4Box {
   }
 
   mutating func u8(_ value: UInt8) { bytes.append(value) }
-  mutating func u16(_ value: UInt16) { withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) } }
-  mutating func u32(_ value: UInt32) { withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) } }
-  mutating func u64(_ value: UInt64) { withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) } }
-  mutating func ascii(_ text: String) { bytes.append(contentsOf: text.utf8) }
-  mutating func append(_ data: some Sequence<UInt8>) { bytes.append(contentsOf: data) }
-  mutating func zeros(_ count: Int) { bytes.append(contentsOf: repeatElement(0, count: count)) }
+  package mutating func u16(_ value: UInt16) { withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) } }
+  package mutating func u32(_ value: UInt32) { withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) } }
+  package mutating func u64(_ value: UInt64) { withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) } }
+  package mutating func ascii(_ text: String) { bytes.append(contentsOf: text.utf8) }
+  package mutating func append(_ data: some Sequence<UInt8>) { bytes.append(contentsOf: data) }
+  package mutating func zeros(_ count: Int) { bytes.append(contentsOf: repeatElement(0, count: count)) }
 }

@@ -2,16 +2,17 @@
 // a table can name a hundred million.
 
 import CLinux
+import FileSystem
 import Glibc
 
-enum MP4Census {
+package enum MP4Census {
   /// More than a day at 30 pictures a second has; libavformat takes some 60 bytes for each.
   private static let most = 4_000_000
   /// Of boxes that are no media, in bytes: so many samples take some 112 MB.
   private static let mostScanned = 128 << 20
 
   /// Whether a file can be opened.
-  static func isBearable(_ file: any ByteSource) -> Bool {
+  package static func isBearable(_ file: any ByteSource) -> Bool {
     var census = Count(bytes: file.count)
     return tables(of: file.count) {
       file.bytes(at: $0, $1)

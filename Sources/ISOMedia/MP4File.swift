@@ -2,24 +2,37 @@
 // as it is. What comes out is read back before it is published (``SegmentCheck``).
 
 /// One sample of a track.
-struct Sample {
+package struct Sample {
   /// Ticks of ``MediaTime/timescale``; more than zero.
-  let duration: Int64
-  let data: [UInt8]
+  package let duration: Int64
+  package let data: [UInt8]
+
+  package init(duration: Int64, data: [UInt8]) {
+    self.duration = duration
+    self.data = data
+  }
 }
 
-struct MP4File {
+package struct MP4File {
   /// Pixels as coded, even.
-  let width: Int
-  let height: Int
-  let parameterSets: ParameterSets
+  package let width: Int
+  package let height: Int
+  package let parameterSets: ParameterSets
   /// The first one, and no other, is a key frame.
-  let video: [Sample]
+  package let video: [Sample]
   /// UTF-8 texts; their durations add up to the video's.
-  let timing: [Sample]
+  package let timing: [Sample]
+
+  package init(width: Int, height: Int, parameterSets: ParameterSets, video: [Sample], timing: [Sample]) {
+    self.width = width
+    self.height = height
+    self.parameterSets = parameterSets
+    self.video = video
+    self.timing = timing
+  }
 
   /// The whole file.
-  var bytes: [UInt8] {
+  package var bytes: [UInt8] {
     let head = MP4Movie.fileType
     // The places of the samples depend on the size of the boxes that tell them, which does not depend on them.
     let sizeOfMovie = movie(from: 0).count

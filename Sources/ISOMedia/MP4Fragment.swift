@@ -2,41 +2,53 @@
 // samples are to be decoded, and one a segment with its samples at their place in the session.
 
 /// A captured frame, told to players as an event (`emsg`, ISO/IEC 23009-1, 5.10.3.3).
-struct CaptureEvent {
+package struct CaptureEvent {
   /// From the session's start, in ticks.
-  let start: Int64
-  let duration: Int64
+  package let start: Int64
+  package let duration: Int64
   /// JSON, as on the timing track.
-  let text: [UInt8]
+  package let text: [UInt8]
+
+  package init(start: Int64, duration: Int64, text: [UInt8]) {
+    self.start = start
+    self.duration = duration
+    self.text = text
+  }
 }
 
-struct MP4Fragment {
+package struct MP4Fragment {
   /// Names the events' meaning.
   static let eventScheme = "urn:segment-encoder:capture:1"
 
   /// From the session's start.
-  let startMs: Int64
+  package let startMs: Int64
   /// The first one, and no other, is a key frame.
-  let samples: [Sample]
-  let events: [CaptureEvent]
+  package let samples: [Sample]
+  package let events: [CaptureEvent]
+
+  package init(startMs: Int64, samples: [Sample], events: [CaptureEvent]) {
+    self.startMs = startMs
+    self.samples = samples
+    self.events = events
+  }
 
   /// What stands before all fragments with the same parameter sets.
-  static func initialization(_ description: VideoDescription) -> [UInt8] {
+  package static func initialization(_ description: VideoDescription) -> [UInt8] {
     let track = MP4Track(description)
     return MP4Movie.fileType("ftyp", ["iso6", "cmfc", "mp41"]) + MP4Movie(tracks: [track], isFragmented: true).bytes
   }
 
   /// A fragment in which nothing is shown, for readers that ask for what a playlist says is not there.
-  static var empty: [UInt8] { MP4Movie.fileType("styp", ["msdh", "cmfs"]) }
+  package static var empty: [UInt8] { MP4Movie.fileType("styp", ["msdh", "cmfs"]) }
 
   /// The part of the file that a player needs for the key frame alone: the box that describes the samples, and the first.
-  var keyFrame: Range<Int> {
+  package var keyFrame: Range<Int> {
     let start = head.count
     return start..<start + movie(dataOffset: 0).count + 8 + (samples.first?.data.count ?? 0)
   }
 
   /// The size of the whole file.
-  var size: Int { keyFrame.upperBound + samples.dropFirst().reduce(0) { $0 + $1.data.count } }
+  package var size: Int { keyFrame.upperBound + samples.dropFirst().reduce(0) { $0 + $1.data.count } }
 
   /// What stands before the description of the samples.
   private var head: [UInt8] {
@@ -47,7 +59,7 @@ struct MP4Fragment {
   }
 
   /// The whole file.
-  var bytes: [UInt8] {
+  package var bytes: [UInt8] {
     var file = MP4Box()
     file.append(head)
     // Where the samples lie depends on the size of the box that says so, which does not depend on it.

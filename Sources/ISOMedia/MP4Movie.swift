@@ -4,38 +4,38 @@
 // `moov` to the front.
 
 /// A track's samples, in order, and how they are to be understood.
-struct MP4Track {
-  enum Content {
+package struct MP4Track {
+  package enum Content {
     /// H.264, with at least one sample description.
     case video([VideoDescription])
     /// UTF-8 texts.
     case timing
   }
 
-  private(set) var content: Content
+  package private(set) var content: Content
   /// Of each sample, in ticks of ``MediaTime/timescale``.
-  private(set) var durations: [UInt32] = []
+  package private(set) var durations: [UInt32] = []
   /// Of each sample, in bytes.
-  private(set) var sizes: [UInt32] = []
+  package private(set) var sizes: [UInt32] = []
   /// Contiguous samples with one sample description, whose index counts from 1.
-  private(set) var chunks: [(offset: UInt64, samples: Int, description: Int)] = []
+  package private(set) var chunks: [(offset: UInt64, samples: Int, description: Int)] = []
   /// The samples that are key frames, counted from 1.
-  private(set) var keys: [UInt32] = []
+  package private(set) var keys: [UInt32] = []
 
-  init(_ content: Content) { self.content = content }
+  package init(_ content: Content) { self.content = content }
 
   /// A video track whose samples follow.
-  init(_ description: VideoDescription) { self.init(.video([description])) }
+  package init(_ description: VideoDescription) { self.init(.video([description])) }
 
-  var duration: UInt64 { durations.reduce(0) { $0 + UInt64($1) } }
+  package var duration: UInt64 { durations.reduce(0) { $0 + UInt64($1) } }
 
   /// An upper bound of what `samples` in `chunks` add to `moov`, in bytes.
-  static func tableSize(samples: Int, chunks: Int) -> Int { 12 * samples + 24 * chunks }
+  package static func tableSize(samples: Int, chunks: Int) -> Int { 12 * samples + 24 * chunks }
 
   /// Adds samples that lie one behind the other from `offset` on; the first is a key frame.
   ///
   /// - Parameter description: of video; nil for the description of the samples before.
-  mutating func append(_ samples: [Sample], at offset: UInt64, as description: VideoDescription? = nil) {
+  package mutating func append(_ samples: [Sample], at offset: UInt64, as description: VideoDescription? = nil) {
     keys.append(UInt32(sizes.count + 1))
     chunks.append((offset, samples.count, description.map { number(of: $0) } ?? chunks.last?.description ?? 1))
     for sample in samples {
@@ -47,7 +47,7 @@ struct MP4Track {
 
 extension MP4Track {
   /// Subtracts a number of bytes from all chunk offsets.
-  mutating func move(by bytes: Int) {
+  package mutating func move(by bytes: Int) {
     for index in chunks.indices { chunks[index].offset -= UInt64(bytes) }
   }
 
@@ -62,25 +62,37 @@ extension MP4Track {
 }
 
 /// A place in a film that a player can jump to.
-struct Chapter: Equatable {
+package struct Chapter: Equatable {
   /// From the film's start.
-  let startMs: Int64
-  let title: String
+  package let startMs: Int64
+  package let title: String
+
+  package init(startMs: Int64, title: String) {
+    self.startMs = startMs
+    self.title = title
+  }
 }
 
-struct MP4Movie {
-  let tracks: [MP4Track]
-  var chapters: [Chapter] = []
+package struct MP4Movie {
+  package let tracks: [MP4Track]
+  package var chapters: [Chapter] = []
   /// Unix milliseconds of the first capture; nil in a segment, whose file name has it.
-  var startMs: Int64?
+  package var startMs: Int64?
   /// Whether the samples follow in fragments, and none is listed here.
   var isFragmented = false
 
+  package init(tracks: [MP4Track], chapters: [Chapter] = [], startMs: Int64? = nil, isFragmented: Bool = false) {
+    self.tracks = tracks
+    self.chapters = chapters
+    self.startMs = startMs
+    self.isFragmented = isFragmented
+  }
+
   /// `ftyp`.
-  static var fileType: [UInt8] { fileType("ftyp", ["isom", "iso2", "avc1", "mp41"], version: 0x200) }
+  package static var fileType: [UInt8] { fileType("ftyp", ["isom", "iso2", "avc1", "mp41"], version: 0x200) }
 
   /// `ftyp`, or `styp` before a fragment; the first brand is the major one.
-  static func fileType(_ type: String, _ brands: [String], version: UInt32 = 0) -> [UInt8] {
+  package static func fileType(_ type: String, _ brands: [String], version: UInt32 = 0) -> [UInt8] {
     var file = MP4Box()
     file.box(type) { box in
       box.ascii(brands[0])
@@ -91,7 +103,7 @@ struct MP4Movie {
   }
 
   /// `moov`.
-  var bytes: [UInt8] {
+  package var bytes: [UInt8] {
     let duration = tracks.map(\.duration).max() ?? 0
     // Whole seconds since 1904 (ISO/IEC 14496-12, 8.2.2.3).
     let creation = startMs.map { UInt64(max(0, $0 / 1_000 + 2_082_844_800)) } ?? 0

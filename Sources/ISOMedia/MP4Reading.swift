@@ -1,13 +1,13 @@
 // Boxes and tables of a segment's file that is in memory, all of them bounded by what holds them.
 
 /// The body of a box, or a whole file (ISO/IEC 14496-12, 4.2).
-struct MP4Reading {
-  let bytes: ArraySlice<UInt8>
+package struct MP4Reading {
+  package let bytes: ArraySlice<UInt8>
 
-  init(_ bytes: ArraySlice<UInt8>) { self.bytes = bytes }
+  package init(_ bytes: ArraySlice<UInt8>) { self.bytes = bytes }
 
   /// The boxes that fill it, which have to be these.
-  func children(_ types: String...) throws(SegmentMismatch) -> [MP4Reading] {
+  package func children(_ types: String...) throws(SegmentMismatch) -> [MP4Reading] {
     var found: [MP4Reading] = []
     var rest = bytes
     for type in types {
@@ -23,7 +23,7 @@ struct MP4Reading {
   }
 
   /// All boxes of a type among those that fill it.
-  func all(_ type: String) throws(SegmentMismatch) -> [MP4Reading] {
+  package func all(_ type: String) throws(SegmentMismatch) -> [MP4Reading] {
     var (found, rest) = ([MP4Reading](), bytes)
     while !rest.isEmpty {
       let size = try MP4Reading(rest).number(at: 0)
@@ -37,24 +37,24 @@ struct MP4Reading {
   }
 
   /// The first box of a type among those that fill it.
-  func first(_ type: String) throws(SegmentMismatch) -> MP4Reading {
+  package func first(_ type: String) throws(SegmentMismatch) -> MP4Reading {
     guard let first = try all(type).first else { throw SegmentMismatch("no \(type)") }
     return first
   }
 
-  func skipping(_ count: Int) throws(SegmentMismatch) -> MP4Reading {
+  package func skipping(_ count: Int) throws(SegmentMismatch) -> MP4Reading {
     guard bytes.count >= count else { throw SegmentMismatch("a box that is too small") }
     return MP4Reading(bytes.dropFirst(count))
   }
 
   /// Big-endian, of so many bytes.
-  func number(at offset: Int, bytes count: Int = 4) throws(SegmentMismatch) -> Int {
+  package func number(at offset: Int, bytes count: Int = 4) throws(SegmentMismatch) -> Int {
     guard offset >= 0, offset + count <= bytes.count else { throw SegmentMismatch("a box that is too small") }
     return (bytes.startIndex + offset..<bytes.startIndex + offset + count).reduce(0) { $0 << 8 | Int(bytes[$1]) }
   }
 
   /// A table, row by row, behind its version, flags and the number of its rows, which fill it.
-  func numbers(columns: Int = 1, at place: Int = 4) throws(SegmentMismatch) -> [Int] {
+  package func numbers(columns: Int = 1, at place: Int = 4) throws(SegmentMismatch) -> [Int] {
     let count = try number(at: place) * columns
     guard try number(at: 0) == 0, bytes.count == place + 4 + count * 4 else {
       throw SegmentMismatch("a table of another size or kind")
@@ -65,14 +65,14 @@ struct MP4Reading {
   }
 
   /// The duration of a header that tells its timescale.
-  func duration() throws(SegmentMismatch) -> Int {
+  package func duration() throws(SegmentMismatch) -> Int {
     let scale = try number(at: isLong ? 20 : 12)
     guard scale == MediaTime.timescale else { throw SegmentMismatch("a timescale is \(scale)") }
     return try duration(at: 16)
   }
 
   /// - Parameter offset: where it is in a header whose times have 32 bits.
-  func duration(at offset: Int, flags: Int = 0) throws(SegmentMismatch) -> Int {
+  package func duration(at offset: Int, flags: Int = 0) throws(SegmentMismatch) -> Int {
     guard try [0, 1].contains(number(at: 0, bytes: 1)), try number(at: 1, bytes: 3) == flags else {
       throw SegmentMismatch("a header of another kind")
     }

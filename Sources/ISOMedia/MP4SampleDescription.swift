@@ -1,17 +1,24 @@
 /// How samples of video are coded.
-struct VideoDescription: Equatable {
+package struct VideoDescription: Equatable {
   /// Pixels as coded.
-  let width: Int
-  let height: Int
-  let parameterSets: ParameterSets
+  package let width: Int
+  package let height: Int
+  package let parameterSets: ParameterSets
   /// Whether key frames carry their parameter sets too, which ISO/IEC 14496-15, 5.4.2 allows `avc3` only.
-  var isInBand = false
+  package var isInBand = false
+
+  package init(width: Int, height: Int, parameterSets: ParameterSets, isInBand: Bool = false) {
+    self.width = width
+    self.height = height
+    self.parameterSets = parameterSets
+    self.isInBand = isInBand
+  }
 
   /// The four characters that name its sample entry (ISO/IEC 14496-15, 5.4.2).
   fileprivate var entry: String { isInBand ? "avc3" : "avc1" }
 
   /// The `codecs` parameter of RFC 6381.
-  var codec: String { "\(entry).\(parameterSets.profileAndLevel)" }
+  package var codec: String { "\(entry).\(parameterSets.profileAndLevel)" }
 }
 
 /// What the samples of our two kinds of tracks are: the entries of `stsd`.

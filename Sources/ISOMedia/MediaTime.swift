@@ -5,14 +5,14 @@ public enum MediaTime {
   public static let timescale: Int64 = 90_000
 
   /// The longest that one sample can last, 6.6 hours: readers keep its ticks in 31 bits (libavformat).
-  static let longestSampleMs = Int64(Int32.max) * 1_000 / timescale
+  package static let longestSampleMs = Int64(Int32.max) * 1_000 / timescale
 
   public static func ticks(ms: Int64) -> Int64 { ms * (timescale / 1_000) }
 }
 
 extension Int64 {
   /// Milliseconds as seconds with all three decimals.
-  var secondsText: String { "\(self / 1_000)." + String(1_000 + self % 1_000).dropFirst() }
+  package var secondsText: String { "\(self / 1_000)." + String(1_000 + self % 1_000).dropFirst() }
 
   /// Unix milliseconds as ISO 8601, UTC.
   public var dateText: String {

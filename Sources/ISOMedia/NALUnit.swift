@@ -1,6 +1,6 @@
 /// A network abstraction layer unit of an H.264 byte stream (ITU-T H.264, 7.3.1 and annex B).
-struct NALUnit {
-  enum Kind: UInt8 {
+package struct NALUnit {
+  package enum Kind: UInt8 {
     case slice = 1
     case keySlice = 5
     case supplementalEnhancementInformation = 6
@@ -9,12 +9,12 @@ struct NALUnit {
     case delimiter = 9
   }
 
-  let bytes: UnsafeBufferPointer<UInt8>.SubSequence
+  package let bytes: UnsafeBufferPointer<UInt8>.SubSequence
 
-  var kind: Kind? { bytes.first.flatMap { Kind(rawValue: $0 & 0x1F) } }
+  package var kind: Kind? { bytes.first.flatMap { Kind(rawValue: $0 & 0x1F) } }
 
   /// Splits at start codes: 00 00 01, with zeros before it belonging to none.
-  static func split(_ stream: UnsafeBufferPointer<UInt8>) -> [NALUnit] {
+  package static func split(_ stream: UnsafeBufferPointer<UInt8>) -> [NALUnit] {
     var units: [NALUnit] = []
     var start: Int?
     var index = 0
@@ -35,7 +35,7 @@ struct NALUnit {
 
   /// The units that carry pictures, each behind its length in 4 bytes. x264's 700 bytes of advertisement, sent in
   /// every first picture, are left out, as are parameter sets: they are in the sample description.
-  static func lengthPrefixed(_ units: [NALUnit]) -> [UInt8] {
+  package static func lengthPrefixed(_ units: [NALUnit]) -> [UInt8] {
     let slices = units.filter { $0.kind == .slice || $0.kind == .keySlice }
     var result: [UInt8] = []
     result.reserveCapacity(slices.reduce(0) { $0 + 4 + $1.bytes.count })

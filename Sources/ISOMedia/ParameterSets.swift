@@ -1,16 +1,16 @@
 /// The parameter sets of an H.264 track, without start codes.
-struct ParameterSets: Equatable {
+package struct ParameterSets: Equatable {
   /// At least 4 bytes.
-  let sequence: [UInt8]
-  let picture: [UInt8]
+  package let sequence: [UInt8]
+  package let picture: [UInt8]
 
-  init(sequence: [UInt8], picture: [UInt8]) {
+  package init(sequence: [UInt8], picture: [UInt8]) {
     self.sequence = sequence
     self.picture = picture
   }
 
   /// `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1).
-  var configuration: [UInt8] {
+  package var configuration: [UInt8] {
     var record = MP4Box()
     record.u8(1)
     record.append(sequence[1...3])
@@ -28,7 +28,7 @@ struct ParameterSets: Equatable {
   }
 
   /// Reads a record with one set of each kind, as we write it.
-  init?(configuration: UnsafeBufferPointer<UInt8>) {
+  package init?(configuration: UnsafeBufferPointer<UInt8>) {
     func unit(at offset: Int) -> (bytes: [UInt8], end: Int)? {
       guard offset + 3 <= configuration.count, configuration[offset] & 0x1F == 1 else { return nil }
       let start = offset + 3
@@ -44,7 +44,7 @@ struct ParameterSets: Equatable {
   }
 
   /// Both as NAL units behind their lengths, to stand before a key frame.
-  var lengthPrefixed: [UInt8] {
+  package var lengthPrefixed: [UInt8] {
     var units = MP4Box()
     for unit in [sequence, picture] {
       units.u32(UInt32(unit.count))
@@ -54,7 +54,7 @@ struct ParameterSets: Equatable {
   }
 
   /// The `codecs` parameter of RFC 6381.
-  var codec: String { "avc1.\(profileAndLevel)" }
+  package var codec: String { "avc1.\(profileAndLevel)" }
 
   /// Profile, constraints and level as in RFC 6381, 3.3.
   var profileAndLevel: String {

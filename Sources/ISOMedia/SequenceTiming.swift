@@ -4,7 +4,7 @@
 extension ParameterSets {
   /// The same sets with one frame a second in place of the encoder's 90 000: fragments are then buffered as a whole by
   /// WebKitGTK's Media Source Extensions. Sets without a frame rate, or of another form than our encoder's, stay as they are.
-  var atOneFrameASecond: ParameterSets {
+  package var atOneFrameASecond: ParameterSets {
     guard let place = Self.timingPlace(in: sequence) else { return self }
     var (reader, writer) = (BitReader(unit: sequence), BitWriter())
     func copy(_ count: Int) { for _ in 0..<count { writer.put(reader.flag()) } }

@@ -3,7 +3,7 @@
 // pixel for it (ITU-T H.264, 7.3.3, 7.3.4, 9.3.4).
 
 /// Numbers a segment's pictures, and writes those that repeat.
-struct SkippedPictures {
+package struct SkippedPictures {
   private let pictureParameterSet: Int
   private let frameNumberBits: Int
   private let overridesReferenceCount: Bool
@@ -12,7 +12,7 @@ struct SkippedPictures {
   private let macroblocks: Int
 
   /// - Throws: ``SegmentMismatch`` for streams of another kind than ours: one slice a picture, one reference, CABAC.
-  init(after sets: ParameterSets) throws(SegmentMismatch) {
+  package init(after sets: ParameterSets) throws(SegmentMismatch) {
     var sequence = BitReader(unit: sets.sequence)
     _ = sequence.bits(8)
     let profile = sequence.bits(8)
@@ -49,7 +49,7 @@ struct SkippedPictures {
   /// A picture as a NAL unit behind its length.
   ///
   /// - Parameter number: how many pictures of the segment come before it; not 0.
-  func picture(_ number: Int) -> [UInt8] {
+  package func picture(_ number: Int) -> [UInt8] {
     var slice = BitWriter()
     slice.put(0x41, bits: 8)  // a slice that later pictures refer to
     slice.put(unsigned: 0)  // first macroblock
@@ -73,7 +73,7 @@ struct SkippedPictures {
   /// Gives a coded picture its number among all of the segment.
   ///
   /// - Parameter unit: a P slice of the encoder's as a NAL unit behind its length.
-  func renumber(_ unit: inout [UInt8], _ number: Int) throws(SegmentMismatch) {
+  package func renumber(_ unit: inout [UInt8], _ number: Int) throws(SegmentMismatch) {
     var slice = BitReader(unit: unit.dropFirst(4).prefix(8))
     let (header, first, kind, set) = (slice.bits(8), slice.unsigned(), slice.unsigned(), slice.unsigned())
     let start = 32 + slice.position

@@ -11,10 +11,10 @@ public enum JSONValue: Sendable, Equatable {
   case array([JSONValue])
   case object([String: JSONValue])
 
-  static func number(_ value: some FixedWidthInteger) -> JSONValue { .number(String(value)) }
+  package static func number(_ value: some FixedWidthInteger) -> JSONValue { .number(String(value)) }
 
   /// A whole number, however it is written, of up to 53 bits when it has a point or an exponent.
-  var integer: Int64? {
+  package var integer: Int64? {
     guard case .number(let text) = self else { return nil }
     if let value = Int64(text) { return value }
     guard let value = Double(text), value.rounded() == value, value.magnitude <= 0x1p53 else { return nil }
@@ -22,7 +22,7 @@ public enum JSONValue: Sendable, Equatable {
   }
 
   /// A number; infinite where it is too large, or was written so.
-  var double: Double? {
+  package var double: Double? {
     guard case .number(let text) = self else { return nil }
     return Double(text)
   }
@@ -33,12 +33,12 @@ public enum JSONValue: Sendable, Equatable {
   package var object: [String: JSONValue]? { if case .object(let value) = self { value } else { nil } }
 
   /// An object with some of its members replaced or added; anything else as it is.
-  func setting(_ members: [String: JSONValue]) -> JSONValue {
+  package func setting(_ members: [String: JSONValue]) -> JSONValue {
     object.map { .object($0.merging(members) { $1 }) } ?? self
   }
 
   /// Whether all of it is JSON: the parser lets NaN and infinities pass, for whoever wants to know of them.
-  var isStrict: Bool {
+  package var isStrict: Bool {
     switch self {
     case .number(let text): !["NaN", "Infinity", "-Infinity"].contains(text)
     case .array(let values): values.allSatisfy(\.isStrict)
@@ -52,40 +52,40 @@ public enum JSONValue: Sendable, Equatable {
 package struct JSONError: Error, Equatable, CustomStringConvertible {
   package let description: String
 
-  init(_ description: String) { self.description = description }
+  package init(_ description: String) { self.description = description }
 }
 
 /// A kind of value, with its name for messages.
-struct JSONKind<Value> {
-  let name: String
-  let value: (JSONValue) -> Value?
+package struct JSONKind<Value> {
+  package let name: String
+  package let value: (JSONValue) -> Value?
 }
 
 extension JSONKind where Value == Int64 {
-  static var integer: Self { Self(name: "a whole number") { $0.integer } }
+  package static var integer: Self { Self(name: "a whole number") { $0.integer } }
 }
 
 extension JSONKind where Value == String {
-  static var string: Self { Self(name: "a text") { $0.string } }
+  package static var string: Self { Self(name: "a text") { $0.string } }
 }
 
 extension JSONKind where Value == Bool {
-  static var bool: Self { Self(name: "true or false") { $0.bool } }
+  package static var bool: Self { Self(name: "true or false") { $0.bool } }
 }
 
 extension JSONKind where Value == [JSONValue] {
-  static var array: Self { Self(name: "a list") { $0.array } }
+  package static var array: Self { Self(name: "a list") { $0.array } }
 }
 
 extension JSONValue {
   /// A member that must be there.
-  func required<Value>(_ key: String, _ kind: JSONKind<Value>) throws(JSONError) -> Value {
+  package func required<Value>(_ key: String, _ kind: JSONKind<Value>) throws(JSONError) -> Value {
     guard let value = try optional(key, kind) else { throw JSONError("no \"\(key)\"") }
     return value
   }
 
   /// A member that may be missing, or null.
-  func optional<Value>(_ key: String, _ kind: JSONKind<Value>) throws(JSONError) -> Value? {
+  package func optional<Value>(_ key: String, _ kind: JSONKind<Value>) throws(JSONError) -> Value? {
     guard let members = object else { throw JSONError("not an object") }
     guard let member = members[key], member != .null else { return nil }
     guard let value = kind.value(member) else { throw JSONError("\(key): not \(kind.name)") }
@@ -97,7 +97,7 @@ extension JSONValue {
 
 extension JSONValue {
   /// The text: keys sorted, no spaces, slashes as they are; or, for people, a member a line.
-  func bytes(pretty: Bool = false) -> [UInt8] {
+  package func bytes(pretty: Bool = false) -> [UInt8] {
     var output: [UInt8] = []
     write(to: &output, indent: pretty ? 0 : nil)
     return output

@@ -1,7 +1,11 @@
 // The whole way of a batch, top to bottom: read, plan, encode, publish. Synchronous, on the caller's thread; several
 // batches at once are several threads with one encoder each.
 
+import Encoding
+import FileSystem
+import FrameBatches
 import Glibc
+import Sessions
 
 public final class BatchEncoder {
   public typealias Options = EncodingOptions
@@ -9,7 +13,7 @@ public final class BatchEncoder {
   private let options: Options
   private let settings: EncoderSettings
   private let memory: KeyFrameMemory
-  let store: any ArtifactStore
+  package let store: any ArtifactStore
   /// Of the last batch, as far as it could be read; nil where it could not.
   public private(set) var session: SessionID?
   /// The stage of the work. Each call of `isCancelled` counts as a sign of life.

@@ -1,3 +1,4 @@
+import FileSystem
 import Synchronization
 
 /// The stage that an encoder is in. One thread writes it, and others read it.

@@ -1,6 +1,11 @@
 // What becomes of a batch when something fails: the one place where an error is turned into a decision.
 
+import Encoding
+import FileSystem
+import FrameBatches
 import Glibc
+import JSON
+import Sessions
 
 /// Where a batch goes when its encoding ended with an error.
 public enum Disposition: Equatable, Sendable {

@@ -1,5 +1,10 @@
 // What a batch is, and what would become of it: read, decoded and put on the timeline, but not encoded.
 
+import Encoding
+import FrameBatches
+import JSON
+import Sessions
+
 public struct InspectedBatch: Sendable, Equatable {
   /// A captured frame, and how long it is on screen in all.
   public struct Frame: Sendable, Equatable {

@@ -1,12 +1,15 @@
 // Who works on which batch: owed, in somebody's hands, or settled. The spool's directory is one such queue; what a worker does
 // with it holds for any other.
 
+import FrameBatches
+import Sessions
+
 /// A batch that is owed.
 public struct Offer: Sendable {
   /// The batch's name; nil where the queue tells only who takes it.
   public let name: String?
   /// The name as the system has it.
-  let bytes: [UInt8]
+  package let bytes: [UInt8]
 
   package init(name: String?, bytes: [UInt8] = []) {
     self.name = name

@@ -1,5 +1,7 @@
 import ArgumentParser
+import FrameBatches
 import SegmentEncoder
+import Sessions
 
 /// Which batches a call is about: those that it names, those of a list, or those of a directory.
 struct BatchSelection: ParsableArguments {

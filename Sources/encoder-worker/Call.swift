@@ -1,4 +1,6 @@
 import ArgumentParser
+import Encoding
+import FileSystem
 
 /// A call of the program: its words, and what file and environment add to them. Flags count before the environment, the
 /// environment before the file; of an option that may be repeated all count, the nearest last.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import JSON
 import SegmentEncoder
 
 struct ConfigCommand: ParsableCommand {

@@ -1,5 +1,10 @@
 import ArgumentParser
+import Encoding
+import FileSystem
+import FrameBatches
 import SegmentEncoder
+import Sessions
+import WorkQueues
 
 struct EncodeCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

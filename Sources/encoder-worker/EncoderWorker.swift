@@ -1,5 +1,6 @@
 import ArgumentParser
 import CLinux
+import Encoding
 import SegmentEncoder
 
 @main

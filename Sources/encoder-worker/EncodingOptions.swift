@@ -1,4 +1,7 @@
 import ArgumentParser
+import Encoding
+import FileSystem
+import FrameBatches
 import Glibc
 import SegmentEncoder
 

@@ -1,5 +1,8 @@
 import ArgumentParser
+import FileSystem
+import FrameBatches
 import SegmentEncoder
+import WorkQueues
 
 struct EnqueueCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

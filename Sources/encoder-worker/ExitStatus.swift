@@ -1,7 +1,12 @@
 import ArgumentParser
+import Encoding
+import FileSystem
+import FrameBatches
 import Glibc
 import Logging
 import SegmentEncoder
+import Sessions
+import WorkQueues
 
 /// How the program ends, after sysexits.h.
 enum ExitStatus {

@@ -1,5 +1,9 @@
 import ArgumentParser
+import Encoding
+import FrameBatches
+import ISOMedia
 import SegmentEncoder
+import WorkQueues
 
 struct InspectCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

@@ -1,10 +1,12 @@
 // Watches the batches in work from a thread of its own, which calls no library that can hang in a batch. The sandbox ends decoders
 // that hang. This watch is for the worker's own process: the encoder, and a disk that does not answer.
 
+import FileSystem
 import Glibc
 import Logging
 import SegmentEncoder
 import Synchronization
+import WorkQueues
 
 final class JobWatch: Sendable {
   /// A batch in work. Its thread writes, the watch reads.

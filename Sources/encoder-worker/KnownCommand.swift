@@ -1,4 +1,5 @@
 import ArgumentParser
+import JSON
 import SegmentEncoder
 
 /// A command and what it takes, as the parser itself tells: there is no second list to keep.

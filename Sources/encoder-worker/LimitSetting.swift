@@ -1,5 +1,7 @@
 import ArgumentParser
+import FrameBatches
 import SegmentEncoder
+import WorkQueues
 
 /// One of the limits that an operator may set, as `NAME=VALUE`.
 struct LimitSetting: ExpressibleByArgument {

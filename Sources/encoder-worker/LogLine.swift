@@ -1,7 +1,10 @@
 // One event as one line: for a person, or as an object for a program.
 
 import ArgumentParser
+import FileSystem
 import Glibc
+import ISOMedia
+import JSON
 import Logging
 import SegmentEncoder
 
@@ -43,7 +46,7 @@ enum LogLine {
     return isPlain ? text : JSONValue.string(text).line
   }
 
-  private static var now: String { timespec.now.unixMs.dateText }
+  private static var now: String { WallClock.nowMs.dateText }
 }
 
 /// Writes each event as one line on standard error, above the bar that may be there.

@@ -1,4 +1,7 @@
 import ArgumentParser
+import Encoding
+import FileSystem
+import FrameBatches
 import Glibc
 import SegmentEncoder
 
@@ -54,7 +57,7 @@ struct PlaylistCommand: ParsableCommand {
       guard let text = String(validating: stored.bytes, as: UTF8.self) else {
         throw BadSession(store.name(of: list.key), "no text", advice: list.advice)
       }
-      let now = timespec.now.unixMs
+      let now = WallClock.nowMs
       let linked = try list.linked(text) { key in
         try plain ? client.plainURL(for: key) : client.presignedURL(for: key, expires: expires, now: now)
       }

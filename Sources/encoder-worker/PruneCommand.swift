@@ -1,6 +1,9 @@
 import ArgumentParser
+import FileSystem
 import Glibc
 import SegmentEncoder
+import Sessions
+import WorkQueues
 
 struct PruneCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -78,7 +81,7 @@ struct PruneCommand: ParsableCommand {
         !spool.isDirectory(output) ? "no directory" : !spool.allows(output: output) ? "batches lie there" : nil
       if let cause { throw BadTarget(path: output, cause: cause, advice: "name the directory where sessions go") }
     }
-    var retention = Retention(nowMs: timespec.now.unixMs)
+    var retention = Retention(nowMs: WallClock.nowMs)
     retention.keptMs = done?.ms
     retention.quarantinedMs = quarantine?.ms
     retention.sessionsMs = sessions?.ms

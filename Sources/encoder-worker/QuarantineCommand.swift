@@ -1,5 +1,8 @@
 import ArgumentParser
+import FrameBatches
+import ISOMedia
 import SegmentEncoder
+import WorkQueues
 
 struct QuarantineCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

@@ -1,3 +1,5 @@
+import Encoding
+import FileSystem
 import SegmentEncoder
 
 /// Says every few seconds what a worker has done, and how fast it is.

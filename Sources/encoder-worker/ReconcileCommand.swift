@@ -1,5 +1,7 @@
 import ArgumentParser
+import FileSystem
 import SegmentEncoder
+import WorkQueues
 
 struct ReconcileCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

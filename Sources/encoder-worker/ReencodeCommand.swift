@@ -1,5 +1,9 @@
 import ArgumentParser
+import Encoding
+import FileSystem
+import FrameBatches
 import SegmentEncoder
+import Sessions
 import Synchronization
 
 struct ReencodeCommand: ParsableCommand {

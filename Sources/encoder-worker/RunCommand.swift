@@ -1,6 +1,10 @@
 import ArgumentParser
+import Encoding
+import FileSystem
 import Logging
 import SegmentEncoder
+import Sessions
+import WorkQueues
 
 struct RunCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

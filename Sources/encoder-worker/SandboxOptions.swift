@@ -1,4 +1,6 @@
 import ArgumentParser
+import Encoding
+import FrameBatches
 import SegmentEncoder
 
 /// Where strangers' files are decoded.

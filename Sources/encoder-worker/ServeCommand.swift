@@ -1,7 +1,9 @@
 import ArgumentParser
 import CLinux
+import FileSystem
 import Glibc
 import SegmentEncoder
+import Sessions
 
 struct ServeCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

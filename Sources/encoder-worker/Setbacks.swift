@@ -1,6 +1,10 @@
+import Encoding
+import FileSystem
 import Glibc
 import SegmentEncoder
+import Sessions
 import Synchronization
+import WorkQueues
 
 /// What failed for reasons that are not the batch's, and when it is tried again. A failure that concerns everybody (a full
 /// disk) makes everybody wait; any other only what it happened to.

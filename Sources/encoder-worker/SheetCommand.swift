@@ -1,5 +1,7 @@
 import ArgumentParser
+import FileSystem
 import SegmentEncoder
+import Sessions
 
 struct SheetCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

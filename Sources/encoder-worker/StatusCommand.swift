@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import SegmentEncoder
+import WorkQueues
 
 struct StatusCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

@@ -1,5 +1,7 @@
 import ArgumentParser
+import FileSystem
 import SegmentEncoder
+import Sessions
 
 extension GapRule: ExpressibleByArgument {}
 

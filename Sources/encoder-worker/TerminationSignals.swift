@@ -1,4 +1,5 @@
 import CLinux
+import FileSystem
 import Glibc
 import SegmentEncoder
 

@@ -1,5 +1,7 @@
 import ArgumentParser
+import Encoding
 import SegmentEncoder
+import Sessions
 
 struct VerifyCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

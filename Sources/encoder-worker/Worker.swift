@@ -1,9 +1,14 @@
 // What a worker does with one batch, and where its errors lead. Called on the encoding threads.
 
+import Encoding
+import FileSystem
+import FrameBatches
 import Glibc
 import Logging
 import SegmentEncoder
+import Sessions
 import Synchronization
+import WorkQueues
 
 final class Worker: Sendable {
   /// Something to do.

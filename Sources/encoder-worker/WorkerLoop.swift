@@ -3,10 +3,12 @@
 
 import ArgumentParser
 import CLinux
+import FileSystem
 import Glibc
 import Logging
 import SegmentEncoder
 import Synchronization
+import WorkQueues
 
 struct WorkerLoop {
   let worker: Worker

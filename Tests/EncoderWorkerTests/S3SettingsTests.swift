@@ -1,6 +1,7 @@
-import SegmentEncoder
+import Encoding
 import TestSupport
 import Testing
+import WorkQueues
 
 @testable import encoder_worker
 

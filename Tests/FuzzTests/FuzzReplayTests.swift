@@ -1,7 +1,8 @@
+import Encoding
 import Foundation
-import SegmentEncoder
 import TestSupport
 import Testing
+import WorkQueues
 
 @testable import FuzzTargets
 

@@ -1,7 +1,10 @@
+import Encoding
 import Foundation
 import SegmentEncoder
+import Sessions
 import TestSupport
 import Testing
+import WorkQueues
 
 @testable import encoder_worker
 

@@ -1,8 +1,12 @@
+import FrameBatches
 import Glibc
+import JSON
 import SegmentEncoder
+import Sessions
 import Synchronization
 import TestSupport
 import Testing
+import WorkQueues
 
 @testable import encoder_worker
 

@@ -1,8 +1,10 @@
+import Encoding
+import FileSystem
 import Glibc
-import SegmentEncoder
 import Synchronization
 import TestSupport
 import Testing
+import WorkQueues
 
 @testable import encoder_worker
 

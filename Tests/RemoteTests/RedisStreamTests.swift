@@ -1,8 +1,13 @@
+import Encoding
+import FileSystem
 import Foundation
-import SegmentEncoder
+import FrameBatches
+import JSON
+import Sessions
 import Synchronization
 import TestSupport
 import Testing
+import WorkQueues
 
 @testable import encoder_worker
 

@@ -2,7 +2,12 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import SegmentEncoder
+@testable import Encoding
+@testable import FileSystem
+@testable import FrameBatches
+@testable import JSON
+@testable import Sessions
+@testable import WorkQueues
 @testable import encoder_worker
 
 /// Workers that take names from a queue and work in a store, as one would run them.

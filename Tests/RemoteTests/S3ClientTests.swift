@@ -1,7 +1,12 @@
+import Encoding
+import FileSystem
 import Foundation
-import SegmentEncoder
+import FrameBatches
+import JSON
+import Sessions
 import TestSupport
 import Testing
+import WorkQueues
 
 @testable import encoder_worker
 

@@ -1,5 +1,6 @@
+import Encoding
+import FileSystem
 import Foundation
-import SegmentEncoder
 import TestSupport
 
 /// Repeats a step until it returns a value.

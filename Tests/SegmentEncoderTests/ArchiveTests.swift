@@ -3,7 +3,11 @@ import Glibc
 import TestSupport
 import Testing
 
-@testable import SegmentEncoder
+@testable import Encoding
+@testable import FileSystem
+@testable import FrameBatches
+@testable import Sessions
+@testable import WorkQueues
 
 @Suite struct ArchiveTests {
   let scratch: ScratchDirectory

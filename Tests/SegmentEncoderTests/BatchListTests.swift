@@ -2,7 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import SegmentEncoder
+@testable import FrameBatches
+@testable import Sessions
+@testable import WorkQueues
 
 @Suite struct BatchListTests {
   @Test(arguments: [

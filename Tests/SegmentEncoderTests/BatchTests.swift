@@ -2,7 +2,13 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import Encoding
+@testable import FileSystem
+@testable import FrameBatches
+@testable import JSON
 @testable import SegmentEncoder
+@testable import Sessions
+@testable import WorkQueues
 
 /// Reads a batch that a test has made.
 private func read(_ path: String, session: String? = "s", limits: Limits = Limits()) throws -> Batch {

@@ -1,6 +1,8 @@
 import Testing
 
-@testable import SegmentEncoder
+@testable import Encoding
+@testable import FrameBatches
+@testable import Sessions
 
 /// What is on a contact sheet, and where.
 @Suite struct ContactSheetPlanTests {

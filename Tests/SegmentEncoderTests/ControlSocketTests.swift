@@ -1,6 +1,6 @@
 import CLinux
+import FileSystem
 import Glibc
-import SegmentEncoder
 import Synchronization
 import Testing
 

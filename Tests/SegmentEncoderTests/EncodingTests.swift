@@ -1,7 +1,13 @@
 import TestSupport
 import Testing
 
+@testable import Encoding
+@testable import FileSystem
+@testable import FrameBatches
+@testable import ISOMedia
 @testable import SegmentEncoder
+@testable import Sessions
+@testable import WorkQueues
 
 @Suite struct NALUnitTests {
   private func split(_ bytes: [UInt8]) -> [[UInt8]] {

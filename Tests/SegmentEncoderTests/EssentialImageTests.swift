@@ -1,7 +1,8 @@
 import TestSupport
 import Testing
 
-@testable import SegmentEncoder
+@testable import Encoding
+@testable import WorkQueues
 
 /// Image files are decoded without what makes no picture: some of it turns pictures upside down, some takes gigabytes.
 @Suite struct EssentialImageTests {

@@ -1,6 +1,8 @@
 import Testing
 
-@testable import SegmentEncoder
+@testable import Encoding
+@testable import ISOMedia
+@testable import Sessions
 
 /// The parts as text: film start + length (of which gap).
 private func parts(_ plan: FilmPlan) -> [String] {

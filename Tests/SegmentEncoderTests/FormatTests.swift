@@ -2,7 +2,11 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import SegmentEncoder
+@testable import Encoding
+@testable import FrameBatches
+@testable import JSON
+@testable import Sessions
+@testable import WorkQueues
 
 /// The same five frames in each recorder's form.
 @Suite struct FormatTests {

@@ -1,7 +1,9 @@
 import Foundation
 import Testing
 
-@testable import SegmentEncoder
+@testable import Encoding
+@testable import FrameBatches
+@testable import Sessions
 
 @Suite struct HLSPlaylistTests {
   private let start: Int64 = 1_767_859_512_340

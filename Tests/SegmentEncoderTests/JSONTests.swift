@@ -1,6 +1,6 @@
 import Testing
 
-@testable import SegmentEncoder
+@testable import JSON
 
 @Suite struct JSONTests {
   private func parse(_ text: String) throws -> JSONValue { try JSONParser.parse(Array(text.utf8)) }

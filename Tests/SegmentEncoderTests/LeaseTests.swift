@@ -3,7 +3,11 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import SegmentEncoder
+@testable import Encoding
+@testable import FileSystem
+@testable import FrameBatches
+@testable import Sessions
+@testable import WorkQueues
 
 /// Workers of other hosts are judged by what one sees them do.
 @Suite struct LeaseTests {

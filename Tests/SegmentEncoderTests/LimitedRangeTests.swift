@@ -1,7 +1,7 @@
 import CFFmpeg
 import Testing
 
-@testable import SegmentEncoder
+@testable import Encoding
 
 /// The range that is coded.
 @Suite struct LimitedRangeTests {

@@ -3,7 +3,10 @@ import Glibc
 import TestSupport
 import Testing
 
-@testable import SegmentEncoder
+@testable import Encoding
+@testable import FileSystem
+@testable import FrameBatches
+@testable import Sessions
 
 /// A compromised decoder sends wrong messages. The worker refuses each within its bounds.
 @Suite struct LyingDecoderTests {

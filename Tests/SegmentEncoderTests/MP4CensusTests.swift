@@ -1,7 +1,10 @@
 import TestSupport
 import Testing
 
-@testable import SegmentEncoder
+@testable import Encoding
+@testable import FileSystem
+@testable import ISOMedia
+@testable import WorkQueues
 
 /// Files of a few hundred bytes that would take gigabytes to open.
 @Suite struct MP4CensusTests {

@@ -1,7 +1,9 @@
 import TestSupport
 import Testing
 
-@testable import SegmentEncoder
+@testable import Encoding
+@testable import FrameBatches
+@testable import Sessions
 
 /// Random rectangles on pictures of all kinds, compared sample by sample with the same picture without them.
 @Suite struct MaskPropertyTests {

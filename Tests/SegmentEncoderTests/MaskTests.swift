@@ -1,6 +1,9 @@
 import Testing
 
-@testable import SegmentEncoder
+@testable import Encoding
+@testable import FrameBatches
+@testable import JSON
+@testable import Sessions
 
 @Suite struct MaskTests {
   private func masks(_ json: String, batch: String = "{}") throws -> Masks {

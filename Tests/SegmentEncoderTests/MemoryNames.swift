@@ -1,6 +1,6 @@
 import Synchronization
 
-@testable import SegmentEncoder
+@testable import WorkQueues
 
 /// A queue of names in memory, of a single worker that may die.
 final class MemoryNames: NameQueue {

@@ -1,6 +1,9 @@
 import Synchronization
 
-@testable import SegmentEncoder
+@testable import Encoding
+@testable import FileSystem
+@testable import Sessions
+@testable import WorkQueues
 
 /// An object store in memory that can be made to fail, to lose answers, or to let somebody else in at the worst moment.
 final class MemoryObjects: ObjectClient {

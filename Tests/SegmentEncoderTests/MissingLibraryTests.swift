@@ -1,6 +1,8 @@
 import Testing
 
+@testable import Encoding
 @testable import SegmentEncoder
+@testable import WorkQueues
 
 @Suite struct MissingLibraryTests {
   /// The machine's fault, and no batch's: it is owed until the library is there.

@@ -2,7 +2,13 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import Encoding
+@testable import FileSystem
+@testable import FrameBatches
+@testable import JSON
 @testable import SegmentEncoder
+@testable import Sessions
+@testable import WorkQueues
 
 /// Batches in an object store and their names in a queue: the store is the truth.
 @Suite struct ObjectQueueTests {

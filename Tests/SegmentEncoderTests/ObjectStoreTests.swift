@@ -3,7 +3,13 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import Encoding
+@testable import FileSystem
+@testable import FrameBatches
+@testable import JSON
 @testable import SegmentEncoder
+@testable import Sessions
+@testable import WorkQueues
 
 /// Sessions in an object store: the same bytes as in a directory, whoever writes at the same time, whatever fails.
 @Suite struct ObjectStoreTests {

@@ -1,6 +1,7 @@
 import Testing
 
-@testable import SegmentEncoder
+@testable import Encoding
+@testable import ISOMedia
 
 @Suite struct PaceTests {
   @Test(

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import SegmentEncoder
+@testable import FileSystem
 
 @Suite struct ProfileTests {
   private func columns(_ profile: Profile) -> [[String]] {

@@ -1,4 +1,5 @@
-@testable import SegmentEncoder
+@testable import Encoding
+@testable import FrameBatches
 
 extension PublishedSegment {
   /// A segment of which a test says only what it is about.

@@ -2,7 +2,10 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import SegmentEncoder
+@testable import FileSystem
+@testable import FrameBatches
+@testable import Sessions
+@testable import WorkQueues
 
 /// What `prune` removes because it is too old.
 @Suite struct RetentionTests {
@@ -34,6 +37,11 @@ import Testing
     return state
   }
 
+  private func cameMs(_ path: String) -> Int64 {
+    let time = state(path).st_ctim
+    return WallClock.unixMs(time.tv_sec, time.tv_nsec)
+  }
+
   private func setTime(_ path: String, unixMs: Int64) {
     let time = timespec(tv_sec: Int(unixMs / 1_000), tv_nsec: Int(unixMs % 1_000) * 1_000_000)
     #expect(utimensat(AT_FDCWD, path, [time, time], AT_SYMLINK_NOFOLLOW) == 0)
@@ -62,10 +70,10 @@ import Testing
 
   @Test func noTimeOfAFileIsTooFarAway() {
     for seconds in [Int.min, -1, 0, 1 << 60, Int.max] {
-      let ms = timespec(tv_sec: seconds, tv_nsec: 999_999_999).unixMs
+      let ms = WallClock.unixMs(seconds, 999_999_999)
       #expect(ms.subtractingReportingOverflow(-(1 << 60)).overflow == false)
     }
-    #expect(timespec(tv_sec: 12, tv_nsec: 345_000_000).unixMs == 12_345)
+    #expect(WallClock.unixMs(12, 345_000_000) == 12_345)
   }
 
   @Test func withoutAnAgeNothingOfItGoes() throws {
@@ -76,11 +84,11 @@ import Testing
 
   @Test(arguments: ["done/kept", "quarantine/bad"])
   func aBatchIsOlderFromTheNextMillisecondOn(batch: String) {
-    let cameMs = state(spool.path + "/" + batch).st_ctim.unixMs
+    let firstMs = cameMs(spool.path + "/" + batch)
     // Whatever its producer says of its time.
     setTime(spool.path + "/" + batch, unixMs: 1_000_000_000_000)
-    let laterMs = state(spool.path + "/" + batch).st_ctim.unixMs
-    #expect(laterMs >= cameMs)
+    let laterMs = cameMs(spool.path + "/" + batch)
+    #expect(laterMs >= firstMs)
     _ = prune(sessions: nil, at: laterMs + Self.dayMs)
     #expect(isThere(batch))
     _ = prune(sessions: nil, at: laterMs + Self.dayMs + 1)

@@ -1,7 +1,10 @@
 import TestSupport
 import Testing
 
-@testable import SegmentEncoder
+@testable import Encoding
+@testable import FrameBatches
+@testable import ISOMedia
+@testable import WorkQueues
 
 @Suite struct SegmentCheckTests {
   init() { FFmpegLog.silence() }

@@ -1,6 +1,8 @@
 import Testing
 
-@testable import SegmentEncoder
+@testable import Encoding
+@testable import FrameBatches
+@testable import Sessions
 
 @Suite struct SentryEventTests {
   @Test func anEventIsOneLineInTheShapeThatSentryTakes() {

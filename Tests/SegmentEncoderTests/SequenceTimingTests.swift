@@ -2,7 +2,11 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import SegmentEncoder
+@testable import Encoding
+@testable import FrameBatches
+@testable import ISOMedia
+@testable import JSON
+@testable import WorkQueues
 
 @Suite struct SequenceTimingTests {
   /// The sequence parameter set of a picture size as the encoder wrote it, read from a segment's sample description.

@@ -1,6 +1,8 @@
 import Testing
 
-@testable import SegmentEncoder
+@testable import Encoding
+@testable import FrameBatches
+@testable import Sessions
 
 @Suite struct SessionManifestTests {
   private func session(_ segments: [PublishedSegment]) throws -> SessionManifest {

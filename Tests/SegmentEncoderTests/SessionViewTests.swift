@@ -2,7 +2,12 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import SegmentEncoder
+@testable import Encoding
+@testable import FileSystem
+@testable import FrameBatches
+@testable import JSON
+@testable import Sessions
+@testable import WorkQueues
 
 /// A view that grows says what one that is made anew says.
 @Suite struct SessionViewTests {

@@ -1,6 +1,8 @@
 import Testing
 
-@testable import SegmentEncoder
+@testable import Encoding
+@testable import FrameBatches
+@testable import Sessions
 
 /// Memory that a worker and its decoders share, one after another.
 @Suite struct SharedMemoryTests {

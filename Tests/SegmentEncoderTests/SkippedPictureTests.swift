@@ -3,7 +3,11 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import SegmentEncoder
+@testable import Encoding
+@testable import FrameBatches
+@testable import ISOMedia
+@testable import Sessions
+@testable import WorkQueues
 
 @Suite struct SkippedPictureTests {
   private static let sizes = [

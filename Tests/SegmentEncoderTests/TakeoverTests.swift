@@ -3,7 +3,11 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import Encoding
+@testable import FileSystem
 @testable import SegmentEncoder
+@testable import Sessions
+@testable import WorkQueues
 
 /// Whose directory it is, when others look at it.
 @Suite struct TakeoverTests {

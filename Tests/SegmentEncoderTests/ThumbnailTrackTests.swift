@@ -1,7 +1,9 @@
 import TestSupport
 import Testing
 
-@testable import SegmentEncoder
+@testable import Encoding
+@testable import FileSystem
+@testable import Sessions
 
 /// A track that grows says what one that is made anew says.
 @Suite struct ThumbnailTrackTests {

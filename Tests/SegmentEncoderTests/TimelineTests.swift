@@ -1,6 +1,8 @@
 import Testing
 
-@testable import SegmentEncoder
+@testable import Encoding
+@testable import FileSystem
+@testable import Sessions
 
 /// Runs a list of captures (milliseconds from 0, all of one size unless said) through the rules.
 private func shots(

@@ -1,7 +1,10 @@
+import Encoding
 import Foundation
-import SegmentEncoder
+import FrameBatches
+import Sessions
 import TestSupport
 import Testing
+import WorkQueues
 
 /// A session's pictures in small, one at a time.
 @Suite struct SessionThumbnailTests {

@@ -2,7 +2,10 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import SegmentEncoder
+@testable import Encoding
+@testable import JSON
+@testable import Sessions
+@testable import WorkQueues
 
 /// `sheet`: a session at a glance.
 @Suite struct SheetTests {

@@ -1,6 +1,8 @@
 import Foundation
 
-@testable import SegmentEncoder
+@testable import Encoding
+@testable import JSON
+@testable import WorkQueues
 
 /// The program under test, as it was built.
 public enum EncoderWorker {

@@ -1,7 +1,8 @@
 import Foundation
 import Synchronization
 
-@testable import SegmentEncoder
+@testable import Sessions
+@testable import WorkQueues
 
 /// What runs of the program have published. Each run that a test makes is followed by what `encoder-worker verify` does, so
 /// that no test can forget it.

@@ -1,6 +1,9 @@
+import Encoding
+import FileSystem
 import Foundation
-import SegmentEncoder
+import JSON
 import Synchronization
+import WorkQueues
 
 /// A Redis of a test's own, on this machine, that keeps what it acknowledged; killed when the last reference goes.
 public final class QueueServer {

@@ -1,7 +1,9 @@
 import CLinux
 import Glibc
 
-@testable import SegmentEncoder
+@testable import FrameBatches
+@testable import Sessions
+@testable import WorkQueues
 
 /// Any file as an archive: tar or a stream, plain or compressed.
 enum ArchiveFuzzing {

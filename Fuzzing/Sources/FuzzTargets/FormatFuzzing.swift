@@ -1,4 +1,9 @@
+@testable import Encoding
+@testable import FileSystem
+@testable import FrameBatches
+@testable import JSON
 @testable import SegmentEncoder
+@testable import WorkQueues
 
 /// Batches as a format reads them, and what everything behind the readers takes for granted.
 enum FormatFuzzing {

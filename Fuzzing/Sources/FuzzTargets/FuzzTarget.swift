@@ -1,6 +1,9 @@
 import Glibc
 
-@testable import SegmentEncoder
+@testable import Encoding
+@testable import FrameBatches
+@testable import JSON
+@testable import WorkQueues
 
 /// What can be fuzzed: every format's reader, and what reads bytes that strangers wrote beneath them.
 enum FuzzTarget: String, CaseIterable {

@@ -1,4 +1,7 @@
-@testable import SegmentEncoder
+@testable import FileSystem
+@testable import FrameBatches
+@testable import JSON
+@testable import WorkQueues
 
 /// A container made of a fuzzer's bytes, without the checksums and lengths of an archive, at which most mutations would
 /// end. The first line is the batch's name, with a slash at its end where it is a directory. Behind it come the files,

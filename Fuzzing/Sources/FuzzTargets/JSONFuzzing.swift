@@ -1,4 +1,5 @@
-@testable import SegmentEncoder
+@testable import FrameBatches
+@testable import JSON
 
 /// Any text as JSON.
 enum JSONFuzzing {

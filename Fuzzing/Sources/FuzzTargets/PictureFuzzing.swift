@@ -1,6 +1,8 @@
 import CFFmpeg
 
-@testable import SegmentEncoder
+@testable import Encoding
+@testable import FileSystem
+@testable import FrameBatches
 
 /// Any file as an image.
 enum PictureFuzzing {

@@ -1,4 +1,5 @@
-@testable import SegmentEncoder
+@testable import Encoding
+@testable import JSON
 
 /// What a worker reads from a decoder that may have been taken over, and a decoder from a worker.
 enum WireFuzzing {

@@ -2,8 +2,9 @@
 // leak, too long a run or too much memory: each is a finding.
 
 import CLibFuzzer
+import Encoding
 import Glibc
-import SegmentEncoder
+import Sessions
 
 guard FuzzTarget.current != nil else {
   print(FuzzTarget.allCases.map(\.rawValue).joined(separator: "\n"))

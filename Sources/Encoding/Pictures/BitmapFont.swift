@@ -1,12 +1,12 @@
 /// The letters of a contact sheet: 5 × 7 pixels and two rows below the line, of our own drawing. ASCII only; what else a name
 /// may hold is shown as a question mark.
-enum BitmapFont {
+package enum BitmapFont {
   /// From one letter to the next, and from one line to the next, in pixels.
-  static let advance = 6
-  static let lineHeight = 11
+  package static let advance = 6
+  package static let lineHeight = 11
 
-  static let columns = 5
-  static let rows = 9
+  package static let columns = 5
+  package static let rows = 9
 
   /// Whether a letter is black there.
   static func isSet(_ letter: UInt8, column: Int, row: Int) -> Bool {
@@ -14,7 +14,7 @@ enum BitmapFont {
   }
 
   /// How wide a line of text is, without the space behind it.
-  static func width(of text: String) -> Int { max(0, text.utf8.count * advance - 1) }
+  package static func width(of text: String) -> Int { max(0, text.utf8.count * advance - 1) }
 
   private static let first = UInt8(ascii: " ")
   private static let last = UInt8(ascii: "~")

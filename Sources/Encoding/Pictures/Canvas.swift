@@ -1,11 +1,12 @@
 // Layers become one picture: each over what lies below it.
 
 import CFFmpeg
+import FrameBatches
 
 /// A picture that layers are laid on, the lowest first.
 struct Canvas {
   /// RGB24.
-  let picture: FrameBuffer
+  package let picture: FrameBuffer
 
   /// - Parameter background: what shows where no layer is.
   init(width: Int, height: Int, background: Colour) throws(FFmpegError) {
@@ -26,7 +27,7 @@ struct Canvas {
   ///   - x: where its left column goes.
   ///   - y: where its top row goes.
   ///   - opacity: 0 to 1, times the image's own.
-  func lay(_ image: FrameBuffer, x: Int, y: Int, opacity: Double) {
+  package func lay(_ image: FrameBuffer, x: Int, y: Int, opacity: Double) {
     let columns = max(0, -x)..<max(max(0, -x), min(image.width, picture.width - x))
     let rows = max(0, -y)..<max(max(0, -y), min(image.height, picture.height - y))
     let strength = Int((opacity * 255).rounded())

@@ -90,7 +90,7 @@ final class ColourTransform {
   /// Changes the colours in place.
   ///
   /// - Parameter picture: RGB24 or RGBA, of which alpha stays what it is.
-  func apply(to picture: FrameBuffer) throws(FFmpegError) {
+  package func apply(to picture: FrameBuffer) throws(FFmpegError) {
     try picture.makeWritable()
     let (start, stride) = picture.plane(0)
     cmsDoTransformLineStride(

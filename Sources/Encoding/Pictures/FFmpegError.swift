@@ -1,4 +1,5 @@
 import CFFmpeg
+import FileSystem
 
 /// A call into FFmpeg that failed.
 public struct FFmpegError: Error, Equatable, CustomStringConvertible {
@@ -7,7 +8,7 @@ public struct FFmpegError: Error, Equatable, CustomStringConvertible {
   /// An `AVERROR` value.
   public let code: Int32
 
-  var isOutOfMemory: Bool { code == cff_error_enomem() }
+  package var isOutOfMemory: Bool { code == cff_error_enomem() }
 
   /// What the code means, in FFmpeg's words.
   public var cause: String {
@@ -22,7 +23,7 @@ public struct FFmpegError: Error, Equatable, CustomStringConvertible {
 
 /// Throws when an FFmpeg function says so by a negative result.
 @discardableResult
-func check(_ function: String, _ result: Int32) throws(FFmpegError) -> Int32 {
+package func check(_ function: String, _ result: Int32) throws(FFmpegError) -> Int32 {
   guard result >= 0 else { throw FFmpegError(function: function, code: result) }
   return result
 }

@@ -1,4 +1,6 @@
 import CFFmpeg
+import FileSystem
+import FrameBatches
 import Glibc
 
 /// A libavcodec decoder for one still image.
@@ -72,7 +74,7 @@ final class ImageCodec {
     return true
   }
 
-  func decode(_ file: [UInt8]) throws -> FrameBuffer {
+  package func decode(_ file: [UInt8]) throws -> FrameBuffer {
     let result = try FrameBuffer()
     try check("av_new_packet", av_new_packet(packet.pointer, Int32(file.count)))
     defer { av_packet_unref(packet.pointer) }

@@ -2,12 +2,13 @@
 // the same bytes.
 
 import CFFmpeg
+import FileSystem
 
-enum ImageFile {
+package enum ImageFile {
   /// - Parameters:
   ///   - picture: planar 4:2:0, full range, BT.601, as JFIF has it.
   ///   - scale: mjpeg's quantiser scale, 1 to 31; less is better.
-  static func jpeg(_ picture: FrameBuffer, scale: Int32 = 4) throws(FFmpegError) -> [UInt8] {
+  package static func jpeg(_ picture: FrameBuffer, scale: Int32 = 4) throws(FFmpegError) -> [UInt8] {
     // FFmpeg's unit of quality, a hundred and eighteenth of the scale (libavutil/avutil.h).
     let quality = scale * FF_QP2LAMBDA
     picture.frame.pointee.color_range = AVCOL_RANGE_JPEG
@@ -22,7 +23,7 @@ enum ImageFile {
   }
 
   /// - Parameter picture: RGB24.
-  static func png(_ picture: FrameBuffer) throws(FFmpegError) -> [UInt8] {
+  package static func png(_ picture: FrameBuffer) throws(FFmpegError) -> [UInt8] {
     try encode(picture, as: AV_CODEC_ID_PNG) { context in
       context.pointee.color_range = AVCOL_RANGE_JPEG
       context.pointee.compression_level = 6

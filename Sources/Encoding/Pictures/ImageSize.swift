@@ -1,6 +1,8 @@
+import FrameBatches
+
 extension ImageKind {
   /// Width and height in pixels as the header says, read before any memory is taken for them.
-  func size(of file: [UInt8]) -> (width: Int, height: Int)? {
+  package func size(of file: [UInt8]) -> (width: Int, height: Int)? {
     func u16(_ offset: Int) -> Int { Int(file[offset]) << 8 | Int(file[offset + 1]) }
     func u32(_ offset: Int) -> Int { u16(offset) << 16 | u16(offset + 2) }
     func littleU16(_ offset: Int) -> Int { Int(file[offset]) | Int(file[offset + 1]) << 8 }

@@ -5,17 +5,17 @@
 import Glibc
 
 struct JPEGFile {
-  struct Segment {
+  package struct Segment {
     /// The marker's second byte.
     let marker: UInt8
     /// From the marker to the end of its body; of a scan, of its coded data.
-    let range: Range<Int>
-    let body: Range<Int>
+    package let range: Range<Int>
+    package let body: Range<Int>
   }
 
-  let bytes: [UInt8]
+  package let bytes: [UInt8]
   /// Up to the end of the image, or to where the file breaks off.
-  let segments: [Segment]
+  package let segments: [Segment]
 
   /// nil where something else stands in the place of a segment.
   init?(_ bytes: [UInt8]) {
@@ -65,7 +65,7 @@ struct JPEGFile {
     }
   }
 
-  func body(of segment: Segment) -> ArraySlice<UInt8> { bytes[segment.body] }
+  package func body(of segment: Segment) -> ArraySlice<UInt8> { bytes[segment.body] }
 
   // MARK: - What it is
 
@@ -76,7 +76,7 @@ struct JPEGFile {
   }
 
   /// In pixels.
-  var size: (width: Int, height: Int)? {
+  package var size: (width: Int, height: Int)? {
     guard let body = frame.map(body) else { return nil }
     func u16(_ offset: Int) -> Int {
       Int(body[body.startIndex + offset]) << 8 | Int(body[body.startIndex + offset + 1])

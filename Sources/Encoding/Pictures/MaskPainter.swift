@@ -2,6 +2,8 @@
 // that are coded.
 
 import CFFmpeg
+import FileSystem
+import FrameBatches
 
 enum MaskPainter {
   /// - Parameter picture: 8-bit planar YUV (full range, BT.601), grey, RGB24 or RGBA; of a grey one no mask has a colour.

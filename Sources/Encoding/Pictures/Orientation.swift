@@ -1,11 +1,13 @@
 // How a stored picture is to be shown: EXIF's tag 0x0112 (CIPA DC-008, 4.6.4), wherever an image format keeps it.
 
+import FrameBatches
+
 /// Mirrored first, then turned.
 struct Orientation: Equatable {
   /// Left and right exchanged.
   let isMirrored: Bool
   /// Clockwise.
-  let quarterTurns: Int
+  package let quarterTurns: Int
 
   static let upright = Orientation(isMirrored: false, quarterTurns: 0)
 

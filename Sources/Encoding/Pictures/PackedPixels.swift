@@ -1,6 +1,7 @@
 // Pictures as bytes without gaps, for a socket.
 
 import CFFmpeg
+import FrameBatches
 
 extension FrameBuffer {
   /// How many bytes a picture's pixels take, row by row and plane by plane.
@@ -29,7 +30,7 @@ extension FrameBuffer {
   }
 
   /// From pixels without gaps, as many as there have to be.
-  convenience init(unpacking bytes: [UInt8], _ size: PixelSize, isRGB: Bool) throws(FFmpegError) {
+  package convenience init(unpacking bytes: [UInt8], _ size: PixelSize, isRGB: Bool) throws(FFmpegError) {
     try self.init(width: size.width, height: size.height, format: isRGB ? AV_PIX_FMT_RGB24 : AV_PIX_FMT_YUV420P)
     guard bytes.count == Self.packedBytes(size, isRGB: isRGB) else {
       throw FFmpegError(function: "unpack", code: cff_error_invalid_data())

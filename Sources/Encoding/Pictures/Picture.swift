@@ -2,22 +2,24 @@
 // the middle. But for the range that is what a JPEG screenshot is made of.
 
 import CFFmpeg
+import FileSystem
+import FrameBatches
 
 /// A picture, immutable once made, with even sides as 4:2:0 needs them.
-final class Picture {
+package final class Picture {
   /// The picture as captured, in pixels.
-  let width: Int
-  let height: Int
+  package let width: Int
+  package let height: Int
   fileprivate let frame: UnsafeMutablePointer<AVFrame>
 
   /// What is coded: the same, or one more, the added column or row repeating the edge.
-  var codedWidth: Int { Int(frame.pointee.width) }
-  var codedHeight: Int { Int(frame.pointee.height) }
+  package var codedWidth: Int { Int(frame.pointee.width) }
+  package var codedHeight: Int { Int(frame.pointee.height) }
 
   /// Takes a 4:2:0 frame over.
   ///
   /// - Parameter source: `yuv420p`, limited range.
-  init(adopting source: FrameBuffer) throws(FFmpegError) {
+  package init(adopting source: FrameBuffer) throws(FFmpegError) {
     width = source.width
     height = source.height
     if source.hasRoom { source.extendToEven() }
@@ -33,7 +35,7 @@ final class Picture {
 
   /// Planes that somebody else has filled. They stay where they are, for as long as anybody looks at them; or are copied,
   /// where there is no `use`.
-  init(planes slots: PictureSlots, _ slot: Int, _ use: SlotUse?, _ layout: PlaneLayout) throws(FFmpegError) {
+  package init(planes slots: PictureSlots, _ slot: Int, _ use: SlotUse?, _ layout: PlaneLayout) throws(FFmpegError) {
     (width, height) = (layout.size.width, layout.size.height)
     let (codedWidth, codedHeight) = (width + width % 2, height + height % 2)
     let start = slots.start(of: slot)
@@ -75,7 +77,7 @@ final class Picture {
   }
 
   /// Puts the planes into memory that others see, unless they are there already.
-  func lay(into space: DecodingSpace) -> PlaneLayout {
+  package func lay(into space: DecodingSpace) -> PlaneLayout {
     let size = PixelSize(width: width, height: height)
     let (start, memory) = (space.memory.baseAddress!, space.memory)
     if planes.allSatisfy({ (start..<start + memory.count).contains($0.start) }) {
@@ -97,7 +99,7 @@ final class Picture {
   }
 
   /// Whether it has the same pixels.
-  func looksLike(_ other: Picture) -> Bool {
+  package func looksLike(_ other: Picture) -> Bool {
     if self === other { return true }
     guard (width, height) == (other.width, other.height) else { return false }
     let (own, others) = (planes, other.planes)
@@ -143,21 +145,21 @@ final class Picture {
 }
 
 /// An `AVFrame` with pixels, owned.
-final class FrameBuffer {
-  let frame: UnsafeMutablePointer<AVFrame>
+package final class FrameBuffer {
+  package let frame: UnsafeMutablePointer<AVFrame>
   /// Whether there is memory for another column and row, which nobody else sees; of 4:2:0.
-  var hasRoom = false
+  package var hasRoom = false
 
-  var width: Int { Int(frame.pointee.width) }
-  var height: Int { Int(frame.pointee.height) }
-  var format: AVPixelFormat { AVPixelFormat(frame.pointee.format) }
+  package var width: Int { Int(frame.pointee.width) }
+  package var height: Int { Int(frame.pointee.height) }
+  package var format: AVPixelFormat { AVPixelFormat(frame.pointee.format) }
 
   /// An empty frame, for a decoder to fill.
-  init() throws(FFmpegError) {
+  package init() throws(FFmpegError) {
     frame = try allocated("av_frame_alloc", av_frame_alloc())
   }
 
-  convenience init(width: Int, height: Int, format: AVPixelFormat) throws(FFmpegError) {
+  package convenience init(width: Int, height: Int, format: AVPixelFormat) throws(FFmpegError) {
     try self.init()
     frame.pointee.width = Int32(width)
     frame.pointee.height = Int32(height)

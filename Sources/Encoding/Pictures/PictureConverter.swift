@@ -1,8 +1,10 @@
 // From whatever an image decodes to, to the planar 4:2:0 that is coded. A usual JPEG passes through untouched.
 
 import CFFmpeg
+import FileSystem
+import FrameBatches
 
-final class PictureConverter {
+package final class PictureConverter {
   private var scaler: Scaler?
   private var conversion: Conversion?
   /// What is behind transparent pixels.
@@ -22,7 +24,7 @@ final class PictureConverter {
     }
   }
 
-  func rgb(_ source: FrameBuffer) throws(FFmpegError) -> FrameBuffer {
+  package func rgb(_ source: FrameBuffer) throws(FFmpegError) -> FrameBuffer {
     try source.format == AV_PIX_FMT_RGB24
       ? source : convert(source, to: AV_PIX_FMT_RGB24, colours: source.coloursOfStill)
   }
@@ -71,7 +73,7 @@ final class PictureConverter {
   /// A published segment's picture, made to fit a box; planar 4:2:0, full range, BT.601, or RGB.
   ///
   /// - Parameter size: of the picture as captured, without what coding has added.
-  func fitted(
+  package func fitted(
     _ source: FrameBuffer, as size: PixelSize, into box: PixelSize, isRGB: Bool
   ) throws(FFmpegError) -> FrameBuffer {
     let colours = source.colours
@@ -82,7 +84,7 @@ final class PictureConverter {
   }
 
   /// What pixels of `width` × `height` become.
-  static func size(_ width: Int, _ height: Int, maxSide: Int?) -> (width: Int, height: Int) {
+  package static func size(_ width: Int, _ height: Int, maxSide: Int?) -> (width: Int, height: Int) {
     let side = max(width, height)
     guard let maxSide, side > maxSide else { return (width, height) }
     func scaled(_ length: Int) -> Int { max(1, (2 * length * maxSide + side) / (2 * side)) }
@@ -157,7 +159,7 @@ struct YUVColours: Hashable {
 
   static let jfif = YUVColours(matrix: SWS_CS_ITU601, isFullRange: true, isChromaCentred: true)
   /// As segments are coded.
-  static let coded = YUVColours(matrix: SWS_CS_ITU601, isFullRange: false, isChromaCentred: true)
+  package static let coded = YUVColours(matrix: SWS_CS_ITU601, isFullRange: false, isChromaCentred: true)
 }
 
 /// From what to what.

@@ -2,23 +2,25 @@
 // refused as a whole; a half picture is never shown.
 
 import CFFmpeg
+import FileSystem
+import FrameBatches
 import Glibc
 
 /// Why an image file is not shown.
 struct RefusedPicture: Error, Equatable {
-  let reason: String
+  package let reason: String
 }
 
 /// A picture, and what is to be said of it.
-struct DecodedPicture {
-  let picture: Picture
-  let notes: [String]
+package struct DecodedPicture {
+  package let picture: Picture
+  package let notes: [String]
   /// What took it from files to pixels, and from there to what it is.
-  var work = DecodingWork()
+  package var work = DecodingWork()
 }
 
 /// Decodes the frames of one batch, one after another. Not thread-safe: one a thread.
-final class PictureDecoder {
+package final class PictureDecoder {
   private let limits: Limits
   private let background: Colour
   private let converter: PictureConverter
@@ -39,7 +41,7 @@ final class PictureDecoder {
   ///   - look: its masks are painted before anything else sees the picture.
   ///   - space: where the picture is decoded to, if that saves a copy. Nothing else may lie there.
   /// - Throws: ``RefusedPicture`` when a file is to blame.
-  func picture(
+  package func picture(
     from files: [[UInt8]], _ look: Look, into space: DecodingSpace?
   ) throws -> DecodedPicture {
     let start = Profile.Span.now

@@ -1,10 +1,11 @@
 // Pixels without a file format become pictures: RGBA, whose colours are not multiplied by alpha.
 
 import CFFmpeg
+import FrameBatches
 
 extension RawPixels {
   /// - Throws: ``RefusedPicture`` when the file is too short.
-  func picture(from file: [UInt8]) throws -> FrameBuffer {
+  package func picture(from file: [UInt8]) throws -> FrameBuffer {
     guard file.count >= byteCount else {
       throw RefusedPicture(
         reason: "\(file.count) bytes; \(size.width)×\(size.height) \(format.rawValue) has \(byteCount)")

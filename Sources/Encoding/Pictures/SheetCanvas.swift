@@ -1,42 +1,50 @@
 // What a contact sheet is drawn on: RGB pixels, with as much of a paint box as it takes. What would lie outside is cut off.
 
 import CFFmpeg
+import FrameBatches
 
 /// A rectangle of whole pixels.
-struct SheetArea: Equatable {
-  let x: Int
-  let y: Int
-  let width: Int
-  let height: Int
+package struct SheetArea: Equatable {
+  package let x: Int
+  package let y: Int
+  package let width: Int
+  package let height: Int
+
+  package init(x: Int, y: Int, width: Int, height: Int) {
+    self.x = x
+    self.y = y
+    self.width = width
+    self.height = height
+  }
 }
 
-final class SheetCanvas {
-  let width: Int
-  let height: Int
+package final class SheetCanvas {
+  package let width: Int
+  package let height: Int
   private let pixels: FrameBuffer
 
-  init(width: Int, height: Int, background: Colour) throws(FFmpegError) {
+  package init(width: Int, height: Int, background: Colour) throws(FFmpegError) {
     (self.width, self.height) = (width, height)
     pixels = try FrameBuffer(width: width, height: height, format: AV_PIX_FMT_RGB24)
     fill(SheetArea(x: 0, y: 0, width: width, height: height), background)
   }
 
-  func fill(_ area: SheetArea, _ colour: Colour) { paint(area, colour) { _, _ in true } }
+  package func fill(_ area: SheetArea, _ colour: Colour) { paint(area, colour) { _, _ in true } }
 
   /// Stripes from the lower left to the upper right, half of the area.
-  func hatch(_ area: SheetArea, _ colour: Colour, every pitch: Int = 16) {
+  package func hatch(_ area: SheetArea, _ colour: Colour, every pitch: Int = 16) {
     paint(area, colour) { x, y in (x + y) % pitch < pitch / 2 }
   }
 
   /// A line of one pixel around an area, outside of it.
-  func frame(_ area: SheetArea, _ colour: Colour) {
+  package func frame(_ area: SheetArea, _ colour: Colour) {
     let outer = SheetArea(x: area.x - 1, y: area.y - 1, width: area.width + 2, height: area.height + 2)
     let (right, bottom) = (outer.x + outer.width - 1, outer.y + outer.height - 1)
     paint(outer, colour) { x, y in x == outer.x || y == outer.y || x == right || y == bottom }
   }
 
   /// - Parameter picture: RGB.
-  func lay(_ picture: FrameBuffer, x: Int, y: Int) {
+  package func lay(_ picture: FrameBuffer, x: Int, y: Int) {
     let (from, to) = (picture.plane(0), pixels.plane(0))
     let columns = min(picture.width, width - x)
     guard x >= 0, columns > 0 else { return }
@@ -48,7 +56,7 @@ final class SheetCanvas {
   /// One line of text; `x` and `y` are its upper left corner.
   ///
   /// - Parameter scale: how many pixels a pixel of the font takes.
-  func write(_ text: String, x: Int, y: Int, scale: Int, _ colour: Colour) {
+  package func write(_ text: String, x: Int, y: Int, scale: Int, _ colour: Colour) {
     for (index, letter) in text.utf8.enumerated() {
       let left = x + index * BitmapFont.advance * scale
       let area = SheetArea(x: left, y: y, width: BitmapFont.columns * scale, height: BitmapFont.rows * scale)
@@ -58,9 +66,9 @@ final class SheetCanvas {
     }
   }
 
-  func png() throws(FFmpegError) -> [UInt8] { try ImageFile.png(pixels) }
+  package func png() throws(FFmpegError) -> [UInt8] { try ImageFile.png(pixels) }
 
-  func jpeg() throws(FFmpegError) -> [UInt8] { try ImageFile.jpeg(try pixels.subsampled(), scale: 3) }
+  package func jpeg() throws(FFmpegError) -> [UInt8] { try ImageFile.jpeg(try pixels.subsampled(), scale: 3) }
 
   /// Paints those pixels of an area for which `isWanted` says so.
   private func paint(_ area: SheetArea, _ colour: Colour, where isWanted: (Int, Int) -> Bool) {

@@ -1,28 +1,34 @@
 // Many small pictures in one JPEG: players fetch a file, and show parts of it.
 
 import CFFmpeg
+import FrameBatches
 
 /// Where pictures of one size lie in a sprite, in pixels. Pure.
-struct SpriteGrid: Equatable {
-  static let columns = 10
+package struct SpriteGrid: Equatable {
+  package static let columns = 10
   /// JPEG codes blocks of so many pixels; a block that two pictures share would show each in the other.
   private static let block = 16
 
   /// Of each picture.
-  let size: PixelSize
-  let count: Int
+  package let size: PixelSize
+  package let count: Int
+
+  package init(size: PixelSize, count: Int) {
+    self.size = size
+    self.count = count
+  }
 
   private var pitch: PixelSize {
     func rounded(_ length: Int) -> Int { (length + Self.block - 1) / Self.block * Self.block }
     return PixelSize(width: rounded(size.width), height: rounded(size.height))
   }
 
-  var whole: PixelSize {
+  package var whole: PixelSize {
     PixelSize(
       width: min(count, Self.columns) * pitch.width, height: (count + Self.columns - 1) / Self.columns * pitch.height)
   }
 
-  func origin(_ index: Int) -> (x: Int, y: Int) {
+  package func origin(_ index: Int) -> (x: Int, y: Int) {
     (index % Self.columns * pitch.width, index / Self.columns * pitch.height)
   }
 
@@ -33,9 +39,9 @@ struct SpriteGrid: Equatable {
   }
 }
 
-enum Sprite {
+package enum Sprite {
   /// - Parameter pictures: planar 4:2:0, of the grid's size and number.
-  static func jpeg(of pictures: [FrameBuffer], in grid: SpriteGrid) throws(FFmpegError) -> [UInt8] {
+  package static func jpeg(of pictures: [FrameBuffer], in grid: SpriteGrid) throws(FFmpegError) -> [UInt8] {
     precondition(pictures.count == grid.count)
     let sheet = try FrameBuffer(width: grid.whole.width, height: grid.whole.height, format: AV_PIX_FMT_YUV420P)
     for plane in 0..<3 {

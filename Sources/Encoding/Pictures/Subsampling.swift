@@ -3,6 +3,7 @@
 // filters reach over eight pixels and ring, and of an odd side it stretches the chroma.
 
 import CFFmpeg
+import FileSystem
 
 extension FrameBuffer {
   /// - Precondition: 8-bit planar YUV of full range, grey or RGB, as ``PictureConverter/paintable(_:)`` gives it.

@@ -3,7 +3,7 @@
 
 enum WebPChunks {
   /// - Returns: nil where the first frame of an animation does not fill the canvas, or cannot be found.
-  static func still(of file: [UInt8]) -> [UInt8]? {
+  package static func still(of file: [UInt8]) -> [UInt8]? {
     guard file.count > 30, file[12..<16].elementsEqual("VP8X".utf8) else { return file }
     // Bits of the header: an animation 2, XMP 4, EXIF 8.
     let isAnimated = file[20] & 2 != 0

@@ -1,6 +1,9 @@
 // An archive is taken apart by a decoder's process: it asks for the file's bytes, and hands out what is in it.
 
+import FileSystem
+import FrameBatches
 import Glibc
+import JSON
 
 enum ArchiveUnpacking {
   private enum Outcome: Int { case whole, bad, outOfMemory }
@@ -14,7 +17,7 @@ enum ArchiveUnpacking {
   /// Reads an archive.
   ///
   /// - Returns: what is in it, and the process that took it apart.
-  static func contents(
+  package static func contents(
     reading descriptor: Int32, name: String, limits: Limits, decoders: DecoderHost, isCancelled: @escaping () -> Bool
   ) throws -> (ArchiveContents, DecoderProcess) {
     // A pipe cannot be read again.
@@ -104,7 +107,7 @@ enum ArchiveUnpacking {
 
   // MARK: - In the decoder
 
-  static func answer(on channel: DecoderChannel, limits: Limits) {
+  package static func answer(on channel: DecoderChannel, limits: Limits) {
     var position = 0
     let input = ArchiveInput { target in
       let count = channel.input(at: position, into: target)

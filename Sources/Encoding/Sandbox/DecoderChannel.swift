@@ -3,8 +3,8 @@
 import Glibc
 
 /// The decoder's end of its socket. Whoever started it is not to be distrusted; when that one is gone, the process ends.
-struct DecoderChannel {
-  enum Message: Int {
+package struct DecoderChannel {
+  package enum Message: Int {
     /// The last one, to each question.
     case answer
     /// Some bytes of the file that is read are wanted: an offset and a number.
@@ -18,10 +18,10 @@ struct DecoderChannel {
   /// Bytes of a file, or of a result, that pass in one message at most.
   static let partBytes = 256 << 10
 
-  let socket: Int32
+  package let socket: Int32
 
   /// The next question; nil at the end.
-  func question() -> WireReader? {
+  package func question() -> WireReader? {
     guard let count = length() else { return nil }
     return read(count).map(WireReader.init)
   }
@@ -29,7 +29,7 @@ struct DecoderChannel {
   /// Some bytes of the file that is read, from an offset on.
   ///
   /// - Returns: how many; 0 at its end.
-  func input(at offset: Int, into target: UnsafeMutableRawBufferPointer) -> Int {
+  package func input(at offset: Int, into target: UnsafeMutableRawBufferPointer) -> Int {
     var message = WireWriter()
     message.put(Message.input.rawValue)
     message.put(offset)
@@ -41,14 +41,14 @@ struct DecoderChannel {
   }
 
   /// Reports progress of work that sends no result for a long time.
-  func step() {
+  package func step() {
     var message = WireWriter()
     message.put(Message.step.rawValue)
     write(message.framed)
   }
 
   /// Sends a part of the result.
-  func output(_ body: (inout WireWriter) -> Void) {
+  package func output(_ body: (inout WireWriter) -> Void) {
     var message = WireWriter()
     message.put(Message.output.rawValue)
     body(&message)
@@ -58,7 +58,7 @@ struct DecoderChannel {
   /// Sends bytes of the result, in as many parts as it takes.
   ///
   /// - Parameter head: begins each of them.
-  func output(_ bytes: UnsafeRawBufferPointer, behind head: (inout WireWriter) -> Void) {
+  package func output(_ bytes: UnsafeRawBufferPointer, behind head: (inout WireWriter) -> Void) {
     for start in stride(from: 0, to: bytes.count, by: Self.partBytes) {
       let part = UnsafeRawBufferPointer(rebasing: bytes[start..<min(bytes.count, start + Self.partBytes)])
       var message = WireWriter()
@@ -72,7 +72,7 @@ struct DecoderChannel {
     }
   }
 
-  func answer(_ body: (inout WireWriter) -> Void) {
+  package func answer(_ body: (inout WireWriter) -> Void) {
     var message = WireWriter()
     message.put(Message.answer.rawValue)
     body(&message)

@@ -1,10 +1,11 @@
 // The process that decodes. It locks itself up before it reads the first byte of a stranger's, and ends with the socket.
 
 import CLinux
+import FrameBatches
 import Glibc
 
-struct DecoderChild {
-  enum Request: Int {
+package struct DecoderChild {
+  package enum Request: Int {
     case probe
     /// A frame's files become a picture.
     case decode
@@ -15,16 +16,16 @@ struct DecoderChild {
   }
 
   /// How a decoded frame came out, first in the answer.
-  enum Outcome: Int { case picture, refused, outOfMemory }
+  package enum Outcome: Int { case picture, refused, outOfMemory }
 
-  let socket: Int32
-  let memory: Int32
-  let limits: Limits
-  let decoder: PictureDecoder
+  package let socket: Int32
+  package let memory: Int32
+  package let limits: Limits
+  package let decoder: PictureDecoder
   /// Seconds of CPU; 0 for any number.
   let cpuSeconds: Int
 
-  func run() -> Never {
+  package func run() -> Never {
     clinux_die_with_parent()
     guard let slots = try? PictureSlots(memory, limits: limits), lockUp() else { _exit(1) }
     let channel = DecoderChannel(socket: socket)

@@ -3,6 +3,8 @@
 // costs a millisecond, where starting the program anew would cost a hundred.
 
 import CLinux
+import FileSystem
+import FrameBatches
 import Glibc
 import Synchronization
 
@@ -20,7 +22,7 @@ public final class DecoderHost: Sendable {
   private let host: Int32
   /// Whether the kernel watches over what decoders do; else they are only apart.
   public let isConfined: Bool
-  let limits: Limits
+  package let limits: Limits
   /// Memory of decoders that have ended.
   private let retired = Mutex<[PictureSlots]>([])
   /// Decoders that wait for more of their session, the one that has waited longest first.
@@ -78,7 +80,7 @@ public final class DecoderHost: Sendable {
   }
 
   /// How a decoder ended.
-  enum Ending: Equatable {
+  package enum Ending: Equatable {
     /// By us: it was there.
     case killed
     case signal(Int32)
@@ -117,7 +119,7 @@ public final class DecoderHost: Sendable {
   /// - Parameters:
   ///   - session: its name, or what else tells whose bytes they are. nil for a new one.
   ///   - isLimited: whether its CPU time is bounded; a film may take any.
-  func decoder(for session: String?, isLimited: Bool = true) throws -> DecoderProcess {
+  package func decoder(for session: String?, isLimited: Bool = true) throws -> DecoderProcess {
     endIdle()
     let waiting = session.flatMap { session in
       idle.withLock { idle in idle.lastIndex { $0.key == session }.map { idle.remove(at: $0).decoder } }
@@ -130,7 +132,7 @@ public final class DecoderHost: Sendable {
   }
 
   /// Lets a decoder wait for more of its session. It must have answered all questions.
-  func keep(_ decoder: DecoderProcess, for session: String) {
+  package func keep(_ decoder: DecoderProcess, for session: String) {
     let uses = decoder.uses.add(1, ordering: .relaxed).newValue
     let superfluous = idle.withLock { idle -> DecoderProcess? in
       if uses >= Self.mostUses { return decoder }
@@ -158,7 +160,7 @@ public final class DecoderHost: Sendable {
   /// Ends a decoder.
   ///
   /// - Returns: what had happened to it before.
-  func end(_ child: DecoderProcess) throws -> Ending {
+  package func end(_ child: DecoderProcess) throws -> Ending {
     let ending = try Self.end(control, child)
     // Nothing that was confined can still see it.
     if isConfined { retired.withLock { $0.append(child.slots) } }
@@ -203,7 +205,7 @@ public final class DecoderHost: Sendable {
   /// Ends a decoder that did not answer.
   ///
   /// - Returns: the error to throw: how it ended, where it did so by itself.
-  func end(_ child: DecoderProcess, after error: any Error) throws -> any Error {
+  package func end(_ child: DecoderProcess, after error: any Error) throws -> any Error {
     let ending = try end(child)
     guard let failure = error as? DecoderFailure, failure == .gone else { return error }
     // Without a signal of its own it is the machine, which was short of something, or somebody who kills processes.

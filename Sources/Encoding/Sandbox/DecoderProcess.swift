@@ -2,11 +2,13 @@
 
 import CFFmpeg
 import CLinux
+import FileSystem
+import FrameBatches
 import Glibc
 import Synchronization
 
 /// No answer.
-enum DecoderFailure: Error, Equatable {
+package enum DecoderFailure: Error, Equatable {
   /// In the time that there is.
   case late
   /// It read more than permitted: the file makes it read in circles.
@@ -16,33 +18,33 @@ enum DecoderFailure: Error, Equatable {
   /// It has ended, or is not to be trusted, for what it was given; with how one sees that.
   case crashed(String)
 
-  static let nonsense = DecoderFailure.crashed("it answers nonsense")
+  package static let nonsense = DecoderFailure.crashed("it answers nonsense")
 }
 
 /// The worker's side of a question that a decoder works on: the decoder gets input, and gives output. An error that one of these
 /// closures throws ends the question; then the decoder has to be ended, too.
-struct DecoderExchange {
+package struct DecoderExchange {
   /// Some bytes of the file that is read, from an offset on; none at its end.
-  var input: (_ offset: Int, _ count: Int) throws -> [UInt8] = { _, _ in
+  package var input: (_ offset: Int, _ count: Int) throws -> [UInt8] = { _, _ in
     throw DecoderFailure.crashed("it asks for a file")
   }
   /// Takes a part of the result.
-  var output: (inout WireReader) throws -> Void = { _ in throw DecoderFailure.nonsense }
+  package var output: (inout WireReader) throws -> Void = { _ in throw DecoderFailure.nonsense }
   /// The most bytes that the decoder may read.
   var inputBytes = 0
   /// The most steps that the decoder may report.
-  var steps = 0
+  package var steps = 0
   /// Asked at every step, and twice a second.
-  var isCancelled: () -> Bool = { false }
+  package var isCancelled: () -> Bool = { false }
 }
 
 /// One decoder. For one thread at a time.
-final class DecoderProcess: Sendable {
-  let process: Int32
+package final class DecoderProcess: Sendable {
+  package let process: Int32
   let slots: PictureSlots
   private let socket: Int32
   /// How many batches, or files, it has worked on.
-  let uses = Atomic(0)
+  package let uses = Atomic(0)
   /// The CPU that it is pinned to; -1 for none.
   private let cpu = Atomic<Int32>(-1)
 
@@ -58,7 +60,7 @@ final class DecoderProcess: Sendable {
   deinit { close(socket) }
 
   /// - Throws: ``DecoderFailure`` when the decoder does not read all of it in that time, ``Cancelled``.
-  func send(_ bytes: [UInt8], ms: Int, isCancelled: () -> Bool = { false }) throws {
+  package func send(_ bytes: [UInt8], ms: Int, isCancelled: () -> Bool = { false }) throws {
     let deadline = MonotonicClock.milliseconds() + ms
     var sent = 0
     while true {
@@ -105,7 +107,7 @@ final class DecoderProcess: Sendable {
   ///
   /// - Parameter seconds: the timeout between two messages of the decoder. The whole question has the same time, and as much again
   ///   for each mebibyte that the decoder reads or writes and for each step that it reports.
-  func ask(
+  package func ask(
     _ question: [UInt8], seconds: Int, _ exchange: DecoderExchange = DecoderExchange()
   ) throws -> WireReader {
     let affinity = pin()
@@ -172,17 +174,17 @@ final class DecoderProcess: Sendable {
 }
 
 /// Memory that a worker and its decoder share: room for some pictures, each used by one at a time.
-final class PictureSlots: Sendable {
+package final class PictureSlots: Sendable {
   /// Two pictures that are still shown or compared with, one that is being decoded, and one for want of the others.
-  static let indices = 0..<4
+  package static let indices = 0..<4
   /// More is given back to the system.
   private static let keptBytes = 32 << 20
 
   /// The memory, as others may map it.
-  let descriptor: Int32
+  package let descriptor: Int32
   private nonisolated(unsafe) let start: UnsafeMutablePointer<UInt8>
   /// Of one, in bytes.
-  let size: Int
+  package let size: Int
   private let users = indices.map { _ in SlotUse() }
   /// How much of each has been written; nil when nobody knows.
   private let written = Mutex<[Int]?>(indices.map { _ in 0 })
@@ -228,7 +230,7 @@ final class PictureSlots: Sendable {
   }
 
   /// A picture was made there, so many bytes; or else something that nobody knows.
-  func note(_ index: Int, bytes: Int?) {
+  package func note(_ index: Int, bytes: Int?) {
     written.withLock { written in
       guard let bytes, let before = written?[index] else {
         written = nil
@@ -245,14 +247,14 @@ final class PictureSlots: Sendable {
   }
 
   /// One that nobody uses; or the first, whose picture has to be copied before the next is asked for.
-  func free() -> (index: Int, use: SlotUse?) {
+  package func free() -> (index: Int, use: SlotUse?) {
     for (index, use) in users.enumerated().dropFirst() where !use.isTaken.load(ordering: .acquiring) {
       return (index, use)
     }
     return (0, nil)
   }
 
-  func start(of index: Int) -> UnsafeMutablePointer<UInt8> { start + index * size }
+  package func start(of index: Int) -> UnsafeMutablePointer<UInt8> { start + index * size }
 
   /// Maps the first bytes of a slot for writing; where the kernel cannot do that at once, it does so by faults.
   private func populate(_ index: Int, _ bytes: Int) {
@@ -264,16 +266,16 @@ final class PictureSlots: Sendable {
   }
 
   /// A slot to decode into.
-  func space(of index: Int) -> DecodingSpace {
+  package func space(of index: Int) -> DecodingSpace {
     DecodingSpace(memory(of: index)) { [self] in populate(index, $0) }
   }
 
-  func memory(of index: Int) -> UnsafeMutableBufferPointer<UInt8> {
+  package func memory(of index: Int) -> UnsafeMutableBufferPointer<UInt8> {
     UnsafeMutableBufferPointer(start: start(of: index), count: size)
   }
 }
 
 /// Whether a slot holds a picture that somebody has.
-final class SlotUse: Sendable {
+package final class SlotUse: Sendable {
   let isTaken = Atomic(false)
 }

@@ -1,10 +1,12 @@
 // How a picture lies in memory that a worker and its decoder share.
 
+import FrameBatches
+
 /// Memory that others see, where a picture is decoded to if that saves a copy.
-final class DecodingSpace {
-  let memory: UnsafeMutableBufferPointer<UInt8>
+package final class DecodingSpace {
+  package let memory: UnsafeMutableBufferPointer<UInt8>
   /// How much of it, from its start, has been written by now; in bytes.
-  var used = 0
+  package var used = 0
   /// Gets so many bytes, from its start, ready to be written: all pages at once rather than by a fault each.
   let prepare: (Int) -> Void
 
@@ -15,21 +17,21 @@ final class DecodingSpace {
 }
 
 /// Where the planes of a picture lie in memory, in bytes from its start.
-struct PlaneLayout {
+package struct PlaneLayout {
   struct Plane {
-    let offset: Int
+    package let offset: Int
     /// From row to row.
-    let stride: Int
-    let columns: Int
-    let rows: Int
+    package let stride: Int
+    package let columns: Int
+    package let rows: Int
   }
 
   /// Of the picture as captured.
-  let size: PixelSize
+  package let size: PixelSize
   /// Y, Cb, Cr; of even sides.
   let planes: [Plane]
   /// All that has been written, with what is beyond the edges.
-  let bytes: Int
+  package let bytes: Int
 
   init(size: PixelSize, _ places: [(offset: Int, stride: Int)], bytes: Int) {
     self.size = size
@@ -61,7 +63,7 @@ struct PlaneLayout {
 }
 
 /// A slot that a picture lies in; free again when the last reference goes, and the memory is there until then.
-final class LentSlot {
+package final class LentSlot {
   private let slots: PictureSlots
   private let use: SlotUse
 

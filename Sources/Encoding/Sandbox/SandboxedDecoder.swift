@@ -1,26 +1,29 @@
 // Decodes the frames of a batch in a process of their session's own. A decoder that crashes or hangs costs the frame that did it.
 
+import FileSystem
+import FrameBatches
 import Glibc
+import JSON
 
 /// Where pictures come from.
-protocol FrameDecoding: AnyObject {
+package protocol FrameDecoding: AnyObject {
   /// - Throws: ``RefusedPicture`` when a file is to blame.
   func picture(from files: [[UInt8]], _ look: Look) throws -> DecodedPicture
 }
 
 extension PictureDecoder: FrameDecoding {
-  func picture(from files: [[UInt8]], _ look: Look) throws -> DecodedPicture {
+  package func picture(from files: [[UInt8]], _ look: Look) throws -> DecodedPicture {
     try picture(from: files, look, into: nil)
   }
 }
 
 /// A decoder had too little memory, or was killed by somebody: the machine's fault, or the file's.
-struct DecoderStarved: Error, CustomStringConvertible {
-  var description: String { "something could not be decoded: the decoder was killed, or out of memory" }
+package struct DecoderStarved: Error, CustomStringConvertible {
+  package var description: String { "something could not be decoded: the decoder was killed, or out of memory" }
 }
 
 /// For one thread, and one batch. What a stranger's image may have done to a decoder stays within the session.
-final class SandboxedDecoder: FrameDecoding {
+package final class SandboxedDecoder: FrameDecoding {
   /// What is said of a picture goes into the manifest, whoever says it.
   private static let (notes, noteBytes) = (8, 255)
 
@@ -42,7 +45,7 @@ final class SandboxedDecoder: FrameDecoding {
 
   deinit { if let child { host.keep(child, for: session) } }
 
-  func picture(from files: [[UInt8]], _ look: Look) throws -> DecodedPicture {
+  package func picture(from files: [[UInt8]], _ look: Look) throws -> DecodedPicture {
     do {
       return try ask(files, look)
     } catch is DecoderFailure {

@@ -1,11 +1,15 @@
 // What a decoder's process answers about videos. The file stays with whoever asks: its bytes are asked for.
 
 import CFFmpeg
+import FileSystem
+import FrameBatches
+import ISOMedia
+import JSON
 
 /// Answers questions about one file after another.
-final class VideoAnswers {
+package final class VideoAnswers {
   /// How it came out, first in each answer.
-  enum Outcome: Int { case done, bad, failed, outOfMemory }
+  package enum Outcome: Int { case done, bad, failed, outOfMemory }
 
   private let channel: DecoderChannel
   private let limits: Limits
@@ -17,7 +21,7 @@ final class VideoAnswers {
     self.limits = limits
   }
 
-  func track(fileBytes: Int) {
+  package func track(fileBytes: Int) {
     answer { () throws -> (inout WireWriter) -> Void in
       let track = try VideoTrack(of: ChannelBytes(channel, count: fileBytes), name: "", limits: limits)
       for (list, isKey) in [(track.samples, false), (track.keys, true)] {
@@ -64,7 +68,7 @@ final class VideoAnswers {
     }
   }
 
-  func pictures(_ question: inout WireReader) throws(WireReader.Nonsense) {
+  package func pictures(_ question: inout WireReader) throws(WireReader.Nonsense) {
     let file = ChannelBytes(channel, count: try question.int())
     let order = try question.segmentPicturesOrder()
     answer { () throws -> (inout WireWriter) -> Void in
@@ -75,7 +79,7 @@ final class VideoAnswers {
     }
   }
 
-  func problems(_ question: inout WireReader) throws(WireReader.Nonsense) {
+  package func problems(_ question: inout WireReader) throws(WireReader.Nonsense) {
     let file = ChannelBytes(channel, count: try question.int())
     let manifest = try question.string()
     answer { () throws -> (inout WireWriter) -> Void in
@@ -85,7 +89,7 @@ final class VideoAnswers {
     }
   }
 
-  func samples(_ question: inout WireReader) throws(WireReader.Nonsense) {
+  package func samples(_ question: inout WireReader) throws(WireReader.Nonsense) {
     let file = ChannelBytes(channel, count: try question.int())
     answer { () throws -> (inout WireWriter) -> Void in
       let stored = try StoredSamples(of: file, "")
@@ -189,18 +193,18 @@ private final class ChannelBytes: ByteSource {
 // MARK: - What is sent
 
 extension WireWriter {
-  mutating func put(_ sample: VideoTrack.Sample) {
+  package mutating func put(_ sample: VideoTrack.Sample) {
     for value in [Int(sample.pts), Int(sample.dts), Int(sample.duration), sample.width, sample.height] { put(value) }
     put(sample.timeMs.map { Int($0) }) { $0.put($1) }
   }
 
-  mutating func put(_ form: VideoPictureForm) {
+  package mutating func put(_ form: VideoPictureForm) {
     put(form.size)
     put(form.quarterTurns)
     put(form.maxSide) { $0.put($1) }
   }
 
-  mutating func put(_ order: SegmentPicturesOrder) {
+  package mutating func put(_ order: SegmentPicturesOrder) {
     put(order.size)
     put(order.coded)
     put(order.starts) { $0.put(Int($1)) }
@@ -210,7 +214,7 @@ extension WireWriter {
 }
 
 extension WireReader {
-  mutating func sample() throws(Nonsense) -> VideoTrack.Sample {
+  package mutating func sample() throws(Nonsense) -> VideoTrack.Sample {
     VideoTrack.Sample(
       pts: Int64(try int()), dts: Int64(try int()), duration: Int64(try int()), width: try int(), height: try int(),
       timeMs: try optional { reader throws(Nonsense) in Int64(try reader.int()) })

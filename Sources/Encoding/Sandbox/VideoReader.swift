@@ -1,30 +1,34 @@
 // Reads videos of strangers: in a process of its own, where there is a host for it, or right here.
 
+import FileSystem
+import FrameBatches
 import Glibc
+import ISOMedia
+import JSON
 
 /// The pictures of a published segment that a sheet or a thumbnail shows.
-struct SegmentPicturesOrder: Equatable {
+package struct SegmentPicturesOrder: Equatable {
   /// As captured, and as coded.
-  let size: PixelSize
-  let coded: PixelSize
+  package let size: PixelSize
+  package let coded: PixelSize
   /// When the wanted frames come on screen, in order, in ticks from the segment's start.
-  let starts: [Int64]
+  package let starts: [Int64]
   /// How large a picture may be; smaller ones stay as they are.
-  let box: PixelSize
+  package let box: PixelSize
   /// RGB, to be drawn on; or the planes of the film, to be coded as JPEG.
   let isRGB: Bool
 
-  var fitted: PixelSize { size.fitted(into: box) }
+  package var fitted: PixelSize { size.fitted(into: box) }
 }
 
 /// Where videos are read. For any thread.
-struct VideoReader: Sendable {
+package struct VideoReader: Sendable {
   /// nil for right here, for videos that can be trusted.
-  let decoders: DecoderHost?
+  package let decoders: DecoderHost?
   /// Whose bytes they are: a decoder sees nobody else's.
-  let owner: String
+  package let owner: String
 
-  init(_ decoders: DecoderHost? = nil, owner: String = "") {
+  package init(_ decoders: DecoderHost? = nil, owner: String = "") {
     self.decoders = decoders
     self.owner = "video " + owner
   }
@@ -32,7 +36,7 @@ struct VideoReader: Sendable {
   /// The track of a file that can be encoded anew.
   ///
   /// - Throws: ``BadSession``, ``FFmpegError``, ``Cancelled``.
-  func track(
+  package func track(
     of file: any ByteSource, name: String, limits: Limits, isCancelled: @escaping () -> Bool
   ) throws -> VideoTrack {
     guard let decoders else { return try VideoTrack(of: file, name: name, limits: limits, isCancelled: isCancelled) }
@@ -66,7 +70,7 @@ struct VideoReader: Sendable {
   /// The ways in which a segment's file differs from its manifest.
   ///
   /// - Throws: ``BadSession``, ``FFmpegError``.
-  func problems(_ json: JSONValue, _ segment: PublishedSegment, _ bytes: [UInt8]) throws -> [String] {
+  package func problems(_ json: JSONValue, _ segment: PublishedSegment, _ bytes: [UInt8]) throws -> [String] {
     guard let decoders else {
       return try bytes.withUnsafeBytes { try SegmentFileVerification.problems(json, segment, MemoryBytes($0)) }
     }
@@ -84,7 +88,7 @@ struct VideoReader: Sendable {
   /// A segment's samples as they are stored.
   ///
   /// - Throws: ``BadSession``, ``FFmpegError``.
-  func samples(of segment: PublishedSegment, _ bytes: [UInt8]) throws -> StoredSamples {
+  package func samples(of segment: PublishedSegment, _ bytes: [UInt8]) throws -> StoredSamples {
     guard let decoders else {
       return try bytes.withUnsafeBytes { try StoredSamples(of: MemoryBytes($0), segment.file) }
     }
@@ -116,7 +120,7 @@ struct VideoReader: Sendable {
   /// Pictures of a published segment, made to fit.
   ///
   /// - Throws: ``BadSession``, ``FFmpegError``.
-  func pictures(
+  package func pictures(
     of segment: PublishedSegment, _ bytes: [UInt8], _ order: SegmentPicturesOrder, _ converter: PictureConverter
   ) throws -> [FrameBuffer] {
     guard let decoders else {
@@ -155,7 +159,7 @@ struct VideoReader: Sendable {
   ///   - keyDTS: when the key frame is decoded; nil for the first sample.
   ///   - body: gets the pictures, as long as it runs.
   /// - Throws: ``BadSession``, ``FFmpegError``, ``Cancelled``, and what `body` throws.
-  func withFilm<R>(
+  package func withFilm<R>(
     in file: any ByteSource, name: String, track: Int, keyDTS: Int64?, limits: Limits,
     isCancelled: @escaping () -> Bool, _ body: (any FilmPictures) throws -> R
   ) throws -> R {
@@ -169,7 +173,7 @@ struct VideoReader: Sendable {
 
   /// An answer that refuses the file. The decoder has worked as it should, and can be asked again.
   struct Refusal: Error {
-    let error: any Error
+    package let error: any Error
   }
 
   /// Asks a decoder of this owner, and lets it wait for more. One that fails is replaced once: the machine may have stood still,
@@ -213,7 +217,7 @@ struct VideoReader: Sendable {
   /// Asks one decoder.
   ///
   /// - Throws: ``Refusal``, or why there is no answer.
-  func ask(
+  package func ask(
     _ decoder: DecoderProcess, _ decoders: DecoderHost, _ request: DecoderChild.Request, about file: any ByteSource,
     _ name: String, _ isCancelled: @escaping () -> Bool, _ put: (inout WireWriter) -> Void,
     output: @escaping (inout WireReader) throws -> Void = { _ in throw WireReader.Nonsense() }
@@ -254,7 +258,7 @@ struct VideoReader: Sendable {
   }
 
   /// The error to throw when there was no answer: a decoder that crashes or hangs is the file's fault.
-  func failure(_ name: String, _ decoders: DecoderHost, _ error: any Error) -> any Error {
+  package func failure(_ name: String, _ decoders: DecoderHost, _ error: any Error) -> any Error {
     func bad(_ cause: String) -> BadSession { BadSession(name, cause, advice: "is the file whole?") }
     switch error {
     case DecoderFailure.gone: return DecoderStarved()

@@ -1,8 +1,12 @@
 // What passes between a worker and the process that decodes for it: numbers of eight bytes, lists behind their length.
 
+import FileSystem
+import FrameBatches
+import JSON
+
 /// Written by one side.
-struct WireWriter {
-  private(set) var bytes: [UInt8] = []
+package struct WireWriter {
+  package private(set) var bytes: [UInt8] = []
 
   init() {}
 
@@ -16,28 +20,28 @@ struct WireWriter {
     return head.bytes
   }
 
-  mutating func put(_ value: Int) {
+  package mutating func put(_ value: Int) {
     withUnsafeBytes(of: Int64(value).littleEndian) { bytes.append(contentsOf: $0) }
   }
-  mutating func put(_ value: Double) { put(Int(truncatingIfNeeded: value.bitPattern)) }
-  mutating func put(_ value: Bool) { put(value ? 1 : 0) }
-  mutating func put(_ value: [UInt8]) {
+  package mutating func put(_ value: Double) { put(Int(truncatingIfNeeded: value.bitPattern)) }
+  package mutating func put(_ value: Bool) { put(value ? 1 : 0) }
+  package mutating func put(_ value: [UInt8]) {
     put(value.count)
     bytes += value
   }
-  mutating func put(_ value: String) { put(Array(value.utf8)) }
-  mutating func put<Element>(_ list: [Element], _ body: (inout WireWriter, Element) -> Void) {
+  package mutating func put(_ value: String) { put(Array(value.utf8)) }
+  package mutating func put<Element>(_ list: [Element], _ body: (inout WireWriter, Element) -> Void) {
     put(list.count)
     for element in list { body(&self, element) }
   }
-  mutating func put<Value>(_ value: Value?, _ body: (inout WireWriter, Value) -> Void) {
+  package mutating func put<Value>(_ value: Value?, _ body: (inout WireWriter, Value) -> Void) {
     put(value.map { [$0] } ?? [], body)
   }
 }
 
 /// Read by the other, which trusts nothing: what breaks off or makes no sense is an error.
-struct WireReader {
-  struct Nonsense: Error {}
+package struct WireReader {
+  package struct Nonsense: Error {}
 
   private let bytes: [UInt8]
   private var offset = 0
@@ -45,7 +49,7 @@ struct WireReader {
   init(_ bytes: [UInt8]) { self.bytes = bytes }
 
   /// Of the whole message, in bytes.
-  var count: Int { bytes.count }
+  package var count: Int { bytes.count }
 
   mutating func int() throws(Nonsense) -> Int {
     guard bytes.count - offset >= 8 else { throw Nonsense() }
@@ -54,7 +58,7 @@ struct WireReader {
     return Int(Int64(bitPattern: value))
   }
   mutating func double() throws(Nonsense) -> Double { Double(bitPattern: UInt64(bitPattern: Int64(try int()))) }
-  mutating func bool() throws(Nonsense) -> Bool { try int() != 0 }
+  package mutating func bool() throws(Nonsense) -> Bool { try int() != 0 }
   mutating func byteList() throws(Nonsense) -> [UInt8] {
     let count = try int()
     guard count >= 0, count <= bytes.count - offset else { throw Nonsense() }
@@ -68,8 +72,10 @@ struct WireReader {
     defer { offset += count }
     return try bytes.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0[offset..<offset + count])) }
   }
-  mutating func string() throws(Nonsense) -> String { String(decoding: try byteList(), as: UTF8.self) }
-  mutating func list<Element>(_ body: (inout WireReader) throws(Nonsense) -> Element) throws(Nonsense) -> [Element] {
+  package mutating func string() throws(Nonsense) -> String { String(decoding: try byteList(), as: UTF8.self) }
+  package mutating func list<Element>(_ body: (inout WireReader) throws(Nonsense) -> Element) throws(Nonsense)
+    -> [Element]
+  {
     let count = try int()
     // Every element has a number at least.
     guard count >= 0, count <= (bytes.count - offset) / 8 else { throw Nonsense() }
@@ -80,11 +86,11 @@ struct WireReader {
   mutating func optional<Value>(_ body: (inout WireReader) throws(Nonsense) -> Value) throws(Nonsense) -> Value? {
     try list(body).first
   }
-  mutating func choice<Value: RawRepresentable<Int>>(_: Value.Type) throws(Nonsense) -> Value {
+  package mutating func choice<Value: RawRepresentable<Int>>(_: Value.Type) throws(Nonsense) -> Value {
     guard let value = Value(rawValue: try int()) else { throw Nonsense() }
     return value
   }
-  mutating func choice<Value>(of values: [Value]) throws(Nonsense) -> Value {
+  package mutating func choice<Value>(of values: [Value]) throws(Nonsense) -> Value {
     let index = try int()
     guard values.indices.contains(index) else { throw Nonsense() }
     return values[index]
@@ -94,7 +100,7 @@ struct WireReader {
 // MARK: - What is sent
 
 extension WireWriter {
-  mutating func put(_ look: Look) {
+  package mutating func put(_ look: Look) {
     put(look.masks)
     switch look.content {
     case .image(let raw):
@@ -115,19 +121,19 @@ extension WireWriter {
     }
   }
 
-  mutating func put(_ work: DecodingWork) {
+  package mutating func put(_ work: DecodingWork) {
     for span in [work.decoding, work.converting] {
       put(Int(span.cpuNs))
       put(Int(span.wallNs))
     }
   }
 
-  mutating func put(_ size: PixelSize) {
+  package mutating func put(_ size: PixelSize) {
     put(size.width)
     put(size.height)
   }
 
-  mutating func put(_ layout: PlaneLayout) {
+  package mutating func put(_ layout: PlaneLayout) {
     put(layout.size)
     put(layout.bytes)
     for plane in layout.planes {
@@ -136,7 +142,7 @@ extension WireWriter {
     }
   }
 
-  mutating func put(_ raw: RawPixels) {
+  package mutating func put(_ raw: RawPixels) {
     put(RawPixels.Format.allCases.firstIndex(of: raw.format) ?? -1)
     put(RawPixels.Alpha.allCases.firstIndex(of: raw.alpha) ?? -1)
     put(raw.size)
@@ -144,9 +150,9 @@ extension WireWriter {
     put(raw.alphaBytesPerRow)
   }
 
-  mutating func put(_ colour: Colour) { put(Int(colour.red) << 16 | Int(colour.green) << 8 | Int(colour.blue)) }
+  package mutating func put(_ colour: Colour) { put(Int(colour.red) << 16 | Int(colour.green) << 8 | Int(colour.blue)) }
 
-  mutating func put(_ masks: Masks) {
+  package mutating func put(_ masks: Masks) {
     switch masks {
     case .everything(let reason):
       put(1)
@@ -162,7 +168,7 @@ extension WireWriter {
 }
 
 extension WireReader {
-  mutating func look() throws(Nonsense) -> Look {
+  package mutating func look() throws(Nonsense) -> Look {
     let masks = try masks()
     if try !bool() {
       return Look(content: .image(try optional { reader throws(Nonsense) in try reader.raw() }), masks: masks)
@@ -178,7 +184,7 @@ extension WireReader {
   }
 
   /// Whatever it says it took: an hour at most.
-  mutating func work() throws(Nonsense) -> DecodingWork {
+  package mutating func work() throws(Nonsense) -> DecodingWork {
     func span(_ reader: inout WireReader) throws(Nonsense) -> Profile.Span {
       let numbers = (try reader.int(), try reader.int())
       guard (0...3_600_000_000_000).contains(numbers.0), (0...3_600_000_000_000).contains(numbers.1) else {
@@ -189,10 +195,10 @@ extension WireReader {
     return DecodingWork(decoding: try span(&self), converting: try span(&self))
   }
 
-  mutating func size() throws(Nonsense) -> PixelSize { PixelSize(width: try int(), height: try int()) }
+  package mutating func size() throws(Nonsense) -> PixelSize { PixelSize(width: try int(), height: try int()) }
 
   /// Of a picture within limits, in so many bytes.
-  mutating func layout(_ limits: Limits, bytes: Int) throws(Nonsense) -> PlaneLayout {
+  package mutating func layout(_ limits: Limits, bytes: Int) throws(Nonsense) -> PlaneLayout {
     let size = try size()
     guard size.isWithin(limits) else { throw Nonsense() }
     let used = try int()
@@ -203,13 +209,13 @@ extension WireReader {
     return layout
   }
 
-  mutating func raw() throws(Nonsense) -> RawPixels {
+  package mutating func raw() throws(Nonsense) -> RawPixels {
     RawPixels(
       format: try choice(of: RawPixels.Format.allCases), alpha: try choice(of: RawPixels.Alpha.allCases),
       size: try size(), bytesPerRow: try int(), alphaBytesPerRow: try int())
   }
 
-  mutating func colour() throws(Nonsense) -> Colour {
+  package mutating func colour() throws(Nonsense) -> Colour {
     let value = UInt32(truncatingIfNeeded: try int())
     return Colour(red: UInt8(value >> 16 & 255), green: UInt8(value >> 8 & 255), blue: UInt8(value & 255))
   }

@@ -1,18 +1,21 @@
 // The way through a batch that encoding and inspecting share: each frame is read and decoded once, in order, and the shots
 // of the one before are known as soon as its hold is.
 
+import FileSystem
+import FrameBatches
+
 /// What is done with a batch's shots as they become known.
-protocol ShotSink: ~Copyable {
+package protocol ShotSink: ~Copyable {
   mutating func refuse(_ frame: RefusedFrame)
   /// Something about a frame that is shown all the same.
   mutating func note(_ text: String, on capture: Capture)
   mutating func show(_ still: Still, in shots: [Shot], _ isCancelled: () -> Bool) throws
 }
 
-enum BatchWalk {
+package enum BatchWalk {
   /// - Returns: how many frames look like the one before: they cost neither a decode nor an encode.
   @discardableResult
-  static func walk<Sink: ShotSink & ~Copyable>(
+  package static func walk<Sink: ShotSink & ~Copyable>(
     _ source: OpenBatch, _ options: EncodingOptions, _ memory: KeyFrameMemory?, digest: inout BatchDigest,
     into sink: inout Sink, isCancelled: @escaping () -> Bool
   ) throws -> Int {
@@ -48,7 +51,7 @@ enum BatchWalk {
 
 extension BadBatch {
   /// A batch of which nothing can be shown.
-  init(undecodable batch: Batch, _ refused: [RefusedFrame]) {
+  package init(undecodable batch: Batch, _ refused: [RefusedFrame]) {
     // Of a frame, rather than of what lay about beside them.
     let first = (refused.first { $0.reason.hasPrefix("decode ") } ?? refused.first).map { "; \($0.reason)" } ?? ""
     self.init(
@@ -137,8 +140,8 @@ private struct Stills {
 
 /// A frame that was decoded once cannot be decoded any more: the machine's fault, or a decoder's.
 struct RefusedLate: Error, CustomStringConvertible {
-  let source: String
-  let reason: String
+  package let source: String
+  package let reason: String
 
-  var description: String { "decode \(source), which could be decoded before: \(reason)" }
+  package var description: String { "decode \(source), which could be decoded before: \(reason)" }
 }

@@ -1,8 +1,9 @@
 import CFFmpeg
+import FileSystem
 
 /// An `AVCodecContext`, owned.
 final class CodecContext {
-  let pointer: UnsafeMutablePointer<AVCodecContext>
+  package let pointer: UnsafeMutablePointer<AVCodecContext>
 
   init(_ codec: UnsafePointer<AVCodec>) throws(FFmpegError) {
     pointer = try allocated("avcodec_alloc_context3", avcodec_alloc_context3(codec))
@@ -25,16 +26,16 @@ final class CodecContext {
   }
 
   /// Sets a codec's private option.
-  func set(_ option: String, _ value: String) throws(FFmpegError) {
+  package func set(_ option: String, _ value: String) throws(FFmpegError) {
     try check("av_opt_set(\(option))", av_opt_set(pointer.pointee.priv_data, option, value, 0))
   }
 }
 
 /// An `AVPacket`, owned.
 final class Packet {
-  let pointer: UnsafeMutablePointer<AVPacket>
+  package let pointer: UnsafeMutablePointer<AVPacket>
 
-  var bytes: UnsafeBufferPointer<UInt8> {
+  package var bytes: UnsafeBufferPointer<UInt8> {
     UnsafeBufferPointer(start: pointer.pointee.data, count: Int(pointer.pointee.size))
   }
 

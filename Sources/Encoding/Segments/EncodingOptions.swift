@@ -1,3 +1,6 @@
+import FileSystem
+import FrameBatches
+
 /// How batches are decoded and encoded.
 public struct EncodingOptions: Sendable {
   public var quality = Quality.balanced

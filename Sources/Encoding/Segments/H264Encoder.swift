@@ -2,23 +2,25 @@
 // delayed, and times go through as they came. Single-threaded, so the same pictures give the same bytes.
 
 import CFFmpeg
+import FileSystem
+import ISOMedia
 
 /// One coded picture.
 struct CodedPicture {
   /// Media time of its start, in ticks of ``MediaTime/timescale``, from the segment's start.
-  let pts: Int64
+  package let pts: Int64
   /// When it is to be decoded; the same, as nothing is reordered.
-  let dts: Int64
+  package let dts: Int64
   let isKey: Bool
   /// NAL units, each behind its length in 4 bytes (ISO/IEC 14496-15, 5.3.4.2).
-  let data: [UInt8]
+  package let data: [UInt8]
 }
 
 final class H264Encoder {
   /// Pixels, even.
-  let width: Int
-  let height: Int
-  let parameterSets: ParameterSets
+  package let width: Int
+  package let height: Int
+  package let parameterSets: ParameterSets
   private let codec: CodecContext
   private let packet: Packet
 
@@ -71,7 +73,7 @@ final class H264Encoder {
   ///
   /// - Parameter pts: ticks from the segment's start, more than the one before.
   /// - Returns: what is ready, in the order it went in.
-  func encode(_ picture: Picture, pts: Int64) throws(FFmpegError) -> [CodedPicture] {
+  package func encode(_ picture: Picture, pts: Int64) throws(FFmpegError) -> [CodedPicture] {
     // libx264 reads as many pixels as it was opened for, whatever the picture has.
     guard (picture.codedWidth, picture.codedHeight) == (width, height) else {
       throw FFmpegError(function: "avcodec_send_frame", code: cff_error_invalid_data())
@@ -83,7 +85,7 @@ final class H264Encoder {
   }
 
   /// Ends the segment.
-  func finish() throws(FFmpegError) -> [CodedPicture] {
+  package func finish() throws(FFmpegError) -> [CodedPicture] {
     try check("avcodec_send_frame", avcodec_send_frame(codec.pointer, nil))
     return try ready()
   }

@@ -1,3 +1,6 @@
+import FrameBatches
+import JSON
+
 /// How much is spent on a picture: the encoder settings behind a word.
 public enum Quality: String, Sendable, CaseIterable {
   /// For archives: some 60 % of the bytes of `balanced`, text still readable.
@@ -44,7 +47,7 @@ public struct EncoderSettings: Sendable, Hashable {
   static let parameters =
     "ref=1:weightp=0:qcomp=1:rc-lookahead=0:sync-lookahead=0:mbtree=0:scenecut=0:keyint=infinite:bframes=0:sliced-threads=0:8x8dct=0:subme=0:qpmin=10:qpmax=51"
 
-  var json: JSONValue {
+  package var json: JSONValue {
     .object([
       "quality": .string(quality.rawValue), "codec": .string(codec), "preset": .string(preset),
       "rateFactor": .number("\(rateFactor)"), "parameters": .string(parameters), "maxHoldMs": .number(maxHoldMs),

@@ -2,6 +2,8 @@
 // segment that does not read as it was meant is never published. That stock readers see the same is for tests and for
 // `verify`: what they need to be loaded takes longer than a segment.
 
+import ISOMedia
+
 enum SegmentCheck {
   /// - Throws: ``SegmentMismatch`` naming the first difference.
   static func compare(_ bytes: [UInt8], with file: MP4File) throws(SegmentMismatch) {

@@ -1,8 +1,13 @@
+import FileSystem
+import FrameBatches
+import ISOMedia
+import JSON
+
 /// What is known of one segment: `segment-<start>.json`. Its presence says that the segment is whole.
 public struct SegmentManifest: Sendable, Equatable {
   public static let format = "segment-manifest/1"
   /// Of a file, in bytes.
-  static let mostBytes = 8 << 20
+  package static let mostBytes = 8 << 20
 
   public struct Frame: Sendable, Equatable {
     /// The capture, in unix milliseconds; of a continued frame, the original one.
@@ -13,6 +18,14 @@ public struct SegmentManifest: Sendable, Equatable {
     public let status: Shot.Status
     /// What was done to it that a viewer should know.
     public let note: String?
+
+    package init(timeMs: Int64, holdMs: Int64, source: String, status: Shot.Status, note: String?) {
+      self.timeMs = timeMs
+      self.holdMs = holdMs
+      self.source = source
+      self.status = status
+      self.note = note
+    }
   }
 
   /// What other segments and the session need to know.
@@ -25,19 +38,31 @@ public struct SegmentManifest: Sendable, Equatable {
   /// The producer's own.
   public let metadata: JSONValue
 
+  package init(
+    segment: PublishedSegment, session: SessionID, codec: String, frames: [Frame], refused: [RefusedFrame],
+    metadata: JSONValue
+  ) {
+    self.segment = segment
+    self.session = session
+    self.codec = codec
+    self.frames = frames
+    self.refused = refused
+    self.metadata = metadata
+  }
+
   /// A manifest file's text: the manifest, and in it the digest of all else it says.
-  static func text(of json: JSONValue) -> [UInt8] {
+  package static func text(of json: JSONValue) -> [UInt8] {
     json.setting(["manifestSha256": .string(seal(of: json))]).bytes() + [UInt8(ascii: "\n")]
   }
 
   /// The digest of a manifest without the member that holds it.
-  static func seal(of json: JSONValue) -> String {
+  package static func seal(of json: JSONValue) -> String {
     guard case .object(var members) = json else { return "" }
     members["manifestSha256"] = nil
     return SHA256.hex(of: JSONValue.object(members).bytes())
   }
 
-  var json: JSONValue {
+  package var json: JSONValue {
     .object([
       "format": .string(Self.format), "session": .string(session.description), "batch": .string(segment.batch),
       "batchDigest": .string(segment.batchDigest), "part": .number(segment.part), "parts": .number(segment.parts),
@@ -65,64 +90,96 @@ extension SegmentManifest.Frame {
 }
 
 extension RefusedFrame {
-  var json: JSONValue { .object(["source": .string(source), "reason": .string(reason)]) }
+  package var json: JSONValue { .object(["source": .string(source), "reason": .string(reason)]) }
 }
 
 /// A segment as its manifest describes it to whoever stitches, indexes or publishes beside it.
 public struct PublishedSegment: Sendable, Equatable {
   /// A frame's place in the segment.
-  struct Frame: Sendable, Equatable {
-    let timeMs: Int64
-    let holdMs: Int64
-    let isCaptured: Bool
+  package struct Frame: Sendable, Equatable {
+    package let timeMs: Int64
+    package let holdMs: Int64
+    package let isCaptured: Bool
+
+    package init(timeMs: Int64, holdMs: Int64, isCaptured: Bool) {
+      self.timeMs = timeMs
+      self.holdMs = holdMs
+      self.isCaptured = isCaptured
+    }
   }
 
   /// The name of the batch it came with.
-  let batch: String
+  package let batch: String
   /// What makes the batch the same when it comes again.
-  let batchDigest: String
+  package let batchDigest: String
   /// Which of the batch's segments this is, from 1, and how many there are.
-  let part: Int
-  let parts: Int
-  let file: String
-  let startMs: Int64
-  let endMs: Int64
+  package let part: Int
+  package let parts: Int
+  package let file: String
+  package let startMs: Int64
+  package let endMs: Int64
   /// The pictures as captured, in pixels.
-  let width: Int
-  let height: Int
+  package let width: Int
+  package let height: Int
   /// What is coded: even sides.
-  let codedWidth: Int
-  let codedHeight: Int
-  let bytes: Int
-  let sha256: String
+  package let codedWidth: Int
+  package let codedHeight: Int
+  package let bytes: Int
+  package let sha256: String
   /// Coded pictures: one a frame, and the repeats that keep players in time.
-  let samples: Int
-  let frames: [Frame]
-  let intervalMs: Int64
+  package let samples: Int
+  package let frames: [Frame]
+  package let intervalMs: Int64
   /// The gap behind it, up to the batch's next capture or its end.
-  let gapAfterMs: Int64
+  package let gapAfterMs: Int64
   /// Whether the session ends with it.
-  let isFinal: Bool
+  package let isFinal: Bool
   /// The settings it was coded with.
-  let encoder: JSONValue
+  package let encoder: JSONValue
 
-  var durationMs: Int64 { endMs - startMs }
+  package init(
+    batch: String, batchDigest: String, part: Int, parts: Int, file: String, startMs: Int64, endMs: Int64, width: Int,
+    height: Int, codedWidth: Int, codedHeight: Int, bytes: Int, sha256: String, samples: Int, frames: [Frame],
+    intervalMs: Int64, gapAfterMs: Int64, isFinal: Bool, encoder: JSONValue
+  ) {
+    self.batch = batch
+    self.batchDigest = batchDigest
+    self.part = part
+    self.parts = parts
+    self.file = file
+    self.startMs = startMs
+    self.endMs = endMs
+    self.width = width
+    self.height = height
+    self.codedWidth = codedWidth
+    self.codedHeight = codedHeight
+    self.bytes = bytes
+    self.sha256 = sha256
+    self.samples = samples
+    self.frames = frames
+    self.intervalMs = intervalMs
+    self.gapAfterMs = gapAfterMs
+    self.isFinal = isFinal
+    self.encoder = encoder
+  }
+
+  package var durationMs: Int64 { endMs - startMs }
 
   /// Whether it shows the same frames for the same time.
-  func isCutLike(_ other: PublishedSegment) -> Bool {
+  package func isCutLike(_ other: PublishedSegment) -> Bool {
     startMs == other.startMs && endMs == other.endMs && parts == other.parts && frames == other.frames
   }
 
   /// What decides its parameter sets.
-  var pictureKind: String { "\(codedWidth)x\(codedHeight) \(encoder.line)" }
+  package var pictureKind: String { "\(codedWidth)x\(codedHeight) \(encoder.line)" }
 
   /// When the last frame comes on screen.
-  var lastShownMs: Int64 { endMs - (frames.last?.holdMs ?? 0) }
+  package var lastShownMs: Int64 { endMs - (frames.last?.holdMs ?? 0) }
 }
 
 extension PublishedSegment {
   /// Reads a manifest.
-  init(_ json: JSONValue) throws(JSONError) {
+  package init(_ json: JSONValue) throws(JSONError) {
     guard try json.required("format", .string) == SegmentManifest.format else {
       throw JSONError("format: not \(SegmentManifest.format)")
     }
@@ -170,23 +227,23 @@ extension PublishedSegment {
 }
 
 /// The names of a segment's files, made from its start.
-enum SegmentName {
-  static func video(_ startMs: Int64) -> String { "segment-\(digits(startMs)).mp4" }
+package enum SegmentName {
+  package static func video(_ startMs: Int64) -> String { "segment-\(digits(startMs)).mp4" }
   /// What a fragment's name begins with.
-  static func fragment(_ startMs: Int64) -> String { "segment-\(digits(startMs))-" }
-  static func fragment(_ startMs: Int64, digest: String) -> String { "\(fragment(startMs))\(digest).m4s" }
-  static func sprite(_ startMs: Int64, digest: String) -> String { "\(fragment(startMs))\(digest).jpg" }
-  static func manifest(_ startMs: Int64) -> String { "segment-\(digits(startMs)).json" }
-  static func event(_ startMs: Int64) -> String { "segment-\(digits(startMs)).sentry.json" }
+  package static func fragment(_ startMs: Int64) -> String { "segment-\(digits(startMs))-" }
+  package static func fragment(_ startMs: Int64, digest: String) -> String { "\(fragment(startMs))\(digest).m4s" }
+  package static func sprite(_ startMs: Int64, digest: String) -> String { "\(fragment(startMs))\(digest).jpg" }
+  package static func manifest(_ startMs: Int64) -> String { "segment-\(digits(startMs)).json" }
+  package static func event(_ startMs: Int64) -> String { "segment-\(digits(startMs)).sentry.json" }
 
   /// The start in a manifest's name; nil for any other file.
-  static func start(ofManifest name: String) -> Int64? { start(of: name, ".json") }
+  package static func start(ofManifest name: String) -> Int64? { start(of: name, ".json") }
 
   /// The start in a video's name; nil for any other file.
-  static func start(ofVideo name: String) -> Int64? { start(of: name, ".mp4") }
+  package static func start(ofVideo name: String) -> Int64? { start(of: name, ".mp4") }
 
   /// The start in the name of an event for Sentry; nil for any other file.
-  static func start(ofEvent name: String) -> Int64? { start(of: name, ".sentry.json") }
+  package static func start(ofEvent name: String) -> Int64? { start(of: name, ".sentry.json") }
 
   private static func start(of name: String, _ suffix: String) -> Int64? {
     guard name.hasPrefix("segment-"), name.hasSuffix(suffix) else { return nil }

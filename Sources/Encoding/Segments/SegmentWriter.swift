@@ -1,19 +1,23 @@
 // Shots become one segment's file: each picture is coded as it comes, repeated where players need it as soon as all holds
 // are known, and listed on the timing track.
 
+import FileSystem
+import ISOMedia
+import JSON
+
 /// A segment's bytes and what they hold.
-struct EncodedSegment {
-  let shots: [Shot]
-  let bytes: [UInt8]
-  let codec: String
-  let codedWidth: Int
-  let codedHeight: Int
+package struct EncodedSegment {
+  package let shots: [Shot]
+  package let bytes: [UInt8]
+  package let codec: String
+  package let codedWidth: Int
+  package let codedHeight: Int
   /// Coded pictures, repeats included.
-  let samples: Int
+  package let samples: Int
 }
 
 /// Writes one segment. Dropping it abandons the segment.
-struct SegmentWriter: ~Copyable {
+package struct SegmentWriter: ~Copyable {
   private let settings: EncoderSettings
   /// The picture, as long as the segment shows no other.
   private var only: Still?
@@ -31,7 +35,7 @@ struct SegmentWriter: ~Copyable {
   /// What encoding took.
   private var coding = Profile.Span()
 
-  init(first: Still, settings: EncoderSettings, profile: Profile? = nil) {
+  package init(first: Still, settings: EncoderSettings, profile: Profile? = nil) {
     self.profile = profile
     only = first
     (width, height) = (first.width, first.height)
@@ -52,7 +56,7 @@ struct SegmentWriter: ~Copyable {
   ///
   /// - Parameter sampleStarts: where its samples are to begin, in ticks from its own start, the first at 0; where nobody says,
   ///   it is as players need it.
-  mutating func show(_ still: Still, in shot: Shot, sampleStarts: [Int64]? = nil) throws {
+  package mutating func show(_ still: Still, in shot: Shot, sampleStarts: [Int64]? = nil) throws {
     guard sampleStarts.map({ $0.first == 0 }) ?? true else {
       throw SegmentMismatch("a picture is not shown at its capture")
     }
@@ -85,7 +89,7 @@ struct SegmentWriter: ~Copyable {
     return opened
   }
 
-  consuming func finish() throws -> EncodedSegment {
+  package consuming func finish() throws -> EncodedSegment {
     let key = try finishCoding()
     let muxing = profile?.start(.mux)
     defer { muxing?.stop() }
@@ -158,7 +162,7 @@ struct SegmentWriter: ~Copyable {
 enum TimingText {
   /// JSON behind its length in 2 bytes (3GPP TS 26.245, 5.17): the capture in unix milliseconds, the frame's source
   /// name, and whether it was captured in an earlier segment.
-  static func sample(of shot: Shot) -> [UInt8] {
+  package static func sample(of shot: Shot) -> [UInt8] {
     var members: [String: JSONValue] = [
       "t": .number(shot.capture.timeMs), "f": .string(shot.capture.source.shortened(to: 1_024)),
     ]

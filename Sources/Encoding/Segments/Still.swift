@@ -1,24 +1,25 @@
 import CFFmpeg
+import ISOMedia
 import Synchronization
 
 /// A frame on its way into segments. Its pixels are decoded when somebody needs them, and as a key frame it is coded once.
-final class Still {
+package final class Still {
   /// The picture as captured, in pixels.
-  let width: Int
-  let height: Int
+  package let width: Int
+  package let height: Int
   /// What was done to it that a viewer should know.
-  let notes: [String]
+  package let notes: [String]
   /// What makes another the same, whatever it was decoded to; nil where nobody knows.
-  let identity: String?
+  package let identity: String?
   /// A segment that shows nothing else begins with it; nil until one was coded.
-  var key: KeyFrame?
+  package var key: KeyFrame?
   private var decoded: Picture?
   /// Holds the files; nil once they are not needed any more.
   private var decode: (() throws -> Picture)?
 
   var isDecoded: Bool { decoded != nil }
 
-  init(_ picture: Picture, notes: [String] = [], identity: String? = nil) {
+  package init(_ picture: Picture, notes: [String] = [], identity: String? = nil) {
     (width, height) = (picture.width, picture.height)
     self.notes = notes
     self.identity = identity
@@ -26,7 +27,7 @@ final class Still {
   }
 
   /// A frame that was coded before.
-  init(_ key: KeyFrame, identity: String, decode: @escaping () throws -> Picture) {
+  package init(_ key: KeyFrame, identity: String, decode: @escaping () throws -> Picture) {
     (width, height) = (key.width, key.height)
     notes = key.notes
     self.identity = identity
@@ -34,7 +35,7 @@ final class Still {
     self.decode = decode
   }
 
-  func picture() throws -> Picture {
+  package func picture() throws -> Picture {
     if let decoded { return decoded }
     // There is always the one or the other.
     guard let picture = try decode?() else { throw FFmpegError(function: "decode", code: cff_error_invalid_data()) }
@@ -44,7 +45,7 @@ final class Still {
   }
 
   /// Whether it shows the same pixels.
-  func looksLike(_ other: Still) throws -> Bool {
+  package func looksLike(_ other: Still) throws -> Bool {
     if self === other || identity != nil && identity == other.identity { return true }
     guard (width, height) == (other.width, other.height) else { return false }
     return try picture().looksLike(other.picture())
@@ -52,17 +53,17 @@ final class Still {
 }
 
 /// A coded picture that others can follow, or nothing but repeats.
-struct KeyFrame: Sendable {
+package struct KeyFrame: Sendable {
   /// The picture as captured, in pixels.
-  let width: Int
-  let height: Int
-  let codedWidth: Int
-  let codedHeight: Int
+  package let width: Int
+  package let height: Int
+  package let codedWidth: Int
+  package let codedHeight: Int
   /// What was done to it that a viewer should know.
-  let notes: [String]
-  let parameterSets: ParameterSets
+  package let notes: [String]
+  package let parameterSets: ParameterSets
   /// NAL units behind their lengths.
-  let data: [UInt8]
+  package let data: [UInt8]
 }
 
 /// The key frames of the last segments that showed one picture only. People look at screens that do not change: the next batch
@@ -97,7 +98,7 @@ public final class KeyFrameMemory: Sendable {
   }
 
   /// The least recently used go when there is no more room.
-  func remember(_ key: KeyFrame, as identity: String) {
+  package func remember(_ key: KeyFrame, as identity: String) {
     state.withLock { state in
       state.forget(identity)
       state.uses += 1
@@ -109,5 +110,5 @@ public final class KeyFrameMemory: Sendable {
     }
   }
 
-  func forget(_ identity: String) { state.withLock { $0.forget(identity) } }
+  package func forget(_ identity: String) { state.withLock { $0.forget(identity) } }
 }

@@ -1,3 +1,5 @@
+import ISOMedia
+
 /// How often a segment's pictures are coded again, so that players keep time. Pure.
 ///
 /// Chromium estimates how long a picture lasts from the ones before it: a file of one sample ends at once, a short last
@@ -34,7 +36,7 @@ struct Pace: Equatable {
   }
 
   /// Where the samples of a hold start, in ticks from its own start, evenly spread.
-  func sampleStarts(of holdMs: Int64) -> [Int64] {
+  package func sampleStarts(of holdMs: Int64) -> [Int64] {
     let count = sampleCount(of: holdMs)
     return (0..<count).map { MediaTime.ticks(ms: holdMs) * $0 / count }
   }

@@ -2,6 +2,8 @@
 // out, nothing rounded. It takes captures one after another, because whether a frame counts is known only once it is
 // decoded, and a shot is known as soon as the next capture is.
 
+import FrameBatches
+
 /// A frame that was decoded: what a shot shows.
 public struct Capture: Sendable, Equatable {
   public let source: String
@@ -50,6 +52,17 @@ public struct Shot: Sendable, Equatable {
   /// nil where the segment goes on.
   public let closing: Closing?
 
+  package init(
+    capture: Capture, status: Status, startMs: Int64, holdMs: Int64, opensSegment: Bool, closing: Closing?
+  ) {
+    self.capture = capture
+    self.status = status
+    self.startMs = startMs
+    self.holdMs = holdMs
+    self.opensSegment = opensSegment
+    self.closing = closing
+  }
+
   public var endMs: Int64 { startMs + holdMs }
 }
 
@@ -76,7 +89,7 @@ public struct Timeline: Sendable {
   }
 
   /// How many segments a batch can become at most, whatever of it can be decoded.
-  static func segmentBound(of batch: Batch, maxHoldMs: Int64) -> Int64 {
+  package static func segmentBound(of batch: Batch, maxHoldMs: Int64) -> Int64 {
     let ends = batch.frames.dropFirst().map(\.timeMs) + [batch.endMs]
     let shown = zip(batch.frames, ends).map { frame, end in
       batch.capture == .onChange ? end - frame.timeMs : min(end - frame.timeMs, maxHoldMs)

@@ -1,15 +1,24 @@
 // The pictures of a film, decoded right here or in a process of its own.
 
+import FileSystem
+import FrameBatches
+
 /// How a picture of a video is wanted for coding: without what was added to make its sides even, upright, not too large.
-struct VideoPictureForm: Equatable {
+package struct VideoPictureForm: Equatable {
   /// Of the picture as it is stored, before it is turned.
-  let size: PixelSize
-  let quarterTurns: Int
+  package let size: PixelSize
+  package let quarterTurns: Int
   /// No side is longer; nil for any length.
-  let maxSide: Int?
+  package let maxSide: Int?
+
+  package init(size: PixelSize, quarterTurns: Int, maxSide: Int?) {
+    self.size = size
+    self.quarterTurns = quarterTurns
+    self.maxSide = maxSide
+  }
 
   /// Of the picture as it is wanted.
-  var result: PixelSize {
+  package var result: PixelSize {
     let (width, height) = PictureConverter.size(size.width, size.height, maxSide: maxSide)
     return quarterTurns % 2 == 0
       ? PixelSize(width: width, height: height) : PixelSize(width: height, height: width)
@@ -17,7 +26,7 @@ struct VideoPictureForm: Equatable {
 }
 
 /// A film's pictures in the order they are shown; nil where there is none at an instant.
-protocol FilmPictures: AnyObject {
+package protocol FilmPictures: AnyObject {
   func picture(at pts: Int64, as form: VideoPictureForm) throws -> Picture?
 }
 
@@ -36,7 +45,7 @@ final class LocalFilm: FilmPictures {
     pictures = try VideoPictures(reader, track: track, limits: limits, step: step)
   }
 
-  func picture(at pts: Int64, as form: VideoPictureForm) throws -> Picture? {
+  package func picture(at pts: Int64, as form: VideoPictureForm) throws -> Picture? {
     guard let decoded = try pictures.picture(at: pts) else { return nil }
     guard (1...decoded.width).contains(form.size.width), (1...decoded.height).contains(form.size.height) else {
       throw BadSession("", "a picture of another size than was to be expected")
@@ -79,7 +88,7 @@ final class SandboxedFilm: FilmPictures {
 
   deinit { if let decoder { decoders.keep(decoder, for: reader.owner) } }
 
-  func picture(at pts: Int64, as form: VideoPictureForm) throws -> Picture? {
+  package func picture(at pts: Int64, as form: VideoPictureForm) throws -> Picture? {
     do {
       return try once(pts, form)
     } catch is DecoderFailure {

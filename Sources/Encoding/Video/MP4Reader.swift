@@ -1,9 +1,12 @@
 import CFFmpeg
+import FileSystem
+import FrameBatches
 import Glibc
+import ISOMedia
 import Synchronization
 
 /// libavformat's demuxer over an MP4.
-final class MP4Reader {
+package final class MP4Reader {
   private let source: ByteReader
   private let library: cff_format
   private let packet: Packet
@@ -64,7 +67,7 @@ final class MP4Reader {
   }
 
   /// How many quarter turns clockwise a track's pictures are to be shown; nil where that is not all: mirrored, or askew.
-  func quarterTurns(of track: Int) -> Int? {
+  package func quarterTurns(of track: Int) -> Int? {
     guard let matrix = withUnsafePointer(to: library, { cff_display_matrix($0, stream(track)) }) else { return 0 }
     let degrees = av_display_rotation_get(matrix)
     let isMirrored = Int64(matrix[0]) * Int64(matrix[4]) < Int64(matrix[1]) * Int64(matrix[3])
@@ -78,7 +81,7 @@ final class MP4Reader {
   }
 
   /// The file's `creation_time`, as it is written there.
-  var creationTime: String? {
+  package var creationTime: String? {
     guard let entry = av_dict_get(format?.pointee.metadata, "creation_time", nil, 0) else { return nil }
     return String(cString: entry.pointee.value)
   }
@@ -89,7 +92,7 @@ final class MP4Reader {
   }
 
   /// The decoder configuration of the first track, its `avcC`; nil when that is not H.264.
-  var configuration: [UInt8]? {
+  package var configuration: [UInt8]? {
     guard trackCount > 0, let parameters = format?.pointee.streams[0]?.pointee.codecpar,
       parameters.pointee.codec_id == AV_CODEC_ID_H264
     else { return nil }
@@ -98,33 +101,33 @@ final class MP4Reader {
   }
 
   /// The same, taken apart; nil when it is not as we write it.
-  var parameterSets: ParameterSets? {
+  package var parameterSets: ParameterSets? {
     configuration.flatMap { $0.withUnsafeBufferPointer { ParameterSets(configuration: $0) } }
   }
 
   /// A sample as it was read; `bytes` are valid until the next one is.
-  struct ReadSample {
+  package struct ReadSample {
     /// The decoder's configuration from here on, where it is another one.
-    var configuration: UnsafeBufferPointer<UInt8>? {
+    package var configuration: UnsafeBufferPointer<UInt8>? {
       var size = 0
       guard let start = av_packet_get_side_data(packet, AV_PKT_DATA_NEW_EXTRADATA, &size), size > 0 else { return nil }
       return UnsafeBufferPointer(start: start, count: size)
     }
 
-    let track: Int
-    let pts: Int64
-    let dts: Int64
-    let duration: Int64
+    package let track: Int
+    package let pts: Int64
+    package let dts: Int64
+    package let duration: Int64
     let isKey: Bool
     /// Whether it is only there for others to be decoded.
     let isDiscarded: Bool
     /// With all that belongs to it.
     let packet: UnsafePointer<AVPacket>
-    let bytes: UnsafeBufferPointer<UInt8>
+    package let bytes: UnsafeBufferPointer<UInt8>
   }
 
   /// - Returns: nil at the end.
-  func next() throws -> ReadSample? {
+  package func next() throws -> ReadSample? {
     av_packet_unref(packet.pointer)
     let status = library.av_read_frame(format, packet.pointer)
     if status == cff_error_eof() { return nil }
@@ -146,7 +149,7 @@ public enum FormatLibrary {
   /// - Throws: ``MissingLibrary``.
   public static func load() throws { _ = try functions() }
 
-  static func functions() throws -> cff_format {
+  package static func functions() throws -> cff_format {
     try loaded.withLock { loaded in
       if let loaded { return loaded }
       var functions = cff_format()
@@ -160,7 +163,7 @@ public enum FormatLibrary {
 
 /// A library that is needed for what was asked cannot be loaded: the machine's fault.
 public struct MissingLibrary: Error, CustomStringConvertible {
-  let reason: String
+  package let reason: String
   public var description: String { "load libavformat, which MP4 files are read with: \(reason); install it" }
 }
 

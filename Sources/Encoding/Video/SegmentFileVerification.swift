@@ -1,9 +1,13 @@
 // One segment's file against its manifest: is it built as that says, is every instant where it should be, can every picture be
 // decoded. Everything is read from the file, nothing believed.
 
+import FileSystem
+import ISOMedia
+import JSON
+
 enum SegmentFileVerification {
   /// - Parameter json: the manifest, as it was parsed.
-  static func problems(
+  package static func problems(
     _ json: JSONValue, _ segment: PublishedSegment, _ file: any ByteSource
   ) throws -> [String] {
     var problems: [String] = []

@@ -1,9 +1,13 @@
 // The pictures of a published segment's frames, decoded from its file and made to fit a box. What cannot be decoded is an
 // error that names the file, never a guess.
 
-final class SegmentPictures {
+import FileSystem
+import FrameBatches
+import ISOMedia
+
+package final class SegmentPictures {
   /// What the pictures are wanted for.
-  enum Form {
+  package enum Form {
     /// To be coded as JPEG: the planes are those of the film.
     case planar
     /// To be drawn on.
@@ -16,7 +20,7 @@ final class SegmentPictures {
   private let converter = PictureConverter()
 
   /// - Parameter reader: where files are decoded.
-  init(_ form: Form, _ reader: VideoReader) {
+  package init(_ form: Form, _ reader: VideoReader) {
     self.form = form
     self.reader = reader
   }
@@ -29,7 +33,7 @@ final class SegmentPictures {
   ///   - box: how large a picture may be, in pixels; smaller ones stay as they are.
   /// - Returns: a picture a frame.
   /// - Throws: ``BadSession`` when the file is not what the manifest says.
-  func pictures(of segment: PublishedSegment, bytes: [UInt8], frames: [Int], fitting box: PixelSize) throws
+  package func pictures(of segment: PublishedSegment, bytes: [UInt8], frames: [Int], fitting box: PixelSize) throws
     -> [FrameBuffer]
   {
     let size = PixelSize(width: segment.width, height: segment.height)
@@ -48,7 +52,7 @@ final class SegmentPictures {
   /// - Parameters:
   ///   - name: what to call the file in messages.
   ///   - each: called with each picture that is wanted.
-  static func decode(
+  package static func decode(
     _ file: any ByteSource, _ name: String, _ order: SegmentPicturesOrder, _ converter: PictureConverter,
     each: (FrameBuffer) throws -> Void
   ) throws {
@@ -78,7 +82,7 @@ final class SegmentPictures {
 
 extension PublishedSegment {
   /// When each frame comes on screen, in milliseconds from the segment's start.
-  var startsOfFrames: [Int64] {
+  package var startsOfFrames: [Int64] {
     var now: Int64 = 0
     return frames.map { frame in
       defer { now += frame.holdMs }

@@ -1,20 +1,22 @@
+import FileSystem
+
 /// The samples of a segment's file in the order they are stored, and nothing checked.
-struct StoredSamples {
-  struct Stored {
-    let track: Int
-    let pts: Int64
-    let duration: Int64
-    var data: [UInt8]
+package struct StoredSamples {
+  package struct Stored {
+    package let track: Int
+    package let pts: Int64
+    package let duration: Int64
+    package var data: [UInt8]
   }
 
   /// The first track's `avcC`; nil where that is no H.264.
-  let configuration: [UInt8]?
-  let samples: [Stored]
+  package let configuration: [UInt8]?
+  package let samples: [Stored]
 }
 
 extension StoredSamples {
   /// - Throws: ``FFmpegError``, ``BadSession`` when it has more than two tracks.
-  init(of file: any ByteSource, _ name: String) throws {
+  package init(of file: any ByteSource, _ name: String) throws {
     let reader = try MP4Reader(file)
     var samples: [Stored] = []
     while let sample = try reader.next() {

@@ -1,13 +1,15 @@
 // Decodes a video track, sample by sample. What is broken anywhere is an error, never a guess.
 
 import CFFmpeg
+import FileSystem
+import FrameBatches
 
 final class VideoDecoder {
   /// One picture, as coded.
   struct Decoded {
     /// In the track's own units.
-    let pts: Int64
-    let pixels: FrameBuffer
+    package let pts: Int64
+    package let pixels: FrameBuffer
   }
 
   private let codec: CodecContext
@@ -29,7 +31,7 @@ final class VideoDecoder {
   /// Decodes one sample, or, with nil, what is still held back.
   ///
   /// - Returns: the pictures that came out, in the order they are shown.
-  func decode(_ sample: MP4Reader.ReadSample?) throws(FFmpegError) -> [Decoded] {
+  package func decode(_ sample: MP4Reader.ReadSample?) throws(FFmpegError) -> [Decoded] {
     // A sample without bytes is no picture, and would be taken for the end.
     if let sample, sample.bytes.isEmpty { return [] }
     try check("avcodec_send_packet", avcodec_send_packet(codec.pointer, sample?.packet))

@@ -1,5 +1,7 @@
+import FrameBatches
+
 /// A track's pictures in the order they are shown, decoded as they are asked for.
-final class VideoPictures {
+package final class VideoPictures {
   private let reader: MP4Reader
   private let track: Int
   private let decoder: VideoDecoder
@@ -21,7 +23,7 @@ final class VideoPictures {
   /// The picture shown from `pts` on; asked for in order, and more than once where it is wanted.
   ///
   /// - Returns: nil when there is none.
-  func picture(at pts: Int64) throws -> FrameBuffer? {
+  package func picture(at pts: Int64) throws -> FrameBuffer? {
     while current.map({ $0.pts < pts }) ?? true {
       guard let next = try next() else { return nil }
       current = next

@@ -1,18 +1,22 @@
 // What a video file's track holds, found by reading it once without decoding it.
 
 import CFFmpeg
+import FileSystem
+import FrameBatches
+import ISOMedia
+import JSON
 
-struct VideoTrack {
-  struct Sample {
+package struct VideoTrack {
+  package struct Sample {
     /// When it is shown and when it is decoded, in the track's units.
-    let pts: Int64
-    let dts: Int64
+    package let pts: Int64
+    package let dts: Int64
     /// How long the file says it lasts; zero where it says nothing.
-    let duration: Int64
-    let width: Int
-    let height: Int
+    package let duration: Int64
+    package let width: Int
+    package let height: Int
     /// Unix milliseconds of its capture, from the timing track of a film that `stitch` made; nil for repeats and in other films.
-    var timeMs: Int64?
+    package var timeMs: Int64?
 
     /// For those that a decoder has told.
     func isWithin(_ limits: Limits) -> Bool {
@@ -22,17 +26,17 @@ struct VideoTrack {
   }
 
   /// Which of the file's tracks it is.
-  let index: Int
+  package let index: Int
   /// The track's units, in seconds.
   let timeBase: (numerator: Int64, denominator: Int64)
-  let quarterTurns: Int
+  package let quarterTurns: Int
   /// As the file has it, where it does.
-  let creationTime: String?
+  package let creationTime: String?
   /// What is shown, in order.
-  let samples: [Sample]
+  package let samples: [Sample]
   /// The key frames from which all that follows can be decoded without anything before, in order; shown themselves or
   /// not.
-  let keys: [Sample]
+  package let keys: [Sample]
 
 }
 
@@ -41,7 +45,7 @@ extension VideoTrack {
   ///   - name: what to call the file in messages.
   ///   - isCancelled: asked for each sample.
   /// - Throws: ``FFmpegError`` when it cannot be read, ``BadSession`` when it is nothing that we can encode anew.
-  init(of file: any ByteSource, name: String, limits: Limits, isCancelled: () -> Bool = { false }) throws {
+  package init(of file: any ByteSource, name: String, limits: Limits, isCancelled: () -> Bool = { false }) throws {
     func bad(_ cause: String, _ advice: String) -> BadSession { BadSession(name, cause, advice: advice) }
     guard MP4Census.isBearable(file) else {
       throw bad("its tables name more samples than a film has", "remux it with ffmpeg -c copy")
@@ -123,7 +127,7 @@ extension VideoTrack {
   }
 
   /// A time in milliseconds from the first picture on, to the nearest one.
-  func milliseconds(_ pts: Int64) -> Int64 {
+  package func milliseconds(_ pts: Int64) -> Int64 {
     let scaled = (pts - samples[0].pts).multipliedFullWidth(by: 1_000 * timeBase.numerator)
     // Beyond any instant, which is refused later.
     guard scaled.high == 0, scaled.low < UInt64(Int64.max / 4) else { return Int64.max / 4 }

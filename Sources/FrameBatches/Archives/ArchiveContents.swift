@@ -1,8 +1,10 @@
 // A file as a batch: a tar, or a stream of records; plain or in one layer of gzip or zstd, all recognised by content. It is
 // read once from front to back into memory, within limits; nothing is ever unpacked to a file.
 
+import FileSystem
+
 /// A part of an archive's content. Parts come in the archive's order.
-enum ArchiveItem {
+package enum ArchiveItem {
   /// It is no tar: all that follows is one stream of records.
   case stream
   /// A file of so many bytes begins, which follow.
@@ -12,10 +14,10 @@ enum ArchiveItem {
   case refused(RefusedFrame)
 }
 
-struct ArchiveContents: BatchContents {
-  private(set) var names: [String] = []
-  private(set) var refused: [RefusedFrame] = []
-  private(set) var stream: [UInt8]?
+package struct ArchiveContents: BatchContents {
+  package private(set) var names: [String] = []
+  package private(set) var refused: [RefusedFrame] = []
+  package private(set) var stream: [UInt8]?
   private var files: [String: [UInt8]] = [:]
   private let limits: Limits
   /// How much memory is asked for at once for a stream, in bytes.
@@ -25,26 +27,26 @@ struct ArchiveContents: BatchContents {
   private var unpacked = 0
 
   /// - Parameter fileBytes: the archive's size, as far as it is known.
-  init(limits: Limits, fileBytes: Int) {
+  package init(limits: Limits, fileBytes: Int) {
     self.limits = limits
     // Images hardly pack, so this is nearly always enough, and an array that grows is there twice; pages that are never
     // written to take no memory.
     streamCapacity = 2 * min(fileBytes, limits.unpackedBytes / 2)
   }
 
-  func contents(of name: String, limit: Int) throws -> FileContents? {
+  package func contents(of name: String, limit: Int) throws -> FileContents? {
     if let stream { return try StreamContents(bytes: stream).contents(of: name, limit: limit) }
     guard let bytes = files[name] else { return nil }
     return bytes.count <= limit ? .bytes(bytes) : .refused("\(bytes.count) bytes, more than the limit of \(limit)")
   }
 
   /// Whether all bytes of each file are there.
-  var isWhole: Bool { current == nil }
+  package var isWhole: Bool { current == nil }
 
   /// Takes what comes next.
   ///
   /// - Returns: whether it can be: within limits, and under a name that is not there yet.
-  mutating func add(_ item: ArchiveItem) -> Bool {
+  package mutating func add(_ item: ArchiveItem) -> Bool {
     switch item {
     case .stream:
       guard stream == nil, names.isEmpty else { return false }

@@ -1,7 +1,7 @@
 import Glibc
 
 /// How a file is compressed, by its first bytes.
-enum Compression {
+package enum Compression {
   case none, gzip, zstd
 
   init(startingWith bytes: some Collection<UInt8>) {
@@ -20,12 +20,12 @@ enum Compression {
 
 /// Reads an archive for libarchive. libarchive can read a whole file within one call, so this class checks the ratio of input to
 /// output at each read.
-final class ArchiveInput {
+package final class ArchiveInput {
   /// Fills memory with what comes next, and tells how many bytes that are: 0 at the end, `-errno` where it fails, and
   /// `-ECANCELED` when somebody asks to stop.
-  typealias Source = (UnsafeMutableRawBufferPointer) -> Int
+  package typealias Source = (UnsafeMutableRawBufferPointer) -> Int
 
-  enum Failure {
+  package enum Failure {
     /// With an `errno`.
     case source(Int32)
     /// More than 1 MiB of input, and more than two bytes of it for each byte of output.
@@ -33,17 +33,17 @@ final class ArchiveInput {
   }
 
   /// Why there are no more bytes, where that is not the end.
-  private(set) var failure: Failure?
+  package private(set) var failure: Failure?
   let compression: Compression
   /// The bytes that were unpacked so far; asked only while the file is compressed.
-  var unpackedBytes: () -> Int = { 0 }
+  package var unpackedBytes: () -> Int = { 0 }
   private let source: Source
   private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
   /// How many bytes were read before anybody asked for them.
   private var waiting = 0
   private var readBytes = 0
 
-  init(_ source: @escaping Source) {
+  package init(_ source: @escaping Source) {
     self.source = source
     // A pipe may bring them one by one.
     while waiting < 4 {
@@ -61,7 +61,7 @@ final class ArchiveInput {
   ///
   /// - Parameter start: becomes where they are, until the next call.
   /// - Returns: how many; 0 at the end, negative after a ``failure``.
-  func read(_ start: inout UnsafeRawPointer?) -> Int {
+  package func read(_ start: inout UnsafeRawPointer?) -> Int {
     start = UnsafeRawPointer(buffer.baseAddress)
     if failure != nil { return -1 }
     var count = waiting

@@ -1,12 +1,13 @@
 // Files as a tar, in memory: the same files give the same bytes, whoever they belong to and however old they are.
 
 import CArchive
+import FileSystem
 import Glibc
 
 extension Archive {
   /// - Parameter files: names, and what is in them.
   /// - Throws: ``DiskError`` where there is no memory for it.
-  static func tar(_ files: [(name: String, bytes: [UInt8])]) throws -> [UInt8] {
+  package static func tar(_ files: [(name: String, bytes: [UInt8])]) throws -> [UInt8] {
     // A header and an extended one with its own, padding, and the blocks at the end.
     let most = files.reduce(1 << 15) { $0 + $1.bytes.count + 4_096 + $1.name.utf8.count }
     guard let archive = archive_write_new() else { throw DiskError("archive_write_new", "tar", code: ENOMEM) }

@@ -1,16 +1,17 @@
 // Takes archives apart with libarchive.
 
 import CArchive
+import FileSystem
 import Glibc
 
-enum Archive {
+package enum Archive {
   /// Reads an archive to its end.
   ///
   /// - Parameters:
   ///   - name: what to call it in messages.
   ///   - each: takes what comes out of it.
   /// - Throws: ``BadBatch`` when it is not whole or too large, ``DiskError``, ``Cancelled``, and what `each` throws.
-  static func unpack(
+  package static func unpack(
     _ input: ArchiveInput, name: String, limits: Limits, each: (ArchiveItem) throws -> Void
   ) throws {
     let archive = try ArchiveReader(input, name: name, limits: limits)
@@ -47,21 +48,21 @@ enum Archive {
 }
 
 /// One entry's header.
-struct ArchiveEntry {
-  enum Kind { case file, directory, other }
+package struct ArchiveEntry {
+  package enum Kind { case file, directory, other }
 
   /// As written, without a leading `./`.
-  let path: String
-  let kind: Kind
-  let size: Int
+  package let path: String
+  package let kind: Kind
+  package let size: Int
   let isLink: Bool
 
-  var reasonToRefuse: String? {
+  package var reasonToRefuse: String? {
     guard kind != .directory else { return nil }
     return Self.reasonToRefuse(path: path) ?? (isLink ? "a link" : kind == .file ? nil : "not a regular file")
   }
 
-  static func reasonToRefuse(path: String) -> String? {
+  package static func reasonToRefuse(path: String) -> String? {
     let parts = path.split(separator: "/", omittingEmptySubsequences: false)
     if path.isEmpty { return "an entry without a name" }
     if path.hasPrefix("/") { return "an absolute name" }

@@ -18,16 +18,21 @@ package protocol ArchiveUnpacker {
 
 /// What is in an archive.
 package struct UnpackedArchive {
-  let contents: ArchiveContents
+  package let contents: ArchiveContents
   /// To be called once with the session that the archive belongs to; nil where it is no batch.
-  let release: (SessionID?) -> Void
+  package let release: (SessionID?) -> Void
+
+  package init(contents: ArchiveContents, release: @escaping (SessionID?) -> Void) {
+    self.contents = contents
+    self.release = release
+  }
 }
 
 extension ArchiveContents {
   /// Reads an archive right here: for what can be trusted.
   ///
   /// - Throws: ``BadBatch``, ``DiskError``, ``Cancelled``.
-  init(
+  package init(
     reading descriptor: Int32, name: String, limits: Limits, isCancelled: @escaping () -> Bool = { false }
   ) throws {
     var contents = ArchiveContents(limits: limits, fileBytes: Self.size(of: descriptor))
@@ -39,7 +44,7 @@ extension ArchiveContents {
   }
 
   /// The size of a file, in bytes; 0 where it is not known.
-  static func size(of descriptor: Int32) -> Int {
+  package static func size(of descriptor: Int32) -> Int {
     var status = stat()
     return fstat(descriptor, &status) == 0 ? Int(status.st_size) : 0
   }
@@ -47,7 +52,7 @@ extension ArchiveContents {
   /// Fills memory with what comes next.
   ///
   /// - Returns: the number of bytes, or `-errno`.
-  static func read(_ descriptor: Int32, _ target: UnsafeMutableRawBufferPointer) -> Int {
+  package static func read(_ descriptor: Int32, _ target: UnsafeMutableRawBufferPointer) -> Int {
     while true {
       let count = Glibc.read(descriptor, target.baseAddress, target.count)
       if count >= 0 { return count }

@@ -1,26 +1,28 @@
+import JSON
+
 /// What a format found in a container, before it is put in order and checked.
-struct BatchDraft {
+package struct BatchDraft {
   /// nil where the format does not say: the batch's name up to the first `@`.
-  var session: String?
-  var intervalMs: Int64?
-  var endMs: Int64?
-  var capture = Batch.Capture.interval
-  var isFinal = false
+  package var session: String?
+  package var intervalMs: Int64?
+  package var endMs: Int64?
+  package var capture = Batch.Capture.interval
+  package var isFinal = false
   /// In the producer's order.
-  var frames: [Frame] = []
-  var refused: [RefusedFrame] = []
+  package var frames: [Frame] = []
+  package var refused: [RefusedFrame] = []
   /// Files that were understood and are no frames, or were spoken of under another name.
   var sideFiles: Set<String> = []
   /// What a person should know of it.
-  var warnings: [String] = []
-  var metadata = JSONValue.object([:])
+  package var warnings: [String] = []
+  package var metadata = JSONValue.object([:])
 }
 
 /// A batch as it lies there: what it is called, which for most recorders says whose it is, and what is in it.
-struct BatchSource {
+package struct BatchSource {
   /// Without what tells that it is an archive: `.tar.gz` and the like.
-  let name: String
-  let contents: any BatchContents
+  package let name: String
+  package let contents: any BatchContents
 
   /// The name before its last `-`, behind which some recorders write a time.
   var nameBeforeDash: String? {
@@ -29,7 +31,7 @@ struct BatchSource {
 }
 
 /// One producer's way of writing a batch. A new one is a file beside this one, and an entry in ``OpenBatch/formats``.
-protocol BatchFormat {
+package protocol BatchFormat {
   /// What people call it.
   static var name: String { get }
 

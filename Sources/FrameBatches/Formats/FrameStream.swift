@@ -10,9 +10,9 @@ struct FrameStream {
   }
 
   let isRejourney: Bool
-  private(set) var records: [Record] = []
+  package private(set) var records: [Record] = []
   /// How many bytes of it are records with an image and an instant that make sense.
-  private(set) var understood = 0
+  package private(set) var understood = 0
 
   /// As whichever of the two it can be read further; nil where there is no stream, or that is not at all.
   init?(of source: BatchSource, limits: Limits) throws {
@@ -60,7 +60,7 @@ struct FrameStream {
   /// - Parameters:
   ///   - name: what to call them by.
   ///   - epoch: what the instants count from, in unix milliseconds.
-  func draft(named name: String, epoch: Int64) -> BatchDraft {
+  package func draft(named name: String, epoch: Int64) -> BatchDraft {
     var draft = BatchDraft()
     for (index, record) in records.enumerated() {
       let source = "\(name)#\(index)"

@@ -1,11 +1,14 @@
 // N: frames and a `batch.json` that says what they are. In an archive they may lie in a directory; `file` is then
 // relative to where `batch.json` is.
 
-enum NativeFormat: BatchFormat {
-  static let name = "native"
-  static let description = "batch.json"
+import FileSystem
+import JSON
 
-  static func read(_ source: BatchSource, limits: Limits) throws -> BatchDraft? {
+package enum NativeFormat: BatchFormat {
+  package static let name = "native"
+  package static let description = "batch.json"
+
+  package static func read(_ source: BatchSource, limits: Limits) throws -> BatchDraft? {
     let contents = source.contents
     let candidates = contents.topNames.filter { lastComponent(of: $0) == description }
     guard let path = candidates.first else { return nil }
@@ -94,7 +97,7 @@ enum NativeFormat: BatchFormat {
   }
 
   /// Without the `./` that some write before a name.
-  static func plain(_ file: String) -> String { file.hasPrefix("./") ? plain(String(file.dropFirst(2))) : file }
+  package static func plain(_ file: String) -> String { file.hasPrefix("./") ? plain(String(file.dropFirst(2))) : file }
 
   private static func instant(of entry: JSONValue, named file: String, limits: Limits) throws(JSONError) -> Int64 {
     if let value = entry.object?["timeMs"] {

@@ -1,12 +1,14 @@
 // An entry of `frames` in `batch.json`: an image file; a file of bare pixels; or several of either, as layers.
 
+import JSON
+
 /// What goes for all frames of a `batch.json`.
-struct NativeUnits {
+package struct NativeUnits {
   /// How many pixels a unit of a rectangle has; nil where `scale` could not be understood.
-  let scale: Double?
+  package let scale: Double?
   /// Of masks that do not say theirs.
   let maskColour: JSONValue?
-  let limits: Limits
+  package let limits: Limits
 
   static let scaleRule = "scale is not a number above 0, up to 16"
 
@@ -17,12 +19,12 @@ struct NativeUnits {
     self.limits = limits
   }
 
-  func masks(of entry: JSONValue) -> Masks {
+  package func masks(of entry: JSONValue) -> Masks {
     entry.object?["masks"].map { Masks($0, in: self) } ?? .none
   }
 
   /// A length or place that is given in units, in pixels, not yet rounded.
-  func pixels(_ entry: JSONValue, _ key: String, default absent: Double? = nil) throws(JSONError) -> Double {
+  package func pixels(_ entry: JSONValue, _ key: String, default absent: Double? = nil) throws(JSONError) -> Double {
     guard let scale else { throw JSONError(Self.scaleRule) }
     guard let said = entry.object?[key], said != .null else {
       if let absent { return absent }
@@ -38,8 +40,8 @@ struct NativeUnits {
 
 /// The files of an entry, and how they become a picture.
 struct NativeFrame {
-  let files: [String]
-  let look: Look
+  package let files: [String]
+  package let look: Look
 
   /// - Parameter unknown: a key that may have been meant to hide something of it.
   init(_ entry: JSONValue, _ units: NativeUnits, hiddenBy unknown: UnknownKey?) throws(JSONError) {

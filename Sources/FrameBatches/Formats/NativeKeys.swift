@@ -1,6 +1,8 @@
 // The keys of `batch.json` that mean something. Others are reported; one that may have been meant to hide something hides
 // its frame, or keeps the batch from being published.
 
+import JSON
+
 enum NativeKeys {
   private static let batch: Set = [
     "version", "session", "intervalMs", "endMs", "final", "capture", "frames", "metadata", "scale", "maskColor",
@@ -12,10 +14,10 @@ enum NativeKeys {
   private static let pixels: Set = ["format", "width", "height", "bytesPerRow", "alphaBytesPerRow", "alpha"]
 
   /// Unknown keys of the batch as a whole.
-  static func unknown(inBatch json: JSONValue) -> [UnknownKey] { unknown(json, batch, "") }
+  package static func unknown(inBatch json: JSONValue) -> [UnknownKey] { unknown(json, batch, "") }
 
   /// Unknown keys of an entry of `frames`, and of all that is in it.
-  static func unknown(inFrame json: JSONValue, _ place: String) -> [UnknownKey] {
+  package static func unknown(inFrame json: JSONValue, _ place: String) -> [UnknownKey] {
     let layers = (json.object?["layers"]?.array ?? []).enumerated().flatMap { index, member in
       let place = "\(place)layers[\(index)]."
       return unknown(member, layer, place) + inside(member, place)
@@ -42,12 +44,12 @@ enum NativeKeys {
 /// A key that nobody reads.
 struct UnknownKey {
   /// Where it stands, with its name.
-  let place: String
+  package let place: String
   /// Whether somebody may have meant to hide something with it.
   let mayHide: Bool
 
   /// Said of each frame in the same words, so that it is said once.
-  var blackout: String { "the key \(place.split(separator: ".").last ?? "") is not known" }
+  package var blackout: String { "the key \(place.split(separator: ".").last ?? "") is not known" }
 
   private static let words: Set = [
     "mask", "masks", "masked", "masking", "redact", "redacted", "redaction", "redactions", "hide", "hidden", "blur",
@@ -86,7 +88,7 @@ struct UnknownKey {
   }
 
   /// What a person should know; the same key of many frames is told of once.
-  static func warnings(of keys: [UnknownKey]) -> [String] {
+  package static func warnings(of keys: [UnknownKey]) -> [String] {
     var seen: Set<String> = []
     let first = keys.filter { seen.insert(String($0.place.filter { !$0.isNumber })).inserted }
     let told = first.prefix(20).map { key in

@@ -1,13 +1,15 @@
-/// P: files named by their capture, `<unix ms>.<jpg, jpeg, png, webp>`, and nothing else.
-enum PlainFormat: BatchFormat {
-  static let name = "plain"
+import FileSystem
 
-  static func read(_ source: BatchSource, limits: Limits) throws -> BatchDraft? {
+/// P: files named by their capture, `<unix ms>.<jpg, jpeg, png, webp>`, and nothing else.
+package enum PlainFormat: BatchFormat {
+  package static let name = "plain"
+
+  package static func read(_ source: BatchSource, limits: Limits) throws -> BatchDraft? {
     let draft = draft(of: source.contents.topNames)
     return draft.frames.isEmpty ? nil : draft
   }
 
-  static func draft(of names: [String]) -> BatchDraft {
+  package static func draft(of names: [String]) -> BatchDraft {
     var draft = BatchDraft()
     for name in names {
       if let instant = instant(ofName: name) {
@@ -22,7 +24,7 @@ enum PlainFormat: BatchFormat {
   private static let imageSuffixes = [".jpg", ".jpeg", ".png", ".webp"]
 
   /// The capture that a file's name carries.
-  static func instant(ofName name: String) -> Int64? {
+  package static func instant(ofName name: String) -> Int64? {
     let base = lastComponent(of: name).lowercased()
     guard let suffix = imageSuffixes.first(where: base.hasSuffix) else { return nil }
     let stem = base.dropLast(suffix.count)

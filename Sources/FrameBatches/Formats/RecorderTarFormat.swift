@@ -1,10 +1,12 @@
 // C and F: OpenReplay and Rejourney. A tar of `<session start ms>_1_<capture>.jpeg`, called `<session>-<last ms>.tar.gz`.
 // OpenReplay's captures are unix milliseconds; Rejourney's may be milliseconds from the session's start.
 
-enum RecorderTarFormat: BatchFormat {
-  static let name = "OpenReplay or Rejourney tar"
+import FileSystem
 
-  static func read(_ source: BatchSource, limits: Limits) throws -> BatchDraft? {
+package enum RecorderTarFormat: BatchFormat {
+  package static let name = "OpenReplay or Rejourney tar"
+
+  package static func read(_ source: BatchSource, limits: Limits) throws -> BatchDraft? {
     var draft = BatchDraft()
     for name in source.contents.names {
       let base = lastComponent(of: name)

@@ -1,9 +1,9 @@
 /// E: Rejourney's frames, called `<session>-<end ms>.tar.gz`, though they are no tar. The session is called
 /// `session_<start ms>_<32 hex>`, and its start is what the instants count from.
-enum RejourneyFramesFormat: BatchFormat {
-  static let name = "Rejourney frames"
+package enum RejourneyFramesFormat: BatchFormat {
+  package static let name = "Rejourney frames"
 
-  static func read(_ source: BatchSource, limits: Limits) throws -> BatchDraft? {
+  package static func read(_ source: BatchSource, limits: Limits) throws -> BatchDraft? {
     guard let stream = try FrameStream(of: source, limits: limits), stream.isRejourney else { return nil }
     let session = source.nameBeforeDash ?? source.name
     let parts = session.split(separator: "_", omittingEmptySubsequences: false)

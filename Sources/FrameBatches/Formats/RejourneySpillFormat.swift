@@ -1,9 +1,9 @@
 // G: what Rejourney could not send: a directory `<session>/frames/<unix ms>.jpeg`.
 
-enum RejourneySpillFormat: BatchFormat {
-  static let name = "Rejourney spill"
+package enum RejourneySpillFormat: BatchFormat {
+  package static let name = "Rejourney spill"
 
-  static func read(_ source: BatchSource, limits: Limits) throws -> BatchDraft? {
+  package static func read(_ source: BatchSource, limits: Limits) throws -> BatchDraft? {
     let frames = source.contents.names.filter { $0.hasPrefix("frames/") }
     guard source.contents.topNames.allSatisfy({ PlainFormat.instant(ofName: $0) == nil }) else { return nil }
     let draft = PlainFormat.draft(of: frames)

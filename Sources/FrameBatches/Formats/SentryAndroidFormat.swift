@@ -1,11 +1,14 @@
 // B: Sentry for Android. A directory `replay_<32 hex>/` of `<unix ms>.jpg` and `.ongoing_segment`: `key=value` lines.
 
-enum SentryAndroidFormat: BatchFormat {
-  static let name = "Sentry Android"
+import FileSystem
+import JSON
+
+package enum SentryAndroidFormat: BatchFormat {
+  package static let name = "Sentry Android"
 
   private static let sideFile = ".ongoing_segment"
 
-  static func read(_ source: BatchSource, limits: Limits) throws -> BatchDraft? {
+  package static func read(_ source: BatchSource, limits: Limits) throws -> BatchDraft? {
     let id = source.name.hasPrefix("replay_") ? String(source.name.dropFirst(7)) : ""
     let isNamed = id.utf8.count == 32 && id.allSatisfy(\.isHexDigit)
     let names = source.contents.topNames

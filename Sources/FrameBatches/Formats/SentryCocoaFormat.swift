@@ -1,15 +1,18 @@
 // A: Sentry for iOS. A directory `<UUID>/` of `<seconds since 2001-01-01>.png`, a Swift `Double`; beside it, or around it,
 // `replay.current` or `replay.last`: {"replayId":"<32 hex>","path":"<UUID>","errorSampleRate":1}.
 
-enum SentryCocoaFormat: BatchFormat {
-  static let name = "Sentry Cocoa"
+import FileSystem
+import JSON
+
+package enum SentryCocoaFormat: BatchFormat {
+  package static let name = "Sentry Cocoa"
 
   /// From the Unix epoch to Apple's, in seconds.
   private static let referenceDate = 978_307_200.0
   private static let sideFiles = ["replay.current", "replay.last"]
   private static let junk = ["crashInfo"]
 
-  static func read(_ source: BatchSource, limits: Limits) throws -> BatchDraft? {
+  package static func read(_ source: BatchSource, limits: Limits) throws -> BatchDraft? {
     let contents = source.contents
     guard contents.names.contains(where: { instant(ofName: $0) != nil }) else { return nil }
     let replays = try sideFiles.compactMap { try replay(in: $0, of: source) }

@@ -1,6 +1,11 @@
 // A session at a glance: a sheet of its captures, each with its instant, and of its gaps. What is damaged is shown as such,
 // and said; nothing of it is guessed.
 
+import Encoding
+import FileSystem
+import FrameBatches
+import JSON
+
 /// What was written.
 public struct ContactSheet: Sendable, Equatable {
   /// What is wanted.
@@ -91,7 +96,7 @@ extension ContactSheetPlan {
   }
 
   /// What stands above the tiles.
-  func header(of session: SheetSession) -> [String] {
+  package func header(of session: SheetSession) -> [String] {
     let times = "\(SheetText.instant(startMs)) to \(SheetText.instant(endMs)) UTC, \(SheetText.span(endMs - startMs))"
     var facts = [SheetText.count(captures, "capture")]
     if every > 1 { facts[0] += ", 1 of \(every) shown" }

@@ -1,3 +1,5 @@
+import Encoding
+
 /// What a contact sheet shows of a session, in order. Pure.
 struct ContactSheetPlan: Equatable {
   /// A piece of the session as it was found.
@@ -7,9 +9,9 @@ struct ContactSheetPlan: Equatable {
     case lost(file: String, startMs: Int64)
 
     /// Unless it is lost.
-    var segment: PublishedSegment? { if case .segment(let segment) = self { segment } else { nil } }
+    package var segment: PublishedSegment? { if case .segment(let segment) = self { segment } else { nil } }
 
-    var startMs: Int64 {
+    package var startMs: Int64 {
       switch self {
       case .segment(let segment): segment.startMs
       case .lost(_, let startMs): startMs
@@ -29,13 +31,13 @@ struct ContactSheetPlan: Equatable {
   /// As many pictures make a sheet that can be looked over.
   static let usualPictures = 60
 
-  let every: Int
-  let tiles: [Tile]
+  package let every: Int
+  package let tiles: [Tile]
   /// Frames of all segments, each counted once.
-  let captures: Int
-  let gaps: [SessionManifest.Gap]
-  let startMs: Int64
-  let endMs: Int64
+  package let captures: Int
+  package let gaps: [SessionManifest.Gap]
+  package let startMs: Int64
+  package let endMs: Int64
 
   /// - Parameters:
   ///   - pieces: at least one, in the order of their starts.

@@ -1,8 +1,11 @@
+import Encoding
+import FrameBatches
+
 /// Draws a contact sheet, tile by tile; of the session's films one at a time is in memory.
 struct SheetDrawing {
   let canvas: SheetCanvas
   /// Segments of which pictures are missing.
-  private(set) var damaged: [Problem] = []
+  package private(set) var damaged: [Problem] = []
   private let plan: ContactSheetPlan
   private let layout: SheetLayout
   private let directory: SessionDirectory

@@ -1,3 +1,6 @@
+import Encoding
+import FrameBatches
+
 /// Where everything on a contact sheet is, in pixels. Pure.
 struct SheetLayout: Equatable {
   /// Around the sheet, and between tiles.
@@ -9,15 +12,15 @@ struct SheetLayout: Equatable {
   static let mostSide = 16_384
   static let mostPixels = 40_000_000
 
-  let columns: Int
-  let rows: Int
+  package let columns: Int
+  package let rows: Int
   /// The place of a picture.
-  let tile: PixelSize
+  package let tile: PixelSize
   /// How many pixels a pixel of the font takes.
   let scale: Int
-  let header: [String]
+  package let header: [String]
   /// Under each tile.
-  let lines: Int
+  package let lines: Int
 
   /// - Parameters:
   ///   - pictures: the sizes of those that are shown.
@@ -44,14 +47,14 @@ struct SheetLayout: Equatable {
   static func box(_ width: Int) -> PixelSize { PixelSize(width: width, height: width * 9 / 4) }
 
   /// What stands under a tile.
-  static func label(of ms: Int64, from startMs: Int64, width: Int) -> [String] {
+  package static func label(of ms: Int64, from startMs: Int64, width: Int) -> [String] {
     let letters = width / (BitmapFont.advance * scale(width))
     return [SheetText.instant(ms), SheetText.offset(ms - startMs)].flatMap { SheetText.wrap($0, columns: letters) }
   }
 
-  var width: Int { 2 * Self.margin + columns * (tile.width + Self.gutter) - Self.gutter }
+  package var width: Int { 2 * Self.margin + columns * (tile.width + Self.gutter) - Self.gutter }
 
-  var height: Int { tilesTop + rows * rowHeight - Self.gutter + Self.margin }
+  package var height: Int { tilesTop + rows * rowHeight - Self.gutter + Self.margin }
 
   /// In words; nil when it is not.
   var whyTooLarge: String? {

@@ -1,12 +1,15 @@
+import Encoding
+import JSON
+
 /// A published session as a contact sheet takes it: what can be read of it, and what cannot.
 struct SheetSession {
-  let directory: SessionDirectory
+  package let directory: SessionDirectory
   /// In the order of their starts; of one segment at least there is a manifest.
-  let pieces: [ContactSheetPlan.Piece]
+  package let pieces: [ContactSheetPlan.Piece]
   /// Frames that could not be decoded when the session was encoded.
-  let refused: Int
+  package let refused: Int
   /// Segments whose manifests are gone, or of no use.
-  let lost: [Problem]
+  package let lost: [Problem]
   let missingParts: [Problem]
 
   /// - Throws: ``BadSession`` when there is no segment that can be told of.

@@ -1,16 +1,18 @@
 // What a contact sheet says, as text. Pure.
 
+import ISOMedia
+
 enum SheetText {
   /// An instant in UTC: its date and its time of day.
-  static func instant(_ ms: Int64) -> String {
+  package static func instant(_ ms: Int64) -> String {
     ms.dateText.replacing("T", with: " ").replacing("Z", with: "")
   }
 
   /// Time since the session's start.
-  static func offset(_ ms: Int64) -> String { "+" + clock(ms) }
+  package static func offset(_ ms: Int64) -> String { "+" + clock(ms) }
 
   /// Hours, minutes, seconds and milliseconds, as WebVTT has them, too.
-  static func clock(_ ms: Int64) -> String {
+  package static func clock(_ ms: Int64) -> String {
     func digits(_ value: Int64, _ count: Int) -> String {
       let text = String(value)
       return String(repeating: "0", count: max(0, count - text.count)) + text
@@ -31,10 +33,10 @@ enum SheetText {
   }
 
   /// `1 gap`, `2 gaps`.
-  static func count(_ number: Int, _ one: String) -> String { "\(number) \(one)\(number == 1 ? "" : "s")" }
+  package static func count(_ number: Int, _ one: String) -> String { "\(number) \(one)\(number == 1 ? "" : "s")" }
 
   /// - Parameter one: what a single gap is called.
-  static func gaps(_ count: Int, _ ms: Int64, one: String = "1 gap") -> String {
+  package static func gaps(_ count: Int, _ ms: Int64, one: String = "1 gap") -> String {
     switch count {
     case 0: "no gaps"
     case 1: "\(one) of \(span(ms))"

@@ -1,16 +1,20 @@
 // A session as HLS on disk: playlists, a fragment a segment, and the initializations that decode them. A view, like
 // session.json: the names of fragments and initializations change with their contents, and session.m3u8 comes last.
 
+import Encoding
+import FileSystem
+import FrameBatches
 import Glibc
+import ISOMedia
 
 struct HLSPackage {
   /// The directory of a growing session's package, in the session's.
-  static let directory = "hls"
+  package static let directory = "hls"
 
   /// The package's directory; made when it is missing.
-  let path: String
+  package let path: String
   /// A path to write files under that nobody else uses, on the same file system.
-  let temporary: String
+  package let temporary: String
 
   /// Writes the package of a session that is over.
   ///
@@ -19,7 +23,7 @@ struct HLSPackage {
   ///   - progress: called with the segments done and their number; what it throws ends the work.
   /// - Returns: the size of all fragments, in bytes.
   /// - Throws: ``BadSession``, ``DiskError``.
-  func write(
+  package func write(
     _ segments: [PublishedSegment], from session: SessionDirectory, progress: (Int, Int) throws -> Void
   ) throws -> Int {
     let parts = HLSPart.all(segments)
@@ -86,10 +90,10 @@ extension HLSPackage {
   /// Segments that a live playlist does not list yet, because the next batch may change how long the first of them is shown.
   struct HeldBack: Equatable {
     /// The first and the last of them.
-    let startMs: Int64
+    package let startMs: Int64
     let lastMs: Int64
     /// When they are listed all the same, in monotonic milliseconds.
-    let dueMs: Int
+    package let dueMs: Int
 
     /// For how long, in milliseconds, at least and at most.
     fileprivate static let waitMs: ClosedRange<Int64> = 15_000...60_000
@@ -112,7 +116,7 @@ extension HLSPackage {
   }
 
   /// What an update of a live playlist leaves.
-  struct Outcome {
+  package struct Outcome {
     /// nil where the playlist lists all segments.
     let heldBack: HeldBack?
   }
@@ -144,7 +148,7 @@ extension HLSPackage {
   ///   - releasedMs: segments that start by then are listed, whatever may come.
   ///   - progress: called with the segments done and their number; what it throws ends the work.
   /// - Throws: ``BadSession``, ``DiskError``.
-  func update(
+  package func update(
     _ segments: [PublishedSegment], releasedMs: Int64, from session: SessionDirectory,
     progress: (Int, Int) throws -> Void = { _, _ in }
   ) throws -> Outcome {

@@ -1,9 +1,13 @@
 // A segment in a session's HLS stream: its place, its fragment, and where the key frame lies in that. Nothing is written here.
 
+import Encoding
+import FileSystem
+import ISOMedia
+
 struct HLSPart {
-  let segment: PublishedSegment
+  package let segment: PublishedSegment
   /// From the session's start.
-  let startMs: Int64
+  package let startMs: Int64
   /// How long the fragment lasts. Seams are closed: the last picture is held until the next segment, or cut short.
   let lengthMs: Int64
   /// Whether segments of another kind come before it: then it carries its parameter sets itself, because stock ffmpeg
@@ -13,7 +17,7 @@ struct HLSPart {
   /// All segments of a session.
   ///
   /// - Parameter longestMs: in a live playlist no fragment lasts longer; the rest of a longer hold is a gap.
-  static func all(_ segments: [PublishedSegment], longestMs: Int64 = .max) -> [HLSPart] {
+  package static func all(_ segments: [PublishedSegment], longestMs: Int64 = .max) -> [HLSPart] {
     guard let first = segments.first else { return [] }
     var isMixed = false
     return segments.enumerated().map { index, segment in
@@ -35,21 +39,21 @@ struct HLSPart {
   }
 
   /// Returns its place in a playlist.
-  func entry(_ media: HLSPlaylist.Media) -> HLSPlaylist.Entry {
+  package func entry(_ media: HLSPlaylist.Media) -> HLSPlaylist.Entry {
     HLSPlaylist.Entry(media: media, startMs: segment.startMs, endMs: segment.startMs + lengthMs)
   }
 
   /// What a player needs of it.
   struct Files {
-    let initialization: [UInt8]
-    let fragment: [UInt8]
+    package let initialization: [UInt8]
+    package let fragment: [UInt8]
     let layout: HLSLayout
   }
 
   /// Returns the initialization and the fragment.
   ///
   /// - Throws: ``BadSession`` when its video is missing or damaged.
-  func files(from session: SessionDirectory) throws -> Files {
+  package func files(from session: SessionDirectory) throws -> Files {
     let samples = try placed(SegmentSamples(of: segment, in: session))
     let fragment = fragment(samples)
     return Files(

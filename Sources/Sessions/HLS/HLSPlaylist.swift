@@ -3,10 +3,13 @@
 // each hold lasts until the next segment and time that nobody recorded is laid out as a gap. Pure.
 
 import CLinux
+import Encoding
+import FrameBatches
+import ISOMedia
 
 /// The text of a media playlist, built entry by entry. A live playlist only grows at its end.
 struct HLSPlaylist {
-  enum Kind: String {
+  package enum Kind: String {
     /// Players load it again for the entries that follow.
     case live = "EVENT"
     case complete = "VOD"
@@ -14,20 +17,20 @@ struct HLSPlaylist {
 
   /// A fragment, the file that initializes its decoder, and its size where that is known.
   struct Media: Equatable {
-    let file: String
-    let initialization: String
+    package let file: String
+    package let initialization: String
     var layout: HLSLayout? = nil
   }
 
-  struct Entry: Equatable {
-    let media: Media
+  package struct Entry: Equatable {
+    package let media: Media
     /// Unix milliseconds.
-    let startMs: Int64
+    package let startMs: Int64
     /// When the picture of the last frame leaves the screen.
-    let endMs: Int64
+    package let endMs: Int64
   }
 
-  static let file = "session.m3u8"
+  package static let file = "session.m3u8"
   /// The file that stands in a gap's place.
   static let gapFile = "gap.m4s"
   /// Comments to our own readers; players ignore them.
@@ -45,11 +48,11 @@ struct HLSPlaylist {
   /// A longer gap is not laid out: the player's time continues right behind it.
   private static let maximumGapMs: Int64 = 3_600_000
 
-  private(set) var text: String
+  package private(set) var text: String
   /// No entry lasts longer than this many seconds. It never changes.
   private let targetS: Int64
   /// The instant that the entries reach, in unix milliseconds.
-  private(set) var endMs: Int64
+  package private(set) var endMs: Int64
   /// The initialization of the last segment, and whether the segments have more than one.
   private var initialization: String?
   private var isMixed = false
@@ -115,7 +118,7 @@ struct HLSPlaylist {
   }
 
   /// Returns the session that a playlist of ours names.
-  static func session(of text: [UInt8]) -> String? {
+  package static func session(of text: [UInt8]) -> String? {
     // It is in one of the first lines, and the playlist of a day has many.
     text.split(separator: UInt8(ascii: "\n"), maxSplits: 8).first { $0.starts(with: sessionMark.utf8) }
       .map { String(decoding: $0.dropFirst(sessionMark.utf8.count), as: UTF8.self) }
@@ -127,7 +130,7 @@ struct HLSPlaylist {
   }
 
   /// Returns the starts of the segments that a playlist lists, in their order.
-  static func starts(in text: [UInt8]) -> [Int64] {
+  package static func starts(in text: [UInt8]) -> [Int64] {
     text.split(separator: UInt8(ascii: "\n")).compactMap(start(of:))
   }
 
@@ -144,12 +147,12 @@ struct HLSPlaylist {
   }
 
   /// Returns whether an entry can be added: it ends behind all others, and none has to change for it.
-  func hasRoom(for entry: Entry) -> Bool {
+  package func hasRoom(for entry: Entry) -> Bool {
     entry.endMs > max(endMs, entry.startMs) && entry.endMs - entry.startMs <= longestMs
   }
 
   /// Adds an entry that ``hasRoom(for:)``. A gap is laid out before it where the entries do not reach its start.
-  mutating func append(_ entry: Entry) {
+  package mutating func append(_ entry: Entry) {
     if entry.startMs > endMs { appendGap(untilMs: entry.startMs) }
     let media = entry.media
     if initialization != nil, media.initialization != initialization || isBehindJump {
@@ -172,7 +175,7 @@ struct HLSPlaylist {
   /// Ends the playlist: nothing follows.
   ///
   /// - Parameter endMs: when the session ends, in unix milliseconds; a gap is laid out up to there.
-  mutating func end(atMs endMs: Int64) {
+  package mutating func end(atMs endMs: Int64) {
     if endMs > self.endMs { appendGap(untilMs: endMs) }
     text += Self.endTag
   }

@@ -2,15 +2,17 @@
 // playlist, which names both and says what it takes to play them (draft-pantos-hls-rfc8216bis, 4.4.3.6, 4.4.6). Both are
 // made from a media playlist whose comments tell the layout of each fragment. Pure.
 
+import Encoding
+
 /// Where a fragment's key frame lies, and what decodes it.
 struct HLSLayout: Equatable {
   /// The fragment's size, in bytes.
-  let bytes: Int
+  package let bytes: Int
   /// The box that describes the fragment, and the key frame behind it: a range of the fragment's bytes.
   let keyFrame: Range<Int>
   /// The coded size, in pixels.
-  let width: Int
-  let height: Int
+  package let width: Int
+  package let height: Int
   /// As in RFC 6381.
   let codec: String
 
@@ -20,7 +22,7 @@ struct HLSLayout: Equatable {
   var isInBand: Bool { codec.hasPrefix("avc3") }
 
   /// A line for ``HLSPlaylist``.
-  var comment: String {
+  package var comment: String {
     "\(Self.mark)\(bytes) \(keyFrame.count)@\(keyFrame.lowerBound) \(width)x\(height) \(codec)\n"
   }
 
@@ -64,11 +66,11 @@ struct HLSViews {
   static let discontinuityTag = "#EXT-X-DISCONTINUITY\n"
 
   /// The media playlist without our comments on fragments.
-  let media: [UInt8]
+  package let media: [UInt8]
   /// Each entry is one key frame, shown until the next.
   let keyFrames: [UInt8]
   /// Names the other two.
-  let multivariant: [UInt8]
+  package let multivariant: [UInt8]
 
   /// - Parameter text: a playlist by ``HLSPlaylist``, each fragment with its layout. Of a day it has 4 MB.
   init(of text: [UInt8]) {

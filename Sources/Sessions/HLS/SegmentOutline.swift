@@ -1,7 +1,10 @@
 // A segment's samples without their bytes: the durations and sizes that the tables at the file's beginning tell. So a
 // playlist of key frames says where they are, and no video is read for it.
 
+import Encoding
+import FileSystem
 import Glibc
+import ISOMedia
 
 extension SegmentSamples {
   /// The movie box of a segment has some kilobytes.

@@ -1,6 +1,8 @@
 // What an object store is asked: whole objects under keys, each written whole or not at all, and on a condition where it
 // matters. Nothing here knows of HTTP, or of what the objects are.
 
+import FileSystem
+
 /// An object store, for several threads at once.
 ///
 /// All of it throws when the store cannot be asked, or refuses (no such bucket, no permission): the environment's failure,
@@ -87,7 +89,7 @@ public enum ObjectKind: Sendable {
 
 /// A store that writes where it was told not to is none for us: nothing there would be published once.
 public struct UnconditionalStore: EnvironmentFailure, CustomStringConvertible {
-  let name: String
+  package let name: String
   public var description: String {
     "\(name): this store ignores the conditions of writes (If-None-Match, If-Match); take one that knows them"
   }
@@ -119,13 +121,13 @@ public enum PutCondition: Sendable, Equatable {
   case matching(ObjectTag)
 
   /// It is as it was read; nil where there was none.
-  static func unchanged(since tag: ObjectTag?) -> PutCondition { tag.map { .matching($0) } ?? .absent }
+  package static func unchanged(since tag: ObjectTag?) -> PutCondition { tag.map { .matching($0) } ?? .absent }
 }
 
 /// An object is larger than somebody wants to read.
 public struct ObjectTooLarge: EnvironmentFailure, CustomStringConvertible {
-  let key: String
-  let limit: Int
+  package let key: String
+  package let limit: Int
 
   public init(key: String, limit: Int) {
     self.key = key

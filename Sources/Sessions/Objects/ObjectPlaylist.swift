@@ -1,6 +1,8 @@
 // The HLS stream of a session in an object store, as `hls/` in a directory: made in a directory of our own from what is missing,
 // then written to the store, the playlist last and on the condition that nobody else has meanwhile.
 
+import Encoding
+import FileSystem
 import Glibc
 
 struct ObjectPlaylist {
@@ -20,7 +22,7 @@ struct ObjectPlaylist {
   ///   - known: segments that need not be fetched, and the files of their videos.
   ///   - releasedMs: segments that start by then are listed, whatever may come.
   /// - Returns: the segments that it does not list; nil where it lists all.
-  func update(
+  package func update(
     with known: some Sequence<(PublishedSegment, String)>, releasedMs: Int64
   ) throws -> HLSPackage.HeldBack? {
     let known = Dictionary(uniqueKeysWithValues: known.map { ($0.startMs, (segment: $0, video: $1)) })
@@ -96,11 +98,11 @@ struct ObjectPlaylist {
 
 extension Staging {
   /// A directory that is removed again.
-  struct Scratch {
-    let path: String
+  package struct Scratch {
+    package let path: String
 
-    init(in staging: Staging) { path = staging.temporaryFile() }
+    package init(in staging: Staging) { path = staging.temporaryFile() }
 
-    func remove() { try? DurableFile.removeTree(path) }
+    package func remove() { try? DurableFile.removeTree(path) }
   }
 }

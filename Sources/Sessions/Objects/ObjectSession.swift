@@ -1,9 +1,13 @@
 // One session in an object store: `session.json` says what is published, and is only ever written on the condition that it is
 // still what was read.
 
+import Encoding
+import FrameBatches
+import JSON
+
 struct ObjectSession {
-  let id: SessionID
-  let objects: any ObjectClient
+  package let id: SessionID
+  package let objects: any ObjectClient
   private let name: String
 
   init(_ id: SessionID, in objects: any ObjectClient, name: String) {
@@ -15,31 +19,36 @@ struct ObjectSession {
   /// What `session.json` tells, and what it is known by.
   struct View {
     struct Listed {
-      let file: String
-      let startMs: Int64
-      let durationMs: Int64
+      package let file: String
+      package let startMs: Int64
+      package let durationMs: Int64
     }
 
-    let json: [UInt8]
-    let tag: ObjectTag
+    package let json: [UInt8]
+    package let tag: ObjectTag
     /// In order, at least one.
-    let segments: [Listed]
+    package let segments: [Listed]
 
     /// The `session.ffconcat` that belongs to it.
-    var script: [UInt8] { SessionView.script(of: segments.map { ($0.file, $0.startMs, $0.durationMs) }) }
+    package var script: [UInt8] { SessionView.script(of: segments.map { ($0.file, $0.startMs, $0.durationMs) }) }
   }
 
   /// What was there at a moment.
-  struct Look {
+  package struct Look {
     /// What `session.ffconcat` was known by, before the view was read.
-    let script: ObjectTag?
+    package let script: ObjectTag?
     let view: View?
+
+    package init(script: ObjectTag?, view: View?) {
+      self.script = script
+      self.view = view
+    }
   }
 
   /// Longer ones are nobody's: a week in segments of five seconds has some 28 MB.
   private static let viewBytes = 32 << 20
 
-  func key(_ file: String) -> String { "output/\(id)/\(file)" }
+  package func key(_ file: String) -> String { "output/\(id)/\(file)" }
 
   func contested(_ key: String) -> ContestedSegment { ContestedSegment(name: name, key: key) }
 
@@ -47,7 +56,7 @@ struct ObjectSession {
   var scriptKey: String { key(SessionView.scriptFile) }
 
   /// The script's tag comes first: whoever writes it on that condition knows no less than whoever wrote what was there.
-  func look() throws -> Look { Look(script: try objects.head(scriptKey)?.tag, view: try view()) }
+  package func look() throws -> Look { Look(script: try objects.head(scriptKey)?.tag, view: try view()) }
 
   /// What is published; nil where nothing is.
   func view() throws -> View? {
@@ -74,7 +83,7 @@ struct ObjectSession {
   }
 
   /// A segment, by its manifest.
-  func segment(_ startMs: Int64) throws -> PublishedSegment {
+  package func segment(_ startMs: Int64) throws -> PublishedSegment {
     let key = key(SegmentName.manifest(startMs))
     guard let there = try objects.get(key, limit: 64 << 20) else {
       throw DamagedOutput(path: name + key, cause: "missing")
@@ -83,7 +92,7 @@ struct ObjectSession {
   }
 
   /// Published segments that a batch shown from `range.lowerBound` to `range.upperBound` can touch.
-  func segments(near range: Range<Int64>, in view: View?) throws -> [PublishedSegment] {
+  package func segments(near range: Range<Int64>, in view: View?) throws -> [PublishedSegment] {
     guard let listed = view?.segments else { return [] }
     let first = listed.firstIndex { $0.startMs >= range.lowerBound } ?? listed.endIndex
     // The one before may reach into the range; one that has ended before a seam could begin does not.
@@ -97,7 +106,7 @@ struct ObjectSession {
   ///
   /// - Parameter view: what was published when it was decided that these may be, too.
   /// - Returns: what is published now; nil when that was not so any more.
-  func list(_ new: [PublishedSegment], in view: View?) throws -> SessionView? {
+  package func list(_ new: [PublishedSegment], in view: View?) throws -> SessionView? {
     let next = try adding(new, to: view)
     let bytes = next.files[0].bytes
     return try objects.put(viewKey, .bytes(bytes), .json, when: .unchanged(since: view?.tag)) == nil ? nil : next

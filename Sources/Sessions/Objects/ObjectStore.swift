@@ -5,6 +5,9 @@
 // fails when anybody has published in that session since it was read. Videos come first, then manifests, then
 // `session.json`; what it does not list is not published, whoever left it there.
 
+import Encoding
+import FileSystem
+import FrameBatches
 import Glibc
 import Synchronization
 
@@ -212,12 +215,12 @@ package final class ObjectStore: ArtifactStore {
 /// died. It is looked at again later; a segment is written over when nobody has listed it for two hours.
 package struct ContestedSegment: EnvironmentFailure, CustomStringConvertible {
   /// Before something is tried again that somebody else was faster at; none before the first attempt.
-  static func pause(_ attempt: Int) {
+  package static func pause(_ attempt: Int) {
     if attempt > 0 { usleep(UInt32.random(in: 0...UInt32(5_000 << min(attempt, 8)))) }
   }
 
-  let name: String
-  let key: String
+  package let name: String
+  package let key: String
 
   package var description: String {
     "publish \(name)\(key): another worker has written something else there and has not listed it yet; tried again later"

@@ -1,3 +1,5 @@
+import FileSystem
+
 /// What an object store refused, or could not be asked, after it was tried as often as it makes sense.
 ///
 /// The environment is to blame, never the batch: see ``Disposition``.

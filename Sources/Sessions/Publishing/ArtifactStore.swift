@@ -1,5 +1,8 @@
 // Where segments are published. An output directory is one such store; what encodes works for any.
 
+import Encoding
+import FrameBatches
+
 /// A store of sessions, for several threads at once, and for several workers on whichever hosts.
 ///
 /// What it publishes, it publishes as a whole and once, and so that it is there after a power cut. It throws ``BadBatch`` when

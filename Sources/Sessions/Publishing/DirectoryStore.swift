@@ -1,12 +1,16 @@
 // Makes a batch's segments visible: first all their videos, then all their manifests, each create-once and durable.
 // Safe to do again after a crash at any point, and safe to do twice at once.
 
+import Encoding
+import FileSystem
+import FrameBatches
 import Glibc
+import JSON
 
 /// An output directory.
 package struct DirectoryStore: ArtifactStore {
   package let staging: Staging
-  let index: SessionIndex
+  package let index: SessionIndex
 
   package init(staging: Staging, index: SessionIndex) {
     self.staging = staging
@@ -97,7 +101,8 @@ package struct DirectoryStore: ArtifactStore {
   package func catchUp(all: Bool) -> [SessionIndex.Laggard] { index.catchUp(staging, all: all) }
 
   /// Makes segments visible: first their videos, then their manifests. Call it with the session locked.
-  func place(_ segments: [(staged: StagedSegment, manifest: JSONValue)], in directory: SessionDirectory) throws {
+  package func place(_ segments: [(staged: StagedSegment, manifest: JSONValue)], in directory: SessionDirectory) throws
+  {
     for (staged, _) in segments {
       try place(staged.file, as: directory.path + "/" + SegmentName.video(staged.startMs))
     }
@@ -141,7 +146,7 @@ package struct DirectoryStore: ArtifactStore {
 
 /// What published time a new segment may touch.
 enum Conflict {
-  static func check(_ new: PublishedSegment, against published: [PublishedSegment]) throws {
+  package static func check(_ new: PublishedSegment, against published: [PublishedSegment]) throws {
     for old in published {
       guard min(old.endMs, new.endMs) > max(old.startMs, new.startMs), !isSeam(old, new) else { continue }
       throw BadBatch(
@@ -168,7 +173,7 @@ extension [PublishedSegment] {
 
 extension SegmentManifest {
   /// Of all segments of a batch.
-  static func all(
+  package static func all(
     _ segments: [StagedSegment], of batch: Batch, digest: String, _ settings: EncoderSettings
   ) -> [SegmentManifest] {
     segments.enumerated().map { index, segment in
@@ -178,7 +183,7 @@ extension SegmentManifest {
   }
 
   /// What the manifests note of frames that are shown, each note once.
-  static func notes(in manifests: [SegmentManifest]) -> [String] {
+  package static func notes(in manifests: [SegmentManifest]) -> [String] {
     let noted = manifests.flatMap(\.frames).filter { $0.status == .captured && $0.note != nil }
     let all = Dictionary(grouping: noted) { $0.note ?? "" }.sorted { $0.key < $1.key }.map { note, frames in
       frames.count == 1 ? "\(frames[0].source) \(note)" : "\(frames[0].source) and \(frames.count - 1) more \(note)"
@@ -190,7 +195,7 @@ extension SegmentManifest {
     _ staged: StagedSegment, of batch: Batch, digest: String, part: Int, parts: Int, encoder: JSONValue = .null
   ) {
     let shots = staged.shots
-    segment = PublishedSegment(
+    let segment = PublishedSegment(
       batch: batch.name, batchDigest: digest, part: part, parts: parts, file: SegmentName.video(staged.startMs),
       startMs: staged.startMs, endMs: staged.endMs, width: shots[0].capture.width, height: shots[0].capture.height,
       codedWidth: staged.codedWidth, codedHeight: staged.codedHeight, bytes: staged.size, sha256: staged.sha256,
@@ -201,14 +206,12 @@ extension SegmentManifest {
       },
       intervalMs: batch.intervalMs, gapAfterMs: shots[shots.count - 1].closing?.gapAfterMs ?? 0,
       isFinal: batch.isFinal && part == parts, encoder: encoder)
-    session = batch.session
-    codec = staged.codec
-    frames = shots.map {
-      Frame(
-        timeMs: $0.capture.timeMs, holdMs: $0.holdMs, source: $0.capture.source, status: $0.status,
-        note: staged.notes[$0.capture.timeMs])
-    }
-    refused = staged.refused
-    metadata = batch.metadata
+    self.init(
+      segment: segment, session: batch.session, codec: staged.codec,
+      frames: shots.map {
+        Frame(
+          timeMs: $0.capture.timeMs, holdMs: $0.holdMs, source: $0.capture.source, status: $0.status,
+          note: staged.notes[$0.capture.timeMs])
+      }, refused: staged.refused, metadata: batch.metadata)
   }
 }

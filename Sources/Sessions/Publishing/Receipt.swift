@@ -1,3 +1,7 @@
+import Encoding
+import FrameBatches
+import JSON
+
 /// What became of a batch that is not bad.
 public struct Receipt: Sendable, Equatable {
   public let batch: String
@@ -8,7 +12,7 @@ public struct Receipt: Sendable, Equatable {
   /// Captured frames.
   public let frames: Int
   /// Frames that look like the one before, so that nothing had to be encoded; of a duplicate, none.
-  public internal(set) var unchanged = 0
+  public package(set) var unchanged = 0
   /// Of a duplicate, none: the manifests have them.
   public let refused: [RefusedFrame]
   public let bytes: Int
@@ -18,7 +22,9 @@ public struct Receipt: Sendable, Equatable {
   public let warnings: [String]
 
   /// - Parameter segments: all of the batch, in order.
-  init(_ segments: [PublishedSegment], of batch: Batch, refused: [RefusedFrame], duplicate: Bool, warnings: [String]) {
+  package init(
+    _ segments: [PublishedSegment], of batch: Batch, refused: [RefusedFrame], duplicate: Bool, warnings: [String]
+  ) {
     self.batch = batch.name
     session = batch.session
     startMs = segments[0].startMs
@@ -34,7 +40,7 @@ public struct Receipt: Sendable, Equatable {
   /// One line of JSON.
   public var json: String { JSONValue.object(members).line }
 
-  var members: [String: JSONValue] {
+  package var members: [String: JSONValue] {
     [
       "batch": .string(batch), "session": .string(session.description), "startMs": .number(startMs),
       "endMs": .number(endMs), "segments": .number(segments), "frames": .number(frames),

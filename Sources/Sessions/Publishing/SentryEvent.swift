@@ -1,20 +1,24 @@
 // The rrweb event that tells Sentry of a segment: `segment-<start>.sentry.json`. A view, like session.json, because a
 // segment's ordinal is known only until a batch comes that belongs before it. Pure.
 
+import Encoding
+import FrameBatches
+import JSON
+
 /// What Sentry's replays call a video: all of it stands in the segment's manifest but the ordinal.
 struct SentryEvent: Equatable {
   /// Its backend drops videos that are larger, in bytes.
-  static let limit = 10 << 20
+  package static let limit = 10 << 20
 
   /// The segment's place in its session, from 0.
   let ordinal: Int
-  let startMs: Int64
-  let durationMs: Int64
-  let bytes: Int
-  let width: Int
-  let height: Int
+  package let startMs: Int64
+  package let durationMs: Int64
+  package let bytes: Int
+  package let width: Int
+  package let height: Int
   /// Continued ones included: each is a frame of this video.
-  let frames: Int
+  package let frames: Int
   /// A second, at least 1: the format has no less.
   let frameRate: Int64
 
@@ -33,19 +37,19 @@ struct SentryEvent: Equatable {
   /// All events of a session, by file name.
   ///
   /// - Parameter segments: all of them, in the order of their starts.
-  static func files(of segments: [PublishedSegment]) -> [(name: String, bytes: [UInt8])] {
+  package static func files(of segments: [PublishedSegment]) -> [(name: String, bytes: [UInt8])] {
     segments.enumerated().map { (SegmentName.event($1.startMs), SentryEvent($1, ordinal: $0).text) }
   }
 
   /// What a person should know of a segment; nil when Sentry takes it.
-  static func warning(of segment: PublishedSegment, in session: SessionID) -> String? {
+  package static func warning(of segment: PublishedSegment, in session: SessionID) -> String? {
     guard segment.bytes > limit else { return nil }
     return "\(session)/\(segment.file): \(segment.bytes) bytes, and Sentry's backend drops videos of more than "
       + "\(limit >> 20) MiB; choose a lower --quality"
   }
 
   /// The file's text.
-  var text: [UInt8] { json.bytes() + [UInt8(ascii: "\n")] }
+  package var text: [UInt8] { json.bytes() + [UInt8(ascii: "\n")] }
 
   private var json: JSONValue {
     let payload = JSONValue.object([

@@ -1,22 +1,26 @@
 // `OUTPUT/SESSION`: what is published of one session, and how something is added to it. A segment is published when
 // its manifest is there; the manifest comes last, and nothing that is there is ever replaced.
 
+import Encoding
+import FileSystem
+import FrameBatches
 import Glibc
+import JSON
 
-struct SessionDirectory {
-  let session: SessionID
-  let path: String
+package struct SessionDirectory {
+  package let session: SessionID
+  package let path: String
   /// Where its videos are read.
-  let reader: VideoReader
+  package let reader: VideoReader
 
-  init(output: String, session: SessionID, decoders: DecoderHost? = nil) {
+  package init(output: String, session: SessionID, decoders: DecoderHost? = nil) {
     self.session = session
     path = output + "/" + session.description
     reader = VideoReader(decoders, owner: path)
   }
 
   /// A session by its own path.
-  init(at path: String, decoders: DecoderHost? = nil) throws {
+  package init(at path: String, decoders: DecoderHost? = nil) throws {
     // A link that its owner names is followed, once; links inside are not.
     let resolved = DurableFile.resolved(path)
     guard let session = SessionID(lastComponent(of: resolved)), try DurableFile.isDirectory(resolved) else {
@@ -32,7 +36,7 @@ struct SessionDirectory {
   /// - Parameter isCancelled: asked while somebody else has it, and once it is ours.
   /// - Throws: ``Cancelled``.
   @discardableResult
-  func locked<R>(_ isCancelled: () -> Bool = { false }, _ body: () throws -> R) throws -> R {
+  package func locked<R>(_ isCancelled: () -> Bool = { false }, _ body: () throws -> R) throws -> R {
     while true {
       try DurableFile.makeDirectories(path)
       let directory = try check("open", path) { open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) }
@@ -65,7 +69,7 @@ struct SessionDirectory {
   ///
   /// - Returns: nil where there is none.
   /// - Throws: ``SessionHeld``.
-  func lockedIfFree<R>(_ body: () throws -> R) throws -> R? {
+  package func lockedIfFree<R>(_ body: () throws -> R) throws -> R? {
     let directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
     if directory < 0 && errno == ENOENT { return nil }
     guard directory >= 0 else { throw DiskError("open", path) }
@@ -100,7 +104,7 @@ struct SessionDirectory {
   }
 
   /// The starts of all published segments, in order.
-  func publishedStarts() throws -> [Int64] {
+  package func publishedStarts() throws -> [Int64] {
     guard try DurableFile.isDirectory(path) else { return [] }
     return try Directory(opening: path, followingLinks: false).entries()
       .compactMap { SegmentName.start(ofManifest: $0.name) }.sorted()
@@ -124,24 +128,24 @@ struct SessionDirectory {
   }
 
   /// Videos without a manifest.
-  func orphans() throws -> [String] {
+  package func orphans() throws -> [String] {
     let names = try Directory(opening: path, followingLinks: false).entries().map(\.name)
     let published = Set(names.compactMap { SegmentName.start(ofManifest: $0) })
     return names.filter { SegmentName.start(ofVideo: $0).map { !published.contains($0) } ?? false }
   }
 
   /// The bytes of one of the session's files; nil when it is missing, or is not a plain file of that size.
-  func bytes(of name: String, limit: Int) throws -> [UInt8]? {
+  package func bytes(of name: String, limit: Int) throws -> [UInt8]? {
     let directory = try Directory(opening: path, followingLinks: false)
     guard case .bytes(let bytes)? = try directory.contents(of: name, limit: limit) else { return nil }
     return bytes
   }
 
   /// A published segment.
-  func segment(_ startMs: Int64) throws -> PublishedSegment { try manifest(startMs).segment }
+  package func segment(_ startMs: Int64) throws -> PublishedSegment { try manifest(startMs).segment }
 
   /// A published segment, and all that its manifest says.
-  func manifest(_ startMs: Int64) throws -> (segment: PublishedSegment, json: JSONValue) {
+  package func manifest(_ startMs: Int64) throws -> (segment: PublishedSegment, json: JSONValue) {
     let name = SegmentName.manifest(startMs)
     guard let bytes = try bytes(of: name, limit: SegmentManifest.mostBytes) else {
       throw DamagedOutput(path: path + "/" + name, cause: "not a readable file")
@@ -180,7 +184,7 @@ struct SessionDirectory {
   /// The file of a published segment.
   ///
   /// - Throws: ``BadSession`` when it is not the one the manifest describes.
-  func video(of segment: PublishedSegment) throws -> [UInt8] {
+  package func video(of segment: PublishedSegment) throws -> [UInt8] {
     guard let bytes = try bytes(of: segment.file, limit: min(segment.bytes, Self.mostVideoBytes)) else {
       throw BadSession(segment.file, "missing, or not a plain file of its size")
     }
@@ -193,7 +197,7 @@ struct SessionDirectory {
   /// Published segments that a batch shown from `range.lowerBound` to `range.upperBound` can touch.
   ///
   /// - Parameter note: what is known of the session; nil when it turns out to be wrong.
-  func segments(near range: Range<Int64>, _ note: inout SessionNote?) throws -> [PublishedSegment] {
+  package func segments(near range: Range<Int64>, _ note: inout SessionNote?) throws -> [PublishedSegment] {
     do {
       let recent = note.flatMap { note in note.recent[0] < range.lowerBound ? note.recent : nil }
       return try segments(near: range, among: recent ?? publishedStarts())
@@ -226,7 +230,7 @@ extension SegmentManifest {
   ///
   /// - Parameter path: what to call it in messages.
   /// - Throws: ``DamagedOutput``.
-  static func read(
+  package static func read(
     _ bytes: [UInt8], of startMs: Int64, path: String
   ) throws(DamagedOutput) -> (segment: PublishedSegment, json: JSONValue) {
     do {

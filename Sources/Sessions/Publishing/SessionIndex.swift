@@ -2,6 +2,9 @@
 // are asked for, the events for Sentry, `hls/` and `thumbnails/`. A long session's are written a few times a second at most;
 // that it is behind is marked in `OUTPUT/.behind/` first, so that whoever comes after a worker that died catches up.
 
+import Encoding
+import FileSystem
+import FrameBatches
 import Glibc
 import Synchronization
 
@@ -52,7 +55,7 @@ public final class SessionIndex: Sendable {
   // MARK: - In a locked session
 
   /// What is known of a session without looking through it; nil where that is not enough for what we keep.
-  func note(of directory: SessionDirectory) -> SessionNote? {
+  package func note(of directory: SessionDirectory) -> SessionNote? {
     SessionNote.read(of: directory.path).flatMap { note in
       (note.hasEvents || !hasEvents) && (note.hasHLS || !hasHLS) && (note.hasThumbnails || !hasThumbnails)
         ? note : nil
@@ -77,7 +80,7 @@ public final class SessionIndex: Sendable {
   /// Says of segments that were added since the note was read that the views do not tell of them yet.
   ///
   /// - Returns: what a person should know of them.
-  func leave(_ new: [PublishedSegment], behind note: SessionNote, in directory: SessionDirectory) -> [String] {
+  package func leave(_ new: [PublishedSegment], behind note: SessionNote, in directory: SessionDirectory) -> [String] {
     note.adding(new.map(\.startMs), areBehind: true).write(to: directory.path)
     return note.hasEvents ? warnings(of: new, in: directory) : []
   }
@@ -90,7 +93,7 @@ public final class SessionIndex: Sendable {
   ///   - temporary: a file name to write under, on the same file system.
   /// - Returns: what a person should know of files that are new.
   @discardableResult
-  func update(
+  package func update(
     _ directory: SessionDirectory, _ note: SessionNote? = nil, adding new: [PublishedSegment] = [],
     releasedMs: Int64 = .min, temporary: String
   ) throws -> [String] {
@@ -278,7 +281,8 @@ public final class SessionIndex: Sendable {
   private static func wasWrittenJustNow(_ path: String) throws -> Bool {
     var status = stat()
     try check("stat", path) { lstat(path, &status) }
-    return (0..<Int64(lagMs)).contains(timespec.now.unixMs - status.st_mtim.unixMs)
+    return (0..<Int64(lagMs)).contains(
+      WallClock.nowMs - WallClock.unixMs(status.st_mtim.tv_sec, status.st_mtim.tv_nsec))
   }
 
   // MARK: - Catching up
@@ -356,8 +360,8 @@ public final class SessionIndex: Sendable {
 }
 
 /// Somebody publishes there, or has been stopped while doing so.
-struct SessionHeld: Error, CustomStringConvertible {
-  var description: String { "somebody else holds its lock" }
+package struct SessionHeld: Error, CustomStringConvertible {
+  package var description: String { "somebody else holds its lock" }
 }
 
 extension SessionNote {

@@ -1,5 +1,8 @@
 // The session so far: a view of its segments' manifests that can always be rebuilt from them. Pure.
 
+import Encoding
+import FrameBatches
+
 public struct SessionManifest: Sendable, Equatable {
   public struct Segment: Sendable, Equatable {
     public let file: String
@@ -54,7 +57,7 @@ public struct SessionManifest: Sendable, Equatable {
 extension PublishedSegment {
   /// The unrecorded time up to the next segment. Within a batch any distance is one. Batches meet with some jitter, and
   /// less than half an interval from the end of the one, gap included, to the beginning of the other is a seam.
-  func gap(before next: PublishedSegment) -> SessionManifest.Gap? {
+  package func gap(before next: PublishedSegment) -> SessionManifest.Gap? {
     let distance = next.startMs - endMs
     let isSeam = batchDigest != next.batchDigest && 2 * (distance - gapAfterMs) < intervalMs
     return distance > 0 && (gapAfterMs > 0 || !isSeam) ? SessionManifest.Gap(startMs: endMs, endMs: next.startMs) : nil

@@ -2,6 +2,9 @@
 // removed when the views tell of them, both with the session locked. The time of a mark is when the views are due: in the
 // future where a live playlist holds a segment back until more is known.
 
+import Encoding
+import FileSystem
+import FrameBatches
 import Glibc
 
 struct SessionMarks {
@@ -12,7 +15,7 @@ struct SessionMarks {
   init(beside session: SessionDirectory) { self.init(output: DurableFile.parentDirectory(of: session.path)) }
 
   /// - Parameter isSynced: whether we know that one which is there has reached the disk.
-  func add(_ session: SessionID, isSynced: Bool) throws {
+  package func add(_ session: SessionID, isSynced: Bool) throws {
     let mark = path(of: session)
     while true {
       try DurableFile.makeDirectories(path)
@@ -37,17 +40,17 @@ struct SessionMarks {
   /// - Parameter waitMs: from now on, in milliseconds.
   func postpone(_ session: SessionID, byMs waitMs: Int) throws(DiskError) {
     let mark = path(of: session)
-    let due = timespec.now.unixMs + Int64(waitMs)
+    let due = WallClock.nowMs + Int64(waitMs)
     let time = timespec(tv_sec: Int(due / 1_000), tv_nsec: Int(due % 1_000) * 1_000_000)
     try check("utimensat", mark) { utimensat(AT_FDCWD, mark, [time, time], AT_SYMLINK_NOFOLLOW) }
   }
 
-  func remove(_ session: SessionID) throws(DiskError) {
+  package func remove(_ session: SessionID) throws(DiskError) {
     let mark = path(of: session)
     try check("unlink", mark) { unlink(mark) == 0 || errno == ENOENT ? 0 : -1 }
   }
 
-  func isThere(_ session: SessionID) -> Bool { DurableFile.exists(path(of: session)) }
+  package func isThere(_ session: SessionID) -> Bool { DurableFile.exists(path(of: session)) }
 
   /// Further in the future, in seconds, no mark is due: a clock was set back.
   private static let maximumWaitS = 300
@@ -57,7 +60,7 @@ struct SessionMarks {
   /// - Parameters:
   ///   - least: for how many seconds they must have been due; nil for all.
   ///   - known: those that are not asked for.
-  func sessions(dueForS least: Int?, except known: some Collection<SessionID>) -> [SessionID] {
+  package func sessions(dueForS least: Int?, except known: some Collection<SessionID>) -> [SessionID] {
     let known = Set(known.map(\.description))
     let entries = (try? Directory(opening: path, followingLinks: false).entries()) ?? []
     return entries.compactMap { entry in

@@ -3,15 +3,16 @@
 // then, whoever wrote it. Where it does not hold, or the file system keeps none, all is found out from the files.
 
 import CLinux
+import FileSystem
 import Glibc
 
-struct SessionNote: Equatable {
+package struct SessionNote: Equatable {
   /// Segments with a manifest.
-  var count: Int
+  package var count: Int
   /// The starts of the latest of them, in order.
   var recent: [Int64]
   /// Those among the recent that the views do not tell of yet.
-  var behind: [Int64]
+  package var behind: [Int64]
   /// Whether there is an event for Sentry beside each manifest.
   var hasEvents: Bool
   /// Whether the session can be played while it grows.
@@ -28,7 +29,7 @@ struct SessionNote: Equatable {
   private static let version: Int64 = 2
 
   /// - Returns: nil when it does not hold, or there is none.
-  static func read(of directory: String) -> SessionNote? {
+  package static func read(of directory: String) -> SessionNote? {
     var words = [Int64](repeating: 0, count: 1_024)
     let size = words.withUnsafeMutableBytes { getxattr(directory, name, $0.baseAddress, $0.count) }
     guard size >= 6 * 8, size % 8 == 0, let stamp = stamp(of: directory) else { return nil }
@@ -41,7 +42,7 @@ struct SessionNote: Equatable {
   }
 
   /// Keeps it, where that can be done; call it with the session locked, after all that changes the directory.
-  func write(to directory: String) {
+  package func write(to directory: String) {
     // A change later in the same tick of the file system's clock would not be seen.
     guard count >= Self.leastCount, Self.passTick(of: directory), let stamp = Self.stamp(of: directory) else { return }
     let flags: Int64 = (hasEvents ? 1 : 0) | (hasHLS ? 2 : 0) | (hasThumbnails ? 4 : 0)
@@ -51,7 +52,7 @@ struct SessionNote: Equatable {
   }
 
   /// It turned out to be wrong.
-  static func forget(of directory: String) { removexattr(directory, name) }
+  package static func forget(of directory: String) { removexattr(directory, name) }
 
   /// Waits, some milliseconds at most, until what changes in the directory from now on shows in its time.
   private static func passTick(of directory: String) -> Bool {

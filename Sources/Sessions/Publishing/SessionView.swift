@@ -2,10 +2,14 @@
 // costs behind none. Pure.
 
 import CLinux
+import Encoding
+import FrameBatches
+import ISOMedia
+import JSON
 
-struct SessionView {
-  let session: SessionID
-  let startMs: Int64
+package struct SessionView {
+  package let session: SessionID
+  package let startMs: Int64
   private var last: PublishedSegment
   private var frames: Int
   private var bytes: Int
@@ -17,11 +21,11 @@ struct SessionView {
   private var script: [UInt8]
 
   /// Of one of the files, in bytes: some 300 000 segments.
-  static let mostBytes = 64 << 20
+  package static let mostBytes = 64 << 20
 
   private static let scriptHead = Array("ffconcat version 1.0\n".utf8)
 
-  init(session: SessionID, first: PublishedSegment) {
+  package init(session: SessionID, first: PublishedSegment) {
     self.session = session
     startMs = first.startMs
     last = first
@@ -34,7 +38,7 @@ struct SessionView {
 
   /// - Parameter segments: in the order of their starts.
   /// - Returns: nil when there is none.
-  init?(session: SessionID, segments: [PublishedSegment]) {
+  package init?(session: SessionID, segments: [PublishedSegment]) {
     guard let first = segments.first else { return nil }
     self.init(session: session, first: first)
     for segment in segments.dropFirst() { append(segment) }
@@ -43,7 +47,7 @@ struct SessionView {
   /// The videos that `session.json` lists; found by how we write it, since a long one takes much memory as JSON.
   ///
   /// - Returns: none where it is another session's.
-  static func videos(in json: [UInt8], of session: SessionID) -> [String] {
+  package static func videos(in json: [UInt8], of session: SessionID) -> [String] {
     json.withUnsafeBytes { json in
       guard !places(of: "\"session\":\"\(session)\"", in: json).isEmpty else { return [] }
       // A quote in a string has a backslash before it, so nobody's text looks like this.
@@ -70,7 +74,7 @@ struct SessionView {
   ///
   /// - Parameter last: the last segment they tell of.
   /// - Returns: nil when they are not of this form, or end with another segment.
-  init?(session: SessionID, last: PublishedSegment, json: [UInt8], script: [UInt8]) {
+  package init?(session: SessionID, last: PublishedSegment, json: [UInt8], script: [UInt8]) {
     guard let parts = Self.parts(of: json, session: session), let members = parts.members.object,
       let frames = members["frames"]?.integer, let bytes = members["bytes"]?.integer,
       // What somebody else wrote could not be added to.
@@ -92,7 +96,7 @@ struct SessionView {
   /// What `session.json` consists of: its members but the lists, and what stands between the lists' brackets.
   ///
   /// - Returns: nil when it is not as we write it.
-  static func parts(
+  package static func parts(
     of json: [UInt8], session: SessionID
   ) -> (members: JSONValue, gaps: ArraySlice<UInt8>, list: ArraySlice<UInt8>)? {
     guard let gaps = json.offset(of: gapsOpening), let list = json.offset(of: listOpening, from: gaps),
@@ -120,7 +124,7 @@ struct SessionView {
   }
 
   /// Adds a segment that starts after the last one.
-  mutating func append(_ segment: PublishedSegment) {
+  package mutating func append(_ segment: PublishedSegment) {
     script += Self.scriptEntry(last, lengthMs: segment.startMs - last.startMs)
     if let gap = last.gap(before: segment) { gaps += Self.item(gap.json.bytes(), after: !gaps.isEmpty) }
     list += Self.item(Self.entry(segment), after: true)
@@ -133,7 +137,7 @@ struct SessionView {
   ///
   /// - Parameter previous: the one before it.
   /// - Returns: whether the two were what the view ends with; when not, it is of no use any more.
-  mutating func removeLast(before previous: PublishedSegment) -> Bool {
+  package mutating func removeLast(before previous: PublishedSegment) -> Bool {
     let gap = previous.gap(before: last)?.json.bytes()
     guard list.remove(ending: Self.item(Self.entry(last), after: true)),
       script.remove(ending: Self.scriptEntry(previous, lengthMs: last.startMs - previous.startMs)),
@@ -153,7 +157,7 @@ struct SessionView {
   ///     before it.
   ///   - segment: what is published at a start.
   /// - Returns: the new ones and those behind them, in order; nil when the view is of no use any more.
-  mutating func add(
+  package mutating func add(
     _ new: [PublishedSegment], told: [Int64], _ segment: (Int64) throws -> PublishedSegment
   ) throws -> [PublishedSegment]? {
     guard let first = new.map(\.startMs).min(), let least = told.first, least < first else { return nil }
@@ -168,14 +172,14 @@ struct SessionView {
   }
 
   /// Both forms, by file name.
-  var files: [(name: String, bytes: [UInt8])] {
+  package var files: [(name: String, bytes: [UInt8])] {
     [
       (Self.jsonFile, json),
       (Self.scriptFile, script + Self.scriptEntry(last, lengthMs: last.durationMs)),
     ]
   }
 
-  static let jsonFile = "session.json"
+  package static let jsonFile = "session.json"
   static let scriptFile = "session.ffconcat"
 
   private var endMs: Int64 { last.endMs + last.gapAfterMs }
@@ -221,7 +225,7 @@ struct SessionView {
   }
 
   /// The script of segments that are told of like this, in order.
-  static func script(of listed: [(file: String, startMs: Int64, durationMs: Int64)]) -> [UInt8] {
+  package static func script(of listed: [(file: String, startMs: Int64, durationMs: Int64)]) -> [UInt8] {
     var script = scriptHead
     for (index, segment) in listed.enumerated() {
       let lengthMs = index + 1 < listed.count ? listed[index + 1].startMs - segment.startMs : segment.durationMs

@@ -1,23 +1,27 @@
 // What is coded and waits to be published.
 
+import Encoding
+import FileSystem
+import FrameBatches
+
 /// A segment on disk, not yet under its name.
 package struct StagedSegment {
   /// Where its bytes lie.
-  let file: String
+  package let file: String
   /// At least one.
-  let shots: [Shot]
+  package let shots: [Shot]
   let codec: String
   let codedWidth: Int
   let codedHeight: Int
-  let size: Int
-  let sha256: String
-  let samples: Int
-  let refused: [RefusedFrame]
+  package let size: Int
+  package let sha256: String
+  package let samples: Int
+  package let refused: [RefusedFrame]
   /// By capture, in unix milliseconds.
-  let notes: [Int64: String]
+  package let notes: [Int64: String]
 
   /// - Throws: ``SegmentTooLarge``, ``DiskError``.
-  init(_ segment: EncodedSegment, in staging: Staging, refused: [RefusedFrame], notes: [Int64: String]) throws {
+  package init(_ segment: EncodedSegment, in staging: Staging, refused: [RefusedFrame], notes: [Int64: String]) throws {
     guard segment.bytes.count <= SessionDirectory.mostVideoBytes else {
       throw SegmentTooLarge(bytes: segment.bytes.count)
     }
@@ -33,17 +37,17 @@ package struct StagedSegment {
     file = try staging.write(segment.bytes)
   }
 
-  var startMs: Int64 { shots[0].startMs }
-  var endMs: Int64 { shots[shots.count - 1].endMs }
+  package var startMs: Int64 { shots[0].startMs }
+  package var endMs: Int64 { shots[shots.count - 1].endMs }
 }
 
 /// A segment is larger than readers accept. It is not published.
-struct SegmentTooLarge: Error, CustomStringConvertible {
-  static let advice = "use a lower --quality, or smaller pictures"
+package struct SegmentTooLarge: Error, CustomStringConvertible {
+  package static let advice = "use a lower --quality, or smaller pictures"
 
-  let bytes: Int
+  package let bytes: Int
 
-  var description: String {
+  package var description: String {
     "a segment of \(bytes) bytes, more than the limit of \(SessionDirectory.mostVideoBytes)"
   }
 }

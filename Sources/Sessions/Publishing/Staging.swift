@@ -1,6 +1,8 @@
 // `OUTPUT/.staging/<worker>/`: where files are written before they get their names. On the output's own file system,
 // so that giving a name is one step; never inside a session, so that nobody sees a half file.
 
+import Encoding
+import FileSystem
 import Glibc
 import Synchronization
 
@@ -41,7 +43,7 @@ public final class Staging: Sendable {
   /// Writes a file that nobody else uses.
   ///
   /// - Returns: its path.
-  func write(_ bytes: [UInt8]) throws(DiskError) -> String {
+  package func write(_ bytes: [UInt8]) throws(DiskError) -> String {
     let path = temporaryFile()
     if isDurable {
       try DurableFile.create(path, bytes)

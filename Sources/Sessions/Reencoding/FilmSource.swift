@@ -1,7 +1,11 @@
 // Another tool's MP4 as something to encode anew: its samples' times are the captures. It falls into pieces at its key
 // frames.
 
+import Encoding
+import FileSystem
+import FrameBatches
 import Glibc
+import ISOMedia
 
 struct FilmSource: VideoSource {
   private struct Plan {
@@ -10,7 +14,7 @@ struct FilmSource: VideoSource {
     var segments: [[SegmentOrder.Showing]]
   }
 
-  let session: SessionID
+  package let session: SessionID
   private let path: String
   private let reader: VideoReader
   private let track: VideoTrack
@@ -24,7 +28,7 @@ struct FilmSource: VideoSource {
   /// The file's digest, and when it is said to begin.
   private let source: String
 
-  let pieces: [[Int64]]
+  package let pieces: [[Int64]]
 
   /// - Parameters:
   ///   - session: the session's name; the file's, where there is none.
@@ -82,11 +86,11 @@ struct FilmSource: VideoSource {
     self.track = track
   }
 
-  func identity(of startMs: Int64) throws -> String? {
+  package func identity(of startMs: Int64) throws -> String? {
     starts.contains(startMs) ? source : nil
   }
 
-  func open<R>(
+  package func open<R>(
     _ piece: Int, isCancelled: @escaping () -> Bool, _ body: ([SegmentOrder], any FilmPictures) throws -> R
   ) throws -> R {
     let plan = plans[piece]

@@ -1,7 +1,11 @@
 // Finished video, encoded anew: the same instants, holds, gaps and timing track, other pixels. Each segment is published
 // as soon as it is made, so what was stopped goes on where it was; what comes out does not depend on that.
 
+import Encoding
+import FileSystem
+import FrameBatches
 import Glibc
+import JSON
 
 /// What was made.
 public struct ReencodedSession: Sendable, Equatable {

@@ -1,11 +1,17 @@
 // What is encoded anew: finished video, its instants, and its pictures. A source falls into pieces that can be worked
 // on side by side.
 
+import Encoding
+import FileSystem
+import FrameBatches
+import ISOMedia
+import JSON
+
 /// One segment that is to be made.
 struct SegmentOrder {
   /// A picture on screen.
   struct Showing {
-    let shot: Shot
+    package let shot: Shot
     /// Where the picture is in its source, in the track's units.
     let pts: Int64
     /// Where it is coded and coded again, in ticks from the shot's start; nil for what players need.
@@ -17,11 +23,11 @@ struct SegmentOrder {
   /// How many quarter turns clockwise the pictures are to be shown.
   let quarterTurns: Int
   /// What of the source is not shown, told with this segment.
-  let refused: [RefusedFrame]
+  package let refused: [RefusedFrame]
   /// The segment's manifest, but for what ``Reencoding`` says of how it was encoded.
-  let manifest: (StagedSegment) -> JSONValue
+  package let manifest: (StagedSegment) -> JSONValue
 
-  var startMs: Int64 { showings[0].shot.startMs }
+  package var startMs: Int64 { showings[0].shot.startMs }
 }
 
 protocol VideoSource: Sendable {
@@ -46,9 +52,9 @@ protocol VideoSource: Sendable {
 struct SessionSource: VideoSource {
   private let directory: SessionDirectory
   private let starts: Set<Int64>
-  let pieces: [[Int64]]
+  package let pieces: [[Int64]]
 
-  var session: SessionID { directory.session }
+  package var session: SessionID { directory.session }
 
   init(_ directory: SessionDirectory) throws {
     self.directory = directory
@@ -57,11 +63,11 @@ struct SessionSource: VideoSource {
     pieces = starts.map { [$0] }
   }
 
-  func identity(of startMs: Int64) throws -> String? {
+  package func identity(of startMs: Int64) throws -> String? {
     starts.contains(startMs) ? try directory.soundManifest(startMs).json.object?["manifestSha256"]?.string : nil
   }
 
-  func open<R>(
+  package func open<R>(
     _ piece: Int, isCancelled: @escaping () -> Bool, _ body: ([SegmentOrder], any FilmPictures) throws -> R
   ) throws -> R {
     let (segment, json) = try directory.soundManifest(pieces[piece][0])

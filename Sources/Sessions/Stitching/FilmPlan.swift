@@ -1,5 +1,8 @@
 // Where each segment of a session lies in one film of it. Pure.
 
+import Encoding
+import ISOMedia
+
 /// What becomes of gaps.
 public enum GapRule: String, Sendable, CaseIterable {
   /// The picture before it stays on screen: film time is session time.
@@ -8,22 +11,22 @@ public enum GapRule: String, Sendable, CaseIterable {
   case cut
 }
 
-struct FilmPlan: Equatable {
+package struct FilmPlan: Equatable {
   /// One segment's place.
-  struct Part: Equatable {
-    let segment: PublishedSegment
+  package struct Part: Equatable {
+    package let segment: PublishedSegment
     /// From the film's start.
-    let startMs: Int64
+    package let startMs: Int64
     /// Until the next part: seams are closed by holding the last picture longer, or cutting it short.
     let lengthMs: Int64
     /// How much of that nobody recorded.
     let gapMs: Int64
   }
 
-  let parts: [Part]
-  let chapters: [Chapter]
+  package let parts: [Part]
+  package let chapters: [Chapter]
 
-  var durationMs: Int64 { parts.reduce(0) { $0 + $1.lengthMs } }
+  package var durationMs: Int64 { parts.reduce(0) { $0 + $1.lengthMs } }
 
   /// - Parameter segments: in the order of their starts.
   init(_ segments: [PublishedSegment], gaps: GapRule) {

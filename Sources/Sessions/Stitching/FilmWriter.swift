@@ -2,8 +2,12 @@
 // along. Each segment is read once. `moov` stands first, in space that is reserved from the manifests' counts; what of that is not
 // needed is removed at the end.
 
+import Encoding
+import FileSystem
+import ISOMedia
+
 /// Writes a film part by part. Dropping it without ``finish()`` leaves an unfinished film in the file.
-struct FilmWriter {
+package struct FilmWriter {
   private let file: OutputFile
   private let chapters: [Chapter]
   /// When the first picture was captured, in unix milliseconds.
@@ -40,7 +44,7 @@ struct FilmWriter {
     try file.write(head, at: 0)
   }
 
-  mutating func append(_ part: FilmPlan.Part, from directory: SessionDirectory) throws {
+  package mutating func append(_ part: FilmPlan.Part, from directory: SessionDirectory) throws {
     let segment = part.segment
     var samples = try SegmentSamples(of: segment, in: directory)
     try samples.stretch(toMs: part.lengthMs, gapMs: part.gapMs, file: segment.file)
@@ -66,7 +70,7 @@ struct FilmWriter {
   /// Writes what stands before the pictures.
   ///
   /// - Returns: the film's size in bytes.
-  mutating func finish() throws -> Int {
+  package mutating func finish() throws -> Int {
     guard var video else { return 0 }
     var media = MP4Box()
     media.u32(1)  // the size follows in 64 bits

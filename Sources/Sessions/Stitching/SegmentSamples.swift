@@ -1,9 +1,12 @@
+import Encoding
+import ISOMedia
+
 /// A published segment's samples, read back and held against its manifest.
-struct SegmentSamples {
+package struct SegmentSamples {
   /// How to decode the video.
   var parameterSets: ParameterSets
-  private(set) var video: [Sample] = []
-  private(set) var timing: [Sample] = []
+  package private(set) var video: [Sample] = []
+  package private(set) var timing: [Sample] = []
   /// Whether the key frame carries the parameter sets.
   private var isInBand = false
 
@@ -60,7 +63,7 @@ struct SegmentSamples {
   /// The frames as events.
   ///
   /// - Parameter start: where the segment is, in ticks.
-  func events(from start: Int64) -> [CaptureEvent] {
+  package func events(from start: Int64) -> [CaptureEvent] {
     var now = start
     return timing.map { sample in
       defer { now += sample.duration }
@@ -77,7 +80,7 @@ struct SegmentSamples {
   }
 
   /// The sample description of the video.
-  func description(of segment: PublishedSegment) -> VideoDescription {
+  package func description(of segment: PublishedSegment) -> VideoDescription {
     VideoDescription(
       width: segment.codedWidth, height: segment.codedHeight, parameterSets: parameterSets, isInBand: isInBand)
   }

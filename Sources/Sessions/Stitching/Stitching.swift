@@ -1,6 +1,10 @@
 // A published session in one piece: as a film, or as HLS. Nothing is re-encoded.
 
+import Encoding
+import FileSystem
+import FrameBatches
 import Glibc
+import JSON
 
 /// What was written.
 public struct StitchedSession: Sendable, Equatable {
@@ -72,7 +76,7 @@ public enum Stitching {
   /// Writes a film.
   ///
   /// - Returns: its size in bytes.
-  static func write(
+  package static func write(
     _ plan: FilmPlan, of directory: SessionDirectory, to file: OutputFile,
     progress: (Int, Int) throws -> Void = { _, _ in }
   ) throws -> Int {
@@ -106,7 +110,7 @@ public enum Stitching {
   }
 
   /// Where to write a file: a plain one, new or to be replaced, never among what is published.
-  static func file(_ path: String) throws -> String {
+  package static func file(_ path: String) throws -> String {
     let target = try Self.target(path, besides: DurableFile.parentDirectory)
     let parent = DurableFile.parentDirectory(of: target)
     guard DurableFile.isReachableDirectory(parent) else {

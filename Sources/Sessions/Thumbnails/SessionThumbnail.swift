@@ -1,3 +1,7 @@
+import Encoding
+import FileSystem
+import FrameBatches
+
 /// Small pictures of published sessions, for lists of them.
 public enum SessionThumbnail {
   /// A segment's first picture, as JPEG.
@@ -22,17 +26,5 @@ public enum SessionThumbnail {
     let pictures = try SegmentPictures(.planar, directory.reader).pictures(
       of: segment, bytes: try directory.video(of: segment), frames: [0], fitting: box)
     return try ImageFile.jpeg(pictures[0])
-  }
-}
-
-extension PixelSize {
-  /// As large as it can be in a box, in its own proportions, but not larger than it is.
-  func fitted(into box: PixelSize) -> PixelSize {
-    guard width > box.width || height > box.height else { return self }
-    // By the side that is the tighter one; the other is rounded to the nearest.
-    if width * box.height >= height * box.width {
-      return PixelSize(width: box.width, height: max(1, (2 * height * box.width + width) / (2 * width)))
-    }
-    return PixelSize(width: max(1, (2 * width * box.height + height) / (2 * height)), height: box.height)
   }
 }

@@ -1,16 +1,18 @@
 // A session's pictures in small, for players: a sprite a segment, and the track that says which part is shown when. A view,
 // like session.json: names tell what is in a sprite, and the track comes last.
 
+import Encoding
+import FileSystem
 import Glibc
 
 struct ThumbnailPackage {
   /// Where a session has its own.
-  static let directory = "thumbnails"
+  package static let directory = "thumbnails"
 
   /// The directory it is in; made when it is missing.
-  let path: String
+  package let path: String
   /// A path to write files under that nobody else uses, on the same file system.
-  let temporary: String
+  package let temporary: String
   private let films: SegmentPictures
 
   init(of session: SessionDirectory, temporary: String) {
@@ -24,7 +26,7 @@ struct ThumbnailPackage {
   /// - Parameters:
   ///   - segments: at least one, in the order of their starts.
   ///   - progress: called with the segments done and their number; what it throws ends the work.
-  func update(
+  package func update(
     _ segments: [PublishedSegment], from session: SessionDirectory, progress: (Int, Int) throws -> Void = { _, _ in }
   ) throws {
     try DurableFile.makeDirectories(path)

@@ -1,12 +1,16 @@
+import Encoding
+import FileSystem
+import FrameBatches
+
 /// Which part of which sprite is shown when, as WebVTT (W3C, WebVTT: The Web Video Text Tracks Format) with media fragments
 /// (`#xywh=`), which players take for previews. Time counts from the session's start; gaps have no cue. Pure.
 struct ThumbnailTrack {
-  static let file = "thumbnails.vtt"
+  package static let file = "thumbnails.vtt"
   private static let head = Array("WEBVTT\n\n".utf8)
 
   /// The session's, in unix milliseconds.
-  let startMs: Int64
-  private(set) var text: [UInt8]
+  package let startMs: Int64
+  package private(set) var text: [UInt8]
   /// What was added last, which lasts until the next one is known.
   private var last: PublishedSegment?
 
@@ -32,7 +36,7 @@ struct ThumbnailTrack {
   /// Adds a segment that starts after the last one.
   ///
   /// - Parameter isShown: whether there is a sprite of it; else it is left out like a gap.
-  mutating func append(_ segment: PublishedSegment, isShown: Bool) {
+  package mutating func append(_ segment: PublishedSegment, isShown: Bool) {
     if let last {
       // A seam is closed: the last picture is held longer, or cut short.
       let untilMs = last.gap(before: segment) == nil ? segment.startMs : last.endMs
@@ -69,9 +73,9 @@ struct SegmentSprite {
   static let mostTiles = 100
 
   /// A name that changes when what is in the file would.
-  let file: String
+  package let file: String
   /// The frames of which there is a picture, by their places in the segment's list.
-  let frames: [Int]
+  package let frames: [Int]
   let grid: SpriteGrid
   private let step: Int
 
@@ -85,5 +89,5 @@ struct SegmentSprite {
   }
 
   /// Which picture stands for a frame.
-  func tile(of frame: Int) -> Int { frame / step }
+  package func tile(of frame: Int) -> Int { frame / step }
 }

@@ -1,13 +1,17 @@
 // One segment against its manifest: is it the file, is it built as it says, is every instant where it should be, can
 // every picture be decoded. Everything is read from the file, nothing believed.
 
+import Encoding
+import FileSystem
+import JSON
+
 /// Something that is not as a manifest says.
 public struct Problem: Sendable, Equatable {
   /// The file it was found in.
   public let file: String
   public let what: String
 
-  var json: JSONValue { .object(["file": .string(file), "problem": .string(what)]) }
+  package var json: JSONValue { .object(["file": .string(file), "problem": .string(what)]) }
 }
 
 enum SegmentVerification {
@@ -15,7 +19,7 @@ enum SegmentVerification {
   ///   - json: the manifest, as it was parsed.
   ///   - bytes: the segment's file.
   ///   - reader: where it is decoded.
-  static func problems(
+  package static func problems(
     _ json: JSONValue, _ segment: PublishedSegment, bytes: [UInt8], reader: VideoReader
   ) throws -> [Problem] {
     let manifest = SegmentName.manifest(segment.startMs)

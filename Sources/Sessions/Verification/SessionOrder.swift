@@ -1,9 +1,11 @@
+import Encoding
+
 /// What segments say of each other. Pure.
 enum SessionOrder {
   /// Overlaps that are no seams, and gaps that do not end where the next segment begins.
   ///
   /// - Parameter segments: in the order of their starts.
-  static func overlaps(of segments: [PublishedSegment]) -> [Problem] {
+  package static func overlaps(of segments: [PublishedSegment]) -> [Problem] {
     var problems: [Problem] = []
     for (one, next) in zip(segments, segments.dropFirst()) {
       let isSameBatch = one.batchDigest == next.batchDigest

@@ -1,6 +1,9 @@
 // A published session against all that its manifests claim.
 
+import Encoding
+import FileSystem
 import Glibc
+import JSON
 
 /// What was found.
 public struct VerificationReport: Sendable, Equatable {

@@ -1,3 +1,5 @@
+import FileSystem
+
 /// Tells bytes from others.
 public enum Digest {
   /// 32 hexadecimal digits of SHA-256.

@@ -1,7 +1,11 @@
 // The sessions of an output, for whoever shows them. Read only, and safe beside workers; what was read is kept for as long as
 // the files are the same.
 
+import Encoding
+import FileSystem
+import FrameBatches
 import Glibc
+import JSON
 import Synchronization
 
 /// What a list says of one session.
@@ -216,7 +220,7 @@ extension SessionSummary {
     return (json, try json.required("gaps", .array).count, try json.required("segments", .array).count)
   }
 
-  var json: JSONValue {
+  package var json: JSONValue {
     guard let startMs, let endMs else {
       return .object(["session": .string(session.description), "error": .string(error ?? "")])
     }

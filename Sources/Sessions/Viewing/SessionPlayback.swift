@@ -1,7 +1,12 @@
 // All that a player needs of one session, made from its manifests: nothing is written, fragments are made when they are asked
 // for.
 
+import Encoding
+import FileSystem
+import FrameBatches
 import Glibc
+import ISOMedia
+import JSON
 
 /// One session, as it was when it was read.
 public final class SessionPlayback: Sendable {
@@ -15,7 +20,7 @@ public final class SessionPlayback: Sendable {
   /// What of the session cannot be shown.
   public let problems: [Problem]
   /// In the order of their starts.
-  let segments: [PublishedSegment]
+  package let segments: [PublishedSegment]
   private let directory: SessionDirectory
   private let parts: [HLSPart]
   /// Frames that could not be decoded.
@@ -27,14 +32,14 @@ public final class SessionPlayback: Sendable {
   private let initializations: [String: Int]
 
   /// What is kept of a manifest.
-  struct Entry: Sendable {
+  package struct Entry: Sendable {
     /// Of the manifest.
     let stamp: FileStamp?
-    let segment: PublishedSegment
+    package let segment: PublishedSegment
     let codec: String
     /// As they are in the manifest: JSON.
-    let frames: [UInt8]
-    let refused: [UInt8]
+    package let frames: [UInt8]
+    package let refused: [UInt8]
     let refusedCount: Int
   }
 
@@ -42,7 +47,7 @@ public final class SessionPlayback: Sendable {
   ///   - entries: at least one, in the order of their starts.
   ///   - videos: the files that are there.
   ///   - problems: what is known already.
-  init(of directory: SessionDirectory, _ entries: [Entry], videos: Set<String>, problems known: [Problem]) {
+  package init(of directory: SessionDirectory, _ entries: [Entry], videos: Set<String>, problems known: [Problem]) {
     let segments = entries.map(\.segment)
     let parts = HLSPart.all(segments)
     let media = parts.map { HLSPlaylist.Media($0) }
@@ -192,7 +197,7 @@ public final class SessionPlayback: Sendable {
 
 extension SessionPlayback.Entry {
   /// - Throws: ``BadSession``, ``DamagedOutput`` when the manifest is not as it was written.
-  init(_ startMs: Int64, of directory: SessionDirectory, _ stamp: FileStamp?) throws {
+  package init(_ startMs: Int64, of directory: SessionDirectory, _ stamp: FileStamp?) throws {
     let (segment, json) = try directory.soundManifest(startMs)
     func list(_ key: String, _ shape: ([String: JSONValue]) -> [String: JSONValue]) -> [UInt8] {
       let items = json.object?[key]?.array ?? []

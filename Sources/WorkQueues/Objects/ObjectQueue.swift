@@ -7,7 +7,10 @@
 //   done/NAME                    published, kept on request
 //   output/SESSION/…             what is published
 
+import FileSystem
+import FrameBatches
 import Glibc
+import Sessions
 import Synchronization
 
 package final class ObjectQueue: BatchQueue {
@@ -142,6 +145,6 @@ extension QueuedName {
 
 /// The queue names a batch that is not there, and never was: it may be written yet.
 struct NoSuchBatchObject: Error, CustomStringConvertible {
-  let name: String
-  var description: String { "\(name): no such object; write a batch before its name is queued" }
+  package let name: String
+  package var description: String { "\(name): no such object; write a batch before its name is queued" }
 }

@@ -1,5 +1,10 @@
 // Batches in an object store: fetched, settled, kept, or in quarantine. Each step may be done again.
 
+import FileSystem
+import FrameBatches
+import JSON
+import Sessions
+
 package struct StoredBatches: Sendable {
   private let objects: any ObjectClient
   private let name: String
@@ -12,7 +17,7 @@ package struct StoredBatches: Sendable {
 
   private static let incoming = "incoming/"
 
-  func path(of batch: String) -> String { "\(name)\(Self.incoming)\(batch)" }
+  package func path(of batch: String) -> String { "\(name)\(Self.incoming)\(batch)" }
 
   /// A name that is a path of its own: what comes after its last slash is the batch's name for its session and manifests.
   func requirePlain(_ batch: String) throws {
@@ -30,7 +35,7 @@ package struct StoredBatches: Sendable {
   }
 
   /// - Returns: nil where there is none.
-  func fetch(_ batch: String, to path: String, limit: Int) throws -> ObjectTag? {
+  package func fetch(_ batch: String, to path: String, limit: Int) throws -> ObjectTag? {
     do {
       return try objects.download(Self.incoming + batch, to: path, limit: limit)
     } catch is ObjectTooLarge {
@@ -56,12 +61,12 @@ package struct StoredBatches: Sendable {
   }
 
   /// A copy that stays; of batches of one name, the last.
-  func keep(_ batch: String, _ tag: ObjectTag) throws {
+  package func keep(_ batch: String, _ tag: ObjectTag) throws {
     _ = try objects.copy(Self.incoming + batch, tag, to: "done/\(batch)")
   }
 
   /// Writes the receipt, then removes the batch.
-  func settle(_ batch: String, _ tag: ObjectTag, _ outcome: String, _ members: [String: JSONValue]) throws {
+  package func settle(_ batch: String, _ tag: ObjectTag, _ outcome: String, _ members: [String: JSONValue]) throws {
     let own: [String: JSONValue] = [
       "format": .string("batch-receipt/1"), "object": .string(batch), "outcome": .string(outcome),
       "tag": .string(tag.description),
@@ -87,7 +92,7 @@ package struct StoredBatches: Sendable {
   }
 
   /// - Returns: its name in quarantine.
-  func quarantine(_ claim: Claim, _ tag: ObjectTag?, _ reason: BadBatch, worker: WorkerID) throws -> String {
+  package func quarantine(_ claim: Claim, _ tag: ObjectTag?, _ reason: BadBatch, worker: WorkerID) throws -> String {
     let isPlain = Self.isPlain(claim.name)
     // Nor is one that would be taken for a reason.
     let stem =

@@ -1,5 +1,8 @@
 // The producer's side of the spool: write where nobody looks, make it durable, show it in one step.
 
+import Encoding
+import FileSystem
+import FrameBatches
 import Glibc
 
 public struct Enqueuing {
@@ -89,7 +92,7 @@ public struct Enqueuing {
   }
 
   /// The bytes of a file that is to be part of a batch.
-  static func bytes(of source: String, _ limits: Limits) throws -> [UInt8] {
+  package static func bytes(of source: String, _ limits: Limits) throws -> [UInt8] {
     let file = open(source, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard file >= 0 else {
       let failure = DiskError("open", source)

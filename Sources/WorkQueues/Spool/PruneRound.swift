@@ -1,6 +1,8 @@
 // One run of `prune`: what is found is removed, or only said, and what goes wrong with one thing holds up no other.
 
+import FileSystem
 import Glibc
+import JSON
 
 /// Something that was removed, or would be.
 public struct Pruned: Sendable {
@@ -16,27 +18,27 @@ public struct Pruned: Sendable {
   }
 }
 
-final class PruneRound {
-  let isRehearsal: Bool
-  let witness: Witness
-  private(set) var pruned: [Pruned] = []
+package final class PruneRound {
+  package let isRehearsal: Bool
+  package let witness: Witness
+  package private(set) var pruned: [Pruned] = []
   /// What was left because somebody is at work there.
-  private(set) var spared: [String] = []
-  private(set) var failures: [any Error] = []
+  package private(set) var spared: [String] = []
+  package private(set) var failures: [any Error] = []
 
   init(isRehearsal: Bool, witness: Witness) {
     self.isRehearsal = isRehearsal
     self.witness = witness
   }
 
-  func attempt(_ body: () throws -> Void) {
+  package func attempt(_ body: () throws -> Void) {
     do { try body() } catch { failures.append(error) }
   }
 
   func spare(_ path: String) { spared.append(path) }
 
   /// - Parameter removal: how it goes, where that is not simply to remove it.
-  func remove(_ path: String, _ what: String, by removal: (() throws -> Void)? = nil) {
+  package func remove(_ path: String, _ what: String, by removal: (() throws -> Void)? = nil) {
     attempt {
       let bytes = Self.bytes(at: path)
       if !isRehearsal { try removal?() ?? DurableFile.removeTree(path) }

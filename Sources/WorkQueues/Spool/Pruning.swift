@@ -1,7 +1,12 @@
 // What dead processes have left behind that nobody will ever ask for, and what is older than somebody wants it kept. Nothing
 // that is owed is touched: a claimed batch is the next worker's. Nor is, unless it was asked for, what is published.
 
+import Encoding
+import FileSystem
+import FrameBatches
 import Glibc
+import JSON
+import Sessions
 
 public struct Pruning {
   private let spool: Spool

@@ -1,6 +1,10 @@
 // Batches that could not be encoded: why, and what is to become of them. May be used beside workers.
 
+import Encoding
+import FileSystem
+import FrameBatches
 import Glibc
+import JSON
 
 public struct Quarantine: Sendable {
   static let reasonEnding = ".reason.json"
@@ -12,6 +16,12 @@ public struct Quarantine: Sendable {
     public let path: String
     /// `NAME.reason.json`; nil where there is none, or nothing that one can read.
     public let reason: JSONValue?
+
+    package init(name: String, path: String, reason: JSONValue?) {
+      self.name = name
+      self.path = path
+      self.reason = reason
+    }
 
     public func text(_ member: String) -> String? { reason?.object?[member]?.string }
     /// When it came here, in unix milliseconds.
@@ -77,14 +87,14 @@ public struct Quarantine: Sendable {
 
 /// A batch that somebody named is not in quarantine.
 public struct NoSuchBatch: Error, CustomStringConvertible {
-  let name: String
-  let place: String
+  package let name: String
+  package let place: String
   public var description: String { "no batch \(name) in \(place); `quarantine list` names those that are there" }
 }
 
 /// A batch cannot go back to where it came from.
 public struct NameTaken: Error, CustomStringConvertible {
-  let name: String
-  let place: String
+  package let name: String
+  package let place: String
   public var description: String { "another batch \(name) waits in \(place); try again when it is encoded" }
 }

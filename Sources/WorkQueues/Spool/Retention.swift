@@ -2,7 +2,11 @@
 // rename before anything of it is removed: after a crash it is there as a whole, or is gone, and what is left of it is
 // removed by the next `prune`. What is owed is never touched, and no link is ever followed.
 
+import Encoding
+import FileSystem
+import FrameBatches
 import Glibc
+import Sessions
 
 /// Ages in milliseconds; nil where nothing is too old.
 public struct Retention: Sendable {
@@ -18,16 +22,16 @@ public struct Retention: Sendable {
   public init(nowMs: Int64) { self.nowMs = nowMs }
 
   /// What a session is called while it is removed; no session can be called like that.
-  static let hidden = ".pruned~"
+  package static let hidden = ".pruned~"
 
-  func prune(_ spool: Spool, output: String, _ round: PruneRound) {
+  package func prune(_ spool: Spool, output: String, _ round: PruneRound) {
     if let keptMs { round.attempt { try pruneKept(spool, keptMs, round) } }
     if let quarantinedMs { round.attempt { try pruneQuarantine(spool, quarantinedMs, round) } }
     if let sessionsMs { round.attempt { try pruneSessions(in: output, sessionsMs, round) } }
   }
 
   /// Sessions that somebody was removing.
-  static func finish(in output: String, _ round: PruneRound) throws {
+  package static func finish(in output: String, _ round: PruneRound) throws {
     for entry in try Directory.entries(ofOwn: output) where entry.kind == .directory && entry.name.hasPrefix(hidden) {
       round.remove(output + "/" + entry.name, "a session on its way out")
     }
@@ -98,13 +102,13 @@ public struct Retention: Sendable {
   /// When something came to where it is: a rename changes the inode's own time, which nobody can set.
   private func cameMs(_ path: String) -> Int64? {
     var status = stat()
-    return lstat(path, &status) == 0 ? status.st_ctim.unixMs : nil
+    return lstat(path, &status) == 0 ? WallClock.unixMs(status.st_ctim.tv_sec, status.st_ctim.tv_nsec) : nil
   }
 
   /// When a file was written.
   private func changedMs(_ path: String) -> Int64? {
     var status = stat()
-    return lstat(path, &status) == 0 ? status.st_mtim.unixMs : nil
+    return lstat(path, &status) == 0 ? WallClock.unixMs(status.st_mtim.tv_sec, status.st_mtim.tv_nsec) : nil
   }
 }
 
@@ -112,7 +116,7 @@ extension Directory {
   /// The entries of a directory of ours, which may not have been made yet.
   ///
   /// - Throws: ``DiskError`` where it is something else: a link may lead to what is not ours.
-  static func entries(ofOwn path: String) throws(DiskError) -> [Entry] {
+  package static func entries(ofOwn path: String) throws(DiskError) -> [Entry] {
     guard try DurableFile.isThere(path) else { return [] }
     return try Directory(opening: path, followingLinks: false).entries()
   }

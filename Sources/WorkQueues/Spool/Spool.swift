@@ -7,6 +7,8 @@
 //   done/        published, kept on request
 //   trash/       published, on its way out
 
+import FileSystem
+import FrameBatches
 import Glibc
 
 public struct Spool: Sendable {
@@ -14,9 +16,9 @@ public struct Spool: Sendable {
 
   public var incoming: String { path + "/incoming" }
   public var temporary: String { path + "/tmp" }
-  var claimed: String { path + "/claimed" }
-  var quarantine: String { path + "/quarantine" }
-  var done: String { path + "/done" }
+  package var claimed: String { path + "/claimed" }
+  package var quarantine: String { path + "/quarantine" }
+  package var done: String { path + "/done" }
   var trash: String { path + "/trash" }
   /// Where segments go unless the command says otherwise.
   public var defaultOutput: String { path + "/output" }
@@ -63,6 +65,6 @@ public struct Spool: Sendable {
 
 /// What somebody named is no spool.
 public struct NoSuchSpool: Error, CustomStringConvertible {
-  let path: String
+  package let path: String
   public var description: String { "\(path): no spool, there is no directory incoming in it; check --spool" }
 }

@@ -1,7 +1,12 @@
 // One worker's hold on a spool: it takes batches out of `incoming/` and puts each where it belongs in the end. Every
 // step is one rename to a name nobody else has, so it happened or it did not.
 
+import Encoding
+import FileSystem
+import FrameBatches
 import Glibc
+import JSON
+import Sessions
 import Synchronization
 
 public final class SpoolQueue: BatchQueue {
@@ -237,14 +242,14 @@ public final class SpoolQueue: BatchQueue {
 
 extension Claim {
   /// Where the batch lies now, in a spool: `claimed/<worker>/<number>.<attempt>.<failures>/NAME`.
-  var path: String { place + "/" + name }
+  package var path: String { place + "/" + name }
 }
 
 extension BadBatch {
   private static let reasonFormat = "quarantine-reason/1"
 
   /// What a reason of ours says; nil where it is none.
-  static func reason(at path: String) throws(DiskError) -> [String: JSONValue]? {
+  package static func reason(at path: String) throws(DiskError) -> [String: JSONValue]? {
     guard let bytes = try DurableFile.contents(of: path, limit: 1 << 20),
       let reason = try? JSONParser.parse(bytes).object, reason["format"]?.string == reasonFormat
     else { return nil }
@@ -257,7 +262,7 @@ extension BadBatch {
       "format": .string(Self.reasonFormat), "batch": .string(claim.name), "operation": .string(operation),
       "file": .string(file), "cause": .string(cause), "advice": .string(advice), "attempt": .number(claim.attempt),
       "worker": .string(worker.description),
-      "timeMs": .number(timespec.now.unixMs),
+      "timeMs": .number(WallClock.nowMs),
     ])
     return reason.bytes(pretty: true) + [UInt8(ascii: "\n")]
   }

@@ -1,6 +1,9 @@
 // What a spool holds at this moment, seen from outside: nothing is locked, and nobody waits.
 
+import FileSystem
+import FrameBatches
 import Glibc
+import JSON
 
 public struct SpoolStatus: Sendable {
   /// Batches that lie in one place.
@@ -9,7 +12,9 @@ public struct SpoolStatus: Sendable {
     /// How long the oldest has been there, in milliseconds; nil where there is none.
     public let oldestMs: Int64?
 
-    var json: JSONValue { .object(["count": .number(count), "oldestMs": oldestMs.map(JSONValue.number) ?? .null]) }
+    package var json: JSONValue {
+      .object(["count": .number(count), "oldestMs": oldestMs.map(JSONValue.number) ?? .null])
+    }
   }
 
   /// A batch that a worker holds.
@@ -64,7 +69,7 @@ public struct SpoolStatus: Sendable {
   public init(of spool: Spool, output: String?) throws {
     self.spool = spool.path
     self.output = output ?? spool.defaultOutput
-    let now = timespec.now.unixMs
+    let now = WallClock.nowMs
     waiting = try Self.heap(spool.incoming, now, where: BatchFolder.isComplete)
     quarantined = try Self.heap(spool.quarantine, now) { !$0.hasSuffix(Quarantine.reasonEnding) }
     kept = try Self.heap(spool.done, now) { _ in true }
@@ -113,7 +118,7 @@ public struct SpoolStatus: Sendable {
       count += 1
       var status = stat()
       guard fstatat(directory.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return }
-      since = min(since ?? .max, status.st_ctim.unixMs)
+      since = min(since ?? .max, WallClock.unixMs(status.st_ctim.tv_sec, status.st_ctim.tv_nsec))
     }
     return Heap(count: count, oldestMs: since.map { max(0, now - $0) })
   }
@@ -154,6 +159,6 @@ extension Directory {
   /// When an entry came here or was changed, in unix milliseconds; nil when it is gone.
   fileprivate func changedMs(_ entry: Entry) -> Int64? {
     // A rename changes the inode's own time, not its content's.
-    state(of: entry)?.st_ctim.unixMs
+    state(of: entry).map { WallClock.unixMs($0.st_ctim.tv_sec, $0.st_ctim.tv_nsec) }
   }
 }

@@ -1,6 +1,7 @@
 // Whether workers of other hosts live, judged by nothing but what one sees: a number that goes up, and one's own clock. Locks of
 // other hosts may not be seen, their clocks may be wrong, and times of files may be cached.
 
+import FileSystem
 import Synchronization
 
 /// Remembers when it last saw each worker do something.
@@ -29,7 +30,7 @@ public final class Witness: Sendable {
   }
 
   /// Forgets who is not there any more.
-  func keep(only directories: Set<String>) {
+  package func keep(only directories: Set<String>) {
     seen.withLock { seen in seen = seen.filter { directories.contains($0.key) } }
   }
 }

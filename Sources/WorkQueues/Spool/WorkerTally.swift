@@ -1,6 +1,9 @@
 // What a worker says it has done, in a file of its directory: for whoever asks how it goes. Nothing depends on it.
 
+import Encoding
+import FileSystem
 import Glibc
+import JSON
 
 /// Counts since a worker has started.
 public struct WorkerTally: Sendable, Equatable {
@@ -23,7 +26,7 @@ public struct WorkerTally: Sendable, Equatable {
   public init() {}
 
   /// What the worker with this directory says; nil where it says nothing that one can read.
-  init?(in directory: String) {
+  package init?(in directory: String) {
     guard let bytes = try? DurableFile.contents(of: directory + "/" + Self.file, limit: 4_096) else { return nil }
     self.init(json: bytes)
   }
@@ -38,7 +41,7 @@ public struct WorkerTally: Sendable, Equatable {
   }
 
   /// Says it. Who reads sees all of it or what was said before.
-  func write(to directory: String) throws(DiskError) {
+  package func write(to directory: String) throws(DiskError) {
     let draft = directory + "/" + Self.file + ".part"
     unlink(draft)
     try check("open", draft) {
@@ -51,7 +54,7 @@ public struct WorkerTally: Sendable, Equatable {
     try check("rename", draft) { rename(draft, directory + "/" + Self.file) }
   }
 
-  static func remove(from directory: String) {
+  package static func remove(from directory: String) {
     for name in [file, file + ".part"] { unlink(directory + "/" + name) }
   }
 

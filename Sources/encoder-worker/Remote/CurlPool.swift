@@ -1,9 +1,12 @@
 // The one place that starts libcurl: requests of any thread, over connections that are used again.
 
 import CCurl
+import Encoding
+import FileSystem
 import Glibc
 import SegmentEncoder
 import Synchronization
+import WorkQueues
 
 /// A request as it goes out.
 struct CurlRequest {

@@ -2,8 +2,10 @@
 
 import CCurl
 import CLinux
+import FileSystem
 import Glibc
 import SegmentEncoder
+import Sessions
 
 final class CurlTransfer {
   /// Where the bytes of a good answer go; what it throws ends the transfer.

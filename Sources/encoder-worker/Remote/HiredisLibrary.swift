@@ -1,5 +1,6 @@
 import CHiredis
 import Synchronization
+import WorkQueues
 
 /// hiredis: who works from a directory has no need of it.
 enum HiredisLibrary {

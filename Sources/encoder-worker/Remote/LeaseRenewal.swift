@@ -1,4 +1,6 @@
 import CLinux
+import Encoding
+import FileSystem
 import Glibc
 import SegmentEncoder
 import Synchronization

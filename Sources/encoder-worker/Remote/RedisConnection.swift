@@ -2,9 +2,12 @@
 // whoever asked; the next one to ask gets another connection. So after an error nobody knows whether it was done.
 
 import CHiredis
+import Encoding
+import FileSystem
 import Glibc
 import SegmentEncoder
 import Synchronization
+import WorkQueues
 
 /// A connection to Redis, made when it is needed; for several threads.
 final class RedisConnection: Sendable {

@@ -1,3 +1,4 @@
+import FileSystem
 import SegmentEncoder
 
 /// A queue could not be asked, or would not do what it was asked: the environment's failure, never a batch's.

@@ -1,4 +1,5 @@
 import CHiredis
+import JSON
 
 /// What Redis answers.
 enum RedisReply: Sendable, Equatable {

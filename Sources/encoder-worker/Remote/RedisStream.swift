@@ -4,8 +4,10 @@
 //
 // What throws may have been done: the answer is what got lost. Every step may be asked for again.
 
+import JSON
 import SegmentEncoder
 import Synchronization
+import WorkQueues
 
 /// A queue of batches in Redis; for several threads.
 final class RedisStream: NameQueue {

@@ -1,6 +1,9 @@
 // Where a queue is. It may hold a password, so nothing that is said of it repeats what was given.
 
 import ArgumentParser
+import Encoding
+import FileSystem
+import FrameBatches
 
 /// `redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE][?stream=NAME]`, or `unix:///SOCKET[?stream=NAME]`.
 struct RedisURL: Sendable, ExpressibleByArgument {

@@ -1,6 +1,8 @@
 import ArgumentParser
+import FileSystem
 import Glibc
 import SegmentEncoder
+import Sessions
 
 /// A queue and a store in the place of a spool; the same for every command that works with them.
 struct RemoteOptions: ParsableArguments {

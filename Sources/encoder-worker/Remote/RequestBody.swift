@@ -1,5 +1,7 @@
+import FileSystem
 import Glibc
 import SegmentEncoder
+import Sessions
 
 /// What a request carries: bytes, or a file that is read while it goes out, and again when it is tried again.
 enum RequestBody {

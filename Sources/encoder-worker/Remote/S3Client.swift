@@ -1,7 +1,9 @@
 // An object store behind S3's protocol: what is asked, what an answer means, what is tried again. libcurl sends.
 
+import FileSystem
 import Glibc
 import SegmentEncoder
+import Sessions
 import Synchronization
 
 final class S3Client: ObjectClient {
@@ -200,7 +202,7 @@ extension S3Client {
     let headers =
       signer?.signed(
         request.method.rawValue, key, query: query, headers: request.headers, payloadDigest: payloadDigest,
-        now: timespec.now.unixMs) ?? request.headers
+        now: WallClock.nowMs) ?? request.headers
     return CurlRequest(
       method: request.method, url: address.url(of: key, query: query), headers: headers, body: request.body,
       timeoutS: settings.patienceS)

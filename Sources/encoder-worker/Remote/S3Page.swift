@@ -1,4 +1,5 @@
 import SegmentEncoder
+import Sessions
 
 /// A page of ListObjectsV2: keys, sizes and tags. One that is not whole is none: it would pass for a store with less in it.
 struct S3Page {

@@ -1,4 +1,5 @@
 import SegmentEncoder
+import Sessions
 
 /// Why a request did not do what it was to do, and what can be done about it.
 struct S3Refusal {

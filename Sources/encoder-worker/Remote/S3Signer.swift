@@ -2,6 +2,8 @@
 // refuses paths that must be sent as they are, and 7.88 orders some headers wrongly.
 // https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html
 
+import FileSystem
+import ISOMedia
 import SegmentEncoder
 
 struct S3Signer: Sendable {

@@ -1,3 +1,4 @@
+import Encoding
 import SegmentEncoder
 
 /// A session's playlist as it lies in a store, whose files become links. Pure.

@@ -1,5 +1,6 @@
 // A worker's place in the stream's group: what it holds, as far as it knows, and how the queue's steps are asked for.
 
+import FrameBatches
 import SegmentEncoder
 import Synchronization
 

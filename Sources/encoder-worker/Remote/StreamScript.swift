@@ -6,6 +6,7 @@
 // own, and last the group that the worker is in.
 
 import SegmentEncoder
+import WorkQueues
 
 /// A step of the queue that is more than one command.
 enum StreamScript: String, CaseIterable, Sendable {

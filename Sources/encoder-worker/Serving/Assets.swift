@@ -1,6 +1,7 @@
 // The pages that are served, bundled with the program.
 
 import SegmentEncoder
+import Sessions
 
 enum Assets {
   private static let files: [String: (HTTPReply.Kind, [UInt8])] = [

@@ -1,6 +1,9 @@
 // What is asked and what is answered over HTTP (RFC 9110), as values.
 
+import FileSystem
+import JSON
 import SegmentEncoder
+import Sessions
 
 struct HTTPRequest {
   let method: String

@@ -3,8 +3,11 @@
 import CLinux
 import CMicroHTTP
 import Glibc
+import JSON
 import SegmentEncoder
+import Sessions
 import Synchronization
+import WorkQueues
 
 final class HTTPServer: Sendable {
   /// The maximum of concurrent connections, in all and of one address, and the idle timeout.

@@ -1,3 +1,5 @@
+import Encoding
+import FileSystem
 import Glibc
 import SegmentEncoder
 import Synchronization

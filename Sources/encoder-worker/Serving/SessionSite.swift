@@ -1,8 +1,12 @@
 // What `serve` answers: pages, and of each session what its page asks for. A path is taken apart and every part of it has to
 // be a name that is known here, so none leads out of the output.
 
+import Encoding
+import FileSystem
+import FrameBatches
 import Glibc
 import SegmentEncoder
+import Sessions
 import Synchronization
 
 final class SessionSite: Sendable {

@@ -1,4 +1,5 @@
 import SegmentEncoder
+import Sessions
 import Synchronization
 
 /// What a worker counts for whoever watches it, beside what it tells of itself in its ``Tally``.

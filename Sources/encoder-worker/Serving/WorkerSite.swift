@@ -1,7 +1,10 @@
 // What `run --listen` answers: whether the worker lives, whether it can work, and its metrics.
 
+import Encoding
+import FileSystem
 import SegmentEncoder
 import Synchronization
+import WorkQueues
 
 final class WorkerSite: Sendable {
   /// A worker whose main thread has shown no life for so long hangs, in seconds.
