@@ -46,7 +46,7 @@ let package = Package(
     // The layers, lowest first. Each sees only what it names here.
     .target(name: "FileSystem", dependencies: ["CLinux", "CNettle"], swiftSettings: strict),
     .target(name: "JSON", swiftSettings: strict),
-    .target(name: "ISOMedia", dependencies: ["FileSystem"], swiftSettings: strict),
+    .target(name: "ISOMedia", dependencies: ["FileSystem", "CLinux"], swiftSettings: strict),
     .target(name: "FrameBatches", dependencies: ["FileSystem", "JSON", "CArchive"], swiftSettings: strict),
     .target(
       name: "Encoding",

@@ -14,8 +14,6 @@ public final class BatchEncoder {
   private let settings: EncoderSettings
   private let memory: KeyFrameMemory
   package let store: any ArtifactStore
-  /// Of the last batch, as far as it could be read; nil where it could not.
-  public private(set) var session: SessionID?
   /// The stage of the work. Each call of `isCancelled` counts as a sign of life.
   public let stage = BatchStage()
 
@@ -44,52 +42,74 @@ public final class BatchEncoder {
   ///   - path: a directory or an archive; `-` is an archive on standard input.
   ///   - session: for a batch that does not name its own.
   ///   - isCancelled: asked before each frame, and last before anything is published.
-  /// - Throws: see ``Disposition``; nothing is published then.
+  /// - Throws: ``ViewUpdateFailure`` when the batch is published but its session's views are not up to date. After any other
+  ///   error nothing is published that a retry does not find; see ``Disposition``.
   public func publish(
     _ path: String, session: String? = nil, isCancelled: @escaping () -> Bool = { false }
   ) throws -> Receipt {
+    try publish(read(path, session: session, isCancelled: isCancelled), isCancelled: isCancelled)
+  }
+
+  /// A batch that was read.
+  package struct ReadBatch {
+    fileprivate let source: OpenBatch
+    fileprivate let opening: Profile.Watch?
+
+    package var session: SessionID { source.batch.session }
+  }
+
+  /// Reads a batch and checks its limits.
+  package func read(
+    _ path: String, session: String? = nil, isCancelled: @escaping () -> Bool = { false }
+  ) throws -> ReadBatch {
     stage.enter(.open)
     defer { stage.enter(.queue) }
-    let isCancelled = signing(isCancelled)
     let opening = options.profile?.start(.open)
-    self.session = nil
     let source = try OpenBatch(
-      reading: path, session: session, limits: options.limits, unpacker: options.decoders, isCancelled: isCancelled)
-    self.session = source.batch.session
+      reading: path, session: session, limits: options.limits, unpacker: options.decoders,
+      isCancelled: signing(isCancelled))
     guard Timeline.segmentBound(of: source.batch, maxHoldMs: options.maxHoldMs) <= options.limits.segments else {
       throw BadBatch(
         "plan", source.batch.name, "more than the limit of \(options.limits.segments) segments",
         advice: "split the batch")
     }
-    let receipt = try store.receipt(for: source, isCancelled: isCancelled)
-    opening?.stop()
-    if let receipt { return receipt }
+    return ReadBatch(source: source, opening: opening)
+  }
+
+  /// Encodes and publishes a batch that was read.
+  package func publish(_ batch: ReadBatch, isCancelled: @escaping () -> Bool) throws -> Receipt {
+    stage.enter(.open)
+    defer { stage.enter(.queue) }
+    let isCancelled = signing(isCancelled)
+    let preparation = try store.prepare(batch.source, isCancelled: isCancelled)
+    batch.opening?.stop()
+    let publication: any Publication
+    switch preparation {
+    case .alreadyPublished(let published): return try published.updateViews()
+    case .ready(let ready): publication = ready
+    }
     stage.enter(.encode)
-    var digest = BatchDigest(of: source.batch)
-    let (segments, unchanged) = try encode(source, digest: &digest, isCancelled: isCancelled)
+    var digest = BatchDigest(of: batch.source.batch)
+    let (segments, unchanged) = try encode(batch.source, digest: &digest, isCancelled: isCancelled)
     defer { for segment in segments { unlink(segment.file) } }
     stage.enter(.publish)
     let publishing = options.profile?.start(.publish)
     defer { publishing?.stop() }
-    var published = try store.publish(
-      segments, of: source.batch, digest: digest.finish(), settings: settings, isCancelled: isCancelled)
-    published.unchanged = unchanged
-    return published
+    let published = try publication.commit(
+      segments, digest: digest.finish(), settings: settings, isCancelled: isCancelled)
+    var receipt = try published.updateViews()
+    receipt.unchanged = unchanged
+    return receipt
   }
 
   /// For a batch that workers have died with: finds it published as a whole, or takes back what is published of it.
   ///
   /// - Parameter isCancelled: asked while the batch is read.
   /// - Returns: the receipt of a batch that is published.
-  public func settle(_ path: String, isCancelled: @escaping () -> Bool = { false }) throws -> Receipt? {
-    session = nil
+  package func rollBack(_ batch: ReadBatch, isCancelled: @escaping () -> Bool) throws -> Receipt? {
     stage.enter(.open)
     defer { stage.enter(.queue) }
-    let isCancelled = signing(isCancelled)
-    let source = try OpenBatch(
-      reading: path, limits: options.limits, unpacker: options.decoders, isCancelled: isCancelled)
-    session = source.batch.session
-    return try store.settle(source, isCancelled: isCancelled)
+    return try store.rollBack(batch.source, isCancelled: signing(isCancelled))?.updateViews()
   }
 
   /// Returns `isCancelled` that also records a sign of life at each call.

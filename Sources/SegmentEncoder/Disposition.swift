@@ -35,6 +35,7 @@ public enum Disposition: Equatable, Sendable {
 
   public init(of error: any Error, batch: String) {
     switch error {
+    case let failure as ViewUpdateFailure: self = Disposition(of: failure.error, batch: batch)
     case let bad as BadBatch: self = .quarantine(bad)
     case let large as SegmentTooLarge:
       self = .quarantine(BadBatch("encode", batch, "\(large)", advice: SegmentTooLarge.advice))

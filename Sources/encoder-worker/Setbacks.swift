@@ -96,6 +96,7 @@ final class Setbacks: Sendable {
 
   private static func concernsAll(_ error: any Error) -> Bool {
     switch error {
+    case let failure as ViewUpdateFailure: concernsAll(failure.error)
     case let failure as DiskError:
       [
         ENOSPC, EDQUOT, EIO, EROFS, ESTALE, EMFILE, ENFILE, ENOMEM, ENOTCONN, ETIMEDOUT, EHOSTDOWN, ENODEV, EAGAIN,

@@ -107,7 +107,7 @@ final class Worker: Sendable {
   ///
   /// - Parameter all: whether even those that have just been written.
   /// - Returns: those that could not be.
-  func catchUp(all: Bool = false) -> [SessionIndex.Laggard] { store.catchUp(all: all) }
+  func catchUp(all: Bool = false) -> [ViewUpdateFailure] { store.catchUp(all: all) }
 
   /// Ends decoders that nobody has needed for a while.
   func endIdleDecoders() { options.decoders?.endIdle() }
@@ -143,14 +143,19 @@ final class Worker: Sendable {
     defer { jobs.end(job) }
     let begunMs = MonotonicClock.milliseconds()
     let deadline = MonotonicClock.seconds() + maxTime
+    var about: Logger.Metadata = ["batch": "\(claim.name)"]
     do {
       let isOver = { [queue] in
         isCancelled() || MonotonicClock.seconds() >= deadline || queue.hasLost(claim)
       }
       let found = try queue.withBatch(claim) { path in
-        claim.attempt > Claim.attempts
-          ? try settled(claim, at: path, by: encoder, isCancelled: isOver)
-          : try encoder.publish(path, isCancelled: isOver)
+        // A worker that died while it only looked, too often, must not look again.
+        if claim.attempt > 2 * Claim.attempts { throw Self.tooManyDeaths(claim) }
+        let batch = try encoder.read(path, isCancelled: isOver)
+        about["session"] = "\(batch.session)"
+        guard claim.attempt > Claim.attempts else { return try encoder.publish(batch, isCancelled: isOver) }
+        guard let receipt = try encoder.rollBack(batch, isCancelled: isOver) else { throw Self.tooManyDeaths(claim) }
+        return receipt
       }
       guard case .batch(let receipt) = found else { return settledBefore(found, claim) }
       try queue.retire(claim, receipt, keep: keepBatches)
@@ -159,9 +164,7 @@ final class Worker: Sendable {
       return .published
     } catch {
       let isLate = error is Cancelled && !isCancelled()
-      var about: Logger.Metadata = ["batch": "\(claim.name)"]
-      if let session = encoder.session { about["session"] = "\(session)" }
-      return settle(claim, after: isLate ? Overtime(seconds: maxTime) : error, about: about)
+      return dispose(claim, after: isLate ? Overtime(seconds: maxTime) : error, about: about)
     }
   }
 
@@ -173,15 +176,8 @@ final class Worker: Sendable {
     return .quarantined
   }
 
-  /// The receipt of a batch that too many workers died with, where it is published after all.
-  private func settled(
-    _ claim: Claim, at path: String, by encoder: BatchEncoder, isCancelled: @escaping () -> Bool
-  ) throws -> Receipt {
-    // Who dies while only looking, too often, is not to look again.
-    if claim.attempt <= 2 * Claim.attempts, let receipt = try encoder.settle(path, isCancelled: isCancelled) {
-      return receipt
-    }
-    throw BadBatch(
+  private static func tooManyDeaths(_ claim: Claim) -> BadBatch {
+    BadBatch(
       "encode", claim.name, "\(Claim.attempts) workers died while they worked on it",
       advice: "report this with the batch")
   }
@@ -192,7 +188,8 @@ final class Worker: Sendable {
     store.staging.remove()
   }
 
-  private func settle(_ claim: Claim, after error: any Error, about: Logger.Metadata) -> Outcome {
+  /// Hands a batch back, puts it into quarantine or keeps it for a retry, by what its error says.
+  private func dispose(_ claim: Claim, after error: any Error, about: Logger.Metadata) -> Outcome {
     do {
       if queue.hasLost(claim) {
         logger.notice("somebody else has taken it over", metadata: about)

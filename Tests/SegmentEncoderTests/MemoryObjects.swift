@@ -9,6 +9,9 @@ import Synchronization
 final class MemoryObjects: ObjectClient {
   struct Failure: EnvironmentFailure {}
 
+  /// Whether an error is ours, of a batch or of a session's views.
+  static func isFailure(_ error: any Error) -> Bool { ((error as? ViewUpdateFailure)?.error ?? error) is Failure }
+
   private struct State {
     var objects: [String: [UInt8]] = [:]
     var agesS: [String: Int] = [:]

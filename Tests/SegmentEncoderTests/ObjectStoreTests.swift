@@ -119,11 +119,33 @@ import Testing
     for write in 0..<writes {
       for key in objects.keys { objects[key] = nil }
       objects.fail(from: write)
-      #expect(throws: MemoryObjects.Failure.self) { try publish(batch, with: encoder(hls: true)) }
+      #expect {
+        try publish(batch, with: encoder(hls: true))
+      } throws: {
+        MemoryObjects.isFailure($0)
+      }
       objects.fail(from: nil)
       try publish(batch, with: encoder(hls: true))
       expectSame(files)
     }
+  }
+
+  /// An error that is not of the views says that nothing is published yet; one of the views says that all is.
+  @Test func errorTellsWhetherTheBatchIsPublished() throws {
+    let batch = session.batches[0]
+    _ = try encoder(hls: true).publish(batch)
+    let writes = objects.puts
+    var published = 0
+    for write in 0..<writes {
+      for key in objects.keys { objects[key] = nil }
+      objects.fail(from: write)
+      let error = #expect(throws: (any Error).self) { _ = try encoder(hls: true).publish(batch) }
+      objects.fail(from: nil)
+      let isPublished = error is ViewUpdateFailure
+      published += isPublished ? 1 : 0
+      #expect(try encoder(hls: true).publish(batch).duplicate == isPublished, "write \(write) of \(writes)")
+    }
+    #expect((1..<writes).contains(published))
   }
 
   @Test func aLostAnswerIsNoConflict() throws {

@@ -34,7 +34,7 @@ struct ObjectSession {
   }
 
   /// What was there at a moment.
-  package struct Look {
+  package struct Snapshot {
     /// What `session.ffconcat` was known by, before the view was read.
     package let script: ObjectTag?
     let view: View?
@@ -56,7 +56,7 @@ struct ObjectSession {
   var scriptKey: String { key(SessionView.scriptFile) }
 
   /// The script's tag comes first: whoever writes it on that condition knows no less than whoever wrote what was there.
-  package func look() throws -> Look { Look(script: try objects.head(scriptKey)?.tag, view: try view()) }
+  package func snapshot() throws -> Snapshot { Snapshot(script: try objects.head(scriptKey)?.tag, view: try view()) }
 
   /// What is published; nil where nothing is.
   func view() throws -> View? {

@@ -18,8 +18,6 @@ package final class ObjectStore: ArtifactStore {
   private let hasHLS: Bool
   /// What the store is called in messages.
   private let name: String
-  /// What was seen of sessions when it was asked whether their batches are published, for when they are.
-  private let looks = Mutex<[SessionID: ObjectSession.Look]>([:])
   /// Segments that live playlists do not list yet.
   private let heldBack = Mutex<[SessionID: HLSPackage.HeldBack]>([:])
 
@@ -38,7 +36,7 @@ package final class ObjectStore: ArtifactStore {
     heldBack.withLock { $0.values.map(\.dueMs).min() }.map { max(0, $0 - MonotonicClock.milliseconds()) }
   }
 
-  package func catchUp(all: Bool) -> [SessionIndex.Laggard] {
+  package func catchUp(all: Bool) -> [ViewUpdateFailure] {
     let now = MonotonicClock.milliseconds()
     return heldBack.withLock { $0 }.filter { all || now >= $0.value.dueMs }.compactMap { id, known in
       do {
@@ -49,7 +47,7 @@ package final class ObjectStore: ArtifactStore {
           $0[id] = HLSPackage.HeldBack(
             startMs: known.startMs, lastMs: known.lastMs, dueMs: now + SessionIndex.retryMs)
         }
-        return SessionIndex.Laggard(session: id, error: error, isOurs: true)
+        return ViewUpdateFailure(session: id, error: error, isOurs: true)
       }
     }
   }
@@ -59,7 +57,7 @@ package final class ObjectStore: ArtifactStore {
   /// - Parameters:
   ///   - known: segments that need not be fetched, and the files of their videos.
   ///   - releasedMs: segments that start by then are listed, whatever may come.
-  private func updatePlaylist(
+  fileprivate func updatePlaylist(
     of session: ObjectSession, with known: some Sequence<(PublishedSegment, String)> = EmptyCollection(),
     releasedMs: Int64 = .min
   ) throws {
@@ -72,83 +70,34 @@ package final class ObjectStore: ArtifactStore {
     }
   }
 
-  package func receipt(for source: OpenBatch, isCancelled: () -> Bool) throws -> Receipt? {
-    try find(source, isCancelled)
-  }
-
-  /// What is not listed is seen by nobody: there is nothing to take back.
-  package func settle(_ source: OpenBatch, isCancelled: () -> Bool) throws -> Receipt? {
-    try find(source, isCancelled)
-  }
-
-  private func find(_ source: OpenBatch, _ isCancelled: () -> Bool) throws -> Receipt? {
+  package func prepare(_ source: OpenBatch, isCancelled: () -> Bool) throws -> Preparation {
     let (session, batch) = (session(source.batch.session), source.batch)
-    let look = try session.look()
+    let snapshot = try session.snapshot()
     // Listed with its batch's other segments or not at all: the first one tells.
-    let within = (look.view?.segments ?? []).filter {
+    let within = (snapshot.view?.segments ?? []).filter {
       (batch.frames[0].timeMs..<batch.endMs).contains($0.startMs)
     }
     guard let first = try within.first.map({ try session.segment($0.startMs) }),
       first.batchDigest == (try BatchDigest.of(source, isCancelled: isCancelled))
-    else {
-      looks.withLock { looks in
-        // Of batches that were never published.
-        if looks.count > 100 { looks = [:] }
-        looks[batch.session] = look
-      }
-      return nil
-    }
+    else { return .ready(ObjectPublication(store: self, batch: batch, session: session, snapshot: snapshot)) }
     let own = try [first] + within.dropFirst().prefix(first.parts - 1).map { try session.segment($0.startMs) }
-    return try confirm(own, of: batch, in: session)
+    return .alreadyPublished(confirm(own, of: batch, in: session))
   }
 
-  /// The receipt of a batch that was published before. The worker may have died before it brought the other views up to date.
-  private func confirm(_ own: [PublishedSegment], of batch: Batch, in session: ObjectSession) throws -> Receipt {
-    try session.updateScript()
-    try updatePlaylist(of: session)
-    return Receipt(own, of: batch, refused: [], duplicate: true, warnings: [])
+  /// What is not listed is seen by nobody: there is nothing to take back.
+  package func rollBack(_ source: OpenBatch, isCancelled: () -> Bool) throws -> PublishedBatch? {
+    guard case .alreadyPublished(let batch) = try prepare(source, isCancelled: isCancelled) else { return nil }
+    return batch
   }
 
-  package func publish(
-    _ segments: [StagedSegment], of batch: Batch, digest: String, settings: EncoderSettings, isCancelled: () -> Bool
-  ) throws -> Receipt {
-    let manifests = SegmentManifest.all(segments, of: batch, digest: digest, settings)
-    let session = session(batch.session)
-    let planned = manifests.map(\.segment)
-    // Once they are there they stay as they are: whoever loses the race for the view need not look at them again.
-    var placed: [PublishedSegment]?
-    var attempt = 0
-    var seen = looks.withLock { $0.removeValue(forKey: batch.session) }
-    while true {
-      // What was seen a while ago will do: when it is not so any more, nothing is published by it.
-      let (look, isOld) = (try seen ?? session.look(), seen != nil)
-      seen = nil
-      let view = look.view
-      let near = try session.segments(
-        near: planned[0].startMs..<max(planned[planned.count - 1].endMs, batch.endMs), in: view)
-      let published = near.filter { $0.batchDigest == digest }
-      if published.isWhole { return try confirm(published, of: batch, in: session) }
-      for segment in planned { try Conflict.check(segment, against: near.filter { $0.batchDigest != digest }) }
-      if isCancelled() { throw Cancelled() }
-      let own: [PublishedSegment]
-      do {
-        own = try placed ?? place(segments, manifests, in: session)
-        placed = own
-      } catch is ContestedSegment where isOld {
-        // It may have been published since.
-        continue
-      }
-      if isCancelled() { throw Cancelled() }
-      if let next = try session.list(own, in: view) {
-        try session.updateScript(from: look.script, to: next.files[1].bytes)
-        try updatePlaylist(of: session, with: zip(own, segments.map(\.file)))
-        return Receipt(
-          own, of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
-          warnings: batch.warnings + SegmentManifest.notes(in: manifests))
-      }
-      // Somebody else has published in this session.
-      attempt += 1
-      ContestedSegment.pause(attempt)
+  /// A batch that was published before. The worker may have died before it brought the other views up to date.
+  fileprivate func confirm(
+    _ own: [PublishedSegment], of batch: Batch, in session: ObjectSession
+  ) -> PublishedBatch {
+    PublishedBatch(Receipt(own, of: batch, refused: [], duplicate: true, warnings: [])) {
+      try session.updateScript()
+      try self.updatePlaylist(of: session)
+      return []
     }
   }
 
@@ -158,7 +107,7 @@ package final class ObjectStore: ArtifactStore {
   ///
   /// - Returns: the segments as they are there; of a dead worker's, coded with other settings, its own.
   /// - Throws: ``ContestedSegment``.
-  private func place(
+  fileprivate func place(
     _ segments: [StagedSegment], _ manifests: [SegmentManifest], in session: ObjectSession
   ) throws -> [PublishedSegment] {
     var adopted: [Int: PublishedSegment] = [:]
@@ -208,6 +157,60 @@ package final class ObjectStore: ArtifactStore {
     guard let ageS = info.ageS, ageS >= Self.remainsS,
       try objects.put(key, body, kind, when: .matching(info.tag)) != nil
     else { throw ContestedSegment(name: name, key: key) }
+  }
+}
+
+/// A batch that can be published in an object store.
+private struct ObjectPublication: Publication {
+  let store: ObjectStore
+  let batch: Batch
+  let session: ObjectSession
+  /// What was there before the batch was encoded.
+  let snapshot: ObjectSession.Snapshot
+
+  func commit(
+    _ segments: [StagedSegment], digest: String, settings: EncoderSettings, isCancelled: () -> Bool
+  ) throws -> PublishedBatch {
+    let manifests = SegmentManifest.all(segments, of: batch, digest: digest, settings)
+    let planned = manifests.map(\.segment)
+    // Once they are there they stay as they are: whoever loses the race for the view need not look at them again.
+    var placed: [PublishedSegment]?
+    var attempt = 0
+    // What was seen a while ago will do: when it is not so any more, nothing is published by it.
+    var seen: ObjectSession.Snapshot? = snapshot
+    while true {
+      let (snapshot, isOld) = (try seen ?? session.snapshot(), seen != nil)
+      seen = nil
+      let view = snapshot.view
+      let near = try session.segments(
+        near: planned[0].startMs..<max(planned[planned.count - 1].endMs, batch.endMs), in: view)
+      let published = near.filter { $0.batchDigest == digest }
+      if published.isWhole { return store.confirm(published, of: batch, in: session) }
+      for segment in planned { try Conflict.check(segment, against: near.filter { $0.batchDigest != digest }) }
+      if isCancelled() { throw Cancelled() }
+      let own: [PublishedSegment]
+      do {
+        own = try placed ?? store.place(segments, manifests, in: session)
+        placed = own
+      } catch is ContestedSegment where isOld {
+        // It may have been published since.
+        continue
+      }
+      if isCancelled() { throw Cancelled() }
+      if let next = try session.list(own, in: view) {
+        let receipt = Receipt(
+          own, of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
+          warnings: batch.warnings + SegmentManifest.notes(in: manifests))
+        return PublishedBatch(receipt) {
+          try session.updateScript(from: snapshot.script, to: next.files[1].bytes)
+          try store.updatePlaylist(of: session, with: zip(own, segments.map(\.file)))
+          return []
+        }
+      }
+      // Somebody else has published in this session.
+      attempt += 1
+      ContestedSegment.pause(attempt)
+    }
   }
 }
 

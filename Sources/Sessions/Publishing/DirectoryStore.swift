@@ -17,9 +17,10 @@ package struct DirectoryStore: ArtifactStore {
     self.index = index
   }
 
-  package func receipt(for source: OpenBatch, isCancelled: () -> Bool) throws -> Receipt? {
+  package func prepare(_ source: OpenBatch, isCancelled: () -> Bool) throws -> Preparation {
     let directory = SessionDirectory(output: staging.output, session: source.batch.session)
-    guard try DurableFile.isDirectory(directory.path) else { return nil }
+    let publication = DirectoryPublication(store: self, batch: source.batch, directory: directory)
+    guard try DurableFile.isDirectory(directory.path) else { return .ready(publication) }
     // While somebody publishes there, a long session would have to be looked through.
     var note = index.note(of: directory)
     let near =
@@ -30,26 +31,31 @@ package struct DirectoryStore: ArtifactStore {
         return try segments(near: source.batch, in: directory, &note)
       }
     let own = try own(near, source, isCancelled)
-    guard own.isWhole else { return nil }
-    return try directory.locked(isCancelled) { try confirm(own, of: source.batch, in: directory) }
+    guard own.isWhole else { return .ready(publication) }
+    return .alreadyPublished(try confirm(own, of: source.batch, in: directory, directory.lock(isCancelled)))
   }
 
-  /// The receipt of a batch that was published before. The index may be older than the segments when the worker died
-  /// between the two. Call it with the session locked.
-  private func confirm(_ own: [PublishedSegment], of batch: Batch, in directory: SessionDirectory) throws -> Receipt {
+  /// A batch that was published before. The index may be older than the segments when the worker died between the two.
+  fileprivate func confirm(
+    _ own: [PublishedSegment], of batch: Batch, in directory: SessionDirectory, _ lock: SessionLock
+  ) throws -> PublishedBatch {
     let note = index.note(of: directory)
-    // What is behind is marked, and will be caught up with.
-    let warnings = note == nil ? try index.update(directory, temporary: staging.temporaryFile()) : []
-    return Receipt(own, of: batch, refused: [], duplicate: true, warnings: warnings)
+    return PublishedBatch(Receipt(own, of: batch, refused: [], duplicate: true, warnings: [])) {
+      try withExtendedLifetime(lock) {
+        // What is behind is marked, and will be caught up with.
+        note == nil ? try index.update(directory, temporary: staging.temporaryFile()) : []
+      }
+    }
   }
 
-  package func settle(_ source: OpenBatch, isCancelled: () -> Bool) throws -> Receipt? {
+  package func rollBack(_ source: OpenBatch, isCancelled: () -> Bool) throws -> PublishedBatch? {
     let directory = SessionDirectory(output: staging.output, session: source.batch.session)
     guard try DurableFile.isDirectory(directory.path) else { return nil }
-    return try directory.locked(isCancelled) {
+    let lock = try directory.lock(isCancelled)
+    return try withExtendedLifetime(lock) {
       var note = index.note(of: directory)
       let own = try own(try segments(near: source.batch, in: directory, &note), source, isCancelled)
-      if own.isWhole { return try confirm(own, of: source.batch, in: directory) }
+      if own.isWhole { return try confirm(own, of: source.batch, in: directory, lock) }
       try directory.takeBack(own)
       try directory.removeOrphans(keeping: [])
       try Directory(opening: directory.path).sync()
@@ -59,46 +65,9 @@ package struct DirectoryStore: ArtifactStore {
     }
   }
 
-  package func publish(
-    _ segments: [StagedSegment], of batch: Batch, digest: String, settings: EncoderSettings, isCancelled: () -> Bool
-  ) throws -> Receipt {
-    let manifests = SegmentManifest.all(segments, of: batch, digest: digest, settings)
-    let new = manifests.map(\.segment)
-    let directory = SessionDirectory(output: staging.output, session: batch.session)
-    return try directory.locked(isCancelled) {
-      var note = index.note(of: directory)
-      let near = try directory.segments(near: new[0].startMs..<max(new[new.count - 1].endMs, batch.endMs), &note)
-      let published = near.filter { $0.batchDigest != digest }
-      for segment in new { try Conflict.check(segment, against: published) }
-      // Left by a worker that died; cut in other places when the settings have changed since.
-      let left = near.filter { $0.batchDigest == digest }
-      // Or published as a whole by somebody who was faster.
-      if left.isWhole { return try confirm(left, of: batch, in: directory) }
-      let isSameCut = left.allSatisfy { old in new.contains { $0.isCutLike(old) } }
-      if !isSameCut { try directory.takeBack(left) }
-      let own = Set(isSameCut ? left.map(\.startMs) : [])
-      let missing = zip(segments, manifests).filter { !own.contains($0.0.startMs) }
-      let added = missing.map(\.1.segment)
-      let warnings: [String]
-      if left.isEmpty, let note, try index.mayLag(directory, note, by: added) {
-        try place(missing.map { ($0, $1.json) }, in: directory)
-        warnings = index.leave(added, behind: note, in: directory)
-      } else {
-        // Where the note holds, nothing lies about.
-        if note == nil { try directory.removeOrphans(keeping: Set(missing.map(\.0.startMs))) }
-        try place(missing.map { ($0, $1.json) }, in: directory)
-        warnings = try index.update(
-          directory, left.isEmpty ? note : nil, adding: added, temporary: staging.temporaryFile())
-      }
-      return Receipt(
-        new, of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
-        warnings: batch.warnings + SegmentManifest.notes(in: manifests) + warnings)
-    }
-  }
-
   package var dueInMs: Int? { index.dueInMs }
 
-  package func catchUp(all: Bool) -> [SessionIndex.Laggard] { index.catchUp(staging, all: all) }
+  package func catchUp(all: Bool) -> [ViewUpdateFailure] { index.catchUp(staging, all: all) }
 
   /// Makes segments visible: first their videos, then their manifests. Call it with the session locked.
   package func place(_ segments: [(staged: StagedSegment, manifest: JSONValue)], in directory: SessionDirectory) throws
@@ -140,6 +109,52 @@ package struct DirectoryStore: ArtifactStore {
       try check("unlink", file) { unlink(file) }
     } else {
       try check("rename", target) { rename(file, target) }
+    }
+  }
+}
+
+/// A batch that can be published in a directory.
+private struct DirectoryPublication: Publication {
+  let store: DirectoryStore
+  let batch: Batch
+  let directory: SessionDirectory
+
+  func commit(
+    _ segments: [StagedSegment], digest: String, settings: EncoderSettings, isCancelled: () -> Bool
+  ) throws -> PublishedBatch {
+    let (index, staging) = (store.index, store.staging)
+    let manifests = SegmentManifest.all(segments, of: batch, digest: digest, settings)
+    let new = manifests.map(\.segment)
+    let lock = try directory.lock(isCancelled)
+    return try withExtendedLifetime(lock) {
+      var note = index.note(of: directory)
+      let near = try directory.segments(near: new[0].startMs..<max(new[new.count - 1].endMs, batch.endMs), &note)
+      let published = near.filter { $0.batchDigest != digest }
+      for segment in new { try Conflict.check(segment, against: published) }
+      // Left by a worker that died; cut in other places when the settings have changed since.
+      let left = near.filter { $0.batchDigest == digest }
+      // Or published as a whole by somebody who was faster.
+      if left.isWhole { return try store.confirm(left, of: batch, in: directory, lock) }
+      let isSameCut = left.allSatisfy { old in new.contains { $0.isCutLike(old) } }
+      if !isSameCut { try directory.takeBack(left) }
+      let own = Set(isSameCut ? left.map(\.startMs) : [])
+      let missing = zip(segments, manifests).filter { !own.contains($0.0.startMs) }
+      let added = missing.map(\.1.segment)
+      // The mark has to be there before the segments are.
+      let mayLag = try left.isEmpty && note.map { try index.mayLag(directory, $0, by: added) } ?? false
+      // Where the note holds, nothing lies about.
+      if note == nil { try directory.removeOrphans(keeping: Set(missing.map(\.0.startMs))) }
+      try store.place(missing.map { ($0, $1.json) }, in: directory)
+      let known = left.isEmpty ? note : nil
+      let receipt = Receipt(
+        new, of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
+        warnings: batch.warnings + SegmentManifest.notes(in: manifests))
+      return PublishedBatch(receipt) {
+        try withExtendedLifetime(lock) {
+          if mayLag, let known { return index.leave(added, behind: known, in: directory) }
+          return try index.update(directory, known, adding: added, temporary: staging.temporaryFile())
+        }
+      }
     }
   }
 }

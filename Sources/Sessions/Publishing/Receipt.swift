@@ -19,7 +19,7 @@ public struct Receipt: Sendable, Equatable {
   /// Whether all of it had been published before.
   public let duplicate: Bool
   /// What a person should know of the files that were made with it.
-  public let warnings: [String]
+  public package(set) var warnings: [String]
 
   /// - Parameter segments: all of the batch, in order.
   package init(

@@ -37,19 +37,27 @@ package struct SessionDirectory {
   /// - Throws: ``Cancelled``.
   @discardableResult
   package func locked<R>(_ isCancelled: () -> Bool = { false }, _ body: () throws -> R) throws -> R {
+    let lock = try lock(isCancelled)
+    return try withExtendedLifetime(lock) { try body() }
+  }
+
+  /// Takes the session's lock. Makes the directory where there is none.
+  ///
+  /// - Returns: the lock, which is let go of when nobody has it any more.
+  func lock(_ isCancelled: () -> Bool = { false }) throws -> SessionLock {
     while true {
       try DurableFile.makeDirectories(path)
       let directory = try check("open", path) { open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) }
-      defer { close(directory) }
+      let lock = SessionLock(directory)
       do {
         try wait(for: directory, path, isCancelled)
       } catch let failure as DiskError {
         guard failure.saysNoLocks else { throw failure }
-        if let done = try lockedByFile({ try wait(for: $0, $1, isCancelled) }, body) { return done }
+        if let lock = try lockByFile({ try wait(for: $0, $1, isCancelled) }) { return lock }
         continue
       }
       // Else it was removed while we waited, as one that had become empty: the lock is on nothing any more.
-      if try isSame(directory, path) { return try body() }
+      if try isSame(directory, path) { return lock }
     }
   }
 
@@ -73,7 +81,7 @@ package struct SessionDirectory {
     let directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
     if directory < 0 && errno == ENOENT { return nil }
     guard directory >= 0 else { throw DiskError("open", path) }
-    defer { close(directory) }
+    let lock = SessionLock(directory)
     func seize(_ file: Int32, _ name: String) throws {
       if flock(file, LOCK_EX | LOCK_NB) != 0 { throw errno == EWOULDBLOCK ? SessionHeld() : DiskError("flock", name) }
     }
@@ -81,18 +89,19 @@ package struct SessionDirectory {
       try seize(directory, path)
     } catch let failure as DiskError {
       guard failure.saysNoLocks else { throw failure }
-      return try lockedByFile(seize, body)
+      guard let lock = try lockByFile(seize) else { return nil }
+      return try withExtendedLifetime(lock) { try body() }
     }
-    return try isSame(directory, path) ? body() : nil
+    return try withExtendedLifetime(lock) { try isSame(directory, path) ? body() : nil }
   }
 
   /// - Returns: nil when the file is not there any more once it is ours: the session has been removed.
-  private func lockedByFile<R>(_ seize: (Int32, String) throws -> Void, _ body: () throws -> R) throws -> R? {
+  private func lockByFile(_ seize: (Int32, String) throws -> Void) throws -> SessionLock? {
     let name = path + "/.lock"
     let file = try check("open", name) { open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644) }
-    defer { close(file) }
+    let lock = SessionLock(file)
     try seize(file, name)
-    return try isSame(file, name) ? body() : nil
+    return try isSame(file, name) ? lock : nil
   }
 
   /// Where the disk does not tell, that is no answer: asked again, we would wait for ourselves.
@@ -215,6 +224,16 @@ package struct SessionDirectory {
     let candidates = starts[max(0, first - 1)...].prefix { $0 < range.upperBound }
     return try candidates.map(segment)
   }
+}
+
+/// A session's lock: nobody else publishes there as long as this exists.
+final class SessionLock {
+  private let descriptor: Int32
+
+  /// Takes over a locked file.
+  fileprivate init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+  deinit { close(descriptor) }
 }
 
 /// Something in the output that we did not write like this: nothing is published over it.

@@ -292,19 +292,11 @@ public final class SessionIndex: Sendable {
     behind.withLock { $0.values.map(\.firstMs).min() }.map { max(0, $0 - MonotonicClock.milliseconds()) }
   }
 
-  /// A session whose views could not be brought up to date.
-  public struct Laggard {
-    public let session: SessionID
-    public let error: any Error
-    /// Whether we let it lag; else it is somebody else's that is gone, and who adds to it next will see to it.
-    public let isOurs: Bool
-  }
-
   /// Brings the views up to date that are due, and those that a process left that is gone.
   ///
   /// - Parameter all: whether those, too, that are not due yet. Then live playlists hold nothing back.
   /// - Returns: those that could not be; they are tried again later.
-  public func catchUp(_ staging: Staging, all: Bool = false) -> [Laggard] {
+  public func catchUp(_ staging: Staging, all: Bool = false) -> [ViewUpdateFailure] {
     let now = MonotonicClock.milliseconds()
     let own = behind.withLock { $0 }
     var due = own.filter { all || now >= $0.value.firstMs }.map { session, due in
@@ -319,7 +311,7 @@ public final class SessionIndex: Sendable {
     }
     let others = scans ? marks.sessions(dueForS: all ? nil : Self.markS, except: own.keys) : []
     due += others.map { (session: $0, isOurs: false, releasedMs: .max) }
-    var laggards: [Laggard] = []
+    var failures: [ViewUpdateFailure] = []
     for (session, isOurs, releasedMs) in due {
       let directory = SessionDirectory(output: staging.output, session: session)
       // Who publishes there holds it for a moment; who is stopped, for ever.
@@ -341,11 +333,12 @@ public final class SessionIndex: Sendable {
           if isOurs { behind[session] = Due(viewsMs: now + Self.retryMs, heldBack: behind[session]?.heldBack) }
         }
         let isHeld = error is Cancelled && goesOn()
-        laggards.append(Laggard(session: session, error: isHeld ? SessionHeld() : error, isOurs: isOurs))
+        failures.append(
+          ViewUpdateFailure(session: session, error: isHeld ? SessionHeld() : error, isOurs: isOurs))
       }
     }
     if all { marks.tidyUp() }
-    return laggards
+    return failures
   }
 
   private func mark(_ directory: SessionDirectory) throws {
