@@ -12,7 +12,8 @@
       f(curl_easy_perform) f(curl_easy_getinfo) f(curl_easy_strerror) f(curl_slist_append)                \
           f(curl_slist_free_all)
 
-typedef struct ccurl_library {
+// A table of functions that nothing changes.
+typedef struct __attribute__((swift_attr("@Sendable"))) ccurl_library {
 #define CCURL_DECLARE(name) __typeof__(name) *name;
   CCURL_FUNCTIONS(CCURL_DECLARE)
 #undef CCURL_DECLARE

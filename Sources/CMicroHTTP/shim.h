@@ -15,7 +15,8 @@
           f(MHD_destroy_response) f(MHD_lookup_connection_value) f(MHD_get_connection_values) f(MHD_get_connection_info) \
               f(MHD_http_unescape)
 
-typedef struct cmh_library {
+// A table of functions that nothing changes.
+typedef struct __attribute__((swift_attr("@Sendable"))) cmh_library {
 #define CMH_DECLARE(name) __typeof__(name) *name;
   CMH_FUNCTIONS(CMH_DECLARE)
 #undef CMH_DECLARE

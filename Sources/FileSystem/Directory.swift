@@ -5,12 +5,12 @@ import CLinux
 import Glibc
 
 /// An open directory, closed when the last reference goes.
-public final class Directory: Sendable {
-  public let path: String
+package final class Directory: Sendable {
+  package let path: String
   package let descriptor: Int32
 
   /// - Parameter followingLinks: `false` for anything a stranger may have made.
-  public convenience init(opening path: String, followingLinks: Bool = true) throws(DiskError) {
+  package convenience init(opening path: String, followingLinks: Bool = true) throws(DiskError) {
     let links = followingLinks ? 0 : O_NOFOLLOW
     self.init(try check("open", path) { open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | links) }, path: path)
   }
@@ -37,13 +37,13 @@ public final class Directory: Sendable {
   deinit { close(descriptor) }
 
   /// One entry of a directory. A name that is not UTF-8 keeps its bytes and shows as `%XX`.
-  public struct Entry: Sendable {
-    public enum Kind: Sendable { case file, directory, other }
+  package struct Entry: Sendable {
+    package enum Kind: Sendable { case file, directory, other }
 
-    public let name: String
-    public let kind: Kind
+    package let name: String
+    package let kind: Kind
     /// The name as the system has it, without the terminating zero.
-    public let bytes: [UInt8]
+    package let bytes: [UInt8]
 
     /// The name for a call of the system.
     fileprivate var terminated: [CChar] { bytes.map { CChar(bitPattern: $0) } + [0] }
@@ -58,7 +58,7 @@ public final class Directory: Sendable {
   /// All entries but `.` and `..`, in the order of their names' bytes.
   ///
   /// - Parameter limit: the most to read; one more is read to tell that there are more.
-  public func entries(limit: Int = .max - 1) throws(DiskError) -> [Entry] {
+  package func entries(limit: Int = .max - 1) throws(DiskError) -> [Entry] {
     let stream = try stream()
     defer { closedir(stream) }
     var result: [Entry] = []
@@ -151,7 +151,7 @@ public final class Directory: Sendable {
   }
 
   /// Makes what was created, linked or renamed in here survive a power cut.
-  public func sync() throws(DiskError) {
+  package func sync() throws(DiskError) {
     try check("fsync", path) { fsync(descriptor) }
   }
 

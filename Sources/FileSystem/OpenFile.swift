@@ -16,12 +16,12 @@ package struct FileStamp: Sendable, Equatable {
 }
 
 /// A plain file, open for reading, closed when the last reference goes.
-public final class OpenFile: Sendable {
-  public let descriptor: Int32
+package final class OpenFile: Sendable {
+  package let descriptor: Int32
   /// In bytes.
-  public let size: Int
+  package let size: Int
   /// Another text when the file is another.
-  public let tag: String
+  package let tag: String
 
   /// - Returns: nil where there is none of this name, or something else; links are not followed.
   package convenience init?(_ name: String, in directory: Directory) throws(DiskError) {

@@ -14,9 +14,9 @@ package struct DecodingWork {
   }
 }
 
-public final class Profile: Sendable {
+package final class Profile: Sendable {
   /// What is timed, in the order it happens, and how often that is.
-  public enum Stage: String, Sendable, CaseIterable {
+  package enum Stage: String, Sendable, CaseIterable {
     /// Listing and parsing a batch, and looking whether it is published.
     case open
     /// Reading and hashing a frame's files.
@@ -47,7 +47,7 @@ public final class Profile: Sendable {
 
   private let seen = Mutex<[Stage: Durations]>([:])
 
-  public init() {}
+  package init() {}
 
   /// Starts a watch.
   package func start(_ stage: Stage) -> Watch { Watch(profile: self, stage: stage) }
@@ -69,8 +69,8 @@ public final class Profile: Sendable {
     add(.sandbox, Span(cpuNs: span.cpuNs, wallNs: span.wallNs - decoding.wallNs - converting.wallNs))
   }
 
-  /// A line for each stage: how often, milliseconds of CPU and of waiting included, and how the latter are spread.
-  public var table: String {
+  /// A row for each stage, behind a head: how often, milliseconds of CPU and of waiting included, and how the latter are spread.
+  package var rows: [[String]] {
     let seen = seen.withLock { $0 }
     var rows = [["stage", "of a", "times", "CPU ms", "wall ms", "min", "avg", "p50", "p75", "p95", "max"]]
     for stage in Stage.allCases {
@@ -78,13 +78,7 @@ public final class Profile: Sendable {
       let sums = [durations.sum.cpuNs, durations.sum.wallNs].map { Self.text(Double($0), digits: 1) }
       rows.append([stage.rawValue, stage.unit, "\(durations.count)"] + sums + durations.spread.map { Self.text($0) })
     }
-    let widths = rows[0].indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
-    return rows.map { row in
-      row.enumerated().map { column, text in
-        let padding = String(repeating: " ", count: widths[column] - text.count)
-        return column < 2 ? text + padding : padding + text
-      }.joined(separator: "  ")
-    }.joined(separator: "\n")
+    return rows
   }
 
   /// Nanoseconds as milliseconds.

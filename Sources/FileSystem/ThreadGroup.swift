@@ -1,13 +1,13 @@
 import Glibc
 
 /// Threads of our own, so that what takes long starves nobody.
-public final class ThreadGroup {
+package final class ThreadGroup {
   private var threads: [pthread_t] = []
 
-  public init() {}
+  package init() {}
 
   /// Starts a thread that runs `body` to its end.
-  public func start(_ body: @escaping @Sendable () -> Void) throws(ThreadError) {
+  package func start(_ body: @escaping @Sendable () -> Void) throws(ThreadError) {
     let box = Unmanaged.passRetained(Body(run: body))
     var thread = pthread_t()
     let status = pthread_create(
@@ -24,7 +24,7 @@ public final class ThreadGroup {
   }
 
   /// Waits until all have ended.
-  public func join() {
+  package func join() {
     for thread in threads { pthread_join(thread, nil) }
     threads = []
   }
@@ -36,7 +36,7 @@ public final class ThreadGroup {
 }
 
 /// What `pthread_create` says.
-public struct ThreadError: Error, CustomStringConvertible {
-  public let code: Int32
-  public var description: String { "start a thread: \(String(cString: strerror(code)))" }
+package struct ThreadError: Error, CustomStringConvertible {
+  package let code: Int32
+  package var description: String { "start a thread: \(String(cString: strerror(code)))" }
 }

@@ -7,14 +7,14 @@ import CLinux
 import Glibc
 import Synchronization
 
-public final class WorkerDirectory: Sendable {
-  public let path: String
+package final class WorkerDirectory: Sendable {
+  package let path: String
   private let lock: Int32
   private let pulse: Pulse
   private let hasLeft = Atomic(false)
 
   /// Makes the directory; it appears under its name only once the lock is held.
-  public init(in parent: String, worker: WorkerID) throws(DiskError) {
+  package init(in parent: String, worker: WorkerID) throws(DiskError) {
     try DurableFile.makeDirectories(parent)
     let (path, hidden) = (parent + "/" + worker.description, parent + "/." + worker.description)
     try check("mkdir", hidden) { mkdir(hidden, 0o755) }
@@ -40,7 +40,7 @@ public final class WorkerDirectory: Sendable {
   }
 
   /// Removes the directory when nothing is left in it.
-  public func remove() {
+  package func remove() {
     // Closed before: what is open cannot be removed over NFS.
     leave()
     unlink(path + "/alive")

@@ -3,17 +3,17 @@
 import JSON
 
 /// What was captured, and the instant it stands for.
-public struct Frame: Sendable, Equatable {
+package struct Frame: Sendable, Equatable {
   /// What the producer calls the image; of several, all of them.
-  public let source: String
+  package let source: String
   /// Where the files lie in the batch's container; one, unless it has layers.
   package let paths: [String]
   /// The capture, in unix milliseconds.
-  public let timeMs: Int64
+  package let timeMs: Int64
   package let look: Look
 
   /// What must not be seen.
-  public var masks: Masks { look.masks }
+  package var masks: Masks { look.masks }
 
   package init(source: String, paths: [String], timeMs: Int64, look: Look) {
     self.source = source
@@ -41,9 +41,9 @@ public struct RefusedFrame: Sendable, Equatable {
 
 /// A batch: frames of one session in the order of their captures. Of two at the same instant the one that came later
 /// stands first: it wins, if it can be decoded.
-public struct Batch: Sendable {
+package struct Batch: Sendable {
   /// How the recorder decides when to capture.
-  public enum Capture: String, Sendable {
+  package enum Capture: String, Sendable {
     /// At a regular pace: a long silence is a gap.
     case interval
     /// When something changed: a long silence is a picture that stayed.
@@ -51,23 +51,23 @@ public struct Batch: Sendable {
   }
 
   /// The name it had in the spool or on the command line.
-  public let name: String
-  public let session: SessionID
+  package let name: String
+  package let session: SessionID
   /// The nominal distance of two captures, in milliseconds.
-  public let intervalMs: Int64
+  package let intervalMs: Int64
   /// When the last frame stops being on screen, in unix milliseconds; later than the last capture.
-  public let endMs: Int64
-  public let capture: Capture
+  package let endMs: Int64
+  package let capture: Capture
   /// Whether the session ends with this batch.
-  public let isFinal: Bool
+  package let isFinal: Bool
   /// At least one.
-  public let frames: [Frame]
+  package let frames: [Frame]
   /// What was refused before decoding.
-  public let refused: [RefusedFrame]
+  package let refused: [RefusedFrame]
   /// What a person should know of how it is written.
-  public let warnings: [String]
+  package let warnings: [String]
   /// The producer's own, carried into the manifests unchanged.
-  public let metadata: JSONValue
+  package let metadata: JSONValue
 
   package init(
     name: String, session: SessionID, intervalMs: Int64, endMs: Int64, capture: Capture, isFinal: Bool, frames: [Frame],

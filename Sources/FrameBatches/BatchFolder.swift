@@ -2,11 +2,11 @@ import FileSystem
 import Glibc
 
 /// A directory of batches that stay where they are. A spool has the same rule for what is complete.
-public struct BatchFolder: Sendable {
-  public let path: String
+package struct BatchFolder: Sendable {
+  package let path: String
 
   /// - Throws: ``BadList`` where there is no such directory; ``DiskError`` where the disk does not tell.
-  public init(opening path: String) throws {
+  package init(opening path: String) throws {
     self.path = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
     do throws(DiskError) {
       _ = try Directory(opening: path)
@@ -17,7 +17,7 @@ public struct BatchFolder: Sendable {
   }
 
   /// Its batches, in the order of their names' bytes.
-  public func batches() throws -> [Directory.Entry] {
+  package func batches() throws -> [Directory.Entry] {
     try Directory(opening: path).entries().filter { Self.isComplete($0.name) }
   }
 
@@ -27,13 +27,13 @@ public struct BatchFolder: Sendable {
   }
 
   /// Where one of them lies; nil when its name is not UTF-8.
-  public func path(of batch: Directory.Entry) -> String? {
+  package func path(of batch: Directory.Entry) -> String? {
     guard batch.name.utf8.elementsEqual(batch.bytes) else { return nil }
     return path.hasSuffix("/") ? path + batch.name : path + "/" + batch.name
   }
 
   /// Whether segments may go there: beneath it they would be taken for batches.
-  public func allows(output: String) -> Bool {
+  package func allows(output: String) -> Bool {
     var place = output
     // What is not there yet lies where its nearest directory does.
     while !["/", "."].contains(place), access(place, F_OK) != 0 { place = DurableFile.parentDirectory(of: place) }

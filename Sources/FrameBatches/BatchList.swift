@@ -2,16 +2,16 @@ import FileSystem
 import Glibc
 
 /// Paths of batches in a file or from standard input: one a line, or, where there is any zero byte, each ended by one.
-public struct BatchList: Sendable, Equatable {
+package struct BatchList: Sendable, Equatable {
   /// A million paths of usual length.
   package static let sizeLimit = 64 << 20
 
   /// In the order of the list.
-  public let paths: [String]
+  package let paths: [String]
 
   /// - Parameter path: of a file or a pipe; `-` is standard input.
   /// - Throws: ``BadList``; ``DiskError`` when reading fails.
-  public init(reading path: String) throws {
+  package init(reading path: String) throws {
     guard path != "-" else {
       self = try Self(Self.bytes(of: STDIN_FILENO, "standard input"), called: "standard input")
       return
@@ -61,8 +61,8 @@ public struct BatchList: Sendable, Equatable {
 }
 
 /// What somebody named as a list or a directory of batches is none.
-public struct BadList: Error, Equatable, CustomStringConvertible {
-  public let description: String
+package struct BadList: Error, Equatable, CustomStringConvertible {
+  package let description: String
 
   package init(_ description: String) { self.description = description }
 }

@@ -4,10 +4,10 @@ import FileSystem
 import Glibc
 
 /// A batch and the bytes of its frames.
-public struct OpenBatch {
-  public let batch: Batch
+package struct OpenBatch {
+  package let batch: Batch
   /// Whose way of writing it is.
-  public let format: String
+  package let format: String
   package let contents: any BatchContents
   package let limits: Limits
 

@@ -4,15 +4,15 @@
 import JSON
 
 /// A rectangle in pixels of the picture as it is shown, or of a layer; parts of pixels count as whole ones.
-public struct Mask: Sendable, Equatable {
-  public let x: Double
-  public let y: Double
-  public let width: Double
-  public let height: Double
+package struct Mask: Sendable, Equatable {
+  package let x: Double
+  package let y: Double
+  package let width: Double
+  package let height: Double
   /// What is shown instead.
-  public let colour: Colour
+  package let colour: Colour
 
-  public init(x: Double, y: Double, width: Double, height: Double, colour: Colour = .black) {
+  package init(x: Double, y: Double, width: Double, height: Double, colour: Colour = .black) {
     self.x = x
     self.y = y
     self.width = width
@@ -40,12 +40,12 @@ public struct Mask: Sendable, Equatable {
 }
 
 /// What hides a frame, in part or as a whole.
-public enum Masks: Sendable, Equatable {
+package enum Masks: Sendable, Equatable {
   case rectangles([Mask])
   /// A mask could not be understood, for this reason: nothing of the picture is shown.
   case everything(because: String)
 
-  public static let none = Masks.rectangles([])
+  package static let none = Masks.rectangles([])
 
   /// The same of a picture that is so many times as large.
   package func scaled(_ across: Double, _ down: Double) -> Masks {

@@ -4,12 +4,12 @@ import FileSystem
 ///
 /// Every batch is in exactly one shard of N. In a list it is told by the place, in a directory by the name, so that it stays the
 /// same whatever else comes or goes meanwhile.
-public struct Shard: Sendable, Equatable {
-  public let index: Int
-  public let count: Int
+package struct Shard: Sendable, Equatable {
+  package let index: Int
+  package let count: Int
 
   /// - Returns: nil for what is no such part.
-  public init?(_ text: String) {
+  package init?(_ text: String) {
     let parts = text.split(separator: "/", omittingEmptySubsequences: false).map { Int($0) }
     guard parts.count == 2, let index = parts[0], let count = parts[1], count > 0, (0..<count).contains(index) else {
       return nil
@@ -19,12 +19,12 @@ public struct Shard: Sendable, Equatable {
   }
 
   /// - Parameter position: in a list, from 0.
-  public func contains(position: Int) -> Bool { position % count == index }
+  package func contains(position: Int) -> Bool { position % count == index }
 
   /// By the first 32 bits of the name's SHA-256, highest first, modulo N: what `sha256sum` says, too.
   ///
   /// - Parameter name: of an entry of a directory, as the system has it.
-  public func contains(name: [UInt8]) -> Bool {
+  package func contains(name: [UInt8]) -> Bool {
     let number = Int(SHA256.hex(of: name).prefix(8), radix: 16) ?? 0
     return number % count == index
   }

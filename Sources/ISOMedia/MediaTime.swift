@@ -1,13 +1,13 @@
 import Glibc
 
 /// Media time: 90 000 ticks a second, so that a millisecond is 90 of them and nothing is ever rounded.
-public enum MediaTime {
-  public static let timescale: Int64 = 90_000
+package enum MediaTime {
+  package static let timescale: Int64 = 90_000
 
   /// The longest that one sample can last, 6.6 hours: readers keep its ticks in 31 bits (libavformat).
   package static let longestSampleMs = Int64(Int32.max) * 1_000 / timescale
 
-  public static func ticks(ms: Int64) -> Int64 { ms * (timescale / 1_000) }
+  package static func ticks(ms: Int64) -> Int64 { ms * (timescale / 1_000) }
 }
 
 extension Int64 {
@@ -15,7 +15,7 @@ extension Int64 {
   package var secondsText: String { "\(self / 1_000)." + String(1_000 + self % 1_000).dropFirst() }
 
   /// Unix milliseconds as ISO 8601, UTC.
-  public var dateText: String {
+  package var dateText: String {
     var seconds = time_t(self / 1_000)
     var parts = tm()
     gmtime_r(&seconds, &parts)

@@ -3,7 +3,7 @@
 // exponential time for nested metadata, and stop the process at broken UTF-8.
 
 /// Any JSON value. A number keeps the text it was written in.
-public enum JSONValue: Sendable, Equatable {
+package enum JSONValue: Sendable, Equatable {
   case null
   case bool(Bool)
   case number(String)

@@ -7,7 +7,10 @@ import FrameBatches
 import Glibc
 import Sessions
 
+/// Encodes batches of captured frames and publishes them as segments. For one thread at a time; several threads have an encoder
+/// each.
 public final class BatchEncoder {
+  /// How batches are decoded and encoded.
   public typealias Options = EncodingOptions
 
   private let options: Options
@@ -15,20 +18,23 @@ public final class BatchEncoder {
   private let memory: KeyFrameMemory
   package let store: any ArtifactStore
   /// The stage of the work. Each call of `isCancelled` counts as a sign of life.
-  public let stage = BatchStage()
+  package let stage = BatchStage()
 
   /// - Parameters:
   ///   - staging: where files are written before they are published; shared by all encoders of a process.
   ///   - index: shared likewise.
-  ///   - memory: shared likewise, among encoders with the same options.
-  public convenience init(
-    _ options: Options, staging: Staging, index: SessionIndex, memory: KeyFrameMemory = KeyFrameMemory()
-  ) {
+  public convenience init(_ options: Options, staging: Staging, index: SessionIndex) {
+    self.init(options, staging: staging, index: index, memory: KeyFrameMemory())
+  }
+
+  /// - Parameter memory: shared by all encoders with the same options.
+  package convenience init(_ options: Options, staging: Staging, index: SessionIndex, memory: KeyFrameMemory) {
     self.init(options, publishingTo: DirectoryStore(staging: staging, index: index), memory: memory)
   }
 
   /// - Parameter store: shared by all encoders of a process, and `memory` likewise.
   package init(_ options: Options, publishingTo store: any ArtifactStore, memory: KeyFrameMemory) {
+    FFmpegLog.silence()
     self.options = options
     self.memory = memory
     settings = EncoderSettings(

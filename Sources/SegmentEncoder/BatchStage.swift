@@ -2,8 +2,8 @@ import FileSystem
 import Synchronization
 
 /// The stage that an encoder is in. One thread writes it, and others read it.
-public final class BatchStage: Sendable {
-  public enum Stage: String, Sendable {
+package final class BatchStage: Sendable {
+  package enum Stage: String, Sendable {
     /// Reading a batch and planning its segments.
     case open
     /// Decoding and encoding its frames.
@@ -16,13 +16,13 @@ public final class BatchStage: Sendable {
 
   private let state = Mutex((stage: Stage.queue, signAt: MonotonicClock.seconds()))
 
-  public init() {}
+  package init() {}
 
-  public func enter(_ stage: Stage) { state.withLock { $0 = (stage, MonotonicClock.seconds()) } }
+  package func enter(_ stage: Stage) { state.withLock { $0 = (stage, MonotonicClock.seconds()) } }
 
   /// Notes a sign of life.
-  public func sign() { state.withLock { $0.signAt = MonotonicClock.seconds() } }
+  package func sign() { state.withLock { $0.signAt = MonotonicClock.seconds() } }
 
   /// The stage, and the time of the last sign of life in monotonic seconds.
-  public var now: (stage: Stage, signAt: Int) { state.withLock { $0 } }
+  package var now: (stage: Stage, signAt: Int) { state.withLock { $0 } }
 }

@@ -5,38 +5,38 @@ import FrameBatches
 import JSON
 import Sessions
 
-public struct InspectedBatch: Sendable, Equatable {
+package struct InspectedBatch: Sendable, Equatable {
   /// A captured frame, and how long it is on screen in all.
-  public struct Frame: Sendable, Equatable {
-    public let source: String
-    public let timeMs: Int64
-    public fileprivate(set) var holdMs: Int64
-    public let width: Int
-    public let height: Int
+  package struct Frame: Sendable, Equatable {
+    package let source: String
+    package let timeMs: Int64
+    package fileprivate(set) var holdMs: Int64
+    package let width: Int
+    package let height: Int
     /// The unrecorded time behind it.
-    public fileprivate(set) var gapAfterMs: Int64 = 0
-    public fileprivate(set) var note: String?
+    package fileprivate(set) var gapAfterMs: Int64 = 0
+    package fileprivate(set) var note: String?
   }
 
-  public let batch: String
+  package let batch: String
   /// Whose way of writing it is.
-  public let format: String
-  public let session: SessionID
-  public let intervalMs: Int64
-  public let capture: Batch.Capture
-  public let isFinal: Bool
-  public let frames: [Frame]
-  public let refused: [RefusedFrame]
+  package let format: String
+  package let session: SessionID
+  package let intervalMs: Int64
+  package let capture: Batch.Capture
+  package let isFinal: Bool
+  package let frames: [Frame]
+  package let refused: [RefusedFrame]
   /// What a person should know of how it is written.
-  public let warnings: [String]
-  public let segments: Int
+  package let warnings: [String]
+  package let segments: Int
 
-  public var startMs: Int64 { frames[0].timeMs }
+  package var startMs: Int64 { frames[0].timeMs }
   /// When the last frame stops being on screen.
-  public var endMs: Int64 { frames[frames.count - 1].timeMs + frames[frames.count - 1].holdMs }
+  package var endMs: Int64 { frames[frames.count - 1].timeMs + frames[frames.count - 1].holdMs }
 
   /// One line of JSON.
-  public var json: String {
+  package var json: String {
     JSONValue.object([
       "batch": .string(batch), "format": .string(format), "session": .string(session.description),
       "intervalMs": .number(intervalMs), "capture": .string(capture.rawValue), "final": .bool(isFinal),
@@ -57,7 +57,7 @@ public struct InspectedBatch: Sendable, Equatable {
   ///   - path: a directory or a file; `-` is standard input.
   ///   - session: for a batch that does not name its own.
   /// - Throws: ``BadBatch`` where it would be quarantined, ``DiskError``.
-  public init(reading path: String, session: String? = nil, _ options: BatchEncoder.Options) throws {
+  package init(reading path: String, session: String? = nil, _ options: BatchEncoder.Options) throws {
     let source = try OpenBatch(
       reading: path, session: session, limits: options.limits, unpacker: options.decoders)
     var digest = BatchDigest(of: source.batch)

@@ -5,9 +5,9 @@ import FrameBatches
 import Sessions
 
 /// A batch that is owed.
-public struct Offer: Sendable {
+package struct Offer: Sendable {
   /// The batch's name; nil where the queue tells only who takes it.
-  public let name: String?
+  package let name: String?
   /// The name as the system has it.
   package let bytes: [UInt8]
 
@@ -18,13 +18,13 @@ public struct Offer: Sendable {
 }
 
 /// A batch that this worker has taken.
-public struct Claim: Sendable {
+package struct Claim: Sendable {
   /// The batch's name.
-  public let name: String
+  package let name: String
   /// How often work on it has begun; each beginning but this worker's own ended with a worker's death.
-  public let attempt: Int
+  package let attempt: Int
   /// How often work on it has failed for reasons that nobody knows.
-  public let failures: Int
+  package let failures: Int
   /// What the queue knows the claim by.
   package let place: String
 
@@ -36,9 +36,9 @@ public struct Claim: Sendable {
   }
 
   /// How many workers may die with a batch before it is taken for what kills them.
-  public static let attempts = 3
+  package static let attempts = 3
   /// How often it may fail for reasons that nobody knows, before it is given up.
-  public static let unknownFailures = 5
+  package static let unknownFailures = 5
 }
 
 /// What a queue has of a batch that has been taken.

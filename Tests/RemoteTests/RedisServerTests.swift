@@ -8,6 +8,7 @@ import TestSupport
 import Testing
 import WorkQueues
 
+@testable import FileSystem
 @testable import encoder_worker
 
 /// How a queue is reached, and which one is trusted.
@@ -195,7 +196,7 @@ struct RedisServerTests {
   @Test func whoHasNoQueueNeedsNoClientLibrary() throws {
     #expect(try Tool.run("ldd", [EncoderWorker.path]).text.contains("libavcodec"))
     #expect(try !Tool.run("ldd", [EncoderWorker.path]).text.contains("hiredis"))
-    let missing = MissingRedisLibrary(name: "libhiredis.so.0.14", reason: "no such file")
+    let missing = MissingLibrary(name: "hiredis", reason: "no such file", package: "libhiredis0.14")
     #expect(missing.description.contains("Debian: libhiredis0.14"))
   }
 }

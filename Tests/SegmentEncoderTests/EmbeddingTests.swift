@@ -1,13 +1,8 @@
 // As anybody's server sees it: not @testable.
-import FileSystem
 import Foundation
-import FrameBatches
-import JSON
 import SegmentEncoder
-import Sessions
 import TestSupport
 import Testing
-import WorkQueues
 
 /// What the article "Embed it in your own server" shows, in its order.
 @Suite struct EmbeddingTests {

@@ -3,9 +3,7 @@ import Testing
 @testable import FileSystem
 
 @Suite struct ProfileTests {
-  private func columns(_ profile: Profile) -> [[String]] {
-    profile.table.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
-  }
+  private func columns(_ profile: Profile) -> [[String]] { profile.rows }
 
   /// Within three percent, however far apart they are.
   @Test func durationsAreSpreadAsTheyAre() throws {

@@ -2,23 +2,23 @@ import CFFmpeg
 import FileSystem
 
 /// A call into FFmpeg that failed.
-public struct FFmpegError: Error, Equatable, CustomStringConvertible {
+package struct FFmpegError: Error, Equatable, CustomStringConvertible {
   /// The function that failed.
-  public let function: String
+  package let function: String
   /// An `AVERROR` value.
-  public let code: Int32
+  package let code: Int32
 
   package var isOutOfMemory: Bool { code == cff_error_enomem() }
 
   /// What the code means, in FFmpeg's words.
-  public var cause: String {
+  package var cause: String {
     if code == cff_error_invalid_data() { return "invalid data" }
     var text = [CChar](repeating: 0, count: Int(AV_ERROR_MAX_STRING_SIZE))
     av_strerror(code, &text, text.count)
     return text.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }.lowercasedFirst
   }
 
-  public var description: String { "\(function): \(cause) (AVERROR \(code))" }
+  package var description: String { "\(function): \(cause) (AVERROR \(code))" }
 }
 
 /// Throws when an FFmpeg function says so by a negative result.
@@ -36,7 +36,7 @@ func allocated<T>(_ function: String, _ pointer: T?) throws(FFmpegError) -> T {
 
 /// What FFmpeg itself prints. Errors reach us as values; its log, on standard error, says nothing more that a user
 /// could act on.
-public enum FFmpegLog {
-  /// Silences the log of the whole process.
-  public static func silence() { av_log_set_level(AV_LOG_QUIET) }
+package enum FFmpegLog {
+  /// Silences the log of the whole process: the library prints nothing.
+  package static func silence() { av_log_set_level(AV_LOG_QUIET) }
 }

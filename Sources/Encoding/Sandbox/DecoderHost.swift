@@ -9,10 +9,10 @@ import Glibc
 import Synchronization
 
 /// Why nothing can be decoded apart.
-public struct SandboxError: Error, CustomStringConvertible {
-  public let description: String
+package struct SandboxError: Error, CustomStringConvertible {
+  package let description: String
 
-  public init(description: String) { self.description = description }
+  package init(description: String) { self.description = description }
 }
 
 /// Forks processes that decode. For any thread.

@@ -29,6 +29,7 @@ package struct VideoReader: Sendable {
   package let owner: String
 
   package init(_ decoders: DecoderHost? = nil, owner: String = "") {
+    FFmpegLog.silence()
     self.decoders = decoders
     self.owner = "video " + owner
   }

@@ -13,7 +13,7 @@ public struct EncodingOptions: Sendable {
   /// trusted.
   public var decoders: DecoderHost?
   /// What notes how long each stage takes; may be shared.
-  public var profile: Profile?
+  package var profile: Profile?
 
   public init() {}
 }

@@ -21,20 +21,20 @@ public enum Quality: String, Sendable, CaseIterable {
 }
 
 /// All that decides the bytes of a segment besides its pictures; kept in each manifest.
-public struct EncoderSettings: Sendable, Hashable {
-  public let quality: Quality
-  public let codec: String
-  public let preset: String
-  public let rateFactor: Double
-  public let parameters: String
+package struct EncoderSettings: Sendable, Hashable {
+  package let quality: Quality
+  package let codec: String
+  package let preset: String
+  package let rateFactor: Double
+  package let parameters: String
   /// The longest hold, in milliseconds.
-  public let maxHoldMs: Int64
+  package let maxHoldMs: Int64
   /// What is behind transparent pixels.
-  public let background: Colour
+  package let background: Colour
   /// Of our own rules: how pictures are repeated, and how the file is written. Counted up when they would make other bytes.
-  public let rules = 3
+  package let rules = 3
   /// libavcodec's version; x264's own is part of the build it was linked with.
-  public let libavcodec: String
+  package let libavcodec: String
 
   /// - constant quantiser over time (`qcomp=1`): x264's default spends bits on calm pictures that nobody sees
   /// - no look-ahead, no macroblock tree: neither helps at one picture a second, both delay
@@ -55,7 +55,7 @@ public struct EncoderSettings: Sendable, Hashable {
     ])
   }
 
-  public init(_ quality: Quality, maxHoldMs: Int64 = 5_000, background: Colour = .black) {
+  package init(_ quality: Quality, maxHoldMs: Int64 = 5_000, background: Colour = .black) {
     self.maxHoldMs = maxHoldMs
     self.background = background
     self.quality = quality

@@ -4,20 +4,20 @@ import ISOMedia
 import JSON
 
 /// What is known of one segment: `segment-<start>.json`. Its presence says that the segment is whole.
-public struct SegmentManifest: Sendable, Equatable {
-  public static let format = "segment-manifest/1"
+package struct SegmentManifest: Sendable, Equatable {
+  package static let format = "segment-manifest/1"
   /// Of a file, in bytes.
   package static let mostBytes = 8 << 20
 
-  public struct Frame: Sendable, Equatable {
+  package struct Frame: Sendable, Equatable {
     /// The capture, in unix milliseconds; of a continued frame, the original one.
-    public let timeMs: Int64
+    package let timeMs: Int64
     /// How long it is shown in this segment.
-    public let holdMs: Int64
-    public let source: String
-    public let status: Shot.Status
+    package let holdMs: Int64
+    package let source: String
+    package let status: Shot.Status
     /// What was done to it that a viewer should know.
-    public let note: String?
+    package let note: String?
 
     package init(timeMs: Int64, holdMs: Int64, source: String, status: Shot.Status, note: String?) {
       self.timeMs = timeMs
@@ -29,14 +29,14 @@ public struct SegmentManifest: Sendable, Equatable {
   }
 
   /// What other segments and the session need to know.
-  public let segment: PublishedSegment
-  public let session: SessionID
+  package let segment: PublishedSegment
+  package let session: SessionID
   /// The pictures as captured, and as coded, are in ``segment``.
-  public let codec: String
-  public let frames: [Frame]
-  public let refused: [RefusedFrame]
+  package let codec: String
+  package let frames: [Frame]
+  package let refused: [RefusedFrame]
   /// The producer's own.
-  public let metadata: JSONValue
+  package let metadata: JSONValue
 
   package init(
     segment: PublishedSegment, session: SessionID, codec: String, frames: [Frame], refused: [RefusedFrame],
@@ -94,7 +94,7 @@ extension RefusedFrame {
 }
 
 /// A segment as its manifest describes it to whoever stitches, indexes or publishes beside it.
-public struct PublishedSegment: Sendable, Equatable {
+package struct PublishedSegment: Sendable, Equatable {
   /// A frame's place in the segment.
   package struct Frame: Sendable, Equatable {
     package let timeMs: Int64

@@ -69,7 +69,7 @@ package struct KeyFrame: Sendable {
 /// The key frames of the last segments that showed one picture only. People look at screens that do not change: the next batch
 /// of theirs is then neither decoded nor encoded. A session knows only its own: what came out of one stranger's decoder is never
 /// shown in another's session. For encoders of the same options.
-public final class KeyFrameMemory: Sendable {
+package final class KeyFrameMemory: Sendable {
   private struct State {
     var frames: [String: (key: KeyFrame, usedAt: Int)] = [:]
     var bytes = 0
@@ -87,7 +87,7 @@ public final class KeyFrameMemory: Sendable {
   private let capacity: Int
   private let state = Mutex(State())
 
-  public init(capacity: Int = 8 << 20) { self.capacity = capacity }
+  package init(capacity: Int = 8 << 20) { self.capacity = capacity }
 
   func recall(_ identity: String) -> KeyFrame? {
     state.withLock { state in

@@ -5,15 +5,15 @@
 import FrameBatches
 
 /// A frame that was decoded: what a shot shows.
-public struct Capture: Sendable, Equatable {
-  public let source: String
+package struct Capture: Sendable, Equatable {
+  package let source: String
   /// Unix milliseconds.
-  public let timeMs: Int64
+  package let timeMs: Int64
   /// The picture as captured, in pixels.
-  public let width: Int
-  public let height: Int
+  package let width: Int
+  package let height: Int
 
-  public init(source: String, timeMs: Int64, width: Int, height: Int) {
+  package init(source: String, timeMs: Int64, width: Int, height: Int) {
     self.source = source
     self.timeMs = timeMs
     self.width = width
@@ -22,8 +22,8 @@ public struct Capture: Sendable, Equatable {
 }
 
 /// One picture on screen within one segment.
-public struct Shot: Sendable, Equatable {
-  public enum Status: String, Sendable {
+package struct Shot: Sendable, Equatable {
+  package enum Status: String, Sendable {
     /// It starts at its capture.
     case captured
     /// It was captured in an earlier segment and stays on screen.
@@ -31,26 +31,26 @@ public struct Shot: Sendable, Equatable {
   }
 
   /// How a segment ends.
-  public struct Closing: Sendable, Equatable {
+  package struct Closing: Sendable, Equatable {
     /// The gap behind it, in milliseconds, up to the next capture or the batch's end.
-    public let gapAfterMs: Int64
-    public let endsBatch: Bool
+    package let gapAfterMs: Int64
+    package let endsBatch: Bool
 
-    public init(gapAfterMs: Int64, endsBatch: Bool) {
+    package init(gapAfterMs: Int64, endsBatch: Bool) {
       self.gapAfterMs = gapAfterMs
       self.endsBatch = endsBatch
     }
   }
 
-  public let capture: Capture
-  public let status: Status
+  package let capture: Capture
+  package let status: Status
   /// When it comes on screen, in unix milliseconds.
-  public let startMs: Int64
+  package let startMs: Int64
   /// How long it stays, in milliseconds; more than zero.
-  public let holdMs: Int64
-  public let opensSegment: Bool
+  package let holdMs: Int64
+  package let opensSegment: Bool
   /// nil where the segment goes on.
-  public let closing: Closing?
+  package let closing: Closing?
 
   package init(
     capture: Capture, status: Status, startMs: Int64, holdMs: Int64, opensSegment: Bool, closing: Closing?
@@ -63,13 +63,13 @@ public struct Shot: Sendable, Equatable {
     self.closing = closing
   }
 
-  public var endMs: Int64 { startMs + holdMs }
+  package var endMs: Int64 { startMs + holdMs }
 }
 
 /// The rules of holds, gaps and cuts, applied to one batch.
-public struct Timeline: Sendable {
+package struct Timeline: Sendable {
   /// The length of a full segment, in milliseconds.
-  public static let segmentMs: Int64 = 5_000
+  package static let segmentMs: Int64 = 5_000
 
   private let intervalMs: Int64
   /// The longest hold; nil where a long hold is no gap.
@@ -79,12 +79,12 @@ public struct Timeline: Sendable {
   /// When the open segment began.
   private var segmentStart: Int64?
 
-  public init(intervalMs: Int64, maxHoldMs: Int64?) {
+  package init(intervalMs: Int64, maxHoldMs: Int64?) {
     self.intervalMs = intervalMs
     self.maxHoldMs = maxHoldMs
   }
 
-  public init(of batch: Batch, maxHoldMs: Int64) {
+  package init(of batch: Batch, maxHoldMs: Int64) {
     self.init(intervalMs: batch.intervalMs, maxHoldMs: batch.capture == .onChange ? nil : maxHoldMs)
   }
 
@@ -100,7 +100,7 @@ public struct Timeline: Sendable {
   /// Takes the next capture, later than the one before.
   ///
   /// - Returns: the shots of the capture before it, whose hold is known now.
-  public mutating func append(_ capture: Capture) -> [Shot] {
+  package mutating func append(_ capture: Capture) -> [Shot] {
     defer { pending = capture }
     return pending.map { shots(of: $0, untilMs: capture.timeMs, next: capture) } ?? []
   }
@@ -108,7 +108,7 @@ public struct Timeline: Sendable {
   /// Ends the batch.
   ///
   /// - Returns: the shots of the last capture.
-  public mutating func finish(endMs: Int64) -> [Shot] {
+  package mutating func finish(endMs: Int64) -> [Shot] {
     defer { pending = nil }
     return pending.map { shots(of: $0, untilMs: endMs, next: nil) } ?? []
   }

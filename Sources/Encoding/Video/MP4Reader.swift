@@ -141,30 +141,18 @@ package final class MP4Reader {
 }
 
 /// libavformat: what only encodes has no need of it, what reads MP4 files has.
-public enum FormatLibrary {
-  private static let loaded = Mutex<cff_format?>(nil)
+package enum FormatLibrary {
+  private static let library = DynamicLibrary("libavformat, which MP4 files are read with") {
+    var functions = cff_format()
+    return cff_load_format(&functions).map { .failure(.init($0)) } ?? .success(functions)
+  }
 
   /// Loads it, so that later nobody finds it missing.
   ///
   /// - Throws: ``MissingLibrary``.
-  public static func load() throws { _ = try functions() }
+  package static func load() throws { _ = try functions() }
 
-  package static func functions() throws -> cff_format {
-    try loaded.withLock { loaded in
-      if let loaded { return loaded }
-      var functions = cff_format()
-      // What is short now (descriptors, memory) may not be so later.
-      if let reason = cff_load_format(&functions) { throw MissingLibrary(reason: String(cString: reason)) }
-      loaded = functions
-      return functions
-    }
-  }
-}
-
-/// A library that is needed for what was asked cannot be loaded: the machine's fault.
-public struct MissingLibrary: Error, CustomStringConvertible {
-  package let reason: String
-  public var description: String { "load libavformat, which MP4 files are read with: \(reason); install it" }
+  package static func functions() throws -> cff_format { try library.functions() }
 }
 
 /// A place in a source, moved as libavformat asks.

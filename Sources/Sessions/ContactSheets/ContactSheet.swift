@@ -7,45 +7,45 @@ import FrameBatches
 import JSON
 
 /// What was written.
-public struct ContactSheet: Sendable, Equatable {
+package struct ContactSheet: Sendable, Equatable {
   /// What is wanted.
-  public struct Options: Sendable {
+  package struct Options: Sendable {
     /// Which captures are shown, counted from the first; nil for some sixty of the session.
-    public var every: Int?
+    package var every: Int?
     /// How many tiles a row has; nil for a sheet like a screen.
-    public var columns: Int?
+    package var columns: Int?
     /// How wide a picture may be, in pixels.
-    public var width = 200
+    package var width = 200
     /// Where segments are decoded; nil for right here, for those that can be trusted.
-    public var decoders: DecoderHost?
+    package var decoders: DecoderHost?
 
-    public init() {}
+    package init() {}
   }
 
-  public enum Format: Sendable {
+  package enum Format: Sendable {
     case png, jpeg
   }
 
-  public let file: String
-  public let session: String
-  public let durationMs: Int64
-  public let captures: Int
+  package let file: String
+  package let session: String
+  package let durationMs: Int64
+  package let captures: Int
   /// How many of them are on the sheet.
-  public let pictures: Int
-  public let every: Int
-  public let gaps: Int
+  package let pictures: Int
+  package let every: Int
+  package let gaps: Int
   /// Frames that could not be decoded when the session was encoded.
-  public let refused: Int
-  public let width: Int
-  public let height: Int
-  public let bytes: Int
+  package let refused: Int
+  package let width: Int
+  package let height: Int
+  package let bytes: Int
   /// Segments that are not what was published.
-  public let damaged: [Problem]
+  package let damaged: [Problem]
   /// What else of the session is not as it should be: parts that are missing.
-  public let warnings: [Problem]
+  package let warnings: [Problem]
 
   /// One line of JSON.
-  public var json: String {
+  package var json: String {
     JSONValue.object([
       "file": .string(file), "session": .string(session), "durationMs": .number(durationMs),
       "captures": .number(captures), "pictures": .number(pictures), "every": .number(every), "gaps": .number(gaps),
@@ -60,7 +60,7 @@ public struct ContactSheet: Sendable, Equatable {
   ///   - path: a published session, `OUTPUT/SESSION`.
   ///   - progress: called with the tiles done and their number; what it throws ends the work.
   /// - Throws: ``BadSession`` when nothing of it can be read, ``BadTarget`` when it would be too large, ``DiskError``.
-  public static func write(
+  package static func write(
     of path: String, to target: String, as format: Format, _ options: Options = Options(),
     progress: (Int, Int) throws -> Void = { _, _ in }
   ) throws -> ContactSheet {

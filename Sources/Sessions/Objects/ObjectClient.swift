@@ -7,7 +7,7 @@ import FileSystem
 ///
 /// All of it throws when the store cannot be asked, or refuses (no such bucket, no permission): the environment's failure,
 /// never a batch's. What may pass is tried a few times first.
-public protocol ObjectClient: Sendable {
+package protocol ObjectClient: Sendable {
   /// The bytes of an object.
   ///
   /// - Parameter limit: more bytes are not read.
@@ -46,29 +46,29 @@ public protocol ObjectClient: Sendable {
 }
 
 /// What an object's bytes are known by: another content has another one. To be compared, and handed back, nothing else.
-public struct ObjectTag: Sendable, Hashable, CustomStringConvertible {
-  public let description: String
-  public init(_ description: String) { self.description = description }
+package struct ObjectTag: Sendable, Hashable, CustomStringConvertible {
+  package let description: String
+  package init(_ description: String) { self.description = description }
 }
 
-public struct StoredObject: Sendable, Equatable {
-  public let bytes: [UInt8]
-  public let tag: ObjectTag
+package struct StoredObject: Sendable, Equatable {
+  package let bytes: [UInt8]
+  package let tag: ObjectTag
 
-  public init(bytes: [UInt8], tag: ObjectTag) {
+  package init(bytes: [UInt8], tag: ObjectTag) {
     self.bytes = bytes
     self.tag = tag
   }
 }
 
-public struct ObjectInfo: Sendable, Equatable {
-  public let key: String
-  public let size: Int
-  public let tag: ObjectTag
+package struct ObjectInfo: Sendable, Equatable {
+  package let key: String
+  package let size: Int
+  package let tag: ObjectTag
   /// Since it was written, in seconds, by the store's own clock; nil where the store was asked for a list.
-  public let ageS: Int?
+  package let ageS: Int?
 
-  public init(key: String, size: Int, tag: ObjectTag, ageS: Int? = nil) {
+  package init(key: String, size: Int, tag: ObjectTag, ageS: Int? = nil) {
     self.key = key
     self.size = size
     self.tag = tag
@@ -76,21 +76,21 @@ public struct ObjectInfo: Sendable, Equatable {
   }
 }
 
-public enum ObjectBody: Sendable {
+package enum ObjectBody: Sendable {
   case bytes([UInt8])
   /// What this file holds.
   case file(String)
 }
 
 /// What an object is for those who fetch it: its media type, and for how long it may be kept.
-public enum ObjectKind: Sendable {
+package enum ObjectKind: Sendable {
   case video, json, text, playlist, cues, image, archive
 }
 
 /// A store that writes where it was told not to is none for us: nothing there would be published once.
-public struct UnconditionalStore: EnvironmentFailure, CustomStringConvertible {
+package struct UnconditionalStore: EnvironmentFailure, CustomStringConvertible {
   package let name: String
-  public var description: String {
+  package var description: String {
     "\(name): this store ignores the conditions of writes (If-None-Match, If-Match); take one that knows them"
   }
 }
@@ -113,7 +113,7 @@ extension ObjectClient {
   }
 }
 
-public enum PutCondition: Sendable, Equatable {
+package enum PutCondition: Sendable, Equatable {
   case always
   /// There is none under that key: `If-None-Match: *`.
   case absent
@@ -125,14 +125,14 @@ public enum PutCondition: Sendable, Equatable {
 }
 
 /// An object is larger than somebody wants to read.
-public struct ObjectTooLarge: EnvironmentFailure, CustomStringConvertible {
+package struct ObjectTooLarge: EnvironmentFailure, CustomStringConvertible {
   package let key: String
   package let limit: Int
 
-  public init(key: String, limit: Int) {
+  package init(key: String, limit: Int) {
     self.key = key
     self.limit = limit
   }
 
-  public var description: String { "\(key): more than the limit of \(limit) bytes" }
+  package var description: String { "\(key): more than the limit of \(limit) bytes" }
 }

@@ -3,19 +3,19 @@ import FileSystem
 /// What an object store refused, or could not be asked, after it was tried as often as it makes sense.
 ///
 /// The environment is to blame, never the batch: see ``Disposition``.
-public struct ObjectStoreError: EnvironmentFailure, Equatable, CustomStringConvertible {
+package struct ObjectStoreError: EnvironmentFailure, Equatable, CustomStringConvertible {
   /// The request, as the store calls it: `GET`, `PUT`, `LIST` …
-  public let operation: String
+  package let operation: String
   /// The object, or the bucket.
-  public let subject: String
+  package let subject: String
   /// HTTP's; nil when there was no answer.
-  public let status: Int?
+  package let status: Int?
   /// The store's own word for it, when it said one: `NoSuchBucket`.
-  public let code: String?
-  public let cause: String
-  public let advice: String
+  package let code: String?
+  package let cause: String
+  package let advice: String
 
-  public init(
+  package init(
     _ operation: String, _ subject: String, status: Int? = nil, code: String? = nil, _ cause: String, advice: String
   ) {
     self.operation = operation
@@ -27,10 +27,10 @@ public struct ObjectStoreError: EnvironmentFailure, Equatable, CustomStringConve
   }
 
   /// Whether the store knows us not, or lets us not: nothing to be tried again.
-  public var isPermission: Bool { status == 401 || status == 403 }
+  package var isPermission: Bool { status == 401 || status == 403 }
 
   /// Whether another object may be had all the same: an archived one, a key that is too long.
-  public var isOfOneObject: Bool {
+  package var isOfOneObject: Bool {
     let others: Set = [
       "AccessDenied", "AuthorizationHeaderMalformed", "ExpiredToken", "InvalidAccessKeyId", "InvalidToken",
       "NoSuchBucket",
@@ -40,7 +40,7 @@ public struct ObjectStoreError: EnvironmentFailure, Equatable, CustomStringConve
       && code.map { !others.contains($0) } ?? false
   }
 
-  public var description: String {
+  package var description: String {
     let answer = [status.map { "status \($0)" }, code].compactMap { $0 }.joined(separator: " ")
     return "\(operation) \(subject): \(answer.isEmpty ? "" : answer + ": ")\(cause); \(advice)"
   }

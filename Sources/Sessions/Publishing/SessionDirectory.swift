@@ -237,11 +237,11 @@ final class SessionLock {
 }
 
 /// Something in the output that we did not write like this: nothing is published over it.
-public struct DamagedOutput: Error, Equatable, CustomStringConvertible {
-  public let path: String
-  public let cause: String
+package struct DamagedOutput: Error, Equatable, CustomStringConvertible {
+  package let path: String
+  package let cause: String
 
-  public var description: String { "read \(path): \(cause); move it away and run again" }
+  package var description: String { "read \(path): \(cause); move it away and run again" }
 }
 
 extension SegmentManifest {

@@ -8,6 +8,7 @@ import FrameBatches
 import Glibc
 import Synchronization
 
+/// Keeps the views of an output's sessions up to date with their manifests. For any thread; one for a process.
 public final class SessionIndex: Sendable {
   /// How long views may lag, in milliseconds.
   public static let lagMs = 400

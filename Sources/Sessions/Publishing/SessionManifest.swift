@@ -3,35 +3,35 @@
 import Encoding
 import FrameBatches
 
-public struct SessionManifest: Sendable, Equatable {
-  public struct Segment: Sendable, Equatable {
-    public let file: String
-    public let startMs: Int64
-    public let durationMs: Int64
-    public let width: Int
-    public let height: Int
-    public let bytes: Int
-    public let sha256: String
+package struct SessionManifest: Sendable, Equatable {
+  package struct Segment: Sendable, Equatable {
+    package let file: String
+    package let startMs: Int64
+    package let durationMs: Int64
+    package let width: Int
+    package let height: Int
+    package let bytes: Int
+    package let sha256: String
     /// How many frames it shows, continued ones included.
-    public let frames: Int
+    package let frames: Int
   }
 
-  public struct Gap: Sendable, Equatable {
-    public let startMs: Int64
-    public let endMs: Int64
+  package struct Gap: Sendable, Equatable {
+    package let startMs: Int64
+    package let endMs: Int64
   }
 
-  public let session: SessionID
-  public let startMs: Int64
-  public let endMs: Int64
-  public let durationMs: Int64
+  package let session: SessionID
+  package let startMs: Int64
+  package let endMs: Int64
+  package let durationMs: Int64
   /// Whether the segment that ends the session is there.
-  public let complete: Bool
-  public let segments: [Segment]
-  public let gaps: [Gap]
+  package let complete: Bool
+  package let segments: [Segment]
+  package let gaps: [Gap]
   /// Captured frames; one that continues in the next segment counts once.
-  public let frames: Int
-  public let bytes: Int
+  package let frames: Int
+  package let bytes: Int
 
   /// - Parameter segments: at least one, in the order of their starts.
   init?(session: SessionID, segments: [PublishedSegment]) {

@@ -6,6 +6,7 @@ import FileSystem
 import Glibc
 import Synchronization
 
+/// An output directory, and a directory of this process in it where files are written before they are published.
 public final class Staging: Sendable {
   /// The directory all sessions are published in.
   public let output: String

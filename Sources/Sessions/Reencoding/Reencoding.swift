@@ -8,16 +8,16 @@ import Glibc
 import JSON
 
 /// What was made.
-public struct ReencodedSession: Sendable, Equatable {
-  public let session: SessionID
-  public let durationMs: Int64
+package struct ReencodedSession: Sendable, Equatable {
+  package let session: SessionID
+  package let durationMs: Int64
   /// All there are, and those that were made now.
-  public let segments: Int
-  public let encoded: Int
-  public let bytes: Int
+  package let segments: Int
+  package let encoded: Int
+  package let bytes: Int
 
   /// One line of JSON.
-  public var json: String {
+  package var json: String {
     JSONValue.object([
       "session": .string(session.description), "durationMs": .number(durationMs), "segments": .number(segments),
       "encoded": .number(encoded), "bytes": .number(bytes),
@@ -25,26 +25,26 @@ public struct ReencodedSession: Sendable, Equatable {
   }
 }
 
-public final class Reencoding: Sendable {
-  public struct Options: Sendable {
-    public var quality = Quality.balanced
+package final class Reencoding: Sendable {
+  package struct Options: Sendable {
+    package var quality = Quality.balanced
     /// No side of a picture is longer, in pixels; nil for the size it has.
-    public var maxSide: Int?
+    package var maxSide: Int?
     /// Of an MP4: the session, and when its first picture was captured in unix milliseconds. nil: what its name or itself
     /// says.
-    public var session: SessionID?
-    public var startMs: Int64?
-    public var limits = Limits()
+    package var session: SessionID?
+    package var startMs: Int64?
+    package var limits = Limits()
     /// Where videos are decoded; nil for right here, for those that can be trusted.
-    public var decoders: DecoderHost?
+    package var decoders: DecoderHost?
 
-    public init() {}
+    package init() {}
   }
 
   /// The pieces that are still to be made; they may be made side by side.
-  public let pieces: [Int]
+  package let pieces: [Int]
   /// How many segments they are.
-  public let owed: Int
+  package let owed: Int
   private let path: String
   private let source: any VideoSource
   private let directory: SessionDirectory
@@ -55,14 +55,14 @@ public final class Reencoding: Sendable {
   private let made: Set<Int64>
 
   /// Whether a source is a directory, and not an MP4.
-  public static func isSession(_ path: String) -> Bool { DurableFile.isReachableDirectory(path) }
+  package static func isSession(_ path: String) -> Bool { DurableFile.isReachableDirectory(path) }
 
   /// - Parameters:
   ///   - path: a published session, or an MP4 with an H.264 or HEVC track.
   ///   - staging: says where sessions go.
   ///   - isCancelled: asked while a film is read.
   /// - Throws: ``BadSession`` when the source cannot be used, or something else has been published under its name.
-  public init(_ path: String, _ options: Options, staging: Staging, isCancelled: @escaping () -> Bool) throws {
+  package init(_ path: String, _ options: Options, staging: Staging, isCancelled: @escaping () -> Bool) throws {
     source = try Self.source(path, options, isCancelled)
     self.path = path
     self.options = options
@@ -134,7 +134,7 @@ public final class Reencoding: Sendable {
   /// - Parameters:
   ///   - isCancelled: asked before each picture.
   ///   - report: called after each segment.
-  public func encode(piece: Int, isCancelled: @escaping () -> Bool, made report: () -> Void) throws {
+  package func encode(piece: Int, isCancelled: @escaping () -> Bool, made report: () -> Void) throws {
     do {
       try source.open(piece, isCancelled: isCancelled) { orders, pictures in
         var shown: Still?
@@ -204,7 +204,7 @@ public final class Reencoding: Sendable {
   /// Brings the session's index up to date, also when not all is made.
   ///
   /// - Parameter encoded: how many segments were made now.
-  public func finish(encoded: Int) throws -> ReencodedSession {
+  package func finish(encoded: Int) throws -> ReencodedSession {
     try directory.locked { try publication.index.update(directory, temporary: publication.staging.temporaryFile()) }
     let segments = try directory.publishedStarts().map { try directory.segment($0) }
     if segments.isEmpty { rmdir(directory.path) }

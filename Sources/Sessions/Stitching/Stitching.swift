@@ -14,7 +14,7 @@ public struct StitchedSession: Sendable, Equatable {
   public let segments: Int
   public let bytes: Int
   /// What of the session is not as it should be, and shows: parts that are missing.
-  public let warnings: [Problem]
+  package let warnings: [Problem]
 
   /// One line of JSON.
   public var json: String {
@@ -26,20 +26,21 @@ public struct StitchedSession: Sendable, Equatable {
 }
 
 /// Why nothing can be written where it was asked for.
-public struct BadTarget: Error, Equatable, CustomStringConvertible {
-  public let path: String
-  public let cause: String
-  public let advice: String
+package struct BadTarget: Error, Equatable, CustomStringConvertible {
+  package let path: String
+  package let cause: String
+  package let advice: String
 
-  public init(path: String, cause: String, advice: String) {
+  package init(path: String, cause: String, advice: String) {
     self.path = path
     self.cause = cause
     self.advice = advice
   }
 
-  public var description: String { "write \(path): \(cause); \(advice)" }
+  package var description: String { "write \(path): \(cause); \(advice)" }
 }
 
+/// Makes one film, or HLS, of a session, without encoding it again.
 public enum Stitching {
   /// Writes a session's film, replacing what is at `target` at once or not at all.
   ///

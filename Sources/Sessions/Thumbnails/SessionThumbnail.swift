@@ -3,7 +3,7 @@ import FileSystem
 import FrameBatches
 
 /// Small pictures of published sessions, for lists of them.
-public enum SessionThumbnail {
+package enum SessionThumbnail {
   /// A segment's first picture, as JPEG.
   ///
   /// - Parameters:
@@ -13,7 +13,7 @@ public enum SessionThumbnail {
   ///   - decoders: where the segment is decoded; nil for right here, for one that can be trusted.
   /// - Returns: nil when there is no such session, or no such segment.
   /// - Throws: ``BadSession``, ``DamagedOutput`` when the segment is not what was published, ``DiskError``.
-  public static func jpeg(
+  package static func jpeg(
     output: String, session: SessionID, startMs: Int64? = nil, side: Int = 320, decoders: DecoderHost? = nil
   ) throws -> [UInt8]? {
     let directory = SessionDirectory(output: output, session: session, decoders: decoders)

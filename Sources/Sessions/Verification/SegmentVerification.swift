@@ -6,10 +6,10 @@ import FileSystem
 import JSON
 
 /// Something that is not as a manifest says.
-public struct Problem: Sendable, Equatable {
+package struct Problem: Sendable, Equatable {
   /// The file it was found in.
-  public let file: String
-  public let what: String
+  package let file: String
+  package let what: String
 
   package var json: JSONValue { .object(["file": .string(file), "problem": .string(what)]) }
 }

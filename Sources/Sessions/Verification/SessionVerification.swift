@@ -6,15 +6,15 @@ import Glibc
 import JSON
 
 /// What was found.
-public struct VerificationReport: Sendable, Equatable {
-  public let session: String
-  public let segments: Int
-  public let frames: Int
-  public let durationMs: Int64
-  public let problems: [Problem]
+package struct VerificationReport: Sendable, Equatable {
+  package let session: String
+  package let segments: Int
+  package let frames: Int
+  package let durationMs: Int64
+  package let problems: [Problem]
 
   /// One line of JSON.
-  public var json: String {
+  package var json: String {
     JSONValue.object([
       "session": .string(session), "segments": .number(segments), "frames": .number(frames),
       "durationMs": .number(durationMs), "ok": .bool(problems.isEmpty), "problems": .array(problems.map(\.json)),
@@ -24,14 +24,14 @@ public struct VerificationReport: Sendable, Equatable {
 
 extension VerificationReport {
   /// Of what is no session at all.
-  public init(of failure: BadSession) {
+  package init(of failure: BadSession) {
     session = failure.file
     (segments, frames, durationMs) = (0, 0, 0)
     problems = [Problem(file: failure.file, what: "\(failure.cause); \(failure.advice)")]
   }
 }
 
-public enum Verification {
+package enum Verification {
   /// Checks one session.
   ///
   /// - Parameters:
@@ -41,7 +41,7 @@ public enum Verification {
   ///   - decoders: where segments are decoded; nil for right here, for those that can be trusted.
   ///   - progress: called with the segments checked and their number; what it throws ends the work.
   /// - Throws: ``BadSession`` when it is no session, ``DiskError``.
-  public static func report(
+  package static func report(
     on path: String, repair: Bool = false, decoders: DecoderHost? = nil,
     progress: (Int, Int) throws -> Void = { _, _ in }
   ) throws -> VerificationReport {

@@ -1,7 +1,7 @@
 import FileSystem
 
 /// Tells bytes from others.
-public enum Digest {
+package enum Digest {
   /// 32 hexadecimal digits of SHA-256.
-  public static func of(_ bytes: [UInt8]) -> String { String(SHA256.hex(of: bytes).prefix(32)) }
+  package static func of(_ bytes: [UInt8]) -> String { String(SHA256.hex(of: bytes).prefix(32)) }
 }

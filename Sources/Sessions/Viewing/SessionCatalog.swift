@@ -23,6 +23,7 @@ public struct SessionSummary: Sendable, Equatable {
   public let error: String?
 }
 
+/// Reads an output that workers write to at the same time. For any thread.
 public final class SessionCatalog: Sendable {
   /// The output's path.
   public let output: String
@@ -45,6 +46,9 @@ public final class SessionCatalog: Sendable {
     self.output = DurableFile.resolved(output)
     _ = try Directory(opening: self.output)
   }
+
+  /// Throws where the output cannot be read. What it costs does not depend on how much is in it.
+  package func requireOutput() throws(DiskError) { _ = try Directory(opening: output) }
 
   /// Whether it is rather a spool, with its sessions in another place.
   public func isSpool() throws -> Bool {
@@ -105,7 +109,7 @@ public final class SessionCatalog: Sendable {
   /// A file of a session: `session.json`, `session.ffconcat`, and segments with their manifests.
   ///
   /// - Returns: nil for any other name, and where there is no plain file of it.
-  public func file(_ name: String, of session: SessionID) throws -> OpenFile? {
+  package func file(_ name: String, of session: SessionID) throws -> OpenFile? {
     let isOurs =
       name == SessionView.jsonFile || name == SessionView.scriptFile || SegmentName.start(ofVideo: name) != nil
       || SegmentName.start(ofManifest: name) != nil

@@ -18,7 +18,7 @@ public final class SessionPlayback: Sendable {
   /// An HLS playlist; segments whose videos are missing are gaps.
   public let playlist: [UInt8]
   /// What of the session cannot be shown.
-  public let problems: [Problem]
+  package let problems: [Problem]
   /// In the order of their starts.
   package let segments: [PublishedSegment]
   private let directory: SessionDirectory
@@ -150,7 +150,7 @@ public final class SessionPlayback: Sendable {
   ///
   /// - Parameter scratch: a directory with room for it.
   /// - Throws: ``BadSession`` when a segment is missing or damaged, or the session has changed since; ``DiskError``.
-  public func film(in scratch: String) throws -> OpenFile? {
+  package func film(in scratch: String) throws -> OpenFile? {
     let segments = try directory.soundSegments()
     guard segments == self.segments else {
       throw BadSession(session.description, "changed meanwhile", advice: "reload the page")

@@ -5,11 +5,11 @@ import FileSystem
 import FrameBatches
 import Glibc
 
-public struct Enqueuing {
+package struct Enqueuing {
   private let spool: Spool
   private let limits: Limits
 
-  public init(spool: Spool, limits: Limits = Limits()) {
+  package init(spool: Spool, limits: Limits = Limits()) {
     self.spool = spool
     self.limits = limits
   }
@@ -20,7 +20,7 @@ public struct Enqueuing {
   ///   - paths: image files named by their captures, or one directory with them and perhaps a `batch.json`.
   ///   - session: nil for a new session, or for the one that `batch.json` names.
   /// - Returns: the batch's name.
-  public func enqueue(_ paths: [String], session: String?) throws -> String {
+  package func enqueue(_ paths: [String], session: String?) throws -> String {
     let (name, files) = try Self.gather(paths, session: session, limits)
     let worker = WorkerID()
     let draft = spool.temporary + "/\(worker).part"

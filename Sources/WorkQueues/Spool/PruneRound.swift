@@ -5,15 +5,15 @@ import Glibc
 import JSON
 
 /// Something that was removed, or would be.
-public struct Pruned: Sendable {
-  public let path: String
+package struct Pruned: Sendable {
+  package let path: String
   /// What it was, for a person.
-  public let what: String
+  package let what: String
   /// Of all files in it.
-  public let bytes: Int
+  package let bytes: Int
 
   /// One line of JSON.
-  public var json: String {
+  package var json: String {
     JSONValue.object(["path": .string(path), "what": .string(what), "bytes": .number(bytes)]).line
   }
 }

@@ -8,7 +8,7 @@ import Glibc
 import JSON
 import Sessions
 
-public struct Pruning {
+package struct Pruning {
   private let spool: Spool
   private let output: String
   private let retention: Retention?
@@ -17,7 +17,7 @@ public struct Pruning {
   /// - Parameters:
   ///   - retention: what is too old; nil where nothing is.
   ///   - isRehearsal: whether to remove nothing and only say what would go.
-  public init(spool: Spool, output: String?, retention: Retention? = nil, isRehearsal: Bool) {
+  package init(spool: Spool, output: String?, retention: Retention? = nil, isRehearsal: Bool) {
     self.spool = spool
     // A link that its owner names is followed; links inside are not.
     self.output = DurableFile.resolved(output ?? spool.defaultOutput)
@@ -28,7 +28,7 @@ public struct Pruning {
   /// Looks at the workers of other hosts.
   ///
   /// - Returns: how many there are; if any, this is done again after a lease, before ``run(with:)``.
-  public func watch(with witness: Witness) throws -> Int {
+  package func watch(with witness: Witness) throws -> Int {
     var others = 0
     for parent in parents where try DurableFile.isDirectory(parent) {
       for other in try WorkerDirectory.ofOtherHosts(in: parent) {
@@ -41,7 +41,7 @@ public struct Pruning {
 
   /// - Parameter witness: who has watched the workers of other hosts for a lease.
   /// - Returns: what has gone, what was left because somebody is at work there, and what went wrong with single things.
-  public func run(with witness: Witness) -> (pruned: [Pruned], spared: [String], failures: [any Error]) {
+  package func run(with witness: Witness) -> (pruned: [Pruned], spared: [String], failures: [any Error]) {
     let round = PruneRound(isRehearsal: isRehearsal, witness: witness)
     // Reasons first: whether their workers live is said by the directories.
     round.attempt { try pruneReasons(round) }

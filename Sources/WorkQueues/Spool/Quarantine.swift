@@ -6,16 +6,16 @@ import FrameBatches
 import Glibc
 import JSON
 
-public struct Quarantine: Sendable {
+package struct Quarantine: Sendable {
   static let reasonEnding = ".reason.json"
 
   /// A batch, and why it is here.
-  public struct Batch: Sendable {
+  package struct Batch: Sendable {
     /// Its name in quarantine.
-    public let name: String
-    public let path: String
+    package let name: String
+    package let path: String
     /// `NAME.reason.json`; nil where there is none, or nothing that one can read.
-    public let reason: JSONValue?
+    package let reason: JSONValue?
 
     package init(name: String, path: String, reason: JSONValue?) {
       self.name = name
@@ -23,22 +23,22 @@ public struct Quarantine: Sendable {
       self.reason = reason
     }
 
-    public func text(_ member: String) -> String? { reason?.object?[member]?.string }
+    package func text(_ member: String) -> String? { reason?.object?[member]?.string }
     /// When it came here, in unix milliseconds.
-    public var timeMs: Int64? { reason?.object?["timeMs"]?.integer }
+    package var timeMs: Int64? { reason?.object?["timeMs"]?.integer }
 
     /// All of it, for a program: one line.
-    public var json: String {
+    package var json: String {
       JSONValue.object(["name": .string(name), "path": .string(path), "reason": reason ?? .null]).line
     }
   }
 
   private let spool: Spool
 
-  public init(of spool: Spool) { self.spool = spool }
+  package init(of spool: Spool) { self.spool = spool }
 
   /// All of them, by name.
-  public func batches() throws -> [Batch] {
+  package func batches() throws -> [Batch] {
     guard try DurableFile.isDirectory(spool.quarantine) else { return [] }
     let names = try Directory(opening: spool.quarantine).entries().map(\.name)
     let all = Set(names)
@@ -47,7 +47,7 @@ public struct Quarantine: Sendable {
   }
 
   /// - Throws: ``NoSuchBatch``.
-  public func batch(_ name: String) throws -> Batch {
+  package func batch(_ name: String) throws -> Batch {
     let path = spool.quarantine + "/" + name
     guard !name.contains("/"), ![".", ".."].contains(name), try DurableFile.isThere(path) else {
       throw NoSuchBatch(name: name, place: spool.quarantine)
@@ -60,7 +60,7 @@ public struct Quarantine: Sendable {
   ///
   /// - Returns: that name.
   /// - Throws: ``NameTaken`` when another batch waits under it: which session it is can depend on the name.
-  public func retry(_ batch: Batch) throws -> String {
+  package func retry(_ batch: Batch) throws -> String {
     let said = batch.text("batch") ?? batch.name
     let name = said.contains("/") || !BatchFolder.isComplete(said) || said.isEmpty ? batch.name : said
     guard try DurableFile.move(batch.path, to: spool.incoming + "/" + name) else {
@@ -72,7 +72,7 @@ public struct Quarantine: Sendable {
   }
 
   /// Removes a batch and its reason, for good.
-  public func purge(_ batch: Batch) throws {
+  package func purge(_ batch: Batch) throws {
     let target = try spool.hide(batch.path)
     try forgetReason(of: batch)
     try DurableFile.removeTree(target)
@@ -86,15 +86,15 @@ public struct Quarantine: Sendable {
 }
 
 /// A batch that somebody named is not in quarantine.
-public struct NoSuchBatch: Error, CustomStringConvertible {
+package struct NoSuchBatch: Error, CustomStringConvertible {
   package let name: String
   package let place: String
-  public var description: String { "no batch \(name) in \(place); `quarantine list` names those that are there" }
+  package var description: String { "no batch \(name) in \(place); `quarantine list` names those that are there" }
 }
 
 /// A batch cannot go back to where it came from.
-public struct NameTaken: Error, CustomStringConvertible {
+package struct NameTaken: Error, CustomStringConvertible {
   package let name: String
   package let place: String
-  public var description: String { "another batch \(name) waits in \(place); try again when it is encoded" }
+  package var description: String { "another batch \(name) waits in \(place); try again when it is encoded" }
 }

@@ -9,17 +9,17 @@ import Glibc
 import Sessions
 
 /// Ages in milliseconds; nil where nothing is too old.
-public struct Retention: Sendable {
+package struct Retention: Sendable {
   /// Since a batch came into `done/`.
-  public var keptMs: Int64?
+  package var keptMs: Int64?
   /// Since a batch came into quarantine.
-  public var quarantinedMs: Int64?
+  package var quarantinedMs: Int64?
   /// Since something was last published of a session.
-  public var sessionsMs: Int64?
+  package var sessionsMs: Int64?
   /// In unix milliseconds.
-  public var nowMs: Int64
+  package var nowMs: Int64
 
-  public init(nowMs: Int64) { self.nowMs = nowMs }
+  package init(nowMs: Int64) { self.nowMs = nowMs }
 
   /// What a session is called while it is removed; no session can be called like that.
   package static let hidden = ".pruned~"

@@ -11,20 +11,20 @@ import FileSystem
 import FrameBatches
 import Glibc
 
-public struct Spool: Sendable {
-  public let path: String
+package struct Spool: Sendable {
+  package let path: String
 
-  public var incoming: String { path + "/incoming" }
-  public var temporary: String { path + "/tmp" }
+  package var incoming: String { path + "/incoming" }
+  package var temporary: String { path + "/tmp" }
   package var claimed: String { path + "/claimed" }
   package var quarantine: String { path + "/quarantine" }
   package var done: String { path + "/done" }
   var trash: String { path + "/trash" }
   /// Where segments go unless the command says otherwise.
-  public var defaultOutput: String { path + "/output" }
+  package var defaultOutput: String { path + "/output" }
 
   /// Opens a spool, making what is missing of it.
-  public init(creating path: String) throws(DiskError) {
+  package init(creating path: String) throws(DiskError) {
     self.init(path)
     for directory in [incoming, temporary, claimed, quarantine, trash] { try DurableFile.makeDirectories(directory) }
   }
@@ -32,7 +32,7 @@ public struct Spool: Sendable {
   /// Opens a spool that is there.
   ///
   /// - Throws: ``NoSuchSpool``; ``DiskError`` where the disk does not tell.
-  public init(opening path: String) throws {
+  package init(opening path: String) throws {
     self.init(path)
     // The others come with the first worker.
     do throws(DiskError) {
@@ -45,15 +45,15 @@ public struct Spool: Sendable {
   private init(_ path: String) { self.path = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path }
 
   /// The batches that are owed, by name. Names that begin with a dot or end in `.tmp` or `.part` are not there yet.
-  public func waiting() throws(DiskError) -> [Directory.Entry] {
+  package func waiting() throws(DiskError) -> [Directory.Entry] {
     try Directory(opening: incoming).entries().filter { BatchFolder.isComplete($0.name) }
   }
 
   /// Whether there is a directory, or a link to one.
-  public func isDirectory(_ path: String) -> Bool { DurableFile.isReachableDirectory(path) }
+  package func isDirectory(_ path: String) -> Bool { DurableFile.isReachableDirectory(path) }
 
   /// Whether segments may go there: not where batches lie, for a session can have the name of any of these directories.
-  public func allows(output: String) -> Bool {
+  package func allows(output: String) -> Bool {
     let output = DurableFile.resolved(output.count > 1 && output.hasSuffix("/") ? String(output.dropLast()) : output)
     let states = [incoming, temporary, claimed, quarantine, done, trash].map(DurableFile.resolved)
     return output != DurableFile.resolved(path) && !states.contains { output == $0 || output.hasPrefix($0 + "/") }
@@ -64,7 +64,7 @@ public struct Spool: Sendable {
 }
 
 /// What somebody named is no spool.
-public struct NoSuchSpool: Error, CustomStringConvertible {
+package struct NoSuchSpool: Error, CustomStringConvertible {
   package let path: String
-  public var description: String { "\(path): no spool, there is no directory incoming in it; check --spool" }
+  package var description: String { "\(path): no spool, there is no directory incoming in it; check --spool" }
 }

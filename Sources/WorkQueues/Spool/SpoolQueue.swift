@@ -9,7 +9,7 @@ import JSON
 import Sessions
 import Synchronization
 
-public final class SpoolQueue: BatchQueue {
+package final class SpoolQueue: BatchQueue {
   /// Room for a number and `.reason.json` within the 255 bytes of a file name.
   private static let nameBytes = 230
 
@@ -20,21 +20,21 @@ public final class SpoolQueue: BatchQueue {
   private let elsewhere: Witness
 
   /// - Parameter elsewhere: who says which workers of other hosts are dead.
-  public init(_ spool: Spool, worker: WorkerID, elsewhere: Witness) throws(DiskError) {
+  package init(_ spool: Spool, worker: WorkerID, elsewhere: Witness) throws(DiskError) {
     self.spool = spool
     self.worker = worker
     self.elsewhere = elsewhere
     own = try WorkerDirectory(in: spool.claimed, worker: worker)
   }
 
-  public func waiting() throws(DiskError) -> [Offer] {
+  package func waiting() throws(DiskError) -> [Offer] {
     try spool.waiting().map { Offer(name: $0.name, bytes: $0.bytes) }
   }
 
   /// Takes a batch out of `incoming/`.
   ///
   /// - Returns: nil when somebody else was faster.
-  public func claim(_ offer: Offer) throws(DiskError) -> Claim? {
+  package func claim(_ offer: Offer) throws(DiskError) -> Claim? {
     let raw = Array((spool.incoming + "/").utf8) + offer.bytes
     return try take(raw.map { CChar(bitPattern: $0) } + [0], name: (offer.name ?? "").shortened(to: 255), attempt: 1)
   }
@@ -43,7 +43,7 @@ public final class SpoolQueue: BatchQueue {
   /// be what killed its worker: each is to be worked on alone, so that another death says which one it was.
   ///
   /// - Returns: what was taken over, and what could not be.
-  public func rescue() throws(DiskError) -> (claims: [Claim], failures: [any Error]) {
+  package func rescue() throws(DiskError) -> (claims: [Claim], failures: [any Error]) {
     // Before anything is taken: what has been must not be forgotten.
     let others = try WorkerDirectory.ofOtherHosts(in: spool.claimed)
     var claims: [Claim] = []
@@ -89,28 +89,28 @@ public final class SpoolQueue: BatchQueue {
   }
 
   /// How many batches workers of other hosts hold, dead or alive.
-  public func heldElsewhere() throws -> Int {
+  package func heldElsewhere() throws -> Int {
     try WorkerDirectory.ofOtherHosts(in: spool.claimed).reduce(0) { held, other in
       try held + Directory(opening: other).entries().filter { $0.kind == .directory }.count
     }
   }
 
   /// Whether somebody who thought us dead took the batch over, or took it away; not so when the spool itself is gone.
-  public func hasLost(_ claim: Claim) -> Bool {
+  package func hasLost(_ claim: Claim) -> Bool {
     var status = stat()
     return lstat(claim.path, &status) != 0 && errno == ENOENT && DurableFile.exists(own.path + "/alive")
   }
 
   /// Whether this worker was taken for dead, and what it needs to claim anything is gone; it has to be started again.
-  public var isCutOff: Bool { own.isLost }
+  package var isCutOff: Bool { own.isLost }
 
   /// Writes down that work begins on a batch that was taken over.
-  public func begin(_ claim: Claim) throws(DiskError) -> Claim? {
+  package func begin(_ claim: Claim) throws(DiskError) -> Claim? {
     try counted(claim, attempt: claim.attempt + 1, failures: claim.failures)
   }
 
   /// Writes down that work on a batch has failed for a reason that nobody knows.
-  public func fail(_ claim: Claim) throws(DiskError) -> Claim {
+  package func fail(_ claim: Claim) throws(DiskError) -> Claim {
     try counted(claim, attempt: claim.attempt, failures: claim.failures + 1)
   }
 
@@ -130,13 +130,13 @@ public final class SpoolQueue: BatchQueue {
   }
 
   /// Puts a batch back as if it had never been taken.
-  public func handBack(_ claim: Claim) throws(DiskError) {
+  package func handBack(_ claim: Claim) throws(DiskError) {
     // When a producer has used the name again meanwhile, the claim stays, and is taken over once this worker is gone.
     if try DurableFile.move(claim.path, to: spool.incoming + "/" + claim.name) { rmdir(claim.place) }
   }
 
   /// The batch is published: it goes, or is kept in `done/`.
-  public func retire(_ claim: Claim, _ receipt: Receipt, keep: Bool) throws(DiskError) {
+  package func retire(_ claim: Claim, _ receipt: Receipt, keep: Bool) throws(DiskError) {
     if keep {
       try DurableFile.makeDirectories(spool.done)
       _ = try DurableFile.firstFree(in: spool.done, claim.name.shortened(to: Self.nameBytes)) {
@@ -157,7 +157,7 @@ public final class SpoolQueue: BatchQueue {
   ///
   /// - Returns: its name in quarantine.
   @discardableResult
-  public func quarantine(_ claim: Claim, _ reason: BadBatch) throws -> String {
+  package func quarantine(_ claim: Claim, _ reason: BadBatch) throws -> String {
     let name = try DurableFile.firstFree(in: spool.quarantine, claim.name.shortened(to: Self.nameBytes)) {
       (target) throws(DiskError) in
       if DurableFile.exists(target) { return false }
@@ -211,10 +211,10 @@ public final class SpoolQueue: BatchQueue {
   package func status(output: String) throws -> QueueStatus { .spool(try SpoolStatus(of: spool, output: output)) }
 
   /// Says what has been done, for whoever asks.
-  public func show(_ tally: WorkerTally) throws(DiskError) { try tally.write(to: own.path) }
+  package func show(_ tally: WorkerTally) throws(DiskError) { try tally.write(to: own.path) }
 
   /// Leaves the spool; nothing is claimed any more.
-  public func leave() {
+  package func leave() {
     WorkerTally.remove(from: own.path)
     own.remove()
   }

@@ -5,12 +5,12 @@ import FrameBatches
 import Glibc
 import JSON
 
-public struct SpoolStatus: Sendable {
+package struct SpoolStatus: Sendable {
   /// Batches that lie in one place.
-  public struct Heap: Sendable {
-    public let count: Int
+  package struct Heap: Sendable {
+    package let count: Int
     /// How long the oldest has been there, in milliseconds; nil where there is none.
-    public let oldestMs: Int64?
+    package let oldestMs: Int64?
 
     package var json: JSONValue {
       .object(["count": .number(count), "oldestMs": oldestMs.map(JSONValue.number) ?? .null])
@@ -18,21 +18,21 @@ public struct SpoolStatus: Sendable {
   }
 
   /// A batch that a worker holds.
-  public struct Held: Sendable {
-    public let batch: String
+  package struct Held: Sendable {
+    package let batch: String
     /// How often work on it has begun.
-    public let attempt: Int
+    package let attempt: Int
     /// How often work on it has failed for reasons that nobody knows.
-    public let failures: Int
+    package let failures: Int
     /// Since it came into that hand, or work on it began anew.
-    public let ageMs: Int64
+    package let ageMs: Int64
 
-    public var isRetried: Bool { attempt > 1 || failures > 0 }
+    package var isRetried: Bool { attempt > 1 || failures > 0 }
   }
 
   /// A worker, or what is left of one.
-  public struct Worker: Sendable {
-    public enum Life: String, Sendable {
+  package struct Worker: Sendable {
+    package enum Life: String, Sendable {
       case alive, dead
       /// On this host, where nobody lets us look.
       case unknown
@@ -40,33 +40,33 @@ public struct SpoolStatus: Sendable {
       case elsewhere
     }
 
-    public let id: String
-    public let life: Life
-    public let held: [Held]
+    package let id: String
+    package let life: Life
+    package let held: [Held]
     /// What it says it has done; nil where it says nothing.
-    public let tally: WorkerTally?
+    package let tally: WorkerTally?
   }
 
-  public let spool: String
-  public let output: String
+  package let spool: String
+  package let output: String
   /// Owed, and in nobody's hands.
-  public let waiting: Heap
+  package let waiting: Heap
   /// In a worker's hands.
-  public let claimed: Heap
+  package let claimed: Heap
   /// Of those, the ones that are tried again.
-  public let retrying: Int
-  public let quarantined: Heap
+  package let retrying: Int
+  package let quarantined: Heap
   /// Published and kept on request.
-  public let kept: Heap
+  package let kept: Heap
   /// In the output's file system.
-  public let freeBytes: Int
-  public let workers: [Worker]
+  package let freeBytes: Int
+  package let workers: [Worker]
 
   /// Batches a minute, of all workers that live or may live.
-  public var perMinute: Int { workers.filter { $0.life != .dead }.reduce(0) { $0 + ($1.tally?.perMinute ?? 0) } }
+  package var perMinute: Int { workers.filter { $0.life != .dead }.reduce(0) { $0 + ($1.tally?.perMinute ?? 0) } }
 
   /// - Throws: ``DiskError`` when a place cannot be read. One that a worker is just leaving is taken for left.
-  public init(of spool: Spool, output: String?) throws {
+  package init(of spool: Spool, output: String?) throws {
     self.spool = spool.path
     self.output = output ?? spool.defaultOutput
     let now = WallClock.nowMs
@@ -82,7 +82,7 @@ public struct SpoolStatus: Sendable {
   }
 
   /// All of it, for a program: one line.
-  public var json: String { value.line }
+  package var json: String { value.line }
 
   private var value: JSONValue {
     let workers = workers.map { worker in

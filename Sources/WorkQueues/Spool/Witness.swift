@@ -5,7 +5,7 @@ import FileSystem
 import Synchronization
 
 /// Remembers when it last saw each worker do something.
-public final class Witness: Sendable {
+package final class Witness: Sendable {
   private let lease: Int
   private let clock: @Sendable () -> Int
   private let seen = Mutex<[String: (beat: [UInt8], since: Int)]>([:])
@@ -13,7 +13,7 @@ public final class Witness: Sendable {
   /// - Parameters:
   ///   - lease: after so many seconds without a beat a worker is taken for dead.
   ///   - clock: seconds that only go up.
-  public init(lease: Int, clock: @escaping @Sendable () -> Int = MonotonicClock.seconds) {
+  package init(lease: Int, clock: @escaping @Sendable () -> Int = MonotonicClock.seconds) {
     self.lease = lease
     self.clock = clock
   }

@@ -6,24 +6,24 @@ import Glibc
 import JSON
 
 /// Counts since a worker has started.
-public struct WorkerTally: Sendable, Equatable {
+package struct WorkerTally: Sendable, Equatable {
   /// Batches, of these the ones that had been published before, and those in quarantine.
-  public var published = 0
-  public var duplicates = 0
-  public var quarantined = 0
-  public var segments = 0
-  public var frames = 0
+  package var published = 0
+  package var duplicates = 0
+  package var quarantined = 0
+  package var segments = 0
+  package var frames = 0
   /// Frames that could not be shown.
-  public var refused = 0
+  package var refused = 0
   /// Batches published within the last minute.
-  public var perMinute = 0
+  package var perMinute = 0
   /// For how long it has been running, in seconds.
-  public var runningS = 0
+  package var runningS = 0
 
   private static let file = "tally"
   private static let format = "worker-tally/1"
 
-  public init() {}
+  package init() {}
 
   /// What the worker with this directory says; nil where it says nothing that one can read.
   package init?(in directory: String) {

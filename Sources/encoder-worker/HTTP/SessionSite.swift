@@ -49,8 +49,8 @@ final class SessionSite: Sendable {
     case ("assets", 2): return Assets.file(parts[1])
     case ("favicon.ico", 1): return Assets.file("favicon.svg")
     case ("healthz", 1), ("readyz", 1):
-      // Whether the output can be read is all there is to be ready for.
-      _ = try catalog.sessions()
+      // Whether the output can be read is all there is to be ready for; how much is in it does not matter.
+      try catalog.requireOutput()
       return HTTPReply(.text, Array("ok\n".utf8))
     case ("metrics", 1): return HTTPReply(.metrics, Array(try metrics().utf8))
     case ("sessions", 2):

@@ -39,7 +39,7 @@ final class RedisConnection: Sendable {
     self.patience = patience
     self.respiteMs = respiteMs
     self.admit = admit
-    library = try HiredisLibrary.functions()
+    library = try hiredis.functions()
   }
 
   deinit { close() }

@@ -6,7 +6,7 @@ func table(_ rows: [[String]]) -> String {
   let columns = rows.map(\.count).max() ?? 0
   let widths = (0..<columns).map { column in rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0 }
   let isNumeric = (0..<columns).map { column in
-    rows.dropFirst().allSatisfy { column >= $0.count || $0[column].allSatisfy(\.isNumber) }
+    rows.dropFirst().allSatisfy { column >= $0.count || $0[column].allSatisfy { $0.isNumber || $0 == "." } }
   }
   return rows.map { row in
     var line = ""

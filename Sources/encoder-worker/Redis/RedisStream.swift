@@ -36,7 +36,7 @@ final class RedisStream: NameQueue {
   ///   - mayForget: a Redis that may lose what waits is only warned of.
   ///   - forgetAfter: seconds after which a worker that holds nothing, and asks for nothing, is forgotten.
   ///   - warn: told when Redis may lose something, or has.
-  /// - Throws: ``BadRedisURL``, ``ForgetfulRedis``, ``StreamOfAnotherStore``, ``RedisError``, ``MissingRedisLibrary``.
+  /// - Throws: ``BadRedisURL``, ``ForgetfulRedis``, ``StreamOfAnotherStore``, ``RedisError``, ``MissingLibrary``.
   init(
     _ url: RedisURL, consumer: String, store: String, lease: Int, mayForget: Bool, forgetAfter: Int = 3_600,
     warn: @escaping @Sendable (String) -> Void = { say("encoder-worker: \($0)", .warning) }

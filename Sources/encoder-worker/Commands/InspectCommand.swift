@@ -46,7 +46,7 @@ struct InspectCommand: ParsableCommand {
         }
       }
     }
-    if let profile = options.profile { say(lines: profile.table) }
+    if let profile = options.profile { say(lines: table(profile.rows)) }
     if isBad { throw ExitStatus.badBatch }
   }
 

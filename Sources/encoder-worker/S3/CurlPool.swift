@@ -29,18 +29,20 @@ final class CurlPool: Sendable {
   private nonisolated(unsafe) let library: UnsafePointer<ccurl_library>
   private let idle = Mutex<[Handle]>([])
 
+  private static let library = DynamicLibrary("libcurl", package: "libcurl4") {
+    var functions = ccurl_library()
+    return ccurl_load(&functions).map { .failure(.init($0)) } ?? .success(functions)
+  }
+
   /// Loaded once, for good.
-  private static let loaded: Result<CurlPool, MissingTransferLibrary> = {
-    let library = UnsafeMutablePointer<ccurl_library>.allocate(capacity: 1)
-    library.initialize(to: ccurl_library())
-    if let reason = ccurl_load(library) {
-      return .failure(MissingTransferLibrary(reason: String(cString: reason)))
-    }
+  private static let loaded = Result<CurlPool, any Error> {
+    let functions = UnsafeMutablePointer<ccurl_library>.allocate(capacity: 1)
+    functions.initialize(to: try library.functions())
     // A peer that goes away is an error of that write; TLS would end the process.
     var action = sigaction()
     if sigaction(SIGPIPE, nil, &action) == 0, action.__sigaction_handler.sa_handler == nil { signal(SIGPIPE, SIG_IGN) }
-    return .success(CurlPool(library))
-  }()
+    return CurlPool(functions)
+  }
 
   static func shared() throws -> CurlPool { try loaded.get() }
 
@@ -144,10 +146,4 @@ struct TransferFailure: Error {
   let cause: String
   /// Whether it is worth another try.
   let mayPass: Bool
-}
-
-/// No store can be asked on this machine.
-struct MissingTransferLibrary: Error, CustomStringConvertible {
-  let reason: String
-  var description: String { "load libcurl: \(reason); install it (Debian: libcurl4)" }
 }

@@ -2,6 +2,7 @@
 
 import CLinux
 import CMicroHTTP
+import FileSystem
 import Glibc
 import JSON
 import SegmentEncoder
@@ -31,6 +32,11 @@ final class HTTPServer: Sendable {
   private nonisolated(unsafe) let daemon: OpaquePointer
   private let socket: ListeningSocket
 
+  private static let library = DynamicLibrary("libmicrohttpd", package: "libmicrohttpd12") {
+    var functions = cmh_library()
+    return cmh_load(&functions).map { .failure(.init($0)) } ?? .success(functions)
+  }
+
   /// Starts to answer.
   ///
   /// - Parameters:
@@ -38,10 +44,7 @@ final class HTTPServer: Sendable {
   ///     through.
   ///   - answer: called on the threads of connections.
   init(on socket: ListeningSocket, hosts: [String], answer: @escaping @Sendable (HTTPRequest) -> HTTPReply) throws {
-    var library = cmh_library()
-    if let reason = cmh_load(&library) {
-      throw MissingHTTPLibrary(reason: String(cString: reason))
-    }
+    var library = try Self.library.functions()
     self.socket = socket
     let deadlines = RequestDeadlines()
     self.deadlines = deadlines
@@ -102,7 +105,7 @@ final class HTTPServer: Sendable {
 
   /// What the threads of connections share.
   private final class Service: Sendable {
-    nonisolated(unsafe) let library: cmh_library
+    let library: cmh_library
     let names: Set<String>
     let deadlines: RequestDeadlines
     let answer: @Sendable (HTTPRequest) -> HTTPReply
@@ -184,10 +187,4 @@ final class HTTPServer: Sendable {
       }
     }
   }
-}
-
-/// Nothing can be served on this machine.
-struct MissingHTTPLibrary: Error, CustomStringConvertible {
-  let reason: String
-  var description: String { "load libmicrohttpd: \(reason); install it (Debian: libmicrohttpd12)" }
 }

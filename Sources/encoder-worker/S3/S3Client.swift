@@ -20,7 +20,7 @@ final class S3Client: ObjectClient {
   private static let longestList = 16 << 20
 
   /// - Parameter isOverdue: asked all the while; when it says so, what is being asked ends with ``Cancelled``.
-  /// - Throws: ``MissingTransferLibrary``.
+  /// - Throws: ``MissingLibrary``.
   init(
     _ location: S3Location, _ settings: S3Settings, isOverdue: @escaping @Sendable () -> Bool = { false }
   ) throws {

@@ -130,7 +130,7 @@ struct RunCommand: ParsableCommand {
         worker: worker, threads: encoding.threads, drains: drain, pulse: pulse,
         listening: socket.map { ($0, host) })
       let end = try loop.run()
-      if let profile = options.profile { say(lines: profile.table) }
+      if let profile = options.profile { say(lines: table(profile.rows)) }
       if let status = end { throw status }
     }
   }

@@ -63,7 +63,7 @@ struct EncodeCommand: ParsableCommand {
       progress.finish()
       let laggards = index.catchUp(staging, all: true)
       for laggard in laggards { say("session \(laggard.session): \(laggard.error); run it again when that is mended") }
-      if let profile = options.profile { say(lines: profile.table) }
+      if let profile = options.profile { say(lines: table(profile.rows)) }
       try work.get()
       if let own = laggards.first(where: \.isOurs) { throw ExitStatus.of(own.error) }
     }

@@ -1,0 +1,63 @@
+// The types of the layers below that an embedder names. Nothing else of them is public.
+
+import Encoding
+import FileSystem
+import FrameBatches
+import Sessions
+
+// MARK: Batches
+
+/// Why a batch cannot be encoded as it is.
+public typealias BadBatch = FrameBatches.BadBatch
+/// The name of a session: a directory of that name is in the output.
+public typealias SessionID = FrameBatches.SessionID
+/// What a batch, its files and its pictures may take.
+public typealias Limits = FrameBatches.Limits
+/// A frame that is not shown, and why.
+public typealias RefusedFrame = FrameBatches.RefusedFrame
+/// A colour of sRGB.
+public typealias Colour = FrameBatches.Colour
+
+// MARK: Encoding
+
+/// Bytes against likeness.
+public typealias Quality = Encoding.Quality
+/// Processes that decode the files of strangers.
+public typealias DecoderHost = Encoding.DecoderHost
+
+// MARK: Publishing
+
+/// An output directory, and where files are written before they are published in it.
+public typealias Staging = Sessions.Staging
+/// Names a worker: its host, its process and when that began.
+public typealias WorkerID = FileSystem.WorkerID
+/// Keeps the views of an output's sessions up to date.
+public typealias SessionIndex = Sessions.SessionIndex
+/// What became of a batch that was published.
+public typealias Receipt = Sessions.Receipt
+/// A session's segments are published, but its views are not up to date.
+public typealias ViewUpdateFailure = Sessions.ViewUpdateFailure
+
+// MARK: Showing
+
+/// Lists the sessions of an output.
+public typealias SessionCatalog = Sessions.SessionCatalog
+/// What a list tells of a session.
+public typealias SessionSummary = Sessions.SessionSummary
+/// All that a player asks for.
+public typealias SessionPlayback = Sessions.SessionPlayback
+/// Makes one film, or HLS, of a session, without encoding it again.
+public typealias Stitching = Sessions.Stitching
+/// What a film has where nobody recorded.
+public typealias GapRule = Sessions.GapRule
+/// A film that was made.
+public typealias StitchedSession = Sessions.StitchedSession
+/// Why a session cannot be used as it is.
+public typealias BadSession = Encoding.BadSession
+
+// MARK: Errors of any step
+
+/// A system call that failed.
+public typealias DiskError = FileSystem.DiskError
+/// The work was stopped before its end.
+public typealias Cancelled = FileSystem.Cancelled
