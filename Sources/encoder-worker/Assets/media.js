@@ -14,9 +14,10 @@ const patienceMs = 500;
 /** How long a seek may take whose picture is there, and how often it is tried again. */
 const arrivalMs = 1500;
 const mostRetries = 3;
-const mostFailures = 3;
 
 const isWebKit = navigator.vendor.startsWith('Apple');
+/** After so many, a segment is at fault. Chromium may show an old picture when a source is opened for the third time. */
+const mostFailures = isWebKit ? 3 : 2;
 
 /** How long a picture lasts by the parameter sets of every fragment. */
 const nominalMs = 1000;
