@@ -27,12 +27,15 @@ package struct Claim: Sendable {
   package let failures: Int
   /// What the queue knows the claim by.
   package let place: String
+  /// The content that was fetched, where the queue's batches can be replaced meanwhile; nil before.
+  package let tag: ObjectTag?
 
-  package init(name: String, attempt: Int, failures: Int, place: String) {
+  package init(name: String, attempt: Int, failures: Int, place: String, tag: ObjectTag? = nil) {
     self.name = name
     self.attempt = attempt
     self.failures = failures
     self.place = place
+    self.tag = tag
   }
 
   /// How many workers may die with a batch before it is taken for what kills them.
@@ -41,12 +44,19 @@ package struct Claim: Sendable {
   package static let unknownFailures = 5
 }
 
-/// What a queue has of a batch that has been taken.
-package enum Found<R> {
-  /// What was made of it.
-  case batch(R)
-  /// It turned out to be settled already; the queue is rid of it.
-  case settled(isQuarantined: Bool)
+/// What a queue has of a batch that has been claimed.
+package enum FetchResult {
+  case batch(FetchedBatch)
+  /// A worker before has finished it; now the queue is rid of it.
+  case alreadyFinished(isQuarantined: Bool)
+}
+
+/// A batch to work on.
+package struct FetchedBatch {
+  /// The claim, with what the queue knows of the content.
+  package let claim: Claim
+  /// A file or a directory.
+  package let path: String
 }
 
 /// What is in a queue, as far as it tells.
@@ -76,9 +86,10 @@ package protocol BatchQueue: Sendable {
   func begin(_ claim: Claim) throws -> Claim?
   /// Writes down that work on a batch has failed for a reason that nobody knows.
   func fail(_ claim: Claim) throws -> Claim
-  /// Gives a batch, as a file or directory, to what works on it. Whatever was fetched for that is removed afterwards.
-  ///
-  func withBatch<R>(_ claim: Claim, _ body: (_ path: String) throws -> R) throws -> Found<R>
+  /// Fetches a batch, to be worked on. It has to be discarded afterwards.
+  func fetch(_ claim: Claim) throws -> FetchResult
+  /// Removes what was fetched. The batch stays claimed.
+  func discard(_ batch: FetchedBatch)
   /// Puts a batch back as if it had never been taken.
   func handBack(_ claim: Claim) throws
   /// The batch is published: it goes, or is kept.

@@ -23,6 +23,7 @@ final class MemoryNames: NameQueue {
   func expire() { state.withLock { ($0.expired, $0.held) = ($0.held, [:]) } }
 
   func waitingCount() -> Int { state.withLock { $0.waiting.count } }
+  var heldCount: Int { state.withLock { $0.held.count } }
   func heldElsewhereCount() -> Int { state.withLock { $0.expired.count } }
 
   func next() -> QueuedName? {

@@ -47,9 +47,12 @@ import Testing
   }
 
   private func work(_ claim: Claim, _ queue: ObjectQueue, _ encoder: BatchEncoder, keep: Bool) throws {
+    var claim = claim
     do {
-      guard case .batch(let receipt) = try queue.withBatch(claim, { try encoder.publish($0) }) else { return }
-      try queue.retire(claim, receipt, keep: keep)
+      guard case .batch(let batch) = try queue.fetch(claim) else { return }
+      defer { queue.discard(batch) }
+      claim = batch.claim
+      try queue.retire(claim, try encoder.publish(batch.path), keep: keep)
     } catch let bad as BadBatch {
       try queue.quarantine(claim, bad)
     }

@@ -55,7 +55,7 @@ public final class Staging: Sendable {
   }
 
   /// A path nobody else uses.
-  func temporaryFile() -> String {
+  package func temporaryFile() -> String {
     directory.path + "/\(written.add(1, ordering: .relaxed).newValue)"
   }
 

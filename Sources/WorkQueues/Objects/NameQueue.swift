@@ -25,6 +25,8 @@ package protocol NameQueue: Sendable {
   func waitingCount() throws -> Int
   /// Names that other workers have taken.
   func heldElsewhereCount() throws -> Int
+  /// Names that this worker has taken, as far as it knows.
+  var heldCount: Int { get }
   /// Takes one; nil where there is none.
   func next() throws -> QueuedName?
   /// Takes over what others have not renewed for a lease. That work on it begins is not counted yet.

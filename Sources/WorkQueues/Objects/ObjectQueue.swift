@@ -11,7 +11,6 @@ import FileSystem
 import FrameBatches
 import Glibc
 import Sessions
-import Synchronization
 
 package final class ObjectQueue: BatchQueue {
   private let names: any NameQueue
@@ -19,8 +18,6 @@ package final class ObjectQueue: BatchQueue {
   private let staging: Staging
   private let worker: WorkerID
   private let mostBytes: Int
-  /// What each claim's batch was when it was fetched.
-  private let fetched = Mutex<[String: ObjectTag]>([:])
 
   /// More are asked for when these have been taken.
   private static let offers = 64
@@ -41,73 +38,73 @@ package final class ObjectQueue: BatchQueue {
   }
 
   package func waiting() throws -> [Offer] {
-    // Of claims that somebody else has by now.
-    fetched.withLock { fetched in fetched = fetched.filter { names.holds($0.key) } }
-    return Array(repeating: Offer(name: nil), count: min(try names.waitingCount(), Self.offers))
+    Array(repeating: Offer(name: nil), count: min(try names.waitingCount(), Self.offers))
   }
 
-  package func claim(_ offer: Offer) throws -> Claim? { try names.next().map(Claim.init) }
+  package func claim(_ offer: Offer) throws -> Claim? { try names.next().map { Claim($0) } }
 
   package func rescue() throws -> (claims: [Claim], failures: [any Error]) {
-    (try names.takeOver().map(Claim.init), [])
+    (try names.takeOver().map { Claim($0) }, [])
   }
 
-  package func begin(_ claim: Claim) throws -> Claim? { try names.begin(QueuedName(claim)).map(Claim.init) }
+  package func begin(_ claim: Claim) throws -> Claim? { try names.begin(QueuedName(claim)).map { Claim($0) } }
 
   package func fail(_ claim: Claim) throws -> Claim {
     // Where somebody else has it, that comes out at the next try.
-    try names.fail(QueuedName(claim)).map(Claim.init) ?? claim
+    try names.fail(QueuedName(claim)).map { Claim($0, tag: claim.tag) } ?? claim
   }
 
-  package func withBatch<R>(_ claim: Claim, _ body: (_ path: String) throws -> R) throws -> Found<R> {
+  package func fetch(_ claim: Claim) throws -> FetchResult {
     try batches.requirePlain(claim.name)
-    let scratch = Staging.Scratch(in: staging)
-    defer { scratch.remove() }
-    try DurableFile.makeDirectories(scratch.path)
-    let path = scratch.path + "/" + lastComponent(of: claim.name)
-    if let tag = try batches.fetch(claim.name, to: path, limit: mostBytes) {
-      fetched.withLock { $0[claim.place] = tag }
-      return .batch(try body(path))
+    let scratch = staging.temporaryFile()
+    do {
+      try DurableFile.makeDirectories(scratch)
+      let path = scratch + "/" + lastComponent(of: claim.name)
+      if let tag = try batches.fetch(claim.name, to: path, limit: mostBytes) {
+        return .batch(FetchedBatch(claim: Claim(QueuedName(claim), tag: tag), path: path))
+      }
+    } catch {
+      try? DurableFile.removeTree(scratch)
+      throw error
     }
-    // Somebody died, or lost the queue, before the name was taken from it.
+    try? DurableFile.removeTree(scratch)
+    // A worker died, or lost the queue, before the name was taken from it.
     switch try batches.settlement(of: claim.name) {
     case .published:
       try names.settle(QueuedName(claim))
-      return .settled(isQuarantined: false)
+      return .alreadyFinished(isQuarantined: false)
     case .quarantined(let cause):
       try names.bury(QueuedName(claim), reason: cause)
-      return .settled(isQuarantined: true)
+      return .alreadyFinished(isQuarantined: true)
     case nil: throw NoSuchBatchObject(name: batches.path(of: claim.name))
     }
   }
 
+  package func discard(_ batch: FetchedBatch) {
+    try? DurableFile.removeTree(DurableFile.parentDirectory(of: batch.path))
+  }
+
   package func handBack(_ claim: Claim) throws {
     try names.handBack(QueuedName(claim))
-    forget(claim)
   }
 
   package func retire(_ claim: Claim, _ receipt: Receipt, keep: Bool) throws {
-    guard let tag = fetched.withLock({ $0[claim.place] }) else {
+    guard let tag = claim.tag else {
       throw NoSuchBatchObject(name: batches.path(of: claim.name))
     }
     if keep { try batches.keep(claim.name, tag) }
     try batches.settle(claim.name, tag, "published", receipt.members)
     try names.settle(QueuedName(claim))
-    forget(claim)
   }
 
   @discardableResult
   package func quarantine(_ claim: Claim, _ reason: BadBatch) throws -> String {
     // Before anything is written: who was frozen for a lease may not know yet that somebody else has it.
     guard try names.renew(QueuedName(claim)) else { throw Cancelled() }
-    let tag = fetched.withLock { $0[claim.place] }
-    let name = try batches.quarantine(claim, tag, reason, worker: worker)
+    let name = try batches.quarantine(claim, claim.tag, reason, worker: worker)
     try names.bury(QueuedName(claim), reason: "\(reason)")
-    forget(claim)
     return name
   }
-
-  private func forget(_ claim: Claim) { fetched.withLock { _ = $0.removeValue(forKey: claim.place) } }
 
   package func hasLost(_ claim: Claim) -> Bool { !names.holds(claim.place) }
 
@@ -122,8 +119,7 @@ package final class ObjectQueue: BatchQueue {
   package var restMs: Int { 200 }
 
   package func status(output: String) throws -> QueueStatus {
-    let held = fetched.withLock { $0.count }
-    return .counts(waiting: try names.waitingCount(), claimed: try names.heldElsewhereCount() + held)
+    .counts(waiting: try names.waitingCount(), claimed: try names.heldElsewhereCount() + names.heldCount)
   }
 
   package func show(_ tally: WorkerTally) {}
@@ -132,8 +128,8 @@ package final class ObjectQueue: BatchQueue {
 }
 
 extension Claim {
-  fileprivate init(_ name: QueuedName) {
-    self.init(name: name.name, attempt: name.attempt, failures: name.failures, place: name.id)
+  fileprivate init(_ name: QueuedName, tag: ObjectTag? = nil) {
+    self.init(name: name.name, attempt: name.attempt, failures: name.failures, place: name.id, tag: tag)
   }
 }
 

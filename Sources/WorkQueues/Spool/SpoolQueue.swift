@@ -125,9 +125,9 @@ package final class SpoolQueue: BatchQueue {
     own.path + "/\(taken.add(1, ordering: .relaxed).newValue).\(attempt).\(failures)"
   }
 
-  package func withBatch<R>(_ claim: Claim, _ body: (_ path: String) throws -> R) throws -> Found<R> {
-    .batch(try body(claim.path))
-  }
+  package func fetch(_ claim: Claim) -> FetchResult { .batch(FetchedBatch(claim: claim, path: claim.path)) }
+
+  package func discard(_ batch: FetchedBatch) {}
 
   /// Puts a batch back as if it had never been taken.
   package func handBack(_ claim: Claim) throws(DiskError) {

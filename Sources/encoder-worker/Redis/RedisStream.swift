@@ -167,6 +167,8 @@ final class RedisStream: NameQueue {
   }
 
   /// Whether an entry is still this worker's, as far as the last renewal saw; asks nobody.
+  var heldCount: Int { membership.heldIDs.count }
+
   func holds(_ id: String) -> Bool { membership.holds(id) }
 
   /// Renews nothing any more; a worker that holds nothing is forgotten. What is still held is taken over after a lease.

@@ -116,7 +116,7 @@ final class Worker: Sendable {
   func status() throws -> QueueStatus { try queue.status(output: store.staging.output) }
 
   func perform(_ errand: Errand, with encoder: BatchEncoder, isCancelled: @escaping () -> Bool) -> Outcome {
-    let claim: Claim
+    var claim: Claim
     do {
       // Asked before each: others fill the disk, too.
       if errand.begins { try requireRoom() }
@@ -145,19 +145,16 @@ final class Worker: Sendable {
     let deadline = MonotonicClock.seconds() + maxTime
     var about: Logger.Metadata = ["batch": "\(claim.name)"]
     do {
-      let isOver = { [queue] in
+      let isOver = { [queue, claim] in
         isCancelled() || MonotonicClock.seconds() >= deadline || queue.hasLost(claim)
       }
-      let found = try queue.withBatch(claim) { path in
-        // A worker that died while it only looked, too often, must not look again.
-        if claim.attempt > 2 * Claim.attempts { throw Self.tooManyDeaths(claim) }
-        let batch = try encoder.read(path, isCancelled: isOver)
-        about["session"] = "\(batch.session)"
-        guard claim.attempt > Claim.attempts else { return try encoder.publish(batch, isCancelled: isOver) }
-        guard let receipt = try encoder.rollBack(batch, isCancelled: isOver) else { throw Self.tooManyDeaths(claim) }
-        return receipt
+      let fetched: FetchedBatch
+      switch try queue.fetch(claim) {
+      case .alreadyFinished(let isQuarantined): return finishedBefore(claim, isQuarantined: isQuarantined)
+      case .batch(let batch): fetched = batch
       }
-      guard case .batch(let receipt) = found else { return settledBefore(found, claim) }
+      claim = fetched.claim
+      let receipt = try publish(fetched, with: encoder, &about, isCancelled: isOver)
       try queue.retire(claim, receipt, keep: keepBatches)
       meter.note(receipt, tookMs: MonotonicClock.milliseconds() - begunMs)
       report(receipt)
@@ -168,9 +165,25 @@ final class Worker: Sendable {
     }
   }
 
-  /// Somebody died, or lost the queue, right before the queue was rid of it.
-  private func settledBefore(_ found: Found<Receipt>, _ claim: Claim) -> Outcome {
-    guard case .settled(isQuarantined: true) = found else { return .gone }
+  /// Publishes a batch; or, when too many workers have died with it, finds out whether it is published.
+  private func publish(
+    _ fetched: FetchedBatch, with encoder: BatchEncoder, _ about: inout Logger.Metadata,
+    isCancelled: @escaping () -> Bool
+  ) throws -> Receipt {
+    defer { queue.discard(fetched) }
+    let claim = fetched.claim
+    // A worker that died while it only looked, too often, must not look again.
+    if claim.attempt > 2 * Claim.attempts { throw Self.tooManyDeaths(claim) }
+    let batch = try encoder.read(fetched.path, isCancelled: isCancelled)
+    about["session"] = "\(batch.session)"
+    guard claim.attempt > Claim.attempts else { return try encoder.publish(batch, isCancelled: isCancelled) }
+    guard let receipt = try encoder.rollBack(batch, isCancelled: isCancelled) else { throw Self.tooManyDeaths(claim) }
+    return receipt
+  }
+
+  /// A worker died, or lost the queue, right before the queue was rid of the batch.
+  private func finishedBefore(_ claim: Claim, isQuarantined: Bool) -> Outcome {
+    guard isQuarantined else { return .gone }
     tally.add { $0.quarantined += 1 }
     logger.warning("had been quarantined", metadata: ["batch": "\(claim.name)"])
     return .quarantined
