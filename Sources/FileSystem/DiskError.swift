@@ -2,7 +2,7 @@ import Glibc
 
 /// A file operation that the system refused: which one, on what, and why.
 ///
-/// The environment is to blame, never the batch: see ``Disposition``.
+/// The environment is to blame, never the batch: see `Disposition`.
 public struct DiskError: Error, Equatable, CustomStringConvertible {
   /// The call, as in its man page: `open`, `write`, `fsync` …
   public let operation: String

@@ -49,7 +49,7 @@ public enum Stitching {
   ///   - target: the MP4 to write.
   ///   - decoders: where segments are read; nil for right here, for those that can be trusted.
   ///   - progress: called with the segments done and their number; what it throws ends the work.
-  /// - Throws: ``BadSession`` when the segments are not what their manifests say, ``DiskError``.
+  /// - Throws: `BadSession` when the segments are not what their manifests say, `DiskError`.
   public static func film(
     of path: String, to target: String, gaps: GapRule = .hold, decoders: DecoderHost? = nil,
     progress: (Int, Int) throws -> Void = { _, _ in }

@@ -40,7 +40,7 @@ public final class SessionCatalog: Sendable {
   private static let keptSegments = 20_000
 
   /// - Parameter decoders: where segments are read; nil for right here, for those that can be trusted.
-  /// - Throws: ``DiskError`` when there is no such directory.
+  /// - Throws: `DiskError` when there is no such directory.
   public init(of output: String, decoders: DecoderHost? = nil) throws {
     self.decoders = decoders
     self.output = DurableFile.resolved(output)

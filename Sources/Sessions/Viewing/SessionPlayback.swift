@@ -13,7 +13,7 @@ public final class SessionPlayback: Sendable {
   public let session: SessionID
   /// What decides all that can be asked for here: another text when any of it is another.
   public let digest: String
-  /// For players, as JSON: every segment with its fragment, frames and refused frames; gaps; ``problems``.
+  /// For players, as JSON: every segment with its fragment, frames and refused frames; gaps; `problems`.
   public let timeline: [UInt8]
   /// An HLS playlist; segments whose videos are missing are gaps.
   public let playlist: [UInt8]
@@ -68,7 +68,7 @@ public final class SessionPlayback: Sendable {
     digest = Digest.of(timeline)
   }
 
-  /// How many frames were refused, and how many ``problems`` there are, as JSON.
+  /// How many frames were refused, and how many `problems` there are, as JSON.
   public var faults: [UInt8] {
     JSONValue.object([
       "format": .string("session-faults/1"), "session": .string(session.description),
@@ -80,7 +80,7 @@ public final class SessionPlayback: Sendable {
   /// are read for it.
   ///
   /// - Returns: nil when the name is another one.
-  /// - Throws: ``DiskError``.
+  /// - Throws: `DiskError`.
   public func playlist(named name: String) throws -> [UInt8]? {
     guard [HLSViews.keyFramesFile, HLSViews.multivariantFile].contains(name) else { return nil }
     let text = try Self.playlist(of: session, parts, playable) { part in
@@ -114,7 +114,7 @@ public final class SessionPlayback: Sendable {
   /// The fragment of this name, as the timeline and the playlist give it.
   ///
   /// - Returns: nil when there is none of this name.
-  /// - Throws: ``BadSession`` when its segment's video is missing or damaged.
+  /// - Throws: `BadSession` when its segment's video is missing or damaged.
   public func fragment(named name: String) throws -> [UInt8]? {
     if name == HLSPlaylist.gapFile { return MP4Fragment.empty }
     return try fragments[name].map { try parts[$0].files(from: directory).fragment }
@@ -123,7 +123,7 @@ public final class SessionPlayback: Sendable {
   /// What comes before fragments that say so.
   ///
   /// - Returns: nil when there is none of this name.
-  /// - Throws: ``BadSession`` when no video from which it could be made is whole.
+  /// - Throws: `BadSession` when no video from which it could be made is whole.
   public func initialization(named name: String) throws -> [UInt8]? {
     guard let first = initializations[name] else { return nil }
     var failure: BadSession?
@@ -149,7 +149,7 @@ public final class SessionPlayback: Sendable {
   /// The session as one MP4 with its gaps held, in a file without a name that goes with the last who has it.
   ///
   /// - Parameter scratch: a directory with room for it.
-  /// - Throws: ``BadSession`` when a segment is missing or damaged, or the session has changed since; ``DiskError``.
+  /// - Throws: `BadSession` when a segment is missing or damaged, or the session has changed since; `DiskError`.
   package func film(in scratch: String) throws -> OpenFile? {
     let segments = try directory.soundSegments()
     guard segments == self.segments else {
@@ -196,7 +196,7 @@ public final class SessionPlayback: Sendable {
 }
 
 extension SessionPlayback.Entry {
-  /// - Throws: ``BadSession``, ``DamagedOutput`` when the manifest is not as it was written.
+  /// - Throws: `BadSession`, ``DamagedOutput`` when the manifest is not as it was written.
   package init(_ startMs: Int64, of directory: SessionDirectory, _ stamp: FileStamp?) throws {
     let (segment, json) = try directory.soundManifest(startMs)
     func list(_ key: String, _ shape: ([String: JSONValue]) -> [String: JSONValue]) -> [UInt8] {
