@@ -5,5 +5,5 @@ public struct Cancelled: Error, Equatable, CustomStringConvertible {
   public var description: String { "stopped before its end" }
 }
 
-/// What is wrong lies in the environment (a server, a network), not in any batch.
+/// The environment (a server, a network) failed, not a batch.
 package protocol EnvironmentFailure: Error {}

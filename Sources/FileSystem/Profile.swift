@@ -3,7 +3,7 @@
 import Glibc
 import Synchronization
 
-/// What a picture took.
+/// The time that decoding one picture took.
 package struct DecodingWork {
   package var decoding = Profile.Span()
   package var converting = Profile.Span()

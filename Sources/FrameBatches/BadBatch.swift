@@ -1,12 +1,12 @@
 /// The input is bad: nothing will make this batch encodable as it is, so it is quarantined.
 public struct BadBatch: Error, Equatable, CustomStringConvertible {
-  /// What was being done: `read`, `decode`, `publish` …
+  /// The operation that failed: `read`, `decode`, `publish` …
   public let operation: String
   /// The file or entry it was done to.
   public let file: String
-  /// What is wrong with it.
+  /// The fault that was found in it.
   public let cause: String
-  /// What whoever made it can do.
+  /// The remedy that the producer of the batch has.
   public let advice: String
 
   /// The cause where a file may not be read.

@@ -11,7 +11,7 @@ import Sessions
 public typealias BadBatch = FrameBatches.BadBatch
 /// The name of a session: a directory of that name is in the output.
 public typealias SessionID = FrameBatches.SessionID
-/// What a batch, its files and its pictures may take.
+/// The largest sizes and counts of a batch, its files and its pictures.
 public typealias Limits = FrameBatches.Limits
 /// A frame that is not shown, and why.
 public typealias RefusedFrame = FrameBatches.RefusedFrame
@@ -33,7 +33,7 @@ public typealias Staging = Sessions.Staging
 public typealias WorkerID = FileSystem.WorkerID
 /// Keeps the views of an output's sessions up to date.
 public typealias SessionIndex = Sessions.SessionIndex
-/// What became of a batch that was published.
+/// The result of publishing a batch.
 public typealias Receipt = Sessions.Receipt
 /// A session's segments are published, but its views are not up to date.
 public typealias ViewUpdateFailure = Sessions.ViewUpdateFailure
@@ -42,13 +42,13 @@ public typealias ViewUpdateFailure = Sessions.ViewUpdateFailure
 
 /// Lists the sessions of an output.
 public typealias SessionCatalog = Sessions.SessionCatalog
-/// What a list tells of a session.
+/// A session's entry in a list of sessions.
 public typealias SessionSummary = Sessions.SessionSummary
 /// All that a player asks for.
 public typealias SessionPlayback = Sessions.SessionPlayback
 /// Makes one film, or HLS, of a session, without encoding it again.
 public typealias Stitching = Sessions.Stitching
-/// What a film has where nobody recorded.
+/// The way a film treats time that was not recorded.
 public typealias GapRule = Sessions.GapRule
 /// A film that was made.
 public typealias StitchedSession = Sessions.StitchedSession

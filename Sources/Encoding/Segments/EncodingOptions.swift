@@ -6,13 +6,13 @@ public struct EncodingOptions: Sendable {
   public var quality = Quality.balanced
   /// The longest hold, in milliseconds; what is beyond is a gap.
   public var maxHoldMs: Int64 = 5_000
-  /// What is behind transparent pixels.
+  /// The colour behind transparent pixels.
   public var background = Colour.black
   public var limits = Limits()
   /// Where archives and images are decoded, with these limits and background; nil for right here, for what can be
   /// trusted.
   public var decoders: DecoderHost?
-  /// What notes how long each stage takes; may be shared.
+  /// Records the time of each stage; may be shared.
   package var profile: Profile?
 
   public init() {}

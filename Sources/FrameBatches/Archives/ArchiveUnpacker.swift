@@ -16,7 +16,7 @@ package protocol ArchiveUnpacker {
   ) throws -> UnpackedArchive
 }
 
-/// What is in an archive.
+/// The contents of an archive.
 package struct UnpackedArchive {
   package let contents: ArchiveContents
   /// To be called once with the session that the archive belongs to; nil where it is no batch.
