@@ -2,9 +2,9 @@
 
 import JSON
 
-/// What was captured, and the instant it stands for.
+/// An image, and the instant at which it was captured.
 package struct Frame: Sendable, Equatable {
-  /// What the producer calls the image; of several, all of them.
+  /// The producer's name of the image; of several images, all names.
   package let source: String
   /// Where the files lie in the batch's container; one, unless it has layers.
   package let paths: [String]
@@ -12,7 +12,7 @@ package struct Frame: Sendable, Equatable {
   package let timeMs: Int64
   package let look: Look
 
-  /// What must not be seen.
+  /// The regions that must not be seen.
   package var masks: Masks { look.masks }
 
   package init(source: String, paths: [String], timeMs: Int64, look: Look) {
@@ -62,7 +62,7 @@ package struct Batch: Sendable {
   package let isFinal: Bool
   /// At least one.
   package let frames: [Frame]
-  /// What was refused before decoding.
+  /// The frames that were refused before decoding.
   package let refused: [RefusedFrame]
   /// What a person should know of how it is written.
   package let warnings: [String]

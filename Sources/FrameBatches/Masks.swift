@@ -9,7 +9,7 @@ package struct Mask: Sendable, Equatable {
   package let y: Double
   package let width: Double
   package let height: Double
-  /// What is shown instead.
+  /// The colour that covers the region.
   package let colour: Colour
 
   package init(x: Double, y: Double, width: Double, height: Double, colour: Colour = .black) {
@@ -39,7 +39,7 @@ package struct Mask: Sendable, Equatable {
   }
 }
 
-/// What hides a frame, in part or as a whole.
+/// The parts of a frame that are hidden, or all of it.
 package enum Masks: Sendable, Equatable {
   case rectangles([Mask])
   /// A mask could not be understood, for this reason: nothing of the picture is shown.

@@ -21,7 +21,7 @@ package struct VideoDescription: Equatable {
   package var codec: String { "\(entry).\(parameterSets.profileAndLevel)" }
 }
 
-/// What the samples of our two kinds of tracks are: the entries of `stsd`.
+/// The entries of `stsd` of our two kinds of tracks.
 extension MP4Box {
   mutating func videoDescription(_ description: VideoDescription) {
     box(description.entry) { entry in

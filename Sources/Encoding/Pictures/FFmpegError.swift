@@ -10,7 +10,7 @@ package struct FFmpegError: Error, Equatable, CustomStringConvertible {
 
   package var isOutOfMemory: Bool { code == cff_error_enomem() }
 
-  /// What the code means, in FFmpeg's words.
+  /// The meaning of the code, in FFmpeg's words.
   package var cause: String {
     if code == cff_error_invalid_data() { return "invalid data" }
     var text = [CChar](repeating: 0, count: Int(AV_ERROR_MAX_STRING_SIZE))

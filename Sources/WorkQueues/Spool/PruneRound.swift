@@ -7,7 +7,7 @@ import JSON
 /// Something that was removed, or would be.
 package struct Pruned: Sendable {
   package let path: String
-  /// What it was, for a person.
+  /// A description for a person.
   package let what: String
   /// Of all files in it.
   package let bytes: Int
