@@ -27,15 +27,14 @@ package final class DynamicLibrary<Functions: Sendable>: Sendable {
 
   /// - Throws: ``MissingLibrary``. It is tried again then: what is short now (descriptors, memory) may not be so later.
   package func functions() throws(MissingLibrary) -> Functions {
-    let result = loaded.withLock { loaded in
-      if let loaded { return Result<Functions, LoadFailure>.success(loaded) }
-      let result = load()
-      loaded = try? result.get()
-      return result
-    }
-    switch result {
-    case .success(let functions): return functions
-    case .failure(let failure): throw MissingLibrary(name: name, reason: failure.reason, package: package)
+    try loaded.withLock { (loaded) throws(MissingLibrary) in
+      if let loaded { return loaded }
+      switch load() {
+      case .success(let functions):
+        loaded = functions
+        return functions
+      case .failure(let failure): throw MissingLibrary(name: name, reason: failure.reason, package: package)
+      }
     }
   }
 }

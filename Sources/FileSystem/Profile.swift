@@ -15,7 +15,7 @@ package struct DecodingWork {
 }
 
 package final class Profile: Sendable {
-  /// What is timed, in the order it happens, and how often that is.
+  /// A step that is timed; in the order in which the steps happen.
   package enum Stage: String, Sendable, CaseIterable {
     /// Listing and parsing a batch, and looking whether it is published.
     case open

@@ -35,7 +35,7 @@ package final class ThreadGroup {
   }
 }
 
-/// What `pthread_create` says.
+/// A thread that could not be started.
 package struct ThreadError: Error, CustomStringConvertible {
   package let code: Int32
   package var description: String { "start a thread: \(String(cString: strerror(code)))" }

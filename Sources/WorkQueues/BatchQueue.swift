@@ -44,7 +44,7 @@ package struct Claim: Sendable {
   package static let unknownFailures = 5
 }
 
-/// What a queue has of a batch that has been claimed.
+/// The content of a batch that has been claimed, where it is still owed.
 package enum FetchResult {
   case batch(FetchedBatch)
   /// A worker before has finished it; now the queue is rid of it.

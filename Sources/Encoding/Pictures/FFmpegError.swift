@@ -34,7 +34,7 @@ func allocated<T>(_ function: String, _ pointer: T?) throws(FFmpegError) -> T {
   return pointer
 }
 
-/// What FFmpeg itself prints. Errors reach us as values; its log, on standard error, says nothing more that a user
+/// The log of FFmpeg itself. Errors reach us as values; the log, on standard error, says nothing more that a user
 /// could act on.
 package enum FFmpegLog {
   /// Silences the log of the whole process: the library prints nothing.

@@ -29,7 +29,7 @@ package struct EncoderSettings: Sendable, Hashable {
   package let parameters: String
   /// The longest hold, in milliseconds.
   package let maxHoldMs: Int64
-  /// What is behind transparent pixels.
+  /// The colour behind transparent pixels.
   package let background: Colour
   /// Of our own rules: how pictures are repeated, and how the file is written. Counted up when they would make other bytes.
   package let rules = 3

@@ -56,18 +56,15 @@ package final class ObjectQueue: BatchQueue {
 
   package func fetch(_ claim: Claim) throws -> FetchResult {
     try batches.requirePlain(claim.name)
-    let scratch = staging.temporaryFile()
-    do {
-      try DurableFile.makeDirectories(scratch)
-      let path = scratch + "/" + lastComponent(of: claim.name)
-      if let tag = try batches.fetch(claim.name, to: path, limit: mostBytes) {
-        return .batch(FetchedBatch(claim: Claim(QueuedName(claim), tag: tag), path: path))
-      }
-    } catch {
-      try? DurableFile.removeTree(scratch)
-      throw error
+    let scratch = Staging.Scratch(in: staging)
+    var isFetched = false
+    defer { if !isFetched { scratch.remove() } }
+    try DurableFile.makeDirectories(scratch.path)
+    let path = scratch.path + "/" + lastComponent(of: claim.name)
+    if let tag = try batches.fetch(claim.name, to: path, limit: mostBytes) {
+      isFetched = true
+      return .batch(FetchedBatch(claim: Claim(QueuedName(claim), tag: tag), path: path))
     }
-    try? DurableFile.removeTree(scratch)
     // A worker died, or lost the queue, before the name was taken from it.
     switch try batches.settlement(of: claim.name) {
     case .published:

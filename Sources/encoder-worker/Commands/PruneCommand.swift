@@ -13,13 +13,8 @@ struct PruneCommand: ParsableCommand {
       Directories of workers that are gone, drafts, half-published videos, reasons without a batch. With --done, --quarantine or --sessions, also kept batches, batches in quarantine or published sessions that are older than that: 30m, 12h, 7d, 4w. Never what is owed: batches that a dead worker holds are the next worker's. May run beside workers. Where workers of other hosts are there, it watches them for a lease first.
       """)
 
-  @Option(help: ArgumentHelp("The spool.", valueName: "dir"), completion: .directory)
-  var spool: String
-
-  @Option(
-    name: .shortAndLong, help: ArgumentHelp("Where sessions go. (default: SPOOL/output)", valueName: "dir"),
-    completion: .directory)
-  var output: String?
+  @OptionGroup
+  var place: SpoolOptions
 
   @Option(
     help: ArgumentHelp("Remove kept batches that came into SPOOL/done longer ago than this.", valueName: "age"),
@@ -75,8 +70,8 @@ struct PruneCommand: ParsableCommand {
   }
 
   private func pruning() throws -> Pruning {
-    let spool = try Spool(opening: spool)
-    if let output {
+    let spool = try Spool(opening: place.spool)
+    if let output = place.output {
       let cause =
         !spool.isDirectory(output) ? "no directory" : !spool.allows(output: output) ? "batches lie there" : nil
       if let cause { throw BadTarget(path: output, cause: cause, advice: "name the directory where sessions go") }
@@ -85,7 +80,7 @@ struct PruneCommand: ParsableCommand {
     retention.keptMs = done?.ms
     retention.quarantinedMs = quarantine?.ms
     retention.sessionsMs = sessions?.ms
-    return Pruning(spool: spool, output: output, retention: retention, isRehearsal: dryRun)
+    return Pruning(spool: spool, output: place.output, retention: retention, isRehearsal: dryRun)
   }
 }
 

@@ -11,13 +11,8 @@ struct StatusCommand: ParsableCommand {
       Looks from outside: nobody is held up. The rate is what the workers say of their last minute. Exit status 0, whatever it finds.
       """)
 
-  @Option(help: ArgumentHelp("The spool.", valueName: "dir"), completion: .directory)
-  var spool: String
-
-  @Option(
-    name: .shortAndLong, help: ArgumentHelp("Where sessions go. (default: SPOOL/output)", valueName: "dir"),
-    completion: .directory)
-  var output: String?
+  @OptionGroup
+  var place: SpoolOptions
 
   @Flag(help: "Look again every two seconds until stopped.")
   var watch = false
@@ -30,12 +25,12 @@ struct StatusCommand: ParsableCommand {
 
   func run() throws {
     try reportingFailures {
-      let spool = try Spool(opening: spool)
-      guard watch else { return show(try SpoolStatus(of: spool, output: output)) }
+      let spool = try Spool(opening: place.spool)
+      guard watch else { return show(try SpoolStatus(of: spool, output: place.output)) }
       let signals = try TerminationSignals()
       if !json, Screen(of: STDOUT_FILENO) != nil { _ = put("\u{1B}[2J", on: STDOUT_FILENO) }
       repeat {
-        let status = try SpoolStatus(of: spool, output: output)
+        let status = try SpoolStatus(of: spool, output: place.output)
         if !json, let screen = Screen(of: STDOUT_FILENO) {
           _ = put(screen.page(Self.text(status)), on: STDOUT_FILENO)
         } else {
@@ -76,6 +71,7 @@ struct StatusCommand: ParsableCommand {
     }
     return text + "\n\n" + table([["worker", "", "running", "published", "a minute", "holds"]] + rows)
   }
+
   /// How long what waits will take, as far as one can tell.
   private static func left(_ status: SpoolStatus) -> String {
     guard status.waiting.count > 0, status.perMinute > 0 else { return "" }
