@@ -45,6 +45,7 @@ IDLE_S = 10
 START = 1_767_859_512_340
 # Segments of a session that a batch is added to: none, those of an hour, those of a day.
 LENGTHS = (0, 720, 17_280)
+NEW = 40
 ENVIRONMENT = {"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "no_proxy": "127.0.0.1",
                "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "AWS_SESSION_TOKEN": ""}
 CORES = sorted(os.sched_getaffinity(0))
@@ -198,16 +199,19 @@ def kind(method, target):
     return f"{method} {what}"
 
 
-def remote(worker, batches, store, workers, scratch, jobs=1, options=(), published=()):
+def remote(worker, batches, store, workers, scratch, jobs=1, options=(), earlier=()):
     place = Path(tempfile.mkdtemp(dir=scratch))
     own, servers_core = cores(workers)
     with Servers(store, place, servers_core) as servers:
-        servers.put({f"output/{file.parent.name}/{file.name}": file for file in published})
-        servers.add(batches)
-        os.sync()
         environment = {**ENVIRONMENT, "AWS_ENDPOINT_URL": servers.endpoint, "TMPDIR": str(place)}
         command = [worker, "--queue", f"unix://{servers.socket}", "--store", f"s3://{BUCKET}/run", "--drain", "--jobs", str(jobs),
                    *options]
+        if earlier:
+            servers.add(earlier)
+            subprocess.run(command, env={**os.environ, **environment}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+        servers.add(batches)
+        os.sync()
+        logged = len(servers.log.read_text().splitlines())
         calls, usec, cpu, count = servers.redis_state()
         store_cpu = servers.store_cpu()
         run = Run(*work([([*on(core), *command], environment) for core in own]))
@@ -216,13 +220,13 @@ def remote(worker, batches, store, workers, scratch, jobs=1, options=(), publish
         run.commands, run.redisCPU, run.redisBytes = then[0] - calls, then[2] - cpu, then[3] - count
         # A script's time has that of its commands in it.
         run.redisUs = (then[1] - usec)["evalsha"]
-        lines = [line.split(" ", 4) for line in servers.log.read_text().splitlines()]
+        lines = [line.split(" ", 4) for line in servers.log.read_text().splitlines()[logged:]]
         run.requests = collections.Counter(kind(line[0], line[4]) for line in lines)
         run.refusals = sum(line[1] in ("404", "412") for line in lines)
         run.storeBytes = sum(int(line[2]) + int(line[3]) for line in lines)
         run.published = {key.removeprefix("output/"): tag for key, tag in servers.keys("output/").items()}
         left = servers.keys("incoming/"), servers.keys("quarantine/")
-        if any(left) or len(servers.keys("receipts/")) != len(batches):
+        if any(left) or len(servers.keys("receipts/")) != len(batches) + len(earlier):
             sys.exit(f"not all batches are published: {left}")
     shutil.rmtree(place)
     return run
@@ -234,24 +238,15 @@ def growing(worker, start, scratch):
     result = []
     for count in LENGTHS:
         place = scratch / f"length-{count}"
-        parts = []
-        for first in range(0, count, 360):
-            parts.append(place / f"walk@{first:06}")
-            parts[-1].mkdir(parents=True)
-            for number in range(first, first + 360):
-                shutil.copy(picture, parts[-1] / f"{START + number * 6_000}.jpg")
-        published = []
-        if parts:
-            subprocess.run([worker, "encode", *parts, "--output", place / "output"], stdout=subprocess.DEVNULL, check=True)
-            session = place / "output" / "walk"
-            # What else there is nobody asks for.
-            published = [session / "session.json", session / "session.ffconcat", max(session.glob("segment-*.json"))]
-        (place / "batches").mkdir(parents=True)
-        for number in range(count, count + 40):
-            with tarfile.open(place / "batches" / f"walk@{number:06}.tar", "w", format=tarfile.USTAR_FORMAT) as tar:
-                tar.add(picture, f"{START + number * 6_000}.jpg")
-        run = remote(worker, sorted((place / "batches").iterdir()), PLAIN, 1, scratch, published=published)
-        result.append((count, (run.cpu - start) * 1e3 / 40, run.storeBytes / 40e3))
+        batches = []
+        for first, size in [(first, 360) for first in range(0, count, 360)] + [(count + number, 1) for number in range(NEW)]:
+            batches.append(place / f"walk@{first:06}.tar")
+            batches[-1].parent.mkdir(parents=True, exist_ok=True)
+            with tarfile.open(batches[-1], "w", format=tarfile.USTAR_FORMAT) as tar:
+                for number in range(first, first + size):
+                    tar.add(picture, f"{START + number * 6_000}.jpg")
+        run = remote(worker, batches[-NEW:], PLAIN, 1, scratch, earlier=batches[:-NEW])
+        result.append((count, (run.cpu - start) * 1e3 / NEW, run.storeBytes / NEW / 1e3))
         shutil.rmtree(place)
     return result
 

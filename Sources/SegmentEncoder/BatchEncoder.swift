@@ -23,12 +23,12 @@ public final class BatchEncoder {
   /// - Parameters:
   ///   - staging: where files are written before they are published; shared by all encoders of a process.
   ///   - index: shared likewise.
-  public convenience init(_ options: Options, staging: Staging, index: SessionIndex) {
+  public convenience init(_ options: Options, staging: Staging, index: SessionViews) {
     self.init(options, staging: staging, index: index, memory: KeyFrameMemory())
   }
 
   /// - Parameter memory: shared by all encoders with the same options.
-  package convenience init(_ options: Options, staging: Staging, index: SessionIndex, memory: KeyFrameMemory) {
+  package convenience init(_ options: Options, staging: Staging, index: SessionViews, memory: KeyFrameMemory) {
     self.init(options, publishingTo: DirectoryStore(staging: staging, index: index), memory: memory)
   }
 

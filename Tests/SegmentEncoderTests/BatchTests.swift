@@ -223,7 +223,7 @@ private func cause(_ body: () throws -> Void) -> String? {
       #"{"version":1,"session":"S","capture":"onChange","endMs":4102444799999,"frames":[{"file":"a.jpg","timeMs":1767859512340}]}"#
     )
     let staging = try Staging(output: scratch.path("output"), worker: WorkerID())
-    let encoder = BatchEncoder(BatchEncoder.Options(), staging: staging, index: SessionIndex())
+    let encoder = BatchEncoder(BatchEncoder.Options(), staging: staging, index: SessionViews())
     #expect(cause { _ = try encoder.publish(long) } == "more than the limit of 20000 segments")
   }
 

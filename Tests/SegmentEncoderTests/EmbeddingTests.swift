@@ -13,7 +13,7 @@ import Testing
   @Test func aServerTakesBatchesInAndShowsThem() throws {
     let output = scratch.path("replay")
     let staging = try Staging(output: output, worker: WorkerID())
-    let index = SessionIndex()
+    let index = SessionViews()
     let encoder = BatchEncoder(BatchEncoder.Options(), staging: staging, index: index)
 
     let receipt = try encoder.publish(Fixture("jittered").path, session: "9f0c2a")

@@ -43,7 +43,7 @@ import Testing
   private func directory(_ batches: [String], hls: Bool = false) throws -> [String: [UInt8]] {
     let output = scratch.path("output-\(UUID().uuidString)")
     let staging = try Staging(output: output, worker: WorkerID())
-    let index = SessionIndex(hls: hls)
+    let index = SessionViews(hls: hls)
     let encoder = BatchEncoder(BatchEncoder.Options(), staging: staging, index: index)
     for batch in batches { _ = try encoder.publish(batch) }
     #expect(index.catchUp(staging, all: true).isEmpty)
@@ -57,7 +57,8 @@ import Testing
   }
 
   private func expectSame(_ files: [String: [UInt8]]) {
-    #expect(objects.keys == files.keys.sorted())
+    // Beside what a directory has, a store has the index that says what is published.
+    #expect(objects.keys.filter { !$0.hasPrefix("index/") } == files.keys.sorted())
     for (name, bytes) in files { #expect(objects[name] == bytes, "\(name)") }
   }
 
@@ -89,13 +90,14 @@ import Testing
     #expect(Set(files.keys).isSubset(of: objects.keys))
   }
 
-  @Test func whoeverPublishesMeanwhileIsNotForgotten() throws {
+  @Test(arguments: ["/head.json", "/session.json"])
+  func whoeverPublishesMeanwhileIsNotForgotten(before write: String) throws {
     let others = Mutex(Array(session.batches.dropFirst()))
     let hurrying = try encoder(hls: true)
     nonisolated(unsafe) let another = hurrying
-    // Before each write of the view somebody else publishes another batch of the same session.
+    // Before each write of the index, or of a view, somebody else publishes another batch of the same session.
     objects.before { [objects] key in
-      guard key.hasSuffix("session.json"), let next = others.withLock({ $0.popLast() }) else { return }
+      guard key.hasSuffix(write), let next = others.withLock({ $0.popLast() }) else { return }
       objects.before(nil)
       #expect((try? another.publish(next)) != nil)
     }
@@ -212,11 +214,12 @@ import Testing
     let sharp = Dictionary(uniqueKeysWithValues: objects.keys.map { ($0, objects[$0]) })
     let manifests = objects.keys.filter { $0.contains("/segment-") && $0.hasSuffix(".json") }
     // It died before the batch was listed: its segments are as good as ours.
-    objects["output/\(session.name)/session.json"] = nil
+    let listing = ["output/\(session.name)/session.json", "index/\(session.name)/head.json"]
+    for key in listing { objects[key] = nil }
     #expect(try !encoder().publish(batch).duplicate)
     for (key, bytes) in sharp { #expect(objects[key] == bytes, "\(key)") }
     // It died before the manifests: nobody knows what is there.
-    for key in manifests + ["output/\(session.name)/session.json"] { objects[key] = nil }
+    for key in manifests + listing { objects[key] = nil }
     let error = #expect(throws: ContestedSegment.self) { try encoder().publish(batch) }
     #expect(error.map { Disposition(of: $0, batch: "b") } == .retry)
     // For so long that whoever wrote it is dead.

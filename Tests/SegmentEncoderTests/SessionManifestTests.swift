@@ -5,16 +5,16 @@ import Testing
 @testable import Sessions
 
 @Suite struct SessionManifestTests {
-  private func session(_ segments: [PublishedSegment]) throws -> SessionManifest {
+  private func session(_ segments: [PublishedSegment]) throws -> SessionIndex {
     let id = try #require(SessionID("s"))
-    return try #require(SessionManifest(session: id, segments: segments))
+    return try #require(SessionIndex(session: id, segments: segments))
   }
 
   @Test func segmentsThatMeetLeaveNoGap() throws {
     let session = try session([PublishedSegment.made(0, 5_000), PublishedSegment.made(5_000, 10_000, final: true)])
     #expect(session.gaps.isEmpty)
     #expect(session.durationMs == 10_000)
-    #expect(session.complete)
+    #expect(session.isComplete)
     #expect(session.bytes == 20)
   }
 
@@ -25,34 +25,34 @@ import Testing
       try session([PublishedSegment.made(0, 5_000), PublishedSegment.made(4_501, 9_000, batch: "b")]).gaps.isEmpty)
     #expect(
       try session([PublishedSegment.made(0, 5_000), PublishedSegment.made(5_500, 9_000, batch: "b")]).gaps
-        == [SessionManifest.Gap(startMs: 5_000, endMs: 5_500)])
+        == [SessionIndex.Gap(startMs: 5_000, endMs: 5_500)])
   }
 
   @Test func anyDistanceInsideABatchIsAGap() throws {
     #expect(
       try session([PublishedSegment.made(0, 5_000, gapAfterMs: 1), PublishedSegment.made(5_001, 9_000)]).gaps
-        == [SessionManifest.Gap(startMs: 5_000, endMs: 5_001)])
+        == [SessionIndex.Gap(startMs: 5_000, endMs: 5_001)])
   }
 
   @Test func aGapAtTheEndOfABatchIsOneWhateverFollows() throws {
     for next: Int64 in [5_300, 5_000 + 300 + 499, 5_000 + 300 - 200] {
       #expect(
         try session([PublishedSegment.made(0, 5_000, gapAfterMs: 300), PublishedSegment.made(next, 9_000, batch: "b")])
-          .gaps == [SessionManifest.Gap(startMs: 5_000, endMs: next)])
+          .gaps == [SessionIndex.Gap(startMs: 5_000, endMs: next)])
     }
   }
 
   @Test func aGapAtTheEndCounts() throws {
     let session = try session([PublishedSegment.made(0, 5_000, gapAfterMs: 700)])
     #expect(session.endMs == 5_700)
-    #expect(session.gaps == [SessionManifest.Gap(startMs: 5_000, endMs: 5_700)])
+    #expect(session.gaps == [SessionIndex.Gap(startMs: 5_000, endMs: 5_700)])
   }
 
   @Test func aContinuedFrameCountsOnceInTheSession() throws {
     let session = try session([
       PublishedSegment.made(0, 5_000), PublishedSegment.made(5_000, 8_000, captured: [false, true]),
     ])
-    #expect(session.segments.map(\.frames) == [1, 2])
+    #expect(session.entries.map(\.frames) == [1, 2])
     #expect(session.frames == 2)
   }
 

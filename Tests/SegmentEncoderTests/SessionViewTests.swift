@@ -40,24 +40,33 @@ import Testing
     let split = Int(random.int(1...Int64(all.count - 1)))
     let before = try #require(SessionView(session: session, segments: Array(all[..<split])))
     let files = before.files
-    var view = try #require(
-      SessionView(session: session, last: all[split - 1], json: files[0].bytes, script: files[1].bytes))
-    for segment in all[split...] { view.append(segment) }
-    #expect(text(view) == text(SessionView(session: session, segments: all)))
-    // And back again.
-    for index in (split..<all.count).reversed() {
-      let isRemoved = view.removeLast(before: all[index - 1])
-      #expect(isRemoved)
+    let entries = Dictionary(uniqueKeysWithValues: all.map { ($0.startMs, $0.entry) })
+    func extended(_ files: [(name: String, bytes: [UInt8])], to starts: ArraySlice<Int64>) throws -> SessionView? {
+      try SessionView.extending(json: files[0].bytes, script: files[1].bytes, of: session, to: Array(starts)) {
+        try #require(entries[$0])
+      }?.view
     }
-    #expect(text(view) == text(before))
+    let starts = all.map(\.startMs)
+    let whole = try #require(SessionView(session: session, segments: all))
+    #expect(try text(extended(files, to: starts[(split - 1)...])) == text(whole))
+    // And back again.
+    #expect(try text(extended(whole.files, to: starts[..<split])) == text(before))
+    // One that was left out is put between the others.
+    let gappy = try #require(
+      SessionView(session: session, segments: all.enumerated().filter { $0.offset != split }.map(\.element)))
+    #expect(try text(extended(gappy.files, to: starts[...])) == text(whole))
   }
 
   @Test func anEditedViewIsNotGoneOnWith() throws {
     var random = Random(seed: 1)
     let all = segments(9, &random)
     let files = try #require(SessionView(session: session, segments: all)).files
-    func view(_ json: [UInt8], _ script: [UInt8], last: PublishedSegment? = nil) -> SessionView? {
-      SessionView(session: session, last: last ?? all[8], json: json, script: script)
+    func view(
+      _ json: [UInt8], _ script: [UInt8], last: PublishedSegment? = nil, of session: SessionID? = nil
+    ) -> SessionView? {
+      let last = last ?? all[8]
+      return SessionView.extending(
+        json: json, script: script, of: session ?? self.session, to: [last.startMs], { _ in last.entry })?.view
     }
     #expect(view(files[0].bytes, files[1].bytes) != nil)
     #expect(view(files[0].bytes, files[1].bytes, last: all[7]) == nil)
@@ -67,7 +76,7 @@ import Testing
     #expect(view(Array("{}\n".utf8), files[1].bytes) == nil)
     #expect(view([], []) == nil)
     let other = try #require(SessionID("other"))
-    #expect(SessionView(session: other, last: all[8], json: files[0].bytes, script: files[1].bytes) == nil)
+    #expect(view(files[0].bytes, files[1].bytes, of: other) == nil)
   }
 
   @Test(arguments: 1...20)
@@ -77,12 +86,12 @@ import Testing
     let file = try #require(SessionView(session: session, segments: all)).files[0]
     let json = try JSONParser.parse(file.bytes)
     let gaps = json.object?["gaps"]?.array?.map { [$0.object?["startMs"]?.integer, $0.object?["endMs"]?.integer] }
-    let wanted = SessionManifest(session: session, segments: all)
+    let wanted = SessionIndex(session: session, segments: all)
     #expect(gaps == wanted?.gaps.map { [$0.startMs, $0.endMs] })
     #expect(
       json.object?["durationMs"]?.integer == wanted?.durationMs && json.object?["endMs"]?.integer == wanted?.endMs)
     #expect(json.line + "\n" == String(decoding: file.bytes, as: UTF8.self))
-    let manifest = try #require(SessionManifest(session: session, segments: all))
+    let manifest = try #require(SessionIndex(session: session, segments: all))
     let members = try #require(json.object)
     #expect(members["frames"]?.integer == Int64(manifest.frames) && members["bytes"]?.integer == Int64(manifest.bytes))
     #expect(members["gaps"]?.array?.count == manifest.gaps.count)

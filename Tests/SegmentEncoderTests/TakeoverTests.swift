@@ -71,14 +71,14 @@ import Testing
   @Test func aLongRebuildEndsWhenItIsToldTo() throws {
     let output = scratch.path("output")
     let staging = try Staging(output: output, worker: WorkerID())
-    func publish(_ index: SessionIndex) throws -> Receipt {
+    func publish(_ index: SessionViews) throws -> Receipt {
       try BatchEncoder(BatchEncoder.Options(), staging: staging, index: index)
         .publish(Fixture("exact-1fps").path, session: "day")
     }
-    #expect(throws: Cancelled.self) { try publish(SessionIndex(thumbnails: true, goesOn: { false })) }
+    #expect(throws: Cancelled.self) { try publish(SessionViews(thumbnails: true, goesOn: { false })) }
     #expect(!DurableFile.exists(output + "/exact-1fps/thumbnails/thumbnails.vtt"))
     // It is published all the same, and brought up to date by whoever comes next.
-    #expect(try publish(SessionIndex(thumbnails: true)).duplicate)
+    #expect(try publish(SessionViews(thumbnails: true)).duplicate)
     #expect(DurableFile.exists(output + "/exact-1fps/thumbnails/thumbnails.vtt"))
     staging.remove()
   }

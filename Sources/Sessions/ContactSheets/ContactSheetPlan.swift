@@ -35,7 +35,7 @@ struct ContactSheetPlan: Equatable {
   package let tiles: [Tile]
   /// Frames of all segments, each counted once.
   package let captures: Int
-  package let gaps: [SessionManifest.Gap]
+  package let gaps: [SessionIndex.Gap]
   package let startMs: Int64
   package let endMs: Int64
 
@@ -49,7 +49,7 @@ struct ContactSheetPlan: Equatable {
     startMs = pieces[0].startMs
     endMs = segments.last.map { max($0.endMs + $0.gapAfterMs, pieces[pieces.count - 1].startMs) } ?? startMs
     var list = TileList(every: every)
-    var gaps: [SessionManifest.Gap] = []
+    var gaps: [SessionIndex.Gap] = []
     var before: PublishedSegment?
     for piece in pieces {
       switch piece {
@@ -67,7 +67,7 @@ struct ContactSheetPlan: Equatable {
       }
     }
     if let before, before.gapAfterMs > 0 {
-      let gap = SessionManifest.Gap(startMs: before.endMs, endMs: before.endMs + before.gapAfterMs)
+      let gap = SessionIndex.Gap(startMs: before.endMs, endMs: before.endMs + before.gapAfterMs)
       gaps.append(gap)
       list.add(gap)
     }
@@ -102,7 +102,7 @@ private struct TileList {
     }
   }
 
-  mutating func add(_ more: SessionManifest.Gap) {
+  mutating func add(_ more: SessionIndex.Gap) {
     let lengthMs = more.endMs - more.startMs
     gap = gap.map { ($0.startMs, $0.lengthMs + lengthMs, $0.count + 1) } ?? (more.startMs, lengthMs, 1)
   }

@@ -98,11 +98,14 @@ extension HLSPackage {
     /// For how long, in milliseconds, at least and at most.
     fileprivate static let waitMs: ClosedRange<Int64> = 15_000...60_000
 
-    init(startMs: Int64, lastMs: Int64, dueMs: Int) {
+    private init(startMs: Int64, lastMs: Int64, dueMs: Int) {
       self.startMs = startMs
       self.lastMs = lastMs
       self.dueMs = dueMs
     }
+
+    /// The same, listed later.
+    func postponed(to dueMs: Int) -> HeldBack { HeldBack(startMs: startMs, lastMs: lastMs, dueMs: dueMs) }
 
     /// - Parameters:
     ///   - segments: those that are held back, at least one.

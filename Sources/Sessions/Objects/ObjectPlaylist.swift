@@ -30,7 +30,8 @@ struct ObjectPlaylist {
       ContestedSegment.pause(attempt)
       // Before what is published: who changes it later has seen as much.
       let there = try session.objects.get(key, limit: 32 << 20)
-      guard let starts = try session.view()?.segments.map(\.startMs), let last = starts.last else { return nil }
+      guard let published = try session.published() else { return nil }
+      let index = published.index
       let scratch = Staging.Scratch(in: staging)
       defer { scratch.remove() }
       let directory = SessionDirectory(output: scratch.path, session: session.id)
@@ -38,20 +39,25 @@ struct ObjectPlaylist {
         path: directory.path + "/" + HLSPackage.directory, temporary: scratch.path + "/part")
       try DurableFile.makeDirectories(package.path)
       let told = there.map { HLSPlaylist.starts(in: $0.bytes) } ?? []
-      if told.last == last && told.count == starts.count { return nil }
+      if told.last == index.entries.last?.startMs && told.count == index.count { return nil }
       // What was listed stays listed.
       let releasedMs = max(releasedMs, told.last ?? .min)
       var outcome: HLSPackage.Outcome?
-      if let there, let end = told.last, told == starts.prefix(while: { $0 <= end }) {
-        try DurableFile.createScratch(package.path + "/" + HLSPlaylist.file, there.bytes)
-        let new = try fetch(starts[told.count...], known, into: directory, releasedMs: releasedMs)
-        outcome = try package.extend(
-          by: [session.segment(end)] + new, sessionStartMs: starts[0], releasedMs: releasedMs, from: directory)
+      if let there, let end = told.last {
+        let rest = try session.entries(near: end..<Int64.max, in: published).map(\.startMs).filter { $0 > end }
+        // A session only grows: as many segments up to there are the same ones.
+        if told.count + rest.count == index.count {
+          try DurableFile.createScratch(package.path + "/" + HLSPlaylist.file, there.bytes)
+          let new = try fetch(rest, known, into: directory, releasedMs: releasedMs)
+          outcome = try package.extend(
+            by: [session.segment(end)] + new, sessionStartMs: index.startMs, releasedMs: releasedMs, from: directory)
+        }
       }
       if outcome == nil {
         // Something belongs before what was there.
         try DurableFile.removeTree(package.path)
-        let all = try fetch(starts[...], known, into: directory, releasedMs: releasedMs)
+        let all = try fetch(
+          session.entries(in: published).map(\.startMs), known, into: directory, releasedMs: releasedMs)
         outcome = try package.update(all, releasedMs: releasedMs, from: directory)
       }
       if let outcome, try store(package, over: there) { return outcome.heldBack }
@@ -61,7 +67,7 @@ struct ObjectPlaylist {
 
   /// Fetches segments, and the videos of those that the playlist is going to list.
   private func fetch(
-    _ starts: ArraySlice<Int64>, _ known: [Int64: (segment: PublishedSegment, video: String)],
+    _ starts: [Int64], _ known: [Int64: (segment: PublishedSegment, video: String)],
     into directory: SessionDirectory, releasedMs: Int64
   ) throws -> [PublishedSegment] {
     let segments = try starts.map { try known[$0]?.segment ?? session.segment($0) }

@@ -1,7 +1,9 @@
-// One session in an object store: `session.json` says what is published, and is only ever written on the condition that it is
-// still what was read.
+// One session in an object store. `index/SESSION/head.json` says what is published, and is only ever written on the condition that it is
+// still what was read. It lists the last segments and names pages with those before, so that a long session's is small, too. A
+// page is never written over. `session.json` and `session.ffconcat` are views, as in a directory.
 
 import Encoding
+import FileSystem
 import FrameBatches
 import JSON
 
@@ -16,70 +18,108 @@ struct ObjectSession {
     self.name = name
   }
 
-  /// What `session.json` tells, and what it is known by.
-  struct View {
-    struct Listed {
-      package let file: String
-      package let startMs: Int64
-      package let durationMs: Int64
-    }
+  /// What was published at a moment.
+  struct Published {
+    /// The totals, and the segments that no page has.
+    package fileprivate(set) var index: SessionIndex
+    /// The pages with all segments before those, in order.
+    fileprivate(set) var pages: [Page] = []
+    /// What the head is known by; nil where there is none yet.
+    fileprivate(set) var tag: ObjectTag?
 
-    package let json: [UInt8]
-    package let tag: ObjectTag
-    /// In order, at least one.
-    package let segments: [Listed]
-
-    /// The `session.ffconcat` that belongs to it.
-    package var script: [UInt8] { SessionView.script(of: segments.map { ($0.file, $0.startMs, $0.durationMs) }) }
+    /// Whether its views are too long to be written for each batch.
+    var isLong: Bool { !pages.isEmpty }
   }
 
-  /// What was there at a moment.
-  package struct Snapshot {
-    /// What `session.ffconcat` was known by, before the view was read.
-    package let script: ObjectTag?
-    let view: View?
+  /// A part of the index that does not change: `index/SESSION/<start of its first segment>-<digest>.json`.
+  struct Page {
+    let file: String
+    let startMs: Int64
 
-    package init(script: ObjectTag?, view: View?) {
-      self.script = script
-      self.view = view
+    /// So many segments are in a page, and so many in the head at most.
+    static let (size, mostInHead) = (64, 96)
+
+    init?(_ file: String) {
+      guard let start = Int64(file.prefix(13)), start >= 0, file.utf8.count == 13 + 1 + 16 + 5,
+        file.utf8.allSatisfy({ $0 != UInt8(ascii: "/") })
+      else { return nil }
+      (self.file, startMs) = (file, start)
+    }
+
+    init(_ entries: [SessionEntry], _ bytes: [UInt8]) {
+      startMs = entries[0].startMs
+      file = "\(SegmentName.video(startMs).dropFirst(8).prefix(13))-\(SHA256.hex(of: bytes).prefix(16)).json"
     }
   }
 
-  /// Longer ones are nobody's: a week in segments of five seconds has some 28 MB.
+  /// Of a view, in bytes. Longer ones are nobody's: a week in segments of five seconds has some 28 MB.
   private static let viewBytes = 32 << 20
+  /// Of the head and of a page, in bytes: far above what a session of a week takes.
+  private static let indexBytes = 4 << 20
 
   package func key(_ file: String) -> String { "output/\(id)/\(file)" }
 
   func contested(_ key: String) -> ContestedSegment { ContestedSegment(name: name, key: key) }
 
-  var viewKey: String { key(SessionView.jsonFile) }
-  var scriptKey: String { key(SessionView.scriptFile) }
+  private func indexKey(_ file: String) -> String { "index/\(id)/\(file)" }
+  private var headKey: String { indexKey("head.json") }
 
-  /// The script's tag comes first: whoever writes it on that condition knows no less than whoever wrote what was there.
-  package func snapshot() throws -> Snapshot { Snapshot(script: try objects.head(scriptKey)?.tag, view: try view()) }
+  // MARK: - The index
 
   /// What is published; nil where nothing is.
-  func view() throws -> View? {
-    guard let there = try objects.get(viewKey, limit: Self.viewBytes) else { return nil }
+  func published() throws -> Published? {
+    guard let there = try objects.get(headKey, limit: Self.indexBytes) else { return try importedView() }
     do {
       let json = try JSONParser.parse(there.bytes)
-      guard try json.required("session", .string) == id.description else { throw JSONError("session: another one") }
-      let segments = try json.required("segments", .array).map { (segment) throws(JSONError) in
-        View.Listed(
-          file: try segment.required("file", .string), startMs: try segment.required("startMs", .integer),
-          durationMs: try segment.required("durationMs", .integer))
+      guard try json.required("format", .string) == "session-index/1" else { throw JSONError("format: another one") }
+      let pages = try json.required("pages", .array).map { (page) throws(JSONError) in
+        guard let page = page.string.flatMap(Page.init) else { throw JSONError("pages: not a page's name") }
+        return page
       }
-      let bounds = Int64(0)...(1 << 42)
-      guard !segments.isEmpty,
-        segments.allSatisfy({
-          bounds.contains($0.startMs) && bounds.contains($0.durationMs) && $0.file == SegmentName.video($0.startMs)
-        }),
-        zip(segments, segments.dropFirst()).allSatisfy({ $0.startMs < $1.startMs })
-      else { throw JSONError("segments: not in order") }
-      return View(json: there.bytes, tag: there.tag, segments: segments)
+      return Published(index: try SessionIndex(json, of: id), pages: pages, tag: there.tag)
     } catch {
-      throw DamagedOutput(path: name + viewKey, cause: "\(error)")
+      throw DamagedOutput(path: name + headKey, cause: "\(error)")
     }
+  }
+
+  /// The index of a session that a worker of an older version published: it listed all in `session.json`.
+  private func importedView() throws -> Published? {
+    guard let there = try objects.get(key(SessionView.jsonFile), limit: Self.viewBytes) else { return nil }
+    let entries = try SessionView.videos(in: there.bytes, of: id).compactMap { SegmentName.start(ofVideo: $0) }
+      .map { try segment($0).entry }
+    guard zip(entries, entries.dropFirst()).allSatisfy({ $0.startMs < $1.startMs }),
+      let index = SessionIndex(session: id, entries: entries)
+    else { throw DamagedOutput(path: name + key(SessionView.jsonFile), cause: "segments: not in order") }
+    return Published(index: index)
+  }
+
+  private func entries(of page: Page) throws -> [SessionEntry] {
+    let key = indexKey(page.file)
+    guard let there = try objects.get(key, limit: Self.indexBytes) else {
+      throw DamagedOutput(path: name + key, cause: "missing")
+    }
+    do {
+      guard let list = try JSONParser.parse(there.bytes).array else { throw JSONError("not a list") }
+      return try SessionEntry.all(list)
+    } catch {
+      throw DamagedOutput(path: name + key, cause: "\(error)")
+    }
+  }
+
+  /// The segments that start in a range, in order, and one before it.
+  func entries(near range: Range<Int64>, in published: Published) throws -> [SessionEntry] {
+    var entries = published.index.entries
+    if entries[0].startMs >= range.lowerBound {
+      let first = published.pages.lastIndex { $0.startMs < range.lowerBound } ?? 0
+      entries = try published.pages[first...].prefix { $0.startMs < range.upperBound }.flatMap(self.entries) + entries
+    }
+    let first = entries.firstIndex { $0.startMs >= range.lowerBound } ?? entries.endIndex
+    return Array(entries[max(0, first - 1)...].prefix { $0.startMs < range.upperBound })
+  }
+
+  /// All segments, in order.
+  func entries(in published: Published) throws -> [SessionEntry] {
+    try published.pages.flatMap(entries) + published.index.entries
   }
 
   /// A segment, by its manifest.
@@ -92,67 +132,102 @@ struct ObjectSession {
   }
 
   /// Published segments that a batch shown from `range.lowerBound` to `range.upperBound` can touch.
-  package func segments(near range: Range<Int64>, in view: View?) throws -> [PublishedSegment] {
-    guard let listed = view?.segments else { return [] }
-    let first = listed.firstIndex { $0.startMs >= range.lowerBound } ?? listed.endIndex
+  package func segments(near range: Range<Int64>, in published: Published?) throws -> [PublishedSegment] {
+    guard let published else { return [] }
     // The one before may reach into the range; one that has ended before a seam could begin does not.
-    let reach = listed.prefix(first).last.map { $0.startMs + $0.durationMs > range.lowerBound } ?? false
-    return try listed[(reach ? first - 1 : first)...].prefix { $0.startMs < range.upperBound }.map {
+    return try entries(near: range, in: published).filter { $0.endMs > range.lowerBound }.map {
       try segment($0.startMs)
     }
   }
 
   /// Publishes segments that are there.
   ///
-  /// - Parameter view: what was published when it was decided that these may be, too.
+  /// - Parameter published: what was published when it was decided that these may be, too.
   /// - Returns: what is published now; nil when that was not so any more.
-  package func list(_ new: [PublishedSegment], in view: View?) throws -> SessionView? {
-    let next = try adding(new, to: view)
-    let bytes = next.files[0].bytes
-    return try objects.put(viewKey, .bytes(bytes), .json, when: .unchanged(since: view?.tag)) == nil ? nil : next
-  }
-
-  private func adding(_ new: [PublishedSegment], to view: View?) throws -> SessionView {
-    var known: [Int64: PublishedSegment] = [:]
-    func segment(_ startMs: Int64) throws -> PublishedSegment {
-      if let read = known[startMs] { return read }
-      let read = try self.segment(startMs)
-      known[startMs] = read
-      return read
+  func publish(_ new: [PublishedSegment], after published: Published?) throws -> Published? {
+    let new = new.map(\.entry)
+    guard var next = published ?? SessionIndex(session: id, entries: new).map({ Published(index: $0) }) else {
+      throw JSONError("no segments")
     }
-    let told = view?.segments.map(\.startMs) ?? []
-    if let view, let last = told.last {
-      if var next = SessionView(session: id, last: try segment(last), json: view.json, script: view.script),
-        try next.add(new, told: told, segment) != nil
-      {
-        return next
+    if published != nil {
+      // What belongs into a page is rare: the pages from there on are made again.
+      while let page = next.pages.last, new.contains(where: { $0.startMs < next.index.entries[0].startMs }) {
+        next.index.putBack(try entries(of: page))
+        next.pages.removeLast()
       }
+      next.index.add(new)
     }
-    let all = try (told.map(segment) + new).sorted { $0.startMs < $1.startMs }
-    guard let next = SessionView(session: id, segments: all) else { throw JSONError("no segments") }
+    while next.index.entries.count > Page.mostInHead {
+      let sealed = next.index.removeFirst(Page.size)
+      let bytes = JSONValue.array(sealed.map(\.json)).bytes()
+      let page = Page(sealed, bytes)
+      // One that is there has the same name, and so the same content.
+      _ = try objects.put(indexKey(page.file), .bytes(bytes), .json, when: .absent)
+      next.pages.append(page)
+    }
+    var members = next.index.members
+    members["format"] = .string("session-index/1")
+    members["pages"] = .array(next.pages.map { .string($0.file) })
+    let bytes = JSONValue.object(members).bytes() + [UInt8(ascii: "\n")]
+    guard let tag = try objects.put(headKey, .bytes(bytes), .json, when: .unchanged(since: published?.tag)) else {
+      return nil
+    }
+    next.tag = tag
     return next
   }
 
-  /// Brings `session.ffconcat` up to date.
-  ///
-  /// - Parameters:
-  ///   - tag: what it was before the view was read; nil where there was none.
-  ///   - bytes: what it is to be by that view.
-  func updateScript(from tag: ObjectTag?, to bytes: [UInt8]) throws {
-    // Else somebody was faster, who may have known less, or more.
-    if try objects.put(scriptKey, .bytes(bytes), .text, when: .unchanged(since: tag)) == nil { try updateScript() }
-  }
+  // MARK: - Its views
 
-  /// Brings `session.ffconcat` up to date with what is published.
-  func updateScript() throws {
+  /// Brings `session.json` and `session.ffconcat` up to date.
+  ///
+  /// - Parameter new: what has just been published by us, so that the views cannot tell of it yet; nil for what is published now.
+  func updateViews(_ new: Published? = nil) throws {
+    var new = new
     for attempt in 0..<20 {
       ContestedSegment.pause(attempt)
-      let there = try objects.get(scriptKey, limit: Self.viewBytes)
-      guard let view = try view() else { return }
-      let bytes = view.script
-      if there?.bytes == bytes { return }
-      if try objects.put(scriptKey, .bytes(bytes), .text, when: .unchanged(since: there?.tag)) != nil { return }
+      let isNew = new != nil
+      guard let published = try new ?? self.published() else { return }
+      new = nil
+      try writeViews(of: published, isNew: isNew)
+      // Whoever has published meanwhile may have been faster with the views: the last to write them looks at the index after it.
+      if try objects.head(headKey)?.tag == published.tag { return }
     }
-    throw contested(scriptKey)
+    throw contested(headKey)
   }
+
+  private func writeViews(of published: Published, isNew: Bool) throws {
+    let names = [SessionView.jsonFile, SessionView.scriptFile]
+    let there =
+      isNew && !published.isLong
+      ? [nil, nil] : try names.map { try objects.get(key($0), limit: Self.viewBytes)?.bytes }
+    guard let view = try view(of: published, continuing: there) else { return }
+    for (file, (there, kind)) in zip(view.files, zip(there, [ObjectKind.json, .text])) where file.bytes != there {
+      _ = try objects.put(key(file.name), .bytes(file.bytes), kind, when: .always)
+    }
+  }
+
+  /// - Parameter there: the views of before, where they were fetched.
+  private func view(of published: Published, continuing there: [[UInt8]?]) throws -> SessionView? {
+    let index = published.index
+    if published.isLong, let json = there[0], let script = there[1],
+      let lastMs = SessionView.lastStarts(in: json, most: 1).last
+    {
+      let entries = try entries(near: lastMs..<Int64.max, in: published)
+      let byStart = Dictionary(uniqueKeysWithValues: entries.map { ($0.startMs, $0) })
+      let extended = try SessionView.extending(json: json, script: script, of: id, to: entries.map(\.startMs)) {
+        guard let entry = byStart[$0] else { throw UnlistedSegment() }
+        return entry
+      }
+      // A session only grows, so whose sum is the same lists the same.
+      if let view = extended?.view,
+        (view.startMs, view.frames, view.bytes) == (index.startMs, index.frames, index.bytes)
+      {
+        return view
+      }
+    }
+    return SessionView(session: id, entries: try entries(in: published))
+  }
+
+  /// A view lists a segment that the index does not.
+  private struct UnlistedSegment: Error {}
 }

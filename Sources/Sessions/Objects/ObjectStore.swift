@@ -1,9 +1,10 @@
 // Sessions in an object store: `output/SESSION/…`, the same files with the same bytes as in a directory.
 //
 // There are no locks, so two things decide. A segment's objects are created once: whoever comes second finds out whether what
-// is there is what it would have written. And a batch is published by one conditional write of `session.json`, which
-// fails when anybody has published in that session since it was read. Videos come first, then manifests, then
-// `session.json`; what it does not list is not published, whoever left it there.
+// is there is what it would have written. And a batch is published by one conditional write of the session's index, which
+// fails when anybody has published in that session since it was read. Videos come first, then manifests, then the index; what
+// it does not list is not published, whoever left it there. A long session's views are not written for each batch: that they
+// are behind is marked in `behind/` first, so that whoever comes after a worker that died catches up.
 
 import Encoding
 import FileSystem
@@ -18,8 +19,28 @@ package final class ObjectStore: ArtifactStore {
   private let hasHLS: Bool
   /// What the store is called in messages.
   private let name: String
-  /// Segments that live playlists do not list yet.
-  private let heldBack = Mutex<[SessionID: HLSPackage.HeldBack]>([:])
+  /// What is due of a session, in monotonic milliseconds.
+  private struct Due {
+    /// When its views are written.
+    var viewsMs: Int?
+    /// What our mark is known by.
+    var mark: ObjectTag?
+    /// The segments that its live playlist does not list yet.
+    var heldBack: HLSPackage.HeldBack?
+
+    var firstMs: Int { min(viewsMs ?? .max, heldBack?.dueMs ?? .max) }
+  }
+
+  private let due = Mutex<[SessionID: Due]>([:])
+  /// When the marks of others are looked at next, in monotonic milliseconds.
+  private let nextScanMs = Mutex(0)
+  private static let scanMs = 60_000
+  /// Older marks, in seconds, are a dead worker's: no views lag for so long.
+  private static let markS = 600
+  private static let marks = "behind/"
+
+  /// For how long the views of a long session lag, in milliseconds: the longer they are, the more seldom they are written.
+  private static func lagMs(_ segments: Int) -> Int { min(max(1_000, 4 * segments), 120_000) }
 
   /// What nobody has listed for so long, in seconds, is a dead worker's: no batch takes that long.
   static let remainsS = 7_200
@@ -33,22 +54,94 @@ package final class ObjectStore: ArtifactStore {
   }
 
   package var dueInMs: Int? {
-    heldBack.withLock { $0.values.map(\.dueMs).min() }.map { max(0, $0 - MonotonicClock.milliseconds()) }
+    let firstMs = due.withLock { $0.values.map(\.firstMs).min() } ?? .max
+    return max(0, min(firstMs, nextScanMs.withLock { $0 }) - MonotonicClock.milliseconds())
   }
 
   package func catchUp(all: Bool) -> [ViewUpdateFailure] {
     let now = MonotonicClock.milliseconds()
-    return heldBack.withLock { $0 }.filter { all || now >= $0.value.dueMs }.compactMap { id, known in
+    var failures: [ViewUpdateFailure] = []
+    for (id, known) in due.withLock({ $0 }) where all || now >= known.firstMs {
       do {
-        try updatePlaylist(of: session(id), releasedMs: known.lastMs)
-        return nil
-      } catch {
-        heldBack.withLock {
-          $0[id] = HLSPackage.HeldBack(
-            startMs: known.startMs, lastMs: known.lastMs, dueMs: now + SessionIndex.retryMs)
+        if all || now >= known.viewsMs ?? .max { try updateViews(of: session(id)) }
+        if let heldBack = known.heldBack, all || now >= heldBack.dueMs {
+          try updatePlaylist(of: session(id), releasedMs: heldBack.lastMs)
         }
-        return ViewUpdateFailure(session: id, error: error, isOurs: true)
+      } catch {
+        let laterMs = now + SessionViews.retryMs
+        due.withLock { due in
+          if due[id]?.viewsMs != nil { due[id]?.viewsMs = laterMs }
+          if let heldBack = due[id]?.heldBack { due[id]?.heldBack = heldBack.postponed(to: laterMs) }
+        }
+        failures.append(ViewUpdateFailure(session: id, error: error, isOurs: true))
       }
+    }
+    let scans = nextScanMs.withLock { next in
+      if !all && now < next { return false }
+      next = now + Self.scanMs
+      return true
+    }
+    return scans ? failures + catchUpWithOthers(all: all) : failures
+  }
+
+  /// Writes the views that a worker left behind that is gone.
+  ///
+  /// - Parameter all: whether those, too, whose worker may be at it.
+  private func catchUpWithOthers(all: Bool) -> [ViewUpdateFailure] {
+    var (last, failures): (String?, [ViewUpdateFailure]) = (nil, [])
+    // A store that cannot be asked shows with the next batch; the marks stay.
+    while let marks = try? objects.list(Self.marks, after: last), let end = marks.last {
+      last = end.key
+      for mark in marks {
+        guard let id = SessionID(String(mark.key.dropFirst(Self.marks.count))), due.withLock({ $0[id]?.mark }) == nil,
+          all || (try? objects.head(mark.key)?.ageS).map({ $0 >= Self.markS }) ?? false
+        else { continue }
+        do {
+          try session(id).updateViews()
+          try objects.delete(mark.key, mark.tag)
+        } catch {
+          failures.append(ViewUpdateFailure(session: id, error: error, isOurs: false))
+        }
+      }
+    }
+    return failures
+  }
+
+  /// Brings the views of a session up to date, or, where they are long, sees to it that they will be.
+  ///
+  /// - Parameter published: what we have just published; nil where others did.
+  fileprivate func updateViews(of session: ObjectSession, after published: ObjectSession.Published?) throws {
+    guard let long = try published ?? session.published(), long.isLong, !long.index.isComplete else {
+      return try session.updateViews(published)
+    }
+    if due.withLock({ $0[session.id]?.viewsMs }) != nil { return }
+    let tag = try objects.put(
+      Self.marks + session.id.description, .bytes(Array("\(WorkerID())".utf8)), .archive, when: .always)
+    let dueMs = MonotonicClock.milliseconds() + Self.lagMs(long.index.count)
+    due.withLock { due in
+      due[session.id, default: Due()].viewsMs = dueMs
+      due[session.id]?.mark = tag
+    }
+  }
+
+  /// Writes the views that were left behind.
+  private func updateViews(of session: ObjectSession) throws {
+    // Whoever publishes from here on marks that they are behind once more.
+    let mark = due.withLock { due in
+      defer { due[session.id]?.viewsMs = nil }
+      return due[session.id]?.viewsMs == nil ? nil : due[session.id]?.mark
+    }
+    guard let mark else { return }
+    do {
+      try session.updateViews()
+      try objects.delete(Self.marks + session.id.description, mark)
+    } catch {
+      due.withLock { $0[session.id, default: Due()].viewsMs = 0 }
+      throw error
+    }
+    due.withLock { due in
+      if due[session.id]?.mark == mark { due[session.id]?.mark = nil }
+      if due[session.id]?.viewsMs == nil && due[session.id]?.heldBack == nil { due[session.id] = nil }
     }
   }
 
@@ -63,23 +156,24 @@ package final class ObjectStore: ArtifactStore {
   ) throws {
     guard hasHLS else { return }
     let new = try ObjectPlaylist(session, staging: staging).update(with: known, releasedMs: releasedMs)
-    heldBack.withLock { heldBack in
+    due.withLock { due in
       // What comes behind it puts nothing off.
-      if let new, heldBack[session.id]?.startMs == new.startMs { return }
-      heldBack[session.id] = new
+      if let new, due[session.id]?.heldBack?.startMs == new.startMs { return }
+      if new != nil || due[session.id] != nil { due[session.id, default: Due()].heldBack = new }
+      if due[session.id]?.viewsMs == nil && due[session.id]?.heldBack == nil { due[session.id] = nil }
     }
   }
 
   package func prepare(_ source: OpenBatch, isCancelled: () -> Bool) throws -> Preparation {
     let (session, batch) = (session(source.batch.session), source.batch)
-    let snapshot = try session.snapshot()
+    let published = try session.published()
     // Listed with its batch's other segments or not at all: the first one tells.
-    let within = (snapshot.view?.segments ?? []).filter {
-      (batch.frames[0].timeMs..<batch.endMs).contains($0.startMs)
-    }
+    let range = batch.frames[0].timeMs..<batch.endMs
+    let within =
+      try published.map { try session.entries(near: range, in: $0) }?.filter { range.contains($0.startMs) } ?? []
     guard let first = try within.first.map({ try session.segment($0.startMs) }),
       first.batchDigest == (try BatchDigest.of(source, isCancelled: isCancelled))
-    else { return .ready(ObjectPublication(store: self, batch: batch, session: session, snapshot: snapshot)) }
+    else { return .ready(ObjectPublication(store: self, batch: batch, session: session, published: published)) }
     let own = try [first] + within.dropFirst().prefix(first.parts - 1).map { try session.segment($0.startMs) }
     return .alreadyPublished(confirm(own, of: batch, in: session))
   }
@@ -95,7 +189,7 @@ package final class ObjectStore: ArtifactStore {
     _ own: [PublishedSegment], of batch: Batch, in session: ObjectSession
   ) -> PublishedBatch {
     PublishedBatch(Receipt(own, of: batch, refused: [], duplicate: true, warnings: [])) {
-      try session.updateScript()
+      try self.updateViews(of: session, after: nil)
       try self.updatePlaylist(of: session)
       return []
     }
@@ -166,26 +260,25 @@ private struct ObjectPublication: Publication {
   let batch: Batch
   let session: ObjectSession
   /// What was there before the batch was encoded.
-  let snapshot: ObjectSession.Snapshot
+  let published: ObjectSession.Published?
 
   func commit(
     _ segments: [StagedSegment], digest: String, settings: EncoderSettings, isCancelled: () -> Bool
   ) throws -> PublishedBatch {
     let manifests = SegmentManifest.all(segments, of: batch, digest: digest, settings)
     let planned = manifests.map(\.segment)
-    // Once they are there they stay as they are: whoever loses the race for the view need not look at them again.
+    // Once they are there they stay as they are: whoever loses the race for the index need not look at them again.
     var placed: [PublishedSegment]?
     var attempt = 0
     // What was seen a while ago will do: when it is not so any more, nothing is published by it.
-    var seen: ObjectSession.Snapshot? = snapshot
+    var isOld = true
     while true {
-      let (snapshot, isOld) = (try seen ?? session.snapshot(), seen != nil)
-      seen = nil
-      let view = snapshot.view
+      defer { isOld = false }
+      let before = try isOld ? published : session.published()
       let near = try session.segments(
-        near: planned[0].startMs..<max(planned[planned.count - 1].endMs, batch.endMs), in: view)
-      let published = near.filter { $0.batchDigest == digest }
-      if published.isWhole { return store.confirm(published, of: batch, in: session) }
+        near: planned[0].startMs..<max(planned[planned.count - 1].endMs, batch.endMs), in: before)
+      let left = near.filter { $0.batchDigest == digest }
+      if left.isWhole { return store.confirm(left, of: batch, in: session) }
       for segment in planned { try Conflict.check(segment, against: near.filter { $0.batchDigest != digest }) }
       if isCancelled() { throw Cancelled() }
       let own: [PublishedSegment]
@@ -197,12 +290,12 @@ private struct ObjectPublication: Publication {
         continue
       }
       if isCancelled() { throw Cancelled() }
-      if let next = try session.list(own, in: view) {
+      if let next = try session.publish(own, after: before) {
         let receipt = Receipt(
           own, of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
           warnings: batch.warnings + SegmentManifest.notes(in: manifests))
         return PublishedBatch(receipt) {
-          try session.updateScript(from: snapshot.script, to: next.files[1].bytes)
+          try store.updateViews(of: session, after: next)
           try store.updatePlaylist(of: session, with: zip(own, segments.map(\.file)))
           return []
         }

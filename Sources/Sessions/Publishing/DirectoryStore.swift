@@ -10,9 +10,9 @@ import JSON
 /// An output directory.
 package struct DirectoryStore: ArtifactStore {
   package let staging: Staging
-  package let index: SessionIndex
+  package let index: SessionViews
 
-  package init(staging: Staging, index: SessionIndex) {
+  package init(staging: Staging, index: SessionViews) {
     self.staging = staging
     self.index = index
   }

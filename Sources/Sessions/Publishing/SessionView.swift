@@ -10,38 +10,34 @@ import JSON
 package struct SessionView {
   package let session: SessionID
   package let startMs: Int64
-  private var last: PublishedSegment
-  private var frames: Int
-  private var bytes: Int
+  private(set) var frames = 0
+  private(set) var bytes = 0
+  /// The last segments that it lists, at least one: all, unless it was read from files.
+  private var entries: [SessionEntry]
   /// What stands between the brackets of `gaps`, but for the one behind the last segment.
-  private var gaps: [UInt8]
+  private var gaps: [UInt8] = []
   /// What stands between the brackets of `segments`.
-  private var list: [UInt8]
+  private var list: [UInt8] = []
   /// The script up to the last segment, whose length depends on what follows.
-  private var script: [UInt8]
+  private var script = Array("ffconcat version 1.0\n".utf8)
 
   /// Of one of the files, in bytes: some 300 000 segments.
   package static let mostBytes = 64 << 20
 
-  private static let scriptHead = Array("ffconcat version 1.0\n".utf8)
-
-  package init(session: SessionID, first: PublishedSegment) {
+  /// - Parameter entries: of all segments, in the order of their starts.
+  /// - Returns: nil when there is none.
+  init?(session: SessionID, entries: [SessionEntry]) {
+    guard let first = entries.first else { return nil }
     self.session = session
     startMs = first.startMs
-    last = first
-    frames = first.capturedFrames
-    bytes = first.bytes
-    gaps = []
-    list = Self.entry(first)
-    script = Self.scriptHead
+    self.entries = []
+    for entry in entries { append(entry) }
   }
 
   /// - Parameter segments: in the order of their starts.
   /// - Returns: nil when there is none.
   package init?(session: SessionID, segments: [PublishedSegment]) {
-    guard let first = segments.first else { return nil }
-    self.init(session: session, first: first)
-    for segment in segments.dropFirst() { append(segment) }
+    self.init(session: session, entries: segments.map(\.entry))
   }
 
   /// The videos that `session.json` lists; found by how we write it, since a long one takes much memory as JSON.
@@ -49,12 +45,23 @@ package struct SessionView {
   /// - Returns: none where it is another session's.
   package static func videos(in json: [UInt8], of session: SessionID) -> [String] {
     json.withUnsafeBytes { json in
-      guard !places(of: "\"session\":\"\(session)\"", in: json).isEmpty else { return [] }
-      // A quote in a string has a backslash before it, so nobody's text looks like this.
-      return places(of: "\"file\":\"", in: json).compactMap { start in
-        let name = String(decoding: json[start..<min(json.count, start + 25)], as: UTF8.self)
-        return SegmentName.start(ofVideo: name) == nil ? nil : name
-      }
+      places(of: "\"session\":\"\(session)\"", in: json).isEmpty ? [] : videos(in: json)
+    }
+  }
+
+  private static func videos(in list: UnsafeRawBufferPointer) -> [String] {
+    // A quote in a string has a backslash before it, so nobody's text looks like this.
+    places(of: "\"file\":\"", in: list).compactMap { start in
+      let name = String(decoding: list[start..<min(list.count, start + 25)], as: UTF8.self)
+      return SegmentName.start(ofVideo: name) == nil ? nil : name
+    }
+  }
+
+  /// The starts of the last segments that `session.json` lists, in order: `most` of them, or some more.
+  static func lastStarts(in json: some Collection<UInt8>, most: Int) -> [Int64] {
+    // An entry takes some 220 bytes.
+    Array(json.suffix(300 * (most + 2))).withUnsafeBytes { videos(in: $0) }.compactMap {
+      SegmentName.start(ofVideo: $0)
     }
   }
 
@@ -70,26 +77,54 @@ package struct SessionView {
     return places
   }
 
-  /// The view that wrote these files.
+  /// Brings the view that wrote these files up to date: it takes out the segments behind the first that is not listed, and adds
+  /// what follows.
   ///
-  /// - Parameter last: the last segment they tell of.
-  /// - Returns: nil when they are not of this form, or end with another segment.
-  package init?(session: SessionID, last: PublishedSegment, json: [UInt8], script: [UInt8]) {
-    guard let parts = Self.parts(of: json, session: session), let members = parts.members.object,
-      let frames = members["frames"]?.integer, let bytes = members["bytes"]?.integer,
+  /// - Parameters:
+  ///   - starts: of the session's last segments, in order. What comes before the first of them is taken as it is listed.
+  ///   - entry: returns the segment that starts then. It is asked for those that are taken out and added, and one before.
+  /// - Returns: the view, and how many of `starts` stayed as they were; nil when the files are not of this form, or do not list the
+  ///   first of `starts`.
+  package static func extending(
+    json: [UInt8], script: [UInt8], of session: SessionID, to starts: [Int64], _ entry: (Int64) throws -> SessionEntry
+  ) rethrows -> (view: SessionView, kept: Int)? {
+    guard let parts = parts(of: json, session: session), let first = starts.first else { return nil }
+    let listed = lastStarts(in: parts.list, most: starts.count + 64).filter { $0 >= first }
+    let kept = zip(listed, starts).prefix { $0 == $1 }.count
+    guard kept > 0,
+      var view = try SessionView(
+        session: session, entries: listed[(kept - 1)...].map(entry), parts, json: json, script: script)
+    else { return nil }
+    for _ in kept..<listed.count where !view.removeLast() { return nil }
+    for start in starts[kept...] { view.append(try entry(start)) }
+    return (view, kept)
+  }
+
+  /// - Parameter entries: the last segments that the files list, at least one.
+  /// - Returns: nil when the files are not of this form, or end with another segment.
+  private init?(
+    session: SessionID, entries: [SessionEntry],
+    _ parts: (members: JSONValue, gaps: ArraySlice<UInt8>, list: ArraySlice<UInt8>), json: [UInt8], script: [UInt8]
+  ) {
+    let last = entries[entries.count - 1]
+    guard let frames = parts.members.object?["frames"]?.integer, let bytes = parts.members.object?["bytes"]?.integer,
       // What somebody else wrote could not be added to.
       (0...(1 << 52)).contains(frames), (0...(1 << 52)).contains(bytes),
-      let startMs = members["startMs"]?.integer, (0...last.startMs).contains(startMs)
+      let startMs = parts.members.object?["startMs"]?.integer, (0...last.startMs).contains(startMs)
     else { return nil }
-    self.init(
-      session: session, startMs, last, Int(frames), Int(bytes),
-      gaps: Array(parts.gaps), list: Array(parts.list), script: script)
+    self.session = session
+    self.startMs = startMs
+    self.frames = Int(frames)
+    self.bytes = Int(bytes)
+    self.entries = entries
+    gaps = Array(parts.gaps)
+    list = Array(parts.list)
+    self.script = script
     // What lies between is as it was written, or the note would not hold.
-    guard self.list.ends(with: Self.entry(last)),
+    guard list.ends(with: Self.entry(last)),
       self.script.remove(ending: Self.scriptEntry(last, lengthMs: last.durationMs)),
-      last.closingGap.map({ self.gaps.remove(ending: Self.item($0.json.bytes(), after: $0.json.bytes() != self.gaps)) })
-        ?? true,
-      json.starts(with: self.head), json.ends(with: self.tail)
+      last.closingGap.map({ gaps.remove(ending: Self.item($0.json.bytes(), after: $0.json.bytes() != gaps)) }) ?? true,
+      json.starts(with: head), json.ends(with: tail)
     else { return nil }
   }
 
@@ -109,66 +144,30 @@ package struct SessionView {
     )
   }
 
-  private init(
-    session: SessionID, _ startMs: Int64, _ last: PublishedSegment, _ frames: Int, _ bytes: Int, gaps: [UInt8],
-    list: [UInt8], script: [UInt8]
-  ) {
-    self.session = session
-    self.startMs = startMs
-    self.last = last
-    self.frames = frames
-    self.bytes = bytes
-    self.gaps = gaps
-    self.list = list
-    self.script = script
-  }
-
   /// Adds a segment that starts after the last one.
-  package mutating func append(_ segment: PublishedSegment) {
-    script += Self.scriptEntry(last, lengthMs: segment.startMs - last.startMs)
-    if let gap = last.gap(before: segment) { gaps += Self.item(gap.json.bytes(), after: !gaps.isEmpty) }
-    list += Self.item(Self.entry(segment), after: true)
-    frames += segment.capturedFrames
-    bytes += segment.bytes
-    last = segment
-  }
-
-  /// Takes the last segment out again.
-  ///
-  /// - Parameter previous: the one before it.
-  /// - Returns: whether the two were what the view ends with; when not, it is of no use any more.
-  package mutating func removeLast(before previous: PublishedSegment) -> Bool {
-    let gap = previous.gap(before: last)?.json.bytes()
-    guard list.remove(ending: Self.item(Self.entry(last), after: true)),
-      script.remove(ending: Self.scriptEntry(previous, lengthMs: last.startMs - previous.startMs)),
-      gap.map({ gaps.remove(ending: Self.item($0, after: $0 != gaps)) }) ?? true
-    else { return false }
-    frames -= last.capturedFrames
-    bytes -= last.bytes
-    last = previous
-    return true
-  }
-
-  /// Adds segments wherever they belong behind the first one.
-  ///
-  /// - Parameters:
-  ///   - new: in no order.
-  ///   - told: the starts of segments that the view tells of, in order; at least all that come after the first new one, and one
-  ///     before it.
-  ///   - segment: what is published at a start.
-  /// - Returns: the new ones and those behind them, in order; nil when the view is of no use any more.
-  package mutating func add(
-    _ new: [PublishedSegment], told: [Int64], _ segment: (Int64) throws -> PublishedSegment
-  ) throws -> [PublishedSegment]? {
-    guard let first = new.map(\.startMs).min(), let least = told.first, least < first else { return nil }
-    // What comes after the first new one is taken out and added again.
-    let later = try told.filter { $0 > first }.map(segment)
-    for previous in told.dropLast().suffix(later.count).reversed() {
-      guard removeLast(before: try segment(previous)) else { return nil }
+  private mutating func append(_ entry: SessionEntry) {
+    if let last = entries.last {
+      script += Self.scriptEntry(last, lengthMs: entry.startMs - last.startMs)
+      if let gap = last.gap(before: entry) { gaps += Self.item(gap.json.bytes(), after: !gaps.isEmpty) }
     }
-    let added = (later + new).sorted { $0.startMs < $1.startMs }
-    for segment in added { append(segment) }
-    return added
+    list += Self.item(Self.entry(entry), after: !entries.isEmpty)
+    frames += entry.captured
+    bytes += entry.bytes
+    entries.append(entry)
+  }
+
+  /// Takes the last segment out again. The one before it is known.
+  ///
+  /// - Returns: whether the two were what the view ends with; when not, it is of no use any more.
+  private mutating func removeLast() -> Bool {
+    let last = entries.removeLast()
+    guard let previous = entries.last else { return false }
+    let gap = previous.gap(before: last)?.json.bytes()
+    frames -= last.captured
+    bytes -= last.bytes
+    return list.remove(ending: Self.item(Self.entry(last), after: true))
+      && script.remove(ending: Self.scriptEntry(previous, lengthMs: last.startMs - previous.startMs))
+      && gap.map { gaps.remove(ending: Self.item($0, after: $0 != gaps)) } ?? true
   }
 
   /// Both forms, by file name.
@@ -182,6 +181,7 @@ package struct SessionView {
   package static let jsonFile = "session.json"
   static let scriptFile = "session.ffconcat"
 
+  private var last: SessionEntry { entries[entries.count - 1] }
   private var endMs: Int64 { last.endMs + last.gapAfterMs }
 
   /// Keys in their order: what comes before the lists and after them is made anew each time.
@@ -216,47 +216,23 @@ package struct SessionView {
     Array("],\"session\":".utf8) + JSONValue.string(session.description).bytes() + [UInt8(ascii: ",")]
   }
 
-  private static func entry(_ segment: PublishedSegment) -> [UInt8] {
+  private static func entry(_ segment: SessionEntry) -> [UInt8] {
     JSONValue.object([
       "file": .string(segment.file), "startMs": .number(segment.startMs), "durationMs": .number(segment.durationMs),
       "width": .number(segment.width), "height": .number(segment.height), "bytes": .number(segment.bytes),
-      "sha256": .string(segment.sha256), "frames": .number(segment.frames.count),
+      "sha256": .string(segment.sha256), "frames": .number(segment.frames),
     ]).bytes()
-  }
-
-  /// The script of segments that are told of like this, in order.
-  package static func script(of listed: [(file: String, startMs: Int64, durationMs: Int64)]) -> [UInt8] {
-    var script = scriptHead
-    for (index, segment) in listed.enumerated() {
-      let lengthMs = index + 1 < listed.count ? listed[index + 1].startMs - segment.startMs : segment.durationMs
-      script += scriptEntry(segment.file, segment.durationMs, lengthMs: lengthMs)
-    }
-    return script
   }
 
   /// For stock ffmpeg: each file lasts until the next one starts, so that seams close and gaps are held. Where the next
   /// one starts early, `outpoint` leaves out what would lie behind its start.
-  private static func scriptEntry(_ segment: PublishedSegment, lengthMs: Int64) -> [UInt8] {
-    scriptEntry(segment.file, segment.durationMs, lengthMs: lengthMs)
-  }
-
-  private static func scriptEntry(_ file: String, _ durationMs: Int64, lengthMs: Int64) -> [UInt8] {
-    let outpoint = lengthMs < durationMs ? "outpoint \(lengthMs.secondsText)\n" : ""
-    return Array("file \(file)\n\(outpoint)duration \(lengthMs.secondsText)\n".utf8)
+  private static func scriptEntry(_ segment: SessionEntry, lengthMs: Int64) -> [UInt8] {
+    let outpoint = lengthMs < segment.durationMs ? "outpoint \(lengthMs.secondsText)\n" : ""
+    return Array("file \(segment.file)\n\(outpoint)duration \(lengthMs.secondsText)\n".utf8)
   }
 }
 
-extension PublishedSegment {
-  /// Continued ones belong to the segment before.
-  fileprivate var capturedFrames: Int { frames.count { $0.isCaptured } }
-
-  /// The gap behind the session's last segment.
-  fileprivate var closingGap: SessionManifest.Gap? {
-    gapAfterMs > 0 ? SessionManifest.Gap(startMs: endMs, endMs: endMs + gapAfterMs) : nil
-  }
-}
-
-extension SessionManifest.Gap {
+extension SessionIndex.Gap {
   fileprivate var json: JSONValue { .object(["startMs": .number(startMs), "endMs": .number(endMs)]) }
 }
 

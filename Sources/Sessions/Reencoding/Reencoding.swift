@@ -67,7 +67,7 @@ package final class Reencoding: Sendable {
     self.path = path
     self.options = options
     settings = EncoderSettings(options.quality)
-    publication = DirectoryStore(staging: staging, index: SessionIndex())
+    publication = DirectoryStore(staging: staging, index: SessionViews())
     directory = SessionDirectory(output: staging.output, session: source.session)
     var made: Set<Int64> = []
     for start in try directory.publishedStarts() {
@@ -208,7 +208,7 @@ package final class Reencoding: Sendable {
     try directory.locked { try publication.index.update(directory, temporary: publication.staging.temporaryFile()) }
     let segments = try directory.publishedStarts().map { try directory.segment($0) }
     if segments.isEmpty { rmdir(directory.path) }
-    let session = SessionManifest(session: source.session, segments: segments)
+    let session = SessionIndex(session: source.session, segments: segments)
     return ReencodedSession(
       session: source.session, durationMs: session?.durationMs ?? 0, segments: segments.count, encoded: encoded,
       bytes: session?.bytes ?? 0)

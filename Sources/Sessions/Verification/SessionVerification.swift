@@ -87,7 +87,7 @@ package enum Verification {
     problems += try vanished(directory, segments)
     problems += try problemsOfViews(names, segments, directory, repair: repair && problems.isEmpty)
     if segments.isEmpty { problems.append(Problem(file: path, what: "no published segment")) }
-    let session = SessionManifest(session: directory.session, segments: segments)
+    let session = SessionIndex(session: directory.session, segments: segments)
     return VerificationReport(
       session: directory.session.description, segments: segments.count, frames: session?.frames ?? 0,
       durationMs: session?.durationMs ?? 0, problems: problems)
@@ -125,7 +125,7 @@ package enum Verification {
       if repair {
         // From what is there once nobody publishes; another worker may have added to it.
         try directory.locked {
-          try SessionIndex().update(directory, temporary: directory.path + "/.\(WorkerID())")
+          try SessionViews().update(directory, temporary: directory.path + "/.\(WorkerID())")
         }
       } else {
         let what =

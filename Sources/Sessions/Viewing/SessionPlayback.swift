@@ -166,11 +166,11 @@ public final class SessionPlayback: Sendable {
     _ session: SessionID, _ entries: [Entry], _ parts: [HLSPart], _ media: [HLSPlaylist.Media], _ problems: [Problem]
   ) -> [UInt8] {
     let segments = entries.map(\.segment)
-    guard let manifest = SessionManifest(session: session, segments: segments) else { return [] }
+    guard let manifest = SessionIndex(session: session, segments: segments) else { return [] }
     let head = JSONValue.object([
       "format": .string("session-timeline/1"), "session": .string(session.description),
       "startMs": .number(manifest.startMs), "endMs": .number(manifest.endMs),
-      "durationMs": .number(manifest.durationMs), "complete": .bool(manifest.complete),
+      "durationMs": .number(manifest.durationMs), "complete": .bool(manifest.isComplete),
       "frames": .number(manifest.frames), "bytes": .number(manifest.bytes),
       "gaps": .array(
         manifest.gaps.map { .object(["startMs": .number($0.startMs), "endMs": .number($0.endMs)]) }),

@@ -43,7 +43,7 @@ struct EncodeCommand: ParsableCommand {
       let signals = try TerminationSignals()
       let staging = try Staging(output: output, worker: WorkerID())
       defer { staging.remove() }
-      let index = SessionIndex(sentry: events.sentry)
+      let index = SessionViews(sentry: events.sentry)
       let memory = KeyFrameMemory()
       let list = WorkList(mine)
       var progress = Progress()

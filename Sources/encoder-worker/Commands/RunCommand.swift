@@ -153,7 +153,7 @@ struct RunCommand: ParsableCommand {
     if let output, !spool.allows(output: output) {
       throw BadTarget(path: output, cause: "batches lie there", advice: "name a directory outside of the spool's own")
     }
-    let index = SessionIndex(hls: hls, thumbnails: thumbnails, sentry: events.sentry, goesOn: pulse.goesOn)
+    let index = SessionViews(hls: hls, thumbnails: thumbnails, sentry: events.sentry, goesOn: pulse.goesOn)
     return (
       try SpoolQueue(spool, worker: id, elsewhere: Witness(lease: lease)),
       DirectoryStore(staging: try Staging(output: output ?? spool.defaultOutput, worker: id), index: index)

@@ -1,0 +1,374 @@
+// The views of a session, kept up to date with its segments' manifests: `session.json`, `session.ffconcat` and, where they
+// are asked for, the events for Sentry, `hls/` and `thumbnails/`. A long session's are written a few times a second at most;
+// that it is behind is marked in `OUTPUT/.behind/` first, so that whoever comes after a worker that died catches up.
+
+import Encoding
+import FileSystem
+import FrameBatches
+import Glibc
+import Synchronization
+
+/// Keeps the views of an output's sessions up to date with their manifests. For any thread; one for a process.
+public final class SessionViews: Sendable {
+  /// How long views may lag, in milliseconds.
+  public static let lagMs = 400
+  /// A mark older than this, in seconds, is nobody's who lives.
+  private static let markS = 5
+  /// When something failed, it is tried again after so long, in milliseconds.
+  static let retryMs = 30_000
+  /// More than a note can hold with ease.
+  private static let most = 200
+
+  /// When the views of a session are due that this process left behind, in monotonic milliseconds.
+  private struct Due {
+    /// All views.
+    var viewsMs: Int?
+    /// The segments that its live playlist holds back.
+    var heldBack: HLSPackage.HeldBack?
+
+    /// The earlier of the two.
+    var firstMs: Int { min(viewsMs ?? .max, heldBack?.dueMs ?? .max) }
+  }
+
+  private let behind = Mutex<[SessionID: Due]>([:])
+  /// When the marks of others are looked at next, in monotonic milliseconds. There is one for each session with a live playlist.
+  private let nextScanMs = Mutex(0)
+  private static let scanMs = 1_000
+  private let goesOn: @Sendable () -> Bool
+  private let hasHLS: Bool
+  private let hasThumbnails: Bool
+  private let hasEvents: Bool
+
+  /// - Parameters:
+  ///   - hls: whether sessions can be played while they grow.
+  ///   - thumbnails: whether players have their pictures in small.
+  ///   - sentry: whether there is an event for Sentry beside each manifest.
+  ///   - goesOn: asked between files where there are many to make; when it says no, that is left to later.
+  public init(
+    hls: Bool = false, thumbnails: Bool = false, sentry: Bool = false, goesOn: @escaping @Sendable () -> Bool = { true }
+  ) {
+    self.goesOn = goesOn
+    hasHLS = hls
+    hasThumbnails = thumbnails
+    hasEvents = sentry
+  }
+
+  // MARK: - In a locked session
+
+  /// What is known of a session without looking through it; nil where that is not enough for what we keep.
+  package func note(of directory: SessionDirectory) -> SessionNote? {
+    SessionNote.read(of: directory.path).flatMap { note in
+      (note.hasEvents || !hasEvents) && (note.hasHLS || !hasHLS) && (note.hasThumbnails || !hasThumbnails)
+        ? note : nil
+    }
+  }
+
+  /// Whether the views may stay as they are for a moment while segments are added. Then it is marked that they do.
+  func mayLag(_ directory: SessionDirectory, _ note: SessionNote, by new: [PublishedSegment]) throws -> Bool {
+    // What is older than all that the note names would leave a hole in it.
+    guard note.behind.count + new.count <= Self.most, note.recent.count > note.behind.count,
+      new.allSatisfy({ $0.startMs > note.recent[0] }),
+      try Self.wasWrittenJustNow(directory.path + "/" + SessionView.jsonFile)
+    else { return false }
+    try mark(directory)
+    let dueMs = MonotonicClock.milliseconds() + Self.lagMs
+    behind.withLock { behind in
+      if behind[directory.session]?.viewsMs == nil { behind[directory.session, default: Due()].viewsMs = dueMs }
+    }
+    return true
+  }
+
+  /// Says of segments that were added since the note was read that the views do not tell of them yet.
+  ///
+  /// - Returns: what a person should know of them.
+  package func leave(_ new: [PublishedSegment], behind note: SessionNote, in directory: SessionDirectory) -> [String] {
+    note.adding(new.map(\.startMs), areBehind: true).write(to: directory.path)
+    return note.hasEvents ? warnings(of: new, in: directory) : []
+  }
+
+  /// Brings all files up to date.
+  ///
+  /// - Parameters:
+  ///   - note: as it was before `new` was added.
+  ///   - releasedMs: a live playlist lists the segments that start by then, whatever may come.
+  ///   - temporary: a file name to write under, on the same file system.
+  /// - Returns: what a person should know of files that are new.
+  @discardableResult
+  package func update(
+    _ directory: SessionDirectory, _ note: SessionNote? = nil, adding new: [PublishedSegment] = [],
+    releasedMs: Int64 = .min, temporary: String
+  ) throws -> [String] {
+    var update = Update(directory, releasedMs: releasedMs, temporary: temporary)
+    let warnings: [String]
+    if let note, let added = try add(new, to: note, &update) {
+      warnings = added
+    } else {
+      warnings = try rebuild(&update)
+    }
+    if update.heldBack == nil { try unmark(directory) }
+    return warnings
+  }
+
+  /// One update of a session's views.
+  private struct Update {
+    let directory: SessionDirectory
+    let releasedMs: Int64
+    let temporary: String
+    /// The segments that the live playlist holds back; nil where it lists all.
+    var heldBack: HLSPackage.HeldBack?
+
+    init(_ directory: SessionDirectory, releasedMs: Int64, temporary: String) {
+      self.directory = directory
+      self.releasedMs = releasedMs
+      self.temporary = temporary
+    }
+
+    var playlist: HLSPackage {
+      HLSPackage(path: directory.path + "/" + HLSPackage.directory, temporary: temporary)
+    }
+  }
+
+  /// Sees to it that segments that are held back are listed in time, whatever becomes of this process.
+  private func note(_ outcome: HLSPackage.Outcome, of update: inout Update) throws {
+    guard var heldBack = outcome.heldBack else { return }
+    let directory = update.directory
+    try mark(directory)
+    behind.withLock { behind in
+      // What comes behind it puts nothing off.
+      if let known = behind[directory.session]?.heldBack, known.startMs == heldBack.startMs { heldBack = known }
+      behind[directory.session] = Due(heldBack: heldBack)
+    }
+    try SessionMarks(beside: directory).postpone(
+      directory.session, byMs: heldBack.dueMs - MonotonicClock.milliseconds())
+    update.heldBack = heldBack
+  }
+
+  /// Adds to the views what they do not tell of yet.
+  ///
+  /// - Parameter note: as it was before `new` was added.
+  /// - Returns: what a person should know of the new segments; nil where that cannot be done without all manifests.
+  private func add(
+    _ new: [PublishedSegment], to note: SessionNote, _ update: inout Update
+  ) throws -> [String]? {
+    let (directory, temporary) = (update.directory, update.temporary)
+    if note.behind.isEmpty && new.isEmpty && !note.hasHLS { return [] }
+    let read = Dictionary(uniqueKeysWithValues: new.map { ($0.startMs, $0) })
+    func segment(_ startMs: Int64) throws -> PublishedSegment { try read[startMs] ?? directory.segment(startMs) }
+    let starts = (note.recent + new.map(\.startMs)).sorted()
+    let behind = Set(note.behind + new.map(\.startMs))
+    let told = starts.filter { !behind.contains($0) }
+    let views = [SessionView.jsonFile, SessionView.scriptFile].map { directory.path + "/" + $0 }
+    guard let last = told.last, case let first = behind.min() ?? .max, told[0] < first,
+      !(note.hasHLS || note.hasThumbnails) || last < first,
+      let json = try DurableFile.contents(of: views[0], limit: SessionView.mostBytes),
+      let script = try DurableFile.contents(of: views[1], limit: SessionView.mostBytes),
+      let (view, kept) = try SessionView.extending(
+        json: json, script: script, of: directory.session, to: starts, { try segment($0).entry })
+    else { return nil }
+    if behind.isEmpty {
+      // Only a live playlist may have something to add.
+      return try extend(starts, segment, sessionStartMs: view.startMs, &update) ? [] : nil
+    }
+    let added = try starts[kept...].map(segment)
+    if note.hasEvents {
+      let firstOrdinal = note.count + new.count - added.count
+      for (index, segment) in added.enumerated() {
+        let event = SentryEvent(segment, ordinal: firstOrdinal + index)
+        try write(event.text, to: directory.path + "/" + SegmentName.event(segment.startMs), temporary: temporary)
+      }
+    }
+    for (name, bytes) in view.files {
+      try DurableFile.replace(directory.path + "/" + name, bytes, temporary: temporary)
+    }
+    try Directory(opening: directory.path).sync()
+    if note.hasHLS, try !extend(starts, segment, sessionStartMs: view.startMs, &update) { return nil }
+    if note.hasThumbnails {
+      let isExtended = try ThumbnailPackage(of: directory, temporary: temporary).extend(
+        by: added, after: segment(last), sessionStartMs: view.startMs, from: directory)
+      if !isExtended { return nil }
+    }
+    note.adding(new.map(\.startMs), areBehind: false).write(to: directory.path)
+    return note.hasEvents ? warnings(of: new, in: directory) : []
+  }
+
+  /// Adds to a live playlist what it does not tell of yet.
+  ///
+  /// - Parameter starts: of the session's last segments, in order.
+  /// - Returns: whether that can be done without all manifests.
+  private func extend(
+    _ starts: [Int64], _ segment: (Int64) throws -> PublishedSegment, sessionStartMs: Int64, _ update: inout Update
+  ) throws -> Bool {
+    guard let listed = try update.playlist.lastStart(), let index = starts.lastIndex(of: listed) else { return false }
+    let outcome = try update.playlist.extend(
+      by: starts[index...].map(segment), sessionStartMs: sessionStartMs, releasedMs: update.releasedMs,
+      from: update.directory)
+    guard let outcome else { return false }
+    try note(outcome, of: &update)
+    return true
+  }
+
+  /// Makes all files from the manifests.
+  private func rebuild(_ update: inout Update) throws -> [String] {
+    let (directory, temporary) = (update.directory, update.temporary)
+    let entries = try Directory(opening: directory.path, followingLinks: false).entries()
+    let segments = try entries.compactMap { SegmentName.start(ofManifest: $0.name) }.sorted().map(directory.segment)
+    // Before session.json, so that whoever finds a segment there finds its event, too.
+    let events = try updateEvents(entries, of: segments, in: directory, temporary: temporary)
+    let hls = directory.path + "/" + HLSPackage.directory
+    guard let view = SessionView(session: directory.session, segments: segments) else {
+      for name in [SessionView.jsonFile, SessionView.scriptFile] { unlink(directory.path + "/" + name) }
+      for name in [HLSPackage.directory, ThumbnailPackage.directory] {
+        try DurableFile.removeTree(directory.path + "/" + name)
+      }
+      return []
+    }
+    for (name, bytes) in view.files { try write(bytes, to: directory.path + "/" + name, temporary: temporary) }
+    try Directory(opening: directory.path).sync()
+    // Once begun it is kept up, by whomever.
+    let isPlayable = try hasHLS || DurableFile.isDirectory(hls)
+    if isPlayable {
+      try note(
+        update.playlist.update(segments, releasedMs: update.releasedMs, from: directory, progress: proceed),
+        of: &update)
+    }
+    let isPreviewed =
+      try hasThumbnails || DurableFile.isDirectory(directory.path + "/" + ThumbnailPackage.directory)
+    if isPreviewed {
+      try ThumbnailPackage(of: directory, temporary: temporary).update(segments, from: directory, progress: proceed)
+    }
+    let recent = segments.suffix(SessionNote.recentCount).map(\.startMs)
+    // What the note does not tell of is not there.
+    let starts = Set(segments.map(\.startMs))
+    guard entries.allSatisfy({ SegmentName.start(ofVideo: $0.name).map(starts.contains) ?? true }) else {
+      return warnings(of: events ?? [], in: directory)
+    }
+    let note = SessionNote(
+      count: segments.count, recent: recent, behind: [], hasEvents: events != nil, hasHLS: isPlayable,
+      hasThumbnails: isPreviewed)
+    note.write(to: directory.path)
+    return warnings(of: events ?? [], in: directory)
+  }
+
+  private func proceed(_ done: Int, of total: Int) throws { if !goesOn() { throw Cancelled() } }
+
+  /// What a person should know of segments whose events are new.
+  private func warnings(of new: [PublishedSegment], in directory: SessionDirectory) -> [String] {
+    new.compactMap { SentryEvent.warning(of: $0, in: directory.session) }
+  }
+
+  /// Writes the events that are missing or have become others.
+  ///
+  /// - Returns: the segments that had none; nil where events are not kept.
+  private func updateEvents(
+    _ entries: [Directory.Entry], of segments: [PublishedSegment], in directory: SessionDirectory, temporary: String
+  ) throws -> [PublishedSegment]? {
+    let present = Set(entries.filter { $0.kind == .file }.compactMap { SegmentName.start(ofEvent: $0.name) })
+    // Once begun they are kept up, by whomever.
+    guard hasEvents || !present.isEmpty else { return nil }
+    for (name, text) in SentryEvent.files(of: segments) {
+      try write(text, to: directory.path + "/" + name, temporary: temporary)
+    }
+    // Of segments that were taken back. Last: a worker that dies before has left the mark that events are wanted.
+    for start in present.subtracting(segments.map(\.startMs)) {
+      let file = directory.path + "/" + SegmentName.event(start)
+      try check("unlink", file) { unlink(file) }
+    }
+    return segments.filter { !present.contains($0.startMs) }
+  }
+
+  private func write(_ bytes: [UInt8], to path: String, temporary: String) throws {
+    if try DurableFile.contents(of: path, limit: bytes.count) == bytes { return }
+    try DurableFile.replace(path, bytes, temporary: temporary)
+  }
+
+  private static func wasWrittenJustNow(_ path: String) throws -> Bool {
+    var status = stat()
+    try check("stat", path) { lstat(path, &status) }
+    return (0..<Int64(lagMs)).contains(
+      WallClock.nowMs - WallClock.unixMs(status.st_mtim.tv_sec, status.st_mtim.tv_nsec))
+  }
+
+  // MARK: - Catching up
+
+  /// The time until something is to be caught up with, in milliseconds; nil where nothing is.
+  public var dueInMs: Int? {
+    behind.withLock { $0.values.map(\.firstMs).min() }.map { max(0, $0 - MonotonicClock.milliseconds()) }
+  }
+
+  /// Brings the views up to date that are due, and those that a process left that is gone.
+  ///
+  /// - Parameter all: whether those, too, that are not due yet. Then live playlists hold nothing back.
+  /// - Returns: those that could not be; they are tried again later.
+  public func catchUp(_ staging: Staging, all: Bool = false) -> [ViewUpdateFailure] {
+    let now = MonotonicClock.milliseconds()
+    let own = behind.withLock { $0 }
+    var due = own.filter { all || now >= $0.value.firstMs }.map { session, due in
+      let released = due.heldBack.flatMap { now >= $0.dueMs ? $0.lastMs : nil }
+      return (session: session, isOurs: true, releasedMs: all ? .max : released ?? .min)
+    }
+    let marks = SessionMarks(output: staging.output)
+    let scans = nextScanMs.withLock { next in
+      if !all && now < next { return false }
+      next = now + Self.scanMs
+      return true
+    }
+    let others = scans ? marks.sessions(dueForS: all ? nil : Self.markS, except: own.keys) : []
+    due += others.map { (session: $0, isOurs: false, releasedMs: .max) }
+    var failures: [ViewUpdateFailure] = []
+    for (session, isOurs, releasedMs) in due {
+      let directory = SessionDirectory(output: staging.output, session: session)
+      // Who publishes there holds it for a moment; who is stopped, for ever.
+      let deadline = MonotonicClock.milliseconds() + (all ? 10 : 1) * 1_000
+      do {
+        if try DurableFile.isDirectory(directory.path) {
+          func isLate() -> Bool { MonotonicClock.milliseconds() >= deadline }
+          try directory.locked(isLate) {
+            var note = note(of: directory)
+            // Before we end, once more: somebody may have moved segments away.
+            if all, let noted = note, try directory.publishedStarts().count != noted.count { note = nil }
+            try update(directory, note, releasedMs: releasedMs, temporary: staging.temporaryFile())
+          }
+        } else {
+          try unmark(directory)
+        }
+      } catch {
+        behind.withLock { behind in
+          if isOurs { behind[session] = Due(viewsMs: now + Self.retryMs, heldBack: behind[session]?.heldBack) }
+        }
+        let isHeld = error is Cancelled && goesOn()
+        failures.append(
+          ViewUpdateFailure(session: session, error: isHeld ? SessionHeld() : error, isOurs: isOurs))
+      }
+    }
+    if all { marks.tidyUp() }
+    return failures
+  }
+
+  private func mark(_ directory: SessionDirectory) throws {
+    let isOurs = behind.withLock { $0[directory.session] != nil }
+    try SessionMarks(beside: directory).add(directory.session, isSynced: isOurs)
+  }
+
+  private func unmark(_ directory: SessionDirectory) throws {
+    try SessionMarks(beside: directory).remove(directory.session)
+    behind.withLock { _ = $0.removeValue(forKey: directory.session) }
+  }
+}
+
+/// Somebody publishes there, or has been stopped while doing so.
+package struct SessionHeld: Error, CustomStringConvertible {
+  package var description: String { "somebody else holds its lock" }
+}
+
+extension SessionNote {
+  /// After these, which have just been published.
+  fileprivate func adding(_ starts: [Int64], areBehind: Bool) -> SessionNote {
+    var note = self
+    note.count += starts.count
+    note.behind = areBehind ? (behind + starts).sorted() : []
+    // Those the views do not tell of are all among them, and one that they do.
+    let all = (recent + starts).sorted()
+    note.recent = all.suffix(max(SessionNote.recentCount, note.behind.count + 1))
+    return note
+  }
+}
