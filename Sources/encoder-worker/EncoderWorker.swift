@@ -62,8 +62,10 @@ struct EncoderWorker: ParsableCommand {
   }
 
   private static func start(_ call: Call) throws {
-    var command: any ParsableCommand
-    do { command = try parseAsRoot(call.words) } catch { call.end(error) }
+    var command = call.parsed()
     try command.run()
   }
+
+  /// The commands, in the order of the help.
+  static var commandNames: [String] { configuration.subcommands.compactMap { $0.configuration.commandName } }
 }

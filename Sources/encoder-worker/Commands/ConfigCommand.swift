@@ -53,7 +53,7 @@ struct ConfigCommand: ParsableCommand {
     }.map(\.element)
   }
 
-  private static func commands() -> [String] { EncoderWorker.configuration.subcommands.map { $0._commandName } }
+  private static func commands() -> [String] { EncoderWorker.commandNames }
 
   /// Ends the program where the command would, but not for what the call itself would still bring.
   private func judge(_ call: Call) {
@@ -64,11 +64,10 @@ struct ConfigCommand: ParsableCommand {
     let missing = call.command.options.filter {
       ($0.isNeeded || places.contains($0.name)) && !given.contains($0.name)
     }
-    var complete = call.words
-    complete.insert(contentsOf: missing.map { "--\($0.name)=\($0.example)" }, at: call.nameCount)
+    var added = missing.map { "--\($0.name)=\($0.example)" }
     let isSupplied = call.hasArguments || !given.isDisjoint(with: ["batches", "from"])
-    if !isSupplied { complete += Array(repeating: "-", count: call.command.arguments) }
-    do { _ = try EncoderWorker.parseAsRoot(complete) } catch { call.end(error) }
+    if !isSupplied { added += Array(repeating: "-", count: call.command.arguments) }
+    _ = call.parsed(with: added)
   }
 
   private static func json(_ name: String, _ value: String?, _ source: Setting.Source) -> String {

@@ -49,7 +49,8 @@ struct QuarantineCommand: ParsableCommand {
   }
 
   struct List: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "A line for each batch: when it came there, and why.")
+    static let configuration = CommandConfiguration(
+      commandName: "list", abstract: "A line for each batch: when it came there, and why.")
 
     @OptionGroup
     var place: Place
@@ -78,7 +79,8 @@ struct QuarantineCommand: ParsableCommand {
   }
 
   struct Show: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "All that is known of batches in quarantine.")
+    static let configuration = CommandConfiguration(
+      commandName: "show", abstract: "All that is known of batches in quarantine.")
 
     @OptionGroup
     var place: Place
@@ -101,7 +103,8 @@ struct QuarantineCommand: ParsableCommand {
   }
 
   struct Retry: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Put batches back where they are owed.")
+    static let configuration = CommandConfiguration(
+      commandName: "retry", abstract: "Put batches back where they are owed.")
 
     @OptionGroup
     var place: Place
@@ -120,7 +123,8 @@ struct QuarantineCommand: ParsableCommand {
   }
 
   struct Purge: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Remove batches for good, with their reasons.")
+    static let configuration = CommandConfiguration(
+      commandName: "purge", abstract: "Remove batches for good, with their reasons.")
 
     @OptionGroup
     var place: Place

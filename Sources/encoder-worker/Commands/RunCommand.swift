@@ -86,7 +86,7 @@ struct RunCommand: ParsableCommand {
 
   func validate() throws {
     if let word = words.first {
-      let commands = EncoderWorker.configuration.subcommands.map { $0._commandName }.joined(separator: ", ")
+      let commands = EncoderWorker.commandNames.joined(separator: ", ")
       let isCommand = EncoderWorker.configuration.subcommands.contains { $0.configuration.commandName == word }
       guard !word.contains("://") else {
         throw ValidationError("an address is the value of an option: --queue URL, --store URL")

@@ -6,12 +6,13 @@ import FileSystem
 /// environment before the file; of an option that may be repeated all count, the nearest last.
 struct Call {
   let command: KnownCommand
-  /// The words to parse.
-  let words: [String]
-  /// How many of them name the command.
-  let nameCount: Int
+  /// The words that name the command, and those behind them.
+  private let name: [String]
+  private let given: [String]
   /// What was found, nearest last, that this command takes; flags included.
   let settings: [Setting]
+  /// Those of them that are not given as words.
+  private let added: [Setting]
   /// Whether there are words besides the command's name and options.
   let hasArguments: Bool
 
@@ -48,8 +49,9 @@ struct Call {
     let near = fromEnvironment.filter { !nearer($0, given.settings) }
     let added = fromFile.filter { !nearer($0, given.settings + fromEnvironment) } + near
     self.command = command
-    nameCount = count
-    self.words = words.prefix(count) + added.compactMap { Self.word($0, command) } + given.words
+    name = Array(words.prefix(count))
+    self.given = given.words
+    self.added = added
     settings = added + given.settings
     hasArguments = given.hasArguments
   }
@@ -98,15 +100,38 @@ struct Call {
     }
   }
 
-  /// Ends the program for words that the parser refused; where a setting is meant, it is said where that stands.
-  func end(_ error: any Error) -> Never {
-    let message = EncoderWorker.message(for: error)
-    let words = message.split { !$0.isLetter && !$0.isNumber && $0 != "-" }
-    let meant = settings.filter { $0.source != .flag && words.contains("--\($0.name)") }
-    let blamed = meant.last { message.contains("'\($0.value)'") } ?? meant.last
-    let text = EncoderWorker.fullMessage(for: error)
-    guard let blamed, text.hasPrefix("Error: ") else { EncoderWorker.exit(withError: error) }
-    say(lines: "Error: \("\(blamed.source)".oneLine): \(text.dropFirst("Error: ".count))".printable)
-    EncoderWorker.exit(withError: EncoderWorker.exitCode(for: error))
+  private func parse(_ settings: [Setting], with more: [String]) throws -> any ParsableCommand {
+    try EncoderWorker.parseAsRoot(name + settings.compactMap { Self.word($0, command) } + more + given)
+  }
+
+  /// Why the parser refuses some of the settings; nil where it does not.
+  private func refusal(of settings: [Setting], with more: [String]) -> String? {
+    do {
+      _ = try parse(settings, with: more)
+      return nil
+    } catch {
+      return EncoderWorker.message(for: error)
+    }
+  }
+
+  /// The command with all its settings. Where the parser refuses them, the program ends; where it would not without one of them, it is
+  /// said where that stands.
+  ///
+  /// - Parameter more: further words, before those that were given.
+  func parsed(with more: [String] = []) -> any ParsableCommand {
+    do {
+      return try parse(added, with: more)
+    } catch {
+      let message = EncoderWorker.message(for: error)
+      // The nearest one first.
+      let blamed = added.indices.last { index in
+        refusal(of: Array(added[..<index] + added[(index + 1)...]), with: more) != message
+      }
+      guard let blamed else { EncoderWorker.exit(withError: error) }
+      let text = EncoderWorker.fullMessage(for: error)
+        .replacing(message, with: "\("\(added[blamed].source)".oneLine): \(message)", maxReplacements: 1)
+      say(lines: text.printable)
+      EncoderWorker.exit(withError: EncoderWorker.exitCode(for: error))
+    }
   }
 }

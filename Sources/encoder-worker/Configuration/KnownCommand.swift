@@ -35,20 +35,27 @@ struct KnownCommand {
 
   /// The whole program.
   static func program() throws -> KnownCommand {
-    let text = try JSONParser.parse(Array(EncoderWorker._dumpHelp().utf8))
-    return KnownCommand(text.object?["command"] ?? .null, EncoderWorker.self)
+    let text: String
+    do {
+      _ = try EncoderWorker.parseAsRoot(["--experimental-dump-help"])
+      text = ""
+    } catch {
+      // The parser hands out what it would print, as it does with help.
+      text = EncoderWorker.message(for: error)
+    }
+    return KnownCommand(try JSONParser.parse(Array(text.utf8)).object?["command"] ?? .null, EncoderWorker.self)
   }
 
   private init(_ help: JSONValue, _ type: (any ParsableCommand.Type)?) {
     // The default of a subcommand's subcommands is not in the dump.
     let types = type?.configuration.subcommands ?? []
-    usual = type?.configuration.defaultSubcommand?._commandName
+    usual = type?.configuration.defaultSubcommand?.configuration.commandName
     name = help.object?["commandName"]?.string ?? ""
     let arguments = (help.object?["arguments"]?.array ?? []).filter { $0.object?["shouldDisplay"]?.bool == true }
     options = arguments.compactMap { Option($0) }
     self.arguments = arguments.count { $0.object?["kind"]?.string == "positional" }
     subcommands = (help.object?["subcommands"]?.array ?? []).map { help in
-      KnownCommand(help, types.first { $0._commandName == help.object?["commandName"]?.string })
+      KnownCommand(help, types.first { $0.configuration.commandName == help.object?["commandName"]?.string })
     }
   }
 
