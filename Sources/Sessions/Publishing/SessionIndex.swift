@@ -145,28 +145,36 @@ extension SessionIndex {
 }
 
 extension SessionEntry {
+  /// A list, as it is read and written for each batch: an object takes twice the bytes and the time.
   var json: JSONValue {
-    .object([
-      "startMs": .number(startMs), "durationMs": .number(durationMs), "width": .number(width),
-      "height": .number(height), "bytes": .number(bytes), "sha256": .string(sha256), "frames": .number(frames),
-      "captured": .number(captured), "intervalMs": .number(intervalMs), "gapAfterMs": .number(gapAfterMs),
-      "final": .bool(isFinal), "batch": .string(batch),
-    ])
+    let numbers = [
+      startMs, durationMs, Int64(width), Int64(height), Int64(bytes), Int64(frames), Int64(captured), intervalMs,
+      gapAfterMs, isFinal ? 1 : 0,
+    ]
+    return .array(numbers.map { .number($0) } + [.string(batch), .string(sha256)])
   }
 
   private init(_ json: JSONValue) throws(JSONError) {
-    startMs = try json.count("startMs")
-    durationMs = try json.count("durationMs")
-    width = Int(try json.count("width"))
-    height = Int(try json.count("height"))
-    bytes = Int(try json.count("bytes"))
-    sha256 = try json.required("sha256", .string)
-    frames = Int(try json.count("frames"))
-    captured = Int(try json.count("captured"))
-    intervalMs = try json.count("intervalMs")
-    gapAfterMs = try json.count("gapAfterMs")
-    isFinal = try json.required("final", .bool)
-    batch = try json.required("batch", .string)
+    guard let items = json.array, items.count == 12, let batch = items[10].string, let sha256 = items[11].string else {
+      throw JSONError("entries: not as we write them")
+    }
+    func number(_ index: Int) throws(JSONError) -> Int64 {
+      guard let value = items[index].integer, JSONValue.counts.contains(value) else {
+        throw JSONError("entries: a number out of range")
+      }
+      return value
+    }
+    startMs = try number(0)
+    durationMs = try number(1)
+    width = Int(try number(2))
+    height = Int(try number(3))
+    bytes = Int(try number(4))
+    frames = Int(try number(5))
+    captured = Int(try number(6))
+    intervalMs = try number(7)
+    gapAfterMs = try number(8)
+    isFinal = try number(9) != 0
+    (self.batch, self.sha256) = (batch, sha256)
   }
 
   /// Reads a list of entries, at least one, in the order of their starts.
@@ -180,10 +188,12 @@ extension SessionEntry {
 }
 
 extension JSONValue {
-  /// A number within bounds far above what we write, and far below what a sum of them could overflow.
+  /// Bounds far above what we write, and far below what a sum could overflow.
+  fileprivate static let counts = Int64(0)...(1 << 42)
+
   fileprivate func count(_ key: String) throws(JSONError) -> Int64 {
     let value = try required(key, .integer)
-    guard (0...(1 << 42)).contains(value) else { throw JSONError("\(key): out of range") }
+    guard Self.counts.contains(value) else { throw JSONError("\(key): out of range") }
     return value
   }
 }
