@@ -10,7 +10,7 @@ import Synchronization
 package final class WorkerDirectory: Sendable {
   package let path: String
   private let lock: Int32
-  private let pulse: Pulse
+  private let pulse: PeriodicThread
   private let hasLeft = Atomic(false)
 
   /// Makes the directory; it appears under its name only once the lock is held.
@@ -23,7 +23,7 @@ package final class WorkerDirectory: Sendable {
     do {
       try check("flock", hidden) { flock(lock, LOCK_EX | LOCK_NB) }
       try check("rename", path) { rename(hidden, path) }
-      pulse = try Pulse(of: lock)
+      pulse = try Pulse.start(in: lock)
     } catch {
       close(lock)
       throw error
@@ -126,48 +126,17 @@ package final class WorkerDirectory: Sendable {
   }
 }
 
-/// Counts in a file for as long as the process runs. Started and stopped once: what it holds is changed by nobody.
-private final class Pulse: @unchecked Sendable {
-  /// In milliseconds; short against any lease.
-  private static let interval: Int32 = 3_000
-  /// Closing the first ends the thread, which watches the second.
-  private let ends: [Int32]
-  private let thread = ThreadGroup()
-
-  init(of file: Int32) throws(DiskError) {
-    var ends: [Int32] = [-1, -1]
-    try check("socketpair", "alive") { clinux_stream_pair(&ends) }
-    self.ends = ends
-    let watched = ends[1]
-    // The signals are for the threads that wait for them.
-    var signals = sigset_t()
-    _ = clinux_block_signals(&signals)
-    defer { clinux_restore_signals(&signals) }
-    do {
-      try thread.start { Self.beat(file, until: watched) }
-    } catch {
-      for end in ends { close(end) }
-      throw DiskError("pthread_create", "alive", code: error.code)
-    }
-  }
-
-  /// Returns when it has stopped.
-  func stop() {
-    close(ends[0])
-    thread.join()
-    close(ends[1])
-  }
-
-  private static func beat(_ file: Int32, until watched: Int32) {
-    var waiting = pollfd(fd: watched, events: Int16(POLLIN), revents: 0)
+/// The sign of life of a process: a number in a file that changes every three seconds, a short time against any lease.
+private enum Pulse {
+  static func start(in file: Int32) throws(DiskError) -> PeriodicThread {
     let isRemote = clinux_is_remote(file) != 0
-    var count: UInt64 = 0
-    repeat {
-      count += 1
+    @Sendable func beat() {
       // Always as many bytes: once they are there, a full disk does not stop it on most file systems.
-      var text = Array(String(count + 1_000_000_000_000).utf8)
+      var text = Array(String(MonotonicClock.milliseconds() + 1_000_000_000_000).utf8)
       pwrite(file, &text, text.count, 0)
       if isRemote { fdatasync(file) }
-    } while poll(&waiting, 1, interval) <= 0
+    }
+    beat()
+    return try PeriodicThread("alive", everyMs: 3_000, beat)
   }
 }

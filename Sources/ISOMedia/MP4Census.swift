@@ -13,40 +13,15 @@ package enum MP4Census {
 
   /// Whether a file can be opened.
   package static func isBearable(_ file: any ByteSource) -> Bool {
-    var census = Count(bytes: file.count)
-    return tables(of: file.count) {
-      file.bytes(at: $0, $1)
-    } each: { range in
-      file.bytes(at: range.lowerBound, range.count).withUnsafeBytes { census.add($0) }
-    } && census.isBearable
-  }
-
-  /// The places of all boxes at the top that are no media.
-  ///
-  /// - Returns: false when there is more of them than any film has.
-  private static func tables(
-    of size: Int, _ read: (_ offset: Int, _ count: Int) -> [UInt8], each body: (Range<Int>) -> Void
-  ) -> Bool {
-    var (offset, scanned, boxes) = (0, 0, 0)
-    while size - offset >= 8 {
-      let head = read(offset, min(16, size - offset))
-      guard head.count >= 8 else { break }
-      func number(_ range: Range<Int>) -> Int { head[range].reduce(0) { $0 << 8 | Int($1) } }
-      var length = number(0..<4)
-      // In 64 bits behind the type; or all that is left.
-      if length == 1 && head.count == 16 { length = number(8..<16) & .max }
-      if length == 0 || length > size - offset { length = size - offset }
-      guard length >= 8 else { break }
-      if !["mdat", "free", "skip"].contains(String(decoding: head[4..<8], as: UTF8.self)) {
-        scanned += length
-        guard scanned <= mostScanned else { return false }
-        body(offset..<offset + length)
-      }
-      boxes += 1
-      guard boxes <= most else { return false }
-      offset += length
+    var (census, scanned, isShort) = (Count(bytes: file.count), 0, true)
+    let isRead = MP4Boxes.read(file, most: most) { type, range in
+      if ["mdat", "free", "skip"].contains(type) { return true }
+      scanned += range.count
+      isShort = scanned <= mostScanned
+      if isShort { file.bytes(at: range.lowerBound, range.count).withUnsafeBytes { census.add($0) } }
+      return isShort
     }
-    return true
+    return isRead && isShort && census.isBearable
   }
 
   /// Found wherever their names are: a demuxer finds them in boxes that they do not belong in, too.
@@ -88,5 +63,35 @@ package enum MP4Census {
     private func number(at offset: Int, _ box: UnsafeRawBufferPointer) -> Int {
       offset + 4 <= box.count ? Int(UInt32(bigEndian: box.loadUnaligned(fromByteOffset: offset, as: UInt32.self))) : 0
     }
+  }
+}
+
+/// The boxes at the top of a file, without what is in them.
+package enum MP4Boxes {
+  /// Calls `body` for each until it returns false, or what follows is no box.
+  ///
+  /// - Parameters:
+  ///   - most: the number of boxes that are read.
+  ///   - body: gets the type and the place, header included; a box that says that it is longer than the file ends with it.
+  /// - Returns: whether there were not more boxes.
+  package static func read(
+    _ file: any ByteSource, most: Int, _ body: (_ type: String, _ place: Range<Int>) -> Bool
+  ) -> Bool {
+    var (offset, boxes) = (0, 0)
+    while file.count - offset >= 8 {
+      let head = file.bytes(at: offset, min(16, file.count - offset))
+      guard head.count >= 8 else { break }
+      func number(_ range: Range<Int>) -> Int { head[range].reduce(0) { $0 << 8 | Int($1) } }
+      var length = number(0..<4)
+      // In 64 bits behind the type; or all that is left.
+      if length == 1 && head.count == 16 { length = number(8..<16) & .max }
+      if length == 0 || length > file.count - offset { length = file.count - offset }
+      guard length >= 8 else { break }
+      boxes += 1
+      guard boxes <= most else { return false }
+      guard body(String(decoding: head[4..<8], as: UTF8.self), offset..<offset + length) else { break }
+      offset += length
+    }
+    return true
   }
 }

@@ -50,4 +50,29 @@ public enum Disposition: Equatable, Sendable {
       self = .unknown(BadBatch("encode", batch, "\(error)", advice: "report this with the batch"))
     }
   }
+
+  /// Whether what failed for reasons that are not a batch's would fail for every other batch, too: a full disk does, a damaged file of one
+  /// session does not.
+  package static func concernsAll(_ error: any Error) -> Bool {
+    switch error {
+    case let failure as ViewUpdateFailure: concernsAll(failure.error)
+    case let failure as DiskError:
+      [
+        ENOSPC, EDQUOT, EIO, EROFS, ESTALE, EMFILE, ENFILE, ENOMEM, ENOTCONN, ETIMEDOUT, EHOSTDOWN, ENODEV, EAGAIN,
+      ].contains(failure.code)
+    case is DamagedOutput, is ContestedSegment, is ObjectTooLarge: false
+    case let failure as ObjectStoreError: !failure.isOfOneObject
+    case let failure as FFmpegError: failure.isOutOfMemory
+    default: true
+    }
+  }
+
+  /// Whether the disk itself failed, and not only what was on it or the network.
+  package static func isInputOutputError(_ error: any Error) -> Bool {
+    switch error {
+    case let failure as ViewUpdateFailure: isInputOutputError(failure.error)
+    case let failure as DiskError: [EIO, EROFS, ESTALE, ENXIO].contains(failure.code)
+    default: false
+    }
+  }
 }

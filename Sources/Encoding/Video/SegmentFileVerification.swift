@@ -79,17 +79,12 @@ enum SegmentFileVerification {
   }
 
   private static func hasMovieFirst(_ file: any ByteSource) -> Bool {
-    var offset = 0
+    var first: String?
     // Ours has two boxes before it at most.
-    for _ in 0..<64 {
-      let head = file.bytes(at: offset, 8)
-      guard head.count == 8 else { return false }
-      let type = String(decoding: head[4...], as: UTF8.self)
-      if type == "moov" || type == "mdat" { return type == "moov" }
-      let size = head[..<4].reduce(0) { $0 << 8 | Int($1) }
-      guard size >= 8 else { return false }
-      offset += size
+    _ = MP4Boxes.read(file, most: 64) { type, _ in
+      first = ["moov", "mdat"].contains(type) ? type : nil
+      return first == nil
     }
-    return false
+    return first == "moov"
   }
 }

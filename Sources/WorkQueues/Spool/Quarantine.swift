@@ -52,8 +52,8 @@ package struct Quarantine: Sendable {
     guard !name.contains("/"), ![".", ".."].contains(name), try DurableFile.isThere(path) else {
       throw NoSuchBatch(name: name, place: spool.quarantine)
     }
-    let reason = try DurableFile.contents(of: path + Self.reasonEnding, limit: 1 << 20)
-    return Batch(name: name, path: path, reason: reason.flatMap { try? JSONParser.parse($0) })
+    return Batch(
+      name: name, path: path, reason: try BadBatch.reason(at: path + Self.reasonEnding).map { .object($0) })
   }
 
   /// Puts a batch back where it is owed, under the name that it had, as if it had never been taken.
@@ -97,4 +97,27 @@ package struct NameTaken: Error, CustomStringConvertible {
   package let name: String
   package let place: String
   package var description: String { "another batch \(name) waits in \(place); try again when it is encoded" }
+}
+
+extension BadBatch {
+  private static let reasonFormat = "quarantine-reason/1"
+
+  /// What a reason of ours says; nil where it is none.
+  package static func reason(at path: String) throws(DiskError) -> [String: JSONValue]? {
+    guard let bytes = try DurableFile.contents(of: path, limit: 1 << 20),
+      let reason = try? JSONParser.parse(bytes).object, reason["format"]?.string == reasonFormat
+    else { return nil }
+    return reason
+  }
+
+  /// `NAME.reason.json`: why a batch is in quarantine, for a person and for a program.
+  package func reason(for claim: Claim, worker: WorkerID) -> [UInt8] {
+    let reason = JSONValue.object([
+      "format": .string(Self.reasonFormat), "batch": .string(claim.name), "operation": .string(operation),
+      "file": .string(file), "cause": .string(cause), "advice": .string(advice), "attempt": .number(claim.attempt),
+      "worker": .string(worker.description),
+      "timeMs": .number(WallClock.nowMs),
+    ])
+    return reason.bytes(pretty: true) + [UInt8(ascii: "\n")]
+  }
 }

@@ -244,26 +244,3 @@ extension Claim {
   /// Where the batch lies now, in a spool: `claimed/<worker>/<number>.<attempt>.<failures>/NAME`.
   package var path: String { place + "/" + name }
 }
-
-extension BadBatch {
-  private static let reasonFormat = "quarantine-reason/1"
-
-  /// What a reason of ours says; nil where it is none.
-  package static func reason(at path: String) throws(DiskError) -> [String: JSONValue]? {
-    guard let bytes = try DurableFile.contents(of: path, limit: 1 << 20),
-      let reason = try? JSONParser.parse(bytes).object, reason["format"]?.string == reasonFormat
-    else { return nil }
-    return reason
-  }
-
-  /// `NAME.reason.json`: why a batch is in quarantine, for a person and for a program.
-  package func reason(for claim: Claim, worker: WorkerID) -> [UInt8] {
-    let reason = JSONValue.object([
-      "format": .string(Self.reasonFormat), "batch": .string(claim.name), "operation": .string(operation),
-      "file": .string(file), "cause": .string(cause), "advice": .string(advice), "attempt": .number(claim.attempt),
-      "worker": .string(worker.description),
-      "timeMs": .number(WallClock.nowMs),
-    ])
-    return reason.bytes(pretty: true) + [UInt8(ascii: "\n")]
-  }
-}

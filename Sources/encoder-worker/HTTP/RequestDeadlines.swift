@@ -20,7 +20,6 @@ final class RequestDeadlines: Sendable {
   private struct State {
     /// Keyed by libmicrohttpd's connection pointer.
     var connections: [UInt: Connection] = [:]
-    var isStopped = false
 
     /// Shuts the socket down; the connection's thread then closes it.
     mutating func shutDown(_ key: UInt) {
@@ -31,19 +30,15 @@ final class RequestDeadlines: Sendable {
   }
 
   private let state = Mutex(State())
-  private let thread = Mutex(ThreadGroup())
+  private let thread = Mutex<PeriodicThread?>(nil)
 
   /// Starts the thread that checks the timeouts, until ``stop()``.
-  func start() throws(ThreadError) {
-    try thread.withLock { (thread) throws(ThreadError) in
-      try thread.start { [self] in while !sweep() { usleep(100_000) } }
-    }
+  func start() throws {
+    let started = try PeriodicThread("timeouts", everyMs: 100) { [self] in sweep() }
+    thread.withLock { $0 = started }
   }
 
-  func stop() {
-    state.withLock { $0.isStopped = true }
-    thread.withLock { $0.join() }
-  }
+  func stop() { thread.withLock { $0.take() }?.stop() }
 
   /// Records an accepted connection.
   func begin(_ connection: OpaquePointer, _ descriptor: Int32) {
@@ -77,15 +72,12 @@ final class RequestDeadlines: Sendable {
   }
 
   /// Shuts down connections whose timeout has passed.
-  ///
-  /// - Returns: whether ``stop()`` was called.
-  private func sweep() -> Bool {
+  private func sweep() {
     state.withLock { state in
       let latest = MonotonicClock.milliseconds() - Self.timeoutMs
       for (key, connection) in state.connections where connection.waitingSinceMs.map({ $0 < latest }) == true {
         state.shutDown(key)
       }
-      return state.isStopped
     }
   }
 }

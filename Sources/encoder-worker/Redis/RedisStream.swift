@@ -4,6 +4,7 @@
 //
 // What throws may have been done: the answer is what got lost. Every step may be asked for again.
 
+import FileSystem
 import JSON
 import SegmentEncoder
 import Synchronization
@@ -21,7 +22,7 @@ final class RedisStream: NameQueue {
   private static let addedAtOnce = 1_000
 
   private let membership: StreamMembership
-  private let renewal: LeaseRenewal
+  private let renewal: PeriodicThread
   private let leaseMs: Int
   private let forgetAfterMs: Int
   /// Whoever takes: what is given to this worker is known to it before it asks for what it does not know of.
@@ -63,7 +64,7 @@ final class RedisStream: NameQueue {
     leaseMs = 1_000 * max(1, lease)
     forgetAfterMs = 1_000 * forgetAfter
     // What cannot be renewed now is tried again; whoever asks for something is told why.
-    renewal = try LeaseRenewal(everyMs: leaseMs / 3) { try? membership.renew() }
+    renewal = try PeriodicThread("lease", everyMs: leaseMs / 3) { try? membership.renew() }
   }
 
   /// How many entries nobody has taken.

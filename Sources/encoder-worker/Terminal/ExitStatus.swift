@@ -16,11 +16,7 @@ enum ExitStatus {
 
   /// For a failure of the environment.
   static func of(_ error: any Error) -> ExitCode {
-    switch error {
-    case let failure as ViewUpdateFailure: of(failure.error)
-    case let failure as DiskError where [EIO, EROFS, ESTALE, ENXIO].contains(failure.code): inputOutputError
-    default: temporaryFailure
-    }
+    Disposition.isInputOutputError(error) ? inputOutputError : temporaryFailure
   }
 }
 

@@ -1,6 +1,7 @@
 // Watches the batches in work from a thread of its own, which calls no library that can hang in a batch. The sandbox ends decoders
 // that hang. This watch is for the worker's own process: the encoder, and a disk that does not answer.
 
+import CLinux
 import FileSystem
 import Glibc
 import Logging
@@ -39,6 +40,7 @@ final class JobWatch: Sendable {
   private let maxTime: Int
   private let logger: Logger
   private let jobs = Mutex<[Job]>([])
+  private let thread = Mutex<PeriodicThread?>(nil)
 
   /// - Parameter maxTime: for one batch, in seconds.
   init(maxTime: Int, logger: Logger) {
@@ -77,31 +79,38 @@ final class JobWatch: Sendable {
   ///   - tally: the counts that a restarted worker continues.
   ///   - isStopping: whether the worker has been told to stop; then it does not restart.
   func start(_ tally: Tally, isStopping: @escaping @Sendable () -> Bool) throws {
-    try ThreadGroup().start { [self] in
-      // Seconds in a row in which a batch was stuck for too long, while this thread was awake.
-      var count = 0
-      while true {
-        let before = MonotonicClock.seconds()
-        sleep(1)
-        // The sandbox of the worker from before a restart is still a child of this process.
-        while waitpid(-1, nil, WNOHANG) > 0 {}
-        let job = stuck.first { $0.overdueS > Self.grace }
+    var signals = sigset_t()
+    pthread_sigmask(SIG_SETMASK, nil, &signals)
+    // Seconds in a row in which a batch was stuck for too long, while this thread was awake, and when that was looked at.
+    let ticks = Mutex((count: 0, lastS: MonotonicClock.seconds()))
+    let thread = try PeriodicThread("watch", everyMs: 1_000) { [self, signals] in
+      // The sandbox of the worker from before a restart is still a child of this process.
+      while waitpid(-1, nil, WNOHANG) > 0 {}
+      let job = stuck.first { $0.overdueS > Self.grace }
+      let count = ticks.withLock { ticks in
+        let now = MonotonicClock.seconds()
+        defer { ticks.lastS = now }
         // After a pause of the whole machine every batch seems to be stuck.
-        count = job == nil || MonotonicClock.seconds() - before > 5 ? 0 : count + 1
-        if let job, count >= 3, !isStopping() { restart(because: job, tally) }
+        ticks.count = job == nil || now - ticks.lastS > 5 ? 0 : ticks.count + 1
+        return ticks.count
       }
+      if let job, count >= 3, !isStopping() { restart(because: job, tally, signals) }
     }
+    self.thread.withLock { $0 = thread }
   }
 
   /// Runs the program again in the same process. The kernel ends all threads. The new worker takes over the old one's batches as
   /// from a dead worker, which counts as an attempt.
-  private func restart(because job: Stuck, _ tally: Tally) -> Never {
+  ///
+  /// - Parameter signals: those that are blocked in the new worker, too.
+  private func restart(because job: Stuck, _ tally: Tally, _ signals: sigset_t) -> Never {
     StandardError.writeWithTimeout { [logger] in
       logger.error("\(job); the worker restarts", metadata: ["batch": "\(job.batch)"])
     }
     tally.handOn()
     var words: [UnsafeMutablePointer<CChar>?] = CommandLine.arguments.map { strdup($0) }
     words.append(nil)
+    clinux_restore_signals([signals])
     execv("/proc/self/exe", words)
     let reason = String(cString: strerror(errno))
     StandardError.writeWithTimeout { [logger] in logger.error("execv: \(reason)") }

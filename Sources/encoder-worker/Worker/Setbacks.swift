@@ -38,7 +38,7 @@ final class Setbacks: Sendable {
   /// - Returns: for how many seconds everybody has to wait; nil where the failure concerns nobody else.
   @discardableResult
   func note(_ error: any Error, _ errand: Worker.Errand? = nil, concernsAll: Bool? = nil) -> Int? {
-    let concernsAll = concernsAll ?? Self.concernsAll(error)
+    let concernsAll = concernsAll ?? (!(error is UnknownFailure) && Disposition.concernsAll(error))
     return state.withLock { state in
       if !(error is UnknownFailure) { state.first = state.first ?? error }
       if error is SandboxError || error is CutOff { state.fatal = error }
@@ -93,18 +93,4 @@ final class Setbacks: Sendable {
 
   /// What only another start mends: the host for decoders can be forked only then, and a place in the spool taken.
   var fatal: (any Error)? { state.withLock { $0.fatal } }
-
-  private static func concernsAll(_ error: any Error) -> Bool {
-    switch error {
-    case let failure as ViewUpdateFailure: concernsAll(failure.error)
-    case let failure as DiskError:
-      [
-        ENOSPC, EDQUOT, EIO, EROFS, ESTALE, EMFILE, ENFILE, ENOMEM, ENOTCONN, ETIMEDOUT, EHOSTDOWN, ENODEV, EAGAIN,
-      ].contains(failure.code)
-    case is DamagedOutput, is UnknownFailure, is ContestedSegment, is ObjectTooLarge: false
-    case let failure as ObjectStoreError: !failure.isOfOneObject
-    case let failure as FFmpegError: failure.code == -ENOMEM
-    default: true
-    }
-  }
 }
