@@ -73,12 +73,21 @@ let package = Package(
       resources: [.embedInCode("Assets")],
       swiftSettings: strict
     ),
+    // Each shows one way to embed the library; EmbeddingExampleTests runs them.
+    .executableTarget(
+      name: "EncodeFrames", dependencies: ["SegmentEncoder"], path: "examples/embedding/EncodeFrames",
+      swiftSettings: strict),
+    .executableTarget(
+      name: "OwnStore", dependencies: ["SegmentEncoder"], path: "examples/embedding/OwnStore", swiftSettings: strict),
+    .executableTarget(
+      name: "ShowSessions", dependencies: ["SegmentEncoder"], path: "examples/embedding/ShowSessions",
+      swiftSettings: strict),
     .target(
       name: "TestSupport", dependencies: layers + ["SegmentEncoder", "CLinux"], path: "Tests/TestSupport",
       swiftSettings: strict),
     .testTarget(
       name: "SegmentEncoderTests",
-      dependencies: layers + ["SegmentEncoder", "TestSupport"],
+      dependencies: layers + ["SegmentEncoder", "TestSupport", "EncodeFrames", "OwnStore", "ShowSessions"],
       swiftSettings: test
     ),
     .testTarget(

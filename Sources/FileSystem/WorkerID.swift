@@ -4,10 +4,10 @@ import Glibc
 import Synchronization
 
 /// One run of a worker: host, process, moment. No two are alike.
-public struct WorkerID: Sendable, CustomStringConvertible {
-  public let description: String
+package struct WorkerID: Sendable, CustomStringConvertible {
+  package let description: String
 
-  public init() {
+  package init() {
     var now = timespec()
     clock_gettime(CLOCK_REALTIME, &now)
     let moment = UInt64(now.tv_sec) * 1_000_000_000 + UInt64(now.tv_nsec)

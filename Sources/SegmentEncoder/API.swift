@@ -27,12 +27,6 @@ public typealias DecoderHost = Encoding.DecoderHost
 
 // MARK: Publishing
 
-/// An output directory, and where files are written before they are published in it.
-public typealias Staging = Sessions.Staging
-/// Names a worker: its host, its process and when that began.
-public typealias WorkerID = FileSystem.WorkerID
-/// Keeps the views of an output's sessions up to date.
-public typealias SessionViews = Sessions.SessionViews
 /// The result of publishing a batch.
 public typealias Receipt = Sessions.Receipt
 /// A session's segments are published, but its views are not up to date.

@@ -20,10 +20,24 @@ public final class BatchEncoder {
   /// The stage of the work. Each call of `isCancelled` counts as a sign of life.
   package let stage = BatchStage()
 
+  /// - Parameter output: shared by all encoders of a process.
+  public convenience init(_ options: Options = Options(), output: OutputDirectory) {
+    self.init(options, staging: output.staging, index: output.views)
+  }
+
+  /// - Parameters:
+  ///   - store: shared by all encoders of a process.
+  ///   - scratch: a directory of our user's alone, where segments lie until they are published; made where it is missing.
+  /// - Throws: ``DiskError``, also where the directory is somebody else's.
+  public convenience init(_ options: Options = Options(), store: any SegmentStore, scratch: String) throws {
+    let staging = try Staging(scratch: scratch, worker: WorkerID())
+    self.init(options, publishingTo: EmbeddedStore(store: store, staging: staging), memory: KeyFrameMemory())
+  }
+
   /// - Parameters:
   ///   - staging: where files are written before they are published; shared by all encoders of a process.
   ///   - index: shared likewise.
-  public convenience init(_ options: Options, staging: Staging, index: SessionViews) {
+  package convenience init(_ options: Options, staging: Staging, index: SessionViews) {
     self.init(options, staging: staging, index: index, memory: KeyFrameMemory())
   }
 

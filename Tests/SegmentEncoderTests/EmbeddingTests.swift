@@ -11,10 +11,8 @@ import Testing
   init() throws { scratch = try ScratchDirectory() }
 
   @Test func aServerTakesBatchesInAndShowsThem() throws {
-    let output = scratch.path("replay")
-    let staging = try Staging(output: output, worker: WorkerID())
-    let index = SessionViews()
-    let encoder = BatchEncoder(BatchEncoder.Options(), staging: staging, index: index)
+    let output = try OutputDirectory(scratch.path("replay"))
+    let encoder = BatchEncoder(output: output)
 
     let receipt = try encoder.publish(Fixture("jittered").path, session: "9f0c2a")
     #expect(!receipt.duplicate && receipt.frames == 11)
@@ -31,10 +29,9 @@ import Testing
       }
       #expect("\(reason)".contains("no known format"))
     }
-    #expect(index.catchUp(staging, all: true).isEmpty)
-    staging.remove()
+    #expect(output.close().isEmpty)
 
-    let catalog = try SessionCatalog(of: output)
+    let catalog = try SessionCatalog(of: output.path)
     let summaries = try catalog.sessions()
     #expect(summaries.map(\.session.description) == ["9f0c2a"] && summaries[0].frames == 11)
     let session = try #require(SessionID("9f0c2a"))

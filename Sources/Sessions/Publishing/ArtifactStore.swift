@@ -55,7 +55,7 @@ package struct PublishedBatch {
   private let update: () throws -> [String]
 
   /// - Parameter update: brings the session's views up to date, or sees to it that they will be; returns warnings.
-  init(_ receipt: Receipt, update: @escaping () throws -> [String]) {
+  package init(_ receipt: Receipt, update: @escaping () throws -> [String]) {
     self.receipt = receipt
     self.update = update
   }

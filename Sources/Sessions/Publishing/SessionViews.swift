@@ -9,9 +9,9 @@ import Glibc
 import Synchronization
 
 /// Keeps the views of an output's sessions up to date with their manifests. For any thread; one for a process.
-public final class SessionViews: Sendable {
+package final class SessionViews: Sendable {
   /// How long views may lag, in milliseconds.
-  public static let lagMs = 400
+  package static let lagMs = 400
   /// A mark older than this, in seconds, is nobody's who lives.
   private static let markS = 5
   /// When something failed, it is tried again after so long, in milliseconds.
@@ -44,7 +44,7 @@ public final class SessionViews: Sendable {
   ///   - thumbnails: whether players have their pictures in small.
   ///   - sentry: whether there is an event for Sentry beside each manifest.
   ///   - goesOn: asked between files where there are many to make; when it says no, that is left to later.
-  public init(
+  package init(
     hls: Bool = false, thumbnails: Bool = false, sentry: Bool = false, goesOn: @escaping @Sendable () -> Bool = { true }
   ) {
     self.goesOn = goesOn
@@ -291,7 +291,7 @@ public final class SessionViews: Sendable {
   // MARK: - Catching up
 
   /// The time until something is to be caught up with, in milliseconds; nil where nothing is.
-  public var dueInMs: Int? {
+  package var dueInMs: Int? {
     behind.withLock { $0.values.map(\.firstMs).min() }.map { max(0, $0 - MonotonicClock.milliseconds()) }
   }
 
@@ -299,7 +299,7 @@ public final class SessionViews: Sendable {
   ///
   /// - Parameter all: whether those, too, that are not due yet. Then live playlists hold nothing back.
   /// - Returns: those that could not be; they are tried again later.
-  public func catchUp(_ staging: Staging, all: Bool = false) -> [ViewUpdateFailure] {
+  package func catchUp(_ staging: Staging, all: Bool = false) -> [ViewUpdateFailure] {
     let now = MonotonicClock.milliseconds()
     let own = behind.withLock { $0 }
     var due = own.filter { all || now >= $0.value.firstMs }.map { session, due in

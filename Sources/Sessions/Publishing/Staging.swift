@@ -7,16 +7,16 @@ import Glibc
 import Synchronization
 
 /// An output directory, and a directory of this process in it where files are written before they are published.
-public final class Staging: Sendable {
+package final class Staging: Sendable {
   /// The directory all sessions are published in.
-  public let output: String
+  package let output: String
   private let directory: WorkerDirectory
   /// Whether what is staged is published by giving it a name, and so has to reach the disk.
   private let isDurable: Bool
   private let written = Atomic<Int>(0)
 
   /// Removes what dead workers of this host left there, too.
-  public init(output: String, worker: WorkerID) throws {
+  package init(output: String, worker: WorkerID) throws {
     let parent = output + "/.staging"
     self.output = output
     isDurable = true
@@ -59,7 +59,7 @@ public final class Staging: Sendable {
     directory.path + "/\(written.add(1, ordering: .relaxed).newValue)"
   }
 
-  public func remove() { directory.remove() }
+  package func remove() { directory.remove() }
 
   private static func tidyUp(_ parent: String) throws {
     _ = try WorkerDirectory.takeOver(in: parent) { dead in
@@ -73,8 +73,8 @@ public final class Staging: Sendable {
   }
 
   /// Whether this process was taken for dead, and has no place to write to any more.
-  public var isCutOff: Bool { directory.isLost }
+  package var isCutOff: Bool { directory.isLost }
 
   /// What can still be written where the output lies, in bytes.
-  public func freeBytes() throws -> Int { try DurableFile.freeBytes(at: output) }
+  package func freeBytes() throws -> Int { try DurableFile.freeBytes(at: output) }
 }

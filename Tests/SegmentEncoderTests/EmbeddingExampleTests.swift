@@ -1,0 +1,60 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The programs in `examples/embedding`, which use nothing but the library's public API.
+@Suite struct EmbeddingExampleTests {
+  private let scratch: ScratchDirectory
+
+  init() throws { scratch = try ScratchDirectory() }
+
+  private func run(_ example: String, _ words: String...) throws -> Tool.Result {
+    let program = URL(fileURLWithPath: EncoderWorker.path).deletingLastPathComponent().appendingPathComponent(example)
+    let result = try Tool.run(program.path, words)
+    // The library and FFmpeg say nothing of their own.
+    #expect(result.errors.isEmpty, "\(example)")
+    return result
+  }
+
+  @Test func batchIsEncodedAndItsSessionShown() throws {
+    let output = scratch.path("output")
+    let encoded = try run("EncodeFrames", Fixture("jittered").path, "lobby", output)
+    #expect(encoded.status == 0 && encoded.text == "11 frames in 3 segments of session lobby, below \(output)\n")
+    #expect(try EncoderWorker.run("verify", output + "/lobby").status == 0)
+    let shown = try run("ShowSessions", output, "lobby", scratch.path("shown"))
+    #expect(shown.status == 0 && shown.text.hasPrefix("lobby: 11 frames\n"))
+    let probe = try Tool.output(
+      "ffprobe",
+      [
+        "-v", "error", "-allowed_extensions", "ALL", "-count_packets", "-select_streams", "v", "-show_entries",
+        "stream=nb_read_packets", "-of", "csv=p=0", scratch.path("shown/session.m3u8"),
+      ])
+    #expect((Int(String(decoding: probe, as: UTF8.self).prefix { $0.isNumber }) ?? 0) >= 11)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: scratch.path("shown/first.jpg"))).starts(with: [0xFF, 0xD8]))
+    #expect(try run("ShowSessions", output, "nobody", scratch.path("none")).status == 1)
+  }
+
+  @Test func storeOfOnesOwnHasTheFilesOfAnOutputDirectory() throws {
+    let target = scratch.path("target")
+    for _ in 0..<2 {
+      #expect(try run("OwnStore", Fixture("jittered").path, "lobby", target).status == 0)
+    }
+    #expect(try run("EncodeFrames", Fixture("jittered").path, "lobby", scratch.path("output")).status == 0)
+    let files = try names(in: scratch.path("output/lobby")).filter { $0.hasPrefix("segment-") }
+    #expect(try names(in: target) == files.map { "lobby." + $0 }.sorted())
+    for file in files {
+      #expect(
+        try Fixture(file: target + "/lobby." + file).bytes()
+          == Fixture(file: scratch.path("output/lobby/" + file)).bytes())
+    }
+  }
+
+  @Test(arguments: ["EncodeFrames", "OwnStore"])
+  func brokenPicturesAndBatchesSayNothingOnStandardError(example: String) throws {
+    let broken = try run(example, Fixture("corrupt-frames").path, "broken", scratch.path("output"))
+    #expect(broken.status == 0)
+    let bad = try scratch.file("upload", Array("no batch".utf8))
+    let refused = try run(example, bad, "broken", scratch.path("output"))
+    #expect(refused.status == 1 && refused.text.hasPrefix("not published: "))
+  }
+}
