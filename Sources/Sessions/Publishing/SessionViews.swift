@@ -152,8 +152,13 @@ package final class SessionViews: Sendable {
   ) throws -> [String]? {
     let (directory, temporary) = (update.directory, update.temporary)
     if note.behind.isEmpty && new.isEmpty && !note.hasHLS { return [] }
-    let read = Dictionary(uniqueKeysWithValues: new.map { ($0.startMs, $0) })
-    func segment(_ startMs: Int64) throws -> PublishedSegment { try read[startMs] ?? directory.segment(startMs) }
+    var read = Dictionary(uniqueKeysWithValues: new.map { ($0.startMs, $0) })
+    func segment(_ startMs: Int64) throws -> PublishedSegment {
+      if let known = read[startMs] { return known }
+      let segment = try directory.segment(startMs)
+      read[startMs] = segment
+      return segment
+    }
     let starts = (note.recent + new.map(\.startMs)).sorted()
     let behind = Set(note.behind + new.map(\.startMs))
     let told = starts.filter { !behind.contains($0) }
