@@ -100,6 +100,13 @@ import Testing
     _ = try encoder(store).publish(batches[3])
     #expect(store.catchUp(all: true).isEmpty)
     try expectViewsOfDirectory(Array(batches[..<4]))
+    // Before all, and so many into a page that it becomes two.
+    let earlier = [try batch(-3..<0), try batch(-200 ..< -3)]
+    for batch in earlier {
+      _ = try encoder(store).publish(batch)
+      #expect(store.catchUp(all: true).isEmpty)
+    }
+    try expectViewsOfDirectory(batches[..<4] + earlier)
     // The same instant again, with other content.
     #expect(throws: BadBatch.self) { try encoder(store).publish(batches[4]) }
   }

@@ -149,21 +149,11 @@ struct ObjectSession {
     guard var next = published ?? SessionIndex(session: id, entries: new).map({ Published(index: $0) }) else {
       throw JSONError("no segments")
     }
-    if published != nil {
-      // What belongs into a page is rare: the pages from there on are made again.
-      while let page = next.pages.last, new.contains(where: { $0.startMs < next.index.entries[0].startMs }) {
-        next.index.putBack(try entries(of: page))
-        next.pages.removeLast()
-      }
-      next.index.add(new)
-    }
-    while next.index.entries.count > Page.mostInHead {
-      let sealed = next.index.removeFirst(Page.size)
-      let bytes = JSONValue.array(sealed.map(\.json)).bytes()
-      let page = Page(sealed, bytes)
-      // One that is there has the same name, and so the same content.
-      _ = try objects.put(indexKey(page.file), .bytes(bytes), .json, when: .absent)
-      next.pages.append(page)
+    if published != nil { try add(new, to: &next) }
+    if next.index.entries.count > Page.mostInHead {
+      next.pages += try sealed(
+        next.index.removeFirst(
+          (next.index.entries.count - (Page.mostInHead - Page.size)) / Page.size * Page.size))
     }
     var members = next.index.members
     members["format"] = .string("session-index/1")
@@ -174,6 +164,32 @@ struct ObjectSession {
     }
     next.tag = tag
     return next
+  }
+
+  /// Adds segments to the head, or, which is rare, to the page that they belong into.
+  private func add(_ new: [SessionEntry], to published: inout Published) throws {
+    let headMs = published.index.entries[0].startMs
+    let late = published.pages.isEmpty ? [] : new.filter { $0.startMs < headMs }
+    published.index.add(new.filter { !late.contains($0) }, elsewhere: late)
+    let places = Dictionary(grouping: late) { entry in
+      published.pages.lastIndex { $0.startMs <= entry.startMs } ?? 0
+    }
+    // From the last one on, so that the places of the others stay.
+    for (place, entries) in places.sorted(by: { $0.key > $1.key }) {
+      let all = (try self.entries(of: published.pages[place]) + entries).sorted { $0.startMs < $1.startMs }
+      published.pages.replaceSubrange(place...place, with: try sealed(all))
+    }
+  }
+
+  /// Writes pages with these segments. One that is there has the same name, and so the same content.
+  private func sealed(_ entries: [SessionEntry]) throws -> [Page] {
+    try stride(from: 0, to: entries.count, by: Page.size).map { first in
+      let part = Array(entries[first..<min(first + Page.size, entries.count)])
+      let bytes = JSONValue.array(part.map(\.json)).bytes()
+      let page = Page(part, bytes)
+      _ = try objects.put(indexKey(page.file), .bytes(bytes), .json, when: .absent)
+      return page
+    }
   }
 
   // MARK: - Its views

@@ -103,12 +103,16 @@ package struct SessionIndex: Sendable, Equatable {
   }
 
   /// Adds segments that start behind the first entry, or, where the index is whole, anywhere.
-  mutating func add(_ new: [SessionEntry]) {
+  ///
+  /// - Parameter others: segments that count, and are listed elsewhere.
+  mutating func add(_ new: [SessionEntry], elsewhere others: [SessionEntry] = []) {
     entries = (entries + new).sorted { $0.startMs < $1.startMs }
-    count += new.count
-    frames += new.reduce(0) { $0 + $1.captured }
-    bytes += new.reduce(0) { $0 + $1.bytes }
-    startMs = min(startMs, entries[0].startMs)
+    for entry in new + others {
+      count += 1
+      frames += entry.captured
+      bytes += entry.bytes
+      startMs = min(startMs, entry.startMs)
+    }
   }
 
   /// Takes the first entries out of the list; the totals stay.
@@ -116,9 +120,6 @@ package struct SessionIndex: Sendable, Equatable {
     defer { entries.removeFirst(count) }
     return Array(entries[..<count])
   }
-
-  /// Puts entries back that come before all others.
-  mutating func putBack(_ earlier: [SessionEntry]) { entries = earlier + entries }
 }
 
 // MARK: - As JSON
