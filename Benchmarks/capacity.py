@@ -19,9 +19,10 @@ from simulation import Mishap, Setup, Simulation
 REDIS = {"XADD (the producer)": (1, 0), "take (script)": (1, 0), "settle (script)": (1, 0),
          "look for dead workers' and for more (scripts)": (0.05, 0), "renewals, each lease / 3": (0.02, 0)}
 S3 = {
-    "PUT batch (the producer)": ("PUT", 1, 0), "GET batch": ("GET", 1, 0), "HEAD session.ffconcat": ("GET", 1, 0),
-    "GET session.json": ("GET", 1, 0), "GET manifests before it": ("GET", 1.2, 0), "PUT videos": ("PUT", 0, 1),
-    "PUT manifests": ("PUT", 0, 1), "PUT session.json (If-Match)": ("PUT", 1, 0), "PUT session.ffconcat": ("PUT", 1, 0),
+    "PUT batch (the producer)": ("PUT", 1, 0), "GET batch": ("GET", 1, 0), "GET index head": ("GET", 1, 0),
+    "HEAD index head, after the views": ("GET", 1, 0), "GET manifests before it": ("GET", 1.2, 0), "PUT videos": ("PUT", 0, 1),
+    "PUT manifests": ("PUT", 0, 1), "PUT index head (If-Match)": ("PUT", 1, 0), "PUT session.json": ("PUT", 1, 0),
+    "PUT session.ffconcat": ("PUT", 1, 0),
     "PUT receipt": ("PUT", 1, 0), "HEAD batch": ("GET", 1, 0), "DELETE batch": ("DELETE", 1, 0),
 }
 # Sessions by what happens in them: share, CPU ms and bytes a frame (RESULTS.md), bytes of a captured JPEG (the corpus).

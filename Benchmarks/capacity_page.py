@@ -110,7 +110,7 @@ By the number of sessions a day at which it does, if the rest stays as above.
 |--:|---|---|
 {rows(sorted_limits(load))}
 
-Not by size: **one session's `session.json`** is written by `If-Match`, so two batches of a session at once mean that one of them reads
+Not by size: **the head of one session's index** is written by `If-Match`, so two batches of a session at once mean that one of them reads
 and writes it again. Its batches are {i.batchSeconds:g} s apart and take {load.cpu + load.wait:.2f} s; only after an outage do several wait together. With
 {round(load.cores * load.jobsACore)} at once among some {number(load.inputs.sessions * i.minutes / 1_440 * load.peak)} open sessions, some {min(1, load.cores * load.jobsACore / (load.inputs.sessions * i.minutes / 1_440 * load.peak)):.0%} of batches then meet
 another of theirs, if they are taken in no order; one after the other a session takes at most {1e3 / (i.getMs + i.putMs):.0f} such writes a second.

@@ -45,7 +45,7 @@ IDLE_S = 10
 START = 1_767_859_512_340
 # Segments of a session that a batch is added to: none, those of an hour, those of a day.
 LENGTHS = (0, 720, 17_280)
-NEW = 40
+NEW = 90
 ENVIRONMENT = {"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "no_proxy": "127.0.0.1",
                "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "AWS_SESSION_TOKEN": ""}
 CORES = sorted(os.sched_getaffinity(0))
@@ -194,7 +194,8 @@ def kind(method, target):
     """What a request was about."""
     path = target.partition("?")[0].removeprefix(f"/{BUCKET}").removeprefix("/run").removeprefix("/")
     what = ("trial of conditions" if path.startswith("incoming/.") else "batch" if path.startswith("incoming/") else "receipt" if path.startswith("receipts/") else
-            "HLS" if "/hls/" in path else
+            "HLS" if "/hls/" in path else "mark" if path.startswith("behind/") else
+            "index page" if path.startswith("index/") and not path.endswith("/head.json") else
             "video" if path.endswith(".mp4") else "manifest" if "/segment-" in path else path.rsplit("/", 1)[-1] or "list")
     return f"{method} {what}"
 
@@ -480,7 +481,8 @@ And what the servers take, a batch:
 
 ## Where it costs more
 
-A session's index is one object, read and written whole. What a batch of one tiny segment costs behind so many:
+Of a session's index a batch reads and writes the last segments only; {NEW} batches of one tiny segment behind so many cost, a batch, the views at the
+end included:
 
 | segments | {head("CPU of the worker, ms", "to and from the store, kB")}
 {rows((number(count), f"{cpu:.1f}", number(kB)) for count, cpu, kB in lengths)}
