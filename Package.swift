@@ -62,7 +62,11 @@ let package = Package(
     .target(
       name: "WorkQueues", dependencies: ["FileSystem", "JSON", "FrameBatches", "Encoding", "Sessions"],
       swiftSettings: strict),
-    .target(name: "SegmentEncoder", dependencies: layers, swiftSettings: strict),
+    .target(
+      name: "SegmentEncoder",
+      dependencies: layers + ["CLinux", .product(name: "Logging", package: "swift-log")],
+      swiftSettings: strict
+    ),
     .executableTarget(
       name: "encoder-worker",
       dependencies: layers + [
@@ -80,6 +84,10 @@ let package = Package(
     .executableTarget(
       name: "OwnStore", dependencies: ["SegmentEncoder"], path: "examples/embedding/OwnStore", swiftSettings: strict),
     .executableTarget(
+      name: "RunWorker",
+      dependencies: ["SegmentEncoder", .product(name: "Logging", package: "swift-log")],
+      path: "examples/embedding/RunWorker", swiftSettings: strict),
+    .executableTarget(
       name: "ShowSessions", dependencies: ["SegmentEncoder"], path: "examples/embedding/ShowSessions",
       swiftSettings: strict),
     .target(
@@ -87,7 +95,9 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "SegmentEncoderTests",
-      dependencies: layers + ["SegmentEncoder", "TestSupport", "EncodeFrames", "OwnStore", "ShowSessions"],
+      dependencies: layers + [
+        "SegmentEncoder", "TestSupport", "EncodeFrames", "OwnStore", "RunWorker", "ShowSessions",
+      ],
       swiftSettings: test
     ),
     .testTarget(

@@ -49,6 +49,32 @@ import Testing
     }
   }
 
+  @Test func workerInAServerEncodesWhatComesAndLeavesTheSpoolWhenItStops() throws {
+    let spool = try TestSpool()
+    let program = URL(fileURLWithPath: EncoderWorker.path).deletingLastPathComponent().appendingPathComponent(
+      "RunWorker")
+    try spool.add("exact-1fps")
+    try spool.add("corrupt-frames")
+    try spool.add(file: "broken.tar", Array("no archive".utf8))
+    // Standard input is the server's life: it ends when one session and one reason are there.
+    let server = """
+      (for i in $(seq 1200); do
+        [ -e "$1/output/exact-1fps/session.json" ] && [ -e "$1/quarantine/broken.tar.reason.json" ] &&
+          [ -z "$(ls "$1/incoming")" ] && break
+        sleep 0.05
+      done; echo state) | "$0" "$1"
+      """
+    let result = try Tool.run("sh", ["-c", server, program.path, spool.path])
+    #expect(result.status == 0 && result.errors.isEmpty)
+    let lines = result.text.split(separator: "\n")
+    #expect(lines.contains { $0.contains("state: ready") })
+    #expect(lines.contains { $0.contains("warning") && $0.contains("quarantined") && $0.contains("broken.tar") })
+    #expect(lines.contains { $0.contains("published") && $0.contains("exact-1fps") })
+    #expect(lines.last?.hasSuffix("stopped") == true)
+    #expect(try spool.isAtRest)
+    #expect(try EncoderWorker.run("verify", spool.output + "/exact-1fps").status == 0)
+  }
+
   @Test(arguments: ["EncodeFrames", "OwnStore"])
   func brokenPicturesAndBatchesSayNothingOnStandardError(example: String) throws {
     let broken = try run(example, Fixture("corrupt-frames").path, "broken", scratch.path("output"))

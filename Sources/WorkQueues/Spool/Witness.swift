@@ -6,6 +6,9 @@ import Synchronization
 
 /// Remembers when it last saw each worker do something.
 package final class Witness: Sendable {
+  /// A lease that outlasts a pause of a disk, in seconds. Workers count every three.
+  package static let usualLease = 60
+
   private let lease: Int
   private let clock: @Sendable () -> Int
   private let seen = Mutex<[String: (beat: [UInt8], since: Int)]>([:])

@@ -4,6 +4,7 @@ import FileSystem
 import FrameBatches
 import Glibc
 import SegmentEncoder
+import WorkQueues
 
 extension Quality: ExpressibleByArgument {}
 
@@ -22,7 +23,7 @@ enum Jobs {
 
 /// How long workers of other hosts may be still, in seconds. They count every three.
 enum Lease {
-  static let usual = 60
+  static let usual = Witness.usualLease
   static let range = 10...86_400
   static let rule = "--lease is between 10 and 86400 seconds"
 }

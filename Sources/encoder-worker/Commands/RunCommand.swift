@@ -1,7 +1,7 @@
 import ArgumentParser
 import Encoding
 import FileSystem
-import Logging
+import Glibc
 import SegmentEncoder
 import Sessions
 import WorkQueues
@@ -117,46 +117,104 @@ struct RunCommand: ParsableCommand {
     let logger = log.logger()
     try reportingFailures {
       let options = try encoding.encoder()
+      let signals = try TerminationSignals()
       let pulse = try WorkerPulse()
+      let restart = WorkerRestart()
       // Before there is anything to tidy up.
       let socket = try listen.map { try ListeningSocket(at: $0) }
       if hls || thumbnails { try FormatLibrary.load() }
       let id = WorkerID()
       let (queue, store) = try open(as: id, options, pulse)
+      try Self.listen(to: signals, for: pulse, reaping: restart.tally != nil)
       let worker = Worker(
         id, queue: queue, store: store, options: options, keepBatches: keepBatches, maxTime: maxTime, minFree: minFree,
-        logger: logger)
-      let loop = WorkerLoop(
-        worker: worker, threads: encoding.threads, drains: drain, pulse: pulse,
-        listening: socket.map { ($0, host) })
-      let end = try loop.run()
+        tally: restart.tally ?? WorkerTally(), logger: logger)
+      let loop = WorkerLoop(worker, threads: encoding.threads, drains: drain, pulse: pulse)
+      let site = WorkerSite(worker, pulse, trouble: { loop.trouble })
+      let server = try socket.map { try HTTPServer(on: $0, hosts: host) { site.answer($0) } }
+      if let server { say("listening at http://\(server.address.description)/") }
+      defer { withExtendedLifetime(server) {} }
+      var progress = Progress(isShown: drain)
+      let end = try loop.run(
+        onStuck: { restart(because: $0, of: worker) }, show: progress.isShown ? { progress.show($0) } : nil)
+      progress.finish()
+      let status = conclude(end, worker.tally.now, isStopping: pulse.isStopping)
       if let profile = options.profile { say(lines: table(profile.rows)) }
-      if let status = end { throw status }
+      if let status { throw status }
     }
+  }
+
+  /// Stops the worker at the first signal. Another one ends the process where it stands.
+  ///
+  /// - Parameter reaping: whether the sandbox of the worker from before a restart may still be a child of this process.
+  private static func listen(to signals: TerminationSignals, for pulse: WorkerPulse, reaping: Bool) throws {
+    try ThreadGroup().start {
+      while true {
+        if signals.wait(ms: reaping ? 1_000 : -1) {
+          if pulse.isStopping {
+            StandardError.writeWithTimeout { StandardError.removeBar() }
+            _exit(0)
+          }
+          pulse.stop()
+        }
+        while reaping && waitpid(-1, nil, WNOHANG) > 0 {}
+      }
+    }
+  }
+
+  /// Says at the end of a drain what it did, and what it could not do.
+  private func conclude(_ end: WorkerLoop.End, _ tally: WorkerTally, isStopping: Bool) -> ExitCode? {
+    guard drain || end.isFatal else { return nil }
+    if drain { say(tally.summary) }
+    if end.heldElsewhere > 0 {
+      let held = count(end.heldElsewhere, "batch is", "batches are")
+      say("\(held) held by workers of other hosts; one that runs on takes over from the dead")
+    }
+    if end.queueHasForgotten {
+      say("encoder-worker: the queue has lost what it knew; run reconcile, and then this again", .error)
+      return ExitStatus.temporaryFailure
+    }
+    if let failure = end.failure {
+      say("encoder-worker: \(failure); nothing is lost, run it again when that is mended", .error)
+      return ExitStatus.of(failure)
+    }
+    return tally.quarantined > 0 && !isStopping ? ExitStatus.badBatch : nil
   }
 
   /// Where batches come from, and where segments go.
   private func open(
     as id: WorkerID, _ options: BatchEncoder.Options, _ pulse: WorkerPulse
   ) throws -> (any BatchQueue, any ArtifactStore) {
-    if let remote = try remote.connect(as: id, lease: lease, isOverdue: { pulse.isOverdue }) {
-      try remote.objects.requireConditions(tryingAt: "incoming/.\(id)", name: remote.name)
-      let staging = try Remote.staging(for: id)
-      return (
-        ObjectQueue(
-          remote.names, remote.objects, name: remote.name, staging: staging, worker: id,
-          mostBytes: options.limits.unpackedBytes),
-        ObjectStore(remote.objects, name: remote.name, staging: staging, hls: hls)
-      )
+    guard let remote = try remote.connect(as: id, lease: lease, isOverdue: { pulse.isOverdue }) else {
+      let views = SessionViews(hls: hls, thumbnails: thumbnails, sentry: events.sentry, goesOn: pulse.goesOn)
+      return try SpoolWorker.open(spool ?? "", output: output, as: id, lease: lease, views)
     }
-    let spool = try Spool(creating: spool ?? "")
-    if let output, !spool.allows(output: output) {
-      throw BadTarget(path: output, cause: "batches lie there", advice: "name a directory outside of the spool's own")
-    }
-    let index = SessionViews(hls: hls, thumbnails: thumbnails, sentry: events.sentry, goesOn: pulse.goesOn)
+    try remote.objects.requireConditions(tryingAt: "incoming/.\(id)", name: remote.name)
+    let staging = try Remote.staging(for: id)
     return (
-      try SpoolQueue(spool, worker: id, elsewhere: Witness(lease: lease)),
-      DirectoryStore(staging: try Staging(output: output ?? spool.defaultOutput, worker: id), index: index)
+      ObjectQueue(
+        remote.names, remote.objects, name: remote.name, staging: staging, worker: id,
+        mostBytes: options.limits.unpackedBytes),
+      ObjectStore(remote.objects, name: remote.name, staging: staging, hls: hls)
     )
+  }
+}
+
+extension Progress {
+  fileprivate mutating func show(_ work: WorkerLoop.Progress) {
+    let note = work.quarantined > 0 ? ", \(work.quarantined) in quarantine" : ""
+    show(work.done, of: work.owed, "batches", note: note)
+  }
+}
+
+extension WorkerTally {
+  fileprivate var summary: String {
+    var parts = [
+      count(published, "batch", "batches") + " published", count(segments, "segment"), count(frames, "frame"),
+    ]
+    if duplicates > 0 { parts.append("\(duplicates) published before") }
+    if refused > 0 { parts.append(count(refused, "frame") + " refused") }
+    if quarantined > 0 { parts.append(count(quarantined, "batch", "batches") + " in quarantine") }
+    return parts.joined(separator: ", ")
   }
 }

@@ -11,18 +11,14 @@ final class WorkerSite: Sendable {
   private static let patience = 60
 
   private let worker: Worker
-  private let threads: Int
   private let trouble: @Sendable () -> String?
   private let pulse: WorkerPulse
   /// Looking through a spool costs something: not more than once a second, in monotonic milliseconds.
   private let status = Mutex<(at: Int, status: QueueStatus)?>(nil)
 
-  /// - Parameters:
-  ///   - threads: how many batches are worked on at once.
-  ///   - trouble: why no batch is begun; nil when all is well.
-  init(_ worker: Worker, _ pulse: WorkerPulse, threads: Int, trouble: @escaping @Sendable () -> String?) {
+  /// - Parameter trouble: why no batch is begun; nil when all is well.
+  init(_ worker: Worker, _ pulse: WorkerPulse, trouble: @escaping @Sendable () -> String?) {
     self.worker = worker
-    self.threads = threads
     self.pulse = pulse
     self.trouble = trouble
   }
@@ -30,7 +26,7 @@ final class WorkerSite: Sendable {
   func answer(_ request: HTTPRequest) -> HTTPReply {
     switch request.path {
     case "/healthz": return .state(illness)
-    case "/readyz": return .state(hindrance)
+    case "/readyz": return .state(trouble())
     case "/metrics": return HTTPReply(.metrics, Array(metrics().utf8))
     case "/": return HTTPReply(.text, Array("encoder-worker: /metrics, /healthz, /readyz\n".utf8))
     default: return .failure(404, "nothing is at \(request.path)")
@@ -42,12 +38,6 @@ final class WorkerSite: Sendable {
     if pulse.silentS >= Self.patience { return "no life for \(pulse.silentS) s" }
     let stuck = worker.jobs.stuck
     return stuck.isEmpty ? nil : stuck.map { "\($0)" }.joined(separator: "\n")
-  }
-
-  /// Why no batch is begun; nil when one may be.
-  private var hindrance: String? {
-    if let trouble = trouble() { return trouble }
-    return worker.jobs.stuck.count >= threads ? "every batch in work is stuck" : nil
   }
 
   private func current() throws -> QueueStatus {
@@ -64,7 +54,7 @@ final class WorkerSite: Sendable {
     var text = MetricsText()
     text.gauge(
       "encoder_worker_ready", "1 where new batches are begun, 0 where something is in the way.",
-      hindrance == nil ? 1 : 0)
+      trouble() == nil ? 1 : 0)
     text.gauge(
       "encoder_worker_batches_stuck", "Batches in work that are beyond their deadline.", worker.jobs.stuck.count)
     let (tally, counts) = (worker.tally.now, worker.meter.now)

@@ -79,8 +79,3 @@ func put(_ text: String, on descriptor: Int32) -> Bool {
   }
   return true
 }
-
-/// `1 segment`, `2 segments`.
-func count(_ number: Int, _ one: String, _ many: String? = nil) -> String {
-  "\(number) \(number == 1 ? one : many ?? one + "s")"
-}

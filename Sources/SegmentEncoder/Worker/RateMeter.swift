@@ -1,6 +1,4 @@
-import Encoding
 import FileSystem
-import SegmentEncoder
 
 /// Says every few seconds what a worker has done, and how fast it is.
 struct RateMeter {

@@ -1,25 +1,24 @@
-import SegmentEncoder
 import Sessions
 import Synchronization
 
 /// What a worker counts for whoever watches it, beside what it tells of itself in its ``Tally``.
-final class WorkerMeter: Sendable {
-  struct Counts {
-    var bytes = 0
-    var unchanged = 0
-    var rescues = 0
-    var failures = 0
+package final class WorkerMeter: Sendable {
+  package struct Counts {
+    package fileprivate(set) var bytes = 0
+    package fileprivate(set) var unchanged = 0
+    package fileprivate(set) var rescues = 0
+    package fileprivate(set) var failures = 0
     /// Batches by how long they took; one more than ``WorkerMeter/boundsS``.
-    var durations = [Int](repeating: 0, count: boundsS.count + 1)
-    var totalMs = 0
+    package fileprivate(set) var durations = [Int](repeating: 0, count: boundsS.count + 1)
+    package fileprivate(set) var totalMs = 0
   }
 
   /// Upper ends of the durations that are told apart, in seconds.
-  static let boundsS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
+  package static let boundsS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
 
   private let counts = Mutex(Counts())
 
-  var now: Counts { counts.withLock { $0 } }
+  package var now: Counts { counts.withLock { $0 } }
 
   func note(_ receipt: Receipt, tookMs: Int) {
     counts.withLock { counts in

@@ -4,7 +4,7 @@
 import CLinux
 import Glibc
 
-final class WorkQueue<Element: Sendable>: @unchecked Sendable {
+package final class WorkQueue<Element: Sendable>: @unchecked Sendable {
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
   private let isExclusive: @Sendable (Element) -> Bool
   private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -17,7 +17,7 @@ final class WorkQueue<Element: Sendable>: @unchecked Sendable {
   private var pausedUntil = timespec()
 
   /// - Parameter isExclusive: tells the elements that nothing else is to be worked on beside.
-  init(isExclusive: @escaping @Sendable (Element) -> Bool = { _ in false }) {
+  package init(isExclusive: @escaping @Sendable (Element) -> Bool = { _ in false }) {
     self.isExclusive = isExclusive
     pthread_mutex_init(mutex, nil)
     // A clock that nobody sets.
@@ -36,7 +36,7 @@ final class WorkQueue<Element: Sendable>: @unchecked Sendable {
   }
 
   /// Adds work, to be done in this order.
-  func offer(_ more: [Element]) {
+  package func offer(_ more: [Element]) {
     locked {
       elements.insert(contentsOf: more.reversed(), at: 0)
       pthread_cond_broadcast(changed)
@@ -46,7 +46,7 @@ final class WorkQueue<Element: Sendable>: @unchecked Sendable {
   /// Waits for work. Each element is followed by a call of ``finished(isDone:)``.
   ///
   /// - Returns: nil once the queue is closed.
-  func next() -> Element? {
+  package func next() -> Element? {
     locked {
       while !isClosed {
         if isPaused {
@@ -67,7 +67,7 @@ final class WorkQueue<Element: Sendable>: @unchecked Sendable {
   /// Nobody works on an element any more.
   ///
   /// - Parameter isDone: whether it counts as done.
-  func finished(isDone: Bool) {
+  package func finished(isDone: Bool) {
     locked {
       active -= 1
       done += isDone ? 1 : 0
@@ -85,7 +85,7 @@ final class WorkQueue<Element: Sendable>: @unchecked Sendable {
   }
 
   /// Nobody gets anything any more.
-  func close() {
+  package func close() {
     locked {
       isClosed = true
       pthread_cond_broadcast(changed)
@@ -96,11 +96,11 @@ final class WorkQueue<Element: Sendable>: @unchecked Sendable {
   func remaining() -> [Element] { locked { elements.reversed() } }
 
   /// How many elements are being worked on.
-  var activeCount: Int { locked { active } }
+  package var activeCount: Int { locked { active } }
   /// How many are done, and how many are there, those that are being worked on included.
-  var counts: (done: Int, owed: Int) { locked { (done, elements.count + active) } }
+  package var counts: (done: Int, owed: Int) { locked { (done, elements.count + active) } }
   var isEmpty: Bool { locked { elements.isEmpty } }
-  var isIdle: Bool { locked { elements.isEmpty && active == 0 } }
+  package var isIdle: Bool { locked { elements.isEmpty && active == 0 } }
 
   private var isPaused: Bool {
     var now = timespec()

@@ -4,11 +4,10 @@ import Encoding
 import FileSystem
 import FrameBatches
 import Logging
-import SegmentEncoder
 import Sessions
 import WorkQueues
 
-final class Worker: Sendable {
+package final class Worker: Sendable {
   /// Something to do.
   enum Errand: Sendable {
     /// A batch to claim.
@@ -55,11 +54,11 @@ final class Worker: Sendable {
   }
 
   let queue: any BatchQueue
-  let store: any ArtifactStore
-  let logger: Logger
-  let tally = Tally()
-  let meter = WorkerMeter()
-  let jobs: JobWatch
+  package let store: any ArtifactStore
+  package let logger: Logger
+  package let tally: Tally
+  package let meter = WorkerMeter()
+  package let jobs: JobWatch
   /// Bytes that have to be free in the output before a batch is begun.
   let minFree: Int
   private let memory = KeyFrameMemory()
@@ -75,9 +74,10 @@ final class Worker: Sendable {
     if free < minFree { throw ShortOfSpace(free: free, wanted: minFree) }
   }
 
-  init(
+  /// - Parameter tally: the counts that it continues.
+  package init(
     _ id: WorkerID, queue: any BatchQueue, store: any ArtifactStore, options: BatchEncoder.Options, keepBatches: Bool,
-    maxTime: Int, minFree: Int, logger: Logger
+    maxTime: Int, minFree: Int, tally: WorkerTally = WorkerTally(), logger: Logger
   ) {
     self.queue = queue
     self.store = store
@@ -88,7 +88,8 @@ final class Worker: Sendable {
     var own = logger
     own[metadataKey: "worker"] = "\(id)"
     self.logger = own
-    jobs = JobWatch(maxTime: maxTime, logger: own)
+    self.tally = Tally(continuing: tally)
+    jobs = JobWatch(maxTime: maxTime)
   }
 
   /// One for each thread: encoders are not shared.
@@ -111,7 +112,7 @@ final class Worker: Sendable {
   func endIdleDecoders() { options.decoders?.endIdle() }
 
   /// What is owed, held and settled, as metrics tell it.
-  func status() throws -> QueueStatus { try queue.status(output: store.staging.output) }
+  package func status() throws -> QueueStatus { try queue.status(output: store.staging.output) }
 
   func perform(_ errand: Errand, with encoder: BatchEncoder, isCancelled: @escaping () -> Bool) -> Outcome {
     var claim: Claim

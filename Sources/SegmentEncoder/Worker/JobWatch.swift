@@ -1,15 +1,10 @@
 // Watches the batches in work from a thread of its own, which calls no library that can hang in a batch. The sandbox ends decoders
 // that hang. This watch is for the worker's own process: the encoder, and a disk that does not answer.
 
-import CLinux
 import FileSystem
-import Glibc
-import Logging
-import SegmentEncoder
 import Synchronization
-import WorkQueues
 
-final class JobWatch: Sendable {
+package final class JobWatch: Sendable {
   /// A batch in work. Its thread writes, the watch reads.
   final class Job: Sendable {
     let batch: String
@@ -23,30 +18,26 @@ final class JobWatch: Sendable {
   }
 
   /// A batch that should have shown a sign of life, or have ended, by now.
-  struct Stuck: Sendable, CustomStringConvertible {
-    let batch: String
+  package struct Stuck: Sendable, CustomStringConvertible {
+    package let batch: String
     let stage: BatchStage.Stage
     /// Since it was due.
     let overdueS: Int
 
-    var description: String { "\(batch) has been stuck in \(stage) for \(overdueS) s beyond its deadline" }
+    package var description: String { "\(batch) has been stuck in \(stage) for \(overdueS) s beyond its deadline" }
   }
 
-  /// How much longer a batch may take that has been told to stop, in seconds. After that the worker restarts.
+  /// How much longer a batch may take that has been told to stop, in seconds. After that its thread is given up.
   private static let grace = 10
   /// Two readings of a clock of seconds may be nearly that much too far apart, and a stop takes a moment.
   private static let slack = 2
 
   private let maxTime: Int
-  private let logger: Logger
   private let jobs = Mutex<[Job]>([])
   private let thread = Mutex<PeriodicThread?>(nil)
 
   /// - Parameter maxTime: for one batch, in seconds.
-  init(maxTime: Int, logger: Logger) {
-    self.maxTime = maxTime
-    self.logger = logger
-  }
+  init(maxTime: Int) { self.maxTime = maxTime }
 
   /// - Parameter stage: where the thread's encoder says what it does.
   func begin(_ batch: String, _ stage: BatchStage) -> Job {
@@ -59,7 +50,7 @@ final class JobWatch: Sendable {
   func end(_ job: Job) { jobs.withLock { jobs in jobs.removeAll { $0 === job } } }
 
   /// The batches that are stuck.
-  var stuck: [Stuck] {
+  package var stuck: [Stuck] {
     let now = MonotonicClock.seconds()
     return jobs.withLock { $0 }.compactMap { job in
       let (stage, sign) = job.stage.now
@@ -76,16 +67,12 @@ final class JobWatch: Sendable {
   /// Starts the thread.
   ///
   /// - Parameters:
-  ///   - tally: the counts that a restarted worker continues.
-  ///   - isStopping: whether the worker has been told to stop; then it does not restart.
-  func start(_ tally: Tally, isStopping: @escaping @Sendable () -> Bool) throws {
-    var signals = sigset_t()
-    pthread_sigmask(SIG_SETMASK, nil, &signals)
+  ///   - isStopping: whether the worker has been told to stop; then nothing is done about stuck batches.
+  ///   - act: called once, on the watch's thread, when a batch has not stopped although its time is long over.
+  func start(isStopping: @escaping @Sendable () -> Bool, _ act: @escaping @Sendable (Stuck) -> Void) throws {
     // Seconds in a row in which a batch was stuck for too long, while this thread was awake, and when that was looked at.
     let ticks = Mutex((count: 0, lastS: MonotonicClock.seconds()))
-    let thread = try PeriodicThread("watch", everyMs: 1_000) { [self, signals] in
-      // The sandbox of the worker from before a restart is still a child of this process.
-      while waitpid(-1, nil, WNOHANG) > 0 {}
+    let thread = try PeriodicThread("watch", everyMs: 1_000) { [self] in
       let job = stuck.first { $0.overdueS > Self.grace }
       let count = ticks.withLock { ticks in
         let now = MonotonicClock.seconds()
@@ -94,28 +81,13 @@ final class JobWatch: Sendable {
         ticks.count = job == nil || now - ticks.lastS > 5 ? 0 : ticks.count + 1
         return ticks.count
       }
-      if let job, count >= 3, !isStopping() { restart(because: job, tally, signals) }
+      if let job, count == 3, !isStopping() { act(job) }
     }
     self.thread.withLock { $0 = thread }
   }
 
-  /// Runs the program again in the same process. The kernel ends all threads. The new worker takes over the old one's batches as
-  /// from a dead worker, which counts as an attempt.
-  ///
-  /// - Parameter signals: those that are blocked in the new worker, too.
-  private func restart(because job: Stuck, _ tally: Tally, _ signals: sigset_t) -> Never {
-    StandardError.writeWithTimeout { [logger] in
-      logger.error("\(job); the worker restarts", metadata: ["batch": "\(job.batch)"])
-    }
-    tally.handOn()
-    var words: [UnsafeMutablePointer<CChar>?] = CommandLine.arguments.map { strdup($0) }
-    words.append(nil)
-    clinux_restore_signals([signals])
-    execv("/proc/self/exe", words)
-    let reason = String(cString: strerror(errno))
-    StandardError.writeWithTimeout { [logger] in logger.error("execv: \(reason)") }
-    _exit(ExitStatus.temporaryFailure.rawValue)
-  }
+  /// Ends the thread.
+  func stop() { thread.withLock { $0 = nil } }
 }
 
 extension BatchStage.Stage {

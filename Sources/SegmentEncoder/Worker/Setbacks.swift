@@ -1,7 +1,6 @@
 import Encoding
 import FileSystem
 import Glibc
-import SegmentEncoder
 import Sessions
 import Synchronization
 import WorkQueues

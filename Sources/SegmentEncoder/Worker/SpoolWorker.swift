@@ -1,0 +1,91 @@
+import Encoding
+import FileSystem
+import Logging
+import Sessions
+import WorkQueues
+
+/// Encodes the batches of a spool in this process, as `encoder-worker run --spool` does, until it is stopped. For one run.
+///
+/// Several workers may share a spool, in this process, in others and on other hosts. Its threads are its own: nothing runs on
+/// Swift's cooperative pool.
+public final class SpoolWorker: Sendable {
+  private let loop: WorkerLoop
+  private let pulse: WorkerPulse
+  private let logger: Logger
+
+  /// Takes a place in the spool. What is missing of spool and output is made.
+  ///
+  /// - Parameters:
+  ///   - output: where sessions go; `SPOOL/output` where nothing is named.
+  ///   - threads: how many batches are encoded at once.
+  ///   - keepBatches: whether published batches go to `done/` of the spool, instead of being removed.
+  ///   - hls: whether sessions can be played while they grow.
+  ///   - thumbnails: whether players have their pictures in small.
+  ///   - sentry: whether there is an event for Sentry beside each manifest.
+  ///   - maxTimeS: a batch that takes longer is stopped and counts as failed, in seconds.
+  ///   - minFreeBytes: with less room in the output no batch is begun.
+  ///   - logger: gets what `encoder-worker` writes to standard error: failures, what was put into quarantine, each batch (`info`).
+  /// - Throws: ``DiskError``; another error where sessions would go into a directory of the spool that has batches.
+  public init(
+    spool: String, output: String? = nil, _ options: BatchEncoder.Options = BatchEncoder.Options(), threads: Int = 1,
+    keepBatches: Bool = false, hls: Bool = false, thumbnails: Bool = false, sentry: Bool = false, maxTimeS: Int = 3_600,
+    minFreeBytes: Int = 0, logger: Logger
+  ) throws {
+    pulse = try WorkerPulse()
+    if hls || thumbnails { try FormatLibrary.load() }
+    let id = WorkerID()
+    let views = SessionViews(hls: hls, thumbnails: thumbnails, sentry: sentry, goesOn: pulse.goesOn)
+    let (queue, store) = try Self.open(spool, output: output, as: id, lease: Witness.usualLease, views)
+    let worker = Worker(
+      id, queue: queue, store: store, options: options, keepBatches: keepBatches, maxTime: maxTimeS,
+      minFree: minFreeBytes, logger: logger)
+    loop = WorkerLoop(worker, threads: threads, drains: false, pulse: pulse)
+    self.logger = worker.logger
+  }
+
+  /// Takes a place in a spool, and in the directory where its sessions go.
+  package static func open(
+    _ path: String, output: String?, as id: WorkerID, lease: Int, _ views: SessionViews
+  ) throws -> (SpoolQueue, DirectoryStore) {
+    let spool = try Spool(creating: path)
+    if let output, !spool.allows(output: output) {
+      throw BadTarget(path: output, cause: "batches lie there", advice: "name a directory outside of the spool's own")
+    }
+    let queue = try SpoolQueue(spool, worker: id, elsewhere: Witness(lease: lease))
+    return (
+      queue, DirectoryStore(staging: try Staging(output: output ?? spool.defaultOutput, worker: id), index: views)
+    )
+  }
+
+  /// Works until ``stop()`` is called or the task is cancelled. Batches in work are finished, or put back after five seconds.
+  ///
+  /// Failures of a batch or of the machine are logged, and tried again.
+  ///
+  /// - Throws: what only a new start mends: the sandbox is gone, or somebody removed this worker's place in the spool.
+  public func run() async throws {
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { (ended: CheckedContinuation<Void, any Error>) in
+        do {
+          try ThreadGroup().start { [self] in ended.resume(with: Result { try work() }) }
+        } catch {
+          ended.resume(throwing: error)
+        }
+      }
+    } onCancel: {
+      stop()
+    }
+  }
+
+  /// Makes ``run()`` return soon. For any thread.
+  public func stop() { pulse.stop() }
+
+  /// The reason why no new batch is begun, for a readiness check; nil when all is well.
+  public var trouble: String? { loop.trouble }
+
+  private func work() throws {
+    let end = try loop.run(onStuck: { [logger] in
+      logger.error("\($0); only the end of this process ends it", metadata: ["batch": "\($0.batch)"])
+    })
+    if end.isFatal, let failure = end.failure { throw failure }
+  }
+}

@@ -1,0 +1,220 @@
+// The life of a worker: rescue, watch, hand out, stop. The loop's thread waits for new batches, for a stop and for the end of
+// work; the encoding threads do the rest.
+
+import FileSystem
+import Glibc
+import Logging
+import Synchronization
+import WorkQueues
+
+/// Works off a queue on several threads. For one run.
+package final class WorkerLoop: Sendable {
+  /// How far a worker has come: batches done, batches that are known to be owed, those that are done included, and those that
+  /// went to quarantine.
+  package typealias Progress = (done: Int, owed: Int, quarantined: Int)
+
+  /// How a worker has ended.
+  package struct End {
+    /// The first failure that was not a batch's own.
+    package let failure: (any Error)?
+    /// Whether nothing could go on after that failure.
+    package let isFatal: Bool
+    /// Whether the queue has lost what it knew.
+    package let queueHasForgotten: Bool
+    /// How many batches workers of other hosts hold; asked at the end of a drain only.
+    package let heldElsewhere: Int
+  }
+
+  let worker: Worker
+  private let threads: Int
+  private let drains: Bool
+  private let pulse: WorkerPulse
+  private let queue = WorkQueue<Worker.Errand>(isExclusive: \.isSuspect)
+  private let setbacks: Setbacks
+  private let isShort = Atomic(false)
+
+  /// What a dead worker held is found this often, in seconds.
+  private static let rescan = 5
+
+  /// - Parameters:
+  ///   - threads: how many batches are worked on at once.
+  ///   - drains: whether to end when nothing is left.
+  package init(_ worker: Worker, threads: Int, drains: Bool, pulse: WorkerPulse) {
+    self.worker = worker
+    self.threads = threads
+    self.drains = drains
+    self.pulse = pulse
+    setbacks = Setbacks(drains: drains)
+  }
+
+  /// The reason why no new batch is begun; nil when all is well.
+  package var trouble: String? {
+    if pulse.isStopping { return "stopping" }
+    if isShort.load(ordering: .relaxed) { return "too little room in the output" }
+    if let trouble = setbacks.trouble { return "\(trouble)" }
+    return worker.jobs.stuck.count >= threads ? "every batch in work is stuck" : nil
+  }
+
+  /// Works on the caller's thread and `threads` others until it is told to stop, or nothing is left.
+  ///
+  /// - Parameters:
+  ///   - onStuck: called on a thread of its own when a batch hangs in this process. Its thread cannot be ended.
+  ///   - show: called about once a second, where somebody wants to know.
+  /// - Throws: where a thread cannot be started.
+  package func run(
+    onStuck: @escaping @Sendable (JobWatch.Stuck) -> Void, show: ((Progress) -> Void)? = nil
+  ) throws -> End {
+    pulse.beginLoop()
+    let watch = worker.queue.watch()
+    if watch < 0 { worker.logger.info("looking for batches every \(worker.queue.restMs) ms") }
+    defer { if watch >= 0 { close(watch) } }
+
+    try worker.jobs.start(isStopping: { [pulse] in pulse.isStopping }, onStuck)
+    defer { worker.jobs.stop() }
+    let group = ThreadGroup()
+    for _ in 0..<threads { try group.start { [self] in encode() } }
+    var rescueAt = 0
+    var isBlind = false
+    var rate = RateMeter()
+    while !setbacks.isHopeless && !pulse.isStopping {
+      pulse.beat()
+      do {
+        if MonotonicClock.seconds() >= rescueAt {
+          rescueAt = MonotonicClock.seconds() + Self.rescan
+          try rescue()
+        }
+        queue.offer(setbacks.due())
+        if queue.isEmpty, try hasRoom() {
+          let avoided = setbacks.avoided
+          queue.offer(
+            try worker.queue.waiting().filter { !avoided.contains($0.name ?? "") }.map(Worker.Errand.waiting))
+          // What a dead worker held may have been more than is taken over at once.
+          if drains && queue.isIdle && !setbacks.isAwaiting, try !rescue() { break }
+        }
+        if isBlind {
+          isBlind = false
+          if setbacks.succeed() { worker.logger.warning("the queue is there again: going on") }
+        }
+      } catch let failure as ShortOfSpace {
+        setbacks.note(failure)
+        break
+      } catch {
+        isBlind = true
+        worker.meter.noteFailure()
+        worker.logger.error("\(error); looking again in \(Self.rescan) s")
+        setbacks.note(error, concernsAll: true)
+      }
+      catchUp()
+      worker.endIdleDecoders()
+      show?(progress)
+      rate.show(worker)
+      let restMs =
+        isBlind
+        ? Self.rescan * 1_000 : min(worker.queue.restMs, setbacks.isAwaiting || show != nil ? 1_000 : .max)
+      pulse.wait(ms: worker.restMs(atMost: restMs), watch)
+    }
+    finish(group)
+    return End(
+      failure: setbacks.fatal ?? setbacks.first, isFatal: setbacks.fatal != nil,
+      queueHasForgotten: worker.queue.hasForgotten, heldElsewhere: drains ? (try? worker.queue.heldElsewhere()) ?? 0 : 0
+    )
+  }
+
+  /// Takes over what dead workers held.
+  ///
+  /// - Returns: whether there was anything.
+  @discardableResult
+  private func rescue() throws -> Bool {
+    let rescue = try worker.queue.rescue()
+    queue.offer(rescue.claims.map(Worker.Errand.suspect))
+    for claim in rescue.claims {
+      worker.meter.noteRescue()
+      worker.logger.warning(
+        "took over \(claim.name) from a dead worker: attempt \(claim.attempt + 1) of \(Claim.attempts)",
+        metadata: ["batch": "\(claim.name)", "attempt": .stringConvertible(claim.attempt + 1)])
+    }
+    for failure in rescue.failures {
+      worker.logger.error("\(failure); left as it is")
+      setbacks.note(failure)
+    }
+    return !rescue.claims.isEmpty
+  }
+
+  /// Of what is known to be owed; more may come, and others may take of it.
+  private var progress: Progress {
+    let (done, owed) = queue.counts
+    return (done, done + owed + setbacks.count, worker.tally.now.quarantined)
+  }
+
+  /// Whether batches may be begun; what is said of it is said once.
+  private func hasRoom() throws -> Bool {
+    do {
+      try worker.requireRoom()
+      if isShort.exchange(false, ordering: .relaxed) { worker.logger.notice("room again: going on") }
+      return true
+    } catch let failure as ShortOfSpace {
+      if !isShort.exchange(true, ordering: .relaxed) { worker.logger.error("\(failure); waiting") }
+      // A drain does not wait for somebody to tidy up.
+      if drains && queue.isIdle { throw failure }
+      return false
+    }
+  }
+
+  /// Waits for what is being encoded; a stop gives it some seconds.
+  private func finish(_ group: ThreadGroup) {
+    queue.close()
+    while queue.activeCount > 0 {
+      catchUp()
+      pulse.beat()
+      pulse.wait(ms: worker.restMs(atMost: Self.rescan * 1_000))
+    }
+    group.join()
+    let held = queue.remaining().compactMap(\.claim) + setbacks.held
+    for claim in held {
+      let about: Logger.Metadata = ["batch": "\(claim.name)"]
+      do {
+        try worker.queue.handBack(claim)
+        worker.logger.info("put back", metadata: about)
+      } catch {
+        worker.logger.warning("\(error); left to the next worker", metadata: about)
+      }
+    }
+    catchUp(all: true)
+    worker.leave()
+  }
+
+  /// Brings sessions' views up to date; one that cannot be is left to later, or to the next worker.
+  private func catchUp(all: Bool = false) {
+    for laggard in worker.catchUp(all: all) {
+      worker.logger.error(
+        "session \(laggard.session): \(laggard.error); its session.json is brought up to date later",
+        metadata: ["session": "\(laggard.session)"])
+      // What fails on the way may still succeed; and that we are told to end is no failure.
+      if all && laggard.isOurs && !(laggard.error is Cancelled) {
+        setbacks.note(laggard.error, concernsAll: false)
+      }
+    }
+  }
+
+  /// An encoding thread.
+  private func encode() {
+    let encoder = worker.makeEncoder()
+    while let errand = queue.next() {
+      var isDone = false
+      switch worker.perform(errand, with: encoder, isCancelled: { self.pulse.isOverdue }) {
+      case .published, .quarantined:
+        isDone = true
+        if setbacks.succeed() { worker.logger.warning("the machine is well again: going on") }
+      case .handedBack, .gone: break
+      case .failed(let errand, let error, let about):
+        let pause = setbacks.note(error, errand)
+        let isLast = setbacks.fatal != nil
+        worker.logger.error(
+          "\(error); nothing is lost\(isLast ? "" : pause.map { ", going on in \($0) s" } ?? "")", metadata: about)
+        if let pause, !isLast { queue.pause(seconds: pause) }
+      }
+      queue.finished(isDone: isDone)
+      pulse.wake()
+    }
+  }
+}

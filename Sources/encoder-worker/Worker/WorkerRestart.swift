@@ -1,0 +1,39 @@
+import CLinux
+import Glibc
+import Logging
+import SegmentEncoder
+import WorkQueues
+
+/// Runs the program again in the same process when a batch hangs in a library or on a disk. The kernel ends all threads. The new
+/// worker takes over the old one's batches as from a dead worker, which counts as an attempt, and continues its counts.
+struct WorkerRestart {
+  /// The name does not begin like those of settings, which the parser checks.
+  private static let variable = "_TALLY_OF_ENCODER_WORKER"
+
+  /// The counts of the worker before the restart; nil where there was none.
+  let tally: WorkerTally?
+  /// Those that are blocked in the new worker, too.
+  private let signals: sigset_t
+
+  init() {
+    tally = getenv(Self.variable).flatMap { WorkerTally(json: Array(String(cString: $0).utf8)) }
+    unsetenv(Self.variable)
+    var signals = sigset_t()
+    pthread_sigmask(SIG_SETMASK, nil, &signals)
+    self.signals = signals
+  }
+
+  func callAsFunction(because job: JobWatch.Stuck, of worker: Worker) -> Never {
+    StandardError.writeWithTimeout {
+      worker.logger.error("\(job); the worker restarts", metadata: ["batch": "\(job.batch)"])
+    }
+    setenv(Self.variable, worker.tally.now.json.line, 1)
+    var words: [UnsafeMutablePointer<CChar>?] = CommandLine.arguments.map { strdup($0) }
+    words.append(nil)
+    clinux_restore_signals([signals])
+    execv("/proc/self/exe", words)
+    let reason = String(cString: strerror(errno))
+    StandardError.writeWithTimeout { worker.logger.error("execv: \(reason)") }
+    _exit(ExitStatus.temporaryFailure.rawValue)
+  }
+}
