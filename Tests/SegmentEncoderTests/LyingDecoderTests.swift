@@ -60,7 +60,7 @@ import Testing
     #expect(throws: DecoderFailure.late) {
       try ask(exchange, seconds: 1) { channel in
         Self.repeatedly(channel.socket, ms: 100) { message in
-          message.put(DecoderChannel.Message.output.rawValue)
+          message.put(DecoderChannel.Message.output)
           message.put(Self.bytes)
         }
       }
@@ -76,7 +76,7 @@ import Testing
     #expect(throws: DecoderFailure.readLimitExceeded) {
       try ask(exchange) { channel in
         Self.repeatedly(channel.socket, ms: 0) { message in
-          message.put(DecoderChannel.Message.input.rawValue)
+          message.put(DecoderChannel.Message.input)
           message.put(0)
           message.put(8)
         }
@@ -89,7 +89,7 @@ import Testing
     exchange.steps = steps
     #expect(throws: DecoderFailure.nonsense) {
       try ask(exchange) { channel in
-        Self.repeatedly(channel.socket, ms: 0) { $0.put(DecoderChannel.Message.step.rawValue) }
+        Self.repeatedly(channel.socket, ms: 0) { $0.put(DecoderChannel.Message.step) }
       }
     }
   }
@@ -102,7 +102,7 @@ import Testing
         usleep(400_000)
         channel.step()
       }
-      channel.answer { _ in }
+      channel.answer()
     }
   }
 

@@ -6,8 +6,8 @@ import Glibc
 import JSON
 
 enum ArchiveUnpacking {
-  private enum Outcome: Int { case whole, bad, outOfMemory }
-  private enum Kind: Int { case stream, file, part, refused }
+  private enum Outcome: Int, WireValue { case whole, bad, outOfMemory }
+  private enum Kind: Int, WireValue { case stream, file, part, refused }
 
   /// A reason goes into logs and manifests; a longer one is shortened to so many bytes.
   private static let reasonBytes = 1_024
@@ -59,7 +59,7 @@ enum ArchiveUnpacking {
     // Each byte once, as the file is read from front to back.
     exchange.inputBytes = .max
     exchange.input = { offset, count in
-      guard offset == position else { throw WireReader.Nonsense() }
+      guard offset == position else { throw DecoderFailure.nonsense }
       var outcome = 0
       let bytes = [UInt8](unsafeUninitializedCapacity: count) { bytes, filled in
         outcome = ArchiveContents.read(descriptor, UnsafeMutableRawBufferPointer(bytes))
@@ -70,38 +70,37 @@ enum ArchiveUnpacking {
       return bytes
     }
     exchange.output = { message in
-      guard try add(&message, to: &contents) else { throw WireReader.Nonsense() }
+      guard try add(&message, to: &contents) else { throw DecoderFailure.nonsense }
     }
     let decoder = try decoders.decoder(for: nil)
     do {
       var question = WireWriter()
-      question.put(DecoderChild.Request.unpack.rawValue)
+      question.put(DecoderChild.Request.unpack)
       var answer = try decoder.ask(question.framed, seconds: decoders.limits.decodeSeconds, exchange)
-      switch try answer.choice(Outcome.self) {
+      switch try answer.read(Outcome.self) {
       case .whole:
-        guard contents.isWhole else { throw WireReader.Nonsense() }
+        guard contents.isWhole else { throw DecoderFailure.nonsense }
         return (contents, decoder)
       case .outOfMemory: throw DecoderStarved()
       case .bad:
-        let (cause, advice) = (try answer.string(), try answer.string())
+        let (cause, advice): (String, String) = (try answer.read(), try answer.read())
         throw BadBatch(
           "read", name, cause.shortened(to: reasonBytes), advice: advice.shortened(to: reasonBytes))
       }
     } catch {
-      throw try decoders.end(decoder, after: error is WireReader.Nonsense ? DecoderFailure.nonsense : error)
+      throw try decoders.end(decoder, after: error)
     }
   }
 
   private static func add(_ message: inout WireReader, to contents: inout ArchiveContents) throws -> Bool {
-    switch try message.choice(Kind.self) {
+    switch try message.read(Kind.self) {
     case .stream: return contents.add(.stream)
-    case .file: return contents.add(.file(try message.string(), size: try message.int()))
+    case .file: return contents.add(.file(try message.read(), size: try message.read()))
     case .part: return try message.withBytes { !$0.isEmpty && contents.add(.part($0)) }
     case .refused:
+      let (source, reason): (String, String) = (try message.read(), try message.read())
       return contents.add(
-        .refused(
-          RefusedFrame(
-            source: try message.string().shortened(to: 4_096), reason: try message.string().shortened(to: 255))))
+        .refused(RefusedFrame(source: source.shortened(to: 4_096), reason: reason.shortened(to: 255))))
     }
   }
 
@@ -117,32 +116,18 @@ enum ArchiveUnpacking {
     do {
       try Archive.unpack(input, name: "", limits: limits) { item in
         switch item {
-        case .stream: channel.output { $0.put(Kind.stream.rawValue) }
-        case .file(let name, let size):
-          channel.output { message in
-            message.put(Kind.file.rawValue)
-            message.put(name)
-            message.put(size)
-          }
-        case .part(let bytes): channel.output(bytes) { $0.put(Kind.part.rawValue) }
-        case .refused(let frame):
-          channel.output { message in
-            message.put(Kind.refused.rawValue)
-            message.put(frame.source)
-            message.put(frame.reason)
-          }
+        case .stream: channel.output(Kind.stream)
+        case .file(let name, let size): channel.output(Kind.file, name, size)
+        case .part(let bytes): channel.output(bytes, behind: Kind.part)
+        case .refused(let frame): channel.output(Kind.refused, frame.source, frame.reason)
         }
       }
-      channel.answer { $0.put(Outcome.whole.rawValue) }
+      channel.answer(Outcome.whole)
     } catch let bad as BadBatch {
-      channel.answer { answer in
-        answer.put(Outcome.bad.rawValue)
-        answer.put(bad.cause)
-        answer.put(bad.advice)
-      }
+      channel.answer(Outcome.bad, bad.cause, bad.advice)
     } catch {
       // The input comes from the worker, so no other error than a lack of memory is left.
-      channel.answer { $0.put(Outcome.outOfMemory.rawValue) }
+      channel.answer(Outcome.outOfMemory)
     }
   }
 }

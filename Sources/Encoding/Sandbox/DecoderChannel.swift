@@ -2,9 +2,9 @@
 
 import Glibc
 
-/// The decoder's end of its socket. Whoever started it is not to be distrusted; when that one is gone, the process ends.
+/// The decoder's end of its socket. It trusts the worker at the other end; when the worker is gone, the process ends.
 package struct DecoderChannel {
-  package enum Message: Int {
+  package enum Message: Int, WireValue {
     /// The last one, to each question.
     case answer
     /// Some bytes of the file that is read are wanted: an offset and a number.
@@ -30,59 +30,42 @@ package struct DecoderChannel {
   ///
   /// - Returns: how many; 0 at its end.
   package func input(at offset: Int, into target: UnsafeMutableRawBufferPointer) -> Int {
-    var message = WireWriter()
-    message.put(Message.input.rawValue)
-    message.put(offset)
-    message.put(min(target.count, Self.partBytes))
-    write(message.framed)
+    send(.input, offset, min(target.count, Self.partBytes))
     guard let count = length(), count <= target.count else { _exit(1) }
     guard read(UnsafeMutableRawBufferPointer(rebasing: target[..<count])) else { _exit(1) }
     return count
   }
 
   /// Reports progress of work that sends no result for a long time.
-  package func step() {
-    var message = WireWriter()
-    message.put(Message.step.rawValue)
-    write(message.framed)
-  }
+  package func step() { send(.step) }
 
   /// Sends a part of the result.
-  package func output(_ body: (inout WireWriter) -> Void) {
-    var message = WireWriter()
-    message.put(Message.output.rawValue)
-    body(&message)
-    write(message.framed)
-  }
+  package func output<each Value: WireValue>(_ values: repeat each Value) { send(.output, repeat each values) }
 
-  /// Sends bytes of the result, in as many parts as it takes.
-  ///
-  /// - Parameter head: begins each of them.
-  package func output(_ bytes: UnsafeRawBufferPointer, behind head: (inout WireWriter) -> Void) {
-    for start in stride(from: 0, to: bytes.count, by: Self.partBytes) {
+  /// Sends bytes of the result, in as many parts as it takes, each behind the same head.
+  package func output<each Value: WireValue>(_ bytes: UnsafeRawBufferPointer, behind head: repeat each Value) {
+    for start in stride(from: 0, to: max(1, bytes.count), by: Self.partBytes) {
       let part = UnsafeRawBufferPointer(rebasing: bytes[start..<min(bytes.count, start + Self.partBytes)])
-      var message = WireWriter()
-      message.put(Message.output.rawValue)
-      head(&message)
-      message.put(part.count)
-      var length = WireWriter()
+      var (message, length) = (WireWriter(), WireWriter())
+      message.put(Message.output, repeat each head, part.count)
       length.put(message.bytes.count + part.count)
       write(length.bytes + message.bytes)
       write(part)
     }
   }
 
-  package func answer(_ body: (inout WireWriter) -> Void) {
+  package func answer<each Value: WireValue>(_ values: repeat each Value) { send(.answer, repeat each values) }
+
+  private func send<each Value: WireValue>(_ kind: Message, _ values: repeat each Value) {
     var message = WireWriter()
-    message.put(Message.answer.rawValue)
-    body(&message)
+    message.put(kind, repeat each values)
     write(message.framed)
   }
 
   private func length() -> Int? {
     guard let head = read(8) else { return nil }
     var reader = WireReader(head)
-    guard let count = try? reader.int(), count >= 0 else { return nil }
+    guard let count = try? reader.read(Int.self), count >= 0 else { return nil }
     return count
   }
 

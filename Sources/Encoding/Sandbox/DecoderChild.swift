@@ -5,18 +5,18 @@ import FrameBatches
 import Glibc
 
 package struct DecoderChild {
-  package enum Request: Int {
+  package enum Request: Int, WireValue {
     case probe
     /// A frame's files become a picture.
     case decode
     /// An archive's files.
     case unpack
-    /// Of videos, see ``VideoRequest``.
+    /// Questions about videos, for ``VideoAnswers``.
     case track, openFilm, filmPicture, pictures, problems, samples
   }
 
   /// How a decoded frame came out, first in the answer.
-  package enum Outcome: Int { case picture, refused, outOfMemory }
+  package enum Outcome: Int, WireValue { case picture, refused, outOfMemory }
 
   package let socket: Int32
   package let memory: Int32
@@ -42,7 +42,7 @@ package struct DecoderChild {
   }
 
   private func lockUp() -> Bool {
-    // What a picture needs at most: itself in four times 16 bits, and a few copies in 8 bits; beside what is there already.
+    // A picture needs at most itself in four times 16 bits, and a few copies in 8 bits; beside what is there already.
     let pixels = UInt64(limits.pixels) * 32 + 256 << 20
     guard let size = Self.virtualSize, clinux_limit_memory(size + pixels) == 0,
       cpuSeconds == 0 || clinux_limit_cpu(UInt64(cpuSeconds)) == 0, clinux_limit_files() == 0
@@ -67,42 +67,27 @@ package struct DecoderChild {
   private func answer(
     _ question: inout WireReader, on channel: DecoderChannel, into slots: PictureSlots, _ video: VideoAnswers
   ) throws {
-    switch try question.choice(Request.self) {
+    switch try question.read(Request.self) {
     case .probe:
       // Where this is allowed, nothing confines us.
       _ = open("/", O_RDONLY)
-      channel.answer { _ in }
+      channel.answer()
     case .decode:
-      let slot = try question.choice(of: Array(PictureSlots.indices))
-      let look = try question.look()
-      let files = try question.list { reader throws(WireReader.Nonsense) in try reader.byteList() }
-      decode(files, look, into: slots.space(of: slot), channel)
+      let (slot, look) = (try question.slot(), try question.read(Look.self))
+      decode(try question.read([WireBytes].self).map(\.bytes), look, into: slots.space(of: slot), channel)
     case .unpack: ArchiveUnpacking.answer(on: channel, limits: limits)
-    case .track: video.track(fileBytes: try question.int())
-    case .openFilm: try video.openFilm(&question)
-    case .filmPicture: try video.filmPicture(&question, into: slots)
-    case .pictures: try video.pictures(&question)
-    case .problems: try video.problems(&question)
-    case .samples: try video.samples(&question)
+    case let request: try video.answer(request, &question, into: slots)
     }
   }
 
   private func decode(_ files: [[UInt8]], _ look: Look, into space: DecodingSpace, _ channel: DecoderChannel) {
     do {
       let decoded = try decoder.picture(from: files, look, into: space)
-      channel.answer { answer in
-        answer.put(Outcome.picture.rawValue)
-        answer.put(decoded.picture.lay(into: space))
-        answer.put(decoded.notes) { $0.put($1) }
-        answer.put(decoded.work)
-      }
+      channel.answer(Outcome.picture, decoded.picture.lay(into: space), decoded.notes, decoded.work)
     } catch let refusal as RefusedPicture {
-      channel.answer { answer in
-        answer.put(Outcome.refused.rawValue)
-        answer.put(refusal.reason)
-      }
+      channel.answer(Outcome.refused, refusal.reason)
     } catch {
-      channel.answer { $0.put(Outcome.outOfMemory.rawValue) }
+      channel.answer(Outcome.outOfMemory)
     }
   }
 }

@@ -100,7 +100,7 @@ public final class DecoderHost: Sendable {
   private static func probeOnce(_ control: borrowing Mutex<Int32>, _ limits: Limits) throws -> Bool {
     let child = try fork(control, try newSlots(limits), cpuSeconds: cpuSeconds)
     var question = WireWriter()
-    question.put(DecoderChild.Request.probe.rawValue)
+    question.put(DecoderChild.Request.probe)
     try? child.send(question.framed, ms: 1_000 * limits.decodeSeconds)
     var answer = [UInt8](repeating: 0, count: 1)
     // Throws when there is no answer in time; then the child is still there, and `end` kills it.

@@ -21,6 +21,11 @@ package enum DecoderFailure: Error, Equatable {
   package static let nonsense = DecoderFailure.crashed("it answers nonsense")
 }
 
+/// Asks again in a fresh process after a failure: the machine may have stood still, or an earlier input may be to blame.
+func retryingOnce<R>(_ ask: () throws -> R) throws -> R {
+  do { return try ask() } catch is DecoderFailure { return try ask() }
+}
+
 /// The worker's side of a question that a decoder works on: the decoder gets input, and gives output. An error that one of these
 /// closures throws ends the question; then the decoder has to be ended, too.
 package struct DecoderExchange {
@@ -115,40 +120,35 @@ package final class DecoderProcess: Sendable {
     let silence = 1_000 * seconds
     try send(question, ms: silence, isCancelled: exchange.isCancelled)
     var (read, moved, ends, steps, waited) = (0, 0, 0, 0, 0)
-    do {
-      while true {
-        let begun = MonotonicClock.milliseconds()
-        let left = silence * (1 + moved >> 20 + steps) - waited
-        guard left > 0 else { throw DecoderFailure.late }
-        var message = try receive(ms: min(silence, left), exchange.isCancelled)
-        waited += MonotonicClock.milliseconds() - begun
-        moved += message.count
-        switch DecoderChannel.Message(rawValue: try message.int()) {
-        case .answer: return message
-        case .output: try exchange.output(&message)
-        case .step:
-          steps += 1
-          guard steps <= exchange.steps else { throw WireReader.Nonsense() }
-        case .input:
-          let (offset, count) = (try message.int(), try message.int())
-          guard offset >= 0, (1...DecoderChannel.partBytes).contains(count) else { throw WireReader.Nonsense() }
-          let bytes = try exchange.input(offset, count)
-          read += bytes.count
-          moved += bytes.count
-          ends += bytes.isEmpty ? 1 : 0
-          // The file makes the decoder read in circles.
-          guard read <= exchange.inputBytes, ends <= Self.maximumReadsAtEnd else {
-            throw DecoderFailure.readLimitExceeded
-          }
-          var answer = WireWriter(capacity: bytes.count + 8)
-          answer.put(bytes)
-          try send(answer.bytes, ms: silence, isCancelled: exchange.isCancelled)
-        case nil: throw WireReader.Nonsense()
+    while true {
+      let begun = MonotonicClock.milliseconds()
+      let left = silence * (1 + moved >> 20 + steps) - waited
+      guard left > 0 else { throw DecoderFailure.late }
+      var message = try receive(ms: min(silence, left), exchange.isCancelled)
+      waited += MonotonicClock.milliseconds() - begun
+      moved += message.count
+      switch try message.read(DecoderChannel.Message.self) {
+      case .answer: return message
+      case .output: try exchange.output(&message)
+      case .step:
+        steps += 1
+        guard steps <= exchange.steps else { throw DecoderFailure.nonsense }
+      case .input:
+        let (offset, count): (Int, Int) = (try message.read(), try message.read())
+        guard offset >= 0, (1...DecoderChannel.partBytes).contains(count) else { throw DecoderFailure.nonsense }
+        let bytes = try exchange.input(offset, count)
+        read += bytes.count
+        moved += bytes.count
+        ends += bytes.isEmpty ? 1 : 0
+        // The file makes the decoder read in circles.
+        guard read <= exchange.inputBytes, ends <= Self.maximumReadsAtEnd else {
+          throw DecoderFailure.readLimitExceeded
         }
-        if exchange.isCancelled() { throw Cancelled() }
+        var answer = WireWriter(capacity: bytes.count + 8)
+        answer.put(bytes)
+        try send(answer.bytes, ms: silence, isCancelled: exchange.isCancelled)
       }
-    } catch is WireReader.Nonsense {
-      throw DecoderFailure.nonsense
+      if exchange.isCancelled() { throw Cancelled() }
     }
   }
 
@@ -165,8 +165,8 @@ package final class DecoderProcess: Sendable {
     var head = [UInt8](repeating: 0, count: 8)
     guard try receive(into: &head, ms: ms, isCancelled: isCancelled) == 8 else { throw DecoderFailure.gone }
     var reader = WireReader(head)
-    let count = try reader.int()
-    guard (0...Self.messageBytes + DecoderChannel.partBytes).contains(count) else { throw WireReader.Nonsense() }
+    let count = try reader.read(Int.self)
+    guard (0...Self.messageBytes + DecoderChannel.partBytes).contains(count) else { throw DecoderFailure.nonsense }
     var message = [UInt8](repeating: 0, count: count)
     guard try receive(into: &message, ms: ms, isCancelled: isCancelled) == count else { throw DecoderFailure.gone }
     return WireReader(message)

@@ -47,12 +47,7 @@ package final class SandboxedDecoder: FrameDecoding {
 
   package func picture(from files: [[UInt8]], _ look: Look) throws -> DecodedPicture {
     do {
-      return try ask(files, look)
-    } catch is DecoderFailure {
-      // Again, in a fresh process: what crashed the first may have been an earlier frame's doing, or the machine stood still.
-    }
-    do {
-      return try ask(files, look)
+      return try retryingOnce { try ask(files, look) }
     } catch DecoderFailure.gone {
       throw DecoderStarved()
     } catch DecoderFailure.late, DecoderFailure.readLimitExceeded {
@@ -84,27 +79,19 @@ package final class SandboxedDecoder: FrameDecoding {
     // What a refused picture has left there is not known.
     defer { child.slots.note(slot, bytes: layout?.bytes) }
     var question = WireWriter(capacity: files.reduce(4_096) { $0 + $1.count })
-    question.put(DecoderChild.Request.decode.rawValue)
-    question.put(slot)
-    question.put(look)
-    question.put(files) { $0.put($1) }
+    question.put(DecoderChild.Request.decode, slot, look, files.map(WireBytes.init))
     var exchange = DecoderExchange()
     exchange.isCancelled = isCancelled
-    var reader = try child.ask(question.framed, seconds: host.limits.decodeSeconds, exchange)
-    do {
-      switch try reader.choice(DecoderChild.Outcome.self) {
-      case .picture:
-        let planes = try reader.layout(host.limits, bytes: child.slots.size)
-        layout = planes
-        let notes = try reader.list { reader throws(WireReader.Nonsense) in try reader.string() }
-        return DecodedPicture(
-          picture: try Picture(planes: child.slots, slot, use, planes),
-          notes: notes.prefix(Self.notes).map { $0.shortened(to: Self.noteBytes) }, work: try reader.work())
-      case .refused: throw RefusedPicture(reason: try reader.string().shortened(to: Self.noteBytes))
-      case .outOfMemory: throw DecoderStarved()
-      }
-    } catch is WireReader.Nonsense {
-      throw DecoderFailure.nonsense
+    var answer = try child.ask(question.framed, seconds: host.limits.decodeSeconds, exchange)
+    switch try answer.read(DecoderChild.Outcome.self) {
+    case .picture:
+      let planes = try answer.layout(host.limits, bytes: child.slots.size)
+      layout = planes
+      let notes = try answer.read([String].self).prefix(Self.notes).map { $0.shortened(to: Self.noteBytes) }
+      return DecodedPicture(
+        picture: try Picture(planes: child.slots, slot, use, planes), notes: notes, work: try answer.read())
+    case .refused: throw RefusedPicture(reason: try answer.read(String.self).shortened(to: Self.noteBytes))
+    case .outOfMemory: throw DecoderStarved()
     }
   }
 }

@@ -7,138 +7,82 @@ import ISOMedia
 import JSON
 
 /// Answers questions about one file after another.
-package final class VideoAnswers {
-  /// How it came out, first in each answer.
-  package enum Outcome: Int { case done, bad, failed, outOfMemory }
+final class VideoAnswers {
+  /// The result, first in each answer.
+  package enum Outcome: Int, WireValue { case done, bad, failed, outOfMemory }
 
   private let channel: DecoderChannel
   private let limits: Limits
   private let converter = PictureConverter()
-  private var film: LocalFilm?
+  private var film: VideoPictures?
 
   init(_ channel: DecoderChannel, limits: Limits) {
     self.channel = channel
     self.limits = limits
   }
 
-  package func track(fileBytes: Int) {
-    answer { () throws -> (inout WireWriter) -> Void in
-      let track = try VideoTrack(of: ChannelBytes(channel, count: fileBytes), name: "", limits: limits)
-      for (list, isKey) in [(track.samples, false), (track.keys, true)] {
-        for start in stride(from: 0, to: list.count, by: 4_096) {
-          channel.output { message in
-            message.put(isKey)
-            message.put(Array(list[start..<min(list.count, start + 4_096)])) { $0.put($1) }
-          }
-        }
-      }
-      return { answer in
-        answer.put(track.index)
-        answer.put(Int(track.timeBase.numerator))
-        answer.put(Int(track.timeBase.denominator))
-        answer.put(track.quarterTurns)
-        answer.put(track.creationTime) { $0.put($1) }
-      }
-    }
-  }
-
-  func openFilm(_ question: inout WireReader) throws(WireReader.Nonsense) {
-    let file = ChannelBytes(channel, count: try question.int())
-    let track = try question.int()
-    let keyDTS = try question.optional { reader throws(WireReader.Nonsense) in Int64(try reader.int()) }
-    film = nil
-    answer { [channel, limits] () throws -> (inout WireWriter) -> Void in
-      film = try LocalFilm(file, name: "", track: track, keyDTS: keyDTS, limits: limits) { channel.step() }
-      return { _ in }
-    }
-  }
-
-  func filmPicture(_ question: inout WireReader, into slots: PictureSlots) throws(WireReader.Nonsense) {
-    _ = try question.int()
-    let slot = try question.choice(of: Array(PictureSlots.indices))
-    let pts = Int64(try question.int())
-    let form = try question.videoPictureForm()
-    answer { () throws -> (inout WireWriter) -> Void in
-      guard let picture = try film?.picture(at: pts, as: form) else { return { $0.put(false) } }
-      let layout = picture.lay(into: slots.space(of: slot))
-      return { answer in
-        answer.put(true)
-        answer.put(layout)
-      }
-    }
-  }
-
-  package func pictures(_ question: inout WireReader) throws(WireReader.Nonsense) {
-    let file = ChannelBytes(channel, count: try question.int())
-    let order = try question.segmentPicturesOrder()
-    answer { () throws -> (inout WireWriter) -> Void in
-      try SegmentPictures.decode(file, "", order, converter) { picture in
-        picture.packed(isRGB: order.isRGB).withUnsafeBytes { channel.output($0) { _ in } }
-      }
-      return { _ in }
-    }
-  }
-
-  package func problems(_ question: inout WireReader) throws(WireReader.Nonsense) {
-    let file = ChannelBytes(channel, count: try question.int())
-    let manifest = try question.string()
-    answer { () throws -> (inout WireWriter) -> Void in
-      let json = try JSONParser.parse(Array(manifest.utf8))
-      let problems = try SegmentFileVerification.problems(json, PublishedSegment(json), file)
-      return { answer in answer.put(problems) { $0.put($1) } }
-    }
-  }
-
-  package func samples(_ question: inout WireReader) throws(WireReader.Nonsense) {
-    let file = ChannelBytes(channel, count: try question.int())
-    answer { () throws -> (inout WireWriter) -> Void in
-      let stored = try StoredSamples(of: file, "")
-      for sample in stored.samples {
-        func head(_ message: inout WireWriter) {
-          message.put(true)
-          message.put(sample.track)
-          message.put(Int(sample.pts))
-          message.put(Int(sample.duration))
-        }
-        sample.data.withUnsafeBytes { data in
-          let first = UnsafeRawBufferPointer(rebasing: data.prefix(DecoderChannel.partBytes))
-          if first.isEmpty {
-            channel.output { message in
-              head(&message)
-              message.put([])
-            }
-          } else {
-            channel.output(first, behind: head)
-          }
-          channel.output(UnsafeRawBufferPointer(rebasing: data.dropFirst(first.count))) { $0.put(false) }
-        }
-      }
-      return { answer in answer.put(stored.configuration) { $0.put($1) } }
-    }
-  }
-
-  private func answer(_ work: () throws -> (inout WireWriter) -> Void) {
+  /// - Throws: ``DecoderFailure`` when the question makes no sense.
+  func answer(_ request: DecoderChild.Request, _ question: inout WireReader, into slots: PictureSlots) throws {
+    let file = ChannelBytes(channel, count: try question.read())
     do {
-      let put = try work()
-      channel.answer { answer in
-        answer.put(Outcome.done.rawValue)
-        put(&answer)
+      switch request {
+      case .track: try track(of: file)
+      case .openFilm:
+        let (track, keyDTS): (Int, Int64?) = (try question.read(), try question.read())
+        film = nil
+        film = try VideoPictures(file, name: "", track: track, keyDTS: keyDTS, limits: limits) { [channel] in
+          channel.step()
+        }
+        channel.answer(Outcome.done)
+      case .filmPicture:
+        let (slot, pts, form) = (
+          try question.slot(), try question.read(Int64.self), try question.read(VideoPictureForm.self)
+        )
+        let layout = try film?.picture(at: pts, as: form)?.lay(into: slots.space(of: slot))
+        channel.answer(Outcome.done, layout)
+      case .pictures:
+        let order = try question.read(SegmentPicturesOrder.self)
+        try SegmentPictures.decode(file, "", order, converter) { picture in
+          picture.packed(isRGB: order.isRGB).withUnsafeBytes { channel.output($0) }
+        }
+        channel.answer(Outcome.done)
+      case .problems:
+        let json = try JSONParser.parse(Array(try question.read(String.self).utf8))
+        channel.answer(Outcome.done, try SegmentFileVerification.problems(json, PublishedSegment(json), file))
+      case .samples: try samples(of: file)
+      case .probe, .decode, .unpack: throw DecoderFailure.nonsense
       }
+    } catch let failure as DecoderFailure {
+      throw failure
     } catch let bad as BadSession {
-      channel.answer { answer in
-        answer.put(Outcome.bad.rawValue)
-        answer.put(bad.cause)
-        answer.put(bad.advice)
-      }
+      channel.answer(Outcome.bad, bad.cause, bad.advice)
     } catch let failure as FFmpegError where !failure.isOutOfMemory {
-      channel.answer { answer in
-        answer.put(Outcome.failed.rawValue)
-        answer.put(failure.function)
-        answer.put(Int(failure.code))
-      }
+      channel.answer(Outcome.failed, failure.function, Int(failure.code))
     } catch {
-      channel.answer { $0.put(Outcome.outOfMemory.rawValue) }
+      channel.answer(Outcome.outOfMemory)
     }
+  }
+
+  private func track(of file: ChannelBytes) throws {
+    let track = try VideoTrack(of: file, name: "", limits: limits)
+    for (list, isKey) in [(track.samples, false), (track.keys, true)] {
+      for start in stride(from: 0, to: list.count, by: 4_096) {
+        channel.output(isKey, Array(list[start..<min(list.count, start + 4_096)]))
+      }
+    }
+    channel.answer(
+      Outcome.done, track.index, track.timeBase.numerator, track.timeBase.denominator, track.quarterTurns,
+      track.creationTime)
+  }
+
+  private func samples(of file: ChannelBytes) throws {
+    let stored = try StoredSamples(of: file, "")
+    for (index, sample) in stored.samples.enumerated() {
+      sample.data.withUnsafeBytes {
+        channel.output($0, behind: index, sample.track, sample.pts, sample.duration)
+      }
+    }
+    channel.answer(Outcome.done, stored.configuration.map(WireBytes.init))
   }
 }
 
@@ -190,45 +134,29 @@ private final class ChannelBytes: ByteSource {
   }
 }
 
-// MARK: - What is sent
+// MARK: - Messages
 
-extension WireWriter {
-  package mutating func put(_ sample: VideoTrack.Sample) {
-    for value in [Int(sample.pts), Int(sample.dts), Int(sample.duration), sample.width, sample.height] { put(value) }
-    put(sample.timeMs.map { Int($0) }) { $0.put($1) }
+extension VideoTrack.Sample: WireValue {
+  package init(from reader: inout WireReader) throws(DecoderFailure) {
+    self.init(
+      pts: try reader.read(), dts: try reader.read(), duration: try reader.read(), width: try reader.read(),
+      height: try reader.read(), timeMs: try reader.read())
   }
-
-  package mutating func put(_ form: VideoPictureForm) {
-    put(form.size)
-    put(form.quarterTurns)
-    put(form.maxSide) { $0.put($1) }
-  }
-
-  package mutating func put(_ order: SegmentPicturesOrder) {
-    put(order.size)
-    put(order.coded)
-    put(order.starts) { $0.put(Int($1)) }
-    put(order.box)
-    put(order.isRGB)
-  }
+  package func put(to writer: inout WireWriter) { writer.put(pts, dts, duration, width, height, timeMs) }
 }
 
-extension WireReader {
-  package mutating func sample() throws(Nonsense) -> VideoTrack.Sample {
-    VideoTrack.Sample(
-      pts: Int64(try int()), dts: Int64(try int()), duration: Int64(try int()), width: try int(), height: try int(),
-      timeMs: try optional { reader throws(Nonsense) in Int64(try reader.int()) })
+extension VideoPictureForm: WireValue {
+  package init(from reader: inout WireReader) throws(DecoderFailure) {
+    self.init(size: try reader.read(), quarterTurns: try reader.read(), maxSide: try reader.read())
   }
+  package func put(to writer: inout WireWriter) { writer.put(size, quarterTurns, maxSide) }
+}
 
-  mutating func videoPictureForm() throws(Nonsense) -> VideoPictureForm {
-    VideoPictureForm(
-      size: try size(), quarterTurns: try int(),
-      maxSide: try optional { reader throws(Nonsense) in try reader.int() })
+extension SegmentPicturesOrder: WireValue {
+  package init(from reader: inout WireReader) throws(DecoderFailure) {
+    self.init(
+      size: try reader.read(), coded: try reader.read(), starts: try reader.read(), box: try reader.read(),
+      isRGB: try reader.read())
   }
-
-  mutating func segmentPicturesOrder() throws(Nonsense) -> SegmentPicturesOrder {
-    SegmentPicturesOrder(
-      size: try size(), coded: try size(), starts: try list { reader throws(Nonsense) in Int64(try reader.int()) },
-      box: try size(), isRGB: try bool())
-  }
+  package func put(to writer: inout WireWriter) { writer.put(size, coded, starts, box, isRGB) }
 }

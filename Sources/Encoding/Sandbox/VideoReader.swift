@@ -42,28 +42,24 @@ package struct VideoReader: Sendable {
   ) throws -> VideoTrack {
     guard let decoders else { return try VideoTrack(of: file, name: name, limits: limits, isCancelled: isCancelled) }
     let empty: (samples: [VideoTrack.Sample], keys: [VideoTrack.Sample]) = ([], [])
-    return try ask(decoders, .track, about: file, name, into: empty, isCancelled) { _ in
-    } output: { found, message in
-      let isKey = try message.bool()
-      let list = try message.list { reader throws(WireReader.Nonsense) in try reader.sample() }
+    return try ask(decoders, .track, about: file, name, into: empty, isCancelled: isCancelled) { found, message in
+      let (isKey, list): (Bool, [VideoTrack.Sample]) = (try message.read(), try message.read())
       guard !list.isEmpty, max(found.samples.count, found.keys.count) + list.count <= limits.filmPictures else {
-        throw WireReader.Nonsense()
+        throw DecoderFailure.nonsense
       }
       if isKey { found.keys += list } else { found.samples += list }
     } read: { found, answer in
       let (samples, keys) = found
       let track = VideoTrack(
-        index: try answer.int(), timeBase: (Int64(try answer.int()), Int64(try answer.int())),
-        quarterTurns: try answer.int(),
-        creationTime: try answer.optional { reader throws(WireReader.Nonsense) in try reader.string() },
-        samples: samples, keys: keys)
+        index: try answer.read(), timeBase: (try answer.read(), try answer.read()), quarterTurns: try answer.read(),
+        creationTime: try answer.read(), samples: samples, keys: keys)
       guard (1...Int64(Int32.max)).contains(track.timeBase.numerator),
         (1...Int64(Int32.max)).contains(track.timeBase.denominator), (0..<4).contains(track.quarterTurns),
         track.index >= 0, !samples.isEmpty, !keys.isEmpty,
         zip(samples, samples.dropFirst()).allSatisfy({ $0.pts <= $1.pts }),
         zip(keys, keys.dropFirst()).allSatisfy({ $0.pts <= $1.pts }),
         samples.allSatisfy({ $0.isWithin(limits) }), keys.allSatisfy({ $0.isWithin(limits) })
-      else { throw WireReader.Nonsense() }
+      else { throw DecoderFailure.nonsense }
       return track
     }
   }
@@ -76,12 +72,8 @@ package struct VideoReader: Sendable {
       return try bytes.withUnsafeBytes { try SegmentFileVerification.problems(json, segment, MemoryBytes($0)) }
     }
     return try bytes.withUnsafeBytes { buffer in
-      try ask(decoders, .problems, about: MemoryBytes(buffer), segment.file, into: ()) { question in
-        question.put(json.line)
-      } read: { _, answer in
-        try answer.list { reader throws(WireReader.Nonsense) in try reader.string() }.prefix(100).map {
-          $0.shortened(to: 1_024)
-        }
+      try ask(decoders, .problems, json.line, about: MemoryBytes(buffer), segment.file, into: ()) { _, answer in
+        try answer.read([String].self).prefix(100).map { $0.shortened(to: 1_024) }
       }
     }
   }
@@ -95,25 +87,24 @@ package struct VideoReader: Sendable {
     }
     return try bytes.withUnsafeBytes { buffer in
       let empty: (samples: [StoredSamples.Stored], bytes: Int) = ([], 0)
-      return try ask(decoders, .samples, about: MemoryBytes(buffer), segment.file, into: empty) { _ in
-      } output: { found, message in
-        let isNew = try message.bool()
-        if isNew {
-          found.samples.append(
-            StoredSamples.Stored(
-              track: try message.int(), pts: Int64(try message.int()), duration: Int64(try message.int()), data: []))
+      return try ask(
+        decoders, .samples, about: MemoryBytes(buffer), segment.file, into: empty,
+        output: { found, message in
+          let (index, track): (Int, Int) = (try message.read(), try message.read())
+          let (pts, duration): (Int64, Int64) = (try message.read(), try message.read())
+          let isNew = index == found.samples.count
+          if isNew { found.samples.append(.init(track: track, pts: pts, duration: duration, data: [])) }
+          guard index == found.samples.count - 1, index >= 0, index < segment.samples + segment.frames.count else {
+            throw DecoderFailure.nonsense
+          }
+          try message.withBytes { part in
+            found.bytes += part.count
+            guard found.bytes <= bytes.count, isNew || !part.isEmpty else { throw DecoderFailure.nonsense }
+            found.samples[index].data += part
+          }
         }
-        guard !found.samples.isEmpty, found.samples.count <= segment.samples + segment.frames.count else {
-          throw WireReader.Nonsense()
-        }
-        try message.withBytes { part in
-          found.bytes += part.count
-          guard found.bytes <= bytes.count, isNew || !part.isEmpty else { throw WireReader.Nonsense() }
-          found.samples[found.samples.count - 1].data += part
-        }
-      } read: { found, answer in
-        let configuration = try answer.optional { reader throws(WireReader.Nonsense) in try reader.byteList() }
-        return StoredSamples(configuration: configuration, samples: found.samples)
+      ) { found, answer in
+        StoredSamples(configuration: try answer.read(WireBytes?.self)?.bytes, samples: found.samples)
       }
     }
   }
@@ -134,21 +125,22 @@ package struct VideoReader: Sendable {
     let empty: (pictures: [FrameBuffer], bytes: [UInt8]) = ([], [])
     let wanted = FrameBuffer.packedBytes(order.fitted, isRGB: order.isRGB)
     return try bytes.withUnsafeBytes { buffer in
-      try ask(decoders, .pictures, about: MemoryBytes(buffer), segment.file, into: empty) { question in
-        question.put(order)
-      } output: { found, message in
-        try message.withBytes { part in
-          guard !part.isEmpty else { throw WireReader.Nonsense() }
-          found.bytes += part
+      try ask(
+        decoders, .pictures, order, about: MemoryBytes(buffer), segment.file, into: empty,
+        output: { found, message in
+          try message.withBytes { part in
+            guard !part.isEmpty else { throw DecoderFailure.nonsense }
+            found.bytes += part
+          }
+          guard found.bytes.count <= wanted, found.pictures.count < order.starts.count else {
+            throw DecoderFailure.nonsense
+          }
+          guard found.bytes.count == wanted else { return }
+          found.pictures.append(try FrameBuffer(unpacking: found.bytes, order.fitted, isRGB: order.isRGB))
+          found.bytes = []
         }
-        guard found.bytes.count <= wanted, found.pictures.count < order.starts.count else {
-          throw WireReader.Nonsense()
-        }
-        guard found.bytes.count == wanted else { return }
-        found.pictures.append(try FrameBuffer(unpacking: found.bytes, order.fitted, isRGB: order.isRGB))
-        found.bytes = []
-      } read: { found, _ in
-        guard found.pictures.count == order.starts.count, found.bytes.isEmpty else { throw WireReader.Nonsense() }
+      ) { found, _ in
+        guard found.pictures.count == order.starts.count, found.bytes.isEmpty else { throw DecoderFailure.nonsense }
         return found.pictures
       }
     }
@@ -165,7 +157,7 @@ package struct VideoReader: Sendable {
     isCancelled: @escaping () -> Bool, _ body: (any FilmPictures) throws -> R
   ) throws -> R {
     guard let decoders else {
-      return try body(LocalFilm(file, name: name, track: track, keyDTS: keyDTS, limits: limits))
+      return try body(VideoPictures(file, name: name, track: track, keyDTS: keyDTS, limits: limits))
     }
     return try body(SandboxedFilm(self, decoders, file, name, limits, track: track, keyDTS: keyDTS, isCancelled))
   }
@@ -181,37 +173,36 @@ package struct VideoReader: Sendable {
   /// or an earlier file may have done it.
   ///
   /// - Parameters:
+  ///   - values: the question behind the file's size.
   ///   - empty: the result before anything has come.
-  ///   - put: writes the question behind the file's size.
   ///   - output: adds each part to the result.
   ///   - read: reads the answer.
-  private func ask<Parts, R>(
-    _ decoders: DecoderHost, _ request: DecoderChild.Request, about file: any ByteSource, _ name: String,
-    into empty: Parts, _ isCancelled: @escaping () -> Bool = { false }, _ put: (inout WireWriter) -> Void,
-    output: @escaping (inout Parts, inout WireReader) throws -> Void = { _, _ in throw WireReader.Nonsense() },
+  private func ask<each Value: WireValue, Parts, R>(
+    _ decoders: DecoderHost, _ request: DecoderChild.Request, _ values: repeat each Value, about file: any ByteSource,
+    _ name: String, into empty: Parts, isCancelled: @escaping () -> Bool = { false },
+    output: @escaping (inout Parts, inout WireReader) throws -> Void = { _, _ in throw DecoderFailure.nonsense },
     read: (Parts, inout WireReader) throws -> R
   ) throws -> R {
-    func once() throws -> R {
-      let decoder = try decoders.decoder(for: owner, isLimited: false)
-      var parts = empty
-      do {
-        var answer = try ask(decoder, decoders, request, about: file, name, isCancelled, put) {
-          try output(&parts, &$0)
-        }
-        let result = try read(parts, &answer)
-        decoders.keep(decoder, for: owner)
-        return result
-      } catch let refusal as Refusal {
-        decoders.keep(decoder, for: owner)
-        throw refusal.error
-      } catch {
-        throw try decoders.end(decoder, after: error is WireReader.Nonsense ? DecoderFailure.nonsense : error)
-      }
-    }
+    var question = WireWriter()
+    question.put(request, file.count, repeat each values)
     do {
-      return try once()
-    } catch is DecoderFailure {
-      do { return try once() } catch { throw failure(name, decoders, error) }
+      return try retryingOnce {
+        let decoder = try decoders.decoder(for: owner, isLimited: false)
+        var parts = empty
+        do {
+          var answer = try ask(decoder, decoders, question, about: file, name, isCancelled) { try output(&parts, &$0) }
+          let result = try read(parts, &answer)
+          decoders.keep(decoder, for: owner)
+          return result
+        } catch let refusal as Refusal {
+          decoders.keep(decoder, for: owner)
+          throw refusal.error
+        } catch {
+          throw try decoders.end(decoder, after: error)
+        }
+      }
+    } catch {
+      throw failure(name, decoders, error)
     }
   }
 
@@ -219,14 +210,10 @@ package struct VideoReader: Sendable {
   ///
   /// - Throws: ``Refusal``, or why there is no answer.
   package func ask(
-    _ decoder: DecoderProcess, _ decoders: DecoderHost, _ request: DecoderChild.Request, about file: any ByteSource,
-    _ name: String, _ isCancelled: @escaping () -> Bool, _ put: (inout WireWriter) -> Void,
-    output: @escaping (inout WireReader) throws -> Void = { _ in throw WireReader.Nonsense() }
+    _ decoder: DecoderProcess, _ decoders: DecoderHost, _ question: WireWriter, about file: any ByteSource,
+    _ name: String, _ isCancelled: @escaping () -> Bool,
+    output: @escaping (inout WireReader) throws -> Void = { _ in throw DecoderFailure.nonsense }
   ) throws -> WireReader {
-    var question = WireWriter()
-    question.put(request.rawValue)
-    question.put(file.count)
-    put(&question)
     var exchange = DecoderExchange()
     exchange.isCancelled = isCancelled
     exchange.output = output
@@ -243,13 +230,13 @@ package struct VideoReader: Sendable {
       return bytes
     }
     var answer = try decoder.ask(question.framed, seconds: decoders.limits.decodeSeconds, exchange)
-    switch try answer.choice(VideoAnswers.Outcome.self) {
+    switch try answer.read(VideoAnswers.Outcome.self) {
     case .done: return answer
     case .bad:
-      let (cause, advice) = (try answer.string(), try answer.string())
+      let (cause, advice): (String, String) = (try answer.read(), try answer.read())
       throw Refusal(error: BadSession(name, cause.shortened(to: 1_024), advice: advice.shortened(to: 1_024)))
     case .failed:
-      let (function, code) = (try answer.string(), try answer.int())
+      let (function, code): (String, Int) = (try answer.read(), try answer.read())
       throw Refusal(
         error: FFmpegError(function: function.shortened(to: 64), code: Int32(truncatingIfNeeded: code)))
     case .outOfMemory:
@@ -268,7 +255,6 @@ package struct VideoReader: Sendable {
       return BadSession(
         name, "the reader process reads the same bytes again and again", advice: "remux it with ffmpeg -c copy")
     case DecoderFailure.crashed(let how): return bad("the video decoder crashed (\(how))")
-    case is WireReader.Nonsense: return failure(name, decoders, DecoderFailure.nonsense)
     default: return error
     }
   }

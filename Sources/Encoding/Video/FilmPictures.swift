@@ -30,35 +30,6 @@ package protocol FilmPictures: AnyObject {
   func picture(at pts: Int64, as form: VideoPictureForm) throws -> Picture?
 }
 
-/// A film that is decoded right here.
-final class LocalFilm: FilmPictures {
-  private let pictures: VideoPictures
-  private let converter = PictureConverter()
-
-  /// - Parameter step: called for each sample that is read.
-  init(
-    _ file: any ByteSource, name: String, track: Int, keyDTS: Int64?, limits: Limits, step: @escaping () -> Void = {}
-  ) throws {
-    let reader = try MP4Reader(file)
-    guard (0..<reader.trackCount).contains(track) else { throw BadSession(name, "no such track") }
-    if let keyDTS { try reader.seek(toKeyFrameAt: keyDTS, of: track) }
-    pictures = try VideoPictures(reader, track: track, limits: limits, step: step)
-  }
-
-  package func picture(at pts: Int64, as form: VideoPictureForm) throws -> Picture? {
-    guard let decoded = try pictures.picture(at: pts) else { return nil }
-    guard (1...decoded.width).contains(form.size.width), (1...decoded.height).contains(form.size.height) else {
-      throw BadSession("", "a picture of another size than was to be expected")
-    }
-    if decoded.isHighDynamicRange {
-      throw BadSession("", "high dynamic range (PQ or HLG)", advice: "make it SDR first")
-    }
-    decoded.crop(width: form.size.width, height: form.size.height)
-    return try Picture(
-      adopting: converter.planar420(ofVideo: decoded, quarterTurns: form.quarterTurns, maxSide: form.maxSide))
-  }
-}
-
 /// A film that is decoded in a process of its own. For one thread.
 final class SandboxedFilm: FilmPictures {
   private let reader: VideoReader
@@ -89,12 +60,7 @@ final class SandboxedFilm: FilmPictures {
   deinit { if let decoder { decoders.keep(decoder, for: reader.owner) } }
 
   package func picture(at pts: Int64, as form: VideoPictureForm) throws -> Picture? {
-    do {
-      return try once(pts, form)
-    } catch is DecoderFailure {
-      // Again, in a fresh process, from the key frame on: the machine may have stood still.
-      do { return try once(pts, form) } catch { throw reader.failure(name, decoders, error) }
-    }
+    do { return try retryingOnce { try once(pts, form) } } catch { throw reader.failure(name, decoders, error) }
   }
 
   private func once(_ pts: Int64, _ form: VideoPictureForm) throws -> Picture? {
@@ -103,17 +69,13 @@ final class SandboxedFilm: FilmPictures {
     let (slot, use) = slots.free()
     var written: Int?
     defer { slots.note(slot, bytes: written) }
-    return try ask(decoder, .filmPicture) { question in
-      question.put(slot)
-      question.put(Int(pts))
-      question.put(form)
-    } read: { answer in
-      guard try answer.bool() else {
+    return try ask(decoder, .filmPicture, slot, pts, form) { answer in
+      guard try answer.read(Bool.self) else {
         written = 0
         return nil
       }
       let layout = try answer.layout(limits, bytes: slots.size)
-      guard layout.size == form.result else { throw WireReader.Nonsense() }
+      guard layout.size == form.result else { throw DecoderFailure.nonsense }
       written = layout.bytes
       return try Picture(planes: slots, slot, use, layout)
     }
@@ -122,25 +84,23 @@ final class SandboxedFilm: FilmPictures {
   private func opened() throws -> DecoderProcess {
     if let decoder { return decoder }
     let decoder = try decoders.decoder(for: reader.owner, isLimited: false)
-    try ask(decoder, .openFilm) { question in
-      question.put(track)
-      question.put(keyDTS.map { Int($0) }) { $0.put($1) }
-    } read: { _ in
-    }
+    try ask(decoder, .openFilm, track, keyDTS) { _ in }
     self.decoder = decoder
     return decoder
   }
 
-  private func ask<R>(
-    _ decoder: DecoderProcess, _ request: DecoderChild.Request, _ put: (inout WireWriter) -> Void,
+  private func ask<each Value: WireValue, R>(
+    _ decoder: DecoderProcess, _ request: DecoderChild.Request, _ values: repeat each Value,
     read: (inout WireReader) throws -> R
   ) throws -> R {
+    var question = WireWriter()
+    question.put(request, file.count, repeat each values)
     do {
-      var answer = try reader.ask(decoder, decoders, request, about: file, name, isCancelled, put)
+      var answer = try reader.ask(decoder, decoders, question, about: file, name, isCancelled)
       return try read(&answer)
     } catch {
       self.decoder = nil
-      let ended = try decoders.end(decoder, after: error is WireReader.Nonsense ? DecoderFailure.nonsense : error)
+      let ended = try decoders.end(decoder, after: error)
       throw (ended as? VideoReader.Refusal)?.error ?? ended
     }
   }
