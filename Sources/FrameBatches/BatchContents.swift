@@ -56,15 +56,36 @@ struct DirectoryContents: BatchContents {
 
   init(opening path: String, limits: Limits) throws {
     directory = try Directory(opening: path, followingLinks: false)
-    var listing = Listing(of: lastComponent(of: path), limit: limits.entries)
-    let folders = try listing.add(directory, folder: "")
-    // One level is where recorders put frames.
-    for folder in folders {
-      guard let inner = try? Directory(opening: folder, in: directory) else { continue }
-      _ = try listing.add(inner, folder: folder + "/")
+    var (names, refused, count) = ([String](), [RefusedFrame](), 0)
+    /// - Returns: the folders in it.
+    func list(_ directory: Directory, folder: String) throws -> [String] {
+      var folders: [String] = []
+      let entries = try directory.entries(limit: limits.entries - count)
+      count += entries.count
+      guard count <= limits.entries else {
+        throw BadBatch(
+          "read", lastComponent(of: path), "more than \(limits.entries) entries", advice: "split the batch")
+      }
+      for entry in entries where !isRecorderJunk(entry.name) {
+        let isText = entry.name.utf8.elementsEqual(entry.bytes)
+        switch entry.kind {
+        case .directory where isText: folders.append(entry.name)
+        case .directory: break
+        case .file where isText: names.append(folder + entry.name)
+        case .file: refused.append(RefusedFrame(source: folder + entry.name, reason: "a name that is not UTF-8"))
+        // What lies about in folders is nobody's frame.
+        case .other where folder.isEmpty: refused.append(RefusedFrame(source: entry.name, reason: "not a regular file"))
+        case .other: break
+        }
+      }
+      return folders
     }
-    names = listing.names
-    refused = listing.refused
+    // One level is where recorders put frames.
+    for folder in try list(directory, folder: "") {
+      guard let inner = try? Directory(opening: folder, in: directory) else { continue }
+      _ = try list(inner, folder: folder + "/")
+    }
+    (self.names, self.refused) = (names, refused)
   }
 
   package func contents(of name: String, limit: Int) throws -> FileContents? {
@@ -83,43 +104,6 @@ struct DirectoryContents: BatchContents {
     if let inside = try contents(of: name, limit: limit) { return inside }
     let parent = try Directory(opening: DurableFile.parentDirectory(of: directory.path))
     return try parent.contents(of: name, limit: limit)
-  }
-
-  /// Names as they are found, within limits.
-  private struct Listing {
-    let batch: String
-    let limit: Int
-    var names: [String] = []
-    var refused: [RefusedFrame] = []
-    private var count = 0
-
-    init(of batch: String, limit: Int) {
-      self.batch = batch
-      self.limit = limit
-    }
-
-    /// - Returns: the folders in it.
-    mutating func add(_ directory: Directory, folder: String) throws -> [String] {
-      var folders: [String] = []
-      let entries = try directory.entries(limit: limit - count)
-      count += entries.count
-      guard count <= limit else {
-        throw BadBatch("read", batch, "more than \(limit) entries", advice: "split the batch")
-      }
-      for entry in entries where !isRecorderJunk(entry.name) {
-        let isText = entry.name.utf8.elementsEqual(entry.bytes)
-        switch entry.kind {
-        case .directory where isText: folders.append(entry.name)
-        case .directory: break
-        case .file where isText: names.append(folder + entry.name)
-        case .file: refused.append(RefusedFrame(source: folder + entry.name, reason: "a name that is not UTF-8"))
-        // What lies about in folders is nobody's frame.
-        case .other where folder.isEmpty: refused.append(RefusedFrame(source: entry.name, reason: "not a regular file"))
-        case .other: break
-        }
-      }
-      return folders
-    }
   }
 }
 

@@ -123,7 +123,7 @@ package struct OpenBatch {
     defer { if path != "-" { close(descriptor) } }
     if let unpacker { return try unpacker.unpack(descriptor, name: name, limits: limits, isCancelled: isCancelled) }
     let contents = try ArchiveContents(reading: descriptor, name: name, limits: limits, isCancelled: isCancelled)
-    return UnpackedArchive(contents: contents) { _ in }
+    return (contents, { _ in })
   }
 
   /// Opens a regular file that is not empty.

@@ -26,9 +26,9 @@ import Testing
   }
 
   @Test func memoryThatIsStillInUseIsNotUsedAgain() throws {
-    let (slot, use) = slots.free()
+    let slot = slots.free()
     let layout = PlaneLayout(withoutGaps: PixelSize(width: 16, height: 16), used: 0)
-    var picture: Picture? = try Picture(planes: slots, slot, use, layout)
+    var picture: Picture? = try Picture(planes: slots, slot, layout)
     #expect(picture != nil && !slots.clear())
     picture = nil
     #expect(slots.clear())

@@ -2,6 +2,7 @@ import Foundation
 
 @testable import Encoding
 @testable import JSON
+@testable import Sessions
 @testable import WorkQueues
 
 /// The program under test, as it was built.

@@ -22,7 +22,7 @@ struct JPEGFile {
     guard bytes.starts(with: [0xFF, 0xD8]) else { return nil }
     var segments: [Segment] = []
     var offset = 2
-    while offset + 1 < bytes.count {
+    reading: while offset + 1 < bytes.count {
       guard bytes[offset] == 0xFF else { return nil }
       let marker = bytes[offset + 1]
       switch marker {
@@ -30,14 +30,10 @@ struct JPEGFile {
       case 0x01, 0xD0...0xD7: offset += 2  // without a body
       case 0xD9:
         segments.append(Segment(marker: marker, range: offset..<offset + 2, body: offset..<offset))
-        (self.bytes, self.segments) = (bytes, segments)
-        return
+        break reading
       case 0xC0...0xCF, 0xDA...0xFE:
         let length = offset + 3 < bytes.count ? Int(bytes[offset + 2]) << 8 | Int(bytes[offset + 3]) : 0
-        guard length >= 2, offset + 2 + length <= bytes.count else {
-          (self.bytes, self.segments) = (bytes, segments)
-          return
-        }
+        guard length >= 2, offset + 2 + length <= bytes.count else { break reading }
         let body = offset + 4..<offset + 2 + length
         let end = marker == 0xDA ? Self.endOfCodedData(in: bytes, from: body.upperBound) : body.upperBound
         segments.append(Segment(marker: marker, range: offset..<end, body: body))

@@ -11,23 +11,12 @@ struct Orientation: Equatable {
 
   static let upright = Orientation(isMirrored: false, quarterTurns: 0)
 
-  init(isMirrored: Bool, quarterTurns: Int) {
-    self.isMirrored = isMirrored
-    self.quarterTurns = quarterTurns
-  }
+  init(isMirrored: Bool, quarterTurns: Int) { (self.isMirrored, self.quarterTurns) = (isMirrored, quarterTurns) }
 
   /// - Parameter tag: EXIF's value, 1 to 8; anything else says nothing.
   init(tag: Int) {
-    switch tag {
-    case 2: self.init(isMirrored: true, quarterTurns: 0)
-    case 3: self.init(isMirrored: false, quarterTurns: 2)
-    case 4: self.init(isMirrored: true, quarterTurns: 2)
-    case 5: self.init(isMirrored: true, quarterTurns: 3)
-    case 6: self.init(isMirrored: false, quarterTurns: 1)
-    case 7: self.init(isMirrored: true, quarterTurns: 1)
-    case 8: self.init(isMirrored: false, quarterTurns: 3)
-    default: self = .upright
-    }
+    let turns = [1: 0, 2: 0, 3: 2, 4: 2, 5: 3, 6: 1, 7: 1, 8: 3][tag] ?? 0
+    self.init(isMirrored: [2, 4, 5, 7].contains(tag), quarterTurns: turns)
   }
 
   /// What an image file says; upright where it says nothing that can be understood.

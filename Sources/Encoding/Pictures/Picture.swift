@@ -10,7 +10,8 @@ package final class Picture {
   /// The picture as captured, in pixels.
   package let width: Int
   package let height: Int
-  fileprivate let frame: UnsafeMutablePointer<AVFrame>
+  private let buffer: FrameBuffer
+  private var frame: UnsafeMutablePointer<AVFrame> { buffer.frame }
 
   /// What is coded: the same, or one more, the added column or row repeating the edge.
   package var codedWidth: Int { Int(frame.pointee.width) }
@@ -23,44 +24,37 @@ package final class Picture {
     width = source.width
     height = source.height
     if source.hasRoom { source.extendToEven() }
-    if source.width % 2 == 0 && source.height % 2 == 0 {
-      frame = try source.reference()
-    } else {
-      frame = try Picture.padded(source).reference()
-    }
+    let isEven = source.width % 2 == 0 && source.height % 2 == 0
+    buffer = try (isEven ? source : Picture.padded(source)).reference()
     frame.pointee.format = AV_PIX_FMT_YUV420P.rawValue
     frame.pointee.color_range = AVCOL_RANGE_MPEG
     frame.pointee.pict_type = AV_PICTURE_TYPE_NONE
   }
 
-  /// Planes that somebody else has filled. They stay where they are, for as long as anybody looks at them; or are copied,
-  /// where there is no `use`.
-  package init(planes slots: PictureSlots, _ slot: Int, _ use: SlotUse?, _ layout: PlaneLayout) throws(FFmpegError) {
+  /// Planes that a decoder has filled. They stay in their slot until the last reference to them goes; those in slot 0 are copied.
+  package init(planes slots: PictureSlots, _ slot: Int, _ layout: PlaneLayout) throws(FFmpegError) {
     (width, height) = (layout.size.width, layout.size.height)
     let (codedWidth, codedHeight) = (width + width % 2, height + height % 2)
     let start = slots.start(of: slot)
-    let buffer: FrameBuffer
-    if let use {
+    if slot > 0 {
       buffer = try FrameBuffer()
-      let lent = LentSlot(slots: slots, use: use)
-      use.isTaken.store(true, ordering: .releasing)
-      let owner = Unmanaged.passRetained(lent)
+      let owner = Unmanaged.passRetained(slots)
       let reference = av_buffer_create(
-        start, slots.size,
-        { owner, _ in Unmanaged<LentSlot>.fromOpaque(owner!).release() }, owner.toOpaque(),
-        Int32(AV_BUFFER_FLAG_READONLY))
+        start, slots.size, { Unmanaged<PictureSlots>.fromOpaque($0!).takeRetainedValue().release($1!) },
+        owner.toOpaque(), Int32(AV_BUFFER_FLAG_READONLY))
       guard let reference else {
         owner.release()
         throw FFmpegError(function: "av_buffer_create", code: cff_error_enomem())
       }
-      let pointee = buffer.frame
-      pointee.pointee.width = Int32(codedWidth)
-      pointee.pointee.height = Int32(codedHeight)
-      pointee.pointee.format = AV_PIX_FMT_YUV420P.rawValue
-      pointee.pointee.buf.0 = reference
+      slots.take(slot)
+      let frame = buffer.frame
+      frame.pointee.width = Int32(codedWidth)
+      frame.pointee.height = Int32(codedHeight)
+      frame.pointee.format = AV_PIX_FMT_YUV420P.rawValue
+      frame.pointee.buf.0 = reference
       let planes = layout.planes.map { (start + $0.offset, Int32($0.stride)) }
-      pointee.pointee.data = (planes[0].0, planes[1].0, planes[2].0, nil, nil, nil, nil, nil)
-      pointee.pointee.linesize = (planes[0].1, planes[1].1, planes[2].1, 0, 0, 0, 0, 0)
+      frame.pointee.data = (planes[0].0, planes[1].0, planes[2].0, nil, nil, nil, nil, nil)
+      frame.pointee.linesize = (planes[0].1, planes[1].1, planes[2].1, 0, 0, 0, 0, 0)
     } else {
       buffer = try FrameBuffer(width: codedWidth, height: codedHeight, format: AV_PIX_FMT_YUV420P)
       for (index, source) in layout.planes.enumerated() {
@@ -71,9 +65,7 @@ package final class Picture {
         }
       }
     }
-    frame = try buffer.reference()
     frame.pointee.color_range = AVCOL_RANGE_MPEG
-    frame.pointee.pict_type = AV_PICTURE_TYPE_NONE
   }
 
   /// Puts the planes into memory that others see, unless they are there already.
@@ -93,11 +85,6 @@ package final class Picture {
     return layout
   }
 
-  deinit {
-    var owned: UnsafeMutablePointer<AVFrame>? = frame
-    av_frame_free(&owned)
-  }
-
   /// Whether it has the same pixels.
   package func looksLike(_ other: Picture) -> Bool {
     if self === other { return true }
@@ -111,10 +98,7 @@ package final class Picture {
     }
   }
 
-  private var planes: [(start: UnsafeMutablePointer<UInt8>, stride: Int)] {
-    let (data, strides) = (frame.pointee.data, frame.pointee.linesize)
-    return [(data.0!, Int(strides.0)), (data.1!, Int(strides.1)), (data.2!, Int(strides.2))]
-  }
+  private var planes: [(start: UnsafeMutablePointer<UInt8>, stride: Int)] { (0..<3).map(buffer.plane) }
 
   /// Lends the frame to a call that keeps its own reference.
   func withFrame<R>(pts: Int64, _ body: (UnsafeMutablePointer<AVFrame>) throws(FFmpegError) -> R) throws(FFmpegError)
@@ -274,8 +258,10 @@ package final class FrameBuffer {
   }
 
   /// A second frame over the same pixels.
-  fileprivate func reference() throws(FFmpegError) -> UnsafeMutablePointer<AVFrame> {
-    try allocated("av_frame_clone", av_frame_clone(frame))
+  fileprivate func reference() throws(FFmpegError) -> FrameBuffer {
+    let result = try FrameBuffer()
+    try check("av_frame_ref", av_frame_ref(result.frame, frame))
+    return result
   }
 
   /// Each plane's first byte and the distance of its rows in bytes; four, where a format has fewer the rest is nil.

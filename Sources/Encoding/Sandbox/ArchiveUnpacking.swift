@@ -139,8 +139,11 @@ extension DecoderHost: ArchiveUnpacker {
   ) throws -> UnpackedArchive {
     let (contents, decoder) = try ArchiveUnpacking.contents(
       reading: descriptor, name: name, limits: limits, decoders: self, isCancelled: isCancelled)
-    return UnpackedArchive(contents: contents) { [self] session in
-      if let session { keep(decoder, for: session.description) } else { _ = try? end(decoder) }
-    }
+    return (
+      contents,
+      { [self] session in
+        if let session { keep(decoder, for: session.description) } else { _ = try? end(decoder) }
+      }
+    )
   }
 }

@@ -185,12 +185,16 @@ package final class PictureSlots: Sendable {
   private nonisolated(unsafe) let start: UnsafeMutablePointer<UInt8>
   /// Of one, in bytes.
   package let size: Int
-  private let users = indices.map { _ in SlotUse() }
-  /// How much of each has been written; nil when nobody knows.
-  private let written = Mutex<[Int]?>(indices.map { _ in 0 })
+  private let state = Mutex(State())
 
-  /// How much of each has been mapped for writing, in bytes.
-  private let populated = Mutex<[Int]>(indices.map { _ in 0 })
+  private struct State {
+    /// How much of each has been written, in bytes; nil when nobody knows.
+    var written: [Int]? = indices.map { _ in 0 }
+    /// How much of each has been mapped for writing, in bytes.
+    var populated = indices.map { _ in 0 }
+    /// Those that hold a picture in use.
+    var taken: Set<Int> = []
+  }
 
   /// Maps a file that was made for this, and owns it.
   init(_ memory: Int32, limits: Limits) throws {
@@ -215,28 +219,28 @@ package final class PictureSlots: Sendable {
   ///
   /// - Returns: whether it is; not while somebody has a picture, nor when it is large or nobody knows what was written.
   func clear() -> Bool {
-    written.withLock { written in
-      guard let counts = written, counts.reduce(0, +) <= Self.keptBytes,
-        users.allSatisfy({ !$0.isTaken.load(ordering: .acquiring) })
-      else { return false }
-      for (index, bytes) in counts.enumerated() {
+    state.withLock { state in
+      guard let written = state.written, written.reduce(0, +) <= Self.keptBytes, state.taken.isEmpty else {
+        return false
+      }
+      for (index, bytes) in written.enumerated() {
         memset(start(of: index), 0, bytes)
-        // Who was taken over may have written further than it said.
+        // A decoder that was taken over may have written further than it said.
         guard clinux_punch(descriptor, index * size + bytes, size - bytes) == 0 else { return false }
       }
-      written = counts.map { _ in 0 }
+      state.written = Self.indices.map { _ in 0 }
       return true
     }
   }
 
-  /// A picture was made there, so many bytes; or else something that nobody knows.
+  /// Records that a picture of so many bytes was written there; nil where the size is not known.
   package func note(_ index: Int, bytes: Int?) {
-    written.withLock { written in
-      guard let bytes, let before = written?[index] else {
-        written = nil
+    state.withLock { state in
+      guard let bytes, let before = state.written?[index] else {
+        state.written = nil
         return
       }
-      written?[index] = max(before, bytes)
+      state.written?[index] = max(before, bytes)
     }
   }
 
@@ -246,21 +250,25 @@ package final class PictureSlots: Sendable {
     return (pixels * 3 / 2 + 4_095) / 4_096 * 4_096
   }
 
-  /// One that nobody uses; or the first, whose picture has to be copied before the next is asked for.
-  package func free() -> (index: Int, use: SlotUse?) {
-    for (index, use) in users.enumerated().dropFirst() where !use.isTaken.load(ordering: .acquiring) {
-      return (index, use)
-    }
-    return (0, nil)
+  /// Returns a slot that is not in use; or 0, whose picture has to be copied before the next is asked for.
+  package func free() -> Int {
+    state.withLock { state in Self.indices.dropFirst().first { !state.taken.contains($0) } ?? 0 }
+  }
+
+  func take(_ index: Int) { state.withLock { _ = $0.taken.insert(index) } }
+
+  /// - Parameter memory: where the slot starts.
+  func release(_ memory: UnsafeMutablePointer<UInt8>) {
+    state.withLock { _ = $0.taken.remove((memory - start) / size) }
   }
 
   package func start(of index: Int) -> UnsafeMutablePointer<UInt8> { start + index * size }
 
   /// Maps the first bytes of a slot for writing; where the kernel cannot do that at once, it does so by faults.
   private func populate(_ index: Int, _ bytes: Int) {
-    populated.withLock { populated in
-      guard populated[index] < bytes else { return }
-      populated[index] = bytes
+    state.withLock { state in
+      guard state.populated[index] < bytes else { return }
+      state.populated[index] = bytes
       _ = clinux_populate(start(of: index), bytes)
     }
   }
@@ -273,9 +281,4 @@ package final class PictureSlots: Sendable {
   package func memory(of index: Int) -> UnsafeMutableBufferPointer<UInt8> {
     UnsafeMutableBufferPointer(start: start(of: index), count: size)
   }
-}
-
-/// Whether a slot holds a picture that somebody has.
-package final class SlotUse: Sendable {
-  let isTaken = Atomic(false)
 }

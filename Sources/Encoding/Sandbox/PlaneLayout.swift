@@ -61,16 +61,3 @@ package struct PlaneLayout {
       }
   }
 }
-
-/// A slot that a picture lies in; free again when the last reference goes, and the memory is there until then.
-package final class LentSlot {
-  private let slots: PictureSlots
-  private let use: SlotUse
-
-  init(slots: PictureSlots, use: SlotUse) {
-    self.slots = slots
-    self.use = use
-  }
-
-  deinit { use.isTaken.store(false, ordering: .releasing) }
-}

@@ -74,7 +74,7 @@ package final class SandboxedDecoder: FrameDecoding {
   }
 
   private func ask(_ child: DecoderProcess, _ files: [[UInt8]], _ look: Look) throws -> DecodedPicture {
-    let (slot, use) = child.slots.free()
+    let slot = child.slots.free()
     var layout: PlaneLayout?
     // What a refused picture has left there is not known.
     defer { child.slots.note(slot, bytes: layout?.bytes) }
@@ -89,7 +89,7 @@ package final class SandboxedDecoder: FrameDecoding {
       layout = planes
       let notes = try answer.read([String].self).prefix(Self.notes).map { $0.shortened(to: Self.noteBytes) }
       return DecodedPicture(
-        picture: try Picture(planes: child.slots, slot, use, planes), notes: notes, work: try answer.read())
+        picture: try Picture(planes: child.slots, slot, planes), notes: notes, work: try answer.read())
     case .refused: throw RefusedPicture(reason: try answer.read(String.self).shortened(to: Self.noteBytes))
     case .outOfMemory: throw DecoderStarved()
     }

@@ -9,6 +9,15 @@ final class CodecContext {
     pointer = try allocated("avcodec_alloc_context3", avcodec_alloc_context3(codec))
   }
 
+  /// A decoder of a track.
+  convenience init(_ parameters: UnsafePointer<AVCodecParameters>) throws(FFmpegError) {
+    guard let decoder = avcodec_find_decoder(parameters.pointee.codec_id) else {
+      throw FFmpegError(function: "avcodec_find_decoder", code: cff_error_decoder_not_found())
+    }
+    try self.init(decoder)
+    try check("avcodec_parameters_to_context", avcodec_parameters_to_context(pointer, parameters))
+  }
+
   deinit {
     var owned: UnsafeMutablePointer<AVCodecContext>? = pointer
     avcodec_free_context(&owned)

@@ -35,11 +35,6 @@ package struct Shot: Sendable, Equatable {
     /// The gap behind it, in milliseconds, up to the next capture or the batch's end.
     package let gapAfterMs: Int64
     package let endsBatch: Bool
-
-    package init(gapAfterMs: Int64, endsBatch: Bool) {
-      self.gapAfterMs = gapAfterMs
-      self.endsBatch = endsBatch
-    }
   }
 
   package let capture: Capture
@@ -79,7 +74,7 @@ package struct Timeline: Sendable {
   /// When the open segment began.
   private var segmentStart: Int64?
 
-  package init(intervalMs: Int64, maxHoldMs: Int64?) {
+  init(intervalMs: Int64, maxHoldMs: Int64?) {
     self.intervalMs = intervalMs
     self.maxHoldMs = maxHoldMs
   }

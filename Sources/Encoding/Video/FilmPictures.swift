@@ -66,7 +66,7 @@ final class SandboxedFilm: FilmPictures {
   private func once(_ pts: Int64, _ form: VideoPictureForm) throws -> Picture? {
     let decoder = try opened()
     let slots = decoder.slots
-    let (slot, use) = slots.free()
+    let slot = slots.free()
     var written: Int?
     defer { slots.note(slot, bytes: written) }
     return try ask(decoder, .filmPicture, slot, pts, form) { answer in
@@ -77,7 +77,7 @@ final class SandboxedFilm: FilmPictures {
       let layout = try answer.layout(limits, bytes: slots.size)
       guard layout.size == form.result else { throw DecoderFailure.nonsense }
       written = layout.bytes
-      return try Picture(planes: slots, slot, use, layout)
+      return try Picture(planes: slots, slot, layout)
     }
   }
 

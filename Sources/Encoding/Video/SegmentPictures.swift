@@ -6,23 +6,17 @@ import FrameBatches
 import ISOMedia
 
 package final class SegmentPictures {
-  /// What the pictures are wanted for.
-  package enum Form {
-    /// To be coded as JPEG: the planes are those of the film.
-    case planar
-    /// To be drawn on.
-    case rgb
-  }
-
-  private let form: Form
   private let reader: VideoReader
+  private let isRGB: Bool
   /// Kept from segment to segment: pictures of a session mostly have one size.
   private let converter = PictureConverter()
 
-  /// - Parameter reader: where files are decoded.
-  package init(_ form: Form, _ reader: VideoReader) {
-    self.form = form
+  /// - Parameters:
+  ///   - reader: where files are decoded.
+  ///   - isRGB: for pictures to draw on; else they have the planes of the film, to be coded as JPEG.
+  package init(_ reader: VideoReader, isRGB: Bool) {
     self.reader = reader
+    self.isRGB = isRGB
   }
 
   /// Decodes up to the last frame that is wanted, and no further.
@@ -43,8 +37,12 @@ package final class SegmentPictures {
     }
     let starts = segment.startsOfFrames
     let order = SegmentPicturesOrder(
-      size: size, coded: coded, starts: frames.map { MediaTime.ticks(ms: starts[$0]) }, box: box, isRGB: form == .rgb)
-    return try blaming(segment.file) { try reader.pictures(of: segment, bytes, order, converter) }
+      size: size, coded: coded, starts: frames.map { MediaTime.ticks(ms: starts[$0]) }, box: box, isRGB: isRGB)
+    do {
+      return try reader.pictures(of: segment, bytes, order, converter)
+    } catch let failure as FFmpegError where !failure.isOutOfMemory {
+      throw BadSession(segment.file, "\(failure)")
+    }
   }
 
   /// Decodes a segment's file.
@@ -67,15 +65,6 @@ package final class SegmentPictures {
         throw BadSession(name, "a picture of another size than its manifest says")
       }
       try each(converter.fitted(picture, as: order.size, into: order.box, isRGB: order.isRGB))
-    }
-  }
-
-  /// What FFmpeg cannot read is the file's fault; lack of memory is not.
-  private func blaming<R>(_ file: String, _ work: () throws -> R) throws -> R {
-    do {
-      return try work()
-    } catch let failure as FFmpegError where !failure.isOutOfMemory {
-      throw BadSession(file, "\(failure)")
     }
   }
 }

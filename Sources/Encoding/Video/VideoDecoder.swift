@@ -15,17 +15,13 @@ final class VideoDecoder {
   private let codec: CodecContext
 
   init(_ parameters: UnsafePointer<AVCodecParameters>, limits: Limits = Limits()) throws(FFmpegError) {
-    guard let decoder = avcodec_find_decoder(parameters.pointee.codec_id) else {
-      throw FFmpegError(function: "avcodec_find_decoder", code: cff_error_decoder_not_found())
-    }
-    codec = try CodecContext(decoder)
+    codec = try CodecContext(parameters)
     let context = codec.pointer
-    try check("avcodec_parameters_to_context", avcodec_parameters_to_context(context, parameters))
     context.pointee.thread_count = 1
     context.pointee.err_recognition = cff_strict_input()
     // Blocks at the edges count, too.
     context.pointee.max_pixels = Int64(limits.pixels + 128 * limits.side)
-    try check("avcodec_open2", avcodec_open2(context, decoder, nil))
+    try check("avcodec_open2", avcodec_open2(context, nil, nil))
   }
 
   /// Decodes one sample, or, with nil, what is still held back.

@@ -186,14 +186,9 @@ private final class SizeParser {
   init(
     _ parameters: UnsafePointer<AVCodecParameters>, _ configuration: UnsafeBufferPointer<UInt8>? = nil
   ) throws(FFmpegError) {
-    guard let codec = avcodec_find_decoder(parameters.pointee.codec_id) else {
-      throw FFmpegError(function: "avcodec_find_decoder", code: cff_error_decoder_not_found())
-    }
-    context = try CodecContext(codec)
+    context = try CodecContext(parameters)
     parser = try allocated("av_parser_init", cff_parser_init(parameters.pointee.codec_id))
     parser.pointee.flags |= PARSER_FLAG_COMPLETE_FRAMES
-    try check(
-      "avcodec_parameters_to_context", avcodec_parameters_to_context(context.pointer, parameters))
     if let configuration { try context.setConfiguration(configuration) }
   }
 

@@ -16,17 +16,9 @@ package protocol ArchiveUnpacker {
   ) throws -> UnpackedArchive
 }
 
-/// The contents of an archive.
-package struct UnpackedArchive {
-  package let contents: ArchiveContents
-  /// To be called once with the session that the archive belongs to; nil where it is no batch.
-  package let release: (SessionID?) -> Void
-
-  package init(contents: ArchiveContents, release: @escaping (SessionID?) -> Void) {
-    self.contents = contents
-    self.release = release
-  }
-}
+/// The contents of an archive, and a function to be called once with the session that the archive belongs to; nil where it is
+/// no batch.
+package typealias UnpackedArchive = (contents: ArchiveContents, release: (SessionID?) -> Void)
 
 extension ArchiveContents {
   /// Reads an archive right here: for what can be trusted.

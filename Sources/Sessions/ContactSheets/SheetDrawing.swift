@@ -25,7 +25,7 @@ struct SheetDrawing {
     self.plan = plan
     self.layout = layout
     self.directory = directory
-    films = SegmentPictures(.rgb, directory.reader)
+    films = SegmentPictures(directory.reader, isRGB: true)
     canvas = try SheetCanvas(width: layout.width, height: layout.height, background: Ink.paper)
   }
 

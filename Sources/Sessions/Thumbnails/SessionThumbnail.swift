@@ -23,7 +23,7 @@ package enum SessionThumbnail {
     else { return nil }
     let segment = try directory.segment(startMs)
     let box = PixelSize(width: max(1, side), height: max(1, side))
-    let pictures = try SegmentPictures(.planar, directory.reader).pictures(
+    let pictures = try SegmentPictures(directory.reader, isRGB: false).pictures(
       of: segment, bytes: try directory.video(of: segment), frames: [0], fitting: box)
     return try ImageFile.jpeg(pictures[0])
   }

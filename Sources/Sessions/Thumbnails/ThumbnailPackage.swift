@@ -18,7 +18,7 @@ struct ThumbnailPackage {
   init(of session: SessionDirectory, temporary: String) {
     path = session.path + "/" + Self.directory
     self.temporary = temporary
-    films = SegmentPictures(.planar, session.reader)
+    films = SegmentPictures(session.reader, isRGB: false)
   }
 
   /// Brings all files up to date. Sprites that are there are not made again.
