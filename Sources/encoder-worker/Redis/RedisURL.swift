@@ -147,19 +147,9 @@ struct RedisURL: Sendable, ExpressibleByArgument {
     return name
   }
 
-  /// Percent-decoded: `%40` is `@`.
   private static func decoded(_ text: Substring) throws(BadRedisURL) -> String {
-    var bytes: [UInt8] = []
-    var rest = Array(text.utf8)[...]
-    while let byte = rest.popFirst() {
-      if byte == UInt8(ascii: "%") {
-        let digits = rest.prefix(2).compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
-        guard digits.count == 2 else { throw BadRedisURL("a % is followed by two hexadecimal digits; % itself is %25") }
-        bytes.append(UInt8(16 * digits[0] + digits[1]))
-        rest = rest.dropFirst(2)
-      } else {
-        bytes.append(byte)
-      }
+    guard let bytes = PercentEncoding.decoded(text) else {
+      throw BadRedisURL("a % is followed by two hexadecimal digits; % itself is %25")
     }
     guard let decoded = String(validating: bytes, as: UTF8.self), !bytes.contains(0) else {
       throw BadRedisURL("what its % stand for is no UTF-8")

@@ -20,7 +20,7 @@ struct S3Address: Sendable {
   /// Of an object by its whole key; of the bucket without.
   func path(of key: String?) -> String {
     guard let key else { return base.path.isEmpty ? "/" : base.path }
-    return "\(base.path)/\(Self.encoded(key, keepingSlashes: true))"
+    return "\(base.path)/\(PercentEncoding.encoded(key, keepingSlashes: true))"
   }
 
   func url(of key: String?, query: String = "") -> String {
@@ -29,41 +29,14 @@ struct S3Address: Sendable {
 
   /// In the order in which it is signed.
   static func query(_ values: [String: String]) -> String {
-    values.map { (encoded($0.key), encoded($0.value)) }.sorted { $0 < $1 }.map { "\($0.0)=\($0.1)" }
-      .joined(separator: "&")
-  }
-
-  static func encoded(_ text: String, keepingSlashes: Bool = false) -> String {
-    let digits = Array("0123456789ABCDEF".utf8)
-    var bytes: [UInt8] = []
-    for byte in text.utf8 {
-      switch byte {
-      case 48...57, 65...90, 97...122, UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."), UInt8(ascii: "~"):
-        bytes.append(byte)
-      case UInt8(ascii: "/") where keepingSlashes: bytes.append(byte)
-      default: bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-      }
+    values.map { (PercentEncoding.encoded($0.key), PercentEncoding.encoded($0.value)) }.sorted { $0 < $1 }.map {
+      "\($0.0)=\($0.1)"
     }
-    return String(decoding: bytes, as: UTF8.self)
+    .joined(separator: "&")
   }
 
-  /// What a list of keys was encoded to; a plus is a blank there.
-  ///
-  /// - Returns: nil where it is no such text.
+  /// Decodes a key in a list of keys, where a plus is a blank; nil where it is no such text.
   static func decoded(_ text: some StringProtocol) -> String? {
-    var bytes: [UInt8] = []
-    var rest = Array(text.utf8)[...]
-    while let byte = rest.popFirst() {
-      guard byte == UInt8(ascii: "%") else {
-        bytes.append(byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
-        continue
-      }
-      guard rest.count >= 2, rest.prefix(2).allSatisfy({ Character(UnicodeScalar($0)).isHexDigit }),
-        let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
-      else { return nil }
-      bytes.append(value)
-      rest = rest.dropFirst(2)
-    }
-    return String(validating: bytes, as: UTF8.self)
+    PercentEncoding.decoded(text, plusIsSpace: true).flatMap { String(validating: $0, as: UTF8.self) }
   }
 }

@@ -73,7 +73,7 @@ final class S3Client: ObjectClient {
   func copy(_ key: String, _ tag: ObjectTag, to target: String) throws -> Bool {
     guard try head(key)?.tag == tag else { return false }
     var request = S3Request("COPY", .put, target)
-    let source = "/\(location.bucket)/" + S3Address.encoded(location.prefix + key, keepingSlashes: true)
+    let source = "/\(location.bucket)/" + PercentEncoding.encoded(location.prefix + key, keepingSlashes: true)
     request.headers = [("x-amz-copy-source", source), ("Content-Type", "application/octet-stream")]
     return try ask(request, limit: 64 << 10) != nil
   }
