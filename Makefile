@@ -1,4 +1,4 @@
-.PHONY: demo test test-all test-full test-corpus platforms fuzz mutate torture nightly-nfs sanitize bench capacity sweep browsers docs serving remote lint-examples build man deb test-deb format fixtures clean
+.PHONY: demo test test-all test-full test-corpus platforms fuzz mutate torture nightly-nfs sanitize bench capacity sweep browsers docs serving remote lint-examples build man deb test-deb image format fixtures clean
 
 # Frames of a bundled example become segments in ./demo. Installs what it needs.
 demo:
@@ -64,7 +64,7 @@ bench:
 	scripts/build
 	/usr/bin/python3 Benchmarks/bench.py $(CORPUS)
 
-# What a million sessions a day would take, by arithmetic and simulation.
+# The needs of a million sessions a day, by arithmetic and simulation.
 capacity:
 	scripts/setup capacity
 	/usr/bin/python3 Benchmarks/capacity.py
@@ -87,14 +87,14 @@ docs:
 	scripts/setup build
 	scripts/docs
 
-# What `serve` costs: a thousand sessions listed, two hundred clients for a minute.
+# The cost of `serve`: a thousand sessions listed, two hundred clients for a minute.
 serving:
 	scripts/setup demo
 	scripts/build
 	python3 Benchmarks/serving.py .build/release/encoder-worker --seconds $(SECONDS)
 SECONDS ?= 60
 
-# What a queue and a store cost beside a spool, over real sessions, or CORPUS=DIR.
+# The cost of a queue and a store beside a spool, over real sessions, or CORPUS=DIR.
 remote:
 	scripts/setup remote
 	scripts/build
@@ -120,8 +120,13 @@ deb:
 test-deb: deb
 	packaging/test-deb .build/deb/*.deb
 
+# An OCI image archive in .build/image, from Debian's packages alone; then a test of it. Needs root and a mirror.
+image: deb
+	packaging/image .build/deb/*.deb
+	packaging/test-image .build/image/encoder-worker_*.oci.tar
+
 format:
-	swift format --in-place --recursive Sources Tests Fuzzing Package.swift
+	swift format --in-place --recursive Sources Tests Fuzzing examples Package.swift
 
 # Makes the fixtures anew; needs python3-pil and zstd.
 fixtures:

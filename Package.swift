@@ -13,7 +13,7 @@ let test: [SwiftSetting] =
     .unsafeFlags(["-Onone", "-no-whole-module-optimization", "-enable-batch-mode", "-incremental", "-num-threads", "0"])
   ]
 
-/// What the library is made of, and what its tests see.
+/// The modules of the library, which its tests see.
 let layers: [Target.Dependency] = [
   "FileSystem", "JSON", "ISOMedia", "FrameBatches", "Encoding", "Sessions", "WorkQueues",
 ]

@@ -142,7 +142,7 @@ def session(worker, program, path, scratch):
     frames = {frame.name: frame for frame in sorted((path / "jpg").glob("*.jpg"))}
     rows = {OURS: [], LIMIT: [], SEGMENT: [], SESSION: []}
     for turn in range(ROUNDS):
-        # What is close together is compared more often.
+        # Close results are compared more often.
         for again in range(CLOSE_ROUNDS):
             output = scratch / f"ours-{turn}-{again}"
             used = run([worker, "encode", path / "jpg", "--session", path.name, "--output", output, "--jobs", "1"])
@@ -301,7 +301,7 @@ The bare loop decodes and encodes what we do, with the same libraries and settin
 
 {sandbox}
 
-What does not show when one session is encoded once (`scale.py`):
+Costs that do not show when one session is encoded once (`scale.py`):
 
 {scales}
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What a million sessions a day would take: cores, Redis, requests, bytes, money, and what breaks first.
+"""The needs of a million sessions a day: cores, Redis, requests, bytes, money, and what breaks first.
 
 Usage: capacity.py [--short]
 
@@ -15,7 +15,7 @@ import pathlib
 import capacity_page
 from simulation import Mishap, Setup, Simulation
 
-# What the queue and the store are asked for a batch of k segments: (fixed, a segment). Measured: REMOTE.md.
+# The requests to the queue and the store for a batch of k segments: (fixed, a segment). Measured: REMOTE.md.
 REDIS = {"XADD (the producer)": (1, 0), "take (script)": (1, 0), "settle (script)": (1, 0),
          "look for dead workers' and for more (scripts)": (0.05, 0), "renewals, each lease / 3": (0.02, 0)}
 S3 = {
@@ -125,7 +125,7 @@ def day(load, scale, cores, seed=1):
     return Simulation(Setup(rate, amount * load.peak, 86_400, slots, 1, load.cpu + load.wait, seed=seed)).run()
 
 
-# What goes wrong in the busiest hour, at 1 800 s; the spike is of what arrives, the others befall workers, queue or store.
+# The failures of the busiest hour, at 1 800 s; the spike is of what arrives, the others befall workers, queue or store.
 EVENTS = {
     "nothing": (),
     "ten times the batches for 5 minutes": "spike",

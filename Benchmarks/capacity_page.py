@@ -17,9 +17,9 @@ Made by `make capacity` (`capacity.py`, where all inputs stand in tables to be c
 this size: what one frame, one batch and one Redis entry cost was measured ([results](RESULTS.md)), the rest is arithmetic and a
 simulation, on assumptions that are named. A core is one of the two on which the results were measured.
 
-![What is owed over a day, and after mishaps](capacity.svg)
+![Waiting batches over a day, and after failures](capacity.svg)
 
-## What is assumed
+## Assumptions
 
 {number(i.sessions)} sessions a day of {i.minutes:g} minutes in the mean, {i.framesASecond:g} frame a second, in batches of
 {i.batchSeconds:g} s ({load.segmentsABatch:g} segments each). The busiest hour ({i.busiest}:00) has {load.peak:g} times the mean, the
@@ -62,7 +62,7 @@ why `--jobs` is {load.jobsACore:.1f} times the cores. Requests that go out at on
 {rows((f"{hour}:00", number(load.batches / 86_400 * load.share(hour)), f"{load.meanCores * load.share(hour):.0f}",
        f"{load.meanCores * load.share(hour) / i.used:.0f}") for hour in range(0, 24, 2))}
 
-## What the store and the queue are asked
+## Requests to the store and the queue
 
 | request | of a batch | a day | a second in the busiest hour |
 |---|--:|--:|--:|
@@ -86,8 +86,8 @@ US dollars, by list prices that are inputs: as remembered for us-east-1 in 2025,
 |---|--:|--:|
 {rows((name, money(cost), money(cost * 30.4)) for name, cost in [*load.costs().items(), ("all", sum(load.costs().values()))])}
 
-Compute follows the hours of the day. Stored for a year instead, it is {money(at(retention=365).costs()["storage, 365 days kept"] * 30.4)} a month for storage. What is asked
-costs most, not what is computed. Longer batches ask less, and are seen later:
+Compute follows the hours of the day. Stored for a year instead, it is {money(at(retention=365).costs()["storage, 365 days kept"] * 30.4)} a month for storage. Requests
+cost most, not computing. Longer batches ask less, and are seen later:
 
 | seconds a batch | PUT a day | requests, US $ a day | compute, US $ a day | cores in the busiest hour |
 |---|--:|--:|--:|--:|
@@ -102,7 +102,7 @@ costs most, not what is computed. Longer batches ask less, and are seen later:
        f"{one.batchesAtPeak * i.redisUs / 1e6:.2%}", size(one.bytesKept * 365), money(sum(one.costs().values()) * 30.4))
       for sessions in SIZES for one in [at(sessions=sessions)])}
 
-## What breaks first
+## The first limits
 
 By the number of sessions a day at which it does, if the rest stays as above.
 
@@ -126,7 +126,7 @@ owed than twice the most before.
 |---|--:|--:|--:|--:|--:|--:|--:|--:|
 {rows(event_row(name, run, scale) for name, run in events.items())}
 
-A lost queue costs the reconciler's interval, no batch. What is lost when workers die waits for the lease, and everything
+A lost queue costs the reconciler's interval, no batch. Batches of workers that die wait for the lease, and everything
 else goes on. When the store is slow, work fails and is tried again, and the free cores work off what has gathered.
 
 A whole day, simulated at a {2 * scale}th, with fixed numbers of cores:

@@ -26,7 +26,7 @@ def plan(segments, folder):
             if not new or new[-1][1] is not shown:
                 new.append((start, shown))
             start += frame["holdMs"]
-        # What shows one picture only, and the same as the last one that did, was coded then.
+        # A segment that shows one picture only, the same as the last such segment, was coded then.
         if len(new) > 1 or still is not new[0][1]:
             lines.append("segment")
             lines += [f"{start * 90} {file}" for start, (file, _) in new]

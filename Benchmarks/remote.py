@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What a queue and a store cost beside a spool, and whether they scale.
+"""The cost of a queue and a store beside a spool, and whether they scale.
 
     make remote                    the sessions of ../shared/corpus, or of fixtures/ where there are none
     make remote CORPUS=DIR         DIR/<session>/jpg/<unix ms>.jpg
@@ -139,7 +139,7 @@ class Run:
     redisBytes: int = 0
 
     def forget(self, start):
-        """What is asked at the start, by whoever finds nothing to do."""
+        """Requests at the start, by whoever finds nothing to do."""
         self.requests, self.commands = self.requests - start.requests, self.commands - start.commands
         self.refusals -= start.refusals
         self.storeBytes -= start.storeBytes
@@ -321,7 +321,7 @@ def corpus(argument, scratch):
     return list((scratch / "corpus").iterdir())
 
 
-# What is compared with as many spools: store, workers, jobs of each.
+# The runs that are compared with as many spools: store, workers, jobs of each.
 WAYS = [(MOTO, 1, 1), (PLAIN, 1, 1), (SLOW, 1, LATE_JOBS), (MOTO, 2, 1), (PLAIN, 2, 1), (SLOW, 2, LATE_JOBS)]
 ONE, TWO, ALONE, PAIR = ("spools", 1, 1), ("spools", 2, 1), (PLAIN, 1, 1), (PLAIN, 2, 1)
 
@@ -412,13 +412,13 @@ def page(measured, tiny, hls, crowd, lengths, resting, sessions):
     both = lambda value: [*cells(lambda size, one: a_batch(size, one.runs[asked][0], value)),
                           *[a_batch(size, hls[size], value) for size in sizes]]
     of_crowd = lambda value: value(crowd[0]) / len(measured[sizes[0]].batches)
-    return f"""# What a queue and a store cost
+    return f"""# The cost of a queue and a store
 
 `make remote`, {date.today()}, {len(CORES)} × {model.group(1) if model else platform.machine()} (a virtual machine whose cores others use, too), Linux {platform.release().split("-")[0]},
 Redis {redis} with `appendonly yes`. Batches are tars of frames of {", ".join(sessions)}, each under several names, which take turns, with at
 most {MOST} batches: {"; ".join(f"{len(one.batches)} batches of {size} frames, {one.segments:.1f} segments each" for size, one in measured.items())}. 
 {ROUNDS} rounds in turn, of {MOTO} and the late one only {max(FEW.values())}; the least of each, and in brackets the ratios of single rounds,
-which show what the others on the machine do to them. What a worker takes to start is not in there. What was published was the
+which show what the others on the machine do to them. The start of a worker is not counted. What was published was the
 same everywhere, byte for byte.
 
 {verdict(measured, tiny)}
@@ -430,7 +430,7 @@ User and system, with the processes that decode, of all workers together; ms a b
 | | {head(*sum(([f"{name}: ms", "× spools"] for name in frames), []))}
 {compared(lambda one, way: f"{one.cpu(way):.1f}", lambda run: run.cpu)}
 
-What it is beside the pictures, by batches of small pictures that hardly cost anything, {TINY_ROUNDS} rounds:
+The cost beside the pictures, by batches of small pictures that hardly cost anything, {TINY_ROUNDS} rounds:
 
 | segments of a batch | {head("spool, ms", "queue and store, ms", "more, ms", "requests")}
 {rows((segments, f"{one.cpu(ONE):.2f}", f"{one.cpu(ALONE):.2f}", f"{one.cpu(ALONE) - one.cpu(ONE):+.2f}", f"{requests(one):.1f}") for segments, one in tiny.items())}
@@ -454,7 +454,7 @@ From one worker to two:
 | | {head(*frames)}
 {rows((f"{store}, `--jobs {jobs}`", *cells(lambda size, one: f"{one.rate((store, 2, jobs)) / one.rate((store, 1, jobs)):.2f} × as fast, {one.cpu((store, 2, jobs)) / one.cpu((store, 1, jobs)):.2f} × the CPU a batch")) for store, jobs in (("spools", 1), (MOTO, 1), (PLAIN, 1), (SLOW, LATE_JOBS)))}
 
-## What is asked
+## Requests
 
 Requests to the store a batch, of {" and ".join(f"{one.segments:.2f}" for one in measured.values())} segments in the mean. The first batch of a session finds nothing there, which is what is
 answered 404, and has no manifest to read.

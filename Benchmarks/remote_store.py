@@ -64,7 +64,7 @@ async def connection(reader, writer):
             writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         body = await reader.readexactly(int(headers.get("content-length", 0)))
         delay = DELAYS.get(method, OTHERS)
-        # What was asked for otherwise than by a worker is neither counted nor kept waiting.
+        # Requests of others than workers are neither counted nor kept waiting.
         is_own = "authorization" in headers
         if delay and is_own:
             await asyncio.sleep(delay)

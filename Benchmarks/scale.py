@@ -1,4 +1,4 @@
-"""What does not show when one session is encoded once: many batches, long sessions, several workers, memory. For bench.py.
+"""Costs that do not show when one session is encoded once: many batches, long sessions, several workers, memory. For bench.py.
 
 Everything is made from the corpus's own frames or from tiny pictures, so that what is measured is what a batch costs
 besides its pictures. CPU is user + system of the worker and of the processes that decode for it.

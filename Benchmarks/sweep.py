@@ -75,7 +75,7 @@ AXES = {
 }
 SETTINGS = [setting for rows in AXES.values() for setting in rows]
 JPEG, RECIPE = "the captured JPEG", "recipe a segment"
-# What is named in the plot, how far from its point, and on which side of that the text ends.
+# The points with a name in the plot, how far from its point, and on which side of that the text ends.
 MARKS = [
     (LADDER[0], "CRF 20", (6, -3), "left"), (BASE, "base", (-6, 1), "right"),
     (LADDER[-1], "CRF 38", (6, -3), "left"), (PLAIN_LADDER[-1], "superfast as it is, CRF 34", (6, -3), "left"),
@@ -94,7 +94,7 @@ class Session:
         self.segments = bench.segments_of(scratch / path.name)
         self.frames = {frame.name: frame for frame in sorted((path / "jpg").glob("*.jpg"))}
         self.size = (self.segments[0]["width"], self.segments[0]["height"])
-        # What the base is made of is taken away, so that it can be put beside what x264 does by itself.
+        # The parts of the base are removed, so that it can be put beside what x264 does by itself.
         self.fixed = self.segments[0]["encoder"]["parameters"].replace(f":{OWN}", "")
         self.plan.write_text(limit.plan(self.segments, path / "jpg"))
         lines = self.plan.read_text().splitlines()
@@ -347,7 +347,7 @@ noise. OCR is fickle: a few hundredths are chance.
 
 {table(measured)}
 
-What each axis brings beside the base: CPU, and bytes in {", ".join(SESSIONS)} where the base, at another CRF, has the same
+The effect of each axis beside the base: CPU, and bytes in {", ".join(SESSIONS)} where the base, at another CRF, has the same
 SSIM-Y (– where its ladder does not reach, or does so only beyond its best).
 
 {axes(measured)}

@@ -18,7 +18,7 @@ FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 FORMATS = FIXTURES / "formats"
 OUT = Path(sys.argv[1])
 IMAGE_BYTES = 16
-# What a reader looks into.
+# Fields that a reader looks into.
 TEXTS = (".json", ".current", ".last", "")
 PNGS = ["rgb24", "rgba", "gray", "ya8", "pal8", "monob", "gray16be", "rgb48be", "rgba64be"]
 JPEGS = ["yuvj420p", "yuvj422p", "yuvj440p", "yuvj444p", "gray"]

@@ -14,6 +14,22 @@ FILES = [
 ]
 
 
+EXAMPLE = """{ "version": 1, "session": "9f0c2a", "intervalMs": 1000,
+  "frames": [ { "file": "0001.jpg", "timeMs": 1767859512340,
+                "masks": [ { "x": 12, "y": 300, "width": 351, "height": 44 } ] } ] }"""
+KEYS = [
+    ("version", "1. Required."),
+    ("session", "The session ID. The default is the batch's name up to the first @."),
+    ("intervalMs", "The nominal time between captures in milliseconds. The default is 1000, or the median distance."),
+    ("endMs", "The time when the last frame leaves the screen, in unix milliseconds."),
+    ("capture", "interval, or onChange for a recorder that captures only when something changes."),
+    ("final", "true: the session ends with this batch."),
+    ("frames", "The files and their capture times in unix milliseconds. The default is all files that are named by their capture."),
+    ("masks", "Rectangles of a frame that nobody may see, in pixels."),
+    ("metadata", "Any JSON up to 64 KiB, copied into the manifests."),
+]
+
+
 def text(words):
     """Words of ours in mdoc, a line a sentence: no line of it is a request."""
     lines = []
@@ -120,6 +136,12 @@ def main():
         for paragraph in paragraphs(leaf.get("discussion", "")):
             print(".Pp\n" + paragraph)
         options(leaf)
+    section("BATCH.JSON")
+    print(text("A native batch is a directory or a tar of images and a batch.json:") + "\n.Bd -literal\n"
+          + "\n".join(escaped(line) for line in EXAMPLE.split("\n")) + "\n.Ed\n.Bl -tag -width Ds")
+    for key, meaning in KEYS:
+        print(f".It Va {key}\n{text(meaning)}")
+    print(".El")
     section("ENVIRONMENT")
     print(".Bl -tag -width Ds\n.It Ev ENCODER_WORKER_CONFIG\n"
           "The file of settings, where no\n.Fl \\-config\nnames one.\n"

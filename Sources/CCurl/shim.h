@@ -49,7 +49,7 @@ typedef int (*ccurl_seek_function)(void *context, curl_off_t offset, int origin)
 typedef int (*ccurl_progress_function)(
     void *context, curl_off_t expected, curl_off_t received, curl_off_t toSend, curl_off_t sent);
 
-// What is called for each header line, for the answer's bytes, for those of the request, and now and then.
+// Callbacks for each header line, for the answer's bytes, for those of the request, and now and then.
 static inline CURLcode ccurl_set_callbacks(
     const ccurl_library *library, CURL *curl, ccurl_bytes_function header, ccurl_bytes_function write,
     ccurl_bytes_function read, ccurl_seek_function seek, ccurl_progress_function progress, void *context) {

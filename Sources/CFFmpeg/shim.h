@@ -59,7 +59,7 @@ static inline int cff_scaler_scale(
   return sws_scale((struct SwsContext *)scaler, source, source_strides, 0, rows, target, target_strides);
 }
 
-// What is used of libavformat. It is loaded when a file is to be read: of the libraries that it needs, some forty, most are for
+// The functions of libavformat in use. It is loaded when a file is to be read: of the libraries that it needs, some forty, most are for
 // networks, and to load them takes longer than to encode a segment.
 #if LIBAVFORMAT_VERSION_INT < AV_VERSION_INT(60, 15, 100)
 #define CFF_FORMAT_SIDE_DATA(X) X(av_stream_get_side_data)

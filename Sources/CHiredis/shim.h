@@ -21,7 +21,7 @@ typedef struct chr_library {
 #undef CHR_DECLARE
 } chr_library;
 
-// What a reply and a connection look like differs from one release to the next: only the one of our header will do.
+// The layout of a reply and of a connection differs from one release to the next: only the one of our header will do.
 #define CHR_TEXT(text) #text
 #define CHR_NAME(version) "libhiredis.so." CHR_TEXT(version)
 static inline const char *chr_name(void) { return CHR_NAME(HIREDIS_SONAME); }

@@ -1,4 +1,4 @@
-// What a process needs to lock itself up, and to hand descriptors to another one.
+// System calls to confine a process, and to pass descriptors to another one.
 #pragma once
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-// What Swift cannot import of Little CMS by itself: layouts of pixels, which are macros of macros (lcms2.h).
+// The parts of Little CMS that Swift cannot import: layouts of pixels, which are macros of macros (lcms2.h).
 #pragma once
 
 #include <lcms2.h>

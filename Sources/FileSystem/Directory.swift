@@ -49,7 +49,7 @@ package final class Directory: Sendable {
     fileprivate var terminated: [CChar] { bytes.map { CChar(bitPattern: $0) } + [0] }
   }
 
-  /// What the system says of an entry, a link itself; nil when it is gone.
+  /// The status of an entry (of a link: its own); nil when it is gone.
   package func state(of entry: Entry) -> stat? {
     var status = stat()
     return fstatat(descriptor, entry.terminated, &status, AT_SYMLINK_NOFOLLOW) == 0 ? status : nil
@@ -146,7 +146,7 @@ package final class Directory: Sendable {
       }
       try check("rmdir", place) { unlinkat(descriptor, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : -1 }
     }
-    // What was parked here meanwhile.
+    // The entries that were parked here meanwhile.
     if top === self, try !self.entries().isEmpty { try removeContents() }
   }
 
@@ -184,7 +184,7 @@ package final class Directory: Sendable {
 
 package enum FileContents {
   case bytes([UInt8])
-  /// What it is instead of a regular file of reasonable size.
+  /// The reason why it is not a regular file of reasonable size.
   case refused(String)
 }
 

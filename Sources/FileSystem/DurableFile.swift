@@ -125,7 +125,7 @@ package enum DurableFile {
     try check("rmdir", path) { rmdir(path) == 0 || errno == ENOENT ? 0 : -1 }
   }
 
-  /// What a user without privileges can still write where this lies.
+  /// Free bytes for a user without privileges on the file system of a path.
   package static func freeBytes(at path: String) throws(DiskError) -> Int {
     var status = statvfs()
     try check("statvfs", path) { statvfs(path, &status) }

@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// What tells whether a file is the one that was read before.
+/// A stamp that tells whether a file is the one that was read before.
 package struct FileStamp: Sendable, Equatable {
   package let inode: UInt64
   package let size: Int64
@@ -58,7 +58,7 @@ package final class OpenFile: Sendable {
 }
 
 extension Directory {
-  /// What tells whether something in here is what it was; nil where there is nothing.
+  /// The stamp of an entry in this directory; nil if there is none.
   package func stamp(of name: String) -> FileStamp? {
     var status = stat()
     return fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? FileStamp(status) : nil

@@ -35,11 +35,11 @@ package final class PeriodicThread: Sendable {
 
   /// Where nothing can be waited for, time still passes: who stopped for that would lose all leases, and nobody would know.
   private static func isWoken(_ wakeup: Int32, within milliseconds: Int) -> Bool {
-    let restMs = max(0, milliseconds)
+    let pollIntervalMs = max(0, milliseconds)
     var woken = pollfd(fd: wakeup, events: Int16(POLLIN), revents: 0)
-    let count = poll(&woken, 1, Int32(clamping: restMs))
+    let count = poll(&woken, 1, Int32(clamping: pollIntervalMs))
     guard count < 0 else { return count > 0 }
-    if errno != EINTR { usleep(1_000 * UInt32(min(restMs, 100))) }
+    if errno != EINTR { usleep(1_000 * UInt32(min(pollIntervalMs, 100))) }
     var value: eventfd_t = 0
     return eventfd_read(wakeup, &value) == 0
   }

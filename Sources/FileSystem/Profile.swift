@@ -1,4 +1,4 @@
-// Where the time of batches goes, by stage. What it keeps does not grow with what it has seen.
+// Where the time of batches goes, by stage. Its size does not grow with the number of measurements.
 
 import Glibc
 import Synchronization
@@ -25,7 +25,7 @@ package final class Profile: Sendable {
     case decode
     /// Pixels to what is coded: colours, orientation, masks, subsampling.
     case convert
-    /// What it takes to have that done in another process.
+    /// The overhead of the sandbox.
     case sandbox
     /// A segment's pictures to coded ones, the opening of the encoder included.
     case encode
@@ -126,7 +126,7 @@ extension Profile {
     fileprivate let stage: Stage
     private let start = Span.now
 
-    /// What has passed since then.
+    /// The time since then.
     package var span: Span { .now - start }
 
     /// Notes what has passed.

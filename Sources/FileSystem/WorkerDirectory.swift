@@ -63,7 +63,7 @@ package final class WorkerDirectory: Sendable {
       guard WorkerID.isOnThisHost(entry.name) else { continue }
       let path = parent + "/" + entry.name
       do {
-        try whileGone(path) {
+        try withLockIfOwnerDead(path) {
           try body(path)
           unlink(path + "/alive")
           rmdir(path)
@@ -83,7 +83,7 @@ package final class WorkerDirectory: Sendable {
   }
 
   /// Does something with the directory of a process of this host, locked, unless the process is there.
-  package static func whileGone(_ path: String, _ body: () throws -> Void) throws {
+  package static func withLockIfOwnerDead(_ path: String, _ body: () throws -> Void) throws {
     let name = lastComponent(of: path)
     // Not under its final name yet: nothing is in it, and it has no lock to ask.
     if name.hasPrefix(".") && !WorkerID.isProcessGone(name) { return }
@@ -102,7 +102,7 @@ package final class WorkerDirectory: Sendable {
     for _ in 0..<1_000 {
       if flock(lock, LOCK_EX | LOCK_NB) == 0 { return true }
       guard errno == EWOULDBLOCK else { throw DiskError("flock", path) }
-      // Who only looks shares it, for a moment, and is not to be taken for the process.
+      // A reader takes a shared lock for a moment, so that nobody takes it for the owner.
       guard flock(lock, LOCK_SH | LOCK_NB) == 0 else { return false }
       flock(lock, LOCK_UN)
       usleep(UInt32.random(in: 500...3_000))

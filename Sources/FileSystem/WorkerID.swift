@@ -1,4 +1,4 @@
-// Who a worker is, for all who see its directory.
+// The identity of a worker, readable in the name of its directory.
 
 import Glibc
 import Synchronization

@@ -1,4 +1,4 @@
-// What a producer handed over, understood and checked, before any picture is decoded.
+// A batch as it was read and checked, before any picture is decoded.
 
 import JSON
 
@@ -10,12 +10,12 @@ package struct Frame: Sendable, Equatable {
   package let paths: [String]
   /// The capture, in unix milliseconds.
   package let timeMs: Int64
-  package let look: Look
+  package let look: FrameComposition
 
   /// The regions that must not be seen.
   package var masks: Masks { look.masks }
 
-  package init(source: String, paths: [String], timeMs: Int64, look: Look) {
+  package init(source: String, paths: [String], timeMs: Int64, look: FrameComposition) {
     self.source = source
     self.paths = paths
     self.timeMs = timeMs
@@ -24,7 +24,7 @@ package struct Frame: Sendable, Equatable {
 
   /// Of one image file, as all recorders write them.
   package init(source: String, path: String, timeMs: Int64) {
-    self.init(source: source, paths: [path], timeMs: timeMs, look: Look(content: .image(nil), masks: .none))
+    self.init(source: source, paths: [path], timeMs: timeMs, look: FrameComposition(content: .image(nil), masks: .none))
   }
 }
 
@@ -64,7 +64,7 @@ package struct Batch: Sendable {
   package let frames: [Frame]
   /// The frames that were refused before decoding.
   package let refused: [RefusedFrame]
-  /// What a person should know of how it is written.
+  /// Warnings about how the batch is written.
   package let warnings: [String]
   /// The producer's own, carried into the manifests unchanged.
   package let metadata: JSONValue
@@ -88,7 +88,7 @@ package struct Batch: Sendable {
 
 /// A session's name: 1–128 of `A–Z a–z 0–9 . _ -`, not starting with a dot, so that it can be a directory's name.
 public struct SessionID: Sendable, Hashable, CustomStringConvertible {
-  /// What to do about one that is refused.
+  /// The rule that a refused session ID breaks.
   public static let rule = "use 1 to 128 of A–Z a–z 0–9 . _ -, not starting with a dot"
 
   public let description: String

@@ -1,4 +1,4 @@
-// What lies in a batch before anyone has understood it: names, and the bytes behind them. A directory and an archive
+// The contents of a batch before a format is known: names, and the bytes behind them. A directory and an archive
 // look the same from here on.
 
 import FileSystem
@@ -12,7 +12,7 @@ package protocol BatchContents {
   var topNames: [String] { get }
   /// All of it, where it is no container of files, but a stream of records.
   var stream: [UInt8]? { get }
-  /// What the container holds that is not a plain file with a plain name.
+  /// Entries of the container that are no plain files with plain names.
   var refused: [RefusedFrame] { get }
   /// The file's bytes, or the reason there are none.
   func contents(of name: String, limit: Int) throws -> FileContents?
@@ -73,7 +73,7 @@ struct DirectoryContents: BatchContents {
         case .directory: break
         case .file where isText: names.append(folder + entry.name)
         case .file: refused.append(RefusedFrame(source: folder + entry.name, reason: "a name that is not UTF-8"))
-        // What lies about in folders is nobody's frame.
+        // Other entries in folders are no frames.
         case .other where folder.isEmpty: refused.append(RefusedFrame(source: entry.name, reason: "not a regular file"))
         case .other: break
         }
@@ -104,6 +104,40 @@ struct DirectoryContents: BatchContents {
     if let inside = try contents(of: name, limit: limit) { return inside }
     let parent = try Directory(opening: DurableFile.parentDirectory(of: directory.path))
     return try parent.contents(of: name, limit: limit)
+  }
+}
+
+/// Image files that somebody listed one by one.
+struct ListedContents: BatchContents {
+  let names: [String]
+  private let paths: [String: String]
+
+  var refused: [RefusedFrame] { [] }
+
+  /// - Throws: ``BadBatch`` for two files of one name.
+  init(_ files: [String], limits: Limits) throws {
+    var paths: [String: String] = [:]
+    for file in files {
+      guard paths.updateValue(file, forKey: lastComponent(of: file)) == nil else {
+        throw BadBatch("read", file, "a second file of that name", advice: "encode the directories as two batches")
+      }
+    }
+    guard files.count <= limits.entries else {
+      throw BadBatch("read", files[0], "more than \(limits.entries) files", advice: "split the batch")
+    }
+    self.paths = paths
+    names = paths.keys.sorted()
+  }
+
+  func contents(of name: String, limit: Int) throws -> FileContents? {
+    guard let path = paths[name] else { return nil }
+    let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    if file < 0 && errno == EACCES {
+      throw BadBatch("read", name, BadBatch.denied, advice: "make it readable for you")
+    }
+    guard file >= 0 else { throw DiskError("open", path) }
+    defer { close(file) }
+    return try readRegularFile(file, path: path, limit: limit)
   }
 }
 

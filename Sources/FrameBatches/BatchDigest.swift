@@ -1,4 +1,4 @@
-// What makes two batches the same: their session, their times, their images byte for byte and how these are to be
+// The digest of a batch covers its session, their times, their images byte for byte and how these are to be
 // shown; not the name they came under, nor how they were packed.
 
 import FileSystem
@@ -42,7 +42,7 @@ package struct BatchDigest {
     return digest
   }
 
-  /// What `==` says, which looks at one byte after another.
+  /// The result of `==`, which compares byte by byte.
   private func isEqual(_ one: [UInt8], _ other: [UInt8]) -> Bool {
     one.count == other.count
       && one.withUnsafeBytes { one in
@@ -57,7 +57,7 @@ package struct BatchDigest {
   /// The digest of a batch that is not being encoded.
   ///
   /// - Parameter isCancelled: asked before each frame.
-  package static func of(_ source: OpenBatch, isCancelled: () -> Bool = { false }) throws -> String {
+  package static func of(_ source: BatchReader, isCancelled: () -> Bool = { false }) throws -> String {
     var digest = BatchDigest(of: source.batch)
     for frame in source.batch.frames {
       if isCancelled() { throw Cancelled() }

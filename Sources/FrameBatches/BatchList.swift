@@ -60,7 +60,7 @@ package struct BatchList: Sendable, Equatable {
   }
 }
 
-/// What somebody named as a list or a directory of batches is none.
+/// A path that was given as a list or as a directory of batches is neither.
 package struct BadList: Error, Equatable, CustomStringConvertible {
   package let description: String
 

@@ -4,9 +4,9 @@ import FileSystem
 import Glibc
 
 /// A batch and the bytes of its frames.
-package struct OpenBatch {
+package struct BatchReader {
   package let batch: Batch
-  /// Whose way of writing it is.
+  /// The name of the batch's format.
   package let format: String
   package let contents: any BatchContents
   package let limits: Limits
@@ -23,12 +23,14 @@ package struct OpenBatch {
   ///
   /// - Parameters:
   ///   - path: where it lies; `-` reads an archive from standard input.
+  ///   - files: the images that the batch consists of, beside each other; then `path` is their directory and only names the batch.
   ///   - session: the session of a batch that does not name its own; else the batch's name up to the first `@`.
   ///   - unpacker: where archives are taken apart; nil for right here, for archives that can be trusted.
   ///   - isCancelled: asked now and then while an archive is read.
   /// - Throws: ``BadBatch`` for anything that is no batch, ``DiskError`` when reading fails, ``Cancelled``.
   package init(
-    reading path: String, session: String? = nil, limits: Limits = Limits(), unpacker: (any ArchiveUnpacker)? = nil,
+    reading path: String, files: [String] = [], session: String? = nil, limits: Limits = Limits(),
+    unpacker: (any ArchiveUnpacker)? = nil,
     isCancelled: @escaping () -> Bool = { false }
   ) throws {
     let name = path == "-" ? "stdin" : Self.name(of: path)
@@ -37,34 +39,31 @@ package struct OpenBatch {
     var unpacked: UnpackedArchive?
     defer { unpacked?.release(nil) }
     do {
-      isArchive = try path == "-" || !DurableFile.isDirectory(path)
+      isArchive = try files.isEmpty && (path == "-" || !DurableFile.isDirectory(path))
       if isArchive {
         let archive = try Self.unpack(path, name, limits, unpacker, isCancelled)
         unpacked = archive
         contents = archive.contents
       } else {
-        contents = try DirectoryContents(opening: path, limits: limits)
+        contents =
+          try files.isEmpty ? DirectoryContents(opening: path, limits: limits) : ListedContents(files, limits: limits)
       }
     } catch let failure as DiskError {
       throw failure.blaming(name) ?? failure
     }
-    // What comes through a pipe is called what its session is.
+    // A batch from a pipe is named by its session.
     let called = path == "-" ? session ?? name : isArchive ? Self.stem(of: name) : name
     let source = BatchSource(name: called, contents: contents)
     try Self.requireOneDescription(contents, name)
     let fallback = session ?? (path == "-" ? nil : String(source.name.prefix { $0 != "@" }))
     for format in Self.formats {
-      if let open = try OpenBatch(source, as: format, name: name, session: fallback, limits: limits) {
+      if let open = try BatchReader(source, as: format, name: name, session: fallback, limits: limits) {
         self = open
         unpacked.take()?.release(open.batch.session)
         return
       }
     }
-    if let first = contents.refused.first {
-      throw BadBatch("read", name, "no frames; \(first.source) is \(first.reason)", advice: Self.advice)
-    }
-    let isEmpty = contents.names.isEmpty && contents.stream == nil
-    throw BadBatch("read", name, isEmpty ? "nothing in it" : "no known format", advice: Self.advice)
+    throw UnknownBatch.explain(contents, name: name, limits: limits)
   }
 
   /// A description that would be passed over has masks that would not be painted: under nearly its name, in a folder, as a
@@ -86,7 +85,7 @@ package struct OpenBatch {
     }
   }
 
-  /// What one format makes of a container; nil where it is another's.
+  /// Reads a container as one format; nil if it is another format's.
   ///
   /// - Parameters:
   ///   - name: what to call it in messages.
@@ -113,8 +112,6 @@ package struct OpenBatch {
     return name == "." || name == ".." ? lastComponent(of: DurableFile.resolved(path)) : name
   }
 
-  private static let advice = "send frames named <unix ms>.jpg or .png, frames and a batch.json, or a recorder's batch"
-
   private static func unpack(
     _ path: String, _ name: String, _ limits: Limits, _ unpacker: (any ArchiveUnpacker)?,
     _ isCancelled: @escaping () -> Bool
@@ -131,16 +128,18 @@ package struct OpenBatch {
     let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
     guard descriptor >= 0 else {
       let failure = DiskError("open", path)
-      if [ELOOP, ENXIO].contains(failure.code) { throw BadBatch("read", name, "not a regular file", advice: advice) }
+      if [ELOOP, ENXIO].contains(failure.code) {
+        throw BadBatch("read", name, "not a regular file", advice: UnknownBatch.advice)
+      }
       throw failure
     }
     do {
       var status = stat()
       try check("fstat", path) { fstat(descriptor, &status) }
       guard status.st_mode & S_IFMT == S_IFREG else {
-        throw BadBatch("read", name, "not a regular file", advice: advice)
+        throw BadBatch("read", name, "not a regular file", advice: UnknownBatch.advice)
       }
-      guard status.st_size > 0 else { throw BadBatch("read", name, "an empty file", advice: advice) }
+      guard status.st_size > 0 else { throw BadBatch("read", name, "an empty file", advice: UnknownBatch.advice) }
       return descriptor
     } catch {
       close(descriptor)
@@ -178,7 +177,7 @@ package struct OpenBatch {
 }
 
 extension [RefusedFrame] {
-  /// What is said of them, within limits: an archive can name more, and longer, than anybody wants to read.
+  /// The list within limits: an archive can name more, and longer, than anybody wants to read.
   package func shortened(to limits: Limits) -> [RefusedFrame] {
     let said = prefix(limits.refusals).map {
       RefusedFrame(source: $0.source.shortened(to: limits.nameBytes), reason: $0.reason)
@@ -205,7 +204,9 @@ extension DiskError {
 extension Batch {
   /// Puts a draft in order and checks it.
   package init(_ draft: BatchDraft, name: String, limits: Limits) throws {
-    func bad(_ cause: String, _ advice: String) -> BadBatch { BadBatch("read", name, cause, advice: advice) }
+    func bad(_ cause: String, _ advice: String) -> BadBatch {
+      BadBatch("read", name, cause, advice: advice)
+    }
 
     let sessionText = draft.session ?? ""
     guard let session = SessionID(sessionText) else {
@@ -219,8 +220,7 @@ extension Batch {
     let (frames, refused) = Batch.inOrder(draft.frames, limits: limits)
     guard let last = frames.last else {
       let why = (draft.refused + refused).first.map { "; \($0.source): \($0.reason)" } ?? ""
-      throw bad(
-        "no frame that can be used" + why, "name frames by their capture, <unix ms>.jpg, or list them in batch.json")
+      throw bad("no frame that can be used" + why, Self.adviceOnInstants(draft.frames, limits))
     }
     let intervalMs = draft.intervalMs ?? Batch.nominalInterval(of: frames.map(\.timeMs))
     guard (1...3_600_000).contains(intervalMs) else {
@@ -237,6 +237,21 @@ extension Batch {
       isFinal: draft.isFinal, frames: frames, refused: (draft.refused + refused).shortened(to: limits),
       warnings: draft.warnings,
       metadata: draft.metadata)
+  }
+
+  /// Instants in another unit than milliseconds are the usual mistake.
+  private static func adviceOnInstants(_ frames: [Frame], _ limits: Limits) -> String {
+    guard let instant = frames.first?.timeMs, instant > 0 else {
+      return "name frames by their capture, <unix ms>.jpg, or list them in batch.json"
+    }
+    let (scaled, isTooLarge) = instant.multipliedReportingOverflow(by: 1_000)
+    let units = [
+      ("seconds", isTooLarge ? 0 : scaled), ("microseconds", instant / 1_000), ("nanoseconds", instant / 1_000_000),
+    ]
+    guard let (unit, meant) = units.first(where: { limits.instants.contains($0.1) }) else {
+      return "name frames by their capture, <unix ms>.jpg, or list them in batch.json"
+    }
+    return "\(instant) looks like \(unit); give milliseconds: \(meant)"
   }
 
   /// By capture; of frames at the same instant, the later one in the producer's order first.

@@ -2,6 +2,14 @@
 package enum ImageKind: Hashable {
   case jpeg, png, webp
 
+  package var name: String {
+    switch self {
+    case .jpeg: "JPEG"
+    case .png: "PNG"
+    case .webp: "WebP"
+    }
+  }
+
   /// Whether these bytes begin like an image.
   static func isImage(_ prefix: some Collection<UInt8>) -> Bool { ImageKind(of: prefix) != nil }
 

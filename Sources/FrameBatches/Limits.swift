@@ -26,7 +26,7 @@ public struct Limits: Sendable {
   public var pathBytes = 1_024
   /// Bytes of a batch's metadata, which every segment's manifest repeats.
   public var metadataBytes = 64 << 10
-  /// What is said of refused frames, per batch: so many, and of each name so many bytes.
+  /// Maximum number of refused frames in manifests, per batch: so many, and of each name so many bytes.
   public var refusals = 1_000
   public var nameBytes = 255
   /// Segments one batch may become; a day of 5-second segments is 17 280.

@@ -95,7 +95,7 @@ extension Masks {
 }
 
 extension Colour {
-  /// What the mask says, or all of them; black where neither does, and nil where it cannot be understood.
+  /// The colour of the mask, or of all masks; black if neither has one, and nil if it cannot be understood.
   fileprivate init?(ofMask json: JSONValue, else absent: JSONValue?) {
     guard let said = json.object?["color"] ?? absent else {
       self = .black

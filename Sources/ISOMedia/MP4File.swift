@@ -1,5 +1,5 @@
 // One segment as a self-contained MP4: `moov` before `mdat`, a video track and the timing track, every duration written
-// as it is. What comes out is read back before it is published (``SegmentCheck``).
+// as it is. The result is read back before it is published (``SegmentReadback``).
 
 /// One sample of a track.
 package struct Sample {

@@ -32,7 +32,7 @@ package struct MP4Fragment {
     self.events = events
   }
 
-  /// What stands before all fragments with the same parameter sets.
+  /// The initialization of all fragments with the same parameter sets.
   package static func initialization(_ description: VideoDescription) -> [UInt8] {
     let track = MP4Track(description)
     return MP4Movie.fileType("ftyp", ["iso6", "cmfc", "mp41"]) + MP4Movie(tracks: [track], isFragmented: true).bytes
@@ -50,7 +50,7 @@ package struct MP4Fragment {
   /// The size of the whole file.
   package var size: Int { keyFrame.upperBound + samples.dropFirst().reduce(0) { $0 + $1.data.count } }
 
-  /// What stands before the description of the samples.
+  /// The bytes before the description of the samples.
   private var head: [UInt8] {
     var file = MP4Box()
     file.append(Self.empty)

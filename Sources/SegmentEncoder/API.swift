@@ -23,7 +23,7 @@ public typealias Colour = FrameBatches.Colour
 /// Bytes against likeness.
 public typealias Quality = Encoding.Quality
 /// Processes that decode the files of strangers.
-public typealias DecoderHost = Encoding.DecoderHost
+public typealias DecoderForkServer = Encoding.DecoderForkServer
 
 // MARK: Publishing
 

@@ -15,7 +15,7 @@ public final class BatchEncoder {
 
   private let options: Options
   private let settings: EncoderSettings
-  private let memory: KeyFrameMemory
+  private let memory: KeyFrameCache
   package let store: any ArtifactStore
   /// The stage of the work. Each call of `isCancelled` counts as a sign of life.
   package let stage = BatchStage()
@@ -31,23 +31,23 @@ public final class BatchEncoder {
   /// - Throws: ``DiskError``, also where the directory is somebody else's.
   public convenience init(_ options: Options = Options(), store: any SegmentStore, scratch: String) throws {
     let staging = try Staging(scratch: scratch, worker: WorkerID())
-    self.init(options, publishingTo: EmbeddedStore(store: store, staging: staging), memory: KeyFrameMemory())
+    self.init(options, publishingTo: EmbeddedStore(store: store, staging: staging), memory: KeyFrameCache())
   }
 
   /// - Parameters:
   ///   - staging: where files are written before they are published; shared by all encoders of a process.
   ///   - index: shared likewise.
   package convenience init(_ options: Options, staging: Staging, index: SessionViews) {
-    self.init(options, staging: staging, index: index, memory: KeyFrameMemory())
+    self.init(options, staging: staging, index: index, memory: KeyFrameCache())
   }
 
   /// - Parameter memory: shared by all encoders with the same options.
-  package convenience init(_ options: Options, staging: Staging, index: SessionViews, memory: KeyFrameMemory) {
+  package convenience init(_ options: Options, staging: Staging, index: SessionViews, memory: KeyFrameCache) {
     self.init(options, publishingTo: DirectoryStore(staging: staging, index: index), memory: memory)
   }
 
   /// - Parameter store: shared by all encoders of a process, and `memory` likewise.
-  package init(_ options: Options, publishingTo store: any ArtifactStore, memory: KeyFrameMemory) {
+  package init(_ options: Options, publishingTo store: any ArtifactStore, memory: KeyFrameCache) {
     FFmpegLog.silence()
     self.options = options
     self.memory = memory
@@ -72,21 +72,23 @@ public final class BatchEncoder {
 
   /// A batch that was read.
   package struct ReadBatch {
-    fileprivate let source: OpenBatch
+    fileprivate let source: BatchReader
     fileprivate let opening: Profile.Watch?
 
     package var session: SessionID { source.batch.session }
   }
 
   /// Reads a batch and checks its limits.
+  ///
+  /// - Parameter files: the images that the batch consists of; then `path` is their directory, which names the batch.
   package func read(
-    _ path: String, session: String? = nil, isCancelled: @escaping () -> Bool = { false }
+    _ path: String, files: [String] = [], session: String? = nil, isCancelled: @escaping () -> Bool = { false }
   ) throws -> ReadBatch {
     stage.enter(.open)
     defer { stage.enter(.queue) }
     let opening = options.profile?.start(.open)
-    let source = try OpenBatch(
-      reading: path, session: session, limits: options.limits, unpacker: options.decoders,
+    let source = try BatchReader(
+      reading: path, files: files, session: session, limits: options.limits, unpacker: options.decoders,
       isCancelled: signing(isCancelled))
     guard Timeline.segmentBound(of: source.batch, maxHoldMs: options.maxHoldMs) <= options.limits.segments else {
       throw BadBatch(
@@ -141,15 +143,16 @@ public final class BatchEncoder {
   }
 
   private func encode(
-    _ source: OpenBatch, digest: inout BatchDigest, isCancelled: @escaping () -> Bool
+    _ source: BatchReader, digest: inout BatchDigest, isCancelled: @escaping () -> Bool
   ) throws -> (
     segments: [StagedSegment], unchanged: Int
   ) {
+    self.stage.begin(frames: source.batch.frames.count)
     var stage = SegmentStage(
-      settings: settings, memory: memory, staging: store.staging, profile: options.profile,
+      settings: settings, memory: memory, staging: store.staging, profile: options.profile, progress: self.stage,
       refused: source.batch.refused)
     do {
-      let unchanged = try BatchWalk.walk(
+      let unchanged = try FrameLoop.walk(
         source, options, memory, digest: &digest, into: &stage, isCancelled: isCancelled)
       return (try stage.finish(source.batch), unchanged)
     } catch {
@@ -160,11 +163,12 @@ public final class BatchEncoder {
 }
 
 /// Collects a batch's shots into segments and writes each to the staging directory when it closes.
-private struct SegmentStage: ShotSink, ~Copyable {
+private struct SegmentStage: ShotConsumer, ~Copyable {
   private let settings: EncoderSettings
-  private let memory: KeyFrameMemory
+  private let memory: KeyFrameCache
   private let staging: Staging
   private let profile: Profile?
+  private let progress: BatchStage
   private var open: SegmentWriter?
   private var done: [StagedSegment] = []
   /// Refused since the last segment closed.
@@ -172,20 +176,26 @@ private struct SegmentStage: ShotSink, ~Copyable {
   private var notes: [Int64: String] = [:]
 
   init(
-    settings: EncoderSettings, memory: KeyFrameMemory, staging: Staging, profile: Profile?, refused: [RefusedFrame]
+    settings: EncoderSettings, memory: KeyFrameCache, staging: Staging, profile: Profile?, progress: BatchStage,
+    refused: [RefusedFrame]
   ) {
     self.settings = settings
     self.memory = memory
     self.staging = staging
     self.profile = profile
+    self.progress = progress
     self.refused = refused
   }
 
-  mutating func refuse(_ frame: RefusedFrame) { refused.append(frame) }
+  mutating func refuse(_ frame: RefusedFrame) {
+    progress.advance()
+    refused.append(frame)
+  }
 
   mutating func note(_ text: String, on capture: Capture) { notes[capture.timeMs] = text }
 
-  mutating func show(_ still: Still, in shots: [Shot], _ isCancelled: () -> Bool) throws {
+  mutating func show(_ still: SourceFrame, in shots: [FrameHold], _ isCancelled: () -> Bool) throws {
+    progress.advance()
     for shot in shots {
       if isCancelled() { throw Cancelled() }
       if shot.opensSegment {

@@ -15,10 +15,25 @@ package final class BatchStage: Sendable {
   }
 
   private let state = Mutex((stage: Stage.queue, signAt: MonotonicClock.seconds()))
+  private let frames = Mutex((done: 0, total: 0))
 
   package init() {}
 
-  package func enter(_ stage: Stage) { state.withLock { $0 = (stage, MonotonicClock.seconds()) } }
+  package func enter(_ stage: Stage) {
+    state.withLock { $0 = (stage, MonotonicClock.seconds()) }
+    if stage == .queue { frames.withLock { $0 = (0, 0) } }
+  }
+
+  /// Begins to count the frames of a batch.
+  func begin(frames total: Int) { frames.withLock { $0 = (0, total) } }
+
+  /// Counts a frame as encoded or refused.
+  func advance() { frames.withLock { $0.done += 1 } }
+
+  /// The part of the batch's frames that is done, from 0 to 1.
+  package var fraction: Double {
+    frames.withLock { $0.total > 0 ? min(1, Double($0.done) / Double($0.total)) : 0 }
+  }
 
   /// Notes a sign of life.
   package func sign() { state.withLock { $0.signAt = MonotonicClock.seconds() } }

@@ -1,4 +1,4 @@
-// What becomes of a batch when something fails: the one place where an error is turned into a decision.
+// Decides where a batch goes when something fails: the one place where an error is turned into a decision.
 
 import Encoding
 import FileSystem
@@ -41,7 +41,7 @@ public enum Disposition: Equatable, Sendable {
       self = .quarantine(BadBatch("encode", batch, "\(large)", advice: SegmentTooLarge.advice))
     case is Cancelled: self = .handBack
     case is DamagedOutput, is SandboxError, is MissingLibrary, is any EnvironmentFailure: self = .retry
-    // What no machine in trouble says: whatever was asked for came of the batch.
+    // Codes that no failing machine returns: the batch caused the call.
     case let failure as DiskError where ![EINVAL, ENAMETOOLONG, ELOOP, EOVERFLOW, EFBIG].contains(failure.code):
       self = .retry
     // FFmpeg's word on a picture has become a refusal by now.
@@ -51,8 +51,8 @@ public enum Disposition: Equatable, Sendable {
     }
   }
 
-  /// Whether what failed for reasons that are not a batch's would fail for every other batch, too: a full disk does, a damaged file of one
-  /// session does not.
+  /// Whether what failed for reasons that are not a batch's would fail for every other batch, too: a full disk does, a damaged
+  /// file of one session does not.
   package static func concernsAll(_ error: any Error) -> Bool {
     switch error {
     case let failure as ViewUpdateFailure: concernsAll(failure.error)
@@ -60,7 +60,7 @@ public enum Disposition: Equatable, Sendable {
       [
         ENOSPC, EDQUOT, EIO, EROFS, ESTALE, EMFILE, ENFILE, ENOMEM, ENOTCONN, ETIMEDOUT, EHOSTDOWN, ENODEV, EAGAIN,
       ].contains(failure.code)
-    case is DamagedOutput, is ContestedSegment, is ObjectTooLarge: false
+    case is DamagedOutput, is SegmentWriteConflict, is ObjectTooLarge: false
     case let failure as ObjectStoreError: !failure.isOfOneObject
     case let failure as FFmpegError: failure.isOutOfMemory
     default: true

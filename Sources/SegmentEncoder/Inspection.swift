@@ -1,4 +1,4 @@
-// What a batch is, and what would become of it: read, decoded and put on the timeline, but not encoded.
+// A batch as `inspect` shows it: read, decoded and put on the timeline, but not encoded.
 
 import Encoding
 import FrameBatches
@@ -19,7 +19,7 @@ package struct InspectedBatch: Sendable, Equatable {
   }
 
   package let batch: String
-  /// Whose way of writing it is.
+  /// The name of the batch's format.
   package let format: String
   package let session: SessionID
   package let intervalMs: Int64
@@ -27,7 +27,7 @@ package struct InspectedBatch: Sendable, Equatable {
   package let isFinal: Bool
   package let frames: [Frame]
   package let refused: [RefusedFrame]
-  /// What a person should know of how it is written.
+  /// Warnings about how the batch is written.
   package let warnings: [String]
   package let segments: Int
 
@@ -55,14 +55,17 @@ package struct InspectedBatch: Sendable, Equatable {
   ///
   /// - Parameters:
   ///   - path: a directory or a file; `-` is standard input.
+  ///   - files: the images that the batch consists of; then `path` is their directory, which names the batch.
   ///   - session: for a batch that does not name its own.
   /// - Throws: ``BadBatch`` where it would be quarantined, ``DiskError``.
-  package init(reading path: String, session: String? = nil, _ options: BatchEncoder.Options) throws {
-    let source = try OpenBatch(
-      reading: path, session: session, limits: options.limits, unpacker: options.decoders)
+  package init(
+    reading path: String, files: [String] = [], session: String? = nil, _ options: BatchEncoder.Options
+  ) throws {
+    let source = try BatchReader(
+      reading: path, files: files, session: session, limits: options.limits, unpacker: options.decoders)
     var digest = BatchDigest(of: source.batch)
     var sink = Sink(refused: source.batch.refused)
-    try BatchWalk.walk(
+    try FrameLoop.walk(
       source, options, nil, digest: &digest, into: &sink, isCancelled: { false })
     frames = sink.frames
     refused = sink.refused
@@ -77,7 +80,7 @@ package struct InspectedBatch: Sendable, Equatable {
     isFinal = source.batch.isFinal
   }
 
-  private struct Sink: ShotSink {
+  private struct Sink: ShotConsumer {
     var frames: [Frame] = []
     var refused: [RefusedFrame]
     var segments = 0
@@ -87,7 +90,7 @@ package struct InspectedBatch: Sendable, Equatable {
 
     mutating func note(_ text: String, on capture: Capture) { notes[capture.timeMs] = text }
 
-    mutating func show(_ still: Still, in shots: [Shot], _ isCancelled: () -> Bool) throws {
+    mutating func show(_ still: SourceFrame, in shots: [FrameHold], _ isCancelled: () -> Bool) throws {
       for shot in shots {
         if shot.opensSegment { segments += 1 }
         if shot.status == .captured {

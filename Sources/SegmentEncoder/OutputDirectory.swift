@@ -3,7 +3,7 @@ import Sessions
 
 /// A directory that sessions are published in. For any thread; one for a directory and process.
 ///
-/// The views of long sessions are written a few times a second at most, so that some may be behind: call ``catchUp(all:)`` when
+/// The views of long sessions are written a few times a second at most, so that some may be behind: call ``flushPending(all:)`` when
 /// ``dueInMs`` is over, and ``close()`` at the end.
 public final class OutputDirectory: Sendable {
   let staging: Staging
@@ -35,7 +35,7 @@ public final class OutputDirectory: Sendable {
   ///
   /// - Parameter all: whether those, too, that are not due yet.
   /// - Returns: those that could not be; they are tried again later.
-  public func catchUp(all: Bool = false) -> [ViewUpdateFailure] { views.catchUp(staging, all: all) }
+  public func flushPending(all: Bool = false) -> [ViewUpdateFailure] { views.flushPending(staging, all: all) }
 
   /// Brings all views up to date and removes this process's place. No encoder may publish any more.
   ///
@@ -43,6 +43,6 @@ public final class OutputDirectory: Sendable {
   @discardableResult
   public func close() -> [ViewUpdateFailure] {
     defer { staging.remove() }
-    return catchUp(all: true)
+    return flushPending(all: true)
   }
 }

@@ -37,15 +37,15 @@ struct EmbeddedStore: ArtifactStore {
   let store: any SegmentStore
   let staging: Staging
 
-  func prepare(_ source: OpenBatch, isCancelled: () -> Bool) throws -> Preparation {
+  func prepare(_ source: BatchReader, isCancelled: () -> Bool) throws -> Preparation {
     .ready(EmbeddedPublication(store: store, batch: source.batch))
   }
 
-  func rollBack(_ source: OpenBatch, isCancelled: () -> Bool) throws -> PublishedBatch? { nil }
+  func rollBack(_ source: BatchReader, isCancelled: () -> Bool) throws -> PublishedBatch? { nil }
 
   var dueInMs: Int? { nil }
 
-  func catchUp(all: Bool) -> [ViewUpdateFailure] { [] }
+  func flushPending(all: Bool) -> [ViewUpdateFailure] { [] }
 }
 
 private struct EmbeddedPublication: Publication {

@@ -1,11 +1,11 @@
-// Who works on which batch: owed, in somebody's hands, or settled. The spool's directory is one such queue; what a worker does
+// The queue of batches: waiting, claimed, or finished. The spool's directory is one such queue; what a worker does
 // with it holds for any other.
 
 import FrameBatches
 import Sessions
 
 /// A batch that is owed.
-package struct Offer: Sendable {
+package struct QueueEntry: Sendable {
   /// The batch's name; nil where the queue tells only who takes it.
   package let name: String?
   /// The name as the system has it.
@@ -25,7 +25,7 @@ package struct Claim: Sendable {
   package let attempt: Int
   /// How often work on it has failed for reasons that nobody knows.
   package let failures: Int
-  /// What the queue knows the claim by.
+  /// The queue's token of the claim.
   package let place: String
   /// The content that was fetched, where the queue's batches can be replaced meanwhile; nil before.
   package let tag: ObjectTag?
@@ -59,7 +59,7 @@ package struct FetchedBatch {
   package let path: String
 }
 
-/// What is in a queue, as far as it tells.
+/// The state of a queue, as far as it is known.
 package enum QueueStatus: Sendable {
   case spool(SpoolStatus)
   case counts(waiting: Int, claimed: Int)
@@ -69,12 +69,12 @@ package enum QueueStatus: Sendable {
 ///
 /// All of it throws when the queue cannot be asked; nothing is lost by that, and what has been begun can be done again.
 package protocol BatchQueue: Sendable {
-  /// What is owed and in nobody's hands, as far as one sees.
-  func waiting() throws -> [Offer]
+  /// The waiting batches, as far as they are visible.
+  func waiting() throws -> [QueueEntry]
   /// Takes a batch.
   ///
   /// - Returns: nil when somebody else was faster.
-  func claim(_ offer: Offer) throws -> Claim?
+  func claim(_ offer: QueueEntry) throws -> Claim?
   /// Takes over what dead workers held. Any of these may be what killed its worker: each is to be worked on alone, so that another
   /// death says which one it was.
   ///
@@ -104,17 +104,17 @@ package protocol BatchQueue: Sendable {
   /// Whether this worker was taken for dead, and cannot claim anything any more; it has to be started again.
   var isCutOff: Bool { get }
   /// Whether the queue has lost what it knew: that nothing waits then does not say that nothing is owed.
-  var hasForgotten: Bool { get }
+  var lostState: Bool { get }
   /// How many batches others hold whom we cannot ask whether they live.
   func heldElsewhere() throws -> Int
   /// Something to wait for beside the time: readable when there may be more. To be closed by the caller; -1 where there is none.
   func watch() -> Int32
   /// How long to wait for more, in milliseconds, where nothing says that there is.
-  var restMs: Int { get }
-  /// What is in it.
+  var pollIntervalMs: Int { get }
+  /// The state of the queue.
   func status(output: String) throws -> QueueStatus
   /// Says what has been done, for whoever asks.
-  func show(_ tally: WorkerTally) throws
+  func show(_ tally: WorkerCounters) throws
   /// Leaves the queue; nothing is claimed any more.
   func leave()
 }

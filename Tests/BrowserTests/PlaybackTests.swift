@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What a browser shows, and when: numbered pictures are read off the screen.
+/// The pictures that a browser shows, and their times: numbered pictures are read off the screen.
 @Suite(.serialized) struct PlaybackTests {
   private static let fixtures = [
     "exact-1fps", "jittered", "gap", "rotation", "irregular-3fps", "on-change", "single-frame",
@@ -200,7 +200,7 @@ import Testing
       }, as: [Seeks].self)
     for (session, (seeks, instants)) in zip(sessions, zip(shown, wanted)) {
       #expect(seeks.numbers == instants.map(\.number), "\(session.index.session) at \(instants.map(\.atMs))")
-      // What is buffered is session time without its gaps.
+      // The buffer is session time without its gaps.
       let start = session.index.startMs
       let inside = session.index.gaps.filter { $0.endMs < session.index.endMs }
       let end = session.manifests[session.manifests.count - 1].endMs

@@ -11,7 +11,7 @@ import Testing
     }
     #expect(frames.count == WideColourChart.count)
     let stills = frames.map {
-      Browser.Still(
+      Browser.SourceFrame(
         of: String($0.video.dropFirst(scratch.path.count + 1)), at: Double($0.offsetMs + 500) / 1_000,
         shownFrom: Double($0.offsetMs) / 1_000 - 0.0005)
     }

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What does not change costs neither a decoder nor an encoder.
+/// An unchanged frame costs neither a decoder nor an encoder.
 @Suite struct IdleTests {
   let scratch: ScratchDirectory
 
@@ -40,7 +40,7 @@ import Testing
       .count { $0.contains("SIGCHLD") && !$0.contains("CLONE_VM") && !$0.contains("--- ") && !$0.contains("resumed") }
   }
 
-  /// What these became in `all` is what each becomes when it is the only one.
+  /// Each becomes the same alone as in `all`.
   private func expectEachAsIfAlone(_ batches: [String]) throws {
     for (number, batch) in batches.enumerated() {
       let own = scratch.path("own-\(number)")
@@ -73,7 +73,7 @@ import Testing
     try expectEachAsIfAlone(batches)
   }
 
-  /// What came out of one stranger's decoder is never shown in another's session.
+  /// Output of one session's decoder is never shown in another session.
   @Test func aSessionKnowsOnlyItsOwn() throws {
     let still = Array(repeating: try images[0], count: 5)
     let batches = try batches([still, still])

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What `inspect` says of a batch is what encoding makes of it.
+/// `inspect` shows the same frames and segments that encoding makes.
 @Suite struct InspectTests {
   private struct Inspected: Decodable {
     struct Frame: Decodable { let source: String, timeMs: Int64, holdMs: Int64, width: Int, height: Int, note: String? }

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the worker says while it works.
+/// The log of the worker.
 @Suite struct LogTests {
   private let spool: TestSpool
   /// A name that would clear a screen, and begin a line of its own.
@@ -36,7 +36,7 @@ import Testing
   @Test func withoutBeingAskedOnlyWhatIsWrongIsSaid() throws {
     try spool.add("gap")
     let quiet = try spool.drain()
-    #expect(lines(quiet) == ["1 batch published, 4 segments, 5 frames"])
+    #expect(lines(quiet) == ["1 batch published, 4 segments, 5 frames; sessions are in \(spool.output)"])
     try spool.add("gap", as: "again")
     #expect(
       try lines(spool.drain("--log-level", "debug")).contains { $0.contains(" debug claimed batch=again attempt=1") })

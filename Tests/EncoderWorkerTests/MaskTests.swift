@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What stock ffmpeg sees of masked pictures, turned in every way, next to the same pictures without masks.
+/// Masked pictures as stock ffmpeg shows them, turned in every way, next to the same pictures without masks.
 @Suite struct MaskTests {
   private static let (width, height) = (180, 320)
 

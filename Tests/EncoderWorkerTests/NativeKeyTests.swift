@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What is written otherwise than it should be is told of, and where it may have been meant to hide something, it does.
+/// Misspelt keys cause a warning, and where they may have been meant to hide something, it does.
 @Suite struct NativeKeyTests {
   let scratch: ScratchDirectory
 

@@ -38,7 +38,7 @@ import Testing
     }
   }
 
-  /// What is broken in EXIF says nothing, and stops nothing.
+  /// Broken EXIF data is ignored.
   @Test func brokenEXIFSaysNothing() throws {
     let file = try Fixture("exact-1fps").bytes("0003.jpg")
     let good = OrientedImage.file(file, kind: "jpg", tag: 6, width: 180, height: 320)

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What is made of the program's own words: the manual page, and what shells complete.
+/// Files that are made of the program's own help: the manual page, and what shells complete.
 @Suite struct PackagingTests {
   private let scratch: ScratchDirectory
   private let manual: String
@@ -14,7 +14,7 @@ import Testing
     manual = try String(contentsOfFile: scratch.path("share/man/man1/encoder-worker.1"), encoding: .utf8)
   }
 
-  /// What bash offers for the last of these words, in a directory with a file and a directory.
+  /// The completions of bash for the last of these words, in a directory with a file and a directory.
   private func completions(_ words: String...) throws -> [String] {
     let place = try scratch.directory("place/directory")
     try scratch.file("place/frame.jpg", [])

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Every kind of picture that is taken looks as Pillow shows it; every other is refused with the reason that the README
+/// Every kind of picture that is taken looks as Pillow shows it; every other is refused with the reason that docs/input.md
 /// gives.
 @Suite struct PictureKindTests {
   private let scratch: ScratchDirectory
@@ -25,13 +25,12 @@ import Testing
     return files.filter { URL(fileURLWithPath: $0).pathExtension != "" }.sorted().map { "\(path)/\($0)" }
   }()
 
-  /// What Pillow shows and we refuse on purpose: by the reason, which the README must state, ends of the files' names.
+  /// Images that Pillow shows and we refuse on purpose: by the reason, which docs/input.md must state, ends of the files' names.
   /// The JPEGs were broken by a fuzzer: libjpeg's own `djpeg -strict` refuses each of them as well.
   private static let refused = [
-    "neither JPEG, PNG nor WebP": [
-      "smile-incorrect-image-length.ico", "minimized-fuzzer_script_tiff-5026894169374720.tif",
-      "CVE-2018-14498_hbo_rdbmp.c:211_2.bmp",
-    ],
+    "neither JPEG, PNG nor WebP": ["smile-incorrect-image-length.ico"],
+    "neither JPEG, PNG nor WebP, but a TIFF image": ["minimized-fuzzer_script_tiff-5026894169374720.tif"],
+    "neither JPEG, PNG nor WebP, but a BMP image": ["CVE-2018-14498_hbo_rdbmp.c:211_2.bmp"],
     "a JPEG with arithmetic coding is not supported": [
       "full_images_id:000862,src:000140,op:arith8,pos:159,val:+9.jpg"
     ],
@@ -63,7 +62,7 @@ import Testing
   /// One batch each, so that a crash or a hang is found among few.
   @Test(
     .enabled(if: !corpus.isEmpty), arguments: Array(stride(from: 0, to: corpus.count, by: 64)))
-  func whatPillowShowsOfOtherProgramsFilesLooksTheSameOrIsRefusedAsTheREADMESays(first: Int) throws {
+  func whatPillowShowsOfOtherProgramsFilesLooksTheSameOrIsRefusedAsThePageSays(first: Int) throws {
     for picture in try ShownPicture.all(Array(Self.corpus[first...].prefix(64))) {
       switch picture.outcome {
       case .encoded:
@@ -78,8 +77,8 @@ import Testing
     }
   }
 
-  @Test func theREADMENamesEveryReasonForWhichWeRefuseWhatPillowShows() throws {
-    let readme = try String(contentsOf: Fixture.root.appendingPathComponent("README.md"), encoding: .utf8)
-    for reason in Self.refused.keys { #expect(readme.contains("`\(reason)`"), "\(reason)") }
+  @Test func pageOfInputFormatsNamesEveryReasonToRefuseAnImage() throws {
+    let page = try String(contentsOf: Fixture.root.appendingPathComponent("docs/input.md"), encoding: .utf8)
+    for reason in Self.refused.keys { #expect(page.contains("`\(reason)`"), "\(reason)") }
   }
 }

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What is decoded is what was captured: the right picture, the right way up, in the right colours.
+/// The decoded picture is the captured one: the right picture, the right way up, in the right colours.
 @Suite struct PictureTests {
   /// Structural similarity of luma, frame by frame, as stock ffmpeg computes it.
   @Test(arguments: Fixture.all.filter { !["masks", "colour-bars"].contains($0.name) } + Fixture.corpus)
@@ -133,7 +133,7 @@ import Testing
     #expect(pictures[2].number == 2)
   }
 
-  /// What is transparent shows what is said to be behind it: black, or a colour.
+  /// Transparent pixels show the background: black, or a colour.
   @Test(
     arguments: [(nil, [128, 0, 0], [0, 0, 0]), ("#204060", [144, 32, 48], [32, 64, 96])] as [(String?, [Int], [Int])])
   func transparentPixelsShowTheBackground(background: String?, half: [Int], clear: [Int]) throws {

@@ -16,7 +16,7 @@ import Testing
     try spool.add("rotation")
   }
 
-  /// What each command does, and of what it counts the parts.
+  /// The work of each command, and the unit of its bar.
   private var commands: [(words: [String], unit: String)] {
     let film = spool.scratch.path("film.mp4")
     return [
@@ -33,7 +33,7 @@ import Testing
       let shown = try Terminal.run(words)
       #expect(shown.status == 0, "\(shown.text)")
       #expect(shown.text.contains("░ ") && shown.text.contains(unit), "\(words): \(shown.text)")
-      // What stays on the screen is what stands behind the last wiping of each line.
+      // The screen keeps the text behind the last erasure of each line.
       let lines = shown.text.replacing("\r\n", with: "\n").components(separatedBy: "\n")
       let left = lines.map { $0.components(separatedBy: "\r\u{1B}[K").last ?? "" }
       #expect(left.allSatisfy { !$0.contains("░") && !$0.contains("\u{1B}") }, "\(words): \(left)")

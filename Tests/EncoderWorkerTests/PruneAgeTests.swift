@@ -72,7 +72,7 @@ import Testing
       try Tool.output("cp", ["-a", spool.path, copy])
       return copy
     }
-    // What came into done/ and quarantine/ has to be older than the shortest age.
+    // Batches in done/ and quarantine/ have to be older than the shortest age.
     usleep(1_200_000)
     var hasEnded = false
     for (index, copy) in copies.enumerated() where !hasEnded {

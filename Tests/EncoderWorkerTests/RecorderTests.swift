@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What recorders leave behind is taken as it is: in each form the same frames give the same pictures at the same times.
+/// Batches of recorders are taken as they are: in each form the same frames give the same pictures at the same times.
 @Suite struct RecorderTests {
   static let forms = [
     "plain@1", "native", "sentry-cocoa", "bare-sentry-cocoa/5E0A1F2C-0B7D-4C7E-9E55-7A1D2C3B4A59",

@@ -47,9 +47,9 @@ import WorkQueues
   }
 
   @Test func entitiesInWhatTheStoreSaysAreText() {
-    #expect(S3Text.first("Key", in: "<a><Key>&lt;&amp;&#x26;&#38;&quot;&apos;&gt;</Key><Key>x</Key></a>") == "<&&&\"'>")
+    #expect(S3XML.first("Key", in: "<a><Key>&lt;&amp;&#x26;&#38;&quot;&apos;&gt;</Key><Key>x</Key></a>") == "<&&&\"'>")
     for wrong in ["<Key>&none;</Key>", "<Key>&amp</Key>", "<Key>&#xD800;</Key>", "<Key>a<b/></Key>", "<Key>x"] {
-      #expect(S3Text.first("Key", in: wrong) == nil, "\(wrong)")
+      #expect(S3XML.first("Key", in: wrong) == nil, "\(wrong)")
     }
     #expect(S3Address.decoded("a%20b+c%2B%C3%BC") == "a b c+ü")
     for wrong in ["%", "%2", "%zz", "%+1", "%ff"] { #expect(S3Address.decoded(wrong) == nil, "\(wrong)") }

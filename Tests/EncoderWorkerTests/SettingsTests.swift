@@ -25,7 +25,7 @@ import Testing
     try Tool.run(EncoderWorker.path, words, environment: environment)
   }
 
-  /// What `config` says is in force.
+  /// The settings that `config` prints.
   private func config(_ words: String..., environment: [String: String] = [:]) throws -> [Row] {
     let result = try run(["config"] + words + ["--json"], environment)
     try #require(result.status == 0, "\(result.errors)")
@@ -147,7 +147,7 @@ import Testing
   }
 
   @Test func everySettingsValueIsJudgedAsTheFlagsIs() throws {
-    // What takes a number or a word of some takes no nonsense; what is left are names.
+    // Options with a number or with fixed values refuse other values; the rest take names.
     let names = try config("run").filter { $0.value != "false" }.map(\.name)
     #expect(names.contains("max-time") && names.contains("limit"))
     for name in names where !["spool", "output", "host"].contains(name) {

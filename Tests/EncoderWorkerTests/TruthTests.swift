@@ -4,7 +4,7 @@ import Testing
 
 /// Every fixture, and every real session there is: what stock tools read is what was captured, to the tick.
 @Suite struct TruthTests {
-  /// What players need to keep time costs little: a still of five seconds, at most 300 bytes a second.
+  /// The repeats for players cost little: a still of five seconds, at most 300 bytes a second.
   @Test(arguments: (Fixture.sample + Fixture.corpus).filter { $0.name != "masks" })
   func aStillIsCheap(fixture: Fixture) throws {
     let scratch = try ScratchDirectory()

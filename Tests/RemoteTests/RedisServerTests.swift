@@ -58,9 +58,9 @@ struct RedisServerTests {
   ])
   func aRedisThatMayForgetIsRefusedUnlessAllowed(_ options: [String], _ reason: String) throws {
     let server = try QueueServer(options)
-    let refusal = #expect(throws: ForgetfulRedis.self) { try stream(server.url) }
+    let refusal = #expect(throws: NonDurableRedis.self) { try stream(server.url) }
     #expect(refusal?.description.contains(reason) == true)
-    #expect(refusal?.description.contains("--allow-forgetful-queue") == true)
+    #expect(refusal?.description.contains("--allow-non-durable-queue") == true)
     #expect(try server.command("EXISTS", "encoder-worker") == ["0"])
     let warnings = Mutex<[String]>([])
     let allowed = try stream(server.url, mayForget: true) { warning in warnings.withLock { $0.append(warning) } }
@@ -80,9 +80,9 @@ struct RedisServerTests {
     // Each finds its connection broken, and makes another one.
     for queue in [queue, allowed] { #expect(throws: RedisError.self) { try queue.waitingCount() } }
     #expect(try allowed.waitingCount() == 1)
-    for _ in 0..<2 { #expect(throws: ForgetfulRedis.self) { try queue.waitingCount() } }
+    for _ in 0..<2 { #expect(throws: NonDurableRedis.self) { try queue.waitingCount() } }
     #expect(warnings.withLock { $0.count == 1 && $0[0].contains("appendonly is off") })
-    #expect(Disposition(of: ForgetfulRedis(queue: "", weaknesses: [.cannotWrite]), batch: "a") == .retry)
+    #expect(Disposition(of: NonDurableRedis(queue: "", weaknesses: [.cannotWrite]), batch: "a") == .retry)
     try server.command("CONFIG", "SET", "appendonly", "yes")
     #expect(try queue.waitingCount() == 1)
   }
@@ -98,7 +98,7 @@ struct RedisServerTests {
     }
     #expect(try stream(server.url, store: "s3://one/").waitingCount() == 1)
     #expect(try stream(server.url + "?stream=two", store: "s3://two/").waitingCount() == 0)
-    // Whoever is first after a loss.
+    // Any worker may be first after a loss.
     try server.flush()
     #expect(try one.waitingCount() == 0)
     #expect(try server.command("GET", key) == ["s3://one/"])
@@ -129,7 +129,7 @@ struct RedisServerTests {
   }
 
   @Test func aFailedLastWriteIsAWeaknessAsWell() {
-    let facts = ServerFacts(.bytes(Array("# Persistence\r\naof_enabled:1\r\naof_last_write_status:err\r\n".utf8)))
+    let facts = RedisInfo(.bytes(Array("# Persistence\r\naof_enabled:1\r\naof_last_write_status:err\r\n".utf8)))
     #expect(facts.weaknesses == [.cannotWrite])
   }
 

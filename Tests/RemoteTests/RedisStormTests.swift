@@ -11,7 +11,7 @@ import WorkQueues
 /// Workers and Redis end at random, and nothing is owed twice or forgotten.
 @Suite(.enabled(if: QueueServer.isInstalled, "there is no redis-server: scripts/setup test"))
 struct RedisStormTests {
-  /// What the workers share.
+  /// State that the workers share.
   private final class Storm: Sendable {
     let url: RedisURL
     let isOver = Atomic(false)

@@ -11,7 +11,7 @@ import WorkQueues
 
 @testable import encoder_worker
 
-/// Who gets a batch, and what becomes of it.
+/// Claims and outcomes of batches.
 @Suite(.enabled(if: QueueServer.isInstalled, "there is no redis-server: scripts/setup test"))
 struct RedisStreamTests {
   private static let dead = "{encoder-worker}:dead"
@@ -450,7 +450,7 @@ struct RedisStreamTests {
     }
     #expect(try workers[0].add(["a", "b"]) == 2)
     let entries = try workers.map(take)
-    #expect(!workers[0].hasForgotten && !workers[1].hasForgotten)
+    #expect(!workers[0].lostState && !workers[1].lostState)
     for losses in 1...2 {
       try server.flush()
       // Threads of both: one of them makes the group again, and the other worker has to learn of it as well.
@@ -460,11 +460,11 @@ struct RedisStreamTests {
       #expect(warnings.withLock { $0.count } == 2 * losses)
     }
     #expect(warnings.withLock { $0.allSatisfy { $0.contains("run reconcile to queue again what the store owes") } })
-    #expect(workers[0].hasForgotten && workers[1].hasForgotten)
+    #expect(workers[0].lostState && workers[1].lostState)
     for (worker, entry) in zip(workers, entries) { #expect(try !worker.holds(entry.id) && !worker.renew(entry)) }
     // Nothing was lost since this one joined.
     #expect(try worker("three").waitingCount() == 0)
-    #expect(try !worker("four").hasForgotten)
+    #expect(try !worker("four").lostState)
   }
 
   @Test(arguments: ["next", "takeOver", "waiting", "held", "add", "settle"])

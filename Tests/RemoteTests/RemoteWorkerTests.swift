@@ -73,7 +73,8 @@ struct RemoteWorkerTests {
     }
   }
 
-  /// The store has the objects that the spool has as files, byte for byte. `verify` has checked those: Tool.run does after each run.
+  /// The store has the objects that the spool has as files, byte for byte. `verify` has checked those: Tool.run does after each
+  /// run.
   private func expectSame(_ spool: TestSpool) throws {
     var files: [String] = []
     for case let name as String in try #require(FileManager.default.enumerator(atPath: spool.output)) {
@@ -212,7 +213,7 @@ struct RemoteWorkerTests {
     _ = try run(["enqueue", "--session", "phone", Fixture("jittered").path])
     let again = try run(["run", "--drain"])
     #expect(again.status == 0 && again.errors.contains("1 published before"), "\(again.errors)")
-    // What is bad goes to quarantine, and is said.
+    // Bad batches go to quarantine with a message.
     #expect(try client.put("incoming/bad", .bytes([1, 2, 3]), .archive, when: .absent) != nil)
     _ = try run(["reconcile"])
     let bad = try run(["run", "--drain"])

@@ -63,7 +63,7 @@ import Testing
         ("3", "1767859518340.jpg", "", []), ("0", "1767859512340.jpg", "", [1]), ("5", "dir/", "", []),
         ("0", "._1767859519340.jpg", "", [1]),
       ]))
-    let source = try OpenBatch(reading: file)
+    let source = try BatchReader(reading: file)
     #expect(source.batch.frames.map(\.source) == ["1767859512340.jpg"])
     #expect(
       source.batch.refused.map { "\($0.source): \($0.reason)" } == [
@@ -84,14 +84,14 @@ import Testing
     let whole = scratch.path("s.\(suffix)")
     try Tool.output("tar", ["-b1", "-caf", whole, "-C", Fixture("odd-size").path, "."])
     let bytes = Array(try Data(contentsOf: URL(fileURLWithPath: whole)))
-    _ = try OpenBatch(reading: whole)
+    _ = try BatchReader(reading: whole)
     // The last 1024 bytes of a plain tar are its end mark, of which one block will do.
     let last = suffix == "tar" ? bytes.count - 1_024 : bytes.count - 1
     let cuts =
       Array(stride(from: 1, through: last, by: max(1, last / 97))) + [last] + stride(from: 512, to: last, by: 512)
     for cut in cuts {
       let path = try scratch.file("cut.\(suffix)", Array(bytes[..<cut]))
-      #expect(throws: BadBatch.self, "cut at \(cut) of \(bytes.count)") { try OpenBatch(reading: path) }
+      #expect(throws: BadBatch.self, "cut at \(cut) of \(bytes.count)") { try BatchReader(reading: path) }
     }
   }
 
@@ -112,7 +112,7 @@ import Testing
       header.replaceSubrange(148..<156, with: (String(repeating: "0", count: 6 - sum.count) + sum + "\u{0} ").utf8)
       bytes += header + [UInt8](repeating: 0, count: 1_024)
       let path = try scratch.file("absurd.tar", bytes)
-      #expect(throws: BadBatch.self) { try OpenBatch(reading: path) }
+      #expect(throws: BadBatch.self) { try BatchReader(reading: path) }
     }
   }
 
@@ -124,9 +124,9 @@ import Testing
       try Tool.output("zstd", ["-qf", plain])
       for path in [plain, plain + ".gz", plain + ".zst"] {
         if ended {
-          _ = try OpenBatch(reading: path)
+          _ = try BatchReader(reading: path)
         } else {
-          #expect(throws: BadBatch.self, "\(path)") { try OpenBatch(reading: path) }
+          #expect(throws: BadBatch.self, "\(path)") { try BatchReader(reading: path) }
         }
       }
     }
@@ -137,7 +137,7 @@ import Testing
     try Data(try BatchTests.jpeg).write(to: URL(fileURLWithPath: folder + "/1767859512340.jpg"))
     let path = scratch.path("s.tar")
     try Tool.output("tar", ["--format=pax", "-cf", path, "-C", scratch.path, "größe"])
-    #expect(try OpenBatch(reading: path).batch.frames.map(\.source) == ["1767859512340.jpg"])
+    #expect(try BatchReader(reading: path).batch.frames.map(\.source) == ["1767859512340.jpg"])
   }
 
   @Test func whatIsSaidOfRefusedEntriesIsBounded() throws {
@@ -147,7 +147,7 @@ import Testing
     var limits = Limits()
     limits.refusals = 10
     limits.nameBytes = 100
-    let refused = try OpenBatch(reading: folder, limits: limits).batch.refused
+    let refused = try BatchReader(reading: folder, limits: limits).batch.refused
     #expect(refused.count == 11)
     #expect(refused.last?.reason == "and 20 more")
     #expect(refused.allSatisfy { $0.source.utf8.count <= 100 })
@@ -160,7 +160,7 @@ import Testing
       ("zeros", [UInt8](repeating: 0, count: 4_096)),
     ] as [(String, [UInt8])] {
       let path = try scratch.file(name, bytes)
-      #expect(throws: BadBatch.self, "\(name)") { try OpenBatch(reading: path) }
+      #expect(throws: BadBatch.self, "\(name)") { try BatchReader(reading: path) }
     }
   }
 
@@ -173,10 +173,10 @@ import Testing
     try Tool.output("tar", ["-caf", path, "-C", zeros, "."])
     var limits = Limits()
     limits.unpackedBytes = 4 << 20
-    #expect(throws: BadBatch.self) { try OpenBatch(reading: path, limits: limits) }
+    #expect(throws: BadBatch.self) { try BatchReader(reading: path, limits: limits) }
     limits.unpackedBytes = 10 << 20
     limits.entries = 3
-    #expect(throws: BadBatch.self) { try OpenBatch(reading: path, limits: limits) }
+    #expect(throws: BadBatch.self) { try BatchReader(reading: path, limits: limits) }
   }
 
   /// Equal frames pack well, and a batch of a few of them is no bomb.

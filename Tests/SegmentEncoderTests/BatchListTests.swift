@@ -60,7 +60,7 @@ import Testing
 
   @Test func aFolderAllowsNoOutputBeneathIt() throws {
     let scratch = try ScratchDirectory()
-    let folder = try BatchFolder(opening: scratch.directory("batches") + "/")
+    let folder = try BatchDirectory(opening: scratch.directory("batches") + "/")
     _ = try scratch.directory("other")
     try FileManager.default.createSymbolicLink(atPath: scratch.path("link"), withDestinationPath: folder.path)
     for output in ["batches", "batches/output", "batches/not/yet", "link/output"] {

@@ -12,7 +12,7 @@ import Testing
 
 /// Reads a batch that a test has made.
 private func read(_ path: String, session: String? = "s", limits: Limits = Limits()) throws -> Batch {
-  try OpenBatch(reading: path, session: session, limits: limits).batch
+  try BatchReader(reading: path, session: session, limits: limits).batch
 }
 
 private func cause(_ body: () throws -> Void) -> String? {
@@ -41,7 +41,7 @@ private func cause(_ body: () throws -> Void) -> String? {
   }
 
   @Test func aPlainDirectoryIsReadByItsNames() throws {
-    let batch = try OpenBatch(reading: Fixture("jittered").path).batch
+    let batch = try BatchReader(reading: Fixture("jittered").path).batch
     #expect(batch.session.description == "jittered")
     #expect(batch.frames.count == 11)
     #expect(batch.frames.first?.timeMs == 1_767_859_512_340)
@@ -64,7 +64,7 @@ private func cause(_ body: () throws -> Void) -> String? {
     } else {
       try FileManager.default.moveItem(atPath: folder, toPath: path)
     }
-    #expect(try OpenBatch(reading: path).batch.session.description == session)
+    #expect(try BatchReader(reading: path).batch.session.description == session)
   }
 
   @Test(arguments: ["tar", "tar.gz", "tar.zst"], [".", "folder"])
@@ -77,8 +77,8 @@ private func cause(_ body: () throws -> Void) -> String? {
         let parent = URL(fileURLWithPath: fixture.path).deletingLastPathComponent().path
         try Tool.output("tar", ["-caf", path, "-C", parent, fixture.name])
       }
-      let archive = try OpenBatch(reading: path, session: fixture.name)
-      let directory = try OpenBatch(reading: fixture.path, session: fixture.name)
+      let archive = try BatchReader(reading: path, session: fixture.name)
+      let directory = try BatchReader(reading: fixture.path, session: fixture.name)
       #expect(archive.batch.frames.map(\.source) == directory.batch.frames.map(\.source))
       #expect(archive.batch.frames.map(\.timeMs) == directory.batch.frames.map(\.timeMs))
       #expect(archive.batch.refused == directory.batch.refused)
@@ -125,7 +125,7 @@ private func cause(_ body: () throws -> Void) -> String? {
     for names in [["a", "b"], ["-C", "a", "batch.json", "1767859512340.jpg", "batch.json"]] {
       let path = scratch.path("two-\(names.count).tar")
       try Tool.output("tar", ["-cf", path, "-C", scratch.path("two"), "--hard-dereference"] + names)
-      #expect(throws: BadBatch.self) { try OpenBatch(reading: path) }
+      #expect(throws: BadBatch.self) { try BatchReader(reading: path) }
     }
   }
 
@@ -213,7 +213,7 @@ private func cause(_ body: () throws -> Void) -> String? {
     #expect(cause { _ = try read(Fixture("jittered").path, limits: limits) } == "11 frames, more than the limit of 10")
     limits = Limits()
     limits.fileBytes = 100
-    let source = try OpenBatch(reading: Fixture("jittered").path, limits: limits)
+    let source = try BatchReader(reading: Fixture("jittered").path, limits: limits)
     guard case .refused(let reason) = try source.images(of: source.batch.frames[0])[0] else {
       Issue.record("a large file was read")
       return
@@ -248,7 +248,7 @@ private func cause(_ body: () throws -> Void) -> String? {
     symlink(scratch.path, path + "/link")
     try scratch.file("x.jpg", Self.jpeg)
     mkfifo(path + "/fifo", 0o600)
-    let source = try OpenBatch(reading: path)
+    let source = try BatchReader(reading: path)
     // Some cannot even be frames; of the others nothing is read.
     for frame in source.batch.frames where frame.source == file {
       guard case .refused = try source.images(of: frame)[0] else {

@@ -4,7 +4,7 @@ import Testing
 @testable import FrameBatches
 @testable import Sessions
 
-/// What is on a contact sheet, and where.
+/// The tiles of a contact sheet and their places.
 @Suite struct ContactSheetPlanTests {
   private typealias Tile = ContactSheetPlan.Tile
 
@@ -123,7 +123,7 @@ import Testing
     }
     #expect(Set(letters).count == 95)
     #expect(letters.filter { !$0.joined().contains(true) }.count == 1)
-    // What it does not have.
+    // Absent options.
     for letter: UInt8 in [0, 31, 127, 0xC3, 255] {
       #expect(BitmapFont.isSet(letter, column: 2, row: 6) == BitmapFont.isSet(UInt8(ascii: "?"), column: 2, row: 6))
     }

@@ -4,7 +4,7 @@ import SegmentEncoder
 import TestSupport
 import Testing
 
-/// What the article "Embed it in your own server" shows, in its order.
+/// The code of the article "Embed it in your own server", in its order.
 @Suite struct EmbeddingTests {
   private let scratch: ScratchDirectory
 

@@ -94,7 +94,7 @@ import Testing
     var file = try Fixture("wide-colour").bytes("p3.webp")
     let tag = try #require(file.indices.dropLast(4).first { file[$0..<$0 + 4].elementsEqual("cprt".utf8) })
     file.replaceSubrange(tag..<tag + 4, with: "D2B0".utf8)
-    let decoded = try decoder.picture(from: [file], Look(content: .image(nil), masks: .none))
+    let decoded = try decoder.picture(from: [file], FrameComposition(content: .image(nil), masks: .none))
     #expect(decoded.notes == ["shown as sRGB: its colour profile cannot be used (it has floating-point steps)"])
   }
 
@@ -176,7 +176,7 @@ import Testing
     for damage in [start + 10, start + length / 2, start + 4 + length] {
       var broken = good
       broken[damage] ^= 0xFF
-      let decoded = try decoder.picture(from: [broken], Look(content: .image(nil), masks: .none), into: nil)
+      let decoded = try decoder.picture(from: [broken], FrameComposition(content: .image(nil), masks: .none), into: nil)
       #expect(decoded.notes == ["shown as sRGB: its colour profile cannot be used (damaged)"], "\(damage - start)")
       let bare = PNGChunks.essential(of: good, withoutProfile: "damaged").file
       #expect(try decoded.picture.bytes == decoder.picture(from: bare, masks: .none).bytes)
@@ -190,7 +190,7 @@ import Testing
     }
     let layer = Layer(raw: nil, x: 0, y: 0, size: nil, opacity: 1, masks: .none)
     // 24 × 256 pixels a side; each counts as stored and as laid down. There is nothing behind the headers.
-    let look = Look(content: .layers([layer, layer, layer], width: 100, height: 100), masks: .none)
+    let look = FrameComposition(content: .layers([layer, layer, layer], width: 100, height: 100), masks: .none)
     #expect(throws: RefusedPicture(reason: "layer 2: too many pixels in all layers")) {
       try decoder.picture(from: Array(repeating: header(24), count: 3), look, into: nil)
     }
@@ -242,12 +242,12 @@ import Testing
         ["-v", "error", "-f", "lavfi", "-i", pixels, "-frames:v", "1", "-pix_fmt", "yuvj420p", "-f", "mjpeg", "-"]))
     let mask = Mask(x: Double(width) - 2.5, y: Double(height) - 3, width: 9, height: 9)
     for masks in [Masks.none, .rectangles([mask])] {
-      let look = Look(content: .image(nil), masks: masks)
+      let look = FrameComposition(content: .image(nil), masks: masks)
       let copied = try decoder.picture(from: [file], look, into: nil).picture
       let memory = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: 1 << 20)
       defer { memory.deallocate() }
       memory.initialize(repeating: 0xAA)
-      let space = DecodingSpace(memory)
+      let space = SharedPictureBuffer(memory)
       let picture = try decoder.picture(from: [file], look, into: space).picture
       #expect(space.used > 0)
       #expect((picture.width, picture.height) == (width, height))
@@ -299,6 +299,6 @@ extension Picture {
 extension PictureDecoder {
   /// The picture of one image file.
   func picture(from file: [UInt8], masks: Masks) throws -> Picture {
-    try picture(from: [file], Look(content: .image(nil), masks: masks)).picture
+    try picture(from: [file], FrameComposition(content: .image(nil), masks: masks)).picture
   }
 }

@@ -37,7 +37,7 @@ import Testing
         #expect(try #require(JPEGFile(stuffed)).essential == plain)
       }
       for cut in 0..<min(good.count, 900) { _ = JPEGFile(Array(good[..<cut]))?.essential }
-      // What a decoder would pass over, and find orders in.
+      // Chunks that a decoder would skip, or follow.
       let hidden = Array(good[..<2] + [0xFF, 0x02] + segment(marker, text) + good[2...])
       #expect(JPEGFile(hidden) == nil)
     }

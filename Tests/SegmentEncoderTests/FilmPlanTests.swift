@@ -5,7 +5,7 @@ import Testing
 @testable import Sessions
 
 /// The parts as text: film start + length (of which gap).
-private func parts(_ plan: FilmPlan) -> [String] {
+private func parts(_ plan: StitchPlan) -> [String] {
   plan.parts.map { "\($0.startMs)+\($0.lengthMs)" + ($0.gapMs > 0 ? " (\($0.gapMs))" : "") }
 }
 
@@ -18,7 +18,7 @@ private func parts(_ plan: FilmPlan) -> [String] {
   ]
 
   @Test func heldGapsKeepSessionTime() {
-    let plan = FilmPlan(session, gaps: .hold)
+    let plan = StitchPlan(session, gaps: .hold)
     #expect(parts(plan) == ["0+5000", "5000+5000 (3000)", "10000+700", "10700+2700", "13400+850 (250)"])
     #expect(plan.durationMs == 14_250)
     #expect(
@@ -29,7 +29,7 @@ private func parts(_ plan: FilmPlan) -> [String] {
   }
 
   @Test func cutGapsAreLeftOutAndSeamsAreClosedAllTheSame() {
-    let plan = FilmPlan(session, gaps: .cut)
+    let plan = StitchPlan(session, gaps: .cut)
     #expect(parts(plan) == ["0+5000", "5000+2000", "7000+700", "7700+2700", "10400+600"])
     #expect(
       plan.chapters == [Chapter(startMs: 0, title: "start"), Chapter(startMs: 7_000, title: "after a gap of 3 s")])
@@ -37,6 +37,6 @@ private func parts(_ plan: FilmPlan) -> [String] {
 
   @Test func aSessionWithoutGapsHasNoChapters() {
     #expect(
-      FilmPlan([PublishedSegment.made(0, 5_000), PublishedSegment.made(5_000, 9_000)], gaps: .hold).chapters.isEmpty)
+      StitchPlan([PublishedSegment.made(0, 5_000), PublishedSegment.made(5_000, 9_000)], gaps: .hold).chapters.isEmpty)
   }
 }

@@ -58,9 +58,9 @@ import Testing
     try (0..<5).map { try Fixture("exact-1fps").bytes(String(format: "%04d.jpg", $0)) }
   }
 
-  private func open(_ path: String) throws -> OpenBatch { try OpenBatch(reading: Fixture("formats/" + path).path) }
+  private func open(_ path: String) throws -> BatchReader { try BatchReader(reading: Fixture("formats/" + path).path) }
 
-  private func images(of source: OpenBatch) throws -> [[UInt8]] {
+  private func images(of source: BatchReader) throws -> [[UInt8]] {
     try source.batch.frames.map { frame in
       guard case .bytes(let bytes) = try source.images(of: frame)[0] else { return [] }
       return bytes
@@ -117,18 +117,18 @@ import Testing
     let scratch = try ScratchDirectory()
     let openReplay = try scratch.file(
       "7-1.frames", [0x05, 0xF7, 0x9D, 0x79, 0x8D, 0x01, 0x00, 0x00] + length(jpeg, false) + jpeg)
-    #expect(try OpenBatch(reading: openReplay).batch.frames.map(\.timeMs) == [1_707_142_412_037])
+    #expect(try BatchReader(reading: openReplay).batch.frames.map(\.timeMs) == [1_707_142_412_037])
     let rejourney = try scratch.file(
       "session_1782562514606_\(Self.hex)-1.gz", [0, 0, 0, 0, 0, 0, 0x03, 0xE8] + length(jpeg, true) + jpeg)
-    #expect(try OpenBatch(reading: rejourney).batch.frames.map(\.timeMs) == [1_782_562_515_606])
+    #expect(try BatchReader(reading: rejourney).batch.frames.map(\.timeMs) == [1_782_562_515_606])
     let unnamed = try scratch.file("replay.gz", [0, 0, 0, 0, 0, 0, 0x03, 0xE8] + length(jpeg, true) + jpeg)
-    #expect(throws: BadBatch.self) { try OpenBatch(reading: unnamed) }
+    #expect(throws: BadBatch.self) { try BatchReader(reading: unnamed) }
     let cocoa = try scratch.directory("x")
     try scratch.file("x/808433369.1229999.png", jpeg)
     try scratch.file("x/808433370.0.png", jpeg)
     try scratch.file("x/808433371.25.png", jpeg)
     #expect(
-      try OpenBatch(reading: cocoa).batch.frames.map(\.timeMs) == [
+      try BatchReader(reading: cocoa).batch.frames.map(\.timeMs) == [
         1_786_740_569_123, 1_786_740_570_000, 1_786_740_571_250,
       ])
   }
@@ -176,19 +176,19 @@ import Testing
       try scratch.file("replays/\(folder)/789552312.5.png", jpeg)
     }
     try scratch.file("replays/replay.last", Array(#"{"replayId":"\#(Self.hex)","path":"\#(other)"}"#.utf8))
-    #expect(throws: BadBatch.self) { try OpenBatch(reading: scratch.path("replays")) }
+    #expect(throws: BadBatch.self) { try BatchReader(reading: scratch.path("replays")) }
     try FileManager.default.moveItem(atPath: scratch.path("replays/" + Self.uuid), toPath: scratch.path(Self.uuid))
-    let batch = try OpenBatch(reading: scratch.path("replays")).batch
+    let batch = try BatchReader(reading: scratch.path("replays")).batch
     #expect(batch.session.description == Self.hex)
     #expect(batch.frames.map(\.paths) == [["\(other)/789552312.5.png"]])
     #expect(batch.refused.isEmpty)
     // Somebody's whole collection, with one recording in it.
     try scratch.file("replays/other.tar.gz", [1, 2, 3])
-    #expect(throws: BadBatch.self) { try OpenBatch(reading: scratch.path("replays")) }
+    #expect(throws: BadBatch.self) { try BatchReader(reading: scratch.path("replays")) }
     try FileManager.default.removeItem(atPath: scratch.path("replays/other.tar.gz"))
     try FileManager.default.moveItem(atPath: scratch.path(Self.uuid), toPath: scratch.path("replays/" + Self.uuid))
-    // What a side file says of another recording is not said of this one.
-    #expect(try OpenBatch(reading: scratch.path("replays/" + Self.uuid)).batch.session.description == Self.uuid)
+    // A side file of another recording is not applied to this one.
+    #expect(try BatchReader(reading: scratch.path("replays/" + Self.uuid)).batch.session.description == Self.uuid)
   }
 
   @Test func aClockThatJumpedIsRefused() throws {
@@ -198,13 +198,13 @@ import Testing
     for instant in [start - 86_400_001, start, start + 1_000, start + 2_000, start + 150 * 3_600_000] {
       try scratch.file("walk/\(instant).jpg", Self.images()[0])
     }
-    let batch = try OpenBatch(reading: folder).batch
+    let batch = try BatchReader(reading: folder).batch
     #expect(batch.frames.map(\.timeMs) == [start, start + 1_000, start + 2_000])
     #expect(batch.refused.count == 2)
     #expect(batch.refused.allSatisfy { $0.reason.hasSuffix("a clock that jumped") })
     var limits = Limits()
     limits.jumpMs = 200 * 3_600_000
-    #expect(try OpenBatch(reading: folder, limits: limits).batch.frames.count == 5)
+    #expect(try BatchReader(reading: folder, limits: limits).batch.frames.count == 5)
   }
 
   /// Half a gigabyte of empty records must not become forty million of anything.
@@ -216,7 +216,7 @@ import Testing
     var bytes = Array(empty.prefix(8)) + size + image
     for _ in 0..<20_001 { bytes.append(contentsOf: empty) }
     let file = try scratch.file("many.frames", bytes)
-    let error = #expect(throws: BadBatch.self) { try OpenBatch(reading: file) }
+    let error = #expect(throws: BadBatch.self) { try BatchReader(reading: file) }
     #expect(error?.cause == "more than 20000 records")
   }
 }

@@ -33,7 +33,9 @@ import Testing
     try scratch.file("spool/claimed/elsewhere~12~x1/alive", Array("\(count)".utf8))
   }
 
-  private var witness: Witness { Witness(lease: 60) { [clock] in clock.seconds.load(ordering: .relaxed) } }
+  private var witness: HeartbeatMonitor {
+    HeartbeatMonitor(lease: 60) { [clock] in clock.seconds.load(ordering: .relaxed) }
+  }
 
   private func desk() throws -> SpoolQueue { try SpoolQueue(spool, worker: WorkerID(), elsewhere: witness) }
 
@@ -89,7 +91,7 @@ import Testing
   @Test func nothingOfALivingOrUnknownWorkerIsPruned() throws {
     let worker = try WorkerDirectory(in: spool.claimed, worker: WorkerID())
     let staging = try Staging(output: spool.defaultOutput, worker: WorkerID())
-    let pruning = Pruning(spool: spool, output: nil, isRehearsal: false)
+    let pruning = Pruning(spool: spool, output: nil, isDryRun: false)
     let witness = self.witness
     try FileManager.default.removeItem(atPath: other + "/3.2.1")
     for _ in 0..<3 {
@@ -137,7 +139,7 @@ import Testing
   }
 
   @Test func whatADeadWorkerHoldsIsNotPruned() throws {
-    let pruning = Pruning(spool: spool, output: nil, isRehearsal: false)
+    let pruning = Pruning(spool: spool, output: nil, isDryRun: false)
     let witness = self.witness
     _ = try pruning.watch(with: witness)
     clock.pass(60)

@@ -24,7 +24,7 @@ import Testing
   }
 
   private func encoder(_ store: ObjectStore) -> BatchEncoder {
-    BatchEncoder(BatchEncoder.Options(), publishingTo: store, memory: KeyFrameMemory())
+    BatchEncoder(BatchEncoder.Options(), publishingTo: store, memory: KeyFrameCache())
   }
 
   /// A batch of as many segments as pictures.
@@ -44,7 +44,7 @@ import Testing
     let index = SessionViews()
     let encoder = BatchEncoder(BatchEncoder.Options(), staging: staging, index: index)
     for batch in batches { _ = try encoder.publish(batch) }
-    #expect(index.catchUp(staging, all: true).isEmpty)
+    #expect(index.flushPending(staging, all: true).isEmpty)
     for view in views {
       let wanted = try DurableFile.contents(
         of: output + "/walk/" + (view as NSString).lastPathComponent, limit: .max)
@@ -66,12 +66,12 @@ import Testing
     objects.before(nil)
     let others = written.withLock { $0 }.filter { !$0.hasPrefix("segment-") }
     #expect(others == ["head.json", "head.json"])
-    #expect(store.catchUp(all: true).isEmpty && marks.isEmpty)
+    #expect(store.flushPending(all: true).isEmpty && marks.isEmpty)
     try expectViewsOfDirectory(batches)
-    // What is there already is recognised, and not written again.
+    // Existing pages are recognised, and not written again.
     let before = objects.puts
     for batch in batches { #expect(try encoder(store).publish(batch).duplicate) }
-    #expect(store.catchUp(all: true).isEmpty)
+    #expect(store.flushPending(all: true).isEmpty)
     // Only the mark.
     #expect(objects.puts == before + 1 && marks.isEmpty)
   }
@@ -80,12 +80,12 @@ import Testing
     let store = try store()
     let batches = [try batch(0..<130), try batch(130..<135)]
     _ = try encoder(store).publish(batches[0])
-    #expect(store.catchUp(all: true).isEmpty)
+    #expect(store.flushPending(all: true).isEmpty)
     // No page is read for them.
     let kept = pages.map { ($0, objects[$0]) }
     for page in pages { objects[page] = nil }
     _ = try encoder(store).publish(batches[1])
-    #expect(store.catchUp(all: true).isEmpty)
+    #expect(store.flushPending(all: true).isEmpty)
     for (page, bytes) in kept { objects[page] = bytes }
     try expectViewsOfDirectory(batches)
   }
@@ -96,15 +96,15 @@ import Testing
       try batch(0..<20), try batch(21..<200), try batch(200..<230), try batch(20..<21), try batch(225..<226),
     ]
     for batch in batches[..<3] { _ = try encoder(store).publish(batch) }
-    #expect(store.catchUp(all: true).isEmpty)
+    #expect(store.flushPending(all: true).isEmpty)
     _ = try encoder(store).publish(batches[3])
-    #expect(store.catchUp(all: true).isEmpty)
+    #expect(store.flushPending(all: true).isEmpty)
     try expectViewsOfDirectory(Array(batches[..<4]))
     // Before all, and so many into a page that it becomes two.
     let earlier = [try batch(-3..<0), try batch(-200 ..< -3)]
     for batch in earlier {
       _ = try encoder(store).publish(batch)
-      #expect(store.catchUp(all: true).isEmpty)
+      #expect(store.flushPending(all: true).isEmpty)
     }
     try expectViewsOfDirectory(batches[..<4] + earlier)
     // The same instant again, with other content.
@@ -117,9 +117,9 @@ import Testing
     #expect(views.allSatisfy { objects[$0] == nil })
     let next = try store()
     // Its worker may be alive.
-    #expect(next.catchUp(all: false).isEmpty && views.allSatisfy { objects[$0] == nil })
+    #expect(next.flushPending(all: false).isEmpty && views.allSatisfy { objects[$0] == nil })
     objects.age(try #require(marks.first), seconds: 3_600)
-    #expect(try store().catchUp(all: false).isEmpty && marks.isEmpty)
+    #expect(try store().flushPending(all: false).isEmpty && marks.isEmpty)
     try expectViewsOfDirectory(batches)
   }
 
@@ -132,8 +132,8 @@ import Testing
       // While the views are written, somebody else publishes.
       #expect((try? encoder(other).publish(try batch(130..<131))) != nil)
     }
-    #expect(one.catchUp(all: false).isEmpty)
-    #expect(one.catchUp(all: true).isEmpty && other.catchUp(all: true).isEmpty && marks.isEmpty)
+    #expect(one.flushPending(all: false).isEmpty)
+    #expect(one.flushPending(all: true).isEmpty && other.flushPending(all: true).isEmpty && marks.isEmpty)
     try expectViewsOfDirectory([scratch.path("walk@000000"), scratch.path("walk@000130")])
   }
 
@@ -141,12 +141,12 @@ import Testing
     let store = try store()
     let batches = [try batch(0..<130), try batch(130..<131)]
     _ = try encoder(store).publish(batches[0])
-    #expect(store.catchUp(all: true).isEmpty)
+    #expect(store.flushPending(all: true).isEmpty)
     // It listed all in session.json.
     for key in objects.keys where key.hasPrefix("index/") { objects[key] = nil }
     #expect(try encoder(store).publish(batches[0]).duplicate)
     #expect(try !encoder(store).publish(batches[1]).duplicate)
-    #expect(store.catchUp(all: true).isEmpty && pages.count == 1)
+    #expect(store.flushPending(all: true).isEmpty && pages.count == 1)
     try expectViewsOfDirectory(batches)
   }
 
@@ -174,6 +174,6 @@ import Testing
     objects[page] = Array("[]".utf8)
     #expect(throws: DamagedOutput.self) { try encoder(store).publish(try batch(3..<4)) }
     #expect(try !encoder(store).publish(next).duplicate)
-    #expect(store.catchUp(all: true).map { $0.error is DamagedOutput } == [true])
+    #expect(store.flushPending(all: true).map { $0.error is DamagedOutput } == [true])
   }
 }

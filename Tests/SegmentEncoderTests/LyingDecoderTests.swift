@@ -19,7 +19,7 @@ import Testing
     var sockets: [Int32] = [-1, -1]
     try #require(clinux_stream_pair(&sockets) == 0)
     // No process has the largest number of all.
-    decoder = DecoderProcess(process: .max, socket: sockets[0], slots: try DecoderHost.newSlots(Limits()))
+    decoder = DecoderProcess(process: .max, socket: sockets[0], slots: try DecoderForkServer.newSlots(Limits()))
     socket = sockets[1]
     channel = DecoderChannel(socket: socket)
   }
@@ -87,7 +87,7 @@ import Testing
   @Test(arguments: [0, 100]) func moreStepsThanPermittedAreRefused(steps: Int) {
     var exchange = DecoderExchange()
     exchange.steps = steps
-    #expect(throws: DecoderFailure.nonsense) {
+    #expect(throws: DecoderFailure.malformed) {
       try ask(exchange) { channel in
         Self.repeatedly(channel.socket, ms: 0) { $0.put(DecoderChannel.Message.step) }
       }

@@ -20,7 +20,7 @@ import Testing
   }
 
   private static func isBearable(_ file: [UInt8]) -> Bool {
-    file.withUnsafeBytes { MP4Census.isBearable(MemoryBytes($0)) }
+    file.withUnsafeBytes { MP4SampleBudget.isBearable(MemoryBytes($0)) }
   }
 
   /// A box of a type and 32-bit numbers.
@@ -36,7 +36,7 @@ import Testing
       #expect(Self.isBearable(file))
       let scratch = try ScratchDirectory()
       try scratch.file("film.mp4", file)
-      #expect(try MP4Census.isBearable(FileBytes(opening: scratch.path("film.mp4"))))
+      #expect(try MP4SampleBudget.isBearable(FileBytes(opening: scratch.path("film.mp4"))))
     }
   }
 

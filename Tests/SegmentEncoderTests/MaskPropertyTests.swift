@@ -106,7 +106,7 @@ import Testing
         alphaBytesPerRow: width),
       x: Int(random.int(-20...60)), y: Int(random.int(-20...60)), size: size, opacity: Double(random.int(1...4)) / 4,
       masks: .rectangles([mask]))
-    let look = Look(content: .layers([layer], width: 120, height: 100), masks: .none)
+    let look = FrameComposition(content: .layers([layer], width: 120, height: 100), masks: .none)
     let pictures = try [[255, 0, 0, 255], [0, 0, 255, 60]].map { try decoder.picture(from: [pixels($0)], look) }
     #expect(try pictures[0].picture.bytes == pictures[1].picture.bytes)
   }

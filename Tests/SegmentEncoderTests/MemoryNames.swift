@@ -10,7 +10,7 @@ final class MemoryNames: NameQueue {
     var expired: [String: (name: String, attempt: Int)] = [:]
     var buried: [String] = []
     var last = 0
-    var hasForgotten = false
+    var lostState = false
   }
 
   private let state = Mutex(State())
@@ -18,7 +18,7 @@ final class MemoryNames: NameQueue {
   var count: Int { state.withLock { $0.waiting.count + $0.held.count + $0.expired.count } }
   var buried: [String] { state.withLock { $0.buried } }
 
-  func flush() { state.withLock { $0 = State(hasForgotten: true) } }
+  func flush() { state.withLock { $0 = State(lostState: true) } }
   /// The worker has died, and its lease is over.
   func expire() { state.withLock { ($0.expired, $0.held) = ($0.held, [:]) } }
 
@@ -78,7 +78,7 @@ final class MemoryNames: NameQueue {
 
   func holds(_ id: String) -> Bool { state.withLock { $0.held[id] != nil } }
 
-  var hasForgotten: Bool { state.withLock { $0.hasForgotten } }
+  var lostState: Bool { state.withLock { $0.lostState } }
 
   func leave() {}
 }

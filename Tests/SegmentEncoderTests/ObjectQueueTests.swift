@@ -31,11 +31,11 @@ import Testing
     let store = ObjectStore(objects, name: "s3://test", staging: staging, hls: false)
     return (
       ObjectQueue(names, objects, name: "s3://test", staging: staging, worker: id, mostBytes: mostBytes),
-      BatchEncoder(BatchEncoder.Options(), publishingTo: store, memory: KeyFrameMemory())
+      BatchEncoder(BatchEncoder.Options(), publishingTo: store, memory: KeyFrameCache())
     )
   }
 
-  /// What a worker does until nothing is left; what fails for the store's sake ends it.
+  /// A worker's loop until nothing is left; a failure of the store ends it.
   private func drain(mostBytes: Int = 1 << 30, keep: Bool = false) throws {
     let (queue, encoder) = try queue(mostBytes: mostBytes)
     for claim in try queue.rescue().claims {
@@ -70,7 +70,7 @@ import Testing
   @Test func whatIsOwedIsQueuedAgainAndDoneOnce() throws {
     for number in 0..<7 { try upload("2026/11/s\(number)@1.tar") }
     for name in [".hidden", "s9@1.tar.tmp", "s9.part", "folder/"] { objects["incoming/" + name] = [1] }
-    let batches = StoredBatches(objects, name: "s3://test")
+    let batches = ObjectBatchRepository(objects, name: "s3://test")
     #expect(try batches.reconcile(with: names) == .init(owed: 7, queued: 7))
     #expect(try batches.reconcile(with: names) == .init(owed: 7, queued: 0))
     // The queue forgets all.
@@ -132,7 +132,7 @@ import Testing
   @Test func whatCameBackFromQuarantineIsTriedAgain() throws {
     let bad = Array("no batch".utf8)
     objects["incoming/bad"] = bad
-    let batches = StoredBatches(objects, name: "s3://test")
+    let batches = ObjectBatchRepository(objects, name: "s3://test")
     for _ in 0..<2 {
       #expect(try batches.reconcile(with: names) == .init(owed: 1, queued: 1))
       try drain()
@@ -203,7 +203,7 @@ import Testing
     _ = names.add(["bad"])
     try drain()
     #expect(keys("quarantine/") == ["bad", "bad.2", "bad.2.reason.json", "bad.reason.json"])
-    #expect(try StoredBatches(objects, name: "s3://test").reconcile(with: names) == .init())
+    #expect(try ObjectBatchRepository(objects, name: "s3://test").reconcile(with: names) == .init())
   }
 
   @Test(arguments: ["a/../b", "a//b", "./a", String(repeating: "x", count: 256)]) func aNameThatIsNoneIsBuried(
@@ -212,9 +212,9 @@ import Testing
     objects["incoming/" + name] = [1]
     _ = names.add([name])
     try drain()
-    // What it names is touched by nobody.
+    // Nobody touches the files that it names.
     #expect(names.buried == [name] && keys("incoming/") == [name] && keys("quarantine/").count == 1)
-    #expect(try StoredBatches(objects, name: "s3://test").reconcile(with: names) == .init(misnamed: 1))
+    #expect(try ObjectBatchRepository(objects, name: "s3://test").reconcile(with: names) == .init(misnamed: 1))
   }
 
   @Test func whatIsTooLargeGoesToQuarantine() throws {
@@ -231,7 +231,7 @@ import Testing
     try drain()
     objects.before(nil)
     #expect(objects["incoming/a@1.tar"] == [1, 2, 3])
-    #expect(try StoredBatches(objects, name: "s3://test").reconcile(with: names) == .init(owed: 1, queued: 1))
+    #expect(try ObjectBatchRepository(objects, name: "s3://test").reconcile(with: names) == .init(owed: 1, queued: 1))
     try drain()
     #expect(keys("quarantine/") == ["a@1.tar", "a@1.tar.reason.json"])
   }
@@ -240,7 +240,7 @@ import Testing
     let frames = try FileManager.default.contentsOfDirectory(atPath: Fixture("jittered").path).filter {
       $0.hasSuffix(".jpg")
     }.map { Fixture("jittered").path + "/" + $0 }
-    let batches = StoredBatches(objects, name: "s3://test")
+    let batches = ObjectBatchRepository(objects, name: "s3://test")
     let first = frames.map { URL(fileURLWithPath: $0).deletingPathExtension().lastPathComponent }.min() ?? ""
     let name = try batches.enqueue(frames, session: "phone", in: names)
     #expect(name == "phone@\(first).tar")
@@ -253,7 +253,7 @@ import Testing
     try drain()
     let receipt = try JSONParser.parse(try #require(objects["receipts/" + keys("receipts/")[0]]))
     #expect(receipt.object?["frames"]?.integer == Int64(frames.count))
-    // What stock tar makes of it.
+    // The files as stock tar unpacks them.
     let archive = scratch.path("one.tar")
     let long = String(repeating: "é", count: 120)
     try Data(Archive.tar([("a", [1, 2, 3]), (long, [UInt8](repeating: 9, count: 70_000))]))
@@ -266,7 +266,7 @@ import Testing
     try upload("a@1.tar")
     _ = names.add(["a@1.tar"])
     let (queue, _) = try queue()
-    let claim = try #require(try queue.claim(Offer(name: nil)))
+    let claim = try #require(try queue.claim(QueueEntry(name: nil)))
     #expect(try queue.waiting().isEmpty)
     try queue.handBack(claim)
     #expect(try queue.waiting().count == 1)

@@ -29,13 +29,13 @@ import Testing
     options.quality = quality
     return BatchEncoder(
       options, publishingTo: ObjectStore(objects, name: "s3://test", staging: staging, hls: hls),
-      memory: KeyFrameMemory())
+      memory: KeyFrameCache())
   }
 
   /// Publishes batches, and lists what the live playlist held back.
   private func publish(_ batches: [String], with encoder: BatchEncoder) throws {
     for batch in batches { _ = try encoder.publish(batch) }
-    let laggards = encoder.store.catchUp(all: true)
+    let laggards = encoder.store.flushPending(all: true)
     if let laggard = laggards.first { throw laggard.error }
   }
 
@@ -46,7 +46,7 @@ import Testing
     let index = SessionViews(hls: hls)
     let encoder = BatchEncoder(BatchEncoder.Options(), staging: staging, index: index)
     for batch in batches { _ = try encoder.publish(batch) }
-    #expect(index.catchUp(staging, all: true).isEmpty)
+    #expect(index.flushPending(staging, all: true).isEmpty)
     staging.remove()
     var files: [String: [UInt8]] = [:]
     for case let name as String in try #require(FileManager.default.enumerator(atPath: output)) {
@@ -220,10 +220,10 @@ import Testing
     for (key, bytes) in sharp { #expect(objects[key] == bytes, "\(key)") }
     // It died before the manifests: nobody knows what is there.
     for key in manifests + listing { objects[key] = nil }
-    let error = #expect(throws: ContestedSegment.self) { try encoder().publish(batch) }
+    let error = #expect(throws: SegmentWriteConflict.self) { try encoder().publish(batch) }
     #expect(error.map { Disposition(of: $0, batch: "b") } == .retry)
     // For so long that whoever wrote it is dead.
-    for key in objects.keys { objects.age(key, seconds: ObjectStore.remainsS) }
+    for key in objects.keys { objects.age(key, seconds: ObjectStore.orphanTTL) }
     #expect(try !encoder().publish(batch).duplicate)
     expectSame(try directory([batch]))
   }

@@ -10,7 +10,7 @@ import Testing
       [353, 357, 314, 323, 323, 323, 385, 319, 333], [250, 400, 310, 390, 260, 40, 300],
     ] as [[Int64]])
   func regularCapturesAreCodedOnce(holds: [Int64]) {
-    #expect(Pace(for: holds) == .asCaptured)
+    #expect(SampleCadence(for: holds) == .asCaptured)
   }
 
   @Test(
@@ -19,7 +19,7 @@ import Testing
       [353, 357, 314, 323, 323, 385, 1_522],
     ] as [[Int64]])
   func whatDividesEvenlyIsRepeatedEveryHalfSecond(holds: [Int64]) {
-    #expect(Pace(for: holds) == Pace(sampleMs: 500))
+    #expect(SampleCadence(for: holds) == SampleCadence(sampleMs: 500))
   }
 
   @Test(
@@ -30,17 +30,17 @@ import Testing
       [400, 400, 400, 400, 400, 400, 400, 10],
     ] as [[Int64]])
   func anythingElseIsRepeatedEveryQuarter(holds: [Int64]) {
-    #expect(Pace(for: holds) == .dense)
+    #expect(SampleCadence(for: holds) == .dense)
   }
 
   @Test func aHoldIsDividedEvenlyAndNothingIsLost() {
-    #expect(Pace.asCaptured.sampleStarts(of: 1_000) == [0])
-    #expect(Pace(sampleMs: 500).sampleStarts(of: 2_000) == [0, 45_000, 90_000, 135_000])
-    #expect(Pace(sampleMs: 500).sampleStarts(of: 1_300) == [0, 39_000, 78_000])
-    #expect(Pace.dense.sampleStarts(of: 250) == [0])
-    #expect(Pace.dense.sampleStarts(of: 251) == [0, 11_295])
+    #expect(SampleCadence.asCaptured.sampleStarts(of: 1_000) == [0])
+    #expect(SampleCadence(sampleMs: 500).sampleStarts(of: 2_000) == [0, 45_000, 90_000, 135_000])
+    #expect(SampleCadence(sampleMs: 500).sampleStarts(of: 1_300) == [0, 39_000, 78_000])
+    #expect(SampleCadence.dense.sampleStarts(of: 250) == [0])
+    #expect(SampleCadence.dense.sampleStarts(of: 251) == [0, 11_295])
     for hold in Int64(1)...3_000 {
-      let starts = Pace.dense.sampleStarts(of: hold)
+      let starts = SampleCadence.dense.sampleStarts(of: hold)
       #expect(starts[0] == 0 && starts == starts.sorted() && Set(starts).count == starts.count)
       #expect(starts.last! < MediaTime.ticks(ms: hold))
     }

@@ -7,7 +7,7 @@ import Testing
 @testable import Sessions
 @testable import WorkQueues
 
-/// What `prune` removes because it is too old.
+/// Removal by age.
 @Suite struct RetentionTests {
   private static let dayMs: Int64 = 86_400_000
 
@@ -50,12 +50,12 @@ import Testing
   /// By default everything is older than a day, seen from two days on.
   private func prune(
     kept: Int64? = dayMs, quarantined: Int64? = dayMs, sessions: Int64? = dayMs, at nowMs: Int64? = nil,
-    isRehearsal: Bool = false
+    isDryRun: Bool = false
   ) -> (pruned: [Pruned], spared: [String], failures: [any Error]) {
     var retention = Retention(nowMs: nowMs ?? Int64(time(nil)) * 1_000 + 2 * Self.dayMs)
     (retention.keptMs, retention.quarantinedMs, retention.sessionsMs) = (kept, quarantined, sessions)
-    return Pruning(spool: spool, output: nil, retention: retention, isRehearsal: isRehearsal)
-      .run(with: Witness(lease: 10))
+    return Pruning(spool: spool, output: nil, retention: retention, isDryRun: isDryRun)
+      .run(with: HeartbeatMonitor(lease: 10))
   }
 
   private func isThere(_ name: String) -> Bool { DurableFile.exists(spool.path + "/" + name) }
@@ -113,13 +113,13 @@ import Testing
 
   @Test func aRehearsalTouchesNothingAndSaysTheSame() throws {
     let before = try snapshot(of: spool.path)
-    let said = prune(isRehearsal: true).pruned
+    let said = prune(isDryRun: true).pruned
     #expect(try snapshot(of: spool.path) == before && said.count == 3)
     let gone = prune().pruned
     #expect(gone.map(\.path) == said.map(\.path) && gone.map(\.bytes) == said.map(\.bytes))
   }
 
-  /// What is owed, what is no session, and what others keep there.
+  /// Waiting batches, directories that are no sessions, and files of others.
   @Test func nothingElseGoes() throws {
     for file in ["incoming/owed", "claimed/elsewhere~1~x1/1.1.0/held", "tmp/draft", "output/notes/read.me"] {
       _ = try scratch.directory("spool/" + (file as NSString).deletingLastPathComponent)
@@ -175,7 +175,7 @@ import Testing
     #expect(prune().pruned.map(\.path) == [output + "/walk"])
   }
 
-  /// Who waits for a session's lock while it is removed gets a new one.
+  /// A worker that waits for the lock of a removed session gets a new one.
   @Test func aSessionThatGoesWhileSomebodyWaitsForItBeginsAnew() throws {
     let directory = SessionDirectory(output: output, session: try #require(SessionID("walk")))
     let lock = open(directory.path, O_RDONLY | O_DIRECTORY)
@@ -206,7 +206,7 @@ import Testing
 
   /// A reason whose batch was purged while the worker that wrote it still runs.
   @Test func aReasonThatOutlivedItsBatchGoesToo() throws {
-    let alive = try SpoolQueue(spool, worker: WorkerID(), elsewhere: Witness(lease: 10))
+    let alive = try SpoolQueue(spool, worker: WorkerID(), elsewhere: HeartbeatMonitor(lease: 10))
     defer { alive.leave() }
     let worker = try #require(names(in: spool.claimed).first)
     try scratch.file(

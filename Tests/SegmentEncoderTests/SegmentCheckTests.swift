@@ -23,7 +23,7 @@ import Testing
 
   @Test func whatWasMeantIsWhatIsRead() throws {
     let file = try file("single-frame")
-    try SegmentCheck.compare(file.bytes, with: file)
+    try SegmentReadback.compare(file.bytes, with: file)
     #expect(file.parameterSets.codec == "avc1.4D400B")
   }
 
@@ -43,7 +43,7 @@ import Testing
         width: coded.width, height: coded.height, parameterSets: coded.parameterSets,
         video: samples(duration) { coded.video[min($0, 1)].data }, timing: samples(duration) { [0, 1, UInt8($0)] })
       let bytes = file.bytes
-      try SegmentCheck.compare(bytes, with: file)
+      try SegmentReadback.compare(bytes, with: file)
       try bytes.withUnsafeBytes { buffer in
         let reader = try MP4Reader(buffer)
         #expect(reader.trackCount == 2)
@@ -73,7 +73,7 @@ import Testing
       var wrong = bytes
       wrong[place] ^= 0x21
       do {
-        try SegmentCheck.compare(wrong, with: file)
+        try SegmentReadback.compare(wrong, with: file)
         free[Self.box(at: place, in: bytes), default: 0] += 1
       } catch {}
     }
@@ -88,7 +88,7 @@ import Testing
         "moov/trak/mdia/minf/stbl/stsd": 173,  // resolution, depth, colours; the texts' style
       ])
     for count in stride(from: 0, to: bytes.count, by: 7) {
-      #expect(throws: SegmentMismatch.self) { try SegmentCheck.compare(Array(bytes.prefix(count)), with: file) }
+      #expect(throws: SegmentMismatch.self) { try SegmentReadback.compare(Array(bytes.prefix(count)), with: file) }
     }
   }
 
@@ -124,7 +124,7 @@ import Testing
       expecting([file.video[0]], file.timing), expecting(file.video + [file.video[1]], file.timing),
       expecting(file.video, []), expecting(file.video, file.timing + file.timing),
     ] {
-      #expect(throws: SegmentMismatch.self) { try SegmentCheck.compare(bytes, with: wrong) }
+      #expect(throws: SegmentMismatch.self) { try SegmentReadback.compare(bytes, with: wrong) }
     }
   }
 }

@@ -13,7 +13,7 @@ import Testing
   private func sets(of fixture: Fixture, _ scratch: ScratchDirectory) throws -> ParameterSets {
     let session = try EncoderWorker.encode(fixture, into: scratch)
     let file = [UInt8](try Data(contentsOf: URL(fileURLWithPath: session.video(session.manifests[0]))))
-    let movie = try MP4Reading(file[...]).first("moov")
+    let movie = try BoxReader(file[...]).first("moov")
     let table = try movie.first("trak").first("mdia").first("minf").first("stbl")
     let record = try table.first("stsd").skipping(8).first("avc1").skipping(78).first("avcC")
     return try #require(Array(record.bytes).withUnsafeBufferPointer { ParameterSets(configuration: $0) })
@@ -42,7 +42,7 @@ import Testing
     #expect(Set(changed) == ["num_units_in_tick = 1", "time_scale = 2"] || Set(changed) == ["time_scale = 2"])
   }
 
-  /// What is not as our encoder writes it stays as it is, whatever the bytes.
+  /// Other parameter sets than our encoder's stay as they are, whatever the bytes.
   @Test func unreadableSetStaysAsItIs() throws {
     var random = Random(seed: 5)
     for length in [4, 5, 8, 20, 200] {

@@ -100,9 +100,9 @@ import Testing
   }
 }
 
-/// What is known of a directory holds as long as nobody has changed it.
+/// The cache of a directory is valid as long as nobody has changed it.
 @Suite struct SessionNoteTests {
-  private let note = SessionNote(
+  private let note = SessionIndexCache(
     count: 12, recent: [3, 5, 8], behind: [8], hasEvents: false, hasHLS: true, hasThumbnails: true)
 
   private func directory() throws -> ScratchDirectory {
@@ -115,7 +115,7 @@ import Testing
   func itHoldsUntilSomethingChanges() throws {
     let scratch = try directory()
     let path = scratch.path("")
-    #expect(SessionNote.read(of: path) == nil)
+    #expect(SessionIndexCache.read(of: path) == nil)
     let changes: [(String) throws -> Void] = [
       { try Data().write(to: URL(fileURLWithPath: $0 + "/segment-0000000000009.mp4")) },
       { unlink($0 + "/segment-0000000000009.mp4") },
@@ -131,19 +131,19 @@ import Testing
       // At once: nothing may happen in the same tick of the clock and not be seen.
       note.write(to: path)
       try change(path)
-      #expect(SessionNote.read(of: path) == nil)
+      #expect(SessionIndexCache.read(of: path) == nil)
     }
     note.write(to: path)
-    #expect(SessionNote.read(of: path) == note)
-    #expect(SessionNote.read(of: path) == note)
+    #expect(SessionIndexCache.read(of: path) == note)
+    #expect(SessionIndexCache.read(of: path) == note)
   }
 
   @Test func aShortSessionNeedsNone() throws {
     let scratch = try directory()
     var short = note
-    short.count = SessionNote.leastCount - 1
+    short.count = SessionIndexCache.leastCount - 1
     short.write(to: scratch.path(""))
-    #expect(SessionNote.read(of: scratch.path("")) == nil)
+    #expect(SessionIndexCache.read(of: scratch.path("")) == nil)
   }
 
   /// Also where the stamp is right.
@@ -152,20 +152,20 @@ import Testing
     let scratch = try directory()
     note.write(to: scratch.path(""))
     let right = scratch.attribute("user.segment-encoder")
-    #expect(right.count == 9 && SessionNote.read(of: scratch.path("")) == note)
+    #expect(right.count == 9 && SessionIndexCache.read(of: scratch.path("")) == note)
     for (place, word): (Int, Int64) in [(4, 0), (4, -1), (4, 5), (4, .max), (4, .min), (0, 1), (1, 0)] {
       var wrong = right
       wrong[place] = word
       scratch.setAttribute("user.segment-encoder", wrong)
-      #expect(SessionNote.read(of: scratch.path("")) == nil, "\(place): \(word)")
+      #expect(SessionIndexCache.read(of: scratch.path("")) == nil, "\(place): \(word)")
     }
     for count in 0...6 {
       scratch.setAttribute("user.segment-encoder", Array(right.prefix(count)))
-      #expect(SessionNote.read(of: scratch.path("")) == nil, "\(count) words")
+      #expect(SessionIndexCache.read(of: scratch.path("")) == nil, "\(count) words")
     }
     for words: [Int64] in [[], [2], [2, 0, 9, 0, 1, 5], [Int64](repeating: -1, count: 9)] {
       scratch.setAttribute("user.segment-encoder", words)
-      #expect(SessionNote.read(of: scratch.path("")) == nil)
+      #expect(SessionIndexCache.read(of: scratch.path("")) == nil)
     }
   }
 }

@@ -7,9 +7,9 @@ import Testing
 /// Memory that a worker and its decoders share, one after another.
 @Suite struct SharedMemoryTests {
   private let slots: PictureSlots
-  private let look = Look(content: .image(nil), masks: .rectangles([]))
+  private let look = FrameComposition(content: .image(nil), masks: .rectangles([]))
 
-  init() throws { slots = try DecoderHost.newSlots(Limits()) }
+  init() throws { slots = try DecoderForkServer.newSlots(Limits()) }
 
   @Test func theNextDecoderSeesNothingOfTheLastOne() throws {
     for index in PictureSlots.indices {
@@ -39,7 +39,7 @@ import Testing
   /// Where a picture is decoded to, and all that was written there, also when it is another one in the end.
   @Test(arguments: [true, false]) func allThatWasWrittenIsSaid(isUpright: Bool) throws {
     let decoder = PictureDecoder(limits: Limits())
-    let space = DecodingSpace(slots.memory(of: 1))
+    let space = SharedPictureBuffer(slots.memory(of: 1))
     // Turned: EXIF's orientation 6 behind the first marker.
     let exif: [UInt8] = [
       0xFF, 0xE1, 0, 34, 0x45, 0x78, 0x69, 0x66, 0, 0, 0x4D, 0x4D, 0, 42, 0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1,

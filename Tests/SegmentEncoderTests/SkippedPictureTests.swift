@@ -31,8 +31,8 @@ import Testing
     return try Picture(adopting: buffer)
   }
 
-  private static func shot(_ number: Int) -> Shot {
-    Shot(
+  private static func shot(_ number: Int) -> FrameHold {
+    FrameHold(
       capture: Capture(source: "\(number).jpg", timeMs: Int64(number) * 5_000, width: 16, height: 16),
       status: .captured,
       startMs: Int64(number) * 5_000, holdMs: 5_000, opensSegment: number == 0, closing: nil)
@@ -62,7 +62,7 @@ import Testing
     )
   }
 
-  private func segment(_ runs: [(still: Still, samples: Int)]) throws -> EncodedSegment {
+  private func segment(_ runs: [(still: SourceFrame, samples: Int)]) throws -> EncodedSegment {
     var writer = SegmentWriter(first: runs[0].still, settings: EncoderSettings(.balanced))
     for (number, run) in runs.enumerated() {
       let starts = (0..<run.samples).map { 450_000 * Int64($0) / Int64(run.samples) }
@@ -75,7 +75,7 @@ import Testing
   @Test(arguments: Extent.of(sizes.dropLast(), full: sizes[...])) func repeatsShowThePictureBeforeThem(size: PixelSize)
     throws
   {
-    let pictures = try (0..<3).map { Still(try Self.picture(size, seed: $0)) }
+    let pictures = try (0..<3).map { SourceFrame(try Self.picture(size, seed: $0)) }
     // More than the numbers of pictures have room for.
     let runs = [(pictures[0], 40), (pictures[1], 1), (pictures[2], 20), (pictures[0], 3)]
     let segment = try segment(runs)
@@ -96,7 +96,7 @@ import Testing
 
   /// However large the picture.
   @Test(arguments: sizes) func aRepeatIsAFewDozenBytes(size: PixelSize) throws {
-    let picture = Still(try Self.picture(size, seed: 0))
+    let picture = SourceFrame(try Self.picture(size, seed: 0))
     let once = try segment([(picture, 1)]).bytes.count
     let often = try segment([(picture, 101)]).bytes.count
     // A sixteenth of a bit for each macroblock, and 4 bytes each for the length in the stream and in the table of sizes.
@@ -106,24 +106,24 @@ import Testing
 
   @Test func aStillIsCodedOnce() throws {
     let size = PixelSize(width: 180, height: 320)
-    let still = Still(try Self.picture(size, seed: 0))
+    let still = SourceFrame(try Self.picture(size, seed: 0))
     let first = try segment([(still, 5)])
     let key = try #require(still.key)
     // Not even decoded.
-    let remembered = Still(key, identity: "x") { throw Tool.Failure("decoded again") }
+    let remembered = SourceFrame(key, identity: "x") { throw Tool.Failure("decoded again") }
     #expect(try segment([(remembered, 5)]).bytes == first.bytes)
-    let fresh = Still(try Self.picture(size, seed: 0))
+    let fresh = SourceFrame(try Self.picture(size, seed: 0))
     #expect(try segment([(fresh, 5)]).bytes == first.bytes)
-    let other = Still(try Self.picture(size, seed: 1))
+    let other = SourceFrame(try Self.picture(size, seed: 1))
     #expect(try segment([(other, 5)]).bytes != first.bytes)
   }
 
   @Test func whatChangesAgainIsDecodedAndCodedAgain() throws {
     let size = PixelSize(width: 180, height: 320)
-    let (still, other) = (Still(try Self.picture(size, seed: 0)), Still(try Self.picture(size, seed: 1)))
+    let (still, other) = (SourceFrame(try Self.picture(size, seed: 0)), SourceFrame(try Self.picture(size, seed: 1)))
     _ = try segment([(still, 5)])
-    let remembered = Still(try #require(still.key), identity: "x") { try Self.picture(size, seed: 0) }
-    let fresh = try segment([(Still(try Self.picture(size, seed: 0)), 5), (other, 5)])
+    let remembered = SourceFrame(try #require(still.key), identity: "x") { try Self.picture(size, seed: 0) }
+    let fresh = try segment([(SourceFrame(try Self.picture(size, seed: 0)), 5), (other, 5)])
     #expect(try segment([(remembered, 5), (other, 5)]).bytes == fresh.bytes)
     #expect(remembered.isDecoded)
   }
@@ -135,7 +135,7 @@ import Testing
         parameterSets: ParameterSets(sequence: [], picture: []),
         data: [UInt8](repeating: 0, count: bytes))
     }
-    let memory = KeyFrameMemory(capacity: 100_000)
+    let memory = KeyFrameCache(capacity: 100_000)
     memory.remember(key(40_000), as: "a")
     memory.remember(key(40_000), as: "b")
     #expect(memory.recall("a") != nil)
@@ -158,12 +158,12 @@ import Testing
 
   @Test func streamsOfOtherKindsAreRefused() throws {
     let sets = try H264Encoder(width: 64, height: 64, settings: EncoderSettings(.balanced)).parameterSets
-    let repeats = try SkippedPictures(after: sets)
+    let repeats = try SkipSliceWriter(after: sets)
     #expect(throws: SegmentMismatch.self) {
-      try SkippedPictures(after: ParameterSets(sequence: sets.sequence, picture: [0x68, 0, 0, 0]))
+      try SkipSliceWriter(after: ParameterSets(sequence: sets.sequence, picture: [0x68, 0, 0, 0]))
     }
     #expect(throws: SegmentMismatch.self) {
-      try SkippedPictures(after: ParameterSets(sequence: [0x67, 66, 0, 30], picture: sets.picture))
+      try SkipSliceWriter(after: ParameterSets(sequence: [0x67, 66, 0, 30], picture: sets.picture))
     }
     for unit: [UInt8] in [
       [], [0, 0, 0, 1, 0x41], [0, 0, 0, 4, 0x65, 0x88, 0x84, 0x21], [0, 0, 0, 9, 0x41, 0x9A, 0x24, 1],

@@ -9,7 +9,7 @@ import Testing
 @testable import Sessions
 @testable import WorkQueues
 
-/// Whose directory it is, when others look at it.
+/// The owner of a directory, as others see it.
 @Suite struct TakeoverTests {
   private let scratch: ScratchDirectory
 
@@ -34,7 +34,7 @@ import Testing
     }
     hasBegun.store(true, ordering: .relaxed)
     var isTaken = false
-    try WorkerDirectory.whileGone(path) { isTaken = true }
+    try WorkerDirectory.withLockIfOwnerDead(path) { isTaken = true }
     looking.join()
     #expect(isTaken)
   }
@@ -44,7 +44,7 @@ import Testing
     let worker = try WorkerDirectory(in: scratch.path("claimed"), worker: WorkerID())
     #expect(try WorkerDirectory.isAlive(worker.path))
     var isTaken = false
-    try WorkerDirectory.whileGone(worker.path) { isTaken = true }
+    try WorkerDirectory.withLockIfOwnerDead(worker.path) { isTaken = true }
     #expect(!isTaken)
     worker.remove()
   }
@@ -75,7 +75,7 @@ import Testing
       try BatchEncoder(BatchEncoder.Options(), staging: staging, index: index)
         .publish(Fixture("exact-1fps").path, session: "day")
     }
-    #expect(throws: Cancelled.self) { try publish(SessionViews(thumbnails: true, goesOn: { false })) }
+    #expect(throws: Cancelled.self) { try publish(SessionViews(thumbnails: true, shouldContinue: { false })) }
     #expect(!DurableFile.exists(output + "/exact-1fps/thumbnails/thumbnails.vtt"))
     // It is published all the same, and brought up to date by whoever comes next.
     #expect(try publish(SessionViews(thumbnails: true)).duplicate)

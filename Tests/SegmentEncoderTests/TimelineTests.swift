@@ -8,9 +8,9 @@ import Testing
 private func shots(
   _ instants: [Int64], endMs: Int64, intervalMs: Int64 = 1_000, maxHoldMs: Int64? = 5_000,
   sizes: [Int64: (Int, Int)] = [:]
-) -> [Shot] {
+) -> [FrameHold] {
   var timeline = Timeline(intervalMs: intervalMs, maxHoldMs: maxHoldMs)
-  var result: [Shot] = []
+  var result: [FrameHold] = []
   for instant in instants {
     let (width, height) = sizes[instant] ?? (4, 8)
     result += timeline.append(
@@ -34,7 +34,7 @@ private struct SeededGenerator: RandomNumberGenerator {
 }
 
 /// The segments as text: `start: capture+hold capture+hold … (gap)`; a continued capture has a star.
-private func segments(_ shots: [Shot]) -> [String] {
+private func segments(_ shots: [FrameHold]) -> [String] {
   var result: [String] = []
   for shot in shots {
     let star = shot.status == .continued ? "*" : ""
@@ -57,7 +57,7 @@ private func segments(_ shots: [Shot]) -> [String] {
       ])
     #expect(
       all.map { $0.closing != nil } == [4, 9, 10].reduce(into: Array(repeating: false, count: 11)) { $0[$1] = true })
-    #expect(all.last?.closing == Shot.Closing(gapAfterMs: 0, endsBatch: true))
+    #expect(all.last?.closing == FrameHold.Closing(gapAfterMs: 0, endsBatch: true))
   }
 
   @Test func everyHoldLastsUntilTheNextCapture() {

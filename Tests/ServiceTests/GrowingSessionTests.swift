@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What one more batch costs a session does not depend on how long that is, and its views tell of it in time.
+/// The cost of one more batch does not depend on the session's length, and its views tell of it in time.
 @Suite struct GrowingSessionTests {
   private static let startMs: Int64 = 1_767_859_512_340
 
@@ -66,7 +66,7 @@ import Testing
       #expect(session.index.segments.count == length + 1 + more)
       #expect(try spool.isAtRest)
       guard options == ["--hls"] else { continue }
-      // What was added to is what is made anew.
+      // Extended views equal rebuilt ones.
       let playlist = spool.output + "/walk/hls/session.m3u8"
       let grown = try String(contentsOfFile: playlist, encoding: .utf8)
       try FileManager.default.removeItem(atPath: spool.output + "/walk/hls")

@@ -124,7 +124,7 @@ import Testing
     #expect(server.stop() == 0)
   }
 
-  /// What a process does that decodes cannot stop the worker; what the encoder does in the worker itself can.
+  /// A decoder process cannot stop the worker; the encoder in the worker itself can.
   @Test func anEncoderThatHangsIsSaidAndTheWorkerStartsAnew() throws {
     let port = try freePort()
     // The fixture's size is the mark: 180 × 320 pixels.
@@ -142,7 +142,7 @@ import Testing
       (try? server.get("/metrics").text.contains("encoder_worker_rescues_total 1")) == true
     }
     if Extent.isFull {
-      // What hangs three workers goes to quarantine, and others are published.
+      // A batch that hangs three workers goes to quarantine, and others are published.
       try spool.add("odd-size")
       try spool.waitUntil("it is in quarantine") { try spool.names("quarantine").contains("exact-1fps") }
       try spool.waitUntil("the other is published") { try !names(in: spool.output).filter { $0 != ".staging" }.isEmpty }

@@ -46,7 +46,7 @@ import Testing
   /// - Returns: the cause in quarantine; nil where the batch is published.
   private func drain() throws -> String? { try drainAll()["attack"] }
 
-  /// What the manifest says of what was refused.
+  /// The refused frames in the manifest.
   private func refused(_ session: String) throws -> Set<String> {
     Set(try PublishedSession(spool.output + "/" + session).manifests[0].refused.map(\.reason))
   }

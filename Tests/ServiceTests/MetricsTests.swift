@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What a worker and a server say to Prometheus and to whoever restarts them.
+/// Metrics and health checks of a worker and a server.
 @Suite struct MetricsTests {
   private let spool: TestSpool
 

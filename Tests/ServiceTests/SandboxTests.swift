@@ -184,7 +184,7 @@ import Testing
     }
   }
 
-  /// Whoever starts the worker may have limited it: then decoders have no more, and do their work.
+  /// The worker's own limits apply to its decoders: then decoders have no more, and do their work.
   @Test(arguments: ["--cpu=300:300", "--as=4000000000:4000000000"])
   func aDecoderTakesNoMoreThanTheWorkerHas(limit: String) throws {
     // Not even as root, who may raise limits.

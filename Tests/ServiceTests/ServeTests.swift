@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What `serve` answers, beside the pages.
+/// The responses of `serve`, beside the pages.
 @Suite struct ServeTests {
   private let scratch: ScratchDirectory
 

@@ -2,14 +2,14 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What an operator sees of a spool, and does about it.
+/// The operator's commands on a spool.
 @Suite struct StatusTests {
   private let spool: TestSpool
 
   init() throws { spool = try TestSpool() }
 
   private struct Status: Decodable {
-    struct Heap: Decodable {
+    struct QueueDepth: Decodable {
       let count: Int
       let oldestMs: Int64?
     }
@@ -19,16 +19,16 @@ import Testing
         let attempt: Int
         let failures: Int
       }
-      struct Tally: Decodable {
+      struct SharedCounters: Decodable {
         let published: Int
         let frames: Int
       }
       let worker: String
       let life: String
       let held: [Held]
-      let tally: Tally?
+      let tally: SharedCounters?
     }
-    let waiting, claimed, quarantined, done: Heap
+    let waiting, claimed, quarantined, done: QueueDepth
     let retrying: Int
     let freeBytes: Int
     let perMinute: Int

@@ -141,7 +141,7 @@ import Testing
     #expect(try spool.names("incoming") == ["slow"])
   }
 
-  /// What is in the output and was not written by us is nobody's fault but the machine's.
+  /// Foreign files in the output are a fault of the machine's.
   @Test func damagedOutputIsNotTheBatchesFault() throws {
     try spool.add("exact-1fps")
     _ = try spool.scratch.directory("spool/output/exact-1fps")

@@ -113,7 +113,7 @@ import Testing
       let manifest = session.manifests[0]
       let (width, height) = (manifest.codedWidth, manifest.codedHeight)
       let own = try Pixels.decode(session.video(manifest), width: width, height: height)[0]
-      // What the screenshot was painted with: a bar of (38, 78, 140), black patches, near white below.
+      // The colours of the screenshot: a bar of (38, 78, 140), black patches, near white below.
       let bar = own[width - 4, height / 40]
       #expect(zip(bar, [38, 78, 140]).allSatisfy { abs(Int($0) - $1) <= 6 }, "\(colours): \(bar)")
       #expect(own[width / 16, height * 3 / 8].allSatisfy { $0 <= 6 }, "\(colours)")

@@ -56,7 +56,7 @@ import Testing
     #expect(stockProbe.streams[0].durationTs == (end - start) * 90)
   }
 
-  /// What the film says was captured when, is shown then.
+  /// The film shows each capture at the time in its timing track.
   private func expectTimingTrack(of session: PublishedSession, in probe: Probe, _ film: String) throws {
     let texts = try Probe.timingTexts(film)
     let packets = probe.packets(of: 1).filter { $0.size != "2" }

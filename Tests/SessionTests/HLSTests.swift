@@ -16,7 +16,7 @@ import Testing
       lines = try String(contentsOfFile: path + "/" + name, encoding: .utf8).split(separator: "\n").map(String.init)
     }
 
-    /// What follows a tag, each time.
+    /// The values of a tag.
     func values(_ tag: String) -> [String] {
       lines.filter { $0.hasPrefix("#\(tag):") }.map { String($0.dropFirst(tag.count + 2)) }
     }

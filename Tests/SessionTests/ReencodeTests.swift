@@ -40,7 +40,7 @@ import Testing
     #expect(try Probe.timingTexts(one) == Probe.timingTexts(two))
     #expect(again.index.bytes < session.index.bytes)
     #expect(again.index.gaps == session.index.gaps && again.index.complete == session.index.complete)
-    // What a manifest says of anything but the coded pictures is what it said.
+    // A re-encoded manifest differs in the coded pictures only.
     let (originals, pictures) = (try session.pictures(), try again.pictures())
     for (index, (old, new)) in zip(session.manifests, again.manifests).enumerated() {
       var (left, right) = (try Self.members(session, old), try Self.members(again, new))

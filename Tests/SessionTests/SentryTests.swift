@@ -214,7 +214,7 @@ import Testing
     #expect(try spool.drain("--output", output, "--sentry").errors.contains(warning))
   }
 
-  /// What a worker that died half-way left, cut in other places because its settings were others.
+  /// Leftovers of a worker that died half-way, cut in other places because its settings were others.
   @Test func theEventOfASegmentThatIsTakenBackGoesWithIt() throws {
     let spool = try TestSpool()
     try spool.add("gap")

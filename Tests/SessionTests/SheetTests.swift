@@ -13,7 +13,7 @@ import Testing
 
   init() throws { scratch = try ScratchDirectory() }
 
-  /// What the program says of a sheet.
+  /// The program's output about a sheet.
   private struct Result: Decodable {
     struct Problem: Decodable {
       let file: String
@@ -76,7 +76,7 @@ import Testing
       return String(decoding: codes, as: UTF8.self)
     }
 
-    /// What stands under a tile.
+    /// The text under a tile.
     func label(_ index: Int) -> [String] {
       let tile = layout.tileArea(index)
       return [10, 12, 13].enumerated().map { line, letters in
@@ -258,7 +258,7 @@ import Testing
     #expect(try EncoderWorker.run("sheet", scratch.path("nothing"), "--to", target).status == 65)
     #expect(try snapshot(of: session.path) == before)
     #expect(try names(in: scratch.path) == ["directory.png", "fifo.png", "output"])
-    // What was there is replaced, what a killed run left, too.
+    // An existing file is replaced, and so are leftovers of a killed run.
     try scratch.file("sheet.png", [1])
     try scratch.file("sheet.png.part", [2])
     #expect(try EncoderWorker.run("sheet", session.path, "--to", target).status == 0)

@@ -12,7 +12,7 @@ import Testing
     let endMs: Int64
     let width: Int
     let height: Int
-    /// What the fixture's patches show.
+    /// The colours of the fixture's patches.
     let number: Int
     let file: String
   }
@@ -138,7 +138,7 @@ import Testing
     #expect(before.allSatisfy { after[$0.key] == $0.value })
   }
 
-  /// What is damaged is left out; what comes after it is published and shown all the same.
+  /// A damaged segment is left out; later ones are still published and shown all the same.
   @Test func aDamagedSegmentHasNoCue() throws {
     let spool = try TestSpool()
     let session = spool.output + "/walk"

@@ -45,7 +45,7 @@ public final class Browser {
   }
 
   /// A picture of a video.
-  public struct Still {
+  public struct SourceFrame {
     /// A file name in the served directory.
     public let video: String
     /// The instant to seek to, in seconds from the video's start.
@@ -59,7 +59,7 @@ public final class Browser {
   }
 
   /// Returns the pixels on screen of each still, in sRGB, at one screen pixel a video pixel. One page shows all of them.
-  public func screenshots(of stills: [Still], width: Int, height: Int) throws -> [Pixels] {
+  public func screenshots(of stills: [SourceFrame], width: Int, height: Int) throws -> [Pixels] {
     // Chromium takes the screenshot after the page's load event. The image keeps that event back until each video shows
     // its picture. The last square turns white then, as proof.
     let columns = 8

@@ -1,4 +1,4 @@
-/// What ffprobe says of an image file.
+/// The facts of an image file, by ffprobe.
 public struct ImageProbe {
   public let file: String
   public let codec: String

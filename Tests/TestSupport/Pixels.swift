@@ -98,7 +98,7 @@ public struct Pixels {
     return Pixels(width: columns, height: rows, bytes: result)
   }
 
-  /// What is left of it when four pixels share their chroma, as in the films: JFIF's matrix and full range.
+  /// The error when four pixels share their chroma, as in the films: JFIF's matrix and full range.
   public var withSharedChroma: Pixels {
     var result = bytes
     let halved = halved

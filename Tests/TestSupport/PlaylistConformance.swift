@@ -233,7 +233,7 @@ private struct PlaylistChecker {
   }
 }
 
-/// What the boxes of a fragment say.
+/// The contents of a fragment's boxes.
 private struct Fragment {
   let start: UInt64
   let ticks: UInt64

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What ffprobe says of a file.
+/// The facts of a file, by ffprobe.
 public struct Probe: Decodable {
   public struct Stream: Decodable {
     public let codecType: String
@@ -98,7 +98,7 @@ public struct TimingEntry: Decodable, Equatable {
   public let f: String
   public let continued: Bool?
 
-  /// What the track should say of a manifest's frame.
+  /// The expected text of a manifest's frame in the track.
   public init(_ frame: PublishedSession.Manifest.Frame) {
     t = frame.timeMs
     f = frame.source

@@ -4,7 +4,7 @@ import Synchronization
 @testable import Sessions
 @testable import WorkQueues
 
-/// What runs of the program have published. Each run that a test makes is followed by what `encoder-worker verify` does, so
+/// Verifies the output of each run of the program. Each run that a test makes is followed by what `encoder-worker verify` does, so
 /// that no test can forget it.
 enum PublishedOutput {
   /// Sessions that were found right, by their paths, with the state they had then.

@@ -69,7 +69,7 @@ public final class QueueServer {
   public func freeze() { Glibc.kill(process.processIdentifier, SIGSTOP) }
   public func thaw() { Glibc.kill(process.processIdentifier, SIGCONT) }
 
-  /// What it answers to a command: a line for each string.
+  /// The reply to a command: a line for each string.
   @discardableResult
   public func command(_ words: String...) throws -> [String] {
     let result = try Self.ask(socket, words, password)

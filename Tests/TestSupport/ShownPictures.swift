@@ -1,6 +1,6 @@
 import Foundation
 
-/// What becomes of image files: what Pillow shows, and what comes out of the program under test.
+/// Compares image files: the picture of Pillow, and what comes out of the program under test.
 public struct ShownPicture {
   public enum Outcome {
     case encoded(Pixels)

@@ -1,7 +1,7 @@
 import Foundation
 
 /// An S3 store with one empty bucket, until the last reference goes: moto, which checks signatures, and conditions one after
-/// the other. What a killed client has begun to send is not there.
+/// the other. A partial upload of a killed client leaves nothing.
 public final class StoreServer: Sendable {
   public static let bucket = "replay"
   /// Said where tests of it are skipped.
@@ -41,7 +41,7 @@ public final class StoreServer: Sendable {
 
   deinit { stop() }
 
-  /// What it holds is gone then.
+  /// Its contents are gone then.
   public func stop() {
     guard process.isRunning else { return }
     kill(process.processIdentifier, SIGKILL)
@@ -50,7 +50,7 @@ public final class StoreServer: Sendable {
 
   public var endpoint: String { "http://127.0.0.1:\(port)" }
 
-  /// What a program has to know to use it.
+  /// The environment for programs that use it.
   public var environment: [String: String] {
     [
       "AWS_ENDPOINT_URL_S3": endpoint, "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",

@@ -94,7 +94,7 @@ def zombie(spool, hosts):
     require(lambda: not is_owed(spool, hosts), "not all is done", hosts)
     if (status := well.stop()) != 0:
         raise Broken(f"{well.name} ended with {status}: {well.said()[-600:]}")
-    # Who was taken for dead works on.
+    # A worker that was taken for dead works on.
     add(spool, range(48, 60))
     require(lambda: not is_owed(spool, hosts), f"{frozen.name} did not work on", hosts)
     if (status := frozen.stop()) != 0:
@@ -135,7 +135,7 @@ def storm(server, spool, hosts, amount, dice):
         if (status := host.stop()) != 0:
             raise Broken(f"{host.name} ended with {status}: {host.said()[-600:]}")
     print("  all have ended", flush=True)
-    # What a dead host left is tidied up by the next worker of its name, once the server knows that its locks are nobody's.
+    # The next worker of its name cleans up after a dead host, once the server knows that its locks are nobody's.
     time.sleep(2 * int(LEASE))
     for host in hosts:
         host.start("--drain")

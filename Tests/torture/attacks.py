@@ -39,7 +39,7 @@ def tar_of_everything(path, victim):
         add(f"{START + 3000}.jpg", tarfile.CHRTYPE)
         add(f"{START + 4000}.jpg", tarfile.BLKTYPE)
         add(f"{START + 5000}.jpg", tarfile.FIFOTYPE)
-        # What unpacks to files would write through the link.
+        # A tool that unpacks to files would write through the link.
         add("door", tarfile.SYMTYPE, os.path.dirname(victim))
         add("door/" + Path(victim).name, data=b"overwritten")
 

@@ -28,7 +28,7 @@ def encode_batches():
     def encode(shard):
         run("--shard", f"{shard}/{SHARDS}")
 
-    # What is published is recognised: this encodes what is missing, if anything is, and ends as the whole has ended.
+    # Published batches are recognised: this encodes what is missing, if anything is, and ends as the whole has ended.
     @task(trigger_rule="all_done")
     def finish():
         run()

@@ -42,7 +42,7 @@ enum ArchiveFuzzing {
     lseek(file, 0, SEEK_SET)
   }
 
-  /// What looks like a header of a tar gets its checksum (POSIX.1-1988, 10.1.1: the sum of its bytes, its own field
+  /// Blocks that look like a tar header get their checksum (POSIX.1-1988, 10.1.1: the sum of its bytes, its own field
   /// being spaces); else nearly no change would get further than that.
   private static func withValidChecksums(_ bytes: [UInt8]) -> [UInt8] {
     var bytes = bytes

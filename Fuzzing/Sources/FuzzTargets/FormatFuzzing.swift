@@ -30,7 +30,7 @@ enum FormatFuzzing {
     let limits = FuzzTarget.limits
     do {
       let session = String(source.name.prefix { $0 != "@" })
-      guard let open = try OpenBatch(source, as: format, name: source.name, session: session, limits: limits) else {
+      guard let open = try BatchReader(source, as: format, name: source.name, session: session, limits: limits) else {
         return
       }
       check(open.batch, limits)
@@ -61,7 +61,7 @@ enum FormatFuzzing {
   }
 
   /// Masks become whole pixels inside the picture, or everything.
-  private static func check(_ look: Look) {
+  private static func check(_ look: FrameComposition) {
     guard case .rectangles(let rectangles) = look.masks else { return }
     for rectangle in rectangles {
       let pixels = rectangle.pixels(width: 176, height: 320)

@@ -5,7 +5,7 @@ import Glibc
 @testable import JSON
 @testable import WorkQueues
 
-/// What can be fuzzed: every format's reader, and what reads bytes that strangers wrote beneath them.
+/// The fuzz targets: every format's reader, and what reads bytes that strangers wrote beneath them.
 enum FuzzTarget: String, CaseIterable {
   case native
   case plain

@@ -9,19 +9,19 @@ enum PictureFuzzing {
   static func decode(_ bytes: [UInt8]) {
     let file = withValidChecksums(bytes)
     let decoder = PictureDecoder(limits: FuzzTarget.limits)
-    let look = Look(content: .image(nil), masks: masks[file.count % masks.count])
+    let look = FrameComposition(content: .image(nil), masks: masks[file.count % masks.count])
     let (first, again) = (outcome(of: [file], look, decoder), outcome(of: [file], look, decoder))
     require(first == again, "the same picture of the same file, whatever is left in the decoder's memory")
     // With no byte to spare for what goes beyond it to stay unseen.
     let memory = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: 1 << 20)
     defer { memory.deallocate() }
     memory.initialize(repeating: 0xAA)
-    let there = outcome(of: [file], look, decoder, into: DecodingSpace(memory))
+    let there = outcome(of: [file], look, decoder, into: SharedPictureBuffer(memory))
     require(first == there, "the same picture where it is decoded to")
   }
 
   /// A frame of a batch that says itself how its files become a picture.
-  static func draw(_ look: Look, of images: [FileContents]) {
+  static func draw(_ look: FrameComposition, of images: [FileContents]) {
     let files = images.compactMap { if case .bytes(let bytes) = $0 { withValidChecksums(bytes) } else { nil } }
     guard files.count == images.count else { return }
     _ = outcome(of: files, look, PictureDecoder(limits: FuzzTarget.limits))
@@ -29,7 +29,7 @@ enum PictureFuzzing {
 
   /// The pixels, or why there are none.
   private static func outcome(
-    of files: [[UInt8]], _ look: Look, _ decoder: PictureDecoder, into space: DecodingSpace? = nil
+    of files: [[UInt8]], _ look: FrameComposition, _ decoder: PictureDecoder, into space: SharedPictureBuffer? = nil
   ) -> Result<[UInt8], RefusedPicture> {
     let limits = FuzzTarget.limits
     do {

@@ -2,7 +2,7 @@
 @testable import FrameBatches
 @testable import JSON
 
-/// What a worker reads from a decoder that may have been taken over, and a decoder from a worker.
+/// Messages that a worker reads from a decoder under attack, and a decoder from a worker.
 enum WireFuzzing {
   static func read(_ bytes: [UInt8]) {
     let (limits, memory) = (FuzzTarget.limits, 200_000)
@@ -17,13 +17,13 @@ enum WireFuzzing {
       _ = try? reader.read([String].self)
     }
     reader = WireReader(bytes)
-    guard let look = try? reader.read(Look.self) else { return }
+    guard let look = try? reader.read(FrameComposition.self) else { return }
     var writer = WireWriter()
     writer.put(look)
     var again = WireReader(writer.bytes)
     // NaN is not equal to itself; its bits are.
     var repeated = WireWriter()
-    if let same = try? again.read(Look.self) { repeated.put(same) }
+    if let same = try? again.read(FrameComposition.self) { repeated.put(same) }
     require(repeated.bytes == writer.bytes, "what is read can be sent")
   }
 }

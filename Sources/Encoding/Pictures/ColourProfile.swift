@@ -6,7 +6,7 @@ import CLittleCMS
 
 /// From a picture's own colours to sRGB. Not thread-safe: one a thread.
 final class ColourManagement {
-  /// What an image's profile asks for.
+  /// The conversion that an image's profile asks for.
   enum Demand {
     /// Nothing: it has none, or means sRGB.
     case none

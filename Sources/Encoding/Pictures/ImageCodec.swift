@@ -8,12 +8,12 @@ final class ImageCodec {
   private let kind: ImageKind
   private let codec: CodecContext
   private let packet: Packet
-  private let space: DecodingSpace?
+  private let space: SharedPictureBuffer?
   /// Whether the picture lies in `space`.
   private var isLent = false
 
   init(
-    _ kind: ImageKind, limits: Limits, _ space: DecodingSpace?
+    _ kind: ImageKind, limits: Limits, _ space: SharedPictureBuffer?
   ) throws(FFmpegError) {
     self.kind = kind
     self.space = space

@@ -1,6 +1,5 @@
-// A JPEG taken apart into its segments (ITU-T T.81, B.1.1), by one set of rules for all who look into it. What is decoded is
-// put together again from those that make the picture: libavcodec takes some programs' comments for orders, and what EXIF
-// says for text, gigabytes of it.
+// A JPEG taken apart into its segments (ITU-T T.81, B.1.1), by one set of rules for all who look into it. Only the segments that
+// make the picture are decoded: libavcodec takes some programs' comments for orders, and what EXIF says for text, gigabytes of it.
 
 import Glibc
 
@@ -97,8 +96,8 @@ struct JPEGFile {
     }
   }
 
-  /// libavcodec takes such a picture for YCbCr. What is RGB is decided as libjpeg does it: JFIF is not; then Adobe's word counts,
-  /// and then the names of the components.
+  /// libavcodec takes such a picture for YCbCr. Like libjpeg, decide whether an image is RGB: JFIF is not; then Adobe's word
+  /// counts, and then the names of the components.
   private func isSubsampledRGB(_ frame: Segment) -> Bool {
     let body = Array(self.body(of: frame))
     guard body.count >= 15, body[5] == 3, Set([body[7], body[10], body[13]]).count > 1 else { return false }

@@ -19,7 +19,7 @@ struct Orientation: Equatable {
     self.init(isMirrored: [2, 4, 5, 7].contains(tag), quarterTurns: turns)
   }
 
-  /// What an image file says; upright where it says nothing that can be understood.
+  /// The orientation of an image file; upright if the file has none that can be understood.
   ///
   /// - Parameter jpeg: the file taken apart, where it is a JPEG.
   init(of file: [UInt8], kind: ImageKind, jpeg: JPEGFile?) {

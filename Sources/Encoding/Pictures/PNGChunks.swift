@@ -2,7 +2,7 @@
 // a megabyte can hold gigabytes of text.
 
 enum PNGChunks {
-  /// What a colour profile may have, compressed; unpacked that is a thousand times as much at most.
+  /// Maximum compressed size of a colour profile; unpacked that is a thousand times as much at most.
   private static let profileBytes = 64 << 10
   private static let essential = ["IHDR", "PLTE", "tRNS", "IDAT", "IEND", "iCCP"]
 
@@ -29,7 +29,7 @@ enum PNGChunks {
       }
       offset = end
     }
-    // What is too short for a chunk is for the decoder to find wrong.
+    // The decoder refuses files that are too short for a chunk.
     result?.append(contentsOf: file[offset...])
     return (result ?? file, lostProfile)
   }

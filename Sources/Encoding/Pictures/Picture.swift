@@ -13,7 +13,7 @@ package final class Picture {
   private let buffer: FrameBuffer
   private var frame: UnsafeMutablePointer<AVFrame> { buffer.frame }
 
-  /// What is coded: the same, or one more, the added column or row repeating the edge.
+  /// The coded size: the same, or one more, the added column or row repeating the edge.
   package var codedWidth: Int { Int(frame.pointee.width) }
   package var codedHeight: Int { Int(frame.pointee.height) }
 
@@ -69,7 +69,7 @@ package final class Picture {
   }
 
   /// Puts the planes into memory that others see, unless they are there already.
-  package func lay(into space: DecodingSpace) -> PlaneLayout {
+  package func lay(into space: SharedPictureBuffer) -> PlaneLayout {
     let size = PixelSize(width: width, height: height)
     let (start, memory) = (space.memory.baseAddress!, space.memory)
     if planes.allSatisfy({ (start..<start + memory.count).contains($0.start) }) {

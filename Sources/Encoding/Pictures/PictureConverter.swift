@@ -83,7 +83,7 @@ package final class PictureConverter {
       source, to: isRGB ? AV_PIX_FMT_RGB24 : AV_PIX_FMT_YUV420P, size: (fitted.width, fitted.height), colours: colours)
   }
 
-  /// What pixels of `width` × `height` become.
+  /// The frame that pixels of `width` × `height` become.
   package static func size(_ width: Int, _ height: Int, maxSide: Int?) -> (width: Int, height: Int) {
     let side = max(width, height)
     guard let maxSide, side > maxSide else { return (width, height) }

@@ -15,7 +15,7 @@ struct RefusedPicture: Error, Equatable {
 package struct DecodedPicture {
   package let picture: Picture
   package let notes: [String]
-  /// What took it from files to pixels, and from there to what it is.
+  /// The time of decoding the files, and of converting the pixels.
   package var work = DecodingWork()
 }
 
@@ -26,7 +26,7 @@ package final class PictureDecoder {
   private let converter: PictureConverter
   private let colours = ColourManagement()
   private let profile: Profile?
-  /// What decoding the picture at hand has taken so far.
+  /// The decoding time of the current picture so far.
   private var decoding = Profile.Span()
 
   init(limits: Limits, background: Colour = .black, profile: Profile? = nil) {
@@ -42,7 +42,7 @@ package final class PictureDecoder {
   ///   - space: where the picture is decoded to, if that saves a copy. Nothing else may lie there.
   /// - Throws: ``RefusedPicture`` when a file is to blame.
   package func picture(
-    from files: [[UInt8]], _ look: Look, into space: DecodingSpace?
+    from files: [[UInt8]], _ look: FrameComposition, into space: SharedPictureBuffer?
   ) throws -> DecodedPicture {
     let start = Profile.Span.now
     decoding = Profile.Span()
@@ -52,7 +52,9 @@ package final class PictureDecoder {
     return decoded
   }
 
-  private func shown(_ files: [[UInt8]], _ look: Look, into space: DecodingSpace?) throws -> DecodedPicture {
+  private func shown(_ files: [[UInt8]], _ look: FrameComposition, into space: SharedPictureBuffer?) throws
+    -> DecodedPicture
+  {
     var notes: [String] = []
     let paintable: FrameBuffer
     switch look.content {
@@ -92,7 +94,7 @@ package final class PictureDecoder {
         let size = layer.size ?? PixelSize(width: image.width, height: image.height)
         guard canvas.meets(x: layer.x, y: layer.y, size) else { continue }
         try converted { () throws(FFmpegError) in
-          // What is hidden must not be smeared by scaling, nor what is not hidden cover it again.
+          // Hidden pixels must not be smeared by scaling, nor what is not hidden cover it again.
           let (across, down) = (Double(image.width) / Double(size.width), Double(image.height) / Double(size.height))
           try MaskPainter.paint(layer.masks.scaled(across, down), on: image)
           try image.premultiply()
@@ -125,7 +127,7 @@ package final class PictureDecoder {
 
   /// An image in sRGB, as it is stored, and how it is to be turned.
   private func still(
-    from file: [UInt8], _ raw: RawPixels?, into space: DecodingSpace?, notes: inout [String]
+    from file: [UInt8], _ raw: RawPixels?, into space: SharedPictureBuffer?, notes: inout [String]
   ) throws -> (pixels: FrameBuffer, orientation: Orientation) {
     if let raw { return (try raw.picture(from: file), .upright) }
     let start = Profile.Span.now
@@ -145,11 +147,16 @@ package final class PictureDecoder {
     }
   }
 
+  /// The reason to refuse a file that is no image, or an image of another kind.
+  private static func unknown(_ file: [UInt8]) -> String {
+    "neither JPEG, PNG nor WebP" + (FileKind(of: file).map { ", but \($0.described)" } ?? "")
+  }
+
   private func decode(
-    _ file: [UInt8], into space: DecodingSpace?, notes: inout [String]
+    _ file: [UInt8], into space: SharedPictureBuffer?, notes: inout [String]
   ) throws -> (pixels: FrameBuffer, orientation: Orientation) {
     guard let kind = ImageKind(of: file) else {
-      throw RefusedPicture(reason: file.isEmpty ? "an empty file" : "neither JPEG, PNG nor WebP")
+      throw RefusedPicture(reason: file.isEmpty ? "an empty file" : Self.unknown(file))
     }
     // Taken apart once, for all who look into it: that goes over the whole file.
     let jpeg = kind == .jpeg ? JPEGFile(file) : nil

@@ -1,4 +1,4 @@
-// What a contact sheet is drawn on: RGB pixels, with as much of a paint box as it takes. What would lie outside is cut off.
+// The canvas of a contact sheet: RGB pixels, with as much of a paint box as it takes. Parts outside are cut off.
 
 import CFFmpeg
 import FrameBatches

@@ -32,7 +32,7 @@ package struct SpriteGrid: Equatable {
     (index % Self.columns * pitch.width, index / Self.columns * pitch.height)
   }
 
-  /// What belongs to a picture: itself, and the rest of its blocks.
+  /// The area of a picture: itself, and the rest of its blocks.
   fileprivate func cell(_ index: Int) -> SheetArea {
     let (x, y) = origin(index)
     return SheetArea(x: x, y: y, width: pitch.width, height: pitch.height)

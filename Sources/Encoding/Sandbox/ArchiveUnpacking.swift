@@ -18,7 +18,8 @@ enum ArchiveUnpacking {
   ///
   /// - Returns: what is in it, and the process that took it apart.
   package static func contents(
-    reading descriptor: Int32, name: String, limits: Limits, decoders: DecoderHost, isCancelled: @escaping () -> Bool
+    reading descriptor: Int32, name: String, limits: Limits, decoders: DecoderForkServer,
+    isCancelled: @escaping () -> Bool
   ) throws -> (ArchiveContents, DecoderProcess) {
     // A pipe cannot be read again.
     let start = lseek(descriptor, 0, SEEK_CUR)
@@ -37,7 +38,7 @@ enum ArchiveUnpacking {
     }
   }
 
-  private static func bad(_ name: String, _ failure: DecoderFailure, _ decoders: DecoderHost) -> any Error {
+  private static func bad(_ name: String, _ failure: DecoderFailure, _ decoders: DecoderForkServer) -> any Error {
     let cause =
       switch failure {
       case .late: "reading it takes more than \(decoders.limits.decodeSeconds) s"
@@ -49,7 +50,7 @@ enum ArchiveUnpacking {
   }
 
   private static func contents(
-    of descriptor: Int32, _ name: String, _ limits: Limits, _ decoders: DecoderHost,
+    of descriptor: Int32, _ name: String, _ limits: Limits, _ decoders: DecoderForkServer,
     _ isCancelled: @escaping () -> Bool
   ) throws -> (ArchiveContents, DecoderProcess) {
     var contents = ArchiveContents(limits: limits, fileBytes: ArchiveContents.size(of: descriptor))
@@ -59,7 +60,7 @@ enum ArchiveUnpacking {
     // Each byte once, as the file is read from front to back.
     exchange.inputBytes = .max
     exchange.input = { offset, count in
-      guard offset == position else { throw DecoderFailure.nonsense }
+      guard offset == position else { throw DecoderFailure.malformed }
       var outcome = 0
       let bytes = [UInt8](unsafeUninitializedCapacity: count) { bytes, filled in
         outcome = ArchiveContents.read(descriptor, UnsafeMutableRawBufferPointer(bytes))
@@ -70,7 +71,7 @@ enum ArchiveUnpacking {
       return bytes
     }
     exchange.output = { message in
-      guard try add(&message, to: &contents) else { throw DecoderFailure.nonsense }
+      guard try add(&message, to: &contents) else { throw DecoderFailure.malformed }
     }
     let decoder = try decoders.decoder(for: nil)
     do {
@@ -79,9 +80,9 @@ enum ArchiveUnpacking {
       var answer = try decoder.ask(question.framed, seconds: decoders.limits.decodeSeconds, exchange)
       switch try answer.read(Outcome.self) {
       case .whole:
-        guard contents.isWhole else { throw DecoderFailure.nonsense }
+        guard contents.isWhole else { throw DecoderFailure.malformed }
         return (contents, decoder)
-      case .outOfMemory: throw DecoderStarved()
+      case .outOfMemory: throw DecoderOutOfResources()
       case .bad:
         let (cause, advice): (String, String) = (try answer.read(), try answer.read())
         throw BadBatch(
@@ -132,7 +133,7 @@ enum ArchiveUnpacking {
   }
 }
 
-extension DecoderHost: ArchiveUnpacker {
+extension DecoderForkServer: ArchiveUnpacker {
   /// The process that takes an archive apart decodes its pictures, too: they are the same session's.
   package func unpack(
     _ descriptor: Int32, name: String, limits: Limits, isCancelled: @escaping () -> Bool

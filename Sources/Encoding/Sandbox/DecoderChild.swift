@@ -73,14 +73,16 @@ package struct DecoderChild {
       _ = open("/", O_RDONLY)
       channel.answer()
     case .decode:
-      let (slot, look) = (try question.slot(), try question.read(Look.self))
+      let (slot, look) = (try question.slot(), try question.read(FrameComposition.self))
       decode(try question.read([WireBytes].self).map(\.bytes), look, into: slots.space(of: slot), channel)
     case .unpack: ArchiveUnpacking.answer(on: channel, limits: limits)
     case let request: try video.answer(request, &question, into: slots)
     }
   }
 
-  private func decode(_ files: [[UInt8]], _ look: Look, into space: DecodingSpace, _ channel: DecoderChannel) {
+  private func decode(
+    _ files: [[UInt8]], _ look: FrameComposition, into space: SharedPictureBuffer, _ channel: DecoderChannel
+  ) {
     do {
       let decoded = try decoder.picture(from: files, look, into: space)
       channel.answer(Outcome.picture, decoded.picture.lay(into: space), decoded.notes, decoded.work)

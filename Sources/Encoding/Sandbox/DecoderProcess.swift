@@ -18,7 +18,7 @@ package enum DecoderFailure: Error, Equatable {
   /// It has ended, or is not to be trusted, for what it was given; with how one sees that.
   case crashed(String)
 
-  package static let nonsense = DecoderFailure.crashed("it answers nonsense")
+  package static let malformed = DecoderFailure.crashed("it answers nonsense")
 }
 
 /// Asks again in a fresh process after a failure: the machine may have stood still, or an earlier input may be to blame.
@@ -34,7 +34,7 @@ package struct DecoderExchange {
     throw DecoderFailure.crashed("it asks for a file")
   }
   /// Takes a part of the result.
-  package var output: (inout WireReader) throws -> Void = { _ in throw DecoderFailure.nonsense }
+  package var output: (inout WireReader) throws -> Void = { _ in throw DecoderFailure.malformed }
   /// The most bytes that the decoder may read.
   var inputBytes = 0
   /// The most steps that the decoder may report.
@@ -132,10 +132,10 @@ package final class DecoderProcess: Sendable {
       case .output: try exchange.output(&message)
       case .step:
         steps += 1
-        guard steps <= exchange.steps else { throw DecoderFailure.nonsense }
+        guard steps <= exchange.steps else { throw DecoderFailure.malformed }
       case .input:
         let (offset, count): (Int, Int) = (try message.read(), try message.read())
-        guard offset >= 0, (1...DecoderChannel.partBytes).contains(count) else { throw DecoderFailure.nonsense }
+        guard offset >= 0, (1...DecoderChannel.partBytes).contains(count) else { throw DecoderFailure.malformed }
         let bytes = try exchange.input(offset, count)
         read += bytes.count
         moved += bytes.count
@@ -166,7 +166,7 @@ package final class DecoderProcess: Sendable {
     guard try receive(into: &head, ms: ms, isCancelled: isCancelled) == 8 else { throw DecoderFailure.gone }
     var reader = WireReader(head)
     let count = try reader.read(Int.self)
-    guard (0...Self.messageBytes + DecoderChannel.partBytes).contains(count) else { throw DecoderFailure.nonsense }
+    guard (0...Self.messageBytes + DecoderChannel.partBytes).contains(count) else { throw DecoderFailure.malformed }
     var message = [UInt8](repeating: 0, count: count)
     guard try receive(into: &message, ms: ms, isCancelled: isCancelled) == count else { throw DecoderFailure.gone }
     return WireReader(message)
@@ -274,8 +274,8 @@ package final class PictureSlots: Sendable {
   }
 
   /// A slot to decode into.
-  package func space(of index: Int) -> DecodingSpace {
-    DecodingSpace(memory(of: index)) { [self] in populate(index, $0) }
+  package func space(of index: Int) -> SharedPictureBuffer {
+    SharedPictureBuffer(memory(of: index)) { [self] in populate(index, $0) }
   }
 
   package func memory(of index: Int) -> UnsafeMutableBufferPointer<UInt8> {

@@ -3,7 +3,7 @@
 import FrameBatches
 
 /// Memory that others see, where a picture is decoded to if that saves a copy.
-package final class DecodingSpace {
+package final class SharedPictureBuffer {
   package let memory: UnsafeMutableBufferPointer<UInt8>
   /// How much of it, from its start, has been written by now; in bytes.
   package var used = 0

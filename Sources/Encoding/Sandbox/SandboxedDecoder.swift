@@ -8,33 +8,33 @@ import JSON
 /// Where pictures come from.
 package protocol FrameDecoding: AnyObject {
   /// - Throws: ``RefusedPicture`` when a file is to blame.
-  func picture(from files: [[UInt8]], _ look: Look) throws -> DecodedPicture
+  func picture(from files: [[UInt8]], _ look: FrameComposition) throws -> DecodedPicture
 }
 
 extension PictureDecoder: FrameDecoding {
-  package func picture(from files: [[UInt8]], _ look: Look) throws -> DecodedPicture {
+  package func picture(from files: [[UInt8]], _ look: FrameComposition) throws -> DecodedPicture {
     try picture(from: files, look, into: nil)
   }
 }
 
 /// A decoder had too little memory, or was killed by somebody: the machine's fault, or the file's.
-package struct DecoderStarved: Error, CustomStringConvertible {
+package struct DecoderOutOfResources: Error, CustomStringConvertible {
   package var description: String { "something could not be decoded: the decoder was killed, or out of memory" }
 }
 
-/// For one thread, and one batch. What a stranger's image may have done to a decoder stays within the session.
+/// For one thread, and one batch. An image that takes a decoder over affects its own session only.
 package final class SandboxedDecoder: FrameDecoding {
-  /// What is said of a picture goes into the manifest, whoever says it.
+  /// Notes on a picture go into the manifest, so their number and length are limited.
   private static let (notes, noteBytes) = (8, 255)
 
-  private let host: DecoderHost
+  private let host: DecoderForkServer
   private let session: String
   private let profile: Profile?
   private let isCancelled: () -> Bool
   private var child: DecoderProcess?
 
   init(
-    _ host: DecoderHost, for session: SessionID, _ profile: Profile? = nil,
+    _ host: DecoderForkServer, for session: SessionID, _ profile: Profile? = nil,
     isCancelled: @escaping () -> Bool = { false }
   ) {
     self.host = host
@@ -45,11 +45,11 @@ package final class SandboxedDecoder: FrameDecoding {
 
   deinit { if let child { host.keep(child, for: session) } }
 
-  package func picture(from files: [[UInt8]], _ look: Look) throws -> DecodedPicture {
+  package func picture(from files: [[UInt8]], _ look: FrameComposition) throws -> DecodedPicture {
     do {
       return try retryingOnce { try ask(files, look) }
     } catch DecoderFailure.gone {
-      throw DecoderStarved()
+      throw DecoderOutOfResources()
     } catch DecoderFailure.late, DecoderFailure.readLimitExceeded {
       throw RefusedPicture(reason: "decoding takes more than \(host.limits.decodeSeconds) s")
     } catch DecoderFailure.crashed(let how) {
@@ -57,7 +57,7 @@ package final class SandboxedDecoder: FrameDecoding {
     }
   }
 
-  private func ask(_ files: [[UInt8]], _ look: Look) throws -> DecodedPicture {
+  private func ask(_ files: [[UInt8]], _ look: FrameComposition) throws -> DecodedPicture {
     let watch = profile?.start(.sandbox)
     let child = try self.child ?? host.decoder(for: session)
     self.child = child
@@ -73,10 +73,10 @@ package final class SandboxedDecoder: FrameDecoding {
     }
   }
 
-  private func ask(_ child: DecoderProcess, _ files: [[UInt8]], _ look: Look) throws -> DecodedPicture {
+  private func ask(_ child: DecoderProcess, _ files: [[UInt8]], _ look: FrameComposition) throws -> DecodedPicture {
     let slot = child.slots.free()
     var layout: PlaneLayout?
-    // What a refused picture has left there is not known.
+    // The content that a refused picture left there is unknown.
     defer { child.slots.note(slot, bytes: layout?.bytes) }
     var question = WireWriter(capacity: files.reduce(4_096) { $0 + $1.count })
     question.put(DecoderChild.Request.decode, slot, look, files.map(WireBytes.init))
@@ -91,7 +91,7 @@ package final class SandboxedDecoder: FrameDecoding {
       return DecodedPicture(
         picture: try Picture(planes: child.slots, slot, planes), notes: notes, work: try answer.read())
     case .refused: throw RefusedPicture(reason: try answer.read(String.self).shortened(to: Self.noteBytes))
-    case .outOfMemory: throw DecoderStarved()
+    case .outOfMemory: throw DecoderOutOfResources()
     }
   }
 }

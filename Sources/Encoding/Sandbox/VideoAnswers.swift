@@ -1,4 +1,4 @@
-// What a decoder's process answers about videos. The file stays with whoever asks: its bytes are asked for.
+// Answers of a decoder process about videos. The file stays with whoever asks: its bytes are asked for.
 
 import CFFmpeg
 import FileSystem
@@ -50,7 +50,7 @@ final class VideoAnswers {
         let json = try JSONParser.parse(Array(try question.read(String.self).utf8))
         channel.answer(Outcome.done, try SegmentFileVerification.problems(json, PublishedSegment(json), file))
       case .samples: try samples(of: file)
-      case .probe, .decode, .unpack: throw DecoderFailure.nonsense
+      case .probe, .decode, .unpack: throw DecoderFailure.malformed
       }
     } catch let failure as DecoderFailure {
       throw failure

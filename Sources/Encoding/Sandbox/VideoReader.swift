@@ -24,11 +24,11 @@ package struct SegmentPicturesOrder: Equatable {
 /// Where videos are read. For any thread.
 package struct VideoReader: Sendable {
   /// nil for right here, for videos that can be trusted.
-  package let decoders: DecoderHost?
-  /// Whose bytes they are: a decoder sees nobody else's.
+  package let decoders: DecoderForkServer?
+  /// The owner of the bytes: a decoder sees one owner's bytes only.
   package let owner: String
 
-  package init(_ decoders: DecoderHost? = nil, owner: String = "") {
+  package init(_ decoders: DecoderForkServer? = nil, owner: String = "") {
     FFmpegLog.silence()
     self.decoders = decoders
     self.owner = "video " + owner
@@ -45,7 +45,7 @@ package struct VideoReader: Sendable {
     return try ask(decoders, .track, about: file, name, into: empty, isCancelled: isCancelled) { found, message in
       let (isKey, list): (Bool, [VideoTrack.Sample]) = (try message.read(), try message.read())
       guard !list.isEmpty, max(found.samples.count, found.keys.count) + list.count <= limits.filmPictures else {
-        throw DecoderFailure.nonsense
+        throw DecoderFailure.malformed
       }
       if isKey { found.keys += list } else { found.samples += list }
     } read: { found, answer in
@@ -59,7 +59,7 @@ package struct VideoReader: Sendable {
         zip(samples, samples.dropFirst()).allSatisfy({ $0.pts <= $1.pts }),
         zip(keys, keys.dropFirst()).allSatisfy({ $0.pts <= $1.pts }),
         samples.allSatisfy({ $0.isWithin(limits) }), keys.allSatisfy({ $0.isWithin(limits) })
-      else { throw DecoderFailure.nonsense }
+      else { throw DecoderFailure.malformed }
       return track
     }
   }
@@ -95,11 +95,11 @@ package struct VideoReader: Sendable {
           let isNew = index == found.samples.count
           if isNew { found.samples.append(.init(track: track, pts: pts, duration: duration, data: [])) }
           guard index == found.samples.count - 1, index >= 0, index < segment.samples + segment.frames.count else {
-            throw DecoderFailure.nonsense
+            throw DecoderFailure.malformed
           }
           try message.withBytes { part in
             found.bytes += part.count
-            guard found.bytes <= bytes.count, isNew || !part.isEmpty else { throw DecoderFailure.nonsense }
+            guard found.bytes <= bytes.count, isNew || !part.isEmpty else { throw DecoderFailure.malformed }
             found.samples[index].data += part
           }
         }
@@ -129,18 +129,18 @@ package struct VideoReader: Sendable {
         decoders, .pictures, order, about: MemoryBytes(buffer), segment.file, into: empty,
         output: { found, message in
           try message.withBytes { part in
-            guard !part.isEmpty else { throw DecoderFailure.nonsense }
+            guard !part.isEmpty else { throw DecoderFailure.malformed }
             found.bytes += part
           }
           guard found.bytes.count <= wanted, found.pictures.count < order.starts.count else {
-            throw DecoderFailure.nonsense
+            throw DecoderFailure.malformed
           }
           guard found.bytes.count == wanted else { return }
           found.pictures.append(try FrameBuffer(unpacking: found.bytes, order.fitted, isRGB: order.isRGB))
           found.bytes = []
         }
       ) { found, _ in
-        guard found.pictures.count == order.starts.count, found.bytes.isEmpty else { throw DecoderFailure.nonsense }
+        guard found.pictures.count == order.starts.count, found.bytes.isEmpty else { throw DecoderFailure.malformed }
         return found.pictures
       }
     }
@@ -178,9 +178,10 @@ package struct VideoReader: Sendable {
   ///   - output: adds each part to the result.
   ///   - read: reads the answer.
   private func ask<each Value: WireValue, Parts, R>(
-    _ decoders: DecoderHost, _ request: DecoderChild.Request, _ values: repeat each Value, about file: any ByteSource,
+    _ decoders: DecoderForkServer, _ request: DecoderChild.Request, _ values: repeat each Value,
+    about file: any ByteSource,
     _ name: String, into empty: Parts, isCancelled: @escaping () -> Bool = { false },
-    output: @escaping (inout Parts, inout WireReader) throws -> Void = { _, _ in throw DecoderFailure.nonsense },
+    output: @escaping (inout Parts, inout WireReader) throws -> Void = { _, _ in throw DecoderFailure.malformed },
     read: (Parts, inout WireReader) throws -> R
   ) throws -> R {
     var question = WireWriter()
@@ -210,9 +211,9 @@ package struct VideoReader: Sendable {
   ///
   /// - Throws: ``Refusal``, or why there is no answer.
   package func ask(
-    _ decoder: DecoderProcess, _ decoders: DecoderHost, _ question: WireWriter, about file: any ByteSource,
+    _ decoder: DecoderProcess, _ decoders: DecoderForkServer, _ question: WireWriter, about file: any ByteSource,
     _ name: String, _ isCancelled: @escaping () -> Bool,
-    output: @escaping (inout WireReader) throws -> Void = { _ in throw DecoderFailure.nonsense }
+    output: @escaping (inout WireReader) throws -> Void = { _ in throw DecoderFailure.malformed }
   ) throws -> WireReader {
     var exchange = DecoderExchange()
     exchange.isCancelled = isCancelled
@@ -246,10 +247,10 @@ package struct VideoReader: Sendable {
   }
 
   /// The error to throw when there was no answer: a decoder that crashes or hangs is the file's fault.
-  package func failure(_ name: String, _ decoders: DecoderHost, _ error: any Error) -> any Error {
+  package func failure(_ name: String, _ decoders: DecoderForkServer, _ error: any Error) -> any Error {
     func bad(_ cause: String) -> BadSession { BadSession(name, cause, advice: "is the file whole?") }
     switch error {
-    case DecoderFailure.gone: return DecoderStarved()
+    case DecoderFailure.gone: return DecoderOutOfResources()
     case DecoderFailure.late: return bad("reading it takes more than \(decoders.limits.decodeSeconds) s")
     case DecoderFailure.readLimitExceeded:
       return BadSession(

@@ -1,5 +1,5 @@
-// What a process would do at its first picture or archive, done before it divides: tables are computed, names looked up, functions bound.
-// Each decoder would else do it again, which takes longer than a picture.
+// Work that a process would do at its first picture or archive, done before it forks: tables are computed, names looked up,
+// functions bound. Each decoder would else do it again, which takes longer than a picture.
 
 import FrameBatches
 
@@ -9,7 +9,7 @@ enum WarmUp {
   package static func decoder(limits: Limits, background: Colour) -> PictureDecoder {
     ColourManagement.warmUp()
     let decoder = PictureDecoder(limits: limits, background: background)
-    let look = Look(content: .image(nil), masks: .rectangles([]))
+    let look = FrameComposition(content: .image(nil), masks: .rectangles([]))
     // Should one fail, the strangers' files will say why.
     for image in [jpeg, png, webp] { _ = try? decoder.picture(from: [image], look) }
     for archive in [gzip, zstd] { unpack(archive) }

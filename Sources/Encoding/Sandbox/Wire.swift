@@ -5,7 +5,7 @@ import FrameBatches
 
 /// A part of a message; it takes eight bytes at least.
 package protocol WireValue {
-  /// - Throws: ``DecoderFailure/nonsense`` when the message breaks off or makes no sense.
+  /// - Throws: ``DecoderFailure/malformed`` when the message breaks off or makes no sense.
   init(from reader: inout WireReader) throws(DecoderFailure)
   func put(to writer: inout WireWriter)
 }
@@ -53,7 +53,7 @@ package struct WireReader {
   }
 
   fileprivate mutating func number() throws(DecoderFailure) -> UInt64 {
-    guard rest >= 8 else { throw .nonsense }
+    guard rest >= 8 else { throw .malformed }
     defer { offset += 8 }
     return bytes[offset..<offset + 8].reversed().reduce(0) { $0 << 8 | UInt64($1) }
   }
@@ -71,21 +71,21 @@ package struct WireReader {
 
   private mutating func byteRange() throws(DecoderFailure) -> Range<Int> {
     let count = try read(Int.self)
-    guard count >= 0, count <= rest else { throw .nonsense }
+    guard count >= 0, count <= rest else { throw .malformed }
     defer { offset += count }
     return offset..<offset + count
   }
 
   mutating func slot() throws(DecoderFailure) -> Int {
     let slot = try read(Int.self)
-    guard PictureSlots.indices.contains(slot) else { throw .nonsense }
+    guard PictureSlots.indices.contains(slot) else { throw .malformed }
     return slot
   }
 
   /// The layout of a picture within limits, in so many bytes.
   package mutating func layout(_ limits: Limits, bytes: Int) throws(DecoderFailure) -> PlaneLayout {
     let layout = try read(PlaneLayout.self)
-    guard layout.size.isWithin(limits), layout.isWithin(bytes) else { throw .nonsense }
+    guard layout.size.isWithin(limits), layout.isWithin(bytes) else { throw .malformed }
     return layout
   }
 }
@@ -124,7 +124,7 @@ extension String: WireValue {
 extension Array: WireValue where Element: WireValue {
   package init(from reader: inout WireReader) throws(DecoderFailure) {
     let count = try reader.read(Int.self)
-    guard count >= 0, count <= reader.rest / 8 else { throw .nonsense }
+    guard count >= 0, count <= reader.rest / 8 else { throw .malformed }
     self.init()
     for _ in 0..<count { append(try reader.read()) }
   }
@@ -142,7 +142,7 @@ extension Optional: WireValue where Wrapped: WireValue {
 
 extension WireValue where Self: RawRepresentable, RawValue: WireValue {
   package init(from reader: inout WireReader) throws(DecoderFailure) {
-    guard let value = Self(rawValue: try reader.read()) else { throw .nonsense }
+    guard let value = Self(rawValue: try reader.read()) else { throw .malformed }
     self = value
   }
   package func put(to writer: inout WireWriter) { writer.put(rawValue) }
@@ -160,7 +160,7 @@ struct WireBytes: WireValue {
 
 // MARK: - A frame, and the picture that it becomes
 
-extension Look: WireValue {
+extension FrameComposition: WireValue {
   package init(from reader: inout WireReader) throws(DecoderFailure) {
     let masks = try reader.read(Masks.self)
     if try !reader.read(Bool.self) {
@@ -241,7 +241,7 @@ extension PlaneLayout: WireValue {
   package init(from reader: inout WireReader) throws(DecoderFailure) {
     let (size, bytes): (PixelSize, Int) = (try reader.read(), try reader.read())
     // Safe to count with.
-    guard max(size.width, size.height) <= Int32.max, min(size.width, size.height) > 0 else { throw .nonsense }
+    guard max(size.width, size.height) <= Int32.max, min(size.width, size.height) > 0 else { throw .malformed }
     var places: [(offset: Int, stride: Int)] = []
     for _ in 0..<3 { places.append((try reader.read(), try reader.read())) }
     self.init(size: size, places, bytes: bytes)
@@ -261,7 +261,7 @@ extension DecodingWork: WireValue {
     func span() throws(DecoderFailure) -> Profile.Span {
       let span = Profile.Span(cpuNs: try reader.read(), wallNs: try reader.read())
       guard (0...Self.maximumNs).contains(span.cpuNs), (0...Self.maximumNs).contains(span.wallNs) else {
-        throw .nonsense
+        throw .malformed
       }
       return span
     }

@@ -11,7 +11,7 @@ public struct EncodingOptions: Sendable {
   public var limits = Limits()
   /// Where archives and images are decoded, with these limits and background; nil for right here, for what can be
   /// trusted.
-  public var decoders: DecoderHost?
+  public var decoders: DecoderForkServer?
   /// Records the time of each stage; may be shared.
   package var profile: Profile?
 

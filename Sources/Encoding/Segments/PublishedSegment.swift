@@ -23,7 +23,7 @@ package struct PublishedSegment: Sendable, Equatable {
 
   /// The name of the batch it came with.
   package let batch: String
-  /// What makes the batch the same when it comes again.
+  /// The digest that recognises the batch when it comes again.
   package let batchDigest: String
   /// Which of the batch's segments this is, from 1, and how many there are.
   package let part: Int
@@ -34,7 +34,7 @@ package struct PublishedSegment: Sendable, Equatable {
   /// The pictures as captured, in pixels.
   package let width: Int
   package let height: Int
-  /// What is coded: even sides.
+  /// The coded size: even sides.
   package let codedWidth: Int
   package let codedHeight: Int
   package let bytes: Int
@@ -83,7 +83,7 @@ package struct PublishedSegment: Sendable, Equatable {
     startMs == other.startMs && endMs == other.endMs && parts == other.parts && frames == other.frames
   }
 
-  /// What decides its parameter sets.
+  /// The facts that decide its parameter sets.
   package var pictureKind: String { "\(codedWidth)x\(codedHeight) \(encoder.line)" }
 
   /// When the last frame comes on screen.
@@ -125,7 +125,7 @@ extension PublishedSegment {
       guard (0...(1 << 42)).contains(timeMs) else { throw JSONError("timeMs: out of range") }
       return Frame(
         timeMs: timeMs, holdMs: holdMs,
-        isCaptured: try frame.required("status", .string) == Shot.Status.captured.rawValue)
+        isCaptured: try frame.required("status", .string) == FrameHold.Status.captured.rawValue)
     }
     intervalMs = Int64(try count("intervalMs"))
     gapAfterMs = Int64(try count("gapAfterMs"))
@@ -142,7 +142,7 @@ extension PublishedSegment {
 /// The names of a segment's files, made from its start.
 package enum SegmentName {
   package static func video(_ startMs: Int64) -> String { "segment-\(digits(startMs)).mp4" }
-  /// What a fragment's name begins with.
+  /// The beginning of a fragment's name.
   package static func fragment(_ startMs: Int64) -> String { "segment-\(digits(startMs))-" }
   package static func fragment(_ startMs: Int64, digest: String) -> String { "\(fragment(startMs))\(digest).m4s" }
   package static func sprite(_ startMs: Int64, digest: String) -> String { "\(fragment(startMs))\(digest).jpg" }

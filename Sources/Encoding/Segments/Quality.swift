@@ -39,7 +39,7 @@ package struct EncoderSettings: Sendable, Hashable {
   /// - constant quantiser over time (`qcomp=1`): x264's default spends bits on calm pictures that nobody sees
   /// - no look-ahead, no macroblock tree: neither helps at one picture a second, both delay
   /// - one reference, no weights: of neighbouring screenshots none is a faded or an older one, and repeats can be put
-  ///   between pictures that know of none (``SkippedPictures``)
+  ///   between pictures that know of none (``SkipSliceWriter``)
   /// - no scene cuts, no key frame interval: the first picture is the only key frame
   /// - no 8×8 transform: on text it costs bytes and likeness
   /// - motion by whole pixels: what moves on a screen moves so, and it saves a third of the CPU

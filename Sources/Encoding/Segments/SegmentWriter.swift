@@ -7,7 +7,7 @@ import JSON
 
 /// A segment's bytes and what they hold.
 package struct EncodedSegment {
-  package let shots: [Shot]
+  package let shots: [FrameHold]
   package let bytes: [UInt8]
   package let codec: String
   package let codedWidth: Int
@@ -20,22 +20,22 @@ package struct EncodedSegment {
 package struct SegmentWriter: ~Copyable {
   private let settings: EncoderSettings
   /// The picture, as long as the segment shows no other.
-  private var only: Still?
+  private var only: SourceFrame?
   private let width: Int
   private let height: Int
-  private var showings: [Showing] = []
+  private var showings: [PlacedHold] = []
   /// Opened when there is something to code.
   private var encoder: H264Encoder?
   private var coded: [CodedPicture] = []
   /// The picture on screen.
-  private var shown: Still?
+  private var shown: SourceFrame?
   /// Where the next shot starts, in ticks from the segment's start.
   private var now: Int64 = 0
   private let profile: Profile?
-  /// What encoding took.
+  /// The encoding time.
   private var coding = Profile.Span()
 
-  package init(first: Still, settings: EncoderSettings, profile: Profile? = nil) {
+  package init(first: SourceFrame, settings: EncoderSettings, profile: Profile? = nil) {
     self.profile = profile
     only = first
     (width, height) = (first.width, first.height)
@@ -43,8 +43,8 @@ package struct SegmentWriter: ~Copyable {
   }
 
   /// A shot, where it starts in ticks from the segment's start, and what is known of its samples.
-  private struct Showing {
-    let shot: Shot
+  private struct PlacedHold {
+    let shot: FrameHold
     let start: Int64
     /// Whether it looks like the one before.
     let repeats: Bool
@@ -56,7 +56,7 @@ package struct SegmentWriter: ~Copyable {
   ///
   /// - Parameter sampleStarts: where its samples are to begin, in ticks from its own start, the first at 0; where nobody says,
   ///   it is as players need it.
-  package mutating func show(_ still: Still, in shot: Shot, sampleStarts: [Int64]? = nil) throws {
+  package mutating func show(_ still: SourceFrame, in shot: FrameHold, sampleStarts: [Int64]? = nil) throws {
     guard sampleStarts.map({ $0.first == 0 }) ?? true else {
       throw SegmentMismatch("a picture is not shown at its capture")
     }
@@ -65,7 +65,7 @@ package struct SegmentWriter: ~Copyable {
       try encode(still.picture(), pts: now)
       only = nil
     }
-    showings.append(Showing(shot: shot, start: now, repeats: repeats, sampleStarts: sampleStarts))
+    showings.append(PlacedHold(shot: shot, start: now, repeats: repeats, sampleStarts: sampleStarts))
     shown = still
     now += MediaTime.ticks(ms: shot.holdMs)
   }
@@ -99,7 +99,7 @@ package struct SegmentWriter: ~Copyable {
       width: key.codedWidth, height: key.codedHeight, parameterSets: key.parameterSets, video: try video(key),
       timing: timing)
     let bytes = file.bytes
-    try SegmentCheck.compare(bytes, with: file)
+    try SegmentReadback.compare(bytes, with: file)
     return EncodedSegment(
       shots: shots, bytes: bytes, codec: file.parameterSets.codec, codedWidth: key.codedWidth,
       codedHeight: key.codedHeight, samples: file.video.count)
@@ -107,7 +107,7 @@ package struct SegmentWriter: ~Copyable {
 
   /// Where each sample starts, in ticks from the segment's start, and whether it only repeats the one before.
   private var samples: [(start: Int64, repeats: Bool)] {
-    let pace = Pace(for: showings.map(\.shot.holdMs))
+    let pace = SampleCadence(for: showings.map(\.shot.holdMs))
     return showings.flatMap { showing in
       (showing.sampleStarts ?? pace.sampleStarts(of: showing.shot.holdMs)).enumerated().map { index, start in
         (showing.start + start, showing.repeats || index > 0)
@@ -135,7 +135,7 @@ package struct SegmentWriter: ~Copyable {
 
   /// The samples: what was coded and what repeats, numbered through.
   private func video(_ key: KeyFrame) throws(SegmentMismatch) -> [Sample] {
-    let repeats = try SkippedPictures(after: key.parameterSets)
+    let repeats = try SkipSliceWriter(after: key.parameterSets)
     var rest = coded.dropFirst()
     // All repeats are the same but for their numbers.
     var repeated: [UInt8]?
@@ -158,11 +158,11 @@ package struct SegmentWriter: ~Copyable {
   }
 }
 
-/// What the timing track says of one frame.
+/// The text of one frame in the timing track.
 enum TimingText {
   /// JSON behind its length in 2 bytes (3GPP TS 26.245, 5.17): the capture in unix milliseconds, the frame's source
   /// name, and whether it was captured in an earlier segment.
-  package static func sample(of shot: Shot) -> [UInt8] {
+  package static func sample(of shot: FrameHold) -> [UInt8] {
     var members: [String: JSONValue] = [
       "t": .number(shot.capture.timeMs), "f": .string(shot.capture.source.shortened(to: 1_024)),
     ]

@@ -22,7 +22,7 @@ package struct Capture: Sendable, Equatable {
 }
 
 /// One picture on screen within one segment.
-package struct Shot: Sendable, Equatable {
+package struct FrameHold: Sendable, Equatable {
   package enum Status: String, Sendable {
     /// It starts at its capture.
     case captured
@@ -95,7 +95,7 @@ package struct Timeline: Sendable {
   /// Takes the next capture, later than the one before.
   ///
   /// - Returns: the shots of the capture before it, whose hold is known now.
-  package mutating func append(_ capture: Capture) -> [Shot] {
+  package mutating func append(_ capture: Capture) -> [FrameHold] {
     defer { pending = capture }
     return pending.map { shots(of: $0, untilMs: capture.timeMs, next: capture) } ?? []
   }
@@ -103,19 +103,19 @@ package struct Timeline: Sendable {
   /// Ends the batch.
   ///
   /// - Returns: the shots of the last capture.
-  package mutating func finish(endMs: Int64) -> [Shot] {
+  package mutating func finish(endMs: Int64) -> [FrameHold] {
     defer { pending = nil }
     return pending.map { shots(of: $0, untilMs: endMs, next: nil) } ?? []
   }
 
-  private mutating func shots(of capture: Capture, untilMs: Int64, next: Capture?) -> [Shot] {
+  private mutating func shots(of capture: Capture, untilMs: Int64, next: Capture?) -> [FrameHold] {
     let shownUntil = maxHoldMs.map { min(untilMs, capture.timeMs + $0) } ?? untilMs
-    var result: [Shot] = []
+    var result: [FrameHold] = []
     var start = capture.timeMs
-    var status = Shot.Status.captured
-    func append(until end: Int64, opening: Bool, closing: Shot.Closing?) {
+    var status = FrameHold.Status.captured
+    func append(until end: Int64, opening: Bool, closing: FrameHold.Closing?) {
       result.append(
-        Shot(
+        FrameHold(
           capture: capture, status: status, startMs: start, holdMs: end - start, opensSegment: opening,
           closing: closing))
     }
@@ -124,7 +124,7 @@ package struct Timeline: Sendable {
     // Twice the distance from the nominal cut, so that half an odd interval stays a whole number.
     while 2 * (shownUntil - (opened ?? start) - Self.segmentMs) > intervalMs {
       let cut = (opened ?? start) + Self.segmentMs
-      append(until: cut, opening: opened == nil, closing: Shot.Closing(gapAfterMs: 0, endsBatch: false))
+      append(until: cut, opening: opened == nil, closing: FrameHold.Closing(gapAfterMs: 0, endsBatch: false))
       start = cut
       opened = nil
       status = .continued
@@ -139,7 +139,7 @@ package struct Timeline: Sendable {
       } ?? true
     append(
       until: shownUntil, opening: opened == nil,
-      closing: closes ? Shot.Closing(gapAfterMs: gapMs, endsBatch: next == nil) : nil)
+      closing: closes ? FrameHold.Closing(gapAfterMs: gapMs, endsBatch: next == nil) : nil)
     segmentStart = closes ? nil : segment
     return result
   }

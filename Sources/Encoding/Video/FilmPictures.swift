@@ -33,7 +33,7 @@ package protocol FilmPictures: AnyObject {
 /// A film that is decoded in a process of its own. For one thread.
 final class SandboxedFilm: FilmPictures {
   private let reader: VideoReader
-  private let decoders: DecoderHost
+  private let decoders: DecoderForkServer
   private let file: any ByteSource
   private let name: String
   private let limits: Limits
@@ -44,7 +44,7 @@ final class SandboxedFilm: FilmPictures {
   private var decoder: DecoderProcess?
 
   init(
-    _ reader: VideoReader, _ decoders: DecoderHost, _ file: any ByteSource, _ name: String, _ limits: Limits,
+    _ reader: VideoReader, _ decoders: DecoderForkServer, _ file: any ByteSource, _ name: String, _ limits: Limits,
     track: Int, keyDTS: Int64?, _ isCancelled: @escaping () -> Bool
   ) {
     self.reader = reader
@@ -75,7 +75,7 @@ final class SandboxedFilm: FilmPictures {
         return nil
       }
       let layout = try answer.layout(limits, bytes: slots.size)
-      guard layout.size == form.result else { throw DecoderFailure.nonsense }
+      guard layout.size == form.result else { throw DecoderFailure.malformed }
       written = layout.bytes
       return try Picture(planes: slots, slot, layout)
     }

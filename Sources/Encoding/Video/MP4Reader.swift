@@ -18,7 +18,7 @@ package final class MP4Reader {
 
   /// libavformat does not follow references to other files: its default.
   init(_ file: any ByteSource) throws {
-    guard MP4Census.isBearable(file) else {
+    guard MP4SampleBudget.isBearable(file) else {
       throw FFmpegError(function: "avformat_open_input", code: cff_error_invalid_data())
     }
     let source = ByteReader(file)

@@ -1,5 +1,5 @@
-// The pictures of a published segment's frames, decoded from its file and made to fit a box. What cannot be decoded is an
-// error that names the file, never a guess.
+// The pictures of a published segment's frames, decoded from its file and made to fit a box. A picture that cannot be decoded is
+// an error that names the file, never a guess.
 
 import FileSystem
 import FrameBatches

@@ -1,4 +1,4 @@
-// Decodes a video track, sample by sample. What is broken anywhere is an error, never a guess.
+// Decodes a video track, sample by sample. A broken file is an error, never a guess.
 
 import CFFmpeg
 import FileSystem

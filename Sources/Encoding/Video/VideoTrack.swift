@@ -1,4 +1,4 @@
-// What a video file's track holds, found by reading it once without decoding it.
+// The samples of a video file's track, found by reading it once without decoding it.
 
 import CFFmpeg
 import FileSystem
@@ -32,7 +32,7 @@ package struct VideoTrack {
   package let quarterTurns: Int
   /// As the file has it, where it does.
   package let creationTime: String?
-  /// What is shown, in order.
+  /// The shown samples, in order.
   package let samples: [Sample]
   /// The key frames from which all that follows can be decoded without anything before, in order; shown themselves or
   /// not.
@@ -47,7 +47,7 @@ extension VideoTrack {
   /// - Throws: ``FFmpegError`` when it cannot be read, ``BadSession`` when it is nothing that we can encode anew.
   package init(of file: any ByteSource, name: String, limits: Limits, isCancelled: () -> Bool = { false }) throws {
     func bad(_ cause: String, _ advice: String) -> BadSession { BadSession(name, cause, advice: advice) }
-    guard MP4Census.isBearable(file) else {
+    guard MP4SampleBudget.isBearable(file) else {
       throw bad("its tables name more samples than a film has", "remux it with ffmpeg -c copy")
     }
     let reader = try MP4Reader(file)

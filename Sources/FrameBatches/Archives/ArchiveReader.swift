@@ -143,8 +143,7 @@ private final class ArchiveReader {
     }
   }
 
-  /// Reads some bytes of the content into ``part``; 0 at its end. What is too much is told before there is more than a part
-  /// of it.
+  /// Reads some bytes of the content into ``part``; 0 at its end. The limit is checked before more than a part is unpacked.
   private func read(or cause: String) throws -> Int {
     let count = archive_read_data(archive, part.baseAddress, part.count)
     guard count >= 0 else { throw failure(or: cause) }

@@ -1,6 +1,6 @@
 import JSON
 
-/// What a format found in a container, before it is put in order and checked.
+/// The frames that a format found in a container, before they are sorted and checked.
 package struct BatchDraft {
   /// nil where the format does not say: the batch's name up to the first `@`.
   package var session: String?
@@ -13,7 +13,7 @@ package struct BatchDraft {
   package var refused: [RefusedFrame] = []
   /// Files that were understood and are no frames, or were spoken of under another name.
   var sideFiles: Set<String> = []
-  /// What a person should know of it.
+  /// Warnings for people.
   package var warnings: [String] = []
   package var metadata = JSONValue.object([:])
 }
@@ -30,9 +30,9 @@ package struct BatchSource {
   }
 }
 
-/// One producer's way of writing a batch. A new one is a file beside this one, and an entry in ``OpenBatch/formats``.
+/// One producer's way of writing a batch. A new one is a file beside this one, and an entry in ``BatchReader/formats``.
 package protocol BatchFormat {
-  /// What people call it.
+  /// The format's name for people.
   static var name: String { get }
 
   /// - Returns: nil when the container holds something else.

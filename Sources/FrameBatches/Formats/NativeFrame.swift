@@ -2,7 +2,7 @@
 
 import JSON
 
-/// What goes for all frames of a `batch.json`.
+/// The units and limits of all frames of a `batch.json`.
 package struct NativeUnits {
   /// How many pixels a unit of a rectangle has; nil where `scale` could not be understood.
   package let scale: Double?
@@ -41,14 +41,14 @@ package struct NativeUnits {
 /// The files of an entry, and how they become a picture.
 struct NativeFrame {
   package let files: [String]
-  package let look: Look
+  package let look: FrameComposition
 
   /// - Parameter unknown: a key that may have been meant to hide something of it.
   init(_ entry: JSONValue, _ units: NativeUnits, hiddenBy unknown: UnknownKey?) throws(JSONError) {
     let masks = unknown.map { .everything(because: $0.blackout) } ?? units.masks(of: entry)
     guard let list = try entry.optional("layers", .array) else {
       files = [NativeFormat.plain(try entry.required("file", .string))]
-      look = Look(content: .image(try Self.raw(of: entry, units.limits)), masks: masks)
+      look = FrameComposition(content: .image(try Self.raw(of: entry, units.limits)), masks: masks)
       return
     }
     guard (1...units.limits.layers).contains(list.count) else {
@@ -65,7 +65,7 @@ struct NativeFrame {
         let z = member.object?["z"].map { $0.double ?? .nan } ?? 0
         guard z.isFinite else { throw JSONError("z: not a number") }
         layers.append((z, NativeFormat.plain(try member.required("file", .string)), layer))
-        // What cannot be hidden in a layer hides the whole frame.
+        // A mask of a layer that cannot be applied hides the whole frame.
         if case .everything(let reason) = layer.masks { blackout = .everything(because: "layers[\(index)]: \(reason)") }
       } catch {
         throw JSONError("layers[\(index)]: \(error)")
@@ -74,7 +74,7 @@ struct NativeFrame {
     // As listed, where none is said to be above the other.
     let sorted = layers.enumerated().sorted { ($0.element.z, $0.offset) < ($1.element.z, $1.offset) }.map(\.element)
     files = sorted.map(\.file)
-    look = Look(
+    look = FrameComposition(
       content: .layers(sorted.map(\.layer), width: size.width, height: size.height), masks: blackout ?? masks)
   }
 

@@ -87,7 +87,7 @@ struct UnknownKey {
     return parts.map { $0.lowercased() }
   }
 
-  /// What a person should know; the same key of many frames is told of once.
+  /// Warnings for people; the same key of many frames is listed once.
   package static func warnings(of keys: [UnknownKey]) -> [String] {
     var seen: Set<String> = []
     let first = keys.filter { seen.insert(String($0.place.filter { !$0.isNumber })).inserted }

@@ -21,13 +21,14 @@ package enum PlainFormat: BatchFormat {
     return draft
   }
 
-  private static let imageSuffixes = [".jpg", ".jpeg", ".png", ".webp"]
+  /// Suffixes of files that lie beside frames and are none. Any other suffix may stand on a frame: its content tells what it is.
+  private static let otherSuffixes: Set<Substring> = ["csv", "html", "json", "log", "txt", "xml", "yaml", "yml"]
 
-  /// The capture that a file's name carries.
+  /// The capture time in a file's name, `<unix ms>` or `<unix ms>.<suffix>`, in milliseconds; nil for any other name.
   package static func instant(ofName name: String) -> Int64? {
-    let base = lastComponent(of: name).lowercased()
-    guard let suffix = imageSuffixes.first(where: base.hasSuffix) else { return nil }
-    let stem = base.dropLast(suffix.count)
+    let parts = lastComponent(of: name).lowercased().split(separator: ".", omittingEmptySubsequences: false)
+    guard parts.count <= 2, parts.count == 1 || !otherSuffixes.contains(parts[1]) else { return nil }
+    let stem = parts[0]
     guard !stem.isEmpty, stem.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else {
       return nil
     }

@@ -25,7 +25,7 @@ package enum SentryAndroidFormat: BatchFormat {
     return draft
   }
 
-  /// What the lines say; those without a `=` say nothing.
+  /// Parses lines of the form key=value; other lines are ignored.
   private static func values(of contents: any BatchContents) throws -> [String: String] {
     guard case .bytes(let bytes)? = try contents.contents(of: sideFile, limit: 16 << 10),
       let text = String(validating: bytes, as: UTF8.self)

@@ -58,7 +58,7 @@ package enum SentryCocoaFormat: BatchFormat {
     return Int64(((seconds + referenceDate) * 1_000).rounded())
   }
 
-  /// What a side file says; nil where there is none, or it says nothing that we understand.
+  /// The content of a side file; nil if there is none, or none that we understand.
   private static func replay(in file: String, of source: BatchSource) throws -> (id: String, path: String)? {
     guard case .bytes(let bytes)? = try source.contents.sideFile(file, limit: 64 << 10),
       let json = try? JSONParser.parse(bytes), let id = json.object?["replayId"]?.string,

@@ -49,12 +49,15 @@ package final class JobWatch: Sendable {
 
   func end(_ job: Job) { jobs.withLock { jobs in jobs.removeAll { $0 === job } } }
 
+  /// The parts of the batches in work that are done, added up.
+  var fractions: Double { jobs.withLock { $0.reduce(0) { $0 + $1.stage.fraction } } }
+
   /// The batches that are stuck.
   package var stuck: [Stuck] {
     let now = MonotonicClock.seconds()
     return jobs.withLock { $0 }.compactMap { job in
       let (stage, sign) = job.stage.now
-      // What is being published is not stopped any more.
+      // The publication of a batch is not stopped any more.
       let due =
         stage == .publish
         ? max(job.begunAt + maxTime, sign + stage.silenceS)

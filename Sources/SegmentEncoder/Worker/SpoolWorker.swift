@@ -10,10 +10,10 @@ import WorkQueues
 /// Swift's cooperative pool.
 public final class SpoolWorker: Sendable {
   private let loop: WorkerLoop
-  private let pulse: WorkerPulse
+  private let pulse: ShutdownState
   private let logger: Logger
 
-  /// Takes a place in the spool. What is missing of spool and output is made.
+  /// Takes a place in the spool. Creates missing directories of spool and output.
   ///
   /// - Parameters:
   ///   - output: where sessions go; `SPOOL/output` where nothing is named.
@@ -31,11 +31,11 @@ public final class SpoolWorker: Sendable {
     keepBatches: Bool = false, hls: Bool = false, thumbnails: Bool = false, sentry: Bool = false, maxTimeS: Int = 3_600,
     minFreeBytes: Int = 0, logger: Logger
   ) throws {
-    pulse = try WorkerPulse()
+    pulse = try ShutdownState()
     if hls || thumbnails { try FormatLibrary.load() }
     let id = WorkerID()
-    let views = SessionViews(hls: hls, thumbnails: thumbnails, sentry: sentry, goesOn: pulse.goesOn)
-    let (queue, store) = try Self.open(spool, output: output, as: id, lease: Witness.usualLease, views)
+    let views = SessionViews(hls: hls, thumbnails: thumbnails, sentry: sentry, shouldContinue: pulse.shouldContinue)
+    let (queue, store) = try Self.open(spool, output: output, as: id, lease: HeartbeatMonitor.usualLease, views)
     let worker = Worker(
       id, queue: queue, store: store, options: options, keepBatches: keepBatches, maxTime: maxTimeS,
       minFree: minFreeBytes, logger: logger)
@@ -47,11 +47,12 @@ public final class SpoolWorker: Sendable {
   package static func open(
     _ path: String, output: String?, as id: WorkerID, lease: Int, _ views: SessionViews
   ) throws -> (SpoolQueue, DirectoryStore) {
+    try SessionDirectory.requireOutside(output ?? path)
     let spool = try Spool(creating: path)
     if let output, !spool.allows(output: output) {
       throw BadTarget(path: output, cause: "batches lie there", advice: "name a directory outside of the spool's own")
     }
-    let queue = try SpoolQueue(spool, worker: id, elsewhere: Witness(lease: lease))
+    let queue = try SpoolQueue(spool, worker: id, elsewhere: HeartbeatMonitor(lease: lease))
     return (
       queue, DirectoryStore(staging: try Staging(output: output ?? spool.defaultOutput, worker: id), index: views)
     )

@@ -92,7 +92,7 @@ package final class WorkQueue<Element: Sendable>: @unchecked Sendable {
     }
   }
 
-  /// What is still there after closing.
+  /// The elements that remain after closing.
   func remaining() -> [Element] { locked { elements.reversed() } }
 
   /// How many elements are being worked on.

@@ -1,4 +1,4 @@
-// What a worker does with one batch, and where its errors lead. Called on the encoding threads.
+// The work on one batch, and the handling of its errors. Called on the encoding threads.
 
 import Encoding
 import FileSystem
@@ -9,9 +9,9 @@ import WorkQueues
 
 package final class Worker: Sendable {
   /// Something to do.
-  enum Errand: Sendable {
+  enum WorkItem: Sendable {
     /// A batch to claim.
-    case waiting(Offer)
+    case waiting(QueueEntry)
     /// One that is held, after a failure of the machine.
     case held(Claim)
     /// One that a dead worker held. Nothing else is worked on meanwhile: should this worker die too, it was this batch.
@@ -50,18 +50,18 @@ package final class Worker: Sendable {
     /// Somebody else took it.
     case gone
     /// The machine is in trouble; the batch is still held where it can be.
-    case failed(Errand, any Error, about: Logger.Metadata)
+    case failed(WorkItem, any Error, about: Logger.Metadata)
   }
 
   let queue: any BatchQueue
   package let store: any ArtifactStore
   package let logger: Logger
-  package let tally: Tally
+  package let tally: SharedCounters
   package let meter = WorkerMeter()
   package let jobs: JobWatch
   /// Bytes that have to be free in the output before a batch is begun.
   let minFree: Int
-  private let memory = KeyFrameMemory()
+  private let memory = KeyFrameCache()
   private let options: BatchEncoder.Options
   private let keepBatches: Bool
   /// For one batch, in seconds.
@@ -71,13 +71,13 @@ package final class Worker: Sendable {
   func requireRoom() throws {
     guard minFree > 0 else { return }
     let free = try store.staging.freeBytes()
-    if free < minFree { throw ShortOfSpace(free: free, wanted: minFree) }
+    if free < minFree { throw LowDiskSpace(free: free, wanted: minFree) }
   }
 
   /// - Parameter tally: the counts that it continues.
   package init(
     _ id: WorkerID, queue: any BatchQueue, store: any ArtifactStore, options: BatchEncoder.Options, keepBatches: Bool,
-    maxTime: Int, minFree: Int, tally: WorkerTally = WorkerTally(), logger: Logger
+    maxTime: Int, minFree: Int, tally: WorkerCounters = WorkerCounters(), logger: Logger
   ) {
     self.queue = queue
     self.store = store
@@ -88,7 +88,7 @@ package final class Worker: Sendable {
     var own = logger
     own[metadataKey: "worker"] = "\(id)"
     self.logger = own
-    self.tally = Tally(continuing: tally)
+    self.tally = SharedCounters(continuing: tally)
     jobs = JobWatch(maxTime: maxTime)
   }
 
@@ -97,24 +97,26 @@ package final class Worker: Sendable {
     BatchEncoder(options, publishingTo: store, memory: memory)
   }
 
-  /// Returns how long to wait until ``catchUp(all:)`` is due, in milliseconds.
+  /// Returns how long to wait until ``flushPending(all:)`` is due, in milliseconds.
   ///
   /// - Parameter restMs: the longest wait.
-  func restMs(atMost restMs: Int) -> Int { store.dueInMs.map { min(restMs, max($0, 20)) } ?? restMs }
+  func pollIntervalMs(atMost pollIntervalMs: Int) -> Int {
+    store.dueInMs.map { min(pollIntervalMs, max($0, 20)) } ?? pollIntervalMs
+  }
 
   /// Brings sessions' views up to date.
   ///
   /// - Parameter all: whether even those that have just been written.
   /// - Returns: those that could not be.
-  func catchUp(all: Bool = false) -> [ViewUpdateFailure] { store.catchUp(all: all) }
+  func flushPending(all: Bool = false) -> [ViewUpdateFailure] { store.flushPending(all: all) }
 
   /// Ends decoders that nobody has needed for a while.
   func endIdleDecoders() { options.decoders?.endIdle() }
 
-  /// What is owed, held and settled, as metrics tell it.
+  /// The state of the queue for metrics.
   package func status() throws -> QueueStatus { try queue.status(output: store.staging.output) }
 
-  func perform(_ errand: Errand, with encoder: BatchEncoder, isCancelled: @escaping () -> Bool) -> Outcome {
+  func perform(_ errand: WorkItem, with encoder: BatchEncoder, isCancelled: @escaping () -> Bool) -> Outcome {
     var claim: Claim
     do {
       // Asked before each: others fill the disk, too.
@@ -160,7 +162,7 @@ package final class Worker: Sendable {
       return .published
     } catch {
       let isLate = error is Cancelled && !isCancelled()
-      return dispose(claim, after: isLate ? Overtime(seconds: maxTime) : error, about: about)
+      return dispose(claim, after: isLate ? BatchTimeout(seconds: maxTime) : error, about: about)
     }
   }
 
@@ -208,7 +210,7 @@ package final class Worker: Sendable {
         return .gone
       }
       let disposition =
-        error is Overtime
+        error is BatchTimeout
         ? .unknown(BadBatch("encode", claim.name, "\(error)", advice: "give it more --max-time, or split the batch"))
         : Disposition(of: error, batch: claim.name)
       switch disposition {
@@ -234,9 +236,9 @@ package final class Worker: Sendable {
     }
   }
 
-  private func failed(_ errand: Errand, _ error: any Error, about: Logger.Metadata) -> Outcome {
+  private func failed(_ errand: WorkItem, _ error: any Error, about: Logger.Metadata) -> Outcome {
     meter.noteFailure()
-    return .failed(errand, queue.isCutOff || store.staging.isCutOff ? CutOff() : error, about: about)
+    return .failed(errand, queue.isCutOff || store.staging.isCutOff ? WorkerEvicted() : error, about: about)
   }
 
   private func report(_ receipt: Receipt) {
@@ -260,7 +262,7 @@ package final class Worker: Sendable {
 }
 
 /// A batch took too long, and was stopped.
-struct Overtime: Error, CustomStringConvertible {
+struct BatchTimeout: Error, CustomStringConvertible {
   let seconds: Int
   var description: String { "stopped after \(seconds) s, the limit of --max-time" }
 }
@@ -278,13 +280,13 @@ struct UnknownFailure: Error, CustomStringConvertible {
 }
 
 /// The disk is nearly full, as the operator sees it.
-struct ShortOfSpace: Error, CustomStringConvertible {
+struct LowDiskSpace: Error, CustomStringConvertible {
   let free: Int
   let wanted: Int
   var description: String { "\(free) bytes free in the output, less than the \(wanted) of --min-free" }
 }
 
 /// Somebody took this worker for dead, and removed what it needs.
-struct CutOff: Error, CustomStringConvertible {
+struct WorkerEvicted: Error, CustomStringConvertible {
   var description: String { "this worker was taken for dead and its directory removed; start it again" }
 }

@@ -9,9 +9,9 @@ import WorkQueues
 
 /// Works off a queue on several threads. For one run.
 package final class WorkerLoop: Sendable {
-  /// How far a worker has come: batches done, batches that are known to be owed, those that are done included, and those that
+  /// The progress of a worker: batches done, and parts of those in work, batches that are known to be owed, those that are done included, and those that
   /// went to quarantine.
-  package typealias Progress = (done: Int, owed: Int, quarantined: Int)
+  package typealias Progress = (done: Int, partly: Double, owed: Int, quarantined: Int)
 
   /// How a worker has ended.
   package struct End {
@@ -28,23 +28,23 @@ package final class WorkerLoop: Sendable {
   let worker: Worker
   private let threads: Int
   private let drains: Bool
-  private let pulse: WorkerPulse
-  private let queue = WorkQueue<Worker.Errand>(isExclusive: \.isSuspect)
-  private let setbacks: Setbacks
+  private let pulse: ShutdownState
+  private let queue = WorkQueue<Worker.WorkItem>(isExclusive: \.isSuspect)
+  private let setbacks: RetryScheduler
   private let isShort = Atomic(false)
 
-  /// What a dead worker held is found this often, in seconds.
+  /// Seconds between scans for claims abandoned by dead workers.
   private static let rescan = 5
 
   /// - Parameters:
   ///   - threads: how many batches are worked on at once.
   ///   - drains: whether to end when nothing is left.
-  package init(_ worker: Worker, threads: Int, drains: Bool, pulse: WorkerPulse) {
+  package init(_ worker: Worker, threads: Int, drains: Bool, pulse: ShutdownState) {
     self.worker = worker
     self.threads = threads
     self.drains = drains
     self.pulse = pulse
-    setbacks = Setbacks(drains: drains)
+    setbacks = RetryScheduler(drains: drains)
   }
 
   /// The reason why no new batch is begun; nil when all is well.
@@ -66,7 +66,7 @@ package final class WorkerLoop: Sendable {
   ) throws -> End {
     pulse.beginLoop()
     let watch = worker.queue.watch()
-    if watch < 0 { worker.logger.info("looking for batches every \(worker.queue.restMs) ms") }
+    if watch < 0 { worker.logger.info("looking for batches every \(worker.queue.pollIntervalMs) ms") }
     defer { if watch >= 0 { close(watch) } }
 
     try worker.jobs.start(isStopping: { [pulse] in pulse.isStopping }, onStuck)
@@ -74,8 +74,8 @@ package final class WorkerLoop: Sendable {
     let group = ThreadGroup()
     for _ in 0..<threads { try group.start { [self] in encode() } }
     var rescueAt = 0
-    var isBlind = false
-    var rate = RateMeter()
+    var queueUnavailable = false
+    var rate = ThroughputReporter()
     while !setbacks.isHopeless && !pulse.isStopping {
       pulse.beat()
       do {
@@ -87,36 +87,36 @@ package final class WorkerLoop: Sendable {
         if queue.isEmpty, try hasRoom() {
           let avoided = setbacks.avoided
           queue.offer(
-            try worker.queue.waiting().filter { !avoided.contains($0.name ?? "") }.map(Worker.Errand.waiting))
-          // What a dead worker held may have been more than is taken over at once.
+            try worker.queue.waiting().filter { !avoided.contains($0.name ?? "") }.map(Worker.WorkItem.waiting))
+          // Dead workers may have held more batches than one scan takes over.
           if drains && queue.isIdle && !setbacks.isAwaiting, try !rescue() { break }
         }
-        if isBlind {
-          isBlind = false
+        if queueUnavailable {
+          queueUnavailable = false
           if setbacks.succeed() { worker.logger.warning("the queue is there again: going on") }
         }
-      } catch let failure as ShortOfSpace {
+      } catch let failure as LowDiskSpace {
         setbacks.note(failure)
         break
       } catch {
-        isBlind = true
+        queueUnavailable = true
         worker.meter.noteFailure()
         worker.logger.error("\(error); looking again in \(Self.rescan) s")
         setbacks.note(error, concernsAll: true)
       }
-      catchUp()
+      flushPending()
       worker.endIdleDecoders()
       show?(progress)
       rate.show(worker)
-      let restMs =
-        isBlind
-        ? Self.rescan * 1_000 : min(worker.queue.restMs, setbacks.isAwaiting || show != nil ? 1_000 : .max)
-      pulse.wait(ms: worker.restMs(atMost: restMs), watch)
+      let pollIntervalMs =
+        queueUnavailable
+        ? Self.rescan * 1_000 : min(worker.queue.pollIntervalMs, setbacks.isAwaiting || show != nil ? 1_000 : .max)
+      pulse.wait(ms: worker.pollIntervalMs(atMost: pollIntervalMs), watch)
     }
     finish(group)
     return End(
       failure: setbacks.fatal ?? setbacks.first, isFatal: setbacks.fatal != nil,
-      queueHasForgotten: worker.queue.hasForgotten, heldElsewhere: drains ? (try? worker.queue.heldElsewhere()) ?? 0 : 0
+      queueHasForgotten: worker.queue.lostState, heldElsewhere: drains ? (try? worker.queue.heldElsewhere()) ?? 0 : 0
     )
   }
 
@@ -126,7 +126,7 @@ package final class WorkerLoop: Sendable {
   @discardableResult
   private func rescue() throws -> Bool {
     let rescue = try worker.queue.rescue()
-    queue.offer(rescue.claims.map(Worker.Errand.suspect))
+    queue.offer(rescue.claims.map(Worker.WorkItem.suspect))
     for claim in rescue.claims {
       worker.meter.noteRescue()
       worker.logger.warning(
@@ -143,7 +143,7 @@ package final class WorkerLoop: Sendable {
   /// Of what is known to be owed; more may come, and others may take of it.
   private var progress: Progress {
     let (done, owed) = queue.counts
-    return (done, done + owed + setbacks.count, worker.tally.now.quarantined)
+    return (done, worker.jobs.fractions, done + owed + setbacks.count, worker.tally.now.quarantined)
   }
 
   /// Whether batches may be begun; what is said of it is said once.
@@ -152,7 +152,7 @@ package final class WorkerLoop: Sendable {
       try worker.requireRoom()
       if isShort.exchange(false, ordering: .relaxed) { worker.logger.notice("room again: going on") }
       return true
-    } catch let failure as ShortOfSpace {
+    } catch let failure as LowDiskSpace {
       if !isShort.exchange(true, ordering: .relaxed) { worker.logger.error("\(failure); waiting") }
       // A drain does not wait for somebody to tidy up.
       if drains && queue.isIdle { throw failure }
@@ -164,9 +164,9 @@ package final class WorkerLoop: Sendable {
   private func finish(_ group: ThreadGroup) {
     queue.close()
     while queue.activeCount > 0 {
-      catchUp()
+      flushPending()
       pulse.beat()
-      pulse.wait(ms: worker.restMs(atMost: Self.rescan * 1_000))
+      pulse.wait(ms: worker.pollIntervalMs(atMost: Self.rescan * 1_000))
     }
     group.join()
     let held = queue.remaining().compactMap(\.claim) + setbacks.held
@@ -179,17 +179,17 @@ package final class WorkerLoop: Sendable {
         worker.logger.warning("\(error); left to the next worker", metadata: about)
       }
     }
-    catchUp(all: true)
+    flushPending(all: true)
     worker.leave()
   }
 
   /// Brings sessions' views up to date; one that cannot be is left to later, or to the next worker.
-  private func catchUp(all: Bool = false) {
-    for laggard in worker.catchUp(all: all) {
+  private func flushPending(all: Bool = false) {
+    for laggard in worker.flushPending(all: all) {
       worker.logger.error(
         "session \(laggard.session): \(laggard.error); its session.json is brought up to date later",
         metadata: ["session": "\(laggard.session)"])
-      // What fails on the way may still succeed; and that we are told to end is no failure.
+      // An update that fails here may still succeed later; and a stop is no failure.
       if all && laggard.isOurs && !(laggard.error is Cancelled) {
         setbacks.note(laggard.error, concernsAll: false)
       }

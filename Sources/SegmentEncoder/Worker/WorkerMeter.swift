@@ -1,7 +1,7 @@
 import Sessions
 import Synchronization
 
-/// What a worker counts for whoever watches it, beside what it tells of itself in its ``Tally``.
+/// Counters of a worker for metrics, beside those in its ``SharedCounters``.
 package final class WorkerMeter: Sendable {
   package struct Counts {
     package fileprivate(set) var bytes = 0

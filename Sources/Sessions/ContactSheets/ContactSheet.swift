@@ -1,14 +1,14 @@
-// A session at a glance: a sheet of its captures, each with its instant, and of its gaps. What is damaged is shown as such,
-// and said; nothing of it is guessed.
+// A session at a glance: a sheet of its captures, each with its instant, and of its gaps. Damaged segments are shown and reported
+// as such; nothing is guessed.
 
 import Encoding
 import FileSystem
 import FrameBatches
 import JSON
 
-/// What was written.
+/// The result of writing.
 package struct ContactSheet: Sendable, Equatable {
-  /// What is wanted.
+  /// The options of a sheet.
   package struct Options: Sendable {
     /// Which captures are shown, counted from the first; nil for some sixty of the session.
     package var every: Int?
@@ -17,7 +17,7 @@ package struct ContactSheet: Sendable, Equatable {
     /// How wide a picture may be, in pixels.
     package var width = 200
     /// Where segments are decoded; nil for right here, for those that can be trusted.
-    package var decoders: DecoderHost?
+    package var decoders: DecoderForkServer?
 
     package init() {}
   }
@@ -41,7 +41,7 @@ package struct ContactSheet: Sendable, Equatable {
   package let bytes: Int
   /// Segments that are not what was published.
   package let damaged: [Problem]
-  /// What else of the session is not as it should be: parts that are missing.
+  /// Other problems of the session: missing parts.
   package let warnings: [Problem]
 
   /// One line of JSON.
@@ -95,7 +95,7 @@ extension ContactSheetPlan {
     }
   }
 
-  /// What stands above the tiles.
+  /// The heading above the tiles.
   package func header(of session: SheetSession) -> [String] {
     let times = "\(SheetText.instant(startMs)) to \(SheetText.instant(endMs)) UTC, \(SheetText.span(endMs - startMs))"
     var facts = [SheetText.count(captures, "capture")]

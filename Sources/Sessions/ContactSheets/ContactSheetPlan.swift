@@ -1,6 +1,6 @@
 import Encoding
 
-/// What a contact sheet shows of a session, in order. Pure.
+/// The tiles of a contact sheet, in order. Pure.
 struct ContactSheetPlan: Equatable {
   /// A piece of the session as it was found.
   enum Piece {
@@ -76,7 +76,7 @@ struct ContactSheetPlan: Equatable {
   }
 }
 
-/// The tiles so far. What lies between two pictures makes one tile of its kind, however much it is.
+/// The tiles so far. Everything between two pictures makes one tile of each kind.
 private struct TileList {
   let every: Int
   private var tiles: [ContactSheetPlan.Tile] = []

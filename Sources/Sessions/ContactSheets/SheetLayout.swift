@@ -46,7 +46,7 @@ struct SheetLayout: Equatable {
   /// How large a picture may be.
   static func box(_ width: Int) -> PixelSize { PixelSize(width: width, height: width * 9 / 4) }
 
-  /// What stands under a tile.
+  /// The text under a tile.
   package static func label(of ms: Int64, from startMs: Int64, width: Int) -> [String] {
     let letters = width / (BitmapFont.advance * scale(width))
     return [SheetText.instant(ms), SheetText.offset(ms - startMs)].flatMap { SheetText.wrap($0, columns: letters) }

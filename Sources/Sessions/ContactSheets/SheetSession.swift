@@ -13,7 +13,7 @@ struct SheetSession {
   let missingParts: [Problem]
 
   /// - Throws: ``BadSession`` when there is no segment that can be told of.
-  init(at path: String, decoders: DecoderHost? = nil) throws {
+  init(at path: String, decoders: DecoderForkServer? = nil) throws {
     directory = try SessionDirectory(at: path, decoders: decoders)
     var pieces: [ContactSheetPlan.Piece] = []
     var lost: [Problem] = []

@@ -1,4 +1,4 @@
-// What a contact sheet says, as text. Pure.
+// The texts of a contact sheet. Pure.
 
 import ISOMedia
 

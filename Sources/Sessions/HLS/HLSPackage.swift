@@ -26,7 +26,7 @@ struct HLSPackage {
   package func write(
     _ segments: [PublishedSegment], from session: SessionDirectory, progress: (Int, Int) throws -> Void
   ) throws -> Int {
-    let parts = HLSPart.all(segments)
+    let parts = HLSSegment.all(segments)
     // All names before any fragment: small things that stay, made between large ones that go, would keep their memory.
     let media = parts.map { HLSPlaylist.Media($0) }
     try DurableFile.makeDirectories(path)
@@ -52,7 +52,7 @@ struct HLSPackage {
   }
 
   private func write(
-    _ part: HLSPart, as media: HLSPlaylist.Media, from session: SessionDirectory
+    _ part: HLSSegment, as media: HLSPlaylist.Media, from session: SessionDirectory
   ) throws -> HLSLayout {
     let files = try part.files(from: session)
     if let there = try DurableFile.contents(of: path + "/" + media.initialization, limit: 1 << 20) {
@@ -118,7 +118,7 @@ extension HLSPackage {
     }
   }
 
-  /// What an update of a live playlist leaves.
+  /// The result of an update of a live playlist.
   package struct Outcome {
     /// nil where the playlist lists all segments.
     let heldBack: HeldBack?
@@ -143,7 +143,7 @@ extension HLSPackage {
     return segments[..<(end ?? segments.endIndex)]
   }
 
-  /// Brings a live package up to date. What players have seen stays as it is, unless a segment comes that begins before
+  /// Brings a live package up to date. Lines that players have seen do not change, unless a segment comes that begins before
   /// others: fragments that are there are not written again, and a segment that is damaged is left out like a gap.
   ///
   /// - Parameters:
@@ -161,7 +161,7 @@ extension HLSPackage {
     var releasedMs = releasedMs
     if let there = try text() {
       let told = HLSPlaylist.starts(in: there)
-      // What was listed stays listed.
+      // Listed segments stay listed.
       releasedMs = max(releasedMs, told.last ?? .min)
       // Else something belongs before what is told.
       if let last = told.last, told == segments.prefix(while: { $0.startMs <= last }).map(\.startMs),
@@ -221,8 +221,8 @@ extension HLSPackage {
     let rest = segments[listed.endIndex...]
     let directory = try Directory(opening: path, followingLinks: false)
     for index in listed.indices {
-      func part(isMixed: Bool) -> HLSPart {
-        HLSPart(
+      func part(isMixed: Bool) -> HLSSegment {
+        HLSSegment(
           segments[index], before: index + 1 < segments.endIndex ? segments[index + 1] : nil,
           sessionStartMs: sessionStartMs, longestMs: playlist.longestMs, carriesParameterSets: isMixed)
       }

@@ -63,7 +63,7 @@ struct HLSPlaylist {
   /// The playlist of a session that is over, without its entries.
   ///
   /// - Parameter parts: all of the session, at least one.
-  init(of session: SessionID, _ parts: [HLSPart]) {
+  init(of session: SessionID, _ parts: [HLSSegment]) {
     self.init(
       of: session, .complete, startMs: parts[0].segment.startMs, longestMs: parts.map(\.lengthMs).max() ?? 0)
   }
@@ -87,7 +87,7 @@ struct HLSPlaylist {
       let target = Self.last(Self.targetTag, in: text).flatMap({ Int64($0) }), (1...1_000_000).contains(target),
       let map = Self.last(Self.mapTag, in: text), let date = Self.last(Self.dateTag, in: text),
       date == start.dateText,
-      // What is told of the last entry stands behind its date.
+      // The lines of the last entry follow its date.
       case let entry = text.suffix(400).split(separator: UInt8(ascii: "\n")).suffix(5),
       let layout = entry.compactMap({ $0.withUnsafeBufferPointer { HLSLayout($0[...]) } }).last,
       let duration = Self.last(Self.durationTag, in: text).flatMap({ Int64(milliseconds: $0.dropLast()) })
@@ -181,16 +181,16 @@ struct HLSPlaylist {
   }
 
   private mutating func appendGap(untilMs: Int64) {
-    var restMs = untilMs - endMs
+    var pollIntervalMs = untilMs - endMs
     let startMs = endMs
     endMs = untilMs
-    isBehindJump = restMs > Self.maximumGapMs
+    isBehindJump = pollIntervalMs > Self.maximumGapMs
     if isBehindJump { return }
     hasGaps = true
     text += "\(Self.dateTag)\(startMs.dateText)\n"
-    while restMs > 0 {
-      text += "#EXT-X-GAP\n\(Self.durationTag)\(min(restMs, longestMs).secondsText),\n\(Self.gapFile)\n"
-      restMs -= longestMs
+    while pollIntervalMs > 0 {
+      text += "#EXT-X-GAP\n\(Self.durationTag)\(min(pollIntervalMs, longestMs).secondsText),\n\(Self.gapFile)\n"
+      pollIntervalMs -= longestMs
     }
   }
 }

@@ -1,4 +1,4 @@
-// What players can have beside the media playlist: the playlist of key frames, for fast seeking, and the multivariant
+// The playlists beside the media playlist: the playlist of key frames, for fast seeking, and the multivariant
 // playlist, which names both and says what it takes to play them (draft-pantos-hls-rfc8216bis, 4.4.3.6, 4.4.6). Both are
 // made from a media playlist whose comments tell the layout of each fragment. Pure.
 

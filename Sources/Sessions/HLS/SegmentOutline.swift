@@ -24,10 +24,10 @@ extension SegmentSamples {
       let source = FileBytes(file)
       // The movie comes second, and the boxes' sizes tell where it ends.
       let types = source.bytes(at: 0, 8)
-      let start = try MP4Reading(types[...]).number(at: 0)
-      let size = try MP4Reading(source.bytes(at: start, 8)[...]).number(at: 0)
+      let start = try BoxReader(types[...]).number(at: 0)
+      let size = try BoxReader(source.bytes(at: start, 8)[...]).number(at: 0)
       guard (8...Self.maximumTableBytes).contains(size) else { throw SegmentMismatch("no movie") }
-      let movie = try MP4Reading(source.bytes(at: start, size)[...]).first("moov")
+      let movie = try BoxReader(source.bytes(at: start, size)[...]).first("moov")
       let tracks = try movie.all("trak")
       guard tracks.count == 2 else { throw SegmentMismatch("not two tracks") }
       let table = try tracks[0].table
@@ -44,9 +44,9 @@ extension SegmentSamples {
   }
 }
 
-extension MP4Reading {
+extension BoxReader {
   /// The sample tables of a track.
-  fileprivate var table: MP4Reading {
+  fileprivate var table: BoxReader {
     get throws(SegmentMismatch) { try first("mdia").first("minf").first("stbl") }
   }
 

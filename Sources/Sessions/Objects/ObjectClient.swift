@@ -1,4 +1,4 @@
-// What an object store is asked: whole objects under keys, each written whole or not at all, and on a condition where it
+// The interface of an object store: whole objects under keys, each written whole or not at all, and on a condition where it
 // matters. Nothing here knows of HTTP, or of what the objects are.
 
 import FileSystem
@@ -6,7 +6,7 @@ import FileSystem
 /// An object store, for several threads at once.
 ///
 /// All of it throws when the store cannot be asked, or refuses (no such bucket, no permission): the environment's failure,
-/// never a batch's. What may pass is tried a few times first.
+/// never a batch's. Transient failures are retried a few times first.
 package protocol ObjectClient: Sendable {
   /// The bytes of an object.
   ///
@@ -21,7 +21,7 @@ package protocol ObjectClient: Sendable {
   /// - Throws: ``ObjectTooLarge``; ``DiskError``.
   func download(_ key: String, to path: String, limit: Int) throws -> ObjectTag?
 
-  /// What is known of an object; nil where there is none.
+  /// The size, tag and age of an object; nil if there is none.
   func head(_ key: String) throws -> ObjectInfo?
 
   /// Writes an object.
@@ -40,12 +40,12 @@ package protocol ObjectClient: Sendable {
   /// - Parameter tag: when it is known by another one, it stays, where the store knows that condition; nil for whatever is there.
   func delete(_ key: String, _ tag: ObjectTag?) throws
 
-  /// The first objects whose keys begin with `prefix` and come after `key`, in the order of their keys: as many as the store likes to
-  /// tell at once, none at the end.
+  /// The first objects whose keys begin with `prefix` and come after `key`, in the order of their keys: as many as the store likes
+  /// to tell at once, none at the end.
   func list(_ prefix: String, after key: String?) throws -> [ObjectInfo]
 }
 
-/// What an object's bytes are known by: another content has another one. To be compared, and handed back, nothing else.
+/// The tag of an object's bytes: other content has another tag. To be compared, and handed back, nothing else.
 package struct ObjectTag: Sendable, Hashable, CustomStringConvertible {
   package let description: String
   package init(_ description: String) { self.description = description }
@@ -78,11 +78,11 @@ package struct ObjectInfo: Sendable, Equatable {
 
 package enum ObjectBody: Sendable {
   case bytes([UInt8])
-  /// What this file holds.
+  /// The bytes of this file.
   case file(String)
 }
 
-/// What an object is for those who fetch it: its media type, and for how long it may be kept.
+/// The kind of an object for clients: its media type, and for how long it may be kept.
 package enum ObjectKind: Sendable {
   case video, json, text, playlist, cues, image, archive
 }
@@ -117,7 +117,7 @@ package enum PutCondition: Sendable, Equatable {
   case always
   /// There is none under that key: `If-None-Match: *`.
   case absent
-  /// What is there is still this: `If-Match`.
+  /// The object is still this: `If-Match`.
   case matching(ObjectTag)
 
   /// It is as it was read; nil where there was none.

@@ -27,7 +27,7 @@ struct ObjectPlaylist {
   ) throws -> HLSPackage.HeldBack? {
     let known = Dictionary(uniqueKeysWithValues: known.map { ($0.startMs, (segment: $0, video: $1)) })
     for attempt in 0..<20 {
-      ContestedSegment.pause(attempt)
+      SegmentWriteConflict.pause(attempt)
       // Before what is published: who changes it later has seen as much.
       let there = try session.objects.get(key, limit: 32 << 20)
       guard let published = try session.published() else { return nil }
@@ -40,7 +40,7 @@ struct ObjectPlaylist {
       try DurableFile.makeDirectories(package.path)
       let told = there.map { HLSPlaylist.starts(in: $0.bytes) } ?? []
       if told.last == index.entries.last?.startMs && told.count == index.count { return nil }
-      // What was listed stays listed.
+      // Listed segments stay listed.
       let releasedMs = max(releasedMs, told.last ?? .min)
       var outcome: HLSPackage.Outcome?
       if let there, let end = told.last {

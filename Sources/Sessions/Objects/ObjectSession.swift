@@ -1,6 +1,6 @@
-// One session in an object store. `index/SESSION/head.json` says what is published, and is only ever written on the condition that it is
-// still what was read. It lists the last segments and names pages with those before, so that a long session's is small, too. A
-// page is never written over. `session.json` and `session.ffconcat` are views, as in a directory.
+// One session in an object store. `index/SESSION/head.json` says what is published, and is only ever written on the condition that
+// it is still what was read. It lists the last segments and names pages with those before, so that a long session's is small, too.
+// A page is never written over. `session.json` and `session.ffconcat` are views, as in a directory.
 
 import Encoding
 import FileSystem
@@ -18,13 +18,13 @@ struct ObjectSession {
     self.name = name
   }
 
-  /// What was published at a moment.
+  /// The published segments at a moment.
   struct Published {
     /// The totals, and the segments that no page has.
     package fileprivate(set) var index: SessionIndex
     /// The pages with all segments before those, in order.
     fileprivate(set) var pages: [Page] = []
-    /// What the head is known by; nil where there is none yet.
+    /// The tag of the head object; nil if there is none yet.
     fileprivate(set) var tag: ObjectTag?
 
     /// Whether its views are too long to be written for each batch.
@@ -59,14 +59,14 @@ struct ObjectSession {
 
   package func key(_ file: String) -> String { "output/\(id)/\(file)" }
 
-  func contested(_ key: String) -> ContestedSegment { ContestedSegment(name: name, key: key) }
+  func contested(_ key: String) -> SegmentWriteConflict { SegmentWriteConflict(name: name, key: key) }
 
   private func indexKey(_ file: String) -> String { "index/\(id)/\(file)" }
   private var headKey: String { indexKey("head.json") }
 
   // MARK: - The index
 
-  /// What is published; nil where nothing is.
+  /// The published segments; nil if there are none.
   func published() throws -> Published? {
     guard let there = try objects.get(headKey, limit: Self.indexBytes) else { return try importedView() }
     do {
@@ -200,12 +200,12 @@ struct ObjectSession {
   func updateViews(_ new: Published? = nil) throws {
     var new = new
     for attempt in 0..<20 {
-      ContestedSegment.pause(attempt)
+      SegmentWriteConflict.pause(attempt)
       let isNew = new != nil
       guard let published = try new ?? self.published() else { return }
       new = nil
       try writeViews(of: published, isNew: isNew)
-      // Whoever has published meanwhile may have been faster with the views: the last to write them looks at the index after it.
+      // Another worker may have written newer views meanwhile: the last to write them looks at the index after it.
       if try objects.head(headKey)?.tag == published.tag { return }
     }
     throw contested(headKey)

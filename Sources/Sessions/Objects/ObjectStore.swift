@@ -17,13 +17,13 @@ package final class ObjectStore: ArtifactStore {
   private let objects: any ObjectClient
   /// Whether sessions can be played while they grow.
   private let hasHLS: Bool
-  /// What the store is called in messages.
+  /// The store's name in messages.
   private let name: String
-  /// What is due of a session, in monotonic milliseconds.
+  /// The due times of a session, in monotonic milliseconds.
   private struct Due {
     /// When its views are written.
     var viewsMs: Int?
-    /// What our mark is known by.
+    /// The tag of our mark.
     var mark: ObjectTag?
     /// The segments that its live playlist does not list yet.
     var heldBack: HLSPackage.HeldBack?
@@ -42,8 +42,8 @@ package final class ObjectStore: ArtifactStore {
   /// For how long the views of a long session lag, in milliseconds: the longer they are, the more seldom they are written.
   private static func lagMs(_ segments: Int) -> Int { min(max(1_000, 4 * segments), 120_000) }
 
-  /// What nobody has listed for so long, in seconds, is a dead worker's: no batch takes that long.
-  static let remainsS = 7_200
+  /// Seconds after which an unlisted object is an orphan of a dead worker: no batch takes that long.
+  static let orphanTTL = 7_200
 
   /// - Parameter name: what the store is called in messages.
   package init(_ objects: any ObjectClient, name: String, staging: Staging, hls: Bool) {
@@ -58,7 +58,7 @@ package final class ObjectStore: ArtifactStore {
     return max(0, min(firstMs, nextScanMs.withLock { $0 }) - MonotonicClock.milliseconds())
   }
 
-  package func catchUp(all: Bool) -> [ViewUpdateFailure] {
+  package func flushPending(all: Bool) -> [ViewUpdateFailure] {
     let now = MonotonicClock.milliseconds()
     var failures: [ViewUpdateFailure] = []
     for (id, known) in due.withLock({ $0 }) where all || now >= known.firstMs {
@@ -126,7 +126,7 @@ package final class ObjectStore: ArtifactStore {
 
   /// Writes the views that were left behind.
   private func updateViews(of session: ObjectSession) throws {
-    // Whoever publishes from here on marks that they are behind once more.
+    // Workers that publish from here on set the mark again.
     let mark = due.withLock { due in
       defer { due[session.id]?.viewsMs = nil }
       return due[session.id]?.viewsMs == nil ? nil : due[session.id]?.mark
@@ -157,14 +157,14 @@ package final class ObjectStore: ArtifactStore {
     guard hasHLS else { return }
     let new = try ObjectPlaylist(session, staging: staging).update(with: known, releasedMs: releasedMs)
     due.withLock { due in
-      // What comes behind it puts nothing off.
+      // A later segment does not defer it further.
       if let new, due[session.id]?.heldBack?.startMs == new.startMs { return }
       if new != nil || due[session.id] != nil { due[session.id, default: Due()].heldBack = new }
       if due[session.id]?.viewsMs == nil && due[session.id]?.heldBack == nil { due[session.id] = nil }
     }
   }
 
-  package func prepare(_ source: OpenBatch, isCancelled: () -> Bool) throws -> Preparation {
+  package func prepare(_ source: BatchReader, isCancelled: () -> Bool) throws -> Preparation {
     let (session, batch) = (session(source.batch.session), source.batch)
     let published = try session.published()
     // Listed with its batch's other segments or not at all: the first one tells.
@@ -178,8 +178,8 @@ package final class ObjectStore: ArtifactStore {
     return .alreadyPublished(confirm(own, of: batch, in: session))
   }
 
-  /// What is not listed is seen by nobody: there is nothing to take back.
-  package func rollBack(_ source: OpenBatch, isCancelled: () -> Bool) throws -> PublishedBatch? {
+  /// Unlisted objects are invisible, so there is nothing to roll back.
+  package func rollBack(_ source: BatchReader, isCancelled: () -> Bool) throws -> PublishedBatch? {
     guard case .alreadyPublished(let batch) = try prepare(source, isCancelled: isCancelled) else { return nil }
     return batch
   }
@@ -200,7 +200,7 @@ package final class ObjectStore: ArtifactStore {
   /// Creates what is not there: all videos, then all manifests.
   ///
   /// - Returns: the segments as they are there; of a dead worker's, coded with other settings, its own.
-  /// - Throws: ``ContestedSegment``.
+  /// - Throws: ``SegmentWriteConflict``.
   fileprivate func place(
     _ segments: [StagedSegment], _ manifests: [SegmentManifest], in session: ObjectSession
   ) throws -> [PublishedSegment] {
@@ -239,18 +239,18 @@ package final class ObjectStore: ArtifactStore {
   ///   - size: of what is written, in bytes.
   ///   - isSame: whether what is there, of that size, is what we have.
   ///   - adopting: whether what is there may stand for it.
-  /// - Throws: ``ContestedSegment``.
+  /// - Throws: ``SegmentWriteConflict``.
   private func create(
     _ key: String, _ body: ObjectBody, _ size: Int, _ kind: ObjectKind,
     isSame: ([UInt8]) -> Bool, adopting: () throws -> Bool
   ) throws {
     if try objects.put(key, body, kind, when: .absent) != nil { return }
-    guard let info = try objects.head(key) else { throw ContestedSegment(name: name, key: key) }
+    guard let info = try objects.head(key) else { throw SegmentWriteConflict(name: name, key: key) }
     if info.size == size, let there = try objects.get(key, limit: size), isSame(there.bytes) { return }
     if try adopting() { return }
-    guard let ageS = info.ageS, ageS >= Self.remainsS,
+    guard let ageS = info.ageS, ageS >= Self.orphanTTL,
       try objects.put(key, body, kind, when: .matching(info.tag)) != nil
-    else { throw ContestedSegment(name: name, key: key) }
+    else { throw SegmentWriteConflict(name: name, key: key) }
   }
 }
 
@@ -259,7 +259,7 @@ private struct ObjectPublication: Publication {
   let store: ObjectStore
   let batch: Batch
   let session: ObjectSession
-  /// What was there before the batch was encoded.
+  /// The published segments before the batch was encoded.
   let published: ObjectSession.Published?
 
   func commit(
@@ -270,7 +270,7 @@ private struct ObjectPublication: Publication {
     // Once they are there they stay as they are: whoever loses the race for the index need not look at them again.
     var placed: [PublishedSegment]?
     var attempt = 0
-    // What was seen a while ago will do: when it is not so any more, nothing is published by it.
+    // An old view of the session will do: if it has changed, nothing is published by it.
     var isOld = true
     while true {
       defer { isOld = false }
@@ -285,7 +285,7 @@ private struct ObjectPublication: Publication {
       do {
         own = try placed ?? store.place(segments, manifests, in: session)
         placed = own
-      } catch is ContestedSegment where isOld {
+      } catch is SegmentWriteConflict where isOld {
         // It may have been published since.
         continue
       }
@@ -302,14 +302,14 @@ private struct ObjectPublication: Publication {
       }
       // Somebody else has published in this session.
       attempt += 1
-      ContestedSegment.pause(attempt)
+      SegmentWriteConflict.pause(attempt)
     }
   }
 }
 
-/// Under a name there is something else than we would write, and nothing says yet that it is published: a worker is about to, or has
-/// died. It is looked at again later; a segment is written over when nobody has listed it for two hours.
-package struct ContestedSegment: EnvironmentFailure, CustomStringConvertible {
+/// Under a name there is something else than we would write, and nothing says yet that it is published: a worker is about to, or
+/// has died. It is looked at again later; a segment is written over when nobody has listed it for two hours.
+package struct SegmentWriteConflict: EnvironmentFailure, CustomStringConvertible {
   /// Before something is tried again that somebody else was faster at; none before the first attempt.
   package static func pause(_ attempt: Int) {
     if attempt > 0 { usleep(UInt32.random(in: 0...UInt32(5_000 << min(attempt, 8)))) }

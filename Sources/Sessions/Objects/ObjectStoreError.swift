@@ -1,6 +1,6 @@
 import FileSystem
 
-/// What an object store refused, or could not be asked, after it was tried as often as it makes sense.
+/// A request to an object store that failed after all retries that make as it makes sense.
 ///
 /// The environment is to blame, never the batch: see ``Disposition``.
 package struct ObjectStoreError: EnvironmentFailure, Equatable, CustomStringConvertible {

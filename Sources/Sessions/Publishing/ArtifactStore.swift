@@ -6,7 +6,7 @@ import FrameBatches
 
 /// A store of sessions, for several threads at once, and for several workers on whichever hosts.
 ///
-/// What it publishes, it publishes as a whole and once, and so that it is there after a power cut. It throws ``BadBatch`` when
+/// It publishes a batch as a whole and once, durable even after a power cut. It throws ``BadBatch`` when
 /// something else has been published for the same time; anything else it throws is the store's own trouble.
 package protocol ArtifactStore: Sendable {
   /// Where files are written before they are published.
@@ -14,21 +14,21 @@ package protocol ArtifactStore: Sendable {
   /// Looks whether a batch is published.
   ///
   /// - Throws: ``Cancelled``.
-  func prepare(_ source: OpenBatch, isCancelled: () -> Bool) throws -> Preparation
+  func prepare(_ source: BatchReader, isCancelled: () -> Bool) throws -> Preparation
   /// Takes back what a worker published of a batch before it died, when that is not all of it.
   ///
   /// - Returns: the batch when it is published as a whole; nil when nothing of it is left.
-  func rollBack(_ source: OpenBatch, isCancelled: () -> Bool) throws -> PublishedBatch?
-  /// The time until ``catchUp(all:)`` is due, in milliseconds; nil where all views tell of all segments.
+  func rollBack(_ source: BatchReader, isCancelled: () -> Bool) throws -> PublishedBatch?
+  /// The time until ``flushPending(all:)`` is due, in milliseconds; nil where all views tell of all segments.
   var dueInMs: Int? { get }
   /// Brings the views up to date that are due, and those that a process left that is gone.
   ///
   /// - Parameter all: whether those, too, that are not due yet. Then live playlists hold nothing back.
   /// - Returns: those that could not be; they are tried again later.
-  func catchUp(all: Bool) -> [ViewUpdateFailure]
+  func flushPending(all: Bool) -> [ViewUpdateFailure]
 }
 
-/// What a store knows of a batch before it is encoded.
+/// The state of a batch in a store before it is encoded.
 package enum Preparation {
   /// All of it is published.
   case alreadyPublished(PublishedBatch)

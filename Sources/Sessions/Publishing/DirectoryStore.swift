@@ -17,7 +17,7 @@ package struct DirectoryStore: ArtifactStore {
     self.index = index
   }
 
-  package func prepare(_ source: OpenBatch, isCancelled: () -> Bool) throws -> Preparation {
+  package func prepare(_ source: BatchReader, isCancelled: () -> Bool) throws -> Preparation {
     let directory = SessionDirectory(output: staging.output, session: source.batch.session)
     let publication = DirectoryPublication(store: self, batch: source.batch, directory: directory)
     guard try DurableFile.isDirectory(directory.path) else { return .ready(publication) }
@@ -42,13 +42,13 @@ package struct DirectoryStore: ArtifactStore {
     let note = index.note(of: directory)
     return PublishedBatch(Receipt(own, of: batch, refused: [], duplicate: true, warnings: [])) {
       try withExtendedLifetime(lock) {
-        // What is behind is marked, and will be caught up with.
+        // Outdated views are marked, and will be updated.
         note == nil ? try index.update(directory, temporary: staging.temporaryFile()) : []
       }
     }
   }
 
-  package func rollBack(_ source: OpenBatch, isCancelled: () -> Bool) throws -> PublishedBatch? {
+  package func rollBack(_ source: BatchReader, isCancelled: () -> Bool) throws -> PublishedBatch? {
     let directory = SessionDirectory(output: staging.output, session: source.batch.session)
     guard try DurableFile.isDirectory(directory.path) else { return nil }
     let lock = try directory.lock(isCancelled)
@@ -56,7 +56,7 @@ package struct DirectoryStore: ArtifactStore {
       var note = index.note(of: directory)
       let own = try own(try segments(near: source.batch, in: directory, &note), source, isCancelled)
       if own.isWhole { return try confirm(own, of: source.batch, in: directory, lock) }
-      try directory.takeBack(own)
+      try directory.rollBack(own)
       try directory.removeOrphans(keeping: [])
       try Directory(opening: directory.path).sync()
       try index.update(directory, temporary: staging.temporaryFile())
@@ -67,7 +67,7 @@ package struct DirectoryStore: ArtifactStore {
 
   package var dueInMs: Int? { index.dueInMs }
 
-  package func catchUp(all: Bool) -> [ViewUpdateFailure] { index.catchUp(staging, all: all) }
+  package func flushPending(all: Bool) -> [ViewUpdateFailure] { index.flushPending(staging, all: all) }
 
   /// Makes segments visible: first their videos, then their manifests. Call it with the session locked.
   package func place(_ segments: [(staged: StagedSegment, manifest: JSONValue)], in directory: SessionDirectory) throws
@@ -86,9 +86,9 @@ package struct DirectoryStore: ArtifactStore {
     try Directory(opening: directory.path).sync()
   }
 
-  /// What starts within the batch's time, and so may be its own.
+  /// Published segments that start within the batch's time, and so may be its own.
   private func segments(
-    near batch: Batch, in directory: SessionDirectory, _ note: inout SessionNote?
+    near batch: Batch, in directory: SessionDirectory, _ note: inout SessionIndexCache?
   ) throws -> [PublishedSegment] {
     let start = batch.frames[0].timeMs
     return try directory.segments(near: start..<batch.endMs, &note).filter { $0.startMs >= start }
@@ -96,7 +96,7 @@ package struct DirectoryStore: ArtifactStore {
 
   /// Those of the segments that are of this very batch. Where there are none, it is not read: hashing it costs as much.
   private func own(
-    _ near: [PublishedSegment], _ source: OpenBatch, _ isCancelled: () -> Bool
+    _ near: [PublishedSegment], _ source: BatchReader, _ isCancelled: () -> Bool
   ) throws -> [PublishedSegment] {
     guard !near.isEmpty else { return [] }
     let digest = try BatchDigest.of(source, isCancelled: isCancelled)
@@ -136,12 +136,12 @@ private struct DirectoryPublication: Publication {
       // Or published as a whole by somebody who was faster.
       if left.isWhole { return try store.confirm(left, of: batch, in: directory, lock) }
       let isSameCut = left.allSatisfy { old in new.contains { $0.isCutLike(old) } }
-      if !isSameCut { try directory.takeBack(left) }
+      if !isSameCut { try directory.rollBack(left) }
       let own = Set(isSameCut ? left.map(\.startMs) : [])
       let missing = zip(segments, manifests).filter { !own.contains($0.0.startMs) }
       let added = missing.map(\.1.segment)
       // The mark has to be there before the segments are.
-      let mayLag = try left.isEmpty && note.map { try index.mayLag(directory, $0, by: added) } ?? false
+      let deferUpdate = try left.isEmpty && note.map { try index.deferUpdate(directory, $0, by: added) } ?? false
       // Where the note holds, nothing lies about.
       if note == nil { try directory.removeOrphans(keeping: Set(missing.map(\.0.startMs))) }
       try store.place(missing.map { ($0, $1.json) }, in: directory)
@@ -151,7 +151,7 @@ private struct DirectoryPublication: Publication {
         warnings: batch.warnings + SegmentManifest.notes(in: manifests))
       return PublishedBatch(receipt) {
         try withExtendedLifetime(lock) {
-          if mayLag, let known { return index.leave(added, behind: known, in: directory) }
+          if deferUpdate, let known { return index.leave(added, behind: known, in: directory) }
           return try index.update(directory, known, adding: added, temporary: staging.temporaryFile())
         }
       }
@@ -159,7 +159,7 @@ private struct DirectoryPublication: Publication {
   }
 }
 
-/// What published time a new segment may touch.
+/// The rule for overlaps of a new segment with published time.
 enum Conflict {
   package static func check(_ new: PublishedSegment, against published: [PublishedSegment]) throws {
     for old in published {
@@ -197,7 +197,7 @@ extension SegmentManifest {
     }
   }
 
-  /// What the manifests note of frames that are shown, each note once.
+  /// The notes of the manifests on shown frames, each note once.
   package static func notes(in manifests: [SegmentManifest]) -> [String] {
     let noted = manifests.flatMap(\.frames).filter { $0.status == .captured && $0.note != nil }
     let all = Dictionary(grouping: noted) { $0.note ?? "" }.sorted { $0.key < $1.key }.map { note, frames in

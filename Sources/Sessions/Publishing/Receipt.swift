@@ -2,7 +2,7 @@ import Encoding
 import FrameBatches
 import JSON
 
-/// What became of a batch that is not bad.
+/// The result of publishing a batch.
 public struct Receipt: Sendable, Equatable {
   public let batch: String
   public let session: SessionID
@@ -18,7 +18,7 @@ public struct Receipt: Sendable, Equatable {
   public let bytes: Int
   /// Whether all of it had been published before.
   public let duplicate: Bool
-  /// What a person should know of the files that were made with it.
+  /// Warnings about the files of the batch.
   public package(set) var warnings: [String]
 
   /// - Parameter segments: all of the batch, in order.

@@ -4,7 +4,7 @@ import FrameBatches
 import ISOMedia
 import JSON
 
-/// What is known of one segment: `segment-<start>.json`. Its presence says that the segment is whole.
+/// The facts of one segment: `segment-<start>.json`. Its presence says that the segment is whole.
 package struct SegmentManifest: Sendable, Equatable {
   /// Of a file, in bytes.
   package static let mostBytes = 8 << 20
@@ -15,12 +15,12 @@ package struct SegmentManifest: Sendable, Equatable {
     /// How long it is shown in this segment.
     package let holdMs: Int64
     package let source: String
-    package let status: Shot.Status
-    /// What was done to it that a viewer should know.
+    package let status: FrameHold.Status
+    /// A change to the picture that a viewer should know of.
     package let note: String?
   }
 
-  /// What other segments and the session need to know.
+  /// The facts that other segments and the session need.
   package let segment: PublishedSegment
   package let session: SessionID
   /// The pictures as captured, and as coded, are in ``segment``.

@@ -5,7 +5,7 @@ import Encoding
 import FrameBatches
 import JSON
 
-/// What Sentry's replays call a video: all of it stands in the segment's manifest but the ordinal.
+/// A video event of Sentry's replays: all of it stands in the segment's manifest but the ordinal.
 struct SentryEvent: Equatable {
   /// Its backend drops videos that are larger, in bytes.
   package static let limit = 10 << 20
@@ -41,7 +41,7 @@ struct SentryEvent: Equatable {
     segments.enumerated().map { (SegmentName.event($1.startMs), SentryEvent($1, ordinal: $0).text) }
   }
 
-  /// What a person should know of a segment; nil when Sentry takes it.
+  /// A warning about a segment; nil if Sentry takes it.
   package static func warning(of segment: PublishedSegment, in session: SessionID) -> String? {
     guard segment.bytes > limit else { return nil }
     return "\(session)/\(segment.file): \(segment.bytes) bytes, and Sentry's backend drops videos of more than "

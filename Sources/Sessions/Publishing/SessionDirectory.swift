@@ -13,14 +13,14 @@ package struct SessionDirectory {
   /// Where its videos are read.
   package let reader: VideoReader
 
-  package init(output: String, session: SessionID, decoders: DecoderHost? = nil) {
+  package init(output: String, session: SessionID, decoders: DecoderForkServer? = nil) {
     self.session = session
     path = output + "/" + session.description
     reader = VideoReader(decoders, owner: path)
   }
 
   /// A session by its own path.
-  package init(at path: String, decoders: DecoderHost? = nil) throws {
+  package init(at path: String, decoders: DecoderForkServer? = nil) throws {
     // A link that its owner names is followed, once; links inside are not.
     let resolved = DurableFile.resolved(path)
     guard let session = SessionID(lastComponent(of: resolved)), try DurableFile.isDirectory(resolved) else {
@@ -29,6 +29,25 @@ package struct SessionDirectory {
     self.session = session
     self.path = resolved
     reader = VideoReader(decoders, owner: resolved)
+  }
+
+  /// Throws where an output would lie in a published session, or be one.
+  ///
+  /// - Parameter output: need not be there yet.
+  /// - Throws: ``BadTarget``.
+  package static func requireOutside(_ output: String) throws {
+    var place = output.hasPrefix("/") ? output : DurableFile.resolved(".") + "/" + output
+    while place != "/" {
+      let resolved = DurableFile.resolved(place)
+      if let bytes = try? DurableFile.contents(of: resolved + "/" + SessionView.jsonFile, limit: SessionView.mostBytes),
+        String(decoding: bytes.prefix(512), as: UTF8.self).contains("\"session-manifest/1\"")
+      {
+        throw BadTarget(
+          path: output, cause: "\(resolved) is a published session",
+          advice: "name the directory that holds the sessions: \(DurableFile.parentDirectory(of: resolved))")
+      }
+      place = DurableFile.parentDirectory(of: place)
+    }
   }
 
   /// Lets one at a time check and publish. On a file system without locks on directories a file stands in.
@@ -120,7 +139,7 @@ package struct SessionDirectory {
   }
 
   /// Takes back segments of a batch that was never published as a whole. Call it with the session locked.
-  func takeBack(_ segments: [PublishedSegment]) throws {
+  func rollBack(_ segments: [PublishedSegment]) throws {
     for segment in segments.reversed() {
       for name in [SegmentName.manifest(segment.startMs), segment.file] {
         try check("unlink", path + "/" + name) { unlink(path + "/" + name) == 0 || errno == ENOENT ? 0 : -1 }
@@ -206,13 +225,13 @@ package struct SessionDirectory {
   /// Published segments that a batch shown from `range.lowerBound` to `range.upperBound` can touch.
   ///
   /// - Parameter note: what is known of the session; nil when it turns out to be wrong.
-  package func segments(near range: Range<Int64>, _ note: inout SessionNote?) throws -> [PublishedSegment] {
+  package func segments(near range: Range<Int64>, _ note: inout SessionIndexCache?) throws -> [PublishedSegment] {
     do {
       let recent = note.flatMap { note in note.recent[0] < range.lowerBound ? note.recent : nil }
       return try segments(near: range, among: recent ?? publishedStarts())
     } catch is DamagedOutput where note != nil {
       // Somebody has moved segments away.
-      SessionNote.forget(of: path)
+      SessionIndexCache.forget(of: path)
       note = nil
       return try segments(near: range, among: publishedStarts())
     }
@@ -245,7 +264,7 @@ package struct DamagedOutput: Error, Equatable, CustomStringConvertible {
 }
 
 extension SegmentManifest {
-  /// What a manifest file says.
+  /// Reads a manifest file.
   ///
   /// - Parameter path: what to call it in messages.
   /// - Throws: ``DamagedOutput``.

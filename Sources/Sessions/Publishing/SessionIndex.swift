@@ -52,7 +52,7 @@ extension PublishedSegment {
   package func gap(before next: PublishedSegment) -> SessionIndex.Gap? { entry.gap(before: next.entry) }
 }
 
-/// What is published of a session.
+/// The published segments of a session.
 package struct SessionIndex: Sendable, Equatable {
   /// Time that nobody recorded, in unix milliseconds.
   package struct Gap: Sendable, Equatable {

@@ -14,9 +14,9 @@ package struct SessionView {
   private(set) var bytes = 0
   /// The last segments that it lists, at least one: all, unless it was read from files.
   private var entries: [SessionEntry]
-  /// What stands between the brackets of `gaps`, but for the one behind the last segment.
+  /// The text between the brackets of `gaps`, without the one behind the last segment.
   private var gaps: [UInt8] = []
-  /// What stands between the brackets of `segments`.
+  /// The text between the brackets of `segments`.
   private var list: [UInt8] = []
   /// The script up to the last segment, whose length depends on what follows.
   private var script = Array("ffconcat version 1.0\n".utf8)
@@ -81,7 +81,7 @@ package struct SessionView {
   /// what follows.
   ///
   /// - Parameters:
-  ///   - starts: of the session's last segments, in order. What comes before the first of them is taken as it is listed.
+  ///   - starts: of the session's last segments, in order. Earlier segments are kept as they are listed.
   ///   - entry: returns the segment that starts then. It is asked for those that are taken out and added, and one before.
   /// - Returns: the view, and how many of `starts` stayed as they were; nil when the files are not of this form, or do not list the
   ///   first of `starts`.
@@ -108,7 +108,7 @@ package struct SessionView {
   ) {
     let last = entries[entries.count - 1]
     guard let frames = parts.members.object?["frames"]?.integer, let bytes = parts.members.object?["bytes"]?.integer,
-      // What somebody else wrote could not be added to.
+      // Files of another form cannot be extended.
       (0...(1 << 52)).contains(frames), (0...(1 << 52)).contains(bytes),
       let startMs = parts.members.object?["startMs"]?.integer, (0...last.startMs).contains(startMs)
     else { return nil }
@@ -120,7 +120,7 @@ package struct SessionView {
     gaps = Array(parts.gaps)
     list = Array(parts.list)
     self.script = script
-    // What lies between is as it was written, or the note would not hold.
+    // The rest is as it was written, or the cache would not be valid.
     guard list.ends(with: Self.entry(last)),
       self.script.remove(ending: Self.scriptEntry(last, lengthMs: last.durationMs)),
       last.closingGap.map({ gaps.remove(ending: Self.item($0.json.bytes(), after: $0.json.bytes() != gaps)) }) ?? true,
@@ -128,7 +128,7 @@ package struct SessionView {
     else { return nil }
   }
 
-  /// What `session.json` consists of: its members but the lists, and what stands between the lists' brackets.
+  /// The parts of `session.json`: its members without the lists, and the text between the lists' brackets.
   ///
   /// - Returns: nil when it is not as we write it.
   package static func parts(

@@ -34,7 +34,7 @@ package final class SessionViews: Sendable {
   /// When the marks of others are looked at next, in monotonic milliseconds. There is one for each session with a live playlist.
   private let nextScanMs = Mutex(0)
   private static let scanMs = 1_000
-  private let goesOn: @Sendable () -> Bool
+  private let shouldContinue: @Sendable () -> Bool
   private let hasHLS: Bool
   private let hasThumbnails: Bool
   private let hasEvents: Bool
@@ -45,9 +45,10 @@ package final class SessionViews: Sendable {
   ///   - sentry: whether there is an event for Sentry beside each manifest.
   ///   - goesOn: asked between files where there are many to make; when it says no, that is left to later.
   package init(
-    hls: Bool = false, thumbnails: Bool = false, sentry: Bool = false, goesOn: @escaping @Sendable () -> Bool = { true }
+    hls: Bool = false, thumbnails: Bool = false, sentry: Bool = false,
+    shouldContinue: @escaping @Sendable () -> Bool = { true }
   ) {
-    self.goesOn = goesOn
+    self.shouldContinue = shouldContinue
     hasHLS = hls
     hasThumbnails = thumbnails
     hasEvents = sentry
@@ -55,17 +56,18 @@ package final class SessionViews: Sendable {
 
   // MARK: - In a locked session
 
-  /// What is known of a session without looking through it; nil where that is not enough for what we keep.
-  package func note(of directory: SessionDirectory) -> SessionNote? {
-    SessionNote.read(of: directory.path).flatMap { note in
+  /// The cached facts of a session; nil where they are not enough for what we keep.
+  package func note(of directory: SessionDirectory) -> SessionIndexCache? {
+    SessionIndexCache.read(of: directory.path).flatMap { note in
       (note.hasEvents || !hasEvents) && (note.hasHLS || !hasHLS) && (note.hasThumbnails || !hasThumbnails)
         ? note : nil
     }
   }
 
   /// Whether the views may stay as they are for a moment while segments are added. Then it is marked that they do.
-  func mayLag(_ directory: SessionDirectory, _ note: SessionNote, by new: [PublishedSegment]) throws -> Bool {
-    // What is older than all that the note names would leave a hole in it.
+  func deferUpdate(_ directory: SessionDirectory, _ note: SessionIndexCache, by new: [PublishedSegment]) throws -> Bool
+  {
+    // A segment older than all cached ones would leave a hole in the cache.
     guard note.behind.count + new.count <= Self.most, note.recent.count > note.behind.count,
       new.allSatisfy({ $0.startMs > note.recent[0] }),
       try Self.wasWrittenJustNow(directory.path + "/" + SessionView.jsonFile)
@@ -81,7 +83,9 @@ package final class SessionViews: Sendable {
   /// Says of segments that were added since the note was read that the views do not tell of them yet.
   ///
   /// - Returns: what a person should know of them.
-  package func leave(_ new: [PublishedSegment], behind note: SessionNote, in directory: SessionDirectory) -> [String] {
+  package func leave(_ new: [PublishedSegment], behind note: SessionIndexCache, in directory: SessionDirectory)
+    -> [String]
+  {
     note.adding(new.map(\.startMs), areBehind: true).write(to: directory.path)
     return note.hasEvents ? warnings(of: new, in: directory) : []
   }
@@ -95,7 +99,7 @@ package final class SessionViews: Sendable {
   /// - Returns: what a person should know of files that are new.
   @discardableResult
   package func update(
-    _ directory: SessionDirectory, _ note: SessionNote? = nil, adding new: [PublishedSegment] = [],
+    _ directory: SessionDirectory, _ note: SessionIndexCache? = nil, adding new: [PublishedSegment] = [],
     releasedMs: Int64 = .min, temporary: String
   ) throws -> [String] {
     var update = Update(directory, releasedMs: releasedMs, temporary: temporary)
@@ -134,11 +138,11 @@ package final class SessionViews: Sendable {
     let directory = update.directory
     try mark(directory)
     behind.withLock { behind in
-      // What comes behind it puts nothing off.
+      // A later segment does not defer it further.
       if let known = behind[directory.session]?.heldBack, known.startMs == heldBack.startMs { heldBack = known }
       behind[directory.session] = Due(heldBack: heldBack)
     }
-    try SessionMarks(beside: directory).postpone(
+    try DirtySessionMarkers(beside: directory).postpone(
       directory.session, byMs: heldBack.dueMs - MonotonicClock.milliseconds())
     update.heldBack = heldBack
   }
@@ -148,7 +152,7 @@ package final class SessionViews: Sendable {
   /// - Parameter note: as it was before `new` was added.
   /// - Returns: what a person should know of the new segments; nil where that cannot be done without all manifests.
   private func add(
-    _ new: [PublishedSegment], to note: SessionNote, _ update: inout Update
+    _ new: [PublishedSegment], to note: SessionIndexCache, _ update: inout Update
   ) throws -> [String]? {
     let (directory, temporary) = (update.directory, update.temporary)
     if note.behind.isEmpty && new.isEmpty && !note.hasHLS { return [] }
@@ -241,22 +245,22 @@ package final class SessionViews: Sendable {
     if isPreviewed {
       try ThumbnailPackage(of: directory, temporary: temporary).update(segments, from: directory, progress: proceed)
     }
-    let recent = segments.suffix(SessionNote.recentCount).map(\.startMs)
-    // What the note does not tell of is not there.
+    let recent = segments.suffix(SessionIndexCache.recentCount).map(\.startMs)
+    // Videos that the cache does not list do not exist.
     let starts = Set(segments.map(\.startMs))
     guard entries.allSatisfy({ SegmentName.start(ofVideo: $0.name).map(starts.contains) ?? true }) else {
       return warnings(of: events ?? [], in: directory)
     }
-    let note = SessionNote(
+    let note = SessionIndexCache(
       count: segments.count, recent: recent, behind: [], hasEvents: events != nil, hasHLS: isPlayable,
       hasThumbnails: isPreviewed)
     note.write(to: directory.path)
     return warnings(of: events ?? [], in: directory)
   }
 
-  private func proceed(_ done: Int, of total: Int) throws { if !goesOn() { throw Cancelled() } }
+  private func proceed(_ done: Int, of total: Int) throws { if !shouldContinue() { throw Cancelled() } }
 
-  /// What a person should know of segments whose events are new.
+  /// Warnings about segments whose events are new.
   private func warnings(of new: [PublishedSegment], in directory: SessionDirectory) -> [String] {
     new.compactMap { SentryEvent.warning(of: $0, in: directory.session) }
   }
@@ -304,14 +308,14 @@ package final class SessionViews: Sendable {
   ///
   /// - Parameter all: whether those, too, that are not due yet. Then live playlists hold nothing back.
   /// - Returns: those that could not be; they are tried again later.
-  package func catchUp(_ staging: Staging, all: Bool = false) -> [ViewUpdateFailure] {
+  package func flushPending(_ staging: Staging, all: Bool = false) -> [ViewUpdateFailure] {
     let now = MonotonicClock.milliseconds()
     let own = behind.withLock { $0 }
     var due = own.filter { all || now >= $0.value.firstMs }.map { session, due in
       let released = due.heldBack.flatMap { now >= $0.dueMs ? $0.lastMs : nil }
       return (session: session, isOurs: true, releasedMs: all ? .max : released ?? .min)
     }
-    let marks = SessionMarks(output: staging.output)
+    let marks = DirtySessionMarkers(output: staging.output)
     let scans = nextScanMs.withLock { next in
       if !all && now < next { return false }
       next = now + Self.scanMs
@@ -322,7 +326,7 @@ package final class SessionViews: Sendable {
     var failures: [ViewUpdateFailure] = []
     for (session, isOurs, releasedMs) in due {
       let directory = SessionDirectory(output: staging.output, session: session)
-      // Who publishes there holds it for a moment; who is stopped, for ever.
+      // A worker that publishes holds the lock for a moment; a stopped process holds it for ever.
       let deadline = MonotonicClock.milliseconds() + (all ? 10 : 1) * 1_000
       do {
         if try DurableFile.isDirectory(directory.path) {
@@ -340,7 +344,7 @@ package final class SessionViews: Sendable {
         behind.withLock { behind in
           if isOurs { behind[session] = Due(viewsMs: now + Self.retryMs, heldBack: behind[session]?.heldBack) }
         }
-        let isHeld = error is Cancelled && goesOn()
+        let isHeld = error is Cancelled && shouldContinue()
         failures.append(
           ViewUpdateFailure(session: session, error: isHeld ? SessionHeld() : error, isOurs: isOurs))
       }
@@ -351,11 +355,11 @@ package final class SessionViews: Sendable {
 
   private func mark(_ directory: SessionDirectory) throws {
     let isOurs = behind.withLock { $0[directory.session] != nil }
-    try SessionMarks(beside: directory).add(directory.session, isSynced: isOurs)
+    try DirtySessionMarkers(beside: directory).add(directory.session, isSynced: isOurs)
   }
 
   private func unmark(_ directory: SessionDirectory) throws {
-    try SessionMarks(beside: directory).remove(directory.session)
+    try DirtySessionMarkers(beside: directory).remove(directory.session)
     behind.withLock { _ = $0.removeValue(forKey: directory.session) }
   }
 }
@@ -365,15 +369,15 @@ package struct SessionHeld: Error, CustomStringConvertible {
   package var description: String { "somebody else holds its lock" }
 }
 
-extension SessionNote {
+extension SessionIndexCache {
   /// After these, which have just been published.
-  fileprivate func adding(_ starts: [Int64], areBehind: Bool) -> SessionNote {
+  fileprivate func adding(_ starts: [Int64], areBehind: Bool) -> SessionIndexCache {
     var note = self
     note.count += starts.count
     note.behind = areBehind ? (behind + starts).sorted() : []
     // Those the views do not tell of are all among them, and one that they do.
     let all = (recent + starts).sorted()
-    note.recent = all.suffix(max(SessionNote.recentCount, note.behind.count + 1))
+    note.recent = all.suffix(max(SessionIndexCache.recentCount, note.behind.count + 1))
     return note
   }
 }

@@ -1,4 +1,4 @@
-// What is coded and waits to be published.
+// Encoded segments that wait for publication.
 
 import Encoding
 import FileSystem
@@ -9,7 +9,7 @@ package struct StagedSegment {
   /// Where its bytes lie.
   package let file: String
   /// At least one.
-  package let shots: [Shot]
+  package let shots: [FrameHold]
   let codec: String
   let codedWidth: Int
   let codedHeight: Int

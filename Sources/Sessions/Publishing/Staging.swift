@@ -21,7 +21,7 @@ package final class Staging: Sendable {
     self.output = output
     isDurable = true
     directory = try WorkerDirectory(in: parent, worker: worker)
-    // What cannot be removed is in nobody's way.
+    // Leftovers that cannot be removed do no harm.
     try Self.tidyUp(parent)
   }
 
@@ -75,6 +75,6 @@ package final class Staging: Sendable {
   /// Whether this process was taken for dead, and has no place to write to any more.
   package var isCutOff: Bool { directory.isLost }
 
-  /// What can still be written where the output lies, in bytes.
+  /// Free bytes on the output's file system.
   package func freeBytes() throws -> Int { try DurableFile.freeBytes(at: output) }
 }

@@ -11,7 +11,7 @@ struct FilmSource: VideoSource {
   private struct Plan {
     /// The sample from which a piece is decoded.
     let key: VideoTrack.Sample
-    var segments: [[SegmentOrder.Showing]]
+    var segments: [[SegmentOrder.PlacedHold]]
   }
 
   package let session: SessionID
@@ -36,7 +36,7 @@ struct FilmSource: VideoSource {
   ///     there is none.
   ///   - decoders: where the file is read; nil for right here, for one that can be trusted.
   init(
-    _ path: String, session: SessionID?, startMs: Int64?, limits: Limits, decoders: DecoderHost?,
+    _ path: String, session: SessionID?, startMs: Int64?, limits: Limits, decoders: DecoderForkServer?,
     isCancelled: @escaping () -> Bool
   ) throws {
     let stem = Self.stem(of: path)
@@ -133,7 +133,7 @@ struct FilmSource: VideoSource {
   private static func plans(of batch: Batch, _ track: VideoTrack, pts: [Int64: Int64]) -> [Plan] {
     var timeline = Timeline(of: batch, maxHoldMs: .max)
     let sizes = Dictionary(track.samples.map { ($0.pts, ($0.width, $0.height)) }, uniquingKeysWith: { $1 })
-    var shots: [Shot] = []
+    var shots: [FrameHold] = []
     for frame in batch.frames {
       let (width, height) = pts[frame.timeMs].flatMap { sizes[$0] } ?? (0, 0)
       let isUpright = track.quarterTurns % 2 == 0
@@ -146,7 +146,7 @@ struct FilmSource: VideoSource {
     var keys = track.keys[...]
     var plans: [Plan] = []
     for shot in shots {
-      let showing = SegmentOrder.Showing(shot: shot, pts: pts[shot.capture.timeMs] ?? 0, sampleStarts: nil)
+      let showing = SegmentOrder.PlacedHold(shot: shot, pts: pts[shot.capture.timeMs] ?? 0, sampleStarts: nil)
       if shot.opensSegment {
         var isNew = plans.isEmpty
         while keys.count > 1, keys[keys.startIndex + 1].pts <= showing.pts {

@@ -7,7 +7,7 @@ import FrameBatches
 import Glibc
 import JSON
 
-/// What was made.
+/// The result of re-encoding.
 package struct ReencodedSession: Sendable, Equatable {
   package let session: SessionID
   package let durationMs: Int64
@@ -36,7 +36,7 @@ package final class Reencoding: Sendable {
     package var startMs: Int64?
     package var limits = Limits()
     /// Where videos are decoded; nil for right here, for those that can be trusted.
-    package var decoders: DecoderHost?
+    package var decoders: DecoderForkServer?
 
     package init() {}
   }
@@ -59,14 +59,17 @@ package final class Reencoding: Sendable {
 
   /// - Parameters:
   ///   - path: a published session, or an MP4 with an H.264 or HEVC track.
-  ///   - staging: says where sessions go.
+  ///   - staging: says where sessions go; asked for once the source is known to be good.
   ///   - isCancelled: asked while a film is read.
   /// - Throws: ``BadSession`` when the source cannot be used, or something else has been published under its name.
-  package init(_ path: String, _ options: Options, staging: Staging, isCancelled: @escaping () -> Bool) throws {
+  package init(
+    _ path: String, _ options: Options, staging: () throws -> Staging, isCancelled: @escaping () -> Bool
+  ) throws {
     source = try Self.source(path, options, isCancelled)
     self.path = path
     self.options = options
     settings = EncoderSettings(options.quality)
+    let staging = try staging()
     publication = DirectoryStore(staging: staging, index: SessionViews())
     directory = SessionDirectory(output: staging.output, session: source.session)
     var made: Set<Int64> = []
@@ -118,7 +121,7 @@ package final class Reencoding: Sendable {
     }
   }
 
-  /// What a manifest says of how its segment was encoded.
+  /// The part of a manifest that says how its segment was encoded.
   private static func description(
     of manifest: JSONValue, _ identity: String?, _ settings: EncoderSettings, _ options: Options
   ) -> [String: JSONValue] {
@@ -137,7 +140,7 @@ package final class Reencoding: Sendable {
   package func encode(piece: Int, isCancelled: @escaping () -> Bool, made report: () -> Void) throws {
     do {
       try source.open(piece, isCancelled: isCancelled) { orders, pictures in
-        var shown: Still?
+        var shown: SourceFrame?
         for order in orders where !made.contains(order.startMs) {
           try publish(order, try encode(order, pictures, &shown, isCancelled))
           report()
@@ -164,7 +167,7 @@ package final class Reencoding: Sendable {
   }
 
   private func encode(
-    _ order: SegmentOrder, _ pictures: any FilmPictures, _ shown: inout Still?, _ isCancelled: () -> Bool
+    _ order: SegmentOrder, _ pictures: any FilmPictures, _ shown: inout SourceFrame?, _ isCancelled: () -> Bool
   ) throws -> EncodedSegment {
     var writer: SegmentWriter?
     for showing in order.showings {
@@ -174,7 +177,7 @@ package final class Reencoding: Sendable {
         source: showing.shot.capture.source, timeMs: showing.shot.capture.timeMs, width: picture.width,
         height: picture.height)
       // One picture as long as it stays the same, so that its key frame is coded once.
-      let new = Still(picture)
+      let new = SourceFrame(picture)
       let still = try shown.flatMap { try $0.looksLike(new) ? $0 : nil } ?? new
       shown = still
       if writer == nil { writer = SegmentWriter(first: still, settings: settings) }
@@ -185,7 +188,7 @@ package final class Reencoding: Sendable {
   }
 
   private func picture(
-    of showing: SegmentOrder.Showing, from pictures: any FilmPictures, _ quarterTurns: Int
+    of showing: SegmentOrder.PlacedHold, from pictures: any FilmPictures, _ quarterTurns: Int
   ) throws -> Picture {
     let capture = showing.shot.capture
     let isUpright = quarterTurns % 2 == 0
@@ -215,10 +218,10 @@ package final class Reencoding: Sendable {
   }
 }
 
-extension Shot {
+extension FrameHold {
   /// The same, of a picture of another size.
-  fileprivate func showing(_ capture: Capture) -> Shot {
-    Shot(
+  fileprivate func showing(_ capture: Capture) -> FrameHold {
+    FrameHold(
       capture: capture, status: status, startMs: startMs, holdMs: holdMs, opensSegment: opensSegment, closing: closing)
   }
 }

@@ -1,4 +1,4 @@
-// What is encoded anew: finished video, its instants, and its pictures. A source falls into pieces that can be worked
+// Sources for re-encoding: finished video, its instants, and its pictures. A source falls into pieces that can be worked
 // on side by side.
 
 import Encoding
@@ -10,8 +10,8 @@ import JSON
 /// One segment that is to be made.
 struct SegmentOrder {
   /// A picture on screen.
-  struct Showing {
-    package let shot: Shot
+  struct PlacedHold {
+    package let shot: FrameHold
     /// Where the picture is in its source, in the track's units.
     let pts: Int64
     /// Where it is coded and coded again, in ticks from the shot's start; nil for what players need.
@@ -19,10 +19,10 @@ struct SegmentOrder {
   }
 
   /// In order; all of one size.
-  let showings: [Showing]
+  let showings: [PlacedHold]
   /// How many quarter turns clockwise the pictures are to be shown.
   let quarterTurns: Int
-  /// What of the source is not shown, told with this segment.
+  /// Pictures of the source that are not shown, listed with this segment.
   package let refused: [RefusedFrame]
   /// The segment's manifest, but for what ``Reencoding`` says of how it was encoded.
   package let manifest: (StagedSegment) -> JSONValue
@@ -35,7 +35,7 @@ protocol VideoSource: Sendable {
   /// The starts of the segments that each piece becomes, in order.
   var pieces: [[Int64]] { get }
 
-  /// What is kept in a manifest to tell what a segment was made of.
+  /// The identity of the source in a manifest.
   ///
   /// - Returns: nil where the source has no such segment.
   func identity(of startMs: Int64) throws -> String?
@@ -95,7 +95,7 @@ struct SessionSource: VideoSource {
   /// The frames as the manifest lists them, coded where they are coded there.
   private func showings(
     _ segment: PublishedSegment, _ json: JSONValue, sampleStarts: [Int64]
-  ) throws -> [SegmentOrder.Showing] {
+  ) throws -> [SegmentOrder.PlacedHold] {
     var startMs = segment.startMs
     let sources = (json.object?["frames"]?.array ?? []).map { $0.object?["source"]?.string ?? "" }
     return try zip(segment.frames, sources).map { frame, source in
@@ -104,10 +104,10 @@ struct SessionSource: VideoSource {
       let own = sampleStarts.filter { (from..<from + MediaTime.ticks(ms: frame.holdMs)).contains($0) }
       guard own.first == from else { throw BadSession(segment.file, "a frame has no sample at its instant") }
       let capture = Capture(source: source, timeMs: frame.timeMs, width: segment.width, height: segment.height)
-      let shot = Shot(
+      let shot = FrameHold(
         capture: capture, status: frame.isCaptured ? .captured : .continued, startMs: startMs, holdMs: frame.holdMs,
         opensSegment: startMs == segment.startMs, closing: nil)
-      return SegmentOrder.Showing(shot: shot, pts: from, sampleStarts: own.map { $0 - from })
+      return SegmentOrder.PlacedHold(shot: shot, pts: from, sampleStarts: own.map { $0 - from })
     }
   }
 }

@@ -26,7 +26,7 @@ package struct FilmWriter {
   /// A film has at least so many bytes for each unused one: 0.5 %.
   private static let sizePerUnusedByte = 200
 
-  init(_ file: OutputFile, plan: FilmPlan) throws {
+  init(_ file: OutputFile, plan: StitchPlan) throws {
     self.file = file
     chapters = plan.chapters
     startMs = plan.parts.first?.segment.startMs
@@ -44,7 +44,7 @@ package struct FilmWriter {
     try file.write(head, at: 0)
   }
 
-  package mutating func append(_ part: FilmPlan.Part, from directory: SessionDirectory) throws {
+  package mutating func append(_ part: StitchPlan.Part, from directory: SessionDirectory) throws {
     let segment = part.segment
     var samples = try SegmentSamples(of: segment, in: directory)
     try samples.stretch(toMs: part.lengthMs, gapMs: part.gapMs, file: segment.file)

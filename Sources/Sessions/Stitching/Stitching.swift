@@ -6,14 +6,14 @@ import FrameBatches
 import Glibc
 import JSON
 
-/// What was written.
+/// The result of writing.
 public struct StitchedSession: Sendable, Equatable {
   public let file: String
   public let session: String
   public let durationMs: Int64
   public let segments: Int
   public let bytes: Int
-  /// What of the session is not as it should be, and shows: parts that are missing.
+  /// Problems of the session that show in the film: missing parts.
   package let warnings: [Problem]
 
   /// One line of JSON.
@@ -51,13 +51,13 @@ public enum Stitching {
   ///   - progress: called with the segments done and their number; what it throws ends the work.
   /// - Throws: `BadSession` when the segments are not what their manifests say, `DiskError`.
   public static func film(
-    of path: String, to target: String, gaps: GapRule = .hold, decoders: DecoderHost? = nil,
+    of path: String, to target: String, gaps: GapRule = .hold, decoders: DecoderForkServer? = nil,
     progress: (Int, Int) throws -> Void = { _, _ in }
   ) throws -> StitchedSession {
     let directory = try SessionDirectory(at: path, decoders: decoders)
     let segments = try directory.soundSegments()
     let target = try Self.file(target)
-    let plan = FilmPlan(segments, gaps: gaps)
+    let plan = StitchPlan(segments, gaps: gaps)
     let temporary = "\(target).part"
     let file = try OutputFile(restarting: temporary)
     do {
@@ -78,7 +78,7 @@ public enum Stitching {
   ///
   /// - Returns: its size in bytes.
   package static func write(
-    _ plan: FilmPlan, of directory: SessionDirectory, to file: OutputFile,
+    _ plan: StitchPlan, of directory: SessionDirectory, to file: OutputFile,
     progress: (Int, Int) throws -> Void = { _, _ in }
   ) throws -> Int {
     var writer = try FilmWriter(file, plan: plan)
@@ -93,7 +93,7 @@ public enum Stitching {
   ///
   /// Parameters and errors as of ``film(of:to:gaps:decoders:progress:)``.
   public static func hls(
-    of path: String, to target: String, decoders: DecoderHost? = nil,
+    of path: String, to target: String, decoders: DecoderForkServer? = nil,
     progress: (Int, Int) throws -> Void = { _, _ in }
   ) throws -> StitchedSession {
     let directory = try SessionDirectory(at: path, decoders: decoders)

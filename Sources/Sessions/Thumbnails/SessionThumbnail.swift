@@ -14,7 +14,7 @@ package enum SessionThumbnail {
   /// - Returns: nil when there is no such session, or no such segment.
   /// - Throws: ``BadSession``, ``DamagedOutput`` when the segment is not what was published, ``DiskError``.
   package static func jpeg(
-    output: String, session: SessionID, startMs: Int64? = nil, side: Int = 320, decoders: DecoderHost? = nil
+    output: String, session: SessionID, startMs: Int64? = nil, side: Int = 320, decoders: DecoderForkServer? = nil
   ) throws -> [UInt8]? {
     let directory = SessionDirectory(output: output, session: session, decoders: decoders)
     guard try DurableFile.isDirectory(directory.path),

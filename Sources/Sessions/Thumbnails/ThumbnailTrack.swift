@@ -11,7 +11,7 @@ struct ThumbnailTrack {
   /// The session's, in unix milliseconds.
   package let startMs: Int64
   package private(set) var text: [UInt8]
-  /// What was added last, which lasts until the next one is known.
+  /// The last segment, whose end is open until the next one is known.
   private var last: PublishedSegment?
 
   init(startMs: Int64) {
@@ -66,7 +66,7 @@ struct ThumbnailTrack {
   }
 }
 
-/// What the sprite of a segment holds. Pure.
+/// The contents of a segment's sprite. Pure.
 struct SegmentSprite {
   static let box = PixelSize(width: 160, height: 160)
   /// A segment of more frames has a picture of every second one, or third …

@@ -39,7 +39,7 @@ enum SegmentVerification {
     return problems
   }
 
-  /// What the manifest says of itself.
+  /// Checks the manifest by itself.
   private static func problemsOfManifest(_ json: JSONValue, _ segment: PublishedSegment) -> [String] {
     var problems: [String] = []
     if SegmentManifest.seal(of: json) != json.object?["manifestSha256"]?.string {

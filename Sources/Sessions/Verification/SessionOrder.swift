@@ -1,6 +1,6 @@
 import Encoding
 
-/// What segments say of each other. Pure.
+/// Checks segments against each other. Pure.
 enum SessionOrder {
   /// Overlaps that are no seams, and gaps that do not end where the next segment begins.
   ///

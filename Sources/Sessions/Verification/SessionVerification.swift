@@ -5,7 +5,7 @@ import FileSystem
 import Glibc
 import JSON
 
-/// What was found.
+/// The result of a verification.
 package struct VerificationReport: Sendable, Equatable {
   package let session: String
   package let segments: Int
@@ -42,7 +42,7 @@ package enum Verification {
   ///   - progress: called with the segments checked and their number; what it throws ends the work.
   /// - Throws: ``BadSession`` when it is no session, ``DiskError``.
   package static func report(
-    on path: String, repair: Bool = false, decoders: DecoderHost? = nil,
+    on path: String, repair: Bool = false, decoders: DecoderForkServer? = nil,
     progress: (Int, Int) throws -> Void = { _, _ in }
   ) throws -> VerificationReport {
     let directory = try SessionDirectory(at: path, decoders: decoders)
@@ -116,7 +116,7 @@ package enum Verification {
   ) throws -> [Problem] {
     guard let view = SessionView(session: directory.session, segments: segments) else { return [] }
     // A worker is at it, or the next one will be.
-    if !repair && SessionMarks(beside: directory).isThere(directory.session) { return [] }
+    if !repair && DirtySessionMarkers(beside: directory).isThere(directory.session) { return [] }
     var problems: [Problem] = []
     // All segments have an event, or none has.
     let hasEvents = !Set(names).isDisjoint(with: segments.map { SegmentName.event($0.startMs) })

@@ -8,7 +8,7 @@ import Glibc
 import JSON
 import Synchronization
 
-/// What a list says of one session.
+/// An entry of the session list.
 public struct SessionSummary: Sendable, Equatable {
   public let session: SessionID
   /// nil when it cannot be read; then ``error`` says why.
@@ -27,7 +27,7 @@ public struct SessionSummary: Sendable, Equatable {
 public final class SessionCatalog: Sendable {
   /// The output's path.
   public let output: String
-  private let decoders: DecoderHost?
+  private let decoders: DecoderForkServer?
   private let summaries = Mutex<[String: (stamp: FileStamp, summary: SessionSummary)]>([:])
   private let playbacks = Mutex<
     [(stamp: [FileStamp?], playback: SessionPlayback, entries: [Int64: SessionPlayback.Entry])]
@@ -41,13 +41,13 @@ public final class SessionCatalog: Sendable {
 
   /// - Parameter decoders: where segments are read; nil for right here, for those that can be trusted.
   /// - Throws: `DiskError` when there is no such directory.
-  public init(of output: String, decoders: DecoderHost? = nil) throws {
+  public init(of output: String, decoders: DecoderForkServer? = nil) throws {
     self.decoders = decoders
     self.output = DurableFile.resolved(output)
     _ = try Directory(opening: self.output)
   }
 
-  /// Throws where the output cannot be read. What it costs does not depend on how much is in it.
+  /// Throws where the output cannot be read. Its cost does not depend on the size of the output.
   package func requireOutput() throws(DiskError) { _ = try Directory(opening: output) }
 
   /// Whether it is rather a spool, with its sessions in another place.
@@ -88,7 +88,7 @@ public final class SessionCatalog: Sendable {
     ]).bytes() + [UInt8(ascii: "\n")]
   }
 
-  /// What can still be written to the output.
+  /// Free bytes on the output's file system.
   public func freeBytes() throws -> Int { try DurableFile.freeBytes(at: output) }
 
   // MARK: - One
@@ -164,7 +164,7 @@ public final class SessionCatalog: Sendable {
     return playback
   }
 
-  /// What changes with the session; nil where there is none.
+  /// A stamp that changes with the session; nil if there is no session.
   private func stamp(of session: SessionID) throws -> [FileStamp?]? {
     let directory = try Directory(opening: output)
     guard try DurableFile.isDirectory(output + "/" + session.description),

@@ -11,18 +11,18 @@ import JSON
 /// One session, as it was when it was read.
 public final class SessionPlayback: Sendable {
   public let session: SessionID
-  /// What decides all that can be asked for here: another text when any of it is another.
+  /// A digest of everything that can be requested here: another text when any of it is another.
   public let digest: String
   /// For players, as JSON: every segment with its fragment, frames and refused frames; gaps; `problems`.
   public let timeline: [UInt8]
   /// An HLS playlist; segments whose videos are missing are gaps.
   public let playlist: [UInt8]
-  /// What of the session cannot be shown.
+  /// Problems of the session that hide parts of it.
   package let problems: [Problem]
   /// In the order of their starts.
   package let segments: [PublishedSegment]
   private let directory: SessionDirectory
-  private let parts: [HLSPart]
+  private let parts: [HLSSegment]
   /// Frames that could not be decoded.
   private let refused: Int
   /// Indices of ``parts`` whose videos are there.
@@ -31,7 +31,7 @@ public final class SessionPlayback: Sendable {
   private let fragments: [String: Int]
   private let initializations: [String: Int]
 
-  /// What is kept of a manifest.
+  /// The cached parts of a manifest.
   package struct Entry: Sendable {
     /// Of the manifest.
     let stamp: FileStamp?
@@ -49,7 +49,7 @@ public final class SessionPlayback: Sendable {
   ///   - problems: what is known already.
   package init(of directory: SessionDirectory, _ entries: [Entry], videos: Set<String>, problems known: [Problem]) {
     let segments = entries.map(\.segment)
-    let parts = HLSPart.all(segments)
+    let parts = HLSSegment.all(segments)
     let media = parts.map { HLSPlaylist.Media($0) }
     self.directory = directory
     self.segments = segments
@@ -97,8 +97,8 @@ public final class SessionPlayback: Sendable {
 
   /// - Parameter media: of a part; nil where it cannot be played.
   private static func playlist(
-    of session: SessionID, _ parts: [HLSPart], _ playable: Set<Int>,
-    media: (HLSPart) throws -> HLSPlaylist.Media?
+    of session: SessionID, _ parts: [HLSSegment], _ playable: Set<Int>,
+    media: (HLSSegment) throws -> HLSPlaylist.Media?
   ) rethrows -> String {
     var playlist = HLSPlaylist(of: session, parts)
     for (index, part) in parts.enumerated() where playable.contains(index) {
@@ -120,7 +120,7 @@ public final class SessionPlayback: Sendable {
     return try fragments[name].map { try parts[$0].files(from: directory).fragment }
   }
 
-  /// What comes before fragments that say so.
+  /// The initialization of fragments that name it.
   ///
   /// - Returns: nil when there is none of this name.
   /// - Throws: `BadSession` when no video from which it could be made is whole.
@@ -143,7 +143,7 @@ public final class SessionPlayback: Sendable {
       output: DurableFile.parentDirectory(of: directory.path), session: session, decoders: directory.reader.decoders)
   }
 
-  /// What its first picture depends on.
+  /// A digest of everything that the first picture depends on.
   public var firstDigest: String { segments[0].sha256 }
 
   /// The session as one MP4 with its gaps held, in a file without a name that goes with the last who has it.
@@ -156,14 +156,14 @@ public final class SessionPlayback: Sendable {
       throw BadSession(session.description, "changed meanwhile", advice: "reload the page")
     }
     let file = try OutputFile(unnamedIn: scratch)
-    _ = try Stitching.write(FilmPlan(segments, gaps: .hold), of: directory, to: file)
+    _ = try Stitching.write(StitchPlan(segments, gaps: .hold), of: directory, to: file)
     return try file.forReading()
   }
 
   // MARK: - For players
 
   private static func timeline(
-    _ session: SessionID, _ entries: [Entry], _ parts: [HLSPart], _ media: [HLSPlaylist.Media], _ problems: [Problem]
+    _ session: SessionID, _ entries: [Entry], _ parts: [HLSSegment], _ media: [HLSPlaylist.Media], _ problems: [Problem]
   ) -> [UInt8] {
     let segments = entries.map(\.segment)
     guard let manifest = SessionIndex(session: session, segments: segments) else { return [] }

@@ -1,8 +1,8 @@
-// The names of batches that are owed, and who works on them. What they name lies elsewhere: a queue that is lost costs time, no batch.
+// The names of batches that are owed, and who works on them. The batches lie elsewhere: a lost queue costs time, and no batch.
 
 /// A name that this worker has taken from a queue.
 package struct QueuedName: Sendable, Equatable {
-  /// What the queue knows it by.
+  /// The queue's ID of the entry.
   package let id: String
   package let name: String
   /// How often work on it has begun.
@@ -18,8 +18,8 @@ package struct QueuedName: Sendable, Equatable {
   }
 }
 
-/// A queue of names, for several threads at once. Each step happens as a whole or not at all; what acts for the one who holds a name
-/// does nothing when somebody else holds it by now.
+/// A queue of names, for several threads at once. Each step happens as a whole or not at all; what acts for the one who holds a
+/// name does nothing when somebody else holds it by now.
 package protocol NameQueue: Sendable {
   /// Names that nobody has taken.
   func waitingCount() throws -> Int
@@ -50,7 +50,7 @@ package protocol NameQueue: Sendable {
   /// Whether it is still ours, as far as one knows, by its id.
   func holds(_ id: String) -> Bool
   /// Whether the queue has lost what it knew since it was joined: that nothing waits then does not say that nothing is owed.
-  var hasForgotten: Bool { get }
+  var lostState: Bool { get }
   /// Leaves the queue; nothing is taken any more.
   func leave()
 }

@@ -14,7 +14,7 @@ import Sessions
 
 package final class ObjectQueue: BatchQueue {
   private let names: any NameQueue
-  private let batches: StoredBatches
+  private let batches: ObjectBatchRepository
   private let staging: Staging
   private let worker: WorkerID
   private let mostBytes: Int
@@ -31,17 +31,17 @@ package final class ObjectQueue: BatchQueue {
     mostBytes: Int
   ) {
     self.names = names
-    batches = StoredBatches(objects, name: name)
+    batches = ObjectBatchRepository(objects, name: name)
     self.staging = staging
     self.worker = worker
     self.mostBytes = mostBytes
   }
 
-  package func waiting() throws -> [Offer] {
-    Array(repeating: Offer(name: nil), count: min(try names.waitingCount(), Self.offers))
+  package func waiting() throws -> [QueueEntry] {
+    Array(repeating: QueueEntry(name: nil), count: min(try names.waitingCount(), Self.offers))
   }
 
-  package func claim(_ offer: Offer) throws -> Claim? { try names.next().map { Claim($0) } }
+  package func claim(_ offer: QueueEntry) throws -> Claim? { try names.next().map { Claim($0) } }
 
   package func rescue() throws -> (claims: [Claim], failures: [any Error]) {
     (try names.takeOver().map { Claim($0) }, [])
@@ -107,19 +107,19 @@ package final class ObjectQueue: BatchQueue {
 
   package var isCutOff: Bool { false }
 
-  package var hasForgotten: Bool { names.hasForgotten }
+  package var lostState: Bool { names.lostState }
 
   package func heldElsewhere() throws -> Int { try names.heldElsewhereCount() }
 
   package func watch() -> Int32 { -1 }
 
-  package var restMs: Int { 200 }
+  package var pollIntervalMs: Int { 200 }
 
   package func status(output: String) throws -> QueueStatus {
     .counts(waiting: try names.waitingCount(), claimed: try names.heldElsewhereCount() + names.heldCount)
   }
 
-  package func show(_ tally: WorkerTally) {}
+  package func show(_ tally: WorkerCounters) {}
 
   package func leave() { names.leave() }
 }

@@ -1,4 +1,4 @@
-// What dead processes have left behind that nobody will ever ask for, and what is older than somebody wants it kept. Nothing
+// Removes leftovers of dead processes, and what is older than somebody wants it kept. Nothing
 // that is owed is touched: a claimed batch is the next worker's. Nor is, unless it was asked for, what is published.
 
 import Encoding
@@ -12,23 +12,23 @@ package struct Pruning {
   private let spool: Spool
   private let output: String
   private let retention: Retention?
-  private let isRehearsal: Bool
+  private let isDryRun: Bool
 
   /// - Parameters:
   ///   - retention: what is too old; nil where nothing is.
   ///   - isRehearsal: whether to remove nothing and only say what would go.
-  package init(spool: Spool, output: String?, retention: Retention? = nil, isRehearsal: Bool) {
+  package init(spool: Spool, output: String?, retention: Retention? = nil, isDryRun: Bool) {
     self.spool = spool
     // A link that its owner names is followed; links inside are not.
     self.output = DurableFile.resolved(output ?? spool.defaultOutput)
     self.retention = retention
-    self.isRehearsal = isRehearsal
+    self.isDryRun = isDryRun
   }
 
   /// Looks at the workers of other hosts.
   ///
   /// - Returns: how many there are; if any, this is done again after a lease, before ``run(with:)``.
-  package func watch(with witness: Witness) throws -> Int {
+  package func watch(with witness: HeartbeatMonitor) throws -> Int {
     var others = 0
     for parent in parents where try DurableFile.isDirectory(parent) {
       for other in try WorkerDirectory.ofOtherHosts(in: parent) {
@@ -41,8 +41,8 @@ package struct Pruning {
 
   /// - Parameter witness: who has watched the workers of other hosts for a lease.
   /// - Returns: what has gone, what was left because somebody is at work there, and what went wrong with single things.
-  package func run(with witness: Witness) -> (pruned: [Pruned], spared: [String], failures: [any Error]) {
-    let round = PruneRound(isRehearsal: isRehearsal, witness: witness)
+  package func run(with witness: HeartbeatMonitor) -> (pruned: [Pruned], spared: [String], failures: [any Error]) {
+    let round = PruneRun(isDryRun: isDryRun, witness: witness)
     // Reasons first: whether their workers live is said by the directories.
     round.attempt { try pruneReasons(round) }
     for parent in parents { round.attempt { try pruneDirectories(in: parent, round) } }
@@ -62,7 +62,7 @@ package struct Pruning {
   }
 
   /// Reasons whose batch never came: a worker died between the two, and the batch has got another number since.
-  private func pruneReasons(_ round: PruneRound) throws {
+  private func pruneReasons(_ round: PruneRun) throws {
     let ending = Quarantine.reasonEnding
     for entry in try entries(of: spool.quarantine) where entry.name.hasSuffix(ending) {
       let path = spool.quarantine + "/" + entry.name
@@ -75,17 +75,17 @@ package struct Pruning {
     }
   }
 
-  private func isGone(_ worker: String, _ round: PruneRound) throws -> Bool {
+  private func isGone(_ worker: String, _ round: PruneRun) throws -> Bool {
     let path = spool.claimed + "/" + worker
     guard !worker.contains("/"), try DurableFile.isDirectory(path) else { return !worker.contains("/") }
     if !WorkerID.isOnThisHost(worker) { return try round.witness.hasExpired(path) }
     var isGone = false
-    try WorkerDirectory.whileGone(path) { isGone = true }
+    try WorkerDirectory.withLockIfOwnerDead(path) { isGone = true }
     return isGone
   }
 
-  /// What dead workers have called their own, unless there are batches in it.
-  private func pruneDirectories(in parent: String, _ round: PruneRound) throws {
+  /// Directories of dead workers without batches.
+  private func pruneDirectories(in parent: String, _ round: PruneRun) throws {
     for entry in try entries(of: parent) where entry.kind == .directory {
       let path = parent + "/" + entry.name
       let prune = {
@@ -102,7 +102,7 @@ package struct Pruning {
       }
       round.attempt {
         if WorkerID.isOnThisHost(entry.name) {
-          try WorkerDirectory.whileGone(path, prune)
+          try WorkerDirectory.withLockIfOwnerDead(path, prune)
         } else if try round.witness.hasExpired(path) {
           try prune()
         }
@@ -110,14 +110,14 @@ package struct Pruning {
     }
   }
 
-  private func pruneTrash(_ round: PruneRound) throws {
+  private func pruneTrash(_ round: PruneRun) throws {
     for entry in try entries(of: spool.trash) where try isGone(Spool.owner(inTrash: entry.name), round) {
       round.remove(spool.trash + "/" + entry.name, "a published batch on its way out")
     }
   }
 
-  /// What `enqueue` had begun; drafts of others are their own business.
-  private func pruneDrafts(_ round: PruneRound) throws {
+  /// Drafts of `enqueue`; drafts of other producers are their own business.
+  private func pruneDrafts(_ round: PruneRun) throws {
     for entry in try entries(of: spool.temporary)
     where WorkerID.isOnThisHost(entry.name) && entry.name.hasSuffix(".part") {
       let path = spool.temporary + "/" + entry.name
@@ -129,7 +129,7 @@ package struct Pruning {
   }
 
   /// Videos that were never published.
-  private func pruneVideos(_ round: PruneRound) throws {
+  private func pruneVideos(_ round: PruneRun) throws {
     for entry in try entries(of: output) where entry.kind == .directory {
       guard let session = SessionID(entry.name) else { continue }
       let directory = SessionDirectory(output: output, session: session)
@@ -139,10 +139,10 @@ package struct Pruning {
             let orphans = try directory.orphans()
             for name in orphans { round.remove(directory.path + "/" + name, "a video without a manifest") }
             // Where it was all there was.
-            if !orphans.isEmpty && !isRehearsal { rmdir(directory.path) }
+            if !orphans.isEmpty && !isDryRun { rmdir(directory.path) }
           }
         } catch is SessionHeld {
-          // Who publishes there removes them first.
+          // A worker that publishes there removes them first.
         }
       }
     }

@@ -62,7 +62,7 @@ package struct Quarantine: Sendable {
   /// - Throws: ``NameTaken`` when another batch waits under it: which session it is can depend on the name.
   package func retry(_ batch: Batch) throws -> String {
     let said = batch.text("batch") ?? batch.name
-    let name = said.contains("/") || !BatchFolder.isComplete(said) || said.isEmpty ? batch.name : said
+    let name = said.contains("/") || !BatchDirectory.isComplete(said) || said.isEmpty ? batch.name : said
     guard try DurableFile.move(batch.path, to: spool.incoming + "/" + name) else {
       throw NameTaken(name: name, place: spool.incoming)
     }
@@ -102,7 +102,7 @@ package struct NameTaken: Error, CustomStringConvertible {
 extension BadBatch {
   private static let reasonFormat = "quarantine-reason/1"
 
-  /// What a reason of ours says; nil where it is none.
+  /// Reads a reason file of ours; nil for any other file.
   package static func reason(at path: String) throws(DiskError) -> [String: JSONValue]? {
     guard let bytes = try DurableFile.contents(of: path, limit: 1 << 20),
       let reason = try? JSONParser.parse(bytes).object, reason["format"]?.string == reasonFormat

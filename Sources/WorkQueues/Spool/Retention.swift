@@ -1,6 +1,6 @@
-// What is kept for so long and no longer: kept batches, batches in quarantine, published sessions. Each goes out of sight by one
+// Removes what is older than an age: kept batches, batches in quarantine, published sessions. Each goes out of sight by one
 // rename before anything of it is removed: after a crash it is there as a whole, or is gone, and what is left of it is
-// removed by the next `prune`. What is owed is never touched, and no link is ever followed.
+// removed by the next `prune`. Waiting batches are never touched, and no link is ever followed.
 
 import Encoding
 import FileSystem
@@ -21,17 +21,17 @@ package struct Retention: Sendable {
 
   package init(nowMs: Int64) { self.nowMs = nowMs }
 
-  /// What a session is called while it is removed; no session can be called like that.
+  /// The name of a session while it is removed; no session can have such a name.
   package static let hidden = ".pruned~"
 
-  package func prune(_ spool: Spool, output: String, _ round: PruneRound) {
+  package func prune(_ spool: Spool, output: String, _ round: PruneRun) {
     if let keptMs { round.attempt { try pruneKept(spool, keptMs, round) } }
     if let quarantinedMs { round.attempt { try pruneQuarantine(spool, quarantinedMs, round) } }
     if let sessionsMs { round.attempt { try pruneSessions(in: output, sessionsMs, round) } }
   }
 
   /// Sessions that somebody was removing.
-  package static func finish(in output: String, _ round: PruneRound) throws {
+  package static func finish(in output: String, _ round: PruneRun) throws {
     for entry in try Directory.entries(ofOwn: output) where entry.kind == .directory && entry.name.hasPrefix(hidden) {
       round.remove(output + "/" + entry.name, "a session on its way out")
     }
@@ -43,7 +43,7 @@ package struct Retention: Sendable {
     return nowMs - sinceMs > ageMs
   }
 
-  private func pruneKept(_ spool: Spool, _ ageMs: Int64, _ round: PruneRound) throws {
+  private func pruneKept(_ spool: Spool, _ ageMs: Int64, _ round: PruneRun) throws {
     for entry in try Directory.entries(ofOwn: spool.done) {
       let path = spool.done + "/" + entry.name
       guard isOlder(cameMs(path), than: ageMs) else { continue }
@@ -51,7 +51,7 @@ package struct Retention: Sendable {
     }
   }
 
-  private func pruneQuarantine(_ spool: Spool, _ ageMs: Int64, _ round: PruneRound) throws {
+  private func pruneQuarantine(_ spool: Spool, _ ageMs: Int64, _ round: PruneRun) throws {
     let ending = Quarantine.reasonEnding
     let names = try Directory.entries(ofOwn: spool.quarantine).map(\.name)
     let all = Set(names)
@@ -70,7 +70,7 @@ package struct Retention: Sendable {
     }
   }
 
-  private func pruneSessions(in output: String, _ ageMs: Int64, _ round: PruneRound) throws {
+  private func pruneSessions(in output: String, _ ageMs: Int64, _ round: PruneRun) throws {
     for entry in try Directory.entries(ofOwn: output) where entry.kind == .directory {
       guard let session = SessionID(entry.name) else { continue }
       let directory = SessionDirectory(output: output, session: session)
@@ -87,7 +87,7 @@ package struct Retention: Sendable {
   }
 
   /// Call it with the session locked: whoever waits for it finds that the directory is another, or none, and begins anew.
-  private func prune(_ directory: SessionDirectory, in output: String, _ ageMs: Int64, _ round: PruneRound) throws {
+  private func prune(_ directory: SessionDirectory, in output: String, _ ageMs: Int64, _ round: PruneRun) throws {
     let manifests = try directory.publishedStarts().map { directory.path + "/" + SegmentName.manifest($0) }
     let views = [directory.path + "/" + SessionView.jsonFile]
     guard !manifests.isEmpty, isOlder((manifests + views).compactMap(changedMs).max(), than: ageMs) else { return }

@@ -46,7 +46,7 @@ package struct Spool: Sendable {
 
   /// The batches that are owed, by name. Names that begin with a dot or end in `.tmp` or `.part` are not there yet.
   package func waiting() throws(DiskError) -> [Directory.Entry] {
-    try Directory(opening: incoming).entries().filter { BatchFolder.isComplete($0.name) }
+    try Directory(opening: incoming).entries().filter { BatchDirectory.isComplete($0.name) }
   }
 
   /// Whether there is a directory, or a link to one.
@@ -63,7 +63,7 @@ package struct Spool: Sendable {
   static func owner(inTrash name: String) -> String { name.split(separator: "~").prefix(3).joined(separator: "~") }
 }
 
-/// What somebody named is no spool.
+/// A given path is no spool.
 package struct NoSuchSpool: Error, CustomStringConvertible {
   package let path: String
   package var description: String { "\(path): no spool, there is no directory incoming in it; check --spool" }

@@ -17,24 +17,24 @@ package final class SpoolQueue: BatchQueue {
   private let own: WorkerDirectory
   private let worker: WorkerID
   private let taken = Atomic<Int>(0)
-  private let elsewhere: Witness
+  private let elsewhere: HeartbeatMonitor
 
   /// - Parameter elsewhere: who says which workers of other hosts are dead.
-  package init(_ spool: Spool, worker: WorkerID, elsewhere: Witness) throws(DiskError) {
+  package init(_ spool: Spool, worker: WorkerID, elsewhere: HeartbeatMonitor) throws(DiskError) {
     self.spool = spool
     self.worker = worker
     self.elsewhere = elsewhere
     own = try WorkerDirectory(in: spool.claimed, worker: worker)
   }
 
-  package func waiting() throws(DiskError) -> [Offer] {
-    try spool.waiting().map { Offer(name: $0.name, bytes: $0.bytes) }
+  package func waiting() throws(DiskError) -> [QueueEntry] {
+    try spool.waiting().map { QueueEntry(name: $0.name, bytes: $0.bytes) }
   }
 
   /// Takes a batch out of `incoming/`.
   ///
   /// - Returns: nil when somebody else was faster.
-  package func claim(_ offer: Offer) throws(DiskError) -> Claim? {
+  package func claim(_ offer: QueueEntry) throws(DiskError) -> Claim? {
     let raw = Array((spool.incoming + "/").utf8) + offer.bytes
     return try take(raw.map { CChar(bitPattern: $0) } + [0], name: (offer.name ?? "").shortened(to: 255), attempt: 1)
   }
@@ -66,7 +66,7 @@ package final class SpoolQueue: BatchQueue {
     do throws(DiskError) {
       try emptyTrash()
     } catch {
-      // What has been taken over must not be forgotten for it.
+      // Recovered claims must not be lost because of this.
       failures.append(error)
     }
     return (claims, failures)
@@ -75,7 +75,7 @@ package final class SpoolQueue: BatchQueue {
   private func empty(_ dead: String, into claims: inout [Claim]) throws {
     for held in try Directory(opening: dead).entries() where held.kind == .directory {
       let directory = dead + "/" + held.name
-      // Whoever wrote it, it can be counted on.
+      // The numbers are bounded, whatever the name says.
       let counts = held.name.split(separator: ".").map { min(Int($0) ?? 0, 1_000) }
       let (attempt, failures) = (counts.count > 1 ? max(1, counts[1]) : 1, counts.count > 2 ? counts[2] : 0)
       for batch in try Directory(opening: directory).entries() {
@@ -144,8 +144,8 @@ package final class SpoolQueue: BatchQueue {
         try DurableFile.move(claim.path, to: target)
       }
     } else {
-      // First out of sight in one step: half a batch must never be taken for a batch. What cannot be removed then, say a
-      // directory of somebody else's, stays in the trash and disturbs nobody.
+      // First out of sight in one step: half a batch must never be taken for a batch. Files that cannot be removed then, such as
+      // another user's directory, stay in the trash and disturbs nobody.
       let target = spool.trash + "/\(worker)~\(taken.add(1, ordering: .relaxed).newValue)"
       try check("rename", target) { rename(claim.path, target) }
       try? DurableFile.removeTree(target)
@@ -194,10 +194,10 @@ package final class SpoolQueue: BatchQueue {
     return descriptor >= 0
   }
 
-  package var hasForgotten: Bool { false }
+  package var lostState: Bool { false }
 
   /// Batches that no event announces (NFS, a dead worker's) are found this often.
-  package var restMs: Int { 5_000 }
+  package var pollIntervalMs: Int { 5_000 }
 
   /// Readable when something appears in `incoming/`; -1 where the system has no watches left.
   package func watch() -> Int32 {
@@ -211,11 +211,11 @@ package final class SpoolQueue: BatchQueue {
   package func status(output: String) throws -> QueueStatus { .spool(try SpoolStatus(of: spool, output: output)) }
 
   /// Says what has been done, for whoever asks.
-  package func show(_ tally: WorkerTally) throws(DiskError) { try tally.write(to: own.path) }
+  package func show(_ tally: WorkerCounters) throws(DiskError) { try tally.write(to: own.path) }
 
   /// Leaves the spool; nothing is claimed any more.
   package func leave() {
-    WorkerTally.remove(from: own.path)
+    WorkerCounters.remove(from: own.path)
     own.remove()
   }
 

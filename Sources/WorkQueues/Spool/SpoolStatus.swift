@@ -1,4 +1,4 @@
-// What a spool holds at this moment, seen from outside: nothing is locked, and nobody waits.
+// The state of a spool, seen from outside: nothing is locked, and nobody waits.
 
 import FileSystem
 import FrameBatches
@@ -7,7 +7,7 @@ import JSON
 
 package struct SpoolStatus: Sendable {
   /// Batches that lie in one place.
-  package struct Heap: Sendable {
+  package struct QueueDepth: Sendable {
     package let count: Int
     /// How long the oldest has been there, in milliseconds; nil where there is none.
     package let oldestMs: Int64?
@@ -32,7 +32,7 @@ package struct SpoolStatus: Sendable {
 
   /// A worker, or what is left of one.
   package struct Worker: Sendable {
-    package enum Life: String, Sendable {
+    package enum Liveness: String, Sendable {
       case alive, dead
       /// On this host, where nobody lets us look.
       case unknown
@@ -41,23 +41,23 @@ package struct SpoolStatus: Sendable {
     }
 
     package let id: String
-    package let life: Life
+    package let life: Liveness
     package let held: [Held]
-    /// What it says it has done; nil where it says nothing.
-    package let tally: WorkerTally?
+    /// Its counters; nil if it has written none.
+    package let tally: WorkerCounters?
   }
 
   package let spool: String
   package let output: String
   /// Owed, and in nobody's hands.
-  package let waiting: Heap
+  package let waiting: QueueDepth
   /// In a worker's hands.
-  package let claimed: Heap
+  package let claimed: QueueDepth
   /// Of those, the ones that are tried again.
   package let retrying: Int
-  package let quarantined: Heap
+  package let quarantined: QueueDepth
   /// Published and kept on request.
-  package let kept: Heap
+  package let kept: QueueDepth
   /// In the output's file system.
   package let freeBytes: Int
   package let workers: [Worker]
@@ -70,12 +70,12 @@ package struct SpoolStatus: Sendable {
     self.spool = spool.path
     self.output = output ?? spool.defaultOutput
     let now = WallClock.nowMs
-    waiting = try Self.heap(spool.incoming, now, where: BatchFolder.isComplete)
+    waiting = try Self.heap(spool.incoming, now, where: BatchDirectory.isComplete)
     quarantined = try Self.heap(spool.quarantine, now) { !$0.hasSuffix(Quarantine.reasonEnding) }
     kept = try Self.heap(spool.done, now) { _ in true }
     workers = try Self.workers(spool.claimed, now)
     let held = workers.flatMap(\.held)
-    claimed = Heap(count: held.count, oldestMs: held.map(\.ageMs).max())
+    claimed = QueueDepth(count: held.count, oldestMs: held.map(\.ageMs).max())
     retrying = held.count(where: \.isRetried)
     freeBytes = try DurableFile.freeBytes(
       at: DurableFile.isDirectory(self.output) ? self.output : spool.path)
@@ -108,8 +108,8 @@ package struct SpoolStatus: Sendable {
 
   // MARK: - Looking
 
-  private static func heap(_ path: String, _ now: Int64, where isBatch: (String) -> Bool) throws -> Heap {
-    guard try DurableFile.isDirectory(path) else { return Heap(count: 0, oldestMs: nil) }
+  private static func heap(_ path: String, _ now: Int64, where isBatch: (String) -> Bool) throws -> QueueDepth {
+    guard try DurableFile.isDirectory(path) else { return QueueDepth(count: 0, oldestMs: nil) }
     let directory = try Directory(opening: path)
     var (count, since) = (0, Int64?.none)
     // There may be very many: no list is made of them.
@@ -120,7 +120,7 @@ package struct SpoolStatus: Sendable {
       guard fstatat(directory.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return }
       since = min(since ?? .max, WallClock.unixMs(status.st_ctim.tv_sec, status.st_ctim.tv_nsec))
     }
-    return Heap(count: count, oldestMs: since.map { max(0, now - $0) })
+    return QueueDepth(count: count, oldestMs: since.map { max(0, now - $0) })
   }
 
   private static func workers(_ path: String, _ now: Int64) throws -> [Worker] {
@@ -133,7 +133,7 @@ package struct SpoolStatus: Sendable {
           let inside = try? directory.entries()
         else { return nil }
         let held = inside.filter { $0.kind == .directory }.compactMap { Self.held(place + "/" + $0.name, $0.name, now) }
-        return Worker(id: entry.name, life: life(of: place), held: held, tally: WorkerTally(in: place))
+        return Worker(id: entry.name, life: life(of: place), held: held, tally: WorkerCounters(in: place))
       }
   }
 
@@ -148,7 +148,7 @@ package struct SpoolStatus: Sendable {
       ageMs: directory.changedMs(batch).map { max(0, now - $0) } ?? 0)
   }
 
-  private static func life(of place: String) -> Worker.Life {
+  private static func life(of place: String) -> Worker.Liveness {
     guard WorkerID.isOnThisHost(lastComponent(of: place)) else { return .elsewhere }
     guard let isAlive = try? WorkerDirectory.isAlive(place) else { return .unknown }
     return isAlive ? .alive : .dead

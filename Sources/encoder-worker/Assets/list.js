@@ -52,7 +52,7 @@ async function start() {
 
 const finish = state => (document.documentElement.dataset.state = state);
 
-/** What a filter's words are looked for in. */
+/** The text that a filter searches. */
 function words(session) {
   const when = session.error ? '' : instant(session.startMs);
   return `${session.session} ${when} ${session.error ?? (session.complete ? 'complete' : 'open')}`.toLowerCase();
@@ -82,7 +82,7 @@ function row(session) {
   return card;
 }
 
-/** What only the manifests tell. A session that has changed or gone since then keeps its tags. */
+/** Facts that only the manifests have. A session that has changed or gone since then keeps its tags. */
 async function addFaults(path, tag) {
   try {
     const {refused, problems} = await (await ask(`${path}faults.json`)).json();

@@ -120,7 +120,7 @@ export class FragmentMedia {
     // where it is sent on before it shows the first picture that it has.
     if (this.#appended.size === 0 || this.#isStarting) return;
     const isThere = this.#appended.has(segment?.index);
-    // What has ended reaches no further than its end, until more comes.
+    // A buffer that has ended reaches to its end, until more comes.
     this.#awaited = segment && !isThere && this.#source.readyState === 'ended' ? segment.index : undefined;
     if (this.#awaited !== undefined) return;
     if (!endsAlone || !isThere) return this.#seek();
@@ -266,7 +266,7 @@ export class FragmentMedia {
     return wanted;
   }
 
-  /** Whether the browser has a segment; it drops what it has no room for. What it never buffered is not given to it again. */
+  /** Whether the browser has a segment; it drops what it has no room for. A fragment that it never buffered is not appended again. */
   has(segment) {
     return this.#appended.has(segment.index) && (!this.#appended.get(segment.index) || this.#isBuffered(segment));
   }
@@ -333,7 +333,7 @@ export class FragmentMedia {
       if (isAwaited) this.#awaited = undefined;
       if ((isFirst || isAwaited) && !this.#isStarting) this.#seek();
     } catch (error) {
-      // What a source could not take has closed it.
+      // A fragment that the source could not take has closed it.
       if (source === this.#source) await this.#blame(segment);
     }
   }
@@ -395,7 +395,7 @@ export class FragmentMedia {
     });
   }
 
-  /** What comes to light only when it is decoded is laid to the segment at the playhead. */
+  /** An error that appears only in decoding is attributed to the segment at the playhead. */
   #recover() {
     this.#queue = this.#queue.then(async () => {
       if (!this.#video.error) return; // an append has opened another source since

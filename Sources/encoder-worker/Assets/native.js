@@ -29,7 +29,7 @@ export class PlaylistMedia {
     await opened;
   }
 
-  /** What the browser leaves out before an instant of the session. */
+  /** The time that the browser leaves out before an instant of the session. */
   #leftOutMs(ms) {
     const gaps = this.#session.gaps.filter(gap => gap.endMs <= this.#session.shownMs);
     const all = gaps.reduce((sum, gap) => sum + gap.endMs - gap.atMs, 0);

@@ -1,4 +1,4 @@
-// What a viewer should know of a session: gaps, turns, refused frames, segments that cannot be shown; each leads there.
+// Notes for a viewer of a session: gaps, turns, refused frames, segments that cannot be shown; each leads there.
 
 import {clock, element, exact, naming} from './text.js';
 
@@ -65,7 +65,7 @@ export class Notes {
 
 const gaps = session => session.gaps.map(gap => ({
   kind: 'gap', atMs: gap.atMs, title: `Gap of ${exact(gap.endMs - gap.atMs)}`,
-  // What is missing may have filled it.
+  // A missing segment may have filled it.
   text: `nothing ${session.problems.length ? 'is there' : 'was recorded'} until ${clock(session.startMs + gap.endMs)}`,
 }));
 

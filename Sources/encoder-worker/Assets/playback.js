@@ -58,7 +58,7 @@ export class Playback {
     return this.segment && this.#media?.failure(this.segment);
   }
 
-  /** What the video shows: `gap`, `missing`, `loading`, or `ready` when it is the capture at the playhead. */
+  /** The picture that the video shows: `gap`, `missing`, `loading`, or `ready` when it is the capture at the playhead. */
   get picture() {
     if (!this.segment) return 'gap';
     if (this.failure) return 'missing';
@@ -104,7 +104,7 @@ export class Playback {
     this.seek(this.#session.target(step));
   }
 
-  /** One capture on or back. What is continued is no capture. */
+  /** One capture on or back. A continued frame is no capture. */
   stepBy(direction) {
     const {steps} = this.#session;
     const isBetween = !this.hasEnded && this.positionMs >= this.step.endMs;

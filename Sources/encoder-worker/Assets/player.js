@@ -141,7 +141,7 @@ function fitScreen() {
   }
 }
 
-/** What was said of something else than the picture; it stays until something else is looked at. */
+/** A message about something else than the picture; it stays until something else is looked at. */
 let notice = null;
 
 function explain(picture) {
@@ -199,7 +199,7 @@ function settle(picture) {
   settledMs = playback.positionMs;
   if (isFirst) return;
   history.replaceState(null, '', `#t=${session.startMs + named()}`);
-  // Whoever is on the timeline hears its value anyway.
+  // Screen readers on the timeline read its value anyway.
   if (document.activeElement === $('timeline')) return;
   say(picture === 'missing' ? $('message-text').textContent : $('timeline').getAttribute('aria-valuetext'));
 }

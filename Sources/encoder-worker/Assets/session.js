@@ -62,7 +62,7 @@ function steps(segments) {
       // Where batches meet, the picture is held until the next one, or cut short.
       const seamMs = isLast ? endMs - at - frame.holdMs : 0;
       const last = steps.at(-1);
-      // What continues something that is not there stands for itself.
+      // A continued frame without its original stands for itself.
       if (frame.status === 'continued' && last?.timeMs === frame.timeMs && last.endMs === at) Object.assign(last, {endMs, seamMs});
       else if (endMs > at) {
         steps.push({index: steps.length, atMs: at, endMs, seamMs, timeMs: frame.timeMs, source: frame.source, segment});

@@ -47,10 +47,10 @@ export function hold({atMs, endMs, seamMs}) {
   return exact(endMs - atMs) + seam;
 }
 
-/** What is said of a segment, with its name. */
+/** A message about a segment, with its name. */
 export const naming = (segment, text) => (text.includes(segment.file) ? text : `${segment.file}: ${text}`);
 
-/** What went wrong with a request, for a person. `isPassing`: the same may work later. */
+/** The error of a request, for people. `isPassing`: the same may work later. */
 export class Refusal extends Error {
   constructor(text, isPassing) {
     super(text);

@@ -1,4 +1,5 @@
 import ArgumentParser
+import FileSystem
 import FrameBatches
 import SegmentEncoder
 import Sessions
@@ -6,13 +7,15 @@ import Sessions
 /// Which batches a call is about: those that it names, those of a list, or those of a directory.
 struct BatchSelection: ParsableArguments {
   @Argument(
-    help: ArgumentHelp("Directories and archives; - reads an archive from standard input.", valueName: "batch"),
+    help: ArgumentHelp(
+      "Batches: directories, archives, or the images of one batch; - reads an archive from standard input.",
+      valueName: "batch"),
     completion: .file())
   var named: [String] = []
 
   @Option(
     help: ArgumentHelp(
-      "A list of batches instead, one a line, or each ended by a zero byte; - reads it from standard input.",
+      "Read the batches' paths from a file, one a line or zero-terminated; - is standard input.",
       valueName: "file"),
     completion: .file())
   var from: String?
@@ -20,14 +23,14 @@ struct BatchSelection: ParsableArguments {
   @Option(
     name: .customLong("batches"),
     help: ArgumentHelp(
-      "Instead each entry of a directory, but for names that begin with a dot or end in .tmp or .part.",
+      "Encode every entry of a directory, except names that begin with a dot or end in .tmp or .part.",
       valueName: "dir"),
     completion: .directory)
   var folder: String?
 
   @Option(
     help: ArgumentHelp(
-      "Only every N-th batch that is named or listed, from the I-th, counted from 0; of a directory, those whose name belongs to this part, whatever else is there.",
+      "Encode one of N parts, counted from 0: by position for named and listed batches, by the hash of the name for --batches.",
       valueName: "i/n"),
     transform: Self.shard(_:))
   var shard: Shard?
@@ -51,21 +54,33 @@ struct BatchSelection: ParsableArguments {
   }
 
   /// A batch that is this call's to encode.
-  struct Choice: Sendable {
+  struct BatchArgument: Sendable {
+    /// As it was given; of images, their directory.
     let path: String
+    /// The images of a batch, where they were named one by one.
+    var files: [String] = []
     /// Why it cannot be one.
     var refusal: BadBatch?
   }
 
   /// - Parameter output: where sessions are to go.
   /// - Throws: ``BadList``, ``BadTarget``; ``DiskError`` when reading fails.
-  func choices(output: String) throws -> [Choice] {
-    if let folder { return try choices(in: BatchFolder(opening: folder), output: output) }
+  func choices(output: String) throws -> [BatchArgument] {
+    if let folder { return try choices(in: BatchDirectory(opening: folder), output: output) }
     let listed = try from.map { try BatchList(reading: $0).paths } ?? named
-    return listed.enumerated().filter { shard?.contains(position: $0.offset) ?? true }.map { Choice(path: $0.element) }
+    return Self.batches(listed).enumerated().filter { shard?.contains(position: $0.offset) ?? true }.map(\.element)
   }
 
-  private func choices(in folder: BatchFolder, output: String) throws -> [Choice] {
+  /// The batches that a list of paths names: all images in it are one batch, in the place of the first.
+  static func batches(_ paths: [String]) -> [BatchArgument] {
+    let images = paths.filter { $0 != "-" && FileKind.isImage($0) }
+    guard let first = images.first else { return paths.map { BatchArgument(path: $0) } }
+    let batch = BatchArgument(path: DurableFile.parentDirectory(of: first), files: images)
+    let others = Set(images)
+    return paths.compactMap { $0 == first ? batch : others.contains($0) ? nil : BatchArgument(path: $0) }
+  }
+
+  private func choices(in folder: BatchDirectory, output: String) throws -> [BatchArgument] {
     guard folder.allows(output: output) else {
       throw BadTarget(
         path: output, cause: "lies in \(folder.path), whose entries are batches", advice: "name an --output elsewhere")
@@ -73,9 +88,9 @@ struct BatchSelection: ParsableArguments {
     return try folder.batches().filter { shard?.contains(name: $0.bytes) ?? true }.map { batch in
       guard let path = folder.path(of: batch) else {
         let bad = BadBatch("read", batch.name, "a name that is not UTF-8", advice: "give it another name")
-        return Choice(path: folder.path + "/" + batch.name, refusal: bad)
+        return BatchArgument(path: folder.path + "/" + batch.name, refusal: bad)
       }
-      return Choice(path: path)
+      return BatchArgument(path: path)
     }
   }
 }

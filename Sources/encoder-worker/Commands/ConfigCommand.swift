@@ -5,26 +5,26 @@ import SegmentEncoder
 struct ConfigCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "config",
-    abstract: "Show the settings a command would work with, and where each comes from.",
+    abstract: "Show a command's settings, and the source of each.",
     usage: "encoder-worker config [<command>] [<its options>] [--config <file>] [--json]",
     discussion: """
-      Every option that is not for one call only can stand in a file, max-hold = 3000, and in the environment, ENCODER_WORKER_MAX_HOLD=3000. A flag counts before the environment, the environment before the file. Without a command, run is meant. Exit status 64 when the command would refuse them.
+      Options can stand in a file (max-hold = 3000) and in the environment (ENCODER_WORKER_MAX_HOLD=3000). A flag overrides the environment, the environment overrides the file. The default command is run. Exit status 64 if the command would refuse the settings.
       """)
 
   @OptionGroup
   var settings: SettingsOption
 
-  @Flag(help: "Results as JSON, one object a line.")
+  @Flag(help: "Print results as JSON, one object a line.")
   var json = false
 
   @Argument(
     parsing: .allUnrecognized,
-    help: ArgumentHelp("A command, and options of it as they would be given.", valueName: "words"),
+    help: ArgumentHelp("A command with its options.", valueName: "words"),
     completion: .list(Self.commands()))
   var words: [String] = []
 
   func run() throws {
-    let call = try Call(words, SettingsEnvironment.variables(), file: settings.config)
+    let call = try Invocation(words, SettingsEnvironment.variables(), file: settings.config)
     judge(call)
     let rows = call.command.options.filter(\.isSetting).flatMap { option in
       let found = call.settings.filter { $0.name == option.name }
@@ -41,7 +41,7 @@ struct ConfigCommand: ParsableCommand {
   }
 
   /// Without a password.
-  private static func shown(_ value: String, of option: KnownCommand.Option) -> String {
+  private static func shown(_ value: String, of option: CommandSchema.Option) -> String {
     option.name == "queue" ? RedisURL(argument: value).description : value
   }
 
@@ -56,7 +56,7 @@ struct ConfigCommand: ParsableCommand {
   private static func commands() -> [String] { EncoderWorker.commandNames }
 
   /// Ends the program where the command would, but not for what the call itself would still bring.
-  private func judge(_ call: Call) {
+  private func judge(_ call: Invocation) {
     let given = Set(call.settings.map(\.name))
     // Which of these it wants, a command asks itself.
     let isRemote = call.command.option("spool") == nil || !given.isDisjoint(with: ["queue", "store"])

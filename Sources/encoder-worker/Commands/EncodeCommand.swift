@@ -4,6 +4,7 @@ import FileSystem
 import FrameBatches
 import SegmentEncoder
 import Sessions
+import Synchronization
 import WorkQueues
 
 struct EncodeCommand: ParsableCommand {
@@ -11,13 +12,14 @@ struct EncodeCommand: ParsableCommand {
     commandName: "encode",
     abstract: "Encode batches once, without a spool.",
     discussion: """
-      For pipelines and batch engines. The batches stay where they are; done again, nothing changes. A line for each batch on standard output, or with --json an object. SIGTERM or SIGINT: what is being encoded is abandoned, exit status 75; run it again for the rest.
+      For pipelines and batch engines. The command does not change or move the batches, and a second run changes nothing. It prints a line for each batch, or with --json an object. SIGTERM or SIGINT: it abandons the batches in work and exits with 75; run it again for the rest.
       """)
 
   @OptionGroup
   var selection: BatchSelection
 
-  @Option(name: .shortAndLong, help: ArgumentHelp("Where sessions go.", valueName: "dir"), completion: .directory)
+  @Option(
+    name: .shortAndLong, help: ArgumentHelp("The directory for sessions.", valueName: "dir"), completion: .directory)
   var output: String
 
   @OptionGroup
@@ -26,7 +28,7 @@ struct EncodeCommand: ParsableCommand {
   @OptionGroup
   var events: EventOptions
 
-  @Flag(help: "Results as JSON, one object a line.")
+  @Flag(help: "Print results as JSON, one object a line.")
   var json = false
 
   @OptionGroup
@@ -37,6 +39,7 @@ struct EncodeCommand: ParsableCommand {
 
   func run() throws {
     try reportingFailures {
+      try SessionDirectory.requireOutside(output)
       let mine = try selection.choices(output: output)
       if mine.isEmpty { say("no batch to encode") }
       let options = try encoding.encoder()
@@ -44,24 +47,26 @@ struct EncodeCommand: ParsableCommand {
       let staging = try Staging(output: output, worker: WorkerID())
       defer { staging.remove() }
       let index = SessionViews(sentry: events.sentry)
-      let memory = KeyFrameMemory()
-      let list = WorkList(mine)
+      let memory = KeyFrameCache()
+      let list = ParallelRunner(mine)
+      let stages = Stages()
       var progress = Progress()
       let work = Result {
         try list.workOff(
           threads: encoding.threads, signals: signals,
           tick: {
-            progress.show(list.doneCount, of: mine.count, "batches")
-            _ = index.catchUp(staging)
+            progress.show(list.doneCount, partly: stages.fractions, of: mine.count, "batches")
+            _ = index.flushPending(staging)
           }
         ) {
-          [session = naming.session, json] in
+          [session = naming.session, output, json] in
           let encoder = BatchEncoder(options, staging: staging, index: index, memory: memory)
-          return { Self.encode($0, session: session, options, with: encoder, json: json, list) }
+          stages.add(encoder.stage)
+          return { Self.encode($0, session: session, options, with: encoder, output: output, json: json, list) }
         }
       }
       progress.finish()
-      let laggards = index.catchUp(staging, all: true)
+      let laggards = index.flushPending(staging, all: true)
       for laggard in laggards { say("session \(laggard.session): \(laggard.error); run it again when that is mended") }
       if let profile = options.profile { say(lines: table(profile.rows)) }
       try work.get()
@@ -70,14 +75,17 @@ struct EncodeCommand: ParsableCommand {
   }
 
   private static func encode(
-    _ choice: BatchSelection.Choice, session: String?, _ options: BatchEncoder.Options, with encoder: BatchEncoder,
-    json: Bool, _ list: WorkList<BatchSelection.Choice>
+    _ choice: BatchSelection.BatchArgument, session: String?, _ options: BatchEncoder.Options,
+    with encoder: BatchEncoder,
+    output: String, json: Bool, _ list: ParallelRunner<BatchSelection.BatchArgument>
   ) -> ExitCode? {
     let batch = choice.path
     do {
       if let refusal = choice.refusal { throw refusal }
-      let receipt = try encoder.publish(batch, session: session, isCancelled: { list.isCancelled })
-      answer(json ? receipt.json : line(receipt).oneLine)
+      let isCancelled = { list.isCancelled }
+      let receipt = try encoder.publish(
+        encoder.read(batch, files: choice.files, session: session, isCancelled: isCancelled), isCancelled: isCancelled)
+      answer(json ? receipt.json : line(receipt, output: output).oneLine)
       for refused in receipt.refused { say("\(batch): refused \(refused.source): \(refused.reason)") }
       for warning in receipt.warnings { say("\(batch): \(warning)") }
       return nil
@@ -100,15 +108,26 @@ struct EncodeCommand: ParsableCommand {
   private static func explained(
     _ error: any Error, _ batch: String, _ options: BatchEncoder.Options
   ) -> any Error {
-    guard let bad = error as? BadBatch, batch != "-", BatchFolder.holdsBatches(batch, options.limits, options.decoders)
+    guard let bad = error as? BadBatch, batch != "-",
+      BatchDirectory.holdsBatches(batch, options.limits, options.decoders)
     else { return error }
     return BadBatch(
       bad.operation, bad.file, bad.cause, advice: "it holds batches: encode each of them with --batches \(batch)")
   }
 
-  private static func line(_ receipt: Receipt) -> String {
+  private static func line(_ receipt: Receipt, output: String) -> String {
     let what = receipt.duplicate ? "published before" : "published"
     return "\(receipt.batch): \(what): session \(receipt.session), \(count(receipt.segments, "segment")), "
-      + "\(count(receipt.frames, "frame")), \(receipt.endMs - receipt.startMs) ms, \(receipt.bytes) bytes"
+      + "\(count(receipt.frames, "frame")), \(receipt.endMs - receipt.startMs) ms, \(receipt.bytes) bytes, "
+      + "in \(output)/\(receipt.session)"
   }
+}
+
+/// The stages of all encoders.
+private final class Stages: Sendable {
+  private let all = Mutex<[BatchStage]>([])
+
+  func add(_ stage: BatchStage) { all.withLock { $0.append(stage) } }
+
+  var fractions: Double { all.withLock { $0.reduce(0) { $0 + $1.fraction } } }
 }

@@ -23,25 +23,27 @@ enum Jobs {
 
 /// How long workers of other hosts may be still, in seconds. They count every three.
 enum Lease {
-  static let usual = Witness.usualLease
+  static let usual = HeartbeatMonitor.usualLease
   static let range = 10...86_400
   static let rule = "--lease is between 10 and 86400 seconds"
 }
 
-/// What decides the segments' content; the same for every command that encodes.
+/// Options that decide the segments' content; the same for every command that encodes.
 struct EncodingOptions: ParsableArguments {
-  @Option(name: .shortAndLong, help: "small, balanced or sharp: bytes against legibility.")
+  @Option(name: .shortAndLong, help: "small, balanced or sharp: fewer bytes, or more legible text.")
   var quality = Quality.balanced
 
   @Option(
-    help: ArgumentHelp("A picture stays on screen at most this long; the rest is listed as a gap.", valueName: "ms"))
+    help: ArgumentHelp("Maximum hold of a picture in milliseconds; the rest is listed as a gap.", valueName: "ms"))
   var maxHold: Int64 = 5_000
 
-  @Option(help: ArgumentHelp("What is behind transparent pixels: six hexadecimal digits.", valueName: "colour"))
+  @Option(help: ArgumentHelp("Colour behind transparent pixels: six hexadecimal digits.", valueName: "colour"))
   var background = Colour.black
 
   @Option(
-    help: ArgumentHelp("Frames further from all others are refused: the clock has jumped.", valueName: "ms"))
+    help: ArgumentHelp(
+      "Refuse frames that are this many milliseconds away from all others, after a jump of the clock.", valueName: "ms")
+  )
   var maxJump: Int64 = 86_400_000
 
   @OptionGroup
@@ -49,13 +51,15 @@ struct EncodingOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Another limit for a batch: \(LimitSetting.names). May be given several times.", valueName: "name=value"))
+      "Change a limit: \(LimitSetting.names). May be given several times.", valueName: "name=value"))
   var limit: [LimitSetting] = []
 
-  @Option(name: .shortAndLong, help: ArgumentHelp("Batches at once. (default: the number of cores)", valueName: "n"))
+  @Option(
+    name: .shortAndLong,
+    help: ArgumentHelp("Number of batches in parallel. (default: the number of cores)", valueName: "n"))
   var jobs: Int?
 
-  @Flag(help: "At the end, how long each stage took, on standard error.")
+  @Flag(help: "At the end, print the time of each stage on standard error.")
   var profile = false
 
   func validate() throws {
@@ -84,16 +88,16 @@ struct EncodingOptions: ParsableArguments {
   }
 }
 
-/// What is told of segments to whom; the same for every command that publishes batches.
+/// Options for events; the same for every command that publishes batches.
 struct EventOptions: ParsableArguments {
-  @Flag(help: "Keep Sentry's rrweb video event beside each manifest, in segment-<start>.sentry.json.")
+  @Flag(help: "Keep Sentry's rrweb event beside each manifest: segment-<start>.sentry.json.")
   var sentry = false
 }
 
-/// Whose a batch is that does not say so; the same for every command that reads batches.
+/// The session of batches that name none; the same for every command that reads batches.
 struct NamingOptions: ParsableArguments {
   @Option(
-    help: ArgumentHelp("The session of batches that do not name theirs. (default: the name up to @)", valueName: "id"))
+    help: ArgumentHelp("Session of batches that name none. (default: the batch's name up to @)", valueName: "id"))
   var session: String?
 
   func validate() throws {

@@ -7,21 +7,22 @@ import WorkQueues
 struct EnqueueCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "enqueue",
-    abstract: "Put frames into a spool, or a queue and a store, as one batch, the safe way.",
+    abstract: "Put frames into a spool, or into a queue and a store, as one batch.",
     discussion: """
-      The frames are copied to SPOOL/tmp, made durable, and renamed into SPOOL/incoming in one step: no worker ever sees half a batch. Prints the batch's name. FRAMES are images named <unix ms>.jpg or .png, or one directory of them, with its batch.json when it has one. With --queue and --store they become a tar in the store's incoming/, written whole or not at all, and its name is queued.
+      Copies the frames to SPOOL/tmp, syncs them, and renames them into SPOOL/incoming: workers never see half a batch. Prints the batch's name. FRAMES are images named <unix ms>.jpg or .png, or one directory of them with an optional batch.json. With --queue and --store, the frames become a tar in the store's incoming/, and its name is queued.
       """)
 
-  @Option(help: ArgumentHelp("The spool; what is missing of it is made.", valueName: "dir"), completion: .directory)
+  @Option(
+    help: ArgumentHelp("The spool directory; created if it is missing.", valueName: "dir"), completion: .directory)
   var spool: String?
 
   @OptionGroup
   var remote: RemoteOptions
 
-  @Option(help: ArgumentHelp("The session the frames belong to. (default: a new one)", valueName: "id"))
+  @Option(help: ArgumentHelp("Session of the frames. (default: a new one)", valueName: "id"))
   var session: String?
 
-  @Argument(help: ArgumentHelp("Image files, or one directory.", valueName: "frames"), completion: .file())
+  @Argument(help: ArgumentHelp("Images, or one directory of images.", valueName: "frames"), completion: .file())
   var frames: [String]
 
   @OptionGroup
@@ -40,10 +41,13 @@ struct EnqueueCommand: ParsableCommand {
 
   func run() throws {
     try reportingFailures {
-      if let spool { return answer(try Enqueuing(spool: Spool(creating: spool)).enqueue(frames, session: session)) }
+      if let spool {
+        answer(try Enqueuer(spool: Spool(creating: spool)).enqueue(frames, session: session))
+        return say("the batch is in \(spool)/incoming")
+      }
       guard let remote = try remote.connect(as: WorkerID(), lease: Lease.usual) else { return }
       defer { remote.names.leave() }
-      let batches = StoredBatches(remote.objects, name: remote.name)
+      let batches = ObjectBatchRepository(remote.objects, name: remote.name)
       answer(try batches.enqueue(frames, session: session, in: remote.names))
     }
   }

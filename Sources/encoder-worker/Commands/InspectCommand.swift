@@ -8,20 +8,22 @@ import WorkQueues
 struct InspectCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "inspect",
-    abstract: "Say what batches are, and what would become of them; encode nothing.",
+    abstract: "Show batches: format, session, frames, gaps, refused files.",
     discussion: """
-      Whose format it is, its session, each frame with its instant, hold and size, gaps, and what would be refused and why. Exit status 65 when a batch would be quarantined.
+      Prints the format, the session, each frame with time, hold and size, the gaps, and refused files with the reason. Encodes nothing. Exit status 65 if a batch would be quarantined.
       """)
 
   @Argument(
-    help: ArgumentHelp("Directories and files; - reads a batch from standard input.", valueName: "batch"),
+    help: ArgumentHelp(
+      "Batches: directories, archives, or the images of one batch; - reads an archive from standard input.",
+      valueName: "batch"),
     completion: .file())
   var batches: [String]
 
   @OptionGroup
   var naming: NamingOptions
 
-  @Flag(help: "Results as JSON, one object a line.")
+  @Flag(help: "Print results as JSON, one object a line.")
   var json = false
 
   @OptionGroup
@@ -34,10 +36,11 @@ struct InspectCommand: ParsableCommand {
     var isBad = false
     var options = BatchEncoder.Options()
     try reportingFailures { options = try encoding.encoder() }
-    for batch in batches {
+    for choice in BatchSelection.batches(batches) {
+      let batch = choice.path
       try reportingFailures {
         do {
-          let found = try InspectedBatch(reading: batch, session: naming.session, options)
+          let found = try InspectedBatch(reading: batch, files: choice.files, session: naming.session, options)
           answer(json ? found.json : Self.text(found))
         } catch let bad as BadBatch {
           isBad = true

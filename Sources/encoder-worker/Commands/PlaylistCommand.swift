@@ -12,21 +12,21 @@ enum PlaylistFormat: String, ExpressibleByArgument, CaseIterable {
 struct PlaylistCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "playlist",
-    abstract: "Print a playlist of a session in an object store, with links that a player can fetch.",
+    abstract: "Print a playlist of a session in an object store, with presigned URLs.",
     discussion: """
       Each file becomes a presigned link: whoever has the playlist can watch the session until the links expire, and nothing else. Where the store is and who asks is said as to Amazon's own tools: AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN.
       """)
 
-  @Argument(help: ArgumentHelp("The session's id.", valueName: "session"))
+  @Argument(help: ArgumentHelp("The session's ID.", valueName: "session"))
   var session: String
 
   @Option(help: ArgumentHelp("The object store.", valueName: "s3://bucket/prefix"), transform: S3Location.init(_:))
   var store: S3Location
 
-  @Option(help: ArgumentHelp("For how many seconds links hold, at most a week.", valueName: "s"))
+  @Option(help: ArgumentHelp("Lifetime of the URLs in seconds, at most a week.", valueName: "s"))
   var expires = 3_600
 
-  @Flag(help: "Links without a signature, for what anybody may fetch.")
+  @Flag(help: "Print unsigned URLs, for public buckets.")
   var plain = false
 
   @Option(help: "hls or ffconcat.")

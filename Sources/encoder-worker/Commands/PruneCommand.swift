@@ -8,36 +8,38 @@ import WorkQueues
 struct PruneCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "prune",
-    abstract: "Remove what dead workers have left behind, and what is too old.",
+    abstract: "Remove leftovers of dead workers, and everything older than an age.",
     discussion: """
-      Directories of workers that are gone, drafts, half-published videos, reasons without a batch. With --done, --quarantine or --sessions, also kept batches, batches in quarantine or published sessions that are older than that: 30m, 12h, 7d, 4w. Never what is owed: batches that a dead worker holds are the next worker's. May run beside workers. Where workers of other hosts are there, it watches them for a lease first.
+      Removes directories of dead workers, drafts, videos without a manifest and reasons without a batch. With --done, --quarantine or --sessions, it also removes batches and sessions that are older than an age: 30m, 12h, 7d, 4w. It never removes batches that wait or are claimed. It may run beside workers, and first watches workers of other hosts for a lease.
       """)
 
   @OptionGroup
   var place: SpoolOptions
 
   @Option(
-    help: ArgumentHelp("Remove kept batches that came into SPOOL/done longer ago than this.", valueName: "age"),
+    help: ArgumentHelp("Remove kept batches that are older than this: 12h, 7d.", valueName: "age"),
     transform: Age.init)
   var done: Age?
 
   @Option(
-    help: ArgumentHelp("Remove batches, and their reasons, that are in quarantine for longer.", valueName: "age"),
+    help: ArgumentHelp("Remove quarantined batches that are older than this.", valueName: "age"),
     transform: Age.init)
   var quarantine: Age?
 
   @Option(
-    help: ArgumentHelp("Remove sessions of which nothing was published for longer.", valueName: "age"),
+    help: ArgumentHelp("Remove sessions whose last publication is older than this.", valueName: "age"),
     transform: Age.init)
   var sessions: Age?
 
-  @Flag(help: "Only say what would be removed.")
+  @Flag(help: "Print what would be removed, and remove nothing.")
   var dryRun = false
 
-  @Flag(help: "Results as JSON, one object a line.")
+  @Flag(help: "Print results as JSON, one object a line.")
   var json = false
 
-  @Option(help: ArgumentHelp("How long workers of other hosts are watched.", valueName: "seconds"))
+  @Option(
+    help: ArgumentHelp(
+      "Watch workers of other hosts for this many seconds before they count as dead.", valueName: "seconds"))
   var lease = Lease.usual
 
   @OptionGroup
@@ -50,7 +52,7 @@ struct PruneCommand: ParsableCommand {
   func run() throws {
     try reportingFailures {
       let pruning = try pruning()
-      let witness = Witness(lease: lease)
+      let witness = HeartbeatMonitor(lease: lease)
       let others = try pruning.watch(with: witness)
       if others > 0 {
         say("watching \(count(others, "directory", "directories")) of other hosts' workers for \(lease) s")
@@ -80,7 +82,7 @@ struct PruneCommand: ParsableCommand {
     retention.keptMs = done?.ms
     retention.quarantinedMs = quarantine?.ms
     retention.sessionsMs = sessions?.ms
-    return Pruning(spool: spool, output: place.output, retention: retention, isRehearsal: dryRun)
+    return Pruning(spool: spool, output: place.output, retention: retention, isDryRun: dryRun)
   }
 }
 

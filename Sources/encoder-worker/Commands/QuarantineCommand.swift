@@ -7,7 +7,7 @@ import WorkQueues
 struct QuarantineCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "quarantine",
-    abstract: "What could not be encoded, and why; try it again, or remove it.",
+    abstract: "List, show, retry or remove batches that cannot be encoded.",
     subcommands: [List.self, Show.self, Retry.self, Purge.self],
     defaultSubcommand: List.self)
 
@@ -22,11 +22,11 @@ struct QuarantineCommand: ParsableCommand {
   }
 
   /// Which of them.
-  struct Choice: ParsableArguments {
-    @Argument(help: ArgumentHelp("Batches by their names in quarantine.", valueName: "name"))
+  struct BatchArgument: ParsableArguments {
+    @Argument(help: ArgumentHelp("Names of batches in quarantine.", valueName: "name"))
     var names: [String] = []
 
-    @Flag(help: "All that are there.")
+    @Flag(help: "All batches in quarantine.")
     var all = false
 
     func validate() throws {
@@ -50,12 +50,12 @@ struct QuarantineCommand: ParsableCommand {
 
   struct List: ParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "list", abstract: "A line for each batch: when it came there, and why.")
+      commandName: "list", abstract: "List quarantined batches with date and reason.")
 
     @OptionGroup
     var place: Place
 
-    @Flag(help: "Results as JSON, one object a line.")
+    @Flag(help: "Print results as JSON, one object a line.")
     var json = false
 
     func run() throws {
@@ -80,12 +80,12 @@ struct QuarantineCommand: ParsableCommand {
 
   struct Show: ParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "show", abstract: "All that is known of batches in quarantine.")
+      commandName: "show", abstract: "Show quarantined batches in full.")
 
     @OptionGroup
     var place: Place
 
-    @Argument(help: ArgumentHelp("Batches by their names in quarantine.", valueName: "name"))
+    @Argument(help: ArgumentHelp("Names of batches in quarantine.", valueName: "name"))
     var names: [String]
 
     func run() throws {
@@ -104,13 +104,13 @@ struct QuarantineCommand: ParsableCommand {
 
   struct Retry: ParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "retry", abstract: "Put batches back where they are owed.")
+      commandName: "retry", abstract: "Put batches back into the queue.")
 
     @OptionGroup
     var place: Place
 
     @OptionGroup
-    var choice: Choice
+    var choice: BatchArgument
 
     func run() throws {
       try reportingFailures {
@@ -130,9 +130,9 @@ struct QuarantineCommand: ParsableCommand {
     var place: Place
 
     @OptionGroup
-    var choice: Choice
+    var choice: BatchArgument
 
-    @Flag(help: "Only say what would be removed.")
+    @Flag(help: "Print what would be removed, and remove nothing.")
     var dryRun = false
 
     func run() throws {

@@ -6,15 +6,15 @@ import WorkQueues
 struct ReconcileCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "reconcile",
-    abstract: "Queue again what an object store owes.",
+    abstract: "Queue again the batches in a store that no queue entry names.",
     discussion: """
-      Each batch in the store's incoming/ is owed: one that is published, or in quarantine, is removed from there. Those that the queue does not know are added to it: after the queue has lost its data, or where producers only write objects and leave the queue to this. Safe at any time, beside workers and producers, and again.
+      Every batch in the store's incoming/ waits for a worker. This command queues those that have no entry: after the queue has lost its data, or when producers write objects only. It is safe at any time.
       """)
 
   @OptionGroup
   var remote: RemoteOptions
 
-  @Flag(help: "The result as JSON.")
+  @Flag(help: "Print the result as JSON.")
   var json = false
 
   @OptionGroup
@@ -31,7 +31,7 @@ struct ReconcileCommand: ParsableCommand {
       defer { remote.names.leave() }
       var progress = Progress()
       defer { progress.finish() }
-      let result = try StoredBatches(remote.objects, name: remote.name).reconcile(with: remote.names) { found in
+      let result = try ObjectBatchRepository(remote.objects, name: remote.name).reconcile(with: remote.names) { found in
         progress.show(found.owed, of: found.owed, "batches")
         if signals.takePending() { throw Cancelled() }
       }

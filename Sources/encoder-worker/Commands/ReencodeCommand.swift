@@ -9,37 +9,40 @@ import Synchronization
 struct ReencodeCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "reencode",
-    abstract: "Encode a finished session anew: other quality or size, the same instants.",
+    abstract: "Encode a session again, smaller, with the same times; or import an MP4.",
     discussion: """
-      Instants, holds, gaps and the timing track stay as they are, to the tick. SOURCE is a published session, or any MP4 with H.264 or HEVC, whose pictures' times are taken for the captures. Stopped and started again, it goes on where it was, and the result is the same bytes.
+      Times, holds, gaps and the timing track stay exactly as they are. SOURCE is a session, or an MP4 with H.264 or HEVC: the times of its pictures become captures. A second run continues a stopped one, and the result is the same bytes.
       """)
 
   @Argument(
     help: ArgumentHelp("A published session, OUTPUT/SESSION, or an MP4.", valueName: "source"), completion: .file())
   var source: String
 
-  @Option(name: .shortAndLong, help: ArgumentHelp("Where sessions go.", valueName: "dir"), completion: .directory)
+  @Option(
+    name: .shortAndLong, help: ArgumentHelp("The directory for sessions.", valueName: "dir"), completion: .directory)
   var output: String
 
-  @Option(name: .shortAndLong, help: "small, balanced or sharp: bytes against legibility.")
+  @Option(name: .shortAndLong, help: "small, balanced or sharp: fewer bytes, or more legible text.")
   var quality: Quality
 
-  @Option(help: ArgumentHelp("Make pictures smaller whose longer side has more pixels; 16 to 8192.", valueName: "n"))
+  @Option(help: ArgumentHelp("Maximum of the longer side in pixels, 16 to 8192.", valueName: "n"))
   var maxSide: Int?
 
-  @Option(help: ArgumentHelp("Of an MP4: the session. (default: the file's name)", valueName: "id"))
+  @Option(help: ArgumentHelp("Session of an imported MP4. (default: the file's name)", valueName: "id"))
   var session: String?
 
   @Option(
     help: ArgumentHelp(
-      "Of an MP4: its first picture's capture, in unix milliseconds. (default: from the film's timing track, the end of its name, or its creation time)",
+      "Capture time of an MP4's first picture, in unix milliseconds. (default: from its timing track, the number at the end of its name, or its creation time)",
       valueName: "ms"))
   var start: Int64?
 
-  @Option(name: .shortAndLong, help: ArgumentHelp("Segments at once. (default: the number of cores)", valueName: "n"))
+  @Option(
+    name: .shortAndLong,
+    help: ArgumentHelp("Number of segments in parallel. (default: the number of cores)", valueName: "n"))
   var jobs: Int?
 
-  @Flag(help: "The result as JSON.")
+  @Flag(help: "Print the result as JSON.")
   var json = false
 
   @OptionGroup
@@ -68,12 +71,19 @@ struct ReencodeCommand: ParsableCommand {
         say("encoder-worker: a published session has its own name and instants: --session and --start are for an MP4")
         throw ExitCode.validationFailure
       }
-      let staging = try Staging(output: output, worker: WorkerID())
-      defer { staging.remove() }
-      let work = try Reencoding(source, options, staging: staging, isCancelled: { signals.wait(ms: 0) })
+      try SessionDirectory.requireOutside(output)
+      var staging: Staging?
+      defer { staging?.remove() }
+      let work = try Reencoding(
+        source, options,
+        staging: {
+          let place = try Staging(output: output, worker: WorkerID())
+          staging = place
+          return place
+        }, isCancelled: { signals.wait(ms: 0) })
       let done = Atomic<Int>(0)
       var progress = Progress()
-      let list = WorkList(work.pieces)
+      let list = ParallelRunner(work.pieces)
       let end = Result {
         try list.workOff(
           threads: Jobs.threads(jobs), signals: signals,
@@ -83,19 +93,19 @@ struct ReencodeCommand: ParsableCommand {
         }
       }
       progress.finish()
-      // What was made of it is a session, too, whole or not.
+      // The finished segments are a session, too, whole or not.
       let result = try work.finish(encoded: done.load(ordering: .relaxed))
       if list.isCancelled {
         say(
           "encoder-worker: stopped; \(count(work.owed - done.load(ordering: .relaxed), "segment")) to go, run it again")
       }
       try end.get()
-      answer(json ? result.json : Self.line(result))
+      answer(json ? result.json : Self.line(result) + ", in \(output)/\(result.session)")
     }
   }
 
   private static func encode(
-    _ piece: Int, of work: Reencoding, _ list: WorkList<Int>, made: () -> Void
+    _ piece: Int, of work: Reencoding, _ list: ParallelRunner<Int>, made: () -> Void
   ) -> ExitCode? {
     do {
       try reportingFailures { try work.encode(piece: piece, isCancelled: { list.isCancelled }, made: made) }

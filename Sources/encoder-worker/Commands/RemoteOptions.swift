@@ -8,18 +8,22 @@ import Sessions
 struct RemoteOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Names of batches come from this stream: redis://[[USER]:PASSWORD@]HOST[:PORT][/DB][?stream=NAME], or unix:///SOCKET[?stream=NAME].",
+      "Redis stream with the batch names: redis://[[USER]:PASSWORD@]HOST[:PORT][/DB][?stream=NAME], or unix:///SOCKET[?stream=NAME].",
       valueName: "url"))
   var queue: RedisURL?
 
   @Option(
     help: ArgumentHelp(
-      "Batches and sessions lie in this object store: s3://BUCKET[/PREFIX]. Where it is, and who asks, is in AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+      "Object store of batches and sessions: s3://BUCKET[/PREFIX]. Set AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
       valueName: "url"),
     transform: S3Location.init(_:))
   var store: S3Location?
 
-  @Flag(help: "Take a queue that may lose names when its machine does; reconcile brings them back.")
+  @Flag(help: "Allow a Redis without persistence; run reconcile often to queue lost batches again.")
+  var allowNonDurableQueue = false
+
+  /// The name of the flag before version 0.1.
+  @Flag(help: .hidden)
   var allowForgetfulQueue = false
 
   func validate() throws {
@@ -38,7 +42,8 @@ struct RemoteOptions: ParsableArguments {
     guard let queue, let store else { return nil }
     return Remote(
       names: try RedisStream(
-        queue, consumer: "\(worker)", store: "\(store)", lease: lease, mayForget: allowForgetfulQueue),
+        queue, consumer: "\(worker)", store: "\(store)", lease: lease,
+        mayForget: allowNonDurableQueue || allowForgetfulQueue),
       objects: try S3Client(store, S3Settings(), isOverdue: isOverdue), name: "\(store)")
   }
 }

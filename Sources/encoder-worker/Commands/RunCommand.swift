@@ -9,65 +9,66 @@ import WorkQueues
 struct RunCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "run",
-    abstract: "Encode the batches of a spool, or of a queue and a store, until told to stop.",
+    abstract: "Encode the batches of a spool, or of a queue and a store, until stopped.",
     usage: """
       encoder-worker [run] --spool <dir> [--drain] [<options>]
       encoder-worker [run] --queue redis://<host> --store s3://<bucket> [--drain] [<options>]
       """,
     discussion: """
-      Batches are renamed into DIR/incoming by their producers. Each is encoded into OUTPUT/SESSION and removed, or, when it cannot be, kept in DIR/quarantine with the reason beside it. SIGTERM or SIGINT: what is being encoded is finished or put back within 5 seconds. Several workers may share a spool.
+      Producers rename batches into DIR/incoming. The worker encodes each batch into OUTPUT/SESSION and removes it. It moves a batch that cannot be encoded to DIR/quarantine, with the reason beside it. SIGTERM or SIGINT: the worker finishes its batches, or puts them back within 5 seconds. Several workers may share a spool.
 
-      With --queue and --store, the names of batches come from a stream of Redis, and batches and sessions lie in an object store, in incoming/ and output/. What the queue loses, reconcile brings back.
+      With --queue and --store, batch names come from a Redis stream, and batches and sessions lie in an object store, in incoming/ and output/. If the queue loses names, run reconcile.
       """)
 
-  @Option(help: ArgumentHelp("The spool; what is missing of it is made.", valueName: "dir"), completion: .directory)
+  @Option(
+    help: ArgumentHelp("The spool directory; created if it is missing.", valueName: "dir"), completion: .directory)
   var spool: String?
 
   @Option(
-    name: .shortAndLong, help: ArgumentHelp("Where sessions go. (default: SPOOL/output)", valueName: "dir"),
+    name: .shortAndLong, help: ArgumentHelp("The directory for sessions. (default: SPOOL/output)", valueName: "dir"),
     completion: .directory)
   var output: String?
 
   @OptionGroup
   var remote: RemoteOptions
 
-  @Flag(help: "Encode all that is there, then exit.")
+  @Flag(help: "Encode everything that waits, then exit.")
   var drain = false
 
-  @Flag(help: "Keep published batches, in done/ of the spool or the store.")
+  @Flag(help: "Keep published batches in done/ instead of removing them.")
   var keepBatches = false
 
-  @Flag(help: "Keep a growing HLS playlist of each session, in its hls/.")
+  @Flag(help: "Keep a live HLS playlist of each session in its hls/.")
   var hls = false
 
-  @Flag(help: "Keep small pictures of each session for players in OUTPUT/SESSION/thumbnails.")
+  @Flag(help: "Keep preview thumbnails of each session in its thumbnails/.")
   var thumbnails = false
 
   @OptionGroup
   var events: EventOptions
 
-  @Option(help: ArgumentHelp("A batch that takes longer is stopped, and counts as failed.", valueName: "seconds"))
+  @Option(help: ArgumentHelp("Timeout of a batch in seconds; then it counts as failed.", valueName: "seconds"))
   var maxTime = 3_600
 
   @Option(
     help: ArgumentHelp(
-      "With less room than this in the output, or with a queue in TMPDIR, no batch is begun.", valueName: "bytes"))
+      "Minimum free bytes on the output disk (with a queue: in TMPDIR) before a batch is started.", valueName: "bytes"))
   var minFree = 0
 
   @Option(
     help: ArgumentHelp(
-      "What a worker of another host (with a queue: any other worker) holds is taken over when it has shown no life for so long.",
+      "Take over claims whose worker sent no heartbeat for this many seconds. On the same host, claims of dead workers are taken over at once.",
       valueName: "seconds"))
   var lease = Lease.usual
 
   @Option(
     help: ArgumentHelp(
-      "Answer /metrics, /healthz and /readyz here; a port alone is on this machine.", valueName: "host:port"),
+      "Serve /metrics, /healthz and /readyz on this address; a port alone means localhost.", valueName: "host:port"),
     transform: ListenAddress.init(_:))
   var listen: ListenAddress?
 
   @Option(
-    help: ArgumentHelp("Another name under which --listen may be asked; may be given several times.", valueName: "name")
+    help: ArgumentHelp("Accept requests for this host name, too. May be given several times.", valueName: "name")
   )
   var host: [String] = []
 
@@ -85,6 +86,7 @@ struct RunCommand: ParsableCommand {
   var words: [String] = []
 
   func validate() throws {
+    if !words.isEmpty || spool == nil && remote.queue == nil { try requireKnownOptions() }
     if let word = words.first {
       let commands = EncoderWorker.commandNames.joined(separator: ", ")
       let isCommand = EncoderWorker.configuration.subcommands.contains { $0.configuration.commandName == word }
@@ -113,32 +115,47 @@ struct RunCommand: ParsableCommand {
     }
   }
 
+  /// As the default command, this one gets options that no command has, too, and the parser would blame what follows them.
+  private func requireKnownOptions() throws {
+    let command = try CommandSchema.program().find(["run"]).command
+    let given = CommandLine.arguments.dropFirst().prefix { $0 != "--" }
+    for word in given where word.hasPrefix("--") {
+      let name = String(word.dropFirst(2).prefix { $0 != "=" })
+      if command.option(name) != nil || ["help", "version", "allow-forgetful-queue"].contains(name) { continue }
+      let meant = nearest(name, among: command.options.map(\.name)).map { " (did you mean '--\($0)'?)" }
+      throw ValidationError("unknown option '--\(name)'\(meant ?? "; see encoder-worker --help")")
+    }
+  }
+
   func run() throws {
     let logger = log.logger()
     try reportingFailures {
       let options = try encoding.encoder()
       let signals = try TerminationSignals()
-      let pulse = try WorkerPulse()
+      let pulse = try ShutdownState()
       let restart = WorkerRestart()
       // Before there is anything to tidy up.
       let socket = try listen.map { try ListeningSocket(at: $0) }
       if hls || thumbnails { try FormatLibrary.load() }
       let id = WorkerID()
+      let isNew = spool.map { !DurableFile.isReachableDirectory($0 + "/incoming") } ?? false
       let (queue, store) = try open(as: id, options, pulse)
+      if let spool, isNew { say("made the spool \(spool); rename batches into \(spool)/incoming") }
       try Self.listen(to: signals, for: pulse, reaping: restart.tally != nil)
       let worker = Worker(
         id, queue: queue, store: store, options: options, keepBatches: keepBatches, maxTime: maxTime, minFree: minFree,
-        tally: restart.tally ?? WorkerTally(), logger: logger)
+        tally: restart.tally ?? WorkerCounters(), logger: logger)
       let loop = WorkerLoop(worker, threads: encoding.threads, drains: drain, pulse: pulse)
-      let site = WorkerSite(worker, pulse, trouble: { loop.trouble })
+      let site = HealthRoutes(worker, pulse, trouble: { loop.trouble })
       let server = try socket.map { try HTTPServer(on: $0, hosts: host) { site.answer($0) } }
       if let server { say("listening at http://\(server.address.description)/") }
       defer { withExtendedLifetime(server) {} }
+      if let spool, !drain { say("watching \(spool)/incoming; sessions go to \(store.staging.output)") }
       var progress = Progress(isShown: drain)
       let end = try loop.run(
         onStuck: { restart(because: $0, of: worker) }, show: progress.isShown ? { progress.show($0) } : nil)
       progress.finish()
-      let status = conclude(end, worker.tally.now, isStopping: pulse.isStopping)
+      let status = conclude(end, worker.tally.now, output: store.staging.output, isStopping: pulse.isStopping)
       if let profile = options.profile { say(lines: table(profile.rows)) }
       if let status { throw status }
     }
@@ -147,7 +164,7 @@ struct RunCommand: ParsableCommand {
   /// Stops the worker at the first signal. Another one ends the process where it stands.
   ///
   /// - Parameter reaping: whether the sandbox of the worker from before a restart may still be a child of this process.
-  private static func listen(to signals: TerminationSignals, for pulse: WorkerPulse, reaping: Bool) throws {
+  private static func listen(to signals: TerminationSignals, for pulse: ShutdownState, reaping: Bool) throws {
     try ThreadGroup().start {
       while true {
         if signals.wait(ms: reaping ? 1_000 : -1) {
@@ -163,9 +180,11 @@ struct RunCommand: ParsableCommand {
   }
 
   /// Says at the end of a drain what it did, and what it could not do.
-  private func conclude(_ end: WorkerLoop.End, _ tally: WorkerTally, isStopping: Bool) -> ExitCode? {
+  private func conclude(
+    _ end: WorkerLoop.End, _ tally: WorkerCounters, output: String, isStopping: Bool
+  ) -> ExitCode? {
     guard drain || end.isFatal else { return nil }
-    if drain { say(tally.summary) }
+    if drain { say(tally.summary + (spool == nil ? "" : "; sessions are in \(output)")) }
     if end.heldElsewhere > 0 {
       let held = count(end.heldElsewhere, "batch is", "batches are")
       say("\(held) held by workers of other hosts; one that runs on takes over from the dead")
@@ -183,10 +202,11 @@ struct RunCommand: ParsableCommand {
 
   /// Where batches come from, and where segments go.
   private func open(
-    as id: WorkerID, _ options: BatchEncoder.Options, _ pulse: WorkerPulse
+    as id: WorkerID, _ options: BatchEncoder.Options, _ pulse: ShutdownState
   ) throws -> (any BatchQueue, any ArtifactStore) {
     guard let remote = try remote.connect(as: id, lease: lease, isOverdue: { pulse.isOverdue }) else {
-      let views = SessionViews(hls: hls, thumbnails: thumbnails, sentry: events.sentry, goesOn: pulse.goesOn)
+      let views = SessionViews(
+        hls: hls, thumbnails: thumbnails, sentry: events.sentry, shouldContinue: pulse.shouldContinue)
       return try SpoolWorker.open(spool ?? "", output: output, as: id, lease: lease, views)
     }
     try remote.objects.requireConditions(tryingAt: "incoming/.\(id)", name: remote.name)
@@ -203,11 +223,11 @@ struct RunCommand: ParsableCommand {
 extension Progress {
   fileprivate mutating func show(_ work: WorkerLoop.Progress) {
     let note = work.quarantined > 0 ? ", \(work.quarantined) in quarantine" : ""
-    show(work.done, of: work.owed, "batches", note: note)
+    show(work.done, partly: work.partly, of: work.owed, "batches", note: note)
   }
 }
 
-extension WorkerTally {
+extension WorkerCounters {
   fileprivate var summary: String {
     var parts = [
       count(published, "batch", "batches") + " published", count(segments, "segment"), count(frames, "frame"),

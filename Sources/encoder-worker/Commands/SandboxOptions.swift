@@ -12,13 +12,13 @@ enum Sandbox: String, ExpressibleByArgument, CaseIterable {
 struct SandboxOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Archives, images and videos are decoded in processes without files or network: where the kernel can confine them (auto), there only (require), or not at all (off).",
+      "Decode untrusted files in confined processes: if the kernel can (auto), always or fail (require), or never (off).",
       valueName: "mode"))
   var sandbox = Sandbox.auto
 
   @Option(
     help: ArgumentHelp(
-      "A picture, an archive or a video whose decoder is silent for longer is refused.", valueName: "seconds"))
+      "Timeout of a decoder in seconds; then the file is refused.", valueName: "seconds"))
   var maxDecode = 30
 
   func validate() throws {
@@ -26,7 +26,7 @@ struct SandboxOptions: ParsableArguments {
   }
 
   /// For videos. To be asked for before the process has threads.
-  func videoDecoders() throws -> DecoderHost? {
+  func videoDecoders() throws -> DecoderForkServer? {
     var limits = Limits()
     limits.decodeSeconds = maxDecode
     if sandbox == .off { try FormatLibrary.load() }
@@ -34,9 +34,9 @@ struct SandboxOptions: ParsableArguments {
   }
 
   /// To be asked for before the process has threads.
-  func decoders(_ limits: Limits, background: Colour = .black, readsVideos: Bool = false) throws -> DecoderHost? {
+  func decoders(_ limits: Limits, background: Colour = .black, readsVideos: Bool = false) throws -> DecoderForkServer? {
     if sandbox == .off { return nil }
-    let host = try DecoderHost(limits: limits, background: background, readsVideos: readsVideos)
+    let host = try DecoderForkServer(limits: limits, background: background, readsVideos: readsVideos)
     if !host.isConfined {
       let what = "this kernel has no system call filters (seccomp)"
       if sandbox == .require { throw SandboxError(description: "\(what), which --sandbox require asks for") }

@@ -8,23 +8,23 @@ import Sessions
 struct ServeCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "serve",
-    abstract: "Look at published sessions in a browser.",
+    abstract: "Show sessions in a browser.",
     discussion: """
-      A list of sessions and a player for each, straight from the segments. Nothing is written to the output, and no request leaves this machine. Who can reach the address sees all sessions: there is no login, so it is this machine alone unless you say otherwise; put a proxy with a login before it for others.
+      Serves a list of sessions and a player for each, directly from the segments. It writes nothing to the output and sends no request to other hosts. There is no login: everybody who can reach the address sees all sessions. It listens on localhost only, unless --listen says otherwise; put a proxy with a login before it.
       """)
 
-  @Argument(help: ArgumentHelp("Where the sessions are.", valueName: "output"), completion: .directory)
+  @Argument(help: ArgumentHelp("The directory with the sessions.", valueName: "output"), completion: .directory)
   var output: String
 
   @Option(
     help: ArgumentHelp(
-      "Where to listen; a port alone is on this machine, 0 takes a free one. (default: 127.0.0.1:8080)",
+      "Address to listen on; a port alone means localhost, 0 a free port. (default: 127.0.0.1:8080)",
       valueName: "host:port"),
     transform: ListenAddress.init(_:))
   var listen: ListenAddress?
 
   @Option(
-    help: ArgumentHelp("Another name under which a browser may ask; may be given several times.", valueName: "name"))
+    help: ArgumentHelp("Accept requests for this host name, too. May be given several times.", valueName: "name"))
   var host: [String] = []
 
   @OptionGroup
@@ -35,7 +35,7 @@ struct ServeCommand: ParsableCommand {
 
   func run() throws {
     try reportingFailures {
-      // What is kept for each of many connections would add up.
+      // Memory that is kept for each connection would add up.
       clinux_keep_memory(128 << 10, 128 << 10)
       let decoders = try sandbox.videoDecoders()
       let signals = try TerminationSignals()
@@ -50,7 +50,7 @@ struct ServeCommand: ParsableCommand {
           path: output, cause: "a spool; its sessions are in \(output)/output, or where its worker says")
       }
       let scratch = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-      let site = SessionSite(catalog, scratch: scratch)
+      let site = SessionRoutes(catalog, scratch: scratch)
       let server = try HTTPServer(
         on: ListeningSocket(at: listen ?? ListenAddress(host: "127.0.0.1", port: 8_080)), hosts: host
       ) { site.answer($0) }
@@ -65,7 +65,7 @@ struct ServeCommand: ParsableCommand {
   }
 }
 
-/// What somebody named has no sessions to look at.
+/// A given path has no sessions.
 struct NothingToServe: Error, CustomStringConvertible {
   let path: String
   let cause: String

@@ -6,27 +6,27 @@ import Sessions
 struct SheetCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "sheet",
-    abstract: "Draw a contact sheet of a session: its captures, each with its instant, and its gaps.",
+    abstract: "Draw a contact sheet of a session.",
     discussion: """
-      Under each picture stands when it was captured (UTC), and how long after the session's start. A gap is a hatched tile. A segment that is damaged or missing is a tile that says so; then the exit status is 65.
+      Each picture has its capture time (UTC) and the time since the session's start. A gap is a hatched tile. A damaged or missing segment has a tile that says so, and the exit status is 65.
       """)
 
   @Argument(help: ArgumentHelp("A published session: OUTPUT/SESSION.", valueName: "session-dir"))
   var session: String
 
-  @Option(help: ArgumentHelp("The image to write, replaced when it is there: a .png or a .jpg.", valueName: "file"))
+  @Option(help: ArgumentHelp("The image to write or replace: a .png or a .jpg.", valueName: "file"))
   var to: String
 
-  @Option(help: ArgumentHelp("Every N-th capture. (default: so that some 60 are shown)", valueName: "n"))
+  @Option(help: ArgumentHelp("Show every N-th capture. (default: some 60 captures in all)", valueName: "n"))
   var every: Int?
 
-  @Option(help: ArgumentHelp("Tiles in a row. (default: as fits a screen)", valueName: "n"))
+  @Option(help: ArgumentHelp("Tiles in a row. (default: fits a screen)", valueName: "n"))
   var columns: Int?
 
-  @Option(help: ArgumentHelp("How wide a picture may be.", valueName: "pixels"))
+  @Option(help: ArgumentHelp("Maximum width of a picture in pixels, 72 to 4096.", valueName: "pixels"))
   var width = 200
 
-  @Flag(help: "The result as JSON.")
+  @Flag(help: "Print the result as JSON.")
   var json = false
 
   @OptionGroup

@@ -6,7 +6,7 @@ struct SpoolOptions: ParsableArguments {
   var spool: String
 
   @Option(
-    name: .shortAndLong, help: ArgumentHelp("Where sessions go. (default: SPOOL/output)", valueName: "dir"),
+    name: .shortAndLong, help: ArgumentHelp("The directory for sessions. (default: SPOOL/output)", valueName: "dir"),
     completion: .directory)
   var output: String?
 }

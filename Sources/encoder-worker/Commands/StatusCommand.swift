@@ -6,18 +6,18 @@ import WorkQueues
 struct StatusCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "status",
-    abstract: "What waits, what is being worked on, and what is stuck.",
+    abstract: "Show waiting, claimed and quarantined batches, the workers and the free space.",
     discussion: """
-      Looks from outside: nobody is held up. The rate is what the workers say of their last minute. Exit status 0, whatever it finds.
+      Reads the spool without any locks. The rate is that of the workers' last minute. The exit status is 0 unless the spool cannot be read.
       """)
 
   @OptionGroup
   var place: SpoolOptions
 
-  @Flag(help: "Look again every two seconds until stopped.")
+  @Flag(help: "Refresh every two seconds until stopped.")
   var watch = false
 
-  @Flag(help: "One line of JSON for each look.")
+  @Flag(help: "Print one line of JSON for each refresh.")
   var json = false
 
   @OptionGroup
@@ -28,10 +28,10 @@ struct StatusCommand: ParsableCommand {
       let spool = try Spool(opening: place.spool)
       guard watch else { return show(try SpoolStatus(of: spool, output: place.output)) }
       let signals = try TerminationSignals()
-      if !json, Screen(of: STDOUT_FILENO) != nil { _ = put("\u{1B}[2J", on: STDOUT_FILENO) }
+      if !json, TerminalScreen(of: STDOUT_FILENO) != nil { _ = put("\u{1B}[2J", on: STDOUT_FILENO) }
       repeat {
         let status = try SpoolStatus(of: spool, output: place.output)
-        if !json, let screen = Screen(of: STDOUT_FILENO) {
+        if !json, let screen = TerminalScreen(of: STDOUT_FILENO) {
           _ = put(screen.page(Self.text(status)), on: STDOUT_FILENO)
         } else {
           show(status)
@@ -81,7 +81,7 @@ struct StatusCommand: ParsableCommand {
   /// `2 workers alive, 1 dead`.
   private static func workers(_ status: SpoolStatus) -> String {
     let counts = Dictionary(grouping: status.workers, by: \.life).mapValues(\.count)
-    let others = [SpoolStatus.Worker.Life.elsewhere, .unknown, .dead].compactMap { life in
+    let others = [SpoolStatus.Worker.Liveness.elsewhere, .unknown, .dead].compactMap { life in
       counts[life].map { ", \($0) \(life.rawValue)" }
     }
     return "\(count(counts[.alive] ?? 0, "worker")) alive" + others.joined()

@@ -14,8 +14,8 @@ struct StitchCommand: ParsableCommand {
     commandName: "stitch",
     abstract: "Make one MP4 or an HLS stream of a session, without re-encoding.",
     discussion: """
-      mp4: each captured frame is shown at its capture, counted from the session's start; the timing track comes along; gaps are chapters, or left out with --gaps cut.
-      hls: DIR/multivariant.m3u8, DIR/session.m3u8, DIR/iframes.m3u8 and a CMAF fragment for each segment, at the same times; players skip gaps. What is in DIR already is used again.
+      mp4: each frame is shown at its capture minus the session's start. The film has the timing track, and gaps are chapters.
+      hls: DIR/multivariant.m3u8, DIR/session.m3u8, DIR/iframes.m3u8 and a CMAF fragment for each segment, at the same times. Players skip gaps. Existing files in DIR are used again.
       """)
 
   @Argument(
@@ -23,17 +23,17 @@ struct StitchCommand: ParsableCommand {
   var session: String
 
   @Option(
-    help: ArgumentHelp("The film to write, replaced when it is there; of hls the directory.", valueName: "path"),
+    help: ArgumentHelp("The MP4 to write or replace; for hls, the directory.", valueName: "path"),
     completion: .file())
   var to: String
 
   @Option(help: "mp4 or hls.")
   var format = StitchFormat.mp4
 
-  @Option(help: "hold: the picture before a gap stays; cut: gaps are left out. (default: hold)")
+  @Option(help: "Gaps of the film: hold keeps the picture before the gap, cut leaves the gap out. (default: hold)")
   var gaps: GapRule?
 
-  @Flag(help: "The result as JSON.")
+  @Flag(help: "Print the result as JSON.")
   var json = false
 
   @OptionGroup
@@ -45,6 +45,10 @@ struct StitchCommand: ParsableCommand {
   func validate() throws {
     if to.isEmpty { throw ValidationError("--to is empty") }
     if format == .mp4, to.hasSuffix(".m3u8") { throw ValidationError("for a playlist: --to DIR --format hls") }
+    let others = [".mkv", ".webm", ".avi", ".mov", ".ts", ".gif", ".wmv", ".flv"]
+    if format == .mp4, let suffix = others.first(where: to.lowercased().hasSuffix) {
+      throw ValidationError("--to '\(to)': stitch writes MP4, not \(suffix.dropFirst()); name a file that ends in .mp4")
+    }
     if format == .hls, gaps != nil {
       throw ValidationError("--gaps is for films; in an HLS playlist gaps are marked, and players skip them")
     }

@@ -1,24 +1,28 @@
 import ArgumentParser
 import Encoding
+import FileSystem
 import SegmentEncoder
 import Sessions
 
 struct VerifyCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "verify",
-    abstract: "Check sessions against all that their manifests claim.",
+    abstract: "Check sessions: digests, times, every picture.",
     discussion: """
-      Digests, structure, every instant to the tick, every picture decoded, overlaps, missing parts, orphans, session.json, session.ffconcat and, where there are any, the events for Sentry. Exit status 65 when anything is wrong.
+      Checks digests, structure, every time to the tick, overlaps, missing parts, orphans, session.json, session.ffconcat and Sentry's events. Decodes every picture. Exit status 65 if anything is wrong.
       """)
 
-  @Argument(help: ArgumentHelp("Published sessions: OUTPUT/SESSION.", valueName: "session-dir"), completion: .directory)
+  @Argument(
+    help: ArgumentHelp(
+      "Sessions (OUTPUT/SESSION), or an OUTPUT with all its sessions.", valueName: "session-dir"),
+    completion: .directory)
   var sessions: [String]
 
   @Flag(
-    help: "Rebuild session.json, session.ffconcat and the events for Sentry of sessions whose segments are all right.")
+    help: "Rebuild session.json, session.ffconcat and Sentry's events where all segments are intact.")
   var repair = false
 
-  @Flag(help: "Results as JSON, one object a line.")
+  @Flag(help: "Print results as JSON, one object a line.")
   var json = false
 
   @OptionGroup
@@ -30,9 +34,9 @@ struct VerifyCommand: ParsableCommand {
   func run() throws {
     var isBad = false
     var hasHead = json
-    var decoders: DecoderHost?
+    var decoders: DecoderForkServer?
     try reportingFailures { decoders = try sandbox.videoDecoders() }
-    for session in sessions {
+    for session in sessions.flatMap(Self.sessions) {
       try reportingFailures {
         var progress = Progress()
         defer { progress.finish() }
@@ -47,9 +51,19 @@ struct VerifyCommand: ParsableCommand {
     if isBad { throw ExitStatus.badBatch }
   }
 
-  /// What is no session has a report, too, and the others are checked all the same.
+  /// The sessions in an output; any other path as it is.
+  private static func sessions(in path: String) -> [String] {
+    guard let entries = try? Directory(opening: path).entries(), entries.allSatisfy({ $0.kind != .file }) else {
+      return [path]
+    }
+    let place = path.hasSuffix("/") ? path : path + "/"
+    let found = entries.map(\.name).filter { !$0.hasPrefix(".") && DurableFile.exists("\(place)\($0)/session.json") }
+    return found.isEmpty ? [path] : found.sorted().map { place + $0 }
+  }
+
+  /// A path that is no session has a report, too, and the others are still checked.
   private static func report(
-    on session: String, repair: Bool, _ decoders: DecoderHost?, progress: (Int, Int) -> Void
+    on session: String, repair: Bool, _ decoders: DecoderForkServer?, progress: (Int, Int) -> Void
   ) throws -> VerificationReport {
     do {
       return try Verification.report(on: session, repair: repair, decoders: decoders, progress: progress)

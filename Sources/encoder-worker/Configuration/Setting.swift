@@ -28,15 +28,18 @@ struct Setting {
   let source: Source
 
   init(_ name: String, _ value: String, _ source: Source) {
-    (self.name, self.value, self.source) = (name, value, source)
+    (self.name, self.value, self.source) = (Self.renamed[name] ?? name, value, source)
   }
+
+  /// Today's names of options, by those that they had before.
+  private static let renamed = ["allow-forgetful-queue": "allow-non-durable-queue"]
 }
 
 /// The file of settings, for every command that has settings. Settings are read before the words are parsed.
 struct SettingsOption: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "A file of settings, each a line: max-hold = 3000. (default: ENCODER_WORKER_CONFIG, else none)",
+      "Settings file with lines such as max-hold = 3000. (default: ENCODER_WORKER_CONFIG, else none)",
       valueName: "file"),
     completion: .file())
   var config: String?

@@ -4,7 +4,7 @@ import SegmentEncoder
 import Sessions
 
 enum Assets {
-  private static let files: [String: (HTTPReply.Kind, [UInt8])] = [
+  private static let files: [String: (HTTPResponse.Kind, [UInt8])] = [
     "list.html": (.html, PackageResources.list_html), "player.html": (.html, PackageResources.player_html),
     "style.css": (.css, PackageResources.style_css), "favicon.svg": (.svg, PackageResources.favicon_svg),
     "list.js": (.script, PackageResources.list_js), "map.js": (.script, PackageResources.map_js),
@@ -16,12 +16,12 @@ enum Assets {
 
   private static let tags = files.mapValues { Digest.of($0.1) }
 
-  static func page(_ name: String) -> HTTPReply? { reply(name) }
+  static func page(_ name: String) -> HTTPResponse? { reply(name) }
 
   /// - Returns: nil for pages, and for what is not there.
-  static func file(_ name: String) -> HTTPReply? { name.hasSuffix(".html") ? nil : reply(name) }
+  static func file(_ name: String) -> HTTPResponse? { name.hasSuffix(".html") ? nil : reply(name) }
 
-  private static func reply(_ name: String) -> HTTPReply? {
-    files[name].map { HTTPReply($0.0, $0.1, tag: tags[name]) }
+  private static func reply(_ name: String) -> HTTPResponse? {
+    files[name].map { HTTPResponse($0.0, $0.1, tag: tags[name]) }
   }
 }

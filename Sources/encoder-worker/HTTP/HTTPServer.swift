@@ -16,7 +16,7 @@ final class HTTPServer: Sendable {
 
   /// Where it listens.
   var address: ListenAddress { socket.address }
-  /// What is sent with everything: no request of a page leaves this server, and nobody else's page gets anything from it.
+  /// Headers of every response: no request of a page leaves this server, and nobody else's page gets anything from it.
   private static let headers = [
     ("X-Content-Type-Options", "nosniff"), ("Referrer-Policy", "no-referrer"),
     ("Cross-Origin-Resource-Policy", "same-origin"),
@@ -43,7 +43,7 @@ final class HTTPServer: Sendable {
   ///   - hosts: further names under which it may be asked: a page of somebody else's whose name leads here does not get
   ///     through.
   ///   - answer: called on the threads of connections.
-  init(on socket: ListeningSocket, hosts: [String], answer: @escaping @Sendable (HTTPRequest) -> HTTPReply) throws {
+  init(on socket: ListeningSocket, hosts: [String], answer: @escaping @Sendable (HTTPRequest) -> HTTPResponse) throws {
     var library = try Self.library.functions()
     self.socket = socket
     let deadlines = RequestDeadlines()
@@ -103,16 +103,16 @@ final class HTTPServer: Sendable {
     service.library.MHD_stop_daemon(daemon)
   }
 
-  /// What the threads of connections share.
+  /// State that the threads of connections share.
   private final class Service: Sendable {
     let library: cmh_library
     let names: Set<String>
     let deadlines: RequestDeadlines
-    let answer: @Sendable (HTTPRequest) -> HTTPReply
+    let answer: @Sendable (HTTPRequest) -> HTTPResponse
 
     init(
       library: cmh_library, names: Set<String>, deadlines: RequestDeadlines,
-      answer: @escaping @Sendable (HTTPRequest) -> HTTPReply
+      answer: @escaping @Sendable (HTTPRequest) -> HTTPResponse
     ) {
       self.library = library
       self.names = names
@@ -127,7 +127,7 @@ final class HTTPServer: Sendable {
     }
 
     func refuse(_ connection: OpaquePointer) -> Bool {
-      var refusal = HTTPReply.failure(
+      var refusal = HTTPResponse.failure(
         400, "a request has one Host, and one of Content-Length and Transfer-Encoding at most")
       refusal.headers.append(("Connection", "close"))
       return send(refusal, on: connection)
@@ -140,9 +140,9 @@ final class HTTPServer: Sendable {
       return send(reply(to: request).answering(request), on: connection)
     }
 
-    private func reply(to request: HTTPRequest) -> HTTPReply {
+    private func reply(to request: HTTPRequest) -> HTTPResponse {
       guard request.method == "GET" || request.method == "HEAD" else {
-        var refusal = HTTPReply.failure(405, "only GET and HEAD are answered")
+        var refusal = HTTPResponse.failure(405, "only GET and HEAD are answered")
         refusal.headers.append(("Allow", "GET, HEAD"))
         return refusal
       }
@@ -161,7 +161,7 @@ final class HTTPServer: Sendable {
       return (isName ? String(parts[0]) : host).lowercased()
     }
 
-    private func send(_ reply: HTTPReply, on connection: OpaquePointer) -> Bool {
+    private func send(_ reply: HTTPResponse, on connection: OpaquePointer) -> Bool {
       var headers = HTTPServer.headers + reply.headers.map { ($0.name, $0.value) }
       headers.append(("Content-Type", reply.kind.rawValue))
       // Browsers revalidate each response, so they do not show pruned or deleted sessions.

@@ -35,7 +35,7 @@ struct MetricsText {
     add(name + "_count", [], "\(total)")
   }
 
-  /// What every program says of itself.
+  /// Metrics of the process.
   mutating func process() {
     var usage = rusage()
     getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)

@@ -1,5 +1,5 @@
-// The one place that sees hiredis: commands go out, replies come back, one at a time. What breaks a connection is said once, to
-// whoever asked; the next one to ask gets another connection. So after an error nobody knows whether it was done.
+// The one place that sees hiredis: commands go out, replies come back, one at a time. The caller whose request breaks a connection
+// gets the error; the next caller gets another connection. So after an error nobody knows whether it was done.
 
 import CHiredis
 import Encoding
@@ -18,7 +18,7 @@ final class RedisConnection: Sendable {
   private let patience: Int32
   /// Milliseconds for which Redis is not asked after somebody has waited in vain: who waited behind him is told at once.
   private let respiteMs: Int
-  private let admit: @Sendable (ServerFacts) throws -> Void
+  private let admit: @Sendable (RedisInfo) throws -> Void
   private let link = Mutex(Link())
 
   private struct Link: ~Copyable {
@@ -32,7 +32,7 @@ final class RedisConnection: Sendable {
   /// - Parameter admit: what Redis says of itself, whenever a connection is made; what this throws is why there is none.
   init(
     _ url: RedisURL, patience: Int32 = 5, respiteMs: Int = 1_000,
-    admit: @escaping @Sendable (ServerFacts) throws -> Void = { _ in }
+    admit: @escaping @Sendable (RedisInfo) throws -> Void = { _ in }
   ) throws {
     try url.check()
     self.url = url
@@ -96,7 +96,7 @@ final class RedisConnection: Sendable {
         try require(["AUTH"] + (url.user.map { [$0] } ?? []) + [password], &link, to: operation)
       }
       if url.database != 0 { try require(["SELECT", "\(url.database)"], &link, to: operation) }
-      let facts = ServerFacts(try require(["INFO"], &link, to: operation))
+      let facts = RedisInfo(try require(["INFO"], &link, to: operation))
       try admit(facts)
       let upS = facts["uptime_in_seconds"].flatMap { Int($0) } ?? 0
       let upMs = link.wasConnected ? 0 : 1_000 * min(max(0, upS), 1 << 30)

@@ -5,7 +5,7 @@ import SegmentEncoder
 struct RedisError: EnvironmentFailure, CustomStringConvertible {
   /// Without its password.
   let queue: String
-  /// What it was asked for.
+  /// The operation.
   let operation: String
   let cause: String
   let advice: String
@@ -40,7 +40,7 @@ struct RedisError: EnvironmentFailure, CustomStringConvertible {
 }
 
 /// A Redis that came back as another one than it was is the environment's failure as well.
-extension ForgetfulRedis: EnvironmentFailure {}
+extension NonDurableRedis: EnvironmentFailure {}
 
 /// A stream whose batches lie in another store: their names would mean nothing here, or something else.
 struct StreamOfAnotherStore: EnvironmentFailure, CustomStringConvertible {

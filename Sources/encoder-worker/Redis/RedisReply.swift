@@ -1,7 +1,7 @@
 import CHiredis
 import JSON
 
-/// What Redis answers.
+/// A reply of Redis.
 enum RedisReply: Sendable, Equatable {
   case nothing
   case integer(Int)

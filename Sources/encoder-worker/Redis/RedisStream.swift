@@ -1,8 +1,9 @@
-// Batches by name in a stream of Redis, shared by workers of any number of hosts: each is one consumer of one group. Who holds an
-// entry renews its lease; what nobody renews is taken over. Every step that changes more than one thing is one script, and one
-// that is for the holder alone asks first who that is: so it happened or it did not, and a late one does nothing.
+// Batches by name in a stream of Redis, shared by workers of any number of hosts: each is one consumer of one group. A worker
+// renews the leases of its entries; others take over an entry with an expired lease. Every step that changes more than one thing
+// is one script, and one that is for the holder alone asks first who that is: so it happened or it did not, and a late one does
+// nothing.
 //
-// What throws may have been done: the answer is what got lost. Every step may be asked for again.
+// An operation that throws may have been done: its reply may be lost. Every step may be asked for again.
 
 import FileSystem
 import JSON
@@ -21,11 +22,11 @@ final class RedisStream: NameQueue {
   private static let takenOverAtOnce = 16
   private static let addedAtOnce = 1_000
 
-  private let membership: StreamMembership
+  private let membership: ConsumerGroupMember
   private let renewal: PeriodicThread
   private let leaseMs: Int
   private let forgetAfterMs: Int
-  /// Whoever takes: what is given to this worker is known to it before it asks for what it does not know of.
+  /// Serializes takers: an entry is recorded before the next request for what it does not know of.
   private let taking = Mutex<Void>(())
 
   /// Connects, and joins the group.
@@ -37,12 +38,12 @@ final class RedisStream: NameQueue {
   ///   - mayForget: a Redis that may lose what waits is only warned of.
   ///   - forgetAfter: seconds after which a worker that holds nothing, and asks for nothing, is forgotten.
   ///   - warn: told when Redis may lose something, or has.
-  /// - Throws: ``BadRedisURL``, ``ForgetfulRedis``, ``StreamOfAnotherStore``, ``RedisError``, ``MissingLibrary``.
+  /// - Throws: ``BadRedisURL``, ``NonDurableRedis``, ``StreamOfAnotherStore``, ``RedisError``, ``MissingLibrary``.
   init(
     _ url: RedisURL, consumer: String, store: String, lease: Int, mayForget: Bool, forgetAfter: Int = 3_600,
     warn: @escaping @Sendable (String) -> Void = { say("encoder-worker: \($0)", .warning) }
   ) throws {
-    let told = Mutex<[ForgetfulRedis.Weakness]>([])
+    let told = Mutex<[NonDurableRedis.Weakness]>([])
     // Also of one that comes back: it may have other settings, or be another one.
     let connection = try RedisConnection(url) { facts in
       guard facts.generation >= 7 else {
@@ -50,7 +51,7 @@ final class RedisStream: NameQueue {
           url, "ask what it is", "Redis \(facts["redis_version"] ?? "of an unknown version") is too old",
           advice: "take 7.0 or later")
       }
-      let forgetful = ForgetfulRedis(queue: url.description, weaknesses: facts.weaknesses)
+      let forgetful = NonDurableRedis(queue: url.description, weaknesses: facts.weaknesses)
       guard mayForget || forgetful.weaknesses.isEmpty else { throw forgetful }
       let isNew = told.withLock { told in
         defer { told = forgetful.weaknesses }
@@ -58,12 +59,12 @@ final class RedisStream: NameQueue {
       }
       if isNew, !forgetful.weaknesses.isEmpty { warn(forgetful.risk) }
     }
-    let membership = StreamMembership(url, worker: consumer, store: store, connection: connection, warn: warn)
+    let membership = ConsumerGroupMember(url, worker: consumer, store: store, connection: connection, warn: warn)
     try membership.join()
     self.membership = membership
     leaseMs = 1_000 * max(1, lease)
     forgetAfterMs = 1_000 * forgetAfter
-    // What cannot be renewed now is tried again; whoever asks for something is told why.
+    // A failed renewal is retried; the next operation reports why.
     renewal = try PeriodicThread("lease", everyMs: leaseMs / 3) { try? membership.renew() }
   }
 
@@ -156,7 +157,7 @@ final class RedisStream: NameQueue {
   }
 
   /// Whether Redis has lost what it knew since this worker joined; it was warned of.
-  var hasForgotten: Bool { membership.hasForgotten }
+  var lostState: Bool { membership.lostState }
 
   /// Renews this one's lease now.
   ///
@@ -172,7 +173,7 @@ final class RedisStream: NameQueue {
 
   func holds(_ id: String) -> Bool { membership.holds(id) }
 
-  /// Renews nothing any more; a worker that holds nothing is forgotten. What is still held is taken over after a lease.
+  /// Renews nothing any more; a worker that holds nothing is forgotten. Remaining entries are taken over after a lease.
   func leave() {
     renewal.stop()
     _ = try? membership.run(.leave)

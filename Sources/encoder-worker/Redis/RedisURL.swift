@@ -58,8 +58,8 @@ struct RedisURL: Sendable, ExpressibleByArgument {
     }
   }
 
-  /// What a command line said. A value that a parser refuses is printed, with its password: so what is wrong with this one is told
-  /// by ``validate()``, and an option of this type takes no `transform`.
+  /// Reads an argument of the command line. A value that a parser refuses is printed, with its password: so what is wrong with
+  /// this one is told by ``validate()``, and an option of this type takes no `transform`.
   init(argument: String) {
     do throws(BadRedisURL) {
       self = try RedisURL(argument)

@@ -1,4 +1,4 @@
-// What is done in Redis itself, in Lua: each of these happens as a whole or not at all, and no other command in between.
+// Operations in Redis itself, in Lua: each of these happens as a whole or not at all, and no other command in between.
 //
 // KEYS: the stream; `batches`, a hash of the names that are owed, each with its entry and how often it failed for reasons
 // that nobody knows; `dead`, a stream of what nobody can encode; `store`, where the batches lie; `made`, which group this is, as
@@ -14,7 +14,7 @@ enum StreamScript: String, CaseIterable, Sendable {
 
   static let group = "encoder-worker"
 
-  /// What it is for, as an error says it.
+  /// The operation's name in errors.
   var operation: String {
     switch self {
     case .join: "join the group"
@@ -86,7 +86,7 @@ enum StreamScript: String, CaseIterable, Sendable {
 
     """
 
-  /// Who was in the group that was lost learns so, though others have made it anew.
+  /// A worker of the lost group learns of the loss, even if others have made the group again.
   private static let onlyWhoHasJoined = """
     if redis.call('GET', made) ~= joined then
       return redis.error_reply('NOGROUP the group has been made anew')
@@ -146,9 +146,9 @@ enum StreamScript: String, CaseIterable, Sendable {
       return 0
       """
     case .takeOver:
-      // ARGV: milliseconds of a lease; how many at most; milliseconds after which a worker that holds nothing is forgotten; what this
-      // worker holds. What is its own and yet not among that was in an answer that got lost: work on it has not begun, so that this does
-      // not count. XCLAIM drops what was deleted by hand.
+      // ARGV: milliseconds of a lease; how many at most; milliseconds after which a worker that holds nothing is forgotten; what
+      // this worker holds. An entry of its own that is not among those was in a lost reply: work on it has not begun, so that this
+      // does not count. XCLAIM drops what was deleted by hand.
       """
       local lease, most, forgotten = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
       local mine, taken = {}, {}
@@ -241,7 +241,7 @@ enum StreamScript: String, CaseIterable, Sendable {
       return 1
       """
     case .waiting:
-      // What was acknowledged by hand and not deleted is no longer owed; what was deleted by hand is not there.
+      // An entry that was acknowledged by hand no longer waits; an entry that was deleted by hand is not there.
       """
       local held = redis.call('XPENDING', stream, group)[1]
       if #redis.call('XRANGE', stream, '(' .. last(), '+', 'COUNT', 1) == 0 then return 0 end

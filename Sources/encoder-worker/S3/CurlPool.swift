@@ -51,7 +51,7 @@ final class CurlPool: Sendable {
   /// libcurl's handle, with its connections; one thread at a time has it.
   private final class Handle: @unchecked Sendable {
     let curl: UnsafeMutableRawPointer
-    /// What libcurl says of a failure.
+    /// The message of libcurl on a failure.
     let message = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
 
     init?(_ library: UnsafePointer<ccurl_library>) {

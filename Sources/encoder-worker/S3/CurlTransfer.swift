@@ -17,7 +17,7 @@ final class CurlTransfer {
   private(set) var headers: [String: String] = [:]
   /// Of an answer that is not good, as far as anybody reads it.
   private(set) var refusal: [UInt8] = []
-  /// What ended it on our side.
+  /// The error that ended it on our side.
   private(set) var failure: (any Error)?
 
   private let body: RequestBody
@@ -46,7 +46,7 @@ final class CurlTransfer {
     self.sink = sink
   }
 
-  /// What the answer's length is said to be; nil where nothing, or nonsense, is said.
+  /// The Content-Length of the response; nil if it is missing or invalid.
   var length: Int? { headers["content-length"].flatMap { Int($0) } }
 
   /// For how long what is answered has been as it is, in seconds, by the other side's clock; nil where it does not say.
@@ -85,12 +85,12 @@ final class CurlTransfer {
       },
       { context, _, _, _, _ in
         guard let context else { return 1 }
-        return Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue().goesOn() ? 0 : 1
+        return Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue().shouldContinue() ? 0 : 1
       },
       Unmanaged.passUnretained(self).toOpaque())
   }
 
-  private func goesOn() -> Bool {
+  private func shouldContinue() -> Bool {
     if isOverdue() { failure = Cancelled() }
     return failure == nil
   }

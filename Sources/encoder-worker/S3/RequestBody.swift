@@ -3,7 +3,7 @@ import Glibc
 import SegmentEncoder
 import Sessions
 
-/// What a request carries: bytes, or a file that is read while it goes out, and again when it is tried again.
+/// The body of a request: bytes, or a file that is read while it goes out, and again when it is tried again.
 enum RequestBody {
   case none
   case bytes([UInt8])

@@ -52,7 +52,7 @@ final class S3Client: ObjectClient {
 
   func head(_ key: String) throws -> ObjectInfo? {
     guard let answer = try ask(S3Request("HEAD", .head, key)) else { return nil }
-    guard let size = answer.length else { throw nonsense("HEAD", key, "no Content-Length") }
+    guard let size = answer.length else { throw malformed("HEAD", key, "no Content-Length") }
     return ObjectInfo(key: key, size: size, tag: try tag(of: answer, "HEAD", key), ageS: answer.ageS)
   }
 
@@ -92,9 +92,9 @@ final class S3Client: ObjectClient {
   func list(_ prefix: String, after key: String?) throws -> [ObjectInfo] {
     var last = key
     while true {
-      let page = try S3Page(listed(prefix, after: last), location)
+      let page = try ListObjectsPage(listed(prefix, after: last), location)
       if let last, let first = page.objects.first, !last.utf8.lexicographicallyPrecedes(first.key.utf8) {
-        throw nonsense("LIST", prefix, "what comes after \(last) begins with \(first.key)")
+        throw malformed("LIST", prefix, "what comes after \(last) begins with \(first.key)")
       }
       // The prefix itself, which some tools put there as if it were a directory, is no object of ours.
       let objects = page.objects.filter { !$0.key.isEmpty }
@@ -103,13 +103,13 @@ final class S3Client: ObjectClient {
     }
   }
 
-  private func listed(_ prefix: String, after key: String?) throws -> S3Page.Text {
+  private func listed(_ prefix: String, after key: String?) throws -> ListObjectsPage.Text {
     var request = S3Request("LIST", .get, nil)
     request.query = ["list-type": "2", "encoding-type": "url", "prefix": location.prefix + prefix]
     request.query["start-after"] = key.map { location.prefix + $0 }
     request.query["max-keys"] = settings.listCount.map(String.init)
     let bytes = try fetch(request, nothing: [], limit: Self.longestList)?.bytes ?? []
-    return S3Page.Text(bytes: bytes, subject: location.name(of: prefix))
+    return ListObjectsPage.Text(bytes: bytes, subject: location.name(of: prefix))
   }
 
   /// An address that lets whoever has it fetch an object, for some seconds from `now`, in unix milliseconds, on.
@@ -163,22 +163,22 @@ extension S3Client {
         if request.kind == "COPY" { copied += bytes }
         try sink(bytes, offset)
       }
-      let refusal: S3Refusal
+      let refusal: S3ErrorResponse
       do {
         try pool.perform(prepared(request, payloadDigest), transfer)
         let isGood = (200...299).contains(transfer.status)
         let text = String(decoding: isGood ? copied : transfer.refusal, as: UTF8.self)
         // A copy may fail after the answer has begun.
-        if isGood && S3Text.first("Code", in: text) == nil {
+        if isGood && S3XML.first("Code", in: text) == nil {
           guard request.method == .put || transfer.hasEnd || transfer.status == 204 else {
             throw TransferFailure(cause: "neither Content-Length nor an end", mayPass: false)
           }
           return transfer
         }
-        refusal = S3Refusal(transfer.status, text, transfer.headers)
+        refusal = S3ErrorResponse(transfer.status, text, transfer.headers)
         if nothing.contains(refusal.status), refusal.code != "NoSuchBucket" { return nil }
       } catch let failure as TransferFailure {
-        refusal = S3Refusal(failure)
+        refusal = S3ErrorResponse(failure)
       }
       guard refusal.mayPass, attempt < settings.retries else {
         throw refusal.error(request.kind, subject, isSigned: settings.credentials != nil)
@@ -210,19 +210,19 @@ extension S3Client {
 
   fileprivate func tag(of answer: CurlTransfer, _ operation: String, _ key: String) throws -> ObjectTag {
     guard let tag = answer.headers["etag"].flatMap({ ObjectTag(s3: $0) }) else {
-      throw nonsense(operation, key, "no ETag")
+      throw malformed(operation, key, "no ETag")
     }
     return tag
   }
 
-  fileprivate func nonsense(_ operation: String, _ key: String, _ cause: String) -> ObjectStoreError {
+  fileprivate func malformed(_ operation: String, _ key: String, _ cause: String) -> ObjectStoreError {
     ObjectStoreError(
       operation, location.name(of: key), "an answer that S3 does not give: \(cause)",
       advice: "see whether the endpoint is an S3 store")
   }
 }
 
-/// What is asked of the store.
+/// A request to the store.
 private struct S3Request {
   /// As requests are counted.
   let kind: String

@@ -18,7 +18,7 @@ struct StoredPlaylist {
   /// Where it is, and the files that it names.
   private var folder: String { "output/\(session)/" + (format == .hls ? "hls/" : "") }
 
-  /// What to do when it is not there, or not one.
+  /// The advice if it is missing, or no playlist.
   var advice: String {
     format == .hls ? "see whether its worker runs with --hls" : "see whether it is published there"
   }

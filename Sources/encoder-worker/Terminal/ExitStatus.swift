@@ -47,10 +47,22 @@ func reportingFailures(_ work: () throws -> Void) throws {
   } catch is Cancelled {
     say("encoder-worker: stopped; nothing is lost, run it again")
     throw ExitStatus.temporaryFailure
+  } catch let failure as DiskError where failure.operation == "mkdir" {
+    say("encoder-worker: cannot make a directory: \(failure); \(adviceOnMaking(failure.path))", .error)
+    throw ExitStatus.of(failure)
   } catch {
     say("encoder-worker: \(error)", .error)
     throw error is BadSession || error is DamagedOutput ? ExitStatus.badBatch : ExitStatus.of(error)
   }
+}
+
+/// The remedy where a directory cannot be made.
+private func adviceOnMaking(_ path: String) -> String {
+  var place = path
+  while !["/", "."].contains(place), !DurableFile.exists(place) { place = DurableFile.parentDirectory(of: place) }
+  let own = "name a directory of your own, as ~/\(lastComponent(of: path))"
+  guard access(place, W_OK | X_OK) != 0 else { return own }
+  return "you may not write to \(place): run 'sudo install -d -o $USER \(path)', or \(own)"
 }
 
 /// Says something to a person, on standard error: one line, whatever the names in it are.

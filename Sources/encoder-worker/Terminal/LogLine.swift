@@ -53,7 +53,7 @@ enum LogLine {
 struct LineLogHandler: LogHandler {
   let format: LogFormat
   var logLevel: Logger.Level
-  /// Whose the events are: for programs, which may read those of many.
+  /// The worker of the events, for programs that read the events of many.
   var metadata: Logger.Metadata = [:]
   var metadataProvider: Logger.MetadataProvider?
 
@@ -71,17 +71,18 @@ struct LineLogHandler: LogHandler {
   }
 }
 
-/// What is said of the work, and how.
+/// Log options.
 struct LogOptions: ParsableArguments {
-  @Option(help: "Lines on standard error as text, or as json: one object a line.")
+  @Option(help: "Log format: text, or json with one object a line.")
   var logFormat = LogFormat.text
 
   @Option(
-    help: ArgumentHelp("What is said: error, warning, notice, info (each batch) or debug. (default: warning)"),
+    help: ArgumentHelp(
+      "Log level: error, warning, notice, info (each batch) or debug (each claim). (default: warning)"),
     transform: level)
   var logLevel: Logger.Level?
 
-  @Flag(name: .shortAndLong, help: "The same as --log-level info.")
+  @Flag(name: .shortAndLong, help: "Short for --log-level info.")
   var verbose = false
 
   /// To be asked for before anything is said.

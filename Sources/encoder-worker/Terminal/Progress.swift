@@ -13,21 +13,22 @@ struct Progress {
   private var shownAt = 0
 
   init(isShown: Bool = true) {
-    self.isShown = isShown && Screen(of: STDERR_FILENO) != nil
+    self.isShown = isShown && TerminalScreen(of: STDERR_FILENO) != nil
     startedAt = MonotonicClock.milliseconds()
   }
 
   /// At most ten times a second.
   ///
   /// - Parameters:
+  ///   - partly: the parts of unfinished ones, added up.
   ///   - total: may grow while it goes on.
   ///   - note: what else there is to say.
-  mutating func show(_ done: Int, of total: Int, _ unit: String, note: String = "") {
+  mutating func show(_ done: Int, partly: Double = 0, of total: Int, _ unit: String, note: String = "") {
     let now = MonotonicClock.milliseconds()
-    guard isShown, now - shownAt >= 100, let screen = Screen(of: STDERR_FILENO) else { return }
+    guard isShown, now - shownAt >= 100, let screen = TerminalScreen(of: STDERR_FILENO) else { return }
     shownAt = now
     let text = Self.text(done, of: total, unit, elapsedMs: max(1, now - startedAt)) + note
-    StandardError.show(bar: Self.line(text, done, of: total, columns: screen.columns))
+    StandardError.show(bar: Self.line(text, Double(done) + partly, of: total, columns: screen.columns))
   }
 
   /// Clears the line.
@@ -49,12 +50,12 @@ struct Progress {
   }
 
   /// In less than a whole line: one that fills it may go on in the next.
-  static func line(_ text: String, _ done: Int, of total: Int, columns: Int) -> String {
+  static func line(_ text: String, _ done: Double, of total: Int, columns: Int) -> String {
     let room = max(0, columns - 1)
     // Below some cells a bar says nothing.
     let cells = min(Self.cells, room - text.count - 1)
     guard cells >= 4 else { return String(text.prefix(room)) }
-    let full = cells * min(done, total) / max(1, total)
+    let full = Int(Double(cells) * min(done, Double(total)) / Double(max(1, total)))
     return String(repeating: "█", count: full) + String(repeating: "░", count: cells - full) + " " + text
   }
 }

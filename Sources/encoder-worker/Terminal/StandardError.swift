@@ -9,7 +9,7 @@ import Synchronization
 enum StandardError {
   private struct State {
     var format = LogFormat.text
-    /// What stands in the last line; nil where there is none.
+    /// The bar in the last line; nil if there is none.
     var bar: String?
   }
 

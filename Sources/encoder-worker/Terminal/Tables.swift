@@ -1,4 +1,4 @@
-// What is said to people in columns.
+// Tables for people.
 
 /// Columns as wide as they have to be; the first row is their head.
 func table(_ rows: [[String]]) -> String {

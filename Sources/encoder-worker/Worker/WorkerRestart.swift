@@ -11,12 +11,12 @@ struct WorkerRestart {
   private static let variable = "_TALLY_OF_ENCODER_WORKER"
 
   /// The counts of the worker before the restart; nil where there was none.
-  let tally: WorkerTally?
+  let tally: WorkerCounters?
   /// Those that are blocked in the new worker, too.
   private let signals: sigset_t
 
   init() {
-    tally = getenv(Self.variable).flatMap { WorkerTally(json: Array(String(cString: $0).utf8)) }
+    tally = getenv(Self.variable).flatMap { WorkerCounters(json: Array(String(cString: $0).utf8)) }
     unsetenv(Self.variable)
     var signals = sigset_t()
     pthread_sigmask(SIG_SETMASK, nil, &signals)

@@ -1,0 +1,48 @@
+import ISOMedia
+
+/// How often a segment's pictures are coded again, so that players keep time. Pure.
+///
+/// Chromium estimates how long a picture lasts from the ones before it: a file of one sample ends at once, a short last
+/// sample behind long ones is never shown, and after an irregular one a picture may come half a second early. Samples of
+/// about equal length cure that, and so do samples of at most a quarter of a second, whatever their lengths. A hold is
+/// divided evenly, because a sample that begins just before a capture makes Chromium show the wrong picture.
+struct SampleCadence: Equatable {
+  /// No sample lasts longer, in milliseconds.
+  let sampleMs: Int64
+
+  /// Every picture is coded once.
+  static let asCaptured = SampleCadence(sampleMs: .max)
+  /// A cadence for any holds.
+  static let dense = SampleCadence(sampleMs: 250)
+
+  init(sampleMs: Int64) { self.sampleMs = sampleMs }
+
+  /// The pace for a segment with these holds, in milliseconds.
+  init(for holds: [Int64]) {
+    let longest = holds.max() ?? 0
+    let isRegular = holds.count > 1 && longest <= 1_100 && Self.isEven(holds, .asCaptured, 0.8)
+    // Some three captures a second play in time as they are, however they jitter; but for a short one at the end.
+    let isQuick = holds.count > 6 && longest <= 400 && 2 * (holds.last ?? 0) >= longest
+    if isRegular || isQuick {
+      self = .asCaptured
+    } else {
+      self = Self.isEven(holds, SampleCadence(sampleMs: 500), 0.75) ? SampleCadence(sampleMs: 500) : .dense
+    }
+  }
+
+  /// In how many samples a hold is coded.
+  func sampleCount(of holdMs: Int64) -> Int64 {
+    1 + (holdMs - 1) / sampleMs
+  }
+
+  /// Where the samples of a hold start, in ticks from its own start, evenly spread.
+  package func sampleStarts(of holdMs: Int64) -> [Int64] {
+    let count = sampleCount(of: holdMs)
+    return (0..<count).map { MediaTime.ticks(ms: holdMs) * $0 / count }
+  }
+
+  private static func isEven(_ holds: [Int64], _ pace: SampleCadence, _ ratio: Double) -> Bool {
+    let lengths = holds.map { Double($0) / Double(pace.sampleCount(of: $0)) }
+    return (lengths.min() ?? 0) >= ratio * (lengths.max() ?? 0)
+  }
+}

@@ -1,0 +1,158 @@
+// Pictures that show the one before once more: P slices in which every macroblock is skipped. They depend on nothing but the
+// size of the picture and their number, so that they are written here rather than found by an encoder that looks at every
+// pixel for it (ITU-T H.264, 7.3.3, 7.3.4, 9.3.4).
+
+/// Numbers a segment's pictures, and writes those that repeat.
+package struct SkipSliceWriter {
+  private let pictureParameterSet: Int
+  private let frameNumberBits: Int
+  private let overridesReferenceCount: Bool
+  private let qpDelta: Int
+  private let controlsDeblocking: Bool
+  private let macroblocks: Int
+
+  /// - Throws: ``SegmentMismatch`` for streams of another kind than ours: one slice a picture, one reference, CABAC.
+  package init(after sets: ParameterSets) throws(SegmentMismatch) {
+    var sequence = BitReader(unit: sets.sequence)
+    _ = sequence.bits(8)
+    let profile = sequence.bits(8)
+    _ = sequence.bits(16)
+    let sequenceID = sequence.unsigned()
+    var isOurs = true
+    if profile >= 100 {
+      let (chroma, luma8, chroma8) = (sequence.unsigned(), sequence.unsigned(), sequence.unsigned())
+      isOurs = chroma == 1 && luma8 == 0 && chroma8 == 0 && !sequence.flag() && !sequence.flag()
+    }
+    frameNumberBits = 4 + sequence.unsigned()
+    let (orderType, references) = (sequence.unsigned(), sequence.unsigned())
+    _ = sequence.flag()
+    let (columns, rows) = (sequence.unsigned() + 1, sequence.unsigned() + 1)
+    macroblocks = min(columns, 1_024) * min(rows, 1_024)
+    isOurs =
+      isOurs && max(columns, rows) <= 1_024 && orderType == 2 && references == 1 && sequence.flag()
+      && frameNumberBits <= 16
+
+    var picture = BitReader(unit: sets.picture)
+    _ = picture.bits(8)
+    pictureParameterSet = picture.unsigned()
+    isOurs = isOurs && picture.unsigned() == sequenceID && picture.flag() && !picture.flag() && picture.unsigned() == 0
+    overridesReferenceCount = picture.unsigned() != 0
+    _ = picture.unsigned()
+    isOurs = isOurs && !picture.flag() && picture.bits(2) == 0
+    qpDelta = Self.qp - 26 - picture.signed()
+    _ = (picture.signed(), picture.signed())
+    controlsDeblocking = picture.flag()
+    isOurs = isOurs && !picture.flag() && !picture.flag()
+    guard isOurs else { throw SegmentMismatch("the encoder's streams are of another kind") }
+  }
+
+  /// A picture as a NAL unit behind its length.
+  ///
+  /// - Parameter number: how many pictures of the segment come before it; not 0.
+  package func picture(_ number: Int) -> [UInt8] {
+    var slice = BitWriter()
+    slice.put(0x41, bits: 8)  // a slice that later pictures refer to
+    slice.put(unsigned: 0)  // first macroblock
+    slice.put(unsigned: 5)  // P, like all slices of the picture
+    slice.put(unsigned: pictureParameterSet)
+    slice.put(number & (1 << frameNumberBits - 1), bits: frameNumberBits)
+    slice.put(overridesReferenceCount)
+    if overridesReferenceCount { slice.put(unsigned: 0) }
+    slice.put(false)  // references in their own order
+    slice.put(false)  // the one before goes when this one comes
+    slice.put(unsigned: 0)  // the first of CABAC's three tables
+    slice.put(signed: qpDelta)
+    if controlsDeblocking { slice.put(unsigned: 1) }  // none
+    while !slice.isAligned { slice.put(true) }
+    var coder = SkipCoder(slice)
+    for macroblock in 1...macroblocks { coder.skip(isLast: macroblock == macroblocks) }
+    let unit = coder.slice.unit
+    return withUnsafeBytes(of: UInt32(unit.count).bigEndian) { Array($0) } + unit
+  }
+
+  /// Gives a coded picture its number among all of the segment.
+  ///
+  /// - Parameter unit: a P slice of the encoder's as a NAL unit behind its length.
+  package func renumber(_ unit: inout [UInt8], _ number: Int) throws(SegmentMismatch) {
+    var slice = BitReader(unit: unit.dropFirst(4).prefix(8))
+    let (header, first, kind, set) = (slice.bits(8), slice.unsigned(), slice.unsigned(), slice.unsigned())
+    let start = 32 + slice.position
+    let bytes = start / 8...(start + frameNumberBits - 1) / 8
+    // Alone, and without zeros there, before or after: else the bytes that keep start codes out were others.
+    guard header & 0x1F == NALUnit.Kind.slice.rawValue, first == 0, kind == 5, set == pictureParameterSet,
+      unit.prefix(4).reduce(0, { $0 << 8 | Int($1) }) == unit.count - 4, bytes.upperBound < unit.count,
+      !unit[bytes].contains(0)
+    else { throw SegmentMismatch("a coded picture is of another kind") }
+    for bit in 0..<frameNumberBits {
+      let (byte, mask) = ((start + bit) / 8, UInt8(0x80) >> ((start + bit) % 8))
+      let isSet = number >> (frameNumberBits - 1 - bit) & 1 == 1
+      unit[byte] = isSet ? unit[byte] | mask : unit[byte] & ~mask
+    }
+    guard !unit[bytes].contains(0) else { throw SegmentMismatch("a coded picture cannot be numbered") }
+  }
+
+  /// The quantiser, which nothing is quantised with: it decides what the coder expects, and most of all to skip.
+  private static let qp = 51
+}
+
+/// The arithmetic coder, as far as it is needed where everything happens as expected (9.3.4.2 to 9.3.4.5).
+private struct SkipCoder {
+  private(set) var slice: BitWriter
+  private var low = 0
+  private var range = 510
+  private var outstanding = 0
+  private var isFirst = true
+  /// `mb_skip_flag` behind neighbours that are skipped, at quantiser 51 (table 9-13): 106, which is 42 for "yes".
+  private var state = 42
+
+  init(_ slice: BitWriter) { self.slice = slice }
+
+  mutating func skip(isLast: Bool) {
+    range -= Self.unlikely[state - 42][range >> 6 & 3]
+    state = min(state + 1, 62)
+    renormalise()
+    range -= 2
+    if isLast {
+      low += range
+      range = 2
+      renormalise()
+      put(low >> 9 & 1)
+      // With the bit that ends a slice.
+      slice.put(low >> 7 & 3 | 1, bits: 2)
+    } else {
+      renormalise()
+    }
+  }
+
+  private mutating func renormalise() {
+    while range < 256 {
+      if low < 256 {
+        put(0)
+      } else if low >= 512 {
+        low -= 512
+        put(1)
+      } else {
+        low -= 256
+        outstanding += 1
+      }
+      range <<= 1
+      low <<= 1
+    }
+  }
+
+  private mutating func put(_ bit: Int) {
+    if isFirst { isFirst = false } else { slice.put(bit, bits: 1) }
+    while outstanding > 0 {
+      slice.put(1 - bit, bits: 1)
+      outstanding -= 1
+    }
+  }
+
+  /// `rangeTabLPS` for the states from 42 (table 9-44).
+  private static let unlikely: [[Int]] = [
+    [16, 20, 23, 27], [15, 19, 22, 25], [14, 18, 21, 24], [14, 17, 20, 23], [13, 16, 19, 22], [12, 15, 18, 21],
+    [12, 14, 17, 20], [11, 14, 16, 19], [11, 13, 15, 18], [10, 12, 15, 17], [10, 12, 14, 16], [9, 11, 13, 15],
+    [9, 11, 12, 14], [8, 10, 12, 14], [8, 9, 11, 13], [7, 9, 11, 12], [7, 9, 10, 12], [7, 8, 10, 11],
+    [6, 8, 9, 11], [6, 7, 9, 10], [6, 7, 8, 9],
+  ]
+}

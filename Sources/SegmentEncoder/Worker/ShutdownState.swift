@@ -1,0 +1,61 @@
+import CLinux
+import FileSystem
+import Glibc
+import Synchronization
+
+/// Tells a worker's loop to stop or to look again, from any thread, and tells others whether the loop lives.
+package final class ShutdownState: Sendable {
+  /// How long what is being done may go on after a stop, in seconds; then it is handed back.
+  private static let grace = 5
+
+  private let wakeup: Int32
+  private let loopThread = Atomic<UInt>(0)
+  private let lastBeat = Atomic(MonotonicClock.seconds())
+  /// When what is being done is handed back, in monotonic seconds.
+  private let stopAt = Atomic<Int>(.max)
+
+  package init() throws(DiskError) {
+    wakeup = clinux_wake_descriptor()
+    guard wakeup >= 0 else { throw DiskError("eventfd", "worker") }
+  }
+
+  deinit { close(wakeup) }
+
+  /// For how long the loop has shown no life, in seconds.
+  package var silentS: Int { MonotonicClock.seconds() - lastBeat.load(ordering: .relaxed) }
+
+  package var isStopping: Bool { stopAt.load(ordering: .relaxed) != .max }
+  package var isOverdue: Bool { isStopping && MonotonicClock.seconds() >= stopAt.load(ordering: .relaxed) }
+
+  /// Ends the work: what is being done has some seconds to finish, and is handed back then.
+  package func stop() {
+    stopAt.store(MonotonicClock.seconds() + Self.grace, ordering: .relaxed)
+    wake()
+  }
+
+  /// Ends the loop's wait.
+  func wake() { clinux_wake(wakeup) }
+
+  /// Called by the loop on its own thread.
+  func beginLoop() {
+    loopThread.store(UInt(pthread_self()), ordering: .relaxed)
+    beat()
+  }
+
+  /// The loop lives.
+  func beat() { lastBeat.store(MonotonicClock.seconds(), ordering: .relaxed) }
+
+  /// Waits for a wake-up, or something to read from `other`, whichever comes first.
+  func wait(ms: Int, _ other: Int32 = -1) {
+    var polled = [wakeup, other].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+    poll(&polled, nfds_t(polled.count), Int32(ms))
+    var sink = [UInt8](repeating: 0, count: 4_096)
+    for item in polled where item.revents != 0 { while read(item.fd, &sink, sink.count) > 0 {} }
+  }
+
+  /// Asked in the middle of long work, on any thread.
+  package func shouldContinue() -> Bool {
+    if loopThread.load(ordering: .relaxed) == UInt(pthread_self()) { beat() }
+    return !isOverdue
+  }
+}

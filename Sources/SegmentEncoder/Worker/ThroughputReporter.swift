@@ -1,0 +1,27 @@
+import FileSystem
+
+/// Says every few seconds what a worker has done, and how fast it is.
+struct ThroughputReporter {
+  private static let (everyMs, overMs) = (5_000, 60_000)
+
+  private let startedAt = MonotonicClock.milliseconds()
+  private var samples: [(at: Int, published: Int)] = []
+
+  /// A disk that cannot take it has other worries.
+  mutating func show(_ worker: Worker) {
+    let now = MonotonicClock.milliseconds()
+    guard now - (samples.last?.at ?? .min / 2) >= Self.everyMs else { return }
+    var tally = worker.tally.now
+    tally.perMinute = perMinute(tally.published, now)
+    tally.runningS = (now - startedAt) / 1_000
+    try? worker.queue.show(tally)
+  }
+
+  private mutating func perMinute(_ published: Int, _ now: Int) -> Int {
+    // The one at the beginning of the last minute stays.
+    while samples.count > 1, now - samples[1].at >= Self.overMs { samples.removeFirst() }
+    samples.append((now, published))
+    let spanMs = now - samples[0].at
+    return spanMs > 0 ? (published - samples[0].published) * Self.overMs / spanMs : 0
+  }
+}

@@ -1,0 +1,78 @@
+// `OUTPUT/.behind/SESSION`: the session has segments that its views do not tell of yet. Made before they are published and
+// removed when the views tell of them, both with the session locked. The time of a mark is when the views are due: in the
+// future where a live playlist holds a segment back until more is known.
+
+import Encoding
+import FileSystem
+import FrameBatches
+import Glibc
+
+struct DirtySessionMarkers {
+  private let path: String
+
+  init(output: String) { path = output + "/.behind" }
+
+  init(beside session: SessionDirectory) { self.init(output: DurableFile.parentDirectory(of: session.path)) }
+
+  /// - Parameter isSynced: whether we know that one which is there has reached the disk.
+  package func add(_ session: SessionID, isSynced: Bool) throws {
+    let mark = path(of: session)
+    while true {
+      try DurableFile.makeDirectories(path)
+      let file = open(mark, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o644)
+      let failure = file < 0 ? DiskError("create", mark) : nil
+      if file >= 0 { close(file) }
+      // Somebody who has ended took the empty directory with him.
+      if failure?.code == ENOENT { continue }
+      if let failure, failure.code != EEXIST { throw failure }
+      if failure != nil && isSynced { return }
+      do {
+        return try Directory(opening: path).sync()
+      } catch {
+        unlink(mark)
+        throw error
+      }
+    }
+  }
+
+  /// Says when the views of a marked session are due.
+  ///
+  /// - Parameter waitMs: from now on, in milliseconds.
+  func postpone(_ session: SessionID, byMs waitMs: Int) throws(DiskError) {
+    let mark = path(of: session)
+    let due = WallClock.nowMs + Int64(waitMs)
+    let time = timespec(tv_sec: Int(due / 1_000), tv_nsec: Int(due % 1_000) * 1_000_000)
+    try check("utimensat", mark) { utimensat(AT_FDCWD, mark, [time, time], AT_SYMLINK_NOFOLLOW) }
+  }
+
+  package func remove(_ session: SessionID) throws(DiskError) {
+    let mark = path(of: session)
+    try check("unlink", mark) { unlink(mark) == 0 || errno == ENOENT ? 0 : -1 }
+  }
+
+  package func isThere(_ session: SessionID) -> Bool { DurableFile.exists(path(of: session)) }
+
+  /// Further in the future, in seconds, no mark is due: a clock was set back.
+  private static let maximumWaitS = 300
+
+  /// Returns the sessions that are marked; none where the disk does not tell, as what is ours we know.
+  ///
+  /// - Parameters:
+  ///   - least: for how many seconds they must have been due; nil for all.
+  ///   - known: those that are not asked for.
+  package func sessions(dueForS least: Int?, except known: some Collection<SessionID>) -> [SessionID] {
+    let known = Set(known.map(\.description))
+    let entries = (try? Directory(opening: path, followingLinks: false).entries()) ?? []
+    return entries.compactMap { entry in
+      var status = stat()
+      guard !known.contains(entry.name), lstat(path + "/" + entry.name, &status) == 0 else { return nil }
+      let age = time(nil) - status.st_mtim.tv_sec
+      return age >= least ?? .min || age < -Self.maximumWaitS ? SessionID(entry.name) : nil
+    }
+  }
+
+  /// Leaves nothing where there is no mark.
+  func tidyUp() { rmdir(path) }
+
+  private func path(of session: SessionID) -> String { path + "/" + session.description }
+}

@@ -1,0 +1,121 @@
+// The routes of `run --listen`: whether the worker lives, whether it can work, and its metrics.
+
+import Encoding
+import FileSystem
+import SegmentEncoder
+import Synchronization
+import WorkQueues
+
+final class HealthRoutes: Sendable {
+  /// A worker whose main thread has shown no life for so long hangs, in seconds.
+  private static let patience = 60
+
+  private let worker: Worker
+  private let trouble: @Sendable () -> String?
+  private let pulse: ShutdownState
+  /// Looking through a spool costs something: not more than once a second, in monotonic milliseconds.
+  private let status = Mutex<(at: Int, status: QueueStatus)?>(nil)
+
+  /// - Parameter trouble: why no batch is begun; nil when all is well.
+  init(_ worker: Worker, _ pulse: ShutdownState, trouble: @escaping @Sendable () -> String?) {
+    self.worker = worker
+    self.pulse = pulse
+    self.trouble = trouble
+  }
+
+  func answer(_ request: HTTPRequest) -> HTTPResponse {
+    switch request.path {
+    case "/healthz": return .state(illness)
+    case "/readyz": return .state(trouble())
+    case "/metrics": return HTTPResponse(.metrics, Array(metrics().utf8))
+    case "/": return HTTPResponse(.text, Array("encoder-worker: /metrics, /healthz, /readyz\n".utf8))
+    default: return .failure(404, "nothing is at \(request.path)")
+    }
+  }
+
+  /// The reason for a restart; nil when all is well.
+  private var illness: String? {
+    if pulse.silentS >= Self.patience { return "no life for \(pulse.silentS) s" }
+    let stuck = worker.jobs.stuck
+    return stuck.isEmpty ? nil : stuck.map { "\($0)" }.joined(separator: "\n")
+  }
+
+  private func current() throws -> QueueStatus {
+    try status.withLock { known in
+      let now = MonotonicClock.milliseconds()
+      if let known, now - known.at < 1_000 { return known.status }
+      let status = try worker.status()
+      known = (now, status)
+      return status
+    }
+  }
+
+  private func metrics() -> String {
+    var text = MetricsText()
+    text.gauge(
+      "encoder_worker_ready", "1 where new batches are begun, 0 where something is in the way.",
+      trouble() == nil ? 1 : 0)
+    text.gauge(
+      "encoder_worker_batches_stuck", "Batches in work that are beyond their deadline.", worker.jobs.stuck.count)
+    let (tally, counts) = (worker.tally.now, worker.meter.now)
+    text.metric(
+      "encoder_worker_batches_total", "Batches that this worker has finished, by outcome.", "counter",
+      [("published", tally.published), ("duplicate", tally.duplicates), ("quarantined", tally.quarantined)]
+        .map { ([("outcome", $0)], "\($1)") })
+    text.counter("encoder_worker_segments_total", "Segments that it has published.", tally.segments)
+    text.counter("encoder_worker_frames_total", "Captured frames in them.", tally.frames)
+    text.counter(
+      "encoder_worker_frames_unchanged_total", "Frames that looked like the one before, and cost no encode.",
+      counts.unchanged)
+    text.counter("encoder_worker_frames_refused_total", "Frames that could not be shown.", tally.refused)
+    text.counter("encoder_worker_bytes_total", "Bytes of the segments that it has published.", counts.bytes)
+    text.histogram(
+      "encoder_worker_batch_duration_seconds", "From a batch's claim to its being published.",
+      bounds: WorkerMeter.boundsS, counts: counts.durations, sum: Double(counts.totalMs) / 1_000)
+    text.counter("encoder_worker_rescues_total", "Batches taken over from dead workers.", counts.rescues)
+    text.counter("encoder_worker_failures_total", "Times that work failed for the machine's sake.", counts.failures)
+    text.process()
+    // Where the disk does not tell, the rest is still to be had.
+    switch try? current() {
+    case .spool(let status): write(status, to: &text)
+    case .counts(let waiting, let claimed):
+      write([("waiting", waiting), ("claimed", claimed)], to: &text)
+      if let free = try? worker.store.staging.freeBytes() { write(freeBytes: free, to: &text) }
+    case nil: break
+    }
+    return text.text
+  }
+
+  private func write(_ status: SpoolStatus, to text: inout MetricsText) {
+    let heaps = [
+      ("waiting", status.waiting), ("claimed", status.claimed), ("quarantined", status.quarantined),
+      ("done", status.kept),
+    ]
+    write(heaps.map { ($0, $1.count) }, to: &text)
+    text.gauge("encoder_worker_batches_retried", "Of the claimed ones, those that are tried again.", status.retrying)
+    text.metric(
+      "encoder_worker_oldest_batch_age_seconds", "How long the oldest has been there; 0 where there is none.", "gauge",
+      heaps.map { ([("state", $0)], "\(Double($1.oldestMs ?? 0) / 1_000)") })
+    text.gauge(
+      "encoder_worker_workers", "Workers that share the spool and live, or may live.",
+      status.workers.count { $0.life != .dead })
+    write(freeBytes: status.freeBytes, to: &text)
+  }
+
+  private func write(_ batches: [(state: String, count: Int)], to text: inout MetricsText) {
+    text.metric(
+      "encoder_worker_batches", "Batches in the spool, by state; done with --keep-batches only.", "gauge",
+      batches.map { ([("state", $0.state)], "\($0.count)") })
+  }
+
+  private func write(freeBytes: Int, to text: inout MetricsText) {
+    text.gauge("encoder_worker_output_free_bytes", "Room in the output's file system.", freeBytes)
+  }
+}
+
+extension HTTPResponse {
+  /// - Parameter trouble: nil when all is well.
+  fileprivate static func state(_ trouble: String?) -> HTTPResponse {
+    HTTPResponse(.text, Array(((trouble ?? "ok") + "\n").utf8), status: trouble == nil ? 200 : 503)
+  }
+}

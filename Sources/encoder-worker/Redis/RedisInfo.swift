@@ -1,0 +1,54 @@
+/// The reply of Redis to `INFO`.
+struct RedisInfo {
+  private let values: [String: String]
+
+  init(_ reply: RedisReply) {
+    let lines = (reply.text ?? "").split(whereSeparator: \.isNewline)
+    let pairs = lines.map { $0.split(separator: ":", maxSplits: 1).map(String.init) }
+    values = Dictionary(pairs.filter { $0.count == 2 }.map { ($0[0], $0[1]) }) { first, _ in first }
+  }
+
+  subscript(_ name: String) -> String? { values[name] }
+
+  /// The first number of its version; what speaks for another server, as Valkey does, says which Redis it is like.
+  var generation: Int { self["redis_version"].flatMap { Int($0.prefix { $0 != "." }) } ?? 0 }
+
+  /// Why it may lose what it has acknowledged; empty where it keeps it.
+  var weaknesses: [NonDurableRedis.Weakness] {
+    var weaknesses: [NonDurableRedis.Weakness] = []
+    if self["aof_enabled"] != "1" { weaknesses.append(.writesNothingDown) }
+    if let status = self["aof_last_write_status"], status != "ok" { weaknesses.append(.cannotWrite) }
+    let policy = self["maxmemory_policy"] ?? "noeviction"
+    if (self["maxmemory"] ?? "0") != "0", policy != "noeviction" { weaknesses.append(.throwsAway(policy: policy)) }
+    return weaknesses
+  }
+}
+
+/// A Redis that may lose what waits in it.
+struct NonDurableRedis: Error, CustomStringConvertible {
+  enum Weakness: Equatable, Sendable {
+    case writesNothingDown
+    case cannotWrite
+    case throwsAway(policy: String)
+
+    fileprivate var text: String {
+      switch self {
+      case .writesNothingDown: "appendonly is off: a restart loses what waits (set appendonly yes)"
+      case .cannotWrite:
+        "its last write to the append-only file failed: a restart loses what waits (see its log, and its disk)"
+      case .throwsAway(let policy):
+        "maxmemory-policy is \(policy): when its memory is full it throws away what waits (set maxmemory-policy noeviction)"
+      }
+    }
+  }
+
+  let queue: String
+  let weaknesses: [Weakness]
+
+  /// The risk, and the remedy.
+  var risk: String { "the queue \(queue) may forget: " + weaknesses.map(\.text).joined(separator: "; ") }
+
+  var description: String {
+    risk + "; or allow that with --allow-non-durable-queue and run reconcile often"
+  }
+}

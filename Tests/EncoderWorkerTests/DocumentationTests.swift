@@ -1,0 +1,224 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// README.md and docs/ name what the program has, and nothing else.
+@Suite struct DocumentationTests {
+  /// All pages, by their paths.
+  private let pages: [String: String]
+  private let text: String
+  private let program: Command
+
+  init() throws {
+    let docs = try names(in: Fixture.root.appendingPathComponent("docs").path).filter { $0.hasSuffix(".md") }
+    pages = try (["README.md"] + docs.map { "docs/" + $0 }).reduce(into: [:]) {
+      $0[$1] = try String(contentsOf: Fixture.root.appendingPathComponent($1), encoding: .utf8)
+    }
+    text = pages.sorted { $0.key < $1.key }.map(\.value).joined(separator: "\n")
+    program = try JSONDecoder().decode(Dump.self, from: Data(EncoderWorker.run("--experimental-dump-help").output))
+      .command
+  }
+
+  private func page(_ path: String) throws -> String { try #require(pages[path], "\(path)") }
+
+  /// The program as it describes itself.
+  private struct Dump: Decodable { let command: Command }
+
+  private struct Command: Decodable {
+    struct Argument: Decodable {
+      struct Name: Decodable {
+        let kind: String
+        let name: String
+      }
+      let kind: String
+      let names: [Name]?
+      let shouldDisplay: Bool
+    }
+    let commandName: String
+    let shouldDisplay: Bool
+    let arguments: [Argument]?
+    let subcommands: [Command]?
+
+    var commands: [Command] { (subcommands ?? []).filter { $0.shouldDisplay && $0.commandName != "help" } }
+
+    /// As on the command line: `--output`, `-o`.
+    func options(_ kinds: Set<String> = ["long", "short"]) -> Set<String> {
+      let names = (arguments ?? []).filter(\.shouldDisplay).flatMap { $0.names ?? [] }
+      return Set(names.filter { kinds.contains($0.kind) }.map { ($0.kind == "short" ? "-" : "--") + $0.name })
+    }
+
+    /// With those of all commands below it.
+    func allOptions(_ kinds: Set<String> = ["long", "short"]) -> Set<String> {
+      commands.reduce(options(kinds)) { $0.union($1.allOptions(kinds)) }
+    }
+  }
+
+  /// All that a pattern's first group finds, in all pages or in a text.
+  private func found(_ pattern: String, in part: String? = nil) throws -> Set<String> {
+    let text = part ?? text
+    let regex = try NSRegularExpression(pattern: pattern, options: .anchorsMatchLines)
+    let matches = regex.matches(in: text, range: NSRange(text.startIndex..., in: text))
+    return Set(matches.compactMap { Range($0.range(at: 1), in: text).map { String(text[$0]) } })
+  }
+
+  /// The rows of a page's table whose head begins with this word.
+  private func table(_ head: String, of path: String) throws -> [[String]] {
+    let lines = try page(path).split(separator: "\n", omittingEmptySubsequences: false)
+    let rows = lines.drop { !$0.hasPrefix("| \(head) |") }.prefix { $0.hasPrefix("|") }.dropFirst(2)
+    // A bar inside of code is escaped.
+    return rows.map { row in
+      row.replacingOccurrences(of: "\\|", with: "/").split(separator: "|").map {
+        $0.trimmingCharacters(in: .whitespaces)
+      }
+    }
+  }
+
+  @Test func everyOptionThatIsNamedIsThere() throws {
+    // Lines of shell that call other programs name theirs.
+    let others: Set = [
+      "--init", "--hostname", "--network", "--read-only", "--cap-drop", "--security-opt", "--memory", "--pids-limit",
+      "--stop-timeout", "--userns", "--env", "--env-file", "--now", "--purge", "--write",
+    ]
+    let named = try found("(?<![-\\w])(--[a-z][a-z-]*[a-z])").subtracting(others)
+    #expect(named.count > 30)
+    #expect(named.subtracting(program.allOptions(["long"])).sorted() == [])
+  }
+
+  @Test func pageOfCommandsIsGeneratedFromTheProgram() throws {
+    let generated = try Tool.output(Fixture.root.appendingPathComponent("scripts/cli-page").path, [EncoderWorker.path])
+    #expect(
+      try String(decoding: generated, as: UTF8.self) == page("docs/cli.md"),
+      "run: scripts/cli-page .build/release/encoder-worker >docs/cli.md")
+  }
+
+  @Test func everyCommandTakesAFileOfSettings() {
+    for command in program.commands.flatMap({ $0.commands.isEmpty ? [$0] : $0.commands }) {
+      #expect(command.options().contains("--config"), "\(command.commandName)")
+    }
+  }
+
+  @Test func everyCommandIsInTheTableAndTheOtherWayRound() throws {
+    let named = try table("command", of: "README.md").reduce(into: Set<String>()) {
+      $0.formUnion(try found("^`([a-z]+)`", in: $1[0]))
+    }
+    #expect(named.symmetricDifference(program.commands.map(\.commandName)).sorted() == [])
+  }
+
+  @Test func everyCommandThatIsCalledIsThere() throws {
+    let called = try found("(?:^|[`$] ?)(?:sudo -u \\S+ )?encoder-worker ([a-z]+)\\b")
+    #expect(called.count > 8)
+    #expect(called.subtracting(program.commands.map(\.commandName) + ["help"]).sorted() == [])
+  }
+
+  @Test func everyLinkAndFileOfTheRepositoryExists() throws {
+    for (path, page) in pages {
+      let folder = Fixture.root.appendingPathComponent(path).deletingLastPathComponent()
+      for link in try found("\\]\\(([^)]+)\\)", in: page) where !link.contains("://") {
+        let parts = link.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
+        let target = String(parts[0])
+        let file =
+          parts[0].isEmpty ? Fixture.root.appendingPathComponent(path) : folder.appendingPathComponent(target)
+        #expect(FileManager.default.fileExists(atPath: file.path), "\(path): \(link)")
+        guard parts.count == 2, let other = try? String(contentsOf: file, encoding: .utf8) else { continue }
+        let anchors = try found("^#+ (.+)$", in: other).map {
+          $0.lowercased().filter { $0.isLetter || $0.isNumber || $0 == " " || $0 == "-" }.replacing(" ", with: "-")
+        }
+        #expect(anchors.contains(String(parts[1])), "\(path): \(link)")
+      }
+    }
+    let paths = try found("\\b((?:Sources|Tests|Fuzzing|Benchmarks|fixtures|packaging|scripts|docs)/[\\w./-]*[\\w])")
+    #expect(paths.count > 5)
+    for path in paths {
+      #expect(FileManager.default.fileExists(atPath: Fixture.root.appendingPathComponent(path).path), "\(path)")
+    }
+  }
+
+  @Test func readmeIsShort() throws {
+    let readme = try page("README.md")
+    #expect(readme.split(separator: "\n", omittingEmptySubsequences: false).count <= 250)
+    #expect(readme.split(whereSeparator: \.isWhitespace).count <= 2_200)
+  }
+
+  @Test func everyTargetOfMakeThatIsNamedIsThere() throws {
+    let makefile = try String(contentsOf: Fixture.root.appendingPathComponent("Makefile"), encoding: .utf8)
+    let targets = try found("^([a-z][a-z-]*):", in: makefile)
+    let contributing = try String(
+      contentsOf: Fixture.root.appendingPathComponent("CONTRIBUTING.md"), encoding: .utf8)
+    let named = try found("(?:^|`|&& |\\$ )make ([a-z-]+)", in: text + contributing)
+    #expect(named.count > 8)
+    #expect(named.subtracting(targets).sorted() == [])
+    #expect(targets.subtracting(named).subtracting(["build", "format", "clean"]).sorted() == [])
+  }
+
+  @Test func everyVariableThatIsNamedIsASetting() throws {
+    let options = Set(program.allOptions(["long"]).map { $0.dropFirst(2).uppercased().replacing("-", with: "_") })
+    let named = try found("\\bENCODER_WORKER_([A-Z][A-Z_]*[A-Z])\\b")
+    #expect(!named.isEmpty && named.subtracting(options).sorted() == [])
+    let lines = try found("^([a-z-]+) = ").subtracting(["name"])
+    #expect(
+      !lines.isEmpty && lines.subtracting(options.map { $0.lowercased().replacing("_", with: "-") }).sorted() == [])
+  }
+
+  @Test func everyOptionThatIsNoSettingIsNamedAsSuch() throws {
+    let line = try #require(
+      page("docs/configuration.md").split(separator: "\n- ").first { $0.hasPrefix("Given with each call only: ") })
+    let said = try found("(--[a-z-]+)", in: line.components(separatedBy: "\n\n")[0])
+    let settings = try program.commands.reduce(into: Set<String>()) { all, command in
+      let paths = [[command.commandName]] + command.commands.map { [command.commandName, $0.commandName] }
+      for path in paths {
+        let table = try Tool.run(EncoderWorker.path, ["config"] + path).text
+        all.formUnion(table.split(separator: "\n").dropFirst().map { "--" + $0.prefix { $0 != " " } })
+      }
+    }
+    #expect(said.symmetricDifference(program.allOptions(["long"]).subtracting(settings)).sorted() == [])
+  }
+
+  @Test func everyMetricIsInTheTableAndTheOtherWayRound() throws {
+    let rows = try table("metric", of: "docs/metrics.md")
+    func named(_ command: String) throws -> Set<String> {
+      let own = rows.filter {
+        $0[1].split(separator: ",").contains { $0.trimmingCharacters(in: .whitespaces) == command }
+      }
+      return try own.reduce(into: []) { $0.formUnion(try found("`([a-z_]+)`", in: $1[0])) }
+    }
+    let spool = try TestSpool()
+    try spool.addSmall("session", startMs: 1_767_859_512_340)
+    try spool.drain()
+    for arguments in [["run", "--spool", spool.path], ["serve", spool.output]] {
+      let server = try RunningServer(arguments)
+      _ = try server.get("/")
+      let served = try found("^# TYPE ([a-z_]+)", in: server.get("/metrics").text)
+      #expect(try named(arguments[0]).symmetricDifference(served).sorted() == [])
+    }
+    #expect(try found("\\b(encoder_worker_[a-z_]+)").isSubset(of: named("run").union(named("serve"))))
+  }
+
+  @Test func everyPathThatServeIsSaidToAnswerIsAnswered() throws {
+    let spool = try TestSpool()
+    try spool.add("gap")
+    try spool.drain()
+    let server = try RunningServer(["serve", spool.output])
+    let paths = try table("path", of: "docs/player.md").reduce(into: Set<String>()) {
+      $0.formUnion(try found("`(/[^`]*)`", in: $1[0]))
+    }
+    #expect(paths.count == 5)
+    for path in paths { #expect(try server.get(path.replacing("ID", with: "gap")).status == 200, "\(path)") }
+    let row = try #require(table("path", of: "docs/player.md").first { $0[0].contains("ID") })
+    let files = try found("`([a-z0-9]+\\.[a-z0-9]+)`", in: row[1])
+    #expect(files.count == 7)
+    for file in files { #expect(try server.get("/sessions/gap/" + file).status == 200, "\(file)") }
+  }
+
+  @Test func everySettingOfTheExampleFileIsTaken() throws {
+    let path = Fixture.root.appendingPathComponent("packaging/encoder-worker.conf")
+    let text = try String(contentsOf: path, encoding: .utf8)
+    let scratch = try ScratchDirectory()
+    // Also those that are there to be switched on.
+    let all = text.split(separator: "\n").map { line in
+      line.hasPrefix("#") && line.contains(" = ") && !line.hasPrefix("# ") ? line.dropFirst() : line
+    }
+    let file = try scratch.file("all.conf", Array(all.joined(separator: "\n").utf8))
+    let result = try EncoderWorker.run("config", "--config", file)
+    #expect(result.status == 0 && result.text.components(separatedBy: file).count > 10, "\(result.errors)")
+  }
+}

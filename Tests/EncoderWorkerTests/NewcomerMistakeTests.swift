@@ -1,0 +1,89 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Mistakes of people who try the program for the first time. Each message names the file or the word at fault, the cause and a
+/// next step.
+@Suite struct NewcomerMistakeTests {
+  struct Mistake: CustomTestStringConvertible, Sendable {
+    let command: [String]
+    let status: Int32
+    /// Parts of the message: the fault, the cause, the next step.
+    let message: [String]
+
+    init(_ command: String, _ status: Int32, _ message: String...) {
+      self.command = command.split(separator: " ").map(String.init)
+      self.status = status
+      self.message = message
+    }
+
+    var testDescription: String { command.joined(separator: " ") }
+  }
+
+  static let mistakes = [
+    Mistake("", 64, "encode a directory of frames", "encoder-worker help <subcommand>"),
+    Mistake("--spoll spool", 64, "unknown option '--spoll'", "did you mean '--spool'?"),
+    Mistake("encod shots -o out", 64, "'encod'", "no command", "there are run, encode"),
+    Mistake("encode shots", 64, "--output <dir>", "The directory for sessions", "encode --help"),
+    Mistake("encode shots -o out --quality best", 64, "'best'", "invalid for '--quality", "'balanced'"),
+    Mistake("encode nothing -o out", 65, "nothing: read nothing", "no such file or directory", "check the path"),
+    Mistake("encode empty -o out", 65, "empty: read empty", "nothing in it", "send frames named <unix ms>.jpg"),
+    Mistake("encode numbers -o out", 65, "'shot_1.jpg'", "has a number in its name", "batch.json"),
+    Mistake(
+      "encode dates -o out", 65, "'Screenshot 2026-01-08.jpg'", "has a date in its name",
+      "rename each frame <unix ms>.jpg"),
+    Mistake("encode seconds -o out", 65, "1767859512.jpg", "looks like seconds", "give milliseconds: 1767859512000"),
+    Mistake("encode micros -o out", 65, "1767859512000000.jpg", "looks like microseconds", "1767859512000"),
+    Mistake("encode bitmaps -o out", 65, "'a.bmp' is a BMP image", "convert the frames to JPEG, PNG or WebP"),
+    Mistake("encode phones -o out", 65, "'IMG_1.HEIC' is a HEIC image", "convert the frames to JPEG, PNG or WebP"),
+    Mistake("encode film.mp4 -o out", 65, "film.mp4", "an MP4 video", "encoder-worker reencode"),
+    Mistake("encode shots.zip -o out", 65, "shots.zip", "a zip archive", "tar"),
+    Mistake("encode folders -o out", 65, "folders, the first in 'one'", "encode each of them with --batches folders"),
+    Mistake(
+      "encode shots -o done/shots", 64, "done/shots is a published session",
+      "name the directory that holds the sessions"),
+    Mistake("stitch done/shots --to film.mkv", 64, "'film.mkv'", "stitch writes MP4", "ends in .mp4"),
+    Mistake("stitch done --to film.mp4", 65, "done: no published segment", "OUTPUT/SESSION"),
+    Mistake("status --spool nowhere", 64, "nowhere: no spool", "check --spool"),
+    Mistake("serve nowhere", 64, "nowhere: no such directory", "name a worker's output"),
+    Mistake("run --spool /proc/spool --drain", 75, "mkdir /proc/spool", "name a directory of your own, as ~/spool"),
+    Mistake(
+      "enqueue --spool spool text.txt", 65, "text.txt", "no capture in unix milliseconds", "name it <unix ms>.jpg"),
+    Mistake(
+      "reencode film.mp4 -o out -q small", 65, "film.mp4", "invalid data", "name a directory OUTPUT/SESSION, or an MP4"),
+  ]
+
+  private static func place() throws -> ScratchDirectory {
+    let scratch = try ScratchDirectory()
+    let frame = Fixture("exact-1fps").path + "/0000.jpg"
+    let jpeg = Array(try Data(contentsOf: URL(fileURLWithPath: frame)))
+    for directory in ["shots", "empty", "numbers", "dates", "seconds", "micros", "bitmaps", "phones", "folders"] {
+      _ = try scratch.directory(directory)
+    }
+    for folder in ["one", "two"] {
+      _ = try scratch.directory("folders/" + folder)
+      try scratch.file("folders/\(folder)/1767859512340.jpg", jpeg)
+    }
+    for name in [
+      "shots/1767859512340.jpg", "numbers/shot_1.jpg", "dates/Screenshot 2026-01-08.jpg", "seconds/1767859512.jpg",
+      "micros/1767859512000000.jpg",
+    ] { try scratch.file(name, jpeg) }
+    try scratch.file("bitmaps/a.bmp", Array("BM".utf8) + [UInt8](repeating: 0, count: 60))
+    try scratch.file("phones/IMG_1.HEIC", [0, 0, 0, 24] + Array("ftypheic".utf8) + [UInt8](repeating: 0, count: 60))
+    try scratch.file("film.mp4", [0, 0, 0, 24] + Array("ftypisom".utf8) + [UInt8](repeating: 0, count: 60))
+    try scratch.file("shots.zip", Array("PK".utf8) + [3, 4] + [UInt8](repeating: 0, count: 60))
+    try scratch.file("text.txt", Array("text".utf8))
+    return scratch
+  }
+
+  @Test(arguments: mistakes) func messageNamesTheFaultTheCauseAndANextStep(_ mistake: Mistake) throws {
+    let scratch = try Self.place()
+    _ = try Tool.run(EncoderWorker.path, ["encode", "shots", "-o", "done"], in: scratch.url)
+    let before = try names(in: scratch.path)
+    let result = try Tool.run(EncoderWorker.path, mistake.command, in: scratch.url, verifying: false)
+    #expect(result.status == mistake.status, "\(result.errors)")
+    for part in mistake.message { #expect(result.errors.contains(part), "\(part): \(result.errors)") }
+    // A refused command leaves nothing behind but the output of a batch that was refused.
+    #expect(Set(try names(in: scratch.path)).subtracting(before).isSubset(of: ["out", "spool"]))
+  }
+}

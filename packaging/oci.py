@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""Packs a root directory into an OCI image archive (OCI image layout 1.0). Usage: oci.py ROOT ARCHIVE VERSION ARCHITECTURE TIME"""
+import gzip
+import hashlib
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+
+
+def main():
+    root, archive, version, architecture, seconds = sys.argv[1:]
+    created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(int(seconds)))
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(archive)) as work:
+        layer, packed = f"{work}/layer.tar", f"{work}/layer.tar.gz"
+        subprocess.run(["tar", "--create", "--file", layer, "--directory", root, "--sort=name", f"--mtime=@{seconds}",
+                        "--numeric-owner", "--one-file-system", "."], check=True)
+        difference = digest(layer)
+        with open(layer, "rb") as source, open(packed, "wb") as target:
+            with gzip.GzipFile(fileobj=target, mode="wb", mtime=0, filename="") as stream:
+                while part := source.read(1 << 20):
+                    stream.write(part)
+        config = json.dumps({
+            "created": created, "architecture": architecture, "os": "linux",
+            "config": {
+                "User": "10001", "Entrypoint": ["/usr/bin/encoder-worker"], "StopSignal": "SIGTERM",
+                "Env": ["PATH=/usr/bin:/bin", "ENCODER_WORKER_SPOOL=/spool"], "Volumes": {"/spool": {}},
+                "Labels": {"org.opencontainers.image.version": version, "org.opencontainers.image.licenses": "Apache-2.0"},
+            },
+            "rootfs": {"type": "layers", "diff_ids": ["sha256:" + difference]},
+            "history": [{"created": created, "created_by": "packaging/image"}],
+        }).encode()
+        manifest = json.dumps({
+            "schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
+            "config": descriptor("application/vnd.oci.image.config.v1+json", config),
+            "layers": [{
+                "mediaType": "application/vnd.oci.image.layer.v1.tar+gzip", "digest": "sha256:" + digest(packed),
+                "size": os.path.getsize(packed)}],
+        }).encode()
+        index = json.dumps({
+            "schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json",
+            "manifests": [descriptor("application/vnd.oci.image.manifest.v1+json", manifest) | {
+                "platform": {"architecture": architecture, "os": "linux"},
+                "annotations": {"org.opencontainers.image.ref.name": f"encoder-worker:{version}"}}],
+        }).encode()
+        with tarfile.open(archive + ".part", "w") as tar:
+            for name, content in [
+                ("oci-layout", b'{"imageLayoutVersion":"1.0.0"}'), ("index.json", index),
+                (blob(hashlib.sha256(config).hexdigest()), config), (blob(hashlib.sha256(manifest).hexdigest()), manifest),
+            ]:
+                entry = tarfile.TarInfo(name)
+                entry.size, entry.mtime = len(content), int(seconds)
+                tar.addfile(entry, io.BytesIO(content))
+            entry = tar.gettarinfo(packed, blob(digest(packed)))
+            entry.mtime, entry.uid, entry.gid, entry.uname, entry.gname = int(seconds), 0, 0, "", ""
+            with open(packed, "rb") as stream:
+                tar.addfile(entry, stream)
+        os.rename(archive + ".part", archive)
+
+
+def blob(name):
+    return "blobs/sha256/" + name
+
+
+def descriptor(kind, content):
+    return {"mediaType": kind, "digest": "sha256:" + hashlib.sha256(content).hexdigest(), "size": len(content)}
+
+
+def digest(path):
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+main()
