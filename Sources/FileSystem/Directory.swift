@@ -155,9 +155,9 @@ package final class Directory: Sendable {
     try check("fsync", path) { fsync(descriptor) }
   }
 
-  /// Says to others of this host that somebody uses it, for as long as it is open; where the file system knows such locks.
+  /// Tells other processes of this host that it is in use, for as long as it is open; where the file system knows such locks.
   ///
-  /// - Returns: whether nobody else says so.
+  /// - Returns: whether no other process does so.
   package func lock() throws(DiskError) -> Bool {
     if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
     if errno == EWOULDBLOCK { return false }

@@ -199,7 +199,7 @@ package final class OutputFile {
     descriptor = try check("create", path) { open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644) }
   }
 
-  /// Begins anew what somebody left who was killed, but not what somebody is writing.
+  /// Restarts a file that a killed process left, but not one that is being written.
   package init(restarting path: String) throws(DiskError) {
     self.path = path
     descriptor = try check("create", path) { open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644) }
@@ -207,7 +207,7 @@ package final class OutputFile {
     try check("truncate", path) { ftruncate(descriptor, 0) }
   }
 
-  /// A file without a name in a directory: it goes when nobody has it open any more.
+  /// A file without a name in a directory: it goes when the last process closes it.
   package init(unnamedIn directory: String) throws(DiskError) {
     path = directory
     var file = clinux_open_unnamed(directory)
@@ -223,7 +223,7 @@ package final class OutputFile {
 
   deinit { if descriptor >= 0 { close(descriptor) } }
 
-  /// Hands the file over to whoever reads it; nothing more can be written.
+  /// Hands the file over to a reader; nothing more can be written.
   package func forReading() throws(DiskError) -> OpenFile? {
     defer { descriptor = -1 }
     return try OpenFile(owning: descriptor, path: path)

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A clock that nobody sets, and that stands still while the machine sleeps.
+/// A clock that cannot be set, and that stands still while the machine sleeps.
 package enum MonotonicClock {
   package static func milliseconds() -> Int {
     var time = timespec()

@@ -33,7 +33,7 @@ package final class PeriodicThread: Sendable {
     }
   }
 
-  /// Where nothing can be waited for, time still passes: who stopped for that would lose all leases, and nobody would know.
+  /// Where nothing can be waited for, time still passes: a thread that stopped here would lose all leases unnoticed.
   private static func isWoken(_ wakeup: Int32, within milliseconds: Int) -> Bool {
     let pollIntervalMs = max(0, milliseconds)
     var woken = pollfd(fd: wakeup, events: Int16(POLLIN), revents: 0)

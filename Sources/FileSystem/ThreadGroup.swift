@@ -1,6 +1,6 @@
 import Glibc
 
-/// Threads of our own, so that what takes long starves nobody.
+/// Threads of our own, so that long work does not starve others.
 package final class ThreadGroup {
   private var threads: [pthread_t] = []
 

@@ -1,5 +1,5 @@
-// A directory that belongs to one running process: `PARENT/<worker>/`, with a file `alive` in it. The process holds a lock on
-// that file, which the kernel lets go of when the process ends, however it ends: whoever can take the lock on the same host may
+// A directory that belongs to one running process: `PARENT/<worker>/`, with a file `alive` in it. The process holds a lock on that
+// file, which the kernel lets go of when the process ends, however it ends: a process that can take the lock on the same host may
 // take over what lies beside it. Hosts that share a spool may not see each other's locks: for them a number in the file goes up
 // every few seconds. A wrong answer costs work done twice, never data: publishing is idempotent.
 
@@ -10,7 +10,7 @@ import Synchronization
 package final class WorkerDirectory: Sendable {
   package let path: String
   private let lock: Int32
-  private let pulse: PeriodicThread
+  private let shutdown: PeriodicThread
   private let hasLeft = Atomic(false)
 
   /// Makes the directory; it appears under its name only once the lock is held.
@@ -23,7 +23,7 @@ package final class WorkerDirectory: Sendable {
     do {
       try check("flock", hidden) { flock(lock, LOCK_EX | LOCK_NB) }
       try check("rename", path) { rename(hidden, path) }
-      pulse = try Pulse.start(in: lock)
+      shutdown = try Pulse.start(in: lock)
     } catch {
       close(lock)
       throw error
@@ -32,8 +32,8 @@ package final class WorkerDirectory: Sendable {
 
   deinit { leave() }
 
-  /// Whether somebody took it for a dead worker's and removed it; not so when all of the file system is gone, nor where it does not
-  /// tell: an NFS server that has taken its export away refuses this, while what is above it may still be cached.
+  /// Whether another process took it for a dead worker's and removed it; not so when all of the file system is gone, nor where it
+  /// does not tell: an NFS server that has taken its export away refuses this, while what is above it may still be cached.
   package var isLost: Bool {
     DurableFile.isReachableDirectory(DurableFile.parentDirectory(of: path))
       && (try? DurableFile.isThere(path + "/alive")) == false
@@ -49,7 +49,7 @@ package final class WorkerDirectory: Sendable {
 
   private func leave() {
     guard !hasLeft.exchange(true, ordering: .relaxed) else { return }
-    pulse.stop()
+    shutdown.stop()
     close(lock)
   }
 
@@ -69,7 +69,7 @@ package final class WorkerDirectory: Sendable {
           rmdir(path)
         }
       } catch {
-        // Gone while we looked: its owner has left, or somebody else was faster.
+        // Gone while we looked: its owner has left, or another process was faster.
         if DurableFile.exists(path) { failures.append(error) }
       }
     }
@@ -97,12 +97,12 @@ package final class WorkerDirectory: Sendable {
 
   /// Takes the lock of a process that is gone.
   ///
-  /// - Returns: whether it is ours; not so when the process, or whoever takes over from it, has it.
+  /// - Returns: whether it is ours; not so when the process, or the worker that takes over from it, has it.
   private static func seize(_ lock: Int32, _ path: String) throws(DiskError) -> Bool {
     for _ in 0..<1_000 {
       if flock(lock, LOCK_EX | LOCK_NB) == 0 { return true }
       guard errno == EWOULDBLOCK else { throw DiskError("flock", path) }
-      // A reader takes a shared lock for a moment, so that nobody takes it for the owner.
+      // A reader takes a shared lock for a moment, so that it is not taken for the owner.
       guard flock(lock, LOCK_SH | LOCK_NB) == 0 else { return false }
       flock(lock, LOCK_UN)
       usleep(UInt32.random(in: 500...3_000))
@@ -110,7 +110,7 @@ package final class WorkerDirectory: Sendable {
     throw DiskError("flock", path, code: EWOULDBLOCK)
   }
 
-  /// Whether the process of this host that this directory belongs to is there; somebody who takes over from it counts as it.
+  /// Whether the process of this host that this directory belongs to is there; a worker that takes over from it counts as it.
   package static func isAlive(_ path: String) throws(DiskError) -> Bool {
     let name = lastComponent(of: path)
     if name.hasPrefix(".") { return !WorkerID.isProcessGone(name) }

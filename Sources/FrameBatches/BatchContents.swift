@@ -94,9 +94,9 @@ struct DirectoryContents: BatchContents {
     } catch let failure as DiskError where failure.code == EACCES {
       // Not refused, for it may be a good frame; and it is not the picture's fault.
       throw BadBatch(
-        "read", name, BadBatch.denied, advice: "make the batch readable for the worker, and give it in again")
+        "read", name, BadBatch.denied, advice: "make the batch readable for the worker, and send it again")
     } catch let failure as DiskError where failure.code == EAGAIN {
-      throw BadBatch("read", name, BadBatch.leased, advice: "give the batch in again when nobody uses it")
+      throw BadBatch("read", name, BadBatch.leased, advice: "send the batch again when no other process uses it")
     }
   }
 
@@ -107,7 +107,7 @@ struct DirectoryContents: BatchContents {
   }
 }
 
-/// Image files that somebody listed one by one.
+/// Image files that were listed one by one.
 struct ListedContents: BatchContents {
   let names: [String]
   private let paths: [String: String]

@@ -81,7 +81,7 @@ package struct BatchReader {
       let cause = refused.first?.reason ?? (names.count > 1 ? "not the only batch.json" : "not batch.json")
       throw BadBatch(
         "read", batch, "\(name.shortened(to: 255)) is \(cause)",
-        advice: "put one plain file called batch.json beside the frames")
+        advice: "put one regular file named batch.json beside the frames")
     }
   }
 
@@ -177,7 +177,7 @@ package struct BatchReader {
 }
 
 extension [RefusedFrame] {
-  /// The list within limits: an archive can name more, and longer, than anybody wants to read.
+  /// The list within limits: an archive can name more, and longer, than is useful.
   package func shortened(to limits: Limits) -> [RefusedFrame] {
     let said = prefix(limits.refusals).map {
       RefusedFrame(source: $0.source.shortened(to: limits.nameBytes), reason: $0.reason)
@@ -188,13 +188,13 @@ extension [RefusedFrame] {
 }
 
 extension DiskError {
-  /// The batch's own fault, where it is one: whoever made it forgot to make it readable, or named what is not there.
+  /// The batch's own fault, where it is one: its producer did not make it readable, or named a missing file.
   fileprivate func blaming(_ batch: String) -> (any Error)? {
     switch code {
     case ENOENT, ENOTDIR: BadBatch("read", batch, "no such file or directory", advice: "check the path")
     case ENAMETOOLONG: BadBatch("read", batch, "file name too long", advice: "check the path")
     // Another process holds a write lease (fcntl(2), F_SETLEASE); a non-blocking open does not wait for it.
-    case EAGAIN: BadBatch("read", batch, BadBatch.leased, advice: "give it in again when nobody uses it")
+    case EAGAIN: BadBatch("read", batch, BadBatch.leased, advice: "send it again when no other process uses it")
     case EACCES, EPERM: BadBatch("read", batch, BadBatch.denied, advice: "make it readable for the worker")
     default: nil
     }

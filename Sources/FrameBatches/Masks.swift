@@ -31,7 +31,7 @@ package struct Mask: Sendable, Equatable {
       let bounds = 0...Double(limit)
       let first = start.isNaN ? 0 : Int(min(max(start.rounded(.down), bounds.lowerBound), bounds.upperBound))
       let end = start + length
-      // Scaled beyond what a Double holds, both may be infinite: nobody knows where it ends.
+      // Scaled beyond what a Double holds, both may be infinite: its end is unknown.
       let last = end.isNaN ? limit : Int(min(max(end.rounded(.up), bounds.lowerBound), bounds.upperBound))
       return first..<max(first, last)
     }

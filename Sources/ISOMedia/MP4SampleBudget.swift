@@ -9,7 +9,7 @@ package enum MP4SampleBudget {
   /// More than a day at 30 pictures a second has; libavformat takes some 60 bytes for each.
   private static let most = 4_000_000
   /// Of boxes that are no media, in bytes: so many samples take some 112 MB.
-  private static let mostScanned = 128 << 20
+  private static let maximumScanned = 128 << 20
 
   /// Whether a file can be opened.
   package static func isBearable(_ file: any ByteSource) -> Bool {
@@ -17,7 +17,7 @@ package enum MP4SampleBudget {
     let isRead = MP4Boxes.read(file, most: most) { type, range in
       if ["mdat", "free", "skip"].contains(type) { return true }
       scanned += range.count
-      isShort = scanned <= mostScanned
+      isShort = scanned <= maximumScanned
       if isShort { file.bytes(at: range.lowerBound, range.count).withUnsafeBytes { census.add($0) } }
       return isShort
     }

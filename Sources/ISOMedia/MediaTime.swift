@@ -5,7 +5,7 @@ package enum MediaTime {
   package static let timescale: Int64 = 90_000
 
   /// The longest that one sample can last, 6.6 hours: readers keep its ticks in 31 bits (libavformat).
-  package static let longestSampleMs = Int64(Int32.max) * 1_000 / timescale
+  package static let maximumSampleMs = Int64(Int32.max) * 1_000 / timescale
 
   package static func ticks(ms: Int64) -> Int64 { ms * (timescale / 1_000) }
 }

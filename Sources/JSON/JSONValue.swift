@@ -37,7 +37,7 @@ package enum JSONValue: Sendable, Equatable {
     object.map { .object($0.merging(members) { $1 }) } ?? self
   }
 
-  /// Whether all of it is JSON: the parser lets NaN and infinities pass, for whoever wants to know of them.
+  /// Whether all of it is JSON: the parser lets NaN and infinities pass, for callers that check for them.
   package var isStrict: Bool {
     switch self {
     case .number(let text): !["NaN", "Infinity", "-Infinity"].contains(text)

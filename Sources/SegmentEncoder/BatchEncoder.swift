@@ -28,7 +28,7 @@ public final class BatchEncoder {
   /// - Parameters:
   ///   - store: shared by all encoders of a process.
   ///   - scratch: a directory of our user's alone, where segments lie until they are published; made where it is missing.
-  /// - Throws: ``DiskError``, also where the directory is somebody else's.
+  /// - Throws: ``DiskError``, also if the directory belongs to another user.
   public convenience init(_ options: Options = Options(), store: any SegmentStore, scratch: String) throws {
     let staging = try Staging(scratch: scratch, worker: WorkerID())
     self.init(options, publishingTo: EmbeddedStore(store: store, staging: staging), memory: KeyFrameCache())

@@ -15,7 +15,7 @@ public enum Disposition: Equatable, Sendable {
   case retry
   /// Nobody knows: it is tried again, and when that does not help it goes to quarantine with this reason.
   case unknown(BadBatch)
-  /// Back, untouched: somebody asked the worker to stop.
+  /// Back, untouched: the worker was asked to stop.
   case handBack
 
   /// One line of JSON for a program.
@@ -47,15 +47,15 @@ public enum Disposition: Equatable, Sendable {
     // FFmpeg's word on a picture has become a refusal by now.
     case let failure as FFmpegError where failure.isOutOfMemory: self = .retry
     default:
-      self = .unknown(BadBatch("encode", batch, "\(error)", advice: "report this with the batch"))
+      self = .unknown(BadBatch("encode", batch, "\(error)", advice: "report this error with the batch"))
     }
   }
 
   /// Whether what failed for reasons that are not a batch's would fail for every other batch, too: a full disk does, a damaged
   /// file of one session does not.
-  package static func concernsAll(_ error: any Error) -> Bool {
+  package static func isSystemWide(_ error: any Error) -> Bool {
     switch error {
-    case let failure as ViewUpdateFailure: concernsAll(failure.error)
+    case let failure as ViewUpdateFailure: isSystemWide(failure.error)
     case let failure as DiskError:
       [
         ENOSPC, EDQUOT, EIO, EROFS, ESTALE, EMFILE, ENFILE, ENOMEM, ENOTCONN, ETIMEDOUT, EHOSTDOWN, ENODEV, EAGAIN,

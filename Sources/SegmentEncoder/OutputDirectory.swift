@@ -3,8 +3,8 @@ import Sessions
 
 /// A directory that sessions are published in. For any thread; one for a directory and process.
 ///
-/// The views of long sessions are written a few times a second at most, so that some may be behind: call ``flushPending(all:)`` when
-/// ``dueInMs`` is over, and ``close()`` at the end.
+/// The views of long sessions are written a few times a second at most, so that some may be behind: call ``flushPending(all:)``
+/// when ``dueInMs`` is over, and ``close()`` at the end.
 public final class OutputDirectory: Sendable {
   let staging: Staging
   let views: SessionViews
@@ -39,7 +39,7 @@ public final class OutputDirectory: Sendable {
 
   /// Brings all views up to date and removes this process's place. No encoder may publish any more.
   ///
-  /// - Returns: the views that could not be; whoever adds to the session next will see to them.
+  /// - Returns: the views that could not be; the next worker that adds to the session updates them.
   @discardableResult
   public func close() -> [ViewUpdateFailure] {
     defer { staging.remove() }

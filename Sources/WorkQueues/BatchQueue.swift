@@ -23,7 +23,7 @@ package struct Claim: Sendable {
   package let name: String
   /// How often work on it has begun; each beginning but this worker's own ended with a worker's death.
   package let attempt: Int
-  /// How often work on it has failed for reasons that nobody knows.
+  /// How often work on it has failed for unknown reasons.
   package let failures: Int
   /// The queue's token of the claim.
   package let place: String
@@ -40,7 +40,7 @@ package struct Claim: Sendable {
 
   /// How many workers may die with a batch before it is taken for what kills them.
   package static let attempts = 3
-  /// How often it may fail for reasons that nobody knows, before it is given up.
+  /// How often it may fail for unknown reasons, before it is given up.
   package static let unknownFailures = 5
 }
 
@@ -65,7 +65,8 @@ package enum QueueStatus: Sendable {
   case counts(waiting: Int, claimed: Int)
 }
 
-/// A queue of batches, for several threads at once. A batch is in it until it is retired or in quarantine, whoever dies meanwhile.
+/// A queue of batches, for several threads at once. A batch is in it until it is retired or in quarantine, even if a worker dies
+/// meanwhile.
 ///
 /// All of it throws when the queue cannot be asked; nothing is lost by that, and what has been begun can be done again.
 package protocol BatchQueue: Sendable {
@@ -73,7 +74,7 @@ package protocol BatchQueue: Sendable {
   func waiting() throws -> [QueueEntry]
   /// Takes a batch.
   ///
-  /// - Returns: nil when somebody else was faster.
+  /// - Returns: nil when another worker was faster.
   func claim(_ offer: QueueEntry) throws -> Claim?
   /// Takes over what dead workers held. Any of these may be what killed its worker: each is to be worked on alone, so that another
   /// death says which one it was.
@@ -82,9 +83,9 @@ package protocol BatchQueue: Sendable {
   func rescue() throws -> (claims: [Claim], failures: [any Error])
   /// Writes down that work begins on a batch that was taken over.
   ///
-  /// - Returns: nil when somebody else has it by now.
+  /// - Returns: nil when another worker has it by now.
   func begin(_ claim: Claim) throws -> Claim?
-  /// Writes down that work on a batch has failed for a reason that nobody knows.
+  /// Writes down that work on a batch has failed for an unknown reason.
   func fail(_ claim: Claim) throws -> Claim
   /// Fetches a batch, to be worked on. It has to be discarded afterwards.
   func fetch(_ claim: Claim) throws -> FetchResult
@@ -99,7 +100,7 @@ package protocol BatchQueue: Sendable {
   /// - Returns: its name in quarantine.
   @discardableResult
   func quarantine(_ claim: Claim, _ reason: BadBatch) throws -> String
-  /// Whether somebody who thought us dead took the batch over, or took it away, as far as one knows.
+  /// Whether another worker, which took this one for dead, has the batch, or took it away, as far as one knows.
   func hasLost(_ claim: Claim) -> Bool
   /// Whether this worker was taken for dead, and cannot claim anything any more; it has to be started again.
   var isCutOff: Bool { get }
@@ -113,8 +114,8 @@ package protocol BatchQueue: Sendable {
   var pollIntervalMs: Int { get }
   /// The state of the queue.
   func status(output: String) throws -> QueueStatus
-  /// Says what has been done, for whoever asks.
-  func show(_ tally: WorkerCounters) throws
+  /// Writes the counters for status commands.
+  func show(_ counters: WorkerCounters) throws
   /// Leaves the queue; nothing is claimed any more.
   func leave()
 }

@@ -144,7 +144,7 @@ import Testing
   }
 
   /// Killed wherever it is, and run again: the bytes are those of a run that nobody disturbed.
-  @Test func whatWasKilledHalfWayIsDoneAgainAndTheSame() throws {
+  @Test func killedRunIsRepeatedWithTheSameResult() throws {
     for name in ["gap", "rotation", "on-change", "exact-1fps"] {
       try FileManager.default.copyItem(atPath: Fixture(name).path, toPath: folder + "/" + name)
     }

@@ -59,7 +59,7 @@ import Testing
     try expectEachAsIfAlone(batches)
   }
 
-  @Test func whatIsRememberedIsShownWhenSomethingFollows() throws {
+  @Test func rememberedKeyFrameIsShownWhenAnotherFrameFollows() throws {
     let images = try images
     let still = Array(repeating: images[0], count: 5)
     let batches = try batches([

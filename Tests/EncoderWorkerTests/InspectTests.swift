@@ -56,7 +56,7 @@ import Testing
     #expect(lines.contains("  gap                             7000"))
   }
 
-  @Test func whatWouldBeQuarantinedIsSaid() throws {
+  @Test func batchThatWouldBeQuarantinedIsReported() throws {
     let scratch = try ScratchDirectory()
     let file = try scratch.file("rubbish.tar.gz", Array("rubbish".utf8))
     let result = try EncoderWorker.run("inspect", file, scratch.path("missing"), Fixture("gap").path)

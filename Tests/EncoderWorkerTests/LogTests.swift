@@ -65,7 +65,7 @@ import Testing
   }
 
   /// A batch whose session is known when it fails is said to be of it.
-  @Test func whatFailsNamesItsSession() throws {
+  @Test func failureNamesItsSession() throws {
     try spool.addSmall("walk@1", startMs: 1_767_859_512_340)
     _ = try spool.scratch.directory("spool/output/walk")
     try spool.scratch.file("spool/output/walk/segment-1767859512340.json", [])

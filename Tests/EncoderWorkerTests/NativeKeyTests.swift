@@ -98,7 +98,7 @@ import Testing
     #expect(tar.errors.contains("batch.json is a link"))
   }
 
-  @Test func whatLiesInFoldersIsReported() throws {
+  @Test func filesInFoldersAreReported() throws {
     _ = try scratch.directory("batch/more")
     try scratch.file("batch/more/1767859514340.jpg", Fixture("exact-1fps").bytes("0002.jpg"))
     let result = try EncoderWorker.run("encode", scratch.path("batch"), "--output", scratch.path("output"))
@@ -106,7 +106,7 @@ import Testing
     #expect(result.errors.contains("refused more/1767859514340.jpg: in a folder of its own"))
   }
 
-  @Test func whatIsWrongIsSaidOfTheFrameThatWasListed() throws {
+  @Test func errorIsReportedForTheListedFrame() throws {
     try scratch.file(
       "batch/batch.json", Array(#"{"version":1,"frames":[{"file":"a.jpg","timeMs":1767859512340}]}"#.utf8))
     let result = try EncoderWorker.run("encode", scratch.path("batch"), "--output", scratch.path("output"))

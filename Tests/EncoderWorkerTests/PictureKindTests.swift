@@ -62,7 +62,7 @@ import Testing
   /// One batch each, so that a crash or a hang is found among few.
   @Test(
     .enabled(if: !corpus.isEmpty), arguments: Array(stride(from: 0, to: corpus.count, by: 64)))
-  func whatPillowShowsOfOtherProgramsFilesLooksTheSameOrIsRefusedAsThePageSays(first: Int) throws {
+  func filesOfOtherProgramsLookAsInPillowOrAreRefusedAsThePageSays(first: Int) throws {
     for picture in try ShownPicture.all(Array(Self.corpus[first...].prefix(64))) {
       switch picture.outcome {
       case .encoded:

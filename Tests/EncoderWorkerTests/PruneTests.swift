@@ -45,7 +45,7 @@ import Testing
     try Tool.run(EncoderWorker.path, ["prune", "--spool", spool.path] + options)
   }
 
-  @Test func whatTheDeadHaveLeftGoesAndNothingElse() throws {
+  @Test func leftoversOfDeadWorkersAreRemovedAndNothingElse() throws {
     let whole = try snapshot(of: spool.path).mapValues(\.bytes)
     let left = try leave()
     let littered = try snapshot(of: spool.path).mapValues(\.bytes)
@@ -71,7 +71,7 @@ import Testing
     #expect(try spool.names("quarantine") == quarantined)
   }
 
-  @Test func whatIsOwedStays() throws {
+  @Test func waitingBatchStays() throws {
     try spool.add("gap")
     let held = try spool.scratch.directory("spool/claimed/\(dead)/1.1.0")
     try FileManager.default.moveItem(atPath: spool.path + "/incoming/gap", toPath: held + "/gap")

@@ -33,7 +33,7 @@ import Testing
     "redis://host?stream={a}", "redis://host?stream=a&stream=b", "redis://host?secret=1", "unix://run/redis.sock",
     "unix:///", "redis://host?stream=secret%0a",
   ])
-  func whatIsNoAddressIsRefusedWithoutRepeatingIt(_ text: String) throws {
+  func invalidAddressIsRefusedWithoutRepeatingIt(_ text: String) throws {
     let refusal = try #require(throws: BadRedisURL.self) { try RedisURL(text) }
     #expect(!refusal.description.contains("secret"))
     // A parser of arguments prints what it refuses: this is taken, and refused later.

@@ -16,7 +16,7 @@ import WorkQueues
     "", "replay", "http://replay", "s3://", "s3:///x", "s3://ab", "s3://Replay", "s3://a_b", "s3://-abc", "s3://abc.",
     "s3://a..b", "s3://replay//x", "s3://replay/../x", "s3://replay/./x", "s3://replay/a\nb", "s3://key@replay",
   ])
-  func whatIsNoStoreIsRefused(text: String) { #expect(throws: (any Error).self) { try S3Location(text) } }
+  func invalidStoreIsRefused(text: String) { #expect(throws: (any Error).self) { try S3Location(text) } }
 
   @Test(arguments: [
     (["AWS_ENDPOINT_URL": "http://127.0.0.1:9000"], "http://127.0.0.1:9000/replay/a%20b"),

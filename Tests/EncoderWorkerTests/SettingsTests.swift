@@ -58,7 +58,7 @@ import Testing
     }
   }
 
-  @Test func whatIsSetTakesEffect() throws {
+  @Test func settingTakesEffect() throws {
     let session = try scratch.directory("output")
     let file = try file("output = \(session)", "max-hold = 2000", "spool = /not/for/encode")
     let batch = Fixture("gap").path
@@ -125,7 +125,7 @@ import Testing
     ("quality = fine", ":1: The value 'fine' is invalid for '--quality"),
     ("limit = side=3\nlimit = sides=3\nlimit = pixels=4", ":2: The value 'sides=3' is invalid for '--limit"),
   ])
-  func whatIsWrongInAFileIsSaidWithItsLine(text: String, message: String) throws {
+  func errorInAFileIsReportedWithItsLine(text: String, message: String) throws {
     let file = try file(text)
     for words in [["--spool", scratch.path("spool"), "--drain"], ["config"]] {
       let result = try run(words + ["--config", file])
@@ -135,7 +135,7 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: scratch.path("spool")))
   }
 
-  @Test func whatIsWrongInTheEnvironmentIsSaidWithItsVariable() throws {
+  @Test func errorInTheEnvironmentIsReportedWithItsVariable() throws {
     for (variable, value) in [
       ("ENCODER_WORKER_MAX_HODL", "3"), ("ENCODER_WORKER_MAX_HOLD", "soon"), ("ENCODER_WORKER_MAX_HOLD", "0"),
       ("ENCODER_WORKER_TO", "film.mp4"), ("ENCODER_WORKER_LIMIT", "frames=3,nothing=3"),
@@ -156,7 +156,7 @@ import Testing
     }
   }
 
-  @Test func whatOrchestratorsSetIsNoSetting() throws {
+  @Test func variablesOfOrchestratorsAreNoSettings() throws {
     let environment = [
       "ENCODER_WORKER_SERVICE_HOST": "10.0.0.1", "ENCODER_WORKER_SERVICE_PORT_HTTP": "80",
       "ENCODER_WORKER_PORT": "tcp://10.0.0.1:80", "ENCODER_WORKER_PORT_80_TCP_ADDR": "10.0.0.1", "ENCODER_WORKER": "x",

@@ -20,7 +20,7 @@ import WorkQueues
     var settings = try S3Settings { environment[$0] }
     settings.pauseMs = 1
     // Tests count requests: no answer may be too late on a slow machine.
-    settings.patienceS = 600
+    settings.timeoutS = 600
     client = try S3Client(S3Location("s3://replay"), settings)
   }
 
@@ -30,7 +30,7 @@ import WorkQueues
     #expect(throws: ObjectStoreError.self) { try client.download(key, to: scratch.path("file"), limit: 1 << 20) }
   }
 
-  @Test func whatPassesIsTriedAgain() throws {
+  @Test func transientFailureIsRetried() throws {
     for key in ["busy-4", "shortonce-1"] {
       #expect(try client.download(key, to: scratch.path(key), limit: 10_000) != nil)
     }
@@ -40,7 +40,7 @@ import WorkQueues
   }
 
   @Test(arguments: ["short", "gone", "status-500", "status-503", "status-429"])
-  func whatDoesNotPassIsAnErrorInTheEnd(key: String) throws {
+  func lastingFailureEndsAsAnError(key: String) throws {
     let error = try #require(failure(key))
     #expect(error.operation == "GET" && error.subject == "s3://replay/\(key)" && !error.isPermission)
     #expect(client.requests == ["GET": 5])
@@ -50,14 +50,14 @@ import WorkQueues
   @Test func aStallIsAnError() throws {
     let environment = server.environment
     var settings = try S3Settings { environment[$0] }
-    settings.patienceS = 1
+    settings.timeoutS = 1
     settings.retries = 0
     let client = try S3Client(S3Location("s3://replay"), settings)
     #expect(throws: ObjectStoreError.self) { try client.download("stall", to: scratch.path("file"), limit: 1 << 20) }
     #expect(try names(in: scratch.path).isEmpty)
   }
 
-  @Test func whatWillNotPassIsAskedOnce() throws {
+  @Test func permanentFailureIsNotRetried() throws {
     for key in [
       "status-400", "status-403", "status-501", "redirect", "lengthless", "tagless", "endless-403", "bucket", "skewed",
     ] {
@@ -97,7 +97,7 @@ import WorkQueues
   @Test func whereNobodyAnswersIsSaid() throws {
     server.stop()
     let error = failure("x")
-    #expect(error?.status == nil && error?.description.contains("see whether the endpoint is right") == true)
+    #expect(error?.status == nil && error?.description.contains("check the endpoint") == true)
     #expect(Disposition(of: try #require(error), batch: "b") == .retry)
   }
 }

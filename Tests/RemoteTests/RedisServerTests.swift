@@ -15,10 +15,11 @@ import WorkQueues
 @Suite(.enabled(if: QueueServer.isInstalled, "there is no redis-server: scripts/setup test"))
 struct RedisServerTests {
   private func stream(
-    _ url: String, store: String = "s3://test/", mayForget: Bool = false,
+    _ url: String, store: String = "s3://test/", allowsNonDurable: Bool = false,
     warn: @escaping @Sendable (String) -> Void = { _ in }
   ) throws -> RedisStream {
-    try RedisStream(RedisURL(url), consumer: "one", store: store, lease: 60, mayForget: mayForget, warn: warn)
+    try RedisStream(
+      RedisURL(url), consumer: "one", store: store, lease: 60, allowsNonDurable: allowsNonDurable, warn: warn)
   }
 
   @Test func aQueueIsReachedThroughASocketToo() throws {
@@ -63,7 +64,7 @@ struct RedisServerTests {
     #expect(refusal?.description.contains("--allow-non-durable-queue") == true)
     #expect(try server.command("EXISTS", "encoder-worker") == ["0"])
     let warnings = Mutex<[String]>([])
-    let allowed = try stream(server.url, mayForget: true) { warning in warnings.withLock { $0.append(warning) } }
+    let allowed = try stream(server.url, allowsNonDurable: true) { warning in warnings.withLock { $0.append(warning) } }
     #expect(try allowed.add(["a"]) == 1)
     #expect(warnings.withLock { $0.count == 1 && $0[0].contains(reason) })
   }
@@ -72,7 +73,7 @@ struct RedisServerTests {
     let server = try QueueServer()
     let warnings = Mutex<[String]>([])
     let queue = try stream(server.url)
-    let allowed = try stream(server.url, mayForget: true) { warning in warnings.withLock { $0.append(warning) } }
+    let allowed = try stream(server.url, allowsNonDurable: true) { warning in warnings.withLock { $0.append(warning) } }
     #expect(try queue.add(["a"]) == 1)
     #expect(warnings.withLock { $0.isEmpty })
     try server.command("CONFIG", "SET", "appendonly", "no")
@@ -133,9 +134,9 @@ struct RedisServerTests {
     #expect(facts.weaknesses == [.cannotWrite])
   }
 
-  @Test func whatDoesNotAnswerIsGivenUpAndAskedAgainLater() throws {
+  @Test func silentServerTimesOutAndIsAskedAgainLater() throws {
     let server = try QueueServer()
-    let connection = try RedisConnection(RedisURL(server.url), patience: 3, respiteMs: 0)
+    let connection = try RedisConnection(RedisURL(server.url), timeoutS: 3, respiteMs: 0)
     #expect(try connection.ask(["PING"], to: "ping") == .bytes(Array("PONG".utf8)))
     server.freeze()
     let failure = #expect(throws: RedisError.self) { try connection.ask(["PING"], to: "ping") }
@@ -145,9 +146,9 @@ struct RedisServerTests {
     #expect(try connection.ask(["ECHO", "again"], to: "ping") == .bytes(Array("again".utf8)))
   }
 
-  @Test func whoWaitedBehindSomebodyInVainDoesNotWaitAsLong() throws {
+  @Test func callerBehindATimeoutFailsSooner() throws {
     let server = try QueueServer()
-    let connection = try RedisConnection(RedisURL(server.url), patience: 3, respiteMs: 3_600_000)
+    let connection = try RedisConnection(RedisURL(server.url), timeoutS: 3, respiteMs: 3_600_000)
     #expect(try connection.ask(["PING"], to: "ping").text == "PONG")
     server.freeze()
     #expect(throws: RedisError.self) { try connection.ask(["PING"], to: "ping") }
@@ -157,14 +158,14 @@ struct RedisServerTests {
     #expect(failure?.description.contains("no answer within 3 s") == true)
   }
 
-  @Test func whoHangsUpEndsNoProcess() throws {
+  @Test func clientThatHangsUpEndsNoProcess() throws {
     let server = try QueueServer()
     let connection = try RedisConnection(RedisURL("unix://\(server.socket)"))
     #expect(try connection.ask(["PING"], to: "ping").text == "PONG")
     server.kill()
     // As a program has it that has said nothing of it.
-    let usual = signal(SIGPIPE, SIG_DFL)
-    defer { signal(SIGPIPE, usual) }
+    let defaultValue = signal(SIGPIPE, SIG_DFL)
+    defer { signal(SIGPIPE, defaultValue) }
     var (broken, before) = (sigset_t(), sigset_t())
     sigemptyset(&broken)
     sigaddset(&broken, SIGPIPE)
@@ -193,7 +194,7 @@ struct RedisServerTests {
     #expect(try server.command("GET", "encoder-worker") == ["mine"])
   }
 
-  @Test func whoHasNoQueueNeedsNoClientLibrary() throws {
+  @Test func workerWithoutAQueueNeedsNoClientLibrary() throws {
     #expect(try Tool.run("ldd", [EncoderWorker.path]).text.contains("libavcodec"))
     #expect(try !Tool.run("ldd", [EncoderWorker.path]).text.contains("hiredis"))
     let missing = MissingLibrary(name: "hiredis", reason: "no such file", package: "libhiredis0.14")

@@ -25,7 +25,7 @@ struct RedisStormTests {
       while !isOver.load(ordering: .relaxed) {
         number += 1
         let worker = try? RedisStream(
-          url, consumer: "\(thread).\(number)", store: "s3://test/", lease: 1, mayForget: false)
+          url, consumer: "\(thread).\(number)", store: "s3://test/", lease: 1, allowsNonDurable: false)
         while let worker, !isOver.load(ordering: .relaxed), Int.random(in: 0..<20) > 0 { live(worker) }
         usleep(10_000)
       }
@@ -42,7 +42,7 @@ struct RedisStormTests {
       for entry in entries {
         switch Int.random(in: 0..<4) {
         case 0: insist { try worker.handBack(entry) }
-        case 1: insist { try worker.bury(entry, reason: "chance") }
+        case 1: insist { try worker.deadLetter(entry, reason: "chance") }
         default:
           insist { try worker.settle(entry) }
           settled.withLock { _ = $0.insert(entry.name) }
@@ -63,7 +63,7 @@ struct RedisStormTests {
   @Test func everyBatchIsSettledOrBuriedOnce() throws {
     let server = try QueueServer(["--appendfsync", "always"])
     let url = try RedisURL(server.url)
-    let queue = try RedisStream(url, consumer: "producer", store: "s3://test/", lease: 1, mayForget: false)
+    let queue = try RedisStream(url, consumer: "producer", store: "s3://test/", lease: 1, allowsNonDurable: false)
     let names = Set((0..<400).map { "batch-\($0)" })
     #expect(try queue.add(Array(names)) == 400)
     let storm = Storm(url)
@@ -91,8 +91,8 @@ struct RedisStormTests {
       for i, entry in ipairs(redis.call('XRANGE', KEYS[1], '-', '+')) do names[i] = entry[2][2] end
       return names
       """
-    let buried = try server.command("EVAL", script, "1", "{encoder-worker}:dead")
-    #expect(Set(buried).count == buried.count)
-    #expect(storm.settled.withLock { $0 }.union(buried) == names)
+    let deadLetters = try server.command("EVAL", script, "1", "{encoder-worker}:dead")
+    #expect(Set(deadLetters).count == deadLetters.count)
+    #expect(storm.settled.withLock { $0 }.union(deadLetters) == names)
   }
 }

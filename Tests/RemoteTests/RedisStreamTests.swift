@@ -25,7 +25,7 @@ struct RedisStreamTests {
     warn: @escaping @Sendable (String) -> Void = { _ in }
   ) throws -> RedisStream {
     try RedisStream(
-      RedisURL(server.url), consumer: name, store: "s3://test/", lease: lease, mayForget: false,
+      RedisURL(server.url), consumer: name, store: "s3://test/", lease: lease, allowsNonDurable: false,
       forgetAfter: forgetAfter, warn: warn)
   }
 
@@ -79,7 +79,7 @@ struct RedisStreamTests {
 
   // MARK: waiting, taken, settled
 
-  @Test func whatWasAddedIsTakenInOrderAndSettledWithoutATrace() throws {
+  @Test func addedEntriesAreTakenInOrderAndAcknowledgedWithoutATrace() throws {
     let worker = try worker()
     #expect(try worker.next() == nil)
     #expect(try worker.add(["a", "b/ü", "c"]) == 3)
@@ -92,7 +92,7 @@ struct RedisStreamTests {
     #expect(try worker.next() == nil && worker.waitingCount() == 0 && isEmpty())
   }
 
-  @Test func whatAProducerAddsInItsOwnWayIsTaken() throws {
+  @Test func entryThatAProducerAddsByXADDIsTaken() throws {
     try server.command("XADD", "encoder-worker", "*", "more", "1", "batch", "incoming/a.tar")
     let worker = try worker()
     #expect(try worker.waitingCount() == 1)
@@ -103,7 +103,7 @@ struct RedisStreamTests {
     #expect(try isEmpty())
   }
 
-  @Test func whatIsOwedIsNotAddedAgain() throws {
+  @Test func waitingBatchIsNotAddedAgain() throws {
     let (one, two) = (try worker("one"), try worker("two"))
     #expect(try one.add(["a", "b", "a"]) == 2)
     let entry = try take(one)
@@ -115,7 +115,7 @@ struct RedisStreamTests {
   }
 
   @Test(arguments: [["DEL", "encoder-worker"], ["XTRIM", "encoder-worker", "MAXLEN", "0"]])
-  func whatWasRemovedByHandIsAddedAgain(_ command: [String]) throws {
+  func entryRemovedByHandIsAddedAgain(_ command: [String]) throws {
     let worker = try worker()
     #expect(try worker.add(["a", "b"]) == 2)
     let held = try take(worker)
@@ -126,7 +126,7 @@ struct RedisStreamTests {
     #expect(try (0..<3).map { _ in try take(worker).name } == ["a", "b", "c"])
   }
 
-  @Test func whatWasAddedTwiceBySomebodyElseIsTakenOnce() throws {
+  @Test func entryAddedTwiceByAProducerIsTakenOnce() throws {
     for _ in 0..<3 { try server.command("XADD", "encoder-worker", "*", "batch", "a") }
     let worker = try worker()
     let entry = try take(worker)
@@ -135,7 +135,7 @@ struct RedisStreamTests {
     #expect(try isEmpty())
   }
 
-  @Test func whatWaitsAndWhatOthersHoldIsCounted() throws {
+  @Test func waitingAndClaimedBatchesAreCounted() throws {
     let (one, two) = (try worker("one"), try worker("two"))
     #expect(try one.add((0..<10).map { "batch-\($0)" }) == 10)
     for _ in 0..<3 { _ = try take(one) }
@@ -144,7 +144,7 @@ struct RedisStreamTests {
     #expect(try one.heldElsewhereCount() == 2 && two.heldElsewhereCount() == 3)
   }
 
-  @Test func whatWasAcknowledgedByHandDoesNotWait() throws {
+  @Test func entryAcknowledgedByHandDoesNotWait() throws {
     let worker = try worker()
     #expect(try worker.add(["a"]) == 1)
     let entry = try take(worker)
@@ -180,7 +180,7 @@ struct RedisStreamTests {
 
   // MARK: leases
 
-  @Test func whoRenewsKeepsWhatItHolds() throws {
+  @Test func renewedClaimIsKept() throws {
     let (one, two) = (try worker("one", lease: 1), try worker("two", lease: Self.longLease))
     #expect(try one.add(["a", "b"]) == 2)
     let entry = try take(one)
@@ -194,7 +194,7 @@ struct RedisStreamTests {
     #expect(one.holds(entry.id))
   }
 
-  @Test func whatNobodyRenewsIsTakenOverOnce() throws {
+  @Test func expiredLeaseIsTakenOverOnce() throws {
     let one = try worker("one", lease: 1)
     let (two, three) = (try worker("two", lease: Self.longLease), try worker("three", lease: Self.longLease))
     #expect(try one.add(["a"]) == 1)
@@ -223,7 +223,7 @@ struct RedisStreamTests {
   }
 
   @Test(arguments: ["begin", "fail", "handBack", "settle", "bury"])
-  func whoLostAnEntryChangesNothing(_ step: String) throws {
+  func workerThatLostAnEntryChangesNothing(_ step: String) throws {
     let one = try worker()
     #expect(try one.add(["a"]) == 1)
     let lost = try take(one)
@@ -234,7 +234,7 @@ struct RedisStreamTests {
     case "fail": #expect(try one.fail(lost) == nil)
     case "handBack": try one.handBack(lost)
     case "settle": try one.settle(lost)
-    default: try one.bury(lost, reason: "late")
+    default: try one.deadLetter(lost, reason: "late")
     }
     #expect(!one.holds(lost.id))
     #expect(try one.waitingCount() == 0 && one.heldElsewhereCount() == 1 && deadLetters().isEmpty)
@@ -242,7 +242,7 @@ struct RedisStreamTests {
     #expect(try two.fail(entry)?.failures == 1)
   }
 
-  @Test func whoIsCutOffLearnsOfItsLossAtTheNextRenewal() throws {
+  @Test func evictedWorkerLearnsOfItsLossAtTheNextRenewal() throws {
     let one = try worker("one", lease: 1)
     #expect(try one.add(["a"]) == 1)
     let entry = try take(one)
@@ -252,7 +252,7 @@ struct RedisStreamTests {
     #expect(try one.heldElsewhereCount() == 1)
   }
 
-  @Test func whatWasGivenInAnAnswerThatGotLostIsFoundAgainUncounted() throws {
+  @Test func claimWithLostReplyIsRecoveredWithoutCountingAnAttempt() throws {
     let worker = try worker()
     #expect(try worker.add(["a"]) == 1)
     try server.command(
@@ -296,7 +296,7 @@ struct RedisStreamTests {
     #expect(try isEmpty())
   }
 
-  @Test func whoseConnectionIsNewTakesNothingOverForALease() throws {
+  @Test func newConnectionTakesNothingOverForALease() throws {
     let leaseMs = 2_000
     let (one, two) = (try worker("one", lease: 3_600), try worker("two", lease: leaseMs / 1_000))
     #expect(try one.add(["a"]) == 1)
@@ -314,7 +314,7 @@ struct RedisStreamTests {
     #expect(MonotonicClock.milliseconds() - connectedMs >= leaseMs)
   }
 
-  @Test func whoAsksBeforeALastStepRenewsOrLearnsOfTheLoss() throws {
+  @Test func renewalBeforeTheLastStepSucceedsOrReportsTheLoss() throws {
     let one = try worker()
     #expect(try one.add(["a"]) == 1)
     let entry = try take(one)
@@ -331,7 +331,7 @@ struct RedisStreamTests {
 
   // MARK: handed back, failed, buried
 
-  @Test func whatIsHandedBackKeepsItsCounts() throws {
+  @Test func returnedBatchKeepsItsCounts() throws {
     let (one, two) = (try worker("one"), try worker("two"))
     #expect(try one.add(["a", "b"]) == 2)
     let failed = try #require(try one.fail(take(one)))
@@ -367,11 +367,11 @@ struct RedisStreamTests {
     #expect(try (0..<5).map { _ in try take(worker).attempt } == [1, 1, 1, 1, 3])
   }
 
-  @Test func whatIsBuriedIsInTheDeadLettersOnce() throws {
+  @Test func deadLetterIsWrittenOnce() throws {
     let worker = try worker()
     #expect(try worker.add(["a"]) == 1)
     let entry = try #require(try worker.fail(take(worker)))
-    for _ in 0..<2 { try worker.bury(entry, reason: "decode 0001.jpg: invalid data") }
+    for _ in 0..<2 { try worker.deadLetter(entry, reason: "decode 0001.jpg: invalid data") }
     let letters = try deadLetters()
     let letter = try #require(letters.first)
     #expect(
@@ -381,7 +381,7 @@ struct RedisStreamTests {
     #expect(try isEmpty() && worker.waitingCount() == 0)
   }
 
-  @Test func whatNamesNoBatchIsBuriedAndStopsNobody() throws {
+  @Test func invalidEntryBecomesADeadLetterAndStopsNobody() throws {
     let long = String(repeating: "x", count: 1_025)
     try server.command("XADD", "encoder-worker", "*", "file", "a")
     try server.command("XADD", "encoder-worker", "*", "batch", "")
@@ -411,7 +411,7 @@ struct RedisStreamTests {
     #expect(try worker.add(names) == 50)
     let entries = try (0..<5).map { _ in try take(worker) }
     try worker.settle(entries[0])
-    try worker.bury(entries[1], reason: "bad")
+    try worker.deadLetter(entries[1], reason: "bad")
     _ = try worker.fail(entries[2])
     server.kill()
     let failure = #expect(throws: RedisError.self) { try worker.next() }
@@ -430,7 +430,7 @@ struct RedisStreamTests {
     #expect(try deadLetters().count == 1)
   }
 
-  @Test func whatWasHeldIsLostWhenRedisForgetsAll() throws {
+  @Test func claimsAreLostWhenRedisLosesItsData() throws {
     let worker = try worker("one", lease: 1)
     #expect(try worker.add(["a", "b"]) == 2)
     let entry = try take(worker)
@@ -459,7 +459,7 @@ struct RedisStreamTests {
       }
       #expect(warnings.withLock { $0.count } == 2 * losses)
     }
-    #expect(warnings.withLock { $0.allSatisfy { $0.contains("run reconcile to queue again what the store owes") } })
+    #expect(warnings.withLock { $0.allSatisfy { $0.contains("run reconcile to queue all waiting batches again") } })
     #expect(workers[0].lostState && workers[1].lostState)
     for (worker, entry) in zip(workers, entries) { #expect(try !worker.holds(entry.id) && !worker.renew(entry)) }
     // Nothing was lost since this one joined.
@@ -493,7 +493,7 @@ struct RedisStreamTests {
     return zip(lines, lines.dropFirst()).filter { $0.0 == "name" }.map(\.1).sorted()
   }
 
-  @Test func whoLeavesIsForgottenUnlessItHoldsSomething() throws {
+  @Test func leavingWorkerIsForgottenUnlessItHoldsAClaim() throws {
     let (one, two) = (try worker("one"), try worker("two"))
     #expect(try one.add(["a", "b"]) == 2)
     let entry = try take(one)
@@ -507,7 +507,7 @@ struct RedisStreamTests {
     #expect(try workers() == [])
   }
 
-  @Test func whoHasBeenSilentIsForgottenUnlessItHoldsSomething() throws {
+  @Test func silentWorkerIsForgottenUnlessItHoldsAClaim() throws {
     let (one, two) = (try worker("one"), try worker("two"))
     #expect(try one.add(["a", "b"]) == 2)
     _ = try take(one)

@@ -70,7 +70,7 @@ import WorkQueues
     #expect(try client.list("nothing", after: nil).isEmpty)
   }
 
-  @Test func whatIsThereIsNotCreatedTwice() throws {
+  @Test func existingObjectIsNotCreatedTwice() throws {
     #expect(try client.put("receipt", .bytes([1]), .json, when: .absent) != nil)
     #expect(try client.put("receipt", .bytes([2]), .json, when: .absent) == nil)
     #expect(try server.object("\(place)/some/receipt") == Data([1]))
@@ -158,7 +158,7 @@ import WorkQueues
     #expect(try client.list("", after: nil).map(\.key) == ["lent"])
   }
 
-  @Test func whoIsNotLetInIsToldSoAtOnce() throws {
+  @Test func refusedCredentialsAreReportedAtOnce() throws {
     for others in [
       ["AWS_SECRET_ACCESS_KEY": "wrong"], ["AWS_ACCESS_KEY_ID": "AKIDOTHER"],
       ["AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""],
@@ -181,7 +181,7 @@ import WorkQueues
     }
   }
 
-  @Test func whoHasALinkGetsTheBytesUntilItExpires() throws {
+  @Test func presignedURLGivesTheBytesUntilItExpires() throws {
     for key in Self.keys where key != "a/../b" && key != "./x" {
       _ = try client.put(key, .bytes(Array(key.utf8)), .json, when: .always)
       let url = try client.presignedURL(for: key, expires: 3_600, now: Int64(Date().timeIntervalSince1970 * 1_000))

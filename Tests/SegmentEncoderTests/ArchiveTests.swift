@@ -140,7 +140,7 @@ import Testing
     #expect(try BatchReader(reading: path).batch.frames.map(\.source) == ["1767859512340.jpg"])
   }
 
-  @Test func whatIsSaidOfRefusedEntriesIsBounded() throws {
+  @Test func listOfRefusedEntriesIsBounded() throws {
     let folder = try scratch.directory("many")
     try Data(try BatchTests.jpeg).write(to: URL(fileURLWithPath: folder + "/1767859512340.jpg"))
     for number in 0..<30 { try scratch.file("many/" + String(repeating: "n", count: 200) + "\(number)", [1]) }

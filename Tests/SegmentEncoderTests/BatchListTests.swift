@@ -16,7 +16,7 @@ import Testing
     #expect(try BatchList(Array(text.utf8), called: "list").paths == paths)
   }
 
-  @Test func whatCannotBeAPathIsNamedWithItsLine() throws {
+  @Test func invalidPathIsNamedWithItsLine() throws {
     #expect(throws: BadList("list:3: - is no path; write ./- for a file of this name")) {
       try BatchList(Array("a\n\n-\n".utf8), called: "list")
     }
@@ -54,7 +54,7 @@ import Testing
   @Test(arguments: [
     "", "1", "/", "1/", "/2", "2/2", "-1/2", "0/0", "0/-1", "0/2/3", "a/b", "0 /2", "99999999999999999999/1",
   ])
-  func whatIsNoShardIsRefused(text: String) {
+  func invalidShardIsRefused(text: String) {
     #expect(Shard(text) == nil)
   }
 

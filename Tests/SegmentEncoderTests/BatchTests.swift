@@ -129,7 +129,7 @@ private func cause(_ body: () throws -> Void) -> String? {
     }
   }
 
-  @Test func whatCannotBeShownIsReportedNotDropped() throws {
+  @Test func frameThatCannotBeShownIsReported() throws {
     let path = try native(
       """
       {"version":1,"session":"S","frames":[

@@ -57,7 +57,7 @@ import Testing
     #expect(plan.gaps.count == 100)
   }
 
-  @Test func whatIsLostIsNoGap() {
+  @Test func lostSegmentIsNoGap() {
     let one = PublishedSegment.made(1_000, 2_000)
     let two = PublishedSegment.made(9_000, 10_000)
     let plan = ContactSheetPlan(
@@ -91,7 +91,7 @@ import Testing
     #expect(most.tile == PixelSize(width: 200, height: 356))
   }
 
-  @Test func whatIsTooLargeIsSaid() {
+  @Test func fileThatIsTooLargeIsReported() {
     #expect(layout(60).whyTooLarge == nil)
     #expect(layout(60, columns: 60).whyTooLarge == nil)
     #expect(layout(100, columns: 100).whyTooLarge?.contains("more than 16384 a side or 40000000 in all") == true)

@@ -149,9 +149,9 @@ import Testing
       try decoder.picture(from: [0xFF, 0xD8] + adobe(0) + rest, masks: .none)
     }
     // JFIF, and another word of Adobe's, say that it is YCbCr.
-    let usual = try decoder.picture(from: file, masks: .none).bytes
+    let defaultValue = try decoder.picture(from: file, masks: .none).bytes
     for start in [file[parts.segments[0].range] + adobe(0), adobe(1)[...]] {
-      #expect(try decoder.picture(from: [0xFF, 0xD8] + start + rest, masks: .none).bytes == usual)
+      #expect(try decoder.picture(from: [0xFF, 0xD8] + start + rest, masks: .none).bytes == defaultValue)
     }
     // By the names of its components.
     var named = [0xFF, 0xD8] + rest
@@ -264,7 +264,7 @@ import Testing
     let scratch = try ScratchDirectory()
     let staging = try Staging(output: scratch.path("output"), worker: WorkerID())
     let segment = EncodedSegment(
-      shots: [], bytes: [UInt8](repeating: 0, count: SessionDirectory.mostVideoBytes + 1), codec: "", codedWidth: 0,
+      shots: [], bytes: [UInt8](repeating: 0, count: SessionDirectory.maximumVideoBytes + 1), codec: "", codedWidth: 0,
       codedHeight: 0, samples: 0)
     let error = try #require(throws: SegmentTooLarge.self) {
       try StagedSegment(segment, in: staging, refused: [], notes: [:])

@@ -101,7 +101,7 @@ import Testing
     #expect(try images[0] == Self.images()[0] && images[1] == Self.images()[4])
   }
 
-  @Test func whatTheRecorderSaysBesideIsKept() throws {
+  @Test func sideFileOfTheRecorderIsKept() throws {
     let batch = try open("sentry-android/replay_\(Self.hex)").batch
     let said = batch.metadata.object?["sentry"]?.object
     #expect(said?["replay.screen-at-start"] == .string("Main=Activity"))

@@ -18,7 +18,7 @@ import Testing
   ) throws -> HLSPlaylist {
     var playlist = HLSPlaylist(
       of: try #require(SessionID("walk")), kind, startMs: start,
-      longestMs: segments.map { $0.untilMs - $0.fromMs }.max() ?? 0)
+      maximumMs: segments.map { $0.untilMs - $0.fromMs }.max() ?? 0)
     for segment in segments {
       playlist.append(.init(media: segment.media, startMs: start + segment.fromMs, endMs: start + segment.untilMs))
     }
@@ -98,7 +98,7 @@ import Testing
     // Late, early, and late again: the durations add up to the instants whatever comes.
     for (fromMs, untilMs) in [(5_300, 10_000), (9_800, 14_000), (14_050, 15_000)] as [(Int64, Int64)] {
       var continued = try #require(HLSPlaylist(of: session, continuing: Array(playlist.text.utf8)))
-      #expect(continued.endMs == playlist.endMs && continued.longestMs == playlist.longestMs)
+      #expect(continued.endMs == playlist.endMs && continued.maximumMs == playlist.maximumMs)
       let entry = HLSPlaylist.Entry(media: media(start + fromMs), startMs: start + fromMs, endMs: start + untilMs)
       #expect(continued.hasRoom(for: entry))
       continued.append(entry)

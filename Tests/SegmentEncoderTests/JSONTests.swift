@@ -9,7 +9,7 @@ import Testing
     "null", "true", "[]", "{}", "0", "-0", "1.50", "1e400", "-12E+3", #""""#,
     #"{"a":[1,2,{"b":null}],"ä":"\u0001\n\"\\"}"#, "123456789012345678901234567890",
   ])
-  func whatIsReadIsWrittenAsItWas(text: String) throws {
+  func parsedJSONIsWrittenAsItWas(text: String) throws {
     #expect(try parse(text).line == text)
   }
 

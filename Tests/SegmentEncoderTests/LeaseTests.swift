@@ -39,7 +39,7 @@ import Testing
 
   private func desk() throws -> SpoolQueue { try SpoolQueue(spool, worker: WorkerID(), elsewhere: witness) }
 
-  @Test func whatItHoldsIsTakenOverAfterALeaseWithoutABeat() throws {
+  @Test func claimsAreTakenOverAfterALeaseWithoutAHeartbeat() throws {
     let desk = try desk()
     #expect(try desk.rescue().claims.isEmpty)
     clock.pass(59)
@@ -109,7 +109,7 @@ import Testing
     staging.remove()
   }
 
-  @Test func whoCannotSeeItsDirectoryHasNotLostIt() throws {
+  @Test func workerThatCannotSeeItsDirectoryHasNotLostIt() throws {
     let desk = try desk()
     let own = try #require(names(in: scratch.path("spool/claimed")).first { $0.hasPrefix(WorkerID.host + "~") })
     let path = scratch.path("spool/claimed/" + own)
@@ -124,7 +124,7 @@ import Testing
   }
 
   @Test(arguments: ["0.jpg", "batch"])
-  func whatCanBeReadAgainIsNotQuarantinedForNotBeingReadable(file: String) throws {
+  func batchThatIsReadableAgainIsNotQuarantined(file: String) throws {
     let desk = try desk()
     _ = try scratch.directory("spool/incoming/batch")
     try scratch.file("spool/incoming/batch/0.jpg", [1])
@@ -138,7 +138,7 @@ import Testing
     #expect(try names(in: scratch.path("spool/quarantine")) == ["batch", "batch.reason.json"])
   }
 
-  @Test func whatADeadWorkerHoldsIsNotPruned() throws {
+  @Test func claimsOfADeadWorkerAreNotPruned() throws {
     let pruning = Pruning(spool: spool, output: nil, isDryRun: false)
     let witness = self.witness
     _ = try pruning.watch(with: witness)

@@ -111,7 +111,7 @@ import Testing
     #expect(throws: BadBatch.self) { try encoder(store).publish(batches[4]) }
   }
 
-  @Test func whatDeadWorkerLeftBehindIsCaughtUpWith() throws {
+  @Test func viewsThatADeadWorkerLeftBehindAreUpdated() throws {
     let batches = [try batch(0..<130)]
     _ = try encoder(try store()).publish(batches[0])
     #expect(views.allSatisfy { objects[$0] == nil })

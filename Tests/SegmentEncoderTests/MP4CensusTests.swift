@@ -30,7 +30,7 @@ import Testing
     return file.bytes
   }
 
-  @Test func whatWeWriteIsBearable() throws {
+  @Test func writtenJSONIsWithinLimits() throws {
     for samples in [1, 5, 3_000] {
       let file = Self.file(samples: samples)
       #expect(Self.isBearable(file))
@@ -48,7 +48,7 @@ import Testing
       box("stsz", [0, 1, .max]) + box("stsz", [0, 1, .max]), box("elst", [0, 2_000_000_000]),
       box("stts", [0, .max] + [UInt32](repeating: .max, count: 64)),
     ])
-  func whatNamesTooManySamplesIsNotOpened(bomb: [UInt8]) throws {
+  func filmWithTooManySamplesIsNotOpened(bomb: [UInt8]) throws {
     var file = Self.file(samples: 3)
     // Anywhere in there, with a size that says otherwise: a demuxer might find it.
     let place = try #require(file.firstRange(of: Array("trak".utf8)))
@@ -57,7 +57,7 @@ import Testing
     #expect(throws: FFmpegError.self) { try file.withUnsafeBytes { _ = try MP4Reader($0) } }
   }
 
-  @Test func whatIsNoFileOfBoxesIsForTheDemuxerToRefuse() {
+  @Test func fileWithoutBoxesIsLeftToTheDemuxer() {
     for file in [[], [0], Array(repeating: 0xFF, count: 99), [0, 0, 0, 1] + Array("moov".utf8)] as [[UInt8]] {
       #expect(Self.isBearable(file))
     }

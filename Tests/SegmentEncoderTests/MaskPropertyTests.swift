@@ -35,7 +35,7 @@ import Testing
   }
 
   @Test(arguments: Extent.of(1...50, full: 1...200))
-  func whatIsMaskedHasTheMasksColourAndNothingElseChanges(seed: Int) throws {
+  func maskedPixelsHaveTheMasksColourAndNothingElseChanges(seed: Int) throws {
     var random = Random(seed: seed)
     let image = Self.images[Int(random.int(0...Int64(Self.images.count - 1)))]
     var file = try Fixture(image.file).bytes()
@@ -83,7 +83,7 @@ import Testing
 
   /// Whatever a layer's mask hides, the picture is the same, however the layer is scaled.
   @Test(arguments: 1...60)
-  func whatIsMaskedInALayerMakesNoDifference(seed: Int) throws {
+  func maskedPixelsOfALayerMakeNoDifference(seed: Int) throws {
     var random = Random(seed: seed)
     let (width, height) = (Int(random.int(8...90)), Int(random.int(8...90)))
     let (left, top) = (Int(random.int(0...Int64(width - 4))), Int(random.int(0...Int64(height - 4))))

@@ -8,7 +8,7 @@ final class MemoryNames: NameQueue {
     var waiting: [String] = []
     var held: [String: (name: String, attempt: Int)] = [:]
     var expired: [String: (name: String, attempt: Int)] = [:]
-    var buried: [String] = []
+    var deadLetters: [String] = []
     var last = 0
     var lostState = false
   }
@@ -16,7 +16,7 @@ final class MemoryNames: NameQueue {
   private let state = Mutex(State())
 
   var count: Int { state.withLock { $0.waiting.count + $0.held.count + $0.expired.count } }
-  var buried: [String] { state.withLock { $0.buried } }
+  var deadLetters: [String] { state.withLock { $0.deadLetters } }
 
   func flush() { state.withLock { $0 = State(lostState: true) } }
   /// The worker has died, and its lease is over.
@@ -63,8 +63,8 @@ final class MemoryNames: NameQueue {
 
   func settle(_ name: QueuedName) { state.withLock { _ = $0.held.removeValue(forKey: name.id) } }
 
-  func bury(_ name: QueuedName, reason: String) {
-    state.withLock { if $0.held.removeValue(forKey: name.id) != nil { $0.buried.append(name.name) } }
+  func deadLetter(_ name: QueuedName, reason: String) {
+    state.withLock { if $0.held.removeValue(forKey: name.id) != nil { $0.deadLetters.append(name.name) } }
   }
 
   func add(_ names: [String]) -> Int {

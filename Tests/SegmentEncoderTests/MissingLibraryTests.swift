@@ -17,5 +17,5 @@ import Testing
     }
   }
 
-  @Test func whatReadsFilmsIsThere() throws { try FormatLibrary.load() }
+  @Test func filmReaderIsAvailable() throws { try FormatLibrary.load() }
 }

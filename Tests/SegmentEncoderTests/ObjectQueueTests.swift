@@ -25,19 +25,19 @@ import Testing
     objects["incoming/" + name] = try DurableFile.contents(of: archive, limit: .max)
   }
 
-  private func queue(mostBytes: Int = 1 << 30) throws -> (queue: ObjectQueue, encoder: BatchEncoder) {
+  private func queue(maximumBytes: Int = 1 << 30) throws -> (queue: ObjectQueue, encoder: BatchEncoder) {
     let (id, names) = (WorkerID(), names)
     let staging = try Staging(scratch: scratch.path("own"), worker: id)
     let store = ObjectStore(objects, name: "s3://test", staging: staging, hls: false)
     return (
-      ObjectQueue(names, objects, name: "s3://test", staging: staging, worker: id, mostBytes: mostBytes),
+      ObjectQueue(names, objects, name: "s3://test", staging: staging, worker: id, maximumBytes: maximumBytes),
       BatchEncoder(BatchEncoder.Options(), publishingTo: store, memory: KeyFrameCache())
     )
   }
 
   /// A worker's loop until nothing is left; a failure of the store ends it.
-  private func drain(mostBytes: Int = 1 << 30, keep: Bool = false) throws {
-    let (queue, encoder) = try queue(mostBytes: mostBytes)
+  private func drain(maximumBytes: Int = 1 << 30, keep: Bool = false) throws {
+    let (queue, encoder) = try queue(maximumBytes: maximumBytes)
     for claim in try queue.rescue().claims {
       try work(try #require(try queue.begin(claim)), queue, encoder, keep: keep)
     }
@@ -67,7 +67,7 @@ import Testing
     objects.keys.filter { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
   }
 
-  @Test func whatIsOwedIsQueuedAgainAndDoneOnce() throws {
+  @Test func waitingBatchIsQueuedAgainAndEncodedOnce() throws {
     for number in 0..<7 { try upload("2026/11/s\(number)@1.tar") }
     for name in [".hidden", "s9@1.tar.tmp", "s9.part", "folder/"] { objects["incoming/" + name] = [1] }
     let batches = ObjectBatchRepository(objects, name: "s3://test")
@@ -96,8 +96,8 @@ import Testing
     try upload("a@1.tar")
     let batch = objects["incoming/a@1.tar"]
     _ = names.add(["a@1.tar"])
-    try drain(mostBytes: 100)
-    #expect(names.buried == ["a@1.tar"] && keys("receipts/").count == 1)
+    try drain(maximumBytes: 100)
+    #expect(names.deadLetters == ["a@1.tar"] && keys("receipts/").count == 1)
     objects["incoming/a@1.tar"] = batch
     for _ in 0..<2 {
       _ = names.add(["a@1.tar"])
@@ -105,7 +105,7 @@ import Testing
       let receipt = try JSONParser.parse(try #require(objects["receipts/" + keys("receipts/")[0]]))
       #expect(receipt.object?["outcome"]?.string == "published")
     }
-    #expect(names.buried == ["a@1.tar"] && names.count == 0)
+    #expect(names.deadLetters == ["a@1.tar"] && names.count == 0)
   }
 
   @Test func aReceiptIsOfItsOwnBatchAlone() throws {
@@ -114,7 +114,7 @@ import Testing
     try drain()
     _ = names.add(["a"])
     #expect(throws: NoSuchBatchObject.self) { try drain() }
-    #expect(names.buried == ["a/b"])
+    #expect(names.deadLetters == ["a/b"])
   }
 
   @Test func aBatchIsNotTakenForAReason() throws {
@@ -129,7 +129,7 @@ import Testing
     #expect(reason?["object"]?.string == "x")
   }
 
-  @Test func whatCameBackFromQuarantineIsTriedAgain() throws {
+  @Test func batchThatLeavesQuarantineIsRetried() throws {
     let bad = Array("no batch".utf8)
     objects["incoming/bad"] = bad
     let batches = ObjectBatchRepository(objects, name: "s3://test")
@@ -177,7 +177,7 @@ import Testing
     }
   }
 
-  @Test func whatCannotBeEncodedIsKeptWithItsReasonOnce() throws {
+  @Test func batchThatCannotBeEncodedIsQuarantinedOnce() throws {
     let bad = Array("no batch".utf8)
     for write in 0...2 {
       for key in objects.keys { objects[key] = nil }
@@ -192,12 +192,12 @@ import Testing
       }
       try drain()
       #expect(keys("quarantine/") == ["bad", "bad.reason.json"] && objects["quarantine/bad"] == bad)
-      #expect(names.buried == ["bad"] && keys("incoming/").isEmpty && names.count == 0)
+      #expect(names.deadLetters == ["bad"] && keys("incoming/").isEmpty && names.count == 0)
     }
     // The queue did not hear of it.
     _ = names.add(["bad"])
     try drain()
-    #expect(names.buried == ["bad", "bad"] && names.count == 0)
+    #expect(names.deadLetters == ["bad", "bad"] && names.count == 0)
     // Another one of that name gets a number.
     objects["incoming/bad"] = bad + bad
     _ = names.add(["bad"])
@@ -213,18 +213,18 @@ import Testing
     _ = names.add([name])
     try drain()
     // Nobody touches the files that it names.
-    #expect(names.buried == [name] && keys("incoming/") == [name] && keys("quarantine/").count == 1)
+    #expect(names.deadLetters == [name] && keys("incoming/") == [name] && keys("quarantine/").count == 1)
     #expect(try ObjectBatchRepository(objects, name: "s3://test").reconcile(with: names) == .init(misnamed: 1))
   }
 
-  @Test func whatIsTooLargeGoesToQuarantine() throws {
+  @Test func batchThatIsTooLargeGoesToQuarantine() throws {
     objects["incoming/large"] = [UInt8](repeating: 7, count: 2_000)
     _ = names.add(["large"])
-    try drain(mostBytes: 1_999)
+    try drain(maximumBytes: 1_999)
     #expect(keys("quarantine/") == ["large", "large.reason.json"] && keys("incoming/").isEmpty)
   }
 
-  @Test func whatIsWrittenUnderItsNameMeanwhileStays() throws {
+  @Test func objectThatIsReplacedMeanwhileStays() throws {
     try upload("a@1.tar")
     _ = names.add(["a@1.tar"])
     objects.before { [objects] key in if key.hasPrefix("receipts/") { objects["incoming/a@1.tar"] = [1, 2, 3] } }
@@ -262,7 +262,7 @@ import Testing
     #expect(String(decoding: listed, as: UTF8.self).contains("70000 1970-01-01 00:00 \(long)"))
   }
 
-  @Test func whatIsHandedBackIsOwedAsBefore() throws {
+  @Test func returnedBatchWaitsAgain() throws {
     try upload("a@1.tar")
     _ = names.add(["a@1.tar"])
     let (queue, _) = try queue()

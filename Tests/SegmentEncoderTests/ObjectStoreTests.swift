@@ -35,8 +35,8 @@ import Testing
   /// Publishes batches, and lists what the live playlist held back.
   private func publish(_ batches: [String], with encoder: BatchEncoder) throws {
     for batch in batches { _ = try encoder.publish(batch) }
-    let laggards = encoder.store.flushPending(all: true)
-    if let laggard = laggards.first { throw laggard.error }
+    let outdatedViews = encoder.store.flushPending(all: true)
+    if let outdated = outdatedViews.first { throw outdated.error }
   }
 
   /// All that a directory has after these batches, by what it is called in a store.
@@ -81,7 +81,7 @@ import Testing
     expectSame(try directory(inOrder, hls: true))
   }
 
-  @Test func whatComesLateChangesThePlaylist() throws {
+  @Test func lateBatchChangesThePlaylist() throws {
     let late = session.batches.sorted().reversed()
     try publish(Array(late), with: encoder(hls: true))
     // Fragments of before are left: players may have them.
@@ -91,7 +91,7 @@ import Testing
   }
 
   @Test(arguments: ["/head.json", "/session.json"])
-  func whoeverPublishesMeanwhileIsNotForgotten(before write: String) throws {
+  func concurrentPublicationIsNotLost(before write: String) throws {
     let others = Mutex(Array(session.batches.dropFirst()))
     let hurrying = try encoder(hls: true)
     nonisolated(unsafe) let another = hurrying
@@ -208,7 +208,7 @@ import Testing
     expectSame(try directory(Array(batches[...1])))
   }
 
-  @Test func whatADeadWorkerOfOtherSettingsLeftIsTakenAsItIsOrWaitedFor() throws {
+  @Test func leftoversOfADeadWorkerWithOtherSettingsAreAdoptedOrAwaited() throws {
     let batch = session.batches[0]
     _ = try encoder(quality: .sharp).publish(batch)
     let sharp = Dictionary(uniqueKeysWithValues: objects.keys.map { ($0, objects[$0]) })

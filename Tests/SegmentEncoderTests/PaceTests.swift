@@ -18,7 +18,7 @@ import Testing
       [5_000], [1_000], [400], [1_000, 3_000, 1_000], [2_500, 2_500], [1_200, 1_200, 1_200],
       [353, 357, 314, 323, 323, 385, 1_522],
     ] as [[Int64]])
-  func whatDividesEvenlyIsRepeatedEveryHalfSecond(holds: [Int64]) {
+  func evenHoldsAreRepeatedEveryHalfSecond(holds: [Int64]) {
     #expect(SampleCadence(for: holds) == SampleCadence(sampleMs: 500))
   }
 

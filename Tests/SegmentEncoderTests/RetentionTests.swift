@@ -51,7 +51,7 @@ import Testing
   private func prune(
     kept: Int64? = dayMs, quarantined: Int64? = dayMs, sessions: Int64? = dayMs, at nowMs: Int64? = nil,
     isDryRun: Bool = false
-  ) -> (pruned: [Pruned], spared: [String], failures: [any Error]) {
+  ) -> (pruned: [Pruned], skipped: [String], failures: [any Error]) {
     var retention = Retention(nowMs: nowMs ?? Int64(time(nil)) * 1_000 + 2 * Self.dayMs)
     (retention.keptMs, retention.quarantinedMs, retention.sessionsMs) = (kept, quarantined, sessions)
     return Pruning(spool: spool, output: nil, retention: retention, isDryRun: isDryRun)
@@ -60,9 +60,9 @@ import Testing
 
   private func isThere(_ name: String) -> Bool { DurableFile.exists(spool.path + "/" + name) }
 
-  @Test func whatIsOlderGoesWithItsBytes() throws {
+  @Test func olderBatchIsRemovedWithItsBytes() throws {
     let result = prune()
-    #expect(result.failures.isEmpty && result.spared.isEmpty)
+    #expect(result.failures.isEmpty && result.skipped.isEmpty)
     #expect(result.pruned.map(\.path) == ["done/kept", "quarantine/bad", "output/walk"].map { spool.path + "/" + $0 })
     #expect(result.pruned.map(\.bytes) == [3, 4, 15])
     for place in ["done", "quarantine", "output", "trash"] { #expect(try names(in: spool.path + "/" + place).isEmpty) }
@@ -169,7 +169,7 @@ import Testing
     let lock = open(output + "/walk", O_RDONLY | O_DIRECTORY)
     #expect(flock(lock, LOCK_EX) == 0)
     let result = prune()
-    #expect(result.spared == [output + "/walk"] && result.failures.isEmpty)
+    #expect(result.skipped == [output + "/walk"] && result.failures.isEmpty)
     #expect(isThere("output/walk/segment-1767859512340.mp4") && !isThere("output/other"))
     close(lock)
     #expect(prune().pruned.map(\.path) == [output + "/walk"])
@@ -195,7 +195,7 @@ import Testing
   }
 
   /// After a crash anywhere in between.
-  @Test func whatWasOnItsWayOutGoesWithoutAnyAge() throws {
+  @Test func sessionInRemovalIsRemovedWithoutAnAge() throws {
     rename(output + "/walk", output + "/.pruned~somebody")
     rename(spool.done + "/kept", spool.trash + "/somebody~1~x~1")
     rename(spool.quarantine + "/bad", spool.trash + "/somebody~1~y~1")

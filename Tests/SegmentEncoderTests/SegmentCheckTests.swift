@@ -21,14 +21,14 @@ import Testing
       timing: [Sample(duration: 180_000, data: [0, 1, 65])])
   }
 
-  @Test func whatWasMeantIsWhatIsRead() throws {
+  @Test func listedPathsAreReadAsMeant() throws {
     let file = try file("single-frame")
     try SegmentReadback.compare(file.bytes, with: file)
     #expect(file.parameterSets.codec == "avc1.4D400B")
   }
 
   /// The check is our own, over what we wrote ourselves: libavformat's demuxer sees the same.
-  @Test func whatTheCheckPassesAStockDemuxerReads() throws {
+  @Test func segmentThatPassesTheCheckIsReadByAStockDemuxer() throws {
     let coded = try file("single-frame")
     var random = Random(seed: 6)
     for _ in 0..<50 {
@@ -65,7 +65,7 @@ import Testing
   }
 
   /// Every byte is looked at, but for those that say how things look, or nothing: listed here with the boxes they are in.
-  @Test func whatMayBeOtherwiseIsKnown() throws {
+  @Test func variablePartsOfTheManifestAreKnown() throws {
     let file = try file("single-frame")
     let bytes = file.bytes
     var free: [String: Int] = [:]

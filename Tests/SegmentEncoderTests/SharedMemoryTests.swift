@@ -59,7 +59,7 @@ import Testing
   }
 
   /// Should one of them not be an image, decoders would be slow to start, and nobody would know why.
-  @Test func whatDecodersAreWarmedUpWithCanBeDecoded() throws {
+  @Test func warmUpImagesCanBeDecoded() throws {
     for image in [WarmUp.jpeg, WarmUp.png, WarmUp.webp] {
       let picture = try PictureDecoder(limits: Limits()).picture(from: [image], look).picture
       #expect((picture.width, picture.height) == (16, 16))

@@ -118,7 +118,7 @@ import Testing
     #expect(try segment([(other, 5)]).bytes != first.bytes)
   }
 
-  @Test func whatChangesAgainIsDecodedAndCodedAgain() throws {
+  @Test func frameThatChangesIsDecodedAndEncoded() throws {
     let size = PixelSize(width: 180, height: 320)
     let (still, other) = (SourceFrame(try Self.picture(size, seed: 0)), SourceFrame(try Self.picture(size, seed: 1)))
     _ = try segment([(still, 5)])
@@ -180,7 +180,7 @@ import Testing
 }
 
 @Suite struct BitStreamTests {
-  @Test func whatIsWrittenIsReadBack() {
+  @Test func writtenFileIsReadBack() {
     var writer = BitWriter()
     let values = [0, 1, 2, 7, 8, 254, 255, 65_535, 1 << 20]
     for value in values {

@@ -21,7 +21,7 @@ import Testing
     return path
   }
 
-  @Test func whoOnlyLooksIsNotTakenForTheProcess() throws {
+  @Test func readerOfALockIsNotTakenForItsOwner() throws {
     let path = try dead()
     let look = open(path + "/alive", O_RDONLY)
     #expect(flock(look, LOCK_SH) == 0)
@@ -49,7 +49,7 @@ import Testing
     worker.remove()
   }
 
-  @Test func whatSomebodyElseRemovesIsRemoved() throws {
+  @Test func sessionThatAnotherProcessRemovesIsRemoved() throws {
     // Some levels, so that the two meet.
     let tree = scratch.path("tree")
     for number in 0..<200 {

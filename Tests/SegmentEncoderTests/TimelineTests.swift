@@ -89,7 +89,7 @@ private func segments(_ shots: [FrameHold]) -> [String] {
       ])
   }
 
-  @Test func whatIsBeyondTheLongestHoldIsAGap() {
+  @Test func timeBeyondTheMaximumHoldIsAGap() {
     #expect(
       segments(shots([0, 1_000, 9_000], endMs: 10_000)) == [
         "0: 0+1000 1000+4000", "5000: 1000*+1000 (3000)", "9000: 9000+1000",

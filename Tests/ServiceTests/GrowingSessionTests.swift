@@ -98,7 +98,7 @@ import Testing
 
   /// A worker that is killed while views lag leaves a mark, and the next one catches up though it has nothing to do.
   @Test(.enabled(if: ScratchDirectory.keepsAttributes))
-  func whatAKilledWorkerLeftBehindIsCaughtUpWith() throws {
+  func viewsThatAKilledWorkerLeftBehindAreUpdated() throws {
     var (lagged, round) = (0, 0)
     // On a slow machine views seldom lag.
     while round < 6 || lagged == 0 && round < 40 {

@@ -84,7 +84,7 @@ import Testing
   private func isThere(_ process: Int32) -> Bool { kill(process, 0) == 0 }
 
   @Test(arguments: ["avcodec_send_packet", "archive_read_next_header"], ["sleep", "spin", "allocate"])
-  func whatHangsOrTakesAllMemoryCostsItsBatchOnly(call: String, way: String) throws {
+  func hangOrMemoryExhaustionCostsItsBatchOnly(call: String, way: String) throws {
     // Half of memory's limit is for pictures of so many pixels: what allocates for ever is stopped there.
     let server = try RunningServer(
       ["run", "--spool", spool.path, "--max-decode", "1", "--limit", "pixels=1000000"],
@@ -110,7 +110,7 @@ import Testing
   /// A decoder that ends by itself, or has no memory, says nothing against the batch; one that always does so does.
   @Test(
     arguments: ["avcodec_send_packet", "archive_read_next_header"], Extent.of(["exit"], full: ["exit", "nomemory"]))
-  func whatFailsForOneBatchOnlyEndsInQuarantine(call: String, way: String) throws {
+  func batchThatAlwaysFailsEndsInQuarantine(call: String, way: String) throws {
     let server = try RunningServer(["run", "--spool", spool.path], environment: environment(call, way))
     if call == "archive_read_next_header" { try addMarkedArchive() } else { try addMarked() }
     // Five tries, with 85 seconds between the first and the last.

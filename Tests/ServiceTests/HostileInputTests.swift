@@ -7,7 +7,7 @@ import Testing
 @Suite(.serialized) struct HostileInputTests {
   private let spool: TestSpool
   private let outside: String
-  private static let mostBytes = 512 << 20
+  private static let maximumBytes = 512 << 20
 
   init() throws {
     spool = try TestSpool()
@@ -24,12 +24,12 @@ import Testing
   /// Runs a worker until the spool is empty, and expects that it changes nothing outside.
   ///
   /// - Returns: the causes in quarantine, by batch.
-  private func drainAll(within mostBytes: Int = mostBytes) throws -> [String: String] {
+  private func drainAll(within maximumBytes: Int = maximumBytes) throws -> [String: String] {
     let before = try snapshot(of: outside)
     let run = try EncoderWorker.measure(["--spool", spool.path, "--drain"])
     let names = try spool.names("quarantine")
     #expect(run.status == (names.isEmpty ? 0 : 65), "\(run.status): \(run.errors)")
-    #expect(run.peakBytes <= mostBytes)
+    #expect(run.peakBytes <= maximumBytes)
     #expect(try snapshot(of: outside) == before)
     #expect(try TestSupport.names(in: spool.scratch.path) == ["outside", "spool"])
     #expect(try spool.isAtRest)
@@ -52,7 +52,7 @@ import Testing
   }
 
   /// Archives that are compressed 2 to 25 times: members that unpack to nothing, huge windows, archives in archives.
-  @Test func whatIsCompressedAgainAndAgainIsQuarantinedAndCostsLittle() throws {
+  @Test func nestedCompressionIsQuarantinedAtLittleCost() throws {
     let script = Fixture.root.appendingPathComponent("Tests/torture/nested.py").path
     let number = Extent.of(40, full: 200)
     try Tool.output("python3", [script, "\(number)", spool.path + "/incoming"])
@@ -64,7 +64,7 @@ import Testing
     #expect(try PublishedSession(spool.output + "/exact-1fps").captured.count == 12)
   }
 
-  @Test func whatIsCompressedTwiceIsSaidToBe() throws {
+  @Test func doubleCompressionIsNamed() throws {
     try attack("stream-twice")
     #expect(try drain() == "compressed twice")
   }
@@ -103,7 +103,7 @@ import Testing
     "stream-gzip", "stream-zstd", "tar-zeros-gzip", "tar-zeros-zstd", "tar-skipped-zeros", "tar-sparse",
     "json-tar-zstd",
   ])
-  func whatUnpacksToFarMoreThanItsSizeIsRefusedBeforeItDoes(kind: String) throws {
+  func archiveBombIsRefusedBeforeItIsUnpacked(kind: String) throws {
     try attack(kind)
     #expect(try drain() == "unpacks to more than 200 times its size")
   }

@@ -58,7 +58,7 @@ import Testing
   @Test func aWorkerWithoutRoomIsAliveButNotReady() throws {
     let server = try RunningServer(["run", "--spool", spool.path, "--min-free", "\(Int.max)"])
     try spool.waitUntil("it has looked") { try server.get("/readyz").status == 503 }
-    #expect(try server.get("/readyz").text.contains("room"))
+    #expect(try server.get("/readyz").text.contains("free space"))
     #expect(try server.get("/healthz").status == 200)
     #expect(try scrape(server)["encoder_worker_ready"] == 0)
   }
@@ -72,7 +72,7 @@ import Testing
     #expect(try (spool.names("claimed"), spool.names("output/.staging")) == before)
   }
 
-  @Test func whatADeadWorkerHeldIsCountedAsRescued() throws {
+  @Test func claimOfADeadWorkerIsCountedAsRescued() throws {
     let dead = "\(ProcessInfo.processInfo.hostName)~99999999~dead1"
     _ = try spool.scratch.directory("spool/claimed/\(dead)/7.1.0")
     try FileManager.default.copyItem(

@@ -92,7 +92,7 @@ import Testing
   }
 
   /// Archives and videos, too.
-  @Test func whatIsReadIsTheSameInAndOutOfIt() throws {
+  @Test func readerGivesTheSameInsideAndOutsideOfTheSandbox() throws {
     let archive = scratch.path("batch.tar.zst")
     try Tool.output("tar", ["-caf", archive, "-C", Fixture("jittered").path, "."])
     _ = try EncoderWorker.encode(Fixture("rotation"), into: scratch)

@@ -101,7 +101,7 @@ import Testing
     #expect(try server.get("/sessions/day/\(after.segments[1].fragment)").status == 200)
   }
 
-  @Test func whatIsMissingIsSaidAndTheRestIsShown() throws {
+  @Test func missingSegmentIsReportedAndTheRestIsShown() throws {
     let (server, sessions) = try serve("exact-1fps")
     let all = try timeline("exact-1fps", of: server)
     let lost = sessions[0].manifests[1].file
@@ -240,7 +240,7 @@ import Testing
     var slow = try (0..<512).map { _ in try server.connection() }
     defer { for file in slow { close(file) } }
     for round in 0..<Extent.of(12, full: 60) {
-      #expect(try server.get("/healthz", patienceS: Extent.of(60, full: 2)).status == 200, "\(round)")
+      #expect(try server.get("/healthz", timeoutS: Extent.of(60, full: 2)).status == 200, "\(round)")
       for index in slow.indices {
         let line = "X-\(round): slow\r\n"
         if send(slow[index], line, line.utf8.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)) < 0 {
@@ -318,7 +318,7 @@ import Testing
     #expect(got > 0 && got < 64 << 20)
   }
 
-  @Test func whoLeavesWhileAFilmIsMadeLeavesNothing() throws {
+  @Test func clientThatLeavesDuringAFilmLeavesNoFile() throws {
     let (server, _) = try serve("exact-1fps")
     let reply = try server.get("/sessions/exact-1fps/session.mp4")
     let tag = try #require(reply.headers["etag"])
@@ -335,7 +335,7 @@ import Testing
       "GET / HTTP/1.1\r\nHost: localhost\r\nX: " + String(repeating: "x", count: 100_000) + "\r\n\r\n",
     ] {
       // Refused, or the connection is closed without a word.
-      if let reply = try? server.exchange(text, patienceS: 1) { #expect(reply.status >= 400, "\(text.prefix(60))") }
+      if let reply = try? server.exchange(text, timeoutS: 1) { #expect(reply.status >= 400, "\(text.prefix(60))") }
     }
     #expect(try server.get("/healthz").text == "ok\n")
   }

@@ -95,7 +95,7 @@ import Testing
   }
 
   /// A worker that died between two manifests, and settings that have changed since.
-  @Test func whatIsHalfPublishedIsCompleted() throws {
+  @Test func halfPublishedBatchIsCompleted() throws {
     try spool.add("exact-1fps")
     #expect(try spool.drain().status == 0)
     let whole = try snapshot(of: spool.output).mapValues(\.bytes)
@@ -131,7 +131,7 @@ import Testing
   }
 
   /// Published, but beyond removing by a plain walk: it must not disturb what comes after.
-  @Test func whateverLiesInABatchItCanBeRetired() throws {
+  @Test func batchWithAnyContentsCanBeRetired() throws {
     try spool.add("single-frame", as: "walk@1")
     let batch = spool.path + "/incoming/walk@1"
     let raw: [CChar] = Array((batch + "/").utf8).map { CChar(bitPattern: $0) } + [-1, 0]
@@ -148,7 +148,7 @@ import Testing
     #expect(try spool.drain().status == 0)
   }
 
-  @Test func whatIsNotThereYetStays() throws {
+  @Test func incompleteBatchStays() throws {
     try spool.add("single-frame", as: ".hidden")
     try spool.add("single-frame", as: "x.tmp")
     try spool.add("single-frame", as: "y.part")

@@ -45,7 +45,7 @@ import Testing
     return try JSONDecoder().decode(Status.self, from: Data(result.text.utf8))
   }
 
-  @Test func whatLiesWhereIsCounted() throws {
+  @Test func batchesOfEachStateAreCounted() throws {
     try spool.add("exact-1fps")
     try spool.add(file: "bad", [1, 2, 3])
     #expect(try spool.drain("--keep-batches").status == 65)
@@ -62,7 +62,7 @@ import Testing
     #expect(!text.contains("\u{1B}"))
   }
 
-  @Test func whatADeadWorkerHoldsIsSeen() throws {
+  @Test func claimsOfADeadWorkerAreListed() throws {
     let dead = "\(ProcessInfo.processInfo.hostName)~99999999~dead1"
     _ = try spool.scratch.directory("spool/claimed/\(dead)/7.2.1")
     try spool.scratch.file("spool/claimed/\(dead)/7.2.1/batch", [1, 2, 3])
@@ -120,7 +120,7 @@ import Testing
     #expect(try spool.names("quarantine") == ["b", "b.reason.json"])
   }
 
-  @Test func whatIsNoSpoolIsSaid() throws {
+  @Test func pathWithoutASpoolIsReported() throws {
     let result = try Tool.run(EncoderWorker.path, ["status", "--spool", spool.scratch.path("nothing")])
     #expect(result.status != 0 && result.errors.contains("nothing"))
   }

@@ -40,7 +40,7 @@ import Testing
     return worker
   }
 
-  @Test func whatIsHeldIsHandedBack() throws {
+  @Test func claimsAreReturnedAtTheEnd() throws {
     try addLarge("slow", frames: 200)
     let worker = try start()
     worker.signal(SIGTERM)

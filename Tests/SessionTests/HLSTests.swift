@@ -111,7 +111,7 @@ import Testing
     #expect(boxes[1].children.map(\.type) == ["mvhd", "trak", "mvex"])
   }
 
-  @Test func whatElseIsInTheDirectoryStays() throws {
+  @Test func otherFilesInTheDirectoryStay() throws {
     let session = try EncoderWorker.encode(Fixture("rotation"), into: scratch)
     #expect(try FileManager.default.fileExists(atPath: stitch(session, to: "deep/er/hls") + "/session.m3u8"))
     let hls = try scratch.directory("hls")

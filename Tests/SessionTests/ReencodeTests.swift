@@ -85,7 +85,7 @@ import Testing
 
   /// Stopped at any moment and started again: the same bytes as at one go.
   @Test(arguments: [SIGTERM, SIGKILL])
-  func whatWasStoppedGoesOn(signal: Int32) throws {
+  func stoppedRunIsContinued(signal: Int32) throws {
     let spool = try TestSpool()
     for number in 0..<40 { try spool.addSmall("walk@\(number)", startMs: 1_767_859_512_340 + Int64(number) * 2_000) }
     try #require(try spool.drain().status == 0)
@@ -120,7 +120,7 @@ import Testing
     #expect(try names(in: scratch.path("again/.staging")).isEmpty)
   }
 
-  @Test func whatIsThereAlreadyIsNotMixedWithOtherThings() throws {
+  @Test func existingSessionIsNotMixedWithAnother() throws {
     let session = try EncoderWorker.encode(Fixture("exact-1fps"), into: scratch)
     let before = try snapshot(of: session.path)
     let own = try reencode(session.path, to: "output")
@@ -155,7 +155,7 @@ import Testing
     }
   }
 
-  @Test func whatIsDamagedIsSaid() throws {
+  @Test func damageIsReported() throws {
     let session = try EncoderWorker.encode(Fixture("exact-1fps"), into: scratch)
     let file = session.video(session.manifests[1])
     try Data("no video".utf8).write(to: URL(fileURLWithPath: file))

@@ -71,7 +71,7 @@ import WorkQueues
     #expect(!String(decoding: jpeg, as: UTF8.self).contains("Lavc"))
   }
 
-  @Test func whatIsNotThereHasNone() throws {
+  @Test func missingEntryHasNoStamp() throws {
     _ = try EncoderWorker.encode(Fixture("gap"), into: scratch)
     #expect(try thumbnail("nobody") == nil)
     #expect(try thumbnail("gap", at: 1_767_859_512_341) == nil)

@@ -181,7 +181,7 @@ import Testing
     #expect(sheet.result.damaged.isEmpty)
   }
 
-  @Test func whatIsDamagedIsShownAndSaid() throws {
+  @Test func damageIsShownAndReported() throws {
     let session = try EncoderWorker.encode(Fixture("exact-1fps"), into: scratch)
     let second = session.manifests[1]
     var bytes = try Data(contentsOf: URL(fileURLWithPath: session.video(second)))

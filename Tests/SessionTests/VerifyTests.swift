@@ -37,7 +37,7 @@ import Testing
   }
 
   @Test(arguments: Fixture.sample + Fixture.corpus)
-  func whatWasPublishedIsAllRight(fixture: Fixture) throws {
+  func publishedSessionIsIntact(fixture: Fixture) throws {
     let own = try ScratchDirectory()
     let session = try EncoderWorker.encode(fixture, into: own)
     let result = try EncoderWorker.run("verify", session.path)
@@ -190,7 +190,7 @@ import Testing
     #expect(try names(in: session.path).allSatisfy { !$0.hasSuffix(".sentry.json") })
   }
 
-  @Test func whatIsNoSessionIsSaid() throws {
+  @Test func pathWithoutASessionIsReported() throws {
     let result = try EncoderWorker.run("verify", scratch.path("nowhere"), session.path)
     #expect(result.status == 65)
     #expect(result.text.contains("nowhere: not a session's directory"))
@@ -226,7 +226,7 @@ import Testing
     #expect(try EncoderWorker.run("stitch", renamed, "--to", scratch.path("film.mp4")).status == 65)
   }
 
-  /// Numbers that no segment has, sealed by somebody who knows how: refused, by whatever reads them.
+  /// Numbers that no segment has, sealed by an attacker: refused, by whatever reads them.
   @Test(arguments: [
     ("codedWidth", 65_536), ("codedHeight", 1 << 33), ("width", 0), ("samples", 0), ("endMs", 1 << 42),
     ("parts", 1 << 20),
@@ -274,7 +274,7 @@ import Testing
     }
   }
 
-  /// Gives an edited manifest a digest that fits, as somebody who knows how could.
+  /// Gives an edited manifest a digest that fits, as an attacker could.
   private func seal(_ name: String) throws {
     let text = try String(contentsOf: file(name), encoding: .utf8).trimmingCharacters(in: .newlines)
     let digest = try #require(text.range(of: #""manifestSha256":"[0-9a-f]{64}","#, options: .regularExpression))

@@ -97,17 +97,17 @@ public final class Browser {
       </script>
       """)
     let (image, window) = ("\(directory)/\(name).png", (width: max(columns * width, 500), height: rows * height + 200))
-    let patience = 300
+    let timeoutS = 300
     let result = try Tool.run(
       "timeout",
-      ["--signal=KILL", "\(patience)", "chromium"] + Self.options + [
+      ["--signal=KILL", "\(timeoutS)", "chromium"] + Self.options + [
         "--hide-scrollbars", "--force-color-profile=srgb", "--force-device-scale-factor=1",
         "--window-size=\(window.width),\(window.height)", "--user-data-dir=\(directory)/\(name)",
-        "--timeout=\(patience * 1_000)", "--screenshot=\(image)", url,
+        "--timeout=\(timeoutS * 1_000)", "--screenshot=\(image)", url,
       ])
     guard result.status == 0, FileManager.default.fileExists(atPath: image) else {
       throw Tool.Failure(
-        "no screenshot of \(stills.count) videos within \(patience) s (status \(result.status)): \(result.errors)")
+        "no screenshot of \(stills.count) videos within \(timeoutS) s (status \(result.status)): \(result.errors)")
     }
     let all = try Pixels.decode(image, width: window.width, height: window.height)[0]
     func tile(_ index: Int) -> Pixels {
@@ -204,7 +204,7 @@ private final class Lines {
 
   init(_ file: FileHandle) { self.file = file }
 
-  private static let patienceS = 600
+  private static let timeoutS = 600
 
   /// Waits for a line.
   ///
@@ -217,8 +217,8 @@ private final class Lines {
         return line
       }
       var polled = pollfd(fd: file.fileDescriptor, events: Int16(POLLIN), revents: 0)
-      guard poll(&polled, 1, Int32(Self.patienceS) * 1_000) > 0 else {
-        throw Tool.Failure("no answer from \(source) within \(Self.patienceS) s")
+      guard poll(&polled, 1, Int32(Self.timeoutS) * 1_000) > 0 else {
+        throw Tool.Failure("no answer from \(source) within \(Self.timeoutS) s")
       }
       let data = file.availableData
       guard !data.isEmpty else { throw Tool.Failure("the web server ended before an answer from \(source)") }

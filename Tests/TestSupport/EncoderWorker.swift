@@ -38,7 +38,7 @@ public enum EncoderWorker {
     return Measured(status: Int32(numbers[0]), errors: result.errors, peakBytes: 1_024 * numbers[1])
   }
 
-  /// A manifest's file, edited by somebody who knows how to make it look untouched.
+  /// A manifest's file, edited by an attacker who makes it look untouched.
   public static func seal(_ manifest: [String: Any]) throws -> Data {
     let text = try JSONSerialization.data(withJSONObject: manifest, options: .withoutEscapingSlashes)
     return Data(try SegmentManifest.text(of: JSONParser.parse(Array(text))))

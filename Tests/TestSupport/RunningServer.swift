@@ -61,11 +61,11 @@ public final class RunningServer {
 
   /// Asks for a path, which goes out as it is.
   public func get(
-    _ path: String, method: String = "GET", _ headers: [String: String] = [:], patienceS: Int = 60
+    _ path: String, method: String = "GET", _ headers: [String: String] = [:], timeoutS: Int = 60
   ) throws -> Reply {
     let fields = ["Host": "127.0.0.1", "Connection": "close"].merging(headers) { $1 }
     let head = fields.map { "\($0): \($1)\r\n" }.joined()
-    return try exchange("\(method) \(path) HTTP/1.1\r\n\(head)\r\n", patienceS: patienceS)
+    return try exchange("\(method) \(path) HTTP/1.1\r\n\(head)\r\n", timeoutS: timeoutS)
   }
 
   /// A connection to it, which the caller closes.
@@ -90,11 +90,11 @@ public final class RunningServer {
   /// Sends these bytes, and reads until the server has closed.
   ///
   /// - Parameter patienceS: for how long to wait for more.
-  public func exchange(_ text: String, patienceS: Int = 60) throws -> Reply {
+  public func exchange(_ text: String, timeoutS: Int = 60) throws -> Reply {
     let file = try connection()
     defer { close(file) }
-    var patience = timeval(tv_sec: patienceS, tv_usec: 0)
-    setsockopt(file, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+    var timeoutS = timeval(tv_sec: timeoutS, tv_usec: 0)
+    setsockopt(file, SOL_SOCKET, SO_RCVTIMEO, &timeoutS, socklen_t(MemoryLayout<timeval>.size))
     let handle = FileHandle(fileDescriptor: file, closeOnDealloc: false)
     try handle.write(contentsOf: Data(text.utf8))
     let all = try handle.readToEnd() ?? Data()

@@ -131,7 +131,7 @@ package final class Picture {
 /// An `AVFrame` with pixels, owned.
 package final class FrameBuffer {
   package let frame: UnsafeMutablePointer<AVFrame>
-  /// Whether there is memory for another column and row, which nobody else sees; of 4:2:0.
+  /// Whether there is memory for another column and row, which is not visible elsewhere; of 4:2:0.
   package var hasRoom = false
 
   package var width: Int { Int(frame.pointee.width) }

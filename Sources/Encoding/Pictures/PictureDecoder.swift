@@ -208,7 +208,7 @@ package final class PictureDecoder {
     "shown as sRGB: its colour profile cannot be used (\(reason))"
   }
 
-  /// Does what can only fail for a lack of memory, or because the picture is of a kind that nobody foresaw.
+  /// Does what can only fail for a lack of memory, or because the picture is of an unforeseen kind.
   private func converted<Result>(_ body: () throws(FFmpegError) -> Result) throws -> Result {
     do {
       return try body()

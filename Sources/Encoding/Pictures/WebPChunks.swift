@@ -1,5 +1,5 @@
 // The chunks of a WebP (RFC 9649, 2.7) that a picture is made of: of an animation, which libavcodec before 8 does not know,
-// those of the first frame; EXIF and XMP, which it takes apart though nobody asks, left out.
+// those of the first frame; EXIF and XMP, which it parses needlessly, left out.
 
 enum WebPChunks {
   /// - Returns: nil where the first frame of an animation does not fill the canvas, or cannot be found.

@@ -42,7 +42,7 @@ enum ArchiveUnpacking {
     let cause =
       switch failure {
       case .late: "reading it takes more than \(decoders.limits.decodeSeconds) s"
-      case .readLimitExceeded: "the archive reader reads at the end of the file again and again"
+      case .readLimitExceeded: "the archive reader reads past the end again and again"
       case .crashed(let how): "the archive reader crashed (\(how))"
       case .gone: "the archive reader ended"
       }

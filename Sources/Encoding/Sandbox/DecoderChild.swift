@@ -27,7 +27,7 @@ package struct DecoderChild {
 
   package func run() -> Never {
     clinux_die_with_parent()
-    guard let slots = try? PictureSlots(memory, limits: limits), lockUp() else { _exit(1) }
+    guard let slots = try? PictureSlots(memory, limits: limits), applySandbox() else { _exit(1) }
     let channel = DecoderChannel(socket: socket)
     let video = VideoAnswers(channel, limits: limits)
     while var question = channel.question() {
@@ -41,7 +41,7 @@ package struct DecoderChild {
     _exit(0)
   }
 
-  private func lockUp() -> Bool {
+  private func applySandbox() -> Bool {
     // A picture needs at most itself in four times 16 bits, and a few copies in 8 bits; beside what is there already.
     let pixels = UInt64(limits.pixels) * 32 + 256 << 20
     guard let size = Self.virtualSize, clinux_limit_memory(size + pixels) == 0,

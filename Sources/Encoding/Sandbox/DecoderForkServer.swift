@@ -36,7 +36,7 @@ public final class DecoderForkServer: Sendable {
   }
 
   /// How many decoders may wait, for how long, and after how many batches they are replaced.
-  private static let (mostIdle, idleMs, mostUses) = (4, 10_000, 64)
+  private static let (maximumIdle, idleMs, maximumUses) = (4, 10_000, 64)
   /// How long the host may take for an answer, which is a matter of milliseconds.
   private static let hostSeconds = 60
   /// Seconds of CPU for a decoder of batches; one that needs more is replaced.
@@ -52,7 +52,7 @@ public final class DecoderForkServer: Sendable {
     // Before the fork: a decoder opens no library.
     if readsVideos { try FormatLibrary.load() }
     guard try Directory(opening: "/proc/self/task").entries().count == 1 else {
-      throw SandboxError(description: "the decoder's host has to be started before any thread")
+      throw SandboxError(description: "the decoder fork server must start before any thread")
     }
     var sockets: [Int32] = [-1, -1]
     try check("socketpair", "decoder") { clinux_socket_pair(&sockets) }
@@ -114,7 +114,7 @@ public final class DecoderForkServer: Sendable {
     }
   }
 
-  /// A decoder that has seen nobody's bytes but this session's: one that waits, or a new one.
+  /// A decoder that has seen bytes of this session only: an idle one, or a new one.
   ///
   /// - Parameters:
   ///   - session: its name, or what else tells whose bytes they are. nil for a new one.
@@ -125,7 +125,7 @@ public final class DecoderForkServer: Sendable {
       idle.withLock { idle in idle.lastIndex { $0.key == session }.map { idle.remove(at: $0).decoder } }
     }
     if let waiting { return waiting }
-    // Where somebody still has a picture in it, it goes with that.
+    // If a picture in it is still in use, it goes with that.
     let cleared = retired.withLock { $0.popLast() }.flatMap { $0.clear() ? $0 : nil }
     return try Self.fork(
       control, cleared ?? Self.newSlots(limits), cpuSeconds: isLimited ? Self.cpuSeconds : 0)
@@ -135,13 +135,13 @@ public final class DecoderForkServer: Sendable {
   package func keep(_ decoder: DecoderProcess, for session: String) {
     let uses = decoder.uses.add(1, ordering: .relaxed).newValue
     let superfluous = idle.withLock { idle -> DecoderProcess? in
-      if uses >= Self.mostUses { return decoder }
+      if uses >= Self.maximumUses { return decoder }
       idle.append(Idle(key: session, decoder: decoder, since: MonotonicClock.milliseconds()))
       // Two threads may work on one session. Archives bring a new decoder each time, which must not displace other sessions'.
       if let older = idle.firstIndex(where: { $0.key == session }), idle.count(where: { $0.key == session }) > 2 {
         return idle.remove(at: older).decoder
       }
-      return idle.count > Self.mostIdle ? idle.removeFirst().decoder : nil
+      return idle.count > Self.maximumIdle ? idle.removeFirst().decoder : nil
     }
     if let superfluous { _ = try? end(superfluous) }
   }
@@ -208,7 +208,7 @@ public final class DecoderForkServer: Sendable {
   package func end(_ child: DecoderProcess, after error: any Error) throws -> any Error {
     let ending = try end(child)
     guard let failure = error as? DecoderFailure, failure == .gone else { return error }
-    // Without a signal of its own it is the machine, which was short of something, or somebody who kills processes.
+    // Without a signal of its own it is the machine, which was short of something, or a process killer.
     // One that has waited may have been killed meanwhile; that is for the next one to try.
     guard case .signal(let signal) = ending else {
       return child.uses.load(ordering: .relaxed) > 0 ? failure : DecoderOutOfResources()
@@ -231,7 +231,7 @@ public final class DecoderForkServer: Sendable {
         // An answer that comes too late must not be taken for the next one's. The host ends when its socket is closed.
         if control >= 0 { close(control) }
         control = -1
-        throw SandboxError(description: "the decoder's host is gone, or hangs; start the worker again")
+        throw SandboxError(description: "the decoder fork server is gone, or hangs; start the worker again")
       }
       return answer
     }

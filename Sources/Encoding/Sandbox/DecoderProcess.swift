@@ -188,7 +188,7 @@ package final class PictureSlots: Sendable {
   private let state = Mutex(State())
 
   private struct State {
-    /// How much of each has been written, in bytes; nil when nobody knows.
+    /// How much of each has been written, in bytes; nil when it is unknown.
     var written: [Int]? = indices.map { _ in 0 }
     /// How much of each has been mapped for writing, in bytes.
     var populated = indices.map { _ in 0 }
@@ -217,7 +217,7 @@ package final class PictureSlots: Sendable {
 
   /// Makes it as good as new, which takes less than new memory does.
   ///
-  /// - Returns: whether it is; not while somebody has a picture, nor when it is large or nobody knows what was written.
+  /// - Returns: whether it is; not while a picture is in use, nor when it is large or the written size is unknown.
   func clear() -> Bool {
     state.withLock { state in
       guard let written = state.written, written.reduce(0, +) <= Self.keptBytes, state.taken.isEmpty else {

@@ -17,9 +17,9 @@ extension PictureDecoder: FrameDecoding {
   }
 }
 
-/// A decoder had too little memory, or was killed by somebody: the machine's fault, or the file's.
+/// A decoder had too little memory, or was killed from outside: the machine's fault, or the file's.
 package struct DecoderOutOfResources: Error, CustomStringConvertible {
-  package var description: String { "something could not be decoded: the decoder was killed, or out of memory" }
+  package var description: String { "the decoder was killed, or is out of memory" }
 }
 
 /// For one thread, and one batch. An image that takes a decoder over affects its own session only.

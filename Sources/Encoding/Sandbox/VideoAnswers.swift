@@ -1,4 +1,4 @@
-// Answers of a decoder process about videos. The file stays with whoever asks: its bytes are asked for.
+// Answers of a decoder process about videos. The file stays with the worker: its bytes are asked for.
 
 import CFFmpeg
 import FileSystem
@@ -86,7 +86,7 @@ final class VideoAnswers {
   }
 }
 
-/// A file that lies with whoever asks, read in parts of one size. Some of them are kept: a file may have its tracks one behind
+/// A file that lies with the worker, read in parts of one size. Some of them are kept: a file may have its tracks one behind
 /// the other, and is then read in several places in turn.
 private final class ChannelBytes: ByteSource {
   let count: Int
@@ -94,7 +94,7 @@ private final class ChannelBytes: ByteSource {
   /// The least recently used first.
   private var parts: [(index: Int, bytes: [UInt8])] = []
 
-  private static let mostParts = 8
+  private static let maximumParts = 8
 
   init(_ channel: DecoderChannel, count: Int) {
     self.channel = channel
@@ -119,7 +119,7 @@ private final class ChannelBytes: ByteSource {
       parts.append(part)
       return part.bytes
     }
-    if parts.count == Self.mostParts { parts.removeFirst() }
+    if parts.count == Self.maximumParts { parts.removeFirst() }
     let bytes = [UInt8](unsafeUninitializedCapacity: DecoderChannel.partBytes) { bytes, filled in
       let offset = index * DecoderChannel.partBytes
       while filled < DecoderChannel.partBytes {

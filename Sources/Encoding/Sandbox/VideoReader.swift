@@ -248,7 +248,7 @@ package struct VideoReader: Sendable {
 
   /// The error to throw when there was no answer: a decoder that crashes or hangs is the file's fault.
   package func failure(_ name: String, _ decoders: DecoderForkServer, _ error: any Error) -> any Error {
-    func bad(_ cause: String) -> BadSession { BadSession(name, cause, advice: "is the file whole?") }
+    func bad(_ cause: String) -> BadSession { BadSession(name, cause, advice: "check that the file is complete") }
     switch error {
     case DecoderFailure.gone: return DecoderOutOfResources()
     case DecoderFailure.late: return bad("reading it takes more than \(decoders.limits.decodeSeconds) s")

@@ -3,7 +3,7 @@ import FrameBatches
 import ISOMedia
 import JSON
 
-/// A segment as its manifest describes it to whoever stitches, indexes or publishes beside it.
+/// A segment as its manifest describes it for stitching, indexing and publishing.
 package struct PublishedSegment: Sendable, Equatable {
   /// The format of the manifests that are read and written.
   package static let format = "segment-manifest/1"
@@ -119,7 +119,7 @@ extension PublishedSegment {
     var heldMs: Int64 = 0
     frames = try json.required("frames", .array).map { (frame) throws(JSONError) in
       let holdMs = try frame.required("holdMs", .integer)
-      guard (0...MediaTime.longestSampleMs - heldMs).contains(holdMs) else { throw JSONError("holdMs: out of range") }
+      guard (0...MediaTime.maximumSampleMs - heldMs).contains(holdMs) else { throw JSONError("holdMs: out of range") }
       heldMs += holdMs
       let timeMs = try frame.required("timeMs", .integer)
       guard (0...(1 << 42)).contains(timeMs) else { throw JSONError("timeMs: out of range") }
@@ -131,7 +131,7 @@ extension PublishedSegment {
     gapAfterMs = Int64(try count("gapAfterMs"))
     isFinal = try json.required("final", .bool)
     encoder = json.object?["encoder"] ?? .null
-    guard file == SegmentName.video(startMs), (1...MediaTime.longestSampleMs).contains(endMs - startMs),
+    guard file == SegmentName.video(startMs), (1...MediaTime.maximumSampleMs).contains(endMs - startMs),
       !frames.isEmpty, part <= parts
     else {
       throw JSONError("the segment's name, times and frames do not agree")

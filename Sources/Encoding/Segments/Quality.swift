@@ -36,7 +36,7 @@ package struct EncoderSettings: Sendable, Hashable {
   /// libavcodec's version; x264's own is part of the build it was linked with.
   package let libavcodec: String
 
-  /// - constant quantiser over time (`qcomp=1`): x264's default spends bits on calm pictures that nobody sees
+  /// - constant quantiser over time (`qcomp=1`): x264's default spends bits on calm pictures without need
   /// - no look-ahead, no macroblock tree: neither helps at one picture a second, both delay
   /// - one reference, no weights: of neighbouring screenshots none is a faded or an older one, and repeats can be put
   ///   between pictures that know of none (``SkipSliceWriter``)

@@ -54,7 +54,7 @@ package struct SegmentWriter: ~Copyable {
 
   /// Adds a shot that begins where the one before ended.
   ///
-  /// - Parameter sampleStarts: where its samples are to begin, in ticks from its own start, the first at 0; where nobody says,
+  /// - Parameter sampleStarts: where its samples are to begin, in ticks from its own start, the first at 0; where not given,
   ///   it is as players need it.
   package mutating func show(_ still: SourceFrame, in shot: FrameHold, sampleStarts: [Int64]? = nil) throws {
     guard sampleStarts.map({ $0.first == 0 }) ?? true else {

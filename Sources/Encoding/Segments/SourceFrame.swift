@@ -2,7 +2,7 @@ import CFFmpeg
 import ISOMedia
 import Synchronization
 
-/// A frame on its way into segments. Its pixels are decoded when somebody needs them, and as a key frame it is coded once.
+/// A frame on its way into segments. Its pixels are decoded on demand, and as a key frame it is coded once.
 package final class SourceFrame {
   /// The picture as captured, in pixels.
   package let width: Int

@@ -75,7 +75,7 @@ package final class MP4Reader {
     return (4 - Int(degrees / 90) % 4) % 4
   }
 
-  /// How much wider than high a track's pixels are; 0:1 where nobody says.
+  /// How much wider than high a track's pixels are; 0:1 where it is unknown.
   func pixelAspect(of track: Int) -> AVRational {
     library.av_guess_sample_aspect_ratio(format, stream(track), nil)
   }
@@ -147,7 +147,7 @@ package enum FormatLibrary {
     return cff_load_format(&functions).map { .failure(.init($0)) } ?? .success(functions)
   }
 
-  /// Loads it, so that later nobody finds it missing.
+  /// Loads it, so that a missing library shows early.
   ///
   /// - Throws: ``MissingLibrary``.
   package static func load() throws { _ = try functions() }

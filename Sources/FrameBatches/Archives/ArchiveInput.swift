@@ -22,7 +22,7 @@ package enum Compression {
 /// output at each read.
 package final class ArchiveInput {
   /// Fills memory with what comes next, and tells how many bytes that are: 0 at the end, `-errno` where it fails, and
-  /// `-ECANCELED` when somebody asks to stop.
+  /// `-ECANCELED` when a stop is requested.
   package typealias Source = (UnsafeMutableRawBufferPointer) -> Int
 
   package enum Failure {
@@ -39,7 +39,7 @@ package final class ArchiveInput {
   package var unpackedBytes: () -> Int = { 0 }
   private let source: Source
   private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
-  /// How many bytes were read before anybody asked for them.
+  /// The number of bytes that were read ahead.
   private var waiting = 0
   private var readBytes = 0
 

@@ -1,4 +1,4 @@
-// Files as a tar, in memory: the same files give the same bytes, whoever they belong to and however old they are.
+// Files as a tar, in memory: the same files give the same bytes, with any owner and any age.
 
 import CArchive
 import FileSystem

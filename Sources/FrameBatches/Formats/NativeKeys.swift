@@ -41,11 +41,11 @@ enum NativeKeys {
   }
 }
 
-/// A key that nobody reads.
+/// A key that has no meaning.
 struct UnknownKey {
   /// Where it stands, with its name.
   package let place: String
-  /// Whether somebody may have meant to hide something with it.
+  /// Whether the producer may have meant to hide something with it.
   let mayHide: Bool
 
   /// Said of each frame in the same words, so that it is said once.

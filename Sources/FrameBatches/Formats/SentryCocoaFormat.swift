@@ -18,7 +18,7 @@ package enum SentryCocoaFormat: BatchFormat {
     let replays = try sideFiles.compactMap { try replay(in: $0, of: source) }
     let folders = Set(contents.names.filter { instant(ofName: $0) != nil }.map(folder))
     let others = contents.names.filter { !folders.contains(Self.folder($0)) && !isSideFile(lastComponent(of: $0)) }
-    // A batch is one session's: what belongs to others, or to nobody, must not vanish with it.
+    // A batch is one session's: frames of others, or of no session, must not vanish with it.
     guard let folder = folders.first, folders.count == 1, folder.isEmpty || others.isEmpty else {
       throw BadBatch(
         "read", source.name,

@@ -15,7 +15,7 @@ final class RetryScheduler: Sendable {
     var last: (any Error)?
     /// After this nothing can go on.
     var fatal: (any Error)?
-    var postponed: [(errand: Worker.WorkItem, dueAt: Int)] = []
+    var postponed: [(item: Worker.WorkItem, dueAt: Int)] = []
   }
 
   private let drains: Bool
@@ -34,25 +34,25 @@ final class RetryScheduler: Sendable {
 
   /// Puts something off, or only notes the failure.
   ///
-  /// - Returns: for how many seconds everybody has to wait; nil where the failure concerns nobody else.
+  /// - Returns: for how many seconds all threads have to wait; nil where the failure concerns this batch only.
   @discardableResult
-  func note(_ error: any Error, _ errand: Worker.WorkItem? = nil, concernsAll: Bool? = nil) -> Int? {
-    let concernsAll = concernsAll ?? (!(error is UnknownFailure) && Disposition.concernsAll(error))
+  func note(_ error: any Error, _ item: Worker.WorkItem? = nil, isSystemWide: Bool? = nil) -> Int? {
+    let isSystemWide = isSystemWide ?? (!(error is UnknownFailure) && Disposition.isSystemWide(error))
     return state.withLock { state in
       if !(error is UnknownFailure) { state.first = state.first ?? error }
       if error is SandboxError || error is WorkerEvicted { state.fatal = error }
       let pause = min(30, 1 << min(state.inARow, 5))
-      if concernsAll {
+      if isSystemWide {
         state.inARow += 1
         state.last = error
       }
-      if let errand, errand.isOfOneBatch {
+      if let item, item.isOfOneBatch {
         // A counted failure is retried even in a drain, until it is decided.
         let counted = (error as? UnknownFailure)?.pause
-        let later = drains ? .max : MonotonicClock.seconds() + (concernsAll ? pause : 30)
-        state.postponed.append((errand, counted.map { MonotonicClock.seconds() + $0 } ?? later))
+        let later = drains ? .max : MonotonicClock.seconds() + (isSystemWide ? pause : 30)
+        state.postponed.append((item, counted.map { MonotonicClock.seconds() + $0 } ?? later))
       }
-      return concernsAll ? pause : nil
+      return isSystemWide ? pause : nil
     }
   }
 
@@ -60,16 +60,16 @@ final class RetryScheduler: Sendable {
   func due() -> [Worker.WorkItem] {
     let moment = MonotonicClock.seconds()
     return state.withLock { state in
-      let due = state.postponed.filter { $0.dueAt <= moment }.map(\.errand)
+      let due = state.postponed.filter { $0.dueAt <= moment }.map(\.item)
       state.postponed.removeAll { $0.dueAt <= moment }
       return due
     }
   }
 
   /// Batches in `incoming/` that could not be claimed and are left alone for now, by name.
-  var avoided: Set<String> {
+  var deferredNames: Set<String> {
     state.withLock { state in
-      Set(state.postponed.compactMap { if case .waiting(let offer) = $0.errand { offer.name } else { nil } })
+      Set(state.postponed.compactMap { if case .waiting(let offer) = $0.item { offer.name } else { nil } })
     }
   }
 
@@ -80,7 +80,7 @@ final class RetryScheduler: Sendable {
   var count: Int { state.withLock { $0.postponed.count } }
 
   /// Claims that are put off.
-  var held: [Claim] { state.withLock { $0.postponed.compactMap(\.errand.claim) } }
+  var held: [Claim] { state.withLock { $0.postponed.compactMap(\.item.claim) } }
 
   /// The failure that pauses all threads, until something succeeds.
   var trouble: (any Error)? { state.withLock { $0.inARow > 0 ? $0.last : nil } }
@@ -88,7 +88,7 @@ final class RetryScheduler: Sendable {
   var first: (any Error)? { state.withLock { $0.first } }
 
   /// A drain goes on when single batches fail, but not when everything does.
-  var isHopeless: Bool { fatal != nil || drains && state.withLock { $0.inARow >= 3 } }
+  var shouldAbort: Bool { fatal != nil || drains && state.withLock { $0.inARow >= 3 } }
 
   /// A failure that only a restart mends: the host for decoders can be forked only then, and a place in the spool taken.
   var fatal: (any Error)? { state.withLock { $0.fatal } }

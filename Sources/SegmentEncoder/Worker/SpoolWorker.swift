@@ -10,7 +10,7 @@ import WorkQueues
 /// Swift's cooperative pool.
 public final class SpoolWorker: Sendable {
   private let loop: WorkerLoop
-  private let pulse: ShutdownState
+  private let shutdown: ShutdownState
   private let logger: Logger
 
   /// Takes a place in the spool. Creates missing directories of spool and output.
@@ -31,15 +31,15 @@ public final class SpoolWorker: Sendable {
     keepBatches: Bool = false, hls: Bool = false, thumbnails: Bool = false, sentry: Bool = false, maxTimeS: Int = 3_600,
     minFreeBytes: Int = 0, logger: Logger
   ) throws {
-    pulse = try ShutdownState()
+    shutdown = try ShutdownState()
     if hls || thumbnails { try FormatLibrary.load() }
     let id = WorkerID()
-    let views = SessionViews(hls: hls, thumbnails: thumbnails, sentry: sentry, shouldContinue: pulse.shouldContinue)
-    let (queue, store) = try Self.open(spool, output: output, as: id, lease: HeartbeatMonitor.usualLease, views)
+    let views = SessionViews(hls: hls, thumbnails: thumbnails, sentry: sentry, shouldContinue: shutdown.shouldContinue)
+    let (queue, store) = try Self.open(spool, output: output, as: id, lease: HeartbeatMonitor.defaultLease, views)
     let worker = Worker(
       id, queue: queue, store: store, options: options, keepBatches: keepBatches, maxTime: maxTimeS,
       minFree: minFreeBytes, logger: logger)
-    loop = WorkerLoop(worker, threads: threads, drains: false, pulse: pulse)
+    loop = WorkerLoop(worker, threads: threads, drains: false, shutdown: shutdown)
     self.logger = worker.logger
   }
 
@@ -62,7 +62,7 @@ public final class SpoolWorker: Sendable {
   ///
   /// Failures of a batch or of the machine are logged, and tried again.
   ///
-  /// - Throws: what only a new start mends: the sandbox is gone, or somebody removed this worker's place in the spool.
+  /// - Throws: what only a new start mends: the sandbox is gone, or another process removed this worker's place in the spool.
   public func run() async throws {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { (ended: CheckedContinuation<Void, any Error>) in
@@ -78,7 +78,7 @@ public final class SpoolWorker: Sendable {
   }
 
   /// Makes ``run()`` return soon. For any thread.
-  public func stop() { pulse.stop() }
+  public func stop() { shutdown.stop() }
 
   /// The reason why no new batch is begun, for a readiness check; nil when all is well.
   public var trouble: String? { loop.trouble }

@@ -11,10 +11,10 @@ struct ThroughputReporter {
   mutating func show(_ worker: Worker) {
     let now = MonotonicClock.milliseconds()
     guard now - (samples.last?.at ?? .min / 2) >= Self.everyMs else { return }
-    var tally = worker.tally.now
-    tally.perMinute = perMinute(tally.published, now)
-    tally.runningS = (now - startedAt) / 1_000
-    try? worker.queue.show(tally)
+    var counters = worker.counters.now
+    counters.perMinute = perMinute(counters.published, now)
+    counters.runningS = (now - startedAt) / 1_000
+    try? worker.queue.show(counters)
   }
 
   private mutating func perMinute(_ published: Int, _ now: Int) -> Int {

@@ -20,7 +20,7 @@ package final class WorkQueue<Element: Sendable>: @unchecked Sendable {
   package init(isExclusive: @escaping @Sendable (Element) -> Bool = { _ in false }) {
     self.isExclusive = isExclusive
     pthread_mutex_init(mutex, nil)
-    // A clock that nobody sets.
+    // A clock that cannot be set.
     var attributes = pthread_condattr_t()
     pthread_condattr_init(&attributes)
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)

@@ -15,24 +15,24 @@ package final class Worker: Sendable {
     /// One that is held, after a failure of the machine.
     case held(Claim)
     /// One that a dead worker held. Nothing else is worked on meanwhile: should this worker die too, it was this batch.
-    case suspect(Claim)
+    case recovered(Claim)
 
     /// The claim of a batch that is held.
     var claim: Claim? {
       switch self {
       case .waiting: nil
-      case .held(let claim), .suspect(let claim): claim
+      case .held(let claim), .recovered(let claim): claim
       }
     }
 
     /// Whether this may be what killed a worker.
-    var isSuspect: Bool { claim.map { $0.attempt > 1 } ?? false || isRescued }
+    var runsAlone: Bool { claim.map { $0.attempt > 1 } ?? false || isRescued }
 
     /// The batch's name.
     var batch: String {
       switch self {
       case .waiting(let offer): offer.name ?? "the next one"
-      case .held(let claim), .suspect(let claim): claim.name
+      case .held(let claim), .recovered(let claim): claim.name
       }
     }
 
@@ -42,7 +42,7 @@ package final class Worker: Sendable {
     /// Whether it is the first that this worker does with it.
     var begins: Bool { if case .held = self { false } else { true } }
 
-    private var isRescued: Bool { if case .suspect = self { true } else { false } }
+    private var isRescued: Bool { if case .recovered = self { true } else { false } }
   }
 
   enum Outcome {
@@ -56,7 +56,7 @@ package final class Worker: Sendable {
   let queue: any BatchQueue
   package let store: any ArtifactStore
   package let logger: Logger
-  package let tally: SharedCounters
+  package let counters: SharedCounters
   package let meter = WorkerMeter()
   package let jobs: JobWatch
   /// Bytes that have to be free in the output before a batch is begun.
@@ -77,7 +77,7 @@ package final class Worker: Sendable {
   /// - Parameter tally: the counts that it continues.
   package init(
     _ id: WorkerID, queue: any BatchQueue, store: any ArtifactStore, options: BatchEncoder.Options, keepBatches: Bool,
-    maxTime: Int, minFree: Int, tally: WorkerCounters = WorkerCounters(), logger: Logger
+    maxTime: Int, minFree: Int, counters: WorkerCounters = WorkerCounters(), logger: Logger
   ) {
     self.queue = queue
     self.store = store
@@ -88,7 +88,7 @@ package final class Worker: Sendable {
     var own = logger
     own[metadataKey: "worker"] = "\(id)"
     self.logger = own
-    self.tally = SharedCounters(continuing: tally)
+    self.counters = SharedCounters(continuing: counters)
     jobs = JobWatch(maxTime: maxTime)
   }
 
@@ -110,20 +110,20 @@ package final class Worker: Sendable {
   /// - Returns: those that could not be.
   func flushPending(all: Bool = false) -> [ViewUpdateFailure] { store.flushPending(all: all) }
 
-  /// Ends decoders that nobody has needed for a while.
+  /// Ends idle decoders.
   func endIdleDecoders() { options.decoders?.endIdle() }
 
   /// The state of the queue for metrics.
   package func status() throws -> QueueStatus { try queue.status(output: store.staging.output) }
 
-  func perform(_ errand: WorkItem, with encoder: BatchEncoder, isCancelled: @escaping () -> Bool) -> Outcome {
+  func perform(_ item: WorkItem, with encoder: BatchEncoder, isCancelled: @escaping () -> Bool) -> Outcome {
     var claim: Claim
     do {
       // Asked before each: others fill the disk, too.
-      if errand.begins { try requireRoom() }
-      switch errand {
+      if item.begins { try requireRoom() }
+      switch item {
       case .held(let held): claim = held
-      case .suspect(let held):
+      case .recovered(let held):
         guard let begun = try queue.begin(held) else { return .gone }
         claim = begun
       case .waiting(let offer):
@@ -131,8 +131,8 @@ package final class Worker: Sendable {
         claim = taken
       }
     } catch {
-      return errand.claim.map(queue.hasLost) == true
-        ? .gone : failed(errand, error, about: ["batch": "\(errand.batch)"])
+      return item.claim.map(queue.hasLost) == true
+        ? .gone : failed(item, error, about: ["batch": "\(item.batch)"])
     }
     logger.debug(
       "claimed",
@@ -185,7 +185,7 @@ package final class Worker: Sendable {
   /// A worker died, or lost the queue, right before the queue was rid of the batch.
   private func finishedBefore(_ claim: Claim, isQuarantined: Bool) -> Outcome {
     guard isQuarantined else { return .gone }
-    tally.add { $0.quarantined += 1 }
+    counters.add { $0.quarantined += 1 }
     logger.warning("had been quarantined", metadata: ["batch": "\(claim.name)"])
     return .quarantined
   }
@@ -193,7 +193,7 @@ package final class Worker: Sendable {
   private static func tooManyDeaths(_ claim: Claim) -> BadBatch {
     BadBatch(
       "encode", claim.name, "\(Claim.attempts) workers died while they worked on it",
-      advice: "report this with the batch")
+      advice: "report this error with the batch")
   }
 
   /// Leaves queue and store as if it had never been there.
@@ -206,7 +206,7 @@ package final class Worker: Sendable {
   private func dispose(_ claim: Claim, after error: any Error, about: Logger.Metadata) -> Outcome {
     do {
       if queue.hasLost(claim) {
-        logger.notice("somebody else has taken it over", metadata: about)
+        logger.notice("another worker has taken it over", metadata: about)
         return .gone
       }
       let disposition =
@@ -225,7 +225,7 @@ package final class Worker: Sendable {
         return .handedBack
       case .quarantine(let reason), .unknown(let reason):
         let name = try queue.quarantine(claim, reason)
-        tally.add { $0.quarantined += 1 }
+        counters.add { $0.quarantined += 1 }
         // The name that one finds it by.
         let found: Logger.Metadata = ["batch": "\(name)", "advice": "\(reason.advice)"]
         logger.warning("quarantined: \(reason)", metadata: about.merging(found) { $1 })
@@ -236,18 +236,18 @@ package final class Worker: Sendable {
     }
   }
 
-  private func failed(_ errand: WorkItem, _ error: any Error, about: Logger.Metadata) -> Outcome {
+  private func failed(_ item: WorkItem, _ error: any Error, about: Logger.Metadata) -> Outcome {
     meter.noteFailure()
-    return .failed(errand, queue.isCutOff || store.staging.isCutOff ? WorkerEvicted() : error, about: about)
+    return .failed(item, queue.isCutOff || store.staging.isCutOff ? WorkerEvicted() : error, about: about)
   }
 
   private func report(_ receipt: Receipt) {
-    tally.add { tally in
-      tally.published += receipt.duplicate ? 0 : 1
-      tally.duplicates += receipt.duplicate ? 1 : 0
-      tally.segments += receipt.duplicate ? 0 : receipt.segments
-      tally.frames += receipt.duplicate ? 0 : receipt.frames
-      tally.refused += receipt.refused.count
+    counters.add { counters in
+      counters.published += receipt.duplicate ? 0 : 1
+      counters.duplicates += receipt.duplicate ? 1 : 0
+      counters.segments += receipt.duplicate ? 0 : receipt.segments
+      counters.frames += receipt.duplicate ? 0 : receipt.frames
+      counters.refused += receipt.refused.count
     }
     let metadata: Logger.Metadata = ["batch": "\(receipt.batch)", "session": "\(receipt.session)"]
     for refused in receipt.refused {
@@ -267,7 +267,7 @@ struct BatchTimeout: Error, CustomStringConvertible {
   var description: String { "stopped after \(seconds) s, the limit of --max-time" }
 }
 
-/// A failure whose reason nobody knows; it counts.
+/// A failure for an unknown reason; it counts.
 struct UnknownFailure: Error, CustomStringConvertible {
   let batch: String
   /// How often by now.
@@ -288,5 +288,5 @@ struct LowDiskSpace: Error, CustomStringConvertible {
 
 /// Somebody took this worker for dead, and removed what it needs.
 struct WorkerEvicted: Error, CustomStringConvertible {
-  var description: String { "this worker was taken for dead and its directory removed; start it again" }
+  var description: String { "another process took this worker for dead and removed its directory; start it again" }
 }

@@ -9,8 +9,8 @@ import WorkQueues
 
 /// Works off a queue on several threads. For one run.
 package final class WorkerLoop: Sendable {
-  /// The progress of a worker: batches done, and parts of those in work, batches that are known to be owed, those that are done included, and those that
-  /// went to quarantine.
+  /// The progress of a worker: batches done, and parts of those in work, batches that are known to be owed, those that are done
+  /// included, and those that went to quarantine.
   package typealias Progress = (done: Int, partly: Double, owed: Int, quarantined: Int)
 
   /// How a worker has ended.
@@ -28,9 +28,9 @@ package final class WorkerLoop: Sendable {
   let worker: Worker
   private let threads: Int
   private let drains: Bool
-  private let pulse: ShutdownState
-  private let queue = WorkQueue<Worker.WorkItem>(isExclusive: \.isSuspect)
-  private let setbacks: RetryScheduler
+  private let shutdown: ShutdownState
+  private let queue = WorkQueue<Worker.WorkItem>(isExclusive: \.runsAlone)
+  private let retries: RetryScheduler
   private let isShort = Atomic(false)
 
   /// Seconds between scans for claims abandoned by dead workers.
@@ -39,19 +39,19 @@ package final class WorkerLoop: Sendable {
   /// - Parameters:
   ///   - threads: how many batches are worked on at once.
   ///   - drains: whether to end when nothing is left.
-  package init(_ worker: Worker, threads: Int, drains: Bool, pulse: ShutdownState) {
+  package init(_ worker: Worker, threads: Int, drains: Bool, shutdown: ShutdownState) {
     self.worker = worker
     self.threads = threads
     self.drains = drains
-    self.pulse = pulse
-    setbacks = RetryScheduler(drains: drains)
+    self.shutdown = shutdown
+    retries = RetryScheduler(drains: drains)
   }
 
   /// The reason why no new batch is begun; nil when all is well.
   package var trouble: String? {
-    if pulse.isStopping { return "stopping" }
-    if isShort.load(ordering: .relaxed) { return "too little room in the output" }
-    if let trouble = setbacks.trouble { return "\(trouble)" }
+    if shutdown.isStopping { return "stopping" }
+    if isShort.load(ordering: .relaxed) { return "too little free space in the output" }
+    if let trouble = retries.trouble { return "\(trouble)" }
     return worker.jobs.stuck.count >= threads ? "every batch in work is stuck" : nil
   }
 
@@ -59,50 +59,50 @@ package final class WorkerLoop: Sendable {
   ///
   /// - Parameters:
   ///   - onStuck: called on a thread of its own when a batch hangs in this process. Its thread cannot be ended.
-  ///   - show: called about once a second, where somebody wants to know.
+  ///   - show: called about once a second, where progress is shown.
   /// - Throws: where a thread cannot be started.
   package func run(
     onStuck: @escaping @Sendable (JobWatch.Stuck) -> Void, show: ((Progress) -> Void)? = nil
   ) throws -> End {
-    pulse.beginLoop()
+    shutdown.beginLoop()
     let watch = worker.queue.watch()
     if watch < 0 { worker.logger.info("looking for batches every \(worker.queue.pollIntervalMs) ms") }
     defer { if watch >= 0 { close(watch) } }
 
-    try worker.jobs.start(isStopping: { [pulse] in pulse.isStopping }, onStuck)
+    try worker.jobs.start(isStopping: { [shutdown] in shutdown.isStopping }, onStuck)
     defer { worker.jobs.stop() }
     let group = ThreadGroup()
     for _ in 0..<threads { try group.start { [self] in encode() } }
     var rescueAt = 0
     var queueUnavailable = false
     var rate = ThroughputReporter()
-    while !setbacks.isHopeless && !pulse.isStopping {
-      pulse.beat()
+    while !retries.shouldAbort && !shutdown.isStopping {
+      shutdown.beat()
       do {
         if MonotonicClock.seconds() >= rescueAt {
           rescueAt = MonotonicClock.seconds() + Self.rescan
           try rescue()
         }
-        queue.offer(setbacks.due())
+        queue.offer(retries.due())
         if queue.isEmpty, try hasRoom() {
-          let avoided = setbacks.avoided
+          let deferredNames = retries.deferredNames
           queue.offer(
-            try worker.queue.waiting().filter { !avoided.contains($0.name ?? "") }.map(Worker.WorkItem.waiting))
+            try worker.queue.waiting().filter { !deferredNames.contains($0.name ?? "") }.map(Worker.WorkItem.waiting))
           // Dead workers may have held more batches than one scan takes over.
-          if drains && queue.isIdle && !setbacks.isAwaiting, try !rescue() { break }
+          if drains && queue.isIdle && !retries.isAwaiting, try !rescue() { break }
         }
         if queueUnavailable {
           queueUnavailable = false
-          if setbacks.succeed() { worker.logger.warning("the queue is there again: going on") }
+          if retries.succeed() { worker.logger.warning("queue recovered, resuming") }
         }
       } catch let failure as LowDiskSpace {
-        setbacks.note(failure)
+        retries.note(failure)
         break
       } catch {
         queueUnavailable = true
         worker.meter.noteFailure()
-        worker.logger.error("\(error); looking again in \(Self.rescan) s")
-        setbacks.note(error, concernsAll: true)
+        worker.logger.error("\(error); retrying in \(Self.rescan) s")
+        retries.note(error, isSystemWide: true)
       }
       flushPending()
       worker.endIdleDecoders()
@@ -110,12 +110,12 @@ package final class WorkerLoop: Sendable {
       rate.show(worker)
       let pollIntervalMs =
         queueUnavailable
-        ? Self.rescan * 1_000 : min(worker.queue.pollIntervalMs, setbacks.isAwaiting || show != nil ? 1_000 : .max)
-      pulse.wait(ms: worker.pollIntervalMs(atMost: pollIntervalMs), watch)
+        ? Self.rescan * 1_000 : min(worker.queue.pollIntervalMs, retries.isAwaiting || show != nil ? 1_000 : .max)
+      shutdown.wait(ms: worker.pollIntervalMs(atMost: pollIntervalMs), watch)
     }
     finish(group)
     return End(
-      failure: setbacks.fatal ?? setbacks.first, isFatal: setbacks.fatal != nil,
+      failure: retries.fatal ?? retries.first, isFatal: retries.fatal != nil,
       queueHasForgotten: worker.queue.lostState, heldElsewhere: drains ? (try? worker.queue.heldElsewhere()) ?? 0 : 0
     )
   }
@@ -126,16 +126,16 @@ package final class WorkerLoop: Sendable {
   @discardableResult
   private func rescue() throws -> Bool {
     let rescue = try worker.queue.rescue()
-    queue.offer(rescue.claims.map(Worker.WorkItem.suspect))
+    queue.offer(rescue.claims.map(Worker.WorkItem.recovered))
     for claim in rescue.claims {
       worker.meter.noteRescue()
       worker.logger.warning(
-        "took over \(claim.name) from a dead worker: attempt \(claim.attempt + 1) of \(Claim.attempts)",
+        "recovered \(claim.name) from a dead worker: attempt \(claim.attempt + 1) of \(Claim.attempts)",
         metadata: ["batch": "\(claim.name)", "attempt": .stringConvertible(claim.attempt + 1)])
     }
     for failure in rescue.failures {
       worker.logger.error("\(failure); left as it is")
-      setbacks.note(failure)
+      retries.note(failure)
     }
     return !rescue.claims.isEmpty
   }
@@ -143,18 +143,18 @@ package final class WorkerLoop: Sendable {
   /// Of what is known to be owed; more may come, and others may take of it.
   private var progress: Progress {
     let (done, owed) = queue.counts
-    return (done, worker.jobs.fractions, done + owed + setbacks.count, worker.tally.now.quarantined)
+    return (done, worker.jobs.fractions, done + owed + retries.count, worker.counters.now.quarantined)
   }
 
   /// Whether batches may be begun; what is said of it is said once.
   private func hasRoom() throws -> Bool {
     do {
       try worker.requireRoom()
-      if isShort.exchange(false, ordering: .relaxed) { worker.logger.notice("room again: going on") }
+      if isShort.exchange(false, ordering: .relaxed) { worker.logger.notice("disk space recovered, resuming") }
       return true
     } catch let failure as LowDiskSpace {
       if !isShort.exchange(true, ordering: .relaxed) { worker.logger.error("\(failure); waiting") }
-      // A drain does not wait for somebody to tidy up.
+      // A drain does not wait for a cleanup.
       if drains && queue.isIdle { throw failure }
       return false
     }
@@ -165,11 +165,11 @@ package final class WorkerLoop: Sendable {
     queue.close()
     while queue.activeCount > 0 {
       flushPending()
-      pulse.beat()
-      pulse.wait(ms: worker.pollIntervalMs(atMost: Self.rescan * 1_000))
+      shutdown.beat()
+      shutdown.wait(ms: worker.pollIntervalMs(atMost: Self.rescan * 1_000))
     }
     group.join()
-    let held = queue.remaining().compactMap(\.claim) + setbacks.held
+    let held = queue.remaining().compactMap(\.claim) + retries.held
     for claim in held {
       let about: Logger.Metadata = ["batch": "\(claim.name)"]
       do {
@@ -185,13 +185,13 @@ package final class WorkerLoop: Sendable {
 
   /// Brings sessions' views up to date; one that cannot be is left to later, or to the next worker.
   private func flushPending(all: Bool = false) {
-    for laggard in worker.flushPending(all: all) {
+    for outdated in worker.flushPending(all: all) {
       worker.logger.error(
-        "session \(laggard.session): \(laggard.error); its session.json is brought up to date later",
-        metadata: ["session": "\(laggard.session)"])
+        "session \(outdated.session): \(outdated.error); its session.json will be updated later",
+        metadata: ["session": "\(outdated.session)"])
       // An update that fails here may still succeed later; and a stop is no failure.
-      if all && laggard.isOurs && !(laggard.error is Cancelled) {
-        setbacks.note(laggard.error, concernsAll: false)
+      if all && outdated.isOurs && !(outdated.error is Cancelled) {
+        retries.note(outdated.error, isSystemWide: false)
       }
     }
   }
@@ -199,22 +199,22 @@ package final class WorkerLoop: Sendable {
   /// An encoding thread.
   private func encode() {
     let encoder = worker.makeEncoder()
-    while let errand = queue.next() {
+    while let item = queue.next() {
       var isDone = false
-      switch worker.perform(errand, with: encoder, isCancelled: { self.pulse.isOverdue }) {
+      switch worker.perform(item, with: encoder, isCancelled: { self.shutdown.isOverdue }) {
       case .published, .quarantined:
         isDone = true
-        if setbacks.succeed() { worker.logger.warning("the machine is well again: going on") }
+        if retries.succeed() { worker.logger.warning("environment recovered, resuming") }
       case .handedBack, .gone: break
-      case .failed(let errand, let error, let about):
-        let pause = setbacks.note(error, errand)
-        let isLast = setbacks.fatal != nil
+      case .failed(let item, let error, let about):
+        let pause = retries.note(error, item)
+        let isLast = retries.fatal != nil
         worker.logger.error(
-          "\(error); nothing is lost\(isLast ? "" : pause.map { ", going on in \($0) s" } ?? "")", metadata: about)
+          "\(error); nothing is lost\(isLast ? "" : pause.map { ", retrying in \($0) s" } ?? "")", metadata: about)
         if let pause, !isLast { queue.pause(seconds: pause) }
       }
       queue.finished(isDone: isDone)
-      pulse.wake()
+      shutdown.wake()
     }
   }
 }

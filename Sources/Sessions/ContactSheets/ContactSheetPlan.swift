@@ -54,7 +54,7 @@ struct ContactSheetPlan: Equatable {
     for piece in pieces {
       switch piece {
       case .segment(let segment):
-        // Behind what is lost nobody knows what was a gap.
+        // Behind a lost segment it is unknown what was a gap.
         if let gap = before?.gap(before: segment) {
           gaps.append(gap)
           list.add(gap)

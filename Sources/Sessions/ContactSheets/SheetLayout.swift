@@ -9,8 +9,8 @@ struct SheetLayout: Equatable {
   /// Between a tile and what stands under it.
   static let labelGap = 8
   /// A side, in pixels, and all of it: what image viewers open, and what fits into memory.
-  static let mostSide = 16_384
-  static let mostPixels = 40_000_000
+  static let maximumSide = 16_384
+  static let maximumPixels = 40_000_000
 
   package let columns: Int
   package let rows: Int
@@ -58,8 +58,9 @@ struct SheetLayout: Equatable {
 
   /// In words; nil when it is not.
   var whyTooLarge: String? {
-    guard max(width, height) > Self.mostSide || width * height > Self.mostPixels else { return nil }
-    return "it would have \(width)×\(height) pixels, more than \(Self.mostSide) a side or \(Self.mostPixels) in all"
+    guard max(width, height) > Self.maximumSide || width * height > Self.maximumPixels else { return nil }
+    return
+      "it would have \(width)×\(height) pixels, more than \(Self.maximumSide) a side or \(Self.maximumPixels) in all"
   }
 
   var lineHeight: Int { BitmapFont.lineHeight * scale }

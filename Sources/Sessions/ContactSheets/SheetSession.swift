@@ -50,7 +50,7 @@ struct SheetSession {
 
   /// Segments that session.json lists, and whose manifests are gone.
   private static func vanished(from directory: SessionDirectory, besides starts: Set<Int64>) throws -> [Int64] {
-    guard let text = try directory.bytes(of: SessionView.jsonFile, limit: SessionView.mostBytes) else { return [] }
+    guard let text = try directory.bytes(of: SessionView.jsonFile, limit: SessionView.maximumBytes) else { return [] }
     return SessionView.videos(in: text, of: directory.session)
       .compactMap { SegmentName.start(ofVideo: $0) }.filter { !starts.contains($0) }
   }

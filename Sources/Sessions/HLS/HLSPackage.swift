@@ -13,7 +13,7 @@ struct HLSPackage {
 
   /// The package's directory; made when it is missing.
   package let path: String
-  /// A path to write files under that nobody else uses, on the same file system.
+  /// A path to write files under that no other process uses, on the same file system.
   package let temporary: String
 
   /// Writes the package of a session that is over.
@@ -76,7 +76,7 @@ struct HLSPackage {
 
   /// The media playlist that is there.
   private func text() throws -> [UInt8]? {
-    try DurableFile.contents(of: path + "/" + HLSPlaylist.file, limit: SessionView.mostBytes)
+    try DurableFile.contents(of: path + "/" + HLSPlaylist.file, limit: SessionView.maximumBytes)
   }
 
   private func replace(_ name: String, _ bytes: [UInt8]) throws(DiskError) {
@@ -174,7 +174,7 @@ extension HLSPackage {
     }
     // The target comes from the first segment alone, so that it never changes: what its batch's interval allows, and a seam.
     let playlist = HLSPlaylist(
-      of: session.session, .live, startMs: segments[0].startMs, longestMs: 5_000 + segments[0].intervalMs)
+      of: session.session, .live, startMs: segments[0].startMs, maximumMs: 5_000 + segments[0].intervalMs)
     return try list(
       segments[...], behind: playlist, sessionStartMs: segments[0].startMs, releasedMs: releasedMs,
       from: session, progress: progress
@@ -224,7 +224,7 @@ extension HLSPackage {
       func part(isMixed: Bool) -> HLSSegment {
         HLSSegment(
           segments[index], before: index + 1 < segments.endIndex ? segments[index + 1] : nil,
-          sessionStartMs: sessionStartMs, longestMs: playlist.longestMs, carriesParameterSets: isMixed)
+          sessionStartMs: sessionStartMs, maximumMs: playlist.maximumMs, carriesParameterSets: isMixed)
       }
       let plain = HLSPlaylist.Media(part(isMixed: false))
       let part = part(isMixed: playlist.isMixed(before: plain.initialization))

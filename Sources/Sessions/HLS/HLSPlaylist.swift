@@ -1,6 +1,6 @@
 // A session as an HLS playlist (RFC 8216 and its second edition, draft-pantos-hls-rfc8216bis). The player's time is session
 // time: the durations of all entries before a segment add up to the segment's distance from the session's start, because
-// each hold lasts until the next segment and time that nobody recorded is laid out as a gap. Pure.
+// each hold lasts until the next segment and unrecorded time is laid out as a gap. Pure.
 
 import CLinux
 import Encoding
@@ -65,14 +65,14 @@ struct HLSPlaylist {
   /// - Parameter parts: all of the session, at least one.
   init(of session: SessionID, _ parts: [HLSSegment]) {
     self.init(
-      of: session, .complete, startMs: parts[0].segment.startMs, longestMs: parts.map(\.lengthMs).max() ?? 0)
+      of: session, .complete, startMs: parts[0].segment.startMs, maximumMs: parts.map(\.lengthMs).max() ?? 0)
   }
 
   /// - Parameters:
   ///   - startMs: the session's start, in unix milliseconds.
   ///   - longestMs: no entry is to last longer.
-  init(of session: SessionID, _ kind: Kind, startMs: Int64, longestMs: Int64) {
-    targetS = max((longestMs + 999) / 1_000, Self.minimumTargetS)
+  init(of session: SessionID, _ kind: Kind, startMs: Int64, maximumMs: Int64) {
+    targetS = max((maximumMs + 999) / 1_000, Self.minimumTargetS)
     endMs = startMs
     text = "#EXTM3U\n\(Self.sessionMark)\(session)\n#EXT-X-VERSION:8\n\(HLSViews.independenceTag)"
     text += "\(Self.targetTag)\(targetS)\n#EXT-X-PLAYLIST-TYPE:\(kind.rawValue)\n"
@@ -139,7 +139,7 @@ struct HLSPlaylist {
   }
 
   /// The longest that an entry can last, in milliseconds.
-  var longestMs: Int64 { targetS * 1_000 }
+  var maximumMs: Int64 { targetS * 1_000 }
 
   /// Returns whether a segment of another kind comes before one with this initialization.
   func isMixed(before initialization: String) -> Bool {
@@ -148,7 +148,7 @@ struct HLSPlaylist {
 
   /// Returns whether an entry can be added: it ends behind all others, and none has to change for it.
   package func hasRoom(for entry: Entry) -> Bool {
-    entry.endMs > max(endMs, entry.startMs) && entry.endMs - entry.startMs <= longestMs
+    entry.endMs > max(endMs, entry.startMs) && entry.endMs - entry.startMs <= maximumMs
   }
 
   /// Adds an entry that ``hasRoom(for:)``. A gap is laid out before it where the entries do not reach its start.
@@ -189,8 +189,8 @@ struct HLSPlaylist {
     hasGaps = true
     text += "\(Self.dateTag)\(startMs.dateText)\n"
     while pollIntervalMs > 0 {
-      text += "#EXT-X-GAP\n\(Self.durationTag)\(min(pollIntervalMs, longestMs).secondsText),\n\(Self.gapFile)\n"
-      pollIntervalMs -= longestMs
+      text += "#EXT-X-GAP\n\(Self.durationTag)\(min(pollIntervalMs, maximumMs).secondsText),\n\(Self.gapFile)\n"
+      pollIntervalMs -= maximumMs
     }
   }
 }

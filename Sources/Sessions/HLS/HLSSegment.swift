@@ -17,24 +17,24 @@ struct HLSSegment {
   /// All segments of a session.
   ///
   /// - Parameter longestMs: in a live playlist no fragment lasts longer; the rest of a longer hold is a gap.
-  package static func all(_ segments: [PublishedSegment], longestMs: Int64 = .max) -> [HLSSegment] {
+  package static func all(_ segments: [PublishedSegment], maximumMs: Int64 = .max) -> [HLSSegment] {
     guard let first = segments.first else { return [] }
     var isMixed = false
     return segments.enumerated().map { index, segment in
       isMixed = isMixed || segment.pictureKind != first.pictureKind
       let next = index + 1 < segments.count ? segments[index + 1] : nil
       return HLSSegment(
-        segment, before: next, sessionStartMs: first.startMs, longestMs: longestMs, carriesParameterSets: isMixed)
+        segment, before: next, sessionStartMs: first.startMs, maximumMs: maximumMs, carriesParameterSets: isMixed)
     }
   }
 
   init(
-    _ segment: PublishedSegment, before next: PublishedSegment?, sessionStartMs: Int64, longestMs: Int64,
+    _ segment: PublishedSegment, before next: PublishedSegment?, sessionStartMs: Int64, maximumMs: Int64,
     carriesParameterSets: Bool
   ) {
     self.segment = segment
     startMs = segment.startMs - sessionStartMs
-    lengthMs = min(segment.shownUntilMs(before: next) - segment.startMs, longestMs)
+    lengthMs = min(segment.shownUntilMs(before: next) - segment.startMs, maximumMs)
     self.carriesParameterSets = carriesParameterSets
   }
 

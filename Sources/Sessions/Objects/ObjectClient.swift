@@ -99,7 +99,7 @@ extension ObjectClient {
   /// Sees whether the store keeps the conditions of writes, by an object that is removed again.
   ///
   /// - Parameters:
-  ///   - key: nobody else's.
+  ///   - key: unique.
   ///   - name: what the store is called in messages.
   /// - Throws: ``UnconditionalStore``.
   package func requireConditions(tryingAt key: String, name: String) throws {
@@ -124,7 +124,7 @@ package enum PutCondition: Sendable, Equatable {
   package static func unchanged(since tag: ObjectTag?) -> PutCondition { tag.map { .matching($0) } ?? .absent }
 }
 
-/// An object is larger than somebody wants to read.
+/// An object is larger than the reader's limit.
 package struct ObjectTooLarge: EnvironmentFailure, CustomStringConvertible {
   package let key: String
   package let limit: Int

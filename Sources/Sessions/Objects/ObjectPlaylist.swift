@@ -1,5 +1,5 @@
 // The HLS stream of a session in an object store, as `hls/` in a directory: made in a directory of our own from what is missing,
-// then written to the store, the playlist last and on the condition that nobody else has meanwhile.
+// then written to the store, the playlist last and on the condition that no other worker has meanwhile.
 
 import Encoding
 import FileSystem
@@ -83,15 +83,16 @@ struct ObjectPlaylist {
     return segments
   }
 
-  /// - Returns: whether nobody else has written the playlist meanwhile.
+  /// - Returns: whether no other worker has written the playlist meanwhile.
   private func store(_ package: HLSPackage, over there: StoredObject?) throws -> Bool {
     let playlist = package.path + "/" + HLSPlaylist.file
-    guard let text = try DurableFile.contents(of: playlist, limit: SessionView.mostBytes), text != there?.bytes else {
+    guard let text = try DurableFile.contents(of: playlist, limit: SessionView.maximumBytes), text != there?.bytes
+    else {
       return true
     }
     let views = [HLSViews.keyFramesFile, HLSViews.multivariantFile]
     for name in try Directory(opening: package.path).entries().map(\.name) where name != HLSPlaylist.file {
-      // The playlists that are made from this one are written by whoever writes it. Names of all else tell what is in
+      // The playlists that are made from this one are written by the worker that writes it. Names of all else tell what is in
       // them: what is there is the same.
       let isView = views.contains(name)
       _ = try session.objects.put(

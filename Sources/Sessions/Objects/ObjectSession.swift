@@ -37,7 +37,7 @@ struct ObjectSession {
     let startMs: Int64
 
     /// So many segments are in a page, and so many in the head at most.
-    static let (size, mostInHead) = (64, 96)
+    static let (size, maximumInHead) = (64, 96)
 
     init?(_ file: String) {
       guard let start = Int64(file.prefix(13)), start >= 0, file.utf8.count == 13 + 1 + 16 + 5,
@@ -52,7 +52,7 @@ struct ObjectSession {
     }
   }
 
-  /// Of a view, in bytes. Longer ones are nobody's: a week in segments of five seconds has some 28 MB.
+  /// Of a view, in bytes. Longer ones are not ours: a week in segments of five seconds has some 28 MB.
   private static let viewBytes = 32 << 20
   /// Of the head and of a page, in bytes: far above what a session of a week takes.
   private static let indexBytes = 4 << 20
@@ -150,10 +150,10 @@ struct ObjectSession {
       throw JSONError("no segments")
     }
     if published != nil { try add(new, to: &next) }
-    if next.index.entries.count > Page.mostInHead {
+    if next.index.entries.count > Page.maximumInHead {
       next.pages += try sealed(
         next.index.removeFirst(
-          (next.index.entries.count - (Page.mostInHead - Page.size)) / Page.size * Page.size))
+          (next.index.entries.count - (Page.maximumInHead - Page.size)) / Page.size * Page.size))
     }
     var members = next.index.members
     members["format"] = .string("session-index/1")

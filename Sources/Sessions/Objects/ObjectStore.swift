@@ -1,10 +1,10 @@
 // Sessions in an object store: `output/SESSION/…`, the same files with the same bytes as in a directory.
 //
-// There are no locks, so two things decide. A segment's objects are created once: whoever comes second finds out whether what
-// is there is what it would have written. And a batch is published by one conditional write of the session's index, which
-// fails when anybody has published in that session since it was read. Videos come first, then manifests, then the index; what
-// it does not list is not published, whoever left it there. A long session's views are not written for each batch: that they
-// are behind is marked in `behind/` first, so that whoever comes after a worker that died catches up.
+// There are no locks, so two things decide. A segment's objects are created once: the second worker finds out whether what is
+// there is what it would have written. And a batch is published by one conditional write of the session's index, which fails when
+// another worker has published in that session since it was read. Videos come first, then manifests, then the index; what it does
+// not list is not published. A long session's views are not written for each batch: that they are behind is marked in `behind/`
+// first, so that the next worker catches up after a crash.
 
 import Encoding
 import FileSystem
@@ -267,7 +267,7 @@ private struct ObjectPublication: Publication {
   ) throws -> PublishedBatch {
     let manifests = SegmentManifest.all(segments, of: batch, digest: digest, settings)
     let planned = manifests.map(\.segment)
-    // Once they are there they stay as they are: whoever loses the race for the index need not look at them again.
+    // Once they are there they stay as they are: the worker that loses the race for the index need not look at them again.
     var placed: [PublishedSegment]?
     var attempt = 0
     // An old view of the session will do: if it has changed, nothing is published by it.
@@ -308,9 +308,9 @@ private struct ObjectPublication: Publication {
 }
 
 /// Under a name there is something else than we would write, and nothing says yet that it is published: a worker is about to, or
-/// has died. It is looked at again later; a segment is written over when nobody has listed it for two hours.
+/// has died. It is looked at again later; a segment is written over when no index has listed it for two hours.
 package struct SegmentWriteConflict: EnvironmentFailure, CustomStringConvertible {
-  /// Before something is tried again that somebody else was faster at; none before the first attempt.
+  /// Before something is tried again that another worker was faster at; none before the first attempt.
   package static func pause(_ attempt: Int) {
     if attempt > 0 { usleep(UInt32.random(in: 0...UInt32(5_000 << min(attempt, 8)))) }
   }

@@ -21,7 +21,7 @@ package struct DirectoryStore: ArtifactStore {
     let directory = SessionDirectory(output: staging.output, session: source.batch.session)
     let publication = DirectoryPublication(store: self, batch: source.batch, directory: directory)
     guard try DurableFile.isDirectory(directory.path) else { return .ready(publication) }
-    // While somebody publishes there, a long session would have to be looked through.
+    // While another worker publishes there, a long session would have to be looked through.
     var note = index.note(of: directory)
     let near =
       note != nil
@@ -133,7 +133,7 @@ private struct DirectoryPublication: Publication {
       for segment in new { try Conflict.check(segment, against: published) }
       // Left by a worker that died; cut in other places when the settings have changed since.
       let left = near.filter { $0.batchDigest == digest }
-      // Or published as a whole by somebody who was faster.
+      // Or published as a whole by a worker that was faster.
       if left.isWhole { return try store.confirm(left, of: batch, in: directory, lock) }
       let isSameCut = left.allSatisfy { old in new.contains { $0.isCutLike(old) } }
       if !isSameCut { try directory.rollBack(left) }

@@ -7,7 +7,7 @@ import JSON
 /// The facts of one segment: `segment-<start>.json`. Its presence says that the segment is whole.
 package struct SegmentManifest: Sendable, Equatable {
   /// Of a file, in bytes.
-  package static let mostBytes = 8 << 20
+  package static let maximumBytes = 8 << 20
 
   package struct Frame: Sendable, Equatable {
     /// The capture, in unix milliseconds; of a continued frame, the original one.

@@ -39,7 +39,8 @@ package struct SessionDirectory {
     var place = output.hasPrefix("/") ? output : DurableFile.resolved(".") + "/" + output
     while place != "/" {
       let resolved = DurableFile.resolved(place)
-      if let bytes = try? DurableFile.contents(of: resolved + "/" + SessionView.jsonFile, limit: SessionView.mostBytes),
+      if let bytes = try? DurableFile.contents(
+        of: resolved + "/" + SessionView.jsonFile, limit: SessionView.maximumBytes),
         String(decoding: bytes.prefix(512), as: UTF8.self).contains("\"session-manifest/1\"")
       {
         throw BadTarget(
@@ -52,7 +53,7 @@ package struct SessionDirectory {
 
   /// Lets one at a time check and publish. On a file system without locks on directories a file stands in.
   ///
-  /// - Parameter isCancelled: asked while somebody else has it, and once it is ours.
+  /// - Parameter isCancelled: asked while another worker has it, and once it is ours.
   /// - Throws: ``Cancelled``.
   @discardableResult
   package func locked<R>(_ isCancelled: () -> Bool = { false }, _ body: () throws -> R) throws -> R {
@@ -62,7 +63,7 @@ package struct SessionDirectory {
 
   /// Takes the session's lock. Makes the directory where there is none.
   ///
-  /// - Returns: the lock, which is let go of when nobody has it any more.
+  /// - Returns: the lock, released with the last reference.
   func lock(_ isCancelled: () -> Bool = { false }) throws -> SessionLock {
     while true {
       try DurableFile.makeDirectories(path)
@@ -81,7 +82,7 @@ package struct SessionDirectory {
   }
 
   private func wait(for file: Int32, _ name: String, _ isCancelled: () -> Bool) throws {
-    // Held for as long as files take to be synced; by somebody who is stopped, for ever.
+    // Held for as long as files take to be synced; by a stopped process, for ever.
     var pause: UInt32 = 500
     while flock(file, LOCK_EX | LOCK_NB) != 0 {
       guard errno == EWOULDBLOCK || errno == EINTR else { throw DiskError("flock", name) }
@@ -92,7 +93,7 @@ package struct SessionDirectory {
     if isCancelled() { throw Cancelled() }
   }
 
-  /// The same where nobody else has it at this moment. Makes no directory.
+  /// The same if no other worker has it at this moment. Makes no directory.
   ///
   /// - Returns: nil where there is none.
   /// - Throws: ``SessionHeld``.
@@ -175,7 +176,7 @@ package struct SessionDirectory {
   /// A published segment, and all that its manifest says.
   package func manifest(_ startMs: Int64) throws -> (segment: PublishedSegment, json: JSONValue) {
     let name = SegmentName.manifest(startMs)
-    guard let bytes = try bytes(of: name, limit: SegmentManifest.mostBytes) else {
+    guard let bytes = try bytes(of: name, limit: SegmentManifest.maximumBytes) else {
       throw DamagedOutput(path: path + "/" + name, cause: "not a readable file")
     }
     return try SegmentManifest.read(bytes, of: startMs, path: path + "/" + name)
@@ -207,13 +208,13 @@ package struct SessionDirectory {
   }
 
   /// Of a segment. Some seconds of pictures have far fewer, whatever is on them.
-  static let mostVideoBytes = 128 << 20
+  static let maximumVideoBytes = 128 << 20
 
   /// The file of a published segment.
   ///
   /// - Throws: ``BadSession`` when it is not the one the manifest describes.
   package func video(of segment: PublishedSegment) throws -> [UInt8] {
-    guard let bytes = try bytes(of: segment.file, limit: min(segment.bytes, Self.mostVideoBytes)) else {
+    guard let bytes = try bytes(of: segment.file, limit: min(segment.bytes, Self.maximumVideoBytes)) else {
       throw BadSession(segment.file, "missing, or not a plain file of its size")
     }
     guard bytes.count == segment.bytes, SHA256.hex(of: bytes) == segment.sha256 else {
@@ -245,7 +246,7 @@ package struct SessionDirectory {
   }
 }
 
-/// A session's lock: nobody else publishes there as long as this exists.
+/// A session's lock: no other worker publishes there as long as this exists.
 final class SessionLock {
   private let descriptor: Int32
 

@@ -54,7 +54,7 @@ extension PublishedSegment {
 
 /// The published segments of a session.
 package struct SessionIndex: Sendable, Equatable {
-  /// Time that nobody recorded, in unix milliseconds.
+  /// Unrecorded time, in unix milliseconds.
   package struct Gap: Sendable, Equatable {
     package let startMs: Int64
     package let endMs: Int64

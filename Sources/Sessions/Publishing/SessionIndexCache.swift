@@ -1,6 +1,6 @@
 // A cache of a session's directory, so that a long one need not be looked through for each batch. It is kept as an
 // extended attribute of the directory itself and holds as long as that directory and the views in it are as they were
-// then, whoever wrote it. Where it does not hold, or the file system keeps none, all is found out from the files.
+// then, by any writer. Where it does not hold, or the file system keeps none, all is found out from the files.
 
 import CLinux
 import FileSystem
@@ -47,7 +47,7 @@ package struct SessionIndexCache: Equatable {
     guard count >= Self.leastCount, Self.passTick(of: directory), let stamp = Self.stamp(of: directory) else { return }
     let flags: Int64 = (hasEvents ? 1 : 0) | (hasHLS ? 2 : 0) | (hasThumbnails ? 4 : 0)
     let words = [Self.version, stamp, Int64(count), flags, Int64(recent.count)] + recent + behind
-    // Where it cannot be kept, it is missed by nobody.
+    // Where it cannot be kept, the session is read in full next time.
     _ = words.withUnsafeBytes { setxattr(directory, Self.name, $0.baseAddress, $0.count, 0) }
   }
 

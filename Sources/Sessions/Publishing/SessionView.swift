@@ -22,7 +22,7 @@ package struct SessionView {
   private var script = Array("ffconcat version 1.0\n".utf8)
 
   /// Of one of the files, in bytes: some 300 000 segments.
-  package static let mostBytes = 64 << 20
+  package static let maximumBytes = 64 << 20
 
   /// - Parameter entries: of all segments, in the order of their starts.
   /// - Returns: nil when there is none.
@@ -50,7 +50,7 @@ package struct SessionView {
   }
 
   private static func videos(in list: UnsafeRawBufferPointer) -> [String] {
-    // A quote in a string has a backslash before it, so nobody's text looks like this.
+    // A quote in a string has a backslash before it, so no other text looks like this.
     places(of: "\"file\":\"", in: list).compactMap { start in
       let name = String(decoding: list[start..<min(list.count, start + 25)], as: UTF8.self)
       return SegmentName.start(ofVideo: name) == nil ? nil : name

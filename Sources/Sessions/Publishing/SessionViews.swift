@@ -1,6 +1,6 @@
 // The views of a session, kept up to date with its segments' manifests: `session.json`, `session.ffconcat` and, where they
 // are asked for, the events for Sentry, `hls/` and `thumbnails/`. A long session's are written a few times a second at most;
-// that it is behind is marked in `OUTPUT/.behind/` first, so that whoever comes after a worker that died catches up.
+// that it is behind is marked in `OUTPUT/.behind/` first, so that the next worker catches up after a crash.
 
 import Encoding
 import FileSystem
@@ -12,7 +12,7 @@ import Synchronization
 package final class SessionViews: Sendable {
   /// How long views may lag, in milliseconds.
   package static let lagMs = 400
-  /// A mark older than this, in seconds, is nobody's who lives.
+  /// A mark older than this, in seconds, belongs to a dead process.
   private static let markS = 5
   /// When something failed, it is tried again after so long, in milliseconds.
   static let retryMs = 30_000
@@ -169,8 +169,8 @@ package final class SessionViews: Sendable {
     let views = [SessionView.jsonFile, SessionView.scriptFile].map { directory.path + "/" + $0 }
     guard let last = told.last, case let first = behind.min() ?? .max, told[0] < first,
       !(note.hasHLS || note.hasThumbnails) || last < first,
-      let json = try DurableFile.contents(of: views[0], limit: SessionView.mostBytes),
-      let script = try DurableFile.contents(of: views[1], limit: SessionView.mostBytes),
+      let json = try DurableFile.contents(of: views[0], limit: SessionView.maximumBytes),
+      let script = try DurableFile.contents(of: views[1], limit: SessionView.maximumBytes),
       let (view, kept) = try SessionView.extending(
         json: json, script: script, of: directory.session, to: starts, { try segment($0).entry })
     else { return nil }
@@ -221,7 +221,7 @@ package final class SessionViews: Sendable {
     let (directory, temporary) = (update.directory, update.temporary)
     let entries = try Directory(opening: directory.path, followingLinks: false).entries()
     let segments = try entries.compactMap { SegmentName.start(ofManifest: $0.name) }.sorted().map(directory.segment)
-    // Before session.json, so that whoever finds a segment there finds its event, too.
+    // Before session.json, so that readers of a segment there find its event, too.
     let events = try updateEvents(entries, of: segments, in: directory, temporary: temporary)
     let hls = directory.path + "/" + HLSPackage.directory
     guard let view = SessionView(session: directory.session, segments: segments) else {
@@ -333,7 +333,7 @@ package final class SessionViews: Sendable {
           func isLate() -> Bool { MonotonicClock.milliseconds() >= deadline }
           try directory.locked(isLate) {
             var note = note(of: directory)
-            // Before we end, once more: somebody may have moved segments away.
+            // Before we end, once more: the operator may have moved segments away.
             if all, let noted = note, try directory.publishedStarts().count != noted.count { note = nil }
             try update(directory, note, releasedMs: releasedMs, temporary: staging.temporaryFile())
           }

@@ -22,7 +22,7 @@ package struct StagedSegment {
 
   /// - Throws: ``SegmentTooLarge``, ``DiskError``.
   package init(_ segment: EncodedSegment, in staging: Staging, refused: [RefusedFrame], notes: [Int64: String]) throws {
-    guard segment.bytes.count <= SessionDirectory.mostVideoBytes else {
+    guard segment.bytes.count <= SessionDirectory.maximumVideoBytes else {
       throw SegmentTooLarge(bytes: segment.bytes.count)
     }
     shots = segment.shots
@@ -48,6 +48,6 @@ package struct SegmentTooLarge: Error, CustomStringConvertible {
   package let bytes: Int
 
   package var description: String {
-    "a segment of \(bytes) bytes, more than the limit of \(SessionDirectory.mostVideoBytes)"
+    "a segment of \(bytes) bytes, more than the limit of \(SessionDirectory.maximumVideoBytes)"
   }
 }

@@ -1,5 +1,5 @@
 // `OUTPUT/.staging/<worker>/`: where files are written before they get their names. On the output's own file system,
-// so that giving a name is one step; never inside a session, so that nobody sees a half file.
+// so that giving a name is one step; never inside a session, so that readers never see half a file.
 
 import Encoding
 import FileSystem
@@ -27,7 +27,7 @@ package final class Staging: Sendable {
 
   /// For what is published elsewhere: in a directory of our user's alone, where files need not outlive the machine.
   ///
-  /// - Throws: ``DiskError``, also where the directory is somebody else's.
+  /// - Throws: ``DiskError``, also if the directory belongs to another user.
   package init(scratch: String, worker: WorkerID) throws {
     if mkdir(scratch, 0o700) != 0 && errno != EEXIST { throw DiskError("mkdir", scratch) }
     var status = stat()
@@ -41,7 +41,7 @@ package final class Staging: Sendable {
     try Self.tidyUp(scratch + "/.staging")
   }
 
-  /// Writes a file that nobody else uses.
+  /// Writes a file that no other process uses.
   ///
   /// - Returns: its path.
   package func write(_ bytes: [UInt8]) throws(DiskError) -> String {
@@ -54,7 +54,7 @@ package final class Staging: Sendable {
     return path
   }
 
-  /// A path nobody else uses.
+  /// A path that no other process uses.
   package func temporaryFile() -> String {
     directory.path + "/\(written.add(1, ordering: .relaxed).newValue)"
   }

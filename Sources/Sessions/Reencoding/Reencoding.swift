@@ -147,7 +147,7 @@ package final class Reencoding: Sendable {
         }
       }
     } catch let failure as FFmpegError where !failure.isOutOfMemory {
-      throw BadSession(path, "a picture cannot be decoded: \(failure.cause)", advice: "is the file whole?")
+      throw BadSession(path, "a picture cannot be decoded: \(failure.cause)", advice: "check that the file is complete")
     }
   }
 
@@ -158,7 +158,7 @@ package final class Reencoding: Sendable {
     let description = try Self.description(of: manifest, source.identity(of: order.startMs), settings, options)
     try directory.locked {
       if DurableFile.exists(directory.path + "/" + SegmentName.manifest(order.startMs)) {
-        // By somebody who does the same work at the same time, or other work.
+        // By a process that does the same work at the same time, or other work.
         let there = try directory.soundManifest(order.startMs).json
         return try Self.requireSame(there, at: order.startMs, source, settings, options, directory)
       }
@@ -201,7 +201,7 @@ package final class Reencoding: Sendable {
     } catch let bad as BadSession {
       throw BadSession(capture.source, bad.cause, advice: bad.advice)
     }
-    throw BadSession(path, "\(capture.source) cannot be decoded", advice: "is the file whole?")
+    throw BadSession(path, "\(capture.source) cannot be decoded", advice: "check that the file is complete")
   }
 
   /// Brings the session's index up to date, also when not all is made.

@@ -51,7 +51,7 @@ package struct SegmentSamples {
   }
 
   /// Makes the segment last until the next one: its last picture is held longer, or cut short. On the timing track what
-  /// nobody recorded has an empty text.
+  /// unrecorded has an empty text.
   mutating func stretch(toMs lengthMs: Int64, gapMs: Int64, file: String) throws(BadSession) {
     let length = MediaTime.ticks(ms: lengthMs)
     let gap = MediaTime.ticks(ms: gapMs)
@@ -96,7 +96,7 @@ package struct SegmentSamples {
     }
     guard let last else { return }
     let duration = length - start
-    guard duration > 0, duration <= MediaTime.ticks(ms: MediaTime.longestSampleMs) else {
+    guard duration > 0, duration <= MediaTime.ticks(ms: MediaTime.maximumSampleMs) else {
       guard duration > 0 else { throw BadSession(file, "the next segment begins too early") }
       throw BadSession(file, "a hold of more than 6.6 hours behind it", advice: "stitch with --gaps cut")
     }

@@ -19,7 +19,7 @@ package struct StitchPlan: Equatable {
     package let startMs: Int64
     /// Until the next part: seams are closed by holding the last picture longer, or cutting it short.
     let lengthMs: Int64
-    /// How much of that nobody recorded.
+    /// The unrecorded part of it.
     let gapMs: Int64
   }
 

@@ -11,7 +11,7 @@ struct ThumbnailPackage {
 
   /// The directory it is in; made when it is missing.
   package let path: String
-  /// A path to write files under that nobody else uses, on the same file system.
+  /// A path to write files under that no other process uses, on the same file system.
   package let temporary: String
   private let films: SegmentPictures
 
@@ -53,7 +53,7 @@ struct ThumbnailPackage {
     by new: [PublishedSegment], after last: PublishedSegment, sessionStartMs startMs: Int64,
     from session: SessionDirectory
   ) throws -> Bool {
-    guard let there = try DurableFile.contents(of: path + "/" + ThumbnailTrack.file, limit: SessionView.mostBytes),
+    guard let there = try DurableFile.contents(of: path + "/" + ThumbnailTrack.file, limit: SessionView.maximumBytes),
       var track = ThumbnailTrack(startMs: startMs, continuing: there, after: last)
     else { return false }
     let directory = try Directory(opening: path, followingLinks: false)

@@ -70,7 +70,7 @@ struct ThumbnailTrack {
 struct SegmentSprite {
   static let box = PixelSize(width: 160, height: 160)
   /// A segment of more frames has a picture of every second one, or third …
-  static let mostTiles = 100
+  static let maximumTiles = 100
 
   /// A name that changes when what is in the file would.
   package let file: String
@@ -80,7 +80,7 @@ struct SegmentSprite {
   private let step: Int
 
   init(_ segment: PublishedSegment) {
-    step = (segment.frames.count + Self.mostTiles - 1) / Self.mostTiles
+    step = (segment.frames.count + Self.maximumTiles - 1) / Self.maximumTiles
     frames = Array(stride(from: 0, to: segment.frames.count, by: step))
     let size = PixelSize(width: segment.width, height: segment.height).fitted(into: Self.box)
     grid = SpriteGrid(size: size, count: frames.count)

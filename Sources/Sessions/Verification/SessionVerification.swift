@@ -58,7 +58,7 @@ package enum Verification {
     for (index, start) in starts.enumerated() {
       try progress(index, starts.count)
       let name = SegmentName.manifest(start)
-      guard let text = try directory.bytes(of: name, limit: SegmentManifest.mostBytes) else {
+      guard let text = try directory.bytes(of: name, limit: SegmentManifest.maximumBytes) else {
         problems.append(Problem(file: name, what: "not a readable file"))
         continue
       }
@@ -68,7 +68,7 @@ package enum Verification {
         guard segment.startMs == start else { throw JSONError("of another segment") }
         sessions.insert(json.object?["session"]?.string ?? "")
         segments.append(segment)
-        guard let video = try directory.bytes(of: segment.file, limit: SessionDirectory.mostVideoBytes) else {
+        guard let video = try directory.bytes(of: segment.file, limit: SessionDirectory.maximumVideoBytes) else {
           let isThere = try DurableFile.isThere(directory.path + "/" + segment.file)
           problems.append(Problem(file: segment.file, what: isThere ? "not a plain file of its size" : "missing"))
           continue
@@ -95,7 +95,7 @@ package enum Verification {
 
   /// Segments that session.json lists, and that are gone with their manifests: nothing else tells of them.
   private static func vanished(_ directory: SessionDirectory, _ segments: [PublishedSegment]) throws -> [Problem] {
-    guard let text = try directory.bytes(of: SessionView.jsonFile, limit: SessionView.mostBytes) else { return [] }
+    guard let text = try directory.bytes(of: SessionView.jsonFile, limit: SessionView.maximumBytes) else { return [] }
     let known = Set(segments.map(\.file))
     return SessionView.videos(in: text, of: directory.session).filter { !known.contains($0) }
       .map { Problem(file: $0, what: "listed in session.json, but it has no manifest") }
@@ -123,7 +123,7 @@ package enum Verification {
     let views = view.files + (hasEvents ? SentryEvent.files(of: segments) : [])
     for (name, wanted) in views where try directory.bytes(of: name, limit: wanted.count) != wanted {
       if repair {
-        // From what is there once nobody publishes; another worker may have added to it.
+        // From the files under the lock; another worker may have added to it.
         try directory.locked {
           try SessionViews().update(directory, temporary: directory.path + "/.\(WorkerID())")
         }

@@ -1,4 +1,4 @@
-// The sessions of an output, for whoever shows them. Read only, and safe beside workers; what was read is kept for as long as
+// The sessions of an output, for viewers. Read only, and safe beside workers; what was read is kept for as long as
 // the files are the same.
 
 import Encoding

@@ -7,7 +7,7 @@ package struct QueuedName: Sendable, Equatable {
   package let name: String
   /// How often work on it has begun.
   package let attempt: Int
-  /// How often work on it has failed for reasons that nobody knows.
+  /// How often work on it has failed for unknown reasons.
   package let failures: Int
 
   package init(id: String, name: String, attempt: Int, failures: Int) {
@@ -19,9 +19,9 @@ package struct QueuedName: Sendable, Equatable {
 }
 
 /// A queue of names, for several threads at once. Each step happens as a whole or not at all; what acts for the one who holds a
-/// name does nothing when somebody else holds it by now.
+/// name does nothing when another worker holds it by now.
 package protocol NameQueue: Sendable {
-  /// Names that nobody has taken.
+  /// Names that no worker has taken.
   func waitingCount() throws -> Int
   /// Names that other workers have taken.
   func heldElsewhereCount() throws -> Int
@@ -31,18 +31,18 @@ package protocol NameQueue: Sendable {
   func next() throws -> QueuedName?
   /// Takes over what others have not renewed for a lease. That work on it begins is not counted yet.
   func takeOver() throws -> [QueuedName]
-  /// Counts that work begins; nil when somebody else has it.
+  /// Counts that work begins; nil when another worker has it.
   func begin(_ name: QueuedName) throws -> QueuedName?
-  /// Counts a failure; nil when somebody else has it.
+  /// Counts a failure; nil when another worker has it.
   func fail(_ name: QueuedName) throws -> QueuedName?
-  /// Renews this one's lease now, before something is done that cannot be taken back; false when somebody else has it.
+  /// Renews this one's lease now, before something is done that cannot be taken back; false when another worker has it.
   func renew(_ name: QueuedName) throws -> Bool
   /// Puts it back as if it had never been taken.
   func handBack(_ name: QueuedName) throws
   /// It is done with.
   func settle(_ name: QueuedName) throws
   /// It is done with, and named with its reason, once, among those that could not be done.
-  func bury(_ name: QueuedName, reason: String) throws
+  func deadLetter(_ name: QueuedName, reason: String) throws
   /// Adds names, each unless it is there.
   ///
   /// - Returns: how many were not.

@@ -82,7 +82,7 @@ package struct ObjectBatchRepository: Sendable {
     try remove(batch, tag)
   }
 
-  /// Unless somebody has written another batch under its name: asked for first, since not every store knows the condition.
+  /// Unless a producer has written another batch under its name: asked for first, since not every store knows the condition.
   private func remove(_ batch: String, _ tag: ObjectTag) throws {
     if try objects.head(Self.incoming + batch)?.tag == tag { try objects.delete(Self.incoming + batch, tag) }
   }
@@ -155,7 +155,7 @@ package struct ObjectBatchRepository: Sendable {
     package var owed = 0
     /// Of these, the ones that the queue did not know.
     package var queued = 0
-    /// Objects whose keys are no names for batches; nobody will take them.
+    /// Objects whose keys are no names of batches; no worker takes them.
     package var misnamed = 0
 
     package var json: String {

@@ -17,7 +17,7 @@ package final class ObjectQueue: BatchQueue {
   private let batches: ObjectBatchRepository
   private let staging: Staging
   private let worker: WorkerID
-  private let mostBytes: Int
+  private let maximumBytes: Int
 
   /// More are asked for when these have been taken.
   private static let offers = 64
@@ -28,13 +28,13 @@ package final class ObjectQueue: BatchQueue {
   ///   - mostBytes: of one batch as it is stored.
   package init(
     _ names: any NameQueue, _ objects: any ObjectClient, name: String, staging: Staging, worker: WorkerID,
-    mostBytes: Int
+    maximumBytes: Int
   ) {
     self.names = names
     batches = ObjectBatchRepository(objects, name: name)
     self.staging = staging
     self.worker = worker
-    self.mostBytes = mostBytes
+    self.maximumBytes = maximumBytes
   }
 
   package func waiting() throws -> [QueueEntry] {
@@ -50,7 +50,7 @@ package final class ObjectQueue: BatchQueue {
   package func begin(_ claim: Claim) throws -> Claim? { try names.begin(QueuedName(claim)).map { Claim($0) } }
 
   package func fail(_ claim: Claim) throws -> Claim {
-    // Where somebody else has it, that comes out at the next try.
+    // If another worker has it, the next attempt finds that out.
     try names.fail(QueuedName(claim)).map { Claim($0, tag: claim.tag) } ?? claim
   }
 
@@ -61,7 +61,7 @@ package final class ObjectQueue: BatchQueue {
     defer { if !isFetched { scratch.remove() } }
     try DurableFile.makeDirectories(scratch.path)
     let path = scratch.path + "/" + lastComponent(of: claim.name)
-    if let tag = try batches.fetch(claim.name, to: path, limit: mostBytes) {
+    if let tag = try batches.fetch(claim.name, to: path, limit: maximumBytes) {
       isFetched = true
       return .batch(FetchedBatch(claim: Claim(QueuedName(claim), tag: tag), path: path))
     }
@@ -71,7 +71,7 @@ package final class ObjectQueue: BatchQueue {
       try names.settle(QueuedName(claim))
       return .alreadyFinished(isQuarantined: false)
     case .quarantined(let cause):
-      try names.bury(QueuedName(claim), reason: cause)
+      try names.deadLetter(QueuedName(claim), reason: cause)
       return .alreadyFinished(isQuarantined: true)
     case nil: throw NoSuchBatchObject(name: batches.path(of: claim.name))
     }
@@ -96,10 +96,10 @@ package final class ObjectQueue: BatchQueue {
 
   @discardableResult
   package func quarantine(_ claim: Claim, _ reason: BadBatch) throws -> String {
-    // Before anything is written: who was frozen for a lease may not know yet that somebody else has it.
+    // Before anything is written: a worker that was frozen for a lease may not know yet that another one has it.
     guard try names.renew(QueuedName(claim)) else { throw Cancelled() }
     let name = try batches.quarantine(claim, claim.tag, reason, worker: worker)
-    try names.bury(QueuedName(claim), reason: "\(reason)")
+    try names.deadLetter(QueuedName(claim), reason: "\(reason)")
     return name
   }
 
@@ -119,7 +119,7 @@ package final class ObjectQueue: BatchQueue {
     .counts(waiting: try names.waitingCount(), claimed: try names.heldElsewhereCount() + names.heldCount)
   }
 
-  package func show(_ tally: WorkerCounters) {}
+  package func show(_ counters: WorkerCounters) {}
 
   package func leave() { names.leave() }
 }

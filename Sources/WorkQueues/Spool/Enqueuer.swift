@@ -1,4 +1,4 @@
-// The producer's side of the spool: write where nobody looks, make it durable, show it in one step.
+// The producer's side of the spool: write in a hidden place, make it durable, show it in one step.
 
 import Encoding
 import FileSystem
@@ -55,7 +55,7 @@ package struct Enqueuer {
     let name = instants.min().map { "\(named)@\($0)" } ?? named
     guard BatchDirectory.isComplete(name) else {
       throw BadBatch(
-        "enqueue", name, "a worker takes such a name for a batch that is not there yet",
+        "enqueue", name, "workers ignore this name: it marks an incomplete batch",
         advice: "rename it: no dot in front, no .tmp or .part behind")
     }
     return (name, files)

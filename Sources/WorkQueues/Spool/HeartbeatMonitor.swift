@@ -7,7 +7,7 @@ import Synchronization
 /// Remembers when it last saw each worker do something.
 package final class HeartbeatMonitor: Sendable {
   /// A lease that outlasts a pause of a disk, in seconds. Workers count every three.
-  package static let usualLease = 60
+  package static let defaultLease = 60
 
   private let lease: Int
   private let clock: @Sendable () -> Int

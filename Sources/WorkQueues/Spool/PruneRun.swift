@@ -23,7 +23,7 @@ package final class PruneRun {
   package let witness: HeartbeatMonitor
   package private(set) var pruned: [Pruned] = []
   /// Paths that are in use and were left alone.
-  package private(set) var spared: [String] = []
+  package private(set) var skipped: [String] = []
   package private(set) var failures: [any Error] = []
 
   init(isDryRun: Bool, witness: HeartbeatMonitor) {
@@ -35,7 +35,7 @@ package final class PruneRun {
     do { try body() } catch { failures.append(error) }
   }
 
-  func spare(_ path: String) { spared.append(path) }
+  func skip(_ path: String) { skipped.append(path) }
 
   /// - Parameter removal: how it goes, where that is not simply to remove it.
   package func remove(_ path: String, _ what: String, by removal: (() throws -> Void)? = nil) {

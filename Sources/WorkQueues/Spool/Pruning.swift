@@ -1,4 +1,4 @@
-// Removes leftovers of dead processes, and what is older than somebody wants it kept. Nothing
+// Removes leftovers of dead processes, and what is older than the operator wants it kept. Nothing
 // that is owed is touched: a claimed batch is the next worker's. Nor is, unless it was asked for, what is published.
 
 import Encoding
@@ -40,8 +40,8 @@ package struct Pruning {
   }
 
   /// - Parameter witness: who has watched the workers of other hosts for a lease.
-  /// - Returns: what has gone, what was left because somebody is at work there, and what went wrong with single things.
-  package func run(with witness: HeartbeatMonitor) -> (pruned: [Pruned], spared: [String], failures: [any Error]) {
+  /// - Returns: what has gone, what was left because it is in use, and what went wrong with single things.
+  package func run(with witness: HeartbeatMonitor) -> (pruned: [Pruned], skipped: [String], failures: [any Error]) {
     let round = PruneRun(isDryRun: isDryRun, witness: witness)
     // Reasons first: whether their workers live is said by the directories.
     round.attempt { try pruneReasons(round) }
@@ -52,7 +52,7 @@ package struct Pruning {
     retention?.prune(spool, output: output, round)
     round.attempt { try Retention.finish(in: output, round) }
     round.attempt { try pruneVideos(round) }
-    return (round.pruned, round.spared, round.failures)
+    return (round.pruned, round.skipped, round.failures)
   }
 
   private var parents: [String] { [spool.claimed, output + "/.staging"] }

@@ -85,7 +85,7 @@ package struct Quarantine: Sendable {
   }
 }
 
-/// A batch that somebody named is not in quarantine.
+/// A named batch is not in quarantine.
 package struct NoSuchBatch: Error, CustomStringConvertible {
   package let name: String
   package let place: String

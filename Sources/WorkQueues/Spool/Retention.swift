@@ -30,7 +30,7 @@ package struct Retention: Sendable {
     if let sessionsMs { round.attempt { try pruneSessions(in: output, sessionsMs, round) } }
   }
 
-  /// Sessions that somebody was removing.
+  /// Sessions whose removal was interrupted.
   package static func finish(in output: String, _ round: PruneRun) throws {
     for entry in try Directory.entries(ofOwn: output) where entry.kind == .directory && entry.name.hasPrefix(hidden) {
       round.remove(output + "/" + entry.name, "a session on its way out")
@@ -80,13 +80,14 @@ package struct Retention: Sendable {
         do {
           _ = try directory.lockedIfFree { try prune(directory, in: output, ageMs, round) }
         } catch is SessionHeld {
-          round.spare(directory.path)
+          round.skip(directory.path)
         }
       }
     }
   }
 
-  /// Call it with the session locked: whoever waits for it finds that the directory is another, or none, and begins anew.
+  /// Call it with the session locked: a worker that waits for the lock finds that the directory is another, or none, and begins
+  /// anew.
   private func prune(_ directory: SessionDirectory, in output: String, _ ageMs: Int64, _ round: PruneRun) throws {
     let manifests = try directory.publishedStarts().map { directory.path + "/" + SegmentName.manifest($0) }
     let views = [directory.path + "/" + SessionView.jsonFile]
@@ -99,7 +100,7 @@ package struct Retention: Sendable {
     }
   }
 
-  /// When something came to where it is: a rename changes the inode's own time, which nobody can set.
+  /// When something came to where it is: a rename changes the inode's own time, which cannot be set.
   private func cameMs(_ path: String) -> Int64? {
     var status = stat()
     return lstat(path, &status) == 0 ? WallClock.unixMs(status.st_ctim.tv_sec, status.st_ctim.tv_nsec) : nil

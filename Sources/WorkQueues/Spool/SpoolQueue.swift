@@ -1,5 +1,5 @@
 // One worker's hold on a spool: it takes batches out of `incoming/` and puts each where it belongs in the end. Every
-// step is one rename to a name nobody else has, so it happened or it did not.
+// step is one rename to a unique name, so it happened or it did not.
 
 import Encoding
 import FileSystem
@@ -33,7 +33,7 @@ package final class SpoolQueue: BatchQueue {
 
   /// Takes a batch out of `incoming/`.
   ///
-  /// - Returns: nil when somebody else was faster.
+  /// - Returns: nil when another worker was faster.
   package func claim(_ offer: QueueEntry) throws(DiskError) -> Claim? {
     let raw = Array((spool.incoming + "/").utf8) + offer.bytes
     return try take(raw.map { CChar(bitPattern: $0) } + [0], name: (offer.name ?? "").shortened(to: 255), attempt: 1)
@@ -95,7 +95,7 @@ package final class SpoolQueue: BatchQueue {
     }
   }
 
-  /// Whether somebody who thought us dead took the batch over, or took it away; not so when the spool itself is gone.
+  /// Whether another worker, which took this one for dead, has the batch, or took it away; not so when the spool itself is gone.
   package func hasLost(_ claim: Claim) -> Bool {
     var status = stat()
     return lstat(claim.path, &status) != 0 && errno == ENOENT && DurableFile.exists(own.path + "/alive")
@@ -109,7 +109,7 @@ package final class SpoolQueue: BatchQueue {
     try counted(claim, attempt: claim.attempt + 1, failures: claim.failures)
   }
 
-  /// Writes down that work on a batch has failed for a reason that nobody knows.
+  /// Writes down that work on a batch has failed for an unknown reason.
   package func fail(_ claim: Claim) throws(DiskError) -> Claim {
     try counted(claim, attempt: claim.attempt, failures: claim.failures + 1)
   }
@@ -145,7 +145,7 @@ package final class SpoolQueue: BatchQueue {
       }
     } else {
       // First out of sight in one step: half a batch must never be taken for a batch. Files that cannot be removed then, such as
-      // another user's directory, stay in the trash and disturbs nobody.
+      // another user's directory, stay in the trash and do no harm.
       let target = spool.trash + "/\(worker)~\(taken.add(1, ordering: .relaxed).newValue)"
       try check("rename", target) { rename(claim.path, target) }
       try? DurableFile.removeTree(target)
@@ -161,8 +161,8 @@ package final class SpoolQueue: BatchQueue {
     let name = try DurableFile.firstFree(in: spool.quarantine, claim.name.shortened(to: Self.nameBytes)) {
       (target) throws(DiskError) in
       if DurableFile.exists(target) { return false }
-      // The reason comes first, because a batch in quarantine without one would tell nobody anything. One that is there
-      // belongs to somebody, or was left by a worker that died here: it costs a number.
+      // The reason comes first, because a batch in quarantine without one would be of no use. One that is there
+      // belongs to another batch, or was left by a worker that died here: it costs a number.
       let temporary = own.path + "/\(lastComponent(of: claim.place)).reason"
       unlink(temporary)
       try DurableFile.create(temporary, reason.reason(for: claim, worker: worker))
@@ -210,8 +210,8 @@ package final class SpoolQueue: BatchQueue {
 
   package func status(output: String) throws -> QueueStatus { .spool(try SpoolStatus(of: spool, output: output)) }
 
-  /// Says what has been done, for whoever asks.
-  package func show(_ tally: WorkerCounters) throws(DiskError) { try tally.write(to: own.path) }
+  /// Writes the counters for status commands.
+  package func show(_ counters: WorkerCounters) throws(DiskError) { try counters.write(to: own.path) }
 
   /// Leaves the spool; nothing is claimed any more.
   package func leave() {

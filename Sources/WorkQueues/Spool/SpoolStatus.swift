@@ -1,4 +1,4 @@
-// The state of a spool, seen from outside: nothing is locked, and nobody waits.
+// The state of a spool, seen from outside: nothing is locked, and no worker waits.
 
 import FileSystem
 import FrameBatches
@@ -22,7 +22,7 @@ package struct SpoolStatus: Sendable {
     package let batch: String
     /// How often work on it has begun.
     package let attempt: Int
-    /// How often work on it has failed for reasons that nobody knows.
+    /// How often work on it has failed for unknown reasons.
     package let failures: Int
     /// Since it came into that hand, or work on it began anew.
     package let ageMs: Int64
@@ -34,9 +34,9 @@ package struct SpoolStatus: Sendable {
   package struct Worker: Sendable {
     package enum Liveness: String, Sendable {
       case alive, dead
-      /// On this host, where nobody lets us look.
+      /// On this host, without the right to look.
       case unknown
-      /// On another host, whose processes nobody sees from here.
+      /// On another host, whose processes are not visible from here.
       case elsewhere
     }
 
@@ -44,12 +44,12 @@ package struct SpoolStatus: Sendable {
     package let life: Liveness
     package let held: [Held]
     /// Its counters; nil if it has written none.
-    package let tally: WorkerCounters?
+    package let counters: WorkerCounters?
   }
 
   package let spool: String
   package let output: String
-  /// Owed, and in nobody's hands.
+  /// Waiting, and not claimed.
   package let waiting: QueueDepth
   /// In a worker's hands.
   package let claimed: QueueDepth
@@ -63,7 +63,7 @@ package struct SpoolStatus: Sendable {
   package let workers: [Worker]
 
   /// Batches a minute, of all workers that live or may live.
-  package var perMinute: Int { workers.filter { $0.life != .dead }.reduce(0) { $0 + ($1.tally?.perMinute ?? 0) } }
+  package var perMinute: Int { workers.filter { $0.life != .dead }.reduce(0) { $0 + ($1.counters?.perMinute ?? 0) } }
 
   /// - Throws: ``DiskError`` when a place cannot be read. One that a worker is just leaving is taken for left.
   package init(of spool: Spool, output: String?) throws {
@@ -96,7 +96,7 @@ package struct SpoolStatus: Sendable {
             ])
           }),
       ]
-      if let tally = worker.tally { members["tally"] = tally.json }
+      if let counters = worker.counters { members["tally"] = counters.json }
       return JSONValue.object(members)
     }
     return .object([
@@ -133,7 +133,7 @@ package struct SpoolStatus: Sendable {
           let inside = try? directory.entries()
         else { return nil }
         let held = inside.filter { $0.kind == .directory }.compactMap { Self.held(place + "/" + $0.name, $0.name, now) }
-        return Worker(id: entry.name, life: life(of: place), held: held, tally: WorkerCounters(in: place))
+        return Worker(id: entry.name, life: life(of: place), held: held, counters: WorkerCounters(in: place))
       }
   }
 

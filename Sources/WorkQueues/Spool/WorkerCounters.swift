@@ -1,4 +1,4 @@
-// The counters of a worker, in a file of its directory, for whoever asks how it goes. Nothing depends on it.
+// The counters of a worker, in a file of its directory, for status commands. Nothing depends on it.
 
 import Encoding
 import FileSystem

@@ -30,7 +30,7 @@ struct ConfigCommand: ParsableCommand {
       let found = call.settings.filter { $0.name == option.name }
       let inForce = option.isRepeating ? Self.nearest(found) : found.suffix(1)
       return inForce.isEmpty
-        ? [(option, option.usual, Setting.Source.usual)]
+        ? [(option, option.defaultValue, Setting.Source.defaultValue)]
         : inForce.map { (option, Self.shown($0.value, of: option), $0.source) }
     }
     if json {
@@ -74,7 +74,7 @@ struct ConfigCommand: ParsableCommand {
     var members: [String: JSONValue] = ["name": .string(name), "value": value.map { .string($0) } ?? .null]
     switch source {
     case .flag: members["source"] = .string("flag")
-    case .usual: members["source"] = .string("default")
+    case .defaultValue: members["source"] = .string("default")
     case .environment(let variable):
       members.merge(["source": .string("environment"), "variable": .string(variable)]) { $1 }
     case .file(let path, let line):

@@ -66,11 +66,13 @@ struct EncodeCommand: ParsableCommand {
         }
       }
       progress.finish()
-      let laggards = index.flushPending(staging, all: true)
-      for laggard in laggards { say("session \(laggard.session): \(laggard.error); run it again when that is mended") }
+      let outdatedViews = index.flushPending(staging, all: true)
+      for outdated in outdatedViews {
+        say("session \(outdated.session): \(outdated.error); run it again when that is mended")
+      }
       if let profile = options.profile { say(lines: table(profile.rows)) }
       try work.get()
-      if let own = laggards.first(where: \.isOurs) { throw ExitStatus.of(own.error) }
+      if let own = outdatedViews.first(where: \.isOurs) { throw ExitStatus.of(own.error) }
     }
   }
 
@@ -98,7 +100,7 @@ struct EncodeCommand: ParsableCommand {
         return ExitStatus.badBatch
       case .handBack: return ExitStatus.temporaryFailure
       case .retry, .unknown:
-        say("encoder-worker: \(batch): \(error); nothing is lost, run it again when that is mended", .error)
+        say("encoder-worker: \(batch): \(error); nothing is lost, fix it and run again", .error)
         return ExitStatus.of(error)
       }
     }

@@ -23,7 +23,7 @@ enum Jobs {
 
 /// How long workers of other hosts may be still, in seconds. They count every three.
 enum Lease {
-  static let usual = HeartbeatMonitor.usualLease
+  static let defaultValue = HeartbeatMonitor.defaultLease
   static let range = 10...86_400
   static let rule = "--lease is between 10 and 86400 seconds"
 }

@@ -45,7 +45,7 @@ struct EnqueueCommand: ParsableCommand {
         answer(try Enqueuer(spool: Spool(creating: spool)).enqueue(frames, session: session))
         return say("the batch is in \(spool)/incoming")
       }
-      guard let remote = try remote.connect(as: WorkerID(), lease: Lease.usual) else { return }
+      guard let remote = try remote.connect(as: WorkerID(), lease: Lease.defaultValue) else { return }
       defer { remote.names.leave() }
       let batches = ObjectBatchRepository(remote.objects, name: remote.name)
       answer(try batches.enqueue(frames, session: session, in: remote.names))

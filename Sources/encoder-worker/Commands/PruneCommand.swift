@@ -40,7 +40,7 @@ struct PruneCommand: ParsableCommand {
   @Option(
     help: ArgumentHelp(
       "Watch workers of other hosts for this many seconds before they count as dead.", valueName: "seconds"))
-  var lease = Lease.usual
+  var lease = Lease.defaultValue
 
   @OptionGroup
   var settings: SettingsOption
@@ -58,11 +58,11 @@ struct PruneCommand: ParsableCommand {
         say("watching \(count(others, "directory", "directories")) of other hosts' workers for \(lease) s")
         sleep(UInt32(lease))
       }
-      let (pruned, spared, failures) = pruning.run(with: witness)
+      let (pruned, skipped, failures) = pruning.run(with: witness)
       for item in pruned {
         answer(json ? item.json : "\(item.path): \(item.what), \(count(item.bytes, "byte"))".oneLine)
       }
-      for path in spared { say("\(path): left, somebody holds its lock") }
+      for path in skipped { say("\(path): left, somebody holds its lock") }
       for failure in failures { say("encoder-worker: \(failure)", .error) }
       let bytes = pruned.reduce(0) { $0 + $1.bytes }
       let verb = dryRun ? "would be removed" : "removed"

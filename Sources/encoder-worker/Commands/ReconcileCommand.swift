@@ -27,7 +27,7 @@ struct ReconcileCommand: ParsableCommand {
   func run() throws {
     try reportingFailures {
       let signals = try TerminationSignals()
-      guard let remote = try remote.connect(as: WorkerID(), lease: Lease.usual) else { return }
+      guard let remote = try remote.connect(as: WorkerID(), lease: Lease.defaultValue) else { return }
       defer { remote.names.leave() }
       var progress = Progress()
       defer { progress.finish() }
@@ -39,7 +39,7 @@ struct ReconcileCommand: ParsableCommand {
       answer(
         json
           ? result.json
-          : "\(count(result.owed, "batch is", "batches are")) owed, \(result.queued) of them queued now")
+          : "\(count(result.owed, "batch is", "batches are")) waiting, \(result.queued) of them queued now")
     }
   }
 }

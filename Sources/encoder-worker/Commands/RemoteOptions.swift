@@ -43,7 +43,7 @@ struct RemoteOptions: ParsableArguments {
     return Remote(
       names: try RedisStream(
         queue, consumer: "\(worker)", store: "\(store)", lease: lease,
-        mayForget: allowNonDurableQueue || allowForgetfulQueue),
+        allowsNonDurable: allowNonDurableQueue || allowForgetfulQueue),
       objects: try S3Client(store, S3Settings(), isOverdue: isOverdue), name: "\(store)")
   }
 }

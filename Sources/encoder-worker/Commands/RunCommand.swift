@@ -59,7 +59,7 @@ struct RunCommand: ParsableCommand {
     help: ArgumentHelp(
       "Take over claims whose worker sent no heartbeat for this many seconds. On the same host, claims of dead workers are taken over at once.",
       valueName: "seconds"))
-  var lease = Lease.usual
+  var lease = Lease.defaultValue
 
   @Option(
     help: ArgumentHelp(
@@ -93,11 +93,9 @@ struct RunCommand: ParsableCommand {
       guard !word.contains("://") else {
         throw ValidationError("an address is the value of an option: --queue URL, --store URL")
       }
-      throw ValidationError(
-        isCommand
-          ? "'\(word)' has to be the first word, before all options"
-          : "'\(word)' is no command; there are \(commands)"
-      )
+      if isCommand { throw ValidationError("'\(word)' has to be the first word, before all options") }
+      let meant = nearest(word, among: EncoderWorker.commandNames).map { " (did you mean '\($0)'?)" } ?? ""
+      throw ValidationError("unknown command '\(word)'\(meant); commands: \(commands)")
     }
     guard (1...86_400 * 365).contains(maxTime) else {
       throw ValidationError("--max-time is between 1 and 31536000 seconds")
@@ -132,21 +130,21 @@ struct RunCommand: ParsableCommand {
     try reportingFailures {
       let options = try encoding.encoder()
       let signals = try TerminationSignals()
-      let pulse = try ShutdownState()
+      let shutdown = try ShutdownState()
       let restart = WorkerRestart()
       // Before there is anything to tidy up.
       let socket = try listen.map { try ListeningSocket(at: $0) }
       if hls || thumbnails { try FormatLibrary.load() }
       let id = WorkerID()
       let isNew = spool.map { !DurableFile.isReachableDirectory($0 + "/incoming") } ?? false
-      let (queue, store) = try open(as: id, options, pulse)
+      let (queue, store) = try open(as: id, options, shutdown)
       if let spool, isNew { say("made the spool \(spool); rename batches into \(spool)/incoming") }
-      try Self.listen(to: signals, for: pulse, reaping: restart.tally != nil)
+      try Self.listen(to: signals, for: shutdown, reaping: restart.counters != nil)
       let worker = Worker(
         id, queue: queue, store: store, options: options, keepBatches: keepBatches, maxTime: maxTime, minFree: minFree,
-        tally: restart.tally ?? WorkerCounters(), logger: logger)
-      let loop = WorkerLoop(worker, threads: encoding.threads, drains: drain, pulse: pulse)
-      let site = HealthRoutes(worker, pulse, trouble: { loop.trouble })
+        counters: restart.counters ?? WorkerCounters(), logger: logger)
+      let loop = WorkerLoop(worker, threads: encoding.threads, drains: drain, shutdown: shutdown)
+      let site = HealthRoutes(worker, shutdown, trouble: { loop.trouble })
       let server = try socket.map { try HTTPServer(on: $0, hosts: host) { site.answer($0) } }
       if let server { say("listening at http://\(server.address.description)/") }
       defer { withExtendedLifetime(server) {} }
@@ -155,7 +153,7 @@ struct RunCommand: ParsableCommand {
       let end = try loop.run(
         onStuck: { restart(because: $0, of: worker) }, show: progress.isShown ? { progress.show($0) } : nil)
       progress.finish()
-      let status = conclude(end, worker.tally.now, output: store.staging.output, isStopping: pulse.isStopping)
+      let status = conclude(end, worker.counters.now, output: store.staging.output, isStopping: shutdown.isStopping)
       if let profile = options.profile { say(lines: table(profile.rows)) }
       if let status { throw status }
     }
@@ -164,15 +162,15 @@ struct RunCommand: ParsableCommand {
   /// Stops the worker at the first signal. Another one ends the process where it stands.
   ///
   /// - Parameter reaping: whether the sandbox of the worker from before a restart may still be a child of this process.
-  private static func listen(to signals: TerminationSignals, for pulse: ShutdownState, reaping: Bool) throws {
+  private static func listen(to signals: TerminationSignals, for shutdown: ShutdownState, reaping: Bool) throws {
     try ThreadGroup().start {
       while true {
         if signals.wait(ms: reaping ? 1_000 : -1) {
-          if pulse.isStopping {
+          if shutdown.isStopping {
             StandardError.writeWithTimeout { StandardError.removeBar() }
             _exit(0)
           }
-          pulse.stop()
+          shutdown.stop()
         }
         while reaping && waitpid(-1, nil, WNOHANG) > 0 {}
       }
@@ -181,32 +179,32 @@ struct RunCommand: ParsableCommand {
 
   /// Says at the end of a drain what it did, and what it could not do.
   private func conclude(
-    _ end: WorkerLoop.End, _ tally: WorkerCounters, output: String, isStopping: Bool
+    _ end: WorkerLoop.End, _ counters: WorkerCounters, output: String, isStopping: Bool
   ) -> ExitCode? {
     guard drain || end.isFatal else { return nil }
-    if drain { say(tally.summary + (spool == nil ? "" : "; sessions are in \(output)")) }
+    if drain { say(counters.summary + (spool == nil ? "" : "; sessions are in \(output)")) }
     if end.heldElsewhere > 0 {
       let held = count(end.heldElsewhere, "batch is", "batches are")
-      say("\(held) held by workers of other hosts; one that runs on takes over from the dead")
+      say("\(held) held by workers of other hosts; a running worker takes over those of dead ones")
     }
     if end.queueHasForgotten {
-      say("encoder-worker: the queue has lost what it knew; run reconcile, and then this again", .error)
+      say("encoder-worker: the queue has lost its data; run reconcile, then run this again", .error)
       return ExitStatus.temporaryFailure
     }
     if let failure = end.failure {
-      say("encoder-worker: \(failure); nothing is lost, run it again when that is mended", .error)
+      say("encoder-worker: \(failure); nothing is lost, fix it and run again", .error)
       return ExitStatus.of(failure)
     }
-    return tally.quarantined > 0 && !isStopping ? ExitStatus.badBatch : nil
+    return counters.quarantined > 0 && !isStopping ? ExitStatus.badBatch : nil
   }
 
   /// Where batches come from, and where segments go.
   private func open(
-    as id: WorkerID, _ options: BatchEncoder.Options, _ pulse: ShutdownState
+    as id: WorkerID, _ options: BatchEncoder.Options, _ shutdown: ShutdownState
   ) throws -> (any BatchQueue, any ArtifactStore) {
-    guard let remote = try remote.connect(as: id, lease: lease, isOverdue: { pulse.isOverdue }) else {
+    guard let remote = try remote.connect(as: id, lease: lease, isOverdue: { shutdown.isOverdue }) else {
       let views = SessionViews(
-        hls: hls, thumbnails: thumbnails, sentry: events.sentry, shouldContinue: pulse.shouldContinue)
+        hls: hls, thumbnails: thumbnails, sentry: events.sentry, shouldContinue: shutdown.shouldContinue)
       return try SpoolWorker.open(spool ?? "", output: output, as: id, lease: lease, views)
     }
     try remote.objects.requireConditions(tryingAt: "incoming/.\(id)", name: remote.name)
@@ -214,7 +212,7 @@ struct RunCommand: ParsableCommand {
     return (
       ObjectQueue(
         remote.names, remote.objects, name: remote.name, staging: staging, worker: id,
-        mostBytes: options.limits.unpackedBytes),
+        maximumBytes: options.limits.unpackedBytes),
       ObjectStore(remote.objects, name: remote.name, staging: staging, hls: hls)
     )
   }

@@ -40,7 +40,7 @@ struct SandboxOptions: ParsableArguments {
     if !host.isConfined {
       let what = "this kernel has no system call filters (seccomp)"
       if sandbox == .require { throw SandboxError(description: "\(what), which --sandbox require asks for") }
-      say("\(what): strangers' files are decoded in processes of their own, with limits, but not confined")
+      say("\(what): untrusted files are decoded in separate processes with limits, but not confined")
     }
     return host
   }

@@ -55,11 +55,11 @@ struct ServeCommand: ParsableCommand {
         on: ListeningSocket(at: listen ?? ListenAddress(host: "127.0.0.1", port: 8_080)), hosts: host
       ) { site.answer($0) }
       if !server.address.isLoopback && host.isEmpty {
-        say("encoder-worker: whoever reaches \(server.address.description) sees all sessions")
+        say("encoder-worker: everybody who can reach \(server.address.description) sees all sessions")
       }
       answer("http://\(server.address.description)/")
       while !signals.wait(ms: 5_000) { decoders?.endIdle() }
-      // Nothing is to be tidied up, and whoever waits for a long film is not waited for.
+      // There is nothing to clean up, and clients of a long film are not waited for.
       _exit(0)
     }
   }

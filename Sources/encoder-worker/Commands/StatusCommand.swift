@@ -59,14 +59,14 @@ struct StatusCommand: ParsableCommand {
       "\n\n\(count(status.perMinute, "batch", "batches")) a minute; \(workers(status)); \(size(status.freeBytes)) free in \(status.output.oneLine)"
     guard !status.workers.isEmpty else { return text }
     let rows = status.workers.map { worker in
-      let tally = worker.tally
+      let counters = worker.counters
       let held = worker.held.map { held in
         "\(held.batch) (\(age(ms: held.ageMs))\(held.isRetried ? ", attempt \(held.attempt), failed \(held.failures) ×" : ""))"
       }
       let shown = held.prefix(3).joined(separator: ", ") + (held.count > 3 ? ", and \(held.count - 3) more" : "")
       return [
-        worker.id, worker.life.rawValue, tally.map { age(ms: Int64($0.runningS) * 1_000) } ?? "",
-        tally.map { "\($0.published)" } ?? "", tally.map { "\($0.perMinute)" } ?? "", shown,
+        worker.id, worker.life.rawValue, counters.map { age(ms: Int64($0.runningS) * 1_000) } ?? "",
+        counters.map { "\($0.published)" } ?? "", counters.map { "\($0.perMinute)" } ?? "", shown,
       ]
     }
     return text + "\n\n" + table([["worker", "", "running", "published", "a minute", "holds"]] + rows)

@@ -11,7 +11,7 @@ struct CommandSchema {
     let isRepeating: Bool
     let isNeeded: Bool
     /// The default; nil if there is none, or it depends.
-    let usual: String?
+    let defaultValue: String?
     /// The default as the help says it.
     let said: String?
     /// Some value of the right kind.
@@ -31,7 +31,7 @@ struct CommandSchema {
   /// How many arguments it shows that are no options.
   let arguments: Int
   private let subcommands: [CommandSchema]
-  private let usual: String?
+  private let defaultValue: String?
 
   /// The whole program.
   static func program() throws -> CommandSchema {
@@ -49,7 +49,7 @@ struct CommandSchema {
   private init(_ help: JSONValue, _ type: (any ParsableCommand.Type)?) {
     // The default of a subcommand's subcommands is not in the dump.
     let types = type?.configuration.subcommands ?? []
-    usual = type?.configuration.defaultSubcommand?.configuration.commandName
+    defaultValue = type?.configuration.defaultSubcommand?.configuration.commandName
     name = help.object?["commandName"]?.string ?? ""
     let arguments = (help.object?["arguments"]?.array ?? []).filter { $0.object?["shouldDisplay"]?.bool == true }
     options = arguments.compactMap { Option($0) }
@@ -72,7 +72,7 @@ struct CommandSchema {
       let found = named.find(words.dropFirst())
       return (found.command, found.words + 1)
     }
-    return (subcommands.first { $0.name == usual } ?? self, 0)
+    return (subcommands.first { $0.name == defaultValue } ?? self, 0)
   }
 }
 
@@ -93,7 +93,7 @@ extension CommandSchema.Option {
     isFlag = kind == "flag"
     isRepeating = members["isRepeating"]?.bool == true
     isNeeded = members["isOptional"]?.bool == false
-    usual = isFlag ? "false" : members["defaultValue"]?.string
+    defaultValue = isFlag ? "false" : members["defaultValue"]?.string
     said = Self.said(in: members["abstract"]?.string ?? "")
     // A file that every command would write, a queue and a store as every one is named.
     let examples = ["to": "sheet.png", "queue": "redis://localhost", "store": "s3://bucket"]

@@ -6,14 +6,14 @@ struct Setting {
     case flag
     case environment(String)
     case file(String, line: Int)
-    case usual
+    case defaultValue
 
     var description: String {
       switch self {
       case .flag: "flag"
       case .environment(let variable): "environment \(variable)"
       case .file(let path, let line): "\(path):\(line)"
-      case .usual: "default"
+      case .defaultValue: "default"
       }
     }
 

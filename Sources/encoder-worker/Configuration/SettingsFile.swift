@@ -5,7 +5,7 @@ import Glibc
 ///
 /// A value goes from the first word behind `=` to the last one of its line, and is not quoted.
 enum SettingsFile {
-  /// Far more than anybody writes; what never ends is no file of settings.
+  /// Far more than a settings file has; an endless file is none.
   private static let sizeLimit = 1 << 20
 
   static func settings(at path: String) throws(ValidationError) -> [Setting] {
@@ -57,7 +57,7 @@ enum SettingsFile {
 
   private static func unreadable(_ path: String) -> ValidationError {
     let cause = String(cString: strerror(errno)).lowercased()
-    return ValidationError("read settings \(path): \(cause); mend that, or name another file with --config")
+    return ValidationError("read settings \(path): \(cause); fix it, or name another file with --config")
   }
 }
 

@@ -11,7 +11,7 @@ struct HTTPRequest {
   let path: String
   let header: (_ name: String) -> String?
 
-  /// Whether whoever asks has this version, and only wants to know that it is still the one.
+  /// Whether the client has this version, and only asks whether it is current.
   func has(_ tag: String) -> Bool {
     (header("If-None-Match") ?? "").split(separator: ",").contains { item in
       let item = item.drop { $0 == " " }

@@ -16,7 +16,7 @@ final class HTTPServer: Sendable {
 
   /// Where it listens.
   var address: ListenAddress { socket.address }
-  /// Headers of every response: no request of a page leaves this server, and nobody else's page gets anything from it.
+  /// Headers of every response: no request of a page leaves this server, and pages of other sites get nothing from it.
   private static let headers = [
     ("X-Content-Type-Options", "nosniff"), ("Referrer-Policy", "no-referrer"),
     ("Cross-Origin-Resource-Policy", "same-origin"),
@@ -40,7 +40,7 @@ final class HTTPServer: Sendable {
   /// Starts to answer.
   ///
   /// - Parameters:
-  ///   - hosts: further names under which it may be asked: a page of somebody else's whose name leads here does not get
+  ///   - hosts: further names under which it may be asked: a page of another site whose name leads here does not get
   ///     through.
   ///   - answer: called on the threads of connections.
   init(on socket: ListeningSocket, hosts: [String], answer: @escaping @Sendable (HTTPRequest) -> HTTPResponse) throws {

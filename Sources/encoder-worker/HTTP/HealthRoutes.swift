@@ -7,19 +7,19 @@ import Synchronization
 import WorkQueues
 
 final class HealthRoutes: Sendable {
-  /// A worker whose main thread has shown no life for so long hangs, in seconds.
-  private static let patience = 60
+  /// A worker whose main loop is unresponsive for so long hangs, in seconds.
+  private static let timeoutS = 60
 
   private let worker: Worker
   private let trouble: @Sendable () -> String?
-  private let pulse: ShutdownState
+  private let shutdown: ShutdownState
   /// Looking through a spool costs something: not more than once a second, in monotonic milliseconds.
   private let status = Mutex<(at: Int, status: QueueStatus)?>(nil)
 
   /// - Parameter trouble: why no batch is begun; nil when all is well.
-  init(_ worker: Worker, _ pulse: ShutdownState, trouble: @escaping @Sendable () -> String?) {
+  init(_ worker: Worker, _ shutdown: ShutdownState, trouble: @escaping @Sendable () -> String?) {
     self.worker = worker
-    self.pulse = pulse
+    self.shutdown = shutdown
     self.trouble = trouble
   }
 
@@ -35,7 +35,7 @@ final class HealthRoutes: Sendable {
 
   /// The reason for a restart; nil when all is well.
   private var illness: String? {
-    if pulse.silentS >= Self.patience { return "no life for \(pulse.silentS) s" }
+    if shutdown.silentS >= Self.timeoutS { return "main loop unresponsive for \(shutdown.silentS) s" }
     let stuck = worker.jobs.stuck
     return stuck.isEmpty ? nil : stuck.map { "\($0)" }.joined(separator: "\n")
   }
@@ -53,27 +53,27 @@ final class HealthRoutes: Sendable {
   private func metrics() -> String {
     var text = MetricsText()
     text.gauge(
-      "encoder_worker_ready", "1 where new batches are begun, 0 where something is in the way.",
+      "encoder_worker_ready", "1 while new batches are started, else 0.",
       trouble() == nil ? 1 : 0)
     text.gauge(
       "encoder_worker_batches_stuck", "Batches in work that are beyond their deadline.", worker.jobs.stuck.count)
-    let (tally, counts) = (worker.tally.now, worker.meter.now)
+    let (counters, counts) = (worker.counters.now, worker.meter.now)
     text.metric(
       "encoder_worker_batches_total", "Batches that this worker has finished, by outcome.", "counter",
-      [("published", tally.published), ("duplicate", tally.duplicates), ("quarantined", tally.quarantined)]
+      [("published", counters.published), ("duplicate", counters.duplicates), ("quarantined", counters.quarantined)]
         .map { ([("outcome", $0)], "\($1)") })
-    text.counter("encoder_worker_segments_total", "Segments that it has published.", tally.segments)
-    text.counter("encoder_worker_frames_total", "Captured frames in them.", tally.frames)
+    text.counter("encoder_worker_segments_total", "Segments that it has published.", counters.segments)
+    text.counter("encoder_worker_frames_total", "Captured frames in them.", counters.frames)
     text.counter(
-      "encoder_worker_frames_unchanged_total", "Frames that looked like the one before, and cost no encode.",
+      "encoder_worker_frames_unchanged_total", "Frames equal to the one before, which cost no encode.",
       counts.unchanged)
-    text.counter("encoder_worker_frames_refused_total", "Frames that could not be shown.", tally.refused)
+    text.counter("encoder_worker_frames_refused_total", "Frames that could not be shown.", counters.refused)
     text.counter("encoder_worker_bytes_total", "Bytes of the segments that it has published.", counts.bytes)
     text.histogram(
-      "encoder_worker_batch_duration_seconds", "From a batch's claim to its being published.",
+      "encoder_worker_batch_duration_seconds", "Time from a batch's claim to its publication.",
       bounds: WorkerMeter.boundsS, counts: counts.durations, sum: Double(counts.totalMs) / 1_000)
     text.counter("encoder_worker_rescues_total", "Batches taken over from dead workers.", counts.rescues)
-    text.counter("encoder_worker_failures_total", "Times that work failed for the machine's sake.", counts.failures)
+    text.counter("encoder_worker_failures_total", "Failures of the environment.", counts.failures)
     text.process()
     // Where the disk does not tell, the rest is still to be had.
     switch try? current() {
@@ -92,12 +92,12 @@ final class HealthRoutes: Sendable {
       ("done", status.kept),
     ]
     write(heaps.map { ($0, $1.count) }, to: &text)
-    text.gauge("encoder_worker_batches_retried", "Of the claimed ones, those that are tried again.", status.retrying)
+    text.gauge("encoder_worker_batches_retried", "Claimed batches that failed before.", status.retrying)
     text.metric(
-      "encoder_worker_oldest_batch_age_seconds", "How long the oldest has been there; 0 where there is none.", "gauge",
+      "encoder_worker_oldest_batch_age_seconds", "Age of the oldest batch; 0 if there is none.", "gauge",
       heaps.map { ([("state", $0)], "\(Double($1.oldestMs ?? 0) / 1_000)") })
     text.gauge(
-      "encoder_worker_workers", "Workers that share the spool and live, or may live.",
+      "encoder_worker_workers", "Workers of this spool that are alive, or may be.",
       status.workers.count { $0.life != .dead })
     write(freeBytes: status.freeBytes, to: &text)
   }
@@ -109,7 +109,7 @@ final class HealthRoutes: Sendable {
   }
 
   private func write(freeBytes: Int, to text: inout MetricsText) {
-    text.gauge("encoder_worker_output_free_bytes", "Room in the output's file system.", freeBytes)
+    text.gauge("encoder_worker_output_free_bytes", "Free bytes on the output's file system.", freeBytes)
   }
 }
 

@@ -109,7 +109,7 @@ final class SessionRoutes: Sendable {
     let sessions = try catalog.sessions()
     text.gauge("encoder_worker_sessions", "Sessions in the output.", sessions.count)
     text.gauge("encoder_worker_session_bytes", "Bytes of their videos.", sessions.reduce(0) { $0 + $1.bytes })
-    text.gauge("encoder_worker_output_free_bytes", "Room in the output's file system.", try catalog.freeBytes())
+    text.gauge("encoder_worker_output_free_bytes", "Free bytes on the output's file system.", try catalog.freeBytes())
     text.process()
     return text.text
   }

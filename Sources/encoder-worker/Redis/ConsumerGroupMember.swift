@@ -48,7 +48,7 @@ final class ConsumerGroupMember: Sendable {
   /// - Throws: ``RedisError``; ``StreamOfAnotherStore``.
   func join() throws { try group.withLock { $0 = try joined() } }
 
-  /// - Throws: ``RedisError``; nobody knows then whether it was done.
+  /// - Throws: ``RedisError``; it is unknown then whether it was done.
   func run(_ script: StreamScript, _ arguments: [String] = []) throws -> RedisReply {
     try run(script) { _ in arguments }
   }
@@ -62,7 +62,7 @@ final class ConsumerGroupMember: Sendable {
     return reply
   }
 
-  /// Extends the leases on all that is held, and learns what somebody else has.
+  /// Extends the leases on all that is held, and learns which ones other workers have.
   func renew() throws {
     let ids = heldIDs
     if ids.isEmpty { return }
@@ -80,7 +80,7 @@ final class ConsumerGroupMember: Sendable {
     }
     if isFirst {
       warn(
-        "the queue \(connection.url) has lost what it knew; run reconcile to queue again what the store owes")
+        "the queue \(connection.url) has lost its data; run reconcile to queue all waiting batches again")
     }
     return now
   }
@@ -95,8 +95,8 @@ final class ConsumerGroupMember: Sendable {
     }
     guard let group = reply.text else {
       throw RedisError(
-        connection.url, StreamScript.join.operation, "an answer that nobody understands",
-        advice: "see that it is a Redis")
+        connection.url, StreamScript.join.operation, "an unknown reply",
+        advice: "check that it is Redis")
     }
     return group
   }
@@ -117,7 +117,7 @@ final class ConsumerGroupMember: Sendable {
     let reply = try connection.ask(["SCRIPT", "LOAD", script.text], to: script.operation)
     guard let name = reply.text else {
       if case .refusal(let text) = reply { throw RedisError(connection.url, script.operation, refusal: text) }
-      throw RedisError(connection.url, script.operation, "SCRIPT LOAD: \(reply)", advice: "see that it is a Redis")
+      throw RedisError(connection.url, script.operation, "SCRIPT LOAD: \(reply)", advice: "check that it is Redis")
     }
     known.withLock { $0[script] = name }
     return name

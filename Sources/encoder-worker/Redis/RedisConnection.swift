@@ -1,5 +1,5 @@
 // The one place that sees hiredis: commands go out, replies come back, one at a time. The caller whose request breaks a connection
-// gets the error; the next caller gets another connection. So after an error nobody knows whether it was done.
+// gets the error; the next caller gets another connection. So after an error it is unknown whether it was done.
 
 import CHiredis
 import Encoding
@@ -15,8 +15,8 @@ final class RedisConnection: Sendable {
 
   private let library: chr_library
   /// Seconds that a connection or an answer may take.
-  private let patience: Int32
-  /// Milliseconds for which Redis is not asked after somebody has waited in vain: who waited behind him is told at once.
+  private let timeoutS: Int32
+  /// Milliseconds for which Redis is not asked after a timeout: callers that waited behind it fail at once.
   private let respiteMs: Int
   private let admit: @Sendable (RedisInfo) throws -> Void
   private let link = Mutex(Link())
@@ -31,12 +31,12 @@ final class RedisConnection: Sendable {
 
   /// - Parameter admit: what Redis says of itself, whenever a connection is made; what this throws is why there is none.
   init(
-    _ url: RedisURL, patience: Int32 = 5, respiteMs: Int = 1_000,
+    _ url: RedisURL, timeoutS: Int32 = 5, respiteMs: Int = 1_000,
     admit: @escaping @Sendable (RedisInfo) throws -> Void = { _ in }
   ) throws {
     try url.check()
     self.url = url
-    self.patience = patience
+    self.timeoutS = timeoutS
     self.respiteMs = respiteMs
     self.admit = admit
     library = try hiredis.functions()
@@ -50,11 +50,11 @@ final class RedisConnection: Sendable {
   /// - Parameters:
   ///   - words: a command; any bytes may be in them.
   ///   - operation: what it is for.
-  /// - Throws: ``RedisError`` when there is no answer; what ``init(_:patience:respiteMs:admit:)`` was given throws. A refusal is an
+  /// - Throws: ``RedisError`` when there is no answer; what ``init(_:timeoutS:respiteMs:admit:)`` was given throws. A refusal is an
   ///   answer.
   func ask(_ words: [String], to operation: String) throws -> RedisReply { try ask(to: operation) { _ in words } }
 
-  /// The same for a command that depends on how long Redis has been there without a break, as far as anybody here knows: who held
+  /// The same for a command that depends on how long Redis has been there without a break, as far as this process knows: who held
   /// something has had so much time to say that he still does. That is time on the connection by which the command goes out.
   func ask(to operation: String, _ words: (_ steadyMs: Int) -> [String]) throws -> RedisReply {
     try link.withLock { link in
@@ -69,7 +69,7 @@ final class RedisConnection: Sendable {
       } catch {
         // The kernel's clock is not ours: most of the patience will do.
         let nowMs = MonotonicClock.milliseconds()
-        if nowMs - beganMs >= 500 * Int(patience) { link.silentUntilMs = nowMs + respiteMs }
+        if nowMs - beganMs >= 500 * Int(timeoutS) { link.silentUntilMs = nowMs + respiteMs }
         throw error
       }
     }
@@ -79,11 +79,11 @@ final class RedisConnection: Sendable {
     let context =
       switch url.place {
       case .host(let host, let port):
-        withUnsafePointer(to: library) { chr_connect($0, nil, host, Int32(port), patience) }
-      case .socket(let path): withUnsafePointer(to: library) { chr_connect($0, path, nil, 0, patience) }
+        withUnsafePointer(to: library) { chr_connect($0, nil, host, Int32(port), timeoutS) }
+      case .socket(let path): withUnsafePointer(to: library) { chr_connect($0, path, nil, 0, timeoutS) }
       }
     guard let context else {
-      throw RedisError(url, operation, "no memory", advice: "give this machine more")
+      throw RedisError(url, operation, "no memory", advice: "add memory")
     }
     guard context.pointee.err == 0 else {
       defer { library.redisFree(context) }
@@ -159,7 +159,7 @@ final class RedisConnection: Sendable {
   }
 
   private static let unreachable = "see that Redis runs there and can be reached from here"
-  private var silence: String { "no answer within \(patience) s" }
+  private var silence: String { "no answer within \(timeoutS) s" }
 
   private static func reason(_ context: UnsafeMutablePointer<redisContext>) -> String {
     withUnsafeBytes(of: context.pointee.errstr) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }

@@ -33,11 +33,11 @@ struct NonDurableRedis: Error, CustomStringConvertible {
 
     fileprivate var text: String {
       switch self {
-      case .writesNothingDown: "appendonly is off: a restart loses what waits (set appendonly yes)"
+      case .writesNothingDown: "appendonly is off: a restart loses waiting batches (set appendonly yes)"
       case .cannotWrite:
-        "its last write to the append-only file failed: a restart loses what waits (see its log, and its disk)"
+        "its last write to the append-only file failed: a restart loses waiting batches (see its log, and its disk)"
       case .throwsAway(let policy):
-        "maxmemory-policy is \(policy): when its memory is full it throws away what waits (set maxmemory-policy noeviction)"
+        "maxmemory-policy is \(policy): when its memory is full it drops waiting batches (set maxmemory-policy noeviction)"
       }
     }
   }
@@ -46,7 +46,7 @@ struct NonDurableRedis: Error, CustomStringConvertible {
   let weaknesses: [Weakness]
 
   /// The risk, and the remedy.
-  var risk: String { "the queue \(queue) may forget: " + weaknesses.map(\.text).joined(separator: "; ") }
+  var risk: String { "the queue \(queue) is not durable: " + weaknesses.map(\.text).joined(separator: "; ") }
 
   var description: String {
     risk + "; or allow that with --allow-non-durable-queue and run reconcile often"

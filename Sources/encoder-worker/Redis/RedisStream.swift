@@ -40,7 +40,7 @@ final class RedisStream: NameQueue {
   ///   - warn: told when Redis may lose something, or has.
   /// - Throws: ``BadRedisURL``, ``NonDurableRedis``, ``StreamOfAnotherStore``, ``RedisError``, ``MissingLibrary``.
   init(
-    _ url: RedisURL, consumer: String, store: String, lease: Int, mayForget: Bool, forgetAfter: Int = 3_600,
+    _ url: RedisURL, consumer: String, store: String, lease: Int, allowsNonDurable: Bool, forgetAfter: Int = 3_600,
     warn: @escaping @Sendable (String) -> Void = { say("encoder-worker: \($0)", .warning) }
   ) throws {
     let told = Mutex<[NonDurableRedis.Weakness]>([])
@@ -52,7 +52,7 @@ final class RedisStream: NameQueue {
           advice: "take 7.0 or later")
       }
       let forgetful = NonDurableRedis(queue: url.description, weaknesses: facts.weaknesses)
-      guard mayForget || forgetful.weaknesses.isEmpty else { throw forgetful }
+      guard allowsNonDurable || forgetful.weaknesses.isEmpty else { throw forgetful }
       let isNew = told.withLock { told in
         defer { told = forgetful.weaknesses }
         return told != forgetful.weaknesses
@@ -68,7 +68,7 @@ final class RedisStream: NameQueue {
     renewal = try PeriodicThread("lease", everyMs: leaseMs / 3) { try? membership.renew() }
   }
 
-  /// How many entries nobody has taken.
+  /// The number of entries that no worker has taken.
   func waitingCount() throws -> Int { try integer(membership.run(.waiting), .waiting) }
 
   /// How many entries other workers hold, dead or alive; also what this one was given in an answer that got lost.
@@ -78,7 +78,7 @@ final class RedisStream: NameQueue {
     return max(0, counts[0] - min(counts[1], membership.heldIDs.count))
   }
 
-  /// Takes the next entry that nobody has taken; what no worker could understand goes to the dead letters.
+  /// Takes the next entry that no worker has taken; what no worker could understand goes to the dead letters.
   func next() throws -> Entry? {
     try taking.withLock { _ in
       while true {
@@ -94,10 +94,10 @@ final class RedisStream: NameQueue {
     }
   }
 
-  /// Takes over what nobody has renewed for a lease. Any of these may be what killed its worker; work on it has not begun
+  /// Takes over entries whose lease has expired. Any of these may be what killed its worker; work on it has not begun
   /// before ``begin(_:)``.
   ///
-  /// Time during which Redis was not there, or not within reach, does not count: nobody could renew anything.
+  /// Time during which Redis was not there, or not within reach, does not count: no worker could renew anything.
   func takeOver() throws -> [Entry] {
     try taking.withLock { _ in
       let reply = try membership.run(.takeOver) { steadyMs in
@@ -118,7 +118,7 @@ final class RedisStream: NameQueue {
     return Entry(id: entry.id, name: entry.name, attempt: entry.attempt + 1, failures: entry.failures)
   }
 
-  /// Writes down that work on an entry has failed for a reason that nobody knows.
+  /// Writes down that work on an entry has failed for an unknown reason.
   ///
   /// - Returns: nil when it is not this worker's any more.
   func fail(_ entry: Entry) throws -> Entry? {
@@ -140,8 +140,8 @@ final class RedisStream: NameQueue {
   }
 
   /// Nothing can be made of an entry: it goes to the dead letters, once.
-  func bury(_ entry: Entry, reason: String) throws {
-    _ = try isDone(.bury, entry, [entry.name, "\(entry.failures)", "\(entry.attempt)", reason])
+  func deadLetter(_ entry: Entry, reason: String) throws {
+    _ = try isDone(.deadLetter, entry, [entry.name, "\(entry.failures)", "\(entry.attempt)", reason])
     membership.drop(entry.id)
   }
 
@@ -168,7 +168,7 @@ final class RedisStream: NameQueue {
     return lost.isEmpty
   }
 
-  /// Whether an entry is still this worker's, as far as the last renewal saw; asks nobody.
+  /// Whether an entry is still this worker's, as of the last renewal; asks no server.
   var heldCount: Int { membership.heldIDs.count }
 
   func holds(_ id: String) -> Bool { membership.holds(id) }
@@ -188,7 +188,7 @@ final class RedisStream: NameQueue {
     let name = String(validating: bytes, as: UTF8.self)
     let entry = Entry(id: id, name: name ?? "", attempt: attempt, failures: failures)
     if let fault = name.map(Self.fault) ?? "is no UTF-8" {
-      try bury(entry, reason: "the entry's field batch \(fault); a batch is added by: XADD STREAM * batch NAME")
+      try deadLetter(entry, reason: "the entry's field batch \(fault); a batch is added by: XADD STREAM * batch NAME")
       return nil
     }
     membership.hold(id, hasBegun: hasBegun)
@@ -216,7 +216,7 @@ final class RedisStream: NameQueue {
 
   private func strange(_ script: StreamScript) -> RedisError {
     RedisError(
-      membership.connection.url, script.operation, "an answer that nobody understands", advice: "see that it is a Redis"
+      membership.connection.url, script.operation, "an unknown reply", advice: "check that it is Redis"
     )
   }
 }

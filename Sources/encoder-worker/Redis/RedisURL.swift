@@ -31,7 +31,7 @@ struct RedisURL: Sendable, ExpressibleByArgument {
     let rest = parts[0].dropFirst(scheme.count + 3)
     let authority = rest.prefix { $0 != "/" }
     let path = rest.dropFirst(authority.count)
-    // A password may hold an @ that nobody has encoded; a host does not.
+    // A password may hold an unencoded @; a host does not.
     let at = authority.lastIndex(of: "@")
     let host = at.map { authority[authority.index(after: $0)...] } ?? authority
     (user, password) = try Self.credentials(at.map { authority[..<$0] })

@@ -1,16 +1,16 @@
 // Operations in Redis itself, in Lua: each of these happens as a whole or not at all, and no other command in between.
 //
-// KEYS: the stream; `batches`, a hash of the names that are owed, each with its entry and how often it failed for reasons
-// that nobody knows; `dead`, a stream of what nobody can encode; `store`, where the batches lie; `made`, which group this is, as
-// one that is made after a loss has the name of the one that was lost. ARGV: the worker's name in the group, then a script's
-// own, and last the group that the worker is in.
+// KEYS: the stream; `batches`, a hash of the names that are owed, each with its entry and how often it failed for unknown reasons;
+// `dead`, a stream of batches that cannot be encoded; `store`, where the batches lie; `made`, which group this is, as one that is
+// made after a loss has the name of the one that was lost. ARGV: the worker's name in the group, then a script's own, and last the
+// group that the worker is in.
 
 import SegmentEncoder
 import WorkQueues
 
 /// A step of the queue that is more than one command.
 enum StreamScript: String, CaseIterable, Sendable {
-  case join, add, next, takeOver, renew, begin, fail, handBack, settle, bury, waiting, held, leave
+  case join, add, next, takeOver, renew, begin, fail, handBack, settle, deadLetter, waiting, held, leave
 
   static let group = "encoder-worker"
 
@@ -26,7 +26,7 @@ enum StreamScript: String, CaseIterable, Sendable {
     case .fail: "note a failure"
     case .handBack: "hand a batch back"
     case .settle: "settle a batch"
-    case .bury: "write to the dead letters"
+    case .deadLetter: "write to the dead letters"
     case .waiting: "count what waits"
     case .held: "count what is held"
     case .leave: "leave"
@@ -227,7 +227,7 @@ enum StreamScript: String, CaseIterable, Sendable {
       release(ARGV[2], ARGV[3])
       return 1
       """
-    case .bury:
+    case .deadLetter:
       // ARGV: entry, name, failures, attempt, reason. A name that cannot be told here is taken as it stands in the entry.
       """
       if not owned(ARGV[2]) then return 0 end
@@ -248,7 +248,7 @@ enum StreamScript: String, CaseIterable, Sendable {
       return math.max(1, redis.call('XLEN', stream) - held)
       """
     case .held:
-      // By anybody, and by this worker.
+      // By all workers, and by this worker.
       """
       local summary = redis.call('XPENDING', stream, group)
       for _, worker in ipairs(summary[4] or {}) do

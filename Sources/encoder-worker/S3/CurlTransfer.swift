@@ -13,9 +13,9 @@ final class CurlTransfer {
 
   /// HTTP's; 0 before there is one.
   private(set) var status = 0
-  /// By their names in lower case, those that somebody looks at.
+  /// By their names in lower case, those that are used.
   private(set) var headers: [String: String] = [:]
-  /// Of an answer that is not good, as far as anybody reads it.
+  /// Of an answer that is not good, as far as it is read.
   private(set) var refusal: [UInt8] = []
   /// The error that ended it on our side.
   private(set) var failure: (any Error)?
@@ -32,7 +32,7 @@ final class CurlTransfer {
   private static let known: Set = [
     "etag", "content-length", "transfer-encoding", "x-amz-bucket-region", "last-modified", "date",
   ]
-  private static let longestRefusal = 64 << 10
+  private static let maximumRefusalBytes = 64 << 10
 
   /// - Parameter limit: a good answer with more bytes is not read.
   /// - Parameter isOverdue: asked all the while, and once a second where nothing comes.
@@ -112,8 +112,8 @@ final class CurlTransfer {
   /// - Returns: whether to go on.
   private func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
     guard (200...299).contains(status) else {
-      refusal += bytes.prefix(Self.longestRefusal - refusal.count)
-      return refusal.count < Self.longestRefusal
+      refusal += bytes.prefix(Self.maximumRefusalBytes - refusal.count)
+      return refusal.count < Self.maximumRefusalBytes
     }
     guard max(length ?? 0, received + bytes.count) <= limit else {
       failure = ObjectTooLarge(key: key, limit: limit)

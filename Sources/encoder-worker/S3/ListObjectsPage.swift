@@ -16,7 +16,7 @@ struct ListObjectsPage {
     func wrong(_ what: String) -> ObjectStoreError {
       ObjectStoreError(
         "LIST", page.subject, "an answer that S3 does not give: \(what)",
-        advice: "see whether the endpoint is an S3 store")
+        advice: "check that the endpoint is an S3 store")
     }
     guard let text = String(validating: page.bytes, as: UTF8.self), text.contains("<ListBucketResult"),
       text.contains("</ListBucketResult>")

@@ -17,7 +17,7 @@ final class S3Client: ObjectClient {
   private let isOverdue: @Sendable () -> Bool
 
   /// More than a list of a thousand keys can have.
-  private static let longestList = 16 << 20
+  private static let maximumListBytes = 16 << 20
 
   /// - Parameter isOverdue: asked all the while; when it says so, what is being asked ends with ``Cancelled``.
   /// - Throws: ``MissingLibrary``.
@@ -108,15 +108,15 @@ final class S3Client: ObjectClient {
     request.query = ["list-type": "2", "encoding-type": "url", "prefix": location.prefix + prefix]
     request.query["start-after"] = key.map { location.prefix + $0 }
     request.query["max-keys"] = settings.listCount.map(String.init)
-    let bytes = try fetch(request, nothing: [], limit: Self.longestList)?.bytes ?? []
+    let bytes = try fetch(request, nothing: [], limit: Self.maximumListBytes)?.bytes ?? []
     return ListObjectsPage.Text(bytes: bytes, subject: location.name(of: prefix))
   }
 
-  /// An address that lets whoever has it fetch an object, for some seconds from `now`, in unix milliseconds, on.
+  /// An address that lets its bearer fetch an object, for some seconds from `now`, in unix milliseconds, on.
   func presignedURL(for key: String, expires seconds: Int, now: Int64) throws -> String {
     guard let signer else {
       throw ObjectStoreError(
-        "presign", location.name(of: key), "there is nothing to sign with",
+        "presign", location.name(of: key), "there are no credentials",
         advice: "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
     }
     guard (1...S3Signer.maximumExpiryS).contains(seconds) else {
@@ -126,7 +126,7 @@ final class S3Client: ObjectClient {
     return signer.presignedURL(of: location.prefix + key, expiresS: seconds, now: now)
   }
 
-  /// Where an object is, for whoever may fetch it anyhow.
+  /// Where an object is, for clients that may fetch it without a signature.
   func plainURL(for key: String) -> String { address.url(of: location.prefix + key) }
 }
 
@@ -205,7 +205,7 @@ extension S3Client {
         now: WallClock.nowMs) ?? request.headers
     return CurlRequest(
       method: request.method, url: address.url(of: key, query: query), headers: headers, body: request.body,
-      timeoutS: settings.patienceS)
+      timeoutS: settings.timeoutS)
   }
 
   fileprivate func tag(of answer: CurlTransfer, _ operation: String, _ key: String) throws -> ObjectTag {
@@ -218,7 +218,7 @@ extension S3Client {
   fileprivate func malformed(_ operation: String, _ key: String, _ cause: String) -> ObjectStoreError {
     ObjectStoreError(
       operation, location.name(of: key), "an answer that S3 does not give: \(cause)",
-      advice: "see whether the endpoint is an S3 store")
+      advice: "check that the endpoint is an S3 store")
   }
 }
 

@@ -17,7 +17,7 @@ struct S3ErrorResponse {
   init(_ status: Int, _ text: String, _ headers: [String: String]) {
     self.status = status
     code = S3XML.first("Code", in: text)
-    cause = S3XML.first("Message", in: text) ?? "no more was said"
+    cause = S3XML.first("Message", in: text) ?? "the store gave no reason"
     region = headers["x-amz-bucket-region"]
     let passing = ["ConditionalRequestConflict", "OperationAborted", "RequestTimeout", "InternalError", "SlowDown"]
     mayPass = [408, 429, 500, 502, 503, 504].contains(status) || code.map(passing.contains) ?? false
@@ -36,7 +36,7 @@ struct S3ErrorResponse {
 
   private func advice(_ isSigned: Bool) -> String {
     switch (status, code) {
-    case (0, _): "see whether the endpoint is right and can be reached"
+    case (0, _): "check the endpoint and the network"
     case (_, "RequestTimeTooSkewed"): "set this machine's clock"
     case (_, "InvalidAccessKeyId"), (_, "SignatureDoesNotMatch"), (_, "ExpiredToken"), (_, "InvalidToken"):
       "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN"
@@ -44,8 +44,8 @@ struct S3ErrorResponse {
     case (300...399, _), (_, "AuthorizationHeaderMalformed"):
       "set AWS_REGION to the bucket's\(region.map { ", \($0)" } ?? "")"
     case (401, _), (403, _):
-      isSigned ? "let this key do it, in the bucket's policy" : "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
-    default: mayPass ? "run it again when the store is well" : "see what the store says of it"
+      isSigned ? "allow it for this key in the bucket's policy" : "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+    default: mayPass ? "run it again when the store has recovered" : "see what the store says of it"
     }
   }
 }

@@ -16,7 +16,7 @@ struct S3Settings: Sendable {
   /// Without, nothing is signed.
   let credentials: Credentials?
   /// For how long nothing may come, in seconds.
-  var patienceS = 30
+  var timeoutS = 30
   /// How often something is asked again.
   var retries = 4
   /// The first pause before something is tried again.

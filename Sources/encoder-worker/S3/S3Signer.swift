@@ -44,7 +44,7 @@ struct S3Signer: Sendable {
     return signed
   }
 
-  /// A URL that lets whoever has it fetch an object until it expires.
+  /// A URL that lets its bearer fetch an object until it expires.
   ///
   /// - Parameters:
   ///   - key: the whole key.

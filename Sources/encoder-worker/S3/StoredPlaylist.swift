@@ -20,14 +20,14 @@ struct StoredPlaylist {
 
   /// The advice if it is missing, or no playlist.
   var advice: String {
-    format == .hls ? "see whether its worker runs with --hls" : "see whether it is published there"
+    format == .hls ? "check that its worker runs with --hls" : "check that it is published there"
   }
 
   /// - Parameter link: the address of an object.
   func linked(_ text: String, _ link: (String) throws -> String) throws -> String {
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
     let linked = try lines.map { try self.linked($0, link) }.joined(separator: "\n")
-    // Links are of this moment: nobody is to come back for what follows.
+    // The URLs expire, so the playlist is ended: players must not poll it.
     return format == .hls && !lines.contains { $0 == Self.end } ? linked + Self.end + "\n" : linked
   }
 
@@ -43,13 +43,13 @@ struct StoredPlaylist {
     }
   }
 
-  /// Only for files beside the playlist: it must not lead anybody to other objects of the bucket.
+  /// Only for files beside the playlist: it must not lead clients to other objects of the bucket.
   private func key(of name: some StringProtocol) throws -> String {
     let isPlain = name.utf8.allSatisfy {
       (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || "-_.".utf8.contains($0)
     }
     guard isPlain, !name.isEmpty, !name.hasPrefix(".") else {
-      throw BadSession(key, "names '\(name)', which is no file beside it", advice: "publish the session anew")
+      throw BadSession(key, "names '\(name)', which is no file beside it", advice: "publish the session again")
     }
     return folder + name
   }

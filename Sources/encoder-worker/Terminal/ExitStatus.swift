@@ -71,7 +71,7 @@ func say(_ text: String, _ level: Logger.Level = .notice) { StandardError.say(te
 /// Says something that is of several lines, and ours.
 func say(lines text: String) { StandardError.say(text, .notice) }
 
-/// Hands a result to a program, on standard output: in one piece. A result that nobody gets is a failure. On a
+/// Hands a result to a program, on standard output: in one piece. A result that cannot be written is a failure. On a
 /// terminal, names in it do nothing to that.
 func answer(_ text: String) {
   let shown = isatty(STDOUT_FILENO) == 1 ? text.printable : text

@@ -4,7 +4,7 @@ import Glibc
 import SegmentEncoder
 import Synchronization
 
-/// A list of work that several threads do, until it is done or somebody asks to stop.
+/// A list of work that several threads do, until it is done or a stop is requested.
 final class ParallelRunner<Element: Sendable>: Sendable {
   private let queue = WorkQueue<Element>()
   private let isStopped = Atomic(false)

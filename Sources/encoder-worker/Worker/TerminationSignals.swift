@@ -26,7 +26,7 @@ final class TerminationSignals: Sendable {
       sleep(Self.grace)
       StandardError.writeWithTimeout {
         StandardError.removeBar()
-        say("encoder-worker: something has not ended \(Self.grace) s after the signal; nothing is lost", .warning)
+        say("encoder-worker: a thread did not end \(Self.grace) s after the signal; nothing is lost", .warning)
       }
       _exit(ExitStatus.temporaryFailure.rawValue)
     }

@@ -11,12 +11,12 @@ struct WorkerRestart {
   private static let variable = "_TALLY_OF_ENCODER_WORKER"
 
   /// The counts of the worker before the restart; nil where there was none.
-  let tally: WorkerCounters?
+  let counters: WorkerCounters?
   /// Those that are blocked in the new worker, too.
   private let signals: sigset_t
 
   init() {
-    tally = getenv(Self.variable).flatMap { WorkerCounters(json: Array(String(cString: $0).utf8)) }
+    counters = getenv(Self.variable).flatMap { WorkerCounters(json: Array(String(cString: $0).utf8)) }
     unsetenv(Self.variable)
     var signals = sigset_t()
     pthread_sigmask(SIG_SETMASK, nil, &signals)
@@ -27,7 +27,7 @@ struct WorkerRestart {
     StandardError.writeWithTimeout {
       worker.logger.error("\(job); the worker restarts", metadata: ["batch": "\(job.batch)"])
     }
-    setenv(Self.variable, worker.tally.now.json.line, 1)
+    setenv(Self.variable, worker.counters.now.json.line, 1)
     var words: [UnsafeMutablePointer<CChar>?] = CommandLine.arguments.map { strdup($0) }
     words.append(nil)
     clinux_restore_signals([signals])
