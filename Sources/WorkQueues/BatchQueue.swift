@@ -26,15 +26,15 @@ package struct Claim: Sendable {
   /// How often work on it has failed for unknown reasons.
   package let failures: Int
   /// The queue's token of the claim.
-  package let place: String
+  package let token: String
   /// The content that was fetched, where the queue's batches can be replaced meanwhile; nil before.
   package let tag: ObjectTag?
 
-  package init(name: String, attempt: Int, failures: Int, place: String, tag: ObjectTag? = nil) {
+  package init(name: String, attempt: Int, failures: Int, token: String, tag: ObjectTag? = nil) {
     self.name = name
     self.attempt = attempt
     self.failures = failures
-    self.place = place
+    self.token = token
     self.tag = tag
   }
 
@@ -80,7 +80,7 @@ package protocol BatchQueue: Sendable {
   /// death says which one it was.
   ///
   /// - Returns: what was taken over, and what could not be.
-  func rescue() throws -> (claims: [Claim], failures: [any Error])
+  func takeOver() throws -> (claims: [Claim], failures: [any Error])
   /// Writes down that work begins on a batch that was taken over.
   ///
   /// - Returns: nil when another worker has it by now.

@@ -125,7 +125,7 @@ struct RedisServerTests {
       }
     }
     #expect(refusal?.description.contains("give Redis more memory") == true)
-    try queue.settle(entry)
+    try queue.acknowledge(entry)
     #expect(try server.command("HEXISTS", "{encoder-worker}:batches", entry.name) == ["0"])
   }
 

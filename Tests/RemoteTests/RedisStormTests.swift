@@ -44,7 +44,7 @@ struct RedisStormTests {
         case 0: insist { try worker.handBack(entry) }
         case 1: insist { try worker.deadLetter(entry, reason: "chance") }
         default:
-          insist { try worker.settle(entry) }
+          insist { try worker.acknowledge(entry) }
           settled.withLock { _ = $0.insert(entry.name) }
         }
       }

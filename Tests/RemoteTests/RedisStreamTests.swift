@@ -87,7 +87,7 @@ struct RedisStreamTests {
     for name in ["a", "b/ü", "c"] {
       let entry = try take(worker)
       #expect(entry.name == name && entry.attempt == 1 && entry.failures == 0 && worker.holds(entry.id))
-      try worker.settle(entry)
+      try worker.acknowledge(entry)
     }
     #expect(try worker.next() == nil && worker.waitingCount() == 0 && isEmpty())
   }
@@ -99,7 +99,7 @@ struct RedisStreamTests {
     let entry = try take(worker)
     #expect(entry.name == "incoming/a.tar")
     #expect(try worker.add(["incoming/a.tar"]) == 0)
-    try worker.settle(entry)
+    try worker.acknowledge(entry)
     #expect(try isEmpty())
   }
 
@@ -110,7 +110,7 @@ struct RedisStreamTests {
     #expect(try two.add(["a", "b", "c"]) == 1)
     try one.handBack(entry)
     #expect(try two.add(["a"]) == 0)
-    while let entry = try two.next() { try two.settle(entry) }
+    while let entry = try two.next() { try two.acknowledge(entry) }
     #expect(try one.add(["a"]) == 1)
   }
 
@@ -121,7 +121,7 @@ struct RedisStreamTests {
     let held = try take(worker)
     _ = try Tool.output("redis-cli", ["-s", server.socket] + command)
     #expect(try worker.add(["a", "b", "c"]) == 3)
-    try worker.settle(held)
+    try worker.acknowledge(held)
     #expect(try worker.waitingCount() == 3)
     #expect(try (0..<3).map { _ in try take(worker).name } == ["a", "b", "c"])
   }
@@ -131,7 +131,7 @@ struct RedisStreamTests {
     let worker = try worker()
     let entry = try take(worker)
     #expect(try worker.next() == nil && worker.waitingCount() == 0)
-    try worker.settle(entry)
+    try worker.acknowledge(entry)
     #expect(try isEmpty())
   }
 
@@ -170,7 +170,7 @@ struct RedisStreamTests {
       let worker = workers[index % 2]
       while let entry = try? worker.next() {
         taken.withLock { $0.append(entry.name) }
-        try? worker.settle(entry)
+        try? worker.acknowledge(entry)
       }
     }
     let names = taken.withLock { $0 }
@@ -233,7 +233,7 @@ struct RedisStreamTests {
     case "begin": #expect(try one.begin(lost) == nil)
     case "fail": #expect(try one.fail(lost) == nil)
     case "handBack": try one.handBack(lost)
-    case "settle": try one.settle(lost)
+    case "settle": try one.acknowledge(lost)
     default: try one.deadLetter(lost, reason: "late")
     }
     #expect(!one.holds(lost.id))
@@ -291,8 +291,8 @@ struct RedisStreamTests {
     }
     #expect(taken == [left])
     #expect(one.holds(entry.id))
-    try two.settle(left)
-    try one.settle(entry)
+    try two.acknowledge(left)
+    try one.acknowledge(entry)
     #expect(try isEmpty())
   }
 
@@ -325,7 +325,7 @@ struct RedisStreamTests {
     #expect(try Int(#require(pending.dropFirst(2).first)) ?? .max < 3_600_000)
     let (two, taken) = try takeOver(entry)
     #expect(try !one.renew(entry) && !one.holds(entry.id) && two.renew(taken))
-    try two.settle(taken)
+    try two.acknowledge(taken)
     #expect(try !two.renew(taken) && !two.holds(taken.id))
   }
 
@@ -393,7 +393,7 @@ struct RedisStreamTests {
     let worker = try worker()
     let entry = try take(worker)
     #expect(entry.name == long.dropLast())
-    try worker.settle(entry)
+    try worker.acknowledge(entry)
     #expect(try worker.next() == nil && isEmpty())
     let reasons = try deadLetters().map { $0["reason"] ?? "" }
     let faults = ["missing", "missing", "longer than 1024", "a NUL", "no UTF-8", "no UTF-8"]
@@ -410,17 +410,17 @@ struct RedisStreamTests {
     let names = (0..<50).map { "\($0)" }
     #expect(try worker.add(names) == 50)
     let entries = try (0..<5).map { _ in try take(worker) }
-    try worker.settle(entries[0])
+    try worker.acknowledge(entries[0])
     try worker.deadLetter(entries[1], reason: "bad")
     _ = try worker.fail(entries[2])
     server.kill()
     let failure = #expect(throws: RedisError.self) { try worker.next() }
     #expect(failure?.description.contains("see that Redis runs there") == true)
-    #expect(throws: RedisError.self) { try worker.settle(entries[3]) }
+    #expect(throws: RedisError.self) { try worker.acknowledge(entries[3]) }
     try server.restart()
     #expect(try worker.waitingCount() == 45 && worker.heldElsewhereCount() == 0)
     #expect(try worker.add(names) == 2)
-    try worker.settle(entries[3])
+    try worker.acknowledge(entries[3])
     try worker.handBack(entries[2])
     #expect(entries[4].name == "4" && worker.holds(entries[4].id))
     var rest: [RedisStream.Entry] = []
@@ -436,7 +436,7 @@ struct RedisStreamTests {
     let entry = try take(worker)
     try server.flush()
     try waitUntil("the worker learns of its loss") { !worker.holds(entry.id) }
-    try worker.settle(entry)
+    try worker.acknowledge(entry)
     try worker.handBack(entry)
     #expect(try worker.waitingCount() == 0 && worker.next() == nil && worker.takeOver() == [])
     #expect(try worker.add(["a", "b"]) == 2)
@@ -480,7 +480,7 @@ struct RedisStreamTests {
     case "waiting": #expect(try worker.waitingCount() == 1)
     case "held": #expect(try worker.heldElsewhereCount() == 0)
     case "add": #expect(try worker.add(["c"]) == 1)
-    default: try worker.settle(entry)
+    default: try worker.acknowledge(entry)
     }
     #expect(!worker.holds(entry.id))
     #expect(try server.command("XINFO", "GROUPS", "encoder-worker").contains("encoder-worker"))
@@ -497,12 +497,12 @@ struct RedisStreamTests {
     let (one, two) = (try worker("one"), try worker("two"))
     #expect(try one.add(["a", "b"]) == 2)
     let entry = try take(one)
-    try two.settle(take(two))
+    try two.acknowledge(take(two))
     #expect(try workers() == ["one", "two"])
     two.leave()
     one.leave()
     #expect(try workers() == ["one"])
-    try one.settle(entry)
+    try one.acknowledge(entry)
     one.leave()
     #expect(try workers() == [])
   }
@@ -511,7 +511,7 @@ struct RedisStreamTests {
     let (one, two) = (try worker("one"), try worker("two"))
     #expect(try one.add(["a", "b"]) == 2)
     _ = try take(one)
-    try two.settle(take(two))
+    try two.acknowledge(take(two))
     #expect(try worker("three").takeOver() == [])
     #expect(try workers() == ["one", "two"])
     #expect(try worker("four", forgetAfter: 0).takeOver() == [])

@@ -41,11 +41,11 @@ import Testing
 
   @Test func claimsAreTakenOverAfterALeaseWithoutAHeartbeat() throws {
     let desk = try desk()
-    #expect(try desk.rescue().claims.isEmpty)
+    #expect(try desk.takeOver().claims.isEmpty)
     clock.pass(59)
-    #expect(try desk.rescue().claims.isEmpty)
+    #expect(try desk.takeOver().claims.isEmpty)
     clock.pass(1)
-    let (claims, failures) = try desk.rescue()
+    let (claims, failures) = try desk.takeOver()
     #expect(failures.isEmpty)
     #expect(claims.map(\.name) == ["batch"])
     #expect(claims.map(\.attempt) == [2])
@@ -53,28 +53,28 @@ import Testing
     #expect(claims.allSatisfy { DurableFile.exists($0.path) })
     // It may come back: then it has lost a batch, but not its place.
     #expect(try names(in: other) == ["alive"])
-    #expect(try desk.rescue().claims.isEmpty)
+    #expect(try desk.takeOver().claims.isEmpty)
   }
 
   @Test func aWorkerThatBeatsKeepsWhatItHolds() throws {
     let desk = try desk()
     for count in 2..<50 {
-      #expect(try desk.rescue().claims.isEmpty)
+      #expect(try desk.takeOver().claims.isEmpty)
       clock.pass(59)
       try beat(count)
     }
     // A look that comes late is no proof of death.
     clock.pass(10_000)
-    #expect(try desk.rescue().claims.isEmpty)
+    #expect(try desk.takeOver().claims.isEmpty)
     clock.pass(59)
-    #expect(try desk.rescue().claims.isEmpty)
+    #expect(try desk.takeOver().claims.isEmpty)
     #expect(try names(in: other) == ["3.2.1", "alive"])
   }
 
   @Test func timesOfFilesSayNothing() throws {
     try FileManager.default.setAttributes(
       [.modificationDate: Date(timeIntervalSince1970: 0)], ofItemAtPath: other + "/alive")
-    #expect(try desk().rescue().claims.isEmpty)
+    #expect(try desk().takeOver().claims.isEmpty)
   }
 
   @Test func aLivingWorkerBeats() throws {

@@ -61,7 +61,7 @@ final class MemoryNames: NameQueue {
     state.withLock { if $0.held.removeValue(forKey: name.id) != nil { $0.waiting.append(name.name) } }
   }
 
-  func settle(_ name: QueuedName) { state.withLock { _ = $0.held.removeValue(forKey: name.id) } }
+  func acknowledge(_ name: QueuedName) { state.withLock { _ = $0.held.removeValue(forKey: name.id) } }
 
   func deadLetter(_ name: QueuedName, reason: String) {
     state.withLock { if $0.held.removeValue(forKey: name.id) != nil { $0.deadLetters.append(name.name) } }

@@ -38,7 +38,7 @@ import Testing
   /// A worker's loop until nothing is left; a failure of the store ends it.
   private func drain(maximumBytes: Int = 1 << 30, keep: Bool = false) throws {
     let (queue, encoder) = try queue(maximumBytes: maximumBytes)
-    for claim in try queue.rescue().claims {
+    for claim in try queue.takeOver().claims {
       try work(try #require(try queue.begin(claim)), queue, encoder, keep: keep)
     }
     while let offer = try queue.waiting().first, let claim = try queue.claim(offer) {

@@ -73,15 +73,15 @@ package final class WorkerLoop: Sendable {
     defer { worker.jobs.stop() }
     let group = ThreadGroup()
     for _ in 0..<threads { try group.start { [self] in encode() } }
-    var rescueAt = 0
+    var takeOverAt = 0
     var queueUnavailable = false
     var rate = ThroughputReporter()
     while !retries.shouldAbort && !shutdown.isStopping {
       shutdown.beat()
       do {
-        if MonotonicClock.seconds() >= rescueAt {
-          rescueAt = MonotonicClock.seconds() + Self.rescan
-          try rescue()
+        if MonotonicClock.seconds() >= takeOverAt {
+          takeOverAt = MonotonicClock.seconds() + Self.rescan
+          try takeOver()
         }
         queue.offer(retries.due())
         if queue.isEmpty, try hasRoom() {
@@ -89,7 +89,7 @@ package final class WorkerLoop: Sendable {
           queue.offer(
             try worker.queue.waiting().filter { !deferredNames.contains($0.name ?? "") }.map(Worker.WorkItem.waiting))
           // Dead workers may have held more batches than one scan takes over.
-          if drains && queue.isIdle && !retries.isAwaiting, try !rescue() { break }
+          if drains && queue.isIdle && !retries.isAwaiting, try !takeOver() { break }
         }
         if queueUnavailable {
           queueUnavailable = false
@@ -124,20 +124,20 @@ package final class WorkerLoop: Sendable {
   ///
   /// - Returns: whether there was anything.
   @discardableResult
-  private func rescue() throws -> Bool {
-    let rescue = try worker.queue.rescue()
-    queue.offer(rescue.claims.map(Worker.WorkItem.recovered))
-    for claim in rescue.claims {
-      worker.meter.noteRescue()
+  private func takeOver() throws -> Bool {
+    let takeOver = try worker.queue.takeOver()
+    queue.offer(takeOver.claims.map(Worker.WorkItem.recovered))
+    for claim in takeOver.claims {
+      worker.meter.noteTakeover()
       worker.logger.warning(
         "recovered \(claim.name) from a dead worker: attempt \(claim.attempt + 1) of \(Claim.attempts)",
         metadata: ["batch": "\(claim.name)", "attempt": .stringConvertible(claim.attempt + 1)])
     }
-    for failure in rescue.failures {
+    for failure in takeOver.failures {
       worker.logger.error("\(failure); left as it is")
       retries.note(failure)
     }
-    return !rescue.claims.isEmpty
+    return !takeOver.claims.isEmpty
   }
 
   /// Of what is known to be owed; more may come, and others may take of it.

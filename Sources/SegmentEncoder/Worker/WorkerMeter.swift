@@ -6,7 +6,7 @@ package final class WorkerMeter: Sendable {
   package struct Counts {
     package fileprivate(set) var bytes = 0
     package fileprivate(set) var unchanged = 0
-    package fileprivate(set) var rescues = 0
+    package fileprivate(set) var takeovers = 0
     package fileprivate(set) var failures = 0
     /// Batches by how long they took; one more than ``WorkerMeter/boundsS``.
     package fileprivate(set) var durations = [Int](repeating: 0, count: boundsS.count + 1)
@@ -30,7 +30,7 @@ package final class WorkerMeter: Sendable {
     }
   }
 
-  func noteRescue() { counts.withLock { $0.rescues += 1 } }
+  func noteTakeover() { counts.withLock { $0.takeovers += 1 } }
 
   func noteFailure() { counts.withLock { $0.failures += 1 } }
 }

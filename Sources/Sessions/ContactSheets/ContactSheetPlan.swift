@@ -88,14 +88,14 @@ private struct TileList {
 
   var finished: [ContactSheetPlan.Tile] {
     var list = self
-    list.settle()
+    list.flushTiles()
     return list.tiles
   }
 
   mutating func add(_ segment: PublishedSegment) {
     for (index, frame) in segment.frames.enumerated() where frame.isCaptured {
       if captures % every == 0 {
-        settle()
+        flushTiles()
         tiles.append(.picture(segment: segment, frame: index))
       }
       captures += 1
@@ -111,7 +111,7 @@ private struct TileList {
     lost = lost.map { ($0.file, $0.startMs, $0.count + 1) } ?? (file, startMs, 1)
   }
 
-  private mutating func settle() {
+  private mutating func flushTiles() {
     let gapTile = gap.map { ContactSheetPlan.Tile.gap(startMs: $0.startMs, lengthMs: $0.lengthMs, count: $0.count) }
     let lostTile = lost.map { ContactSheetPlan.Tile.lost(file: $0.file, startMs: $0.startMs, count: $0.count) }
     let isLostFirst = (lost?.startMs ?? .max) < (gap?.startMs ?? .max)

@@ -40,7 +40,7 @@ package protocol NameQueue: Sendable {
   /// Puts it back as if it had never been taken.
   func handBack(_ name: QueuedName) throws
   /// It is done with.
-  func settle(_ name: QueuedName) throws
+  func acknowledge(_ name: QueuedName) throws
   /// It is done with, and named with its reason, once, among those that could not be done.
   func deadLetter(_ name: QueuedName, reason: String) throws
   /// Adds names, each unless it is there.

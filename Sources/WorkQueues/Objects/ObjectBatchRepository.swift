@@ -1,4 +1,4 @@
-// Batches in an object store: fetched, settled, kept, or in quarantine. Each step may be done again.
+// Batches in an object store: fetched, finished, kept, or in quarantine. Each step may be done again.
 
 import FileSystem
 import FrameBatches
@@ -44,13 +44,13 @@ package struct ObjectBatchRepository: Sendable {
   }
 
   /// The outcome of a batch.
-  enum Settlement {
+  enum BatchOutcome {
     case published
     case quarantined(cause: String)
   }
 
   /// The receipt of a batch of this name; nil if there is none.
-  func settlement(of batch: String) throws -> Settlement? {
+  func outcome(of batch: String) throws -> BatchOutcome? {
     let receipts = try objects.list("receipts/\(batch)/", after: nil).compactMap { info in
       try objects.get(info.key, limit: 1 << 20).flatMap { try? JSONParser.parse($0.bytes).object }
     }
@@ -66,7 +66,8 @@ package struct ObjectBatchRepository: Sendable {
   }
 
   /// Writes the receipt, then removes the batch.
-  package func settle(_ batch: String, _ tag: ObjectTag, _ outcome: String, _ members: [String: JSONValue]) throws {
+  package func writeReceipt(_ batch: String, _ tag: ObjectTag, _ outcome: String, _ members: [String: JSONValue]) throws
+  {
     let own: [String: JSONValue] = [
       "format": .string("batch-receipt/1"), "object": .string(batch), "outcome": .string(outcome),
       "tag": .string(tag.description),
@@ -117,7 +118,7 @@ package struct ObjectBatchRepository: Sendable {
     // Not fetched, when there is none, or it is too large. Objects with other names belong to others.
     if isPlain, let tag = try tag ?? objects.head(Self.incoming + claim.name)?.tag {
       _ = try objects.copy(Self.incoming + claim.name, tag, to: "quarantine/\(name)")
-      try settle(claim.name, tag, "quarantined", ["quarantine": .string(name), "cause": .string("\(reason)")])
+      try writeReceipt(claim.name, tag, "quarantined", ["quarantine": .string(name), "cause": .string("\(reason)")])
     }
     return name
   }

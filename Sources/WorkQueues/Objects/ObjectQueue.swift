@@ -43,7 +43,7 @@ package final class ObjectQueue: BatchQueue {
 
   package func claim(_ offer: QueueEntry) throws -> Claim? { try names.next().map { Claim($0) } }
 
-  package func rescue() throws -> (claims: [Claim], failures: [any Error]) {
+  package func takeOver() throws -> (claims: [Claim], failures: [any Error]) {
     (try names.takeOver().map { Claim($0) }, [])
   }
 
@@ -66,9 +66,9 @@ package final class ObjectQueue: BatchQueue {
       return .batch(FetchedBatch(claim: Claim(QueuedName(claim), tag: tag), path: path))
     }
     // A worker died, or lost the queue, before the name was taken from it.
-    switch try batches.settlement(of: claim.name) {
+    switch try batches.outcome(of: claim.name) {
     case .published:
-      try names.settle(QueuedName(claim))
+      try names.acknowledge(QueuedName(claim))
       return .alreadyFinished(isQuarantined: false)
     case .quarantined(let cause):
       try names.deadLetter(QueuedName(claim), reason: cause)
@@ -90,8 +90,8 @@ package final class ObjectQueue: BatchQueue {
       throw NoSuchBatchObject(name: batches.path(of: claim.name))
     }
     if keep { try batches.keep(claim.name, tag) }
-    try batches.settle(claim.name, tag, "published", receipt.members)
-    try names.settle(QueuedName(claim))
+    try batches.writeReceipt(claim.name, tag, "published", receipt.members)
+    try names.acknowledge(QueuedName(claim))
   }
 
   @discardableResult
@@ -103,7 +103,7 @@ package final class ObjectQueue: BatchQueue {
     return name
   }
 
-  package func hasLost(_ claim: Claim) -> Bool { !names.holds(claim.place) }
+  package func hasLost(_ claim: Claim) -> Bool { !names.holds(claim.token) }
 
   package var isCutOff: Bool { false }
 
@@ -126,13 +126,13 @@ package final class ObjectQueue: BatchQueue {
 
 extension Claim {
   fileprivate init(_ name: QueuedName, tag: ObjectTag? = nil) {
-    self.init(name: name.name, attempt: name.attempt, failures: name.failures, place: name.id, tag: tag)
+    self.init(name: name.name, attempt: name.attempt, failures: name.failures, token: name.id, tag: tag)
   }
 }
 
 extension QueuedName {
   fileprivate init(_ claim: Claim) {
-    self.init(id: claim.place, name: claim.name, attempt: claim.attempt, failures: claim.failures)
+    self.init(id: claim.token, name: claim.name, attempt: claim.attempt, failures: claim.failures)
   }
 }
 

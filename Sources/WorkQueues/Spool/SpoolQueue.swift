@@ -43,7 +43,7 @@ package final class SpoolQueue: BatchQueue {
   /// be what killed its worker: each is to be worked on alone, so that another death says which one it was.
   ///
   /// - Returns: what was taken over, and what could not be.
-  package func rescue() throws(DiskError) -> (claims: [Claim], failures: [any Error]) {
+  package func takeOver() throws(DiskError) -> (claims: [Claim], failures: [any Error]) {
     // Before anything is taken: what has been must not be forgotten.
     let others = try WorkerDirectory.ofOtherHosts(in: spool.claimed)
     var claims: [Claim] = []
@@ -116,8 +116,8 @@ package final class SpoolQueue: BatchQueue {
 
   private func counted(_ claim: Claim, attempt: Int, failures: Int) throws(DiskError) -> Claim {
     let next = Claim(
-      name: claim.name, attempt: attempt, failures: failures, place: newDirectory(attempt, failures))
-    try check("rename", claim.place) { rename(claim.place, next.place) }
+      name: claim.name, attempt: attempt, failures: failures, token: newDirectory(attempt, failures))
+    try check("rename", claim.token) { rename(claim.token, next.token) }
     return next
   }
 
@@ -132,7 +132,7 @@ package final class SpoolQueue: BatchQueue {
   /// Puts a batch back as if it had never been taken.
   package func handBack(_ claim: Claim) throws(DiskError) {
     // When a producer has used the name again meanwhile, the claim stays, and is taken over once this worker is gone.
-    if try DurableFile.move(claim.path, to: spool.incoming + "/" + claim.name) { rmdir(claim.place) }
+    if try DurableFile.move(claim.path, to: spool.incoming + "/" + claim.name) { rmdir(claim.token) }
   }
 
   /// The batch is published: it goes, or is kept in `done/`.
@@ -150,7 +150,7 @@ package final class SpoolQueue: BatchQueue {
       try check("rename", target) { rename(claim.path, target) }
       try? DurableFile.removeTree(target)
     }
-    rmdir(claim.place)
+    rmdir(claim.token)
   }
 
   /// Keeps a batch that cannot be encoded, byte for byte, with the reason beside it.
@@ -163,7 +163,7 @@ package final class SpoolQueue: BatchQueue {
       if DurableFile.exists(target) { return false }
       // The reason comes first, because a batch in quarantine without one would be of no use. One that is there
       // belongs to another batch, or was left by a worker that died here: it costs a number.
-      let temporary = own.path + "/\(lastComponent(of: claim.place)).reason"
+      let temporary = own.path + "/\(lastComponent(of: claim.token)).reason"
       unlink(temporary)
       try DurableFile.create(temporary, reason.reason(for: claim, worker: worker))
       defer { unlink(temporary) }
@@ -182,7 +182,7 @@ package final class SpoolQueue: BatchQueue {
       return false
     }
     try Directory(opening: spool.quarantine).sync()
-    rmdir(claim.place)
+    rmdir(claim.token)
     return name
   }
 
@@ -220,11 +220,11 @@ package final class SpoolQueue: BatchQueue {
   }
 
   private func take(_ source: [CChar], name: String, attempt: Int, failures: Int = 0) throws(DiskError) -> Claim? {
-    let claim = Claim(name: name, attempt: attempt, failures: failures, place: newDirectory(attempt, failures))
-    try check("mkdir", claim.place) { mkdir(claim.place, 0o755) }
+    let claim = Claim(name: name, attempt: attempt, failures: failures, token: newDirectory(attempt, failures))
+    try check("mkdir", claim.token) { mkdir(claim.token, 0o755) }
     if rename(source, claim.path) == 0 { return claim }
     let failure = DiskError("rename", claim.path)
-    rmdir(claim.place)
+    rmdir(claim.token)
     if failure.code == ENOENT { return nil }
     throw failure
   }
@@ -242,5 +242,5 @@ package final class SpoolQueue: BatchQueue {
 
 extension Claim {
   /// Where the batch lies now, in a spool: `claimed/<worker>/<number>.<attempt>.<failures>/NAME`.
-  package var path: String { place + "/" + name }
+  package var path: String { token + "/" + name }
 }

@@ -72,7 +72,7 @@ final class HealthRoutes: Sendable {
     text.histogram(
       "encoder_worker_batch_duration_seconds", "Time from a batch's claim to its publication.",
       bounds: WorkerMeter.boundsS, counts: counts.durations, sum: Double(counts.totalMs) / 1_000)
-    text.counter("encoder_worker_rescues_total", "Batches taken over from dead workers.", counts.rescues)
+    text.counter("encoder_worker_rescues_total", "Batches taken over from dead workers.", counts.takeovers)
     text.counter("encoder_worker_failures_total", "Failures of the environment.", counts.failures)
     text.process()
     // Where the disk does not tell, the rest is still to be had.

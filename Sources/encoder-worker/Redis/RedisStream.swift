@@ -134,8 +134,8 @@ final class RedisStream: NameQueue {
   }
 
   /// Nothing more is owed for an entry.
-  func settle(_ entry: Entry) throws {
-    _ = try isDone(.settle, entry, [entry.name])
+  func acknowledge(_ entry: Entry) throws {
+    _ = try isDone(.acknowledge, entry, [entry.name])
     membership.drop(entry.id)
   }
 

@@ -10,7 +10,7 @@ import WorkQueues
 
 /// A step of the queue that is more than one command.
 enum StreamScript: String, CaseIterable, Sendable {
-  case join, add, next, takeOver, renew, begin, fail, handBack, settle, deadLetter, waiting, held, leave
+  case join, add, next, takeOver, renew, begin, fail, handBack, acknowledge, deadLetter, waiting, held, leave
 
   static let group = "encoder-worker"
 
@@ -25,7 +25,7 @@ enum StreamScript: String, CaseIterable, Sendable {
     case .begin: "note that work begins"
     case .fail: "note a failure"
     case .handBack: "hand a batch back"
-    case .settle: "settle a batch"
+    case .acknowledge: "acknowledge a batch"
     case .deadLetter: "write to the dead letters"
     case .waiting: "count what waits"
     case .held: "count what is held"
@@ -220,7 +220,7 @@ enum StreamScript: String, CaseIterable, Sendable {
       redis.call('XDEL', stream, ARGV[2])
       return 1
       """
-    case .settle:
+    case .acknowledge:
       // ARGV: entry, name.
       """
       if not owned(ARGV[2]) then return 0 end
