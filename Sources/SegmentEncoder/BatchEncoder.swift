@@ -1,5 +1,5 @@
-// The whole way of a batch, top to bottom: read, plan, encode, publish. Synchronous, on the caller's thread; several
-// batches at once are several threads with one encoder each.
+// The path of a batch, top to bottom: read, plan, encode, publish. It is synchronous on the caller's thread. For several batches
+// in parallel, use several threads with one encoder each.
 
 import Encoding
 import FileSystem
@@ -27,7 +27,7 @@ public final class BatchEncoder {
 
   /// - Parameters:
   ///   - store: shared by all encoders of a process.
-  ///   - scratch: a directory of our user's alone, where segments lie until they are published; made where it is missing.
+  ///   - scratch: a private directory for unpublished segments; created if it is missing.
   /// - Throws: ``DiskError``, also if the directory belongs to another user.
   public convenience init(_ options: Options = Options(), store: any SegmentStore, scratch: String) throws {
     let staging = try Staging(scratch: scratch, worker: WorkerID())
@@ -36,7 +36,7 @@ public final class BatchEncoder {
 
   /// - Parameters:
   ///   - staging: where files are written before they are published; shared by all encoders of a process.
-  ///   - index: shared likewise.
+  ///   - index: shared in the same way.
   package convenience init(_ options: Options, staging: Staging, index: SessionViews) {
     self.init(options, staging: staging, index: index, memory: KeyFrameCache())
   }
@@ -124,7 +124,7 @@ public final class BatchEncoder {
     return receipt
   }
 
-  /// For a batch that workers have died with: finds it published as a whole, or takes back what is published of it.
+  /// For a batch that killed workers: returns its receipt if it is published as a whole; else rolls its segments back.
   ///
   /// - Parameter isCancelled: asked while the batch is read.
   /// - Returns: the receipt of a batch that is published.
@@ -162,7 +162,7 @@ public final class BatchEncoder {
   }
 }
 
-/// Collects a batch's shots into segments and writes each to the staging directory when it closes.
+/// Collects a batch's frames into segments, and stages each segment when it closes.
 private struct SegmentStage: ShotConsumer, ~Copyable {
   private let settings: EncoderSettings
   private let memory: KeyFrameCache
@@ -171,7 +171,7 @@ private struct SegmentStage: ShotConsumer, ~Copyable {
   private let progress: BatchStage
   private var open: SegmentWriter?
   private var done: [StagedSegment] = []
-  /// Refused since the last segment closed.
+  /// Frames that were refused since the last segment closed.
   private var refused: [RefusedFrame]
   private var notes: [Int64: String] = [:]
 

@@ -7,15 +7,15 @@ import Glibc
 import JSON
 import Sessions
 
-/// Where a batch goes when its encoding ended with an error.
+/// The destination of a batch after an error.
 public enum Disposition: Equatable, Sendable {
   /// To quarantine, with this reason.
   case quarantine(BadBatch)
-  /// Back, untouched: the machine is in trouble (disk full, I/O error, out of memory), not the batch.
+  /// Back into the queue: the environment failed (disk full, I/O error, out of memory), not the batch.
   case retry
-  /// Nobody knows: it is tried again, and when that does not help it goes to quarantine with this reason.
+  /// Retry some times; then to quarantine, with this reason: the cause is unknown.
   case unknown(BadBatch)
-  /// Back, untouched: the worker was asked to stop.
+  /// Back into the queue: the worker was asked to stop.
   case handBack
 
   /// One line of JSON for a program.
@@ -44,15 +44,14 @@ public enum Disposition: Equatable, Sendable {
     // Codes that no failing machine returns: the batch caused the call.
     case let failure as DiskError where ![EINVAL, ENAMETOOLONG, ELOOP, EOVERFLOW, EFBIG].contains(failure.code):
       self = .retry
-    // FFmpeg's word on a picture has become a refusal by now.
+    // Errors of FFmpeg on a picture are refusals by now.
     case let failure as FFmpegError where failure.isOutOfMemory: self = .retry
     default:
       self = .unknown(BadBatch("encode", batch, "\(error)", advice: "report this error with the batch"))
     }
   }
 
-  /// Whether what failed for reasons that are not a batch's would fail for every other batch, too: a full disk does, a damaged
-  /// file of one session does not.
+  /// Whether a failure of the environment affects all batches: a full disk does, a damaged file of one session does not.
   package static func isSystemWide(_ error: any Error) -> Bool {
     switch error {
     case let failure as ViewUpdateFailure: isSystemWide(failure.error)
@@ -67,7 +66,7 @@ public enum Disposition: Equatable, Sendable {
     }
   }
 
-  /// Whether the disk itself failed, and not only what was on it or the network.
+  /// Whether the disk itself failed.
   package static func isInputOutputError(_ error: any Error) -> Bool {
     switch error {
     case let failure as ViewUpdateFailure: isInputOutputError(failure.error)

@@ -12,9 +12,9 @@ public final class OutputDirectory: Sendable {
   /// Makes what is missing of the path, and a place in `PATH/.staging` for this process.
   ///
   /// - Parameters:
-  ///   - hls: whether sessions can be played while they grow.
-  ///   - thumbnails: whether players have their pictures in small.
-  ///   - sentry: whether there is an event for Sentry beside each manifest.
+  ///   - hls: whether to keep a live HLS playlist of each session.
+  ///   - thumbnails: whether to keep preview thumbnails of each session.
+  ///   - sentry: whether to keep Sentry's event beside each manifest.
   /// - Throws: ``DiskError``.
   public init(_ path: String, hls: Bool = false, thumbnails: Bool = false, sentry: Bool = false) throws {
     try DurableFile.makeDirectories(path)

@@ -4,11 +4,11 @@
 import FrameBatches
 import Sessions
 
-/// A batch that is owed.
+/// A waiting batch.
 package struct QueueEntry: Sendable {
-  /// The batch's name; nil where the queue tells only who takes it.
+  /// The batch's name; nil if the queue tells it only with the claim.
   package let name: String?
-  /// The name as the system has it.
+  /// The name in bytes, as the file system has it.
   package let bytes: [UInt8]
 
   package init(name: String?, bytes: [UInt8] = []) {
@@ -17,17 +17,17 @@ package struct QueueEntry: Sendable {
   }
 }
 
-/// A batch that this worker has taken.
+/// A batch that this worker has claimed.
 package struct Claim: Sendable {
   /// The batch's name.
   package let name: String
-  /// How often work on it has begun; each beginning but this worker's own ended with a worker's death.
+  /// The number of attempts; each one before this worker's ended with the death of a worker.
   package let attempt: Int
-  /// How often work on it has failed for unknown reasons.
+  /// The number of failures for unknown reasons.
   package let failures: Int
   /// The queue's token of the claim.
   package let token: String
-  /// The content that was fetched, where the queue's batches can be replaced meanwhile; nil before.
+  /// The tag of the fetched content, in queues whose batches can be replaced; nil before the fetch.
   package let tag: ObjectTag?
 
   package init(name: String, attempt: Int, failures: Int, token: String, tag: ObjectTag? = nil) {
@@ -38,22 +38,22 @@ package struct Claim: Sendable {
     self.tag = tag
   }
 
-  /// How many workers may die with a batch before it is taken for what kills them.
+  /// Maximum number of workers that may die with a batch before it is quarantined.
   package static let attempts = 3
-  /// How often it may fail for unknown reasons, before it is given up.
+  /// Maximum number of failures for unknown reasons before a batch is quarantined.
   package static let unknownFailures = 5
 }
 
-/// The content of a batch that has been claimed, where it is still owed.
+/// The result of fetching a claimed batch.
 package enum FetchResult {
   case batch(FetchedBatch)
-  /// A worker before has finished it; now the queue is rid of it.
+  /// An earlier worker has finished it; now it is acknowledged.
   case alreadyFinished(isQuarantined: Bool)
 }
 
 /// A batch to work on.
 package struct FetchedBatch {
-  /// The claim, with what the queue knows of the content.
+  /// The claim, with the tag of the content.
   package let claim: Claim
   /// A file or a directory.
   package let path: String
@@ -68,7 +68,7 @@ package enum QueueStatus: Sendable {
 /// A queue of batches, for several threads at once. A batch is in it until it is retired or in quarantine, even if a worker dies
 /// meanwhile.
 ///
-/// All of it throws when the queue cannot be asked; nothing is lost by that, and what has been begun can be done again.
+/// Every call may throw if the queue is unreachable. Nothing is lost then, and every call may be repeated.
 package protocol BatchQueue: Sendable {
   /// The waiting batches, as far as they are visible.
   func waiting() throws -> [QueueEntry]
@@ -76,46 +76,45 @@ package protocol BatchQueue: Sendable {
   ///
   /// - Returns: nil when another worker was faster.
   func claim(_ offer: QueueEntry) throws -> Claim?
-  /// Takes over what dead workers held. Any of these may be what killed its worker: each is to be worked on alone, so that another
-  /// death says which one it was.
+  /// Takes over the claims of dead workers. Each of them may have killed its worker, so it is worked on alone.
   ///
-  /// - Returns: what was taken over, and what could not be.
+  /// - Returns: the claims, and the failures.
   func takeOver() throws -> (claims: [Claim], failures: [any Error])
-  /// Writes down that work begins on a batch that was taken over.
+  /// Counts an attempt of a batch that was taken over.
   ///
   /// - Returns: nil when another worker has it by now.
   func begin(_ claim: Claim) throws -> Claim?
-  /// Writes down that work on a batch has failed for an unknown reason.
+  /// Counts a failure for an unknown reason.
   func fail(_ claim: Claim) throws -> Claim
-  /// Fetches a batch, to be worked on. It has to be discarded afterwards.
+  /// Fetches a batch. Call ``discard(_:)`` afterwards.
   func fetch(_ claim: Claim) throws -> FetchResult
-  /// Removes what was fetched. The batch stays claimed.
+  /// Removes the fetched copy. The batch stays claimed.
   func discard(_ batch: FetchedBatch)
-  /// Puts a batch back as if it had never been taken.
+  /// Puts a batch back into the queue.
   func handBack(_ claim: Claim) throws
-  /// The batch is published: it goes, or is kept.
+  /// Removes a published batch, or keeps it.
   func retire(_ claim: Claim, _ receipt: Receipt, keep: Bool) throws
-  /// Keeps a batch that cannot be encoded, byte for byte, with the reason beside it.
+  /// Moves a batch to quarantine, byte for byte, with the reason beside it.
   ///
   /// - Returns: its name in quarantine.
   @discardableResult
   func quarantine(_ claim: Claim, _ reason: BadBatch) throws -> String
-  /// Whether another worker, which took this one for dead, has the batch, or took it away, as far as one knows.
+  /// Whether another worker has taken the batch over, as far as it is known.
   func hasLost(_ claim: Claim) -> Bool
-  /// Whether this worker was taken for dead, and cannot claim anything any more; it has to be started again.
+  /// Whether another process took this worker for dead; then it has to be started again.
   var isCutOff: Bool { get }
-  /// Whether the queue has lost what it knew: that nothing waits then does not say that nothing is owed.
+  /// Whether the queue has lost its data: then an empty queue does not mean that no batch waits.
   var lostState: Bool { get }
-  /// How many batches others hold whom we cannot ask whether they live.
+  /// The number of batches that workers of other hosts hold, dead or alive.
   func heldElsewhere() throws -> Int
-  /// Something to wait for beside the time: readable when there may be more. To be closed by the caller; -1 where there is none.
+  /// A descriptor that is readable when there may be more batches, to be closed by the caller; -1 if there is none.
   func watch() -> Int32
-  /// How long to wait for more, in milliseconds, where nothing says that there is.
+  /// The poll interval without such a descriptor, in milliseconds.
   var pollIntervalMs: Int { get }
   /// The state of the queue.
   func status(output: String) throws -> QueueStatus
   /// Writes the counters for status commands.
   func show(_ counters: WorkerCounters) throws
-  /// Leaves the queue; nothing is claimed any more.
+  /// Leaves the queue. Nothing may be claimed afterwards.
   func leave()
 }

@@ -5,7 +5,7 @@ import FileSystem
 import Synchronization
 
 package final class JobWatch: Sendable {
-  /// A batch in work. Its thread writes, the watch reads.
+  /// A batch in work. Its thread writes the stage, the watch reads it.
   final class Job: Sendable {
     let batch: String
     fileprivate let begunAt = MonotonicClock.seconds()
@@ -17,29 +17,29 @@ package final class JobWatch: Sendable {
     }
   }
 
-  /// A batch that should have shown a sign of life, or have ended, by now.
+  /// A batch beyond its deadline.
   package struct Stuck: Sendable, CustomStringConvertible {
     package let batch: String
     let stage: BatchStage.Stage
-    /// Since it was due.
+    /// Seconds since its deadline.
     let overdueS: Int
 
     package var description: String { "\(batch) has been stuck in \(stage) for \(overdueS) s beyond its deadline" }
   }
 
-  /// How much longer a batch may take that has been told to stop, in seconds. After that its thread is given up.
+  /// Seconds that a cancelled batch may take to stop. Then its thread is given up.
   private static let grace = 10
-  /// Two readings of a clock of seconds may be nearly that much too far apart, and a stop takes a moment.
+  /// Tolerance in seconds: two readings of a clock of seconds may differ by one too much, and a stop takes a moment.
   private static let slack = 2
 
   private let maxTime: Int
   private let jobs = Mutex<[Job]>([])
   private let thread = Mutex<PeriodicThread?>(nil)
 
-  /// - Parameter maxTime: for one batch, in seconds.
+  /// - Parameter maxTime: the timeout of a batch, in seconds.
   init(maxTime: Int) { self.maxTime = maxTime }
 
-  /// - Parameter stage: where the thread's encoder says what it does.
+  /// - Parameter stage: the stage of the thread's encoder.
   func begin(_ batch: String, _ stage: BatchStage) -> Job {
     stage.enter(.queue)
     let job = Job(batch, stage)
@@ -70,10 +70,10 @@ package final class JobWatch: Sendable {
   /// Starts the thread.
   ///
   /// - Parameters:
-  ///   - isStopping: whether the worker has been told to stop; then nothing is done about stuck batches.
-  ///   - act: called once, on the watch's thread, when a batch has not stopped although its time is long over.
+  ///   - isStopping: whether the worker is stopping; then stuck batches are ignored.
+  ///   - act: called once, on the watch's thread, when a batch has not stopped long after its deadline.
   func start(isStopping: @escaping @Sendable () -> Bool, _ act: @escaping @Sendable (Stuck) -> Void) throws {
-    // Seconds in a row in which a batch was stuck for too long, while this thread was awake, and when that was looked at.
+    // Consecutive seconds in which a batch was stuck while this thread was awake, and the time of the last look.
     let ticks = Mutex((count: 0, lastS: MonotonicClock.seconds()))
     let thread = try PeriodicThread("watch", everyMs: 1_000) { [self] in
       let job = stuck.first { $0.overdueS > Self.grace }
@@ -94,7 +94,7 @@ package final class JobWatch: Sendable {
 }
 
 extension BatchStage.Stage {
-  /// How long it may go on without a sign of life, in seconds.
+  /// Maximum seconds without a sign of life.
   fileprivate var silenceS: Int {
     switch self {
     case .open, .encode: 300

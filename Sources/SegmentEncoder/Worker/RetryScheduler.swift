@@ -5,15 +5,15 @@ import Sessions
 import Synchronization
 import WorkQueues
 
-/// Schedules retries of work that failed for reasons other than its batch. A failure that concerns everybody (a full
-/// disk) makes everybody wait; any other only what it happened to.
+/// Schedules retries of work that failed for reasons other than its batch. A system-wide failure (a full disk) pauses all threads;
+/// any other failure pauses its batch only.
 final class RetryScheduler: Sendable {
   private struct State {
     var first: (any Error)?
-    /// Failures that concern everybody, without a success between.
+    /// System-wide failures in a row.
     var inARow = 0
     var last: (any Error)?
-    /// After this nothing can go on.
+    /// A failure that ends the worker.
     var fatal: (any Error)?
     var postponed: [(item: Worker.WorkItem, dueAt: Int)] = []
   }
@@ -21,10 +21,10 @@ final class RetryScheduler: Sendable {
   private let drains: Bool
   private let state = Mutex(State())
 
-  /// - Parameter drains: whether what has failed once waits for the end.
+  /// - Parameter drains: whether a batch that failed once is put back at the end instead of retried.
   init(drains: Bool) { self.drains = drains }
 
-  /// - Returns: whether everybody had to wait before.
+  /// - Returns: whether all threads were paused before.
   func succeed() -> Bool {
     state.withLock { state in
       defer { state.inARow = 0 }
@@ -32,9 +32,9 @@ final class RetryScheduler: Sendable {
     }
   }
 
-  /// Puts something off, or only notes the failure.
+  /// Schedules a retry of an item, or only records the failure.
   ///
-  /// - Returns: for how many seconds all threads have to wait; nil where the failure concerns this batch only.
+  /// - Returns: the pause of all threads in seconds; nil if the failure concerns this batch only.
   @discardableResult
   func note(_ error: any Error, _ item: Worker.WorkItem? = nil, isSystemWide: Bool? = nil) -> Int? {
     let isSystemWide = isSystemWide ?? (!(error is UnknownFailure) && Disposition.isSystemWide(error))
@@ -66,20 +66,20 @@ final class RetryScheduler: Sendable {
     }
   }
 
-  /// Batches in `incoming/` that could not be claimed and are left alone for now, by name.
+  /// Names of batches in `incoming/` that could not be claimed and are deferred.
   var deferredNames: Set<String> {
     state.withLock { state in
       Set(state.postponed.compactMap { if case .waiting(let offer) = $0.item { offer.name } else { nil } })
     }
   }
 
-  /// Whether something is put off that will be tried again soon.
+  /// Whether a retry is due soon.
   var isAwaiting: Bool { state.withLock { $0.postponed.contains { $0.dueAt != .max } } }
 
-  /// How many are put off.
+  /// The number of deferred items.
   var count: Int { state.withLock { $0.postponed.count } }
 
-  /// Claims that are put off.
+  /// The claims of deferred items.
   var held: [Claim] { state.withLock { $0.postponed.compactMap(\.item.claim) } }
 
   /// The failure that pauses all threads, until something succeeds.
@@ -87,7 +87,7 @@ final class RetryScheduler: Sendable {
 
   var first: (any Error)? { state.withLock { $0.first } }
 
-  /// A drain goes on when single batches fail, but not when everything does.
+  /// Whether the worker should end: a drain ends after three system-wide failures in a row.
   var shouldAbort: Bool { fatal != nil || drains && state.withLock { $0.inARow >= 3 } }
 
   /// A failure that only a restart mends: the host for decoders can be forked only then, and a place in the spool taken.

@@ -1,11 +1,11 @@
 import Synchronization
 import WorkQueues
 
-/// Counts of a worker since it started.
+/// The counters of a worker since its start, for several threads.
 package final class SharedCounters: Sendable {
   private let counts: Mutex<WorkerCounters>
 
-  /// - Parameter before: the counts of the worker that this one continues.
+  /// - Parameter before: the counters of the process before a restart.
   init(continuing before: WorkerCounters) { counts = Mutex(before) }
 
   func add(_ change: (inout WorkerCounters) -> Void) { counts.withLock { change(&$0) } }

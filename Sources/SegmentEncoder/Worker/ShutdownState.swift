@@ -3,15 +3,15 @@ import FileSystem
 import Glibc
 import Synchronization
 
-/// Tells a worker's loop to stop or to look again, from any thread, and tells others whether the loop lives.
+/// The stop request of a worker, and the heartbeat of its loop. For any thread.
 package final class ShutdownState: Sendable {
-  /// How long what is being done may go on after a stop, in seconds; then it is handed back.
+  /// Seconds that batches in work may take after a stop request; then they are put back.
   private static let grace = 5
 
   private let wakeup: Int32
   private let loopThread = Atomic<UInt>(0)
   private let lastBeat = Atomic(MonotonicClock.seconds())
-  /// When what is being done is handed back, in monotonic seconds.
+  /// The time when batches in work are put back, in monotonic seconds.
   private let stopAt = Atomic<Int>(.max)
 
   package init() throws(DiskError) {
@@ -21,13 +21,13 @@ package final class ShutdownState: Sendable {
 
   deinit { close(wakeup) }
 
-  /// For how long the loop has shown no life, in seconds.
+  /// Seconds since the last heartbeat of the loop.
   package var silentS: Int { MonotonicClock.seconds() - lastBeat.load(ordering: .relaxed) }
 
   package var isStopping: Bool { stopAt.load(ordering: .relaxed) != .max }
   package var isOverdue: Bool { isStopping && MonotonicClock.seconds() >= stopAt.load(ordering: .relaxed) }
 
-  /// Ends the work: what is being done has some seconds to finish, and is handed back then.
+  /// Requests a stop: batches in work have some seconds to finish, and are put back then.
   package func stop() {
     stopAt.store(MonotonicClock.seconds() + Self.grace, ordering: .relaxed)
     wake()
@@ -42,7 +42,7 @@ package final class ShutdownState: Sendable {
     beat()
   }
 
-  /// The loop lives.
+  /// Records a heartbeat of the loop.
   func beat() { lastBeat.store(MonotonicClock.seconds(), ordering: .relaxed) }
 
   /// Waits for a wake-up, or something to read from `other`, whichever comes first.
@@ -53,7 +53,7 @@ package final class ShutdownState: Sendable {
     for item in polled where item.revents != 0 { while read(item.fd, &sink, sink.count) > 0 {} }
   }
 
-  /// Asked in the middle of long work, on any thread.
+  /// Whether long work should continue. For any thread.
   package func shouldContinue() -> Bool {
     if loopThread.load(ordering: .relaxed) == UInt(pthread_self()) { beat() }
     return !isOverdue

@@ -16,16 +16,16 @@ public final class SpoolWorker: Sendable {
   /// Takes a place in the spool. Creates missing directories of spool and output.
   ///
   /// - Parameters:
-  ///   - output: where sessions go; `SPOOL/output` where nothing is named.
-  ///   - threads: how many batches are encoded at once.
+  ///   - output: the directory for sessions; nil for `SPOOL/output`.
+  ///   - threads: the number of batches that are encoded in parallel.
   ///   - keepBatches: whether published batches go to `done/` of the spool, instead of being removed.
-  ///   - hls: whether sessions can be played while they grow.
-  ///   - thumbnails: whether players have their pictures in small.
-  ///   - sentry: whether there is an event for Sentry beside each manifest.
-  ///   - maxTimeS: a batch that takes longer is stopped and counts as failed, in seconds.
-  ///   - minFreeBytes: with less room in the output no batch is begun.
-  ///   - logger: gets what `encoder-worker` writes to standard error: failures, what was put into quarantine, each batch (`info`).
-  /// - Throws: ``DiskError``; another error where sessions would go into a directory of the spool that has batches.
+  ///   - hls: whether to keep a live HLS playlist of each session.
+  ///   - thumbnails: whether to keep preview thumbnails of each session.
+  ///   - sentry: whether to keep Sentry's event beside each manifest.
+  ///   - maxTimeS: the timeout of a batch, in seconds; then it counts as failed.
+  ///   - minFreeBytes: the free bytes on the output's disk that a new batch needs.
+  ///   - logger: gets failures, quarantined batches, and each batch (`info`).
+  /// - Throws: ``DiskError``; another error if the output lies in the spool's own directories or in a session.
   public init(
     spool: String, output: String? = nil, _ options: BatchEncoder.Options = BatchEncoder.Options(), threads: Int = 1,
     keepBatches: Bool = false, hls: Bool = false, thumbnails: Bool = false, sentry: Bool = false, maxTimeS: Int = 3_600,
@@ -60,9 +60,9 @@ public final class SpoolWorker: Sendable {
 
   /// Works until ``stop()`` is called or the task is cancelled. Batches in work are finished, or put back after five seconds.
   ///
-  /// Failures of a batch or of the machine are logged, and tried again.
+  /// Logs and retries failures of batches and of the environment.
   ///
-  /// - Throws: what only a new start mends: the sandbox is gone, or another process removed this worker's place in the spool.
+  /// - Throws: failures that need a new worker: the sandbox is gone, or another process removed this worker's place in the spool.
   public func run() async throws {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { (ended: CheckedContinuation<Void, any Error>) in

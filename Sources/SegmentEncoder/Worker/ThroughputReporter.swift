@@ -1,13 +1,13 @@
 import FileSystem
 
-/// Says every few seconds what a worker has done, and how fast it is.
+/// Writes a worker's counters and rate for status commands every few seconds.
 struct ThroughputReporter {
   private static let (everyMs, overMs) = (5_000, 60_000)
 
   private let startedAt = MonotonicClock.milliseconds()
   private var samples: [(at: Int, published: Int)] = []
 
-  /// A disk that cannot take it has other worries.
+  /// Write errors are ignored: nothing depends on this file.
   mutating func show(_ worker: Worker) {
     let now = MonotonicClock.milliseconds()
     guard now - (samples.last?.at ?? .min / 2) >= Self.everyMs else { return }
@@ -18,7 +18,7 @@ struct ThroughputReporter {
   }
 
   private mutating func perMinute(_ published: Int, _ now: Int) -> Int {
-    // The one at the beginning of the last minute stays.
+    // Keep the sample at the beginning of the last minute.
     while samples.count > 1, now - samples[1].at >= Self.overMs { samples.removeFirst() }
     samples.append((now, published))
     let spanMs = now - samples[0].at

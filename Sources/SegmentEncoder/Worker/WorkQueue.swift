@@ -1,5 +1,5 @@
-// Hands work to the encoding threads: a queue that waits, can be paused while the machine is in trouble, and can be
-// closed. A lock and a condition, because the threads are threads: nothing here may run on, or block, a shared pool.
+// A blocking queue for threads. It can be paused and closed. It uses a lock and a condition variable, because nothing here may run
+// on, or block, Swift's cooperative pool.
 
 import CLinux
 import Glibc
@@ -16,7 +16,7 @@ package final class WorkQueue<Element: Sendable>: @unchecked Sendable {
   private var isClosed = false
   private var pausedUntil = timespec()
 
-  /// - Parameter isExclusive: tells the elements that nothing else is to be worked on beside.
+  /// - Parameter isExclusive: whether an element must be worked on alone.
   package init(isExclusive: @escaping @Sendable (Element) -> Bool = { _ in false }) {
     self.isExclusive = isExclusive
     pthread_mutex_init(mutex, nil)
@@ -64,7 +64,7 @@ package final class WorkQueue<Element: Sendable>: @unchecked Sendable {
     }
   }
 
-  /// Nobody works on an element any more.
+  /// Marks an element as finished.
   ///
   /// - Parameter isDone: whether it counts as done.
   package func finished(isDone: Bool) {
@@ -76,7 +76,7 @@ package final class WorkQueue<Element: Sendable>: @unchecked Sendable {
     }
   }
 
-  /// Nobody gets anything for some time.
+  /// Pauses ``next()`` on all threads.
   func pause(seconds: Int) {
     locked {
       clock_gettime(CLOCK_MONOTONIC, &pausedUntil)
@@ -84,7 +84,7 @@ package final class WorkQueue<Element: Sendable>: @unchecked Sendable {
     }
   }
 
-  /// Nobody gets anything any more.
+  /// Closes the queue: ``next()`` returns nil.
   package func close() {
     locked {
       isClosed = true
@@ -95,9 +95,9 @@ package final class WorkQueue<Element: Sendable>: @unchecked Sendable {
   /// The elements that remain after closing.
   func remaining() -> [Element] { locked { elements.reversed() } }
 
-  /// How many elements are being worked on.
+  /// The number of elements in work.
   package var activeCount: Int { locked { active } }
-  /// How many are done, and how many are there, those that are being worked on included.
+  /// The number of finished elements, and of waiting ones and those in work.
   package var counts: (done: Int, owed: Int) { locked { (done, elements.count + active) } }
   var isEmpty: Bool { locked { elements.isEmpty } }
   package var isIdle: Bool { locked { elements.isEmpty && active == 0 } }

@@ -8,16 +8,16 @@ import Sessions
 import WorkQueues
 
 package final class Worker: Sendable {
-  /// Something to do.
+  /// A batch in the hands of an encoding thread.
   enum WorkItem: Sendable {
     /// A batch to claim.
     case waiting(QueueEntry)
-    /// One that is held, after a failure of the machine.
+    /// A claim that is retried after a failure of the environment.
     case held(Claim)
-    /// One that a dead worker held. Nothing else is worked on meanwhile: should this worker die too, it was this batch.
+    /// A claim recovered from a dead worker. It is worked on alone: if this worker dies, too, this batch is the cause.
     case recovered(Claim)
 
-    /// The claim of a batch that is held.
+    /// The claim, if there is one.
     var claim: Claim? {
       switch self {
       case .waiting: nil
@@ -25,7 +25,7 @@ package final class Worker: Sendable {
       }
     }
 
-    /// Whether this may be what killed a worker.
+    /// Whether the batch may have killed a worker.
     var runsAlone: Bool { claim.map { $0.attempt > 1 } ?? false || isRescued }
 
     /// The batch's name.
@@ -36,10 +36,10 @@ package final class Worker: Sendable {
       }
     }
 
-    /// Not of whichever batch is next.
+    /// Whether the item names a batch.
     var isOfOneBatch: Bool { if case .waiting(let offer) = self { offer.name != nil } else { true } }
 
-    /// Whether it is the first that this worker does with it.
+    /// Whether it is this worker's first attempt.
     var begins: Bool { if case .held = self { false } else { true } }
 
     private var isRescued: Bool { if case .recovered = self { true } else { false } }
@@ -47,9 +47,9 @@ package final class Worker: Sendable {
 
   enum Outcome {
     case published, quarantined, handedBack
-    /// Somebody else took it.
+    /// Another worker has it.
     case gone
-    /// The machine is in trouble; the batch is still held where it can be.
+    /// The environment failed; the batch is still claimed if possible.
     case failed(WorkItem, any Error, about: Logger.Metadata)
   }
 
@@ -59,15 +59,15 @@ package final class Worker: Sendable {
   package let counters: SharedCounters
   package let meter = WorkerMeter()
   package let jobs: JobWatch
-  /// Bytes that have to be free in the output before a batch is begun.
+  /// Free bytes on the output's disk that a new batch needs.
   let minFree: Int
   private let memory = KeyFrameCache()
   private let options: BatchEncoder.Options
   private let keepBatches: Bool
-  /// For one batch, in seconds.
+  /// The timeout of a batch, in seconds.
   private let maxTime: Int
 
-  /// Throws where there is less room than asked for.
+  /// Throws ``LowDiskSpace`` if less than ``minFree`` bytes are free.
   func requireRoom() throws {
     guard minFree > 0 else { return }
     let free = try store.staging.freeBytes()
@@ -92,7 +92,7 @@ package final class Worker: Sendable {
     jobs = JobWatch(maxTime: maxTime)
   }
 
-  /// One for each thread: encoders are not shared.
+  /// Makes an encoder for one thread.
   func makeEncoder() -> BatchEncoder {
     BatchEncoder(options, publishingTo: store, memory: memory)
   }
@@ -104,10 +104,10 @@ package final class Worker: Sendable {
     store.dueInMs.map { min(pollIntervalMs, max($0, 20)) } ?? pollIntervalMs
   }
 
-  /// Brings sessions' views up to date.
+  /// Updates the views of sessions.
   ///
-  /// - Parameter all: whether even those that have just been written.
-  /// - Returns: those that could not be.
+  /// - Parameter all: whether to update views that are not due, too.
+  /// - Returns: the updates that failed.
   func flushPending(all: Bool = false) -> [ViewUpdateFailure] { store.flushPending(all: all) }
 
   /// Ends idle decoders.
@@ -119,7 +119,7 @@ package final class Worker: Sendable {
   func perform(_ item: WorkItem, with encoder: BatchEncoder, isCancelled: @escaping () -> Bool) -> Outcome {
     var claim: Claim
     do {
-      // Asked before each: others fill the disk, too.
+      // Checked before each batch: other processes fill the disk, too.
       if item.begins { try requireRoom() }
       switch item {
       case .held(let held): claim = held
@@ -166,14 +166,14 @@ package final class Worker: Sendable {
     }
   }
 
-  /// Publishes a batch; or, when too many workers have died with it, finds out whether it is published.
+  /// Publishes a batch. If too many workers have died with it, it only looks whether the batch is published.
   private func publish(
     _ fetched: FetchedBatch, with encoder: BatchEncoder, _ about: inout Logger.Metadata,
     isCancelled: @escaping () -> Bool
   ) throws -> Receipt {
     defer { queue.discard(fetched) }
     let claim = fetched.claim
-    // A worker that died while it only looked, too often, must not look again.
+    // Workers also died while they only looked: do not look again.
     if claim.attempt > 2 * Claim.attempts { throw Self.tooManyDeaths(claim) }
     let batch = try encoder.read(fetched.path, isCancelled: isCancelled)
     about["session"] = "\(batch.session)"
@@ -182,7 +182,7 @@ package final class Worker: Sendable {
     return receipt
   }
 
-  /// A worker died, or lost the queue, right before the queue was rid of the batch.
+  /// A worker died, or lost the queue, right before it acknowledged the batch.
   private func finishedBefore(_ claim: Claim, isQuarantined: Bool) -> Outcome {
     guard isQuarantined else { return .gone }
     counters.add { $0.quarantined += 1 }
@@ -196,13 +196,13 @@ package final class Worker: Sendable {
       advice: "report this error with the batch")
   }
 
-  /// Leaves queue and store as if it had never been there.
+  /// Leaves the queue and removes this worker's files.
   func leave() {
     queue.leave()
     store.staging.remove()
   }
 
-  /// Hands a batch back, puts it into quarantine or keeps it for a retry, by what its error says.
+  /// Puts a batch back, quarantines it, or keeps it for a retry, by the disposition of its error.
   private func dispose(_ claim: Claim, after error: any Error, about: Logger.Metadata) -> Outcome {
     do {
       if queue.hasLost(claim) {
@@ -226,7 +226,7 @@ package final class Worker: Sendable {
       case .quarantine(let reason), .unknown(let reason):
         let name = try queue.quarantine(claim, reason)
         counters.add { $0.quarantined += 1 }
-        // The name that one finds it by.
+        // The batch's name in quarantine.
         let found: Logger.Metadata = ["batch": "\(name)", "advice": "\(reason.advice)"]
         logger.warning("quarantined: \(reason)", metadata: about.merging(found) { $1 })
         return .quarantined
@@ -261,32 +261,32 @@ package final class Worker: Sendable {
   }
 }
 
-/// A batch took too long, and was stopped.
+/// A batch exceeded its timeout.
 struct BatchTimeout: Error, CustomStringConvertible {
   let seconds: Int
   var description: String { "stopped after \(seconds) s, the limit of --max-time" }
 }
 
-/// A failure for an unknown reason; it counts.
+/// A failure for an unknown reason, which is counted.
 struct UnknownFailure: Error, CustomStringConvertible {
   let batch: String
-  /// How often by now.
+  /// The number of failures so far.
   let count: Int
   let error: any Error
   var description: String { "\(batch): \(error); try \(count) of \(Claim.unknownFailures)" }
 
-  /// Until it is tried again, in seconds: what is wrong with the machine may pass.
+  /// Seconds until the retry: a transient cause may pass.
   var pause: Int { 1 << (2 * (count - 1)) }
 }
 
-/// The disk is nearly full, as the operator sees it.
+/// Less disk space is free than `--min-free` asks for.
 struct LowDiskSpace: Error, CustomStringConvertible {
   let free: Int
   let wanted: Int
   var description: String { "\(free) bytes free in the output, less than the \(wanted) of --min-free" }
 }
 
-/// Somebody took this worker for dead, and removed what it needs.
+/// Another process took this worker for dead and removed its directory.
 struct WorkerEvicted: Error, CustomStringConvertible {
   var description: String { "another process took this worker for dead and removed its directory; start it again" }
 }

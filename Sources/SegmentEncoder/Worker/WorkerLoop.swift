@@ -1,5 +1,5 @@
-// The life of a worker: rescue, watch, hand out, stop. The loop's thread waits for new batches, for a stop and for the end of
-// work; the encoding threads do the rest.
+// The loop of a worker: take over claims, watch the queue, hand out batches, stop. The loop's thread waits for new batches, a stop
+// request and finished batches; the encoding threads do the work.
 
 import FileSystem
 import Glibc
@@ -7,21 +7,20 @@ import Logging
 import Synchronization
 import WorkQueues
 
-/// Works off a queue on several threads. For one run.
+/// Encodes the batches of a queue on several threads. For one run.
 package final class WorkerLoop: Sendable {
-  /// The progress of a worker: batches done, and parts of those in work, batches that are known to be owed, those that are done
-  /// included, and those that went to quarantine.
+  /// The progress of a worker: finished batches, the finished parts of those in work, all known batches, and quarantined ones.
   package typealias Progress = (done: Int, partly: Double, owed: Int, quarantined: Int)
 
-  /// How a worker has ended.
+  /// The result of a worker's run.
   package struct End {
-    /// The first failure that was not a batch's own.
+    /// The first failure of the environment.
     package let failure: (any Error)?
-    /// Whether nothing could go on after that failure.
+    /// Whether that failure ended the worker.
     package let isFatal: Bool
-    /// Whether the queue has lost what it knew.
+    /// Whether the queue has lost its data.
     package let queueHasForgotten: Bool
-    /// How many batches workers of other hosts hold; asked at the end of a drain only.
+    /// The number of batches that workers of other hosts hold; counted at the end of a drain only.
     package let heldElsewhere: Int
   }
 
@@ -37,8 +36,8 @@ package final class WorkerLoop: Sendable {
   private static let rescan = 5
 
   /// - Parameters:
-  ///   - threads: how many batches are worked on at once.
-  ///   - drains: whether to end when nothing is left.
+  ///   - threads: the number of batches in parallel.
+  ///   - drains: whether to end when the queue is empty.
   package init(_ worker: Worker, threads: Int, drains: Bool, shutdown: ShutdownState) {
     self.worker = worker
     self.threads = threads
@@ -55,12 +54,12 @@ package final class WorkerLoop: Sendable {
     return worker.jobs.stuck.count >= threads ? "every batch in work is stuck" : nil
   }
 
-  /// Works on the caller's thread and `threads` others until it is told to stop, or nothing is left.
+  /// Runs on the caller's thread and `threads` others until a stop request, or until a drained queue is empty.
   ///
   /// - Parameters:
-  ///   - onStuck: called on a thread of its own when a batch hangs in this process. Its thread cannot be ended.
-  ///   - show: called about once a second, where progress is shown.
-  /// - Throws: where a thread cannot be started.
+  ///   - onStuck: called on a thread of its own when a batch hangs. A hanging thread cannot be ended.
+  ///   - show: called about once a second to show progress.
+  /// - Throws: if a thread cannot be started.
   package func run(
     onStuck: @escaping @Sendable (JobWatch.Stuck) -> Void, show: ((Progress) -> Void)? = nil
   ) throws -> End {
@@ -120,9 +119,9 @@ package final class WorkerLoop: Sendable {
     )
   }
 
-  /// Takes over what dead workers held.
+  /// Takes over the claims of dead workers.
   ///
-  /// - Returns: whether there was anything.
+  /// - Returns: whether there were any.
   @discardableResult
   private func takeOver() throws -> Bool {
     let takeOver = try worker.queue.takeOver()
@@ -140,13 +139,13 @@ package final class WorkerLoop: Sendable {
     return !takeOver.claims.isEmpty
   }
 
-  /// Of what is known to be owed; more may come, and others may take of it.
+  /// Counts known batches; more may come, and other workers may take some.
   private var progress: Progress {
     let (done, owed) = queue.counts
     return (done, worker.jobs.fractions, done + owed + retries.count, worker.counters.now.quarantined)
   }
 
-  /// Whether batches may be begun; what is said of it is said once.
+  /// Whether there is disk space for new batches. Logs each change once.
   private func hasRoom() throws -> Bool {
     do {
       try worker.requireRoom()
@@ -160,7 +159,7 @@ package final class WorkerLoop: Sendable {
     }
   }
 
-  /// Waits for what is being encoded; a stop gives it some seconds.
+  /// Waits for the batches in work; after a stop request they have some seconds.
   private func finish(_ group: ThreadGroup) {
     queue.close()
     while queue.activeCount > 0 {
@@ -183,7 +182,7 @@ package final class WorkerLoop: Sendable {
     worker.leave()
   }
 
-  /// Brings sessions' views up to date; one that cannot be is left to later, or to the next worker.
+  /// Updates the views of sessions. A failed update is left for later, or for the next worker.
   private func flushPending(all: Bool = false) {
     for outdated in worker.flushPending(all: all) {
       worker.logger.error(

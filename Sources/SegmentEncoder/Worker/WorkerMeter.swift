@@ -8,12 +8,12 @@ package final class WorkerMeter: Sendable {
     package fileprivate(set) var unchanged = 0
     package fileprivate(set) var takeovers = 0
     package fileprivate(set) var failures = 0
-    /// Batches by how long they took; one more than ``WorkerMeter/boundsS``.
+    /// Batches by duration; one more bucket than ``WorkerMeter/boundsS``.
     package fileprivate(set) var durations = [Int](repeating: 0, count: boundsS.count + 1)
     package fileprivate(set) var totalMs = 0
   }
 
-  /// Upper ends of the durations that are told apart, in seconds.
+  /// Upper bounds of the buckets, in seconds.
   package static let boundsS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
 
   private let counts = Mutex(Counts())

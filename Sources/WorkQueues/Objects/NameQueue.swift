@@ -7,7 +7,7 @@ package struct QueuedName: Sendable, Equatable {
   package let name: String
   /// How often work on it has begun.
   package let attempt: Int
-  /// How often work on it has failed for unknown reasons.
+  /// The number of failures for unknown reasons.
   package let failures: Int
 
   package init(id: String, name: String, attempt: Int, failures: Int) {

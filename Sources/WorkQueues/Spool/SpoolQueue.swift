@@ -1,5 +1,4 @@
-// One worker's hold on a spool: it takes batches out of `incoming/` and puts each where it belongs in the end. Every
-// step is one rename to a unique name, so it happened or it did not.
+// The spool as a queue: claims, retires and quarantines batches. Every step is one atomic rename to a unique name.
 
 import Encoding
 import FileSystem
@@ -19,7 +18,7 @@ package final class SpoolQueue: BatchQueue {
   private let taken = Atomic<Int>(0)
   private let elsewhere: HeartbeatMonitor
 
-  /// - Parameter elsewhere: who says which workers of other hosts are dead.
+  /// - Parameter elsewhere: the monitor of workers of other hosts.
   package init(_ spool: Spool, worker: WorkerID, elsewhere: HeartbeatMonitor) throws(DiskError) {
     self.spool = spool
     self.worker = worker
@@ -31,7 +30,7 @@ package final class SpoolQueue: BatchQueue {
     try spool.waiting().map { QueueEntry(name: $0.name, bytes: $0.bytes) }
   }
 
-  /// Takes a batch out of `incoming/`.
+  /// Claims a batch of `incoming/`.
   ///
   /// - Returns: nil when another worker was faster.
   package func claim(_ offer: QueueEntry) throws(DiskError) -> Claim? {
@@ -39,24 +38,24 @@ package final class SpoolQueue: BatchQueue {
     return try take(raw.map { CChar(bitPattern: $0) } + [0], name: (offer.name ?? "").shortened(to: 255), attempt: 1)
   }
 
-  /// Takes over what dead workers held: of this host at once, of others when they have been still for a lease. Any of these may
-  /// be what killed its worker: each is to be worked on alone, so that another death says which one it was.
+  /// Takes over the claims of dead workers: of this host at once, of other hosts after a lease without a heartbeat. Each of them
+  /// may have killed its worker, so it is worked on alone.
   ///
-  /// - Returns: what was taken over, and what could not be.
+  /// - Returns: the claims, and the failures.
   package func takeOver() throws(DiskError) -> (claims: [Claim], failures: [any Error]) {
-    // Before anything is taken: what has been must not be forgotten.
+    // List them first: a later failure must not lose claims that were taken over.
     let others = try WorkerDirectory.ofOtherHosts(in: spool.claimed)
     var claims: [Claim] = []
     var failures = try WorkerDirectory.takeOver(in: spool.claimed) { dead in
       try empty(dead, into: &claims)
-      // A reason that was being written.
+      // A partial reason file.
       for left in try Directory(opening: dead).entries() where left.kind == .file && left.name != "alive" {
         unlink(dead + "/" + left.name)
       }
     }
     for other in others {
       do {
-        // It may only have been cut off, and come back: the directory stays its own.
+        // It may have lost its connection only: its directory stays.
         if try elsewhere.hasExpired(other) { try empty(other, into: &claims) }
       } catch {
         if DurableFile.exists(other) { failures.append(error) }
@@ -104,12 +103,12 @@ package final class SpoolQueue: BatchQueue {
   /// Whether this worker was taken for dead, and what it needs to claim anything is gone; it has to be started again.
   package var isCutOff: Bool { own.isLost }
 
-  /// Writes down that work begins on a batch that was taken over.
+  /// Counts an attempt of a batch that was taken over.
   package func begin(_ claim: Claim) throws(DiskError) -> Claim? {
     try counted(claim, attempt: claim.attempt + 1, failures: claim.failures)
   }
 
-  /// Writes down that work on a batch has failed for an unknown reason.
+  /// Counts a failure for an unknown reason.
   package func fail(_ claim: Claim) throws(DiskError) -> Claim {
     try counted(claim, attempt: claim.attempt, failures: claim.failures + 1)
   }
@@ -129,13 +128,13 @@ package final class SpoolQueue: BatchQueue {
 
   package func discard(_ batch: FetchedBatch) {}
 
-  /// Puts a batch back as if it had never been taken.
+  /// Puts a batch back into the queue.
   package func handBack(_ claim: Claim) throws(DiskError) {
-    // When a producer has used the name again meanwhile, the claim stays, and is taken over once this worker is gone.
+    // If a producer has used the name again, the claim stays, and the next worker takes it over.
     if try DurableFile.move(claim.path, to: spool.incoming + "/" + claim.name) { rmdir(claim.token) }
   }
 
-  /// The batch is published: it goes, or is kept in `done/`.
+  /// Removes a published batch, or keeps it in `done/`.
   package func retire(_ claim: Claim, _ receipt: Receipt, keep: Bool) throws(DiskError) {
     if keep {
       try DurableFile.makeDirectories(spool.done)
@@ -144,7 +143,7 @@ package final class SpoolQueue: BatchQueue {
         try DurableFile.move(claim.path, to: target)
       }
     } else {
-      // First out of sight in one step: half a batch must never be taken for a batch. Files that cannot be removed then, such as
+      // Rename it first: half a batch must never look like a batch. Files that cannot be removed then, such as
       // another user's directory, stay in the trash and do no harm.
       let target = spool.trash + "/\(worker)~\(taken.add(1, ordering: .relaxed).newValue)"
       try check("rename", target) { rename(claim.path, target) }
@@ -153,7 +152,7 @@ package final class SpoolQueue: BatchQueue {
     rmdir(claim.token)
   }
 
-  /// Keeps a batch that cannot be encoded, byte for byte, with the reason beside it.
+  /// Moves a batch to quarantine, byte for byte, with the reason beside it.
   ///
   /// - Returns: its name in quarantine.
   @discardableResult
@@ -174,7 +173,7 @@ package final class SpoolQueue: BatchQueue {
       do throws(DiskError) {
         if try DurableFile.move(claim.path, to: target) { return true }
       } catch {
-        // It comes again, and would leave another reason each time.
+        // The batch comes again, and would leave another reason each time.
         if DurableFile.exists(claim.path) && !DurableFile.exists(target) { unlink(target + Quarantine.reasonEnding) }
         throw error
       }
@@ -186,7 +185,7 @@ package final class SpoolQueue: BatchQueue {
     return name
   }
 
-  /// Whether what could not be read can be read now: an NFS export that had been taken away refuses all, and says so of each file.
+  /// Whether an unreadable file is readable now: an unexported NFS directory refuses every file for a while.
   private static func mayRead(_ file: String, of claim: Claim) -> Bool {
     let path = file == claim.name ? claim.path : claim.path + "/" + file
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
@@ -196,7 +195,7 @@ package final class SpoolQueue: BatchQueue {
 
   package var lostState: Bool { false }
 
-  /// Batches that no event announces (NFS, a dead worker's) are found this often.
+  /// The poll interval for batches without an inotify event (NFS, dead workers).
   package var pollIntervalMs: Int { 5_000 }
 
   /// Readable when something appears in `incoming/`; -1 where the system has no watches left.
@@ -213,7 +212,7 @@ package final class SpoolQueue: BatchQueue {
   /// Writes the counters for status commands.
   package func show(_ counters: WorkerCounters) throws(DiskError) { try counters.write(to: own.path) }
 
-  /// Leaves the spool; nothing is claimed any more.
+  /// Leaves the spool. Nothing may be claimed afterwards.
   package func leave() {
     WorkerCounters.remove(from: own.path)
     own.remove()
@@ -231,7 +230,7 @@ package final class SpoolQueue: BatchQueue {
 
   private func cString(_ text: String) -> [CChar] { text.utf8.map { CChar(bitPattern: $0) } + [0] }
 
-  /// Removes what workers that are gone were about to remove.
+  /// Removes the trash of dead workers.
   private func emptyTrash() throws(DiskError) {
     for entry in try Directory(opening: spool.trash).entries()
     where !DurableFile.exists(spool.claimed + "/" + Spool.owner(inTrash: entry.name)) {

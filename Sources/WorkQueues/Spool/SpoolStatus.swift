@@ -22,7 +22,7 @@ package struct SpoolStatus: Sendable {
     package let batch: String
     /// How often work on it has begun.
     package let attempt: Int
-    /// How often work on it has failed for unknown reasons.
+    /// The number of failures for unknown reasons.
     package let failures: Int
     /// Since it came into that hand, or work on it began anew.
     package let ageMs: Int64
