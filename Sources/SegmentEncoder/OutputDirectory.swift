@@ -34,7 +34,7 @@ public final class OutputDirectory: Sendable {
   /// Brings the views up to date that are due, and those that a process left behind that is gone.
   ///
   /// - Parameter all: whether those, too, that are not due yet.
-  /// - Returns: those that could not be; they are tried again later.
+  /// - Returns: the updates that failed; they are retried later.
   public func flushPending(all: Bool = false) -> [ViewUpdateFailure] { views.flushPending(staging, all: all) }
 
   /// Brings all views up to date and removes this process's place. No encoder may publish any more.

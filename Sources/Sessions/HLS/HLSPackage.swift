@@ -148,7 +148,7 @@ extension HLSPackage {
   ///
   /// - Parameters:
   ///   - segments: all of the session, in the order of their starts, at least one.
-  ///   - releasedMs: segments that start by then are listed, whatever may come.
+  ///   - releasedMs: segments that start by then are not held back.
   ///   - progress: called with the segments done and their number; what it throws ends the work.
   /// - Throws: ``BadSession``, ``DiskError``.
   package func update(
@@ -186,7 +186,7 @@ extension HLSPackage {
   /// - Parameters:
   ///   - segments: the last of the session, in the order of their starts; the first is the last that is listed.
   ///   - startMs: the session's.
-  ///   - releasedMs: segments that start by then are listed, whatever may come.
+  ///   - releasedMs: segments that start by then are not held back.
   /// - Returns: nil when all has to be made from all segments.
   func extend(
     by segments: [PublishedSegment], sessionStartMs startMs: Int64, releasedMs: Int64, from session: SessionDirectory

@@ -20,7 +20,7 @@ struct ObjectPlaylist {
   ///
   /// - Parameters:
   ///   - known: segments that need not be fetched, and the files of their videos.
-  ///   - releasedMs: segments that start by then are listed, whatever may come.
+  ///   - releasedMs: segments that start by then are not held back.
   /// - Returns: the segments that it does not list; nil where it lists all.
   package func update(
     with known: some Sequence<(PublishedSegment, String)>, releasedMs: Int64

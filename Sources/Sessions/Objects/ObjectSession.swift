@@ -1,6 +1,6 @@
-// One session in an object store. `index/SESSION/head.json` says what is published, and is only ever written on the condition that
-// it is still what was read. It lists the last segments and names pages with those before, so that a long session's is small, too.
-// A page is never written over. `session.json` and `session.ffconcat` are views, as in a directory.
+// One session in an object store. `index/SESSION/head.json` decides what is published, and is written only if it is unchanged
+// since it was read. It lists the last segments and names pages with the earlier ones, so that it stays small. Pages are never
+// replaced. `session.json` and `session.ffconcat` are views, as in a directory.
 
 import Encoding
 import FileSystem
@@ -36,7 +36,7 @@ struct ObjectSession {
     let file: String
     let startMs: Int64
 
-    /// So many segments are in a page, and so many in the head at most.
+    /// The number of segments in a page, and the maximum number in the head.
     static let (size, maximumInHead) = (64, 96)
 
     init?(_ file: String) {
@@ -52,9 +52,9 @@ struct ObjectSession {
     }
   }
 
-  /// Of a view, in bytes. Longer ones are not ours: a week in segments of five seconds has some 28 MB.
+  /// Maximum size of a view in bytes: a week in segments of five seconds has some 28 MB.
   private static let viewBytes = 32 << 20
-  /// Of the head and of a page, in bytes: far above what a session of a week takes.
+  /// Maximum size of the head and of a page in bytes, far above that of a session of a week.
   private static let indexBytes = 4 << 20
 
   package func key(_ file: String) -> String { "output/\(id)/\(file)" }
@@ -140,10 +140,10 @@ struct ObjectSession {
     }
   }
 
-  /// Publishes segments that are there.
+  /// Publishes placed segments.
   ///
-  /// - Parameter published: what was published when it was decided that these may be, too.
-  /// - Returns: what is published now; nil when that was not so any more.
+  /// - Parameter published: the session when the overlaps were checked.
+  /// - Returns: the session after the publication; nil if it has changed meanwhile.
   func publish(_ new: [PublishedSegment], after published: Published?) throws -> Published? {
     let new = new.map(\.entry)
     guard var next = published ?? SessionIndex(session: id, entries: new).map({ Published(index: $0) }) else {
@@ -166,7 +166,7 @@ struct ObjectSession {
     return next
   }
 
-  /// Adds segments to the head, or, which is rare, to the page that they belong into.
+  /// Adds segments to the head, or late ones to their page.
   private func add(_ new: [SessionEntry], to published: inout Published) throws {
     let headMs = published.index.entries[0].startMs
     let late = published.pages.isEmpty ? [] : new.filter { $0.startMs < headMs }
@@ -174,14 +174,14 @@ struct ObjectSession {
     let places = Dictionary(grouping: late) { entry in
       published.pages.lastIndex { $0.startMs <= entry.startMs } ?? 0
     }
-    // From the last one on, so that the places of the others stay.
+    // Go backwards, so that earlier indices stay valid.
     for (place, entries) in places.sorted(by: { $0.key > $1.key }) {
       let all = (try self.entries(of: published.pages[place]) + entries).sorted { $0.startMs < $1.startMs }
       published.pages.replaceSubrange(place...place, with: try sealed(all))
     }
   }
 
-  /// Writes pages with these segments. One that is there has the same name, and so the same content.
+  /// Writes pages with these segments. An existing page of the same name has the same content.
   private func sealed(_ entries: [SessionEntry]) throws -> [Page] {
     try stride(from: 0, to: entries.count, by: Page.size).map { first in
       let part = Array(entries[first..<min(first + Page.size, entries.count)])
@@ -196,7 +196,7 @@ struct ObjectSession {
 
   /// Brings `session.json` and `session.ffconcat` up to date.
   ///
-  /// - Parameter new: what has just been published by us, so that the views cannot tell of it yet; nil for what is published now.
+  /// - Parameter new: the session after our publication, which the views cannot have yet; nil to read it.
   func updateViews(_ new: Published? = nil) throws {
     var new = new
     for attempt in 0..<20 {
@@ -222,7 +222,7 @@ struct ObjectSession {
     }
   }
 
-  /// - Parameter there: the views of before, where they were fetched.
+  /// - Parameter there: the existing views, where they were fetched.
   private func view(of published: Published, continuing there: [[UInt8]?]) throws -> SessionView? {
     let index = published.index
     if published.isLong, let json = there[0], let script = there[1],
@@ -234,7 +234,7 @@ struct ObjectSession {
         guard let entry = byStart[$0] else { throw UnlistedSegment() }
         return entry
       }
-      // A session only grows, so whose sum is the same lists the same.
+      // A session only grows, so equal totals mean equal lists.
       if let view = extended?.view,
         (view.startMs, view.frames, view.bytes) == (index.startMs, index.frames, index.bytes)
       {

@@ -3,8 +3,8 @@
 // There are no locks, so two things decide. A segment's objects are created once: the second worker finds out whether what is
 // there is what it would have written. And a batch is published by one conditional write of the session's index, which fails when
 // another worker has published in that session since it was read. Videos come first, then manifests, then the index; what it does
-// not list is not published. A long session's views are not written for each batch: that they are behind is marked in `behind/`
-// first, so that the next worker catches up after a crash.
+// not list is not published. The views of a long session are not written for each batch. A marker in `behind/` is written first,
+// so that the next worker updates them after a crash.
 
 import Encoding
 import FileSystem
@@ -15,7 +15,7 @@ import Synchronization
 package final class ObjectStore: ArtifactStore {
   package let staging: Staging
   private let objects: any ObjectClient
-  /// Whether sessions can be played while they grow.
+  /// Whether to keep live playlists.
   private let hasHLS: Bool
   /// The store's name in messages.
   private let name: String
@@ -32,20 +32,20 @@ package final class ObjectStore: ArtifactStore {
   }
 
   private let due = Mutex<[SessionID: Due]>([:])
-  /// When the marks of others are looked at next, in monotonic milliseconds.
+  /// The time of the next scan for markers of other workers, in monotonic milliseconds.
   private let nextScanMs = Mutex(0)
   private static let scanMs = 60_000
-  /// Older marks, in seconds, are a dead worker's: no views lag for so long.
+  /// A marker older than this many seconds belongs to a dead worker.
   private static let markS = 600
   private static let marks = "behind/"
 
-  /// For how long the views of a long session lag, in milliseconds: the longer they are, the more seldom they are written.
+  /// The lag of a long session's views in milliseconds, which grows with their size.
   private static func lagMs(_ segments: Int) -> Int { min(max(1_000, 4 * segments), 120_000) }
 
   /// Seconds after which an unlisted object is an orphan of a dead worker: no batch takes that long.
   static let orphanTTL = 7_200
 
-  /// - Parameter name: what the store is called in messages.
+  /// - Parameter name: the store's name in messages.
   package init(_ objects: any ObjectClient, name: String, staging: Staging, hls: Bool) {
     self.objects = objects
     self.name = name
@@ -84,12 +84,12 @@ package final class ObjectStore: ArtifactStore {
     return scans ? failures + catchUpWithOthers(all: all) : failures
   }
 
-  /// Writes the views that a worker left behind that is gone.
+  /// Updates the views that dead workers left behind.
   ///
-  /// - Parameter all: whether those, too, whose worker may be at it.
+  /// - Parameter all: whether to update the views of live workers, too.
   private func catchUpWithOthers(all: Bool) -> [ViewUpdateFailure] {
     var (last, failures): (String?, [ViewUpdateFailure]) = (nil, [])
-    // A store that cannot be asked shows with the next batch; the marks stay.
+    // An unreachable store fails the next batch; the markers stay.
     while let marks = try? objects.list(Self.marks, after: last), let end = marks.last {
       last = end.key
       for mark in marks {
@@ -107,9 +107,9 @@ package final class ObjectStore: ArtifactStore {
     return failures
   }
 
-  /// Brings the views of a session up to date, or, where they are long, sees to it that they will be.
+  /// Updates the views of a session, or defers that if they are long.
   ///
-  /// - Parameter published: what we have just published; nil where others did.
+  /// - Parameter published: the session after our publication; nil after one of another worker.
   fileprivate func updateViews(of session: ObjectSession, after published: ObjectSession.Published?) throws {
     guard let long = try published ?? session.published(), long.isLong, !long.index.isComplete else {
       return try session.updateViews(published)
@@ -124,7 +124,7 @@ package final class ObjectStore: ArtifactStore {
     }
   }
 
-  /// Writes the views that were left behind.
+  /// Writes the deferred views.
   private func updateViews(of session: ObjectSession) throws {
     // Workers that publish from here on set the mark again.
     let mark = due.withLock { due in
@@ -145,11 +145,11 @@ package final class ObjectStore: ArtifactStore {
     }
   }
 
-  /// Brings a live playlist up to date.
+  /// Updates a live playlist.
   ///
   /// - Parameters:
   ///   - known: segments that need not be fetched, and the files of their videos.
-  ///   - releasedMs: segments that start by then are listed, whatever may come.
+  ///   - releasedMs: segments that start by then are not held back.
   fileprivate func updatePlaylist(
     of session: ObjectSession, with known: some Sequence<(PublishedSegment, String)> = EmptyCollection(),
     releasedMs: Int64 = .min
@@ -167,7 +167,7 @@ package final class ObjectStore: ArtifactStore {
   package func prepare(_ source: BatchReader, isCancelled: () -> Bool) throws -> Preparation {
     let (session, batch) = (session(source.batch.session), source.batch)
     let published = try session.published()
-    // Listed with its batch's other segments or not at all: the first one tells.
+    // A batch is listed as a whole or not at all, so its first segment is enough.
     let range = batch.frames[0].timeMs..<batch.endMs
     let within =
       try published.map { try session.entries(near: range, in: $0) }?.filter { range.contains($0.startMs) } ?? []
@@ -197,9 +197,9 @@ package final class ObjectStore: ArtifactStore {
 
   private func session(_ id: SessionID) -> ObjectSession { ObjectSession(id, in: objects, name: name) }
 
-  /// Creates what is not there: all videos, then all manifests.
+  /// Creates the missing objects: all videos, then all manifests.
   ///
-  /// - Returns: the segments as they are there; of a dead worker's, coded with other settings, its own.
+  /// - Returns: the segments in the store; segments of a dead worker with other settings are adopted.
   /// - Throws: ``SegmentWriteConflict``.
   fileprivate func place(
     _ segments: [StagedSegment], _ manifests: [SegmentManifest], in session: ObjectSession
@@ -236,9 +236,9 @@ package final class ObjectStore: ArtifactStore {
   /// Writes an object unless there is one.
   ///
   /// - Parameters:
-  ///   - size: of what is written, in bytes.
-  ///   - isSame: whether what is there, of that size, is what we have.
-  ///   - adopting: whether what is there may stand for it.
+  ///   - size: of the object, in bytes.
+  ///   - isSame: whether an existing object of that size has the same content.
+  ///   - adopting: whether an existing object with other content may be used instead.
   /// - Throws: ``SegmentWriteConflict``.
   private func create(
     _ key: String, _ body: ObjectBody, _ size: Int, _ kind: ObjectKind,
@@ -267,7 +267,7 @@ private struct ObjectPublication: Publication {
   ) throws -> PublishedBatch {
     let manifests = SegmentManifest.all(segments, of: batch, digest: digest, settings)
     let planned = manifests.map(\.segment)
-    // Once they are there they stay as they are: the worker that loses the race for the index need not look at them again.
+    // Placed objects do not change: after a lost race for the index they need no second look.
     var placed: [PublishedSegment]?
     var attempt = 0
     // An old view of the session will do: if it has changed, nothing is published by it.
@@ -300,17 +300,17 @@ private struct ObjectPublication: Publication {
           return []
         }
       }
-      // Somebody else has published in this session.
+      // Another worker has published in this session.
       attempt += 1
       SegmentWriteConflict.pause(attempt)
     }
   }
 }
 
-/// Under a name there is something else than we would write, and nothing says yet that it is published: a worker is about to, or
-/// has died. It is looked at again later; a segment is written over when no index has listed it for two hours.
+/// An unlisted object with other content has the name: its worker is about to publish it, or has died. The batch is retried later.
+/// A segment is replaced when no index has listed it for two hours.
 package struct SegmentWriteConflict: EnvironmentFailure, CustomStringConvertible {
-  /// Before something is tried again that another worker was faster at; none before the first attempt.
+  /// Waits before a retry after a lost race, with a random, growing pause; not before the first attempt.
   package static func pause(_ attempt: Int) {
     if attempt > 0 { usleep(UInt32.random(in: 0...UInt32(5_000 << min(attempt, 8)))) }
   }

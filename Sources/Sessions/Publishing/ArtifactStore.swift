@@ -1,30 +1,30 @@
-// Where segments are published. An output directory is one such store; what encodes works for any.
+// The interface of a store, where segments are published. An output directory is a store, and so is an object store.
 
 import Encoding
 import FileSystem
 import FrameBatches
 
-/// A store of sessions, for several threads at once, and for several workers on whichever hosts.
+/// A store of sessions, for several threads and for workers on several hosts.
 ///
-/// It publishes a batch as a whole and once, durable even after a power cut. It throws ``BadBatch`` when
-/// something else has been published for the same time; anything else it throws is the store's own trouble.
+/// It publishes a batch as a whole and once, durable even after a power cut. It throws ``BadBatch`` if other content is published
+/// for the same time. Every other error is a failure of the store.
 package protocol ArtifactStore: Sendable {
-  /// Where files are written before they are published.
+  /// The directory of unpublished files.
   var staging: Staging { get }
   /// Looks whether a batch is published.
   ///
   /// - Throws: ``Cancelled``.
   func prepare(_ source: BatchReader, isCancelled: () -> Bool) throws -> Preparation
-  /// Takes back what a worker published of a batch before it died, when that is not all of it.
+  /// Rolls back a batch that a dead worker published in part.
   ///
-  /// - Returns: the batch when it is published as a whole; nil when nothing of it is left.
+  /// - Returns: the batch if it is published as a whole; nil if nothing of it is left.
   func rollBack(_ source: BatchReader, isCancelled: () -> Bool) throws -> PublishedBatch?
-  /// The time until ``flushPending(all:)`` is due, in milliseconds; nil where all views tell of all segments.
+  /// The time until ``flushPending(all:)`` is due, in milliseconds; nil if all views are up to date.
   var dueInMs: Int? { get }
-  /// Brings the views up to date that are due, and those that a process left that is gone.
+  /// Updates the views that are due, and those that a dead process left behind.
   ///
-  /// - Parameter all: whether those, too, that are not due yet. Then live playlists hold nothing back.
-  /// - Returns: those that could not be; they are tried again later.
+  /// - Parameter all: whether to update views that are not due, too. Then live playlists hold nothing back.
+  /// - Returns: the updates that failed; they are retried later.
   func flushPending(all: Bool) -> [ViewUpdateFailure]
 }
 
@@ -41,8 +41,8 @@ package protocol Publication {
   ///
   /// - Parameters:
   ///   - digest: of the batch.
-  ///   - settings: what the segments were encoded with.
-  ///   - isCancelled: asked while the session is not ours, and last before anything is published.
+  ///   - settings: the encoder settings of the segments.
+  ///   - isCancelled: asked while the store waits for the session's lock, and last before the publication.
   /// - Throws: ``BadBatch``; ``Cancelled``. Nothing is published then that a retry does not find.
   func commit(
     _ segments: [StagedSegment], digest: String, settings: EncoderSettings, isCancelled: () -> Bool
@@ -54,13 +54,13 @@ package struct PublishedBatch {
   private let receipt: Receipt
   private let update: () throws -> [String]
 
-  /// - Parameter update: brings the session's views up to date, or sees to it that they will be; returns warnings.
+  /// - Parameter update: updates the session's views, or defers that; returns warnings.
   package init(_ receipt: Receipt, update: @escaping () throws -> [String]) {
     self.receipt = receipt
     self.update = update
   }
 
-  /// Brings the session's views up to date, or sees to it that they will be.
+  /// Updates the session's views, or defers that.
   ///
   /// - Throws: ``ViewUpdateFailure``; ``Cancelled``.
   package consuming func updateViews() throws -> Receipt {
@@ -76,11 +76,11 @@ package struct PublishedBatch {
   }
 }
 
-/// The views of a session could not be brought up to date. Its segments are published.
+/// The update of a session's views failed. Its segments are published.
 public struct ViewUpdateFailure: Error, CustomStringConvertible {
   public let session: SessionID
   public let error: any Error
-  /// Whether this process let them lag; else a process did that is gone, and who adds to the session next will see to it.
+  /// Whether this process deferred the update; else a dead process did, and the next worker of the session updates them.
   public let isOurs: Bool
 
   public var description: String { "\(error)" }

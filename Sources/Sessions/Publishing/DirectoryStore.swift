@@ -1,5 +1,5 @@
 // Makes a batch's segments visible: first all their videos, then all their manifests, each create-once and durable.
-// Safe to do again after a crash at any point, and safe to do twice at once.
+// Every step is idempotent, after a crash and when two workers do it at once.
 
 import Encoding
 import FileSystem
@@ -21,7 +21,7 @@ package struct DirectoryStore: ArtifactStore {
     let directory = SessionDirectory(output: staging.output, session: source.batch.session)
     let publication = DirectoryPublication(store: self, batch: source.batch, directory: directory)
     guard try DurableFile.isDirectory(directory.path) else { return .ready(publication) }
-    // While another worker publishes there, a long session would have to be looked through.
+    // Without a valid cache, take the lock: another worker may be publishing.
     var note = index.note(of: directory)
     let near =
       note != nil
@@ -35,7 +35,7 @@ package struct DirectoryStore: ArtifactStore {
     return .alreadyPublished(try confirm(own, of: source.batch, in: directory, directory.lock(isCancelled)))
   }
 
-  /// A batch that was published before. The index may be older than the segments when the worker died between the two.
+  /// A batch that was published before. Its views may be outdated if the worker died before it updated them.
   fileprivate func confirm(
     _ own: [PublishedSegment], of batch: Batch, in directory: SessionDirectory, _ lock: SessionLock
   ) throws -> PublishedBatch {
@@ -79,7 +79,7 @@ package struct DirectoryStore: ArtifactStore {
     for (staged, manifest) in segments {
       let file = staging.temporaryFile()
       try DurableFile.create(file, SegmentManifest.text(of: manifest))
-      // Created once; one that is there already says the same.
+      // An existing manifest has the same content.
       _ = try DurableFile.link(file, to: directory.path + "/" + SegmentName.manifest(staged.startMs))
       try check("unlink", file) { unlink(file) }
     }
@@ -94,7 +94,7 @@ package struct DirectoryStore: ArtifactStore {
     return try directory.segments(near: start..<batch.endMs, &note).filter { $0.startMs >= start }
   }
 
-  /// Those of the segments that are of this very batch. Where there are none, it is not read: hashing it costs as much.
+  /// The segments of this very batch. Without nearby segments the batch is not hashed, which would be expensive.
   private func own(
     _ near: [PublishedSegment], _ source: BatchReader, _ isCancelled: () -> Bool
   ) throws -> [PublishedSegment] {
@@ -103,7 +103,7 @@ package struct DirectoryStore: ArtifactStore {
     return near.filter { $0.batchDigest == digest }
   }
 
-  /// Gives a staged file its name. One that is there without a manifest was left by a worker that died, and is replaced.
+  /// Gives a staged file its name. An existing video without a manifest is a leftover of a dead worker, and is replaced.
   private func place(_ file: String, as target: String) throws(DiskError) {
     if try DurableFile.link(file, to: target) {
       try check("unlink", file) { unlink(file) }
@@ -131,7 +131,7 @@ private struct DirectoryPublication: Publication {
       let near = try directory.segments(near: new[0].startMs..<max(new[new.count - 1].endMs, batch.endMs), &note)
       let published = near.filter { $0.batchDigest != digest }
       for segment in new { try Conflict.check(segment, against: published) }
-      // Left by a worker that died; cut in other places when the settings have changed since.
+      // Segments of a dead worker, with other cuts if the settings have changed since.
       let left = near.filter { $0.batchDigest == digest }
       // Or published as a whole by a worker that was faster.
       if left.isWhole { return try store.confirm(left, of: batch, in: directory, lock) }
@@ -140,9 +140,9 @@ private struct DirectoryPublication: Publication {
       let own = Set(isSameCut ? left.map(\.startMs) : [])
       let missing = zip(segments, manifests).filter { !own.contains($0.0.startMs) }
       let added = missing.map(\.1.segment)
-      // The mark has to be there before the segments are.
+      // Write the marker before the segments.
       let deferUpdate = try left.isEmpty && note.map { try index.deferUpdate(directory, $0, by: added) } ?? false
-      // Where the note holds, nothing lies about.
+      // With a valid cache there are no orphans.
       if note == nil { try directory.removeOrphans(keeping: Set(missing.map(\.0.startMs))) }
       try store.place(missing.map { ($0, $1.json) }, in: directory)
       let known = left.isEmpty ? note : nil

@@ -1,6 +1,6 @@
-// `OUTPUT/.behind/SESSION`: the session has segments that its views do not tell of yet. Made before they are published and
-// removed when the views tell of them, both with the session locked. The time of a mark is when the views are due: in the
-// future where a live playlist holds a segment back until more is known.
+// `OUTPUT/.behind/SESSION`: a marker: the views of the session lack segments. It is written before the segments are published, and
+// removed once the views list them, both with the session locked. Its time is the due time of the views, in the future if a live
+// playlist holds a segment back.
 
 import Encoding
 import FileSystem
@@ -14,7 +14,7 @@ struct DirtySessionMarkers {
 
   init(beside session: SessionDirectory) { self.init(output: DurableFile.parentDirectory(of: session.path)) }
 
-  /// - Parameter isSynced: whether we know that one which is there has reached the disk.
+  /// - Parameter isSynced: whether an existing marker is known to be on disk.
   package func add(_ session: SessionID, isSynced: Bool) throws {
     let mark = path(of: session)
     while true {
@@ -22,7 +22,7 @@ struct DirtySessionMarkers {
       let file = open(mark, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o644)
       let failure = file < 0 ? DiskError("create", mark) : nil
       if file >= 0 { close(file) }
-      // Somebody who has ended took the empty directory with him.
+      // An ending process removed the empty directory.
       if failure?.code == ENOENT { continue }
       if let failure, failure.code != EEXIST { throw failure }
       if failure != nil && isSynced { return }
@@ -35,7 +35,7 @@ struct DirtySessionMarkers {
     }
   }
 
-  /// Says when the views of a marked session are due.
+  /// Sets the due time of a marked session's views.
   ///
   /// - Parameter waitMs: from now on, in milliseconds.
   func postpone(_ session: SessionID, byMs waitMs: Int) throws(DiskError) {
@@ -52,14 +52,14 @@ struct DirtySessionMarkers {
 
   package func isThere(_ session: SessionID) -> Bool { DurableFile.exists(path(of: session)) }
 
-  /// Further in the future, in seconds, no mark is due: a clock was set back.
+  /// A due time that is more seconds in the future is wrong: a clock was set back.
   private static let maximumWaitS = 300
 
-  /// Returns the sessions that are marked; none where the disk does not tell, as what is ours we know.
+  /// Returns the marked sessions; none if the disk does not answer.
   ///
   /// - Parameters:
-  ///   - least: for how many seconds they must have been due; nil for all.
-  ///   - known: those that are not asked for.
+  ///   - least: the minimum seconds since their due time; nil for all.
+  ///   - known: sessions to leave out.
   package func sessions(dueForS least: Int?, except known: some Collection<SessionID>) -> [SessionID] {
     let known = Set(known.map(\.description))
     let entries = (try? Directory(opening: path, followingLinks: false).entries()) ?? []
@@ -71,7 +71,7 @@ struct DirtySessionMarkers {
     }
   }
 
-  /// Leaves nothing where there is no mark.
+  /// Removes the directory of markers if it is empty.
   func tidyUp() { rmdir(path) }
 
   private func path(of session: SessionID) -> String { path + "/" + session.description }

@@ -1,5 +1,5 @@
-// `OUTPUT/SESSION`: what is published of one session, and how something is added to it. A segment is published when
-// its manifest is there; the manifest comes last, and nothing that is there is ever replaced.
+// `OUTPUT/SESSION`: the published segments of one session, its lock, and checks of its files. A segment is published once its
+// manifest exists. The manifest comes last, and nothing published is ever replaced.
 
 import Encoding
 import FileSystem
@@ -10,7 +10,7 @@ import JSON
 package struct SessionDirectory {
   package let session: SessionID
   package let path: String
-  /// Where its videos are read.
+  /// The reader of its videos.
   package let reader: VideoReader
 
   package init(output: String, session: SessionID, decoders: DecoderForkServer? = nil) {
@@ -21,7 +21,7 @@ package struct SessionDirectory {
 
   /// A session by its own path.
   package init(at path: String, decoders: DecoderForkServer? = nil) throws {
-    // A link that its owner names is followed, once; links inside are not.
+    // Follow a link in the given path, but no links inside.
     let resolved = DurableFile.resolved(path)
     guard let session = SessionID(lastComponent(of: resolved)), try DurableFile.isDirectory(resolved) else {
       throw BadSession(path, "not a session's directory", advice: "name a directory OUTPUT/SESSION")
@@ -51,7 +51,7 @@ package struct SessionDirectory {
     }
   }
 
-  /// Lets one at a time check and publish. On a file system without locks on directories a file stands in.
+  /// Runs `body` under the session's lock. On a file system without locks on directories, a file is locked instead.
   ///
   /// - Parameter isCancelled: asked while another worker has it, and once it is ours.
   /// - Throws: ``Cancelled``.
@@ -61,7 +61,7 @@ package struct SessionDirectory {
     return try withExtendedLifetime(lock) { try body() }
   }
 
-  /// Takes the session's lock. Makes the directory where there is none.
+  /// Takes the session's lock. Creates the directory if it is missing.
   ///
   /// - Returns: the lock, released with the last reference.
   func lock(_ isCancelled: () -> Bool = { false }) throws -> SessionLock {
@@ -76,13 +76,13 @@ package struct SessionDirectory {
         if let lock = try lockByFile({ try wait(for: $0, $1, isCancelled) }) { return lock }
         continue
       }
-      // Else it was removed while we waited, as one that had become empty: the lock is on nothing any more.
+      // If the empty directory was removed while we waited, the lock is on nothing: try again.
       if try isSame(directory, path) { return lock }
     }
   }
 
   private func wait(for file: Int32, _ name: String, _ isCancelled: () -> Bool) throws {
-    // Held for as long as files take to be synced; by a stopped process, for ever.
+    // A worker holds it while files are synced; a stopped process holds it for ever.
     var pause: UInt32 = 500
     while flock(file, LOCK_EX | LOCK_NB) != 0 {
       guard errno == EWOULDBLOCK || errno == EINTR else { throw DiskError("flock", name) }
@@ -93,7 +93,7 @@ package struct SessionDirectory {
     if isCancelled() { throw Cancelled() }
   }
 
-  /// The same if no other worker has it at this moment. Makes no directory.
+  /// Like ``locked(_:_:)``, but fails if another process has the lock, and creates no directory.
   ///
   /// - Returns: nil where there is none.
   /// - Throws: ``SessionHeld``.
@@ -124,7 +124,7 @@ package struct SessionDirectory {
     return try isSame(file, name) ? lock : nil
   }
 
-  /// Where the disk does not tell, that is no answer: asked again, we would wait for ourselves.
+  /// Throws if the disk does not answer: a wrong answer would make us wait for our own lock.
   private func isSame(_ descriptor: Int32, _ path: String) throws(DiskError) -> Bool {
     var (opened, named) = (stat(), stat())
     try check("stat", path) { fstat(descriptor, &opened) }
@@ -139,7 +139,7 @@ package struct SessionDirectory {
       .compactMap { SegmentName.start(ofManifest: $0.name) }.sorted()
   }
 
-  /// Takes back segments of a batch that was never published as a whole. Call it with the session locked.
+  /// Rolls back segments of a batch that was never published as a whole. Call it with the session locked.
   func rollBack(_ segments: [PublishedSegment]) throws {
     for segment in segments.reversed() {
       for name in [SegmentName.manifest(segment.startMs), segment.file] {
@@ -173,7 +173,7 @@ package struct SessionDirectory {
   /// A published segment.
   package func segment(_ startMs: Int64) throws -> PublishedSegment { try manifest(startMs).segment }
 
-  /// A published segment, and all that its manifest says.
+  /// A published segment, and its manifest.
   package func manifest(_ startMs: Int64) throws -> (segment: PublishedSegment, json: JSONValue) {
     let name = SegmentName.manifest(startMs)
     guard let bytes = try bytes(of: name, limit: SegmentManifest.maximumBytes) else {
@@ -182,7 +182,7 @@ package struct SessionDirectory {
     return try SegmentManifest.read(bytes, of: startMs, path: path + "/" + name)
   }
 
-  /// All published segments, in order, as they were published.
+  /// All published segments, in order, with checked manifests.
   ///
   /// - Throws: ``BadSession`` where there is none, or one that overlaps another.
   func soundSegments() throws -> [PublishedSegment] {
@@ -194,7 +194,7 @@ package struct SessionDirectory {
     return segments
   }
 
-  /// A published segment of this session, and all that its manifest says, unchanged since.
+  /// A published segment of this session, and its manifest, whose digest is checked.
   func soundManifest(_ startMs: Int64) throws -> (segment: PublishedSegment, json: JSONValue) {
     let (segment, json) = try manifest(startMs)
     let name = SegmentName.manifest(startMs)
@@ -207,7 +207,7 @@ package struct SessionDirectory {
     return (segment, json)
   }
 
-  /// Of a segment. Some seconds of pictures have far fewer, whatever is on them.
+  /// Maximum size of a segment's file, far above that of some seconds of screenshots.
   static let maximumVideoBytes = 128 << 20
 
   /// The file of a published segment.
@@ -225,13 +225,13 @@ package struct SessionDirectory {
 
   /// Published segments that a batch shown from `range.lowerBound` to `range.upperBound` can touch.
   ///
-  /// - Parameter note: what is known of the session; nil when it turns out to be wrong.
+  /// - Parameter note: the cache of the session; set to nil if it is wrong.
   package func segments(near range: Range<Int64>, _ note: inout SessionIndexCache?) throws -> [PublishedSegment] {
     do {
       let recent = note.flatMap { note in note.recent[0] < range.lowerBound ? note.recent : nil }
       return try segments(near: range, among: recent ?? publishedStarts())
     } catch is DamagedOutput where note != nil {
-      // Somebody has moved segments away.
+      // The operator has moved segments away.
       SessionIndexCache.forget(of: path)
       note = nil
       return try segments(near: range, among: publishedStarts())
@@ -256,7 +256,7 @@ final class SessionLock {
   deinit { close(descriptor) }
 }
 
-/// Something in the output that we did not write like this: nothing is published over it.
+/// A file in the output that this program did not write: nothing is published over it.
 package struct DamagedOutput: Error, Equatable, CustomStringConvertible {
   package let path: String
   package let cause: String
@@ -267,7 +267,7 @@ package struct DamagedOutput: Error, Equatable, CustomStringConvertible {
 extension SegmentManifest {
   /// Reads a manifest file.
   ///
-  /// - Parameter path: what to call it in messages.
+  /// - Parameter path: its name in messages.
   /// - Throws: ``DamagedOutput``.
   package static func read(
     _ bytes: [UInt8], of startMs: Int64, path: String

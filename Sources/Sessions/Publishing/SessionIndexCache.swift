@@ -1,6 +1,6 @@
-// A cache of a session's directory, so that a long one need not be looked through for each batch. It is kept as an
-// extended attribute of the directory itself and holds as long as that directory and the views in it are as they were
-// then, by any writer. Where it does not hold, or the file system keeps none, all is found out from the files.
+// A cache of a session's directory, so that a long one need not be looked through for each batch. It is an extended attribute of
+// the directory, and is valid as long as the directory and its views are unchanged. If it is invalid, or the file system has no
+// attributes, the files are read.
 
 import CLinux
 import FileSystem
@@ -11,24 +11,24 @@ package struct SessionIndexCache: Equatable {
   package var count: Int
   /// The starts of the latest of them, in order.
   var recent: [Int64]
-  /// Those among the recent that the views do not tell of yet.
+  /// The recent segments that the views lack.
   package var behind: [Int64]
-  /// Whether there is an event for Sentry beside each manifest.
+  /// Whether the session has Sentry's events.
   var hasEvents: Bool
-  /// Whether the session can be played while it grows.
+  /// Whether the session has a live playlist.
   var hasHLS: Bool
-  /// Whether players have its pictures in small.
+  /// Whether the session has thumbnails.
   var hasThumbnails: Bool
 
-  /// Shorter sessions are looked through as fast.
+  /// Shorter sessions are read as fast without a cache.
   static let leastCount = 8
   /// Number of latest segments in the cache: enough for batches that come late.
   static let recentCount = 64
   private static let name = "user.segment-encoder"
-  /// Of what is written: changes with its form.
+  /// The version of the format.
   private static let version: Int64 = 2
 
-  /// - Returns: nil when it does not hold, or there is none.
+  /// - Returns: nil if it is invalid or missing.
   package static func read(of directory: String) -> SessionIndexCache? {
     var words = [Int64](repeating: 0, count: 1_024)
     let size = words.withUnsafeMutableBytes { getxattr(directory, name, $0.baseAddress, $0.count) }
@@ -41,9 +41,9 @@ package struct SessionIndexCache: Equatable {
       hasEvents: flags & 1 != 0, hasHLS: flags & 2 != 0, hasThumbnails: flags & 4 != 0)
   }
 
-  /// Keeps it, where that can be done; call it with the session locked, after all that changes the directory.
+  /// Writes the cache if possible. Call it with the session locked, after all changes of the directory.
   package func write(to directory: String) {
-    // A change later in the same tick of the file system's clock would not be seen.
+    // A later change in the same tick of the file system's clock would not be detected.
     guard count >= Self.leastCount, Self.passTick(of: directory), let stamp = Self.stamp(of: directory) else { return }
     let flags: Int64 = (hasEvents ? 1 : 0) | (hasHLS ? 2 : 0) | (hasThumbnails ? 4 : 0)
     let words = [Self.version, stamp, Int64(count), flags, Int64(recent.count)] + recent + behind
@@ -51,10 +51,10 @@ package struct SessionIndexCache: Equatable {
     _ = words.withUnsafeBytes { setxattr(directory, Self.name, $0.baseAddress, $0.count, 0) }
   }
 
-  /// It turned out to be wrong.
+  /// Removes a cache that is wrong.
   package static func forget(of directory: String) { removexattr(directory, name) }
 
-  /// Waits, some milliseconds at most, until what changes in the directory from now on shows in its time.
+  /// Waits some milliseconds, until later changes of the directory show in its time.
   private static func passTick(of directory: String) -> Bool {
     var (status, now) = (stat(), timespec())
     guard lstat(directory, &status) == 0 else { return false }
@@ -68,7 +68,7 @@ package struct SessionIndexCache: Equatable {
     return false
   }
 
-  /// Changes whenever a name in the directory, or one of the views, does.
+  /// A stamp that changes with any name in the directory and with the views.
   private static func stamp(of directory: String) -> Int64? {
     // A network file system may report old times.
     let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)

@@ -1,6 +1,6 @@
-// The views of a session, kept up to date with its segments' manifests: `session.json`, `session.ffconcat` and, where they
-// are asked for, the events for Sentry, `hls/` and `thumbnails/`. A long session's are written a few times a second at most;
-// that it is behind is marked in `OUTPUT/.behind/` first, so that the next worker catches up after a crash.
+// The views of a session, kept up to date with its segments' manifests: `session.json`, `session.ffconcat` and, where they are
+// asked for, the events for Sentry, `hls/` and `thumbnails/`. The views of a long session are written a few times a second at
+// most. A marker in `OUTPUT/.behind/` is written first, so that the next worker updates them after a crash.
 
 import Encoding
 import FileSystem
@@ -10,16 +10,16 @@ import Synchronization
 
 /// Keeps the views of an output's sessions up to date with their manifests. For any thread; one for a process.
 package final class SessionViews: Sendable {
-  /// How long views may lag, in milliseconds.
+  /// Maximum lag of views, in milliseconds.
   package static let lagMs = 400
-  /// A mark older than this, in seconds, belongs to a dead process.
+  /// A marker older than this many seconds belongs to a dead process.
   private static let markS = 5
-  /// When something failed, it is tried again after so long, in milliseconds.
+  /// The pause before a retry, in milliseconds.
   static let retryMs = 30_000
-  /// More than a note can hold with ease.
+  /// Maximum number of segments that views may lack.
   private static let most = 200
 
-  /// When the views of a session are due that this process left behind, in monotonic milliseconds.
+  /// The due times of a session's views that this process deferred, in monotonic milliseconds.
   private struct Due {
     /// All views.
     var viewsMs: Int?
@@ -31,7 +31,8 @@ package final class SessionViews: Sendable {
   }
 
   private let behind = Mutex<[SessionID: Due]>([:])
-  /// When the marks of others are looked at next, in monotonic milliseconds. There is one for each session with a live playlist.
+  /// The time of the next scan for markers of other processes, in monotonic milliseconds. Each session with a live playlist has
+  /// one.
   private let nextScanMs = Mutex(0)
   private static let scanMs = 1_000
   private let shouldContinue: @Sendable () -> Bool
@@ -64,7 +65,7 @@ package final class SessionViews: Sendable {
     }
   }
 
-  /// Whether the views may stay as they are for a moment while segments are added. Then it is marked that they do.
+  /// Whether the update of the views may be deferred while segments are added. Then a marker is written.
   func deferUpdate(_ directory: SessionDirectory, _ note: SessionIndexCache, by new: [PublishedSegment]) throws -> Bool
   {
     // A segment older than all cached ones would leave a hole in the cache.
@@ -80,9 +81,9 @@ package final class SessionViews: Sendable {
     return true
   }
 
-  /// Says of segments that were added since the note was read that the views do not tell of them yet.
+  /// Records in the cache that the views lack the new segments.
   ///
-  /// - Returns: what a person should know of them.
+  /// - Returns: warnings about them.
   package func leave(_ new: [PublishedSegment], behind note: SessionIndexCache, in directory: SessionDirectory)
     -> [String]
   {
@@ -93,10 +94,10 @@ package final class SessionViews: Sendable {
   /// Brings all files up to date.
   ///
   /// - Parameters:
-  ///   - note: as it was before `new` was added.
-  ///   - releasedMs: a live playlist lists the segments that start by then, whatever may come.
+  ///   - note: the cache before `new` was added.
+  ///   - releasedMs: a live playlist holds back no segment that starts by then.
   ///   - temporary: a file name to write under, on the same file system.
-  /// - Returns: what a person should know of files that are new.
+  /// - Returns: warnings about new files.
   @discardableResult
   package func update(
     _ directory: SessionDirectory, _ note: SessionIndexCache? = nil, adding new: [PublishedSegment] = [],
@@ -132,7 +133,7 @@ package final class SessionViews: Sendable {
     }
   }
 
-  /// Sees to it that segments that are held back are listed in time, whatever becomes of this process.
+  /// Writes a marker, so that segments that are held back are listed in time even if this process dies.
   private func note(_ outcome: HLSPackage.Outcome, of update: inout Update) throws {
     guard var heldBack = outcome.heldBack else { return }
     let directory = update.directory
@@ -147,10 +148,10 @@ package final class SessionViews: Sendable {
     update.heldBack = heldBack
   }
 
-  /// Adds to the views what they do not tell of yet.
+  /// Adds the segments that the views lack.
   ///
-  /// - Parameter note: as it was before `new` was added.
-  /// - Returns: what a person should know of the new segments; nil where that cannot be done without all manifests.
+  /// - Parameter note: the cache before `new` was added.
+  /// - Returns: warnings about the new segments; nil if all manifests are needed.
   private func add(
     _ new: [PublishedSegment], to note: SessionIndexCache, _ update: inout Update
   ) throws -> [String]? {
@@ -200,10 +201,10 @@ package final class SessionViews: Sendable {
     return note.hasEvents ? warnings(of: new, in: directory) : []
   }
 
-  /// Adds to a live playlist what it does not tell of yet.
+  /// Adds the segments that a live playlist lacks.
   ///
   /// - Parameter starts: of the session's last segments, in order.
-  /// - Returns: whether that can be done without all manifests.
+  /// - Returns: false if all manifests are needed.
   private func extend(
     _ starts: [Int64], _ segment: (Int64) throws -> PublishedSegment, sessionStartMs: Int64, _ update: inout Update
   ) throws -> Bool {
@@ -216,7 +217,7 @@ package final class SessionViews: Sendable {
     return true
   }
 
-  /// Makes all files from the manifests.
+  /// Rebuilds all views from the manifests.
   private func rebuild(_ update: inout Update) throws -> [String] {
     let (directory, temporary) = (update.directory, update.temporary)
     let entries = try Directory(opening: directory.path, followingLinks: false).entries()
@@ -233,7 +234,7 @@ package final class SessionViews: Sendable {
     }
     for (name, bytes) in view.files { try write(bytes, to: directory.path + "/" + name, temporary: temporary) }
     try Directory(opening: directory.path).sync()
-    // Once begun it is kept up, by whomever.
+    // Every worker keeps existing views up to date.
     let isPlayable = try hasHLS || DurableFile.isDirectory(hls)
     if isPlayable {
       try note(
@@ -265,19 +266,19 @@ package final class SessionViews: Sendable {
     new.compactMap { SentryEvent.warning(of: $0, in: directory.session) }
   }
 
-  /// Writes the events that are missing or have become others.
+  /// Writes missing and outdated events.
   ///
   /// - Returns: the segments that had none; nil where events are not kept.
   private func updateEvents(
     _ entries: [Directory.Entry], of segments: [PublishedSegment], in directory: SessionDirectory, temporary: String
   ) throws -> [PublishedSegment]? {
     let present = Set(entries.filter { $0.kind == .file }.compactMap { SegmentName.start(ofEvent: $0.name) })
-    // Once begun they are kept up, by whomever.
+    // Every worker keeps existing events up to date.
     guard hasEvents || !present.isEmpty else { return nil }
     for (name, text) in SentryEvent.files(of: segments) {
       try write(text, to: directory.path + "/" + name, temporary: temporary)
     }
-    // Of segments that were taken back. Last: a worker that dies before has left the mark that events are wanted.
+    // Remove events of segments that were rolled back. Do this last: existing events tell the next worker that events are wanted.
     for start in present.subtracting(segments.map(\.startMs)) {
       let file = directory.path + "/" + SegmentName.event(start)
       try check("unlink", file) { unlink(file) }
@@ -299,15 +300,15 @@ package final class SessionViews: Sendable {
 
   // MARK: - Catching up
 
-  /// The time until something is to be caught up with, in milliseconds; nil where nothing is.
+  /// The time until the next update is due, in milliseconds; nil if none is.
   package var dueInMs: Int? {
     behind.withLock { $0.values.map(\.firstMs).min() }.map { max(0, $0 - MonotonicClock.milliseconds()) }
   }
 
-  /// Brings the views up to date that are due, and those that a process left that is gone.
+  /// Updates the views that are due, and those that a dead process left behind.
   ///
-  /// - Parameter all: whether those, too, that are not due yet. Then live playlists hold nothing back.
-  /// - Returns: those that could not be; they are tried again later.
+  /// - Parameter all: whether to update views that are not due, too. Then live playlists hold nothing back.
+  /// - Returns: the updates that failed; they are retried later.
   package func flushPending(_ staging: Staging, all: Bool = false) -> [ViewUpdateFailure] {
     let now = MonotonicClock.milliseconds()
     let own = behind.withLock { $0 }
@@ -333,7 +334,7 @@ package final class SessionViews: Sendable {
           func isLate() -> Bool { MonotonicClock.milliseconds() >= deadline }
           try directory.locked(isLate) {
             var note = note(of: directory)
-            // Before we end, once more: the operator may have moved segments away.
+            // At the end, check once more: the operator may have moved segments away.
             if all, let noted = note, try directory.publishedStarts().count != noted.count { note = nil }
             try update(directory, note, releasedMs: releasedMs, temporary: staging.temporaryFile())
           }
@@ -364,7 +365,7 @@ package final class SessionViews: Sendable {
   }
 }
 
-/// Somebody publishes there, or has been stopped while doing so.
+/// Another process holds the session's lock.
 package struct SessionHeld: Error, CustomStringConvertible {
   package var description: String { "somebody else holds its lock" }
 }
@@ -375,7 +376,7 @@ extension SessionIndexCache {
     var note = self
     note.count += starts.count
     note.behind = areBehind ? (behind + starts).sorted() : []
-    // Those the views do not tell of are all among them, and one that they do.
+    // Keep all segments that the views lack, and one that they have.
     let all = (recent + starts).sorted()
     note.recent = all.suffix(max(SessionIndexCache.recentCount, note.behind.count + 1))
     return note

@@ -1,5 +1,5 @@
-// `OUTPUT/.staging/<worker>/`: where files are written before they get their names. On the output's own file system,
-// so that giving a name is one step; never inside a session, so that readers never see half a file.
+// `OUTPUT/.staging/<worker>/`: unpublished files. They are on the output's file system, so that publication is one rename or link,
+// and outside of sessions, so that readers never see half a file.
 
 import Encoding
 import FileSystem
@@ -11,11 +11,11 @@ package final class Staging: Sendable {
   /// The directory all sessions are published in.
   package let output: String
   private let directory: WorkerDirectory
-  /// Whether what is staged is published by giving it a name, and so has to reach the disk.
+  /// Whether staged files are published by a link, and so have to be synced.
   private let isDurable: Bool
   private let written = Atomic<Int>(0)
 
-  /// Removes what dead workers of this host left there, too.
+  /// Also removes files of dead workers of this host.
   package init(output: String, worker: WorkerID) throws {
     let parent = output + "/.staging"
     self.output = output
@@ -25,7 +25,7 @@ package final class Staging: Sendable {
     try Self.tidyUp(parent)
   }
 
-  /// For what is published elsewhere: in a directory of our user's alone, where files need not outlive the machine.
+  /// For stores elsewhere: a private directory whose files need not survive a power cut.
   ///
   /// - Throws: ``DiskError``, also if the directory belongs to another user.
   package init(scratch: String, worker: WorkerID) throws {
@@ -72,7 +72,7 @@ package final class Staging: Sendable {
     return try Directory(opening: path).entries().map(\.name)
   }
 
-  /// Whether this process was taken for dead, and has no place to write to any more.
+  /// Whether another process took this one for dead and removed its directory.
   package var isCutOff: Bool { directory.isLost }
 
   /// Free bytes on the output's file system.
