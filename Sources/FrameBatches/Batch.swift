@@ -28,7 +28,7 @@ package struct Frame: Sendable, Equatable {
   }
 }
 
-/// Something in a batch that is not shown, and why.
+/// A frame or file that is not shown, with the reason.
 public struct RefusedFrame: Sendable, Equatable {
   public let source: String
   public let reason: String
@@ -42,7 +42,7 @@ public struct RefusedFrame: Sendable, Equatable {
 /// A batch: frames of one session in the order of their captures. Of two at the same instant the one that came later
 /// stands first: it wins, if it can be decoded.
 package struct Batch: Sendable {
-  /// How the recorder decides when to capture.
+  /// The capture mode of the recorder.
   package enum Capture: String, Sendable {
     /// At a regular pace: a long silence is a gap.
     case interval
@@ -53,9 +53,9 @@ package struct Batch: Sendable {
   /// The name it had in the spool or on the command line.
   package let name: String
   package let session: SessionID
-  /// The nominal distance of two captures, in milliseconds.
+  /// The nominal interval of captures, in milliseconds.
   package let intervalMs: Int64
-  /// When the last frame stops being on screen, in unix milliseconds; later than the last capture.
+  /// The end of the last frame's hold in unix milliseconds, later than the last capture.
   package let endMs: Int64
   package let capture: Capture
   /// Whether the session ends with this batch.
@@ -93,7 +93,7 @@ public struct SessionID: Sendable, Hashable, CustomStringConvertible {
 
   public let description: String
 
-  /// nil for anything else: an id is refused, never "cleaned".
+  /// nil for other text: invalid IDs are refused, and never changed.
   public init?(_ text: String) {
     let allowed = { (byte: UInt8) in
       switch byte {

@@ -11,7 +11,7 @@ package struct BatchReader {
   package let contents: any BatchContents
   package let limits: Limits
 
-  /// Each takes what it knows for sure; the plain one takes the rest.
+  /// Each format takes a batch that it recognises; the plain format is last.
   private static var formats: [any BatchFormat.Type] {
     [
       NativeFormat.self, SentryCocoaFormat.self, SentryAndroidFormat.self, OpenReplayFramesFormat.self,
@@ -22,7 +22,7 @@ package struct BatchReader {
   /// Reads a batch: a directory, or an archive.
   ///
   /// - Parameters:
-  ///   - path: where it lies; `-` reads an archive from standard input.
+  ///   - path: a directory or an archive; `-` reads an archive from standard input.
   ///   - files: the images that the batch consists of, beside each other; then `path` is their directory and only names the batch.
   ///   - session: the session of a batch that does not name its own; else the batch's name up to the first `@`.
   ///   - unpacker: where archives are taken apart; nil for right here, for archives that can be trusted.
@@ -66,7 +66,7 @@ package struct BatchReader {
     throw UnknownBatch.explain(contents, name: name, limits: limits)
   }
 
-  /// A description that would be passed over has masks that would not be painted: under nearly its name, in a folder, as a
+  /// Refuses a `batch.json` that would be ignored, because its masks would not be painted: with a similar name, in a folder, as a
   /// link, or as one of two.
   private static func requireOneDescription(_ contents: any BatchContents, _ batch: String) throws {
     func isDescription(_ name: String) -> Bool {
@@ -147,12 +147,12 @@ package struct BatchReader {
     }
   }
 
-  /// Longer ones before those that they end in.
+  /// Longer suffixes come before those that they end in.
   private static let archiveSuffixes = [
     ".tar.gz", ".tar.zst", ".tgz", ".tar", ".webp.frames", ".frames.zst", ".frames.gz", ".frames", ".gz", ".zst",
   ]
 
-  /// A file's name without what tells that it is an archive.
+  /// A file's name without the suffixes of archives.
   private static func stem(of name: String) -> String {
     let suffix = archiveSuffixes.first { name.lowercased().hasSuffix($0) }
     return String(name.dropLast(suffix?.count ?? 0))
@@ -202,7 +202,7 @@ extension DiskError {
 }
 
 extension Batch {
-  /// Puts a draft in order and checks it.
+  /// Sorts and checks the frames of a draft.
   package init(_ draft: BatchDraft, name: String, limits: Limits) throws {
     func bad(_ cause: String, _ advice: String) -> BadBatch {
       BadBatch("read", name, cause, advice: advice)
@@ -239,7 +239,7 @@ extension Batch {
       metadata: draft.metadata)
   }
 
-  /// Instants in another unit than milliseconds are the usual mistake.
+  /// The advice on instants in another unit than milliseconds.
   private static func adviceOnInstants(_ frames: [Frame], _ limits: Limits) -> String {
     guard let instant = frames.first?.timeMs, instant > 0 else {
       return "name frames by their capture, <unix ms>.jpg, or list them in batch.json"
@@ -272,7 +272,7 @@ extension Batch {
     return (kept, refused + jumped)
   }
 
-  /// Frames far from all others were captured under a clock that was set meanwhile: the most that lie together are right.
+  /// Refuses frames far from the largest group of frames: the clock was wrong then.
   private static func withoutJumps(_ frames: [Frame], limits: Limits) -> ([Frame], [RefusedFrame]) {
     var runs: [ArraySlice<Frame>] = []
     var start = 0

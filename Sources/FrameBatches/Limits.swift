@@ -1,4 +1,4 @@
-/// How much of a machine one batch may ask for. Checked before memory is taken.
+/// The limits of one batch. They are checked before memory is allocated.
 public struct Limits: Sendable {
   /// Bytes of one image file.
   public var fileBytes = 16 << 20
@@ -33,9 +33,9 @@ public struct Limits: Sendable {
   public var segments = 20_000
   /// Pictures of a film that is encoded anew.
   public var filmPictures = 4_000_000
-  /// How long a picture may take to decode, in seconds.
+  /// The timeout of a decoder, in seconds.
   public var decodeSeconds = 30
-  /// How far a capture can be from the next, in milliseconds; beyond it a clock has jumped.
+  /// Maximum distance of two captures in milliseconds; beyond it the clock has jumped.
   public var jumpMs: Int64 = 86_400_000
   /// The range of instants that can be captures: 2001-01-01 up to 2100-01-01, in unix milliseconds.
   public var instants: Range<Int64> = 978_307_200_000..<4_102_444_800_000

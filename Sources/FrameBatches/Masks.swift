@@ -1,5 +1,5 @@
 // Rectangles of a picture, or of a layer, that must not be seen. A mask that cannot be applied exactly as given blacks the
-// whole picture out: to show too little is a nuisance, to show too much cannot be taken back.
+// whole picture out: a hidden picture is a nuisance, a leaked one cannot be undone.
 
 import JSON
 

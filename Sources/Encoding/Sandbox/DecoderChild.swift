@@ -1,4 +1,4 @@
-// The process that decodes. It locks itself up before it reads the first byte of a stranger's, and ends with the socket.
+// The decoder process. It confines itself before it reads the first untrusted byte, and ends with its socket.
 
 import CLinux
 import FrameBatches

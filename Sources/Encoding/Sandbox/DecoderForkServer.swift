@@ -1,6 +1,6 @@
-// Archives, images and videos of strangers are decoded where they can do no harm: in a process that has no files, no network
-// and bounded memory, one for each session. A host, forked from the worker before it has threads, forks those processes: that
-// costs a millisecond, where starting the program anew would cost a hundred.
+// Untrusted archives, images and videos are decoded in a process without files and network, and with bounded memory, one for each
+// session. A host, forked from the worker before it has threads, forks those processes: that costs a millisecond, where starting
+// the program anew would cost a hundred.
 
 import CLinux
 import FileSystem
@@ -8,7 +8,7 @@ import FrameBatches
 import Glibc
 import Synchronization
 
-/// Why nothing can be decoded apart.
+/// The sandbox cannot work.
 package struct SandboxError: Error, CustomStringConvertible {
   package let description: String
 
@@ -17,15 +17,15 @@ package struct SandboxError: Error, CustomStringConvertible {
 
 /// Forks processes that decode. For any thread.
 public final class DecoderForkServer: Sendable {
-  /// Requests and answers take turns. The descriptor is -1 after an answer was lost.
+  /// The socket to the fork server, which alternates requests and answers; -1 after a lost answer.
   private let control: Mutex<Int32>
   private let host: Int32
-  /// Whether the kernel watches over what decoders do; else they are only apart.
+  /// Whether the kernel filters the system calls of decoders.
   public let isConfined: Bool
   package let limits: Limits
   /// Memory of decoders that have ended.
   private let retired = Mutex<[PictureSlots]>([])
-  /// Decoders that wait for more of their session, the one that has waited longest first.
+  /// Idle decoders of sessions, the one idle for longest first.
   private let idle = Mutex<[Idle]>([])
 
   private struct Idle {
@@ -35,14 +35,14 @@ public final class DecoderForkServer: Sendable {
     let since: Int
   }
 
-  /// How many decoders may wait, for how long, and after how many batches they are replaced.
+  /// Maximum number of idle decoders, their maximum idle time, and the number of batches after which they are replaced.
   private static let (maximumIdle, idleMs, maximumUses) = (4, 10_000, 64)
-  /// How long the host may take for an answer, which is a matter of milliseconds.
+  /// The timeout of the fork server, which needs some milliseconds.
   private static let hostSeconds = 60
   /// Seconds of CPU for a decoder of batches; one that needs more is replaced.
   private static let cpuSeconds = 600
 
-  /// Forks the host. To be called while the process has a single thread.
+  /// Forks the fork server. Call it while the process has a single thread.
   ///
   /// - Parameters:
   ///   - limits: what a picture may take; for the memory that a decoder gets, too.
@@ -79,12 +79,12 @@ public final class DecoderForkServer: Sendable {
     waitpid(host, &status, 0)
   }
 
-  /// How a decoder ended.
+  /// The end of a decoder.
   package enum Ending: Equatable {
-    /// By us: it was there.
+    /// We killed it.
     case killed
     case signal(Int32)
-    /// Of itself, since it could not begin.
+    /// It could not start.
     case gaveUp
   }
 
@@ -131,7 +131,7 @@ public final class DecoderForkServer: Sendable {
       control, cleared ?? Self.newSlots(limits), cpuSeconds: isLimited ? Self.cpuSeconds : 0)
   }
 
-  /// Lets a decoder wait for more of its session. It must have answered all questions.
+  /// Keeps an idle decoder for its session. It must have answered all questions.
   package func keep(_ decoder: DecoderProcess, for session: String) {
     let uses = decoder.uses.add(1, ordering: .relaxed).newValue
     let superfluous = idle.withLock { idle -> DecoderProcess? in
@@ -146,7 +146,7 @@ public final class DecoderForkServer: Sendable {
     if let superfluous { _ = try? end(superfluous) }
   }
 
-  /// Ends the decoders that have waited for long enough.
+  /// Ends decoders whose idle time is over.
   public func endIdle() {
     let latest = MonotonicClock.milliseconds() - Self.idleMs
     let gone = idle.withLock { idle in
@@ -162,7 +162,7 @@ public final class DecoderForkServer: Sendable {
   /// - Returns: what had happened to it before.
   package func end(_ child: DecoderProcess) throws -> Ending {
     let ending = try Self.end(control, child)
-    // Nothing that was confined can still see it.
+    // No confined process can see it any more.
     if isConfined { retired.withLock { $0.append(child.slots) } }
     return ending
   }

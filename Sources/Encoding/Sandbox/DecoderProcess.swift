@@ -11,11 +11,11 @@ import Synchronization
 package enum DecoderFailure: Error, Equatable {
   /// In the time that there is.
   case late
-  /// It read more than permitted: the file makes it read in circles.
+  /// It read more bytes than permitted: the file makes it read the same parts again.
   case readLimitExceeded
   /// It has ended.
   case gone
-  /// It has ended, or is not to be trusted, for what it was given; with how one sees that.
+  /// It crashed, or sent an invalid message; with the reason.
   case crashed(String)
 
   package static let malformed = DecoderFailure.crashed("it answers nonsense")
@@ -53,9 +53,9 @@ package final class DecoderProcess: Sendable {
   /// The CPU that it is pinned to; -1 for none.
   private let cpu = Atomic<Int32>(-1)
 
-  /// A message has at most so many bytes beside its part of the result.
+  /// Maximum bytes of a message beside its part of the result.
   private static let messageBytes = 65_536
-  /// How many reads at the end of the file are permitted in one question.
+  /// Maximum number of reads at the end of the file in one question.
   private static let maximumReadsAtEnd = 64
 
   init(process: Int32, socket: Int32, slots: PictureSlots) {
@@ -96,7 +96,7 @@ package final class DecoderProcess: Sendable {
       let left = max(0, deadline - MonotonicClock.milliseconds())
       guard poll(&waiting, 1, Int32(min(left, 500))) > 0 else {
         if isCancelled() { throw Cancelled() }
-        // Asked once more when time is up: it may have been the worker that stood still.
+        // Poll once more at the deadline: this process may have been suspended.
         if left == 0 { throw DecoderFailure.late }
         continue
       }
@@ -202,7 +202,7 @@ package final class PictureSlots: Sendable {
     descriptor = memory
     let all = Self.indices.count * size
     try check("ftruncate", "decoder") { ftruncate(memory, all) }
-    // Nobody can take away what the other one reads.
+    // The size is fixed, so that neither side can truncate it.
     try check("fcntl", "decoder") { clinux_fix_size(memory) }
     guard let mapped = mmap(nil, all, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0), mapped != MAP_FAILED else {
       throw DiskError("mmap", "decoder")
@@ -215,7 +215,7 @@ package final class PictureSlots: Sendable {
     close(descriptor)
   }
 
-  /// Makes it as good as new, which takes less than new memory does.
+  /// Clears the memory for reuse, which costs less than new memory.
   ///
   /// - Returns: whether it is; not while a picture is in use, nor when it is large or the written size is unknown.
   func clear() -> Bool {

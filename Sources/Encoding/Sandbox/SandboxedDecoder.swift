@@ -5,7 +5,7 @@ import FrameBatches
 import Glibc
 import JSON
 
-/// Where pictures come from.
+/// A decoder of frames.
 package protocol FrameDecoding: AnyObject {
   /// - Throws: ``RefusedPicture`` when a file is to blame.
   func picture(from files: [[UInt8]], _ look: FrameComposition) throws -> DecodedPicture

@@ -1,4 +1,4 @@
-// Reads videos of strangers: in a process of its own, where there is a host for it, or right here.
+// Reads untrusted videos, in a decoder process or in this process.
 
 import FileSystem
 import FrameBatches
@@ -13,7 +13,7 @@ package struct SegmentPicturesOrder: Equatable {
   package let coded: PixelSize
   /// When the wanted frames come on screen, in order, in ticks from the segment's start.
   package let starts: [Int64]
-  /// How large a picture may be; smaller ones stay as they are.
+  /// Maximum size of a picture; smaller ones keep their size.
   package let box: PixelSize
   /// RGB, to be drawn on; or the planes of the film, to be coded as JPEG.
   let isRGB: Bool
@@ -21,9 +21,9 @@ package struct SegmentPicturesOrder: Equatable {
   package var fitted: PixelSize { size.fitted(into: box) }
 }
 
-/// Where videos are read. For any thread.
+/// A reader of videos. For any thread.
 package struct VideoReader: Sendable {
-  /// nil for right here, for videos that can be trusted.
+  /// nil to read trusted videos in this process.
   package let decoders: DecoderForkServer?
   /// The owner of the bytes: a decoder sees one owner's bytes only.
   package let owner: String
@@ -150,7 +150,7 @@ package struct VideoReader: Sendable {
   ///
   /// - Parameters:
   ///   - keyDTS: when the key frame is decoded; nil for the first sample.
-  ///   - body: gets the pictures, as long as it runs.
+  ///   - body: gets the pictures while it runs.
   /// - Throws: ``BadSession``, ``FFmpegError``, ``Cancelled``, and what `body` throws.
   package func withFilm<R>(
     in file: any ByteSource, name: String, track: Int, keyDTS: Int64?, limits: Limits,
@@ -164,7 +164,7 @@ package struct VideoReader: Sendable {
 
   // MARK: - Questions
 
-  /// An answer that refuses the file. The decoder has worked as it should, and can be asked again.
+  /// An answer that refuses the file. The decoder still works.
   struct Refusal: Error {
     package let error: any Error
   }
@@ -241,7 +241,7 @@ package struct VideoReader: Sendable {
       throw Refusal(
         error: FFmpegError(function: function.shortened(to: 64), code: Int32(truncatingIfNeeded: code)))
     case .outOfMemory:
-      // This decoder is of no more use.
+      // End this decoder.
       throw BadSession(name, "it takes more memory than a video may", advice: "make it smaller")
     }
   }

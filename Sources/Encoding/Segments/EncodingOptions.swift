@@ -9,8 +9,7 @@ public struct EncodingOptions: Sendable {
   /// The colour behind transparent pixels.
   public var background = Colour.black
   public var limits = Limits()
-  /// Where archives and images are decoded, with these limits and background; nil for right here, for what can be
-  /// trusted.
+  /// The decoder processes, made with these limits and background; nil to decode trusted files in this process.
   public var decoders: DecoderForkServer?
   /// Records the time of each stage; may be shared.
   package var profile: Profile?

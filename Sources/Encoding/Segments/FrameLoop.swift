@@ -1,19 +1,19 @@
-// The way through a batch that encoding and inspecting share: each frame is read and decoded once, in order, and the shots
-// of the one before are known as soon as its hold is.
+// The loop over a batch's frames, for encoding and inspecting: each frame is read and decoded once, in order. The holds of a frame
+// are known with the next frame.
 
 import FileSystem
 import FrameBatches
 
-/// A consumer of a batch's shots as they become known.
+/// A consumer of a batch's holds as they become known.
 package protocol ShotConsumer: ~Copyable {
   mutating func refuse(_ frame: RefusedFrame)
-  /// Something about a frame that is shown all the same.
+  /// A note on a frame that is shown.
   mutating func note(_ text: String, on capture: Capture)
   mutating func show(_ still: SourceFrame, in shots: [FrameHold], _ isCancelled: () -> Bool) throws
 }
 
 package enum FrameLoop {
-  /// - Returns: how many frames look like the one before: they cost neither a decode nor an encode.
+  /// - Returns: the number of frames that equal the one before, which cost neither a decode nor an encode.
   @discardableResult
   package static func walk<Sink: ShotConsumer & ~Copyable>(
     _ source: BatchReader, _ options: EncodingOptions, _ memory: KeyFrameCache?, digest: inout BatchDigest,
@@ -50,7 +50,7 @@ package enum FrameLoop {
 }
 
 extension BadBatch {
-  /// A batch of which nothing can be shown.
+  /// The error of a batch without a decodable frame.
   package init(undecodable batch: Batch, _ refused: [RefusedFrame]) {
     // Of a frame, rather than of what lay about beside them.
     let first = (refused.first { $0.reason.hasPrefix("decode ") } ?? refused.first).map { "; \($0.reason)" } ?? ""
@@ -130,7 +130,7 @@ private struct Stills {
       do {
         return try decoder.picture(from: files, frame.look).picture
       } catch let refusal as RefusedPicture {
-        // Next time it is decoded before anything depends on it.
+        // On the next attempt it is decoded first.
         memory.forget(identity)
         throw RefusedLate(source: frame.source, reason: refusal.reason)
       }

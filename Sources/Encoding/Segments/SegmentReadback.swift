@@ -1,6 +1,6 @@
-// Reads a finished segment back from its boxes and tables, as a player does, and compares every sample byte by byte. A
-// segment that does not read as it was meant is never published. That stock readers see the same is for tests and for
-// `verify`: what they need to be loaded takes longer than a segment.
+// Reads a finished segment back from its boxes and tables, as a player does, and compares every sample byte by byte. A segment
+// with any difference is never published. That stock readers see the same is for tests and for `verify`: what they need to be
+// loaded takes longer than a segment.
 
 import ISOMedia
 

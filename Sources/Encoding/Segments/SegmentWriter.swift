@@ -1,5 +1,5 @@
-// Shots become one segment's file: each picture is coded as it comes, repeated where players need it as soon as all holds
-// are known, and listed on the timing track.
+// Writes one segment's file: encodes each picture, adds the repeats that players need once all holds are known, and lists the
+// frames on the timing track.
 
 import FileSystem
 import ISOMedia
@@ -19,12 +19,12 @@ package struct EncodedSegment {
 /// Writes one segment. Dropping it abandons the segment.
 package struct SegmentWriter: ~Copyable {
   private let settings: EncoderSettings
-  /// The picture, as long as the segment shows no other.
+  /// The only picture of the segment so far.
   private var only: SourceFrame?
   private let width: Int
   private let height: Int
   private var showings: [PlacedHold] = []
-  /// Opened when there is something to code.
+  /// The encoder, opened with the second picture.
   private var encoder: H264Encoder?
   private var coded: [CodedPicture] = []
   /// The picture on screen.
@@ -46,13 +46,13 @@ package struct SegmentWriter: ~Copyable {
   private struct PlacedHold {
     let shot: FrameHold
     let start: Int64
-    /// Whether it looks like the one before.
+    /// Whether it equals the picture before.
     let repeats: Bool
     /// Where they start, in ticks from its own start; nil where the segment's pace will say it.
     let sampleStarts: [Int64]?
   }
 
-  /// Adds a shot that begins where the one before ended.
+  /// Adds a hold that begins at the end of the one before.
   ///
   /// - Parameter sampleStarts: where its samples are to begin, in ticks from its own start, the first at 0; where not given,
   ///   it is as players need it.
@@ -133,7 +133,7 @@ package struct SegmentWriter: ~Copyable {
     return key
   }
 
-  /// The samples: what was coded and what repeats, numbered through.
+  /// The samples, coded pictures and repeats, with their numbers.
   private func video(_ key: KeyFrame) throws(SegmentMismatch) -> [Sample] {
     let repeats = try SkipSliceWriter(after: key.parameterSets)
     var rest = coded.dropFirst()

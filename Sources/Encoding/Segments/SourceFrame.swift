@@ -2,7 +2,7 @@ import CFFmpeg
 import ISOMedia
 import Synchronization
 
-/// A frame on its way into segments. Its pixels are decoded on demand, and as a key frame it is coded once.
+/// A frame to be encoded. Its pixels are decoded on demand, and it is encoded as a key frame once.
 package final class SourceFrame {
   /// The picture as captured, in pixels.
   package let width: Int
@@ -14,7 +14,7 @@ package final class SourceFrame {
   /// A segment that shows nothing else begins with it; nil until one was coded.
   package var key: KeyFrame?
   private var decoded: Picture?
-  /// Holds the files; nil once they are not needed any more.
+  /// The files; nil once they are not needed any more.
   private var decode: (() throws -> Picture)?
 
   var isDecoded: Bool { decoded != nil }
@@ -37,7 +37,7 @@ package final class SourceFrame {
 
   package func picture() throws -> Picture {
     if let decoded { return decoded }
-    // There is always the one or the other.
+    // One of the two is always there.
     guard let picture = try decode?() else { throw FFmpegError(function: "decode", code: cff_error_invalid_data()) }
     decoded = picture
     decode = nil
@@ -52,7 +52,7 @@ package final class SourceFrame {
   }
 }
 
-/// A coded picture that others can follow, or nothing but repeats.
+/// An encoded key frame.
 package struct KeyFrame: Sendable {
   /// The picture as captured, in pixels.
   package let width: Int
@@ -79,7 +79,7 @@ package final class KeyFrameCache: Sendable {
       if let gone = frames.removeValue(forKey: identity) { bytes -= Self.size(of: gone.key) }
     }
 
-    /// With all there is of it besides its bytes, at most.
+    /// Maximum overhead of an entry, beside its bytes.
     static func size(of key: KeyFrame) -> Int { key.data.count + 4_096 }
   }
 
@@ -97,7 +97,7 @@ package final class KeyFrameCache: Sendable {
     }
   }
 
-  /// The least recently used go when there is no more room.
+  /// The least recently used entries are evicted first.
   package func remember(_ key: KeyFrame, as identity: String) {
     state.withLock { state in
       state.forget(identity)

@@ -1,13 +1,13 @@
 import ISOMedia
 
-/// How often a segment's pictures are coded again, so that players keep time. Pure.
+/// The cadence of repeated samples in a segment, which keeps players in time. Pure.
 ///
 /// Chromium estimates how long a picture lasts from the ones before it: a file of one sample ends at once, a short last
 /// sample behind long ones is never shown, and after an irregular one a picture may come half a second early. Samples of
 /// about equal length cure that, and so do samples of at most a quarter of a second, whatever their lengths. A hold is
 /// divided evenly, because a sample that begins just before a capture makes Chromium show the wrong picture.
 struct SampleCadence: Equatable {
-  /// No sample lasts longer, in milliseconds.
+  /// Maximum duration of a sample, in milliseconds.
   let sampleMs: Int64
 
   /// Every picture is coded once.
@@ -17,7 +17,7 @@ struct SampleCadence: Equatable {
 
   init(sampleMs: Int64) { self.sampleMs = sampleMs }
 
-  /// The pace for a segment with these holds, in milliseconds.
+  /// The cadence for a segment with these holds, in milliseconds.
   init(for holds: [Int64]) {
     let longest = holds.max() ?? 0
     let isRegular = holds.count > 1 && longest <= 1_100 && Self.isEven(holds, .asCaptured, 0.8)
@@ -30,7 +30,7 @@ struct SampleCadence: Equatable {
     }
   }
 
-  /// In how many samples a hold is coded.
+  /// The number of samples of a hold.
   func sampleCount(of holdMs: Int64) -> Int64 {
     1 + (holdMs - 1) / sampleMs
   }

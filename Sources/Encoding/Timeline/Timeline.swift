@@ -4,7 +4,7 @@
 
 import FrameBatches
 
-/// A frame that was decoded: what a shot shows.
+/// A decoded frame, which a hold shows.
 package struct Capture: Sendable, Equatable {
   package let source: String
   /// Unix milliseconds.
@@ -21,7 +21,7 @@ package struct Capture: Sendable, Equatable {
   }
 }
 
-/// One picture on screen within one segment.
+/// The hold of one picture within one segment.
 package struct FrameHold: Sendable, Equatable {
   package enum Status: String, Sendable {
     /// It starts at its capture.
@@ -30,7 +30,7 @@ package struct FrameHold: Sendable, Equatable {
     case continued
   }
 
-  /// How a segment ends.
+  /// The end of a segment.
   package struct Closing: Sendable, Equatable {
     /// The gap behind it, in milliseconds, up to the next capture or the batch's end.
     package let gapAfterMs: Int64
@@ -39,12 +39,12 @@ package struct FrameHold: Sendable, Equatable {
 
   package let capture: Capture
   package let status: Status
-  /// When it comes on screen, in unix milliseconds.
+  /// The start of the hold, in unix milliseconds.
   package let startMs: Int64
-  /// How long it stays, in milliseconds; more than zero.
+  /// The duration of the hold in milliseconds, more than zero.
   package let holdMs: Int64
   package let opensSegment: Bool
-  /// nil where the segment goes on.
+  /// nil if the segment continues.
   package let closing: Closing?
 
   package init(
@@ -67,11 +67,11 @@ package struct Timeline: Sendable {
   package static let segmentMs: Int64 = 5_000
 
   private let intervalMs: Int64
-  /// The longest hold; nil where a long hold is no gap.
+  /// The maximum hold; nil if long holds are no gaps.
   private let maxHoldMs: Int64?
   /// The capture on screen, whose hold is not known yet.
   private var pending: Capture?
-  /// When the open segment began.
+  /// The start of the open segment.
   private var segmentStart: Int64?
 
   init(intervalMs: Int64, maxHoldMs: Int64?) {
@@ -83,7 +83,7 @@ package struct Timeline: Sendable {
     self.init(intervalMs: batch.intervalMs, maxHoldMs: batch.capture == .onChange ? nil : maxHoldMs)
   }
 
-  /// How many segments a batch can become at most, whatever of it can be decoded.
+  /// Maximum number of segments of a batch, whichever of its frames can be decoded.
   package static func segmentBound(of batch: Batch, maxHoldMs: Int64) -> Int64 {
     let ends = batch.frames.dropFirst().map(\.timeMs) + [batch.endMs]
     let shown = zip(batch.frames, ends).map { frame, end in
@@ -92,9 +92,9 @@ package struct Timeline: Sendable {
     return shown.reduce(0) { $0 + $1 / segmentMs + 1 }
   }
 
-  /// Takes the next capture, later than the one before.
+  /// Adds the next capture, which is later than the one before.
   ///
-  /// - Returns: the shots of the capture before it, whose hold is known now.
+  /// - Returns: the holds of the previous capture, which are known now.
   package mutating func append(_ capture: Capture) -> [FrameHold] {
     defer { pending = capture }
     return pending.map { shots(of: $0, untilMs: capture.timeMs, next: capture) } ?? []
@@ -102,7 +102,7 @@ package struct Timeline: Sendable {
 
   /// Ends the batch.
   ///
-  /// - Returns: the shots of the last capture.
+  /// - Returns: the holds of the last capture.
   package mutating func finish(endMs: Int64) -> [FrameHold] {
     defer { pending = nil }
     return pending.map { shots(of: $0, untilMs: endMs, next: nil) } ?? []
