@@ -11,6 +11,8 @@ package struct Frame: Sendable, Equatable {
   /// The capture, in unix milliseconds.
   package let timeMs: Int64
   package let look: FrameComposition
+  /// A remark for the manifest on how the frame got its time; nil for most frames.
+  package var note: String?
 
   /// The regions that must not be seen.
   package var masks: Masks { look.masks }

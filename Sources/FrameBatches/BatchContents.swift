@@ -3,6 +3,7 @@
 
 import FileSystem
 import Glibc
+import JSON
 
 /// The files of a batch, by name.
 package protocol BatchContents {
@@ -10,8 +11,12 @@ package protocol BatchContents {
   var names: [String] { get }
   /// Those of them that are not in a folder. In an archive that is no distinction.
   var topNames: [String] { get }
-  /// All of it, where it is no container of files, but a stream of records.
+  /// All of it, where it is no container of files, but a stream of records in memory.
   var stream: [UInt8]? { get }
+  /// All of it, where it is a text: JSON, or lines of JSON.
+  var text: StreamContents? { get }
+  /// The time when a file was last modified, in unix milliseconds; nil in containers that do not tell it exactly.
+  func modifiedMs(_ name: String) throws -> Int64?
   /// Entries of the container that are no plain files with plain names.
   var refused: [RefusedFrame] { get }
   /// The file's bytes, or the reason there are none.
@@ -23,26 +28,71 @@ package protocol BatchContents {
 extension BatchContents {
   package var topNames: [String] { names }
   package var stream: [UInt8]? { nil }
+  package var text: StreamContents? { nil }
+
+  package func modifiedMs(_ name: String) throws -> Int64? { nil }
 
   package func sideFile(_ name: String, limit: Int) throws -> FileContents? { try contents(of: name, limit: limit) }
 }
 
-/// Records one behind the other; a record's name is its place, `<offset>+<length>`.
-struct StreamContents: BatchContents {
-  package let bytes: [UInt8]
+/// A stream of records, or a text, as a batch: in memory, or in a file that is read in parts.
+package struct StreamContents: BatchContents {
+  package enum Storage {
+    case memory([UInt8])
+    case file(TextDocument)
+  }
+
+  private let storage: Storage
+
+  package init(_ storage: Storage) { self.storage = storage }
 
   package var names: [String] { [] }
   package var refused: [RefusedFrame] { [] }
 
+  package var stream: [UInt8]? { if case .memory(let bytes) = storage { bytes } else { nil } }
+
+  package var text: StreamContents? {
+    switch storage {
+    case .memory(let bytes): TextDocument.isJSON(bytes.prefix(64)) ? self : nil
+    case .file: self
+    }
+  }
+
+  /// The size of the stream in bytes.
+  package var count: Int {
+    switch storage {
+    case .memory(let bytes): bytes.count
+    case .file(let text): text.count
+    }
+  }
+
+  /// Reads a part of the stream; fewer bytes where a file has become shorter.
+  package func bytes(_ range: Range<Int>) throws(DiskError) -> [UInt8] {
+    switch storage {
+    case .memory(let bytes): Array(bytes[range])
+    case .file(let text): try text.bytes(range)
+    }
+  }
+
+  /// The name of a record: its place.
   package static func name(of record: Range<Int>) -> String { "\(record.lowerBound)+\(record.count)" }
 
-  package var stream: [UInt8]? { bytes }
+  /// The name of an image in a text: the place of the JSON string, quotes included, that has it in base64.
+  package static func name(ofText literal: Range<Int>) -> String { "text " + name(of: literal) }
 
   package func contents(of name: String, limit: Int) throws -> FileContents? {
-    let parts = name.split(separator: "+").compactMap { Int($0) }
-    guard parts.count == 2, parts[0] >= 0, parts[1] >= 0, parts[1] <= bytes.count - parts[0] else { return nil }
-    guard parts[1] <= limit else { return .refused("\(parts[1]) bytes, more than the limit of \(limit)") }
-    return .bytes(Array(bytes[parts[0]..<parts[0] + parts[1]]))
+    let isText = name.hasPrefix("text ")
+    let parts = name.dropFirst(isText ? 5 : 0).split(separator: "+").compactMap { Int($0) }
+    guard parts.count == 2, parts[0] >= 0, parts[1] >= 0, parts[1] <= count - parts[0] else { return nil }
+    // Base64 has four characters for three bytes; beside them are line breaks, escapes and the media type.
+    let most = isText ? limit / 2 * 3 + 1_024 : limit
+    guard parts[1] <= most else { return .refused("\(parts[1]) bytes, more than the limit of \(most)") }
+    let bytes = try bytes(parts[0]..<parts[0] + parts[1])
+    guard isText else { return .bytes(bytes) }
+    guard let text = try? JSONParser.parse(bytes).string, let image = Base64.image(text) else {
+      return .refused("not an image in base64")
+    }
+    return image.count <= limit ? .bytes(image) : .refused("\(image.count) bytes, more than the limit of \(limit)")
   }
 }
 

@@ -49,7 +49,8 @@ package struct BatchDirectory: Sendable {
   package static func holdsBatches(_ path: String, _ limits: Limits, _ unpacker: (any ArchiveUnpacker)?) -> Bool {
     guard let folder = try? BatchDirectory(opening: path), let found = try? folder.batches() else { return false }
     return found.prefix(3).compactMap(folder.path(of:)).contains {
-      (try? BatchReader(reading: $0, session: "any", limits: limits, unpacker: unpacker)) != nil
+      (try? BatchSessions(
+        reading: $0, options: InputOptions(session: "any"), limits: limits, unpacker: unpacker)) != nil
     }
   }
 }

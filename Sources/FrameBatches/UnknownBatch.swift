@@ -14,6 +14,9 @@ enum UnknownBatch {
     func bad(_ cause: String, _ advice: String) -> BadBatch {
       BadBatch("read", name, cause.isEmpty ? "no known format" : "no known format: \(cause)", advice: advice)
     }
+    if contents.text != nil {
+      return bad("JSON, but no recording that is known", "see docs/input-formats.md for the JSON of recorders")
+    }
     if let stream = contents.stream {
       guard let kind = FileKind(of: stream) else { return bad("neither frames nor an archive of frames", advice) }
       return bad("the file is \(kind.described)", kind.advice ?? "put it into a directory, named <unix ms>.jpg")

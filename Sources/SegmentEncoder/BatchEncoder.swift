@@ -59,60 +59,103 @@ public final class BatchEncoder {
   /// Encodes and publishes one batch.
   ///
   /// - Parameters:
-  ///   - path: a directory or an archive; `-` is an archive on standard input.
+  ///   - path: a directory or a file; `-` is a file on standard input.
   ///   - session: for a batch that does not name its own.
   ///   - isCancelled: asked before each frame, and last before anything is published.
-  /// - Throws: ``ViewUpdateFailure`` when the batch is published but its session's views are not up to date. After any other
-  ///   error nothing is published that a retry does not find; see ``Disposition``.
+  /// - Returns: a receipt for each session of the batch.
+  /// - Throws: ``ViewUpdateFailure`` when a session is published but its views are not up to date. After any other error nothing
+  ///   is published that a retry does not find; see ``Disposition``.
   public func publish(
     _ path: String, session: String? = nil, isCancelled: @escaping () -> Bool = { false }
-  ) throws -> Receipt {
-    try publish(read(path, session: session, isCancelled: isCancelled), isCancelled: isCancelled)
+  ) throws -> [Receipt] {
+    try publish(read(path, options: InputOptions(session: session), isCancelled: isCancelled), isCancelled: isCancelled)
   }
 
   /// A batch that was read.
   package struct ReadBatch {
-    fileprivate let source: BatchReader
+    fileprivate let batch: BatchSessions
     fileprivate let opening: Profile.Watch?
 
-    package var session: SessionID { source.batch.session }
+    package var sessions: [SessionID] { batch.readers.map(\.batch.session) }
   }
 
   /// Reads a batch and checks its limits.
   ///
   /// - Parameter files: the images that the batch consists of; then `path` is their directory, which names the batch.
   package func read(
-    _ path: String, files: [String] = [], session: String? = nil, isCancelled: @escaping () -> Bool = { false }
+    _ path: String, files: [String] = [], options input: InputOptions = InputOptions(),
+    isCancelled: @escaping () -> Bool = { false }
   ) throws -> ReadBatch {
     stage.enter(.open)
     defer { stage.enter(.queue) }
     let opening = options.profile?.start(.open)
-    let source = try BatchReader(
-      reading: path, files: files, session: session, limits: options.limits, unpacker: options.decoders,
+    let batch = try BatchSessions(
+      reading: path, files: files, options: input, limits: options.limits, unpacker: options.decoders,
       isCancelled: signing(isCancelled))
+    return ReadBatch(batch: batch, opening: opening)
+  }
+
+  /// Encodes and publishes a batch that was read, session by session.
+  ///
+  /// - Returns: a receipt for each session; the first one lists the sessions that were refused.
+  /// - Throws: ``BadBatch`` if no session can be published.
+  package func publish(_ batch: ReadBatch, isCancelled: @escaping () -> Bool) throws -> [Receipt] {
+    defer { stage.enter(.queue) }
+    let isCancelled = signing(isCancelled)
+    stage.begin(frames: batch.batch.readers.reduce(0) { $0 + $1.batch.frames.count })
+    return try forEachSession(of: batch) { try publish($0, batch.opening, isCancelled: isCancelled) }
+  }
+
+  /// For a batch that killed workers: finds the sessions that are published as a whole, and rolls the others back.
+  ///
+  /// - Returns: the receipts of the sessions that are published; none if none is.
+  package func rollBack(_ batch: ReadBatch, isCancelled: @escaping () -> Bool) throws -> [Receipt] {
+    defer { stage.enter(.queue) }
+    stage.enter(.open)
+    let isCancelled = signing(isCancelled)
+    return try forEachSession(of: batch) { try store.rollBack($0, isCancelled: isCancelled)?.updateViews() }
+  }
+
+  /// Calls `body` for each session. One that is refused does not stop the others.
+  private func forEachSession(of batch: ReadBatch, _ body: (BatchReader) throws -> Receipt?) throws -> [Receipt] {
+    var receipts: [Receipt] = []
+    var refused = batch.batch.refused
+    for reader in batch.batch.readers {
+      do {
+        if let receipt = try body(reader) { receipts.append(receipt) }
+      } catch {
+        guard case .quarantine(let bad) = Disposition(of: error, batch: batch.batch.name) else { throw error }
+        refused.append(RefusedSession(session: reader.batch.session.description, error: bad))
+      }
+    }
+    guard !receipts.isEmpty else {
+      if let first = refused.first { throw first.error }
+      return []
+    }
+    receipts[0].refused += refused.map { RefusedFrame(source: "session \($0.session)", reason: "\($0.error)") }
+    return receipts
+  }
+
+  /// Encodes and publishes one session of a batch.
+  private func publish(
+    _ source: BatchReader, _ opening: Profile.Watch?, isCancelled: @escaping () -> Bool
+  ) throws -> Receipt {
+    stage.enter(.open)
     guard Timeline.segmentBound(of: source.batch, maxHoldMs: options.maxHoldMs) <= options.limits.segments else {
       throw BadBatch(
         "plan", source.batch.name, "more than the limit of \(options.limits.segments) segments",
         advice: "split the batch")
     }
-    return ReadBatch(source: source, opening: opening)
-  }
-
-  /// Encodes and publishes a batch that was read.
-  package func publish(_ batch: ReadBatch, isCancelled: @escaping () -> Bool) throws -> Receipt {
-    stage.enter(.open)
-    defer { stage.enter(.queue) }
-    let isCancelled = signing(isCancelled)
-    let preparation = try store.prepare(batch.source, isCancelled: isCancelled)
-    batch.opening?.stop()
+    let preparation = try store.prepare(source, isCancelled: isCancelled)
+    opening?.stop()
     let publication: any Publication
     switch preparation {
     case .alreadyPublished(let published): return try published.updateViews()
     case .ready(let ready): publication = ready
     }
     stage.enter(.encode)
-    var digest = BatchDigest(of: batch.source.batch)
-    let (segments, unchanged) = try encode(batch.source, digest: &digest, isCancelled: isCancelled)
+    var digest = BatchDigest(of: source.batch)
+    let (segments, unchanged) = try encode(source, digest: &digest, isCancelled: isCancelled)
     defer { for segment in segments { unlink(segment.file) } }
     stage.enter(.publish)
     let publishing = options.profile?.start(.publish)
@@ -122,16 +165,6 @@ public final class BatchEncoder {
     var receipt = try published.updateViews()
     receipt.unchanged = unchanged
     return receipt
-  }
-
-  /// For a batch that killed workers: returns its receipt if it is published as a whole; else rolls its segments back.
-  ///
-  /// - Parameter isCancelled: asked while the batch is read.
-  /// - Returns: the receipt of a batch that is published.
-  package func rollBack(_ batch: ReadBatch, isCancelled: @escaping () -> Bool) throws -> Receipt? {
-    stage.enter(.open)
-    defer { stage.enter(.queue) }
-    return try store.rollBack(batch.source, isCancelled: signing(isCancelled))?.updateViews()
   }
 
   /// Returns `isCancelled` that also records a sign of life at each call.
@@ -147,7 +180,6 @@ public final class BatchEncoder {
   ) throws -> (
     segments: [StagedSegment], unchanged: Int
   ) {
-    self.stage.begin(frames: source.batch.frames.count)
     var stage = SegmentStage(
       settings: settings, memory: memory, staging: store.staging, profile: options.profile, progress: self.stage,
       refused: source.batch.refused)

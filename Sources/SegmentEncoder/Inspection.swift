@@ -51,18 +51,32 @@ package struct InspectedBatch: Sendable, Equatable {
     ]).line
   }
 
-  /// Reads a batch and decodes its frames.
+  /// Reads a batch and decodes the frames of its sessions.
   ///
   /// - Parameters:
   ///   - path: a directory or a file; `-` is standard input.
   ///   - files: the images that the batch consists of; then `path` is their directory, which names the batch.
-  ///   - session: for a batch that does not name its own.
-  /// - Throws: ``BadBatch`` where it would be quarantined, ``DiskError``.
-  package init(
-    reading path: String, files: [String] = [], session: String? = nil, _ options: BatchEncoder.Options
-  ) throws {
-    let source = try BatchReader(
-      reading: path, files: files, session: session, limits: options.limits, unpacker: options.decoders)
+  /// - Returns: the sessions that would be published, at least one, and those that would be refused.
+  /// - Throws: ``BadBatch`` where the batch would be quarantined, ``DiskError``.
+  package static func sessions(
+    of path: String, files: [String] = [], options input: InputOptions = InputOptions(), _ options: BatchEncoder.Options
+  ) throws -> (found: [InspectedBatch], refused: [RefusedSession]) {
+    let batch = try BatchSessions(
+      reading: path, files: files, options: input, limits: options.limits, unpacker: options.decoders)
+    var refused = batch.refused
+    var found: [InspectedBatch] = []
+    for source in batch.readers {
+      do {
+        found.append(try InspectedBatch(source, options))
+      } catch let bad as BadBatch {
+        refused.append(RefusedSession(session: source.batch.session.description, error: bad))
+      }
+    }
+    guard !found.isEmpty else { throw refused[0].error }
+    return (found, refused)
+  }
+
+  private init(_ source: BatchReader, _ options: BatchEncoder.Options) throws {
     var digest = BatchDigest(of: source.batch)
     var sink = Sink(refused: source.batch.refused)
     try FrameLoop.walk(

@@ -93,7 +93,7 @@ package protocol BatchQueue: Sendable {
   /// Puts a batch back into the queue.
   func handBack(_ claim: Claim) throws
   /// Removes a published batch, or keeps it.
-  func retire(_ claim: Claim, _ receipt: Receipt, keep: Bool) throws
+  func retire(_ claim: Claim, _ receipts: [Receipt], keep: Bool) throws
   /// Moves a batch to quarantine, byte for byte, with the reason beside it.
   ///
   /// - Returns: its name in quarantine.

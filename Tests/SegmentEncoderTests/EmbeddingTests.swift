@@ -14,7 +14,7 @@ import Testing
     let output = try OutputDirectory(scratch.path("replay"))
     let encoder = BatchEncoder(output: output)
 
-    let receipt = try encoder.publish(Fixture("jittered").path, session: "9f0c2a")
+    let receipt = try encoder.publish(Fixture("jittered").path, session: "9f0c2a")[0]
     #expect(!receipt.duplicate && receipt.frames == 11)
     #expect(try encoder.publish(Fixture("jittered").path, session: "9f0c2a").duplicate)
 

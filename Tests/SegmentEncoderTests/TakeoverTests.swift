@@ -73,7 +73,7 @@ import Testing
     let staging = try Staging(output: output, worker: WorkerID())
     func publish(_ index: SessionViews) throws -> Receipt {
       try BatchEncoder(BatchEncoder.Options(), staging: staging, index: index)
-        .publish(Fixture("exact-1fps").path, session: "day")
+        .publish(Fixture("exact-1fps").path, session: "day")[0]
     }
     #expect(throws: Cancelled.self) { try publish(SessionViews(thumbnails: true, shouldContinue: { false })) }
     #expect(!DurableFile.exists(output + "/exact-1fps/thumbnails/thumbnails.vtt"))

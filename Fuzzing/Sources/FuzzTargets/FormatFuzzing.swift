@@ -18,7 +18,7 @@ enum FormatFuzzing {
   /// - Parameter bytes: the batch's name, a line feed, the stream.
   static func readStream(_ bytes: [UInt8], as format: any BatchFormat.Type) {
     let (name, rest) = named(bytes)
-    read(BatchSource(name: name, contents: StreamContents(bytes: Array(rest))), as: format)
+    read(BatchSource(name: name, contents: StreamContents(.memory(Array(rest)))), as: format)
   }
 
   private static func named(_ bytes: [UInt8]) -> (name: String, rest: ArraySlice<UInt8>) {
@@ -29,16 +29,17 @@ enum FormatFuzzing {
   private static func read(_ source: BatchSource, as format: any BatchFormat.Type) {
     let limits = FuzzTarget.limits
     do {
-      let session = String(source.name.prefix { $0 != "@" })
-      guard let open = try BatchReader(source, as: format, name: source.name, session: session, limits: limits) else {
-        return
-      }
-      check(open.batch, limits)
-      for frame in open.batch.frames {
-        let images = try open.images(of: frame)
-        require(images.count == frame.look.raws.count, "an image for each layer")
-        check(frame.look)
-        if format == NativeFormat.self { PictureFuzzing.draw(frame.look, of: images) }
+      var source = source
+      source.session = String(source.name.prefix { $0 != "@" })
+      guard let batch = try BatchSessions(source, as: format, name: source.name, limits: limits) else { return }
+      for open in batch.readers {
+        check(open.batch, limits)
+        for frame in open.batch.frames {
+          let images = try open.images(of: frame)
+          require(images.count == frame.look.raws.count, "an image for each layer")
+          check(frame.look)
+          if format == NativeFormat.self { PictureFuzzing.draw(frame.look, of: images) }
+        }
       }
     } catch {
       check(error, batch: source.name)

@@ -38,6 +38,7 @@ package enum FrameLoop {
         let capture = Capture(source: frame.source, timeMs: frame.timeMs, width: still.width, height: still.height)
         let shots = timeline.append(capture)
         if let shown { try sink.show(shown.still, in: shots, isCancelled) }
+        if let note = frame.note { notes.append(note) }
         if let reason = frame.look.blackout { notes.insert("blacked out: \(reason)", at: 0) }
         if !notes.isEmpty { sink.note(notes.joined(separator: "; "), on: capture) }
         shown = (still, frame)

@@ -19,6 +19,9 @@ package struct ArchiveContents: BatchContents {
   package private(set) var refused: [RefusedFrame] = []
   package private(set) var stream: [UInt8]?
   private var files: [String: [UInt8]] = [:]
+
+  package var text: StreamContents? { stream.flatMap { StreamContents(.memory($0)).text } }
+
   private let limits: Limits
   /// How much memory is asked for at once for a stream, in bytes.
   private let streamCapacity: Int
@@ -35,7 +38,7 @@ package struct ArchiveContents: BatchContents {
   }
 
   package func contents(of name: String, limit: Int) throws -> FileContents? {
-    if let stream { return try StreamContents(bytes: stream).contents(of: name, limit: limit) }
+    if let stream { return try StreamContents(.memory(stream)).contents(of: name, limit: limit) }
     guard let bytes = files[name] else { return nil }
     return bytes.count <= limit ? .bytes(bytes) : .refused("\(bytes.count) bytes, more than the limit of \(limit)")
   }

@@ -1,13 +1,19 @@
 import JSON
 
-/// The frames that a format found in a container, before they are sorted and checked.
+/// The frames of one session that a format found in a container, before they are sorted and checked.
 package struct BatchDraft {
-  /// nil where the format does not say: the batch's name up to the first `@`.
+  /// The session that the recorder names; nil if it names none: see ``InputOptions/session``.
   package var session: String?
+  /// The page, monitor or canvas that the session shows, in a format that may have several: the session is `<session>.<key>`.
+  package var key: String?
   package var intervalMs: Int64?
   package var endMs: Int64?
-  package var capture = Batch.Capture.interval
-  package var isFinal = false
+  /// nil if the recorder does not say.
+  package var capture: Batch.Capture?
+  /// The capture mode of this kind of recorder, unless the batch or the user says otherwise.
+  package var usualCapture = Batch.Capture.interval
+  /// nil if the recorder does not say.
+  package var isFinal: Bool?
   /// In the producer's order.
   package var frames: [Frame] = []
   package var refused: [RefusedFrame] = []
@@ -23,6 +29,9 @@ package struct BatchSource {
   /// Without what tells that it is an archive: `.tar.gz` and the like.
   package let name: String
   package let contents: any BatchContents
+  /// The session of a recording that names none; nil if the batch has no name.
+  package var session: String?
+  package var options = InputOptions()
 
   /// The name before its last `-`, behind which some recorders write a time.
   var nameBeforeDash: String? {
@@ -30,12 +39,14 @@ package struct BatchSource {
   }
 }
 
-/// One producer's way of writing a batch. A new one is a file beside this one, and an entry in ``BatchReader/formats``.
+/// One producer's way of writing a batch. A new one is a file beside this one, and an entry in ``BatchSessions/formats``.
 package protocol BatchFormat {
   /// The format's name for people.
   static var name: String { get }
 
+  /// Reads the sessions of a batch; most formats have one.
+  ///
   /// - Returns: nil when the container holds something else.
   /// - Throws: ``BadBatch`` when it is this format, but broken as a whole.
-  static func read(_ source: BatchSource, limits: Limits) throws -> BatchDraft?
+  static func read(_ source: BatchSource, limits: Limits) throws -> [BatchDraft]?
 }

@@ -8,14 +8,14 @@ package enum NativeFormat: BatchFormat {
   package static let name = "native"
   package static let description = "batch.json"
 
-  package static func read(_ source: BatchSource, limits: Limits) throws -> BatchDraft? {
+  package static func read(_ source: BatchSource, limits: Limits) throws -> [BatchDraft]? {
     let contents = source.contents
     let candidates = contents.topNames.filter { lastComponent(of: $0) == description }
     guard let path = candidates.first else { return nil }
     let folder = String(path.dropLast(description.count))
     do {
       let json = try JSONParser.parse(try bytes(of: path, in: contents, limits: limits))
-      return try draft(from: json, path: path, folder: folder, contents: contents, limits: limits)
+      return [try draft(from: json, path: path, folder: folder, contents: contents, limits: limits)]
     } catch let error as JSONError {
       throw BadBatch("read", path, error.description, advice: "write batch.json as docs/input.md says")
     }
@@ -36,7 +36,7 @@ package enum NativeFormat: BatchFormat {
       }
       draft.capture = capture
     }
-    draft.isFinal = try json.optional("final", .bool) ?? false
+    draft.isFinal = try json.optional("final", .bool)
     draft.metadata = try metadata(of: json, limits: limits)
 
     var known: Set<String> = [path]

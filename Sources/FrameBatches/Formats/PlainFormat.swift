@@ -4,9 +4,9 @@ import FileSystem
 package enum PlainFormat: BatchFormat {
   package static let name = "plain"
 
-  package static func read(_ source: BatchSource, limits: Limits) throws -> BatchDraft? {
+  package static func read(_ source: BatchSource, limits: Limits) throws -> [BatchDraft]? {
     let draft = draft(of: source.contents.topNames)
-    return draft.frames.isEmpty ? nil : draft
+    return draft.frames.isEmpty ? nil : [draft]
   }
 
   package static func draft(of names: [String]) -> BatchDraft {

@@ -6,7 +6,7 @@ import FileSystem
 package enum RecorderTarFormat: BatchFormat {
   package static let name = "OpenReplay or Rejourney tar"
 
-  package static func read(_ source: BatchSource, limits: Limits) throws -> BatchDraft? {
+  package static func read(_ source: BatchSource, limits: Limits) throws -> [BatchDraft]? {
     var draft = BatchDraft()
     for name in source.contents.names {
       let base = lastComponent(of: name)
@@ -18,7 +18,7 @@ package enum RecorderTarFormat: BatchFormat {
     }
     guard !draft.frames.isEmpty else { return nil }
     draft.session = source.nameBeforeDash
-    return draft
+    return [draft]
   }
 
   private static func instant(ofName name: String) -> Int64? {

@@ -3,7 +3,7 @@
 package enum RejourneyFramesFormat: BatchFormat {
   package static let name = "Rejourney frames"
 
-  package static func read(_ source: BatchSource, limits: Limits) throws -> BatchDraft? {
+  package static func read(_ source: BatchSource, limits: Limits) throws -> [BatchDraft]? {
     guard let stream = try FrameStream(of: source, limits: limits), stream.isRejourney else { return nil }
     let session = source.nameBeforeDash ?? source.name
     let parts = session.split(separator: "_", omittingEmptySubsequences: false)
@@ -14,6 +14,6 @@ package enum RejourneyFramesFormat: BatchFormat {
     }
     var draft = stream.draft(named: source.name, epoch: start)
     draft.session = session
-    return draft
+    return [draft]
   }
 }

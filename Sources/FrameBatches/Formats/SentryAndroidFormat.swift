@@ -8,7 +8,7 @@ package enum SentryAndroidFormat: BatchFormat {
 
   private static let sideFile = ".ongoing_segment"
 
-  package static func read(_ source: BatchSource, limits: Limits) throws -> BatchDraft? {
+  package static func read(_ source: BatchSource, limits: Limits) throws -> [BatchDraft]? {
     let id = source.name.hasPrefix("replay_") ? String(source.name.dropFirst(7)) : ""
     let isNamed = id.utf8.count == 32 && id.allSatisfy(\.isHexDigit)
     let names = source.contents.topNames
@@ -22,7 +22,7 @@ package enum SentryAndroidFormat: BatchFormat {
       draft.intervalMs = 1_000 / rate
     }
     if !values.isEmpty { draft.metadata = .object(["sentry": .object(values.mapValues { .string($0) })]) }
-    return draft
+    return [draft]
   }
 
   /// Parses lines of the form key=value; other lines are ignored.

@@ -12,7 +12,7 @@ package enum SentryCocoaFormat: BatchFormat {
   private static let sideFiles = ["replay.current", "replay.last"]
   private static let junk = ["crashInfo"]
 
-  package static func read(_ source: BatchSource, limits: Limits) throws -> BatchDraft? {
+  package static func read(_ source: BatchSource, limits: Limits) throws -> [BatchDraft]? {
     let contents = source.contents
     guard contents.names.contains(where: { instant(ofName: $0) != nil }) else { return nil }
     let replays = try sideFiles.compactMap { try replay(in: $0, of: source) }
@@ -39,7 +39,7 @@ package enum SentryCocoaFormat: BatchFormat {
           RefusedFrame(source: base, reason: "the name is no number of seconds since 2001-01-01"))
       }
     }
-    return draft
+    return [draft]
   }
 
   private static func isSideFile(_ base: String) -> Bool { junk.contains(base) || sideFiles.contains(base) }

@@ -155,10 +155,10 @@ package final class Worker: Sendable {
       case .batch(let batch): fetched = batch
       }
       claim = fetched.claim
-      let receipt = try publish(fetched, with: encoder, &about, isCancelled: isOver)
-      try queue.retire(claim, receipt, keep: keepBatches)
-      meter.note(receipt, tookMs: MonotonicClock.milliseconds() - begunMs)
-      report(receipt)
+      let receipts = try publish(fetched, with: encoder, &about, isCancelled: isOver)
+      try queue.retire(claim, receipts, keep: keepBatches)
+      meter.note(receipts, tookMs: MonotonicClock.milliseconds() - begunMs)
+      report(receipts)
       return .published
     } catch {
       let isLate = error is Cancelled && !isCancelled()
@@ -170,16 +170,17 @@ package final class Worker: Sendable {
   private func publish(
     _ fetched: FetchedBatch, with encoder: BatchEncoder, _ about: inout Logger.Metadata,
     isCancelled: @escaping () -> Bool
-  ) throws -> Receipt {
+  ) throws -> [Receipt] {
     defer { queue.discard(fetched) }
     let claim = fetched.claim
     // Workers also died while they only looked: do not look again.
     if claim.attempt > 2 * Claim.attempts { throw Self.tooManyDeaths(claim) }
     let batch = try encoder.read(fetched.path, isCancelled: isCancelled)
-    about["session"] = "\(batch.session)"
+    about["session"] = "\(batch.sessions.map(\.description).joined(separator: " "))"
     guard claim.attempt > Claim.attempts else { return try encoder.publish(batch, isCancelled: isCancelled) }
-    guard let receipt = try encoder.rollBack(batch, isCancelled: isCancelled) else { throw Self.tooManyDeaths(claim) }
-    return receipt
+    let receipts = try encoder.rollBack(batch, isCancelled: isCancelled)
+    guard !receipts.isEmpty else { throw Self.tooManyDeaths(claim) }
+    return receipts
   }
 
   /// A worker died, or lost the queue, right before it acknowledged the batch.
@@ -241,14 +242,21 @@ package final class Worker: Sendable {
     return .failed(item, queue.isCutOff || store.staging.isCutOff ? WorkerEvicted() : error, about: about)
   }
 
-  private func report(_ receipt: Receipt) {
+  private func report(_ receipts: [Receipt]) {
+    let new = receipts.filter { !$0.duplicate }
     counters.add { counters in
-      counters.published += receipt.duplicate ? 0 : 1
-      counters.duplicates += receipt.duplicate ? 1 : 0
-      counters.segments += receipt.duplicate ? 0 : receipt.segments
-      counters.frames += receipt.duplicate ? 0 : receipt.frames
-      counters.refused += receipt.refused.count
+      counters.published += new.isEmpty ? 0 : 1
+      counters.duplicates += new.isEmpty ? 1 : 0
+      for receipt in new {
+        counters.segments += receipt.segments
+        counters.frames += receipt.frames
+      }
+      counters.refused += receipts.reduce(0) { $0 + $1.refused.count }
     }
+    for receipt in receipts { log(receipt) }
+  }
+
+  private func log(_ receipt: Receipt) {
     let metadata: Logger.Metadata = ["batch": "\(receipt.batch)", "session": "\(receipt.session)"]
     for refused in receipt.refused {
       logger.warning("refused \(refused.source): \(refused.reason)", metadata: metadata)

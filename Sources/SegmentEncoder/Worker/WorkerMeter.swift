@@ -20,10 +20,12 @@ package final class WorkerMeter: Sendable {
 
   package var now: Counts { counts.withLock { $0 } }
 
-  func note(_ receipt: Receipt, tookMs: Int) {
+  func note(_ receipts: [Receipt], tookMs: Int) {
     counts.withLock { counts in
-      if !receipt.duplicate { counts.bytes += receipt.bytes }
-      counts.unchanged += receipt.unchanged
+      for receipt in receipts {
+        if !receipt.duplicate { counts.bytes += receipt.bytes }
+        counts.unchanged += receipt.unchanged
+      }
       let index = Self.boundsS.firstIndex { Double(tookMs) <= $0 * 1_000 } ?? Self.boundsS.count
       counts.durations[index] += 1
       counts.totalMs += tookMs

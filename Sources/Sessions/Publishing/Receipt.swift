@@ -13,8 +13,8 @@ public struct Receipt: Sendable, Equatable {
   public let frames: Int
   /// Frames that look like the one before, so that nothing had to be encoded; of a duplicate, none.
   public package(set) var unchanged = 0
-  /// Of a duplicate, none: the manifests have them.
-  public let refused: [RefusedFrame]
+  /// Of a duplicate, none: the manifests have them. The receipt of a batch's first session also has the sessions that were refused.
+  public package(set) var refused: [RefusedFrame]
   public let bytes: Int
   /// Whether all of it had been published before.
   public let duplicate: Bool

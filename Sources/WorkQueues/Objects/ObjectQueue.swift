@@ -85,12 +85,15 @@ package final class ObjectQueue: BatchQueue {
     try names.handBack(QueuedName(claim))
   }
 
-  package func retire(_ claim: Claim, _ receipt: Receipt, keep: Bool) throws {
+  package func retire(_ claim: Claim, _ receipts: [Receipt], keep: Bool) throws {
     guard let tag = claim.tag else {
       throw NoSuchBatchObject(name: batches.path(of: claim.name))
     }
     if keep { try batches.keep(claim.name, tag) }
-    try batches.writeReceipt(claim.name, tag, "published", receipt.members)
+    // The receipt of one session is that of the batch.
+    let members =
+      receipts.count == 1 ? receipts[0].members : ["sessions": .array(receipts.map { .object($0.members) })]
+    try batches.writeReceipt(claim.name, tag, "published", members)
     try names.acknowledge(QueuedName(claim))
   }
 

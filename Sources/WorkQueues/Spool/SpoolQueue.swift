@@ -135,7 +135,7 @@ package final class SpoolQueue: BatchQueue {
   }
 
   /// Removes a published batch, or keeps it in `done/`.
-  package func retire(_ claim: Claim, _ receipt: Receipt, keep: Bool) throws(DiskError) {
+  package func retire(_ claim: Claim, _ receipts: [Receipt], keep: Bool) throws(DiskError) {
     if keep {
       try DurableFile.makeDirectories(spool.done)
       _ = try DurableFile.firstFree(in: spool.done, claim.name.shortened(to: Self.nameBytes)) {

@@ -85,11 +85,15 @@ struct EncodeCommand: ParsableCommand {
     do {
       if let refusal = choice.refusal { throw refusal }
       let isCancelled = { list.isCancelled }
-      let receipt = try encoder.publish(
-        encoder.read(batch, files: choice.files, session: session, isCancelled: isCancelled), isCancelled: isCancelled)
-      answer(json ? receipt.json : line(receipt, output: output).oneLine)
-      for refused in receipt.refused { say("\(batch): refused \(refused.source): \(refused.reason)") }
-      for warning in receipt.warnings { say("\(batch): \(warning)") }
+      let receipts = try encoder.publish(
+        encoder.read(
+          batch, files: choice.files, options: InputOptions(session: session), isCancelled: isCancelled),
+        isCancelled: isCancelled)
+      for receipt in receipts {
+        answer(json ? receipt.json : line(receipt, output: output).oneLine)
+        for refused in receipt.refused { say("\(batch): refused \(refused.source): \(refused.reason)") }
+        for warning in receipt.warnings { say("\(batch): \(warning)") }
+      }
       return nil
     } catch {
       let disposition = Disposition(of: explained(error, batch, options), batch: batch)

@@ -40,8 +40,13 @@ struct InspectCommand: ParsableCommand {
       let batch = choice.path
       try reportingFailures {
         do {
-          let found = try InspectedBatch(reading: batch, files: choice.files, session: naming.session, options)
-          answer(json ? found.json : Self.text(found))
+          let (found, refused) = try InspectedBatch.sessions(
+            of: batch, files: choice.files, options: InputOptions(session: naming.session), options)
+          for session in found { answer(json ? session.json : Self.text(session)) }
+          for session in refused {
+            let text = "\(batch): session \(session.session) would be refused: \(session.error); \(session.error.advice)"
+            answer(json ? Disposition.quarantine(session.error).json(batch: batch, session.error) : text.oneLine)
+          }
         } catch let bad as BadBatch {
           isBad = true
           let text = "\(batch): would be quarantined: \(bad); \(bad.advice)".oneLine

@@ -23,8 +23,9 @@ let words = CommandLine.arguments
 do {
   let scratch = FileManager.default.temporaryDirectory.appendingPathComponent("own-store-\(getuid())").path
   let encoder = try BatchEncoder(store: OwnStore(target: URL(fileURLWithPath: words[3])), scratch: scratch)
-  let receipt = try encoder.publish(words[1], session: words[2])
-  print("\(receipt.segments) segments of \(receipt.bytes) bytes in \(words[3])")
+  for receipt in try encoder.publish(words[1], session: words[2]) {
+    print("\(receipt.segments) segments of \(receipt.bytes) bytes in \(words[3])")
+  }
 } catch {
   print("not published: \(error)")
   exit(1)

@@ -1,0 +1,115 @@
+// From a path to the sessions of a batch: open the container, find the format that knows it, check what it says.
+
+import FileSystem
+import Glibc
+
+/// The sessions of a batch. Most formats have one; a trace of a browser has one for each page.
+package struct BatchSessions {
+  /// The name that the batch has in messages.
+  package let name: String
+  /// At least one, each of another session.
+  package let readers: [BatchReader]
+  /// The sessions of the batch that cannot be published.
+  package let refused: [RefusedSession]
+
+  /// Each format takes a batch that it recognises; the plain format is last.
+  private static var formats: [any BatchFormat.Type] {
+    [
+      NativeFormat.self, SentryCocoaFormat.self, SentryAndroidFormat.self, OpenReplayFramesFormat.self,
+      RejourneyFramesFormat.self, RecorderTarFormat.self, RejourneySpillFormat.self, PlainFormat.self,
+    ]
+  }
+
+  /// Reads a batch: a directory, an archive, or a text.
+  ///
+  /// - Parameters:
+  ///   - path: a directory or a file; `-` reads a file from standard input.
+  ///   - files: the images that the batch consists of; then `path` is their directory and only names the batch.
+  ///   - options: facts that the batch may not state.
+  ///   - unpacker: where archives are taken apart; nil for this process, for archives that can be trusted.
+  ///   - isCancelled: asked now and then while an archive is read.
+  /// - Throws: ``BadBatch`` if nothing of it can be published, ``DiskError`` when reading fails, ``Cancelled``.
+  package init(
+    reading path: String, files: [String] = [], options: InputOptions = InputOptions(), limits: Limits = Limits(),
+    unpacker: (any ArchiveUnpacker)? = nil, isCancelled: @escaping () -> Bool = { false }
+  ) throws {
+    let opened = try OpenedBatch(reading: path, files: files, options, limits, unpacker, isCancelled)
+    var release = Optional(opened.release)
+    defer { release?(nil) }
+    try Self.requireOneDescription(opened.source.contents, opened.name)
+    for format in Self.formats {
+      guard let sessions = try BatchSessions(opened.source, as: format, name: opened.name, limits: limits) else {
+        continue
+      }
+      self = sessions
+      // A process that has seen several sessions decodes none of them.
+      release.take()?(sessions.readers.count == 1 ? sessions.readers[0].batch.session : nil)
+      return
+    }
+    throw UnknownBatch.explain(opened.source.contents, name: opened.name, limits: limits)
+  }
+
+  /// Reads a container as one format; nil if it is another format's.
+  ///
+  /// - Parameter name: the batch's name in messages.
+  package init?(_ source: BatchSource, as format: any BatchFormat.Type, name: String, limits: Limits) throws {
+    guard var drafts = try format.read(source, limits: limits), !drafts.isEmpty else { return nil }
+    let known = drafts.reduce(into: Set(source.contents.topNames)) { known, draft in
+      known.formUnion(draft.sideFiles)
+      known.formUnion(draft.frames.flatMap(\.paths) + draft.refused.map(\.source))
+    }
+    let others = source.contents.names.filter { !known.contains($0) }
+    drafts[0].refused =
+      source.contents.refused + drafts[0].refused
+      + others.map { RefusedFrame(source: $0, reason: "in a folder of its own") }
+    var readers: [BatchReader] = []
+    var refused: [RefusedSession] = []
+    for draft in drafts {
+      let session = draft.session ?? source.session.map { name in draft.key.map { "\(name).\($0)" } ?? name }
+      do {
+        let batch = try Batch(draft, session: session, name: name, options: source.options, limits: limits)
+        guard !readers.contains(where: { $0.batch.session == batch.session }) else {
+          throw BadBatch("read", name, "session \(batch.session) is in it twice", advice: "send two batches")
+        }
+        readers.append(
+          BatchReader(batch: batch, format: format.name, contents: source.contents, limits: limits))
+      } catch let bad as BadBatch where drafts.count > 1 {
+        refused.append(RefusedSession(session: (session ?? "").shortened(to: limits.nameBytes), error: bad))
+      }
+    }
+    guard !readers.isEmpty else { throw refused[0].error }
+    self.name = name
+    self.readers = readers
+    self.refused = refused
+  }
+
+  /// Refuses a `batch.json` that would be ignored, because its masks would not be painted: with a similar name, in a folder, as a
+  /// link, or as one of two.
+  private static func requireOneDescription(_ contents: any BatchContents, _ batch: String) throws {
+    func isDescription(_ name: String) -> Bool {
+      lastComponent(of: name).lowercased().hasPrefix(NativeFormat.description)
+    }
+    let refused = contents.refused.filter { isDescription($0.source) }
+    let names = contents.names.filter(isDescription) + refused.map(\.source)
+    guard let name = names.first else { return }
+    let isReadable =
+      refused.isEmpty && contents.topNames.contains(name) && lastComponent(of: name) == NativeFormat.description
+    guard names.count == 1, isReadable else {
+      let cause = refused.first?.reason ?? (names.count > 1 ? "not the only batch.json" : "not batch.json")
+      throw BadBatch(
+        "read", batch, "\(name.shortened(to: 255)) is \(cause)",
+        advice: "put one regular file named batch.json beside the frames")
+    }
+  }
+}
+
+/// A session of a batch that cannot be published, while other sessions of the batch can.
+package struct RefusedSession: Sendable, Equatable {
+  package let session: String
+  package let error: BadBatch
+
+  package init(session: String, error: BadBatch) {
+    self.session = session
+    self.error = error
+  }
+}

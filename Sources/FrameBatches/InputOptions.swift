@@ -1,0 +1,13 @@
+/// Facts about batches that the user states, for recorders that do not write them. A batch that states a fact itself overrides it.
+package struct InputOptions: Sendable, Equatable {
+  /// The session of batches that name none; nil stands for the batch's name up to the first `@`.
+  package var session: String?
+  /// nil stands for the mode of the batch's format.
+  package var capture: Batch.Capture?
+  /// The nominal capture interval in milliseconds; nil stands for the median distance of the frames.
+  package var intervalMs: Int64?
+  /// Whether each batch ends its session.
+  package var isFinal = false
+
+  package init(session: String? = nil) { self.session = session }
+}

@@ -1,0 +1,152 @@
+// Opens a batch: a directory, an archive that is unpacked into memory, or a text that stays in its file.
+
+import FileSystem
+import Glibc
+
+/// A batch whose files can be read, before its format is known.
+struct OpenedBatch {
+  /// The name that the batch has in messages.
+  let name: String
+  let source: BatchSource
+  /// To be called once: see ``UnpackedArchive``.
+  let release: (SessionID?) -> Void
+
+  /// - Throws: ``BadBatch``, ``DiskError``, ``Cancelled``.
+  init(
+    reading path: String, files: [String], _ options: InputOptions, _ limits: Limits,
+    _ unpacker: (any ArchiveUnpacker)?, _ isCancelled: @escaping () -> Bool
+  ) throws {
+    let isPipe = path == "-"
+    name = isPipe ? "stdin" : BatchReader.name(of: path)
+    do {
+      if try !files.isEmpty || !isPipe && DurableFile.isDirectory(path) {
+        let contents: any BatchContents =
+          try files.isEmpty ? DirectoryContents(opening: path, limits: limits) : ListedContents(files, limits: limits)
+        source = BatchSource(name: name, contents: contents, session: Self.session(name, options), options: options)
+        release = { _ in }
+        return
+      }
+      // A batch from a pipe has no name but its session's.
+      let stem = isPipe ? options.session ?? name : Self.stem(of: name)
+      let session = isPipe ? options.session : Self.session(stem, options)
+      let file = try isPipe ? nil : BatchFile(opening: path, name: name)
+      if let text = try file.flatMap({ try TextDocument($0, limits: limits) }) {
+        source = BatchSource(name: stem, contents: StreamContents(.file(text)), session: session, options: options)
+        release = { _ in }
+        return
+      }
+      let descriptor = file?.descriptor ?? STDIN_FILENO
+      let unpacked: UnpackedArchive =
+        try unpacker?.unpack(descriptor, name: name, limits: limits, isCancelled: isCancelled)
+        ?? (ArchiveContents(reading: descriptor, name: name, limits: limits, isCancelled: isCancelled), { _ in })
+      source = BatchSource(name: stem, contents: unpacked.contents, session: session, options: options)
+      release = unpacked.release
+    } catch let failure as DiskError {
+      throw failure.blaming(name) ?? failure
+    }
+  }
+
+  /// The session of a batch that names none.
+  private static func session(_ batch: String, _ options: InputOptions) -> String {
+    options.session ?? String(batch.prefix { $0 != "@" })
+  }
+
+  /// Longer suffixes come before those that they end in.
+  private static let archiveSuffixes = [
+    ".tar.gz", ".tar.zst", ".tgz", ".tar", ".webp.frames", ".frames.zst", ".frames.gz", ".frames", ".json.gz",
+    ".jsonl.gz", ".json.zst", ".jsonl.zst", ".jsonl", ".json", ".zip", ".gz", ".zst",
+  ]
+
+  /// A file's name without the suffixes of archives.
+  private static func stem(of name: String) -> String {
+    let suffix = archiveSuffixes.first { name.lowercased().hasSuffix($0) }
+    return String(name.dropLast(suffix?.count ?? 0))
+  }
+}
+
+/// A file that stays open as long as this exists.
+final class BatchFile {
+  let descriptor: Int32
+  /// In bytes; at least one.
+  let size: Int
+
+  /// Opens a regular file that is not empty.
+  init(opening path: String, name: String) throws {
+    let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
+    guard descriptor >= 0 else {
+      let failure = DiskError("open", path)
+      if [ELOOP, ENXIO].contains(failure.code) {
+        throw BadBatch("read", name, "not a regular file", advice: UnknownBatch.advice)
+      }
+      throw failure
+    }
+    self.descriptor = descriptor
+    var status = stat()
+    let code = fstat(descriptor, &status) == 0 ? 0 : errno
+    size = Int(status.st_size)
+    if code != 0 { throw DiskError("fstat", path, code: code) }
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      throw BadBatch("read", name, "not a regular file", advice: UnknownBatch.advice)
+    }
+    guard size > 0 else { throw BadBatch("read", name, "an empty file", advice: UnknownBatch.advice) }
+  }
+
+  deinit { close(descriptor) }
+}
+
+/// A text in a file: JSON, or lines of JSON. It is read in parts when they are needed, so that its size costs no memory.
+package struct TextDocument {
+  private let file: BatchFile
+  private let name: String
+  package var count: Int { file.size }
+
+  /// - Returns: nil for a file that is not JSON by its first characters.
+  /// - Throws: ``BadBatch`` for a text beyond the limits; ``DiskError``.
+  init?(_ file: BatchFile, name: String = "text", limits: Limits) throws {
+    self.file = file
+    self.name = name
+    let start = try bytes(0..<min(file.size, 64))
+    guard Self.isJSON(start) else { return nil }
+    guard file.size <= limits.unpackedBytes else {
+      throw BadBatch(
+        "read", name, "\(file.size) bytes, more than the limit of \(limits.unpackedBytes)", advice: "split the batch")
+    }
+  }
+
+  /// Whether a text begins as a JSON object or list does.
+  package static func isJSON(_ start: some Sequence<UInt8>) -> Bool {
+    let first = start.first { ![0x20, 0x0A, 0x0D, 0x09].contains($0) }
+    return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
+  }
+
+  /// Reads some bytes; fewer where the file has become shorter.
+  func bytes(_ range: Range<Int>) throws(DiskError) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: range.count)
+    var filled = 0
+    while filled < bytes.count {
+      let count = bytes.withUnsafeMutableBytes {
+        pread(file.descriptor, $0.baseAddress! + filled, $0.count - filled, off_t(range.lowerBound + filled))
+      }
+      if count < 0 && errno == EINTR { continue }
+      guard count >= 0 else { throw DiskError("read", name) }
+      if count == 0 { break }
+      filled += count
+    }
+    bytes.removeLast(bytes.count - filled)
+    return bytes
+  }
+}
+
+extension DiskError {
+  /// The batch's own fault, where it is one: its producer did not make it readable, or named a missing file.
+  fileprivate func blaming(_ batch: String) -> (any Error)? {
+    switch code {
+    case ENOENT, ENOTDIR: BadBatch("read", batch, "no such file or directory", advice: "check the path")
+    case ENAMETOOLONG: BadBatch("read", batch, "file name too long", advice: "check the path")
+    // Another process holds a write lease (fcntl(2), F_SETLEASE); a non-blocking open does not wait for it.
+    case EAGAIN: BadBatch("read", batch, BadBatch.leased, advice: "send it again when no other process uses it")
+    case EACCES, EPERM: BadBatch("read", batch, BadBatch.denied, advice: "make it readable for the worker")
+    default: nil
+    }
+  }
+}
