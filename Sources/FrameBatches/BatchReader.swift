@@ -80,7 +80,8 @@ extension Batch {
     }
     self.init(
       name: name, session: session, intervalMs: intervalMs, endMs: endMs,
-      capture: draft.capture ?? options.capture ?? draft.usualCapture, isFinal: draft.isFinal ?? options.isFinal, frames: frames, refused: (draft.refused + refused).shortened(to: limits),
+      capture: draft.capture ?? options.capture ?? draft.usualCapture, isFinal: draft.isFinal ?? options.isFinal,
+      frames: frames, refused: (draft.refused + refused).shortened(to: limits),
       warnings: draft.warnings,
       metadata: draft.metadata)
   }

@@ -44,7 +44,8 @@ struct InspectCommand: ParsableCommand {
             of: batch, files: choice.files, options: InputOptions(session: naming.session), options)
           for session in found { answer(json ? session.json : Self.text(session)) }
           for session in refused {
-            let text = "\(batch): session \(session.session) would be refused: \(session.error); \(session.error.advice)"
+            let text =
+              "\(batch): session \(session.session) would be refused: \(session.error); \(session.error.advice)"
             answer(json ? Disposition.quarantine(session.error).json(batch: batch, session.error) : text.oneLine)
           }
         } catch let bad as BadBatch {

@@ -7,7 +7,8 @@ do {
   let output = try OutputDirectory(words[3])
   defer { output.close() }
   for receipt in try BatchEncoder(output: output).publish(words[1], session: words[2]) {
-    print("\(receipt.frames) frames in \(receipt.segments) segments of session \(receipt.session), below \(output.path)")
+    print(
+      "\(receipt.frames) frames in \(receipt.segments) segments of session \(receipt.session), below \(output.path)")
   }
 } catch {
   print("not published: \(error)")
