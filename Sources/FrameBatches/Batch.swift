@@ -17,11 +17,12 @@ package struct Frame: Sendable, Equatable {
   /// The regions that must not be seen.
   package var masks: Masks { look.masks }
 
-  package init(source: String, paths: [String], timeMs: Int64, look: FrameComposition) {
+  package init(source: String, paths: [String], timeMs: Int64, look: FrameComposition, note: String? = nil) {
     self.source = source
     self.paths = paths
     self.timeMs = timeMs
     self.look = look
+    self.note = note
   }
 
   /// Of one image file, as all recorders write them.

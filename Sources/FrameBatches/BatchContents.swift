@@ -150,6 +150,14 @@ struct DirectoryContents: BatchContents {
     }
   }
 
+  package func modifiedMs(_ name: String) throws -> Int64? {
+    var status = stat()
+    try check("stat", directory.path + "/" + name) {
+      fstatat(directory.descriptor, name, &status, AT_SYMLINK_NOFOLLOW)
+    }
+    return WallClock.unixMs(status.st_mtim.tv_sec, status.st_mtim.tv_nsec)
+  }
+
   package func sideFile(_ name: String, limit: Int) throws -> FileContents? {
     if let inside = try contents(of: name, limit: limit) { return inside }
     let parent = try Directory(opening: DurableFile.parentDirectory(of: directory.path))
@@ -177,6 +185,13 @@ struct ListedContents: BatchContents {
     }
     self.paths = paths
     names = paths.keys.sorted()
+  }
+
+  func modifiedMs(_ name: String) throws -> Int64? {
+    guard let path = paths[name] else { return nil }
+    var status = stat()
+    try check("stat", path) { stat(path, &status) }
+    return WallClock.unixMs(status.st_mtim.tv_sec, status.st_mtim.tv_nsec)
   }
 
   func contents(of name: String, limit: Int) throws -> FileContents? {

@@ -15,8 +15,17 @@ package struct BatchSessions {
   /// Each format takes a batch that it recognises; the plain format is last.
   private static var formats: [any BatchFormat.Type] {
     [
-      NativeFormat.self, SentryCocoaFormat.self, SentryAndroidFormat.self, OpenReplayFramesFormat.self,
-      RejourneyFramesFormat.self, RecorderTarFormat.self, RejourneySpillFormat.self, PlainFormat.self,
+      NativeFormat.self,
+      NumberedFormat.self,
+      ModifiedTimesFormat.self,
+      SentryCocoaFormat.self,
+      SentryAndroidFormat.self,
+      OpenReplayFramesFormat.self,
+      RejourneyFramesFormat.self,
+      RecorderTarFormat.self,
+      RejourneySpillFormat.self,
+      NamedTimesFormat.self,
+      PlainFormat.self,
     ]
   }
 

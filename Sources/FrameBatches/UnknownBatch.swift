@@ -36,18 +36,29 @@ enum UnknownBatch {
       let kind = FileKind(of: bytes)
     else { return bad("\(shown) is no image", advice) }
     if let advice = kind.advice { return bad("\(shown) is \(kind.described)", advice) }
-    return bad("\(shown) \(fault(ofName: lastComponent(of: first)))", renaming)
+    let (fault, advice) = fault(ofName: lastComponent(of: first))
+    return bad("\(shown) \(fault)", advice)
   }
 
-  /// The reason why the name of an image tells no capture time.
-  private static func fault(ofName name: String) -> String {
+  /// The reason why the name of an image tells no capture time, and the remedy.
+  private static func fault(ofName name: String) -> (cause: String, advice: String) {
     let digits = name.split { !$0.isASCII || !$0.isNumber }.map(String.init)
     let year = digits.firstIndex {
       $0.count == 4 && ("2001"..."2099").contains($0) || $0.count == 8 && $0.hasPrefix("20")
     }
-    if year != nil { return "has a date in its name, not its capture time in unix milliseconds" }
-    if digits.isEmpty { return "has no capture time in its name" }
-    return "has a number in its name that is not its capture time in unix milliseconds"
+    if year != nil {
+      return (
+        "has a date in its name, not its capture time in unix milliseconds",
+        "describe the names, for example --name-time '%Y-%m-%d %H.%M.%S' --time-zone Europe/Berlin"
+      )
+    }
+    if digits.isEmpty {
+      return ("has no capture time in its name", renaming + "; or use the times of the files with --times mtime")
+    }
+    return (
+      "has a number in its name that is not its capture time in unix milliseconds",
+      "for numbered frames add --start T --fps R, for example --start 2026-01-08T08:05:12Z --fps 1; else \(renaming)"
+    )
   }
 }
 

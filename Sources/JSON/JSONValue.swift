@@ -67,6 +67,13 @@ extension JSONKind where Value == Int64 {
 
 extension JSONKind where Value == String {
   package static var string: Self { Self(name: "a text") { $0.string } }
+
+  /// A text, or a number as it is written.
+  package static var scalar: Self {
+    Self(name: "a text or a number") { value in
+      if case .number(let text) = value { text } else { value.string }
+    }
+  }
 }
 
 extension JSONKind where Value == Bool {

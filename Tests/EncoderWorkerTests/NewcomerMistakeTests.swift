@@ -28,10 +28,9 @@ import Testing
     Mistake("encode shots -o out --quality best", 64, "'best'", "invalid for '--quality", "'balanced'"),
     Mistake("encode nothing -o out", 65, "nothing: read nothing", "no such file or directory", "check the path"),
     Mistake("encode empty -o out", 65, "empty: read empty", "nothing in it", "send frames named <unix ms>.jpg"),
-    Mistake("encode numbers -o out", 65, "'shot_1.jpg'", "has a number in its name", "batch.json"),
+    Mistake("encode numbers -o out", 65, "'shot_1.jpg'", "has a number in its name", "--start T --fps R"),
     Mistake(
-      "encode dates -o out", 65, "'Screenshot 2026-01-08.jpg'", "has a date in its name",
-      "rename each frame <unix ms>.jpg"),
+      "encode dates -o out", 65, "'Screenshot 2026-01-08.jpg'", "has a date in its name", "--name-time '%Y-%m-%d"),
     Mistake("encode seconds -o out", 65, "1767859512.jpg", "looks like seconds", "give milliseconds: 1767859512000"),
     Mistake("encode micros -o out", 65, "1767859512000000.jpg", "looks like microseconds", "1767859512000"),
     Mistake("encode bitmaps -o out", 65, "'a.bmp' is a BMP image", "convert the frames to JPEG, PNG or WebP"),

@@ -15,15 +15,16 @@ package enum NativeFormat: BatchFormat {
     let folder = String(path.dropLast(description.count))
     do {
       let json = try JSONParser.parse(try bytes(of: path, in: contents, limits: limits))
-      return [try draft(from: json, path: path, folder: folder, contents: contents, limits: limits)]
+      return [try draft(from: json, path: path, folder: folder, source, limits)]
     } catch let error as JSONError {
       throw BadBatch("read", path, error.description, advice: "write batch.json as docs/input.md says")
     }
   }
 
   private static func draft(
-    from json: JSONValue, path: String, folder: String, contents: any BatchContents, limits: Limits
+    from json: JSONValue, path: String, folder: String, _ source: BatchSource, _ limits: Limits
   ) throws -> BatchDraft {
+    let contents = source.contents
     let version = try json.required("version", .integer)
     guard version == 1 else { throw JSONError("version \(version) is not known; 1 is") }
     var draft = BatchDraft()
@@ -47,6 +48,7 @@ package enum NativeFormat: BatchFormat {
     if let key = unknown.first(where: \.mayHide) {
       throw JSONError("\(key.place) is not known, and may have been meant to hide something; masks belong to frames")
     }
+    let times = try NativeTimes(json, draft, source, except: path, limits: limits)
     var shown: Set<String> = []
     for (index, entry) in (listed ?? []).enumerated() {
       let place = "frames[\(index)]"
@@ -67,19 +69,23 @@ package enum NativeFormat: BatchFormat {
           throw JSONError("a path with . or .. in it")
         }
         guard isLayered || shown.insert(files[0]).inserted else { throw JSONError("listed twice") }
-        let timeMs = try instant(of: entry, named: source, limits: limits)
+        let named = files.count == 1 ? times.frames[folder + files[0]] : nil
+        let timeMs = try instant(of: entry, named: source, named, limits: limits)
         let frame = try NativeFrame(entry, units, hiddenBy: unknownHere.first(where: \.mayHide))
         draft.frames.append(
-          Frame(source: source, paths: frame.files.map { folder + $0 }, timeMs: timeMs, look: frame.look))
+          Frame(
+            source: source, paths: frame.files.map { folder + $0 }, timeMs: timeMs, look: frame.look, note: named?.note)
+        )
       } catch {
         draft.refused.append(RefusedFrame(source: source, reason: "\(place): \(error)"))
       }
     }
     for name in contents.topNames where !known.contains(name) {
-      if listed == nil, let instant = PlainFormat.instant(ofName: name) {
-        draft.frames.append(Frame(source: lastComponent(of: name), path: name, timeMs: instant))
+      if listed == nil, let frame = times.frames[name] {
+        draft.frames.append(frame)
       } else {
-        let reason = listed == nil ? "the name carries no instant" : "not listed in \(description)"
+        let reason =
+          listed == nil ? times.refused[name] ?? "the name carries no instant" : "not listed in \(description)"
         draft.refused.append(RefusedFrame(source: name, reason: reason))
       }
     }
@@ -99,12 +105,15 @@ package enum NativeFormat: BatchFormat {
   /// Without the `./` that some write before a name.
   package static func plain(_ file: String) -> String { file.hasPrefix("./") ? plain(String(file.dropFirst(2))) : file }
 
-  private static func instant(of entry: JSONValue, named file: String, limits: Limits) throws(JSONError) -> Int64 {
+  /// - Parameter named: the frame with the time that its name tells.
+  private static func instant(
+    of entry: JSONValue, named file: String, _ named: Frame?, limits: Limits
+  ) throws(JSONError) -> Int64 {
     if let value = entry.object?["timeMs"] {
       if let timeMs = value.integer { return timeMs }
       throw JSONError("timeMs \(value.line.prefix(40)) is not a whole number of milliseconds")
     }
-    guard let instant = PlainFormat.instant(ofName: file), limits.instants.contains(instant) else {
+    guard let instant = named?.timeMs ?? PlainFormat.instant(ofName: file), limits.instants.contains(instant) else {
       throw JSONError("no timeMs, and the name is not <unix ms>.jpg")
     }
     return instant

@@ -1,0 +1,19 @@
+/// Files whose times of modification are their capture times, because the user says so.
+package enum ModifiedTimesFormat: BatchFormat {
+  package static let name = "times of files"
+
+  package static func read(_ source: BatchSource, limits: Limits) throws -> [BatchDraft]? {
+    guard source.options.times == .modified else { return nil }
+    var draft = BatchDraft()
+    draft.usualCapture = .onChange
+    for path in source.contents.topNames {
+      guard let timeMs = try source.contents.modifiedMs(path) else {
+        throw BadBatch(
+          "read", source.name, "an archive does not keep the times of its files exactly",
+          advice: "unpack it, or tell the times with --name-time or --start")
+      }
+      draft.frames.append(Frame(source: path, path: path, timeMs: timeMs))
+    }
+    return [draft]
+  }
+}

@@ -1,0 +1,18 @@
+/// Times as ISO 8601 writes them.
+enum ISOTime {
+  /// All forms of a date and time of day, with `:`, `-` or `_` in the time: in file names a colon is rare.
+  static let patterns: [NamePattern] = {
+    let extended = [":", "-", "_"].map { "%Y-%m-%dT%H\($0)%M\($0)%S" }
+    return (extended + ["%Y%m%dT%H%M%S"]).flatMap { time in
+      [".%f%z", "%z", ".%f", ""].compactMap { NamePattern(time + $0) }
+    }
+  }()
+
+  /// The instant that a text with a zone names, in unix milliseconds.
+  static func instant(in text: String) -> Int64? {
+    for pattern in patterns where !pattern.needsZone {
+      if let match = pattern.match(text) { return NamedTime(match, zone: nil)?.instants.first }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,40 @@
+/// The capture time that a file's name tells.
+struct NamedTime {
+  /// In unix milliseconds, in order: none where clocks never showed the time, two where they showed it twice.
+  let instants: [Int64]
+  /// Orders frames; nil in a pattern without a sequence.
+  let sequence: Int64?
+  /// Whether the name tells no more than the second.
+  let isWholeSecond: Bool
+
+  /// - Parameter zone: the zone of a local time.
+  /// - Returns: nil for a name without a time that exists on a calendar.
+  init?(_ match: NamePattern.Match, zone: TimeZone?) {
+    sequence = match.number(.sequence)
+    if let instant = match.number(.unixMilliseconds) {
+      (instants, isWholeSecond) = ([instant], false)
+      return
+    }
+    if let seconds = match.seconds {
+      let parts = seconds.split(separator: UInt8(ascii: "."))
+      guard let whole = Int64(String(decoding: parts[0], as: UTF8.self)) else { return nil }
+      instants = [whole * 1_000 + (parts.count == 2 ? Self.milliseconds(parts[1]) : 0)]
+      isWholeSecond = parts.count == 1
+      return
+    }
+    guard let year = match.number(.year), let month = match.number(.month), let day = match.number(.day),
+      let hour = match.number(.hour), let minute = match.number(.minute), let second = match.number(.second),
+      let time = CivilTime(year: year, month: month, day: day, hour: hour, minute: minute, second: second),
+      let zone = match.zone.map({ TimeZone(offset: String(decoding: $0, as: UTF8.self)) }) ?? zone
+    else { return nil }
+    let fraction = match.digits[.fraction]
+    instants = zone.instants(atLocal: time.seconds).map { $0 * 1_000 + (fraction.map(Self.milliseconds) ?? 0) }
+    isWholeSecond = fraction == nil
+  }
+
+  /// Digits behind a point, rounded to milliseconds.
+  private static func milliseconds(_ digits: ArraySlice<UInt8>) -> Int64 {
+    let four = (Array(digits.prefix(4)) + Array("0000".utf8)).prefix(4)
+    return (four.reduce(0) { $0 * 10 + Int64($1 - 48) } + 5) / 10
+  }
+}
