@@ -1,5 +1,4 @@
-// The path of a batch, top to bottom: read, plan, encode, publish. It is synchronous on the caller's thread. For several batches
-// in parallel, use several threads with one encoder each.
+// The path of a batch, top to bottom: read, plan, encode, publish. It is synchronous on the caller's thread.
 
 import Encoding
 import FileSystem
@@ -7,8 +6,8 @@ import FrameBatches
 import Glibc
 import Sessions
 
-/// Encodes batches of captured frames and publishes them as segments. For one thread at a time; several threads have an encoder
-/// each.
+/// Encodes batches of captured frames and publishes them as segments. For one thread at a time: for several batches in
+/// parallel, use several threads with one encoder each.
 public final class BatchEncoder {
   /// How batches are decoded and encoded.
   public typealias Options = EncodingOptions
@@ -17,7 +16,7 @@ public final class BatchEncoder {
   private let settings: EncoderSettings
   private let memory: KeyFrameCache
   package let store: any ArtifactStore
-  /// The stage of the work. Each call of `isCancelled` counts as a sign of life.
+  /// The stage of the work. Each call of `isCancelled` records activity.
   package let stage = BatchStage()
 
   /// - Parameter output: shared by all encoders of a process.
@@ -35,24 +34,22 @@ public final class BatchEncoder {
   }
 
   /// - Parameters:
-  ///   - staging: where files are written before they are published; shared by all encoders of a process.
-  ///   - index: shared in the same way.
-  package convenience init(_ options: Options, staging: Staging, index: SessionViews) {
-    self.init(options, staging: staging, index: index, memory: KeyFrameCache())
-  }
-
-  /// - Parameter memory: shared by all encoders with the same options.
-  package convenience init(_ options: Options, staging: Staging, index: SessionViews, memory: KeyFrameCache) {
+  ///   - staging: the directory of unpublished files; shared by all encoders of a process, like `index`.
+  ///   - memory: shared by all encoders with the same options.
+  package convenience init(
+    _ options: Options, staging: Staging, index: SessionViews, memory: KeyFrameCache = KeyFrameCache()
+  ) {
     self.init(options, publishingTo: DirectoryStore(staging: staging, index: index), memory: memory)
   }
 
-  /// - Parameter store: shared by all encoders of a process, and `memory` likewise.
+  /// - Parameters:
+  ///   - store: shared by all encoders of a process.
+  ///   - memory: shared by all encoders with the same options.
   package init(_ options: Options, publishingTo store: any ArtifactStore, memory: KeyFrameCache) {
     FFmpegLog.silence()
     self.options = options
     self.memory = memory
-    settings = EncoderSettings(
-      options.quality, maxHoldMs: options.maxHoldMs, background: options.background)
+    settings = EncoderSettings(options.quality, maxHoldMs: options.maxHoldMs, background: options.background)
     self.store = store
   }
 
@@ -62,8 +59,8 @@ public final class BatchEncoder {
   ///   - path: a directory or an archive; `-` is an archive on standard input.
   ///   - session: for a batch that does not name its own.
   ///   - isCancelled: asked before each frame, and last before anything is published.
-  /// - Throws: ``ViewUpdateFailure`` when the batch is published but its session's views are not up to date. After any other
-  ///   error nothing is published that a retry does not find; see ``Disposition``.
+  /// - Throws: ``ViewUpdateFailure`` when the batch is published but its session's views are not up to date. After any
+  ///   other error nothing is published that a retry does not find; see ``Disposition``.
   public func publish(
     _ path: String, session: String? = nil, isCancelled: @escaping () -> Bool = { false }
   ) throws -> Receipt {
@@ -89,7 +86,7 @@ public final class BatchEncoder {
     let opening = options.profile?.start(.open)
     let source = try BatchReader(
       reading: path, files: files, session: session, limits: options.limits, unpacker: options.decoders,
-      isCancelled: signing(isCancelled))
+      isCancelled: recordingActivity(isCancelled))
     guard Timeline.segmentBound(of: source.batch, maxHoldMs: options.maxHoldMs) <= options.limits.segments else {
       throw BadBatch(
         "plan", source.batch.name, "more than the limit of \(options.limits.segments) segments",
@@ -102,7 +99,7 @@ public final class BatchEncoder {
   package func publish(_ batch: ReadBatch, isCancelled: @escaping () -> Bool) throws -> Receipt {
     stage.enter(.open)
     defer { stage.enter(.queue) }
-    let isCancelled = signing(isCancelled)
+    let isCancelled = recordingActivity(isCancelled)
     let preparation = try store.prepare(batch.source, isCancelled: isCancelled)
     batch.opening?.stop()
     let publication: any Publication
@@ -124,68 +121,53 @@ public final class BatchEncoder {
     return receipt
   }
 
-  /// For a batch that killed workers: returns its receipt if it is published as a whole; else rolls its segments back.
+  /// Rolls back the segments of a batch that killed workers, unless the batch is published as a whole.
   ///
-  /// - Parameter isCancelled: asked while the batch is read.
-  /// - Returns: the receipt of a batch that is published.
+  /// - Returns: the receipt if the batch is published as a whole.
   package func rollBack(_ batch: ReadBatch, isCancelled: @escaping () -> Bool) throws -> Receipt? {
     stage.enter(.open)
     defer { stage.enter(.queue) }
-    return try store.rollBack(batch.source, isCancelled: signing(isCancelled))?.updateViews()
+    return try store.rollBack(batch.source, isCancelled: recordingActivity(isCancelled))?.updateViews()
   }
 
-  /// Returns `isCancelled` that also records a sign of life at each call.
-  private func signing(_ isCancelled: @escaping () -> Bool) -> () -> Bool {
+  /// Returns `isCancelled` that also records activity at each call.
+  private func recordingActivity(_ isCancelled: @escaping () -> Bool) -> () -> Bool {
     { [stage] in
-      stage.sign()
+      stage.recordActivity()
       return isCancelled()
     }
   }
 
   private func encode(
     _ source: BatchReader, digest: inout BatchDigest, isCancelled: @escaping () -> Bool
-  ) throws -> (
-    segments: [StagedSegment], unchanged: Int
-  ) {
-    self.stage.begin(frames: source.batch.frames.count)
-    var stage = SegmentStage(
-      settings: settings, memory: memory, staging: store.staging, profile: options.profile, progress: self.stage,
+  ) throws -> (segments: [StagedSegment], unchanged: Int) {
+    stage.begin(frames: source.batch.frames.count)
+    var segments = SegmentCollector(
+      settings: settings, memory: memory, staging: store.staging, profile: options.profile, progress: stage,
       refused: source.batch.refused)
     do {
       let unchanged = try FrameLoop.walk(
-        source, options, memory, digest: &digest, into: &stage, isCancelled: isCancelled)
-      return (try stage.finish(source.batch), unchanged)
+        source, options, memory, digest: &digest, into: &segments, isCancelled: isCancelled)
+      return (try segments.finish(source.batch), unchanged)
     } catch {
-      stage.discard()
+      segments.discard()
       throw error
     }
   }
 }
 
 /// Collects a batch's frames into segments, and stages each segment when it closes.
-private struct SegmentStage: ShotConsumer, ~Copyable {
-  private let settings: EncoderSettings
-  private let memory: KeyFrameCache
-  private let staging: Staging
-  private let profile: Profile?
-  private let progress: BatchStage
-  private var open: SegmentWriter?
-  private var done: [StagedSegment] = []
+private struct SegmentCollector: ShotConsumer, ~Copyable {
+  let settings: EncoderSettings
+  let memory: KeyFrameCache
+  let staging: Staging
+  let profile: Profile?
+  let progress: BatchStage
   /// Frames that were refused since the last segment closed.
-  private var refused: [RefusedFrame]
-  private var notes: [Int64: String] = [:]
-
-  init(
-    settings: EncoderSettings, memory: KeyFrameCache, staging: Staging, profile: Profile?, progress: BatchStage,
-    refused: [RefusedFrame]
-  ) {
-    self.settings = settings
-    self.memory = memory
-    self.staging = staging
-    self.profile = profile
-    self.progress = progress
-    self.refused = refused
-  }
+  var refused: [RefusedFrame]
+  var open: SegmentWriter?
+  var closed: [StagedSegment] = []
+  var notes: [Int64: String] = [:]
 
   mutating func refuse(_ frame: RefusedFrame) {
     progress.advance()
@@ -209,22 +191,22 @@ private struct SegmentStage: ShotConsumer, ~Copyable {
     }
   }
 
-  /// All segments, in order.
-  mutating func finish(_ batch: Batch) throws -> [StagedSegment] {
-    guard !done.isEmpty else { throw BadBatch(undecodable: batch, refused) }
-    return done
+  /// Returns all segments, in order.
+  func finish(_ batch: Batch) throws -> [StagedSegment] {
+    guard !closed.isEmpty else { throw BadBatch(undecodable: batch, refused) }
+    return closed
   }
 
-  mutating func discard() {
-    for segment in done { unlink(segment.file) }
-    done = []
+  /// Removes the files of all segments.
+  func discard() {
+    for segment in closed { unlink(segment.file) }
   }
 
   private mutating func close() throws {
     guard let writer = open.take() else { return }
     let segment = try writer.finish()
     let writing = profile?.start(.write)
-    done.append(try StagedSegment(segment, in: staging, refused: refused, notes: notes))
+    closed.append(try StagedSegment(segment, in: staging, refused: refused, notes: notes))
     writing?.stop()
     refused = []
   }
