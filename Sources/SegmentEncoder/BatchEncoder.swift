@@ -1,5 +1,4 @@
-// The path of a batch, top to bottom: read, plan, encode, publish. It is synchronous on the caller's thread. For several batches
-// in parallel, use several threads with one encoder each.
+// The path of a batch, top to bottom: read, plan, encode, publish. It is synchronous on the caller's thread.
 
 import Encoding
 import FileSystem
@@ -7,8 +6,8 @@ import FrameBatches
 import Glibc
 import Sessions
 
-/// Encodes batches of captured frames and publishes them as segments. For one thread at a time; several threads have an encoder
-/// each.
+/// Encodes batches of captured frames and publishes them as segments. For one thread at a time: for several batches in
+/// parallel, use several threads with one encoder each.
 public final class BatchEncoder {
   /// How batches are decoded and encoded.
   public typealias Options = EncodingOptions
@@ -17,7 +16,7 @@ public final class BatchEncoder {
   private let settings: EncoderSettings
   private let memory: KeyFrameCache
   package let store: any ArtifactStore
-  /// The stage of the work. Each call of `isCancelled` counts as a sign of life.
+  /// The stage of the work. Each call of `isCancelled` records activity.
   package let stage = BatchStage()
 
   /// - Parameter output: shared by all encoders of a process.
@@ -35,24 +34,22 @@ public final class BatchEncoder {
   }
 
   /// - Parameters:
-  ///   - staging: where files are written before they are published; shared by all encoders of a process.
-  ///   - index: shared in the same way.
-  package convenience init(_ options: Options, staging: Staging, index: SessionViews) {
-    self.init(options, staging: staging, index: index, memory: KeyFrameCache())
-  }
-
-  /// - Parameter memory: shared by all encoders with the same options.
-  package convenience init(_ options: Options, staging: Staging, index: SessionViews, memory: KeyFrameCache) {
+  ///   - staging: the directory of unpublished files; shared by all encoders of a process, like `index`.
+  ///   - memory: shared by all encoders with the same options.
+  package convenience init(
+    _ options: Options, staging: Staging, index: SessionViews, memory: KeyFrameCache = KeyFrameCache()
+  ) {
     self.init(options, publishingTo: DirectoryStore(staging: staging, index: index), memory: memory)
   }
 
-  /// - Parameter store: shared by all encoders of a process, and `memory` likewise.
+  /// - Parameters:
+  ///   - store: shared by all encoders of a process.
+  ///   - memory: shared by all encoders with the same options.
   package init(_ options: Options, publishingTo store: any ArtifactStore, memory: KeyFrameCache) {
     FFmpegLog.silence()
     self.options = options
     self.memory = memory
-    settings = EncoderSettings(
-      options.quality, maxHoldMs: options.maxHoldMs, background: options.background)
+    settings = EncoderSettings(options.quality, maxHoldMs: options.maxHoldMs, background: options.background)
     self.store = store
   }
 
@@ -68,7 +65,7 @@ public final class BatchEncoder {
   public func publish(
     _ path: String, session: String? = nil, isCancelled: @escaping () -> Bool = { false }
   ) throws -> [Receipt] {
-    try publish(read(path, options: InputOptions(session: session), isCancelled: isCancelled), isCancelled: isCancelled)
+    try publish(read(path, session: session, isCancelled: isCancelled), isCancelled: isCancelled)
   }
 
   /// A batch that was read.
@@ -83,15 +80,16 @@ public final class BatchEncoder {
   ///
   /// - Parameter files: the images that the batch consists of; then `path` is their directory, which names the batch.
   package func read(
-    _ path: String, files: [String] = [], options input: InputOptions = InputOptions(),
-    isCancelled: @escaping () -> Bool = { false }
+    _ path: String, files: [String] = [], session: String? = nil, isCancelled: @escaping () -> Bool = { false }
   ) throws -> ReadBatch {
     stage.enter(.open)
     defer { stage.enter(.queue) }
     let opening = options.profile?.start(.open)
+    var input = options.input
+    input.session = session ?? input.session
     let batch = try BatchSessions(
       reading: path, files: files, options: input, limits: options.limits, unpacker: options.decoders,
-      isCancelled: signing(isCancelled))
+      isCancelled: recordingActivity(isCancelled))
     return ReadBatch(batch: batch, opening: opening)
   }
 
@@ -101,7 +99,7 @@ public final class BatchEncoder {
   /// - Throws: ``BadBatch`` if no session can be published.
   package func publish(_ batch: ReadBatch, isCancelled: @escaping () -> Bool) throws -> [Receipt] {
     defer { stage.enter(.queue) }
-    let isCancelled = signing(isCancelled)
+    let isCancelled = recordingActivity(isCancelled)
     stage.begin(frames: batch.batch.readers.reduce(0) { $0 + $1.batch.frames.count })
     return try forEachSession(of: batch) { try publish($0, batch.opening, isCancelled: isCancelled) }
   }
@@ -112,7 +110,7 @@ public final class BatchEncoder {
   package func rollBack(_ batch: ReadBatch, isCancelled: @escaping () -> Bool) throws -> [Receipt] {
     defer { stage.enter(.queue) }
     stage.enter(.open)
-    let isCancelled = signing(isCancelled)
+    let isCancelled = recordingActivity(isCancelled)
     return try forEachSession(of: batch) { try store.rollBack($0, isCancelled: isCancelled)?.updateViews() }
   }
 
@@ -167,57 +165,43 @@ public final class BatchEncoder {
     return receipt
   }
 
-  /// Returns `isCancelled` that also records a sign of life at each call.
-  private func signing(_ isCancelled: @escaping () -> Bool) -> () -> Bool {
+  /// Returns `isCancelled` that also records activity at each call.
+  private func recordingActivity(_ isCancelled: @escaping () -> Bool) -> () -> Bool {
     { [stage] in
-      stage.sign()
+      stage.recordActivity()
       return isCancelled()
     }
   }
 
   private func encode(
     _ source: BatchReader, digest: inout BatchDigest, isCancelled: @escaping () -> Bool
-  ) throws -> (
-    segments: [StagedSegment], unchanged: Int
-  ) {
-    var stage = SegmentStage(
-      settings: settings, memory: memory, staging: store.staging, profile: options.profile, progress: self.stage,
+  ) throws -> (segments: [StagedSegment], unchanged: Int) {
+    var segments = SegmentCollector(
+      settings: settings, memory: memory, staging: store.staging, profile: options.profile, progress: stage,
       refused: source.batch.refused)
     do {
       let unchanged = try FrameLoop.walk(
-        source, options, memory, digest: &digest, into: &stage, isCancelled: isCancelled)
-      return (try stage.finish(source.batch), unchanged)
+        source, options, memory, digest: &digest, into: &segments, isCancelled: isCancelled)
+      return (try segments.finish(source.batch), unchanged)
     } catch {
-      stage.discard()
+      segments.discard()
       throw error
     }
   }
 }
 
 /// Collects a batch's frames into segments, and stages each segment when it closes.
-private struct SegmentStage: ShotConsumer, ~Copyable {
-  private let settings: EncoderSettings
-  private let memory: KeyFrameCache
-  private let staging: Staging
-  private let profile: Profile?
-  private let progress: BatchStage
-  private var open: SegmentWriter?
-  private var done: [StagedSegment] = []
+private struct SegmentCollector: ShotConsumer, ~Copyable {
+  let settings: EncoderSettings
+  let memory: KeyFrameCache
+  let staging: Staging
+  let profile: Profile?
+  let progress: BatchStage
   /// Frames that were refused since the last segment closed.
-  private var refused: [RefusedFrame]
-  private var notes: [Int64: String] = [:]
-
-  init(
-    settings: EncoderSettings, memory: KeyFrameCache, staging: Staging, profile: Profile?, progress: BatchStage,
-    refused: [RefusedFrame]
-  ) {
-    self.settings = settings
-    self.memory = memory
-    self.staging = staging
-    self.profile = profile
-    self.progress = progress
-    self.refused = refused
-  }
+  var refused: [RefusedFrame]
+  var open: SegmentWriter?
+  var closed: [StagedSegment] = []
+  var notes: [Int64: String] = [:]
 
   mutating func refuse(_ frame: RefusedFrame) {
     progress.advance()
@@ -241,22 +225,22 @@ private struct SegmentStage: ShotConsumer, ~Copyable {
     }
   }
 
-  /// All segments, in order.
-  mutating func finish(_ batch: Batch) throws -> [StagedSegment] {
-    guard !done.isEmpty else { throw BadBatch(undecodable: batch, refused) }
-    return done
+  /// Returns all segments, in order.
+  func finish(_ batch: Batch) throws -> [StagedSegment] {
+    guard !closed.isEmpty else { throw BadBatch(undecodable: batch, refused) }
+    return closed
   }
 
-  mutating func discard() {
-    for segment in done { unlink(segment.file) }
-    done = []
+  /// Removes the files of all segments.
+  func discard() {
+    for segment in closed { unlink(segment.file) }
   }
 
   private mutating func close() throws {
     guard let writer = open.take() else { return }
     let segment = try writer.finish()
     let writing = profile?.start(.write)
-    done.append(try StagedSegment(segment, in: staging, refused: refused, notes: notes))
+    closed.append(try StagedSegment(segment, in: staging, refused: refused, notes: notes))
     writing?.stop()
     refused = []
   }

@@ -14,30 +14,31 @@ package final class BatchStage: Sendable {
     case queue
   }
 
-  private let state = Mutex((stage: Stage.queue, signAt: MonotonicClock.seconds()))
-  private let frames = Mutex((done: 0, total: 0))
+  private let state = Mutex((stage: Stage.queue, activeAt: MonotonicClock.seconds(), done: 0, total: 0))
 
   package init() {}
 
   package func enter(_ stage: Stage) {
-    state.withLock { $0 = (stage, MonotonicClock.seconds()) }
-    if stage == .queue { frames.withLock { $0 = (0, 0) } }
+    state.withLock {
+      ($0.stage, $0.activeAt) = (stage, MonotonicClock.seconds())
+      if stage == .queue { ($0.done, $0.total) = (0, 0) }
+    }
   }
 
   /// Begins to count the frames of a batch.
-  func begin(frames total: Int) { frames.withLock { $0 = (0, total) } }
+  func begin(frames total: Int) { state.withLock { ($0.done, $0.total) = (0, total) } }
 
   /// Counts a frame as encoded or refused.
-  func advance() { frames.withLock { $0.done += 1 } }
+  func advance() { state.withLock { $0.done += 1 } }
 
   /// The part of the batch's frames that is done, from 0 to 1.
   package var fraction: Double {
-    frames.withLock { $0.total > 0 ? min(1, Double($0.done) / Double($0.total)) : 0 }
+    state.withLock { $0.total > 0 ? min(1, Double($0.done) / Double($0.total)) : 0 }
   }
 
-  /// Notes a sign of life.
-  package func sign() { state.withLock { $0.signAt = MonotonicClock.seconds() } }
+  /// Records that the encoder is active.
+  package func recordActivity() { state.withLock { $0.activeAt = MonotonicClock.seconds() } }
 
-  /// The stage, and the time of the last sign of life in monotonic seconds.
-  package var now: (stage: Stage, signAt: Int) { state.withLock { $0 } }
+  /// The stage, and the time of the last activity in monotonic seconds.
+  package var now: (stage: Stage, activeAt: Int) { state.withLock { ($0.stage, $0.activeAt) } }
 }

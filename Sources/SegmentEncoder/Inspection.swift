@@ -5,47 +5,41 @@ import FrameBatches
 import JSON
 import Sessions
 
-package struct InspectedBatch: Sendable, Equatable {
+package struct InspectedBatch {
   /// A captured frame, and how long it is on screen in all.
-  package struct Frame: Sendable, Equatable {
-    package let source: String
-    package let timeMs: Int64
-    package fileprivate(set) var holdMs: Int64
-    package let width: Int
-    package let height: Int
-    /// The unrecorded time behind it.
+  package struct Frame {
+    package let capture: Capture
+    package fileprivate(set) var holdMs: Int64 = 0
+    /// The unrecorded time after it.
     package fileprivate(set) var gapAfterMs: Int64 = 0
-    package fileprivate(set) var note: String?
+    package let note: String?
   }
 
-  package let batch: String
+  package let batch: Batch
   /// The name of the batch's format.
   package let format: String
-  package let session: SessionID
-  package let intervalMs: Int64
-  package let capture: Batch.Capture
-  package let isFinal: Bool
   package let frames: [Frame]
+  /// The frames that were refused before and while decoding.
   package let refused: [RefusedFrame]
-  /// Warnings about how the batch is written.
-  package let warnings: [String]
+  /// The number of segments.
   package let segments: Int
 
-  package var startMs: Int64 { frames[0].timeMs }
-  /// When the last frame stops being on screen.
-  package var endMs: Int64 { frames[frames.count - 1].timeMs + frames[frames.count - 1].holdMs }
+  package var startMs: Int64 { frames[0].capture.timeMs }
+  /// The end of the last frame's hold in unix milliseconds.
+  package var endMs: Int64 { frames[frames.count - 1].capture.timeMs + frames[frames.count - 1].holdMs }
 
   /// One line of JSON.
   package var json: String {
     JSONValue.object([
-      "batch": .string(batch), "format": .string(format), "session": .string(session.description),
-      "intervalMs": .number(intervalMs), "capture": .string(capture.rawValue), "final": .bool(isFinal),
+      "batch": .string(batch.name), "format": .string(format), "session": .string(batch.session.description),
+      "intervalMs": .number(batch.intervalMs), "capture": .string(batch.capture.rawValue),
+      "final": .bool(batch.isFinal),
       "startMs": .number(startMs), "endMs": .number(endMs), "segments": .number(segments),
       "frames": .array(frames.map(\.json)), "refused": .array(refused.map(\.json)),
-      "warnings": .array(warnings.map { .string($0) }),
+      "warnings": .array(batch.warnings.map { .string($0) }),
       "gaps": .array(
         frames.filter { $0.gapAfterMs > 0 }.map {
-          let startMs = $0.timeMs + $0.holdMs
+          let startMs = $0.capture.timeMs + $0.holdMs
           return .object(["startMs": .number(startMs), "endMs": .number(startMs + $0.gapAfterMs)])
         }),
     ]).line
@@ -59,10 +53,10 @@ package struct InspectedBatch: Sendable, Equatable {
   /// - Returns: the sessions that would be published, at least one, and those that would be refused.
   /// - Throws: ``BadBatch`` where the batch would be quarantined, ``DiskError``.
   package static func sessions(
-    of path: String, files: [String] = [], options input: InputOptions = InputOptions(), _ options: BatchEncoder.Options
+    of path: String, files: [String] = [], _ options: BatchEncoder.Options
   ) throws -> (found: [InspectedBatch], refused: [RefusedSession]) {
     let batch = try BatchSessions(
-      reading: path, files: files, options: input, limits: options.limits, unpacker: options.decoders)
+      reading: path, files: files, options: options.input, limits: options.limits, unpacker: options.decoders)
     var refused = batch.refused
     var found: [InspectedBatch] = []
     for source in batch.readers {
@@ -77,21 +71,13 @@ package struct InspectedBatch: Sendable, Equatable {
   }
 
   private init(_ source: BatchReader, _ options: BatchEncoder.Options) throws {
-    var digest = BatchDigest(of: source.batch)
-    var sink = Sink(refused: source.batch.refused)
-    try FrameLoop.walk(
-      source, options, nil, digest: &digest, into: &sink, isCancelled: { false })
-    frames = sink.frames
-    refused = sink.refused
-    segments = sink.segments
-    guard !frames.isEmpty else { throw BadBatch(undecodable: source.batch, refused) }
-    batch = source.batch.name
-    warnings = source.batch.warnings
+    batch = source.batch
     format = source.format
-    self.session = source.batch.session
-    intervalMs = source.batch.intervalMs
-    capture = source.batch.capture
-    isFinal = source.batch.isFinal
+    var digest = BatchDigest(of: batch)
+    var sink = Sink(refused: batch.refused)
+    try FrameLoop.walk(source, options, nil, digest: &digest, into: &sink, isCancelled: { false })
+    (frames, refused, segments) = (sink.frames, sink.refused, sink.segments)
+    guard !frames.isEmpty else { throw BadBatch(undecodable: batch, refused) }
   }
 
   private struct Sink: ShotConsumer {
@@ -108,10 +94,7 @@ package struct InspectedBatch: Sendable, Equatable {
       for shot in shots {
         if shot.opensSegment { segments += 1 }
         if shot.status == .captured {
-          frames.append(
-            Frame(
-              source: shot.capture.source, timeMs: shot.capture.timeMs, holdMs: 0, width: shot.capture.width,
-              height: shot.capture.height, note: notes[shot.capture.timeMs]))
+          frames.append(Frame(capture: shot.capture, note: notes[shot.capture.timeMs]))
         }
         frames[frames.count - 1].holdMs += shot.holdMs
         frames[frames.count - 1].gapAfterMs += shot.closing?.gapAfterMs ?? 0
@@ -123,8 +106,8 @@ package struct InspectedBatch: Sendable, Equatable {
 extension InspectedBatch.Frame {
   fileprivate var json: JSONValue {
     var members: [String: JSONValue] = [
-      "source": .string(source), "timeMs": .number(timeMs), "holdMs": .number(holdMs), "width": .number(width),
-      "height": .number(height),
+      "source": .string(capture.source), "timeMs": .number(capture.timeMs), "holdMs": .number(holdMs),
+      "width": .number(capture.width), "height": .number(capture.height),
     ]
     members["note"] = note.map { .string($0) }
     return .object(members)

@@ -1,15 +1,15 @@
 import FileSystem
 import Sessions
 
-/// A directory that sessions are published in. For any thread; one for a directory and process.
+/// A directory of sessions. For any thread; one for each directory and process.
 ///
-/// The views of long sessions are written a few times a second at most, so that some may be behind: call ``flushPending(all:)``
-/// when ``dueInMs`` is over, and ``close()`` at the end.
+/// The views of long sessions are written a few times a second at most, so some may be outdated. Call
+/// ``flushPending(all:)`` when ``dueInMs`` is over, and ``close()`` at the end.
 public final class OutputDirectory: Sendable {
   let staging: Staging
   let views: SessionViews
 
-  /// Makes what is missing of the path, and a place in `PATH/.staging` for this process.
+  /// Creates missing directories of the path, and a directory in `PATH/.staging` for this process.
   ///
   /// - Parameters:
   ///   - hls: whether to keep a live HLS playlist of each session.
@@ -25,21 +25,21 @@ public final class OutputDirectory: Sendable {
   /// The directory's path.
   public var path: String { staging.output }
 
-  /// The room for what can still be written, in bytes.
+  /// Returns the free bytes on the directory's disk.
   public func freeBytes() throws -> Int { try staging.freeBytes() }
 
-  /// The time until a session's views are due, in milliseconds; nil where all tell of all segments.
+  /// The time until a session's views are due, in milliseconds; nil if all views are up to date.
   public var dueInMs: Int? { views.dueInMs }
 
-  /// Brings the views up to date that are due, and those that a process left behind that is gone.
+  /// Updates the views that are due, and those that a dead process left behind.
   ///
-  /// - Parameter all: whether those, too, that are not due yet.
+  /// - Parameter all: whether to update views that are not due, too.
   /// - Returns: the updates that failed; they are retried later.
   public func flushPending(all: Bool = false) -> [ViewUpdateFailure] { views.flushPending(staging, all: all) }
 
-  /// Brings all views up to date and removes this process's place. No encoder may publish any more.
+  /// Updates all views and removes this process's staging directory. No encoder may publish any more.
   ///
-  /// - Returns: the views that could not be; the next worker that adds to the session updates them.
+  /// - Returns: the updates that failed; the next worker that adds to the session updates the views.
   @discardableResult
   public func close() -> [ViewUpdateFailure] {
     defer { staging.remove() }

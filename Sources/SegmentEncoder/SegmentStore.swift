@@ -3,28 +3,28 @@ import FileSystem
 import FrameBatches
 import Sessions
 
-/// A place of an embedder's own where segments are published. For any thread.
+/// An embedder's own store of segments. For any thread.
 public protocol SegmentStore: Sendable {
-  /// Publishes all segments of a batch, as a whole, so that they are there after a power cut.
+  /// Publishes all segments of a batch as a whole, durable even after a power cut.
   ///
-  /// A batch may come again, after a failure or twice at once: then it has the same names and bytes, and publishing it has to
-  /// change nothing.
+  /// An encoder may publish a batch again after a failure, or two encoders may publish it at once: with the same names and
+  /// bytes. The store must not change anything then.
   ///
   /// - Parameter segments: in order, at least one. Their files are removed after the call.
-  /// - Throws: what ``BatchEncoder/publish(_:session:isCancelled:)`` throws on: ``BadBatch`` for a batch that must not be published,
-  ///   anything else for the store's own trouble.
+  /// - Throws: ``BadBatch`` for a batch that must not be published, any other error for a failure of the store.
+  ///   ``BatchEncoder/publish(_:session:isCancelled:)`` throws it on.
   func publish(_ segments: [FinishedSegment], of session: SessionID) throws
 }
 
 /// A segment that is encoded.
 public struct FinishedSegment: Sendable {
-  /// When its first frame comes on screen, in unix milliseconds.
+  /// The time when its first frame comes on screen, in unix milliseconds.
   public let startMs: Int64
-  /// When its last frame leaves the screen, in unix milliseconds.
+  /// The time when its last frame leaves the screen, in unix milliseconds.
   public let endMs: Int64
   /// The name that its manifest gives the video: `segment-<start>.mp4`.
   public let videoName: String
-  /// Where the video lies until it is published.
+  /// The path of the video until it is published.
   public let videoPath: String
   /// The name that readers expect the manifest under: `segment-<start>.json`.
   public let manifestName: String
@@ -32,7 +32,7 @@ public struct FinishedSegment: Sendable {
   public let manifest: [UInt8]
 }
 
-/// A store of an embedder's own, as encoders see it. It has no views, and knows of no earlier batch.
+/// Adapts an embedder's store. It has no views and knows no earlier batch.
 struct EmbeddedStore: ArtifactStore {
   let store: any SegmentStore
   let staging: Staging

@@ -32,9 +32,8 @@ struct EncoderWorker: ParsableCommand {
     version: "encoder-worker \(version)",
     subcommands: [
       RunCommand.self, EncodeCommand.self, EnqueueCommand.self, StitchCommand.self, SheetCommand.self,
-      VerifyCommand.self,
-      ReencodeCommand.self, InspectCommand.self, StatusCommand.self, QuarantineCommand.self, PruneCommand.self,
-      ServeCommand.self, ReconcileCommand.self, PlaylistCommand.self, ConfigCommand.self,
+      VerifyCommand.self, ReencodeCommand.self, InspectCommand.self, StatusCommand.self, QuarantineCommand.self,
+      PruneCommand.self, ServeCommand.self, ReconcileCommand.self, PlaylistCommand.self, ConfigCommand.self,
     ],
     defaultSubcommand: RunCommand.self)
 
@@ -50,18 +49,14 @@ struct EncoderWorker: ParsableCommand {
     }
     do {
       if Invocation.needsSettings(words, variables) {
-        try start(Invocation(words, variables))
+        var command = try Invocation(words, variables).parsed()
+        try command.run()
       } else {
         main(words)
       }
     } catch {
       exit(withError: error)
     }
-  }
-
-  private static func start(_ call: Invocation) throws {
-    var command = call.parsed()
-    try command.run()
   }
 
   /// The commands, in the order of the help.

@@ -9,6 +9,8 @@ public struct EncodingOptions: Sendable {
   /// The colour behind transparent pixels.
   public var background = Colour.black
   public var limits = Limits()
+  /// Facts that batches may not state.
+  package var input = InputOptions()
   /// The decoder processes, made with these limits and background; nil to decode trusted files in this process.
   public var decoders: DecoderForkServer?
   /// Records the time of each stage; may be shared.

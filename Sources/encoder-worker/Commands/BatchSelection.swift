@@ -4,7 +4,7 @@ import FrameBatches
 import SegmentEncoder
 import Sessions
 
-/// Which batches a call is about: those that it names, those of a list, or those of a directory.
+/// The batches of a call: those that it names, those of a list, or those of a directory.
 struct BatchSelection: ParsableArguments {
   @Argument(
     help: ArgumentHelp(
@@ -32,13 +32,11 @@ struct BatchSelection: ParsableArguments {
     help: ArgumentHelp(
       "Encode one of N parts, counted from 0: by position for named and listed batches, by the hash of the name for --batches.",
       valueName: "i/n"),
-    transform: Self.shard(_:))
+    transform: { text in
+      guard let shard = Shard(text) else { throw ValidationError("write I/N, with I from 0 to N-1") }
+      return shard
+    })
   var shard: Shard?
-
-  private static func shard(_ text: String) throws -> Shard {
-    guard let shard = Shard(text) else { throw ValidationError("write I/N, with I from 0 to N-1") }
-    return shard
-  }
 
   func validate() throws {
     let given = [!named.isEmpty, from != nil, folder != nil].count { $0 }
@@ -53,34 +51,34 @@ struct BatchSelection: ParsableArguments {
     }
   }
 
-  /// A batch that is this call's to encode.
-  struct BatchArgument: Sendable {
-    /// As it was given; of images, their directory.
+  /// A batch that this call encodes.
+  struct Batch: Sendable {
+    /// The path as given; for images, their directory.
     let path: String
-    /// The images of a batch, where they were named one by one.
+    /// The images of the batch, if the call names them one by one.
     var files: [String] = []
-    /// Why it cannot be one.
+    /// The reason why the batch cannot be encoded.
     var refusal: BadBatch?
   }
 
-  /// - Parameter output: where sessions are to go.
+  /// - Parameter output: the directory for sessions.
   /// - Throws: ``BadList``, ``BadTarget``; ``DiskError`` when reading fails.
-  func choices(output: String) throws -> [BatchArgument] {
-    if let folder { return try choices(in: BatchDirectory(opening: folder), output: output) }
-    let listed = try from.map { try BatchList(reading: $0).paths } ?? named
-    return Self.batches(listed).enumerated().filter { shard?.contains(position: $0.offset) ?? true }.map(\.element)
+  func batches(output: String) throws -> [Batch] {
+    if let folder { return try batches(in: BatchDirectory(opening: folder), output: output) }
+    let paths = try from.map { try BatchList(reading: $0).paths } ?? named
+    return Self.batches(paths).enumerated().filter { shard?.contains(position: $0.offset) ?? true }.map(\.element)
   }
 
   /// The batches that a list of paths names: all images in it are one batch, in the place of the first.
-  static func batches(_ paths: [String]) -> [BatchArgument] {
+  static func batches(_ paths: [String]) -> [Batch] {
     let images = paths.filter { $0 != "-" && FileKind.isImage($0) }
-    guard let first = images.first else { return paths.map { BatchArgument(path: $0) } }
-    let batch = BatchArgument(path: DurableFile.parentDirectory(of: first), files: images)
-    let others = Set(images)
-    return paths.compactMap { $0 == first ? batch : others.contains($0) ? nil : BatchArgument(path: $0) }
+    guard let first = images.first else { return paths.map { Batch(path: $0) } }
+    let batch = Batch(path: DurableFile.parentDirectory(of: first), files: images)
+    let grouped = Set(images)
+    return paths.compactMap { $0 == first ? batch : grouped.contains($0) ? nil : Batch(path: $0) }
   }
 
-  private func choices(in folder: BatchDirectory, output: String) throws -> [BatchArgument] {
+  private func batches(in folder: BatchDirectory, output: String) throws -> [Batch] {
     guard folder.allows(output: output) else {
       throw BadTarget(
         path: output, cause: "lies in \(folder.path), whose entries are batches", advice: "name an --output elsewhere")
@@ -88,9 +86,9 @@ struct BatchSelection: ParsableArguments {
     return try folder.batches().filter { shard?.contains(name: $0.bytes) ?? true }.map { batch in
       guard let path = folder.path(of: batch) else {
         let bad = BadBatch("read", batch.name, "a name that is not UTF-8", advice: "give it another name")
-        return BatchArgument(path: folder.path + "/" + batch.name, refusal: bad)
+        return Batch(path: folder.path + "/" + batch.name, refusal: bad)
       }
-      return BatchArgument(path: path)
+      return Batch(path: path)
     }
   }
 }

@@ -11,58 +11,54 @@ struct ConfigCommand: ParsableCommand {
       Options can stand in a file (max-hold = 3000) and in the environment (ENCODER_WORKER_MAX_HOLD=3000). A flag overrides the environment, the environment overrides the file. The default command is run. Exit status 64 if the command would refuse the settings.
       """)
 
-  @OptionGroup
-  var settings: SettingsOption
-
-  @Flag(help: "Print results as JSON, one object a line.")
-  var json = false
+  @OptionGroup var settings: SettingsOption
+  @OptionGroup var results: ResultOptions
 
   @Argument(
     parsing: .allUnrecognized,
     help: ArgumentHelp("A command with its options.", valueName: "words"),
-    completion: .list(Self.commands()))
+    completion: .list(EncoderWorker.commandNames))
   var words: [String] = []
 
   func run() throws {
     let call = try Invocation(words, SettingsEnvironment.variables(), file: settings.config)
-    judge(call)
+    validate(call)
     let rows = call.command.options.filter(\.isSetting).flatMap { option in
       let found = call.settings.filter { $0.name == option.name }
-      let inForce = option.isRepeating ? Self.nearest(found) : found.suffix(1)
+      let inForce = option.isRepeating ? Self.effective(found) : found.suffix(1)
       return inForce.isEmpty
         ? [(option, option.defaultValue, Setting.Source.defaultValue)]
         : inForce.map { (option, Self.shown($0.value, of: option), $0.source) }
     }
-    if json {
-      for (option, value, source) in rows { answer(Self.json(option.name, value, source)) }
-    } else {
-      answer(table([["name", "value", "from"]] + rows.map { [$0.name, $1 ?? $0.said ?? "", "\($2)"] }))
+    results.print(rows, head: ["name", "value", "from"]) { option, value, source in
+      Self.json(option.name, value, source)
+    } row: { option, value, source in
+      [option.name, value ?? option.said ?? "", "\(source)"]
     }
   }
 
-  /// Without a password.
+  /// The value without a password.
   private static func shown(_ value: String, of option: CommandSchema.Option) -> String {
     option.name == "queue" ? RedisURL(argument: value).description : value
   }
 
-  /// Of those that name the same thing, as `side=4096` and `side=2000` do, the last one counts.
-  private static func nearest(_ settings: [Setting]) -> [Setting] {
+  /// The settings that count: the last of those with the same key, such as `side=4096` and `side=2000`.
+  private static func effective(_ settings: [Setting]) -> [Setting] {
     func key(_ setting: Setting) -> Substring { setting.value.prefix { $0 != "=" } }
     return settings.enumerated().filter { index, setting in
       !settings[(index + 1)...].contains { key($0) == key(setting) }
     }.map(\.element)
   }
 
-  private static func commands() -> [String] { EncoderWorker.commandNames }
-
-  /// Ends the program where the command would, but not for what the call itself would still bring.
-  private func judge(_ call: Invocation) {
+  /// Ends the program if the command would refuse the settings. Adds examples of missing values that a later call
+  /// would give.
+  private func validate(_ call: Invocation) {
     let given = Set(call.settings.map(\.name))
-    // Which of these it wants, a command asks itself.
+    // The parser does not know that a command needs a spool, or else a queue and a store.
     let isRemote = call.command.option("spool") == nil || !given.isDisjoint(with: ["queue", "store"])
-    let places: Set = isRemote ? ["queue", "store"] : ["spool"]
+    let alternatives: Set = isRemote ? ["queue", "store"] : ["spool"]
     let missing = call.command.options.filter {
-      ($0.isNeeded || places.contains($0.name)) && !given.contains($0.name)
+      ($0.isNeeded || alternatives.contains($0.name)) && !given.contains($0.name)
     }
     var added = missing.map { "--\($0.name)=\($0.example)" }
     let isSupplied = call.hasArguments || !given.isDisjoint(with: ["batches", "from"])

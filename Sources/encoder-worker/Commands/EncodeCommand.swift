@@ -7,7 +7,7 @@ import Sessions
 import Synchronization
 import WorkQueues
 
-struct EncodeCommand: ParsableCommand {
+struct EncodeCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "encode",
     abstract: "Encode batches once, without a spool.",
@@ -15,125 +15,100 @@ struct EncodeCommand: ParsableCommand {
       For pipelines and batch engines. The command does not change or move the batches, and a second run changes nothing. It prints a line for each batch, or with --json an object. SIGTERM or SIGINT: it abandons the batches in work and exits with 75; run it again for the rest.
       """)
 
-  @OptionGroup
-  var selection: BatchSelection
+  @OptionGroup var selection: BatchSelection
 
   @Option(
     name: .shortAndLong, help: ArgumentHelp("The directory for sessions.", valueName: "dir"), completion: .directory)
   var output: String
 
-  @OptionGroup
-  var naming: NamingOptions
+  @OptionGroup var input: InputArguments
+  @OptionGroup var events: EventOptions
+  @OptionGroup var results: ResultOptions
+  @OptionGroup var settings: SettingsOption
+  @OptionGroup(title: "Encoding") var encoding: EncodingOptions
 
-  @OptionGroup
-  var events: EventOptions
-
-  @Flag(help: "Print results as JSON, one object a line.")
-  var json = false
-
-  @OptionGroup
-  var settings: SettingsOption
-
-  @OptionGroup(title: "Encoding")
-  var encoding: EncodingOptions
-
-  func run() throws {
-    try reportingFailures {
-      try SessionDirectory.requireOutside(output)
-      let mine = try selection.choices(output: output)
-      if mine.isEmpty { say("no batch to encode") }
-      let options = try encoding.encoder()
-      let signals = try TerminationSignals()
-      let staging = try Staging(output: output, worker: WorkerID())
-      defer { staging.remove() }
-      let index = SessionViews(sentry: events.sentry)
-      let memory = KeyFrameCache()
-      let list = ParallelRunner(mine)
-      let stages = Stages()
-      var progress = Progress()
-      let work = Result {
-        try list.workOff(
-          threads: encoding.threads, signals: signals,
-          tick: {
-            progress.show(list.doneCount, partly: stages.fractions, of: mine.count, "batches")
-            _ = index.flushPending(staging)
-          }
-        ) {
-          [session = naming.session, output, json] in
-          let encoder = BatchEncoder(options, staging: staging, index: index, memory: memory)
-          stages.add(encoder.stage)
-          return { Self.encode($0, session: session, options, with: encoder, output: output, json: json, list) }
+  func execute() throws {
+    try SessionDirectory.requireOutside(output)
+    let batches = try selection.batches(output: output)
+    if batches.isEmpty { say("no batch to encode") }
+    let options = try encoding.encoder(input.options())
+    let signals = try TerminationSignals()
+    let staging = try Staging(output: output, worker: WorkerID())
+    defer { staging.remove() }
+    let views = SessionViews(sentry: events.sentry)
+    let memory = KeyFrameCache()
+    let runner = ParallelRunner(batches)
+    let stages = Mutex<[BatchStage]>([])
+    var progress = Progress()
+    let end = Result {
+      try runner.workOff(
+        threads: encoding.threads, signals: signals,
+        tick: {
+          let fractions = stages.withLock { $0.reduce(0) { $0 + $1.fraction } }
+          progress.show(runner.doneCount, partly: fractions, of: batches.count, "batches")
+          _ = views.flushPending(staging)
         }
+      ) {
+        let encoder = BatchEncoder(options, staging: staging, index: views, memory: memory)
+        stages.withLock { $0.append(encoder.stage) }
+        return { encode($0, options, with: encoder, runner) }
       }
-      progress.finish()
-      let outdatedViews = index.flushPending(staging, all: true)
-      for outdated in outdatedViews {
-        say("session \(outdated.session): \(outdated.error); run it again when that is mended")
-      }
-      if let profile = options.profile { say(lines: table(profile.rows)) }
-      try work.get()
-      if let own = outdatedViews.first(where: \.isOurs) { throw ExitStatus.of(own.error) }
     }
+    progress.finish()
+    let outdatedViews = views.flushPending(staging, all: true)
+    for outdated in outdatedViews {
+      say("session \(outdated.session): \(outdated.error); run it again when that is mended")
+    }
+    if let profile = options.profile { say(lines: table(profile.rows)) }
+    try end.get()
+    if let own = outdatedViews.first(where: \.isOurs) { throw ExitStatus.of(own.error) }
   }
 
-  private static func encode(
-    _ choice: BatchSelection.BatchArgument, session: String?, _ options: BatchEncoder.Options,
-    with encoder: BatchEncoder,
-    output: String, json: Bool, _ list: ParallelRunner<BatchSelection.BatchArgument>
+  private func encode(
+    _ batch: BatchSelection.Batch, _ options: BatchEncoder.Options, with encoder: BatchEncoder,
+    _ runner: ParallelRunner<BatchSelection.Batch>
   ) -> ExitCode? {
-    let batch = choice.path
+    let path = batch.path
     do {
-      if let refusal = choice.refusal { throw refusal }
-      let isCancelled = { list.isCancelled }
+      if let refusal = batch.refusal { throw refusal }
+      let isCancelled = { runner.isCancelled }
       let receipts = try encoder.publish(
-        encoder.read(
-          batch, files: choice.files, options: InputOptions(session: session), isCancelled: isCancelled),
+        encoder.read(path, files: batch.files, isCancelled: isCancelled),
         isCancelled: isCancelled)
       for receipt in receipts {
-        answer(json ? receipt.json : line(receipt, output: output).oneLine)
-        for refused in receipt.refused { say("\(batch): refused \(refused.source): \(refused.reason)") }
-        for warning in receipt.warnings { say("\(batch): \(warning)") }
+        results.print(json: receipt.json, text: text(receipt).oneLine)
+        for refused in receipt.refused { say("\(path): refused \(refused.source): \(refused.reason)") }
+        for warning in receipt.warnings { say("\(path): \(warning)") }
       }
       return nil
     } catch {
-      let disposition = Disposition(of: explained(error, batch, options), batch: batch)
-      if json { answer(disposition.json(batch: batch, error)) }
+      let disposition = Disposition(of: Self.explained(error, path, options), batch: path)
+      if results.json { answer(disposition.json(batch: path, error)) }
       switch disposition {
       case .quarantine(let reason):
-        say("\(batch): \(reason); \(reason.advice)")
+        say("\(path): \(reason); \(reason.advice)")
         return ExitStatus.badBatch
       case .handBack: return ExitStatus.temporaryFailure
       case .retry, .unknown:
-        say("encoder-worker: \(batch): \(error); nothing is lost, fix it and run again", .error)
+        say("encoder-worker: \(path): \(error); nothing is lost, fix it and run again", .error)
         return ExitStatus.of(error)
       }
     }
   }
 
-  /// A directory of batches is no batch; what is to be done with one is said.
-  private static func explained(
-    _ error: any Error, _ batch: String, _ options: BatchEncoder.Options
-  ) -> any Error {
-    guard let bad = error as? BadBatch, batch != "-",
-      BatchDirectory.holdsBatches(batch, options.limits, options.decoders)
+  /// Returns the error with advice of its own if the path is a directory of batches.
+  private static func explained(_ error: any Error, _ path: String, _ options: BatchEncoder.Options) -> any Error {
+    guard let bad = error as? BadBatch, path != "-",
+      BatchDirectory.holdsBatches(path, options.limits, options.decoders)
     else { return error }
     return BadBatch(
-      bad.operation, bad.file, bad.cause, advice: "it holds batches: encode each of them with --batches \(batch)")
+      bad.operation, bad.file, bad.cause, advice: "it holds batches: encode each of them with --batches \(path)")
   }
 
-  private static func line(_ receipt: Receipt, output: String) -> String {
-    let what = receipt.duplicate ? "published before" : "published"
-    return "\(receipt.batch): \(what): session \(receipt.session), \(count(receipt.segments, "segment")), "
+  private func text(_ receipt: Receipt) -> String {
+    let verb = receipt.duplicate ? "published before" : "published"
+    return "\(receipt.batch): \(verb): session \(receipt.session), \(count(receipt.segments, "segment")), "
       + "\(count(receipt.frames, "frame")), \(receipt.endMs - receipt.startMs) ms, \(receipt.bytes) bytes, "
       + "in \(output)/\(receipt.session)"
   }
-}
-
-/// The stages of all encoders.
-private final class Stages: Sendable {
-  private let all = Mutex<[BatchStage]>([])
-
-  func add(_ stage: BatchStage) { all.withLock { $0.append(stage) } }
-
-  var fractions: Double { all.withLock { $0.reduce(0) { $0 + $1.fraction } } }
 }

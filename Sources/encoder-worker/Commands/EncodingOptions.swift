@@ -12,20 +12,19 @@ extension Colour: ExpressibleByArgument {
   public init?(argument: String) { self.init(argument) }
 }
 
-/// How much is done at once.
+/// The number of threads that work in parallel.
 enum Jobs {
   static let range = 1...256
-  static let rule = "--jobs is between 1 and 256"
 
-  /// As many as were asked for, or as there are cores.
+  /// Returns `jobs`, or the number of cores.
   static func threads(_ jobs: Int?) -> Int { jobs ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 }
 
-/// How long workers of other hosts may be still, in seconds. They count every three.
+/// The lease of claims, in seconds. Workers send a heartbeat every three.
 enum Lease {
   static let defaultValue = HeartbeatMonitor.defaultLease
-  static let range = 10...86_400
-  static let rule = "--lease is between 10 and 86400 seconds"
+
+  static func validate(_ lease: Int) throws { try require("--lease", lease, in: 10...86_400, "seconds") }
 }
 
 /// Options that decide the segments' content; the same for every command that encodes.
@@ -46,8 +45,7 @@ struct EncodingOptions: ParsableArguments {
   )
   var maxJump: Int64 = 86_400_000
 
-  @OptionGroup
-  var sandbox: SandboxOptions
+  @OptionGroup var sandbox: SandboxOptions
 
   @Option(
     help: ArgumentHelp(
@@ -63,19 +61,17 @@ struct EncodingOptions: ParsableArguments {
   var profile = false
 
   func validate() throws {
-    guard (1...86_400_000).contains(maxHold) else {
-      throw ValidationError("--max-hold is between 1 and 86400000 milliseconds")
-    }
+    try require("--max-hold", maxHold, in: 1...86_400_000, "milliseconds")
     guard maxJump > 0 else { throw ValidationError("--max-jump is more than 0 milliseconds") }
-    guard Jobs.range.contains(jobs ?? 1) else { throw ValidationError(Jobs.rule) }
+    try require("--jobs", jobs, in: Jobs.range)
   }
 
-  /// How many threads encode.
   var threads: Int { Jobs.threads(jobs) }
 
-  /// To be asked for before the process has threads.
-  func encoder() throws -> BatchEncoder.Options {
+  /// Returns the encoder's options, with decoders. Call it before the process has threads.
+  func encoder(_ input: InputOptions = InputOptions()) throws -> BatchEncoder.Options {
     var options = BatchEncoder.Options()
+    options.input = input
     options.quality = quality
     options.maxHoldMs = maxHold
     for setting in limit { setting.apply(to: &options.limits) }
@@ -92,15 +88,4 @@ struct EncodingOptions: ParsableArguments {
 struct EventOptions: ParsableArguments {
   @Flag(help: "Keep Sentry's rrweb event beside each manifest: segment-<start>.sentry.json.")
   var sentry = false
-}
-
-/// The session of batches that name none; the same for every command that reads batches.
-struct NamingOptions: ParsableArguments {
-  @Option(
-    help: ArgumentHelp("Session of batches that name none. (default: the batch's name up to @)", valueName: "id"))
-  var session: String?
-
-  func validate() throws {
-    if let session, SessionID(session) == nil { throw ValidationError("--session: \(SessionID.rule)") }
-  }
 }

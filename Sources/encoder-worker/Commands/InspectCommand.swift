@@ -1,11 +1,9 @@
 import ArgumentParser
-import Encoding
 import FrameBatches
 import ISOMedia
 import SegmentEncoder
-import WorkQueues
 
-struct InspectCommand: ParsableCommand {
+struct InspectCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "inspect",
     abstract: "Show batches: format, session, frames, gaps, refused files.",
@@ -20,63 +18,53 @@ struct InspectCommand: ParsableCommand {
     completion: .file())
   var batches: [String]
 
-  @OptionGroup
-  var naming: NamingOptions
+  @OptionGroup var input: InputArguments
+  @OptionGroup var results: ResultOptions
+  @OptionGroup var settings: SettingsOption
+  @OptionGroup(title: "Encoding") var encoding: EncodingOptions
 
-  @Flag(help: "Print results as JSON, one object a line.")
-  var json = false
-
-  @OptionGroup
-  var settings: SettingsOption
-
-  @OptionGroup(title: "Encoding")
-  var encoding: EncodingOptions
-
-  func run() throws {
+  func execute() throws {
     var isBad = false
-    var options = BatchEncoder.Options()
-    try reportingFailures { options = try encoding.encoder() }
-    for choice in BatchSelection.batches(batches) {
-      let batch = choice.path
-      try reportingFailures {
-        do {
-          let (found, refused) = try InspectedBatch.sessions(
-            of: batch, files: choice.files, options: InputOptions(session: naming.session), options)
-          for session in found { answer(json ? session.json : Self.text(session)) }
-          for session in refused {
-            let text =
-              "\(batch): session \(session.session) would be refused: \(session.error); \(session.error.advice)"
-            answer(json ? Disposition.quarantine(session.error).json(batch: batch, session.error) : text.oneLine)
-          }
-        } catch let bad as BadBatch {
-          isBad = true
-          let text = "\(batch): would be quarantined: \(bad); \(bad.advice)".oneLine
-          answer(json ? Disposition.quarantine(bad).json(batch: batch, bad) : text)
+    let options = try encoding.encoder(input.options())
+    for batch in BatchSelection.batches(batches) {
+      do {
+        let (inspected, refused) = try InspectedBatch.sessions(of: batch.path, files: batch.files, options)
+        for session in inspected { results.print(json: session.json, text: Self.text(session)) }
+        for session in refused {
+          let bad = session.error
+          results.print(
+            json: Disposition.quarantine(bad).json(batch: batch.path, bad),
+            text: "\(batch.path): session \(session.session) would be refused: \(bad); \(bad.advice)".oneLine)
         }
+      } catch let bad as BadBatch {
+        isBad = true
+        results.print(
+          json: Disposition.quarantine(bad).json(batch: batch.path, bad),
+          text: "\(batch.path): would be quarantined: \(bad); \(bad.advice)".oneLine)
       }
     }
     if let profile = options.profile { say(lines: table(profile.rows)) }
     if isBad { throw ExitStatus.badBatch }
   }
 
-  private static func text(_ found: InspectedBatch) -> String {
-    func right(_ text: String, _ width: Int) -> String {
-      String(repeating: " ", count: max(0, width - text.count)) + text
-    }
-    let gaps = found.frames.count { $0.gapAfterMs > 0 }
+  private static func text(_ inspected: InspectedBatch) -> String {
+    let batch = inspected.batch
+    let gaps = inspected.frames.count { $0.gapAfterMs > 0 }
     var lines = [
-      "\(found.batch): \(found.format), session \(found.session), \(count(found.frames.count, "frame")), "
-        + "\(found.endMs - found.startMs) ms, \(count(found.segments, "segment")), \(count(gaps, "gap")), "
-        + "\(found.refused.count) refused",
-      "  captured                   " + right("hold ms", 9) + right("size", 12) + "  source",
+      "\(batch.name): \(inspected.format), session \(batch.session), \(count(inspected.frames.count, "frame")), "
+        + "\(inspected.endMs - inspected.startMs) ms, \(count(inspected.segments, "segment")), "
+        + "\(count(gaps, "gap")), \(inspected.refused.count) refused",
+      "  captured                   " + "hold ms".rightAligned(9) + "size".rightAligned(12) + "  source",
     ]
-    for frame in found.frames {
+    for frame in inspected.frames {
       lines.append(
-        "  \(frame.timeMs.dateText)   " + right("\(frame.holdMs)", 9) + right("\(frame.width)x\(frame.height)", 12)
-          + "  \(frame.source)" + (frame.note.map { " (\($0))" } ?? ""))
-      if frame.gapAfterMs > 0 { lines.append("  gap                        " + right("\(frame.gapAfterMs)", 9)) }
+        "  \(frame.capture.timeMs.dateText)   " + "\(frame.holdMs)".rightAligned(9)
+          + "\(frame.capture.width)x\(frame.capture.height)".rightAligned(12) + "  \(frame.capture.source)"
+          + (frame.note.map { " (\($0))" } ?? ""))
+      if frame.gapAfterMs > 0 { lines.append("  gap                        " + "\(frame.gapAfterMs)".rightAligned(9)) }
     }
-    lines += found.refused.map { "  refused \($0.source): \($0.reason)" } + found.warnings.map { "  warning: \($0)" }
+    lines += inspected.refused.map { "  refused \($0.source): \($0.reason)" }
+    lines += batch.warnings.map { "  warning: \($0)" }
     return lines.map(\.oneLine).joined(separator: "\n")
   }
 }

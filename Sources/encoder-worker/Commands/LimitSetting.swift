@@ -3,12 +3,12 @@ import FrameBatches
 import SegmentEncoder
 import WorkQueues
 
-/// One of the limits that an operator may set, as `NAME=VALUE`.
+/// A limit that an operator sets, as `NAME=VALUE`.
 struct LimitSetting: ExpressibleByArgument {
   private let key: WritableKeyPath<Limits, Int> & Sendable
   private let value: Int
 
-  /// By their names, with what they can be.
+  /// The limits by name, with their ranges.
   private static let known: [String: (WritableKeyPath<Limits, Int> & Sendable, ClosedRange<Int>)] = [
     "file-bytes": (\.fileBytes, 1...2_147_000_000), "frame-bytes": (\.frameBytes, 1...2_147_000_000),
     "side": (\.side, 1...16_384), "pixels": (\.pixels, 1...268_435_456), "frames": (\.frames, 1...100_000),

@@ -14,7 +14,7 @@ struct PlaylistCommand: ParsableCommand {
     commandName: "playlist",
     abstract: "Print a playlist of a session in an object store, with presigned URLs.",
     discussion: """
-      Each file becomes a presigned link: whoever has the playlist can watch the session until the links expire, and nothing else. Where the store is and who asks is said as to Amazon's own tools: AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN.
+      Each file becomes a presigned URL: everybody who has the playlist can watch the session until the URLs expire, and nothing else. Set the store's address and the credentials as for Amazon's tools: AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN.
       """)
 
   @Argument(help: ArgumentHelp("The session's ID.", valueName: "session"))
@@ -32,12 +32,11 @@ struct PlaylistCommand: ParsableCommand {
   @Option(help: "hls or ffconcat.")
   var format = PlaylistFormat.hls
 
-  @OptionGroup
-  var settings: SettingsOption
+  @OptionGroup var settings: SettingsOption
 
   func validate() throws {
     if SessionID(session) == nil { throw ValidationError("'\(session)' is no session's id; \(SessionID.rule)") }
-    if !(1...S3Signer.maximumExpiryS).contains(expires) {
+    guard (1...S3Signer.maximumExpiryS).contains(expires) else {
       throw ValidationError("--expires is 1 to \(S3Signer.maximumExpiryS) seconds")
     }
   }
@@ -61,7 +60,7 @@ struct PlaylistCommand: ParsableCommand {
       let linked = try list.linked(text) { key in
         try plain ? client.plainURL(for: key) : client.presignedURL(for: key, expires: expires, now: now)
       }
-      // An answer ends with an end of line, and so does a playlist.
+      // Both the playlist and `answer` end with a line end.
       answer(linked.hasSuffix("\n") ? String(linked.dropLast()) : linked)
     }
   }

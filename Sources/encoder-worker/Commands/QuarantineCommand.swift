@@ -11,18 +11,17 @@ struct QuarantineCommand: ParsableCommand {
     subcommands: [List.self, Show.self, Retry.self, Purge.self],
     defaultSubcommand: List.self)
 
-  struct Place: ParsableArguments {
+  struct SpoolOption: ParsableArguments {
     @Option(help: ArgumentHelp("The spool.", valueName: "dir"), completion: .directory)
     var spool: String
 
-    @OptionGroup
-    var settings: SettingsOption
+    @OptionGroup var settings: SettingsOption
 
     func open() throws -> Quarantine { Quarantine(of: try Spool(opening: spool)) }
   }
 
-  /// Which of them.
-  struct BatchArgument: ParsableArguments {
+  /// The batches of a call.
+  struct BatchNames: ParsableArguments {
     @Argument(help: ArgumentHelp("Names of batches in quarantine.", valueName: "name"))
     var names: [String] = []
 
@@ -33,115 +32,91 @@ struct QuarantineCommand: ParsableCommand {
       guard all != !names.isEmpty else { throw ValidationError("name batches, or say --all") }
     }
 
-    /// One that fails holds up no other.
+    /// Runs `body` for each batch, also after a failure. Throws the last failure and prints those before it.
     func forEach(of quarantine: Quarantine, _ body: (Quarantine.Batch) throws -> Void) throws {
-      var first: (any Error)?
+      var failure: (any Error)?
       for batch in try all ? quarantine.batches() : names.map(quarantine.batch) {
         do {
           try body(batch)
         } catch {
-          if let first { say("encoder-worker: \(first)", .error) }
-          first = error
+          if let failure { say("encoder-worker: \(failure)", .error) }
+          failure = error
         }
       }
-      if let first { throw first }
+      if let failure { throw failure }
     }
   }
 
-  struct List: ParsableCommand {
+  struct List: ReportingCommand {
     static let configuration = CommandConfiguration(
       commandName: "list", abstract: "List quarantined batches with date and reason.")
 
-    @OptionGroup
-    var place: Place
+    @OptionGroup var quarantine: SpoolOption
+    @OptionGroup var results: ResultOptions
 
-    @Flag(help: "Print results as JSON, one object a line.")
-    var json = false
-
-    func run() throws {
-      try reportingFailures {
-        let batches = try place.open().batches()
-        if json {
-          for batch in batches { answer(batch.json) }
-        } else if batches.isEmpty {
-          say("nothing in quarantine")
-        } else {
-          let rows = batches.map { batch in
-            [
-              batch.name, batch.timeMs?.dateText ?? "",
-              "\(batch.text("operation") ?? "?"): \(batch.text("cause") ?? "no reason beside it")",
-            ]
-          }
-          answer(table([["batch", "since", "why"]] + rows))
-        }
+    func execute() throws {
+      let batches = try quarantine.open().batches()
+      if batches.isEmpty && !results.json { return say("nothing in quarantine") }
+      results.print(batches, head: ["batch", "since", "why"], json: \.json) { batch in
+        [
+          batch.name, batch.timeMs?.dateText ?? "",
+          "\(batch.text("operation") ?? "?"): \(batch.text("cause") ?? "no reason beside it")",
+        ]
       }
     }
   }
 
-  struct Show: ParsableCommand {
+  struct Show: ReportingCommand {
     static let configuration = CommandConfiguration(
       commandName: "show", abstract: "Show quarantined batches in full.")
 
-    @OptionGroup
-    var place: Place
+    @OptionGroup var quarantine: SpoolOption
 
     @Argument(help: ArgumentHelp("Names of batches in quarantine.", valueName: "name"))
     var names: [String]
 
-    func run() throws {
-      try reportingFailures {
-        let quarantine = try place.open()
-        for name in names {
-          let batch = try quarantine.batch(name)
-          let rows = ["batch", "operation", "file", "cause", "advice", "worker"].compactMap { member in
-            batch.text(member).map { [member, $0] }
-          }
-          answer(table([["path", batch.path], ["since", batch.timeMs?.dateText ?? "?"]] + rows))
+    func execute() throws {
+      let quarantine = try quarantine.open()
+      for name in names {
+        let batch = try quarantine.batch(name)
+        let rows = ["batch", "operation", "file", "cause", "advice", "worker"].compactMap { member in
+          batch.text(member).map { [member, $0] }
         }
+        answer(table([["path", batch.path], ["since", batch.timeMs?.dateText ?? "?"]] + rows))
       }
     }
   }
 
-  struct Retry: ParsableCommand {
+  struct Retry: ReportingCommand {
     static let configuration = CommandConfiguration(
       commandName: "retry", abstract: "Put batches back into the queue.")
 
-    @OptionGroup
-    var place: Place
+    @OptionGroup var quarantine: SpoolOption
+    @OptionGroup var selection: BatchNames
 
-    @OptionGroup
-    var choice: BatchArgument
-
-    func run() throws {
-      try reportingFailures {
-        let quarantine = try place.open()
-        try choice.forEach(of: quarantine) { batch in
-          answer("\(batch.name): waits again as \(try quarantine.retry(batch))".oneLine)
-        }
+    func execute() throws {
+      let quarantine = try quarantine.open()
+      try selection.forEach(of: quarantine) { batch in
+        answer("\(batch.name): waits again as \(try quarantine.retry(batch))".oneLine)
       }
     }
   }
 
-  struct Purge: ParsableCommand {
+  struct Purge: ReportingCommand {
     static let configuration = CommandConfiguration(
       commandName: "purge", abstract: "Remove batches for good, with their reasons.")
 
-    @OptionGroup
-    var place: Place
-
-    @OptionGroup
-    var choice: BatchArgument
+    @OptionGroup var quarantine: SpoolOption
+    @OptionGroup var selection: BatchNames
 
     @Flag(help: "Print what would be removed, and remove nothing.")
     var dryRun = false
 
-    func run() throws {
-      try reportingFailures {
-        let quarantine = try place.open()
-        try choice.forEach(of: quarantine) { batch in
-          if !dryRun { try quarantine.purge(batch) }
-          answer("\(batch.path): \(dryRun ? "would be removed" : "removed")".oneLine)
-        }
+    func execute() throws {
+      let quarantine = try quarantine.open()
+      try selection.forEach(of: quarantine) { batch in
+        if !dryRun { try quarantine.purge(batch) }
+        answer("\(batch.path): \(dryRun ? "would be removed" : "removed")".oneLine)
       }
     }
   }

@@ -1,12 +1,11 @@
 import ArgumentParser
 import Encoding
 import FileSystem
-import FrameBatches
 import SegmentEncoder
 import Sessions
 import Synchronization
 
-struct ReencodeCommand: ParsableCommand {
+struct ReencodeCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "reencode",
     abstract: "Encode a session again, smaller, with the same times; or import an MP4.",
@@ -42,81 +41,76 @@ struct ReencodeCommand: ParsableCommand {
     help: ArgumentHelp("Number of segments in parallel. (default: the number of cores)", valueName: "n"))
   var jobs: Int?
 
-  @Flag(help: "Print the result as JSON.")
-  var json = false
-
-  @OptionGroup
-  var sandbox: SandboxOptions
-
-  @OptionGroup
-  var settings: SettingsOption
+  @OptionGroup var results: ResultOptions
+  @OptionGroup var sandbox: SandboxOptions
+  @OptionGroup var settings: SettingsOption
 
   func validate() throws {
-    if let session, SessionID(session) == nil { throw ValidationError("--session: \(SessionID.rule)") }
-    guard (16...8_192).contains(maxSide ?? 16) else { throw ValidationError("--max-side is between 16 and 8192") }
-    guard Jobs.range.contains(jobs ?? 1) else { throw ValidationError(Jobs.rule) }
+    try requireSessionID(session)
+    try require("--max-side", maxSide, in: 16...8_192)
+    try require("--jobs", jobs, in: Jobs.range)
   }
 
-  func run() throws {
-    try reportingFailures {
-      var options = Reencoding.Options()
-      options.quality = quality
-      options.maxSide = maxSide
-      options.session = session.flatMap { SessionID($0) }
-      options.startMs = start
-      options.decoders = try sandbox.videoDecoders()
-      options.limits.decodeSeconds = sandbox.maxDecode
-      let signals = try TerminationSignals()
-      if Reencoding.isSession(source), session != nil || start != nil {
-        say("encoder-worker: a published session has its own name and instants: --session and --start are for an MP4")
-        throw ExitCode.validationFailure
-      }
-      try SessionDirectory.requireOutside(output)
-      var staging: Staging?
-      defer { staging?.remove() }
-      let work = try Reencoding(
-        source, options,
-        staging: {
-          let place = try Staging(output: output, worker: WorkerID())
-          staging = place
-          return place
-        }, isCancelled: { signals.wait(ms: 0) })
-      let done = Atomic<Int>(0)
-      var progress = Progress()
-      let list = ParallelRunner(work.pieces)
-      let end = Result {
-        try list.workOff(
-          threads: Jobs.threads(jobs), signals: signals,
-          tick: { progress.show(done.load(ordering: .relaxed), of: work.owed, "segments") }
-        ) {
-          { piece in Self.encode(piece, of: work, list, made: { done.add(1, ordering: .relaxed) }) }
-        }
-      }
-      progress.finish()
-      // The finished segments are a session, too, whole or not.
-      let result = try work.finish(encoded: done.load(ordering: .relaxed))
-      if list.isCancelled {
-        say(
-          "encoder-worker: stopped; \(count(work.owed - done.load(ordering: .relaxed), "segment")) to go, run it again")
-      }
-      try end.get()
-      answer(json ? result.json : Self.line(result) + ", in \(output)/\(result.session)")
+  func execute() throws {
+    let options = try options()
+    let signals = try TerminationSignals()
+    if Reencoding.isSession(source), session != nil || start != nil {
+      say("encoder-worker: a published session has its own name and instants: --session and --start are for an MP4")
+      throw ExitCode.validationFailure
     }
+    try SessionDirectory.requireOutside(output)
+    var staging: Staging?
+    defer { staging?.remove() }
+    let work = try Reencoding(
+      source, options,
+      staging: {
+        let made = try Staging(output: output, worker: WorkerID())
+        staging = made
+        return made
+      }, isCancelled: { signals.wait(ms: 0) })
+    let done = Atomic<Int>(0)
+    var progress = Progress()
+    let runner = ParallelRunner(work.pieces)
+    let end = Result {
+      try runner.workOff(
+        threads: Jobs.threads(jobs), signals: signals,
+        tick: { progress.show(done.load(ordering: .relaxed), of: work.owed, "segments") }
+      ) {
+        { piece in Self.encode(piece, of: work, runner, made: { done.add(1, ordering: .relaxed) }) }
+      }
+    }
+    progress.finish()
+    // Publish the finished segments as a session, also after a signal or a failure.
+    let result = try work.finish(encoded: done.load(ordering: .relaxed))
+    if runner.isCancelled {
+      say("encoder-worker: stopped; \(count(work.owed - done.load(ordering: .relaxed), "segment")) to go, run it again")
+    }
+    try end.get()
+    results.print(
+      json: result.json,
+      text: "\(result.session): \(count(result.segments, "segment")), \(result.encoded) made now, "
+        + "\(result.durationMs) ms, \(result.bytes) bytes, in \(output)/\(result.session)")
+  }
+
+  private func options() throws -> Reencoding.Options {
+    var options = Reencoding.Options()
+    options.quality = quality
+    options.maxSide = maxSide
+    options.session = session.flatMap { SessionID($0) }
+    options.startMs = start
+    options.decoders = try sandbox.videoDecoders()
+    options.limits.decodeSeconds = sandbox.maxDecode
+    return options
   }
 
   private static func encode(
-    _ piece: Int, of work: Reencoding, _ list: ParallelRunner<Int>, made: () -> Void
+    _ piece: Int, of work: Reencoding, _ runner: ParallelRunner<Int>, made: () -> Void
   ) -> ExitCode? {
     do {
-      try reportingFailures { try work.encode(piece: piece, isCancelled: { list.isCancelled }, made: made) }
+      try reportingFailures { try work.encode(piece: piece, isCancelled: { runner.isCancelled }, made: made) }
       return nil
     } catch {
       return error as? ExitCode
     }
-  }
-
-  private static func line(_ result: ReencodedSession) -> String {
-    "\(result.session): \(count(result.segments, "segment")), \(result.encoded) made now, \(result.durationMs) ms, "
-      + "\(result.bytes) bytes"
   }
 }

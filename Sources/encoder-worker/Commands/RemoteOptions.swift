@@ -3,8 +3,9 @@ import FileSystem
 import Glibc
 import SegmentEncoder
 import Sessions
+import WorkQueues
 
-/// A queue and a store in the place of a spool; the same for every command that works with them.
+/// A queue and a store, used instead of a spool.
 struct RemoteOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -27,15 +28,17 @@ struct RemoteOptions: ParsableArguments {
   var allowForgetfulQueue = false
 
   func validate() throws {
-    // Not by the parser, which would repeat a password.
+    // The parser would repeat a password in its message.
     try queue?.validate()
     guard (queue == nil) == (store == nil) else {
       throw ValidationError(queue == nil ? "--store works with a --queue" : "--queue works with a --store")
     }
   }
 
-  /// - Parameter isOverdue: whether what is being asked of the store is to end.
-  /// - Returns: nil where neither is named.
+  /// Connects to the queue and the store.
+  ///
+  /// - Parameter isOverdue: whether requests to the store have to end.
+  /// - Returns: nil if there are no such options.
   func connect(
     as worker: WorkerID, lease: Int, isOverdue: @escaping @Sendable () -> Bool = { false }
   ) throws -> Remote? {
@@ -44,7 +47,7 @@ struct RemoteOptions: ParsableArguments {
       names: try RedisStream(
         queue, consumer: "\(worker)", store: "\(store)", lease: lease,
         allowsNonDurable: allowNonDurableQueue || allowForgetfulQueue),
-      objects: try S3Client(store, S3Settings(), isOverdue: isOverdue), name: "\(store)")
+      objects: try S3Client(store, S3Settings(), isOverdue: isOverdue))
   }
 }
 
@@ -53,9 +56,10 @@ struct Remote {
   let names: RedisStream
   let objects: S3Client
   /// The store's name in messages.
-  let name: String
+  var name: String { "\(objects.location)" }
+  var batches: ObjectBatchRepository { ObjectBatchRepository(objects, name: name) }
 
-  /// Where files lie until they are in the store.
+  /// The local directory of files that are not yet in the store.
   static func staging(for worker: WorkerID) throws -> Staging {
     let parent = getenv("TMPDIR").map { String(cString: $0) } ?? ""
     return try Staging(scratch: "\(parent.isEmpty ? "/tmp" : parent)/encoder-worker-\(geteuid())", worker: worker)

@@ -6,7 +6,7 @@ import SegmentEncoder
 import Sessions
 import WorkQueues
 
-struct RunCommand: ParsableCommand {
+struct RunCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "run",
     abstract: "Encode the batches of a spool, or of a queue and a store, until stopped.",
@@ -20,17 +20,12 @@ struct RunCommand: ParsableCommand {
       With --queue and --store, batch names come from a Redis stream, and batches and sessions lie in an object store, in incoming/ and output/. If the queue loses names, run reconcile.
       """)
 
-  @Option(
-    help: ArgumentHelp("The spool directory; created if it is missing.", valueName: "dir"), completion: .directory)
-  var spool: String?
+  @OptionGroup var source: QueueOptions
 
   @Option(
     name: .shortAndLong, help: ArgumentHelp("The directory for sessions. (default: SPOOL/output)", valueName: "dir"),
     completion: .directory)
   var output: String?
-
-  @OptionGroup
-  var remote: RemoteOptions
 
   @Flag(help: "Encode everything that waits, then exit.")
   var drain = false
@@ -44,8 +39,7 @@ struct RunCommand: ParsableCommand {
   @Flag(help: "Keep preview thumbnails of each session in its thumbnails/.")
   var thumbnails = false
 
-  @OptionGroup
-  var events: EventOptions
+  @OptionGroup var events: EventOptions
 
   @Option(help: ArgumentHelp("Timeout of a batch in seconds; then it counts as failed.", valueName: "seconds"))
   var maxTime = 3_600
@@ -72,48 +66,39 @@ struct RunCommand: ParsableCommand {
   )
   var host: [String] = []
 
-  @OptionGroup
-  var log: LogOptions
+  @OptionGroup var capture: CaptureArguments
+  @OptionGroup var log: LogOptions
+  @OptionGroup var settings: SettingsOption
+  @OptionGroup(title: "Encoding") var encoding: EncodingOptions
 
-  @OptionGroup
-  var settings: SettingsOption
-
-  @OptionGroup(title: "Encoding")
-  var encoding: EncodingOptions
-
-  // As the default command it is handed every word that names no command.
+  // The default command gets every word that is no command.
   @Argument(help: .hidden)
   var words: [String] = []
 
   func validate() throws {
-    if !words.isEmpty || spool == nil && remote.queue == nil { try requireKnownOptions() }
+    if !words.isEmpty || source.isMissing { try requireKnownOptions() }
     if let word = words.first {
-      let commands = EncoderWorker.commandNames.joined(separator: ", ")
-      let isCommand = EncoderWorker.configuration.subcommands.contains { $0.configuration.commandName == word }
-      guard !word.contains("://") else {
+      let commands = EncoderWorker.commandNames
+      if word.contains("://") {
         throw ValidationError("an address is the value of an option: --queue URL, --store URL")
       }
-      if isCommand { throw ValidationError("'\(word)' has to be the first word, before all options") }
-      let meant = nearest(word, among: EncoderWorker.commandNames).map { " (did you mean '\($0)'?)" } ?? ""
-      throw ValidationError("unknown command '\(word)'\(meant); commands: \(commands)")
-    }
-    guard (1...86_400 * 365).contains(maxTime) else {
-      throw ValidationError("--max-time is between 1 and 31536000 seconds")
-    }
-    guard minFree >= 0 else { throw ValidationError("--min-free is a number of bytes") }
-    guard Lease.range.contains(lease) else { throw ValidationError(Lease.rule) }
-    if remote.queue != nil {
-      if spool != nil { throw ValidationError("--spool, or --queue and --store: one or the other") }
-      let only = ["--output": output != nil, "--thumbnails": thumbnails, "--sentry": events.sentry]
-      if let option = only.filter(\.value).keys.sorted().first {
-        throw ValidationError("\(option) works with a spool only")
+      if commands.contains(word) {
+        throw ValidationError("'\(word)' has to be the first word, before all options")
       }
-    } else if spool == nil {
-      throw ValidationError("--spool DIR is missing, or --queue and --store")
+      let meant = nearest(word, among: commands).map { " (did you mean '\($0)'?)" } ?? ""
+      throw ValidationError("unknown command '\(word)'\(meant); commands: \(commands.joined(separator: ", "))")
+    }
+    try require("--max-time", maxTime, in: 1...86_400 * 365, "seconds")
+    guard minFree >= 0 else { throw ValidationError("--min-free is a number of bytes") }
+    try Lease.validate(lease)
+    try source.requireOne()
+    let spoolOptions = ["--output": output != nil, "--thumbnails": thumbnails, "--sentry": events.sentry]
+    if source.spool == nil, let option = spoolOptions.filter(\.value).keys.min() {
+      throw ValidationError("\(option) works with a spool only")
     }
   }
 
-  /// As the default command, this one gets options that no command has, too, and the parser would blame what follows them.
+  /// The default command also gets options that no command has. The parser would blame the words after them.
   private func requireKnownOptions() throws {
     let command = try CommandSchema.program().find(["run"]).command
     let given = CommandLine.arguments.dropFirst().prefix { $0 != "--" }
@@ -125,41 +110,43 @@ struct RunCommand: ParsableCommand {
     }
   }
 
-  func run() throws {
+  func execute() throws {
     let logger = log.logger()
-    try reportingFailures {
-      let options = try encoding.encoder()
-      let signals = try TerminationSignals()
-      let shutdown = try ShutdownState()
-      let restart = WorkerRestart()
-      // Before there is anything to tidy up.
-      let socket = try listen.map { try ListeningSocket(at: $0) }
-      if hls || thumbnails { try FormatLibrary.load() }
-      let id = WorkerID()
-      let isNew = spool.map { !DurableFile.isReachableDirectory($0 + "/incoming") } ?? false
-      let (queue, store) = try open(as: id, options, shutdown)
-      if let spool, isNew { say("made the spool \(spool); rename batches into \(spool)/incoming") }
-      try Self.listen(to: signals, for: shutdown, reaping: restart.counters != nil)
-      let worker = Worker(
-        id, queue: queue, store: store, options: options, keepBatches: keepBatches, maxTime: maxTime, minFree: minFree,
-        counters: restart.counters ?? WorkerCounters(), logger: logger)
-      let loop = WorkerLoop(worker, threads: encoding.threads, drains: drain, shutdown: shutdown)
-      let site = HealthRoutes(worker, shutdown, trouble: { loop.trouble })
-      let server = try socket.map { try HTTPServer(on: $0, hosts: host) { site.answer($0) } }
-      if let server { say("listening at http://\(server.address.description)/") }
-      defer { withExtendedLifetime(server) {} }
-      if let spool, !drain { say("watching \(spool)/incoming; sessions go to \(store.staging.output)") }
-      var progress = Progress(isShown: drain)
-      let end = try loop.run(
-        onStuck: { restart(because: $0, of: worker) }, show: progress.isShown ? { progress.show($0) } : nil)
-      progress.finish()
-      let status = conclude(end, worker.counters.now, output: store.staging.output, isStopping: shutdown.isStopping)
-      if let profile = options.profile { say(lines: table(profile.rows)) }
-      if let status { throw status }
+    let options = try encoding.encoder(capture.options())
+    let signals = try TerminationSignals()
+    let shutdown = try ShutdownState()
+    let restart = WorkerRestart()
+    // Bind the socket before the worker makes files: a failure leaves nothing to clean up.
+    let socket = try listen.map { try ListeningSocket(at: $0) }
+    if hls || thumbnails { try FormatLibrary.load() }
+    let id = WorkerID()
+    let spool = source.spool
+    let isNew = spool.map { !DurableFile.isReachableDirectory($0 + "/incoming") } ?? false
+    let (queue, store) = try open(as: id, options, shutdown)
+    if let spool, isNew { say("made the spool \(spool); rename batches into \(spool)/incoming") }
+    try Self.listen(to: signals, for: shutdown, reaping: restart.counters != nil)
+    let worker = Worker(
+      id, queue: queue, store: store, options: options, keepBatches: keepBatches, maxTime: maxTime, minFree: minFree,
+      counters: restart.counters ?? WorkerCounters(), logger: logger)
+    let loop = WorkerLoop(worker, threads: encoding.threads, drains: drain, shutdown: shutdown)
+    let routes = HealthRoutes(worker, shutdown, trouble: { loop.trouble })
+    let server = try socket.map { try HTTPServer(on: $0, hosts: host) { routes.answer($0) } }
+    if let server { say("listening at http://\(server.address.description)/") }
+    defer { withExtendedLifetime(server) {} }
+    if let spool, !drain { say("watching \(spool)/incoming; sessions go to \(store.staging.output)") }
+    var progress = Progress(isShown: drain)
+    func show(_ work: WorkerLoop.Progress) {
+      let note = work.quarantined > 0 ? ", \(work.quarantined) in quarantine" : ""
+      progress.show(work.done, partly: work.partly, of: work.owed, "batches", note: note)
     }
+    let end = try loop.run(onStuck: { restart(because: $0, of: worker) }, show: progress.isShown ? show : nil)
+    progress.finish()
+    let status = conclude(end, worker.counters.now, output: store.staging.output, isStopping: shutdown.isStopping)
+    if let profile = options.profile { say(lines: table(profile.rows)) }
+    if let status { throw status }
   }
 
-  /// Stops the worker at the first signal. Another one ends the process where it stands.
+  /// Stops the worker at the first signal, and ends the process at the second.
   ///
   /// - Parameter reaping: whether the sandbox of the worker from before a restart may still be a child of this process.
   private static func listen(to signals: TerminationSignals, for shutdown: ShutdownState, reaping: Bool) throws {
@@ -177,12 +164,12 @@ struct RunCommand: ParsableCommand {
     }
   }
 
-  /// Says at the end of a drain what it did, and what it could not do.
+  /// Prints the results of a drain, or the failure that ended the worker. Returns the exit status.
   private func conclude(
     _ end: WorkerLoop.End, _ counters: WorkerCounters, output: String, isStopping: Bool
   ) -> ExitCode? {
     guard drain || end.isFatal else { return nil }
-    if drain { say(counters.summary + (spool == nil ? "" : "; sessions are in \(output)")) }
+    if drain { say(counters.summary + (source.spool == nil ? "" : "; sessions are in \(output)")) }
     if end.heldElsewhere > 0 {
       let held = count(end.heldElsewhere, "batch is", "batches are")
       say("\(held) held by workers of other hosts; a running worker takes over those of dead ones")
@@ -198,14 +185,14 @@ struct RunCommand: ParsableCommand {
     return counters.quarantined > 0 && !isStopping ? ExitStatus.badBatch : nil
   }
 
-  /// Where batches come from, and where segments go.
+  /// Opens the queue of batches and the store of segments.
   private func open(
     as id: WorkerID, _ options: BatchEncoder.Options, _ shutdown: ShutdownState
   ) throws -> (any BatchQueue, any ArtifactStore) {
-    guard let remote = try remote.connect(as: id, lease: lease, isOverdue: { shutdown.isOverdue }) else {
+    guard let remote = try source.remote.connect(as: id, lease: lease, isOverdue: { shutdown.isOverdue }) else {
       let views = SessionViews(
         hls: hls, thumbnails: thumbnails, sentry: events.sentry, shouldContinue: shutdown.shouldContinue)
-      return try SpoolWorker.open(spool ?? "", output: output, as: id, lease: lease, views)
+      return try SpoolWorker.open(source.spool ?? "", output: output, as: id, lease: lease, views)
     }
     try remote.objects.requireConditions(tryingAt: "incoming/.\(id)", name: remote.name)
     let staging = try Remote.staging(for: id)
@@ -215,13 +202,6 @@ struct RunCommand: ParsableCommand {
         maximumBytes: options.limits.unpackedBytes),
       ObjectStore(remote.objects, name: remote.name, staging: staging, hls: hls)
     )
-  }
-}
-
-extension Progress {
-  fileprivate mutating func show(_ work: WorkerLoop.Progress) {
-    let note = work.quarantined > 0 ? ", \(work.quarantined) in quarantine" : ""
-    show(work.done, partly: work.partly, of: work.owed, "batches", note: note)
   }
 }
 

@@ -3,7 +3,7 @@ import Encoding
 import FrameBatches
 import SegmentEncoder
 
-/// Where strangers' files are decoded.
+/// The process in which untrusted files are decoded.
 enum Sandbox: String, ExpressibleByArgument, CaseIterable {
   case require, auto, off
 }
@@ -21,11 +21,9 @@ struct SandboxOptions: ParsableArguments {
       "Timeout of a decoder in seconds; then the file is refused.", valueName: "seconds"))
   var maxDecode = 30
 
-  func validate() throws {
-    guard (1...3_600).contains(maxDecode) else { throw ValidationError("--max-decode is between 1 and 3600 seconds") }
-  }
+  func validate() throws { try require("--max-decode", maxDecode, in: 1...3_600, "seconds") }
 
-  /// For videos. To be asked for before the process has threads.
+  /// Returns decoders of videos; nil if there is no sandbox. Call it before the process has threads.
   func videoDecoders() throws -> DecoderForkServer? {
     var limits = Limits()
     limits.decodeSeconds = maxDecode
@@ -33,7 +31,7 @@ struct SandboxOptions: ParsableArguments {
     return try decoders(limits, readsVideos: true)
   }
 
-  /// To be asked for before the process has threads.
+  /// Returns decoders of a batch's files; nil if there is no sandbox. Call it before the process has threads.
   func decoders(_ limits: Limits, background: Colour = .black, readsVideos: Bool = false) throws -> DecoderForkServer? {
     if sandbox == .off { return nil }
     let host = try DecoderForkServer(limits: limits, background: background, readsVideos: readsVideos)

@@ -5,7 +5,7 @@ import Glibc
 import SegmentEncoder
 import Sessions
 
-struct ServeCommand: ParsableCommand {
+struct ServeCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "serve",
     abstract: "Show sessions in a browser.",
@@ -27,45 +27,40 @@ struct ServeCommand: ParsableCommand {
     help: ArgumentHelp("Accept requests for this host name, too. May be given several times.", valueName: "name"))
   var host: [String] = []
 
-  @OptionGroup
-  var sandbox: SandboxOptions
+  @OptionGroup var sandbox: SandboxOptions
+  @OptionGroup var settings: SettingsOption
 
-  @OptionGroup
-  var settings: SettingsOption
-
-  func run() throws {
-    try reportingFailures {
-      // Memory that is kept for each connection would add up.
-      clinux_keep_memory(128 << 10, 128 << 10)
-      let decoders = try sandbox.videoDecoders()
-      let signals = try TerminationSignals()
-      let catalog: SessionCatalog
-      do {
-        catalog = try SessionCatalog(of: output, decoders: decoders)
-      } catch let failure as DiskError where failure.code == ENOENT || failure.code == ENOTDIR {
-        throw NothingToServe(path: output, cause: "no such directory; name a worker's output")
-      }
-      if try catalog.isSpool() {
-        throw NothingToServe(
-          path: output, cause: "a spool; its sessions are in \(output)/output, or where its worker says")
-      }
-      let scratch = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-      let site = SessionRoutes(catalog, scratch: scratch)
-      let server = try HTTPServer(
-        on: ListeningSocket(at: listen ?? ListenAddress(host: "127.0.0.1", port: 8_080)), hosts: host
-      ) { site.answer($0) }
-      if !server.address.isLoopback && host.isEmpty {
-        say("encoder-worker: everybody who can reach \(server.address.description) sees all sessions")
-      }
-      answer("http://\(server.address.description)/")
-      while !signals.wait(ms: 5_000) { decoders?.endIdle() }
-      // There is nothing to clean up, and clients of a long film are not waited for.
-      _exit(0)
+  func execute() throws {
+    // The allocator would keep memory for each connection.
+    clinux_keep_memory(128 << 10, 128 << 10)
+    let decoders = try sandbox.videoDecoders()
+    let signals = try TerminationSignals()
+    let catalog: SessionCatalog
+    do {
+      catalog = try SessionCatalog(of: output, decoders: decoders)
+    } catch let failure as DiskError where failure.code == ENOENT || failure.code == ENOTDIR {
+      throw NothingToServe(path: output, cause: "no such directory; name a worker's output")
     }
+    if try catalog.isSpool() {
+      throw NothingToServe(
+        path: output, cause: "a spool; its sessions are in \(output)/output, or where its worker says")
+    }
+    let scratch = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+    let site = SessionRoutes(catalog, scratch: scratch)
+    let server = try HTTPServer(
+      on: ListeningSocket(at: listen ?? ListenAddress(host: "127.0.0.1", port: 8_080)), hosts: host
+    ) { site.answer($0) }
+    if !server.address.isLoopback && host.isEmpty {
+      say("encoder-worker: everybody who can reach \(server.address.description) sees all sessions")
+    }
+    answer("http://\(server.address.description)/")
+    while !signals.wait(ms: 5_000) { decoders?.endIdle() }
+    // Nothing needs cleanup. Do not wait for clients that download a long film.
+    _exit(0)
   }
 }
 
-/// A given path has no sessions.
+/// A path that has no sessions.
 struct NothingToServe: Error, CustomStringConvertible {
   let path: String
   let cause: String

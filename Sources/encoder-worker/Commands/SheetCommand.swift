@@ -3,7 +3,7 @@ import FileSystem
 import SegmentEncoder
 import Sessions
 
-struct SheetCommand: ParsableCommand {
+struct SheetCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "sheet",
     abstract: "Draw a contact sheet of a session.",
@@ -26,14 +26,9 @@ struct SheetCommand: ParsableCommand {
   @Option(help: ArgumentHelp("Maximum width of a picture in pixels, 72 to 4096.", valueName: "pixels"))
   var width = 200
 
-  @Flag(help: "Print the result as JSON.")
-  var json = false
-
-  @OptionGroup
-  var sandbox: SandboxOptions
-
-  @OptionGroup
-  var settings: SettingsOption
+  @OptionGroup var results: ResultOptions
+  @OptionGroup var sandbox: SandboxOptions
+  @OptionGroup var settings: SettingsOption
 
   private var format: ContactSheet.Format? {
     let name = to.lowercased()
@@ -43,33 +38,26 @@ struct SheetCommand: ParsableCommand {
   func validate() throws {
     if format == nil { throw ValidationError("--to names a .png or a .jpg") }
     if let every, every < 1 { throw ValidationError("--every is 1 or more") }
-    if let columns, !(1...1_000).contains(columns) { throw ValidationError("--columns is between 1 and 1000") }
-    guard (72...4_096).contains(width) else { throw ValidationError("--width is between 72 and 4096 pixels") }
+    try require("--columns", columns, in: 1...1_000)
+    try require("--width", width, in: 72...4_096, "pixels")
   }
 
-  func run() throws {
+  func execute() throws {
     guard let format else { return }
-    try reportingFailures {
-      let decoders = try sandbox.videoDecoders()
-      let signals = try TerminationSignals()
-      var progress = Progress()
-      defer { progress.finish() }
-      var options = ContactSheet.Options()
-      (options.every, options.columns, options.width) = (every, columns, width)
-      options.decoders = decoders
-      let sheet = try ContactSheet.write(of: session, to: to, as: format, options) { done, total in
-        progress.show(done, of: total, "tiles")
-        if signals.wait(ms: 0) { throw Cancelled() }
-      }
-      progress.finish()
-      for problem in sheet.warnings + sheet.damaged { say("\(session): \(problem.file): \(problem.what)") }
-      answer(
-        json
-          ? sheet.json
-          : "\(sheet.file): \(sheet.pictures) of \(count(sheet.captures, "capture")), \(count(sheet.gaps, "gap")), "
-            + (sheet.refused > 0 ? "\(sheet.refused) refused, " : "")
-            + "\(sheet.width)×\(sheet.height) pixels, \(sheet.bytes) bytes")
-      if !sheet.damaged.isEmpty { throw ExitStatus.badBatch }
+    var options = ContactSheet.Options()
+    (options.every, options.columns, options.width) = (every, columns, width)
+    options.decoders = try sandbox.videoDecoders()
+    let sheet = try withProgress(in: "tiles") {
+      try ContactSheet.write(of: session, to: to, as: format, options, progress: $0)
     }
+    for problem in sheet.warnings + sheet.damaged { say("\(session): \(problem.file): \(problem.what)") }
+    results.print(json: sheet.json, text: Self.text(sheet))
+    if !sheet.damaged.isEmpty { throw ExitStatus.badBatch }
+  }
+
+  private static func text(_ sheet: ContactSheet) -> String {
+    "\(sheet.file): \(sheet.pictures) of \(count(sheet.captures, "capture")), \(count(sheet.gaps, "gap")), "
+      + (sheet.refused > 0 ? "\(sheet.refused) refused, " : "")
+      + "\(sheet.width)×\(sheet.height) pixels, \(sheet.bytes) bytes"
   }
 }

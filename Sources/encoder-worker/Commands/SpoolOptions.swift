@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// A spool that is there, and the output of its workers; the same for every command that looks at both.
+/// An existing spool, and the output of its workers.
 struct SpoolOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The spool.", valueName: "dir"), completion: .directory)
   var spool: String

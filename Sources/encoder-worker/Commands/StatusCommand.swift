@@ -3,7 +3,7 @@ import Glibc
 import SegmentEncoder
 import WorkQueues
 
-struct StatusCommand: ParsableCommand {
+struct StatusCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "status",
     abstract: "Show waiting, claimed and quarantined batches, the workers and the free space.",
@@ -11,41 +11,35 @@ struct StatusCommand: ParsableCommand {
       Reads the spool without any locks. The rate is that of the workers' last minute. The exit status is 0 unless the spool cannot be read.
       """)
 
-  @OptionGroup
-  var place: SpoolOptions
+  @OptionGroup var directories: SpoolOptions
 
   @Flag(help: "Refresh every two seconds until stopped.")
   var watch = false
 
-  @Flag(help: "Print one line of JSON for each refresh.")
-  var json = false
+  @OptionGroup var results: ResultOptions
+  @OptionGroup var settings: SettingsOption
 
-  @OptionGroup
-  var settings: SettingsOption
-
-  func run() throws {
-    try reportingFailures {
-      let spool = try Spool(opening: place.spool)
-      guard watch else { return show(try SpoolStatus(of: spool, output: place.output)) }
-      let signals = try TerminationSignals()
-      if !json, TerminalScreen(of: STDOUT_FILENO) != nil { _ = put("\u{1B}[2J", on: STDOUT_FILENO) }
-      repeat {
-        let status = try SpoolStatus(of: spool, output: place.output)
-        if !json, let screen = TerminalScreen(of: STDOUT_FILENO) {
-          _ = put(screen.page(Self.text(status)), on: STDOUT_FILENO)
-        } else {
-          show(status)
-        }
-      } while !signals.wait(ms: 2_000)
-    }
+  func execute() throws {
+    let spool = try Spool(opening: directories.spool)
+    guard watch else { return show(try SpoolStatus(of: spool, output: directories.output)) }
+    let signals = try TerminationSignals()
+    if !results.json, TerminalScreen(of: STDOUT_FILENO) != nil { _ = put("\u{1B}[2J", on: STDOUT_FILENO) }
+    repeat {
+      let status = try SpoolStatus(of: spool, output: directories.output)
+      if !results.json, let screen = TerminalScreen(of: STDOUT_FILENO) {
+        _ = put(screen.page(Self.text(status)), on: STDOUT_FILENO)
+      } else {
+        show(status)
+      }
+    } while !signals.wait(ms: 2_000)
   }
 
-  private func show(_ status: SpoolStatus) { answer(json ? status.json : Self.text(status)) }
+  private func show(_ status: SpoolStatus) { results.print(json: status.json, text: Self.text(status)) }
 
   private static func text(_ status: SpoolStatus) -> String {
     let retriedMs = status.workers.flatMap(\.held).filter(\.isRetried).map(\.ageMs).max()
     let states = [
-      ("waiting", status.waiting.count, status.waiting.oldestMs, left(status)),
+      ("waiting", status.waiting.count, status.waiting.oldestMs, timeLeft(status)),
       ("claimed", status.claimed.count, status.claimed.oldestMs, ""),
       ("retrying", status.retrying, retriedMs, status.retrying > 0 ? "of those claimed" : ""),
       (
@@ -72,8 +66,8 @@ struct StatusCommand: ParsableCommand {
     return text + "\n\n" + table([["worker", "", "running", "published", "a minute", "holds"]] + rows)
   }
 
-  /// How long what waits will take, as far as one can tell.
-  private static func left(_ status: SpoolStatus) -> String {
+  /// The time that the waiting batches will take at the present rate.
+  private static func timeLeft(_ status: SpoolStatus) -> String {
     guard status.waiting.count > 0, status.perMinute > 0 else { return "" }
     return "some \(age(ms: Int64(status.waiting.count) * 60_000 / Int64(status.perMinute))) at this rate"
   }

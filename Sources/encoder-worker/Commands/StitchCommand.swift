@@ -9,7 +9,7 @@ enum StitchFormat: String, ExpressibleByArgument, CaseIterable {
   case mp4, hls
 }
 
-struct StitchCommand: ParsableCommand {
+struct StitchCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "stitch",
     abstract: "Make one MP4 or an HLS stream of a session, without re-encoding.",
@@ -33,14 +33,9 @@ struct StitchCommand: ParsableCommand {
   @Option(help: "Gaps of the film: hold keeps the picture before the gap, cut leaves the gap out. (default: hold)")
   var gaps: GapRule?
 
-  @Flag(help: "Print the result as JSON.")
-  var json = false
-
-  @OptionGroup
-  var sandbox: SandboxOptions
-
-  @OptionGroup
-  var settings: SettingsOption
+  @OptionGroup var results: ResultOptions
+  @OptionGroup var sandbox: SandboxOptions
+  @OptionGroup var settings: SettingsOption
 
   func validate() throws {
     if to.isEmpty { throw ValidationError("--to is empty") }
@@ -54,28 +49,17 @@ struct StitchCommand: ParsableCommand {
     }
   }
 
-  func run() throws {
-    try reportingFailures {
-      let decoders = try sandbox.videoDecoders()
-      let signals = try TerminationSignals()
-      var progress = Progress()
-      defer { progress.finish() }
-      func advance(_ done: Int, _ total: Int) throws {
-        progress.show(done, of: total, "segments")
-        if signals.wait(ms: 0) { throw Cancelled() }
+  func execute() throws {
+    let decoders = try sandbox.videoDecoders()
+    let result = try withProgress(in: "segments") { advance in
+      switch format {
+      case .mp4: try Stitching.film(of: session, to: to, gaps: gaps ?? .hold, decoders: decoders, progress: advance)
+      case .hls: try Stitching.hls(of: session, to: to, decoders: decoders, progress: advance)
       }
-      let result =
-        switch format {
-        case .mp4:
-          try Stitching.film(of: session, to: to, gaps: gaps ?? .hold, decoders: decoders, progress: advance)
-        case .hls: try Stitching.hls(of: session, to: to, decoders: decoders, progress: advance)
-        }
-      progress.finish()
-      for warning in result.warnings { say("\(session): \(warning.file): \(warning.what)") }
-      answer(
-        json
-          ? result.json
-          : "\(result.file): \(result.durationMs) ms, \(count(result.segments, "segment")), \(result.bytes) bytes")
     }
+    for warning in result.warnings { say("\(session): \(warning.file): \(warning.what)") }
+    results.print(
+      json: result.json,
+      text: "\(result.file): \(result.durationMs) ms, \(count(result.segments, "segment")), \(result.bytes) bytes")
   }
 }

@@ -4,7 +4,7 @@ import FileSystem
 import SegmentEncoder
 import Sessions
 
-struct VerifyCommand: ParsableCommand {
+struct VerifyCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "verify",
     abstract: "Check sessions: digests, times, every picture.",
@@ -22,48 +22,38 @@ struct VerifyCommand: ParsableCommand {
     help: "Rebuild session.json, session.ffconcat and Sentry's events where all segments are intact.")
   var repair = false
 
-  @Flag(help: "Print results as JSON, one object a line.")
-  var json = false
+  @OptionGroup var results: ResultOptions
+  @OptionGroup var sandbox: SandboxOptions
+  @OptionGroup var settings: SettingsOption
 
-  @OptionGroup
-  var sandbox: SandboxOptions
-
-  @OptionGroup
-  var settings: SettingsOption
-
-  func run() throws {
+  func execute() throws {
     var isBad = false
-    var hasHead = json
-    var decoders: DecoderForkServer?
-    try reportingFailures { decoders = try sandbox.videoDecoders() }
-    for session in sessions.flatMap(Self.sessions) {
-      try reportingFailures {
-        var progress = Progress()
-        defer { progress.finish() }
-        let report = try Self.report(on: session, repair: repair, decoders) { progress.show($0, of: $1, "segments") }
-        progress.finish()
-        isBad = isBad || !report.problems.isEmpty
-        if !hasHead { answer(Self.row("", "segments", "frames", "duration", "session")) }
-        hasHead = true
-        answer(json ? report.json : Self.text(report))
-      }
+    let decoders = try sandbox.videoDecoders()
+    for (index, session) in sessions.flatMap(Self.sessions).enumerated() {
+      var progress = Progress()
+      defer { progress.finish() }
+      let report = try report(on: session, decoders) { progress.show($0, of: $1, "segments") }
+      progress.finish()
+      isBad = isBad || !report.problems.isEmpty
+      if index == 0 && !results.json { answer(Self.row("", "segments", "frames", "duration", "session")) }
+      results.print(json: report.json, text: Self.text(report))
     }
     if isBad { throw ExitStatus.badBatch }
   }
 
-  /// The sessions in an output; any other path as it is.
+  /// Returns the sessions in an output, or the path itself if it is no output.
   private static func sessions(in path: String) -> [String] {
     guard let entries = try? Directory(opening: path).entries(), entries.allSatisfy({ $0.kind != .file }) else {
       return [path]
     }
-    let place = path.hasSuffix("/") ? path : path + "/"
-    let found = entries.map(\.name).filter { !$0.hasPrefix(".") && DurableFile.exists("\(place)\($0)/session.json") }
-    return found.isEmpty ? [path] : found.sorted().map { place + $0 }
+    let output = path.hasSuffix("/") ? path : path + "/"
+    let names = entries.map(\.name).filter { !$0.hasPrefix(".") && DurableFile.exists("\(output)\($0)/session.json") }
+    return names.isEmpty ? [path] : names.sorted().map { output + $0 }
   }
 
-  /// A path that is no session has a report, too, and the others are still checked.
-  private static func report(
-    on session: String, repair: Bool, _ decoders: DecoderForkServer?, progress: (Int, Int) -> Void
+  /// Returns a report also for a path that is no session: the command still checks the others.
+  private func report(
+    on session: String, _ decoders: DecoderForkServer?, progress: (Int, Int) -> Void
   ) throws -> VerificationReport {
     do {
       return try Verification.report(on: session, repair: repair, decoders: decoders, progress: progress)
@@ -82,15 +72,8 @@ struct VerifyCommand: ParsableCommand {
   /// A table's row; the session, which may be long, comes last.
   private static func row(
     _ verdict: String, _ segments: String, _ frames: String, _ duration: String, _ session: String
-  )
-    -> String
-  {
-    func left(_ text: String, _ width: Int) -> String {
-      text + String(repeating: " ", count: max(0, width - text.count))
-    }
-    func right(_ text: String, _ width: Int) -> String {
-      String(repeating: " ", count: max(0, width - text.count)) + text
-    }
-    return left(verdict, 9) + right(segments, 8) + right(frames, 9) + right(duration, 15) + "  " + session
+  ) -> String {
+    verdict.leftAligned(9) + segments.rightAligned(8) + frames.rightAligned(9) + duration.rightAligned(15) + "  "
+      + session
   }
 }

@@ -1,0 +1,99 @@
+import ArgumentParser
+import FrameBatches
+import SegmentEncoder
+
+extension Batch.Capture: ExpressibleByArgument {}
+
+/// Options for facts that recorders may not write; the same for every command that reads batches.
+struct CaptureArguments: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "interval: a long silence is a gap; onChange: a picture that stayed. (default: by the batch's format)",
+      valueName: "mode"))
+  var capture: Batch.Capture?
+
+  @Option(
+    help: ArgumentHelp(
+      "Nominal capture interval in milliseconds. (default: 1000, or the frames' median distance)", valueName: "ms"))
+  var interval: Int64?
+
+  @Option(
+    help: ArgumentHelp(
+      "Pattern of names with capture times: \(NamePattern.rule).", valueName: "pattern"))
+  var nameTime: String?
+
+  @Option(
+    help: ArgumentHelp("Zone of local times in names: UTC, +01:00, or a name like Europe/Berlin.", valueName: "zone"))
+  var timeZone: String?
+
+  @Option(help: ArgumentHelp("mtime: take the modification times of the files as capture times.", valueName: "source"))
+  var times: String?
+
+  func validate() throws {
+    try require("--interval", interval, in: 1...3_600_000, "milliseconds")
+    _ = try options()
+  }
+
+  /// - Throws: wrong usage.
+  func options(session: String? = nil, start: String? = nil, fps: String? = nil) throws -> InputOptions {
+    var options = InputOptions(session: session)
+    options.capture = capture
+    options.intervalMs = interval
+    do {
+      try options.setTimes(nameTime: nameTime, times: times, start: start, fps: fps, timeZone: timeZone)
+    } catch {
+      throw ValidationError("\(Self.flag(of: error.name)): \(error.cause)")
+    }
+    return options
+  }
+
+  private static func flag(of option: InvalidOption.Name) -> String {
+    switch option {
+    case .nameTime: "--name-time"
+    case .times: "--times"
+    case .start: "--start"
+    case .fps: "--fps"
+    case .timeZone: "--time-zone"
+    case .interval: "--interval"
+    }
+  }
+}
+
+/// Options of the batches or frames that a command is given.
+struct InputArguments: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Session of batches that name none. (default: the batch's name up to @; enqueue makes a new one)",
+      valueName: "id"))
+  var session: String?
+
+  @Flag(help: "End the session with this batch.")
+  var final = false
+
+  @Option(
+    help: ArgumentHelp(
+      "Capture of the lowest-numbered frame, in unix ms or ISO 8601; with --fps or --interval.", valueName: "time"))
+  var start: String?
+
+  @Option(help: ArgumentHelp("Frames per second of numbered frames.", valueName: "rate"))
+  var fps: String?
+
+  @OptionGroup var capture: CaptureArguments
+
+  func validate() throws {
+    try requireSessionID(session)
+    _ = try options()
+  }
+
+  /// - Throws: wrong usage.
+  func options() throws -> InputOptions {
+    var options = try capture.options(session: session, start: start, fps: fps)
+    options.isFinal = final
+    return options
+  }
+}
+
+/// - Throws: wrong usage if `session` cannot name a session.
+func requireSessionID(_ session: String?) throws {
+  if let session, SessionID(session) == nil { throw ValidationError("--session: \(SessionID.rule)") }
+}
