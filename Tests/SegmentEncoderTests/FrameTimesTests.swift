@@ -234,7 +234,7 @@ import Testing
     #expect(found.intervalMs == 2_000 && found.capture == .onChange)
     #expect(found.refused.map(\.source) == ["cover.png"])
     // Without a start the advice names it.
-    let error = #expect(throws: BadBatch.self) { try BatchSessions(reading: path) }
+    let error = #expect(throws: BadBatch.self) { try BatchSessions(reading: batch(["frame_0007.png"])) }
     #expect(error?.advice.contains("--start") == true)
   }
 

@@ -28,13 +28,14 @@ struct NativeTimes {
     let formats: [any BatchFormat.Type] =
       isExplicit ? [NumberedFormat.self, ModifiedTimesFormat.self, NamedTimesFormat.self] : [PlainFormat.self]
     var drafts = try formats.lazy.compactMap { try $0.read(source, limits: limits) }.first ?? []
+    let isPlain = !isExplicit && !drafts.isEmpty
     if drafts.isEmpty && !isExplicit { drafts = try NamedTimesFormat.read(source, limits: limits) ?? [] }
     guard drafts.count <= 1 else {
       throw JSONError("nameTime: the names are of \(drafts.count) sessions, and batch.json is of one")
     }
     for draft in drafts {
       for frame in draft.frames where frame.paths[0] != path { frames[frame.paths[0]] = frame }
-      for each in draft.refused { refused[each.source] = each.reason }
+      for each in draft.refused where !isPlain { refused[each.source] = each.reason }
     }
   }
 }

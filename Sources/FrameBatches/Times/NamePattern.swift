@@ -119,7 +119,7 @@ package struct NamePattern: Sendable, Equatable, CustomStringConvertible {
     return search.match(0, 0) ? search.found : nil
   }
 
-  /// Tries the lengths of each field, the longest first. It looks at each field in each place once.
+  /// Tries the lengths of each field. It looks at each field in each place once.
   private struct Search {
     let fields: [Field]
     let name: [UInt8]
@@ -162,7 +162,8 @@ package struct NamePattern: Sendable, Equatable, CustomStringConvertible {
         guard let sign = rest.first, sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-") else { return [] }
         return [6, 5, 3].map { start + $0 }.filter { $0 <= name.count }
       case .group: return start < name.count ? Array((start + 1...name.count).reversed()) : []
-      case .anything: return Array((start...name.count).reversed())
+      // The shortest first: digits of a number behind it are the number's.
+      case .anything: return Array(start...name.count)
       }
     }
 
