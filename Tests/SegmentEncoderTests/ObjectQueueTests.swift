@@ -50,7 +50,7 @@ import Testing
     var claim = claim
     do {
       guard case .batch(let batch) = try queue.fetch(claim) else { return }
-      defer { queue.discard(batch) }
+      defer { batch.discard() }
       claim = batch.claim
       try queue.retire(claim, try encoder.publish(batch.path), keep: keep)
     } catch let bad as BadBatch {

@@ -171,7 +171,7 @@ package final class Worker: Sendable {
     _ fetched: FetchedBatch, with encoder: BatchEncoder, _ about: inout Logger.Metadata,
     isCancelled: @escaping () -> Bool
   ) throws -> Receipt {
-    defer { queue.discard(fetched) }
+    defer { fetched.discard() }
     let claim = fetched.claim
     // Workers also died while they only looked: do not look again.
     if claim.attempt > 2 * Claim.attempts { throw Self.tooManyDeaths(claim) }
@@ -238,7 +238,8 @@ package final class Worker: Sendable {
 
   private func failed(_ item: WorkItem, _ error: any Error, about: Logger.Metadata) -> Outcome {
     meter.noteFailure()
-    return .failed(item, queue.isCutOff || store.staging.isCutOff ? WorkerEvicted() : error, about: about)
+    let isEvicted = queue.fault == .workerEvicted || store.staging.isCutOff
+    return .failed(item, isEvicted ? WorkerEvicted() : error, about: about)
   }
 
   private func report(_ receipt: Receipt) {

@@ -64,8 +64,8 @@ package final class WorkerLoop: Sendable {
     onStuck: @escaping @Sendable (JobWatch.Stuck) -> Void, show: ((Progress) -> Void)? = nil
   ) throws -> End {
     shutdown.beginLoop()
-    let watch = worker.queue.watch()
-    if watch < 0 { worker.logger.info("looking for batches every \(worker.queue.pollIntervalMs) ms") }
+    let (watch, pollMs) = worker.queue.watch()
+    if watch < 0 { worker.logger.info("looking for batches every \(pollMs) ms") }
     defer { if watch >= 0 { close(watch) } }
 
     try worker.jobs.start(isStopping: { [shutdown] in shutdown.isStopping }, onStuck)
@@ -109,14 +109,14 @@ package final class WorkerLoop: Sendable {
       rate.show(worker)
       let pollIntervalMs =
         queueUnavailable
-        ? Self.rescan * 1_000 : min(worker.queue.pollIntervalMs, retries.isAwaiting || show != nil ? 1_000 : .max)
+        ? Self.rescan * 1_000 : min(pollMs, retries.isAwaiting || show != nil ? 1_000 : .max)
       shutdown.wait(ms: worker.pollIntervalMs(atMost: pollIntervalMs), watch)
     }
     finish(group)
     return End(
       failure: retries.fatal ?? retries.first, isFatal: retries.fatal != nil,
-      queueHasForgotten: worker.queue.lostState, heldElsewhere: drains ? (try? worker.queue.heldElsewhere()) ?? 0 : 0
-    )
+      queueHasForgotten: worker.queue.fault == .dataLost,
+      heldElsewhere: drains ? (try? worker.queue.heldElsewhere()) ?? 0 : 0)
   }
 
   /// Takes over the claims of dead workers.
