@@ -153,7 +153,7 @@ struct RunCommand: ParsableCommand {
       let end = try loop.run(
         onStuck: { restart(because: $0, of: worker) }, show: progress.isShown ? { progress.show($0) } : nil)
       progress.finish()
-      let status = conclude(end, worker.counters.now, output: store.staging.output, isStopping: shutdown.isStopping)
+      let status = conclude(end, worker.counters, output: store.staging.output, isStopping: shutdown.isStopping)
       if let profile = options.profile { say(lines: table(profile.rows)) }
       if let status { throw status }
     }
@@ -187,7 +187,7 @@ struct RunCommand: ParsableCommand {
       let held = count(end.heldElsewhere, "batch is", "batches are")
       say("\(held) held by workers of other hosts; a running worker takes over those of dead ones")
     }
-    if end.queueHasForgotten {
+    if end.queueHasLostData {
       say("encoder-worker: the queue has lost its data; run reconcile, then run this again", .error)
       return ExitStatus.temporaryFailure
     }
