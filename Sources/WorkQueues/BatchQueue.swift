@@ -71,8 +71,7 @@ package enum QueueFault: Sendable {
   case dataLost
 }
 
-/// A queue of batches, for several threads at once. A batch is in it until it is retired or in quarantine, even if a worker dies
-/// meanwhile.
+/// A queue of batches, for several threads at once. A batch is in it until it is retired or in quarantine.
 ///
 /// Every call may throw if the queue is unreachable. Nothing is lost then, and every call may be repeated.
 package protocol BatchQueue: Sendable {
@@ -106,8 +105,8 @@ package protocol BatchQueue: Sendable {
   var fault: QueueFault? { get }
   /// The number of batches that workers of other hosts hold, dead or alive.
   func heldElsewhere() throws -> Int
-  /// A descriptor that is readable when there may be more batches, to be closed by the caller, or -1; and the poll interval in
-  /// milliseconds, for batches that the descriptor does not tell of.
+  /// A descriptor that is readable when there may be more batches, to be closed by the caller, or -1; and the poll
+  /// interval in milliseconds, for batches that the descriptor does not tell of.
   func watch() -> (descriptor: Int32, pollMs: Int)
   func status(output: String) throws -> QueueStatus
   /// Writes the counters for status commands.

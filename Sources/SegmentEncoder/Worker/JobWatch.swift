@@ -1,5 +1,5 @@
-// Watches the batches in work from a thread of its own, which calls no library that can hang in a batch. The sandbox ends decoders
-// that hang. This watch is for the worker's own process: the encoder, and a disk that does not answer.
+// Watches the batches in work from a thread of its own, which calls no library that can hang in a batch. The sandbox
+// ends decoders that hang. This watch is for the worker's own process: the encoder, and a disk that does not answer.
 
 import FileSystem
 import Synchronization

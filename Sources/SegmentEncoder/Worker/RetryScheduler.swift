@@ -2,8 +2,8 @@ import FileSystem
 import Synchronization
 import WorkQueues
 
-/// Schedules retries of work that failed for reasons other than its batch. A system-wide failure (a full disk) pauses all threads;
-/// any other failure pauses its batch only.
+/// Schedules retries of work that failed for reasons other than its batch. A system-wide failure (a full disk) pauses
+/// all threads; any other failure pauses its batch only.
 final class RetryScheduler: Sendable {
   private struct State {
     var first: (any Error)?

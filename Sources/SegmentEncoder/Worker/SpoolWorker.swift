@@ -4,10 +4,10 @@ import Logging
 import Sessions
 import WorkQueues
 
-/// Encodes the batches of a spool in this process, as `encoder-worker run --spool` does, until it is stopped. For one run.
+/// Encodes the batches of a spool in this process until it is stopped, as `encoder-worker run` does. For one run.
 ///
-/// Several workers may share a spool, in this process, in others and on other hosts. Its threads are its own: nothing runs on
-/// Swift's cooperative pool.
+/// Several workers may share a spool, in this process, in others and on other hosts. Nothing runs on Swift's
+/// cooperative pool.
 public final class SpoolWorker: Sendable {
   private let loop: WorkerLoop
   private let shutdown: ShutdownState
@@ -55,11 +55,10 @@ public final class SpoolWorker: Sendable {
     return (queue, DirectoryStore(staging: staging, index: views))
   }
 
-  /// Works until ``stop()`` is called or the task is cancelled. Batches in work are finished, or put back after five seconds.
+  /// Works until ``stop()`` is called or the task is cancelled. Then it finishes batches in work, or puts them back
+  /// after five seconds. It logs and retries failures of batches and of the environment.
   ///
-  /// Logs and retries failures of batches and of the environment.
-  ///
-  /// - Throws: failures that need a new worker: the sandbox is gone, or another process removed this worker's directory in the spool.
+  /// - Throws: failures that need a new worker: the sandbox is gone, or another process removed the worker's directory.
   public func run() async throws {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { (ended: CheckedContinuation<Void, any Error>) in

@@ -2,8 +2,8 @@ import CLinux
 import FileSystem
 import Glibc
 
-/// Threads that work through a queue. It can be paused and closed. It uses a lock and a condition variable, because nothing here may
-/// run on, or block, Swift's cooperative pool.
+/// Threads that work through a queue. It can be paused and closed. It uses a lock and a condition variable, because
+/// nothing here may run on, or block, Swift's cooperative pool.
 package final class ThreadPool<Element: Sendable>: @unchecked Sendable {
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
   private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)

@@ -1,5 +1,5 @@
-// The loop of a worker: take over claims, watch the queue, hand out batches, stop. The loop's thread waits for new batches, a stop
-// request and finished batches; the encoding threads do the work.
+// The loop of a worker: take over claims, watch the queue, hand out batches, stop. The loop's thread waits for new
+// batches, a stop request and finished batches; the encoding threads do the work.
 
 import FileSystem
 import Glibc
@@ -9,7 +9,7 @@ import WorkQueues
 
 /// Encodes the batches of a queue on several threads. For one run.
 package final class WorkerLoop: Sendable {
-  /// The numbers of finished batches, of all known ones and of quarantined ones, and the finished parts of those in work.
+  /// The finished batches, the finished parts of those in work, all known batches, and the quarantined ones.
   package typealias Progress = (done: Int, partly: Double, owed: Int, quarantined: Int)
 
   /// The result of a worker's run.

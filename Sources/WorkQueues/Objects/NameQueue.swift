@@ -1,4 +1,4 @@
-/// A queue of the names of batches that lie in an object store, for several threads at once. A lost queue costs time, and no batch.
+/// A queue of the names of batches in an object store, for several threads at once. A lost queue costs time, no batch.
 ///
 /// Each call takes effect as a whole or not at all. A call for a claim that another worker holds by now does nothing.
 package protocol NameQueue: Sendable {
@@ -30,7 +30,7 @@ package protocol NameQueue: Sendable {
   func add(_ names: [String]) throws -> Int
   /// Whether this worker has the claim with this ID, as far as it knows.
   func holds(_ id: String) -> Bool
-  /// Whether the queue has lost its data since this worker joined: then an empty queue does not mean that no batch waits.
+  /// Whether the queue has lost its data since this worker joined: batches may wait that an empty queue does not name.
   var lostState: Bool { get }
   /// Leaves the queue. Nothing may be claimed afterwards.
   func leave()

@@ -19,7 +19,7 @@ package struct ObjectBatchRepository: Sendable {
 
   func path(of batch: String) -> String { "\(name)\(Self.incoming)\(batch)" }
 
-  /// Throws ``BadBatch`` unless the name is a plain path. Its last component names the batch in its session and manifests.
+  /// Throws ``BadBatch`` unless the name is a plain path. Its last component names the batch in manifests.
   func requirePlain(_ batch: String) throws {
     guard Self.isPlain(batch) else {
       throw BadBatch(
@@ -28,7 +28,7 @@ package struct ObjectBatchRepository: Sendable {
   }
 
   private static func isPlain(_ batch: String) -> Bool {
-    // An object's key has at most 1 024 bytes: the rest is for the store's prefix and the other parts of a receipt's key.
+    // A key has at most 1 024 bytes: the rest is for the store's prefix and the other parts of a receipt's key.
     let parts = batch.split(separator: "/", omittingEmptySubsequences: false)
     return batch.utf8.count <= 800
       && parts.allSatisfy { !["", ".", ".."].contains($0) && $0.utf8.count <= 255 && !$0.utf8.contains(0) }
@@ -108,7 +108,7 @@ package struct ObjectBatchRepository: Sendable {
       number += 1
       name = "\(stem).\(number)"
     }
-    // The claim has no tag if the batch was too large to fetch. An object whose name is not plain is no batch: it stays.
+    // The claim has no tag if the batch was too large to fetch. An object without a plain name is no batch: it stays.
     if isPlain, let tag = try claim.tag ?? objects.head(Self.incoming + claim.name)?.tag {
       _ = try objects.copy(Self.incoming + claim.name, tag, to: "quarantine/\(name)")
       try writeReceipt(claim.name, tag, "quarantined", ["quarantine": .string(name), "cause": .string("\(reason)")])
@@ -155,8 +155,8 @@ package struct ObjectBatchRepository: Sendable {
     }
   }
 
-  /// Queues the waiting batches that have no queue entry. A batch whose worker died between receipt and removal counts as waiting,
-  /// too: the next worker finds it published, and removes it.
+  /// Queues the waiting batches that have no queue entry. A batch whose worker died between receipt and removal counts
+  /// as waiting, too: the next worker finds it published, and removes it.
   ///
   /// - Parameter progress: called after each page of the listing; an error that it throws ends the scan.
   package func reconcile(

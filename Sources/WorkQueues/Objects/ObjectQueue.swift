@@ -1,5 +1,5 @@
-// Batches in an object store, and a queue of their names. The store decides: an object in `incoming/` without a receipt waits,
-// even if the queue does not name it.
+// Batches in an object store, and a queue of their names. The store decides: an object in `incoming/` without a receipt
+// waits, even if the queue does not name it.
 //
 //   incoming/NAME                batches, each written once under a name of its own
 //   receipts/NAME/TAG.json       the outcome of the batch with this content

@@ -75,8 +75,8 @@ package struct Enqueuer {
       .filter { $0.kind == .file && !isRecorderJunk($0.name) }.map { paths[0] + "/" + $0.name }
   }
 
-  /// - Parameter skippingOthers: whether files without a capture time in the name are part of the batch: then the manifest lists
-  ///   them as refused.
+  /// - Parameter skippingOthers: whether files without a capture time in the name are part of the batch: then the
+  ///   manifest lists them as refused.
   private static func instants(_ files: [String], skippingOthers: Bool) throws -> [Int64] {
     guard !files.isEmpty else { throw BadBatch("enqueue", "frames", "none there", advice: "name at least one image") }
     var seen: Set<String> = []

@@ -1,5 +1,5 @@
-// Finds dead workers of other hosts. It compares only the number in a worker's heartbeat file, and its own clock: locks of other
-// hosts may be invisible, their clocks may be wrong, and times of files may be cached.
+// Finds dead workers of other hosts. It compares only the number in a worker's heartbeat file, and its own clock: locks
+// of other hosts may be invisible, their clocks may be wrong, and times of files may be cached.
 
 import FileSystem
 import Synchronization

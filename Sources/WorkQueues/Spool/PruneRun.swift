@@ -48,7 +48,7 @@ final class PruneRun {
     }
   }
 
-  /// The size of a file, or of all files in a directory. Links count zero and are never followed, unreadable files count zero, too.
+  /// The size of a file, or of all files in a directory. Unreadable files and links count zero; no link is followed.
   private static func bytes(at path: String) -> Int {
     if let directory = try? Directory(opening: path, followingLinks: false) { return directory.fileBytes() }
     return DurableFile.isFile(path) ? (try? DurableFile.size(of: path)) ?? 0 : 0

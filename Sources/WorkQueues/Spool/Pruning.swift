@@ -1,5 +1,5 @@
-// Removes leftovers of dead processes, and batches and sessions older than the operator wants to keep. It never touches a waiting
-// batch, nor a claimed one, which the next worker takes over; and a published session only on request.
+// Removes leftovers of dead processes, and batches and sessions older than the operator wants to keep. It never touches
+// a waiting batch, nor a claimed one, which the next worker takes over; and a published session only on request.
 
 import FileSystem
 import FrameBatches
@@ -96,7 +96,7 @@ extension PruneRun {
       let path = parent + "/" + entry.name
       attempt {
         try ifOwnerDead(path) {
-          // A worker that only lost its connection may come back at any moment: remove only files by name, and empty directories.
+          // A worker that only lost its connection may come back: remove only files by name, and empty directories.
           let entries = try Directory.entries(ifAt: path)
           let claims = entries.filter { $0.kind == .directory }.map { path + "/" + $0.name }
           if try claims.contains(where: { try !Directory.entries(ifAt: $0).isEmpty }) { return }

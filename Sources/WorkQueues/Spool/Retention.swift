@@ -1,6 +1,6 @@
-// Removes kept batches, batches in quarantine and published sessions that are older than an age. One rename hides each before
-// anything of it is removed: after a crash it is there as a whole or not at all, and the next `prune` removes the rest. No link is
-// ever followed.
+// Removes kept batches, batches in quarantine and published sessions that are older than an age. One rename hides each
+// before anything of it is removed: after a crash it is there as a whole or not at all, and the next `prune` removes
+// the rest. No link is ever followed.
 
 import Encoding
 import FileSystem
@@ -82,8 +82,8 @@ extension PruneRun {
     }
   }
 
-  /// Call it with the session locked: a worker that waits for the lock finds that the directory is another, or none, and begins
-  /// anew.
+  /// Call it with the session locked: a worker that waits for the lock finds that the directory is another, or none,
+  /// and begins anew.
   private func prune(_ directory: SessionDirectory, before limitMs: Int64) throws {
     let manifests = try directory.publishedStarts().map { directory.path + "/" + SegmentName.manifest($0) }
     let files = manifests + [directory.path + "/" + SessionView.jsonFile]

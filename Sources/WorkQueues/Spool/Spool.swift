@@ -53,7 +53,7 @@ package struct Spool: Sendable {
     try Directory(opening: incoming).entries().filter { BatchDirectory.isComplete($0.name) }
   }
 
-  /// Whether a directory may be the output. The spool and its directories may not: a session can have the name of any of them.
+  /// Whether a directory may be the output. The spool and its directories may not: a session can be called like them.
   package func allows(output: String) -> Bool {
     let output = DurableFile.resolved(Self.withoutSlash(output))
     let states = [incoming, temporary, claimed, quarantine, done, trash].map(DurableFile.resolved)

@@ -175,7 +175,7 @@ package final class SpoolQueue: BatchQueue {
     return descriptor >= 0
   }
 
-  /// Watches `incoming/`. The descriptor is -1 if the system has no watches left; other hosts' renames on NFS cause no event.
+  /// Watches `incoming/`. Renames of other hosts on NFS cause no event, and the system may have no watches left.
   package func watch() -> (descriptor: Int32, pollMs: Int) {
     let pollMs = 5_000
     let watch = inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK))

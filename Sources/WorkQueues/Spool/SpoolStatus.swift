@@ -63,7 +63,7 @@ package struct SpoolStatus: Sendable {
   /// Batches a minute, of all workers that are alive or may be.
   package var perMinute: Int { workers.filter { $0.life != .dead }.reduce(0) { $0 + ($1.counters?.perMinute ?? 0) } }
 
-  /// - Throws: ``DiskError`` when a directory cannot be read. The directory of a worker that is just leaving is skipped.
+  /// - Throws: ``DiskError`` when a directory cannot be read, except that of a worker that is just leaving.
   package init(of spool: Spool, output: String?) throws {
     self.spool = spool.path
     self.output = output ?? spool.defaultOutput

@@ -4,8 +4,8 @@ import Logging
 import SegmentEncoder
 import WorkQueues
 
-/// Executes the program again in the same process when a batch hangs in a library or on a disk. The kernel ends all threads. The new
-/// worker takes over the old worker's batches as from a dead worker, which counts as an attempt, and continues its counts.
+/// Executes the program again in the same process when a batch hangs in a library or on a disk: the kernel ends all
+/// threads. The new worker takes over the batches as from a dead worker, and continues the counts.
 struct WorkerRestart {
   /// Not the prefix of settings, which the parser checks.
   private static let variable = "_TALLY_OF_ENCODER_WORKER"
