@@ -200,8 +200,9 @@ package final class SpoolQueue: BatchQueue {
   /// - Returns: nil when the batch is gone.
   private func take(_ path: [UInt8], name: String, attempt: Int, failures: Int) throws(DiskError) -> Claim? {
     let claim = newClaim(name, attempt, failures)
+    let source = path.map { CChar(bitPattern: $0) } + [0]
     try check("mkdir", claim.directory) { mkdir(claim.directory, 0o755) }
-    if rename(path.map { CChar(bitPattern: $0) } + [0], claim.path) == 0 { return claim }
+    if rename(source, claim.path) == 0 { return claim }
     let failure = DiskError("rename", claim.path)
     rmdir(claim.directory)
     if failure.code == ENOENT { return nil }
