@@ -40,6 +40,8 @@ public enum Disposition: Equatable, Sendable {
     case let large as SegmentTooLarge:
       self = .quarantine(BadBatch("encode", batch, "\(large)", advice: SegmentTooLarge.advice))
     case is Cancelled: self = .handBack
+    case let late as BatchTimeout:
+      self = .unknown(BadBatch("encode", batch, "\(late)", advice: "give it more --max-time, or split the batch"))
     case is DamagedOutput, is SandboxError, is MissingLibrary, is any EnvironmentFailure: self = .retry
     // Codes that no failing machine returns: the batch caused the call.
     case let failure as DiskError where ![EINVAL, ENAMETOOLONG, ELOOP, EOVERFLOW, EFBIG].contains(failure.code):
@@ -59,12 +61,15 @@ public enum Disposition: Equatable, Sendable {
       [
         ENOSPC, EDQUOT, EIO, EROFS, ESTALE, EMFILE, ENFILE, ENOMEM, ENOTCONN, ETIMEDOUT, EHOSTDOWN, ENODEV, EAGAIN,
       ].contains(failure.code)
-    case is DamagedOutput, is SegmentWriteConflict, is ObjectTooLarge: false
+    case is DamagedOutput, is SegmentWriteConflict, is ObjectTooLarge, is UnknownFailure: false
     case let failure as ObjectStoreError: !failure.isOfOneObject
     case let failure as FFmpegError: failure.isOutOfMemory
     default: true
     }
   }
+
+  /// Whether only a new worker can go on: the decoder host can be forked, and a directory in the spool made, only at its start.
+  static func endsWorker(_ error: any Error) -> Bool { error is SandboxError || error is WorkerEvicted }
 
   /// Whether the disk itself failed.
   package static func isInputOutputError(_ error: any Error) -> Bool {

@@ -1,5 +1,4 @@
-// The queue of batches: waiting, claimed, or finished. The spool's directory is one such queue; what a worker does
-// with it holds for any other.
+// The queue of batches. The spool is one such queue, a queue of names beside an object store is the other.
 
 import FrameBatches
 import Sessions
@@ -9,33 +8,27 @@ package struct QueueEntry: Sendable {
   /// The batch's name; nil if the queue tells it only with the claim.
   package let name: String?
   /// The name in bytes, as the file system has it.
-  package let bytes: [UInt8]
-
-  package init(name: String?, bytes: [UInt8] = []) {
-    self.name = name
-    self.bytes = bytes
-  }
+  var bytes: [UInt8] = []
 }
 
 /// A batch that this worker has claimed.
-package struct Claim: Sendable {
+package struct Claim: Sendable, Equatable {
+  /// The queue's ID of the claim.
+  package let id: String
   /// The batch's name.
   package let name: String
   /// The number of attempts; each one before this worker's ended with the death of a worker.
   package let attempt: Int
   /// The number of failures for unknown reasons.
   package let failures: Int
-  /// The queue's token of the claim.
-  package let token: String
   /// The tag of the fetched content, in queues whose batches can be replaced; nil before the fetch.
-  package let tag: ObjectTag?
+  package var tag: ObjectTag?
 
-  package init(name: String, attempt: Int, failures: Int, token: String, tag: ObjectTag? = nil) {
+  package init(id: String, name: String, attempt: Int, failures: Int) {
+    self.id = id
     self.name = name
     self.attempt = attempt
     self.failures = failures
-    self.token = token
-    self.tag = tag
   }
 
   /// Maximum number of workers that may die with a batch before it is quarantined.
@@ -57,6 +50,11 @@ package struct FetchedBatch {
   package let claim: Claim
   /// A file or a directory.
   package let path: String
+  /// The directory of a fetched copy; nil if the batch itself lies at `path`.
+  var copy: Staging.Scratch?
+
+  /// Removes the fetched copy. The batch stays claimed.
+  package func discard() { copy?.remove() }
 }
 
 /// The state of a queue, as far as it is known.
@@ -65,20 +63,25 @@ package enum QueueStatus: Sendable {
   case counts(waiting: Int, claimed: Int)
 }
 
-/// A queue of batches, for several threads at once. A batch is in it until it is retired or in quarantine, even if a worker dies
-/// meanwhile.
+/// A fault of a queue that no retry mends.
+package enum QueueFault: Sendable {
+  /// Another process took this worker for dead; the worker has to be started again.
+  case workerEvicted
+  /// The queue has lost its data: an empty queue does not mean that no batch waits.
+  case dataLost
+}
+
+/// A queue of batches, for several threads at once. A batch is in it until it is retired or in quarantine.
 ///
 /// Every call may throw if the queue is unreachable. Nothing is lost then, and every call may be repeated.
 package protocol BatchQueue: Sendable {
   /// The waiting batches, as far as they are visible.
   func waiting() throws -> [QueueEntry]
-  /// Takes a batch.
+  /// Claims a batch.
   ///
   /// - Returns: nil when another worker was faster.
-  func claim(_ offer: QueueEntry) throws -> Claim?
+  func claim(_ entry: QueueEntry) throws -> Claim?
   /// Takes over the claims of dead workers. Each of them may have killed its worker, so it is worked on alone.
-  ///
-  /// - Returns: the claims, and the failures.
   func takeOver() throws -> (claims: [Claim], failures: [any Error])
   /// Counts an attempt of a batch that was taken over.
   ///
@@ -86,10 +89,8 @@ package protocol BatchQueue: Sendable {
   func begin(_ claim: Claim) throws -> Claim?
   /// Counts a failure for an unknown reason.
   func fail(_ claim: Claim) throws -> Claim
-  /// Fetches a batch. Call ``discard(_:)`` afterwards.
+  /// Fetches a batch. Call ``FetchedBatch/discard()`` afterwards.
   func fetch(_ claim: Claim) throws -> FetchResult
-  /// Removes the fetched copy. The batch stays claimed.
-  func discard(_ batch: FetchedBatch)
   /// Puts a batch back into the queue.
   func handBack(_ claim: Claim) throws
   /// Removes a published batch, or keeps it.
@@ -101,17 +102,12 @@ package protocol BatchQueue: Sendable {
   func quarantine(_ claim: Claim, _ reason: BadBatch) throws -> String
   /// Whether another worker has taken the batch over, as far as it is known.
   func hasLost(_ claim: Claim) -> Bool
-  /// Whether another process took this worker for dead; then it has to be started again.
-  var isCutOff: Bool { get }
-  /// Whether the queue has lost its data: then an empty queue does not mean that no batch waits.
-  var lostState: Bool { get }
+  var fault: QueueFault? { get }
   /// The number of batches that workers of other hosts hold, dead or alive.
   func heldElsewhere() throws -> Int
-  /// A descriptor that is readable when there may be more batches, to be closed by the caller; -1 if there is none.
-  func watch() -> Int32
-  /// The poll interval without such a descriptor, in milliseconds.
-  var pollIntervalMs: Int { get }
-  /// The state of the queue.
+  /// A descriptor that is readable when there may be more batches, to be closed by the caller, or -1; and the poll
+  /// interval in milliseconds, for batches that the descriptor does not tell of.
+  func watch() -> (descriptor: Int32, pollMs: Int)
   func status(output: String) throws -> QueueStatus
   /// Writes the counters for status commands.
   func show(_ counters: WorkerCounters) throws

@@ -113,12 +113,12 @@ import Testing
     let desk = try desk()
     let own = try #require(names(in: scratch.path("spool/claimed")).first { $0.hasPrefix(WorkerID.host + "~") })
     let path = scratch.path("spool/claimed/" + own)
-    #expect(!desk.isCutOff)
+    #expect(desk.fault == nil)
     try FileManager.default.moveItem(atPath: path, toPath: path + ".away")
-    #expect(desk.isCutOff)
+    #expect(desk.fault == .workerEvicted)
     // A loop of links: neither there nor not there.
     try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: path)
-    #expect(!desk.isCutOff)
+    #expect(desk.fault == nil)
     try FileManager.default.removeItem(atPath: path)
     try FileManager.default.moveItem(atPath: path + ".away", toPath: path)
   }

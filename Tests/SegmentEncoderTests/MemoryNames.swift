@@ -26,44 +26,44 @@ final class MemoryNames: NameQueue {
   var heldCount: Int { state.withLock { $0.held.count } }
   func heldElsewhereCount() -> Int { state.withLock { $0.expired.count } }
 
-  func next() -> QueuedName? {
+  func next() -> Claim? {
     state.withLock { state in
       guard !state.waiting.isEmpty else { return nil }
       state.last += 1
       let name = state.waiting.removeFirst()
       state.held["\(state.last)"] = (name, 1)
-      return QueuedName(id: "\(state.last)", name: name, attempt: 1, failures: 0)
+      return Claim(id: "\(state.last)", name: name, attempt: 1, failures: 0)
     }
   }
 
-  func takeOver() -> [QueuedName] {
+  func takeOver() -> [Claim] {
     state.withLock { state in
       defer { (state.held, state.expired) = (state.held.merging(state.expired) { $1 }, [:]) }
-      return state.expired.map { QueuedName(id: $0, name: $1.name, attempt: $1.attempt, failures: 0) }
+      return state.expired.map { Claim(id: $0, name: $1.name, attempt: $1.attempt, failures: 0) }
     }
   }
 
-  func begin(_ name: QueuedName) -> QueuedName? {
+  func begin(_ name: Claim) -> Claim? {
     state.withLock { state in
       guard state.held[name.id] != nil else { return nil }
       state.held[name.id]?.attempt += 1
-      return QueuedName(id: name.id, name: name.name, attempt: name.attempt + 1, failures: name.failures)
+      return Claim(id: name.id, name: name.name, attempt: name.attempt + 1, failures: name.failures)
     }
   }
 
-  func fail(_ name: QueuedName) -> QueuedName? {
-    QueuedName(id: name.id, name: name.name, attempt: name.attempt, failures: name.failures + 1)
+  func fail(_ name: Claim) -> Claim? {
+    Claim(id: name.id, name: name.name, attempt: name.attempt, failures: name.failures + 1)
   }
 
-  func renew(_ name: QueuedName) -> Bool { holds(name.id) }
+  func renew(_ name: Claim) -> Bool { holds(name.id) }
 
-  func handBack(_ name: QueuedName) {
+  func handBack(_ name: Claim) {
     state.withLock { if $0.held.removeValue(forKey: name.id) != nil { $0.waiting.append(name.name) } }
   }
 
-  func acknowledge(_ name: QueuedName) { state.withLock { _ = $0.held.removeValue(forKey: name.id) } }
+  func acknowledge(_ name: Claim) { state.withLock { _ = $0.held.removeValue(forKey: name.id) } }
 
-  func deadLetter(_ name: QueuedName, reason: String) {
+  func deadLetter(_ name: Claim, reason: String) {
     state.withLock { if $0.held.removeValue(forKey: name.id) != nil { $0.deadLetters.append(name.name) } }
   }
 

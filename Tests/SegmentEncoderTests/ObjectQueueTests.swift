@@ -50,7 +50,7 @@ import Testing
     var claim = claim
     do {
       guard case .batch(let batch) = try queue.fetch(claim) else { return }
-      defer { queue.discard(batch) }
+      defer { batch.discard() }
       claim = batch.claim
       try queue.retire(claim, try encoder.publish(batch.path), keep: keep)
     } catch let bad as BadBatch {
@@ -242,11 +242,11 @@ import Testing
     }.map { Fixture("jittered").path + "/" + $0 }
     let batches = ObjectBatchRepository(objects, name: "s3://test")
     let first = frames.map { URL(fileURLWithPath: $0).deletingPathExtension().lastPathComponent }.min() ?? ""
-    let name = try batches.enqueue(frames, session: "phone", in: names)
+    let name = try batches.enqueue(frames, InputOptions(session: "phone"), in: names)
     #expect(name == "phone@\(first).tar")
     // Once more is the same batch; other frames of that name are another one.
-    #expect(try batches.enqueue(frames.reversed(), session: "phone", in: names) == name)
-    #expect(try batches.enqueue(frames.dropLast(), session: "phone", in: names) == "phone@\(first).2.tar")
+    #expect(try batches.enqueue(frames.reversed(), InputOptions(session: "phone"), in: names) == name)
+    #expect(try batches.enqueue(frames.dropLast(), InputOptions(session: "phone"), in: names) == "phone@\(first).2.tar")
     objects["incoming/phone@\(first).2.tar"] = nil
     names.flush()
     _ = names.add([name])

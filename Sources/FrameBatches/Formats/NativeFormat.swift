@@ -21,6 +21,16 @@ package enum NativeFormat: BatchFormat {
     }
   }
 
+  /// The text of a `batch.json` that states all facts of a batch of single images.
+  package static func description(of batch: Batch) -> [UInt8] {
+    JSONValue.object([
+      "version": .number(1), "session": .string(batch.session.description), "intervalMs": .number(batch.intervalMs),
+      "endMs": .number(batch.endMs), "capture": .string(batch.capture.rawValue), "final": .bool(batch.isFinal),
+      "frames": .array(
+        batch.frames.map { .object(["file": .string($0.paths[0]), "timeMs": .number($0.timeMs)]) }),
+    ]).bytes(pretty: true) + [UInt8(ascii: "\n")]
+  }
+
   private static func draft(
     from json: JSONValue, path: String, folder: String, _ source: BatchSource, _ limits: Limits
   ) throws -> BatchDraft {

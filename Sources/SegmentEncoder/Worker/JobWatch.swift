@@ -1,20 +1,15 @@
-// Watches the batches in work from a thread of its own, which calls no library that can hang in a batch. The sandbox ends decoders
-// that hang. This watch is for the worker's own process: the encoder, and a disk that does not answer.
+// Watches the batches in work from a thread of its own, which calls no library that can hang in a batch. The sandbox
+// ends decoders that hang. This watch is for the worker's own process: the encoder, and a disk that does not answer.
 
 import FileSystem
 import Synchronization
 
 package final class JobWatch: Sendable {
   /// A batch in work. Its thread writes the stage, the watch reads it.
-  final class Job: Sendable {
+  private struct Job {
     let batch: String
-    fileprivate let begunAt = MonotonicClock.seconds()
-    fileprivate let stage: BatchStage
-
-    fileprivate init(_ batch: String, _ stage: BatchStage) {
-      self.batch = batch
-      self.stage = stage
-    }
+    let begunAt = MonotonicClock.seconds()
+    let stage: BatchStage
   }
 
   /// A batch beyond its deadline.
@@ -34,48 +29,46 @@ package final class JobWatch: Sendable {
 
   private let maxTime: Int
   private let jobs = Mutex<[Job]>([])
-  private let thread = Mutex<PeriodicThread?>(nil)
 
   /// - Parameter maxTime: the timeout of a batch, in seconds.
   init(maxTime: Int) { self.maxTime = maxTime }
 
   /// - Parameter stage: the stage of the thread's encoder.
-  func begin(_ batch: String, _ stage: BatchStage) -> Job {
+  func begin(_ batch: String, _ stage: BatchStage) {
     stage.enter(.queue)
-    let job = Job(batch, stage)
-    jobs.withLock { $0.append(job) }
-    return job
+    jobs.withLock { $0.append(Job(batch: batch, stage: stage)) }
   }
 
-  func end(_ job: Job) { jobs.withLock { jobs in jobs.removeAll { $0 === job } } }
+  func end(_ stage: BatchStage) { jobs.withLock { jobs in jobs.removeAll { $0.stage === stage } } }
 
-  /// The parts of the batches in work that are done, added up.
+  /// The sum of the finished parts of the batches in work.
   var fractions: Double { jobs.withLock { $0.reduce(0) { $0 + $1.stage.fraction } } }
 
-  /// The batches that are stuck.
   package var stuck: [Stuck] {
     let now = MonotonicClock.seconds()
     return jobs.withLock { $0 }.compactMap { job in
-      let (stage, sign) = job.stage.now
-      // The publication of a batch is not stopped any more.
+      let (stage, signAt) = job.stage.now
+      // A publication that has begun is not stopped.
       let due =
         stage == .publish
-        ? max(job.begunAt + maxTime, sign + stage.silenceS)
-        : min(job.begunAt + maxTime, sign + min(maxTime, stage.silenceS))
+        ? max(job.begunAt + maxTime, signAt + stage.silenceS)
+        : min(job.begunAt + maxTime, signAt + min(maxTime, stage.silenceS))
       let overdue = now - due
       return overdue > Self.slack ? Stuck(batch: job.batch, stage: stage, overdueS: overdue) : nil
     }
   }
 
-  /// Starts the thread.
+  /// Starts the thread, which the caller stops.
   ///
   /// - Parameters:
   ///   - isStopping: whether the worker is stopping; then stuck batches are ignored.
   ///   - act: called once, on the watch's thread, when a batch has not stopped long after its deadline.
-  func start(isStopping: @escaping @Sendable () -> Bool, _ act: @escaping @Sendable (Stuck) -> Void) throws {
+  func start(
+    isStopping: @escaping @Sendable () -> Bool, _ act: @escaping @Sendable (Stuck) -> Void
+  ) throws -> PeriodicThread {
     // Consecutive seconds in which a batch was stuck while this thread was awake, and the time of the last look.
     let ticks = Mutex((count: 0, lastS: MonotonicClock.seconds()))
-    let thread = try PeriodicThread("watch", everyMs: 1_000) { [self] in
+    return try PeriodicThread("watch", everyMs: 1_000) { [self] in
       let job = stuck.first { $0.overdueS > Self.grace }
       let count = ticks.withLock { ticks in
         let now = MonotonicClock.seconds()
@@ -86,11 +79,7 @@ package final class JobWatch: Sendable {
       }
       if let job, count == 3, !isStopping() { act(job) }
     }
-    self.thread.withLock { $0 = thread }
   }
-
-  /// Ends the thread.
-  func stop() { thread.withLock { $0 = nil } }
 }
 
 extension BatchStage.Stage {
@@ -98,7 +87,7 @@ extension BatchStage.Stage {
   fileprivate var silenceS: Int {
     switch self {
     case .open, .encode: 300
-    // The network has time limits of its own.
+    // Network calls have timeouts of their own.
     case .publish: 600
     case .queue: .max / 2
     }

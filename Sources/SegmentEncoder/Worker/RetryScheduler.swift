@@ -1,19 +1,15 @@
-import Encoding
 import FileSystem
-import Glibc
-import Sessions
 import Synchronization
 import WorkQueues
 
-/// Schedules retries of work that failed for reasons other than its batch. A system-wide failure (a full disk) pauses all threads;
-/// any other failure pauses its batch only.
+/// Schedules retries of work that failed for reasons other than its batch. A system-wide failure (a full disk) pauses
+/// all threads; any other failure pauses its batch only.
 final class RetryScheduler: Sendable {
   private struct State {
     var first: (any Error)?
-    /// System-wide failures in a row.
+    /// System-wide failures in a row, and the last of them.
     var inARow = 0
     var last: (any Error)?
-    /// A failure that ends the worker.
     var fatal: (any Error)?
     var postponed: [(item: Worker.WorkItem, dueAt: Int)] = []
   }
@@ -21,10 +17,10 @@ final class RetryScheduler: Sendable {
   private let drains: Bool
   private let state = Mutex(State())
 
-  /// - Parameter drains: whether a batch that failed once is put back at the end instead of retried.
+  /// - Parameter drains: whether a failed batch is put back at the end instead of retried.
   init(drains: Bool) { self.drains = drains }
 
-  /// - Returns: whether all threads were paused before.
+  /// Ends a pause of all threads; returns whether there was one.
   func succeed() -> Bool {
     state.withLock { state in
       defer { state.inARow = 0 }
@@ -34,23 +30,25 @@ final class RetryScheduler: Sendable {
 
   /// Schedules a retry of an item, or only records the failure.
   ///
+  /// - Parameter isSystemWide: nil to decide by the error.
   /// - Returns: the pause of all threads in seconds; nil if the failure concerns this batch only.
   @discardableResult
-  func note(_ error: any Error, _ item: Worker.WorkItem? = nil, isSystemWide: Bool? = nil) -> Int? {
-    let isSystemWide = isSystemWide ?? (!(error is UnknownFailure) && Disposition.isSystemWide(error))
+  func record(_ error: any Error, _ item: Worker.WorkItem? = nil, isSystemWide: Bool? = nil) -> Int? {
+    let isSystemWide = isSystemWide ?? Disposition.isSystemWide(error)
+    let unknown = error as? UnknownFailure
     return state.withLock { state in
-      if !(error is UnknownFailure) { state.first = state.first ?? error }
-      if error is SandboxError || error is WorkerEvicted { state.fatal = error }
+      if unknown == nil { state.first = state.first ?? error }
+      if Disposition.endsWorker(error) { state.fatal = error }
       let pause = min(30, 1 << min(state.inARow, 5))
       if isSystemWide {
         state.inARow += 1
         state.last = error
       }
-      if let item, item.isOfOneBatch {
-        // A counted failure is retried even in a drain, until it is decided.
-        let counted = (error as? UnknownFailure)?.pause
-        let later = drains ? .max : MonotonicClock.seconds() + (isSystemWide ? pause : 30)
-        state.postponed.append((item, counted.map { MonotonicClock.seconds() + $0 } ?? later))
+      if let item, item.batch != nil {
+        // A drain retries only counted failures: their number decides.
+        let isRetried = !drains || unknown != nil
+        let delay = unknown?.pause ?? (isSystemWide ? pause : 30)
+        state.postponed.append((item, isRetried ? MonotonicClock.seconds() + delay : .max))
       }
       return isSystemWide ? pause : nil
     }
@@ -58,19 +56,16 @@ final class RetryScheduler: Sendable {
 
   /// The work that is due for a retry now.
   func due() -> [Worker.WorkItem] {
-    let moment = MonotonicClock.seconds()
+    let now = MonotonicClock.seconds()
     return state.withLock { state in
-      let due = state.postponed.filter { $0.dueAt <= moment }.map(\.item)
-      state.postponed.removeAll { $0.dueAt <= moment }
-      return due
+      defer { state.postponed.removeAll { $0.dueAt <= now } }
+      return state.postponed.filter { $0.dueAt <= now }.map(\.item)
     }
   }
 
   /// Names of batches in `incoming/` that could not be claimed and are deferred.
   var deferredNames: Set<String> {
-    state.withLock { state in
-      Set(state.postponed.compactMap { if case .waiting(let offer) = $0.item { offer.name } else { nil } })
-    }
+    state.withLock { Set($0.postponed.compactMap { $0.item.claim == nil ? $0.item.batch : nil }) }
   }
 
   /// Whether a retry is due soon.
@@ -85,11 +80,12 @@ final class RetryScheduler: Sendable {
   /// The failure that pauses all threads, until something succeeds.
   var trouble: (any Error)? { state.withLock { $0.inARow > 0 ? $0.last : nil } }
 
+  /// The first failure of the environment.
   var first: (any Error)? { state.withLock { $0.first } }
 
   /// Whether the worker should end: a drain ends after three system-wide failures in a row.
   var shouldAbort: Bool { fatal != nil || drains && state.withLock { $0.inARow >= 3 } }
 
-  /// A failure that only a restart mends: the host for decoders can be forked only then, and a place in the spool taken.
+  /// A failure that ends the worker.
   var fatal: (any Error)? { state.withLock { $0.fatal } }
 }

@@ -36,7 +36,7 @@ package final class ShutdownState: Sendable {
   /// Ends the loop's wait.
   func wake() { clinux_wake(wakeup) }
 
-  /// Called by the loop on its own thread.
+  /// Call it on the loop's thread.
   func beginLoop() {
     loopThread.store(UInt(pthread_self()), ordering: .relaxed)
     beat()

@@ -4,16 +4,15 @@ import Logging
 import Sessions
 import WorkQueues
 
-/// Encodes the batches of a spool in this process, as `encoder-worker run --spool` does, until it is stopped. For one run.
+/// Encodes the batches of a spool in this process until it is stopped, as `encoder-worker run` does. For one run.
 ///
-/// Several workers may share a spool, in this process, in others and on other hosts. Its threads are its own: nothing runs on
-/// Swift's cooperative pool.
+/// Several workers may share a spool, in this process, in others and on other hosts. Nothing runs on Swift's
+/// cooperative pool.
 public final class SpoolWorker: Sendable {
   private let loop: WorkerLoop
   private let shutdown: ShutdownState
-  private let logger: Logger
 
-  /// Takes a place in the spool. Creates missing directories of spool and output.
+  /// Joins the workers of a spool. Creates missing directories of spool and output.
   ///
   /// - Parameters:
   ///   - output: the directory for sessions; nil for `SPOOL/output`.
@@ -40,10 +39,9 @@ public final class SpoolWorker: Sendable {
       id, queue: queue, store: store, options: options, keepBatches: keepBatches, maxTime: maxTimeS,
       minFree: minFreeBytes, logger: logger)
     loop = WorkerLoop(worker, threads: threads, drains: false, shutdown: shutdown)
-    self.logger = worker.logger
   }
 
-  /// Takes a place in a spool, and in the directory where its sessions go.
+  /// Makes this worker's directories in a spool and in its output.
   package static func open(
     _ path: String, output: String?, as id: WorkerID, lease: Int, _ views: SessionViews
   ) throws -> (SpoolQueue, DirectoryStore) {
@@ -53,16 +51,14 @@ public final class SpoolWorker: Sendable {
       throw BadTarget(path: output, cause: "batches lie there", advice: "name a directory outside of the spool's own")
     }
     let queue = try SpoolQueue(spool, worker: id, elsewhere: HeartbeatMonitor(lease: lease))
-    return (
-      queue, DirectoryStore(staging: try Staging(output: output ?? spool.defaultOutput, worker: id), index: views)
-    )
+    let staging = try Staging(output: output ?? spool.defaultOutput, worker: id)
+    return (queue, DirectoryStore(staging: staging, index: views))
   }
 
-  /// Works until ``stop()`` is called or the task is cancelled. Batches in work are finished, or put back after five seconds.
+  /// Works until ``stop()`` is called or the task is cancelled. Then it finishes batches in work, or puts them back
+  /// after five seconds. It logs and retries failures of batches and of the environment.
   ///
-  /// Logs and retries failures of batches and of the environment.
-  ///
-  /// - Throws: failures that need a new worker: the sandbox is gone, or another process removed this worker's place in the spool.
+  /// - Throws: failures that need a new worker: the sandbox is gone, or another process removed the worker's directory.
   public func run() async throws {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { (ended: CheckedContinuation<Void, any Error>) in
@@ -84,7 +80,7 @@ public final class SpoolWorker: Sendable {
   public var trouble: String? { loop.trouble }
 
   private func work() throws {
-    let end = try loop.run(onStuck: { [logger] in
+    let end = try loop.run(onStuck: { [logger = loop.worker.logger] in
       logger.error("\($0); only the end of this process ends it", metadata: ["batch": "\($0.batch)"])
     })
     if end.isFatal, let failure = end.failure { throw failure }

@@ -11,7 +11,7 @@ struct ThroughputReporter {
   mutating func show(_ worker: Worker) {
     let now = MonotonicClock.milliseconds()
     guard now - (samples.last?.at ?? .min / 2) >= Self.everyMs else { return }
-    var counters = worker.counters.now
+    var counters = worker.counters
     counters.perMinute = perMinute(counters.published, now)
     counters.runningS = (now - startedAt) / 1_000
     try? worker.queue.show(counters)

@@ -1,4 +1,4 @@
-// The work on one batch, and the handling of its errors. Called on the encoding threads.
+// The work on one batch, and the handling of its errors. Runs on the encoding threads.
 
 import Encoding
 import FileSystem
@@ -17,7 +17,6 @@ package final class Worker: Sendable {
     /// A claim recovered from a dead worker. It is worked on alone: if this worker dies, too, this batch is the cause.
     case recovered(Claim)
 
-    /// The claim, if there is one.
     var claim: Claim? {
       switch self {
       case .waiting: nil
@@ -26,43 +25,39 @@ package final class Worker: Sendable {
     }
 
     /// Whether the batch may have killed a worker.
-    var runsAlone: Bool { claim.map { $0.attempt > 1 } ?? false || isRescued }
-
-    /// The batch's name.
-    var batch: String {
+    var runsAlone: Bool {
       switch self {
-      case .waiting(let offer): offer.name ?? "the next one"
-      case .held(let claim), .recovered(let claim): claim.name
+      case .waiting: false
+      case .held(let claim): claim.attempt > 1
+      case .recovered: true
       }
     }
 
-    /// Whether the item names a batch.
-    var isOfOneBatch: Bool { if case .waiting(let offer) = self { offer.name != nil } else { true } }
+    /// The batch's name; nil if the queue tells it only with the claim.
+    var batch: String? { if case .waiting(let entry) = self { entry.name } else { claim?.name } }
 
     /// Whether it is this worker's first attempt.
-    var begins: Bool { if case .held = self { false } else { true } }
-
-    private var isRescued: Bool { if case .recovered = self { true } else { false } }
+    var isFirstAttempt: Bool { if case .held = self { false } else { true } }
   }
 
   enum Outcome {
-    case published, quarantined, handedBack
-    /// Another worker has it.
-    case gone
+    /// Published or quarantined.
+    case done
+    /// Put back, or another worker has it.
+    case released
     /// The environment failed; the batch is still claimed if possible.
     case failed(WorkItem, any Error, about: Logger.Metadata)
   }
 
-  let queue: any BatchQueue
+  package let queue: any BatchQueue
   package let store: any ArtifactStore
   package let logger: Logger
-  package let counters: SharedCounters
-  package let meter = WorkerMeter()
+  package let meter: WorkerMeter
   package let jobs: JobWatch
+  let options: BatchEncoder.Options
   /// Free bytes on the output's disk that a new batch needs.
-  let minFree: Int
+  private let minFree: Int
   private let memory = KeyFrameCache()
-  private let options: BatchEncoder.Options
   private let keepBatches: Bool
   /// The timeout of a batch, in seconds.
   private let maxTime: Int
@@ -74,7 +69,7 @@ package final class Worker: Sendable {
     if free < minFree { throw LowDiskSpace(free: free, wanted: minFree) }
   }
 
-  /// - Parameter tally: the counts that it continues.
+  /// - Parameter counters: the counts before a restart.
   package init(
     _ id: WorkerID, queue: any BatchQueue, store: any ArtifactStore, options: BatchEncoder.Options, keepBatches: Bool,
     maxTime: Int, minFree: Int, counters: WorkerCounters = WorkerCounters(), logger: Logger
@@ -88,51 +83,32 @@ package final class Worker: Sendable {
     var own = logger
     own[metadataKey: "worker"] = "\(id)"
     self.logger = own
-    self.counters = SharedCounters(continuing: counters)
+    meter = WorkerMeter(continuing: counters)
     jobs = JobWatch(maxTime: maxTime)
   }
 
   /// Makes an encoder for one thread.
-  func makeEncoder() -> BatchEncoder {
-    BatchEncoder(options, publishingTo: store, memory: memory)
-  }
+  func makeEncoder() -> BatchEncoder { BatchEncoder(options, publishingTo: store, memory: memory) }
 
-  /// Returns how long to wait until ``flushPending(all:)`` is due, in milliseconds.
-  ///
-  /// - Parameter restMs: the longest wait.
-  func pollIntervalMs(atMost pollIntervalMs: Int) -> Int {
-    store.dueInMs.map { min(pollIntervalMs, max($0, 20)) } ?? pollIntervalMs
-  }
-
-  /// Updates the views of sessions.
-  ///
-  /// - Parameter all: whether to update views that are not due, too.
-  /// - Returns: the updates that failed.
-  func flushPending(all: Bool = false) -> [ViewUpdateFailure] { store.flushPending(all: all) }
-
-  /// Ends idle decoders.
-  func endIdleDecoders() { options.decoders?.endIdle() }
-
-  /// The state of the queue for metrics.
-  package func status() throws -> QueueStatus { try queue.status(output: store.staging.output) }
+  package var counters: WorkerCounters { meter.now.counters }
 
   func perform(_ item: WorkItem, with encoder: BatchEncoder, isCancelled: @escaping () -> Bool) -> Outcome {
     var claim: Claim
     do {
       // Checked before each batch: other processes fill the disk, too.
-      if item.begins { try requireRoom() }
+      if item.isFirstAttempt { try requireRoom() }
       switch item {
       case .held(let held): claim = held
       case .recovered(let held):
-        guard let begun = try queue.begin(held) else { return .gone }
+        guard let begun = try queue.begin(held) else { return .released }
         claim = begun
-      case .waiting(let offer):
-        guard let taken = try queue.claim(offer) else { return .gone }
-        claim = taken
+      case .waiting(let entry):
+        guard let claimed = try queue.claim(entry) else { return .released }
+        claim = claimed
       }
     } catch {
       return item.claim.map(queue.hasLost) == true
-        ? .gone : failed(item, error, about: ["batch": "\(item.batch)"])
+        ? .released : failed(item, error, about: ["batch": "\(item.batch ?? "the next one")"])
     }
     logger.debug(
       "claimed",
@@ -140,8 +116,8 @@ package final class Worker: Sendable {
         "batch": "\(claim.name)", "attempt": .stringConvertible(claim.attempt),
         "failures": .stringConvertible(claim.failures),
       ])
-    let job = jobs.begin(claim.name, encoder.stage)
-    defer { jobs.end(job) }
+    jobs.begin(claim.name, encoder.stage)
+    defer { jobs.end(encoder.stage) }
     let begunMs = MonotonicClock.milliseconds()
     let deadline = MonotonicClock.seconds() + maxTime
     var about: Logger.Metadata = ["batch": "\(claim.name)"]
@@ -151,15 +127,19 @@ package final class Worker: Sendable {
       }
       let fetched: FetchedBatch
       switch try queue.fetch(claim) {
-      case .alreadyFinished(let isQuarantined): return finishedBefore(claim, isQuarantined: isQuarantined)
+      case .alreadyFinished(isQuarantined: false): return .released
+      case .alreadyFinished(isQuarantined: true):
+        meter.add { $0.counters.quarantined += 1 }
+        logger.warning("had been quarantined", metadata: about)
+        return .done
       case .batch(let batch): fetched = batch
       }
       claim = fetched.claim
       let receipts = try publish(fetched, with: encoder, &about, isCancelled: isOver)
       try queue.retire(claim, receipts, keep: keepBatches)
-      meter.note(receipts, tookMs: MonotonicClock.milliseconds() - begunMs)
-      report(receipts)
-      return .published
+      meter.add(receipts, tookMs: MonotonicClock.milliseconds() - begunMs)
+      for receipt in receipts { log(receipt) }
+      return .done
     } catch {
       let isLate = error is Cancelled && !isCancelled()
       return dispose(claim, after: isLate ? BatchTimeout(seconds: maxTime) : error, about: about)
@@ -171,36 +151,19 @@ package final class Worker: Sendable {
     _ fetched: FetchedBatch, with encoder: BatchEncoder, _ about: inout Logger.Metadata,
     isCancelled: @escaping () -> Bool
   ) throws -> [Receipt] {
-    defer { queue.discard(fetched) }
+    defer { fetched.discard() }
     let claim = fetched.claim
-    // Workers also died while they only looked: do not look again.
-    if claim.attempt > 2 * Claim.attempts { throw Self.tooManyDeaths(claim) }
-    let batch = try encoder.read(fetched.path, isCancelled: isCancelled)
-    about["session"] = "\(batch.sessions.map(\.description).joined(separator: " "))"
-    guard claim.attempt > Claim.attempts else { return try encoder.publish(batch, isCancelled: isCancelled) }
-    let receipts = try encoder.rollBack(batch, isCancelled: isCancelled)
-    guard !receipts.isEmpty else { throw Self.tooManyDeaths(claim) }
-    return receipts
-  }
-
-  /// A worker died, or lost the queue, right before it acknowledged the batch.
-  private func finishedBefore(_ claim: Claim, isQuarantined: Bool) -> Outcome {
-    guard isQuarantined else { return .gone }
-    counters.add { $0.quarantined += 1 }
-    logger.warning("had been quarantined", metadata: ["batch": "\(claim.name)"])
-    return .quarantined
-  }
-
-  private static func tooManyDeaths(_ claim: Claim) -> BadBatch {
-    BadBatch(
+    // After more deaths than this, workers also died while they only looked.
+    if claim.attempt <= 2 * Claim.attempts {
+      let batch = try encoder.read(fetched.path, isCancelled: isCancelled)
+      about["session"] = "\(batch.sessions.map(\.description).joined(separator: " "))"
+      if claim.attempt <= Claim.attempts { return try encoder.publish(batch, isCancelled: isCancelled) }
+      let receipts = try encoder.rollBack(batch, isCancelled: isCancelled)
+      if !receipts.isEmpty { return receipts }
+    }
+    throw BadBatch(
       "encode", claim.name, "\(Claim.attempts) workers died while they worked on it",
       advice: "report this error with the batch")
-  }
-
-  /// Leaves the queue and removes this worker's files.
-  func leave() {
-    queue.leave()
-    store.staging.remove()
   }
 
   /// Puts a batch back, quarantines it, or keeps it for a retry, by the disposition of its error.
@@ -208,13 +171,9 @@ package final class Worker: Sendable {
     do {
       if queue.hasLost(claim) {
         logger.notice("another worker has taken it over", metadata: about)
-        return .gone
+        return .released
       }
-      let disposition =
-        error is BatchTimeout
-        ? .unknown(BadBatch("encode", claim.name, "\(error)", advice: "give it more --max-time, or split the batch"))
-        : Disposition(of: error, batch: claim.name)
-      switch disposition {
+      switch Disposition(of: error, batch: claim.name) {
       case .retry: return failed(.held(claim), error, about: about)
       case .unknown where claim.failures + 1 < Claim.unknownFailures:
         let failed = try queue.fail(claim)
@@ -223,37 +182,24 @@ package final class Worker: Sendable {
       case .handBack:
         try queue.handBack(claim)
         logger.info("put back", metadata: about)
-        return .handedBack
+        return .released
       case .quarantine(let reason), .unknown(let reason):
         let name = try queue.quarantine(claim, reason)
-        counters.add { $0.quarantined += 1 }
+        meter.add { $0.counters.quarantined += 1 }
         // The batch's name in quarantine.
         let found: Logger.Metadata = ["batch": "\(name)", "advice": "\(reason.advice)"]
         logger.warning("quarantined: \(reason)", metadata: about.merging(found) { $1 })
-        return .quarantined
+        return .done
       }
     } catch {
-      return queue.hasLost(claim) ? .gone : failed(.held(claim), error, about: about)
+      return queue.hasLost(claim) ? .released : failed(.held(claim), error, about: about)
     }
   }
 
   private func failed(_ item: WorkItem, _ error: any Error, about: Logger.Metadata) -> Outcome {
-    meter.noteFailure()
-    return .failed(item, queue.isCutOff || store.staging.isCutOff ? WorkerEvicted() : error, about: about)
-  }
-
-  private func report(_ receipts: [Receipt]) {
-    let new = receipts.filter { !$0.duplicate }
-    counters.add { counters in
-      counters.published += new.isEmpty ? 0 : 1
-      counters.duplicates += new.isEmpty ? 1 : 0
-      for receipt in new {
-        counters.segments += receipt.segments
-        counters.frames += receipt.frames
-      }
-      counters.refused += receipts.reduce(0) { $0 + $1.refused.count }
-    }
-    for receipt in receipts { log(receipt) }
+    meter.add { $0.failures += 1 }
+    let isEvicted = queue.fault == .workerEvicted || store.staging.isCutOff
+    return .failed(item, isEvicted ? WorkerEvicted() : error, about: about)
   }
 
   private func log(_ receipt: Receipt) {

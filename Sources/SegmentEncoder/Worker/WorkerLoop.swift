@@ -1,5 +1,5 @@
-// The loop of a worker: take over claims, watch the queue, hand out batches, stop. The loop's thread waits for new batches, a stop
-// request and finished batches; the encoding threads do the work.
+// The loop of a worker: take over claims, watch the queue, hand out batches, stop. The loop's thread waits for new
+// batches, a stop request and finished batches; the encoding threads do the work.
 
 import FileSystem
 import Glibc
@@ -9,7 +9,7 @@ import WorkQueues
 
 /// Encodes the batches of a queue on several threads. For one run.
 package final class WorkerLoop: Sendable {
-  /// The progress of a worker: finished batches, the finished parts of those in work, all known batches, and quarantined ones.
+  /// The finished batches, the finished parts of those in work, all known batches, and the quarantined ones.
   package typealias Progress = (done: Int, partly: Double, owed: Int, quarantined: Int)
 
   /// The result of a worker's run.
@@ -18,9 +18,8 @@ package final class WorkerLoop: Sendable {
     package let failure: (any Error)?
     /// Whether that failure ended the worker.
     package let isFatal: Bool
-    /// Whether the queue has lost its data.
-    package let queueHasForgotten: Bool
-    /// The number of batches that workers of other hosts hold; counted at the end of a drain only.
+    package let queueHasLostData: Bool
+    /// The number of batches that workers of other hosts hold, after a drain.
     package let heldElsewhere: Int
   }
 
@@ -28,9 +27,9 @@ package final class WorkerLoop: Sendable {
   private let threads: Int
   private let drains: Bool
   private let shutdown: ShutdownState
-  private let queue = WorkQueue<Worker.WorkItem>(isExclusive: \.runsAlone)
+  private let pool = ThreadPool<Worker.WorkItem>(isExclusive: \.runsAlone)
   private let retries: RetryScheduler
-  private let isShort = Atomic(false)
+  private let isDiskSpaceLow = Atomic(false)
 
   /// Seconds between scans for claims abandoned by dead workers.
   private static let rescan = 5
@@ -49,7 +48,7 @@ package final class WorkerLoop: Sendable {
   /// The reason why no new batch is begun; nil when all is well.
   package var trouble: String? {
     if shutdown.isStopping { return "stopping" }
-    if isShort.load(ordering: .relaxed) { return "too little free space in the output" }
+    if isDiskSpaceLow.load(ordering: .relaxed) { return "too little free space in the output" }
     if let trouble = retries.trouble { return "\(trouble)" }
     return worker.jobs.stuck.count >= threads ? "every batch in work is stuck" : nil
   }
@@ -64,14 +63,16 @@ package final class WorkerLoop: Sendable {
     onStuck: @escaping @Sendable (JobWatch.Stuck) -> Void, show: ((Progress) -> Void)? = nil
   ) throws -> End {
     shutdown.beginLoop()
-    let watch = worker.queue.watch()
-    if watch < 0 { worker.logger.info("looking for batches every \(worker.queue.pollIntervalMs) ms") }
+    let (watch, pollMs) = worker.queue.watch()
+    if watch < 0 { worker.logger.info("looking for batches every \(pollMs) ms") }
     defer { if watch >= 0 { close(watch) } }
 
-    try worker.jobs.start(isStopping: { [shutdown] in shutdown.isStopping }, onStuck)
-    defer { worker.jobs.stop() }
-    let group = ThreadGroup()
-    for _ in 0..<threads { try group.start { [self] in encode() } }
+    let watchdog = try worker.jobs.start(isStopping: { [shutdown] in shutdown.isStopping }, onStuck)
+    defer { watchdog.stop() }
+    try pool.start(threads: threads, wake: shutdown.wake) { [self] in
+      let encoder = worker.makeEncoder()
+      return { [self] in perform($0, with: encoder) }
+    }
     var takeOverAt = 0
     var queueUnavailable = false
     var rate = ThroughputReporter()
@@ -82,41 +83,44 @@ package final class WorkerLoop: Sendable {
           takeOverAt = MonotonicClock.seconds() + Self.rescan
           try takeOver()
         }
-        queue.offer(retries.due())
-        if queue.isEmpty, try hasRoom() {
+        pool.offer(retries.due())
+        if pool.isEmpty, try hasRoom() {
           let deferredNames = retries.deferredNames
-          queue.offer(
+          pool.offer(
             try worker.queue.waiting().filter { !deferredNames.contains($0.name ?? "") }.map(Worker.WorkItem.waiting))
           // Dead workers may have held more batches than one scan takes over.
-          if drains && queue.isIdle && !retries.isAwaiting, try !takeOver() { break }
+          if drains && pool.isIdle && !retries.isAwaiting, try !takeOver() { break }
         }
         if queueUnavailable {
           queueUnavailable = false
           if retries.succeed() { worker.logger.warning("queue recovered, resuming") }
         }
       } catch let failure as LowDiskSpace {
-        retries.note(failure)
+        retries.record(failure)
         break
       } catch {
         queueUnavailable = true
-        worker.meter.noteFailure()
+        worker.meter.add { $0.failures += 1 }
         worker.logger.error("\(error); retrying in \(Self.rescan) s")
-        retries.note(error, isSystemWide: true)
+        retries.record(error, isSystemWide: true)
       }
       flushPending()
-      worker.endIdleDecoders()
+      worker.options.decoders?.endIdle()
       show?(progress)
       rate.show(worker)
-      let pollIntervalMs =
-        queueUnavailable
-        ? Self.rescan * 1_000 : min(worker.queue.pollIntervalMs, retries.isAwaiting || show != nil ? 1_000 : .max)
-      shutdown.wait(ms: worker.pollIntervalMs(atMost: pollIntervalMs), watch)
+      let maximumMs = retries.isAwaiting || show != nil ? 1_000 : Int.max
+      wait(ms: queueUnavailable ? Self.rescan * 1_000 : min(pollMs, maximumMs), watch)
     }
-    finish(group)
+    finish()
     return End(
       failure: retries.fatal ?? retries.first, isFatal: retries.fatal != nil,
-      queueHasForgotten: worker.queue.lostState, heldElsewhere: drains ? (try? worker.queue.heldElsewhere()) ?? 0 : 0
-    )
+      queueHasLostData: worker.queue.fault == .dataLost,
+      heldElsewhere: drains ? (try? worker.queue.heldElsewhere()) ?? 0 : 0)
+  }
+
+  /// Waits for a stop request, a finished batch or the watch, and at most until an update of a session's views is due.
+  private func wait(ms: Int, _ watch: Int32 = -1) {
+    shutdown.wait(ms: worker.store.dueInMs.map { min(ms, max($0, 20)) } ?? ms, watch)
   }
 
   /// Takes over the claims of dead workers.
@@ -125,51 +129,50 @@ package final class WorkerLoop: Sendable {
   @discardableResult
   private func takeOver() throws -> Bool {
     let takeOver = try worker.queue.takeOver()
-    queue.offer(takeOver.claims.map(Worker.WorkItem.recovered))
+    pool.offer(takeOver.claims.map(Worker.WorkItem.recovered))
     for claim in takeOver.claims {
-      worker.meter.noteTakeover()
+      worker.meter.add { $0.takeovers += 1 }
       worker.logger.warning(
         "recovered \(claim.name) from a dead worker: attempt \(claim.attempt + 1) of \(Claim.attempts)",
         metadata: ["batch": "\(claim.name)", "attempt": .stringConvertible(claim.attempt + 1)])
     }
     for failure in takeOver.failures {
       worker.logger.error("\(failure); left as it is")
-      retries.note(failure)
+      retries.record(failure)
     }
     return !takeOver.claims.isEmpty
   }
 
-  /// Counts known batches; more may come, and other workers may take some.
+  /// The progress so far. More batches may come, and other workers may take some.
   private var progress: Progress {
-    let (done, owed) = queue.counts
-    return (done, worker.jobs.fractions, done + owed + retries.count, worker.counters.now.quarantined)
+    let (done, owed) = pool.counts
+    return (done, worker.jobs.fractions, done + owed + retries.count, worker.counters.quarantined)
   }
 
   /// Whether there is disk space for new batches. Logs each change once.
   private func hasRoom() throws -> Bool {
     do {
       try worker.requireRoom()
-      if isShort.exchange(false, ordering: .relaxed) { worker.logger.notice("disk space recovered, resuming") }
+      if isDiskSpaceLow.exchange(false, ordering: .relaxed) { worker.logger.notice("disk space recovered, resuming") }
       return true
     } catch let failure as LowDiskSpace {
-      if !isShort.exchange(true, ordering: .relaxed) { worker.logger.error("\(failure); waiting") }
+      if !isDiskSpaceLow.exchange(true, ordering: .relaxed) { worker.logger.error("\(failure); waiting") }
       // A drain does not wait for a cleanup.
-      if drains && queue.isIdle { throw failure }
+      if drains && pool.isIdle { throw failure }
       return false
     }
   }
 
   /// Waits for the batches in work; after a stop request they have some seconds.
-  private func finish(_ group: ThreadGroup) {
-    queue.close()
-    while queue.activeCount > 0 {
+  private func finish() {
+    pool.close()
+    while pool.activeCount > 0 {
       flushPending()
       shutdown.beat()
-      shutdown.wait(ms: worker.pollIntervalMs(atMost: Self.rescan * 1_000))
+      wait(ms: Self.rescan * 1_000)
     }
-    group.join()
-    let held = queue.remaining().compactMap(\.claim) + retries.held
-    for claim in held {
+    pool.join()
+    for claim in pool.remaining.compactMap(\.claim) + retries.held {
       let about: Logger.Metadata = ["batch": "\(claim.name)"]
       do {
         try worker.queue.handBack(claim)
@@ -179,41 +182,39 @@ package final class WorkerLoop: Sendable {
       }
     }
     flushPending(all: true)
-    worker.leave()
+    worker.queue.leave()
+    worker.store.staging.remove()
   }
 
-  /// Updates the views of sessions. A failed update is left for later, or for the next worker.
+  /// Updates the views of sessions. This worker retries a failed update later, or the next worker does.
+  ///
+  /// - Parameter all: whether to update views that are not due, too.
   private func flushPending(all: Bool = false) {
-    for outdated in worker.flushPending(all: all) {
+    for outdated in worker.store.flushPending(all: all) {
       worker.logger.error(
         "session \(outdated.session): \(outdated.error); its session.json will be updated later",
         metadata: ["session": "\(outdated.session)"])
       // An update that fails here may still succeed later; and a stop is no failure.
       if all && outdated.isOurs && !(outdated.error is Cancelled) {
-        retries.note(outdated.error, isSystemWide: false)
+        retries.record(outdated.error, isSystemWide: false)
       }
     }
   }
 
-  /// An encoding thread.
-  private func encode() {
-    let encoder = worker.makeEncoder()
-    while let item = queue.next() {
-      var isDone = false
-      switch worker.perform(item, with: encoder, isCancelled: { self.shutdown.isOverdue }) {
-      case .published, .quarantined:
-        isDone = true
-        if retries.succeed() { worker.logger.warning("environment recovered, resuming") }
-      case .handedBack, .gone: break
-      case .failed(let item, let error, let about):
-        let pause = retries.note(error, item)
-        let isLast = retries.fatal != nil
-        worker.logger.error(
-          "\(error); nothing is lost\(isLast ? "" : pause.map { ", retrying in \($0) s" } ?? "")", metadata: about)
-        if let pause, !isLast { queue.pause(seconds: pause) }
-      }
-      queue.finished(isDone: isDone)
-      shutdown.wake()
+  /// Works on one batch, on an encoding thread; returns whether the batch is done.
+  private func perform(_ item: Worker.WorkItem, with encoder: BatchEncoder) -> Bool {
+    switch worker.perform(item, with: encoder, isCancelled: { self.shutdown.isOverdue }) {
+    case .done:
+      if retries.succeed() { worker.logger.warning("environment recovered, resuming") }
+      return true
+    case .released: return false
+    case .failed(let item, let error, let about):
+      let pause = retries.record(error, item)
+      let isLast = retries.fatal != nil
+      worker.logger.error(
+        "\(error); nothing is lost\(isLast ? "" : pause.map { ", retrying in \($0) s" } ?? "")", metadata: about)
+      if let pause, !isLast { pool.pause(seconds: pause) }
+      return false
     }
   }
 }

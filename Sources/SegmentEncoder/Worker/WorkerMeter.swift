@@ -1,13 +1,16 @@
 import Sessions
 import Synchronization
+import WorkQueues
 
-/// Counters of a worker for metrics, beside those in its ``SharedCounters``.
+/// The counts of a worker since its start, for status commands and metrics. For any thread.
 package final class WorkerMeter: Sendable {
-  package struct Counts {
+  package struct Counts: Sendable {
+    /// The counts that a restart continues, and that status commands show.
+    package var counters: WorkerCounters
     package fileprivate(set) var bytes = 0
     package fileprivate(set) var unchanged = 0
-    package fileprivate(set) var takeovers = 0
-    package fileprivate(set) var failures = 0
+    package var takeovers = 0
+    package var failures = 0
     /// Batches by duration; one more bucket than ``WorkerMeter/boundsS``.
     package fileprivate(set) var durations = [Int](repeating: 0, count: boundsS.count + 1)
     package fileprivate(set) var totalMs = 0
@@ -16,14 +19,27 @@ package final class WorkerMeter: Sendable {
   /// Upper bounds of the buckets, in seconds.
   package static let boundsS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
 
-  private let counts = Mutex(Counts())
+  private let counts: Mutex<Counts>
+
+  init(continuing counters: WorkerCounters) { counts = Mutex(Counts(counters: counters)) }
 
   package var now: Counts { counts.withLock { $0 } }
 
-  func note(_ receipts: [Receipt], tookMs: Int) {
+  func add(_ change: (inout Counts) -> Void) { counts.withLock { change(&$0) } }
+
+  /// Adds a batch.
+  ///
+  /// - Parameter receipts: of its sessions.
+  func add(_ receipts: [Receipt], tookMs: Int) {
     counts.withLock { counts in
+      if receipts.allSatisfy(\.duplicate) { counts.counters.duplicates += 1 } else { counts.counters.published += 1 }
       for receipt in receipts {
-        if !receipt.duplicate { counts.bytes += receipt.bytes }
+        if !receipt.duplicate {
+          counts.counters.segments += receipt.segments
+          counts.counters.frames += receipt.frames
+          counts.bytes += receipt.bytes
+        }
+        counts.counters.refused += receipt.refused.count
         counts.unchanged += receipt.unchanged
       }
       let index = Self.boundsS.firstIndex { Double(tookMs) <= $0 * 1_000 } ?? Self.boundsS.count
@@ -31,8 +47,9 @@ package final class WorkerMeter: Sendable {
       counts.totalMs += tookMs
     }
   }
+}
 
-  func noteTakeover() { counts.withLock { $0.takeovers += 1 } }
-
-  func noteFailure() { counts.withLock { $0.failures += 1 } }
+/// `1 segment`, `2 segments`.
+package func count(_ number: Int, _ one: String, _ many: String? = nil) -> String {
+  "\(number) \(number == 1 ? one : many ?? one + "s")"
 }

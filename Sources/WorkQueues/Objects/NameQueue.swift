@@ -1,56 +1,37 @@
-// The names of batches that are owed, and who works on them. The batches lie elsewhere: a lost queue costs time, and no batch.
-
-/// A name that this worker has taken from a queue.
-package struct QueuedName: Sendable, Equatable {
-  /// The queue's ID of the entry.
-  package let id: String
-  package let name: String
-  /// How often work on it has begun.
-  package let attempt: Int
-  /// The number of failures for unknown reasons.
-  package let failures: Int
-
-  package init(id: String, name: String, attempt: Int, failures: Int) {
-    self.id = id
-    self.name = name
-    self.attempt = attempt
-    self.failures = failures
-  }
-}
-
-/// A queue of names, for several threads at once. Each step happens as a whole or not at all; what acts for the one who holds a
-/// name does nothing when another worker holds it by now.
+/// A queue of the names of batches in an object store, for several threads at once. A lost queue costs time, no batch.
+///
+/// Each call takes effect as a whole or not at all. A call for a claim that another worker holds by now does nothing.
 package protocol NameQueue: Sendable {
-  /// Names that no worker has taken.
+  /// The number of names that no worker has claimed.
   func waitingCount() throws -> Int
-  /// Names that other workers have taken.
+  /// The number of names that other workers have claimed.
   func heldElsewhereCount() throws -> Int
-  /// Names that this worker has taken, as far as it knows.
+  /// The number of names that this worker has claimed, as far as it knows.
   var heldCount: Int { get }
-  /// Takes one; nil where there is none.
-  func next() throws -> QueuedName?
-  /// Takes over what others have not renewed for a lease. That work on it begins is not counted yet.
-  func takeOver() throws -> [QueuedName]
-  /// Counts that work begins; nil when another worker has it.
-  func begin(_ name: QueuedName) throws -> QueuedName?
-  /// Counts a failure; nil when another worker has it.
-  func fail(_ name: QueuedName) throws -> QueuedName?
-  /// Renews this one's lease now, before something is done that cannot be taken back; false when another worker has it.
-  func renew(_ name: QueuedName) throws -> Bool
-  /// Puts it back as if it had never been taken.
-  func handBack(_ name: QueuedName) throws
-  /// It is done with.
-  func acknowledge(_ name: QueuedName) throws
-  /// It is done with, and named with its reason, once, among those that could not be done.
-  func deadLetter(_ name: QueuedName, reason: String) throws
-  /// Adds names, each unless it is there.
+  /// Claims the next name; returns nil if none waits.
+  func next() throws -> Claim?
+  /// Takes over claims with an expired lease. ``begin(_:)`` counts the attempt.
+  func takeOver() throws -> [Claim]
+  /// Counts an attempt; returns nil when another worker has the claim.
+  func begin(_ claim: Claim) throws -> Claim?
+  /// Counts a failure; returns nil when another worker has the claim.
+  func fail(_ claim: Claim) throws -> Claim?
+  /// Renews the claim's lease now, before an irreversible step; returns false when another worker has the claim.
+  func renew(_ claim: Claim) throws -> Bool
+  /// Puts the name back as if this worker had never claimed it.
+  func handBack(_ claim: Claim) throws
+  /// Removes the name.
+  func acknowledge(_ claim: Claim) throws
+  /// Removes the name, and adds it once to the dead letters, with the reason.
+  func deadLetter(_ claim: Claim, reason: String) throws
+  /// Adds names that are not in the queue.
   ///
-  /// - Returns: how many were not.
+  /// - Returns: the number of names added.
   func add(_ names: [String]) throws -> Int
-  /// Whether it is still ours, as far as one knows, by its id.
+  /// Whether this worker has the claim with this ID, as far as it knows.
   func holds(_ id: String) -> Bool
-  /// Whether the queue has lost what it knew since it was joined: that nothing waits then does not say that nothing is owed.
+  /// Whether the queue has lost its data since this worker joined: batches may wait that an empty queue does not name.
   var lostState: Bool { get }
-  /// Leaves the queue; nothing is taken any more.
+  /// Leaves the queue. Nothing may be claimed afterwards.
   func leave()
 }

@@ -1,15 +1,14 @@
-// Batches that lie in an object store, and a queue of their names. The store is the truth: an object in `incoming/` without a
-// receipt is owed work, whatever the queue says.
+// Batches in an object store, and a queue of their names. The store decides: an object in `incoming/` without a receipt
+// waits, even if the queue does not name it.
 //
 //   incoming/NAME                batches, each written once under a name of its own
-//   receipts/NAME/TAG.json       what became of the batch with this content
+//   receipts/NAME/TAG.json       the outcome of the batch with this content
 //   quarantine/NAME              and NAME.reason.json: cannot be encoded
 //   done/NAME                    published, kept on request
-//   output/SESSION/…             what is published
+//   output/SESSION/…             published sessions
 
 import FileSystem
 import FrameBatches
-import Glibc
 import Sessions
 
 package final class ObjectQueue: BatchQueue {
@@ -19,13 +18,13 @@ package final class ObjectQueue: BatchQueue {
   private let worker: WorkerID
   private let maximumBytes: Int
 
-  /// More are asked for when these have been taken.
-  private static let offers = 64
+  /// Maximum number of entries that ``waiting()`` returns.
+  private static let maximumEntries = 64
 
   /// - Parameters:
-  ///   - name: what the store is called in messages.
-  ///   - staging: where batches are fetched to.
-  ///   - mostBytes: of one batch as it is stored.
+  ///   - name: the store's name in messages.
+  ///   - staging: the place for fetched batches.
+  ///   - maximumBytes: the size limit of a stored batch.
   package init(
     _ names: any NameQueue, _ objects: any ObjectClient, name: String, staging: Staging, worker: WorkerID,
     maximumBytes: Int
@@ -38,85 +37,75 @@ package final class ObjectQueue: BatchQueue {
   }
 
   package func waiting() throws -> [QueueEntry] {
-    Array(repeating: QueueEntry(name: nil), count: min(try names.waitingCount(), Self.offers))
+    Array(repeating: QueueEntry(name: nil), count: min(try names.waitingCount(), Self.maximumEntries))
   }
 
-  package func claim(_ offer: QueueEntry) throws -> Claim? { try names.next().map { Claim($0) } }
+  package func claim(_ entry: QueueEntry) throws -> Claim? { try names.next() }
 
-  package func takeOver() throws -> (claims: [Claim], failures: [any Error]) {
-    (try names.takeOver().map { Claim($0) }, [])
-  }
+  package func takeOver() throws -> (claims: [Claim], failures: [any Error]) { (try names.takeOver(), []) }
 
-  package func begin(_ claim: Claim) throws -> Claim? { try names.begin(QueuedName(claim)).map { Claim($0) } }
+  package func begin(_ claim: Claim) throws -> Claim? { try names.begin(claim) }
 
   package func fail(_ claim: Claim) throws -> Claim {
     // If another worker has it, the next attempt finds that out.
-    try names.fail(QueuedName(claim)).map { Claim($0, tag: claim.tag) } ?? claim
+    var next = try names.fail(claim) ?? claim
+    next.tag = claim.tag
+    return next
   }
 
   package func fetch(_ claim: Claim) throws -> FetchResult {
     try batches.requirePlain(claim.name)
-    let scratch = Staging.Scratch(in: staging)
+    let copy = Staging.Scratch(in: staging)
     var isFetched = false
-    defer { if !isFetched { scratch.remove() } }
-    try DurableFile.makeDirectories(scratch.path)
-    let path = scratch.path + "/" + lastComponent(of: claim.name)
+    defer { if !isFetched { copy.remove() } }
+    try DurableFile.makeDirectories(copy.path)
+    let path = copy.path + "/" + lastComponent(of: claim.name)
     if let tag = try batches.fetch(claim.name, to: path, limit: maximumBytes) {
       isFetched = true
-      return .batch(FetchedBatch(claim: Claim(QueuedName(claim), tag: tag), path: path))
+      var claim = claim
+      claim.tag = tag
+      return .batch(FetchedBatch(claim: claim, path: path, copy: copy))
     }
-    // A worker died, or lost the queue, before the name was taken from it.
+    // A worker died, or lost the queue, before it acknowledged the name.
     switch try batches.outcome(of: claim.name) {
     case .published:
-      try names.acknowledge(QueuedName(claim))
+      try names.acknowledge(claim)
       return .alreadyFinished(isQuarantined: false)
     case .quarantined(let cause):
-      try names.deadLetter(QueuedName(claim), reason: cause)
+      try names.deadLetter(claim, reason: cause)
       return .alreadyFinished(isQuarantined: true)
     case nil: throw NoSuchBatchObject(name: batches.path(of: claim.name))
     }
   }
 
-  package func discard(_ batch: FetchedBatch) {
-    try? DurableFile.removeTree(DurableFile.parentDirectory(of: batch.path))
-  }
-
-  package func handBack(_ claim: Claim) throws {
-    try names.handBack(QueuedName(claim))
-  }
+  package func handBack(_ claim: Claim) throws { try names.handBack(claim) }
 
   package func retire(_ claim: Claim, _ receipts: [Receipt], keep: Bool) throws {
-    guard let tag = claim.tag else {
-      throw NoSuchBatchObject(name: batches.path(of: claim.name))
-    }
+    guard let tag = claim.tag else { throw NoSuchBatchObject(name: batches.path(of: claim.name)) }
     if keep { try batches.keep(claim.name, tag) }
     // The receipt of one session is that of the batch.
     let members =
       receipts.count == 1 ? receipts[0].members : ["sessions": .array(receipts.map { .object($0.members) })]
     try batches.writeReceipt(claim.name, tag, "published", members)
-    try names.acknowledge(QueuedName(claim))
+    try names.acknowledge(claim)
   }
 
   @discardableResult
   package func quarantine(_ claim: Claim, _ reason: BadBatch) throws -> String {
     // Before anything is written: a worker that was frozen for a lease may not know yet that another one has it.
-    guard try names.renew(QueuedName(claim)) else { throw Cancelled() }
-    let name = try batches.quarantine(claim, claim.tag, reason, worker: worker)
-    try names.deadLetter(QueuedName(claim), reason: "\(reason)")
+    guard try names.renew(claim) else { throw Cancelled() }
+    let name = try batches.quarantine(claim, reason, worker: worker)
+    try names.deadLetter(claim, reason: "\(reason)")
     return name
   }
 
-  package func hasLost(_ claim: Claim) -> Bool { !names.holds(claim.token) }
+  package func hasLost(_ claim: Claim) -> Bool { !names.holds(claim.id) }
 
-  package var isCutOff: Bool { false }
-
-  package var lostState: Bool { names.lostState }
+  package var fault: QueueFault? { names.lostState ? .dataLost : nil }
 
   package func heldElsewhere() throws -> Int { try names.heldElsewhereCount() }
 
-  package func watch() -> Int32 { -1 }
-
-  package var pollIntervalMs: Int { 200 }
+  package func watch() -> (descriptor: Int32, pollMs: Int) { (-1, 200) }
 
   package func status(output: String) throws -> QueueStatus {
     .counts(waiting: try names.waitingCount(), claimed: try names.heldElsewhereCount() + names.heldCount)
@@ -127,20 +116,8 @@ package final class ObjectQueue: BatchQueue {
   package func leave() { names.leave() }
 }
 
-extension Claim {
-  fileprivate init(_ name: QueuedName, tag: ObjectTag? = nil) {
-    self.init(name: name.name, attempt: name.attempt, failures: name.failures, token: name.id, tag: tag)
-  }
-}
-
-extension QueuedName {
-  fileprivate init(_ claim: Claim) {
-    self.init(id: claim.token, name: claim.name, attempt: claim.attempt, failures: claim.failures)
-  }
-}
-
-/// The queue names a batch that is not there, and never was: it may be written yet.
+/// The queue names a batch that is not in the store, and never was: a producer may still write it.
 struct NoSuchBatchObject: Error, CustomStringConvertible {
-  package let name: String
-  package var description: String { "\(name): no such object; write a batch before its name is queued" }
+  let name: String
+  var description: String { "\(name): no such object; write a batch before its name is queued" }
 }

@@ -1,4 +1,4 @@
-// The producer's side of the spool: write in a hidden place, make it durable, show it in one step.
+// A producer for the spool: writes a batch in `tmp/`, syncs it, and renames it into `incoming/`.
 
 import Encoding
 import FileSystem
@@ -6,59 +6,83 @@ import FrameBatches
 import Glibc
 
 package struct Enqueuer {
-  private let spool: Spool
-  private let limits: Limits
+  private static let limits = Limits()
 
-  package init(spool: Spool, limits: Limits = Limits()) {
-    self.spool = spool
-    self.limits = limits
-  }
+  private let spool: Spool
+
+  package init(spool: Spool) { self.spool = spool }
 
   /// Copies frames into the spool as one batch.
   ///
   /// - Parameters:
-  ///   - paths: image files named by their captures, or one directory with them and perhaps a `batch.json`.
-  ///   - session: nil for a new session, or for the one that `batch.json` names.
+  ///   - paths: image files, or one directory with them and perhaps a `batch.json`.
+  ///   - options: facts that the files do not state; the batch states them in its `batch.json`.
   /// - Returns: the batch's name.
-  package func enqueue(_ paths: [String], session: String?) throws -> String {
-    let (name, files) = try Self.gather(paths, session: session, limits)
+  package func enqueue(_ paths: [String], _ options: InputOptions) throws -> String {
+    let (name, files, description) = try Self.gather(paths, options)
     let worker = WorkerID()
     let draft = spool.temporary + "/\(worker).part"
     try check("mkdir", draft) { mkdir(draft, 0o775) }
     do {
-      // The lock tells cleanup that this draft is in use.
+      // The lock tells `prune` that this draft is in use.
       let directory = try Directory(opening: draft)
       guard try directory.lock() else { throw DiskError("flock", draft, code: EWOULDBLOCK) }
-      for file in files { try DurableFile.create(draft + "/" + lastComponent(of: file), Self.bytes(of: file, limits)) }
+      for file in files { try DurableFile.create(draft + "/" + lastComponent(of: file), Self.bytes(of: file)) }
+      if let description { try DurableFile.create(draft + "/" + NativeFormat.description, description) }
       try directory.sync()
-      return try show(draft, as: name)
+      let shown = try DurableFile.firstFree(in: spool.incoming, name) { (target) throws(DiskError) in
+        try DurableFile.move(draft, to: target)
+      }
+      try Directory(opening: spool.incoming).sync()
+      return shown
     } catch {
       try? DurableFile.removeTree(draft)
       throw error
     }
   }
 
-  /// The name of a batch, and its files.
+  /// Finds the files of a batch, its name, and what its `batch.json` is to state.
   static func gather(
-    _ paths: [String], session: String?, _ limits: Limits
-  ) throws -> (name: String, files: [String]) {
+    _ paths: [String], _ options: InputOptions
+  ) throws -> (name: String, files: [String], description: [UInt8]?) {
     let files = try self.files(paths)
     let isDirectory = paths.count == 1 && files != paths
-    let description = files.first { lastComponent(of: $0) == NativeFormat.description }
-    if description != nil && session != nil {
-      throw BadBatch(
-        "enqueue", NativeFormat.description, "names the session itself", advice: "leave --session out")
+    var facts = options
+    facts.session = nil
+    guard !files.contains(where: { lastComponent(of: $0) == NativeFormat.description }) else {
+      guard options == InputOptions() else {
+        throw BadBatch(
+          "enqueue", NativeFormat.description,
+          options.session == nil ? "states the facts itself" : "names the session itself",
+          advice: "leave \(options.session == nil ? "the options" : "--session") out, or write them into batch.json")
+      }
+      return (try complete(BatchReader.name(of: paths[0])), files, nil)
     }
-    let instants = try description == nil ? self.instants(files, limits, skippingOthers: isDirectory) : []
-    let new = WorkerID().description.filter { $0 != "~" }
-    let named = session ?? (description == nil ? new : BatchReader.name(of: paths[0]))
-    let name = instants.min().map { "\(named)@\($0)" } ?? named
+    let session = options.session ?? WorkerID().description.filter { $0 != "~" }
+    guard facts != InputOptions() else {
+      let start = try instants(files, skippingOthers: isDirectory).min()
+      return (try complete(start.map { "\(session)@\($0)" } ?? session), files, nil)
+    }
+    facts.session = session
+    let path = isDirectory ? paths[0] : DurableFile.parentDirectory(of: files[0])
+    let batch = try BatchSessions(reading: path, files: isDirectory ? [] : files, options: facts, limits: limits)
+    guard batch.readers.count == 1, batch.refused.isEmpty, let reader = batch.readers.first else {
+      throw BadBatch(
+        "enqueue", path, "frames of several sessions", advice: "enqueue the frames of each session as a batch")
+    }
+    return (
+      try complete("\(reader.batch.session)@\(reader.batch.frames[0].timeMs)"), files,
+      NativeFormat.description(of: reader.batch)
+    )
+  }
+
+  private static func complete(_ name: String) throws -> String {
     guard BatchDirectory.isComplete(name) else {
       throw BadBatch(
         "enqueue", name, "workers ignore this name: it marks an incomplete batch",
         advice: "rename it: no dot in front, no .tmp or .part behind")
     }
-    return (name, files)
+    return name
   }
 
   private static func files(_ paths: [String]) throws -> [String] {
@@ -75,9 +99,9 @@ package struct Enqueuer {
       .filter { $0.kind == .file && !isRecorderJunk($0.name) }.map { paths[0] + "/" + $0.name }
   }
 
-  /// - Parameter skippingOthers: files of a directory whose names are no capture times go along: the manifest lists them as
-  ///   refused.
-  private static func instants(_ files: [String], _ limits: Limits, skippingOthers: Bool) throws -> [Int64] {
+  /// - Parameter skippingOthers: whether files without a capture time in the name are part of the batch: then the
+  ///   manifest lists them as refused.
+  private static func instants(_ files: [String], skippingOthers: Bool) throws -> [Int64] {
     guard !files.isEmpty else { throw BadBatch("enqueue", "frames", "none there", advice: "name at least one image") }
     var seen: Set<String> = []
     let instants: [Int64] = try files.compactMap { file in
@@ -85,24 +109,21 @@ package struct Enqueuer {
       guard seen.insert(name).inserted else {
         throw BadBatch("enqueue", file, "a second file of that name", advice: "enqueue them as two batches")
       }
-      guard let instant = PlainFormat.instant(ofName: name), limits.instants.contains(instant) else {
-        if skippingOthers { return nil }
-        throw BadBatch(
-          "enqueue", file, "the name is no capture in unix milliseconds",
-          advice: "name it <unix ms>.jpg or .png, or send a directory with a batch.json")
-      }
-      return instant
+      if let instant = PlainFormat.instant(ofName: name), limits.instants.contains(instant) { return instant }
+      if skippingOthers { return nil }
+      throw withoutInstant(file)
     }
-    guard !instants.isEmpty else {
-      throw BadBatch(
-        "enqueue", files[0], "the name is no capture in unix milliseconds",
-        advice: "name it <unix ms>.jpg or .png, or send a directory with a batch.json")
-    }
+    if instants.isEmpty { throw withoutInstant(files[0]) }
     return instants
   }
 
-  /// The bytes of a file that is to be part of a batch.
-  package static func bytes(of source: String, _ limits: Limits) throws -> [UInt8] {
+  private static func withoutInstant(_ file: String) -> BadBatch {
+    BadBatch(
+      "enqueue", file, "the name is no capture in unix milliseconds",
+      advice: "name it <unix ms>.jpg or .png, or send a directory with a batch.json")
+  }
+
+  static func bytes(of source: String) throws -> [UInt8] {
     let file = open(source, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard file >= 0 else {
       let failure = DiskError("open", source)
@@ -116,13 +137,5 @@ package struct Enqueuer {
       throw BadBatch("enqueue", source, reason, advice: "enqueue plain image files of reasonable size")
     case .bytes(let bytes): return bytes
     }
-  }
-
-  private func show(_ draft: String, as name: String) throws -> String {
-    let shown = try DurableFile.firstFree(in: spool.incoming, name) { (target) throws(DiskError) in
-      try DurableFile.move(draft, to: target)
-    }
-    try Directory(opening: spool.incoming).sync()
-    return shown
   }
 }

@@ -1,12 +1,12 @@
-// Whether workers of other hosts live, judged by nothing but what one sees: a number that goes up, and one's own clock. Locks of
-// other hosts may not be seen, their clocks may be wrong, and times of files may be cached.
+// Finds dead workers of other hosts. It compares only the number in a worker's heartbeat file, and its own clock: locks
+// of other hosts may be invisible, their clocks may be wrong, and times of files may be cached.
 
 import FileSystem
 import Synchronization
 
-/// Remembers when it last saw each worker do something.
+/// Remembers when each worker's heartbeat last changed.
 package final class HeartbeatMonitor: Sendable {
-  /// A lease that outlasts a pause of a disk, in seconds. Workers count every three.
+  /// In seconds, to outlast a pause of a disk. Workers send a heartbeat every three seconds.
   package static let defaultLease = 60
 
   private let lease: Int
@@ -14,26 +14,26 @@ package final class HeartbeatMonitor: Sendable {
   private let seen = Mutex<[String: (beat: [UInt8], since: Int)]>([:])
 
   /// - Parameters:
-  ///   - lease: after so many seconds without a beat a worker is taken for dead.
-  ///   - clock: seconds that only go up.
+  ///   - lease: seconds without a heartbeat after which a worker counts as dead.
+  ///   - clock: seconds of a monotonic clock.
   package init(lease: Int, clock: @escaping @Sendable () -> Int = MonotonicClock.seconds) {
     self.lease = lease
     self.clock = clock
   }
 
-  /// Whether the worker that this directory belongs to has been still for a lease, as far as we have watched it.
+  /// Whether this monitor has watched a worker's directory for a lease, and has seen no heartbeat.
   func hasExpired(_ directory: String) throws(DiskError) -> Bool {
     let beat = try DurableFile.contents(of: directory + "/alive", limit: 64) ?? []
-    let moment = clock()
+    let now = clock()
     return seen.withLock { seen in
-      if let before = seen[directory], before.beat == beat { return moment - before.since >= lease }
-      seen[directory] = (beat, moment)
+      if let before = seen[directory], before.beat == beat { return now - before.since >= lease }
+      seen[directory] = (beat, now)
       return false
     }
   }
 
-  /// Forgets who is not there any more.
-  package func keep(only directories: Set<String>) {
+  /// Forgets all other directories.
+  func keep(only directories: Set<String>) {
     seen.withLock { seen in seen = seen.filter { directories.contains($0.key) } }
   }
 }

@@ -1,5 +1,3 @@
-// One run of `prune`: what is found is removed, or only said, and what goes wrong with one thing holds up no other.
-
 import FileSystem
 import Glibc
 import JSON
@@ -9,7 +7,7 @@ package struct Pruned: Sendable {
   package let path: String
   /// A description for a person.
   package let what: String
-  /// Of all files in it.
+  /// The size of all files in it.
   package let bytes: Int
 
   /// One line of JSON.
@@ -18,36 +16,39 @@ package struct Pruned: Sendable {
   }
 }
 
-package final class PruneRun {
-  package let isDryRun: Bool
-  package let witness: HeartbeatMonitor
-  package private(set) var pruned: [Pruned] = []
-  /// Paths that are in use and were left alone.
-  package private(set) var skipped: [String] = []
-  package private(set) var failures: [any Error] = []
+/// One run of `prune`. It removes what it finds, or only reports it; a failure stops no other removal.
+final class PruneRun {
+  let pruning: Pruning
+  let monitor: HeartbeatMonitor
+  private(set) var pruned: [Pruned] = []
+  /// Paths in use.
+  var skipped: [String] = []
+  private(set) var failures: [any Error] = []
 
-  init(isDryRun: Bool, witness: HeartbeatMonitor) {
-    self.isDryRun = isDryRun
-    self.witness = witness
+  init(_ pruning: Pruning, _ monitor: HeartbeatMonitor) {
+    self.pruning = pruning
+    self.monitor = monitor
   }
 
-  package func attempt(_ body: () throws -> Void) {
+  var spool: Spool { pruning.spool }
+  var output: String { pruning.output }
+
+  func attempt(_ body: () throws -> Void) {
     do { try body() } catch { failures.append(error) }
   }
 
-  func skip(_ path: String) { skipped.append(path) }
+  /// Removes a file, or a directory with everything in it.
+  func remove(_ path: String, _ what: String) { remove(path, what) { try DurableFile.removeTree(path) } }
 
-  /// - Parameter removal: how it goes, where that is not simply to remove it.
-  package func remove(_ path: String, _ what: String, by removal: (() throws -> Void)? = nil) {
+  func remove(_ path: String, _ what: String, by removal: () throws -> Void) {
     attempt {
       let bytes = Self.bytes(at: path)
-      if !isDryRun { try removal?() ?? DurableFile.removeTree(path) }
+      if !pruning.isDryRun { try removal() }
       pruned.append(Pruned(path: path, what: what, bytes: bytes))
     }
   }
 
-  /// Of a file, or of all files in a directory; links count nothing and are never followed. Files that cannot be read count zero
-  /// bytes.
+  /// The size of a file, or of all files in a directory. Unreadable files and links count zero; no link is followed.
   private static func bytes(at path: String) -> Int {
     if let directory = try? Directory(opening: path, followingLinks: false) { return directory.fileBytes() }
     return DurableFile.isFile(path) ? (try? DurableFile.size(of: path)) ?? 0 : 0
@@ -55,7 +56,7 @@ package final class PruneRun {
 }
 
 extension Directory {
-  /// Of all files in here, down to a depth at which nobody keeps any.
+  /// - Parameter depth: the levels that count; no producer nests deeper.
   fileprivate func fileBytes(depth: Int = 64) -> Int {
     let entries = (try? self.entries()) ?? []
     return entries.reduce(0) { sum, entry in

@@ -1,11 +1,11 @@
 // The spool: a directory whose subdirectories are the states of a batch, and whose renames are its transitions.
 //
 //   tmp/         producers write here
-//   incoming/    owed
-//   claimed/     <worker>/<number>.<attempt>.<failures>/NAME: being worked on
+//   incoming/    waiting
+//   claimed/     <worker>/<number>.<attempt>.<failures>/NAME: a worker has it
 //   quarantine/  NAME and NAME.reason.json: cannot be encoded
 //   done/        published, kept on request
-//   trash/       published, on its way out
+//   trash/       published, or purged, and about to be removed
 
 import FileSystem
 import FrameBatches
@@ -20,21 +20,21 @@ package struct Spool: Sendable {
   package var quarantine: String { path + "/quarantine" }
   package var done: String { path + "/done" }
   var trash: String { path + "/trash" }
-  /// Where segments go unless the command says otherwise.
+  /// The default output directory.
   package var defaultOutput: String { path + "/output" }
 
-  /// Opens a spool, making what is missing of it.
+  /// Opens a spool, and creates its missing directories.
   package init(creating path: String) throws(DiskError) {
     self.init(path)
     for directory in [incoming, temporary, claimed, quarantine, trash] { try DurableFile.makeDirectories(directory) }
   }
 
-  /// Opens a spool that is there.
+  /// Opens an existing spool.
   ///
-  /// - Throws: ``NoSuchSpool``; ``DiskError`` where the disk does not tell.
+  /// - Throws: ``NoSuchSpool``; ``DiskError`` if the disk fails.
   package init(opening path: String) throws {
     self.init(path)
-    // The others come with the first worker.
+    // The first worker creates the other directories.
     do throws(DiskError) {
       _ = try Directory(opening: incoming)
     } catch {
@@ -42,25 +42,44 @@ package struct Spool: Sendable {
     }
   }
 
-  private init(_ path: String) { self.path = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path }
+  private init(_ path: String) { self.path = Self.withoutSlash(path) }
 
-  /// The batches that are owed, by name. Names that begin with a dot or end in `.tmp` or `.part` are not there yet.
+  private static func withoutSlash(_ path: String) -> String {
+    path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
+  }
+
+  /// The waiting batches, by name.
   package func waiting() throws(DiskError) -> [Directory.Entry] {
     try Directory(opening: incoming).entries().filter { BatchDirectory.isComplete($0.name) }
   }
 
-  /// Whether there is a directory, or a link to one.
-  package func isDirectory(_ path: String) -> Bool { DurableFile.isReachableDirectory(path) }
-
-  /// Whether segments may go there: not where batches lie, for a session can have the name of any of these directories.
+  /// Whether a directory may be the output. The spool and its directories may not: a session can be called like them.
   package func allows(output: String) -> Bool {
-    let output = DurableFile.resolved(output.count > 1 && output.hasSuffix("/") ? String(output.dropLast()) : output)
+    let output = DurableFile.resolved(Self.withoutSlash(output))
     let states = [incoming, temporary, claimed, quarantine, done, trash].map(DurableFile.resolved)
     return output != DurableFile.resolved(path) && !states.contains { output == $0 || output.hasPrefix($0 + "/") }
   }
 
-  /// The worker that is about to remove this.
+  /// Moves a batch to the trash in one step: half a batch must never look like a batch.
+  ///
+  /// - Returns: its new path, to be removed by the caller; after a crash the next worker removes it.
+  func hide(_ path: String) throws(DiskError) -> String {
+    try DurableFile.makeDirectories(trash)
+    let target = trash + "/\(WorkerID())~1"
+    try check("rename", path) { rename(path, target) }
+    try Directory(opening: DurableFile.parentDirectory(of: path)).sync()
+    return target
+  }
+
+  /// The worker that put this into the trash.
   static func owner(inTrash name: String) -> String { name.split(separator: "~").prefix(3).joined(separator: "~") }
+}
+
+extension Directory {
+  /// The entries of a directory; none if there is no directory, or only a link to one.
+  static func entries(ifAt path: String) throws(DiskError) -> [Entry] {
+    try DurableFile.isDirectory(path) ? Directory(opening: path).entries() : []
+  }
 }
 
 /// A given path is no spool.

@@ -15,7 +15,8 @@ package final class SpoolQueue: BatchQueue {
   private let spool: Spool
   private let own: WorkerDirectory
   private let worker: WorkerID
-  private let taken = Atomic<Int>(0)
+  /// The number of the last directory in ``own``, or of the last batch in the trash.
+  private let lastNumber = Atomic<Int>(0)
   private let elsewhere: HeartbeatMonitor
 
   /// - Parameter elsewhere: the monitor of workers of other hosts.
@@ -30,32 +31,26 @@ package final class SpoolQueue: BatchQueue {
     try spool.waiting().map { QueueEntry(name: $0.name, bytes: $0.bytes) }
   }
 
-  /// Claims a batch of `incoming/`.
-  ///
-  /// - Returns: nil when another worker was faster.
-  package func claim(_ offer: QueueEntry) throws(DiskError) -> Claim? {
-    let raw = Array((spool.incoming + "/").utf8) + offer.bytes
-    return try take(raw.map { CChar(bitPattern: $0) } + [0], name: (offer.name ?? "").shortened(to: 255), attempt: 1)
+  package func claim(_ entry: QueueEntry) throws(DiskError) -> Claim? {
+    let path = Array((spool.incoming + "/").utf8) + entry.bytes
+    return try take(path, name: (entry.name ?? "").shortened(to: 255), attempt: 1, failures: 0)
   }
 
-  /// Takes over the claims of dead workers: of this host at once, of other hosts after a lease without a heartbeat. Each of them
-  /// may have killed its worker, so it is worked on alone.
-  ///
-  /// - Returns: the claims, and the failures.
+  /// Takes over the claims of dead workers: of this host at once, of other hosts after a lease without a heartbeat.
   package func takeOver() throws(DiskError) -> (claims: [Claim], failures: [any Error]) {
     // List them first: a later failure must not lose claims that were taken over.
     let others = try WorkerDirectory.ofOtherHosts(in: spool.claimed)
     var claims: [Claim] = []
     var failures = try WorkerDirectory.takeOver(in: spool.claimed) { dead in
       try empty(dead, into: &claims)
-      // A partial reason file.
-      for left in try Directory(opening: dead).entries() where left.kind == .file && left.name != "alive" {
-        unlink(dead + "/" + left.name)
+      // Counters, or a partial reason file.
+      for file in try Directory(opening: dead).entries() where file.kind == .file && file.name != "alive" {
+        unlink(dead + "/" + file.name)
       }
     }
     for other in others {
       do {
-        // It may have lost its connection only: its directory stays.
+        // The worker may have lost only its connection: its directory stays.
         if try elsewhere.hasExpired(other) { try empty(other, into: &claims) }
       } catch {
         if DurableFile.exists(other) { failures.append(error) }
@@ -71,70 +66,60 @@ package final class SpoolQueue: BatchQueue {
     return (claims, failures)
   }
 
+  /// Moves all claims of a worker to this one.
   private func empty(_ dead: String, into claims: inout [Claim]) throws {
     for held in try Directory(opening: dead).entries() where held.kind == .directory {
       let directory = dead + "/" + held.name
-      // The numbers are bounded, whatever the name says.
-      let counts = held.name.split(separator: ".").map { min(Int($0) ?? 0, 1_000) }
-      let (attempt, failures) = (counts.count > 1 ? max(1, counts[1]) : 1, counts.count > 2 ? counts[2] : 0)
+      let (attempt, failures) = Claim.counts(ofDirectory: held.name)
       for batch in try Directory(opening: directory).entries() {
-        let source = directory + "/" + batch.name
-        if let claim = try take(cString(source), name: batch.name, attempt: attempt, failures: failures) {
-          claims.append(claim)
-        }
+        let path = Array((directory + "/" + batch.name).utf8)
+        if let claim = try take(path, name: batch.name, attempt: attempt, failures: failures) { claims.append(claim) }
       }
       rmdir(directory)
     }
   }
 
-  /// How many batches workers of other hosts hold, dead or alive.
   package func heldElsewhere() throws -> Int {
     try WorkerDirectory.ofOtherHosts(in: spool.claimed).reduce(0) { held, other in
       try held + Directory(opening: other).entries().filter { $0.kind == .directory }.count
     }
   }
 
-  /// Whether another worker, which took this one for dead, has the batch, or took it away; not so when the spool itself is gone.
+  /// Whether another worker, which took this one for dead, has taken the batch; false if the spool itself is gone.
   package func hasLost(_ claim: Claim) -> Bool {
     var status = stat()
     return lstat(claim.path, &status) != 0 && errno == ENOENT && DurableFile.exists(own.path + "/alive")
   }
 
-  /// Whether this worker was taken for dead, and what it needs to claim anything is gone; it has to be started again.
-  package var isCutOff: Bool { own.isLost }
+  package var fault: QueueFault? { own.isLost ? .workerEvicted : nil }
 
-  /// Counts an attempt of a batch that was taken over.
   package func begin(_ claim: Claim) throws(DiskError) -> Claim? {
     try counted(claim, attempt: claim.attempt + 1, failures: claim.failures)
   }
 
-  /// Counts a failure for an unknown reason.
   package func fail(_ claim: Claim) throws(DiskError) -> Claim {
     try counted(claim, attempt: claim.attempt, failures: claim.failures + 1)
   }
 
   private func counted(_ claim: Claim, attempt: Int, failures: Int) throws(DiskError) -> Claim {
-    let next = Claim(
-      name: claim.name, attempt: attempt, failures: failures, token: newDirectory(attempt, failures))
-    try check("rename", claim.token) { rename(claim.token, next.token) }
+    let next = newClaim(claim.name, attempt, failures)
+    try check("rename", claim.directory) { rename(claim.directory, next.directory) }
     return next
   }
 
-  private func newDirectory(_ attempt: Int, _ failures: Int) -> String {
-    own.path + "/\(taken.add(1, ordering: .relaxed).newValue).\(attempt).\(failures)"
+  private func newClaim(_ name: String, _ attempt: Int, _ failures: Int) -> Claim {
+    Claim(id: own.path + "/\(nextNumber()).\(attempt).\(failures)", name: name, attempt: attempt, failures: failures)
   }
+
+  private func nextNumber() -> Int { lastNumber.add(1, ordering: .relaxed).newValue }
 
   package func fetch(_ claim: Claim) -> FetchResult { .batch(FetchedBatch(claim: claim, path: claim.path)) }
 
-  package func discard(_ batch: FetchedBatch) {}
-
-  /// Puts a batch back into the queue.
   package func handBack(_ claim: Claim) throws(DiskError) {
     // If a producer has used the name again, the claim stays, and the next worker takes it over.
-    if try DurableFile.move(claim.path, to: spool.incoming + "/" + claim.name) { rmdir(claim.token) }
+    if try DurableFile.move(claim.path, to: spool.incoming + "/" + claim.name) { rmdir(claim.directory) }
   }
 
-  /// Removes a published batch, or keeps it in `done/`.
   package func retire(_ claim: Claim, _ receipts: [Receipt], keep: Bool) throws(DiskError) {
     if keep {
       try DurableFile.makeDirectories(spool.done)
@@ -145,26 +130,23 @@ package final class SpoolQueue: BatchQueue {
     } else {
       // Rename it first: half a batch must never look like a batch. Files that cannot be removed then, such as
       // another user's directory, stay in the trash and do no harm.
-      let target = spool.trash + "/\(worker)~\(taken.add(1, ordering: .relaxed).newValue)"
+      let target = spool.trash + "/\(worker)~\(nextNumber())"
       try check("rename", target) { rename(claim.path, target) }
       try? DurableFile.removeTree(target)
     }
-    rmdir(claim.token)
+    rmdir(claim.directory)
   }
 
-  /// Moves a batch to quarantine, byte for byte, with the reason beside it.
-  ///
-  /// - Returns: its name in quarantine.
   @discardableResult
   package func quarantine(_ claim: Claim, _ reason: BadBatch) throws -> String {
     let name = try DurableFile.firstFree(in: spool.quarantine, claim.name.shortened(to: Self.nameBytes)) {
       (target) throws(DiskError) in
       if DurableFile.exists(target) { return false }
-      // The reason comes first, because a batch in quarantine without one would be of no use. One that is there
-      // belongs to another batch, or was left by a worker that died here: it costs a number.
-      let temporary = own.path + "/\(lastComponent(of: claim.token)).reason"
+      // The reason comes first, because a batch in quarantine without one would be of no use. A reason that is there
+      // belongs to another batch, or is from a worker that died here: then the batch gets another number.
+      let temporary = claim.directory + ".reason"
       unlink(temporary)
-      try DurableFile.create(temporary, reason.reason(for: claim, worker: worker))
+      try DurableFile.create(temporary, reason.report(for: claim, worker: worker))
       defer { unlink(temporary) }
       if reason.cause == BadBatch.denied, Self.mayRead(reason.file, of: claim) {
         throw DiskError("read", claim.path + "/" + reason.file, code: EACCES)
@@ -173,7 +155,7 @@ package final class SpoolQueue: BatchQueue {
       do throws(DiskError) {
         if try DurableFile.move(claim.path, to: target) { return true }
       } catch {
-        // The batch comes again, and would leave another reason each time.
+        // Each retry would leave another reason.
         if DurableFile.exists(claim.path) && !DurableFile.exists(target) { unlink(target + Quarantine.reasonEnding) }
         throw error
       }
@@ -181,7 +163,7 @@ package final class SpoolQueue: BatchQueue {
       return false
     }
     try Directory(opening: spool.quarantine).sync()
-    rmdir(claim.token)
+    rmdir(claim.directory)
     return name
   }
 
@@ -193,42 +175,39 @@ package final class SpoolQueue: BatchQueue {
     return descriptor >= 0
   }
 
-  package var lostState: Bool { false }
-
-  /// The poll interval for batches without an inotify event (NFS, dead workers).
-  package var pollIntervalMs: Int { 5_000 }
-
-  /// Readable when something appears in `incoming/`; -1 where the system has no watches left.
-  package func watch() -> Int32 {
+  /// Watches `incoming/`. Renames of other hosts on NFS cause no event, and the system may have no watches left.
+  package func watch() -> (descriptor: Int32, pollMs: Int) {
+    let pollMs = 5_000
     let watch = inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK))
     let events = UInt32(IN_MOVED_TO | IN_CREATE | IN_CLOSE_WRITE)
-    if watch >= 0 && inotify_add_watch(watch, spool.incoming, events) >= 0 { return watch }
+    if watch >= 0 && inotify_add_watch(watch, spool.incoming, events) >= 0 { return (watch, pollMs) }
     if watch >= 0 { close(watch) }
-    return -1
+    return (-1, pollMs)
   }
 
   package func status(output: String) throws -> QueueStatus { .spool(try SpoolStatus(of: spool, output: output)) }
 
-  /// Writes the counters for status commands.
   package func show(_ counters: WorkerCounters) throws(DiskError) { try counters.write(to: own.path) }
 
-  /// Leaves the spool. Nothing may be claimed afterwards.
   package func leave() {
     WorkerCounters.remove(from: own.path)
     own.remove()
   }
 
-  private func take(_ source: [CChar], name: String, attempt: Int, failures: Int = 0) throws(DiskError) -> Claim? {
-    let claim = Claim(name: name, attempt: attempt, failures: failures, token: newDirectory(attempt, failures))
-    try check("mkdir", claim.token) { mkdir(claim.token, 0o755) }
+  /// Moves a batch into a directory of its own.
+  ///
+  /// - Parameter path: in bytes, as the file system has it.
+  /// - Returns: nil when the batch is gone.
+  private func take(_ path: [UInt8], name: String, attempt: Int, failures: Int) throws(DiskError) -> Claim? {
+    let claim = newClaim(name, attempt, failures)
+    let source = path.map { CChar(bitPattern: $0) } + [0]
+    try check("mkdir", claim.directory) { mkdir(claim.directory, 0o755) }
     if rename(source, claim.path) == 0 { return claim }
     let failure = DiskError("rename", claim.path)
-    rmdir(claim.token)
+    rmdir(claim.directory)
     if failure.code == ENOENT { return nil }
     throw failure
   }
-
-  private func cString(_ text: String) -> [CChar] { text.utf8.map { CChar(bitPattern: $0) } + [0] }
 
   /// Removes the trash of dead workers.
   private func emptyTrash() throws(DiskError) {
@@ -240,6 +219,15 @@ package final class SpoolQueue: BatchQueue {
 }
 
 extension Claim {
-  /// Where the batch lies now, in a spool: `claimed/<worker>/<number>.<attempt>.<failures>/NAME`.
-  package var path: String { token + "/" + name }
+  /// In a spool, the claim's directory: `claimed/<worker>/<number>.<attempt>.<failures>`.
+  fileprivate var directory: String { id }
+
+  /// In a spool, the batch's path while it is claimed.
+  var path: String { directory + "/" + name }
+
+  /// The numbers in the name of a claim's directory, bounded because anything may be in a name.
+  static func counts(ofDirectory name: String) -> (attempt: Int, failures: Int) {
+    let counts = name.split(separator: ".").map { min(Int($0) ?? 0, 1_000) }
+    return (counts.count > 1 ? max(1, counts[1]) : 1, counts.count > 2 ? counts[2] : 0)
+  }
 }

@@ -1,14 +1,12 @@
-// The counters of a worker, in a file of its directory, for status commands. Nothing depends on it.
-
-import Encoding
 import FileSystem
 import Glibc
 import JSON
 
-/// Counts since a worker has started.
-package struct WorkerCounters: Sendable, Equatable {
-  /// Batches, of these the ones that had been published before, and those in quarantine.
+/// Counts since a worker has started, in a file of its directory for status commands. Nothing depends on it.
+package struct WorkerCounters: Sendable {
+  /// Batches published for the first time.
   package var published = 0
+  /// Batches that had been published before.
   package var duplicates = 0
   package var quarantined = 0
   package var segments = 0
@@ -17,52 +15,44 @@ package struct WorkerCounters: Sendable, Equatable {
   package var refused = 0
   /// Batches published within the last minute.
   package var perMinute = 0
-  /// For how long it has been running, in seconds.
+  /// Seconds since the start.
   package var runningS = 0
 
   private static let file = "tally"
   private static let format = "worker-tally/1"
+  private static let members: [(name: String, path: WritableKeyPath<WorkerCounters, Int> & Sendable)] = [
+    ("published", \.published), ("duplicates", \.duplicates), ("quarantined", \.quarantined), ("segments", \.segments),
+    ("frames", \.frames), ("refused", \.refused), ("perMinute", \.perMinute), ("runningS", \.runningS),
+  ]
 
   package init() {}
 
-  /// Reads the counters of the worker with this directory; nil if there are none that can read.
-  package init?(in directory: String) {
+  /// Reads the counters of the worker with this directory; nil if there are none, or they cannot be read.
+  init?(in directory: String) {
     guard let bytes = try? DurableFile.contents(of: directory + "/" + Self.file, limit: 4_096) else { return nil }
     self.init(json: bytes)
   }
 
-  /// nil for what is no tally.
+  /// Returns nil for other JSON.
   package init?(json: [UInt8]) {
     guard let members = try? JSONParser.parse(json).object, members["format"]?.string == Self.format else { return nil }
-    func number(_ name: String) -> Int { members[name]?.integer.map { Int($0) } ?? 0 }
-    (published, duplicates, quarantined) = (number("published"), number("duplicates"), number("quarantined"))
-    (segments, frames, refused) = (number("segments"), number("frames"), number("refused"))
-    (perMinute, runningS) = (number("perMinute"), number("runningS"))
+    for (name, path) in Self.members { self[keyPath: path] = members[name]?.integer.map { Int($0) } ?? 0 }
   }
 
-  /// Says it. Readers see the new file or the old one.
-  package func write(to directory: String) throws(DiskError) {
+  /// Replaces the file atomically.
+  func write(to directory: String) throws(DiskError) {
     let draft = directory + "/" + Self.file + ".part"
     unlink(draft)
-    try check("open", draft) {
-      let file = Glibc.open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
-      guard file >= 0 else { return -1 }
-      defer { close(file) }
-      let bytes = json.bytes()
-      return Glibc.write(file, bytes, bytes.count) == bytes.count ? 0 : -1
-    }
+    try DurableFile.createScratch(draft, json.bytes())
     try check("rename", draft) { rename(draft, directory + "/" + Self.file) }
   }
 
-  package static func remove(from directory: String) {
+  static func remove(from directory: String) {
     for name in [file, file + ".part"] { unlink(directory + "/" + name) }
   }
 
   package var json: JSONValue {
-    .object([
-      "format": .string(Self.format), "published": .number(published), "duplicates": .number(duplicates),
-      "quarantined": .number(quarantined), "segments": .number(segments), "frames": .number(frames),
-      "refused": .number(refused), "perMinute": .number(perMinute), "runningS": .number(runningS),
-    ])
+    let counts = Self.members.map { ($0.name, JSONValue.number(self[keyPath: $0.path])) }
+    return .object(Dictionary(uniqueKeysWithValues: [("format", .string(Self.format))] + counts))
   }
 }

@@ -23,11 +23,11 @@ struct EnqueueCommand: ReportingCommand {
 
   func execute() throws {
     if let spool = target.spool {
-      answer(try Enqueuer(spool: Spool(creating: spool)).enqueue(frames, session: input.session))
+      answer(try Enqueuer(spool: Spool(creating: spool)).enqueue(frames, input.options()))
       return say("the batch is in \(spool)/incoming")
     }
     guard let remote = try target.remote.connect(as: WorkerID(), lease: Lease.defaultValue) else { return }
     defer { remote.names.leave() }
-    answer(try remote.batches.enqueue(frames, session: input.session, in: remote.names))
+    answer(try remote.batches.enqueue(frames, input.options(), in: remote.names))
   }
 }

@@ -68,7 +68,8 @@ struct PruneCommand: ReportingCommand {
     let spool = try Spool(opening: directories.spool)
     if let output = directories.output {
       let cause =
-        !spool.isDirectory(output) ? "no directory" : !spool.allows(output: output) ? "batches lie there" : nil
+        !DurableFile.isReachableDirectory(output)
+        ? "no directory" : !spool.allows(output: output) ? "batches lie there" : nil
       if let cause { throw BadTarget(path: output, cause: cause, advice: "name the directory where sessions go") }
     }
     var retention = Retention(nowMs: WallClock.nowMs)

@@ -141,7 +141,7 @@ struct RunCommand: ReportingCommand {
     }
     let end = try loop.run(onStuck: { restart(because: $0, of: worker) }, show: progress.isShown ? show : nil)
     progress.finish()
-    let status = conclude(end, worker.counters.now, output: store.staging.output, isStopping: shutdown.isStopping)
+    let status = conclude(end, worker.counters, output: store.staging.output, isStopping: shutdown.isStopping)
     if let profile = options.profile { say(lines: table(profile.rows)) }
     if let status { throw status }
   }
@@ -174,7 +174,7 @@ struct RunCommand: ReportingCommand {
       let held = count(end.heldElsewhere, "batch is", "batches are")
       say("\(held) held by workers of other hosts; a running worker takes over those of dead ones")
     }
-    if end.queueHasForgotten {
+    if end.queueHasLostData {
       say("encoder-worker: the queue has lost its data; run reconcile, then run this again", .error)
       return ExitStatus.temporaryFailure
     }

@@ -44,7 +44,7 @@ final class HealthRoutes: Sendable {
     try status.withLock { known in
       let now = MonotonicClock.milliseconds()
       if let known, now - known.at < 1_000 { return known.status }
-      let status = try worker.status()
+      let status = try worker.queue.status(output: worker.store.staging.output)
       known = (now, status)
       return status
     }
@@ -57,7 +57,8 @@ final class HealthRoutes: Sendable {
       trouble() == nil ? 1 : 0)
     text.gauge(
       "encoder_worker_batches_stuck", "Batches in work that are beyond their deadline.", worker.jobs.stuck.count)
-    let (counters, counts) = (worker.counters.now, worker.meter.now)
+    let counts = worker.meter.now
+    let counters = counts.counters
     text.metric(
       "encoder_worker_batches_total", "Batches that this worker has finished, by outcome.", "counter",
       [("published", counters.published), ("duplicate", counters.duplicates), ("quarantined", counters.quarantined)]

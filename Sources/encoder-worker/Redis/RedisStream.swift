@@ -14,7 +14,7 @@ import WorkQueues
 /// A queue of batches in Redis; for several threads.
 final class RedisStream: NameQueue {
   /// Its `id` is Redis' own: `1767859512340-0`.
-  typealias Entry = QueuedName
+  typealias Entry = Claim
 
   /// Bytes of a batch's name.
   static let nameBytes = 1_024

@@ -4,43 +4,38 @@ import Glibc
 import SegmentEncoder
 import Synchronization
 
-/// A list of work that several threads do, until it is done or a stop is requested.
+/// Works through a list on several threads, until it is done or a stop is requested.
 final class ParallelRunner<Element: Sendable>: Sendable {
-  private let queue = WorkQueue<Element>()
+  private let pool = ThreadPool<Element>()
   private let isStopped = Atomic(false)
-  private let status = Mutex<ExitCode?>(nil)
+  private let gravestStatus = Atomic<Int32>(0)
 
-  init(_ elements: [Element]) { queue.offer(elements) }
+  init(_ elements: [Element]) { pool.offer(elements) }
 
-  /// Does all of it. The first signal cancels what is being done; the second one does not wait for that.
+  /// Works through the list. The first signal cancels the work in progress; the second ends the process at once.
   ///
   /// - Parameters:
-  ///   - signals: taken before anything was begun that must not be left behind.
-  ///   - makeWork: called on each thread for what it does with an element; the result is an exit status when the element
-  ///     failed.
-  ///   - tick: called now and then on the caller's thread.
-  /// - Throws: the gravest exit status. When cancelled, what was not begun is still to be done.
+  ///   - signals: made before anything that must not be left behind.
+  ///   - tick: called about once a second on the caller's thread.
+  ///   - makeWork: called once on each thread. The result works on an element, and returns an exit status if it failed.
+  /// - Throws: the gravest exit status. After a signal, elements that no thread began are left.
   func workOff(
-    threads: Int, signals: TerminationSignals, tick: () -> Void = {},
+    threads: Int, signals: TerminationSignals, tick: () -> Void,
     _ makeWork: @escaping @Sendable () -> (Element) -> ExitCode?
   ) throws {
-    let wake = signals.wake
-    let group = ThreadGroup()
     defer {
-      queue.close()
-      group.join()
+      pool.close()
+      pool.join()
     }
-    for _ in 0..<min(threads, queue.counts.owed) {
-      try group.start { [self] in
-        let work = makeWork()
-        while let element = queue.next() {
-          note(work(element))
-          queue.finished(isDone: true)
-          wake()
-        }
+    try pool.start(threads: min(threads, pool.counts.owed), wake: signals.wake) {
+      let work = makeWork()
+      return { [self] element in
+        // A failed machine outweighs bad input: the run is to be repeated.
+        if let failure = work(element) { gravestStatus.max(failure.rawValue, ordering: .relaxed) }
+        return true
       }
     }
-    while !queue.isIdle && !(isCancelled && queue.activeCount == 0) {
+    while !pool.isIdle && !(isCancelled && pool.activeCount == 0) {
       tick()
       guard signals.wait(ms: 1_000) else { continue }
       if isCancelled {
@@ -48,20 +43,16 @@ final class ParallelRunner<Element: Sendable>: Sendable {
         _exit(ExitStatus.temporaryFailure.rawValue)
       }
       isStopped.store(true, ordering: .relaxed)
-      queue.close()
+      pool.close()
     }
     tick()
-    if let status = queue.isIdle ? status.withLock({ $0 }) : ExitStatus.temporaryFailure { throw status }
+    if !pool.isIdle { throw ExitStatus.temporaryFailure }
+    let status = gravestStatus.load(ordering: .relaxed)
+    if status != 0 { throw ExitCode(status) }
   }
 
-  /// How many elements are done with.
-  var doneCount: Int { queue.counts.done }
+  /// The number of finished elements.
+  var doneCount: Int { pool.counts.done }
 
   var isCancelled: Bool { isStopped.load(ordering: .relaxed) }
-
-  /// A failed machine outweighs bad input: the run is to be repeated.
-  private func note(_ failure: ExitCode?) {
-    guard let failure else { return }
-    status.withLock { $0 = ($0?.rawValue ?? 0) > failure.rawValue ? $0 : failure }
-  }
 }

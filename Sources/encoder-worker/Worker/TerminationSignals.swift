@@ -7,12 +7,12 @@ import SegmentEncoder
 ///
 /// The process ends within nine seconds of the first signal, even if a thread hangs.
 final class TerminationSignals: Sendable {
-  /// In seconds.
+  /// Seconds until the process ends, whatever its threads do.
   private static let grace: UInt32 = 8
 
   private let signals: Int32
   private let wakeup: Int32
-  /// Readable once a signal was taken.
+  /// Readable after ``takePending()`` has taken a signal.
   private let taken: Int32
 
   init() throws {
@@ -32,21 +32,19 @@ final class TerminationSignals: Sendable {
     }
   }
 
-  /// Ends the wait of the main thread; for any thread.
+  /// Ends the wait of the main thread. For any thread.
   var wake: @Sendable () -> Void { { [wakeup] in clinux_wake(wakeup) } }
 
-  /// Waits for a signal, a wake-up, or something to read from `other`, whichever comes first.
-  ///
-  /// - Returns: whether it is a signal.
-  func wait(ms: Int, _ other: Int32 = -1) -> Bool {
-    var polled = [signals, wakeup, other].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+  /// Waits for a signal or a wake-up, whichever comes first; returns whether it is a signal.
+  func wait(ms: Int) -> Bool {
+    var polled = [signals, wakeup].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
     poll(&polled, nfds_t(polled.count), Int32(ms))
-    var sink = [UInt8](repeating: 0, count: 4_096)
-    for item in polled.dropFirst() where item.revents != 0 { while read(item.fd, &sink, sink.count) > 0 {} }
+    var count: eventfd_t = 0
+    if polled[1].revents != 0 { eventfd_read(wakeup, &count) }
     return polled[0].revents != 0 && takePending()
   }
 
-  /// - Returns: whether there was a signal.
+  /// Takes a signal that waits; returns whether there was one.
   func takePending() -> Bool {
     var signal = signalfd_siginfo()
     guard read(signals, &signal, MemoryLayout<signalfd_siginfo>.size) > 0 else { return false }

@@ -4,15 +4,15 @@ import Logging
 import SegmentEncoder
 import WorkQueues
 
-/// Runs the program again in the same process when a batch hangs in a library or on a disk. The kernel ends all threads. The new
-/// worker takes over the old one's batches as from a dead worker, which counts as an attempt, and continues its counts.
+/// Executes the program again in the same process when a batch hangs in a library or on a disk: the kernel ends all
+/// threads. The new worker takes over the batches as from a dead worker, and continues the counts.
 struct WorkerRestart {
-  /// The name does not begin like those of settings, which the parser checks.
+  /// Not the prefix of settings, which the parser checks.
   private static let variable = "_TALLY_OF_ENCODER_WORKER"
 
-  /// The counts of the worker before the restart; nil where there was none.
+  /// The counts of the worker before the restart; nil if there was none.
   let counters: WorkerCounters?
-  /// Those that are blocked in the new worker, too.
+  /// The blocked signals at the start, for the new worker.
   private let signals: sigset_t
 
   init() {
@@ -27,7 +27,7 @@ struct WorkerRestart {
     StandardError.writeWithTimeout {
       worker.logger.error("\(job); the worker restarts", metadata: ["batch": "\(job.batch)"])
     }
-    setenv(Self.variable, worker.counters.now.json.line, 1)
+    setenv(Self.variable, worker.counters.json.line, 1)
     var words: [UnsafeMutablePointer<CChar>?] = CommandLine.arguments.map { strdup($0) }
     words.append(nil)
     clinux_restore_signals([signals])

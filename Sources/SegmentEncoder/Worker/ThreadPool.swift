@@ -1,13 +1,15 @@
-// A blocking queue for threads. It can be paused and closed. It uses a lock and a condition variable, because nothing here may run
-// on, or block, Swift's cooperative pool.
-
 import CLinux
+import FileSystem
 import Glibc
 
-package final class WorkQueue<Element: Sendable>: @unchecked Sendable {
+/// Threads that work through a queue. It can be paused and closed. It uses a lock and a condition variable, because
+/// nothing here may run on, or block, Swift's cooperative pool.
+package final class ThreadPool<Element: Sendable>: @unchecked Sendable {
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-  private let isExclusive: @Sendable (Element) -> Bool
   private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+  private let isExclusive: @Sendable (Element) -> Bool
+  /// Used on the owner's thread only.
+  private let group = ThreadGroup()
   // All guarded by `mutex`. `elements` is a stack, last one first out.
   private var elements: [Element] = []
   private var active = 0
@@ -35,6 +37,25 @@ package final class WorkQueue<Element: Sendable>: @unchecked Sendable {
     mutex.deallocate()
   }
 
+  /// Starts threads that work until the pool is closed.
+  ///
+  /// - Parameters:
+  ///   - wake: called after each element.
+  ///   - makeWork: called once on each thread. The result works on an element, and returns whether it counts as done.
+  package func start(
+    threads: Int, wake: @escaping @Sendable () -> Void, _ makeWork: @escaping @Sendable () -> (Element) -> Bool
+  ) throws(ThreadError) {
+    for _ in 0..<threads {
+      try group.start { [self] in
+        let work = makeWork()
+        while let element = next() {
+          finish(isDone: work(element))
+          wake()
+        }
+      }
+    }
+  }
+
   /// Adds work, to be done in this order.
   package func offer(_ more: [Element]) {
     locked {
@@ -43,10 +64,8 @@ package final class WorkQueue<Element: Sendable>: @unchecked Sendable {
     }
   }
 
-  /// Waits for work. Each element is followed by a call of ``finished(isDone:)``.
-  ///
-  /// - Returns: nil once the queue is closed.
-  package func next() -> Element? {
+  /// Waits for work; returns nil once the pool is closed.
+  private func next() -> Element? {
     locked {
       while !isClosed {
         if isPaused {
@@ -64,10 +83,7 @@ package final class WorkQueue<Element: Sendable>: @unchecked Sendable {
     }
   }
 
-  /// Marks an element as finished.
-  ///
-  /// - Parameter isDone: whether it counts as done.
-  package func finished(isDone: Bool) {
+  private func finish(isDone: Bool) {
     locked {
       active -= 1
       done += isDone ? 1 : 0
@@ -76,7 +92,7 @@ package final class WorkQueue<Element: Sendable>: @unchecked Sendable {
     }
   }
 
-  /// Pauses ``next()`` on all threads.
+  /// Lets no thread begin another element for some seconds.
   func pause(seconds: Int) {
     locked {
       clock_gettime(CLOCK_MONOTONIC, &pausedUntil)
@@ -84,7 +100,7 @@ package final class WorkQueue<Element: Sendable>: @unchecked Sendable {
     }
   }
 
-  /// Closes the queue: ``next()`` returns nil.
+  /// Lets no thread begin another element.
   package func close() {
     locked {
       isClosed = true
@@ -92,15 +108,17 @@ package final class WorkQueue<Element: Sendable>: @unchecked Sendable {
     }
   }
 
-  /// The elements that remain after closing.
-  func remaining() -> [Element] { locked { elements.reversed() } }
+  /// Waits until all threads of a closed pool have ended.
+  package func join() { group.join() }
 
+  /// The elements that no thread has begun.
+  var remaining: [Element] { locked { elements.reversed() } }
   /// The number of elements in work.
   package var activeCount: Int { locked { active } }
   /// The number of finished elements, and of waiting ones and those in work.
   package var counts: (done: Int, owed: Int) { locked { (done, elements.count + active) } }
   var isEmpty: Bool { locked { elements.isEmpty } }
-  package var isIdle: Bool { locked { elements.isEmpty && active == 0 } }
+  package var isIdle: Bool { counts.owed == 0 }
 
   private var isPaused: Bool {
     var now = timespec()
