@@ -1,22 +1,20 @@
-// A session at a glance: a sheet of its captures, each with its instant, and of its gaps. Damaged segments are shown and reported
-// as such; nothing is guessed.
+// A contact sheet of a session: its captures with their times, and its gaps. Damaged segments are shown and reported as damaged.
 
 import Encoding
 import FileSystem
 import FrameBatches
 import JSON
 
-/// The result of writing.
+/// The result of drawing a sheet.
 package struct ContactSheet: Sendable, Equatable {
-  /// The options of a sheet.
   package struct Options: Sendable {
-    /// Which captures are shown, counted from the first; nil for some sixty of the session.
+    /// Shows every n-th capture; nil for some sixty captures in all.
     package var every: Int?
-    /// How many tiles a row has; nil for a sheet like a screen.
+    /// The number of tiles in a row; nil for a sheet with the proportions of a screen.
     package var columns: Int?
-    /// How wide a picture may be, in pixels.
+    /// The maximum width of a picture, in pixels.
     package var width = 200
-    /// Where segments are decoded; nil for right here, for those that can be trusted.
+    /// The processes that decode segments; nil to decode trusted segments in this process.
     package var decoders: DecoderForkServer?
 
     package init() {}
@@ -30,7 +28,7 @@ package struct ContactSheet: Sendable, Equatable {
   package let session: String
   package let durationMs: Int64
   package let captures: Int
-  /// How many of them are on the sheet.
+  /// The number of captures on the sheet.
   package let pictures: Int
   package let every: Int
   package let gaps: Int
@@ -39,9 +37,9 @@ package struct ContactSheet: Sendable, Equatable {
   package let width: Int
   package let height: Int
   package let bytes: Int
-  /// Segments that are not what was published.
+  /// Segments that differ from their manifests.
   package let damaged: [Problem]
-  /// Other problems of the session: missing parts.
+  /// Missing parts of the session.
   package let warnings: [Problem]
 
   /// One line of JSON.
@@ -54,15 +52,15 @@ package struct ContactSheet: Sendable, Equatable {
     ]).line
   }
 
-  /// Draws a session's sheet, and replaces what is at `target` at once or not at all.
+  /// Draws a session's sheet. A file at `target` is replaced atomically.
   ///
   /// - Parameters:
   ///   - path: a published session, `OUTPUT/SESSION`.
-  ///   - progress: called with the tiles done and their number; what it throws ends the work.
-  /// - Throws: ``BadSession`` when nothing of it can be read, ``BadTarget`` when it would be too large, ``DiskError``.
+  ///   - progress: called with the number of tiles done and of all; an error that it throws ends the work.
+  /// - Throws: ``BadSession`` when no segment can be read, ``BadTarget`` when the sheet would be too large, ``DiskError``.
   package static func write(
-    of path: String, to target: String, as format: Format, _ options: Options = Options(),
-    progress: (Int, Int) throws -> Void = { _, _ in }
+    of path: String, to target: String, as format: Format, _ options: Options,
+    progress: (Int, Int) throws -> Void
   ) throws -> ContactSheet {
     let session = try SheetSession(at: path, decoders: options.decoders)
     let target = try Stitching.file(target)
@@ -87,7 +85,7 @@ package struct ContactSheet: Sendable, Equatable {
 }
 
 extension ContactSheetPlan {
-  /// Of the pictures that are shown, as captured.
+  /// The sizes of the pictures on the sheet, as captured.
   var pictureSizes: [PixelSize] {
     tiles.compactMap { tile in
       guard case .picture(let segment, _) = tile else { return nil }
@@ -95,12 +93,12 @@ extension ContactSheetPlan {
     }
   }
 
-  /// The heading above the tiles.
-  package func header(of session: SheetSession) -> [String] {
+  /// Returns the heading above the tiles.
+  func header(of session: SheetSession) -> [String] {
     let times = "\(SheetText.instant(startMs)) to \(SheetText.instant(endMs)) UTC, \(SheetText.span(endMs - startMs))"
     var facts = [SheetText.count(captures, "capture")]
     if every > 1 { facts[0] += ", 1 of \(every) shown" }
-    let gapMs = gaps.reduce(0) { $0 + $1.endMs - $1.startMs }
+    let gapMs = gaps.reduce(0) { $0 + $1.lengthMs }
     facts.append(SheetText.gaps(gaps.count, gapMs))
     if session.refused > 0 { facts.append(SheetText.count(session.refused, "refused frame")) }
     if !session.lost.isEmpty { facts.append("\(SheetText.count(session.lost.count, "segment")) lost") }
