@@ -25,6 +25,7 @@ package struct MP4Box {
   mutating func u8(_ value: UInt8) { bytes.append(value) }
   mutating func u16(_ value: UInt16) { withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) } }
   package mutating func u32(_ value: UInt32) { withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) } }
+  mutating func u32(_ values: UInt32...) { for value in values { u32(value) } }
   package mutating func u64(_ value: UInt64) { withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) } }
   package mutating func ascii(_ text: String) { bytes.append(contentsOf: text.utf8) }
   package mutating func append(_ data: some Sequence<UInt8>) { bytes.append(contentsOf: data) }

@@ -68,20 +68,12 @@ package struct MP4Fragment {
       moof.fullBox("mfhd") { $0.u32(UInt32(truncatingIfNeeded: startMs + 1)) }
       moof.box("traf") { track in
         // Offsets count from this box (0x20000); flags of a sample that depends on others (0x20).
-        track.fullBox("tfhd", flags: 0x20020) { box in
-          box.u32(1)
-          box.u32(0x0101_0000)
-        }
+        track.fullBox("tfhd", flags: 0x20020) { $0.u32(1, 0x0101_0000) }
         track.fullBox("tfdt", version: 1) { $0.u64(UInt64(MediaTime.ticks(ms: startMs))) }
         // Data offset, the first sample's flags, durations, sizes.
         track.fullBox("trun", flags: 0x1 | 0x4 | 0x100 | 0x200) { box in
-          box.u32(UInt32(video.count))
-          box.u32(dataOffset)
-          box.u32(0x0200_0000)  // depends on no other sample
-          for sample in video {
-            box.u32(UInt32(sample.duration))
-            box.u32(UInt32(sample.data.count))
-          }
+          box.u32(UInt32(video.count), dataOffset, 0x0200_0000)  // depends on no other sample
+          for sample in video { box.u32(UInt32(sample.duration), UInt32(sample.data.count)) }
         }
       }
     }

@@ -101,7 +101,8 @@ package enum MP4Movie {
       for (index, track) in tracks.enumerated() {
         moov.box("trak") { $0.track(track, id: UInt32(index + 1), movieDuration: duration) }
       }
-      if isFragmented { moov.box("mvex") { $0.trackDefaults() } }
+      // Track 1, sample description 1, no defaults: each fragment has its own values.
+      if isFragmented { moov.box("mvex") { $0.fullBox("trex") { $0.u32(1, 1, 0, 0, 0) } } }
       if !chapters.isEmpty { moov.box("udta") { $0.chapterList(chapters) } }
     }
     return file.bytes
@@ -123,17 +124,8 @@ extension MP4Box {
     }
   }
 
-  /// `trex`: each fragment has its own values.
-  fileprivate mutating func trackDefaults() {
-    fullBox("trex") { box in
-      box.u32(1)  // track
-      box.u32(1)  // sample description
-      box.zeros(12)
-    }
-  }
-
   fileprivate mutating func identityMatrix() {
-    for value: UInt32 in [0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x4000_0000] { u32(value) }
+    u32(0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x4000_0000)
   }
 
   /// Writes a box whose times have 64 bits where 32 are too few.
@@ -153,13 +145,11 @@ extension MP4Box {
     // The timing track is in the movie, but not enabled: players must not show it over the picture.
     versionedBox("tkhd", flags: track.isVideo ? 3 : 2, for: movieDuration) { box, long in
       box.zeros(long ? 16 : 8)
-      box.u32(id)
-      box.u32(0)
+      box.u32(id, 0)
       box.time(movieDuration, long)
       box.zeros(16)  // layer, group, volume
       box.identityMatrix()
-      box.u32(UInt32(description?.width ?? 0) << 16)
-      box.u32(UInt32(description?.height ?? 0) << 16)
+      box.u32(UInt32(description?.width ?? 0) << 16, UInt32(description?.height ?? 0) << 16)
     }
     box("mdia") { $0.media(track) }
   }
@@ -220,8 +210,7 @@ extension MP4Box {
     }
     table("stsc", rows: chunks.count, rows)
     fullBox("stsz") { box in
-      box.u32(0)
-      box.u32(UInt32(track.sizes.count))
+      box.u32(0, UInt32(track.sizes.count))
       for size in track.sizes { box.u32(size) }
     }
     let offsets = track.chunks.map(\.offset)

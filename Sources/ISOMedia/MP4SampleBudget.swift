@@ -39,29 +39,32 @@ package enum MP4SampleBudget {
 
     mutating func add(_ box: UnsafeRawBufferPointer) {
       // The number of rows follows version and flags; in tables of sizes the size of all samples comes between.
-      for start in bodies(of: "stsz", in: box) + bodies(of: "stz2", in: box) { samples += number(at: start + 8, box) }
-      for start in bodies(of: "trun", in: box) { samples += number(at: start + 4, box) }
-      for start in bodies(of: "elst", in: box) { edits = max(edits, number(at: start + 4, box)) }
-      for start in bodies(of: "stts", in: box) + bodies(of: "ctts", in: box) {
+      for start in box.offsets(behind: "stsz") + box.offsets(behind: "stz2") { samples += number(at: start + 8, box) }
+      for start in box.offsets(behind: "trun") { samples += number(at: start + 4, box) }
+      for start in box.offsets(behind: "elst") { edits = max(edits, number(at: start + 4, box)) }
+      for start in box.offsets(behind: "stts") + box.offsets(behind: "ctts") {
         let rows = min(number(at: start + 4, box), (box.count - start) / 8)
         for row in 0..<max(0, rows) { runs += number(at: start + 8 + 8 * row, box) }
       }
     }
 
-    /// The offsets behind each occurrence of a name.
-    private func bodies(of name: StaticString, in box: UnsafeRawBufferPointer) -> [Int] {
-      guard let start = box.baseAddress else { return [] }
-      var (offsets, offset) = ([Int](), 0)
-      while let found = memmem(start + offset, box.count - offset, name.utf8Start, 4) {
-        offset = UnsafeRawPointer(found) - start + 4
-        offsets.append(offset)
-      }
-      return offsets
-    }
-
     private func number(at offset: Int, _ box: UnsafeRawBufferPointer) -> Int {
       offset + 4 <= box.count ? Int(UInt32(bigEndian: box.loadUnaligned(fromByteOffset: offset, as: UInt32.self))) : 0
     }
+  }
+}
+
+extension UnsafeRawBufferPointer {
+  /// Returns the offset behind each occurrence of a text.
+  package func offsets(behind text: String) -> [Int] {
+    guard let start = baseAddress else { return [] }
+    let text = Array(text.utf8)
+    var (offsets, offset) = ([Int](), 0)
+    while let found = memmem(start + offset, count - offset, text, text.count) {
+      offset = UnsafeRawPointer(found) - start + text.count
+      offsets.append(offset)
+    }
+    return offsets
   }
 }
 

@@ -30,9 +30,7 @@ extension MP4Box {
       entry.zeros(16)
       entry.u16(UInt16(description.width))
       entry.u16(UInt16(description.height))
-      entry.u32(0x48_0000)  // 72 dpi
-      entry.u32(0x48_0000)
-      entry.u32(0)
+      entry.u32(0x48_0000, 0x48_0000, 0)  // 72 × 72 dpi
       entry.u16(1)  // frames a sample
       entry.zeros(32)  // compressor's name
       entry.u16(24)  // depth
@@ -45,10 +43,7 @@ extension MP4Box {
         box.u16(6)  // matrix: BT.601
         box.u8(0)  // limited range
       }
-      entry.box("pasp") { box in
-        box.u32(1)
-        box.u32(1)
-      }
+      entry.box("pasp") { $0.u32(1, 1) }
     }
   }
 

@@ -28,7 +28,8 @@ package struct ParameterSets: Equatable {
   }
 
   /// Reads a record with one set of each kind.
-  package init?(configuration: UnsafeBufferPointer<UInt8>) {
+  package init?(configuration: some Sequence<UInt8>) {
+    let configuration = Array(configuration)
     func unit(at offset: Int) -> (bytes: [UInt8], end: Int)? {
       guard offset + 3 <= configuration.count, configuration[offset] & 0x1F == 1 else { return nil }
       let start = offset + 3

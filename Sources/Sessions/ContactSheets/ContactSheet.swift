@@ -7,19 +7,6 @@ import JSON
 
 /// The result of drawing a sheet.
 package struct ContactSheet: Sendable, Equatable {
-  package struct Options: Sendable {
-    /// Shows every n-th capture; nil for some sixty captures in all.
-    package var every: Int?
-    /// The number of tiles in a row; nil for a sheet with the proportions of a screen.
-    package var columns: Int?
-    /// The maximum width of a picture, in pixels.
-    package var width = 200
-    /// The processes that decode segments; nil to decode trusted segments in this process.
-    package var decoders: DecoderForkServer?
-
-    package init() {}
-  }
-
   package enum Format: Sendable {
     case png, jpeg
   }
@@ -56,17 +43,21 @@ package struct ContactSheet: Sendable, Equatable {
   ///
   /// - Parameters:
   ///   - path: a published session, `OUTPUT/SESSION`.
+  ///   - every: shows every n-th capture; nil for some sixty captures in all.
+  ///   - columns: the number of tiles in a row; nil for a sheet with the proportions of a screen.
+  ///   - width: the maximum width of a picture, in pixels.
+  ///   - decoders: the processes that decode segments; nil to decode trusted segments in this process.
   ///   - progress: called with the number of tiles done and of all; an error that it throws ends the work.
   /// - Throws: ``BadSession`` when no segment can be read, ``BadTarget`` when the sheet would be too large, ``DiskError``.
   package static func write(
-    of path: String, to target: String, as format: Format, _ options: Options,
-    progress: (Int, Int) throws -> Void
+    of path: String, to target: String, as format: Format, every: Int?, columns: Int?, width: Int,
+    decoders: DecoderForkServer?, progress: (Int, Int) throws -> Void
   ) throws -> ContactSheet {
-    let session = try SheetSession(at: path, decoders: options.decoders)
+    let session = try SheetSession(at: path, decoders: decoders)
     let target = try Stitching.file(target)
-    let plan = ContactSheetPlan(session.pieces, every: options.every)
+    let plan = ContactSheetPlan(session.pieces, every: every)
     let layout = SheetLayout(
-      tiles: plan.tiles.count, pictures: plan.pictureSizes, width: options.width, columns: options.columns,
+      tiles: plan.tiles.count, pictures: plan.pictureSizes, width: width, columns: columns,
       header: plan.header(of: session))
     if let reason = layout.whyTooLarge {
       throw BadTarget(path: target, cause: reason, advice: "a higher --every or a lower --width makes it smaller")
@@ -80,7 +71,8 @@ package struct ContactSheet: Sendable, Equatable {
       file: target, session: session.directory.session.description, durationMs: plan.endMs - plan.startMs,
       captures: plan.captures, pictures: plan.pictureSizes.count, every: plan.every, gaps: plan.gaps.count,
       refused: session.refused, width: layout.width, height: layout.height, bytes: bytes.count,
-      damaged: session.lost + drawing.damaged, warnings: session.missingParts)
+      damaged: session.lost + drawing.damaged,
+      warnings: SessionOrder.missingParts(of: session.pieces.compactMap(\.segment)))
   }
 }
 

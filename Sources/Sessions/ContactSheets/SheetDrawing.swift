@@ -29,7 +29,6 @@ struct SheetDrawing {
     canvas = try SheetCanvas(width: layout.width, height: layout.height, background: Ink.paper)
   }
 
-  /// - Parameter progress: called with the number of tiles done and of all; an error that it throws ends the work.
   mutating func draw(_ progress: (Int, Int) throws -> Void) throws {
     for (index, line) in layout.header.enumerated() {
       canvas.write(
@@ -46,8 +45,8 @@ struct SheetDrawing {
       case .gap(let startMs, let lengthMs, let count):
         drawNotice(index, SheetText.gaps(count, lengthMs, one: "gap"), Ink.gap, Ink.text, at: startMs)
         index += 1
-      case .lost(let file, let startMs, let count):
-        let text = count == 1 ? "lost: \(file)" : "lost: \(file) and \(count - 1) more"
+      case .lost(let startMs, let count):
+        let text = "lost: \(SegmentName.video(startMs))" + (count == 1 ? "" : " and \(count - 1) more")
         drawNotice(index, text, Ink.damage, Ink.damageText, at: startMs)
         index += 1
       }

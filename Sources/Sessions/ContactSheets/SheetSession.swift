@@ -10,7 +10,6 @@ struct SheetSession {
   let refused: Int
   /// Segments with missing or damaged manifests.
   let lost: [Problem]
-  let missingParts: [Problem]
 
   /// - Throws: ``BadSession`` when no manifest can be read.
   init(at path: String, decoders: DecoderForkServer? = nil) throws {
@@ -20,13 +19,13 @@ struct SheetSession {
     var refused = 0
     func lose(_ startMs: Int64, _ problem: Problem) {
       lost.append(problem)
-      pieces.append(.lost(file: SegmentName.video(startMs), startMs: startMs))
+      pieces.append(.init(startMs: startMs, segment: nil))
     }
     let starts = try directory.publishedStarts()
     for startMs in starts {
       do {
         let (segment, json) = try directory.soundManifest(startMs)
-        pieces.append(.segment(segment))
+        pieces.append(.init(startMs: startMs, segment: segment))
         refused += json.object?["refused"]?.array?.count ?? 0
       } catch let bad as BadSession {
         lose(startMs, Problem(file: SegmentName.manifest(startMs), what: bad.cause))
@@ -39,14 +38,12 @@ struct SheetSession {
       guard let startMs = SegmentName.start(ofVideo: file), !published.contains(startMs) else { continue }
       lose(startMs, .withoutManifest(file))
     }
-    let segments = pieces.compactMap(\.segment)
-    guard !segments.isEmpty else {
+    guard pieces.contains(where: { $0.segment != nil }) else {
       if let first = lost.first { throw BadSession(path + "/" + first.file, first.what) }
       throw BadSession(path, "no published segment", advice: "name a directory OUTPUT/SESSION")
     }
     self.pieces = pieces.sorted { $0.startMs < $1.startMs }
     self.refused = refused
     self.lost = lost
-    missingParts = SessionOrder.missingParts(of: segments)
   }
 }

@@ -8,9 +8,6 @@ enum SheetText {
     ms.dateText.replacing("T", with: " ").replacing("Z", with: "")
   }
 
-  /// - Parameter ms: since the session's start.
-  static func offset(_ ms: Int64) -> String { "+" + clock(ms) }
-
   /// Returns hours, minutes, seconds and milliseconds in the form of WebVTT.
   static func clock(_ ms: Int64) -> String {
     let seconds = ms / 1_000

@@ -18,9 +18,7 @@ struct HLSPackage {
 
   /// Writes the package of a finished session.
   ///
-  /// - Parameters:
-  ///   - segments: at least one, in the order of their starts.
-  ///   - progress: called with the number of segments done and of all; an error that it throws ends the work.
+  /// - Parameter segments: at least one, in the order of their starts.
   /// - Returns: the size of all fragments, in bytes.
   /// - Throws: ``BadSession``, ``DiskError``.
   func write(
@@ -28,17 +26,17 @@ struct HLSPackage {
   ) throws -> Int {
     let parts = HLSSegment.all(segments)
     // Make all names before any fragment: small lasting allocations between large short ones fragment the heap.
-    let media = parts.map { HLSPlaylist.Media($0) }
+    let entries = parts.map { HLSPlaylist.Entry($0) }
     try DurableFile.makeDirectories(path)
     let directory = try Directory(opening: path)
     try requireOwn(session.session)
     var playlist = HLSPlaylist(of: session.session, parts)
     var size = 0
     for (index, part) in parts.enumerated() {
-      var media = media[index]
-      let layout = try write(part, as: media, from: session)
-      media.layout = layout
-      playlist.append(part.entry(media))
+      var entry = entries[index]
+      let layout = try write(part, as: entry, from: session)
+      entry.layout = layout
+      playlist.append(entry)
       size += layout.bytes
       try progress(index + 1, parts.count)
     }
@@ -50,19 +48,19 @@ struct HLSPackage {
   }
 
   private func write(
-    _ part: HLSSegment, as media: HLSPlaylist.Media, from session: SessionDirectory
+    _ part: HLSSegment, as entry: HLSPlaylist.Entry, from session: SessionDirectory
   ) throws -> HLSLayout {
     let files = try part.files(from: session)
-    if let there = try DurableFile.contents(of: path + "/" + media.initialization, limit: 1 << 20) {
+    if let there = try DurableFile.contents(of: path + "/" + entry.initialization, limit: 1 << 20) {
       guard there == files.initialization else {
         throw BadSession(
           part.segment.file, "other parameter sets than its manifest makes one expect",
           advice: "write into an empty directory, and see what verify says of the session")
       }
     } else {
-      try replace(media.initialization, files.initialization)
+      try replace(entry.initialization, files.initialization)
     }
-    try replace(media.file, files.fragment)
+    try replace(entry.file, files.fragment)
     return files.layout
   }
 
@@ -150,7 +148,6 @@ extension HLSPackage {
   /// - Parameters:
   ///   - segments: all of the session, in the order of their starts, at least one.
   ///   - releasedMs: segments that start by then are not held back.
-  ///   - progress: called with the number of segments done and of all; an error that it throws ends the work.
   /// - Throws: ``BadSession``, ``DiskError``.
   func update(
     _ segments: [PublishedSegment], releasedMs: Int64, from session: SessionDirectory,
@@ -212,32 +209,29 @@ extension HLSPackage {
   ///
   /// - Parameter refuse: called with an entry for which there is no room; when it returns, the entry is left out.
   private func list(
-    _ segments: ArraySlice<PublishedSegment>, behind told: HLSPlaylist, sessionStartMs: Int64, releasedMs: Int64,
+    _ segments: ArraySlice<PublishedSegment>, behind previous: HLSPlaylist, sessionStartMs: Int64, releasedMs: Int64,
     from session: SessionDirectory, progress: (Int, Int) throws -> Void = { _, _ in },
     refuse: (HLSPlaylist.Entry) throws -> Void
   ) throws -> Outcome {
     guard let last = segments.last else { return Outcome(heldBack: nil) }
-    var playlist = told
+    var playlist = previous
     let listed = Self.listable(segments, releasedMs)
     let rest = segments[listed.endIndex...]
     let directory = try Directory(opening: path, followingLinks: false)
     for index in listed.indices {
-      func part(isMixed: Bool) -> HLSSegment {
-        HLSSegment(
-          segments[index], before: index + 1 < segments.endIndex ? segments[index + 1] : nil,
-          sessionStartMs: sessionStartMs, maximumMs: playlist.maximumMs, carriesParameterSets: isMixed)
-      }
-      let plain = HLSPlaylist.Media(part(isMixed: false))
-      let part = part(isMixed: playlist.isMixed(before: plain.initialization))
-      let media = HLSPlaylist.Media(part)
-      guard playlist.hasRoom(for: part.entry(media)) else {
-        try refuse(part.entry(media))
+      var part = HLSSegment(
+        segments[index], before: index + 1 < segments.endIndex ? segments[index + 1] : nil,
+        sessionStartMs: sessionStartMs, maximumMs: playlist.maximumMs)
+      part.carriesParameterSets = playlist.isMixed(before: HLSPlaylist.Entry(part).initialization)
+      var entry = HLSPlaylist.Entry(part)
+      guard playlist.hasRoom(for: entry) else {
+        try refuse(entry)
         continue
       }
       do {
-        let isThere = DurableFile.exists(path + "/" + media.file)
-        let layout = try isThere ? part.layout(from: session) : write(part, as: media, from: session)
-        playlist.append(part.entry(HLSPlaylist.Media(part, layout: layout)))
+        let isThere = DurableFile.exists(path + "/" + entry.file)
+        entry.layout = try isThere ? part.layout(from: session) : write(part, as: entry, from: session)
+        playlist.append(entry)
       } catch is BadSession {
         // A gap before the next entry, or before the end, takes its place.
       }
@@ -245,7 +239,7 @@ extension HLSPackage {
     }
     let outcome = Outcome(heldBack: rest.first.map { holdBack($0, of: segments) })
     // Players cannot use a playlist without a segment.
-    if playlist.endMs == told.endMs { return outcome }
+    if playlist.endMs == previous.endMs { return outcome }
     if last.isFinal && rest.isEmpty { playlist.end(atMs: last.endMs) }
     if playlist.hasGaps, !DurableFile.exists(path + "/" + HLSPlaylist.gapFile) {
       try replace(HLSPlaylist.gapFile, MP4Fragment.empty)

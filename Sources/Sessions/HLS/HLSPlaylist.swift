@@ -2,7 +2,6 @@
 // time: the durations of the entries before a segment add up to its distance from the session's start, because each hold lasts
 // until the next segment, and unrecorded time is listed as a gap. Pure.
 
-import CLinux
 import Encoding
 import FrameBatches
 import ISOMedia
@@ -15,19 +14,17 @@ struct HLSPlaylist {
     case complete = "VOD"
   }
 
-  /// A fragment, the file that initializes its decoder, and its layout where that is known.
-  struct Media {
-    let file: String
-    let initialization: String
-    var layout: HLSLayout?
-  }
-
+  /// A fragment in a playlist.
   struct Entry {
-    let media: Media
+    let file: String
+    /// The file that initializes its decoder.
+    let initialization: String
     /// Unix milliseconds.
     let startMs: Int64
     /// When the last picture leaves the screen.
     let endMs: Int64
+    /// nil if it is not known yet.
+    var layout: HLSLayout?
   }
 
   static let file = "session.m3u8"
@@ -80,8 +77,8 @@ struct HLSPlaylist {
 
   /// A live playlist that can grow.
   ///
-  /// - Returns: nil when the text is not one of this session, has no entry, or has ended; or when it is of an older version,
-  ///   which did not tell the layouts of fragments.
+  /// - Returns: nil if the text is not a playlist of this session, has no entry, has ended, or was written by an older version,
+  ///   without the layouts of fragments.
   init?(of session: SessionID, continuing text: [UInt8]) {
     guard Self.session(of: text) == session.description, let start = Self.lastStart(in: text),
       let target = Self.last(Self.targetTag, in: text).flatMap({ Int64($0) }), (1...1_000_000).contains(target),
@@ -99,21 +96,15 @@ struct HLSPlaylist {
     targetS = target
     endMs = start + (overlap ?? 0) + duration
     initialization = String(map.dropFirst().dropLast())
-    // Behind another kind of pictures each fragment carries its parameter sets.
+    // After segments of another kind each fragment carries its parameter sets.
     isMixed = layout.isInBand
   }
 
-  /// Returns what follows a tag in the last line that begins with it.
+  /// Returns the value in the last line that begins with a tag.
   private static func last(_ tag: String, in text: [UInt8]) -> String? {
     text.withUnsafeBytes { bytes in
-      guard var rest = bytes.baseAddress else { return nil }
-      var found: UnsafeRawPointer?
-      let (end, wanted) = (rest + bytes.count, Array("\n\(tag)".utf8))
-      while let next = memmem(rest, end - rest, wanted, wanted.count) {
-        rest = UnsafeRawPointer(next) + wanted.count
-        found = rest
-      }
-      return found.map { String(decoding: bytes[($0 - bytes.baseAddress!)...].prefix { $0 != 10 }, as: UTF8.self) }
+      bytes.offsets(behind: "\n\(tag)").last
+        .map { String(decoding: bytes[$0...].prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self) }
     }
   }
 
@@ -124,12 +115,12 @@ struct HLSPlaylist {
       .map { String(decoding: $0.dropFirst(sessionMark.utf8.count), as: UTF8.self) }
   }
 
-  /// Returns the start of the last segment that a playlist lists, in unix milliseconds; nil where its last line names none.
+  /// Returns the start of the last segment of a playlist, in unix milliseconds; nil if its last line names no segment.
   static func lastStart(in text: [UInt8]) -> Int64? {
     text.suffix(100).split(separator: UInt8(ascii: "\n")).last.flatMap(start(of:))
   }
 
-  /// Returns the starts of the segments that a playlist lists, in their order.
+  /// Returns the starts of the segments of a playlist, in order.
   static func starts(in text: [UInt8]) -> [Int64] {
     text.split(separator: UInt8(ascii: "\n")).compactMap(start(of:))
   }
@@ -154,21 +145,20 @@ struct HLSPlaylist {
   /// Adds an entry for which ``hasRoom(for:)``, and a gap if the last entry ends before its start.
   mutating func append(_ entry: Entry) {
     if entry.startMs > endMs { appendGap(untilMs: entry.startMs) }
-    let media = entry.media
-    if initialization != nil, media.initialization != initialization || isBehindJump {
+    if initialization != nil, entry.initialization != initialization || isBehindJump {
       text += HLSViews.discontinuityTag
     }
     isBehindJump = false
-    if media.initialization != initialization {
-      isMixed = isMixed(before: media.initialization)
-      text += "\(Self.mapTag)\"\(media.initialization)\"\n"
-      initialization = media.initialization
+    if entry.initialization != initialization {
+      isMixed = isMixed(before: entry.initialization)
+      text += "\(Self.mapTag)\"\(entry.initialization)\"\n"
+      initialization = entry.initialization
     }
     text += "\(Self.dateTag)\(entry.startMs.dateText)\n"
     // The last entry listed the end of the session, and a segment follows that begins a little earlier.
     if entry.startMs < endMs { text += "\(Self.overlapMark)\((endMs - entry.startMs).secondsText)\n" }
-    if let layout = media.layout { text += layout.comment }
-    text += "\(Self.durationTag)\((entry.endMs - endMs).secondsText),\n\(media.file)\n"
+    if let layout = entry.layout { text += layout.comment }
+    text += "\(Self.durationTag)\((entry.endMs - endMs).secondsText),\n\(entry.file)\n"
     endMs = entry.endMs
   }
 

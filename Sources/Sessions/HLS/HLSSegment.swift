@@ -12,7 +12,7 @@ struct HLSSegment {
   let lengthMs: Int64
   /// Whether the fragment carries its parameter sets. It does so after segments of another kind, because stock ffmpeg keeps the
   /// parameter sets of the first initialization.
-  let carriesParameterSets: Bool
+  var carriesParameterSets = false
 
   /// Returns all segments of a session.
   static func all(_ segments: [PublishedSegment]) -> [HLSSegment] {
@@ -21,25 +21,18 @@ struct HLSSegment {
     return segments.enumerated().map { index, segment in
       isMixed = isMixed || segment.pictureKind != first.pictureKind
       let next = index + 1 < segments.count ? segments[index + 1] : nil
-      return HLSSegment(segment, before: next, sessionStartMs: first.startMs, carriesParameterSets: isMixed)
+      var part = HLSSegment(segment, before: next, sessionStartMs: first.startMs)
+      part.carriesParameterSets = isMixed
+      return part
     }
   }
 
   /// - Parameter maximumMs: of the fragment's duration; a live playlist lists the rest of a longer hold as a gap.
-  init(
-    _ segment: PublishedSegment, before next: PublishedSegment?, sessionStartMs: Int64, maximumMs: Int64 = .max,
-    carriesParameterSets: Bool
-  ) {
+  init(_ segment: PublishedSegment, before next: PublishedSegment?, sessionStartMs: Int64, maximumMs: Int64 = .max) {
     self.segment = segment
     startMs = segment.startMs - sessionStartMs
     let untilMs = next.map { segment.gap(before: $0)?.startMs ?? $0.startMs } ?? segment.endMs
     lengthMs = min(untilMs - segment.startMs, maximumMs)
-    self.carriesParameterSets = carriesParameterSets
-  }
-
-  /// Returns the entry of the segment in a playlist.
-  func entry(_ media: HLSPlaylist.Media) -> HLSPlaylist.Entry {
-    HLSPlaylist.Entry(media: media, startMs: segment.startMs, endMs: segment.startMs + lengthMs)
   }
 
   /// Returns the files that a player needs, and the layout of the fragment.
@@ -72,8 +65,8 @@ extension PublishedSegment {
   var hasKnownEnd: Bool { isFinal || 2 * gapAfterMs >= intervalMs }
 }
 
-extension HLSPlaylist.Media {
-  /// Names that change with the contents of the files.
+extension HLSPlaylist.Entry {
+  /// The names of its files change with their contents.
   init(_ part: HLSSegment, layout: HLSLayout? = nil) {
     let segment = part.segment
     // The 2 stands for parameter sets with one frame a second.
@@ -82,7 +75,8 @@ extension HLSPlaylist.Media {
     let kind = "\(segment.pictureKind) 2\(sets)"
     self.init(
       file: SegmentName.fragment(segment.startMs, digest: Self.digest(content)),
-      initialization: "init-\(segment.codedWidth)x\(segment.codedHeight)-\(Self.digest(kind)).mp4", layout: layout)
+      initialization: "init-\(segment.codedWidth)x\(segment.codedHeight)-\(Self.digest(kind)).mp4",
+      startMs: segment.startMs, endMs: segment.startMs + part.lengthMs, layout: layout)
   }
 
   private static func digest(_ text: String) -> String { String(SHA256.hex(of: Array(text.utf8)).prefix(8)) }

@@ -31,7 +31,7 @@ extension SegmentSamples {
       guard tracks.count == 2 else { throw SegmentMismatch("not two tracks") }
       let table = try tracks[0].table
       let record = try table.first("stsd").skipping(8).first("avc1").skipping(78).first("avcC")
-      guard let sets = Array(record.bytes).withUnsafeBufferPointer({ ParameterSets(configuration: $0) }) else {
+      guard let sets = ParameterSets(configuration: record.bytes) else {
         throw SegmentMismatch("no parameter sets")
       }
       self.init(

@@ -18,8 +18,6 @@ struct FilmSource: VideoSource {
   private let reader: VideoReader
   private let track: VideoTrack
   private let plans: [Plan]
-  /// The number of segments before each piece, and of all.
-  private let counts: [Int]
   private let limits: Limits
   private let batch: Batch
   private let digest: String
@@ -65,8 +63,7 @@ struct FilmSource: VideoSource {
     source = "\(try SHA256.hex(ofFile: path, isCancelled: isCancelled)) \(startMs)"
     digest = SHA256.hex(of: Array("film \(session) \(source)".utf8))
     plans = Self.plans(of: batch, track, pts: pts)
-    counts = plans.reduce(into: [0]) { $0.append($0[$0.count - 1] + $1.segments.count) }
-    guard counts[plans.count] <= limits.segments else { throw tooMany }
+    guard Self.segments(in: plans[...]) <= limits.segments else { throw tooMany }
     self.limits = limits
     self.session = session
     self.path = path
@@ -76,11 +73,13 @@ struct FilmSource: VideoSource {
 
   func identity(of startMs: Int64) -> String? { source }
 
-  func open<R>(
-    _ piece: Int, isCancelled: @escaping () -> Bool, _ body: ([SegmentOrder], any FilmPictures) throws -> R
-  ) throws -> R {
+  private static func segments(in plans: ArraySlice<Plan>) -> Int { plans.reduce(0) { $0 + $1.segments.count } }
+
+  func open(
+    _ piece: Int, isCancelled: @escaping () -> Bool, _ body: ([SegmentOrder], any FilmPictures) throws -> Void
+  ) throws {
     let plan = plans[piece]
-    let (before, all) = (counts[piece], counts[plans.count])
+    let (before, all) = (Self.segments(in: plans[..<piece]), Self.segments(in: plans[...]))
     let orders = plan.segments.enumerated().map { index, showings in
       SegmentOrder(
         showings: showings, quarterTurns: track.quarterTurns,
@@ -89,7 +88,7 @@ struct FilmSource: VideoSource {
           SegmentManifest(staged, of: batch, digest: digest, part: before + index + 1, parts: all).json
         })
     }
-    return try reader.withFilm(
+    try reader.withFilm(
       in: FileBytes(opening: path), name: path, track: track.index, keyDTS: plan.key.dts, limits: limits,
       isCancelled: isCancelled
     ) { try body(orders, $0) }
@@ -118,15 +117,14 @@ struct FilmSource: VideoSource {
   /// Cuts the film into segments. Each belongs to the last key frame that is shown before it begins.
   private static func plans(of batch: Batch, _ track: VideoTrack, pts: [Int64: Int64]) -> [Plan] {
     var timeline = Timeline(of: batch, maxHoldMs: .max)
-    let sizes = Dictionary(track.samples.map { ($0.pts, ($0.width, $0.height)) }, uniquingKeysWith: { $1 })
+    let sizes = Dictionary(
+      track.samples.map { ($0.pts, PixelSize(width: $0.width, height: $0.height)) }, uniquingKeysWith: { $1 })
     var shots: [FrameHold] = []
     for frame in batch.frames {
-      let (width, height) = pts[frame.timeMs].flatMap { sizes[$0] } ?? (0, 0)
-      let isUpright = track.quarterTurns % 2 == 0
+      let coded = pts[frame.timeMs].flatMap { sizes[$0] } ?? PixelSize(width: 0, height: 0)
+      let size = coded.turned(track.quarterTurns)
       shots += timeline.append(
-        Capture(
-          source: frame.source, timeMs: frame.timeMs, width: isUpright ? width : height,
-          height: isUpright ? height : width))
+        Capture(source: frame.source, timeMs: frame.timeMs, width: size.width, height: size.height))
     }
     shots += timeline.finish(endMs: batch.endMs)
     var keys = track.keys[...]

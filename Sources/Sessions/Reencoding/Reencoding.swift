@@ -183,11 +183,8 @@ package final class Reencoding: Sendable {
     of showing: SegmentOrder.PlacedHold, from pictures: any FilmPictures, _ quarterTurns: Int
   ) throws -> Picture {
     let capture = showing.shot.capture
-    let isUpright = quarterTurns % 2 == 0
-    let form = VideoPictureForm(
-      size: PixelSize(
-        width: isUpright ? capture.width : capture.height, height: isUpright ? capture.height : capture.width),
-      quarterTurns: quarterTurns, maxSide: options.maxSide)
+    let size = PixelSize(width: capture.width, height: capture.height).turned(quarterTurns)
+    let form = VideoPictureForm(size: size, quarterTurns: quarterTurns, maxSide: options.maxSide)
     do {
       if let picture = try pictures.picture(at: showing.pts, as: form) { return picture }
     } catch let bad as BadSession {

@@ -29,6 +29,12 @@ struct SegmentOrder {
   var startMs: Int64 { showings[0].shot.startMs }
 }
 
+extension PixelSize {
+  func turned(_ quarterTurns: Int) -> PixelSize {
+    quarterTurns % 2 == 0 ? self : PixelSize(width: height, height: width)
+  }
+}
+
 protocol VideoSource: Sendable {
   var session: SessionID { get }
   /// The starts of the segments of each piece, in order.
@@ -40,9 +46,9 @@ protocol VideoSource: Sendable {
   /// Opens a piece: its segments, and its pictures from the first one on.
   ///
   /// - Parameter isCancelled: called while the piece is read.
-  func open<R>(
-    _ piece: Int, isCancelled: @escaping () -> Bool, _ body: ([SegmentOrder], any FilmPictures) throws -> R
-  ) throws -> R
+  func open(
+    _ piece: Int, isCancelled: @escaping () -> Bool, _ body: ([SegmentOrder], any FilmPictures) throws -> Void
+  ) throws
 }
 
 /// A published session: each segment is a piece.
@@ -61,9 +67,9 @@ struct SessionSource: VideoSource {
     try directory.soundManifest(startMs).json.object?["manifestSha256"]?.string
   }
 
-  func open<R>(
-    _ piece: Int, isCancelled: @escaping () -> Bool, _ body: ([SegmentOrder], any FilmPictures) throws -> R
-  ) throws -> R {
+  func open(
+    _ piece: Int, isCancelled: @escaping () -> Bool, _ body: ([SegmentOrder], any FilmPictures) throws -> Void
+  ) throws {
     let (segment, json) = try directory.soundManifest(pieces[piece][0])
     let bytes = try directory.video(of: segment)
     let starts = try SegmentSamples(of: segment, bytes: bytes, reader: directory.reader).video.reduce(into: [0]) {
@@ -79,7 +85,7 @@ struct SessionSource: VideoSource {
           "samples": .number(staged.samples),
         ])
       })
-    return try bytes.withUnsafeBytes { buffer in
+    try bytes.withUnsafeBytes { buffer in
       try directory.reader.withFilm(
         in: MemoryBytes(buffer), name: segment.file, track: 0, keyDTS: nil, limits: Limits(), isCancelled: isCancelled
       ) { try body([order], $0) }

@@ -8,13 +8,9 @@ import ISOMedia
 /// Writes a film part by part. Dropping it without ``finish()`` leaves an unfinished film in the file.
 struct FilmWriter {
   private let file: OutputFile
-  private let chapters: [Chapter]
-  /// When the first picture was captured, in unix milliseconds.
-  private let startMs: Int64?
-  /// The offset of `moov`, and the bytes reserved for it.
-  private let movieOffset: Int
+  private let plan: StitchPlan
+  /// The bytes reserved for `moov`.
   private let movieSpace: Int
-  private let mediaOffset: Int
   /// Whether key frames carry their parameter sets, because there is more than one kind.
   private let isMixed: Bool
   private var video = MP4Track(isVideo: true)
@@ -22,25 +18,22 @@ struct FilmWriter {
   private var descriptions: [String: VideoDescription] = [:]
   private var timing = MP4Track(isVideo: false)
   private var end: Int
+  private static let movieOffset = MP4Movie.fileType.count
   /// A film has at least this many bytes for each unused byte: 0.5 %.
   private static let sizePerUnusedByte = 200
 
   init(_ file: OutputFile, plan: StitchPlan) throws {
     self.file = file
-    chapters = plan.chapters
-    startMs = plan.parts.first?.segment.startMs
+    self.plan = plan
     let kinds = Set(plan.parts.map(\.segment.pictureKind))
     isMixed = kinds.count > 1
-    let head = MP4Movie.fileType
-    movieOffset = head.count
     let samples = plan.parts.reduce(0) { $0 + $1.segment.samples + $1.segment.frames.count + 1 }
-    let chapterSize = chapters.reduce(0) { $0 + 9 + $1.title.utf8.count }
+    let chapterSize = plan.chapters.reduce(0) { $0 + 9 + $1.title.utf8.count }
     // Two parameter sets have 2 KiB at most.
     movieSpace =
       4_096 + 4_096 * kinds.count + MP4Track.tableSize(samples: samples, chunks: 2 * plan.parts.count) + chapterSize
-    mediaOffset = movieOffset + movieSpace
-    end = mediaOffset + 16
-    try file.write(head, at: 0)
+    end = Self.movieOffset + movieSpace + 16
+    try file.write(MP4Movie.fileType, at: 0)
   }
 
   mutating func append(_ part: StitchPlan.Part, from directory: SessionDirectory) throws {
@@ -61,12 +54,15 @@ struct FilmWriter {
     end += texts.count + pictures.count
   }
 
-  private var movie: [UInt8] { MP4Movie.bytes(of: [video, timing], chapters: chapters, startMs: startMs) }
+  private var movie: [UInt8] {
+    MP4Movie.bytes(of: [video, timing], chapters: plan.chapters, startMs: plan.parts.first?.segment.startMs)
+  }
 
   /// Writes `moov` and the header of `mdat`.
   ///
   /// - Returns: the film's size in bytes.
   mutating func finish() throws -> Int {
+    let mediaOffset = Self.movieOffset + movieSpace
     var media = MP4Box()
     media.u32(1)  // the size follows in 64 bits
     media.ascii("mdat")
@@ -89,7 +85,7 @@ struct FilmWriter {
     var head = MP4Box()
     head.append(movie)
     if unused > 0 { head.box("free") { $0.zeros(unused - 8) } }
-    try file.write(head.bytes, at: movieOffset)
+    try file.write(head.bytes, at: Self.movieOffset)
     return end
   }
 }

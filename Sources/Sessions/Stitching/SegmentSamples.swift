@@ -36,8 +36,9 @@ extension SegmentSamples {
       ends[sample.track] += sample.duration
       tracks[sample.track].append(Sample(duration: sample.duration, data: sample.data))
     }
-    let sets = stored.configuration.flatMap { $0.withUnsafeBufferPointer { ParameterSets(configuration: $0) } }
-    guard let sets else { throw bad("no H.264 track first") }
+    guard let sets = stored.configuration.flatMap({ ParameterSets(configuration: $0) }) else {
+      throw bad("no H.264 track first")
+    }
     self.init(parameterSets: sets, video: tracks[0], timing: tracks[1])
     guard video.count == segment.samples, timing.count == segment.frames.count else { throw bad("samples are missing") }
   }

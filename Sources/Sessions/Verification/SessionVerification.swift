@@ -56,15 +56,8 @@ package enum Verification {
     let starts = names.compactMap { SegmentName.start(ofManifest: $0) }.sorted()
     for (index, start) in starts.enumerated() {
       try progress(index, starts.count)
-      let name = SegmentName.manifest(start)
-      guard let text = try directory.bytes(of: name, limit: SegmentManifest.maximumBytes) else {
-        problems.append(Problem(file: name, what: "not a readable file"))
-        continue
-      }
       do {
-        let json = try JSONParser.parse(text)
-        let segment = try PublishedSegment(json)
-        guard segment.startMs == start else { throw JSONError("of another segment") }
+        let (segment, json) = try directory.manifest(start)
         sessions.insert(json.object?["session"]?.string ?? "")
         segments.append(segment)
         guard let video = try directory.bytes(of: segment.file, limit: SessionDirectory.maximumVideoBytes) else {
@@ -73,8 +66,8 @@ package enum Verification {
           continue
         }
         problems += try SegmentVerification.problems(json, segment, bytes: video, reader: directory.reader)
-      } catch let error as JSONError {
-        problems.append(Problem(file: name, what: error.description))
+      } catch let damage as DamagedOutput {
+        problems.append(Problem(file: SegmentName.manifest(start), what: damage.cause))
       }
     }
     if sessions.subtracting([directory.session.description]).count > 0 {

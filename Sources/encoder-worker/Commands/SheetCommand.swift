@@ -54,10 +54,9 @@ struct SheetCommand: ParsableCommand {
       let signals = try TerminationSignals()
       var progress = Progress()
       defer { progress.finish() }
-      var options = ContactSheet.Options()
-      (options.every, options.columns, options.width) = (every, columns, width)
-      options.decoders = decoders
-      let sheet = try ContactSheet.write(of: session, to: to, as: format, options) { done, total in
+      let sheet = try ContactSheet.write(
+        of: session, to: to, as: format, every: every, columns: columns, width: width, decoders: decoders
+      ) { done, total in
         progress.show(done, of: total, "tiles")
         if signals.wait(ms: 0) { throw Cancelled() }
       }
