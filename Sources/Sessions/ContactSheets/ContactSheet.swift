@@ -79,10 +79,7 @@ package struct ContactSheet: Sendable, Equatable {
 extension ContactSheetPlan {
   /// The sizes of the pictures on the sheet, as captured.
   var pictureSizes: [PixelSize] {
-    tiles.compactMap { tile in
-      guard case .picture(let segment, _) = tile else { return nil }
-      return PixelSize(width: segment.width, height: segment.height)
-    }
+    tiles.compactMap(\.picture?.segment).map { PixelSize(width: $0.width, height: $0.height) }
   }
 
   /// Returns the heading above the tiles.

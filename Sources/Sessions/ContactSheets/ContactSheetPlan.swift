@@ -15,6 +15,10 @@ struct ContactSheetPlan: Equatable {
     case gap(startMs: Int64, lengthMs: Int64, count: Int)
     /// All lost segments between two pictures.
     case lost(startMs: Int64, count: Int)
+
+    var picture: (segment: PublishedSegment, frame: Int)? {
+      if case .picture(let segment, let frame) = self { (segment, frame) } else { nil }
+    }
   }
 
   private static let defaultPictures = 60

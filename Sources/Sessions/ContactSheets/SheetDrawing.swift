@@ -39,7 +39,8 @@ struct SheetDrawing {
     while index < plan.tiles.count {
       switch plan.tiles[index] {
       case .picture(let segment, _):
-        let frames = plan.tiles[index...].framesShown(of: segment)
+        let tiles = plan.tiles[index...].prefix { $0.picture?.segment.startMs == segment.startMs }
+        let frames = tiles.compactMap { $0.picture?.frame }
         try draw(segment, frames, from: index)
         index += frames.count
       case .gap(let startMs, let lengthMs, let count):
@@ -110,17 +111,5 @@ struct SheetDrawing {
   private func write(_ line: String, centredIn area: SheetArea, y: Int, _ colour: Colour) {
     let width = BitmapFont.width(of: line) * layout.scale
     canvas.write(line, x: area.x + (area.width - width) / 2, y: y, scale: layout.scale, colour)
-  }
-}
-
-extension ArraySlice<ContactSheetPlan.Tile> {
-  /// The frames of one segment at the beginning of the list.
-  fileprivate func framesShown(of segment: PublishedSegment) -> [Int] {
-    var frames: [Int] = []
-    for tile in self {
-      guard case .picture(let other, let frame) = tile, other.startMs == segment.startMs else { break }
-      frames.append(frame)
-    }
-    return frames
   }
 }

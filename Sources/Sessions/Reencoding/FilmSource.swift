@@ -80,9 +80,9 @@ struct FilmSource: VideoSource {
   ) throws {
     let plan = plans[piece]
     let (before, all) = (Self.segments(in: plans[..<piece]), Self.segments(in: plans[...]))
-    let orders = plan.segments.enumerated().map { index, showings in
+    let orders = plan.segments.enumerated().map { index, holds in
       SegmentOrder(
-        showings: showings, quarterTurns: track.quarterTurns,
+        holds: holds, quarterTurns: track.quarterTurns,
         refused: before + index == 0 ? batch.refused : [],
         manifest: { [batch, digest] staged in
           SegmentManifest(staged, of: batch, digest: digest, part: before + index + 1, parts: all).json
@@ -130,10 +130,10 @@ struct FilmSource: VideoSource {
     var keys = track.keys[...]
     var plans: [Plan] = []
     for shot in shots {
-      let showing = SegmentOrder.PlacedHold(shot: shot, pts: pts[shot.capture.timeMs] ?? 0, sampleStarts: nil)
+      let hold = SegmentOrder.PlacedHold(shot: shot, pts: pts[shot.capture.timeMs] ?? 0, sampleStarts: nil)
       if shot.opensSegment {
         var isNew = plans.isEmpty
-        while keys.count > 1, keys[keys.startIndex + 1].pts <= showing.pts {
+        while keys.count > 1, keys[keys.startIndex + 1].pts <= hold.pts {
           keys.removeFirst()
           isNew = true
         }
@@ -141,7 +141,7 @@ struct FilmSource: VideoSource {
         plans[plans.count - 1].segments.append([])
       }
       let last = plans[plans.count - 1].segments.count - 1
-      plans[plans.count - 1].segments[last].append(showing)
+      plans[plans.count - 1].segments[last].append(hold)
     }
     return plans
   }

@@ -18,7 +18,7 @@ struct SegmentOrder {
   }
 
   /// In order; all of one size.
-  let showings: [PlacedHold]
+  let holds: [PlacedHold]
   /// The clockwise rotation of the pictures.
   let quarterTurns: Int
   /// Pictures of the source that are not shown, listed with this segment.
@@ -26,7 +26,7 @@ struct SegmentOrder {
   /// The segment's manifest without the members that ``Reencoding`` sets.
   let manifest: (StagedSegment) -> JSONValue
 
-  var startMs: Int64 { showings[0].shot.startMs }
+  var startMs: Int64 { holds[0].shot.startMs }
 }
 
 extension PixelSize {
@@ -76,7 +76,7 @@ struct SessionSource: VideoSource {
       $0.append($0.last! + $1.duration)
     }
     let order = SegmentOrder(
-      showings: try showings(segment, json, sampleStarts: starts.dropLast()), quarterTurns: 0, refused: [],
+      holds: try holds(segment, json, sampleStarts: starts.dropLast()), quarterTurns: 0, refused: [],
       manifest: { staged in
         json.setting([
           "width": .number(staged.shots[0].capture.width), "height": .number(staged.shots[0].capture.height),
@@ -93,7 +93,7 @@ struct SessionSource: VideoSource {
   }
 
   /// Returns the frames of the manifest with their existing sample starts.
-  private func showings(
+  private func holds(
     _ segment: PublishedSegment, _ json: JSONValue, sampleStarts: [Int64]
   ) throws -> [SegmentOrder.PlacedHold] {
     var startMs = segment.startMs
