@@ -1,13 +1,13 @@
-// Bits of an H.264 unit, without the bytes that keep start codes out of it (ITU-T H.264, 7.3.1 and 9.1).
+// The bits of an H.264 NAL unit, without its emulation prevention bytes (ITU-T H.264, 7.3.1 and 9.1).
 
 struct BitReader {
   private let bytes: [UInt8]
-  /// How many bits have been read.
-  package private(set) var position = 0
-  /// How many there are, the one that ends the unit and the zeros behind it included.
+  /// The number of bits read so far.
+  private(set) var position = 0
+  /// The number of all bits, with the stop bit and the zeros after it.
   var bitCount: Int { 8 * bytes.count }
 
-  /// - Parameter unit: a NAL unit, its header included.
+  /// - Parameter unit: a NAL unit with its header.
   init(unit: some Sequence<UInt8>) {
     var payload: [UInt8] = []
     var zeros = 0
@@ -22,22 +22,22 @@ struct BitReader {
     bytes = payload
   }
 
-  /// Behind the end there are zeros.
-  package mutating func bits(_ count: Int) -> Int {
+  /// Reads a number. The bits after the end of the unit are zeros.
+  mutating func bits(_ count: Int) -> Int {
     (0..<count).reduce(0) { value, _ in value << 1 | bit() }
   }
 
-  package mutating func flag() -> Bool { bit() == 1 }
+  mutating func flag() -> Bool { bit() == 1 }
 
-  /// ue(v)
+  /// Reads ue(v).
   mutating func unsigned() -> Int {
     var zeros = 0
     while zeros < 32, bit() == 0 { zeros += 1 }
     return (1 << zeros) - 1 + bits(zeros)
   }
 
-  /// se(v)
-  package mutating func signed() -> Int {
+  /// Reads se(v).
+  mutating func signed() -> Int {
     let code = unsigned()
     return code % 2 == 0 ? -code / 2 : (code + 1) / 2
   }
@@ -55,7 +55,7 @@ struct BitWriter {
 
   var isAligned: Bool { bitCount % 8 == 0 }
 
-  package mutating func put(_ value: Int, bits count: Int) {
+  mutating func put(_ value: Int, bits count: Int) {
     for shift in (0..<count).reversed() {
       if isAligned { bytes.append(0) }
       bytes[bytes.count - 1] |= UInt8(value >> shift & 1) << (7 - bitCount % 8)
@@ -63,20 +63,20 @@ struct BitWriter {
     }
   }
 
-  package mutating func put(_ flag: Bool) { put(flag ? 1 : 0, bits: 1) }
+  mutating func put(_ flag: Bool) { put(flag ? 1 : 0, bits: 1) }
 
-  /// ue(v)
-  package mutating func put(unsigned value: Int) {
+  /// Writes ue(v).
+  mutating func put(unsigned value: Int) {
     let length = Int.bitWidth - (value + 1).leadingZeroBitCount
     put(0, bits: length - 1)
     put(value + 1, bits: length)
   }
 
-  /// se(v)
-  package mutating func put(signed value: Int) { put(unsigned: value > 0 ? 2 * value - 1 : -2 * value) }
+  /// Writes se(v).
+  mutating func put(signed value: Int) { put(unsigned: value > 0 ? 2 * value - 1 : -2 * value) }
 
-  /// The unit, with the bytes that keep start codes out of it.
-  package var unit: [UInt8] {
+  /// The unit with its emulation prevention bytes.
+  var unit: [UInt8] {
     var result: [UInt8] = []
     var zeros = 0
     for byte in bytes {

@@ -2,12 +2,10 @@
 package struct MP4Box {
   package private(set) var bytes: [UInt8] = []
 
-  package init(bytes: [UInt8] = []) {
-    self.bytes = bytes
-  }
+  package init() {}
 
-  /// A box: its size, its type, its body.
-  package mutating func box(_ type: String, _ body: (inout MP4Box) -> Void = { _ in }) {
+  /// Writes a box: its size, its type, its body.
+  package mutating func box(_ type: String, _ body: (inout MP4Box) -> Void) {
     let start = bytes.count
     u32(0)
     ascii(type)
@@ -16,7 +14,7 @@ package struct MP4Box {
     withUnsafeBytes(of: size.bigEndian) { bytes.replaceSubrange(start..<start + 4, with: $0) }
   }
 
-  /// A box with version and flags.
+  /// Writes a box with version and flags.
   mutating func fullBox(_ type: String, version: UInt8 = 0, flags: UInt32 = 0, _ body: (inout MP4Box) -> Void) {
     box(type) { box in
       box.u32(UInt32(version) << 24 | flags)
@@ -25,8 +23,9 @@ package struct MP4Box {
   }
 
   mutating func u8(_ value: UInt8) { bytes.append(value) }
-  package mutating func u16(_ value: UInt16) { withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) } }
+  mutating func u16(_ value: UInt16) { withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) } }
   package mutating func u32(_ value: UInt32) { withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) } }
+  mutating func u32(_ values: UInt32...) { for value in values { u32(value) } }
   package mutating func u64(_ value: UInt64) { withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) } }
   package mutating func ascii(_ text: String) { bytes.append(contentsOf: text.utf8) }
   package mutating func append(_ data: some Sequence<UInt8>) { bytes.append(contentsOf: data) }

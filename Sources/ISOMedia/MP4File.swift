@@ -1,5 +1,5 @@
-// One segment as a self-contained MP4: `moov` before `mdat`, a video track and the timing track, every duration written
-// as it is. The result is read back before it is published (``SegmentReadback``).
+// One segment as a self-contained MP4: `moov` before `mdat`, a video track and the timing track. ``SegmentReadback`` reads the
+// result back before it is published.
 
 /// One sample of a track.
 package struct Sample {
@@ -18,7 +18,7 @@ package struct MP4File {
   package let width: Int
   package let height: Int
   package let parameterSets: ParameterSets
-  /// The first one, and no other, is a key frame.
+  /// Only the first sample is a key frame.
   package let video: [Sample]
   /// UTF-8 texts; their durations add up to the video's.
   package let timing: [Sample]
@@ -31,14 +31,13 @@ package struct MP4File {
     self.timing = timing
   }
 
-  /// The whole file.
   package var bytes: [UInt8] {
     let head = MP4Movie.fileType
-    // The places of the samples depend on the size of the boxes that tell them, which does not depend on them.
-    let sizeOfMovie = movie(from: 0).count
+    // The size of `moov` does not depend on the offsets in it.
+    let movieSize = movie(from: 0).count
     var file = MP4Box()
     file.append(head)
-    file.append(movie(from: UInt64(head.count + sizeOfMovie + 8)))
+    file.append(movie(from: UInt64(head.count + movieSize + 8)))
     file.box("mdat") { box in
       for sample in timing { box.append(sample.data) }
       for sample in video { box.append(sample.data) }
@@ -48,10 +47,11 @@ package struct MP4File {
 
   /// - Parameter offset: where the first sample lies.
   private func movie(from offset: UInt64) -> [UInt8] {
-    var pictures = MP4Track(VideoDescription(width: width, height: height, parameterSets: parameterSets))
-    var texts = MP4Track(.timing)
+    var (pictures, texts) = (MP4Track(isVideo: true), MP4Track(isVideo: false))
     texts.append(timing, at: offset)
-    pictures.append(video, at: offset + timing.reduce(0) { $0 + UInt64($1.data.count) })
-    return MP4Movie(tracks: [pictures, texts]).bytes
+    pictures.append(
+      video, at: offset + timing.reduce(0) { $0 + UInt64($1.data.count) },
+      as: VideoDescription(width: width, height: height, parameterSets: parameterSets))
+    return MP4Movie.bytes(of: [pictures, texts])
   }
 }

@@ -1,72 +1,61 @@
-// Fragments of a video track (ISO/IEC 14496-12, 8.8) as CMAF has them (ISO/IEC 23000-19): one file that says how the
-// samples are to be decoded, and one a segment with its samples at their place in the session.
-
-/// A captured frame, told to players as an event (`emsg`, ISO/IEC 23009-1, 5.10.3.3).
-package struct CaptureEvent {
-  /// From the session's start, in ticks.
-  package let start: Int64
-  package let duration: Int64
-  /// JSON, as on the timing track.
-  package let text: [UInt8]
-
-  package init(start: Int64, duration: Int64, text: [UInt8]) {
-    self.start = start
-    self.duration = duration
-    self.text = text
-  }
-}
+// Fragments of a video track (ISO/IEC 14496-12, 8.8) as CMAF has them (ISO/IEC 23000-19): one initialization that says how to
+// decode the samples, and one fragment a segment with its samples at their time in the session.
 
 package struct MP4Fragment {
   /// Names the events' meaning.
   static let eventScheme = "urn:segment-encoder:capture:1"
 
   /// From the session's start.
-  package let startMs: Int64
-  /// The first one, and no other, is a key frame.
-  package let samples: [Sample]
-  package let events: [CaptureEvent]
+  let startMs: Int64
+  /// Only the first sample is a key frame.
+  let video: [Sample]
+  /// The samples of the timing track. Players get them as events (`emsg`, ISO/IEC 23009-1, 5.10.3.3).
+  let timing: [Sample]
 
-  package init(startMs: Int64, samples: [Sample], events: [CaptureEvent]) {
+  package init(startMs: Int64, video: [Sample], timing: [Sample]) {
     self.startMs = startMs
-    self.samples = samples
-    self.events = events
+    self.video = video
+    self.timing = timing
   }
 
   /// The initialization of all fragments with the same parameter sets.
   package static func initialization(_ description: VideoDescription) -> [UInt8] {
-    let track = MP4Track(description)
-    return MP4Movie.fileType("ftyp", ["iso6", "cmfc", "mp41"]) + MP4Movie(tracks: [track], isFragmented: true).bytes
+    MP4Movie.fileType("ftyp", ["iso6", "cmfc", "mp41"])
+      + MP4Movie.bytes(of: [MP4Track(isVideo: true, descriptions: [description])], isFragmented: true)
   }
 
-  /// A fragment in which nothing is shown, for readers that ask for what a playlist says is not there.
+  /// A fragment without samples, for readers that request the file of a gap.
   package static var empty: [UInt8] { MP4Movie.fileType("styp", ["msdh", "cmfs"]) }
 
-  /// The part of the file that a player needs for the key frame alone: the box that describes the samples, and the first.
+  /// The bytes that a player needs for the key frame alone: `moof`, and the first sample in `mdat`.
   package var keyFrame: Range<Int> {
     let start = head.count
-    return start..<start + movie(dataOffset: 0).count + 8 + (samples.first?.data.count ?? 0)
+    return start..<start + movie(dataOffset: 0).count + 8 + (video.first?.data.count ?? 0)
   }
 
-  /// The size of the whole file.
-  package var size: Int { keyFrame.upperBound + samples.dropFirst().reduce(0) { $0 + $1.data.count } }
+  /// The size of the whole file, in bytes.
+  package var size: Int { keyFrame.upperBound + video.dropFirst().reduce(0) { $0 + $1.data.count } }
 
-  /// The bytes before the description of the samples.
+  /// The bytes before `moof`.
   private var head: [UInt8] {
     var file = MP4Box()
     file.append(Self.empty)
-    for event in events { file.event(event) }
+    var start = MediaTime.ticks(ms: startMs)
+    for sample in timing {
+      file.event(sample, at: start)
+      start += sample.duration
+    }
     return file.bytes
   }
 
-  /// The whole file.
   package var bytes: [UInt8] {
     var file = MP4Box()
     file.append(head)
-    // Where the samples lie depends on the size of the box that says so, which does not depend on it.
+    // The size of `moof` does not depend on the offset in it.
     let size = movie(dataOffset: 0).count
     file.append(movie(dataOffset: UInt32(size + 8)))
     file.box("mdat") { box in
-      for sample in samples { box.append(sample.data) }
+      for sample in video { box.append(sample.data) }
     }
     return file.bytes
   }
@@ -75,24 +64,16 @@ package struct MP4Fragment {
   private func movie(dataOffset: UInt32) -> [UInt8] {
     var file = MP4Box()
     file.box("moof") { moof in
-      // Rises from fragment to fragment, whatever comes between them later.
+      // The sequence number rises from fragment to fragment, even when a segment comes between two of them later.
       moof.fullBox("mfhd") { $0.u32(UInt32(truncatingIfNeeded: startMs + 1)) }
       moof.box("traf") { track in
         // Offsets count from this box (0x20000); flags of a sample that depends on others (0x20).
-        track.fullBox("tfhd", flags: 0x20020) { box in
-          box.u32(1)
-          box.u32(0x0101_0000)
-        }
+        track.fullBox("tfhd", flags: 0x20020) { $0.u32(1, 0x0101_0000) }
         track.fullBox("tfdt", version: 1) { $0.u64(UInt64(MediaTime.ticks(ms: startMs))) }
         // Data offset, the first sample's flags, durations, sizes.
         track.fullBox("trun", flags: 0x1 | 0x4 | 0x100 | 0x200) { box in
-          box.u32(UInt32(samples.count))
-          box.u32(dataOffset)
-          box.u32(0x0200_0000)  // depends on none
-          for sample in samples {
-            box.u32(UInt32(sample.duration))
-            box.u32(UInt32(sample.data.count))
-          }
+          box.u32(UInt32(video.count), dataOffset, 0x0200_0000)  // depends on no other sample
+          for sample in video { box.u32(UInt32(sample.duration), UInt32(sample.data.count)) }
         }
       }
     }
@@ -101,15 +82,18 @@ package struct MP4Fragment {
 }
 
 extension MP4Box {
-  fileprivate mutating func event(_ event: CaptureEvent) {
+  /// - Parameters:
+  ///   - sample: of the timing track: JSON behind its length in 2 bytes.
+  ///   - start: from the session's start, in ticks.
+  fileprivate mutating func event(_ sample: Sample, at start: Int64) {
     fullBox("emsg", version: 1) { box in
       box.u32(UInt32(MediaTime.timescale))
-      box.u64(UInt64(event.start))
-      box.u32(UInt32(event.duration))
-      box.u32(UInt32(truncatingIfNeeded: event.start / MediaTime.ticks(ms: 1)))  // tells it from others
+      box.u64(UInt64(start))
+      box.u32(UInt32(sample.duration))
+      box.u32(UInt32(truncatingIfNeeded: start / MediaTime.ticks(ms: 1)))  // id
       box.ascii(MP4Fragment.eventScheme)
       box.zeros(2)  // ends the scheme; an empty value
-      box.append(event.text)
+      box.append(sample.data.dropFirst(2))
     }
   }
 }

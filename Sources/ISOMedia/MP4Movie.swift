@@ -1,63 +1,49 @@
-// The `moov` box: what a file's tracks hold, and where. For one segment as for a day of them: sizes and times that
-// outgrow 32 bits get their 64-bit forms. We write the boxes ourselves because timing is what this project is for:
-// libavformat's muxer closes a text track with an empty sample of its own, and writes a file a second time to bring
-// `moov` to the front.
+// The `moov` box of a segment, a film of a whole day, or an initialization. Sizes and times that exceed 32 bits get their
+// 64-bit forms. We write the boxes ourselves because times must be exact: libavformat's muxer adds an empty sample to a text
+// track, and writes a file twice to put `moov` first.
 
-/// A track's samples, in order, and how they are to be understood.
+/// The samples of a track, in order.
 package struct MP4Track {
-  package enum Content {
-    /// H.264, with at least one sample description.
-    case video([VideoDescription])
-    /// UTF-8 texts.
-    case timing
+  /// Whether the samples are H.264 pictures; else they are UTF-8 texts.
+  let isVideo: Bool
+  /// The sample descriptions of a video track.
+  private(set) var descriptions: [VideoDescription]
+  /// The duration of each sample, in ticks of ``MediaTime/timescale``.
+  private(set) var durations: [UInt32] = []
+  /// The size of each sample, in bytes.
+  private(set) var sizes: [UInt32] = []
+  /// Contiguous samples with one sample description, whose index counts from 1.
+  private(set) var chunks: [(offset: UInt64, samples: Int, description: Int)] = []
+  /// The samples that are key frames, counted from 1.
+  private(set) var keys: [UInt32] = []
+
+  package init(isVideo: Bool, descriptions: [VideoDescription] = []) {
+    self.isVideo = isVideo
+    self.descriptions = descriptions
   }
 
-  package private(set) var content: Content
-  /// Of each sample, in ticks of ``MediaTime/timescale``.
-  package private(set) var durations: [UInt32] = []
-  /// Of each sample, in bytes.
-  package private(set) var sizes: [UInt32] = []
-  /// Contiguous samples with one sample description, whose index counts from 1.
-  package private(set) var chunks: [(offset: UInt64, samples: Int, description: Int)] = []
-  /// The samples that are key frames, counted from 1.
-  package private(set) var keys: [UInt32] = []
+  var duration: UInt64 { durations.reduce(0) { $0 + UInt64($1) } }
 
-  package init(_ content: Content) { self.content = content }
-
-  /// A video track whose samples follow.
-  package init(_ description: VideoDescription) { self.init(.video([description])) }
-
-  package var duration: UInt64 { durations.reduce(0) { $0 + UInt64($1) } }
-
-  /// An upper bound of what `samples` in `chunks` add to `moov`, in bytes.
+  /// An upper bound of the bytes that `samples` in `chunks` add to `moov`.
   package static func tableSize(samples: Int, chunks: Int) -> Int { 12 * samples + 24 * chunks }
 
-  /// Adds samples that lie one behind the other from `offset` on; the first is a key frame.
+  /// Adds contiguous samples from `offset` on; the first is a key frame.
   ///
-  /// - Parameter description: of video; nil for the description of the samples before.
+  /// - Parameter description: of video.
   package mutating func append(_ samples: [Sample], at offset: UInt64, as description: VideoDescription? = nil) {
+    if let description, !descriptions.contains(description) { descriptions.append(description) }
+    let index = descriptions.firstIndex { $0 == description } ?? 0
     keys.append(UInt32(sizes.count + 1))
-    chunks.append((offset, samples.count, description.map { number(of: $0) } ?? chunks.last?.description ?? 1))
+    chunks.append((offset, samples.count, index + 1))
     for sample in samples {
       durations.append(UInt32(sample.duration))
       sizes.append(UInt32(sample.data.count))
     }
   }
-}
 
-extension MP4Track {
   /// Subtracts a number of bytes from all chunk offsets.
   package mutating func move(by bytes: Int) {
     for index in chunks.indices { chunks[index].offset -= UInt64(bytes) }
-  }
-
-  /// Returns the index of a description, counted from 1. A new description is added.
-  private mutating func number(of description: VideoDescription) -> Int {
-    guard case .video(var descriptions) = content else { return 1 }
-    if let index = descriptions.firstIndex(of: description) { return index + 1 }
-    descriptions.append(description)
-    content = .video(descriptions)
-    return descriptions.count
   }
 }
 
@@ -73,21 +59,7 @@ package struct Chapter: Equatable {
   }
 }
 
-package struct MP4Movie {
-  package let tracks: [MP4Track]
-  package var chapters: [Chapter] = []
-  /// Unix milliseconds of the first capture; nil in a segment, whose file name has it.
-  package var startMs: Int64?
-  /// Whether the samples follow in fragments, and none is listed here.
-  var isFragmented = false
-
-  package init(tracks: [MP4Track], chapters: [Chapter] = [], startMs: Int64? = nil, isFragmented: Bool = false) {
-    self.tracks = tracks
-    self.chapters = chapters
-    self.startMs = startMs
-    self.isFragmented = isFragmented
-  }
-
+package enum MP4Movie {
   /// `ftyp`.
   package static var fileType: [UInt8] { fileType("ftyp", ["isom", "iso2", "avc1", "mp41"], version: 0x200) }
 
@@ -102,8 +74,14 @@ package struct MP4Movie {
     return file.bytes
   }
 
-  /// `moov`.
-  package var bytes: [UInt8] {
+  /// Returns `moov`.
+  ///
+  /// - Parameters:
+  ///   - startMs: unix milliseconds of the first capture; nil in a segment, whose file name has it.
+  ///   - isFragmented: whether the samples follow in fragments.
+  package static func bytes(
+    of tracks: [MP4Track], chapters: [Chapter] = [], startMs: Int64? = nil, isFragmented: Bool = false
+  ) -> [UInt8] {
     let duration = tracks.map(\.duration).max() ?? 0
     // Whole seconds since 1904 (ISO/IEC 14496-12, 8.2.2.3).
     let creation = startMs.map { UInt64(max(0, $0 / 1_000 + 2_082_844_800)) } ?? 0
@@ -123,7 +101,8 @@ package struct MP4Movie {
       for (index, track) in tracks.enumerated() {
         moov.box("trak") { $0.track(track, id: UInt32(index + 1), movieDuration: duration) }
       }
-      if isFragmented { moov.box("mvex") { $0.trackDefaults(tracks.count) } }
+      // Track 1, sample description 1, no defaults: each fragment has its own values.
+      if isFragmented { moov.box("mvex") { $0.fullBox("trex") { $0.u32(1, 1, 0, 0, 0) } } }
       if !chapters.isEmpty { moov.box("udta") { $0.chapterList(chapters) } }
     }
     return file.bytes
@@ -131,7 +110,7 @@ package struct MP4Movie {
 }
 
 extension MP4Box {
-  /// `chpl`, as Nero defined it and stock tools read it: at most 255 chapters, in units of 100 ns.
+  /// `chpl`, defined by Nero and read by stock tools: at most 255 chapters, in units of 100 ns.
   fileprivate mutating func chapterList(_ chapters: [Chapter]) {
     fullBox("chpl", version: 1) { box in
       box.u32(0)
@@ -145,22 +124,11 @@ extension MP4Box {
     }
   }
 
-  /// `trex`: each fragment says all for itself.
-  fileprivate mutating func trackDefaults(_ tracks: Int) {
-    for id in 1...tracks {
-      fullBox("trex") { box in
-        box.u32(UInt32(id))
-        box.u32(1)  // sample description
-        box.zeros(12)
-      }
-    }
-  }
-
   fileprivate mutating func identityMatrix() {
-    for value: UInt32 in [0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x4000_0000] { u32(value) }
+    u32(0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x4000_0000)
   }
 
-  /// A box whose times have 64 bits where 32 are not enough.
+  /// Writes a box whose times have 64 bits where 32 are too few.
   fileprivate mutating func versionedBox(
     _ type: String, flags: UInt32 = 0, for duration: UInt64, _ body: (inout MP4Box, Bool) -> Void
   ) {
@@ -173,27 +141,21 @@ extension MP4Box {
   }
 
   fileprivate mutating func track(_ track: MP4Track, id: UInt32, movieDuration: UInt64) {
-    var (width, height) = (0, 0)
+    let description = track.descriptions.first
     // The timing track is in the movie, but not enabled: players must not show it over the picture.
-    var flags: UInt32 = 2
-    if case .video(let descriptions) = track.content {
-      (width, height, flags) = (descriptions[0].width, descriptions[0].height, 3)
-    }
-    versionedBox("tkhd", flags: flags, for: movieDuration) { box, long in
+    versionedBox("tkhd", flags: track.isVideo ? 3 : 2, for: movieDuration) { box, long in
       box.zeros(long ? 16 : 8)
-      box.u32(id)
-      box.u32(0)
+      box.u32(id, 0)
       box.time(movieDuration, long)
       box.zeros(16)  // layer, group, volume
       box.identityMatrix()
-      box.u32(UInt32(width) << 16)
-      box.u32(UInt32(height) << 16)
+      box.u32(UInt32(description?.width ?? 0) << 16, UInt32(description?.height ?? 0) << 16)
     }
     box("mdia") { $0.media(track) }
   }
 
   private mutating func media(_ track: MP4Track) {
-    let handler = if case .video = track.content { ("vide", "Video") } else { ("sbtl", "Timing") }
+    let (handler, name) = track.isVideo ? ("vide", "Video") : ("sbtl", "Timing")
     versionedBox("mdhd", for: track.duration) { box, long in
       box.zeros(long ? 16 : 8)
       box.u32(UInt32(MediaTime.timescale))
@@ -203,13 +165,13 @@ extension MP4Box {
     }
     fullBox("hdlr") { box in
       box.u32(0)
-      box.ascii(handler.0)
+      box.ascii(handler)
       box.zeros(12)
-      box.ascii(handler.1)
+      box.ascii(name)
       box.u8(0)
     }
     box("minf") { info in
-      if case .video = track.content {
+      if track.isVideo {
         info.fullBox("vmhd", flags: 1) { $0.zeros(8) }
       } else {
         info.fullBox("nmhd") { _ in }
@@ -222,11 +184,10 @@ extension MP4Box {
       }
       info.box("stbl") { table in
         table.fullBox("stsd") { box in
-          switch track.content {
-          case .video(let descriptions):
-            box.u32(UInt32(descriptions.count))
-            for description in descriptions { box.videoDescription(description) }
-          case .timing:
+          if track.isVideo {
+            box.u32(UInt32(track.descriptions.count))
+            for description in track.descriptions { box.videoDescription(description) }
+          } else {
             box.u32(1)
             box.textDescription()
           }
@@ -236,44 +197,25 @@ extension MP4Box {
     }
   }
 
-  /// Durations, key frames, sizes and places.
+  /// Writes durations, key frames, chunks, sizes and offsets.
   private mutating func sampleTables(_ track: MP4Track) {
-    let durations = runs(track.durations)
-    fullBox("stts") { box in
-      box.u32(UInt32(durations.count))
-      for run in durations {
-        box.u32(UInt32(run.count))
-        box.u32(run.value)
-      }
+    let durations = runs(track.durations, ==)
+    table("stts", rows: durations.count, durations.flatMap { [UInt32($0.count), $0.value] })
+    if track.isVideo, !track.keys.isEmpty { table("stss", rows: track.keys.count, track.keys) }
+    let chunks = runs(track.chunks) { ($0.samples, $0.description) == ($1.samples, $1.description) }
+    var first: UInt32 = 1
+    let rows = chunks.flatMap { run in
+      defer { first += UInt32(run.count) }
+      return [first, UInt32(run.value.samples), UInt32(run.value.description)]
     }
-    if case .video = track.content, !track.keys.isEmpty {
-      fullBox("stss") { box in
-        box.u32(UInt32(track.keys.count))
-        for key in track.keys { box.u32(key) }
-      }
-    }
-    let chunks = runs(track.chunks.map { ChunkForm(samples: $0.samples, description: $0.description) })
-    fullBox("stsc") { box in
-      box.u32(UInt32(chunks.count))
-      var first: UInt32 = 1
-      for run in chunks {
-        box.u32(first)
-        box.u32(UInt32(run.value.samples))
-        box.u32(UInt32(run.value.description))
-        first += UInt32(run.count)
-      }
-    }
+    table("stsc", rows: chunks.count, rows)
     fullBox("stsz") { box in
-      box.u32(0)
-      box.u32(UInt32(track.sizes.count))
+      box.u32(0, UInt32(track.sizes.count))
       for size in track.sizes { box.u32(size) }
     }
     let offsets = track.chunks.map(\.offset)
     if offsets.last ?? 0 <= UInt64(UInt32.max) {
-      fullBox("stco") { box in
-        box.u32(UInt32(offsets.count))
-        for offset in offsets { box.u32(UInt32(offset)) }
-      }
+      table("stco", rows: offsets.count, offsets.map { UInt32($0) })
     } else {
       fullBox("co64") { box in
         box.u32(UInt32(offsets.count))
@@ -282,16 +224,21 @@ extension MP4Box {
     }
   }
 
-  /// The properties of a chunk that `stsc` lists once for a run of equal chunks.
-  private struct ChunkForm: Equatable {
-    let samples: Int
-    let description: Int
+  private mutating func table(_ type: String, rows: Int, _ numbers: [UInt32]) {
+    fullBox(type) { box in
+      box.u32(UInt32(rows))
+      for number in numbers { box.u32(number) }
+    }
   }
 
-  private func runs<T: Equatable>(_ values: [T]) -> [(count: Int, value: T)] {
+  private func runs<T>(_ values: [T], _ areEqual: (T, T) -> Bool) -> [(count: Int, value: T)] {
     var result: [(count: Int, value: T)] = []
     for value in values {
-      if result.last?.value == value { result[result.count - 1].count += 1 } else { result.append((1, value)) }
+      if let last = result.last?.value, areEqual(last, value) {
+        result[result.count - 1].count += 1
+      } else {
+        result.append((1, value))
+      }
     }
     return result
   }

@@ -1,5 +1,5 @@
-// How many samples an MP4 says it has. libavformat takes memory for each as soon as it has read the tables, and a few bytes of
-// a table can name a hundred million.
+// The number of samples that an MP4 says it has. libavformat allocates memory for each when it has read the tables, and a few
+// bytes of a table can name a hundred million.
 
 import CLinux
 import FileSystem
@@ -7,57 +7,45 @@ import Glibc
 
 package enum MP4SampleBudget {
   /// More than a day at 30 pictures a second has; libavformat takes some 60 bytes for each.
-  private static let most = 4_000_000
-  /// Of boxes that are no media, in bytes: so many samples take some 112 MB.
+  private static let maximumSamples = 4_000_000
+  /// Of boxes other than media, in bytes: 4 million samples take some 112 MB.
   private static let maximumScanned = 128 << 20
 
-  /// Whether a file can be opened.
+  /// Whether libavformat can open a file.
   package static func isBearable(_ file: any ByteSource) -> Bool {
-    var (census, scanned, isShort) = (Count(bytes: file.count), 0, true)
-    let isRead = MP4Boxes.read(file, most: most) { type, range in
+    var (count, scanned) = (Count(bytes: file.count), 0)
+    let isRead = MP4Boxes.read(file, most: maximumSamples) { type, range in
       if ["mdat", "free", "skip"].contains(type) { return true }
       scanned += range.count
-      isShort = scanned <= maximumScanned
-      if isShort { file.bytes(at: range.lowerBound, range.count).withUnsafeBytes { census.add($0) } }
-      return isShort
+      guard scanned <= maximumScanned else { return false }
+      file.bytes(at: range.lowerBound, range.count).withUnsafeBytes { count.add($0) }
+      return true
     }
-    return isRead && isShort && census.isBearable
+    return isRead && scanned <= maximumScanned && count.isBearable
   }
 
-  /// Found wherever their names are: a demuxer finds them in boxes that they do not belong in, too.
+  /// Counts the rows of tables. It finds them by their names anywhere, because a demuxer reads them in wrong boxes, too.
   private struct Count {
-    private let bytes: Int
-    private var samples = 0
-    private var runs = 0
-    private var edits = 1
+    let bytes: Int
+    var samples = 0
+    var runs = 0
+    var edits = 1
 
-    init(bytes: Int) { self.bytes = bytes }
-
-    /// No file has more samples than bytes; and each edit takes its own.
+    /// A file has fewer samples than bytes, and each edit lists all samples again.
     var isBearable: Bool {
-      let limit = min(bytes, most)
-      return samples <= limit && runs <= 2 * limit && samples <= most / edits
+      let limit = min(bytes, maximumSamples)
+      return samples <= limit && runs <= 2 * limit && samples <= maximumSamples / edits
     }
 
     mutating func add(_ box: UnsafeRawBufferPointer) {
-      // Behind version and flags: a number of rows; of sizes it comes after the size of all.
-      for place in places(of: "stsz", in: box) + places(of: "stz2", in: box) { samples += number(at: place + 8, box) }
-      for place in places(of: "trun", in: box) { samples += number(at: place + 4, box) }
-      for place in places(of: "elst", in: box) { edits = max(edits, number(at: place + 4, box)) }
-      for place in places(of: "stts", in: box) + places(of: "ctts", in: box) {
-        let rows = min(number(at: place + 4, box), (box.count - place) / 8)
-        for row in 0..<max(0, rows) { runs += number(at: place + 8 + 8 * row, box) }
+      // The number of rows follows version and flags; in tables of sizes the size of all samples comes between.
+      for start in box.offsets(behind: "stsz") + box.offsets(behind: "stz2") { samples += number(at: start + 8, box) }
+      for start in box.offsets(behind: "trun") { samples += number(at: start + 4, box) }
+      for start in box.offsets(behind: "elst") { edits = max(edits, number(at: start + 4, box)) }
+      for start in box.offsets(behind: "stts") + box.offsets(behind: "ctts") {
+        let rows = min(number(at: start + 4, box), (box.count - start) / 8)
+        for row in 0..<max(0, rows) { runs += number(at: start + 8 + 8 * row, box) }
       }
-    }
-
-    private func places(of name: StaticString, in box: UnsafeRawBufferPointer) -> [Int] {
-      guard let start = box.baseAddress else { return [] }
-      var (places, offset) = ([Int](), 0)
-      while let found = memmem(start + offset, box.count - offset, name.utf8Start, 4) {
-        offset = UnsafeRawPointer(found) - start + 4
-        places.append(offset)
-      }
-      return places
     }
 
     private func number(at offset: Int, _ box: UnsafeRawBufferPointer) -> Int {
@@ -66,16 +54,30 @@ package enum MP4SampleBudget {
   }
 }
 
-/// The boxes at the top of a file, without what is in them.
+extension UnsafeRawBufferPointer {
+  /// Returns the offset behind each occurrence of a text.
+  package func offsets(behind text: String) -> [Int] {
+    guard let start = baseAddress else { return [] }
+    let text = Array(text.utf8)
+    var (offsets, offset) = ([Int](), 0)
+    while let found = memmem(start + offset, count - offset, text, text.count) {
+      offset = UnsafeRawPointer(found) - start + text.count
+      offsets.append(offset)
+    }
+    return offsets
+  }
+}
+
+/// The boxes at the top level of a file.
 package enum MP4Boxes {
-  /// Calls `body` for each until it returns false, or what follows is no box.
+  /// Calls `body` for each box until it returns false, or until the bytes that follow are no box.
   ///
   /// - Parameters:
   ///   - most: the number of boxes that are read.
-  ///   - body: gets the type and the place, header included; a box that says that it is longer than the file ends with it.
-  /// - Returns: whether there were not more boxes.
+  ///   - body: gets the type and the range with the header. A box longer than the rest of the file ends with the file.
+  /// - Returns: false if there are more than `most` boxes.
   package static func read(
-    _ file: any ByteSource, most: Int, _ body: (_ type: String, _ place: Range<Int>) -> Bool
+    _ file: any ByteSource, most: Int, _ body: (_ type: String, _ range: Range<Int>) -> Bool
   ) -> Bool {
     var (offset, boxes) = (0, 0)
     while file.count - offset >= 8 {
@@ -83,7 +85,7 @@ package enum MP4Boxes {
       guard head.count >= 8 else { break }
       func number(_ range: Range<Int>) -> Int { head[range].reduce(0) { $0 << 8 | Int($1) } }
       var length = number(0..<4)
-      // In 64 bits behind the type; or all that is left.
+      // 1: the length has 64 bits and follows the type. 0: the box ends with the file.
       if length == 1 && head.count == 16 { length = number(8..<16) & .max }
       if length == 0 || length > file.count - offset { length = file.count - offset }
       guard length >= 8 else { break }

@@ -1,11 +1,11 @@
-/// How samples of video are coded.
+/// The coding of video samples.
 package struct VideoDescription: Equatable {
   /// Pixels as coded.
   package let width: Int
   package let height: Int
   package let parameterSets: ParameterSets
   /// Whether key frames carry their parameter sets too, which ISO/IEC 14496-15, 5.4.2 allows `avc3` only.
-  package var isInBand = false
+  package let isInBand: Bool
 
   package init(width: Int, height: Int, parameterSets: ParameterSets, isInBand: Bool = false) {
     self.width = width
@@ -14,14 +14,14 @@ package struct VideoDescription: Equatable {
     self.isInBand = isInBand
   }
 
-  /// The four characters that name its sample entry (ISO/IEC 14496-15, 5.4.2).
+  /// The type of its sample entry (ISO/IEC 14496-15, 5.4.2).
   fileprivate var entry: String { isInBand ? "avc3" : "avc1" }
 
   /// The `codecs` parameter of RFC 6381.
   package var codec: String { "\(entry).\(parameterSets.profileAndLevel)" }
 }
 
-/// The entries of `stsd` of our two kinds of tracks.
+/// The entries of `stsd`.
 extension MP4Box {
   mutating func videoDescription(_ description: VideoDescription) {
     box(description.entry) { entry in
@@ -30,9 +30,7 @@ extension MP4Box {
       entry.zeros(16)
       entry.u16(UInt16(description.width))
       entry.u16(UInt16(description.height))
-      entry.u32(0x48_0000)  // 72 dpi
-      entry.u32(0x48_0000)
-      entry.u32(0)
+      entry.u32(0x48_0000, 0x48_0000, 0)  // 72 × 72 dpi
       entry.u16(1)  // frames a sample
       entry.zeros(32)  // compressor's name
       entry.u16(24)  // depth
@@ -45,14 +43,11 @@ extension MP4Box {
         box.u16(6)  // matrix: BT.601
         box.u8(0)  // limited range
       }
-      entry.box("pasp") { box in
-        box.u32(1)
-        box.u32(1)
-      }
+      entry.box("pasp") { $0.u32(1, 1) }
     }
   }
 
-  /// `tx3g` (3GPP TS 26.245, 5.16): timed text with the plainest of styles.
+  /// `tx3g` (3GPP TS 26.245, 5.16): timed text with a plain style.
   mutating func textDescription() {
     box("tx3g") { entry in
       entry.zeros(6)

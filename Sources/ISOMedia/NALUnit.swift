@@ -1,19 +1,18 @@
 /// A network abstraction layer unit of an H.264 byte stream (ITU-T H.264, 7.3.1 and annex B).
 package struct NALUnit {
+  /// The kinds that we use.
   package enum Kind: UInt8 {
     case slice = 1
     case keySlice = 5
-    case supplementalEnhancementInformation = 6
     case sequenceParameterSet = 7
     case pictureParameterSet = 8
-    case delimiter = 9
   }
 
   package let bytes: UnsafeBufferPointer<UInt8>.SubSequence
 
   package var kind: Kind? { bytes.first.flatMap { Kind(rawValue: $0 & 0x1F) } }
 
-  /// Splits at start codes: 00 00 01, with zeros before it belonging to none.
+  /// Splits a stream at its start codes, 00 00 01. Zeros before a start code belong to no unit.
   package static func split(_ stream: UnsafeBufferPointer<UInt8>) -> [NALUnit] {
     var units: [NALUnit] = []
     var start: Int?
@@ -33,8 +32,8 @@ package struct NALUnit {
     return units
   }
 
-  /// The units that carry pictures, each behind its length in 4 bytes. x264's 700 bytes of advertisement, sent in
-  /// every first picture, are left out, as are parameter sets: they are in the sample description.
+  /// Returns the units that carry pictures, each behind its length in 4 bytes. This leaves out x264's 700 bytes of settings
+  /// before every first picture, and the parameter sets, which are in the sample description.
   package static func lengthPrefixed(_ units: [NALUnit]) -> [UInt8] {
     let slices = units.filter { $0.kind == .slice || $0.kind == .keySlice }
     var result: [UInt8] = []

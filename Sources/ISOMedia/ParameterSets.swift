@@ -27,13 +27,14 @@ package struct ParameterSets: Equatable {
     return record.bytes
   }
 
-  /// Reads a record with one set of each kind, as we write it.
-  package init?(configuration: UnsafeBufferPointer<UInt8>) {
+  /// Reads a record with one set of each kind.
+  package init?(configuration: some Sequence<UInt8>) {
+    let configuration = Array(configuration)
     func unit(at offset: Int) -> (bytes: [UInt8], end: Int)? {
       guard offset + 3 <= configuration.count, configuration[offset] & 0x1F == 1 else { return nil }
       let start = offset + 3
       let end = start + (Int(configuration[offset + 1]) << 8 | Int(configuration[offset + 2]))
-      // Ours have some 30 bytes; who has more than a thousand means no good.
+      // Ours have some 30 bytes. FilmWriter reserves space for 1 024 bytes each.
       return end <= configuration.count && (1...1_024).contains(end - start)
         ? (Array(configuration[start..<end]), end) : nil
     }
@@ -43,7 +44,7 @@ package struct ParameterSets: Equatable {
     self.init(sequence: sequence.bytes, picture: picture.bytes)
   }
 
-  /// Both as NAL units behind their lengths, to stand before a key frame.
+  /// Both as NAL units behind their lengths, to put before a key frame.
   package var lengthPrefixed: [UInt8] {
     var units = MP4Box()
     for unit in [sequence, picture] {
@@ -58,9 +59,6 @@ package struct ParameterSets: Equatable {
 
   /// Profile, constraints and level as in RFC 6381, 3.3.
   var profileAndLevel: String {
-    sequence[1...3].map { byte in
-      let digits = String(byte, radix: 16, uppercase: true)
-      return digits.count == 1 ? "0" + digits : digits
-    }.joined()
+    sequence[1...3].map { String(256 + Int($0), radix: 16, uppercase: true).dropFirst() }.joined()
   }
 }

@@ -1,8 +1,7 @@
-// Pictures that show the one before once more: P slices in which every macroblock is skipped. They depend on nothing but the
-// size of the picture and their number, so that they are written here rather than found by an encoder that looks at every
-// pixel for it (ITU-T H.264, 7.3.3, 7.3.4, 9.3.4).
+// Pictures that repeat the one before: P slices in which every macroblock is skipped (ITU-T H.264, 7.3.3, 7.3.4, 9.3.4). They
+// depend on the size of the picture and on their number only, so writing them here saves an encoder's look at every pixel.
 
-/// Numbers a segment's pictures, and writes those that repeat.
+/// Numbers a segment's pictures, and writes those that repeat the one before.
 package struct SkipSliceWriter {
   private let pictureParameterSet: Int
   private let frameNumberBits: Int
@@ -13,40 +12,26 @@ package struct SkipSliceWriter {
 
   /// - Throws: ``SegmentMismatch`` for streams of another kind than ours: one slice a picture, one reference, CABAC.
   package init(after sets: ParameterSets) throws(SegmentMismatch) {
-    var sequence = BitReader(unit: sets.sequence)
-    _ = sequence.bits(8)
-    let profile = sequence.bits(8)
-    _ = sequence.bits(16)
-    let sequenceID = sequence.unsigned()
-    var isOurs = true
-    if profile >= 100 {
-      let (chroma, luma8, chroma8) = (sequence.unsigned(), sequence.unsigned(), sequence.unsigned())
-      isOurs = chroma == 1 && luma8 == 0 && chroma8 == 0 && !sequence.flag() && !sequence.flag()
-    }
-    frameNumberBits = 4 + sequence.unsigned()
-    let (orderType, references) = (sequence.unsigned(), sequence.unsigned())
-    _ = sequence.flag()
-    let (columns, rows) = (sequence.unsigned() + 1, sequence.unsigned() + 1)
-    macroblocks = min(columns, 1_024) * min(rows, 1_024)
-    isOurs =
-      isOurs && max(columns, rows) <= 1_024 && orderType == 2 && references == 1 && sequence.flag()
-      && frameNumberBits <= 16
-
+    let mismatch = SegmentMismatch("the encoder's streams are of another kind")
     var picture = BitReader(unit: sets.picture)
     _ = picture.bits(8)
     pictureParameterSet = picture.unsigned()
-    isOurs = isOurs && picture.unsigned() == sequenceID && picture.flag() && !picture.flag() && picture.unsigned() == 0
+    guard let sequence = SequenceParameterSet(sets.sequence), sequence.references == 1, sequence.frameNumberBits <= 16,
+      max(sequence.columns, sequence.rows) <= 1_024, picture.unsigned() == sequence.id, picture.flag(), !picture.flag(),
+      picture.unsigned() == 0
+    else { throw mismatch }
+    frameNumberBits = sequence.frameNumberBits
+    macroblocks = sequence.columns * sequence.rows
     overridesReferenceCount = picture.unsigned() != 0
     _ = picture.unsigned()
-    isOurs = isOurs && !picture.flag() && picture.bits(2) == 0
+    guard !picture.flag(), picture.bits(2) == 0 else { throw mismatch }
     qpDelta = Self.qp - 26 - picture.signed()
     _ = (picture.signed(), picture.signed())
     controlsDeblocking = picture.flag()
-    isOurs = isOurs && !picture.flag() && !picture.flag()
-    guard isOurs else { throw SegmentMismatch("the encoder's streams are of another kind") }
+    guard !picture.flag(), !picture.flag() else { throw mismatch }
   }
 
-  /// A picture as a NAL unit behind its length.
+  /// Returns a repeat as a NAL unit behind its length.
   ///
   /// - Parameter number: how many pictures of the segment come before it; not 0.
   package func picture(_ number: Int) -> [UInt8] {
@@ -59,10 +44,10 @@ package struct SkipSliceWriter {
     slice.put(overridesReferenceCount)
     if overridesReferenceCount { slice.put(unsigned: 0) }
     slice.put(false)  // references in their own order
-    slice.put(false)  // the one before goes when this one comes
+    slice.put(false)  // this picture replaces the reference before
     slice.put(unsigned: 0)  // the first of CABAC's three tables
     slice.put(signed: qpDelta)
-    if controlsDeblocking { slice.put(unsigned: 1) }  // none
+    if controlsDeblocking { slice.put(unsigned: 1) }  // no deblocking
     while !slice.isAligned { slice.put(true) }
     var coder = SkipCoder(slice)
     for macroblock in 1...macroblocks { coder.skip(isLast: macroblock == macroblocks) }
@@ -70,7 +55,7 @@ package struct SkipSliceWriter {
     return withUnsafeBytes(of: UInt32(unit.count).bigEndian) { Array($0) } + unit
   }
 
-  /// Gives a coded picture its number among all of the segment.
+  /// Sets the number of a coded picture among all pictures of the segment.
   ///
   /// - Parameter unit: a P slice of the encoder's as a NAL unit behind its length.
   package func renumber(_ unit: inout [UInt8], _ number: Int) throws(SegmentMismatch) {
@@ -78,7 +63,7 @@ package struct SkipSliceWriter {
     let (header, first, kind, set) = (slice.bits(8), slice.unsigned(), slice.unsigned(), slice.unsigned())
     let start = 32 + slice.position
     let bytes = start / 8...(start + frameNumberBits - 1) / 8
-    // Alone, and without zeros there, before or after: else the bytes that keep start codes out were others.
+    // The unit is alone. Without zeros at its number, before or after, its emulation prevention bytes stay the same.
     guard header & 0x1F == NALUnit.Kind.slice.rawValue, first == 0, kind == 5, set == pictureParameterSet,
       unit.prefix(4).reduce(0, { $0 << 8 | Int($1) }) == unit.count - 4, bytes.upperBound < unit.count,
       !unit[bytes].contains(0)
@@ -91,18 +76,18 @@ package struct SkipSliceWriter {
     guard !unit[bytes].contains(0) else { throw SegmentMismatch("a coded picture cannot be numbered") }
   }
 
-  /// The quantiser, which nothing is quantised with: it decides what the coder expects, and most of all to skip.
+  /// The quantiser. Nothing is quantised with it, but it selects the coder's initial states: at 51, skips are the likeliest.
   private static let qp = 51
 }
 
-/// The arithmetic coder, as far as it is needed where everything happens as expected (9.3.4.2 to 9.3.4.5).
+/// The arithmetic coder, limited to likely symbols (9.3.4.2 to 9.3.4.5).
 private struct SkipCoder {
   private(set) var slice: BitWriter
   private var low = 0
   private var range = 510
   private var outstanding = 0
   private var isFirst = true
-  /// `mb_skip_flag` behind neighbours that are skipped, at quantiser 51 (table 9-13): 106, which is 42 for "yes".
+  /// `mb_skip_flag` after skipped neighbours, at quantiser 51 (table 9-13): 106, which is 42 for "yes".
   private var state = 42
 
   init(_ slice: BitWriter) { self.slice = slice }
@@ -117,7 +102,7 @@ private struct SkipCoder {
       range = 2
       renormalise()
       put(low >> 9 & 1)
-      // With the bit that ends a slice.
+      // With the stop bit.
       slice.put(low >> 7 & 3 | 1, bits: 2)
     } else {
       renormalise()

@@ -9,7 +9,7 @@ import Testing
   private typealias Tile = ContactSheetPlan.Tile
 
   private func plan(_ segments: [PublishedSegment], every: Int? = nil) -> ContactSheetPlan {
-    ContactSheetPlan(segments.map { .segment($0) }, every: every)
+    ContactSheetPlan(segments.map { .init(startMs: $0.startMs, segment: $0) }, every: every)
   }
 
   @Test func everyNthCaptureCountsFromTheFirstAndContinuedOnesDoNot() {
@@ -61,10 +61,13 @@ import Testing
     let one = PublishedSegment.made(1_000, 2_000)
     let two = PublishedSegment.made(9_000, 10_000)
     let plan = ContactSheetPlan(
-      [.segment(one), .lost(file: "x", startMs: 2_000), .lost(file: "y", startMs: 3_000), .segment(two)], every: 1)
+      [
+        .init(startMs: 1_000, segment: one), .init(startMs: 2_000, segment: nil), .init(startMs: 3_000, segment: nil),
+        .init(startMs: 9_000, segment: two),
+      ], every: 1)
     #expect(
       plan.tiles == [
-        .picture(segment: one, frame: 0), .lost(file: "x", startMs: 2_000, count: 2), .picture(segment: two, frame: 0),
+        .picture(segment: one, frame: 0), .lost(startMs: 2_000, count: 2), .picture(segment: two, frame: 0),
       ])
     #expect(plan.gaps.isEmpty)
   }

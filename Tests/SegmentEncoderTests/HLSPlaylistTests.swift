@@ -8,25 +8,33 @@ import Testing
 @Suite struct HLSPlaylistTests {
   private let start: Int64 = 1_767_859_512_340
 
-  private func media(_ number: Int, _ initialization: String = "init-a.mp4") -> HLSPlaylist.Media {
-    HLSPlaylist.Media(file: "\(number).m4s", initialization: initialization)
+  private typealias Media = (file: String, initialization: String, layout: HLSLayout?)
+
+  private func media(_ number: Int, _ initialization: String = "init-a.mp4") -> Media {
+    ("\(number).m4s", initialization, nil)
+  }
+
+  private func entry(_ media: Media, _ fromMs: Int64, _ untilMs: Int64) -> HLSPlaylist.Entry {
+    HLSPlaylist.Entry(
+      file: media.file, initialization: media.initialization, startMs: start + fromMs, endMs: start + untilMs,
+      layout: media.layout)
   }
 
   /// The playlist of segments that are on screen from one instant to another, counted from the session's start.
   private func playlist(
-    _ segments: [(media: HLSPlaylist.Media, fromMs: Int64, untilMs: Int64)], _ kind: HLSPlaylist.Kind = .complete
+    _ segments: [(media: Media, fromMs: Int64, untilMs: Int64)], _ kind: HLSPlaylist.Kind = .complete
   ) throws -> HLSPlaylist {
     var playlist = HLSPlaylist(
       of: try #require(SessionID("walk")), kind, startMs: start,
       maximumMs: segments.map { $0.untilMs - $0.fromMs }.max() ?? 0)
     for segment in segments {
-      playlist.append(.init(media: segment.media, startMs: start + segment.fromMs, endMs: start + segment.untilMs))
+      playlist.append(entry(segment.media, segment.fromMs, segment.untilMs))
     }
     return playlist
   }
 
   @Test func segmentsGapsAndSizesAreListed() throws {
-    let segments: [(HLSPlaylist.Media, Int64, Int64)] = [
+    let segments: [(Media, Int64, Int64)] = [
       (media(1), 0, 5_000), (media(2), 17_345, 18_045), (media(3, "init-b.mp4"), 18_045, 23_046),
     ]
     let expected = """
@@ -90,16 +98,16 @@ import Testing
   /// Segments as a live playlist lists them, read back after each.
   @Test func livePlaylistReadBackContinuesAtItsEnd() throws {
     let session = try #require(SessionID("walk"))
-    func media(_ startMs: Int64) -> HLSPlaylist.Media {
+    func media(_ startMs: Int64) -> Media {
       let layout = HLSLayout(bytes: 100, keyFrame: 10..<30, width: 64, height: 48, codec: "avc1.4D400B")
-      return HLSPlaylist.Media(file: "segment-\(startMs)-x.m4s", initialization: "init-a.mp4", layout: layout)
+      return ("segment-\(startMs)-x.m4s", "init-a.mp4", layout)
     }
     var playlist = try playlist([(media(start), 0, 5_000)], .live)
     // Late, early, and late again: the durations add up to the instants whatever comes.
     for (fromMs, untilMs) in [(5_300, 10_000), (9_800, 14_000), (14_050, 15_000)] as [(Int64, Int64)] {
       var continued = try #require(HLSPlaylist(of: session, continuing: Array(playlist.text.utf8)))
       #expect(continued.endMs == playlist.endMs && continued.maximumMs == playlist.maximumMs)
-      let entry = HLSPlaylist.Entry(media: media(start + fromMs), startMs: start + fromMs, endMs: start + untilMs)
+      let entry = entry(media(start + fromMs), fromMs, untilMs)
       #expect(continued.hasRoom(for: entry))
       continued.append(entry)
       #expect(continued.text.hasPrefix(playlist.text))
@@ -108,9 +116,9 @@ import Testing
     let durations = playlist.text.matches(of: /#EXTINF:(\d+)\.(\d{3}),/).compactMap { Int64($0.1 + $0.2) }
     #expect(durations == [5_000, 300, 4_700, 4_000, 50, 950])
     #expect(playlist.endMs == start + 15_000)
-    let early = HLSPlaylist.Entry(media: media(start + 14_500), startMs: start + 14_500, endMs: start + 15_000)
+    let early = entry(media(start + 14_500), 14_500, 15_000)
     #expect(!playlist.hasRoom(for: early))
-    let long = HLSPlaylist.Entry(media: media(start + 15_000), startMs: start + 15_000, endMs: start + 25_001)
+    let long = entry(media(start + 15_000), 15_000, 25_001)
     #expect(!playlist.hasRoom(for: long))
     // Not of this session, ended, or of a version that told no layouts.
     #expect(HLSPlaylist(of: try #require(SessionID("other")), continuing: Array(playlist.text.utf8)) == nil)
@@ -122,9 +130,9 @@ import Testing
   }
 
   @Test func viewsNameKeyFramesAndWhatItTakesToPlay() throws {
-    func media(_ number: Int, _ bytes: Int, _ codec: String, _ width: Int) -> HLSPlaylist.Media {
+    func media(_ number: Int, _ bytes: Int, _ codec: String, _ width: Int) -> Media {
       let layout = HLSLayout(bytes: bytes, keyFrame: 100..<600, width: width, height: 48, codec: codec)
-      return HLSPlaylist.Media(file: "\(number).m4s", initialization: "init-\(width).mp4", layout: layout)
+      return ("\(number).m4s", "init-\(width).mp4", layout)
     }
     var playlist = try playlist([
       (media(1, 100_000, "avc1.4D400B", 64), 0, 5_000), (media(2, 10_000, "avc3.4D400B", 48), 5_000, 10_000),

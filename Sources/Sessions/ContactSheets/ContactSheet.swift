@@ -1,27 +1,12 @@
-// A session at a glance: a sheet of its captures, each with its instant, and of its gaps. Damaged segments are shown and reported
-// as such; nothing is guessed.
+// A contact sheet of a session: its captures with their times, and its gaps. Damaged segments are shown and reported as damaged.
 
 import Encoding
 import FileSystem
 import FrameBatches
 import JSON
 
-/// The result of writing.
+/// The result of drawing a sheet.
 package struct ContactSheet: Sendable, Equatable {
-  /// The options of a sheet.
-  package struct Options: Sendable {
-    /// Which captures are shown, counted from the first; nil for some sixty of the session.
-    package var every: Int?
-    /// How many tiles a row has; nil for a sheet like a screen.
-    package var columns: Int?
-    /// How wide a picture may be, in pixels.
-    package var width = 200
-    /// Where segments are decoded; nil for right here, for those that can be trusted.
-    package var decoders: DecoderForkServer?
-
-    package init() {}
-  }
-
   package enum Format: Sendable {
     case png, jpeg
   }
@@ -30,7 +15,7 @@ package struct ContactSheet: Sendable, Equatable {
   package let session: String
   package let durationMs: Int64
   package let captures: Int
-  /// How many of them are on the sheet.
+  /// The number of captures on the sheet.
   package let pictures: Int
   package let every: Int
   package let gaps: Int
@@ -39,9 +24,9 @@ package struct ContactSheet: Sendable, Equatable {
   package let width: Int
   package let height: Int
   package let bytes: Int
-  /// Segments that are not what was published.
+  /// Segments that differ from their manifests.
   package let damaged: [Problem]
-  /// Other problems of the session: missing parts.
+  /// Missing parts of the session.
   package let warnings: [Problem]
 
   /// One line of JSON.
@@ -54,21 +39,25 @@ package struct ContactSheet: Sendable, Equatable {
     ]).line
   }
 
-  /// Draws a session's sheet, and replaces what is at `target` at once or not at all.
+  /// Draws a session's sheet. A file at `target` is replaced atomically.
   ///
   /// - Parameters:
   ///   - path: a published session, `OUTPUT/SESSION`.
-  ///   - progress: called with the tiles done and their number; what it throws ends the work.
-  /// - Throws: ``BadSession`` when nothing of it can be read, ``BadTarget`` when it would be too large, ``DiskError``.
+  ///   - every: shows every n-th capture; nil for some sixty captures in all.
+  ///   - columns: the number of tiles in a row; nil for a sheet with the proportions of a screen.
+  ///   - width: the maximum width of a picture, in pixels.
+  ///   - decoders: the processes that decode segments; nil to decode trusted segments in this process.
+  ///   - progress: called with the number of tiles done and of all; an error that it throws ends the work.
+  /// - Throws: ``BadSession`` when no segment can be read, ``BadTarget`` when the sheet would be too large, ``DiskError``.
   package static func write(
-    of path: String, to target: String, as format: Format, _ options: Options = Options(),
-    progress: (Int, Int) throws -> Void = { _, _ in }
+    of path: String, to target: String, as format: Format, every: Int?, columns: Int?, width: Int,
+    decoders: DecoderForkServer?, progress: (Int, Int) throws -> Void
   ) throws -> ContactSheet {
-    let session = try SheetSession(at: path, decoders: options.decoders)
+    let session = try SheetSession(at: path, decoders: decoders)
     let target = try Stitching.file(target)
-    let plan = ContactSheetPlan(session.pieces, every: options.every)
+    let plan = ContactSheetPlan(session.pieces, every: every)
     let layout = SheetLayout(
-      tiles: plan.tiles.count, pictures: plan.pictureSizes, width: options.width, columns: options.columns,
+      tiles: plan.tiles.count, pictures: plan.pictureSizes, width: width, columns: columns,
       header: plan.header(of: session))
     if let reason = layout.whyTooLarge {
       throw BadTarget(path: target, cause: reason, advice: "a higher --every or a lower --width makes it smaller")
@@ -82,25 +71,23 @@ package struct ContactSheet: Sendable, Equatable {
       file: target, session: session.directory.session.description, durationMs: plan.endMs - plan.startMs,
       captures: plan.captures, pictures: plan.pictureSizes.count, every: plan.every, gaps: plan.gaps.count,
       refused: session.refused, width: layout.width, height: layout.height, bytes: bytes.count,
-      damaged: session.lost + drawing.damaged, warnings: session.missingParts)
+      damaged: session.lost + drawing.damaged,
+      warnings: SessionOrder.missingParts(of: session.pieces.compactMap(\.segment)))
   }
 }
 
 extension ContactSheetPlan {
-  /// Of the pictures that are shown, as captured.
+  /// The sizes of the pictures on the sheet, as captured.
   var pictureSizes: [PixelSize] {
-    tiles.compactMap { tile in
-      guard case .picture(let segment, _) = tile else { return nil }
-      return PixelSize(width: segment.width, height: segment.height)
-    }
+    tiles.compactMap(\.picture?.segment).map { PixelSize(width: $0.width, height: $0.height) }
   }
 
-  /// The heading above the tiles.
-  package func header(of session: SheetSession) -> [String] {
+  /// Returns the heading above the tiles.
+  func header(of session: SheetSession) -> [String] {
     let times = "\(SheetText.instant(startMs)) to \(SheetText.instant(endMs)) UTC, \(SheetText.span(endMs - startMs))"
     var facts = [SheetText.count(captures, "capture")]
     if every > 1 { facts[0] += ", 1 of \(every) shown" }
-    let gapMs = gaps.reduce(0) { $0 + $1.endMs - $1.startMs }
+    let gapMs = gaps.reduce(0) { $0 + $1.lengthMs }
     facts.append(SheetText.gaps(gaps.count, gapMs))
     if session.refused > 0 { facts.append(SheetText.count(session.refused, "refused frame")) }
     if !session.lost.isEmpty { facts.append("\(SheetText.count(session.lost.count, "segment")) lost") }

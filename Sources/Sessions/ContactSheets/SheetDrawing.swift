@@ -1,11 +1,11 @@
 import Encoding
 import FrameBatches
 
-/// Draws a contact sheet, tile by tile; of the session's films one at a time is in memory.
+/// Draws a contact sheet tile by tile, with one segment in memory at a time.
 struct SheetDrawing {
   let canvas: SheetCanvas
-  /// Segments of which pictures are missing.
-  package private(set) var damaged: [Problem] = []
+  /// Segments with missing pictures.
+  private(set) var damaged: [Problem] = []
   private let plan: ContactSheetPlan
   private let layout: SheetLayout
   private let directory: SessionDirectory
@@ -29,7 +29,6 @@ struct SheetDrawing {
     canvas = try SheetCanvas(width: layout.width, height: layout.height, background: Ink.paper)
   }
 
-  /// - Parameter progress: called with the tiles done and their number; what it throws ends the work.
   mutating func draw(_ progress: (Int, Int) throws -> Void) throws {
     for (index, line) in layout.header.enumerated() {
       canvas.write(
@@ -40,14 +39,15 @@ struct SheetDrawing {
     while index < plan.tiles.count {
       switch plan.tiles[index] {
       case .picture(let segment, _):
-        let frames = plan.tiles[index...].framesShown(of: segment)
+        let tiles = plan.tiles[index...].prefix { $0.picture?.segment.startMs == segment.startMs }
+        let frames = tiles.compactMap { $0.picture?.frame }
         try draw(segment, frames, from: index)
         index += frames.count
       case .gap(let startMs, let lengthMs, let count):
         drawNotice(index, SheetText.gaps(count, lengthMs, one: "gap"), Ink.gap, Ink.text, at: startMs)
         index += 1
-      case .lost(let file, let startMs, let count):
-        let text = count == 1 ? "lost: \(file)" : "lost: \(file) and \(count - 1) more"
+      case .lost(let startMs, let count):
+        let text = "lost: \(SegmentName.video(startMs))" + (count == 1 ? "" : " and \(count - 1) more")
         drawNotice(index, text, Ink.damage, Ink.damageText, at: startMs)
         index += 1
       }
@@ -62,7 +62,7 @@ struct SheetDrawing {
         fitting: SheetLayout.box(layout.tile.width))
       for (offset, picture) in pictures.enumerated() {
         let area = layout.tileArea(first + offset)
-        // Next to what is said of it.
+        // Next to its label.
         let place = SheetArea(
           x: area.x + (area.width - picture.width) / 2, y: area.y + area.height - picture.height,
           width: picture.width, height: picture.height)
@@ -79,7 +79,7 @@ struct SheetDrawing {
     }
   }
 
-  /// A hatched tile that says why there is no picture.
+  /// Draws a hatched tile with a text in place of a picture.
   private func drawNotice(_ index: Int, _ text: String, _ stripes: Colour, _ colour: Colour, at startMs: Int64) {
     let area = layout.tileArea(index)
     canvas.hatch(area, stripes)
@@ -92,10 +92,7 @@ struct SheetDrawing {
         x: area.x, y: top - layout.lineHeight / 2, width: area.width, height: (lines.count + 1) * layout.lineHeight),
       Ink.paper)
     for (number, line) in lines.enumerated() {
-      let width = BitmapFont.width(of: line) * layout.scale
-      canvas.write(
-        line, x: area.x + (area.width - width) / 2, y: top + number * layout.lineHeight + layout.scale,
-        scale: layout.scale, colour)
+      write(line, centredIn: area, y: top + number * layout.lineHeight + layout.scale, colour)
     }
     drawLabel(under: area, startMs)
   }
@@ -103,25 +100,16 @@ struct SheetDrawing {
   private func drawLabel(under area: SheetArea, _ ms: Int64) {
     let lines = SheetLayout.label(of: ms, from: plan.startMs, width: layout.tile.width)
     for (number, line) in lines.enumerated() {
-      let width = BitmapFont.width(of: line) * layout.scale
-      // The instant is what one looks for; its date and the offset stand back.
+      // The time of day is the most important; its date and the offset are paler.
       let isClock = line.contains(":") && !line.hasPrefix("+")
-      canvas.write(
-        line, x: area.x + (area.width - width) / 2,
-        y: area.y + area.height + SheetLayout.labelGap + number * layout.lineHeight,
-        scale: layout.scale, isClock ? Ink.text : Ink.paleText)
+      write(
+        line, centredIn: area, y: area.y + area.height + SheetLayout.labelGap + number * layout.lineHeight,
+        isClock ? Ink.text : Ink.paleText)
     }
   }
-}
 
-extension ArraySlice<ContactSheetPlan.Tile> {
-  /// The frames of one segment that it begins with.
-  fileprivate func framesShown(of segment: PublishedSegment) -> [Int] {
-    var frames: [Int] = []
-    for tile in self {
-      guard case .picture(let other, let frame) = tile, other.startMs == segment.startMs else { break }
-      frames.append(frame)
-    }
-    return frames
+  private func write(_ line: String, centredIn area: SheetArea, y: Int, _ colour: Colour) {
+    let width = BitmapFont.width(of: line) * layout.scale
+    canvas.write(line, x: area.x + (area.width - width) / 2, y: y, scale: layout.scale, colour)
   }
 }

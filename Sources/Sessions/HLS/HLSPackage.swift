@@ -1,5 +1,5 @@
-// A session as HLS on disk: playlists, a fragment a segment, and the initializations that decode them. A view, like
-// session.json: the names of fragments and initializations change with their contents, and session.m3u8 comes last.
+// A session as HLS on disk: playlists, a fragment for each segment, and the initializations that decode them. Like session.json
+// it is a view. The names of fragments and initializations change with their contents, and session.m3u8 is written last.
 
 import Encoding
 import FileSystem
@@ -9,74 +9,79 @@ import ISOMedia
 
 struct HLSPackage {
   /// The directory of a growing session's package, in the session's.
-  package static let directory = "hls"
+  static let directory = "hls"
 
-  /// The package's directory; made when it is missing.
-  package let path: String
-  /// A path to write files under that no other process uses, on the same file system.
-  package let temporary: String
+  /// The package's directory; created if it is missing.
+  let path: String
+  /// A temporary name that no other process uses, on the same file system.
+  let temporary: String
 
-  /// Writes the package of a session that is over.
+  /// Writes the package of a finished session.
   ///
-  /// - Parameters:
-  ///   - segments: at least one, in the order of their starts.
-  ///   - progress: called with the segments done and their number; what it throws ends the work.
+  /// - Parameter segments: at least one, in the order of their starts.
   /// - Returns: the size of all fragments, in bytes.
   /// - Throws: ``BadSession``, ``DiskError``.
-  package func write(
+  func write(
     _ segments: [PublishedSegment], from session: SessionDirectory, progress: (Int, Int) throws -> Void
   ) throws -> Int {
     let parts = HLSSegment.all(segments)
-    // All names before any fragment: small things that stay, made between large ones that go, would keep their memory.
-    let media = parts.map { HLSPlaylist.Media($0) }
+    // Make all names before any fragment: small lasting allocations between large short ones fragment the heap.
+    let entries = parts.map { HLSPlaylist.Entry($0) }
     try DurableFile.makeDirectories(path)
     let directory = try Directory(opening: path)
     try requireOwn(session.session)
     var playlist = HLSPlaylist(of: session.session, parts)
     var size = 0
     for (index, part) in parts.enumerated() {
-      let layout = try write(part, as: media[index], from: session)
-      playlist.append(part.entry(HLSPlaylist.Media(part, layout: layout)))
+      var entry = entries[index]
+      let layout = try write(part, as: entry, from: session)
+      entry.layout = layout
+      playlist.append(entry)
       size += layout.bytes
       try progress(index + 1, parts.count)
     }
     if playlist.hasGaps { try replace(HLSPlaylist.gapFile, MP4Fragment.empty) }
-    try directory.sync()
     playlist.end(atMs: playlist.endMs)
     let views = HLSViews(of: Array(playlist.text.utf8))
-    try replace(HLSViews.keyFramesFile, views.keyFrames)
-    try replace(HLSViews.multivariantFile, views.multivariant)
-    try replace(HLSPlaylist.file, views.media)
-    try directory.sync()
+    try replace(views, views.media, in: directory)
     return size
   }
 
   private func write(
-    _ part: HLSSegment, as media: HLSPlaylist.Media, from session: SessionDirectory
+    _ part: HLSSegment, as entry: HLSPlaylist.Entry, from session: SessionDirectory
   ) throws -> HLSLayout {
     let files = try part.files(from: session)
-    if let there = try DurableFile.contents(of: path + "/" + media.initialization, limit: 1 << 20) {
+    if let there = try DurableFile.contents(of: path + "/" + entry.initialization, limit: 1 << 20) {
       guard there == files.initialization else {
         throw BadSession(
           part.segment.file, "other parameter sets than its manifest makes one expect",
           advice: "write into an empty directory, and see what verify says of the session")
       }
     } else {
-      try replace(media.initialization, files.initialization)
+      try replace(entry.initialization, files.initialization)
     }
-    try replace(media.file, files.fragment)
+    try replace(entry.file, files.fragment)
     return files.layout
   }
 
-  /// - Throws: ``BadSession`` when the directory has another session's playlist.
+  /// - Throws: ``BadSession`` if the directory has another session's playlist.
   private func requireOwn(_ session: SessionID) throws {
     guard let there = try text(), HLSPlaylist.session(of: there) != session.description else { return }
     throw BadSession(path, "another session's playlist is there", advice: "name another directory")
   }
 
-  /// The media playlist that is there.
+  /// The existing media playlist.
   private func text() throws -> [UInt8]? {
     try DurableFile.contents(of: path + "/" + HLSPlaylist.file, limit: SessionView.maximumBytes)
+  }
+
+  /// Replaces the playlists, the media playlist last, after the files that they name are on the disk.
+  private func replace(_ views: HLSViews, _ media: [UInt8], in directory: Directory) throws {
+    try directory.sync()
+    try replace(HLSViews.keyFramesFile, views.keyFrames)
+    try replace(HLSViews.multivariantFile, views.multivariant)
+    try replace(HLSPlaylist.file, media)
+    try directory.sync()
   }
 
   private func replace(_ name: String, _ bytes: [UInt8]) throws(DiskError) {
@@ -84,44 +89,38 @@ struct HLSPackage {
   }
 }
 
-// MARK: - Of a session that grows
+// MARK: - Live packages
 
 extension HLSPackage {
   /// Segments that a live playlist does not list yet, because the next batch may change how long the first of them is shown.
-  struct HeldBack: Equatable {
-    /// The first and the last of them.
-    package let startMs: Int64
+  struct HeldBack {
+    /// The starts of the first and the last of them.
+    let startMs: Int64
     let lastMs: Int64
-    /// When they are listed all the same, in monotonic milliseconds.
-    package let dueMs: Int
+    /// When they are listed anyway, in monotonic milliseconds.
+    let dueMs: Int
 
-    /// For how long, in milliseconds, at least and at most.
-    fileprivate static let waitMs: ClosedRange<Int64> = 15_000...60_000
-
-    private init(startMs: Int64, lastMs: Int64, dueMs: Int) {
-      self.startMs = startMs
-      self.lastMs = lastMs
-      self.dueMs = dueMs
-    }
-
-    /// The same, listed later.
+    /// Returns the same segments, listed later.
     func postponed(to dueMs: Int) -> HeldBack { HeldBack(startMs: startMs, lastMs: lastMs, dueMs: dueMs) }
-
-    /// - Parameters:
-    ///   - segments: those that are held back, at least one.
-    ///   - first: of the batch that the first of them came with. The next batch is expected after as long as that one lasts.
-    fileprivate init(_ segments: ArraySlice<PublishedSegment>, batchFrom first: PublishedSegment) {
-      let (held, last) = (segments[segments.startIndex], segments[segments.endIndex - 1])
-      let waitMs = min(max(2 * (held.endMs - first.startMs), Self.waitMs.lowerBound), Self.waitMs.upperBound)
-      (startMs, lastMs) = (held.startMs, last.startMs)
-      dueMs = MonotonicClock.milliseconds() + Int(waitMs)
-    }
   }
 
   /// The result of an update of a live playlist.
-  package struct Outcome {
-    /// nil where the playlist lists all segments.
+  struct Outcome {
+    /// nil if the playlist lists all segments.
     let heldBack: HeldBack?
+  }
+
+  /// The time for which segments are held back, in milliseconds.
+  private static let waitMs: ClosedRange<Int64> = 15_000...60_000
+
+  /// Holds back the last of `segments`, from `first` on, until the next batch should have come.
+  private func holdBack(_ first: PublishedSegment, of segments: ArraySlice<PublishedSegment>) -> HeldBack {
+    let batchStartMs = segments.first { $0.batchDigest == first.batchDigest }?.startMs ?? first.startMs
+    // The next batch is expected to last as long as this one.
+    let waitMs = min(max(2 * (first.endMs - batchStartMs), Self.waitMs.lowerBound), Self.waitMs.upperBound)
+    return HeldBack(
+      startMs: first.startMs, lastMs: segments[segments.endIndex - 1].startMs,
+      dueMs: MonotonicClock.milliseconds() + Int(waitMs))
   }
 
   /// Returns the start of the last segment that the playlist lists, in unix milliseconds; nil where there is none.
@@ -129,29 +128,28 @@ extension HLSPackage {
 
   /// Returns the segments that a live playlist can list: up to the first whose end the next batch may change.
   ///
-  /// - Parameter releasedMs: segments that start by then are listed all the same.
+  /// - Parameter releasedMs: segments that start by then are listed anyway.
   static func listable(
     _ segments: ArraySlice<PublishedSegment>, _ releasedMs: Int64
   ) -> ArraySlice<PublishedSegment> {
     let end = segments.indices.first { index in
       let segment = segments[index]
       if segment.hasKnownEnd || segment.startMs <= releasedMs { return false }
-      // A batch that is still to come may belong into a gap between two.
+      // A later batch may belong into a gap between two others.
       let next = segments[(index + 1)...].first
       return next.map { $0.batchDigest != segment.batchDigest && segment.gap(before: $0) != nil } ?? true
     }
     return segments[..<(end ?? segments.endIndex)]
   }
 
-  /// Brings a live package up to date. Lines that players have seen do not change, unless a segment comes that begins before
-  /// others: fragments that are there are not written again, and a segment that is damaged is left out like a gap.
+  /// Updates a live package. Lines that players have read do not change, unless a new segment begins before listed ones. Existing
+  /// fragments are not written again, and a damaged segment is listed as a gap.
   ///
   /// - Parameters:
   ///   - segments: all of the session, in the order of their starts, at least one.
   ///   - releasedMs: segments that start by then are not held back.
-  ///   - progress: called with the segments done and their number; what it throws ends the work.
   /// - Throws: ``BadSession``, ``DiskError``.
-  package func update(
+  func update(
     _ segments: [PublishedSegment], releasedMs: Int64, from session: SessionDirectory,
     progress: (Int, Int) throws -> Void = { _, _ in }
   ) throws -> Outcome {
@@ -160,19 +158,19 @@ extension HLSPackage {
     try requireOwn(session.session)
     var releasedMs = releasedMs
     if let there = try text() {
-      let told = HLSPlaylist.starts(in: there)
+      let listed = HLSPlaylist.starts(in: there)
       // Listed segments stay listed.
-      releasedMs = max(releasedMs, told.last ?? .min)
-      // Else something belongs before what is told.
-      if let last = told.last, told == segments.prefix(while: { $0.startMs <= last }).map(\.startMs),
+      releasedMs = max(releasedMs, listed.last ?? .min)
+      // Else a new segment belongs before listed ones.
+      if let last = listed.last, listed == segments.prefix(while: { $0.startMs <= last }).map(\.startMs),
         let extended = try extend(
-          by: Array(segments[(told.count - 1)...]), sessionStartMs: segments[0].startMs, releasedMs: releasedMs,
+          by: Array(segments[(listed.count - 1)...]), sessionStartMs: segments[0].startMs, releasedMs: releasedMs,
           from: session)
       {
         return extended
       }
     }
-    // The target comes from the first segment alone, so that it never changes: what its batch's interval allows, and a seam.
+    // The target depends on the first segment only, so it never changes: the longest segment that its interval allows, and a seam.
     let playlist = HLSPlaylist(
       of: session.session, .live, startMs: segments[0].startMs, maximumMs: 5_000 + segments[0].intervalMs)
     return try list(
@@ -204,61 +202,50 @@ extension HLSPackage {
     }
   }
 
-  /// An entry would change what is told already.
+  /// An entry would change listed ones.
   private struct NoRoom: Error { let entry: HLSPlaylist.Entry }
 
-  /// Writes what a playlist does not tell of yet.
+  /// Writes segments that a playlist does not list yet.
   ///
-  /// - Parameter refuse: called with an entry that has no room; when it returns, the entry is left out.
+  /// - Parameter refuse: called with an entry for which there is no room; when it returns, the entry is left out.
   private func list(
-    _ segments: ArraySlice<PublishedSegment>, behind told: HLSPlaylist, sessionStartMs: Int64, releasedMs: Int64,
+    _ segments: ArraySlice<PublishedSegment>, behind previous: HLSPlaylist, sessionStartMs: Int64, releasedMs: Int64,
     from session: SessionDirectory, progress: (Int, Int) throws -> Void = { _, _ in },
     refuse: (HLSPlaylist.Entry) throws -> Void
   ) throws -> Outcome {
     guard let last = segments.last else { return Outcome(heldBack: nil) }
-    var playlist = told
+    var playlist = previous
     let listed = Self.listable(segments, releasedMs)
     let rest = segments[listed.endIndex...]
     let directory = try Directory(opening: path, followingLinks: false)
     for index in listed.indices {
-      func part(isMixed: Bool) -> HLSSegment {
-        HLSSegment(
-          segments[index], before: index + 1 < segments.endIndex ? segments[index + 1] : nil,
-          sessionStartMs: sessionStartMs, maximumMs: playlist.maximumMs, carriesParameterSets: isMixed)
-      }
-      let plain = HLSPlaylist.Media(part(isMixed: false))
-      let part = part(isMixed: playlist.isMixed(before: plain.initialization))
-      let media = HLSPlaylist.Media(part)
-      guard playlist.hasRoom(for: part.entry(media)) else {
-        try refuse(part.entry(media))
+      var part = HLSSegment(
+        segments[index], before: index + 1 < segments.endIndex ? segments[index + 1] : nil,
+        sessionStartMs: sessionStartMs, maximumMs: playlist.maximumMs)
+      part.carriesParameterSets = playlist.isMixed(before: HLSPlaylist.Entry(part).initialization)
+      var entry = HLSPlaylist.Entry(part)
+      guard playlist.hasRoom(for: entry) else {
+        try refuse(entry)
         continue
       }
       do {
-        let isThere = DurableFile.exists(path + "/" + media.file)
-        let layout = try isThere ? part.layout(from: session) : write(part, as: media, from: session)
-        playlist.append(part.entry(HLSPlaylist.Media(part, layout: layout)))
+        let isThere = DurableFile.exists(path + "/" + entry.file)
+        entry.layout = try isThere ? part.layout(from: session) : write(part, as: entry, from: session)
+        playlist.append(entry)
       } catch is BadSession {
-        // The next entry's gap, or the end's, stands in its place.
+        // A gap before the next entry, or before the end, takes its place.
       }
       try progress(index - segments.startIndex + 1, segments.count)
     }
-    let outcome = Outcome(
-      heldBack: rest.first.map { held in
-        HeldBack(rest, batchFrom: segments.first { $0.batchDigest == held.batchDigest } ?? held)
-      })
-    // Players have no use for a playlist without a segment.
-    if playlist.endMs == told.endMs { return outcome }
+    let outcome = Outcome(heldBack: rest.first.map { holdBack($0, of: segments) })
+    // Players cannot use a playlist without a segment.
+    if playlist.endMs == previous.endMs { return outcome }
     if last.isFinal && rest.isEmpty { playlist.end(atMs: last.endMs) }
     if playlist.hasGaps, !DurableFile.exists(path + "/" + HLSPlaylist.gapFile) {
       try replace(HLSPlaylist.gapFile, MP4Fragment.empty)
     }
-    try directory.sync()
     let text = Array(playlist.text.utf8)
-    let views = HLSViews(of: text)
-    try replace(HLSViews.keyFramesFile, views.keyFrames)
-    try replace(HLSViews.multivariantFile, views.multivariant)
-    try replace(HLSPlaylist.file, text)
-    try directory.sync()
+    try replace(HLSViews(of: text), text, in: directory)
     return outcome
   }
 }

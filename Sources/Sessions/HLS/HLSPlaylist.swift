@@ -1,39 +1,36 @@
 // A session as an HLS playlist (RFC 8216 and its second edition, draft-pantos-hls-rfc8216bis). The player's time is session
-// time: the durations of all entries before a segment add up to the segment's distance from the session's start, because
-// each hold lasts until the next segment and unrecorded time is laid out as a gap. Pure.
+// time: the durations of the entries before a segment add up to its distance from the session's start, because each hold lasts
+// until the next segment, and unrecorded time is listed as a gap. Pure.
 
-import CLinux
 import Encoding
 import FrameBatches
 import ISOMedia
 
 /// The text of a media playlist, built entry by entry. A live playlist only grows at its end.
 struct HLSPlaylist {
-  package enum Kind: String {
-    /// Players load it again for the entries that follow.
+  enum Kind: String {
+    /// Players reload it for new entries.
     case live = "EVENT"
     case complete = "VOD"
   }
 
-  /// A fragment, the file that initializes its decoder, and its size where that is known.
-  struct Media: Equatable {
-    package let file: String
-    package let initialization: String
-    var layout: HLSLayout? = nil
-  }
-
-  package struct Entry: Equatable {
-    package let media: Media
+  /// A fragment in a playlist.
+  struct Entry {
+    let file: String
+    /// The file that initializes its decoder.
+    let initialization: String
     /// Unix milliseconds.
-    package let startMs: Int64
-    /// When the picture of the last frame leaves the screen.
-    package let endMs: Int64
+    let startMs: Int64
+    /// When the last picture leaves the screen.
+    let endMs: Int64
+    /// nil if it is not known yet.
+    var layout: HLSLayout?
   }
 
-  package static let file = "session.m3u8"
-  /// The file that stands in a gap's place.
+  static let file = "session.m3u8"
+  /// The file of every gap.
   static let gapFile = "gap.m4s"
-  /// Comments to our own readers; players ignore them.
+  /// Comments for our own readers; players ignore them.
   private static let sessionMark = "# session "
   private static let overlapMark = "# overlap "
 
@@ -43,24 +40,24 @@ struct HLSPlaylist {
   private static let durationTag = "#EXTINF:"
   private static let endTag = "#EXT-X-ENDLIST\n"
 
-  /// In seconds. No shorter one is written, so that one target serves nearly every session.
+  /// One target for nearly all sessions, in seconds.
   private static let minimumTargetS: Int64 = 10
-  /// A longer gap is not laid out: the player's time continues right behind it.
+  /// A longer gap is not listed: the player's time skips it.
   private static let maximumGapMs: Int64 = 3_600_000
 
-  package private(set) var text: String
-  /// No entry lasts longer than this many seconds. It never changes.
+  private(set) var text: String
+  /// The maximum duration of an entry, in seconds. It never changes.
   private let targetS: Int64
-  /// The instant that the entries reach, in unix milliseconds.
-  package private(set) var endMs: Int64
+  /// The end of the last entry, in unix milliseconds.
+  private(set) var endMs: Int64
   /// The initialization of the last segment, and whether the segments have more than one.
   private var initialization: String?
   private var isMixed = false
   private var isBehindJump = false
-  /// Whether a gap was laid out since the playlist was begun or read.
+  /// Whether a gap was listed since the playlist was created or read.
   private(set) var hasGaps = false
 
-  /// The playlist of a session that is over, without its entries.
+  /// The playlist of a finished session, without its entries.
   ///
   /// - Parameter parts: all of the session, at least one.
   init(of session: SessionID, _ parts: [HLSSegment]) {
@@ -70,7 +67,7 @@ struct HLSPlaylist {
 
   /// - Parameters:
   ///   - startMs: the session's start, in unix milliseconds.
-  ///   - longestMs: no entry is to last longer.
+  ///   - maximumMs: the duration of the longest entry.
   init(of session: SessionID, _ kind: Kind, startMs: Int64, maximumMs: Int64) {
     targetS = max((maximumMs + 999) / 1_000, Self.minimumTargetS)
     endMs = startMs
@@ -80,8 +77,8 @@ struct HLSPlaylist {
 
   /// A live playlist that can grow.
   ///
-  /// - Returns: nil when the text is not one of this session, has no entry, or has ended; or when it is of an older version,
-  ///   which did not tell the layouts of fragments.
+  /// - Returns: nil if the text is not a playlist of this session, has no entry, has ended, or was written by an older version,
+  ///   without the layouts of fragments.
   init?(of session: SessionID, continuing text: [UInt8]) {
     guard Self.session(of: text) == session.description, let start = Self.lastStart(in: text),
       let target = Self.last(Self.targetTag, in: text).flatMap({ Int64($0) }), (1...1_000_000).contains(target),
@@ -99,38 +96,32 @@ struct HLSPlaylist {
     targetS = target
     endMs = start + (overlap ?? 0) + duration
     initialization = String(map.dropFirst().dropLast())
-    // Behind another kind of pictures each fragment carries its parameter sets.
+    // After segments of another kind each fragment carries its parameter sets.
     isMixed = layout.isInBand
   }
 
-  /// Returns what follows a tag in the last line that begins with it.
+  /// Returns the value in the last line that begins with a tag.
   private static func last(_ tag: String, in text: [UInt8]) -> String? {
     text.withUnsafeBytes { bytes in
-      guard var rest = bytes.baseAddress else { return nil }
-      var found: UnsafeRawPointer?
-      let (end, wanted) = (rest + bytes.count, Array("\n\(tag)".utf8))
-      while let next = memmem(rest, end - rest, wanted, wanted.count) {
-        rest = UnsafeRawPointer(next) + wanted.count
-        found = rest
-      }
-      return found.map { String(decoding: bytes[($0 - bytes.baseAddress!)...].prefix { $0 != 10 }, as: UTF8.self) }
+      bytes.offsets(behind: "\n\(tag)").last
+        .map { String(decoding: bytes[$0...].prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self) }
     }
   }
 
   /// Returns the session that a playlist of ours names.
-  package static func session(of text: [UInt8]) -> String? {
-    // It is in one of the first lines, and the playlist of a day has many.
+  static func session(of text: [UInt8]) -> String? {
+    // Only the first lines: the playlist of a day has many.
     text.split(separator: UInt8(ascii: "\n"), maxSplits: 8).first { $0.starts(with: sessionMark.utf8) }
       .map { String(decoding: $0.dropFirst(sessionMark.utf8.count), as: UTF8.self) }
   }
 
-  /// Returns the start of the last segment that a playlist lists, in unix milliseconds; nil where its last line names none.
+  /// Returns the start of the last segment of a playlist, in unix milliseconds; nil if its last line names no segment.
   static func lastStart(in text: [UInt8]) -> Int64? {
     text.suffix(100).split(separator: UInt8(ascii: "\n")).last.flatMap(start(of:))
   }
 
-  /// Returns the starts of the segments that a playlist lists, in their order.
-  package static func starts(in text: [UInt8]) -> [Int64] {
+  /// Returns the starts of the segments of a playlist, in order.
+  static func starts(in text: [UInt8]) -> [Int64] {
     text.split(separator: UInt8(ascii: "\n")).compactMap(start(of:))
   }
 
@@ -138,7 +129,7 @@ struct HLSPlaylist {
     line.starts(with: "segment-".utf8) ? Int64(String(decoding: line.dropFirst(8).prefix(13), as: UTF8.self)) : nil
   }
 
-  /// The longest that an entry can last, in milliseconds.
+  /// The maximum duration of an entry, in milliseconds.
   var maximumMs: Int64 { targetS * 1_000 }
 
   /// Returns whether a segment of another kind comes before one with this initialization.
@@ -147,50 +138,49 @@ struct HLSPlaylist {
   }
 
   /// Returns whether an entry can be added: it ends behind all others, and none has to change for it.
-  package func hasRoom(for entry: Entry) -> Bool {
+  func hasRoom(for entry: Entry) -> Bool {
     entry.endMs > max(endMs, entry.startMs) && entry.endMs - entry.startMs <= maximumMs
   }
 
-  /// Adds an entry that ``hasRoom(for:)``. A gap is laid out before it where the entries do not reach its start.
-  package mutating func append(_ entry: Entry) {
+  /// Adds an entry for which ``hasRoom(for:)``, and a gap if the last entry ends before its start.
+  mutating func append(_ entry: Entry) {
     if entry.startMs > endMs { appendGap(untilMs: entry.startMs) }
-    let media = entry.media
-    if initialization != nil, media.initialization != initialization || isBehindJump {
+    if initialization != nil, entry.initialization != initialization || isBehindJump {
       text += HLSViews.discontinuityTag
     }
     isBehindJump = false
-    if media.initialization != initialization {
-      isMixed = isMixed(before: media.initialization)
-      text += "\(Self.mapTag)\"\(media.initialization)\"\n"
-      initialization = media.initialization
+    if entry.initialization != initialization {
+      isMixed = isMixed(before: entry.initialization)
+      text += "\(Self.mapTag)\"\(entry.initialization)\"\n"
+      initialization = entry.initialization
     }
     text += "\(Self.dateTag)\(entry.startMs.dateText)\n"
-    // The end of a session was told already, and more follows that begins a little earlier.
+    // The last entry listed the end of the session, and a segment follows that begins a little earlier.
     if entry.startMs < endMs { text += "\(Self.overlapMark)\((endMs - entry.startMs).secondsText)\n" }
-    if let layout = media.layout { text += layout.comment }
-    text += "\(Self.durationTag)\((entry.endMs - endMs).secondsText),\n\(media.file)\n"
+    if let layout = entry.layout { text += layout.comment }
+    text += "\(Self.durationTag)\((entry.endMs - endMs).secondsText),\n\(entry.file)\n"
     endMs = entry.endMs
   }
 
-  /// Ends the playlist: nothing follows.
+  /// Ends the playlist.
   ///
-  /// - Parameter endMs: when the session ends, in unix milliseconds; a gap is laid out up to there.
-  package mutating func end(atMs endMs: Int64) {
+  /// - Parameter endMs: the end of the session, in unix milliseconds; a gap is listed up to there.
+  mutating func end(atMs endMs: Int64) {
     if endMs > self.endMs { appendGap(untilMs: endMs) }
     text += Self.endTag
   }
 
   private mutating func appendGap(untilMs: Int64) {
-    var pollIntervalMs = untilMs - endMs
+    var restMs = untilMs - endMs
     let startMs = endMs
     endMs = untilMs
-    isBehindJump = pollIntervalMs > Self.maximumGapMs
+    isBehindJump = restMs > Self.maximumGapMs
     if isBehindJump { return }
     hasGaps = true
     text += "\(Self.dateTag)\(startMs.dateText)\n"
-    while pollIntervalMs > 0 {
-      text += "#EXT-X-GAP\n\(Self.durationTag)\(min(pollIntervalMs, maximumMs).secondsText),\n\(Self.gapFile)\n"
-      pollIntervalMs -= maximumMs
+    while restMs > 0 {
+      text += "#EXT-X-GAP\n\(Self.durationTag)\(min(restMs, maximumMs).secondsText),\n\(Self.gapFile)\n"
+      restMs -= maximumMs
     }
   }
 }

@@ -1,116 +1,82 @@
-// A segment in a session's HLS stream: its place, its fragment, and where the key frame lies in that. Nothing is written here.
+// A segment in a session's HLS stream: its time, its fragment, and the key frame in that. Nothing is written here.
 
 import Encoding
 import FileSystem
 import ISOMedia
 
 struct HLSSegment {
-  package let segment: PublishedSegment
+  let segment: PublishedSegment
   /// From the session's start.
-  package let startMs: Int64
-  /// How long the fragment lasts. Seams are closed: the last picture is held until the next segment, or cut short.
+  let startMs: Int64
+  /// The duration of the fragment. Seams are closed: the last picture is held until the next segment, or cut short.
   let lengthMs: Int64
-  /// Whether segments of another kind come before it: then it carries its parameter sets itself, because stock ffmpeg
-  /// keeps those of the first initialization.
-  let carriesParameterSets: Bool
+  /// Whether the fragment carries its parameter sets. It does so after segments of another kind, because stock ffmpeg keeps the
+  /// parameter sets of the first initialization.
+  var carriesParameterSets = false
 
-  /// All segments of a session.
-  ///
-  /// - Parameter longestMs: in a live playlist no fragment lasts longer; the rest of a longer hold is a gap.
-  package static func all(_ segments: [PublishedSegment], maximumMs: Int64 = .max) -> [HLSSegment] {
+  /// Returns all segments of a session.
+  static func all(_ segments: [PublishedSegment]) -> [HLSSegment] {
     guard let first = segments.first else { return [] }
     var isMixed = false
     return segments.enumerated().map { index, segment in
       isMixed = isMixed || segment.pictureKind != first.pictureKind
       let next = index + 1 < segments.count ? segments[index + 1] : nil
-      return HLSSegment(
-        segment, before: next, sessionStartMs: first.startMs, maximumMs: maximumMs, carriesParameterSets: isMixed)
+      var part = HLSSegment(segment, before: next, sessionStartMs: first.startMs)
+      part.carriesParameterSets = isMixed
+      return part
     }
   }
 
-  init(
-    _ segment: PublishedSegment, before next: PublishedSegment?, sessionStartMs: Int64, maximumMs: Int64,
-    carriesParameterSets: Bool
-  ) {
+  /// - Parameter maximumMs: of the fragment's duration; a live playlist lists the rest of a longer hold as a gap.
+  init(_ segment: PublishedSegment, before next: PublishedSegment?, sessionStartMs: Int64, maximumMs: Int64 = .max) {
     self.segment = segment
     startMs = segment.startMs - sessionStartMs
-    lengthMs = min(segment.shownUntilMs(before: next) - segment.startMs, maximumMs)
-    self.carriesParameterSets = carriesParameterSets
+    let untilMs = next.map { segment.gap(before: $0)?.startMs ?? $0.startMs } ?? segment.endMs
+    lengthMs = min(untilMs - segment.startMs, maximumMs)
   }
 
-  /// Returns its place in a playlist.
-  package func entry(_ media: HLSPlaylist.Media) -> HLSPlaylist.Entry {
-    HLSPlaylist.Entry(media: media, startMs: segment.startMs, endMs: segment.startMs + lengthMs)
-  }
-
-  /// The files that a player needs.
-  struct Files {
-    package let initialization: [UInt8]
-    package let fragment: [UInt8]
-    let layout: HLSLayout
-  }
-
-  /// Returns the initialization and the fragment.
+  /// Returns the files that a player needs, and the layout of the fragment.
   ///
   /// - Throws: ``BadSession`` when its video is missing or damaged.
-  package func files(from session: SessionDirectory) throws -> Files {
-    let samples = try placed(SegmentSamples(of: segment, in: session))
-    let fragment = fragment(samples)
-    return Files(
-      initialization: MP4Fragment.initialization(samples.description(of: segment)), fragment: fragment.bytes,
-      layout: layout(of: fragment, samples))
+  func files(from session: SessionDirectory) throws -> (initialization: [UInt8], fragment: [UInt8], layout: HLSLayout) {
+    let (fragment, description) = try placed(SegmentSamples(of: segment, in: session))
+    return (MP4Fragment.initialization(description), fragment.bytes, HLSLayout(of: fragment, description))
   }
 
-  /// Returns where the fragment's key frame lies. Only the tables of its video are read.
+  /// Returns the layout of the fragment. This reads only the tables of the video.
   ///
   /// - Throws: ``BadSession`` when its video is missing, or has other tables than ours.
   func layout(from session: SessionDirectory) throws -> HLSLayout {
-    let samples = try placed(SegmentSamples(outlineOf: segment, in: session))
-    return layout(of: fragment(samples), samples)
+    let (fragment, description) = try placed(SegmentSamples(outlineOf: segment, in: session))
+    return HLSLayout(of: fragment, description)
   }
 
-  private func layout(of fragment: MP4Fragment, _ samples: SegmentSamples) -> HLSLayout {
-    HLSLayout(
-      bytes: fragment.size, keyFrame: fragment.keyFrame, width: segment.codedWidth, height: segment.codedHeight,
-      codec: samples.description(of: segment).codec)
-  }
-
-  private func placed(_ samples: consuming SegmentSamples) throws(BadSession) -> SegmentSamples {
-    var samples = samples
+  private func placed(_ samples: consuming SegmentSamples) throws(BadSession) -> (MP4Fragment, VideoDescription) {
     try samples.stretch(toMs: lengthMs, gapMs: 0, file: segment.file)
     samples.parameterSets = samples.parameterSets.atOneFrameASecond
     if carriesParameterSets { samples.carryParameterSets() }
-    return samples
-  }
-
-  private func fragment(_ samples: SegmentSamples) -> MP4Fragment {
-    MP4Fragment(
-      startMs: startMs, samples: samples.video, events: samples.events(from: MediaTime.ticks(ms: startMs)))
+    let fragment = MP4Fragment(startMs: startMs, video: samples.video, timing: samples.timing)
+    return (fragment, samples.description(of: segment))
   }
 }
 
 extension PublishedSegment {
-  /// Returns when its last picture leaves the screen, in unix milliseconds, given the segment that follows.
-  func shownUntilMs(before next: PublishedSegment?) -> Int64 {
-    guard let next else { return endMs }
-    return gap(before: next)?.startMs ?? next.startMs
-  }
-
-  /// Whether its own manifest tells when its last picture leaves the screen: no batch can follow at a seam.
+  /// Whether its manifest alone tells when its last picture leaves the screen: no batch can follow at a seam.
   var hasKnownEnd: Bool { isFinal || 2 * gapAfterMs >= intervalMs }
 }
 
-extension HLSPlaylist.Media {
-  /// Names that change when the contents of the files would.
+extension HLSPlaylist.Entry {
+  /// The names of its files change with their contents.
   init(_ part: HLSSegment, layout: HLSLayout? = nil) {
     let segment = part.segment
-    // Parameter sets with one frame a second are their second form.
+    // The 2 stands for parameter sets with one frame a second.
     let sets = part.carriesParameterSets ? " in band 2" : ""
-    let place = "\(segment.sha256) \(part.startMs) \(part.lengthMs)\(sets)"
+    let content = "\(segment.sha256) \(part.startMs) \(part.lengthMs)\(sets)"
     let kind = "\(segment.pictureKind) 2\(sets)"
     self.init(
-      file: SegmentName.fragment(segment.startMs, digest: Self.digest(place)),
-      initialization: "init-\(segment.codedWidth)x\(segment.codedHeight)-\(Self.digest(kind)).mp4", layout: layout)
+      file: SegmentName.fragment(segment.startMs, digest: Self.digest(content)),
+      initialization: "init-\(segment.codedWidth)x\(segment.codedHeight)-\(Self.digest(kind)).mp4",
+      startMs: segment.startMs, endMs: segment.startMs + part.lengthMs, layout: layout)
   }
 
   private static func digest(_ text: String) -> String { String(SHA256.hex(of: Array(text.utf8)).prefix(8)) }

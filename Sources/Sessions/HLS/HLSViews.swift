@@ -1,18 +1,19 @@
-// The playlists beside the media playlist: the playlist of key frames, for fast seeking, and the multivariant
-// playlist, which names both and says what it takes to play them (draft-pantos-hls-rfc8216bis, 4.4.3.6, 4.4.6). Both are
-// made from a media playlist whose comments tell the layout of each fragment. Pure.
+// The playlists beside the media playlist: the playlist of key frames, for fast seeking, and the multivariant playlist, which
+// names both and their requirements (draft-pantos-hls-rfc8216bis, 4.4.3.6, 4.4.6). Both are made from a media playlist with
+// comments on the layout of each fragment. Pure.
 
 import Encoding
+import ISOMedia
 
-/// Where a fragment's key frame lies, and what decodes it.
+/// The key frame of a fragment, and its codec.
 struct HLSLayout: Equatable {
   /// The fragment's size, in bytes.
-  package let bytes: Int
-  /// The box that describes the fragment, and the key frame behind it: a range of the fragment's bytes.
+  let bytes: Int
+  /// The range of `moof` and the key frame behind it.
   let keyFrame: Range<Int>
   /// The coded size, in pixels.
-  package let width: Int
-  package let height: Int
+  let width: Int
+  let height: Int
   /// As in RFC 6381.
   let codec: String
 
@@ -22,18 +23,29 @@ struct HLSLayout: Equatable {
   var isInBand: Bool { codec.hasPrefix("avc3") }
 
   /// A line for ``HLSPlaylist``.
-  package var comment: String {
+  var comment: String {
     "\(Self.mark)\(bytes) \(keyFrame.count)@\(keyFrame.lowerBound) \(width)x\(height) \(codec)\n"
   }
 
-  /// Reads a line; nil where it is another one.
+  /// The line of the playlist of key frames.
+  fileprivate var byteRange: String { "#EXT-X-BYTERANGE:\(keyFrame.count)@\(keyFrame.lowerBound)\n" }
+}
+
+extension HLSLayout {
+  init(of fragment: MP4Fragment, _ description: VideoDescription) {
+    self.init(
+      bytes: fragment.size, keyFrame: fragment.keyFrame, width: description.width, height: description.height,
+      codec: description.codec)
+  }
+
+  /// Reads a comment; returns nil for any other line.
   init?(_ line: Slice<UnsafeBufferPointer<UInt8>>) {
     guard line.starts(with: Self.mark.utf8) else { return nil }
     var rest = line.dropFirst(Self.mark.utf8.count)
     var numbers: [Int] = []
     for separator in " @ x ".utf8 {
       var number = 0
-      // Far below what a sum of two could overflow.
+      // Far below the overflow of a sum of two.
       while let digit = rest.first, (48...57).contains(digit), number < 1 << 40 {
         number = number * 10 + Int(digit - 48)
         rest.removeFirst()
@@ -45,17 +57,6 @@ struct HLSLayout: Equatable {
       bytes: numbers[0], keyFrame: numbers[2]..<numbers[2] + numbers[1], width: numbers[3], height: numbers[4],
       codec: String(decoding: rest, as: UTF8.self))
   }
-
-  init(bytes: Int, keyFrame: Range<Int>, width: Int, height: Int, codec: String) {
-    self.bytes = bytes
-    self.keyFrame = keyFrame
-    self.width = width
-    self.height = height
-    self.codec = codec
-  }
-
-  /// The bytes of the playlist of key frames that say where this one is.
-  fileprivate var byteRange: String { "#EXT-X-BYTERANGE:\(keyFrame.count)@\(keyFrame.lowerBound)\n" }
 }
 
 /// The playlists that are made from a media playlist.
@@ -66,13 +67,13 @@ struct HLSViews {
   static let discontinuityTag = "#EXT-X-DISCONTINUITY\n"
 
   /// The media playlist without our comments on fragments.
-  package let media: [UInt8]
+  let media: [UInt8]
   /// Each entry is one key frame, shown until the next.
   let keyFrames: [UInt8]
   /// Names the other two.
-  package let multivariant: [UInt8]
+  let multivariant: [UInt8]
 
-  /// - Parameter text: a playlist by ``HLSPlaylist``, each fragment with its layout. Of a day it has 4 MB.
+  /// - Parameter text: a playlist by ``HLSPlaylist`` with the layouts of all fragments, 4 MB for a day.
   init(of text: [UInt8]) {
     var (pictures, rate, keyFrameRate) = (Pictures(), PeakRate(), PeakRate())
     var (media, keyFrames) = ([UInt8](), [UInt8]())
@@ -87,15 +88,15 @@ struct HLSViews {
         defer { start = end + 1 }
         if let found = HLSLayout(line) {
           layout = found
-          pictures.note(found)
+          pictures.add(found)
           keyFrames += found.byteRange.utf8
           continue
         }
         media += text[start...end]
         keyFrames += text[start...end]
         if line.first != UInt8(ascii: "#") {
-          rate.note(bytes: layout?.bytes ?? 0, durationMs)
-          keyFrameRate.note(bytes: layout?.keyFrame.count ?? 0, durationMs)
+          rate.add(bytes: layout?.bytes ?? 0, durationMs)
+          keyFrameRate.add(bytes: layout?.keyFrame.count ?? 0, durationMs)
           layout = nil
         } else if line.starts(with: "#EXTINF:".utf8) {
           durationMs = line.number
@@ -126,7 +127,7 @@ struct HLSViews {
     private var width = 0
     private var height = 0
 
-    mutating func note(_ layout: HLSLayout) {
+    mutating func add(_ layout: HLSLayout) {
       if codecs.last != layout.codec && !codecs.contains(layout.codec) { codecs.append(layout.codec) }
       if layout.width * layout.height > width * height { (width, height) = (layout.width, layout.height) }
     }
@@ -146,7 +147,7 @@ private struct PeakRate {
   private var bytes = 0
   private var durationMs: Int64 = 0
 
-  mutating func note(bytes: Int, _ durationMs: Int64) {
+  mutating func add(bytes: Int, _ durationMs: Int64) {
     self.bytes += bytes
     self.durationMs += durationMs
     window.append((bytes, durationMs))
@@ -158,18 +159,18 @@ private struct PeakRate {
       kept += 1
       if 2 * lengthMs >= targetMs { peak = max(peak, Self.rate(size, lengthMs)) }
     }
-    // Entries of no length would make the window grow without end.
+    // Entries of zero length would make the window grow without end.
     window.removeFirst(window.count - min(max(kept, 1), 1_000))
   }
 
-  /// Rounded up, so that it seldom changes while a session grows.
+  /// Rounded up, so it seldom changes while a session grows.
   var bitsPerSecond: Int { (max(peak, Self.rate(bytes, durationMs), 1) + 9_999) / 10_000 * 10_000 }
 
   private static func rate(_ bytes: Int, _ durationMs: Int64) -> Int { bytes * 8_000 / Int(max(durationMs, 1)) }
 }
 
 extension Slice<UnsafeBufferPointer<UInt8>> {
-  /// The digits of a line of ours as one number.
+  /// The digits of a line as one number.
   fileprivate var number: Int64 {
     reduce(0) { (48...57).contains($1) && $0 < 1 << 40 ? $0 * 10 + Int64($1 - 48) : $0 }
   }

@@ -1,5 +1,5 @@
-// A segment's samples without their bytes: the durations and sizes that the tables at the file's beginning tell. So a
-// playlist of key frames says where they are, and no video is read for it.
+// The durations and sizes of a segment's samples, from the tables at the beginning of its file. A playlist of key frames needs no
+// more than these.
 
 import Encoding
 import FileSystem
@@ -7,7 +7,7 @@ import Glibc
 import ISOMedia
 
 extension SegmentSamples {
-  /// The movie box of a segment has some kilobytes.
+  /// Of `moov`, which has some kilobytes in a segment.
   private static let maximumTableBytes = 8 << 20
 
   /// Reads durations and sizes. The samples' bytes are zeros.
@@ -22,9 +22,8 @@ extension SegmentSamples {
     }
     do {
       let source = FileBytes(file)
-      // The movie comes second, and the boxes' sizes tell where it ends.
-      let types = source.bytes(at: 0, 8)
-      let start = try BoxReader(types[...]).number(at: 0)
+      // `moov` is the second box.
+      let start = try BoxReader(source.bytes(at: 0, 8)[...]).number(at: 0)
       let size = try BoxReader(source.bytes(at: start, 8)[...]).number(at: 0)
       guard (8...Self.maximumTableBytes).contains(size) else { throw SegmentMismatch("no movie") }
       let movie = try BoxReader(source.bytes(at: start, size)[...]).first("moov")
@@ -32,7 +31,7 @@ extension SegmentSamples {
       guard tracks.count == 2 else { throw SegmentMismatch("not two tracks") }
       let table = try tracks[0].table
       let record = try table.first("stsd").skipping(8).first("avc1").skipping(78).first("avcC")
-      guard let sets = Array(record.bytes).withUnsafeBufferPointer({ ParameterSets(configuration: $0) }) else {
+      guard let sets = ParameterSets(configuration: record.bytes) else {
         throw SegmentMismatch("no parameter sets")
       }
       self.init(
@@ -50,11 +49,11 @@ extension BoxReader {
     get throws(SegmentMismatch) { try first("mdia").first("minf").first("stbl") }
   }
 
-  /// The samples of a track by its tables.
+  /// Returns the samples of a track by its tables.
   ///
   /// - Parameters:
-  ///   - count: how many there must be.
-  ///   - bytes: the size of the file, which holds them all.
+  ///   - count: the number of samples in the manifest.
+  ///   - bytes: the size of the file.
   fileprivate func samples(_ count: Int, in bytes: Int) throws(SegmentMismatch) -> [Sample] {
     let sizes = try first("stsz").numbers(at: 8)
     let runs = try first("stts").numbers(columns: 2)

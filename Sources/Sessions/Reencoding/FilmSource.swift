@@ -1,5 +1,4 @@
-// Another tool's MP4 as something to encode anew: its samples' times are the captures. It falls into pieces at its key
-// frames.
+// Another tool's MP4 as a source: the times of its samples are the captures, and its key frames divide it into pieces.
 
 import Encoding
 import FileSystem
@@ -14,36 +13,25 @@ struct FilmSource: VideoSource {
     var segments: [[SegmentOrder.PlacedHold]]
   }
 
-  package let session: SessionID
+  let session: SessionID
   private let path: String
   private let reader: VideoReader
   private let track: VideoTrack
   private let plans: [Plan]
-  /// How many segments there are before each piece, and in all.
-  private let counts: [Int]
-  private let starts: Set<Int64>
   private let limits: Limits
   private let batch: Batch
   private let digest: String
-  /// The file's digest, and when it is said to begin.
+  /// The file's digest, and unix milliseconds of its first picture.
   private let source: String
 
-  package let pieces: [[Int64]]
+  var pieces: [[Int64]] { plans.map { $0.segments.map { $0[0].shot.startMs } } }
 
-  /// - Parameters:
-  ///   - session: the session's name; the file's, where there is none.
-  ///   - startMs: when the first picture was captured, in unix milliseconds; what the file's name or the file says, where
-  ///     there is none.
-  ///   - decoders: where the file is read; nil for right here, for one that can be trusted.
-  init(
-    _ path: String, session: SessionID?, startMs: Int64?, limits: Limits, decoders: DecoderForkServer?,
-    isCancelled: @escaping () -> Bool
-  ) throws {
-    let stem = Self.stem(of: path)
-    guard let session = session ?? SessionID(stem) else {
+  init(_ path: String, _ options: Reencoding.Options, isCancelled: @escaping () -> Bool) throws {
+    let (startMs, limits, stem) = (options.startMs, options.limits, Self.stem(of: path))
+    guard let session = options.session ?? SessionID(stem) else {
       throw BadSession(path, "no name for a session", advice: "give --session; \(SessionID.rule)")
     }
-    let reader = VideoReader(decoders, owner: path)
+    let reader = VideoReader(options.decoders, owner: path)
     let track = try reader.track(of: FileBytes(opening: path), name: path, limits: limits, isCancelled: isCancelled)
     // The timing track of a stitched film has each capture to the millisecond.
     let isDated = startMs == nil && track.samples[0].timeMs != nil
@@ -60,7 +48,7 @@ struct FilmSource: VideoSource {
     let (frames, pts, refused) = Self.frames(of: track, name: name, startMs: startMs, isDated: isDated)
     let intervalMs = Batch.nominalInterval(of: frames.map(\.timeMs))
     let last = track.samples[track.samples.count - 1]
-    // Counted from the last capture: `stitch --gaps cut` leaves out time before it.
+    // Count from the last capture: `stitch --gaps cut` removes time before it.
     let lastMs = frames.last?.timeMs ?? startMs
     let heldMs = track.milliseconds(last.pts + last.duration) - track.milliseconds(pts[lastMs] ?? 0)
     let endMs = last.duration > 0 && heldMs < Int64.max / 4 ? lastMs + heldMs : 0
@@ -75,10 +63,7 @@ struct FilmSource: VideoSource {
     source = "\(try SHA256.hex(ofFile: path, isCancelled: isCancelled)) \(startMs)"
     digest = SHA256.hex(of: Array("film \(session) \(source)".utf8))
     plans = Self.plans(of: batch, track, pts: pts)
-    pieces = plans.map { $0.segments.map { $0[0].shot.startMs } }
-    counts = plans.reduce(into: [0]) { $0.append($0[$0.count - 1] + $1.segments.count) }
-    guard counts[plans.count] <= limits.segments else { throw tooMany }
-    starts = Set(pieces.joined())
+    guard Self.segments(in: plans[...]) <= limits.segments else { throw tooMany }
     self.limits = limits
     self.session = session
     self.path = path
@@ -86,30 +71,30 @@ struct FilmSource: VideoSource {
     self.track = track
   }
 
-  package func identity(of startMs: Int64) throws -> String? {
-    starts.contains(startMs) ? source : nil
-  }
+  func identity(of startMs: Int64) -> String? { source }
 
-  package func open<R>(
-    _ piece: Int, isCancelled: @escaping () -> Bool, _ body: ([SegmentOrder], any FilmPictures) throws -> R
-  ) throws -> R {
+  private static func segments(in plans: ArraySlice<Plan>) -> Int { plans.reduce(0) { $0 + $1.segments.count } }
+
+  func open(
+    _ piece: Int, isCancelled: @escaping () -> Bool, _ body: ([SegmentOrder], any FilmPictures) throws -> Void
+  ) throws {
     let plan = plans[piece]
-    let (before, all) = (counts[piece], counts[plans.count])
-    let orders = plan.segments.enumerated().map { index, showings in
+    let (before, all) = (Self.segments(in: plans[..<piece]), Self.segments(in: plans[...]))
+    let orders = plan.segments.enumerated().map { index, holds in
       SegmentOrder(
-        showings: showings, quarterTurns: track.quarterTurns,
+        holds: holds, quarterTurns: track.quarterTurns,
         refused: before + index == 0 ? batch.refused : [],
         manifest: { [batch, digest] staged in
           SegmentManifest(staged, of: batch, digest: digest, part: before + index + 1, parts: all).json
         })
     }
-    return try reader.withFilm(
+    try reader.withFilm(
       in: FileBytes(opening: path), name: path, track: track.index, keyDTS: plan.key.dts, limits: limits,
       isCancelled: isCancelled
     ) { try body(orders, $0) }
   }
 
-  /// The pictures as frames; where each is; and what comes too soon behind another to be told from it.
+  /// Returns the pictures as frames, the time of each in the file, and pictures in the same millisecond as the next.
   private static func frames(
     of track: VideoTrack, name: String, startMs: Int64, isDated: Bool
   ) -> (frames: [Frame], pts: [Int64: Int64], refused: [RefusedFrame]) {
@@ -129,27 +114,26 @@ struct FilmSource: VideoSource {
     return (frames, pts, refused)
   }
 
-  /// The rules of cuts applied to the film; each segment belongs to the last key frame shown before it begins.
+  /// Cuts the film into segments. Each belongs to the last key frame that is shown before it begins.
   private static func plans(of batch: Batch, _ track: VideoTrack, pts: [Int64: Int64]) -> [Plan] {
     var timeline = Timeline(of: batch, maxHoldMs: .max)
-    let sizes = Dictionary(track.samples.map { ($0.pts, ($0.width, $0.height)) }, uniquingKeysWith: { $1 })
+    let sizes = Dictionary(
+      track.samples.map { ($0.pts, PixelSize(width: $0.width, height: $0.height)) }, uniquingKeysWith: { $1 })
     var shots: [FrameHold] = []
     for frame in batch.frames {
-      let (width, height) = pts[frame.timeMs].flatMap { sizes[$0] } ?? (0, 0)
-      let isUpright = track.quarterTurns % 2 == 0
+      let coded = pts[frame.timeMs].flatMap { sizes[$0] } ?? PixelSize(width: 0, height: 0)
+      let size = coded.turned(track.quarterTurns)
       shots += timeline.append(
-        Capture(
-          source: frame.source, timeMs: frame.timeMs, width: isUpright ? width : height,
-          height: isUpright ? height : width))
+        Capture(source: frame.source, timeMs: frame.timeMs, width: size.width, height: size.height))
     }
     shots += timeline.finish(endMs: batch.endMs)
     var keys = track.keys[...]
     var plans: [Plan] = []
     for shot in shots {
-      let showing = SegmentOrder.PlacedHold(shot: shot, pts: pts[shot.capture.timeMs] ?? 0, sampleStarts: nil)
+      let hold = SegmentOrder.PlacedHold(shot: shot, pts: pts[shot.capture.timeMs] ?? 0, sampleStarts: nil)
       if shot.opensSegment {
         var isNew = plans.isEmpty
-        while keys.count > 1, keys[keys.startIndex + 1].pts <= showing.pts {
+        while keys.count > 1, keys[keys.startIndex + 1].pts <= hold.pts {
           keys.removeFirst()
           isNew = true
         }
@@ -157,7 +141,7 @@ struct FilmSource: VideoSource {
         plans[plans.count - 1].segments.append([])
       }
       let last = plans[plans.count - 1].segments.count - 1
-      plans[plans.count - 1].segments[last].append(showing)
+      plans[plans.count - 1].segments[last].append(hold)
     }
     return plans
   }
@@ -168,14 +152,14 @@ struct FilmSource: VideoSource {
     return String(name[..<dot])
   }
 
-  /// Unix milliseconds at the end of a name.
+  /// Reads unix milliseconds at the end of a name.
   private static func instant(in name: String, _ limits: Limits) -> Int64? {
     let digits = name.reversed().prefix { $0.isASCII && $0.isNumber }.reversed()
     guard digits.count == 12 || digits.count == 13, let instant = Int64(String(digits)) else { return nil }
     return limits.instants.contains(instant) ? instant : nil
   }
 
-  /// libavformat's `2026-01-08T08:05:12.340000Z`.
+  /// Reads libavformat's `2026-01-08T08:05:12.340000Z`.
   private static func instant(of text: String?, _ limits: Limits) -> Int64? {
     guard let text else { return nil }
     let numbers = text.split { !($0.isASCII && $0.isNumber) }.compactMap { Int32($0) }

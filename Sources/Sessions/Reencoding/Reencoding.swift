@@ -1,5 +1,5 @@
-// Finished video, encoded anew: the same instants, holds, gaps and timing track, other pixels. Each segment is published
-// as soon as it is made, so what was stopped goes on where it was; what comes out does not depend on that.
+// Encodes a session or a film again: the same times, holds, gaps and timing track, other pixels. Each segment is published as soon
+// as it is encoded, so a second run continues a stopped one. The result is the same.
 
 import Encoding
 import FileSystem
@@ -11,7 +11,7 @@ import JSON
 package struct ReencodedSession: Sendable, Equatable {
   package let session: SessionID
   package let durationMs: Int64
-  /// All there are, and those that were made now.
+  /// The number of all segments, and of those encoded now.
   package let segments: Int
   package let encoded: Int
   package let bytes: Int
@@ -28,22 +28,21 @@ package struct ReencodedSession: Sendable, Equatable {
 package final class Reencoding: Sendable {
   package struct Options: Sendable {
     package var quality = Quality.balanced
-    /// No side of a picture is longer, in pixels; nil for the size it has.
+    /// The maximum side of a picture, in pixels; nil to keep its size.
     package var maxSide: Int?
-    /// Of an MP4: the session, and when its first picture was captured in unix milliseconds. nil: what its name or itself
-    /// says.
+    /// The session of an MP4, and unix milliseconds of its first picture; nil to read them from its name or the file.
     package var session: SessionID?
     package var startMs: Int64?
     package var limits = Limits()
-    /// Where videos are decoded; nil for right here, for those that can be trusted.
+    /// The processes that decode videos; nil to decode trusted videos in this process.
     package var decoders: DecoderForkServer?
 
     package init() {}
   }
 
-  /// The pieces that are still to be made; they may be made side by side.
+  /// The pieces that are not published yet. They may be encoded in parallel.
   package let pieces: [Int]
-  /// How many segments they are.
+  /// The number of their segments.
   package let owed: Int
   private let path: String
   private let source: any VideoSource
@@ -51,17 +50,18 @@ package final class Reencoding: Sendable {
   private let publication: DirectoryStore
   private let options: Options
   private let settings: EncoderSettings
-  /// The starts of what is made already.
+  /// The starts of the source's segments, and of those that were published before.
+  private let starts: Set<Int64>
   private let made: Set<Int64>
 
-  /// Whether a source is a directory, and not an MP4.
+  /// Whether a source is a session's directory; else it is an MP4.
   package static func isSession(_ path: String) -> Bool { DurableFile.isReachableDirectory(path) }
 
   /// - Parameters:
   ///   - path: a published session, or an MP4 with an H.264 or HEVC track.
-  ///   - staging: says where sessions go; asked for once the source is known to be good.
-  ///   - isCancelled: asked while a film is read.
-  /// - Throws: ``BadSession`` when the source cannot be used, or something else has been published under its name.
+  ///   - staging: returns the output; called when the source has been checked.
+  ///   - isCancelled: called while a film is read.
+  /// - Throws: ``BadSession`` when the source cannot be used, or another one has been published under its name.
   package init(
     _ path: String, _ options: Options, staging: () throws -> Staging, isCancelled: @escaping () -> Bool
   ) throws {
@@ -72,20 +72,20 @@ package final class Reencoding: Sendable {
     let staging = try staging()
     publication = DirectoryStore(staging: staging, index: SessionViews())
     directory = SessionDirectory(output: staging.output, session: source.session)
-    var made: Set<Int64> = []
-    for start in try directory.publishedStarts() {
+    let published = try directory.publishedStarts()
+    let (all, made) = (source.pieces, Set(published))
+    self.made = made
+    starts = Set(all.joined())
+    pieces = all.indices.filter { !made.isSuperset(of: all[$0]) }
+    owed = starts.subtracting(made).count
+    for start in published {
       let (segment, json) = try directory.soundManifest(start)
-      try Self.requireSame(json, at: start, source, settings, options, directory)
+      try requireSame(json, at: start)
       let file = directory.path + "/" + segment.file
       guard DurableFile.isFile(file), try DurableFile.size(of: file) == segment.bytes else {
         throw BadSession(file, "not the file its manifest describes")
       }
-      made.insert(start)
     }
-    self.made = made
-    let all = source.pieces
-    pieces = all.indices.filter { !made.isSuperset(of: all[$0]) }
-    owed = all.reduce(0) { $0 + $1.count { !made.contains($0) } }
   }
 
   private static func source(
@@ -96,24 +96,18 @@ package final class Reencoding: Sendable {
       return try SessionSource(SessionDirectory(at: path, decoders: options.decoders))
     }
     do {
-      return try FilmSource(
-        path, session: options.session, startMs: options.startMs, limits: options.limits,
-        decoders: options.decoders, isCancelled: isCancelled)
+      return try FilmSource(path, options, isCancelled: isCancelled)
     } catch let failure as FFmpegError {
-      // Lack of memory, too: a file can ask for more than there is.
+      // This includes a lack of memory: a damaged file can ask for any amount.
       throw BadSession(path, failure.cause, advice: advice)
     } catch let failure as DiskError where [ENOENT, ENOTDIR, EACCES, ELOOP, ENXIO].contains(failure.code) {
       throw BadSession(path, "\(failure)", advice: advice)
     }
   }
 
-  /// - Throws: ``BadSession`` when what is published there is not what would be made now.
-  private static func requireSame(
-    _ there: JSONValue, at start: Int64, _ source: any VideoSource, _ settings: EncoderSettings, _ options: Options,
-    _ directory: SessionDirectory
-  ) throws {
-    let description = try description(of: there, source.identity(of: start), settings, options)
-    guard there.setting(description) == there else {
+  /// - Throws: ``BadSession`` when a published manifest has other settings, or another source.
+  private func requireSame(_ manifest: JSONValue, at start: Int64) throws {
+    guard manifest.setting(try description(of: manifest, at: start)) == manifest else {
       throw BadSession(
         directory.path + "/" + SegmentName.manifest(start),
         "published there already, with other settings or from another source",
@@ -121,21 +115,20 @@ package final class Reencoding: Sendable {
     }
   }
 
-  /// The part of a manifest that says how its segment was encoded.
-  private static func description(
-    of manifest: JSONValue, _ identity: String?, _ settings: EncoderSettings, _ options: Options
-  ) -> [String: JSONValue] {
-    // The longest hold decided the instants, which are those of the source.
+  /// Returns the part of a manifest that describes the encoding.
+  private func description(of manifest: JSONValue, at start: Int64) throws -> [String: JSONValue] {
+    // The times come from the source, and with them the longest hold.
     var encoder = settings.json.object ?? [:]
     encoder["maxHoldMs"] = manifest.object?["encoder"]?.object?["maxHoldMs"]
     encoder["maxSide"] = options.maxSide.map { .number($0) }
+    let identity = starts.contains(start) ? try source.identity(of: start) : nil
     return ["encoder": .object(encoder), "reencodedFrom": identity.map { .string($0) } ?? .null]
   }
 
-  /// Makes and publishes what is missing of a piece.
+  /// Encodes and publishes the missing segments of a piece.
   ///
   /// - Parameters:
-  ///   - isCancelled: asked before each picture.
+  ///   - isCancelled: called before each picture.
   ///   - report: called after each segment.
   package func encode(piece: Int, isCancelled: @escaping () -> Bool, made report: () -> Void) throws {
     do {
@@ -155,12 +148,11 @@ package final class Reencoding: Sendable {
     let staged = try StagedSegment(segment, in: publication.staging, refused: order.refused, notes: [:])
     defer { unlink(staged.file) }
     let manifest = order.manifest(staged)
-    let description = try Self.description(of: manifest, source.identity(of: order.startMs), settings, options)
+    let description = try description(of: manifest, at: order.startMs)
     try directory.locked {
       if DurableFile.exists(directory.path + "/" + SegmentName.manifest(order.startMs)) {
-        // By a process that does the same work at the same time, or other work.
-        let there = try directory.soundManifest(order.startMs).json
-        return try Self.requireSame(there, at: order.startMs, source, settings, options, directory)
+        // Another process has published it meanwhile.
+        return try requireSame(directory.soundManifest(order.startMs).json, at: order.startMs)
       }
       try publication.place([(staged, manifest.setting(description))], in: directory)
     }
@@ -170,43 +162,40 @@ package final class Reencoding: Sendable {
     _ order: SegmentOrder, _ pictures: any FilmPictures, _ shown: inout SourceFrame?, _ isCancelled: () -> Bool
   ) throws -> EncodedSegment {
     var writer: SegmentWriter?
-    for showing in order.showings {
+    for hold in order.holds {
       if isCancelled() { throw Cancelled() }
-      let picture = try picture(of: showing, from: pictures, order.quarterTurns)
+      let picture = try picture(of: hold, from: pictures, order.quarterTurns)
       let capture = Capture(
-        source: showing.shot.capture.source, timeMs: showing.shot.capture.timeMs, width: picture.width,
+        source: hold.shot.capture.source, timeMs: hold.shot.capture.timeMs, width: picture.width,
         height: picture.height)
-      // One picture as long as it stays the same, so that its key frame is coded once.
+      // Keep one frame as long as the picture stays the same: its key frame is coded once.
       let new = SourceFrame(picture)
-      let still = try shown.flatMap { try $0.looksLike(new) ? $0 : nil } ?? new
-      shown = still
-      if writer == nil { writer = SegmentWriter(first: still, settings: settings) }
-      try writer?.show(still, in: showing.shot.showing(capture), sampleStarts: showing.sampleStarts)
+      let frame = try shown.flatMap { try $0.looksLike(new) ? $0 : nil } ?? new
+      shown = frame
+      if writer == nil { writer = SegmentWriter(first: frame, settings: settings) }
+      try writer?.show(frame, in: hold.shot.showing(capture), sampleStarts: hold.sampleStarts)
     }
     guard let writer = writer.take() else { throw BadSession(directory.path, "a segment without a frame") }
     return try writer.finish()
   }
 
   private func picture(
-    of showing: SegmentOrder.PlacedHold, from pictures: any FilmPictures, _ quarterTurns: Int
+    of hold: SegmentOrder.PlacedHold, from pictures: any FilmPictures, _ quarterTurns: Int
   ) throws -> Picture {
-    let capture = showing.shot.capture
-    let isUpright = quarterTurns % 2 == 0
-    let form = VideoPictureForm(
-      size: PixelSize(
-        width: isUpright ? capture.width : capture.height, height: isUpright ? capture.height : capture.width),
-      quarterTurns: quarterTurns, maxSide: options.maxSide)
+    let capture = hold.shot.capture
+    let size = PixelSize(width: capture.width, height: capture.height).turned(quarterTurns)
+    let form = VideoPictureForm(size: size, quarterTurns: quarterTurns, maxSide: options.maxSide)
     do {
-      if let picture = try pictures.picture(at: showing.pts, as: form) { return picture }
+      if let picture = try pictures.picture(at: hold.pts, as: form) { return picture }
     } catch let bad as BadSession {
       throw BadSession(capture.source, bad.cause, advice: bad.advice)
     }
     throw BadSession(path, "\(capture.source) cannot be decoded", advice: "check that the file is complete")
   }
 
-  /// Brings the session's index up to date, also when not all is made.
+  /// Updates the session's views, also after a part of the work.
   ///
-  /// - Parameter encoded: how many segments were made now.
+  /// - Parameter encoded: the number of segments encoded now.
   package func finish(encoded: Int) throws -> ReencodedSession {
     try directory.locked { try publication.index.update(directory, temporary: publication.staging.temporaryFile()) }
     let segments = try directory.publishedStarts().map { try directory.segment($0) }
@@ -219,7 +208,7 @@ package final class Reencoding: Sendable {
 }
 
 extension FrameHold {
-  /// The same, of a picture of another size.
+  /// The same hold of a picture of another size.
   fileprivate func showing(_ capture: Capture) -> FrameHold {
     FrameHold(
       capture: capture, status: status, startMs: startMs, holdMs: holdMs, opensSegment: opensSegment, closing: closing)

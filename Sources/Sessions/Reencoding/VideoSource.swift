@@ -1,5 +1,4 @@
-// Sources for re-encoding: finished video, its instants, and its pictures. A source falls into pieces that can be worked
-// on side by side.
+// Sources for re-encoding: the times and pictures of finished video, in pieces that can be encoded in parallel.
 
 import Encoding
 import FileSystem
@@ -7,76 +6,77 @@ import FrameBatches
 import ISOMedia
 import JSON
 
-/// One segment that is to be made.
+/// One segment to encode.
 struct SegmentOrder {
   /// A picture on screen.
   struct PlacedHold {
-    package let shot: FrameHold
-    /// Where the picture is in its source, in the track's units.
+    let shot: FrameHold
+    /// The time of the picture in its source, in the track's units.
     let pts: Int64
-    /// Where it is coded and coded again, in ticks from the shot's start; nil for what players need.
+    /// The starts of its samples, in ticks from the hold's start; nil for as many as players need.
     let sampleStarts: [Int64]?
   }
 
   /// In order; all of one size.
-  let showings: [PlacedHold]
-  /// How many quarter turns clockwise the pictures are to be shown.
+  let holds: [PlacedHold]
+  /// The clockwise rotation of the pictures.
   let quarterTurns: Int
   /// Pictures of the source that are not shown, listed with this segment.
-  package let refused: [RefusedFrame]
-  /// The segment's manifest, but for what ``Reencoding`` says of how it was encoded.
-  package let manifest: (StagedSegment) -> JSONValue
+  let refused: [RefusedFrame]
+  /// The segment's manifest without the members that ``Reencoding`` sets.
+  let manifest: (StagedSegment) -> JSONValue
 
-  package var startMs: Int64 { showings[0].shot.startMs }
+  var startMs: Int64 { holds[0].shot.startMs }
+}
+
+extension PixelSize {
+  func turned(_ quarterTurns: Int) -> PixelSize {
+    quarterTurns % 2 == 0 ? self : PixelSize(width: height, height: width)
+  }
 }
 
 protocol VideoSource: Sendable {
   var session: SessionID { get }
-  /// The starts of the segments that each piece becomes, in order.
+  /// The starts of the segments of each piece, in order.
   var pieces: [[Int64]] { get }
 
-  /// The identity of the source in a manifest.
-  ///
-  /// - Returns: nil where the source has no such segment.
+  /// Returns the identity of the source in the manifest of one of its segments.
   func identity(of startMs: Int64) throws -> String?
 
-  /// Opens a piece: all that is to be made of it, and its pictures from the first one on.
+  /// Opens a piece: its segments, and its pictures from the first one on.
   ///
-  /// - Parameter isCancelled: asked while it is read.
-  func open<R>(
-    _ piece: Int, isCancelled: @escaping () -> Bool, _ body: ([SegmentOrder], any FilmPictures) throws -> R
-  ) throws -> R
+  /// - Parameter isCancelled: called while the piece is read.
+  func open(
+    _ piece: Int, isCancelled: @escaping () -> Bool, _ body: ([SegmentOrder], any FilmPictures) throws -> Void
+  ) throws
 }
 
 /// A published session: each segment is a piece.
 struct SessionSource: VideoSource {
   private let directory: SessionDirectory
-  private let starts: Set<Int64>
-  package let pieces: [[Int64]]
+  let pieces: [[Int64]]
 
-  package var session: SessionID { directory.session }
+  var session: SessionID { directory.session }
 
   init(_ directory: SessionDirectory) throws {
     self.directory = directory
-    let starts = try directory.soundSegments().map(\.startMs)
-    self.starts = Set(starts)
-    pieces = starts.map { [$0] }
+    pieces = try directory.soundSegments().map { [$0.startMs] }
   }
 
-  package func identity(of startMs: Int64) throws -> String? {
-    starts.contains(startMs) ? try directory.soundManifest(startMs).json.object?["manifestSha256"]?.string : nil
+  func identity(of startMs: Int64) throws -> String? {
+    try directory.soundManifest(startMs).json.object?["manifestSha256"]?.string
   }
 
-  package func open<R>(
-    _ piece: Int, isCancelled: @escaping () -> Bool, _ body: ([SegmentOrder], any FilmPictures) throws -> R
-  ) throws -> R {
+  func open(
+    _ piece: Int, isCancelled: @escaping () -> Bool, _ body: ([SegmentOrder], any FilmPictures) throws -> Void
+  ) throws {
     let (segment, json) = try directory.soundManifest(pieces[piece][0])
     let bytes = try directory.video(of: segment)
     let starts = try SegmentSamples(of: segment, bytes: bytes, reader: directory.reader).video.reduce(into: [0]) {
       $0.append($0.last! + $1.duration)
     }
     let order = SegmentOrder(
-      showings: try showings(segment, json, sampleStarts: starts.dropLast()), quarterTurns: 0, refused: [],
+      holds: try holds(segment, json, sampleStarts: starts.dropLast()), quarterTurns: 0, refused: [],
       manifest: { staged in
         json.setting([
           "width": .number(staged.shots[0].capture.width), "height": .number(staged.shots[0].capture.height),
@@ -85,15 +85,15 @@ struct SessionSource: VideoSource {
           "samples": .number(staged.samples),
         ])
       })
-    return try bytes.withUnsafeBytes { buffer in
+    try bytes.withUnsafeBytes { buffer in
       try directory.reader.withFilm(
         in: MemoryBytes(buffer), name: segment.file, track: 0, keyDTS: nil, limits: Limits(), isCancelled: isCancelled
       ) { try body([order], $0) }
     }
   }
 
-  /// The frames as the manifest lists them, coded where they are coded there.
-  private func showings(
+  /// Returns the frames of the manifest with their existing sample starts.
+  private func holds(
     _ segment: PublishedSegment, _ json: JSONValue, sampleStarts: [Int64]
   ) throws -> [SegmentOrder.PlacedHold] {
     var startMs = segment.startMs

@@ -1,50 +1,42 @@
-// A session as one MP4: coded pictures are copied as they are, times are those of the captures, the timing track comes
-// along. Each segment is read once. `moov` stands first, in space that is reserved from the manifests' counts; what of that is not
-// needed is removed at the end.
+// A session as one MP4, with its coded pictures, times and timing track unchanged. Each segment is read once. `moov` stands first,
+// in space reserved by the manifests' counts; unused space is removed at the end.
 
 import Encoding
 import FileSystem
 import ISOMedia
 
 /// Writes a film part by part. Dropping it without ``finish()`` leaves an unfinished film in the file.
-package struct FilmWriter {
+struct FilmWriter {
   private let file: OutputFile
-  private let chapters: [Chapter]
-  /// When the first picture was captured, in unix milliseconds.
-  private let startMs: Int64?
-  /// Where `moov` goes, and how much room there is.
-  private let movieOffset: Int
+  private let plan: StitchPlan
+  /// The bytes reserved for `moov`.
   private let movieSpace: Int
-  private let mediaOffset: Int
   /// Whether key frames carry their parameter sets, because there is more than one kind.
   private let isMixed: Bool
-  private var video: MP4Track?
+  private var video = MP4Track(isVideo: true)
   /// One for each ``PublishedSegment/pictureKind``: this bounds the size of `moov`.
   private var descriptions: [String: VideoDescription] = [:]
-  private var timing = MP4Track(.timing)
+  private var timing = MP4Track(isVideo: false)
   private var end: Int
-  /// A film has at least so many bytes for each unused one: 0.5 %.
+  private static let movieOffset = MP4Movie.fileType.count
+  /// A film has at least this many bytes for each unused byte: 0.5 %.
   private static let sizePerUnusedByte = 200
 
   init(_ file: OutputFile, plan: StitchPlan) throws {
     self.file = file
-    chapters = plan.chapters
-    startMs = plan.parts.first?.segment.startMs
+    self.plan = plan
     let kinds = Set(plan.parts.map(\.segment.pictureKind))
     isMixed = kinds.count > 1
-    let head = MP4Movie.fileType
-    movieOffset = head.count
     let samples = plan.parts.reduce(0) { $0 + $1.segment.samples + $1.segment.frames.count + 1 }
-    let chapterSize = chapters.reduce(0) { $0 + 9 + $1.title.utf8.count }
+    let chapterSize = plan.chapters.reduce(0) { $0 + 9 + $1.title.utf8.count }
     // Two parameter sets have 2 KiB at most.
     movieSpace =
       4_096 + 4_096 * kinds.count + MP4Track.tableSize(samples: samples, chunks: 2 * plan.parts.count) + chapterSize
-    mediaOffset = movieOffset + movieSpace
-    end = mediaOffset + 16
-    try file.write(head, at: 0)
+    end = Self.movieOffset + movieSpace + 16
+    try file.write(MP4Movie.fileType, at: 0)
   }
 
-  package mutating func append(_ part: StitchPlan.Part, from directory: SessionDirectory) throws {
+  mutating func append(_ part: StitchPlan.Part, from directory: SessionDirectory) throws {
     let segment = part.segment
     var samples = try SegmentSamples(of: segment, in: directory)
     try samples.stretch(toMs: part.lengthMs, gapMs: part.gapMs, file: segment.file)
@@ -54,30 +46,29 @@ package struct FilmWriter {
     guard known == nil || known == description else {
       throw BadSession(segment.file, "other parameter sets than its manifest makes one expect")
     }
-    if video == nil { video = MP4Track(description) }
     let texts = samples.timing.flatMap(\.data)
     let pictures = samples.video.flatMap(\.data)
     timing.append(samples.timing, at: UInt64(end))
-    video?.append(samples.video, at: UInt64(end + texts.count), as: description)
+    video.append(samples.video, at: UInt64(end + texts.count), as: description)
     try file.write(texts + pictures, at: end)
     end += texts.count + pictures.count
   }
 
-  private func movie(_ video: MP4Track) -> MP4Movie {
-    MP4Movie(tracks: [video, timing], chapters: chapters, startMs: startMs)
+  private var movie: [UInt8] {
+    MP4Movie.bytes(of: [video, timing], chapters: plan.chapters, startMs: plan.parts.first?.segment.startMs)
   }
 
-  /// Writes what stands before the pictures.
+  /// Writes `moov` and the header of `mdat`.
   ///
   /// - Returns: the film's size in bytes.
-  package mutating func finish() throws -> Int {
-    guard var video else { return 0 }
+  mutating func finish() throws -> Int {
+    let mediaOffset = Self.movieOffset + movieSpace
     var media = MP4Box()
     media.u32(1)  // the size follows in 64 bits
     media.ascii("mdat")
     media.u64(UInt64(end - mediaOffset))
     try file.write(media.bytes, at: mediaOffset)
-    var movie = movie(video).bytes
+    var movie = movie
     // The space is an upper bound that leaves at least the 8 bytes of an empty box.
     var unused = movieSpace - movie.count
     precondition(unused >= 8)
@@ -87,14 +78,14 @@ package struct FilmWriter {
       video.move(by: unused)
       timing.move(by: unused)
       let space = movie.count
-      movie = self.movie(video).bytes
+      movie = self.movie
       // Offsets that fit 32 bits again save 4 bytes a chunk, and a film of more than 4 GiB has many chunks.
       unused = space - movie.count
     }
     var head = MP4Box()
     head.append(movie)
     if unused > 0 { head.box("free") { $0.zeros(unused - 8) } }
-    try file.write(head.bytes, at: movieOffset)
+    try file.write(head.bytes, at: Self.movieOffset)
     return end
   }
 }

@@ -1,29 +1,23 @@
 import Encoding
 import ISOMedia
 
-/// A published segment's samples, read back and held against its manifest.
-package struct SegmentSamples {
-  /// How to decode the video.
+/// The samples of a published segment, read back and checked against its manifest.
+struct SegmentSamples {
+  /// The parameter sets of the video.
   var parameterSets: ParameterSets
-  package private(set) var video: [Sample] = []
-  package private(set) var timing: [Sample] = []
+  private(set) var video: [Sample] = []
+  private(set) var timing: [Sample] = []
   /// Whether the key frame carries the parameter sets.
-  private var isInBand = false
+  private(set) var isInBand = false
+}
 
-  init(parameterSets: ParameterSets, video: [Sample], timing: [Sample]) {
-    self.parameterSets = parameterSets
-    self.video = video
-    self.timing = timing
-  }
-
+extension SegmentSamples {
   /// - Throws: ``BadSession`` when the file is not the one the manifest describes.
   init(of segment: PublishedSegment, in directory: SessionDirectory) throws {
     try self.init(of: segment, bytes: try directory.video(of: segment), reader: directory.reader)
   }
 
-  /// - Parameters:
-  ///   - bytes: the file that the manifest describes.
-  ///   - reader: where it is read.
+  /// - Parameter bytes: the file that the manifest describes.
   init(of segment: PublishedSegment, bytes: [UInt8], reader: VideoReader) throws {
     func bad(_ cause: String) -> BadSession { BadSession(segment.file, cause) }
     let stored: StoredSamples
@@ -42,16 +36,15 @@ package struct SegmentSamples {
       ends[sample.track] += sample.duration
       tracks[sample.track].append(Sample(duration: sample.duration, data: sample.data))
     }
-    let sets = stored.configuration.flatMap { $0.withUnsafeBufferPointer { ParameterSets(configuration: $0) } }
-    guard let sets else { throw bad("no H.264 track first") }
-    parameterSets = sets
-    video = tracks[0]
-    timing = tracks[1]
+    guard let sets = stored.configuration.flatMap({ ParameterSets(configuration: $0) }) else {
+      throw bad("no H.264 track first")
+    }
+    self.init(parameterSets: sets, video: tracks[0], timing: tracks[1])
     guard video.count == segment.samples, timing.count == segment.frames.count else { throw bad("samples are missing") }
   }
 
-  /// Makes the segment last until the next one: its last picture is held longer, or cut short. On the timing track what
-  /// unrecorded has an empty text.
+  /// Makes the segment last until the next one: its last picture is held longer, or cut short. The timing track has an empty
+  /// text for the gap.
   mutating func stretch(toMs lengthMs: Int64, gapMs: Int64, file: String) throws(BadSession) {
     let length = MediaTime.ticks(ms: lengthMs)
     let gap = MediaTime.ticks(ms: gapMs)
@@ -60,27 +53,14 @@ package struct SegmentSamples {
     if gap > 0 { timing.append(Sample(duration: gap, data: [0, 0])) }
   }
 
-  /// The frames as events.
-  ///
-  /// - Parameter start: where the segment is, in ticks.
-  package func events(from start: Int64) -> [CaptureEvent] {
-    var now = start
-    return timing.map { sample in
-      defer { now += sample.duration }
-      // Behind the text's length in 2 bytes.
-      return CaptureEvent(
-        start: now, duration: sample.duration, text: Array(sample.data.dropFirst(2)))
-    }
-  }
-
-  /// Puts the parameter sets before the key frame, for readers that go through pictures of several kinds.
+  /// Puts the parameter sets before the key frame, for readers of pictures of several kinds.
   mutating func carryParameterSets() {
     video[0] = Sample(duration: video[0].duration, data: parameterSets.lengthPrefixed + video[0].data)
     isInBand = true
   }
 
-  /// The sample description of the video.
-  package func description(of segment: PublishedSegment) -> VideoDescription {
+  /// Returns the sample description of the video.
+  func description(of segment: PublishedSegment) -> VideoDescription {
     VideoDescription(
       width: segment.codedWidth, height: segment.codedHeight, parameterSets: parameterSets, isInBand: isInBand)
   }
@@ -96,8 +76,8 @@ package struct SegmentSamples {
     }
     guard let last else { return }
     let duration = length - start
-    guard duration > 0, duration <= MediaTime.ticks(ms: MediaTime.maximumSampleMs) else {
-      guard duration > 0 else { throw BadSession(file, "the next segment begins too early") }
+    guard duration > 0 else { throw BadSession(file, "the next segment begins too early") }
+    guard duration <= MediaTime.ticks(ms: MediaTime.maximumSampleMs) else {
       throw BadSession(file, "a hold of more than 6.6 hours behind it", advice: "stitch with --gaps cut")
     }
     samples.append(Sample(duration: duration, data: last.data))

@@ -1,32 +1,36 @@
-// Where each segment of a session lies in one film of it. Pure.
+// The time of each segment in a film of its session. Pure.
 
 import Encoding
 import ISOMedia
 
+extension SessionIndex.Gap {
+  var lengthMs: Int64 { endMs - startMs }
+}
+
 /// The handling of gaps.
 public enum GapRule: String, Sendable, CaseIterable {
-  /// The picture before it stays on screen: film time is session time.
+  /// The picture before a gap stays on screen: film time is session time.
   case hold
-  /// It is left out.
+  /// Gaps are left out.
   case cut
 }
 
-package struct StitchPlan: Equatable {
-  /// One segment's place.
-  package struct Part: Equatable {
-    package let segment: PublishedSegment
+struct StitchPlan: Equatable {
+  /// One segment in the film.
+  struct Part: Equatable {
+    let segment: PublishedSegment
     /// From the film's start.
-    package let startMs: Int64
-    /// Until the next part: seams are closed by holding the last picture longer, or cutting it short.
+    let startMs: Int64
+    /// Up to the next part: the last picture is held longer, or cut short, to close a seam.
     let lengthMs: Int64
-    /// The unrecorded part of it.
+    /// The unrecorded part of the length.
     let gapMs: Int64
   }
 
-  package let parts: [Part]
-  package let chapters: [Chapter]
+  let parts: [Part]
+  let chapters: [Chapter]
 
-  package var durationMs: Int64 { parts.reduce(0) { $0 + $1.lengthMs } }
+  var durationMs: Int64 { parts.reduce(0) { $0 + $1.lengthMs } }
 
   /// - Parameter segments: in the order of their starts.
   init(_ segments: [PublishedSegment], gaps: GapRule) {
@@ -35,8 +39,7 @@ package struct StitchPlan: Equatable {
     var chapters: [Chapter] = []
     for (index, segment) in segments.enumerated() {
       let next = index + 1 < segments.count ? segments[index + 1] : nil
-      let gapMs =
-        next.map { next in segment.gap(before: next).map { $0.endMs - $0.startMs } ?? 0 } ?? segment.gapAfterMs
+      let gapMs = next.map { segment.gap(before: $0)?.lengthMs ?? 0 } ?? segment.gapAfterMs
       let shownMs = (next?.startMs ?? segment.endMs + gapMs) - segment.startMs - gapMs
       let heldMs = gaps == .hold ? gapMs : 0
       if gapMs > 0 {
@@ -49,11 +52,11 @@ package struct StitchPlan: Equatable {
       now += shownMs + heldMs
     }
     self.parts = parts
-    // Players take the first chapter for the film's beginning.
+    // Players start the film at its first chapter.
     self.chapters = chapters.isEmpty ? [] : [Chapter(startMs: 0, title: "start")] + chapters
   }
 
   private static func text(_ ms: Int64) -> String {
-    ms % 1_000 == 0 ? "\(ms / 1_000) s" : "\(ms / 1_000).\(String(1_000 + ms % 1_000).dropFirst()) s"
+    ms % 1_000 == 0 ? "\(ms / 1_000) s" : "\(ms.secondsText) s"
   }
 }

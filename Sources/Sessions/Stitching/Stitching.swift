@@ -1,4 +1,4 @@
-// A published session in one piece: as a film, or as HLS. Nothing is re-encoded.
+// A published session as one film, or as HLS, without re-encoding.
 
 import Encoding
 import FileSystem
@@ -6,14 +6,14 @@ import FrameBatches
 import Glibc
 import JSON
 
-/// The result of writing.
+/// The result of stitching.
 public struct StitchedSession: Sendable, Equatable {
   public let file: String
   public let session: String
   public let durationMs: Int64
   public let segments: Int
   public let bytes: Int
-  /// Problems of the session that show in the film: missing parts.
+  /// Missing parts of the session.
   package let warnings: [Problem]
 
   /// One line of JSON.
@@ -25,7 +25,7 @@ public struct StitchedSession: Sendable, Equatable {
   }
 }
 
-/// Why nothing can be written where it was asked for.
+/// A path that an output cannot be written to.
 package struct BadTarget: Error, Equatable, CustomStringConvertible {
   package let path: String
   package let cause: String
@@ -42,14 +42,14 @@ package struct BadTarget: Error, Equatable, CustomStringConvertible {
 
 /// Makes one film, or HLS, of a session, without encoding it again.
 public enum Stitching {
-  /// Writes a session's film, replacing what is at `target` at once or not at all.
+  /// Writes a session's film. A file at `target` is replaced atomically.
   ///
   /// - Parameters:
   ///   - path: a published session, `OUTPUT/SESSION`.
   ///   - target: the MP4 to write.
-  ///   - decoders: where segments are read; nil for right here, for those that can be trusted.
-  ///   - progress: called with the segments done and their number; what it throws ends the work.
-  /// - Throws: `BadSession` when the segments are not what their manifests say, `DiskError`.
+  ///   - decoders: the processes that read segments; nil to read trusted segments in this process.
+  ///   - progress: called with the number of segments done and of all; an error that it throws ends the work.
+  /// - Throws: `BadSession` when the segments differ from their manifests, `DiskError`.
   public static func film(
     of path: String, to target: String, gaps: GapRule = .hold, decoders: DecoderForkServer? = nil,
     progress: (Int, Int) throws -> Void = { _, _ in }
@@ -74,10 +74,8 @@ public enum Stitching {
     }
   }
 
-  /// Writes a film.
-  ///
-  /// - Returns: its size in bytes.
-  package static func write(
+  /// - Returns: the film's size in bytes.
+  static func write(
     _ plan: StitchPlan, of directory: SessionDirectory, to file: OutputFile,
     progress: (Int, Int) throws -> Void = { _, _ in }
   ) throws -> Int {
@@ -98,7 +96,7 @@ public enum Stitching {
   ) throws -> StitchedSession {
     let directory = try SessionDirectory(at: path, decoders: decoders)
     let segments = try directory.soundSegments()
-    let target = try Self.target(target, besides: { $0 })
+    let target = try Self.target(target, in: { $0 })
     guard try !DurableFile.exists(target) || DurableFile.isDirectory(target) else {
       throw BadTarget(path: target, cause: "no directory", advice: "name a directory")
     }
@@ -110,9 +108,9 @@ public enum Stitching {
       warnings: SessionOrder.missingParts(of: segments))
   }
 
-  /// Where to write a file: a plain one, new or to be replaced, never among what is published.
-  package static func file(_ path: String) throws -> String {
-    let target = try Self.target(path, besides: DurableFile.parentDirectory)
+  /// Returns the path of a file to write or to replace, which must not be in a published session.
+  static func file(_ path: String) throws -> String {
+    let target = try Self.target(path, in: DurableFile.parentDirectory)
     let parent = DurableFile.parentDirectory(of: target)
     guard DurableFile.isReachableDirectory(parent) else {
       throw BadTarget(path: target, cause: "no directory \(parent)", advice: "make it first")
@@ -123,16 +121,16 @@ public enum Stitching {
     return target
   }
 
-  /// Where to write: links followed, and never among what is published.
+  /// Returns a path without links, which must not be in a published session.
   ///
-  /// - Parameter besides: the directory that the files come into, by the path.
-  private static func target(_ path: String, besides directory: (String) -> String) throws -> String {
+  /// - Parameter directory: returns the directory that the files are written into.
+  private static func target(_ path: String, in directory: (String) -> String) throws -> String {
     let resolved = DurableFile.resolved(path)
-    var place = DurableFile.resolved(directory(resolved))
-    if [HLSPackage.directory, ThumbnailPackage.directory].contains(lastComponent(of: place)) {
-      place = DurableFile.parentDirectory(of: place)
+    var parent = DurableFile.resolved(directory(resolved))
+    if [HLSPackage.directory, ThumbnailPackage.directory].contains(lastComponent(of: parent)) {
+      parent = DurableFile.parentDirectory(of: parent)
     }
-    guard !DurableFile.exists(place + "/session.json") else {
+    guard !DurableFile.exists(parent + "/" + SessionView.jsonFile) else {
       throw BadTarget(path: path, cause: "inside a published session", advice: "write to another place")
     }
     return resolved

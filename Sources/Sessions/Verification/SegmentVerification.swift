@@ -1,13 +1,11 @@
-// One segment against its manifest: is it the file, is it built as it says, is every instant where it should be, can
-// every picture be decoded. Everything is read from the file, nothing believed.
+// Checks one segment against its manifest: its digest, its structure, its times, and whether every picture can be decoded.
 
 import Encoding
 import FileSystem
 import JSON
 
-/// Something that is not as a manifest says.
+/// A difference between a session and its manifests.
 package struct Problem: Sendable, Equatable {
-  /// The file it was found in.
   package let file: String
   package let what: String
 
@@ -18,8 +16,7 @@ enum SegmentVerification {
   /// - Parameters:
   ///   - json: the manifest, as it was parsed.
   ///   - bytes: the segment's file.
-  ///   - reader: where it is decoded.
-  package static func problems(
+  static func problems(
     _ json: JSONValue, _ segment: PublishedSegment, bytes: [UInt8], reader: VideoReader
   ) throws -> [Problem] {
     let manifest = SegmentName.manifest(segment.startMs)
@@ -33,13 +30,13 @@ enum SegmentVerification {
     } catch let bad as BadSession {
       problems.append(Problem(file: segment.file, what: bad.cause))
     } catch let failure as FFmpegError {
-      // Lack of memory, too: a file can ask for more than there is.
+      // This includes a lack of memory: a damaged file can ask for any amount.
       problems.append(Problem(file: segment.file, what: "cannot be read: \(failure.cause)"))
     }
     return problems
   }
 
-  /// Checks the manifest by itself.
+  /// Checks the manifest alone.
   private static func problemsOfManifest(_ json: JSONValue, _ segment: PublishedSegment) -> [String] {
     var problems: [String] = []
     if SegmentManifest.seal(of: json) != json.object?["manifestSha256"]?.string {

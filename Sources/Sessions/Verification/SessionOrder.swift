@@ -2,10 +2,10 @@ import Encoding
 
 /// Checks segments against each other. Pure.
 enum SessionOrder {
-  /// Overlaps that are no seams, and gaps that do not end where the next segment begins.
+  /// Returns overlaps that are no seams, and gaps that do not end at the next segment's start.
   ///
   /// - Parameter segments: in the order of their starts.
-  package static func overlaps(of segments: [PublishedSegment]) -> [Problem] {
+  static func overlaps(of segments: [PublishedSegment]) -> [Problem] {
     var problems: [Problem] = []
     for (one, next) in zip(segments, segments.dropFirst()) {
       let isSameBatch = one.batchDigest == next.batchDigest
@@ -18,12 +18,12 @@ enum SessionOrder {
     return problems
   }
 
-  /// Batches of which parts are missing.
+  /// Returns batches with missing parts.
   static func missingParts(of segments: [PublishedSegment]) -> [Problem] {
     var problems: [Problem] = []
     for (digest, parts) in Dictionary(grouping: segments, by: \.batchDigest) {
       let present = Set(parts.map(\.part))
-      // Of many, the first ones say enough.
+      // List the first five.
       let missing = Array((1...max(1, parts[0].parts)).lazy.filter { !present.contains($0) }.prefix(6))
       guard !missing.isEmpty || parts.contains(where: { $0.parts != parts[0].parts }) else { continue }
       let which = missing.prefix(5).map(String.init).joined(separator: ", ") + (missing.count > 5 ? " …" : "")

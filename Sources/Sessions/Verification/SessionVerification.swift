@@ -1,4 +1,4 @@
-// A published session against all that its manifests claim.
+// Checks a published session against its manifests.
 
 import Encoding
 import FileSystem
@@ -23,11 +23,11 @@ package struct VerificationReport: Sendable, Equatable {
 }
 
 extension VerificationReport {
-  /// Of what is no session at all.
+  /// The report on a path that is no session.
   package init(of failure: BadSession) {
-    session = failure.file
-    (segments, frames, durationMs) = (0, 0, 0)
-    problems = [Problem(file: failure.file, what: "\(failure.cause); \(failure.advice)")]
+    self.init(
+      session: failure.file, segments: 0, frames: 0, durationMs: 0,
+      problems: [Problem(file: failure.file, what: "\(failure.cause); \(failure.advice)")])
   }
 }
 
@@ -36,10 +36,9 @@ package enum Verification {
   ///
   /// - Parameters:
   ///   - path: `OUTPUT/SESSION`.
-  ///   - repair: rebuild `session.json`, `session.ffconcat` and the events for Sentry where they are not what the manifests
-  ///     say.
-  ///   - decoders: where segments are decoded; nil for right here, for those that can be trusted.
-  ///   - progress: called with the segments checked and their number; what it throws ends the work.
+  ///   - repair: rebuild `session.json`, `session.ffconcat` and the events for Sentry if they differ from the manifests.
+  ///   - decoders: the processes that decode segments; nil to decode trusted segments in this process.
+  ///   - progress: called with the number of segments checked and of all; an error that it throws ends the work.
   /// - Throws: ``BadSession`` when it is no session, ``DiskError``.
   package static func report(
     on path: String, repair: Bool = false, decoders: DecoderForkServer? = nil,
@@ -57,15 +56,8 @@ package enum Verification {
     let starts = names.compactMap { SegmentName.start(ofManifest: $0) }.sorted()
     for (index, start) in starts.enumerated() {
       try progress(index, starts.count)
-      let name = SegmentName.manifest(start)
-      guard let text = try directory.bytes(of: name, limit: SegmentManifest.maximumBytes) else {
-        problems.append(Problem(file: name, what: "not a readable file"))
-        continue
-      }
       do {
-        let json = try JSONParser.parse(text)
-        let segment = try PublishedSegment(json)
-        guard segment.startMs == start else { throw JSONError("of another segment") }
+        let (segment, json) = try directory.manifest(start)
         sessions.insert(json.object?["session"]?.string ?? "")
         segments.append(segment)
         guard let video = try directory.bytes(of: segment.file, limit: SessionDirectory.maximumVideoBytes) else {
@@ -74,8 +66,8 @@ package enum Verification {
           continue
         }
         problems += try SegmentVerification.problems(json, segment, bytes: video, reader: directory.reader)
-      } catch let error as JSONError {
-        problems.append(Problem(file: name, what: error.description))
+      } catch let damage as DamagedOutput {
+        problems.append(Problem(file: SegmentName.manifest(start), what: damage.cause))
       }
     }
     if sessions.subtracting([directory.session.description]).count > 0 {
@@ -84,7 +76,8 @@ package enum Verification {
         Problem(file: directory.path, what: "called \(directory.session), but its manifests say: \(others)"))
     }
     problems += SessionOrder.overlaps(of: segments) + SessionOrder.missingParts(of: segments) + orphans(names, segments)
-    problems += try vanished(directory, segments)
+    let known = Set(segments.map(\.file))
+    problems += try directory.listedVideos().filter { !known.contains($0) }.map { .withoutManifest($0) }
     problems += try problemsOfViews(names, segments, directory, repair: repair && problems.isEmpty)
     if segments.isEmpty { problems.append(Problem(file: path, what: "no published segment")) }
     let session = SessionIndex(session: directory.session, segments: segments)
@@ -93,19 +86,11 @@ package enum Verification {
       durationMs: session?.durationMs ?? 0, problems: problems)
   }
 
-  /// Segments that session.json lists, and that are gone with their manifests: nothing else tells of them.
-  private static func vanished(_ directory: SessionDirectory, _ segments: [PublishedSegment]) throws -> [Problem] {
-    guard let text = try directory.bytes(of: SessionView.jsonFile, limit: SessionView.maximumBytes) else { return [] }
-    let known = Set(segments.map(\.file))
-    return SessionView.videos(in: text, of: directory.session).filter { !known.contains($0) }
-      .map { Problem(file: $0, what: "listed in session.json, but it has no manifest") }
-  }
-
-  /// Files that no manifest knows.
+  /// Returns files that no manifest names.
   private static func orphans(_ names: [String], _ segments: [PublishedSegment]) -> [Problem] {
     let known = Set(
       segments.flatMap { [$0.file, SegmentName.event($0.startMs)] } + [
-        "session.json", "session.ffconcat", HLSPackage.directory, ThumbnailPackage.directory, ".lock",
+        SessionView.jsonFile, SessionView.scriptFile, HLSPackage.directory, ThumbnailPackage.directory, ".lock",
       ])
     return names.filter { !known.contains($0) && SegmentName.start(ofManifest: $0) == nil }
       .map { Problem(file: $0, what: "an orphan: no manifest knows it") }
@@ -115,15 +100,15 @@ package enum Verification {
     _ names: [String], _ segments: [PublishedSegment], _ directory: SessionDirectory, repair: Bool
   ) throws -> [Problem] {
     guard let view = SessionView(session: directory.session, segments: segments) else { return [] }
-    // A worker is at it, or the next one will be.
+    // A worker updates the views now, or the next one will.
     if !repair && DirtySessionMarkers(beside: directory).isThere(directory.session) { return [] }
     var problems: [Problem] = []
-    // All segments have an event, or none has.
+    // All segments have events, or none.
     let hasEvents = !Set(names).isDisjoint(with: segments.map { SegmentName.event($0.startMs) })
     let views = view.files + (hasEvents ? SentryEvent.files(of: segments) : [])
     for (name, wanted) in views where try directory.bytes(of: name, limit: wanted.count) != wanted {
       if repair {
-        // From the files under the lock; another worker may have added to it.
+        // Read the manifests again under the lock: another worker may have added segments.
         try directory.locked {
           try SessionViews().update(directory, temporary: directory.path + "/.\(WorkerID())")
         }
@@ -134,5 +119,20 @@ package enum Verification {
       }
     }
     return problems
+  }
+}
+
+extension SessionDirectory {
+  /// Returns the videos that session.json lists.
+  func listedVideos() throws -> [String] {
+    try bytes(of: SessionView.jsonFile, limit: SessionView.maximumBytes).map { SessionView.videos(in: $0, of: session) }
+      ?? []
+  }
+}
+
+extension Problem {
+  /// A video whose manifest is gone: only session.json still lists it.
+  static func withoutManifest(_ file: String) -> Problem {
+    Problem(file: file, what: "listed in session.json, but it has no manifest")
   }
 }

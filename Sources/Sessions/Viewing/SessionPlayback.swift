@@ -50,7 +50,7 @@ public final class SessionPlayback: Sendable {
   package init(of directory: SessionDirectory, _ entries: [Entry], videos: Set<String>, problems known: [Problem]) {
     let segments = entries.map(\.segment)
     let parts = HLSSegment.all(segments)
-    let media = parts.map { HLSPlaylist.Media($0) }
+    let media = parts.map { HLSPlaylist.Entry($0) }
     self.directory = directory
     self.segments = segments
     self.parts = parts
@@ -62,7 +62,7 @@ public final class SessionPlayback: Sendable {
     }
     problems = known + missing + SessionOrder.overlaps(of: segments) + SessionOrder.missingParts(of: segments)
     playable = Set(parts.indices.filter { videos.contains(parts[$0].segment.file) })
-    playlist = Array(Self.playlist(of: session, parts, playable) { HLSPlaylist.Media($0) }.utf8)
+    playlist = Array(Self.playlist(of: session, parts, playable) { HLSPlaylist.Entry($0) }.utf8)
     refused = entries.reduce(0) { $0 + $1.refusedCount }
     timeline = Self.timeline(session, entries, parts, media, problems)
     digest = Digest.of(timeline)
@@ -85,7 +85,7 @@ public final class SessionPlayback: Sendable {
     guard [HLSViews.keyFramesFile, HLSViews.multivariantFile].contains(name) else { return nil }
     let text = try Self.playlist(of: session, parts, playable) { part in
       do {
-        return HLSPlaylist.Media(part, layout: try part.layout(from: directory))
+        return HLSPlaylist.Entry(part, layout: try part.layout(from: directory))
       } catch is BadSession {
         // A gap, as a segment without a video.
         return nil
@@ -98,13 +98,13 @@ public final class SessionPlayback: Sendable {
   /// - Parameter media: of a part; nil where it cannot be played.
   private static func playlist(
     of session: SessionID, _ parts: [HLSSegment], _ playable: Set<Int>,
-    media: (HLSSegment) throws -> HLSPlaylist.Media?
+    media: (HLSSegment) throws -> HLSPlaylist.Entry?
   ) rethrows -> String {
     var playlist = HLSPlaylist(of: session, parts)
     for (index, part) in parts.enumerated() where playable.contains(index) {
       // Segments that overlap are among the problems.
-      guard let media = try media(part), playlist.hasRoom(for: part.entry(media)) else { continue }
-      playlist.append(part.entry(media))
+      guard let entry = try media(part), playlist.hasRoom(for: entry) else { continue }
+      playlist.append(entry)
     }
     let last = parts[parts.count - 1]
     playlist.end(atMs: last.segment.startMs + last.lengthMs)
@@ -127,7 +127,7 @@ public final class SessionPlayback: Sendable {
   public func initialization(named name: String) throws -> [UInt8]? {
     guard let first = initializations[name] else { return nil }
     var failure: BadSession?
-    for part in parts[first...] where HLSPlaylist.Media(part).initialization == name {
+    for part in parts[first...] where HLSPlaylist.Entry(part).initialization == name {
       do {
         return try part.files(from: directory).initialization
       } catch let bad as BadSession {
@@ -163,7 +163,7 @@ public final class SessionPlayback: Sendable {
   // MARK: - For players
 
   private static func timeline(
-    _ session: SessionID, _ entries: [Entry], _ parts: [HLSSegment], _ media: [HLSPlaylist.Media], _ problems: [Problem]
+    _ session: SessionID, _ entries: [Entry], _ parts: [HLSSegment], _ media: [HLSPlaylist.Entry], _ problems: [Problem]
   ) -> [UInt8] {
     let segments = entries.map(\.segment)
     guard let manifest = SessionIndex(session: session, segments: segments) else { return [] }

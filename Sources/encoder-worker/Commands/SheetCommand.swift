@@ -44,11 +44,10 @@ struct SheetCommand: ReportingCommand {
 
   func execute() throws {
     guard let format else { return }
-    var options = ContactSheet.Options()
-    (options.every, options.columns, options.width) = (every, columns, width)
-    options.decoders = try sandbox.videoDecoders()
+    let decoders = try sandbox.videoDecoders()
     let sheet = try withProgress(in: "tiles") {
-      try ContactSheet.write(of: session, to: to, as: format, options, progress: $0)
+      try ContactSheet.write(
+        of: session, to: to, as: format, every: every, columns: columns, width: width, decoders: decoders, progress: $0)
     }
     for problem in sheet.warnings + sheet.damaged { say("\(session): \(problem.file): \(problem.what)") }
     results.print(json: sheet.json, text: Self.text(sheet))
