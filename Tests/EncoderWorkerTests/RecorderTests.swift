@@ -34,6 +34,59 @@ import Testing
     #expect(videos.count == 1)
   }
 
+  /// Names of five frames that are a second apart from 2026-01-08T08:05:12.340Z on, and the options that they need.
+  static let namings: [(options: [String], names: [String])] = [
+    ([], (2...6).map { "2026-01-08T08-05-1\($0).340Z.jpg" }),
+    ([], (2...6).map { "2026-01-08/176785951\($0)340_m1.jpg" }),
+    ([], (2...6).map { "2026-01-08/176785951\($0)340.jpg" }),
+    ([], (2...6).map { "preview_door-176785951\($0).34.webp" }),
+    (["--time-zone", "Europe/Berlin"], (2...6).map { "step_\($0)_20260108@09051\($0)340000.png" }),
+    (
+      ["--time-zone", "+01:00", "--name-time", "Shot %Y-%m-%d at %H.%M.%S.%L"],
+      (2...6).map { "Shot 2026-01-08 at 09.05.1\($0).340" }
+    ),
+    (["--start", "2026-01-08T08:05:12.340Z", "--fps", "1"], (2...6).map { "frame_\($0).png" }),
+    (["--start", "1767859512340", "--interval", "1000"], (8...12).map { "\($0)" }),
+    (["--times", "mtime"], (2...6).map { "\($0).jpg" }),
+  ]
+
+  @Test func theSameFramesUnderEachKindOfNameAreTheSameVideo() throws {
+    let scratch = try ScratchDirectory()
+    let plain = try scratch.directory("plain")
+    var batches: [(options: [String], path: String)] = [([], plain)]
+    for index in 0..<5 {
+      let image = try Fixture("exact-1fps").bytes(String(format: "%04d.jpg", index))
+      let timeMs = 1_767_859_512_340 + 1_000 * index
+      try scratch.file("plain/\(timeMs).jpg", image)
+      for (number, naming) in Self.namings.enumerated() {
+        let path = "named-\(number)/" + naming.names[index]
+        try FileManager.default.createDirectory(
+          atPath: (scratch.path(path) as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
+        try scratch.file(path, image)
+        try FileManager.default.setAttributes(
+          [.modificationDate: Date(timeIntervalSince1970: Double(timeMs) / 1_000)], ofItemAtPath: scratch.path(path))
+      }
+    }
+    batches += Self.namings.enumerated().map { ($0.element.options, scratch.path("named-\($0.offset)")) }
+    var videos: Set<String> = []
+    for (number, batch) in batches.enumerated() {
+      let output = scratch.path("\(number)")
+      // Recorders of part J capture on change; so does the plain form here, to have the same batch.
+      let options = ["--capture", "onChange", "--output", output] + batch.options
+      let result = try Tool.run(EncoderWorker.path, ["encode", batch.path] + options)
+      try #require(result.status == 0, "\(batch): \(result.errors)")
+      let name = try #require(try names(in: output).first { !$0.hasPrefix(".") })
+      let session = try PublishedSession(output + "/" + name)
+      #expect(session.manifests.map(\.startMs) == [1_767_859_512_340], "\(batch)")
+      #expect(session.manifests[0].frames.map(\.holdMs) == [1_000, 1_000, 1_000, 1_000, 1_000], "\(batch)")
+      let packets = try Tool.output(
+        "ffmpeg",
+        ["-v", "error", "-i", session.video(session.manifests[0]), "-map", "0:v", "-c", "copy", "-f", "framemd5", "-"])
+      videos.insert(String(decoding: packets, as: UTF8.self))
+    }
+    #expect(videos.count == 1)
+  }
+
   @Test func canvasFramesAreWebP() throws {
     let scratch = try ScratchDirectory()
     let result = try EncoderWorker.run(
