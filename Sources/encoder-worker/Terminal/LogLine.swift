@@ -3,10 +3,8 @@
 import ArgumentParser
 import FileSystem
 import Glibc
-import ISOMedia
 import JSON
 import Logging
-import SegmentEncoder
 
 enum LogFormat: String, ExpressibleByArgument, CaseIterable {
   case text, json
@@ -85,9 +83,9 @@ struct LogOptions: ParsableArguments {
   @Flag(name: .shortAndLong, help: "Short for --log-level info.")
   var verbose = false
 
-  /// To be asked for before anything is said.
+  /// Makes the logger. Call it before anything is written to standard error.
   func logger() -> Logger {
-    StandardError.speak(logFormat)
+    StandardError.use(logFormat)
     let level = logLevel ?? (verbose ? .info : .warning)
     return Logger(label: "encoder-worker", factory: { _ in LineLogHandler(format: logFormat, logLevel: level) })
   }
