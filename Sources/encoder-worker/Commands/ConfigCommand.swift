@@ -36,7 +36,7 @@ struct ConfigCommand: ParsableCommand {
     if json {
       for (option, value, source) in rows { answer(Self.json(option.name, value, source)) }
     } else {
-      answer(table([["name", "value", "from"]] + rows.map { [$0.name, $1 ?? $0.said ?? "", "\($2)"] }))
+      answer(table([["name", "value", "from"]] + rows.map { [$0.name, $1 ?? $0.documentedDefault ?? "", "\($2)"] }))
     }
   }
 
@@ -62,10 +62,10 @@ struct ConfigCommand: ParsableCommand {
     let isRemote = call.command.option("spool") == nil || !given.isDisjoint(with: ["queue", "store"])
     let places: Set = isRemote ? ["queue", "store"] : ["spool"]
     let missing = call.command.options.filter {
-      ($0.isNeeded || places.contains($0.name)) && !given.contains($0.name)
+      ($0.isRequired || places.contains($0.name)) && !given.contains($0.name)
     }
     var added = missing.map { "--\($0.name)=\($0.example)" }
-    let isSupplied = call.hasArguments || !given.isDisjoint(with: ["batches", "from"])
+    let isSupplied = call.tokens.hasArguments || !given.isDisjoint(with: ["batches", "from"])
     if !isSupplied { added += Array(repeating: "-", count: call.command.arguments) }
     _ = call.parsed(with: added)
   }
