@@ -1,7 +1,7 @@
 import CHiredis
 import FileSystem
 
-/// hiredis: who works from a directory has no need of it.
+/// hiredis, loaded for queues only.
 let hiredis = DynamicLibrary(
   "hiredis, which queues are asked with", package: String(cString: chr_name()).replacing(".so.", with: "")
 ) {

@@ -1,11 +1,9 @@
 import FileSystem
-import SegmentEncoder
 
-/// A queue could not be asked, or would not do what it was asked: the environment's failure, never a batch's.
+/// Redis was not reachable, or refused a command: a failure of the environment.
 struct RedisError: EnvironmentFailure, CustomStringConvertible {
   /// Without its password.
   let queue: String
-  /// The operation.
   let operation: String
   let cause: String
   let advice: String
@@ -17,9 +15,13 @@ struct RedisError: EnvironmentFailure, CustomStringConvertible {
     self.advice = advice
   }
 
-  /// - Parameter refusal: as Redis words it: `OOM command not allowed …`.
+  /// - Parameter refusal: the error of Redis: `OOM command not allowed …`.
   init(_ queue: RedisURL, _ operation: String, refusal: String) {
     self.init(queue, operation, refusal, advice: Self.advice(on: refusal))
+  }
+
+  static func unexpectedReply(_ queue: RedisURL, _ operation: String) -> RedisError {
+    RedisError(queue, operation, "an unknown reply", advice: "check that it is Redis")
   }
 
   var description: String { "\(operation), in the queue \(queue): \(cause); \(advice)" }
@@ -33,19 +35,16 @@ struct RedisError: EnvironmentFailure, CustomStringConvertible {
     case "LOADING": "it has just been started, and goes on when it has read its files"
     case "READONLY", "MASTERDOWN": "this is a replica: name the primary"
     case "MOVED", "ASK", "CLUSTERDOWN": "name the node of the cluster that has the stream's slot"
-    case "WRONGTYPE": "somebody else's key has that name: choose another one with ?stream=NAME"
+    case "WRONGTYPE": "that key is no stream: choose another name with ?stream=NAME"
     default: "see Redis' documentation and log"
     }
   }
 }
 
-/// A Redis that came back as another one than it was is the environment's failure as well.
-extension NonDurableRedis: EnvironmentFailure {}
-
-/// A stream whose batches lie in another store: their names would mean nothing here, or something else.
+/// The stream belongs to another store, where its batches lie.
 struct StreamOfAnotherStore: EnvironmentFailure, CustomStringConvertible {
   let queue: String
-  /// The key that says so.
+  /// The key with the name of the store.
   let key: String
   let store: String
   let asked: String

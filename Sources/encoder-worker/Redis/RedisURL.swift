@@ -1,22 +1,19 @@
-// Where a queue is. It may hold a password, so nothing that is said of it repeats what was given.
+// The address of a queue. It may hold a password, so no message repeats it.
 
 import ArgumentParser
-import Encoding
-import FileSystem
-import FrameBatches
 
 /// `redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE][?stream=NAME]`, or `unix:///SOCKET[?stream=NAME]`.
-struct RedisURL: Sendable, ExpressibleByArgument {
-  enum Place: Sendable, Equatable {
+struct RedisURL: Sendable, ExpressibleByArgument, CustomStringConvertible {
+  enum Server: Sendable, Equatable {
     case host(String, port: UInt16)
     case socket(String)
   }
 
-  static let streamUnlessNamed = "encoder-worker"
+  private static let defaultStream = "encoder-worker"
   private static let form =
     "redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE][?stream=NAME] or unix:///SOCKET[?stream=NAME]"
 
-  let place: Place
+  let server: Server
   let user: String?
   let password: String?
   let database: Int
@@ -40,7 +37,7 @@ struct RedisURL: Sendable, ExpressibleByArgument {
     fault = nil
     switch scheme.lowercased() {
     case "redis":
-      place = try Self.host(host)
+      server = try Self.host(host)
       guard options["db"] == nil else { throw BadRedisURL("the database's number follows the host: /3") }
       database = try Self.database(path.dropFirst())
     case "unix":
@@ -49,7 +46,7 @@ struct RedisURL: Sendable, ExpressibleByArgument {
       guard host.isEmpty, socket.count > 1, socket.utf8.count < 108 else {
         throw BadRedisURL("a socket is an absolute path of less than 108 bytes: unix:///run/redis/redis.sock")
       }
-      place = .socket(socket)
+      server = .socket(socket)
       database = try Self.database(options["db"].map { $0[...] } ?? "")
     case "rediss":
       throw BadRedisURL(
@@ -58,36 +55,33 @@ struct RedisURL: Sendable, ExpressibleByArgument {
     }
   }
 
-  /// Reads an argument of the command line. A value that a parser refuses is printed, with its password: so what is wrong with
-  /// this one is told by ``validate()``, and an option of this type takes no `transform`.
+  /// Accepts any argument; ``validate()`` reports the error of an invalid one. The parser would print a refused value,
+  /// with its password. So an option of this type takes no `transform`.
   init(argument: String) {
     do throws(BadRedisURL) {
       self = try RedisURL(argument)
     } catch {
-      place = .socket("")
-      (user, password, database, stream) = (nil, nil, 0, Self.streamUnlessNamed)
+      server = .socket("")
+      (user, password, database, stream) = (nil, nil, 0, Self.defaultStream)
       fault = error
     }
   }
 
-  /// - Throws: ``BadRedisURL`` when it is none.
   func check() throws(BadRedisURL) { if let fault { throw fault } }
 
-  /// The same where a command looks at what it was given: wrong usage.
+  /// Like ``check()``, with a usage error.
   func validate() throws { if let fault { throw ValidationError("--queue: \(fault.description)") } }
 
   /// Without user and password.
   var description: String {
     let base =
-      switch place {
+      switch server {
       case .host(let host, let port):
         "redis://\(host.contains(":") ? "[\(host)]" : host):\(port)" + (database == 0 ? "" : "/\(database)")
       case .socket(let path): "unix://\(path)"
       }
-    return stream == Self.streamUnlessNamed ? base : base + "?stream=\(stream)"
+    return stream == Self.defaultStream ? base : base + "?stream=\(stream)"
   }
-
-  var defaultValueDescription: String { description }
 
   private static func credentials(_ text: Substring?) throws(BadRedisURL) -> (user: String?, password: String?) {
     guard let text else { return (nil, nil) }
@@ -98,7 +92,7 @@ struct RedisURL: Sendable, ExpressibleByArgument {
     return (user.isEmpty ? nil : user, try decoded(text[text.index(after: colon)...]))
   }
 
-  private static func host(_ text: Substring) throws(BadRedisURL) -> Place {
+  private static func host(_ text: Substring) throws(BadRedisURL) -> Server {
     var host = text
     var port: UInt16 = 6_379
     if let colon = text.lastIndex(of: ":"), !text.hasSuffix("]") {
@@ -139,7 +133,7 @@ struct RedisURL: Sendable, ExpressibleByArgument {
   }
 
   private static func stream(_ name: String?) throws(BadRedisURL) -> String {
-    guard let name else { return streamUnlessNamed }
+    guard let name else { return defaultStream }
     let isUsable = !name.isEmpty && name.utf8.count <= 200 && name.oneLine == name
     guard isUsable, !name.contains(where: { "{}".contains($0) || $0.isWhitespace }) else {
       throw BadRedisURL("a stream's name is of up to 200 bytes, without spaces and braces")
@@ -158,9 +152,7 @@ struct RedisURL: Sendable, ExpressibleByArgument {
   }
 }
 
-extension RedisURL: CustomStringConvertible {}
-
-/// A queue's address that is none. It says nothing of what was given: that may be a password.
+/// An invalid address of a queue. The message does not repeat it: it may hold a password.
 struct BadRedisURL: Error, Equatable, CustomStringConvertible {
   let cause: String
   init(_ cause: String) { self.cause = cause }
