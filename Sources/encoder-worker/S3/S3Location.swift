@@ -1,9 +1,9 @@
 import ArgumentParser
 
-/// `s3://bucket[/prefix]`: a bucket, and where in it.
+/// `s3://bucket[/prefix]`: a bucket and a prefix of its keys.
 struct S3Location: Equatable, Sendable, CustomStringConvertible {
   let bucket: String
-  /// Before every key: empty, or ending with a slash.
+  /// Empty, or ending with a slash.
   let prefix: String
 
   @Sendable init(_ text: String) throws {
@@ -34,6 +34,6 @@ struct S3Location: Equatable, Sendable, CustomStringConvertible {
 
   var description: String { "s3://\(bucket)/\(prefix)" }
 
-  /// An object of it, for a person.
+  /// The name of an object in messages.
   func name(of key: String) -> String { description + key }
 }
