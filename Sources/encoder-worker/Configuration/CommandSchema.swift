@@ -16,7 +16,7 @@ struct CommandSchema {
     /// A valid value.
     let example: String
 
-    /// Whether the option may stand in a file or in the environment.
+    /// Whether the option may be set in a file or in the environment.
     var isSetting: Bool { !Self.ofOneCall.contains(name) }
 
     private static let ofOneCall: Set = [

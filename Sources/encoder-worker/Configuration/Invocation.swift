@@ -47,12 +47,6 @@ struct Invocation {
     }.map(\.element)
   }
 
-  /// Returns the setting as a word of a command line; nil for a flag that is off.
-  private static func word(_ setting: Setting, _ command: CommandSchema) -> String? {
-    guard command.option(setting.name)?.isFlag == true else { return "--\(setting.name)=\(setting.value)" }
-    return setting.value == "true" ? "--\(setting.name)" : nil
-  }
-
   private static func settings(_ variables: [(name: String, value: String)], _ program: CommandSchema) -> [Setting] {
     let options = program.allOptions
     return variables.flatMap { variable -> [Setting] in
@@ -92,8 +86,11 @@ struct Invocation {
   }
 
   private func parse(_ settings: [Setting], with more: [String]) throws -> any ParsableCommand {
-    try EncoderWorker.parseAsRoot(
-      commandName + settings.compactMap { Self.word($0, command) } + more + tokens.words)
+    let words = settings.compactMap { setting in
+      if command.option(setting.name)?.isFlag != true { return "--\(setting.name)=\(setting.value)" }
+      return setting.value == "true" ? "--\(setting.name)" : nil
+    }
+    return try EncoderWorker.parseAsRoot(commandName + words + more + tokens.words)
   }
 
   /// Returns the command with all its settings. If the parser refuses them, the program ends; if it would not without

@@ -110,7 +110,7 @@ struct HTTPResponse {
     guard text.hasPrefix("bytes="), !text.contains(",") else { return nil }
     let ends = text.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false)
     func number(_ text: Substring) -> Int? {
-      text.isEmpty || !text.utf8.allSatisfy { (48...57).contains($0) } ? nil : Int(text) ?? .max
+      text.isEmpty || !text.isDecimal ? nil : Int(text) ?? .max
     }
     guard ends.count == 2 else { return nil }
     switch (number(ends[0]), number(ends[1])) {

@@ -1,17 +1,15 @@
-// The one place that sees libmicrohttpd: takes connections, hands requests to a function, sends what it returns.
+// The only file that uses libmicrohttpd.
 
 import CLinux
 import CMicroHTTP
 import FileSystem
 import Glibc
 
+/// Answers requests with a function, on a thread for each connection.
 final class HTTPServer: Sendable {
-  /// The maximum of concurrent connections, in all and from one address, and the idle timeout.
-  private static let limits = cmh_limits(connections: 512, connectionsOfAnAddress: 384, idleSeconds: 30)
-
   var address: ListenAddress { socket.address }
   /// Headers of every response: pages send no request to other hosts, and pages of other sites get no response.
-  private static let headers = [
+  private static let headers: [(name: String, value: String)] = [
     ("X-Content-Type-Options", "nosniff"), ("Referrer-Policy", "no-referrer"),
     ("Cross-Origin-Resource-Policy", "same-origin"),
     (
@@ -72,7 +70,7 @@ final class HTTPServer: Sendable {
       guard let context, let connection else { return }
       Unmanaged<Service>.fromOpaque(context).takeUnretainedValue().deadlines.responseCompleted(on: connection)
     }
-    var limits = Self.limits
+    var limits = cmh_limits(connections: 512, connectionsOfAnAddress: 384, idleSeconds: 30)
     try service.deadlines.start()
     guard
       let daemon = cmh_start(
@@ -142,12 +140,12 @@ final class HTTPServer: Sendable {
     private static func name(of host: String) -> String {
       if host.hasPrefix("["), let end = host.firstIndex(of: "]") { return String(host[...end]).lowercased() }
       let parts = host.split(separator: ":", omittingEmptySubsequences: false)
-      let isName = parts.count == 1 || parts.count == 2 && parts[1].utf8.allSatisfy { (48...57).contains($0) }
+      let isName = parts.count == 1 || parts.count == 2 && parts[1].isDecimal
       return (isName ? String(parts[0]) : host).lowercased()
     }
 
     private func send(_ reply: HTTPResponse, on connection: OpaquePointer) -> Bool {
-      var headers = HTTPServer.headers + reply.headers.map { ($0.name, $0.value) }
+      var headers = HTTPServer.headers + reply.headers
       headers.append(("Content-Type", reply.kind.rawValue))
       // Browsers revalidate each response, so they do not show pruned or deleted sessions.
       headers.append(("Cache-Control", "private, no-cache"))

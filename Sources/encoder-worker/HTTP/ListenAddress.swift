@@ -21,7 +21,7 @@ extension ListenAddress {
         throw wrong
       }
     }
-    guard !host.isEmpty, port.utf8.allSatisfy({ (48...57).contains($0) }), let number = UInt16(port) else {
+    guard !host.isEmpty, port.isDecimal, let number = UInt16(port) else {
       throw wrong
     }
     self.init(host: host, port: number)
@@ -36,8 +36,8 @@ extension ListenAddress {
   func acceptedNames(and others: [String]) -> Set<String> {
     var hostname = [CChar](repeating: 0, count: 256)
     gethostname(&hostname, hostname.count - 1)
-    let own = String(decoding: hostname.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
-    return Set((["localhost", own, name] + others).map { $0.lowercased() })
+    let localName = String(decoding: hostname.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    return Set((["localhost", localName, name] + others).map { $0.lowercased() })
   }
 
   /// Whether the host of a Host header is an IP address.

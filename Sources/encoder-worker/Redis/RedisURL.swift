@@ -86,7 +86,7 @@ struct RedisURL: Sendable, ExpressibleByArgument, CustomStringConvertible {
   private static func credentials(_ text: Substring?) throws(BadRedisURL) -> (user: String?, password: String?) {
     guard let text else { return (nil, nil) }
     guard let colon = text.firstIndex(of: ":") else {
-      throw BadRedisURL("before the @ stand USER:PASSWORD, or :PASSWORD")
+      throw BadRedisURL("write USER:PASSWORD or :PASSWORD before the @")
     }
     let user = try decoded(text[..<colon])
     return (user.isEmpty ? nil : user, try decoded(text[text.index(after: colon)...]))
@@ -97,15 +97,15 @@ struct RedisURL: Sendable, ExpressibleByArgument, CustomStringConvertible {
     var port: UInt16 = 6_379
     if let colon = text.lastIndex(of: ":"), !text.hasSuffix("]") {
       let digits = text[text.index(after: colon)...]
-      guard digits.utf8.allSatisfy({ (48...57).contains($0) }), let number = UInt16(digits), number > 0 else {
-        throw BadRedisURL("its port is not a number from 1 to 65535; an IPv6 address stands in brackets")
+      guard digits.isDecimal, let number = UInt16(digits), number > 0 else {
+        throw BadRedisURL("its port is not a number from 1 to 65535; write an IPv6 address in brackets")
       }
       (host, port) = (text[..<colon], number)
     }
     if host.hasPrefix("["), host.hasSuffix("]") {
       host = host.dropFirst().dropLast()
     } else if host.contains(":") {
-      throw BadRedisURL("an IPv6 address stands in brackets: redis://[::1]:6379")
+      throw BadRedisURL("write an IPv6 address in brackets: redis://[::1]:6379")
     }
     let name = try decoded(host)
     guard !name.isEmpty else { throw BadRedisURL("it names no host: \(form)") }
@@ -114,8 +114,8 @@ struct RedisURL: Sendable, ExpressibleByArgument, CustomStringConvertible {
 
   private static func database(_ text: Substring) throws(BadRedisURL) -> Int {
     if text.isEmpty { return 0 }
-    guard text.utf8.count < 6, text.utf8.allSatisfy({ (48...57).contains($0) }), let number = Int(text) else {
-      throw BadRedisURL("its database is not a number: /0 is what is meant without one")
+    guard text.utf8.count < 6, text.isDecimal, let number = Int(text) else {
+      throw BadRedisURL("its database is not a number; the default is /0")
     }
     return number
   }
@@ -125,7 +125,7 @@ struct RedisURL: Sendable, ExpressibleByArgument, CustomStringConvertible {
     for part in text.split(separator: "&") {
       let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       guard pair.count == 2, ["stream", "db"].contains(pair[0]), options[String(pair[0])] == nil else {
-        throw BadRedisURL("after the ? stands stream=NAME; a ? of a password is written %3F")
+        throw BadRedisURL("stream=NAME follows the ?; write a ? of a password as %3F")
       }
       options[String(pair[0])] = try decoded(pair[1])
     }
@@ -146,7 +146,7 @@ struct RedisURL: Sendable, ExpressibleByArgument, CustomStringConvertible {
       throw BadRedisURL("a % is followed by two hexadecimal digits; % itself is %25")
     }
     guard let decoded = String(validating: bytes, as: UTF8.self), !bytes.contains(0) else {
-      throw BadRedisURL("what its % stand for is no UTF-8")
+      throw BadRedisURL("its decoded bytes are not UTF-8")
     }
     return decoded
   }

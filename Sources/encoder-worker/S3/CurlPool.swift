@@ -97,16 +97,13 @@ final class CurlPool: Sendable {
     }
     try check(ccurl_set_text(library, curl, CURLOPT_ERRORBUFFER, handle.message), handle)
     try text(CURLOPT_URL, request.url)
-    // Keys may have parts such as "..".
-    try number(CURLOPT_PATH_AS_IS, 1)
     try text(CURLOPT_PROTOCOLS_STR, "http,https")
-    try number(CURLOPT_FOLLOWLOCATION, 0)
-    try number(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
-    try number(CURLOPT_NOSIGNAL, 1)
-    try number(CURLOPT_CONNECTTIMEOUT, 10)
-    try number(CURLOPT_LOW_SPEED_LIMIT, 100)
-    try number(CURLOPT_LOW_SPEED_TIME, request.timeoutS)
-    try number(CURLOPT_TCP_KEEPALIVE, 1)
+    // Keys may have parts such as "..", so the path is sent as it is.
+    for (option, value) in [
+      (CURLOPT_PATH_AS_IS, 1), (CURLOPT_FOLLOWLOCATION, 0), (CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)),
+      (CURLOPT_NOSIGNAL, 1), (CURLOPT_CONNECTTIMEOUT, 10), (CURLOPT_LOW_SPEED_LIMIT, 100),
+      (CURLOPT_LOW_SPEED_TIME, request.timeoutS), (CURLOPT_TCP_KEEPALIVE, 1),
+    ] { try number(option, value) }
     switch request.method {
     case .get: try number(CURLOPT_HTTPGET, 1)
     case .head: try number(CURLOPT_NOBODY, 1)

@@ -36,28 +36,30 @@ final class S3Client: ObjectClient {
   var requests: [String: Int] { counts.withLock { $0 } }
 
   func get(_ key: String, limit: Int) throws -> StoredObject? {
-    guard let (answer, bytes) = try fetch(S3Request("GET", .get, key), limit: limit) else { return nil }
+    guard let (answer, bytes) = try fetch(S3Request(kind: "GET", method: .get, key: key), limit: limit) else {
+      return nil
+    }
     return StoredObject(bytes: bytes, tag: try tag(of: answer, "GET", key))
   }
 
   func download(_ key: String, to path: String, limit: Int) throws -> ObjectTag? {
     let file = try DownloadedFile(creating: path)
-    guard let answer = try ask(S3Request("GET", .get, key), limit: limit, sink: file.write) else { return nil }
+    guard let answer = try ask(S3Request(kind: "GET", method: .get, key: key), limit: limit, sink: file.write) else {
+      return nil
+    }
     let tag = try tag(of: answer, "GET", key)
     try file.keep(answer.received)
     return tag
   }
 
   func head(_ key: String) throws -> ObjectInfo? {
-    guard let answer = try ask(S3Request("HEAD", .head, key)) else { return nil }
+    guard let answer = try ask(S3Request(kind: "HEAD", method: .head, key: key)) else { return nil }
     guard let size = answer.length else { throw invalidResponse("HEAD", key, "no Content-Length") }
     return ObjectInfo(key: key, size: size, tag: try tag(of: answer, "HEAD", key), ageS: answer.ageS)
   }
 
   func put(_ key: String, _ body: ObjectBody, _ kind: ObjectKind, when condition: PutCondition) throws -> ObjectTag? {
-    var request = S3Request("PUT", .put, key)
-    request.body = try RequestBody(body)
-    request.headers = kind.headers
+    var request = S3Request(kind: "PUT", method: .put, key: key, headers: kind.headers, body: try RequestBody(body))
     switch condition {
     case .always: break
     case .absent: request.headers.append(("If-None-Match", "*"))
@@ -70,17 +72,15 @@ final class S3Client: ObjectClient {
   /// Checks the tag before the copy: few stores besides Amazon's know x-amz-copy-source-if-match.
   func copy(_ key: String, _ tag: ObjectTag, to target: String) throws -> Bool {
     guard try head(key)?.tag == tag else { return false }
-    var request = S3Request("COPY", .put, target)
     let source = "/\(location.bucket)/" + PercentEncoding.encoded(location.prefix + key, keepingSlashes: true)
-    request.headers = [("x-amz-copy-source", source), ("Content-Type", "application/octet-stream")]
-    return try ask(request, limit: 64 << 10) != nil
+    let headers = [("x-amz-copy-source", source), ("Content-Type", "application/octet-stream")]
+    return try ask(S3Request(kind: "COPY", method: .put, key: target, headers: headers)) != nil
   }
 
   func delete(_ key: String, _ tag: ObjectTag?) throws {
-    var request = S3Request("DELETE", .delete, key)
-    request.headers = tag.map { [("If-Match", $0.description)] } ?? []
+    let headers = tag.map { [("If-Match", $0.description)] } ?? []
     do {
-      _ = try ask(request, nothing: [404, 412])
+      _ = try ask(S3Request(kind: "DELETE", method: .delete, key: key, headers: headers), nothing: [404, 412])
     } catch let failure as ObjectStoreError where tag != nil && failure.status == 501 {
       // The store does not know that condition.
       try delete(key, nil)
@@ -102,10 +102,10 @@ final class S3Client: ObjectClient {
   }
 
   private func page(_ prefix: String, after key: String?) throws -> [ObjectInfo] {
-    var request = S3Request("LIST", .get, nil)
-    request.query = ["list-type": "2", "encoding-type": "url", "prefix": location.prefix + prefix]
-    request.query["start-after"] = key.map { location.prefix + $0 }
-    request.query["max-keys"] = settings.listCount.map(String.init)
+    var query = ["list-type": "2", "encoding-type": "url", "prefix": location.prefix + prefix]
+    query["start-after"] = key.map { location.prefix + $0 }
+    query["max-keys"] = settings.listCount.map(String.init)
+    let request = S3Request(kind: "LIST", method: .get, key: nil, query: query)
     let bytes = try fetch(request, nothing: [], limit: Self.maximumListBytes)?.bytes ?? []
     return try ListObjectsPage.parse(bytes, subject: location.name(of: prefix), location)
   }
@@ -228,8 +228,4 @@ private struct S3Request {
   var query: [String: String] = [:]
   var headers: [(name: String, value: String)] = []
   var body = RequestBody.bytes([])
-
-  init(_ kind: String, _ method: CurlRequest.Method, _ key: String?) {
-    (self.kind, self.method, self.key) = (kind, method, key)
-  }
 }

@@ -39,7 +39,7 @@ struct S3ErrorResponse {
     case (_, "RequestTimeTooSkewed"): "set this machine's clock"
     case (_, "InvalidAccessKeyId"), (_, "SignatureDoesNotMatch"), (_, "ExpiredToken"), (_, "InvalidToken"):
       "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN"
-    case (_, "NoSuchBucket"): "make the bucket, or name another one"
+    case (_, "NoSuchBucket"): "create the bucket, or name another one"
     case (300...399, _), (_, "AuthorizationHeaderMalformed"):
       "set AWS_REGION to the bucket's\(region.map { ", \($0)" } ?? "")"
     case (401, _), (403, _):

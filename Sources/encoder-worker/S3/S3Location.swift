@@ -13,9 +13,7 @@ struct S3Location: Equatable, Sendable, CustomStringConvertible {
     guard text.hasPrefix("s3://") else { throw wrong("it does not begin with s3://") }
     let path = text.dropFirst("s3://".count)
     let bucket = path.prefix { $0 != "/" }
-    let isPlain = bucket.utf8.allSatisfy {
-      (97...122).contains($0) || (48...57).contains($0) || $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "-")
-    }
+    let isPlain = bucket.isPlain(and: ".-") && bucket == bucket.lowercased()
     guard isPlain, (3...63).contains(bucket.utf8.count), !".-".contains(bucket.first ?? "."),
       !".-".contains(bucket.last ?? "."), !bucket.contains("..")
     else { throw wrong("'\(bucket)' is no bucket: 3 to 63 of a-z 0-9 . -, with a letter or digit at both ends") }

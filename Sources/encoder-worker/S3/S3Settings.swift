@@ -25,24 +25,23 @@ struct S3Settings: Sendable {
 
   /// - Throws: a usage error that names the variable.
   init(environment value: (String) -> String?) throws {
-    func said(_ name: String) -> String? { value(name).flatMap { $0.isEmpty ? nil : $0 } }
-    let variable = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"].first { said($0) != nil }
-    endpoint = try variable.map { name in
-      guard let endpoint = S3Endpoint(said(name) ?? "") else {
+    func variable(_ name: String) -> String? { value(name).flatMap { $0.isEmpty ? nil : $0 } }
+    let endpointVariable = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"].first { variable($0) != nil }
+    endpoint = try endpointVariable.map { name in
+      guard let endpoint = S3Endpoint(variable(name) ?? "") else {
         // The message does not repeat the address: it may hold a password.
         throw ValidationError("\(name) is no http:// or https:// address of a host; a user does not belong into it")
       }
       return endpoint
     }
-    region = said("AWS_REGION") ?? said("AWS_DEFAULT_REGION") ?? "us-east-1"
-    let isPlain = region.utf8.allSatisfy {
-      (97...122).contains($0) || (48...57).contains($0) || $0 == UInt8(ascii: "-")
+    region = variable("AWS_REGION") ?? variable("AWS_DEFAULT_REGION") ?? "us-east-1"
+    guard region.isPlain(and: "-"), region == region.lowercased() else {
+      throw ValidationError("AWS_REGION: '\(region)' is no region; it has a-z, 0-9 and - only")
     }
-    guard isPlain else { throw ValidationError("AWS_REGION: '\(region)' is no region; it has a-z, 0-9 and - only") }
-    switch (said("AWS_ACCESS_KEY_ID"), said("AWS_SECRET_ACCESS_KEY")) {
+    switch (variable("AWS_ACCESS_KEY_ID"), variable("AWS_SECRET_ACCESS_KEY")) {
     case (nil, nil): credentials = nil
     case (let key?, let secret?):
-      let token = said("AWS_SESSION_TOKEN")
+      let token = variable("AWS_SESSION_TOKEN")
       // They are sent in headers.
       guard (key + (token ?? "")).utf8.allSatisfy({ (33...126).contains($0) && $0 != UInt8(ascii: ",") }) else {
         throw ValidationError(
@@ -64,7 +63,6 @@ struct S3Endpoint: Sendable, Equatable {
   let host: String
   /// Empty, or beginning with a slash.
   let path: String
-
 }
 
 extension S3Endpoint {
@@ -75,12 +73,7 @@ extension S3Endpoint {
     let defaultPort = scheme == "http" ? ":80" : ":443"
     if host.hasSuffix(defaultPort) { host.removeLast(defaultPort.count) }
     let path = rest.dropFirst(rest.prefix { $0 != "/" }.count)
-    func isPlain(_ text: some StringProtocol, and others: String) -> Bool {
-      text.utf8.allSatisfy {
-        (97...122).contains($0) || (65...90).contains($0) || (48...57).contains($0) || others.utf8.contains($0)
-      }
-    }
-    guard !host.isEmpty, !host.hasPrefix(":"), isPlain(host, and: ".-_:[]"), isPlain(path, and: ".-_~/") else {
+    guard !host.isEmpty, !host.hasPrefix(":"), host.isPlain(and: ".-_:[]"), path.isPlain(and: ".-_~/") else {
       return nil
     }
     self.init(scheme: scheme, host: host, path: path.hasSuffix("/") ? String(path.dropLast()) : String(path))

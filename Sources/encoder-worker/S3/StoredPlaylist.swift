@@ -44,10 +44,7 @@ struct StoredPlaylist {
 
   /// Only for files beside the playlist: it must not lead clients to other objects of the bucket.
   private func key(of name: some StringProtocol) throws -> String {
-    let isPlain = name.utf8.allSatisfy {
-      (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || "-_.".utf8.contains($0)
-    }
-    guard isPlain, !name.isEmpty, !name.hasPrefix(".") else {
+    guard name.isPlain(and: "-_."), !name.isEmpty, !name.hasPrefix(".") else {
       throw BadSession(key, "names '\(name)', which is no file beside it", advice: "publish the session again")
     }
     return folder + name
