@@ -220,8 +220,8 @@ struct RunCommand: ParsableCommand {
 
 extension Progress {
   fileprivate mutating func show(_ work: WorkerLoop.Progress) {
-    let note = work.quarantined > 0 ? ", \(work.quarantined) in quarantine" : ""
-    show(work.done, partly: work.partly, of: work.owed, "batches", note: note)
+    let suffix = work.quarantined > 0 ? ", \(work.quarantined) in quarantine" : ""
+    show(work.done, partly: work.partly, of: work.owed, "batches", suffix: suffix)
   }
 }
 

@@ -83,7 +83,7 @@ final class ConsumerGroupMember: Sendable {
     let reply = try call(.join, in: "") { _ in [store] }.checked(connection.url, operation)
     if let other = reply.list?.first {
       throw StreamOfAnotherStore(
-        queue: connection.url.description, key: keys[3], store: other.text ?? "no UTF-8", asked: store)
+        queue: connection.url.description, key: keys[3], store: other.text ?? "no UTF-8", expected: store)
     }
     guard let group = reply.text else { throw RedisError.unexpectedReply(connection.url, operation) }
     return group

@@ -8,8 +8,15 @@ import Synchronization
 
 /// A connection to Redis, opened by the first command. For several threads.
 final class RedisConnection: Sendable {
-  let url: RedisURL
+  /// Loaded for queues only.
+  private static let hiredis = DynamicLibrary(
+    "hiredis, the client of Redis", package: String(cString: chr_name()).replacing(".so.", with: "")
+  ) {
+    var functions = chr_library()
+    return chr_load(&functions).map { .failure(.init($0)) } ?? .success(functions)
+  }
 
+  let url: RedisURL
   private let library: chr_library
   /// Seconds that connecting or a reply may take.
   private let timeoutS: Int32
@@ -36,7 +43,7 @@ final class RedisConnection: Sendable {
     self.timeoutS = timeoutS
     self.respiteMs = respiteMs
     self.admit = admit
-    library = try hiredis.functions()
+    library = try Self.hiredis.functions()
   }
 
   deinit { close() }
@@ -107,12 +114,8 @@ final class RedisConnection: Sendable {
   }
 
   private func ask(_ words: [String], _ link: inout Link, to operation: String) throws -> RedisReply {
-    var bytes: [UInt8] = []
-    var sizes: [Int] = []
-    for word in words {
-      bytes += word.utf8
-      sizes.append(word.utf8.count)
-    }
+    let bytes = words.flatMap(\.utf8)
+    let sizes = words.map(\.utf8.count)
     var code: Int32 = 0
     let context = link.context
     let answer = bytes.withUnsafeBufferPointer { bytes in
@@ -122,9 +125,7 @@ final class RedisConnection: Sendable {
         defer { position += size }
         return base?.advanced(by: position)
       }
-      return withUnsafePointer(to: library) {
-        chr_command($0, context, Int32(words.count), &pointers, sizes, &code)
-      }
+      return withUnsafePointer(to: library) { chr_command($0, context, Int32(words.count), &pointers, sizes, &code) }
     }
     guard let answer else {
       let cause = [EAGAIN, ETIMEDOUT].contains(code) ? silence : context.map(Self.reason) ?? "no connection"

@@ -30,9 +30,9 @@ struct RedisError: EnvironmentFailure, CustomStringConvertible {
     switch refusal.prefix(while: { $0 != " " }) {
     case "NOAUTH", "WRONGPASS": "give its user and password: redis://USER:PASSWORD@HOST"
     case "NOPERM": "allow this user the commands, and the keys STREAM and {STREAM}:*"
-    case "OOM": "give Redis more memory (maxmemory), then it goes on"
-    case "MISCONF": "Redis cannot write its files: see its log, then it goes on"
-    case "LOADING": "it has just been started, and goes on when it has read its files"
+    case "OOM": "give Redis more memory (maxmemory)"
+    case "MISCONF": "Redis cannot write its files: see its log"
+    case "LOADING": "wait until Redis has read its files"
     case "READONLY", "MASTERDOWN": "this is a replica: name the primary"
     case "MOVED", "ASK", "CLUSTERDOWN": "name the node of the cluster that has the stream's slot"
     case "WRONGTYPE": "that key is no stream: choose another name with ?stream=NAME"
@@ -47,9 +47,9 @@ struct StreamOfAnotherStore: EnvironmentFailure, CustomStringConvertible {
   /// The key with the name of the store.
   let key: String
   let store: String
-  let asked: String
+  let expected: String
 
   var description: String {
-    "the queue \(queue) is that of the store \(store), not of \(asked); name another stream with ?stream=NAME, or, if the store has moved, delete the key \(key)"
+    "the queue \(queue) is of the store \(store), not of \(expected); name another stream with ?stream=NAME, or, if the store has moved, delete the key \(key)"
   }
 }

@@ -20,12 +20,12 @@ struct Progress {
   /// - Parameters:
   ///   - partly: the finished fractions of units in work, added up.
   ///   - total: the number of units; it may grow.
-  ///   - note: text behind the remaining time.
-  mutating func show(_ done: Int, partly: Double = 0, of total: Int, _ unit: String, note: String = "") {
+  ///   - suffix: text after the remaining time.
+  mutating func show(_ done: Int, partly: Double = 0, of total: Int, _ unit: String, suffix: String = "") {
     let now = MonotonicClock.milliseconds()
     guard isShown, now - shownAt >= 100, let screen = TerminalScreen(of: STDERR_FILENO) else { return }
     shownAt = now
-    let text = Self.text(done, of: total, unit, elapsedMs: max(1, now - startedAt)) + note
+    let text = Self.text(done, of: total, unit, elapsedMs: max(1, now - startedAt)) + suffix
     StandardError.show(bar: Self.line(text, Double(done) + partly, of: total, columns: screen.columns))
   }
 
