@@ -135,7 +135,7 @@ package final class Worker: Sendable {
         ? .gone : failed(item, error, about: ["batch": "\(item.batch)"])
     }
     logger.debug(
-      "claimed",
+      "batch.claimed",
       metadata: [
         "batch": "\(claim.name)", "attempt": .stringConvertible(claim.attempt),
         "failures": .stringConvertible(claim.failures),
@@ -186,7 +186,7 @@ package final class Worker: Sendable {
   private func finishedBefore(_ claim: Claim, isQuarantined: Bool) -> Outcome {
     guard isQuarantined else { return .gone }
     counters.add { $0.quarantined += 1 }
-    logger.warning("had been quarantined", metadata: ["batch": "\(claim.name)"])
+    logger.warning("batch.quarantined", metadata: ["batch": "\(claim.name)", "reason": "it had been quarantined"])
     return .quarantined
   }
 
@@ -206,7 +206,7 @@ package final class Worker: Sendable {
   private func dispose(_ claim: Claim, after error: any Error, about: Logger.Metadata) -> Outcome {
     do {
       if queue.hasLost(claim) {
-        logger.notice("another worker has taken it over", metadata: about)
+        logger.notice("batch.lost", metadata: about.merging(["reason": "another worker has taken it over"]) { $1 })
         return .gone
       }
       let disposition =
@@ -221,14 +221,14 @@ package final class Worker: Sendable {
         return .failed(.held(failed), failure, about: about)
       case .handBack:
         try queue.handBack(claim)
-        logger.info("put back", metadata: about)
+        logger.info("batch.returned", metadata: about)
         return .handedBack
       case .quarantine(let reason), .unknown(let reason):
         let name = try queue.quarantine(claim, reason)
         counters.add { $0.quarantined += 1 }
         // The batch's name in quarantine.
-        let found: Logger.Metadata = ["batch": "\(name)", "advice": "\(reason.advice)"]
-        logger.warning("quarantined: \(reason)", metadata: about.merging(found) { $1 })
+        let found: Logger.Metadata = ["batch": "\(name)", "reason": "\(reason)", "advice": "\(reason.advice)"]
+        logger.warning("batch.quarantined", metadata: about.merging(found) { $1 })
         return .quarantined
       }
     } catch {
@@ -251,13 +251,17 @@ package final class Worker: Sendable {
     }
     let metadata: Logger.Metadata = ["batch": "\(receipt.batch)", "session": "\(receipt.session)"]
     for refused in receipt.refused {
-      logger.warning("refused \(refused.source): \(refused.reason)", metadata: metadata)
+      let about: Logger.Metadata = ["frame": "\(refused.source)", "reason": "\(refused.reason)"]
+      logger.warning("frame.refused", metadata: metadata.merging(about) { $1 })
     }
-    for warning in receipt.warnings { logger.warning("\(warning)", metadata: metadata) }
-    let what =
-      receipt.duplicate
-      ? "published before" : "published \(count(receipt.segments, "segment")), \(count(receipt.frames, "frame"))"
-    logger.info("\(what)", metadata: metadata)
+    for warning in receipt.warnings {
+      logger.warning("batch.warning", metadata: metadata.merging(["reason": "\(warning)"]) { $1 })
+    }
+    let counts: Logger.Metadata = [
+      "segments": .stringConvertible(receipt.segments), "frames": .stringConvertible(receipt.frames),
+    ]
+    logger.info(
+      receipt.duplicate ? "batch.duplicate" : "batch.published", metadata: metadata.merging(counts) { $1 })
   }
 }
 

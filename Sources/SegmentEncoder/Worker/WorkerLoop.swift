@@ -65,7 +65,9 @@ package final class WorkerLoop: Sendable {
   ) throws -> End {
     shutdown.beginLoop()
     let watch = worker.queue.watch()
-    if watch < 0 { worker.logger.info("looking for batches every \(worker.queue.pollIntervalMs) ms") }
+    if watch < 0 {
+      worker.logger.info("queue.polling", metadata: ["everyMs": .stringConvertible(worker.queue.pollIntervalMs)])
+    }
     defer { if watch >= 0 { close(watch) } }
 
     try worker.jobs.start(isStopping: { [shutdown] in shutdown.isStopping }, onStuck)
@@ -92,7 +94,7 @@ package final class WorkerLoop: Sendable {
         }
         if queueUnavailable {
           queueUnavailable = false
-          if retries.succeed() { worker.logger.warning("queue recovered, resuming") }
+          if retries.succeed() { worker.logger.warning("queue.recovered") }
         }
       } catch let failure as LowDiskSpace {
         retries.note(failure)
@@ -100,7 +102,8 @@ package final class WorkerLoop: Sendable {
       } catch {
         queueUnavailable = true
         worker.meter.noteFailure()
-        worker.logger.error("\(error); retrying in \(Self.rescan) s")
+        worker.logger.error(
+          "queue.failed", metadata: ["error": "\(error)", "retryInS": .stringConvertible(Self.rescan)])
         retries.note(error, isSystemWide: true)
       }
       flushPending()
@@ -129,11 +132,11 @@ package final class WorkerLoop: Sendable {
     for claim in takeOver.claims {
       worker.meter.noteTakeover()
       worker.logger.warning(
-        "recovered \(claim.name) from a dead worker: attempt \(claim.attempt + 1) of \(Claim.attempts)",
+        "batch.recovered",
         metadata: ["batch": "\(claim.name)", "attempt": .stringConvertible(claim.attempt + 1)])
     }
     for failure in takeOver.failures {
-      worker.logger.error("\(failure); left as it is")
+      worker.logger.error("recovery.failed", metadata: ["error": "\(failure)"])
       retries.note(failure)
     }
     return !takeOver.claims.isEmpty
@@ -149,10 +152,12 @@ package final class WorkerLoop: Sendable {
   private func hasRoom() throws -> Bool {
     do {
       try worker.requireRoom()
-      if isShort.exchange(false, ordering: .relaxed) { worker.logger.notice("disk space recovered, resuming") }
+      if isShort.exchange(false, ordering: .relaxed) { worker.logger.notice("disk.recovered") }
       return true
     } catch let failure as LowDiskSpace {
-      if !isShort.exchange(true, ordering: .relaxed) { worker.logger.error("\(failure); waiting") }
+      if !isShort.exchange(true, ordering: .relaxed) {
+        worker.logger.error("disk.low", metadata: ["error": "\(failure)"])
+      }
       // A drain does not wait for a cleanup.
       if drains && queue.isIdle { throw failure }
       return false
@@ -173,9 +178,9 @@ package final class WorkerLoop: Sendable {
       let about: Logger.Metadata = ["batch": "\(claim.name)"]
       do {
         try worker.queue.handBack(claim)
-        worker.logger.info("put back", metadata: about)
+        worker.logger.info("batch.returned", metadata: about)
       } catch {
-        worker.logger.warning("\(error); left to the next worker", metadata: about)
+        worker.logger.warning("batch.abandoned", metadata: about.merging(["error": "\(error)"]) { $1 })
       }
     }
     flushPending(all: true)
@@ -186,8 +191,7 @@ package final class WorkerLoop: Sendable {
   private func flushPending(all: Bool = false) {
     for outdated in worker.flushPending(all: all) {
       worker.logger.error(
-        "session \(outdated.session): \(outdated.error); its session.json will be updated later",
-        metadata: ["session": "\(outdated.session)"])
+        "session.outdated", metadata: ["session": "\(outdated.session)", "error": "\(outdated.error)"])
       // An update that fails here may still succeed later; and a stop is no failure.
       if all && outdated.isOurs && !(outdated.error is Cancelled) {
         retries.note(outdated.error, isSystemWide: false)
@@ -203,13 +207,14 @@ package final class WorkerLoop: Sendable {
       switch worker.perform(item, with: encoder, isCancelled: { self.shutdown.isOverdue }) {
       case .published, .quarantined:
         isDone = true
-        if retries.succeed() { worker.logger.warning("environment recovered, resuming") }
+        if retries.succeed() { worker.logger.warning("environment.recovered") }
       case .handedBack, .gone: break
       case .failed(let item, let error, let about):
         let pause = retries.note(error, item)
         let isLast = retries.fatal != nil
-        worker.logger.error(
-          "\(error); nothing is lost\(isLast ? "" : pause.map { ", retrying in \($0) s" } ?? "")", metadata: about)
+        var facts = about.merging(["error": "\(error)"]) { $1 }
+        if let pause, !isLast { facts["retryInS"] = .stringConvertible(pause) }
+        worker.logger.error("batch.failed", metadata: facts)
         if let pause, !isLast { queue.pause(seconds: pause) }
       }
       queue.finished(isDone: isDone)
