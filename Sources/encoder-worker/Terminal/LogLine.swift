@@ -40,12 +40,7 @@ enum LogLine {
   private typealias Fact = Logger.Metadata.Element
 
   private static func value(_ value: Logger.MetadataValue) -> JSONValue {
-    switch value {
-    case .stringConvertible(let number as Int): .number(String(number))
-    case .array(let values): .array(values.map(Self.value))
-    case .dictionary(let members): .object(members.mapValues(Self.value))
-    default: .string("\(value)")
-    }
+    if case .stringConvertible(let number as Int) = value { .number(number) } else { .string("\(value)") }
   }
 
   /// Quotes a text that is more than one word.
