@@ -35,7 +35,7 @@ struct RedisError: EnvironmentFailure, CustomStringConvertible {
     case "LOADING": "wait until Redis has read its files"
     case "READONLY", "MASTERDOWN": "this is a replica: name the primary"
     case "MOVED", "ASK", "CLUSTERDOWN": "name the node of the cluster that has the stream's slot"
-    case "WRONGTYPE": "that key is no stream: choose another name with ?stream=NAME"
+    case "WRONGTYPE": "that key is no stream: choose another one with ?stream=NAME"
     default: "see Redis' documentation and log"
     }
   }
