@@ -193,6 +193,21 @@ import Testing
     #expect(try found("\\b(encoder_worker_[a-z_]+)").isSubset(of: named("run").union(named("serve"))))
   }
 
+  @Test func everyLogEventIsInTheTableAndTheOtherWayRound() throws {
+    let events = try table("event", of: "docs/operations.md").reduce(into: Set<String>()) {
+      $0.formUnion(try found("^`([a-z.]+)`", in: $1[0]))
+    }
+    let logged = try ["SegmentEncoder", "encoder-worker"].reduce(into: Set<String>()) { logged, module in
+      let folder = Fixture.root.appendingPathComponent("Sources/\(module)/Worker")
+      for file in try names(in: folder.path) {
+        let text = try String(contentsOf: folder.appendingPathComponent(file), encoding: .utf8)
+        logged.formUnion(
+          try found("\"((?:batch|disk|environment|frame|queue|recovery|session|worker)\\.[a-z]+)\"", in: text))
+      }
+    }
+    #expect(!logged.isEmpty && events.symmetricDifference(logged).sorted() == [])
+  }
+
   @Test func everyPathThatServeIsSaidToAnswerIsAnswered() throws {
     let spool = try TestSpool()
     try spool.add("gap")

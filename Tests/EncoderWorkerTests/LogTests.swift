@@ -29,8 +29,9 @@ import Testing
     let shape = try Regex(#"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (warning|info) .*$"#)
     #expect(said.dropLast().allSatisfy { $0.wholeMatch(of: shape) != nil }, "\(said)")
     #expect(
-      said.contains { $0.hasSuffix(" info published 1 segment, 2 frames batch=walk@1 session=walk") }, "\(said)")
-    #expect(said.contains { $0.contains(" warning quarantined: read bad: ") && $0.contains(#" batch=bad advice=""#) })
+      said.contains { $0.hasSuffix(" info batch.published batch=walk@1 session=walk frames=2 segments=1") }, "\(said)")
+    let quarantined = try #require(said.first { $0.contains(" warning batch.quarantined batch=bad ") })
+    #expect(quarantined.contains(#" reason="read bad: "#) && quarantined.contains(#" advice=""#))
   }
 
   @Test func withoutBeingAskedOnlyWhatIsWrongIsSaid() throws {
@@ -39,7 +40,9 @@ import Testing
     #expect(lines(quiet) == ["1 batch published, 4 segments, 5 frames; sessions are in \(spool.output)"])
     try spool.add("gap", as: "again")
     #expect(
-      try lines(spool.drain("--log-level", "debug")).contains { $0.contains(" debug claimed batch=again attempt=1") })
+      try lines(spool.drain("--log-level", "debug")).contains {
+        $0.contains(" debug batch.claimed batch=again attempt=1 ")
+      })
     try spool.add(file: "bad", [1])
     #expect(try lines(spool.drain("--log-level", "error")).count == 1)
     for wrong in [["--log-level", "loud"], ["--log-format", "xml"]] {
@@ -52,14 +55,16 @@ import Testing
     try spool.add(file: nasty, [1, 2, 3])
     let result = try spool.drain("--log-format", "json", "--log-level", "debug", "--profile")
     let said = try objects(result)
-    #expect(said.allSatisfy { $0["time"] is String && $0["level"] is String && $0["message"] is String })
-    let published = try #require(said.first { ($0["message"] as? String)?.hasPrefix("published ") ?? false })
+    #expect(said.allSatisfy { $0["time"] is String && $0["level"] is String && $0["event"] is String })
+    let published = try #require(said.first { $0["event"] as? String == "batch.published" })
+    #expect(published["segments"] as? Int == 1 && published["frames"] as? Int == 2)
     #expect(published["batch"] as? String == "walk@1" && published["session"] as? String == "walk")
     #expect(published["level"] as? String == "info" && published["worker"] is String)
-    let claimed = said.filter { $0["message"] as? String == "claimed" }
+    let claimed = said.filter { $0["event"] as? String == "batch.claimed" }
     #expect(Set(claimed.compactMap { $0["batch"] as? String }) == ["walk@1", nasty])
     #expect(claimed.allSatisfy { $0["attempt"] as? Int == 1 })
     let refused = try #require(said.first { $0["level"] as? String == "warning" })
+    #expect(refused["event"] as? String == "batch.quarantined" && refused["reason"] is String)
     #expect(refused["batch"] as? String == nasty && refused["advice"] is String)
     #expect(said.contains { ($0["message"] as? String)?.contains("stage") ?? false })
   }
@@ -71,6 +76,7 @@ import Testing
     try spool.scratch.file("spool/output/walk/segment-1767859512340.json", [])
     let said = try objects(try spool.drain("--log-format", "json"))
     let failed = try #require(said.first { $0["level"] as? String == "error" })
+    #expect(failed["event"] as? String == "batch.failed" && failed["error"] is String)
     #expect(failed["batch"] as? String == "walk@1" && failed["session"] as? String == "walk")
   }
 

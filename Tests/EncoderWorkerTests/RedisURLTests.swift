@@ -5,14 +5,14 @@ import Testing
 @Suite struct RedisURLTests {
   @Test func aPlainAddressIsAHostWithTheUsualPortAndStream() throws {
     let url = try RedisURL("redis://queue.example")
-    #expect(url.place == .host("queue.example", port: 6_379))
+    #expect(url.server == .host("queue.example", port: 6_379))
     #expect(url.user == nil && url.password == nil && url.database == 0 && url.stream == "encoder-worker")
     #expect(url.description == "redis://queue.example:6379")
   }
 
   @Test func everythingThatCanBeNamedIs() throws {
     let url = try RedisURL("redis://worker:s%40fe%2F%3F@[::1]:7000/3?stream=replay%3Aeu")
-    #expect(url.place == .host("::1", port: 7_000))
+    #expect(url.server == .host("::1", port: 7_000))
     #expect(url.user == "worker" && url.password == "s@fe/?" && url.database == 3 && url.stream == "replay:eu")
     #expect(url.description == "redis://[::1]:7000/3?stream=replay:eu")
     #expect(try RedisURL("redis://:a@b@host").password == "a@b")
@@ -21,7 +21,7 @@ import Testing
 
   @Test func aSocketIsAPath() throws {
     let url = try RedisURL("unix:///run/redis/my%20redis.sock?stream=s&db=2")
-    #expect(url.place == .socket("/run/redis/my redis.sock") && url.database == 2 && url.stream == "s")
+    #expect(url.server == .socket("/run/redis/my redis.sock") && url.database == 2 && url.stream == "s")
     #expect(try RedisURL("unix://:secret@/run/redis.sock").password == "secret")
   }
 

@@ -87,7 +87,7 @@ def zombie(spool, hosts):
     undisturbed = threading.Thread(target=spools.reference, args=[filling(60)])
     undisturbed.start()
     require(lambda: not frozen.holds() and not dead.holds(), "nobody took over", hosts)
-    require(lambda: all(f"recovered {name} " in well.said() for name in lost + left), f"{well.name} does not say so", hosts)
+    require(lambda: all(f" batch.recovered batch={name} " in well.said() for name in lost + left), f"{well.name} does not say so", hosts)
     # While the others wait for the lock of a session, the frozen one may have it.
     wait(lambda: not is_owed(spool, hosts), seconds=3)
     frozen.thaw()
@@ -141,7 +141,7 @@ def storm(server, spool, hosts, amount, dice):
         host.start("--drain")
         if (status := host.end()) != 0:
             raise Broken(f"{host.name} drained with {status}: {host.said()[-600:]}")
-    retried = sum(host.said().count("recovered ") for host in hosts)
+    retried = sum(host.said().count(" batch.recovered ") for host in hosts)
     check(spool, amount)
     return f"{retried} batches taken over, "
 

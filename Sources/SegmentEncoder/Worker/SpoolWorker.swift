@@ -81,7 +81,8 @@ public final class SpoolWorker: Sendable {
 
   private func work() throws {
     let end = try loop.run(onStuck: { [logger = loop.worker.logger] in
-      logger.error("\($0); only the end of this process ends it", metadata: ["batch": "\($0.batch)"])
+      logger.error(
+        "batch.stuck", metadata: ["batch": "\($0.batch)", "error": "\($0); only the end of this process ends it"])
     })
     if end.isFatal, let failure = end.failure { throw failure }
   }

@@ -111,7 +111,7 @@ package final class Worker: Sendable {
         ? .released : failed(item, error, about: ["batch": "\(item.batch ?? "the next one")"])
     }
     logger.debug(
-      "claimed",
+      "batch.claimed",
       metadata: [
         "batch": "\(claim.name)", "attempt": .stringConvertible(claim.attempt),
         "failures": .stringConvertible(claim.failures),
@@ -130,7 +130,8 @@ package final class Worker: Sendable {
       case .alreadyFinished(isQuarantined: false): return .released
       case .alreadyFinished(isQuarantined: true):
         meter.add { $0.counters.quarantined += 1 }
-        logger.warning("had been quarantined", metadata: about)
+        let found: Logger.Metadata = ["reason": "it had been quarantined"]
+        logger.warning("batch.quarantined", metadata: about.merging(found) { $1 })
         return .done
       case .batch(let batch): fetched = batch
       }
@@ -170,7 +171,7 @@ package final class Worker: Sendable {
   private func dispose(_ claim: Claim, after error: any Error, about: Logger.Metadata) -> Outcome {
     do {
       if queue.hasLost(claim) {
-        logger.notice("another worker has taken it over", metadata: about)
+        logger.notice("batch.lost", metadata: about.merging(["reason": "another worker has taken it over"]) { $1 })
         return .released
       }
       switch Disposition(of: error, batch: claim.name) {
@@ -181,14 +182,14 @@ package final class Worker: Sendable {
         return .failed(.held(failed), failure, about: about)
       case .handBack:
         try queue.handBack(claim)
-        logger.info("put back", metadata: about)
+        logger.info("batch.returned", metadata: about)
         return .released
       case .quarantine(let reason), .unknown(let reason):
         let name = try queue.quarantine(claim, reason)
         meter.add { $0.counters.quarantined += 1 }
         // The batch's name in quarantine.
-        let found: Logger.Metadata = ["batch": "\(name)", "advice": "\(reason.advice)"]
-        logger.warning("quarantined: \(reason)", metadata: about.merging(found) { $1 })
+        let found: Logger.Metadata = ["batch": "\(name)", "reason": "\(reason)", "advice": "\(reason.advice)"]
+        logger.warning("batch.quarantined", metadata: about.merging(found) { $1 })
         return .done
       }
     } catch {
@@ -205,13 +206,17 @@ package final class Worker: Sendable {
   private func log(_ receipt: Receipt) {
     let metadata: Logger.Metadata = ["batch": "\(receipt.batch)", "session": "\(receipt.session)"]
     for refused in receipt.refused {
-      logger.warning("refused \(refused.source): \(refused.reason)", metadata: metadata)
+      let about: Logger.Metadata = ["frame": "\(refused.source)", "reason": "\(refused.reason)"]
+      logger.warning("frame.refused", metadata: metadata.merging(about) { $1 })
     }
-    for warning in receipt.warnings { logger.warning("\(warning)", metadata: metadata) }
-    let what =
-      receipt.duplicate
-      ? "published before" : "published \(count(receipt.segments, "segment")), \(count(receipt.frames, "frame"))"
-    logger.info("\(what)", metadata: metadata)
+    for warning in receipt.warnings {
+      logger.warning("batch.warning", metadata: metadata.merging(["reason": "\(warning)"]) { $1 })
+    }
+    let counts: Logger.Metadata = [
+      "segments": .stringConvertible(receipt.segments), "frames": .stringConvertible(receipt.frames),
+    ]
+    logger.info(
+      receipt.duplicate ? "batch.duplicate" : "batch.published", metadata: metadata.merging(counts) { $1 })
   }
 }
 

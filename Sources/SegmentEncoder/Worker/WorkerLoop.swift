@@ -64,7 +64,7 @@ package final class WorkerLoop: Sendable {
   ) throws -> End {
     shutdown.beginLoop()
     let (watch, pollMs) = worker.queue.watch()
-    if watch < 0 { worker.logger.info("looking for batches every \(pollMs) ms") }
+    if watch < 0 { worker.logger.info("queue.polling", metadata: ["everyMs": .stringConvertible(pollMs)]) }
     defer { if watch >= 0 { close(watch) } }
 
     let watchdog = try worker.jobs.start(isStopping: { [shutdown] in shutdown.isStopping }, onStuck)
@@ -93,7 +93,7 @@ package final class WorkerLoop: Sendable {
         }
         if queueUnavailable {
           queueUnavailable = false
-          if retries.succeed() { worker.logger.warning("queue recovered, resuming") }
+          if retries.succeed() { worker.logger.warning("queue.recovered") }
         }
       } catch let failure as LowDiskSpace {
         retries.record(failure)
@@ -101,7 +101,8 @@ package final class WorkerLoop: Sendable {
       } catch {
         queueUnavailable = true
         worker.meter.add { $0.failures += 1 }
-        worker.logger.error("\(error); retrying in \(Self.rescan) s")
+        worker.logger.error(
+          "queue.failed", metadata: ["error": "\(error)", "retryInS": .stringConvertible(Self.rescan)])
         retries.record(error, isSystemWide: true)
       }
       flushPending()
@@ -133,11 +134,11 @@ package final class WorkerLoop: Sendable {
     for claim in takeOver.claims {
       worker.meter.add { $0.takeovers += 1 }
       worker.logger.warning(
-        "recovered \(claim.name) from a dead worker: attempt \(claim.attempt + 1) of \(Claim.attempts)",
+        "batch.recovered",
         metadata: ["batch": "\(claim.name)", "attempt": .stringConvertible(claim.attempt + 1)])
     }
     for failure in takeOver.failures {
-      worker.logger.error("\(failure); left as it is")
+      worker.logger.error("recovery.failed", metadata: ["error": "\(failure)"])
       retries.record(failure)
     }
     return !takeOver.claims.isEmpty
@@ -153,10 +154,12 @@ package final class WorkerLoop: Sendable {
   private func hasRoom() throws -> Bool {
     do {
       try worker.requireRoom()
-      if isDiskSpaceLow.exchange(false, ordering: .relaxed) { worker.logger.notice("disk space recovered, resuming") }
+      if isDiskSpaceLow.exchange(false, ordering: .relaxed) { worker.logger.notice("disk.recovered") }
       return true
     } catch let failure as LowDiskSpace {
-      if !isDiskSpaceLow.exchange(true, ordering: .relaxed) { worker.logger.error("\(failure); waiting") }
+      if !isDiskSpaceLow.exchange(true, ordering: .relaxed) {
+        worker.logger.error("disk.low", metadata: ["error": "\(failure)"])
+      }
       // A drain does not wait for a cleanup.
       if drains && pool.isIdle { throw failure }
       return false
@@ -176,9 +179,9 @@ package final class WorkerLoop: Sendable {
       let about: Logger.Metadata = ["batch": "\(claim.name)"]
       do {
         try worker.queue.handBack(claim)
-        worker.logger.info("put back", metadata: about)
+        worker.logger.info("batch.returned", metadata: about)
       } catch {
-        worker.logger.warning("\(error); left to the next worker", metadata: about)
+        worker.logger.warning("batch.abandoned", metadata: about.merging(["error": "\(error)"]) { $1 })
       }
     }
     flushPending(all: true)
@@ -192,8 +195,7 @@ package final class WorkerLoop: Sendable {
   private func flushPending(all: Bool = false) {
     for outdated in worker.store.flushPending(all: all) {
       worker.logger.error(
-        "session \(outdated.session): \(outdated.error); its session.json will be updated later",
-        metadata: ["session": "\(outdated.session)"])
+        "session.outdated", metadata: ["session": "\(outdated.session)", "error": "\(outdated.error)"])
       // An update that fails here may still succeed later; and a stop is no failure.
       if all && outdated.isOurs && !(outdated.error is Cancelled) {
         retries.record(outdated.error, isSystemWide: false)
@@ -205,14 +207,15 @@ package final class WorkerLoop: Sendable {
   private func perform(_ item: Worker.WorkItem, with encoder: BatchEncoder) -> Bool {
     switch worker.perform(item, with: encoder, isCancelled: { self.shutdown.isOverdue }) {
     case .done:
-      if retries.succeed() { worker.logger.warning("environment recovered, resuming") }
+      if retries.succeed() { worker.logger.warning("environment.recovered") }
       return true
     case .released: return false
     case .failed(let item, let error, let about):
       let pause = retries.record(error, item)
       let isLast = retries.fatal != nil
-      worker.logger.error(
-        "\(error); nothing is lost\(isLast ? "" : pause.map { ", retrying in \($0) s" } ?? "")", metadata: about)
+      var facts = about.merging(["error": "\(error)"]) { $1 }
+      if let pause, !isLast { facts["retryInS"] = .stringConvertible(pause) }
+      worker.logger.error("batch.failed", metadata: facts)
       if let pause, !isLast { pool.pause(seconds: pause) }
       return false
     }

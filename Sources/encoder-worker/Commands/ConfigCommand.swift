@@ -33,7 +33,7 @@ struct ConfigCommand: ParsableCommand {
     results.print(rows, head: ["name", "value", "from"]) { option, value, source in
       Self.json(option.name, value, source)
     } row: { option, value, source in
-      [option.name, value ?? option.said ?? "", "\(source)"]
+      [option.name, value ?? option.documentedDefault ?? "", "\(source)"]
     }
   }
 
@@ -58,10 +58,10 @@ struct ConfigCommand: ParsableCommand {
     let isRemote = call.command.option("spool") == nil || !given.isDisjoint(with: ["queue", "store"])
     let alternatives: Set = isRemote ? ["queue", "store"] : ["spool"]
     let missing = call.command.options.filter {
-      ($0.isNeeded || alternatives.contains($0.name)) && !given.contains($0.name)
+      ($0.isRequired || alternatives.contains($0.name)) && !given.contains($0.name)
     }
     var added = missing.map { "--\($0.name)=\($0.example)" }
-    let isSupplied = call.hasArguments || !given.isDisjoint(with: ["batches", "from"])
+    let isSupplied = call.tokens.hasArguments || !given.isDisjoint(with: ["batches", "from"])
     if !isSupplied { added += Array(repeating: "-", count: call.command.arguments) }
     _ = call.parsed(with: added)
   }

@@ -50,7 +50,7 @@ struct PlaylistCommand: ParsableCommand {
     try reportingFailures {
       let client = try S3Client(store, access)
       let list = StoredPlaylist(session: session, format: format)
-      guard let stored = try client.get(list.key, limit: StoredPlaylist.longest) else {
+      guard let stored = try client.get(list.key, limit: StoredPlaylist.maximumBytes) else {
         throw BadSession(store.name(of: list.key), "no such object", advice: list.advice)
       }
       guard let text = String(validating: stored.bytes, as: UTF8.self) else {

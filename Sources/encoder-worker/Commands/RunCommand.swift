@@ -136,8 +136,8 @@ struct RunCommand: ReportingCommand {
     if let spool, !drain { say("watching \(spool)/incoming; sessions go to \(store.staging.output)") }
     var progress = Progress(isShown: drain)
     func show(_ work: WorkerLoop.Progress) {
-      let note = work.quarantined > 0 ? ", \(work.quarantined) in quarantine" : ""
-      progress.show(work.done, partly: work.partly, of: work.owed, "batches", note: note)
+      let suffix = work.quarantined > 0 ? ", \(work.quarantined) in quarantine" : ""
+      progress.show(work.done, partly: work.partly, of: work.owed, "batches", suffix: suffix)
     }
     let end = try loop.run(onStuck: { restart(because: $0, of: worker) }, show: progress.isShown ? show : nil)
     progress.finish()

@@ -1,9 +1,7 @@
-/// The words of a call behind the command's name, told apart.
-///
-/// `--drain=false` and `--drain=true`, which the parser does not know, are taken here, so that a flag that a file or a
-/// variable sets can be switched off.
+/// The words of a call after the command's name. The parser does not tell which options they name, and does not know
+/// `--drain=false`, which switches off a flag that a file or a variable sets.
 struct ArgumentTokens {
-  /// For the parser.
+  /// The words for the parser: without `=true` and `=false` of flags.
   private(set) var words: [String] = []
   private(set) var settings: [Setting] = []
   /// Whether there are words that are no options.
@@ -12,41 +10,31 @@ struct ArgumentTokens {
   init(_ all: ArraySlice<String>, of command: CommandSchema) {
     var rest = all
     while let word = rest.popFirst() {
-      guard word != "--" else {
+      words.append(word)
+      if word == "--" {
         hasArguments = hasArguments || !rest.isEmpty
-        words += [word] + rest
+        words += rest
         return
       }
       guard word.hasPrefix("-"), word != "-" else {
         hasArguments = true
-        words.append(word)
         continue
       }
-      let sign = word.firstIndex(of: "=")
-      let name = String(word[..<(sign ?? word.endIndex)].drop { $0 == "-" })
-      let value = sign.map { String(word[word.index(after: $0)...]) }
+      let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+      let name = parts[0].drop { $0 == "-" }
       // `-vj 4` is `-v` and `-j 4`.
-      let options = word.hasPrefix("--") ? [command.option(name)] : name.map { command.option($0) }
+      let options = word.hasPrefix("--") ? [command.option(String(name))] : name.map { command.option($0) }
       for case let option? in options.dropLast() { settings.append(Setting(option.name, "true", .flag)) }
-      guard case let option?? = options.last else {
-        words.append(word)
-        continue
+      guard case let option?? = options.last else { continue }
+      var value = parts.count > 1 ? parts[1] : option.isFlag ? "true" : ""
+      if parts.count == 1, !option.isFlag, let next = rest.popFirst() {
+        words.append(next)
+        value = next
       }
-      if option.isFlag {
-        settings.append(Setting(option.name, value ?? "true", .flag))
-        switch value {
-        case "true": words.append("--\(option.name)")
-        case "false": break
-        default: words.append(word)
-        }
-      } else {
-        words.append(word)
-        if value == nil, let next = rest.popFirst() {
-          words.append(next)
-          settings.append(Setting(option.name, next, .flag))
-        } else {
-          settings.append(Setting(option.name, value ?? "", .flag))
-        }
+      settings.append(Setting(option.name, value, .flag))
+      if option.isFlag, parts.count > 1, ["true", "false"].contains(value) {
+        words.removeLast()
+        if value == "true" { words.append("--\(option.name)") }
       }
     }
   }

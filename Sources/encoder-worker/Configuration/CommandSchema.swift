@@ -1,23 +1,22 @@
 import ArgumentParser
 import JSON
-import SegmentEncoder
 
-/// A command and what it takes, as the parser itself tells: there is no second list to keep.
+/// A command with its options and arguments, from the parser's own dump.
 struct CommandSchema {
   struct Option {
     let name: String
     let short: Character?
     let isFlag: Bool
     let isRepeating: Bool
-    let isNeeded: Bool
+    let isRequired: Bool
     /// The default; nil if there is none, or it depends.
     let defaultValue: String?
-    /// The default as the help says it.
-    let said: String?
-    /// Some value of the right kind.
+    /// The default in the help text, for defaults that the parser does not know.
+    let documentedDefault: String?
+    /// A valid value.
     let example: String
 
-    /// Options of one call cannot stand in a file or in the environment.
+    /// Whether the option may be set in a file or in the environment.
     var isSetting: Bool { !Self.ofOneCall.contains(name) }
 
     private static let ofOneCall: Set = [
@@ -28,10 +27,10 @@ struct CommandSchema {
 
   let name: String
   let options: [Option]
-  /// How many arguments it shows that are no options.
+  /// The number of documented arguments that are no options.
   let arguments: Int
   private let subcommands: [CommandSchema]
-  private let defaultValue: String?
+  private let defaultSubcommand: String?
 
   /// The whole program.
   static func program() throws -> CommandSchema {
@@ -40,7 +39,7 @@ struct CommandSchema {
       _ = try EncoderWorker.parseAsRoot(["--experimental-dump-help"])
       text = ""
     } catch {
-      // The parser hands out what it would print, as it does with help.
+      // The parser throws its output, as it does for help.
       text = EncoderWorker.message(for: error)
     }
     return CommandSchema(try JSONParser.parse(Array(text.utf8)).object?["command"] ?? .null, EncoderWorker.self)
@@ -49,7 +48,7 @@ struct CommandSchema {
   private init(_ help: JSONValue, _ type: (any ParsableCommand.Type)?) {
     // The default of a subcommand's subcommands is not in the dump.
     let types = type?.configuration.subcommands ?? []
-    defaultValue = type?.configuration.defaultSubcommand?.configuration.commandName
+    defaultSubcommand = type?.configuration.defaultSubcommand?.configuration.commandName
     name = help.object?["commandName"]?.string ?? ""
     let arguments = (help.object?["arguments"]?.array ?? []).filter { $0.object?["shouldDisplay"]?.bool == true }
     options = arguments.compactMap { Option($0) }
@@ -63,26 +62,20 @@ struct CommandSchema {
 
   func option(_ short: Character) -> Option? { options.first { $0.short == short } }
 
-  /// The options of this command and of all below it.
+  /// The options of this command and its subcommands.
   var allOptions: [Option] { options + subcommands.flatMap(\.allOptions) }
 
-  /// The command that a call's first words name, or leave to be understood, and how many words name it.
+  /// Returns the command of a call, and how many of the first words name it. Without a name it is the default one.
   func find(_ words: ArraySlice<String>) -> (command: CommandSchema, words: Int) {
     if let word = words.first, let named = subcommands.first(where: { $0.name == word }) {
       let found = named.find(words.dropFirst())
       return (found.command, found.words + 1)
     }
-    return (subcommands.first { $0.name == defaultValue } ?? self, 0)
+    return (subcommands.first { $0.name == defaultSubcommand } ?? self, 0)
   }
 }
 
 extension CommandSchema.Option {
-  /// The default in the help text, where the parser knows none.
-  private static func said(in help: String) -> String? {
-    let parts = help.split(separator: "(default: ", maxSplits: 1)
-    return parts.count == 2 && help.hasSuffix(")") ? String(parts[1].dropLast()) : nil
-  }
-
   fileprivate init?(_ help: JSONValue) {
     guard let members = help.object, let kind = members["kind"]?.string, kind != "positional" else { return nil }
     let names = (members["names"]?.array ?? []).compactMap(\.object)
@@ -92,10 +85,12 @@ extension CommandSchema.Option {
     short = name("short")?.first
     isFlag = kind == "flag"
     isRepeating = members["isRepeating"]?.bool == true
-    isNeeded = members["isOptional"]?.bool == false
+    isRequired = members["isOptional"]?.bool == false
     defaultValue = isFlag ? "false" : members["defaultValue"]?.string
-    said = Self.said(in: members["abstract"]?.string ?? "")
-    // A file that every command would write, a queue and a store as every one is named.
+    let text = members["abstract"]?.string ?? ""
+    let parts = text.split(separator: "(default: ", maxSplits: 1)
+    documentedDefault = parts.count == 2 && text.hasSuffix(")") ? String(parts[1].dropLast()) : nil
+    // Values that every command accepts.
     let examples = ["to": "sheet.png", "queue": "redis://localhost", "store": "s3://bucket"]
     example = members["allValues"]?.array?.first?.string ?? examples[long] ?? "1"
   }

@@ -1,28 +1,24 @@
 import ArgumentParser
-import Encoding
-import FileSystem
 
-/// A call of the program: its words, and what file and environment add to them. Flags count before the environment, the
-/// environment before the file; of an option that may be repeated all count, the nearest last.
+/// A call of the program: its words, and the settings that file and environment add to them. Flags override the
+/// environment, the environment overrides the file. Options that may be repeated keep all values, the nearest last.
 struct Invocation {
   let command: CommandSchema
-  /// The words that name the command, and those behind them.
-  private let name: [String]
-  private let given: [String]
-  /// The settings of this command, nearest last; flags included.
+  let tokens: ArgumentTokens
+  /// The words that name the command.
+  private let commandName: [String]
+  /// The command's settings that are in force, nearest last; flags included.
   let settings: [Setting]
-  /// Those of them that are not given as words.
-  private let added: [Setting]
-  /// Whether there are words besides the command's name and options.
-  let hasArguments: Bool
 
-  /// Whether anything but the words themselves can matter; if not, the start is spared all this.
+  /// Settings from a file or the environment.
+  private var added: [Setting] { settings.filter { $0.source != .flag } }
+
+  /// Whether anything but the words themselves can matter. If not, the program starts faster.
   static func needsSettings(_ words: [String], _ variables: [(name: String, value: String)]) -> Bool {
     // Help works with any settings. Shells ask for completions with three dashes.
     let isQuestion = words.contains { ["-h", "--help", "--version", "--experimental-dump-help"].contains($0) }
-    if isQuestion || words.first == "help" || words.first?.hasPrefix("---") == true
-      || words.first?.hasPrefix("--generate-completion-script") == true
-    {
+    let first = words.first ?? ""
+    if isQuestion || first == "help" || first.hasPrefix("---") || first.hasPrefix("--generate-completion-script") {
       return false
     }
     return !variables.isEmpty
@@ -31,35 +27,24 @@ struct Invocation {
       }
   }
 
-  /// - Throws: wrong usage, with the file's line or the variable that is wrong.
+  /// - Throws: a usage error that names the file's line or the variable.
   init(_ words: [String], _ variables: [(name: String, value: String)], file named: String? = nil) throws {
     let program = try CommandSchema.program()
     let (command, count) = program.find(words[...])
-    let given = ArgumentTokens(words.dropFirst(count), of: command)
+    let tokens = ArgumentTokens(words.dropFirst(count), of: command)
     let variable = variables.last { $0.name == SettingsEnvironment.file }?.value
-    let file = try (named ?? given.settings.last { $0.name == "config" }?.value ?? variable).map {
+    let file = try (named ?? tokens.settings.last { $0.name == "config" }?.value ?? variable).map {
       try SettingsFile.settings(at: $0)
     }
-    let fromFile = try Self.check(file ?? [], program, command)
-    let fromEnvironment = try Self.check(Self.settings(variables, program), program, command)
-
-    func nearer(_ setting: Setting, _ others: [Setting]) -> Bool {
-      command.option(setting.name)?.isRepeating == false && others.contains { $0.name == setting.name }
-    }
-    let near = fromEnvironment.filter { !nearer($0, given.settings) }
-    let added = fromFile.filter { !nearer($0, given.settings + fromEnvironment) } + near
+    let all =
+      try Self.check(file ?? [], program, command)
+      + Self.check(Self.settings(variables, program), program, command) + tokens.settings
     self.command = command
-    name = Array(words.prefix(count))
-    self.given = given.words
-    self.added = added
-    settings = added + given.settings
-    hasArguments = given.hasArguments
-  }
-
-  /// As it is written on the command line; nothing for a flag that is off.
-  private static func word(_ setting: Setting, _ command: CommandSchema) -> String? {
-    guard command.option(setting.name)?.isFlag == true else { return "--\(setting.name)=\(setting.value)" }
-    return setting.value == "true" ? "--\(setting.name)" : nil
+    self.tokens = tokens
+    commandName = Array(words.prefix(count))
+    settings = all.enumerated().filter { index, setting in
+      command.option(setting.name)?.isRepeating == true || !all[(index + 1)...].contains { $0.name == setting.name }
+    }.map(\.element)
   }
 
   private static func settings(_ variables: [(name: String, value: String)], _ program: CommandSchema) -> [Setting] {
@@ -73,7 +58,7 @@ struct Invocation {
     }
   }
 
-  /// Those that this command takes. All have to be known to some command.
+  /// Returns the settings that this command takes. Each must be an option of some command.
   private static func check(
     _ settings: [Setting], _ program: CommandSchema, _ command: CommandSchema
   ) throws -> [Setting] {
@@ -101,31 +86,31 @@ struct Invocation {
   }
 
   private func parse(_ settings: [Setting], with more: [String]) throws -> any ParsableCommand {
-    try EncoderWorker.parseAsRoot(name + settings.compactMap { Self.word($0, command) } + more + given)
-  }
-
-  /// Why the parser refuses some of the settings; nil where it does not.
-  private func refusal(of settings: [Setting], with more: [String]) -> String? {
-    do {
-      _ = try parse(settings, with: more)
-      return nil
-    } catch {
-      return EncoderWorker.message(for: error)
+    let words = settings.compactMap { setting in
+      if command.option(setting.name)?.isFlag != true { return "--\(setting.name)=\(setting.value)" }
+      return setting.value == "true" ? "--\(setting.name)" : nil
     }
+    return try EncoderWorker.parseAsRoot(commandName + words + more + tokens.words)
   }
 
-  /// The command with all its settings. Where the parser refuses them, the program ends; where it would not without one of them,
-  /// it is said where that stands.
+  /// Returns the command with all its settings. If the parser refuses them, the program ends; if it would not without
+  /// one of them, the message names the source of that.
   ///
   /// - Parameter more: further words, before those that were given.
   func parsed(with more: [String] = []) -> any ParsableCommand {
+    let added = added
     do {
       return try parse(added, with: more)
     } catch {
       let message = EncoderWorker.message(for: error)
       // The nearest one first.
       let blamed = added.indices.last { index in
-        refusal(of: Array(added[..<index] + added[(index + 1)...]), with: more) != message
+        do {
+          _ = try parse(Array(added[..<index] + added[(index + 1)...]), with: more)
+          return true
+        } catch {
+          return EncoderWorker.message(for: error) != message
+        }
       }
       guard let blamed else { EncoderWorker.exit(withError: error) }
       let text = EncoderWorker.fullMessage(for: error)

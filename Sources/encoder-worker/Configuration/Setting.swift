@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// A value for an option, and where it comes from.
+/// A value of an option, and its source.
 struct Setting {
   enum Source: Equatable, CustomStringConvertible {
     case flag
@@ -17,13 +17,13 @@ struct Setting {
       }
     }
 
-    /// Wrong usage, said of the place where it is written.
+    /// A usage error that names the source of the setting.
     func error(_ what: String) -> ValidationError { ValidationError("\(self): \(what)".oneLine) }
   }
 
-  /// The option's long name, without its dashes.
+  /// The option's long name, without dashes.
   let name: String
-  /// As it would be written in a file. A flag's is `true` or `false`.
+  /// The value as in a file. A flag's value is `true` or `false`.
   let value: String
   let source: Source
 
@@ -31,11 +31,11 @@ struct Setting {
     (self.name, self.value, self.source) = (Self.renamed[name] ?? name, value, source)
   }
 
-  /// Today's names of options, by those that they had before.
+  /// New names of renamed options, by old name.
   private static let renamed = ["allow-forgetful-queue": "allow-non-durable-queue"]
 }
 
-/// The file of settings, for every command that has settings. Settings are read before the words are parsed.
+/// The option for the settings file. `Invocation` reads the file before the words are parsed.
 struct SettingsOption: ParsableArguments {
   @Option(
     help: ArgumentHelp(

@@ -1,11 +1,11 @@
 import CLinux
 
-/// The variables that settings are taken from: `ENCODER_WORKER_MAX_HOLD` for `--max-hold`. An empty one is none.
+/// Settings in the environment: `ENCODER_WORKER_MAX_HOLD` for `--max-hold`. Empty variables are ignored.
 enum SettingsEnvironment {
   static let prefix = "ENCODER_WORKER_"
   static let file = prefix + "CONFIG"
 
-  /// Those with our prefix, in order of their names.
+  /// The variables with the prefix, sorted by name.
   static func variables() -> [(name: String, value: String)] {
     var found: [(name: String, value: String)] = []
     var next = clinux_environment()
@@ -24,7 +24,7 @@ enum SettingsEnvironment {
     String(variable.dropFirst(prefix.count).lowercased().map { $0 == "_" ? "-" : $0 })
   }
 
-  /// Kubernetes gives containers such variables for each Service; one may well be called `encoder-worker`.
+  /// Whether Kubernetes sets the variable for a Service, which may be called `encoder-worker`.
   static func isServiceLink(_ variable: String) -> Bool {
     let words = variable.dropFirst(prefix.count).split(separator: "_")
     return words.contains("PORT") || words.suffix(2) == ["SERVICE", "HOST"]

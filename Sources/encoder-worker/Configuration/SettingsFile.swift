@@ -1,22 +1,21 @@
 import ArgumentParser
 import Glibc
 
-/// A file of settings: lines `name = value`, lines of comment that begin with `#`, empty lines.
-///
-/// A value goes from the first word behind `=` to the last one of its line, and is not quoted.
+/// A settings file: lines `name = value`, comment lines that begin with `#`, empty lines. Values are not quoted; blanks
+/// around them are removed.
 enum SettingsFile {
-  /// Far more than a settings file has; an endless file is none.
+  /// In bytes. A named path may be an endless file.
   private static let sizeLimit = 1 << 20
 
   static func settings(at path: String) throws(ValidationError) -> [Setting] {
     var bytes = try read(path)
-    // A byte order mark, as some editors write.
+    // Some editors write a byte order mark.
     if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { bytes.removeFirst(3) }
     guard let text = String(validating: bytes, as: UTF8.self), !bytes.contains(0) else {
       throw ValidationError("\(path): not a text in UTF-8; name a file of settings")
     }
     var settings: [Setting] = []
-    // Of bytes, for to Swift a CR and LF are one character.
+    // Split bytes: to Swift, CR LF is one character.
     for (number, line) in text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
       if let setting = try setting(String(Substring(line)), .file(path, line: number + 1)) { settings.append(setting) }
     }
@@ -62,7 +61,7 @@ enum SettingsFile {
 }
 
 extension String {
-  /// Without the blanks around it.
+  /// The text without blanks around it.
   fileprivate var trimmed: String {
     let isInk: (Character) -> Bool = { !$0.isWhitespace }
     guard let first = firstIndex(where: isInk), let last = lastIndex(where: isInk) else { return "" }

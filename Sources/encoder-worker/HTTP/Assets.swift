@@ -1,6 +1,5 @@
-// The pages that are served, bundled with the program.
+// The files of the player, embedded in the program.
 
-import SegmentEncoder
 import Sessions
 
 enum Assets {
@@ -16,12 +15,10 @@ enum Assets {
 
   private static let tags = files.mapValues { Digest.of($0.1) }
 
-  static func page(_ name: String) -> HTTPResponse? { reply(name) }
-
-  /// - Returns: nil for pages, and for what is not there.
-  static func file(_ name: String) -> HTTPResponse? { name.hasSuffix(".html") ? nil : reply(name) }
-
-  private static func reply(_ name: String) -> HTTPResponse? {
+  static func page(_ name: String) -> HTTPResponse? {
     files[name].map { HTTPResponse($0.0, $0.1, tag: tags[name]) }
   }
+
+  /// Returns a file that is no page.
+  static func file(_ name: String) -> HTTPResponse? { name.hasSuffix(".html") ? nil : page(name) }
 }

@@ -2,16 +2,14 @@
 
 import FileSystem
 import JSON
-import SegmentEncoder
-import Sessions
 
 struct HTTPRequest {
   let method: String
-  /// Percent signs resolved; begins with a slash.
+  /// Percent-decoded; begins with a slash.
   let path: String
   let header: (_ name: String) -> String?
 
-  /// Whether the client has this version, and only asks whether it is current.
+  /// Whether the client has the version with this tag.
   func has(_ tag: String) -> Bool {
     (header("If-None-Match") ?? "").split(separator: ",").contains { item in
       let item = item.drop { $0 == " " }
@@ -50,11 +48,11 @@ struct HTTPResponse {
     case playlist = "application/vnd.apple.mpegurl"
   }
 
-  var status: Int
-  var kind: Kind
+  var status = 200
+  let kind: Kind
   var headers: [(name: String, value: String)] = []
   var body: Body
-  /// Another text when the body is another; what has none cannot be asked for in parts.
+  /// Identifies the body's version. A response without a tag is sent as a whole only.
   var tag: String?
 
   init(_ kind: Kind, _ bytes: [UInt8], status: Int = 200, tag: String? = nil) {
@@ -65,18 +63,17 @@ struct HTTPResponse {
   }
 
   init(_ kind: Kind, _ file: OpenFile) {
-    status = 200
     self.kind = kind
     body = .file(file, 0..<file.size)
     tag = file.tag
   }
 
-  /// Something that went wrong, said to a person and to a program.
+  /// An error as JSON.
   static func failure(_ status: Int, _ text: String) -> HTTPResponse {
     HTTPResponse(.json, Array((JSONValue.object(["error": .string(text)]).line + "\n").utf8), status: status)
   }
 
-  /// As the request wants it: nothing where the client has it, a part where it asks for one.
+  /// Returns the response to a conditional request or a request for a range.
   func answering(_ request: HTTPRequest) -> HTTPResponse {
     guard status == 200, let tag else { return self }
     var reply = self
@@ -88,7 +85,7 @@ struct HTTPResponse {
       reply.body = .bytes([])
       return reply
     }
-    // The part of another version is of no use.
+    // The client has a part of another version.
     if let condition = request.header("If-Range"), condition != quoted { return reply }
     guard let text = request.header("Range"), let wanted = Self.range(text, of: body.count) else { return reply }
     guard let range = wanted else {
@@ -106,14 +103,14 @@ struct HTTPResponse {
     return reply
   }
 
-  /// One range of bytes. Several are not answered in parts, nor is what is no range: the whole is sent then.
+  /// Parses a Range header with one range of bytes. Others are ignored, as RFC 9110 (14.2) allows.
   ///
-  /// - Returns: nil for the whole, the inner nil for nothing that is there.
+  /// - Returns: nil for the whole body, an inner nil for a range outside of it.
   private static func range(_ text: String, of count: Int) -> Range<Int>?? {
     guard text.hasPrefix("bytes="), !text.contains(",") else { return nil }
     let ends = text.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false)
     func number(_ text: Substring) -> Int? {
-      text.isEmpty || !text.utf8.allSatisfy { (48...57).contains($0) } ? nil : Int(text) ?? .max
+      text.isEmpty || !text.isDecimal ? nil : Int(text) ?? .max
     }
     guard ends.count == 2 else { return nil }
     switch (number(ends[0]), number(ends[1])) {

@@ -1,23 +1,15 @@
-// The one place that sees libmicrohttpd: takes connections, hands requests to a function, sends what it returns.
+// The only file that uses libmicrohttpd.
 
 import CLinux
 import CMicroHTTP
 import FileSystem
 import Glibc
-import JSON
-import SegmentEncoder
-import Sessions
-import Synchronization
-import WorkQueues
 
+/// Answers requests with a function, on a thread for each connection.
 final class HTTPServer: Sendable {
-  /// The maximum of concurrent connections, in all and of one address, and the idle timeout.
-  private static let limits = cmh_limits(connections: 512, connectionsOfAnAddress: 384, idleSeconds: 30)
-
-  /// Where it listens.
   var address: ListenAddress { socket.address }
-  /// Headers of every response: no request of a page leaves this server, and pages of other sites get nothing from it.
-  private static let headers = [
+  /// Headers of every response: pages send no request to other hosts, and pages of other sites get no response.
+  private static let headers: [(name: String, value: String)] = [
     ("X-Content-Type-Options", "nosniff"), ("Referrer-Policy", "no-referrer"),
     ("Cross-Origin-Resource-Policy", "same-origin"),
     (
@@ -28,7 +20,6 @@ final class HTTPServer: Sendable {
   ]
 
   private let service: Service
-  private let deadlines: RequestDeadlines
   private nonisolated(unsafe) let daemon: OpaquePointer
   private let socket: ListeningSocket
 
@@ -37,27 +28,23 @@ final class HTTPServer: Sendable {
     return cmh_load(&functions).map { .failure(.init($0)) } ?? .success(functions)
   }
 
-  /// Starts to answer.
+  /// Starts to answer requests.
   ///
   /// - Parameters:
-  ///   - hosts: further names under which it may be asked: a page of another site whose name leads here does not get
-  ///     through.
+  ///   - hosts: further host names to accept. Requests for other names are refused: their pages are of another site.
   ///   - answer: called on the threads of connections.
   init(on socket: ListeningSocket, hosts: [String], answer: @escaping @Sendable (HTTPRequest) -> HTTPResponse) throws {
     var library = try Self.library.functions()
     self.socket = socket
-    let deadlines = RequestDeadlines()
-    self.deadlines = deadlines
-    service = Service(
-      library: library, names: socket.address.acceptedNames(and: hosts), deadlines: deadlines, answer: answer)
-    // The signals are the main thread's.
+    service = Service(library: library, names: socket.address.acceptedNames(and: hosts), answer: answer)
+    // Signals are for the main thread.
     var before = sigset_t()
     clinux_block_signals(&before)
     defer { clinux_restore_signals(&before) }
     let handler: MHD_AccessHandlerCallback = { context, connection, path, method, _, _, uploaded, state in
       guard let context, let connection, let path, let method, let state else { return .NO }
       let service = Unmanaged<Service>.fromOpaque(context).takeUnretainedValue()
-      // First come the headers, then what is sent along, which is dropped.
+      // The first call has the headers, the next ones the body, which is dropped.
       if state.pointee == nil {
         state.pointee = context
         return service.isAmbiguous(connection) ? (service.refuse(connection) ? .YES : .NO) : .YES
@@ -83,23 +70,23 @@ final class HTTPServer: Sendable {
       guard let context, let connection else { return }
       Unmanaged<Service>.fromOpaque(context).takeUnretainedValue().deadlines.responseCompleted(on: connection)
     }
-    var limits = Self.limits
-    try deadlines.start()
+    var limits = cmh_limits(connections: 512, connectionsOfAnAddress: 384, idleSeconds: 30)
+    try service.deadlines.start()
     guard
       let daemon = cmh_start(
         &library, socket.descriptor, &limits, handler, connected, completed,
         Unmanaged.passUnretained(service).toOpaque())
     else {
       let code = errno
-      deadlines.stop()
+      service.deadlines.stop()
       throw SystemError(operation: "serve at \(socket.address.description)", code: code)
     }
     self.daemon = daemon
   }
 
-  /// Takes no more connections and ends those there are.
+  /// Closes all connections.
   deinit {
-    deadlines.stop()
+    service.deadlines.stop()
     service.library.MHD_stop_daemon(daemon)
   }
 
@@ -107,20 +94,16 @@ final class HTTPServer: Sendable {
   private final class Service: Sendable {
     let library: cmh_library
     let names: Set<String>
-    let deadlines: RequestDeadlines
+    let deadlines = RequestDeadlines()
     let answer: @Sendable (HTTPRequest) -> HTTPResponse
 
-    init(
-      library: cmh_library, names: Set<String>, deadlines: RequestDeadlines,
-      answer: @escaping @Sendable (HTTPRequest) -> HTTPResponse
-    ) {
+    init(library: cmh_library, names: Set<String>, answer: @escaping @Sendable (HTTPRequest) -> HTTPResponse) {
       self.library = library
       self.names = names
-      self.deadlines = deadlines
       self.answer = answer
     }
 
-    /// Whether a proxy may read another host or another end from these headers (RFC 9112, 11.2).
+    /// Whether a proxy may read another host or another length from these headers (RFC 9112, 11.2).
     func isAmbiguous(_ connection: OpaquePointer) -> Bool {
       let framing = withUnsafePointer(to: library) { cmh_framing_of($0, connection) }
       return framing.hosts > 1 || framing.lengths > 1 || framing.codings > 0 && framing.lengths > 0
@@ -153,16 +136,16 @@ final class HTTPServer: Sendable {
       return answer(request)
     }
 
-    /// Without the port.
+    /// Returns a Host header without its port.
     private static func name(of host: String) -> String {
       if host.hasPrefix("["), let end = host.firstIndex(of: "]") { return String(host[...end]).lowercased() }
       let parts = host.split(separator: ":", omittingEmptySubsequences: false)
-      let isName = parts.count == 1 || parts.count == 2 && parts[1].utf8.allSatisfy { (48...57).contains($0) }
+      let isName = parts.count == 1 || parts.count == 2 && parts[1].isDecimal
       return (isName ? String(parts[0]) : host).lowercased()
     }
 
     private func send(_ reply: HTTPResponse, on connection: OpaquePointer) -> Bool {
-      var headers = HTTPServer.headers + reply.headers.map { ($0.name, $0.value) }
+      var headers = HTTPServer.headers + reply.headers
       headers.append(("Content-Type", reply.kind.rawValue))
       // Browsers revalidate each response, so they do not show pruned or deleted sessions.
       headers.append(("Cache-Control", "private, no-cache"))
@@ -177,7 +160,7 @@ final class HTTPServer: Sendable {
               library, connection, UInt32(reply.status), $0.baseAddress, $0.count, -1, 0, pointers, pointers.count) != 0
           }
         case .file(let file, let range):
-          // Closed by the library when it is sent.
+          // The library closes it after sending.
           let copy = fcntl(file.descriptor, F_DUPFD_CLOEXEC, 0)
           guard copy >= 0 else { return false }
           return cmh_send(

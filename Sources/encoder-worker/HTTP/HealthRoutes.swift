@@ -1,22 +1,21 @@
 // The routes of `run --listen`: whether the worker lives, whether it can work, and its metrics.
 
-import Encoding
 import FileSystem
 import SegmentEncoder
 import Synchronization
 import WorkQueues
 
 final class HealthRoutes: Sendable {
-  /// A worker whose main loop is unresponsive for so long hangs, in seconds.
+  /// Seconds without a heartbeat of the main loop after which the worker is unhealthy.
   private static let timeoutS = 60
 
   private let worker: Worker
   private let trouble: @Sendable () -> String?
   private let shutdown: ShutdownState
-  /// Looking through a spool costs something: not more than once a second, in monotonic milliseconds.
+  /// The last status, with its time in monotonic milliseconds. A spool is scanned once a second at most.
   private let status = Mutex<(at: Int, status: QueueStatus)?>(nil)
 
-  /// - Parameter trouble: why no batch is begun; nil when all is well.
+  /// - Parameter trouble: the reason why no batch is started; nil if batches are started.
   init(_ worker: Worker, _ shutdown: ShutdownState, trouble: @escaping @Sendable () -> String?) {
     self.worker = worker
     self.shutdown = shutdown
@@ -33,7 +32,7 @@ final class HealthRoutes: Sendable {
     }
   }
 
-  /// The reason for a restart; nil when all is well.
+  /// The reason for a restart; nil if the worker is healthy.
   private var illness: String? {
     if shutdown.silentS >= Self.timeoutS { return "main loop unresponsive for \(shutdown.silentS) s" }
     let stuck = worker.jobs.stuck
@@ -52,17 +51,17 @@ final class HealthRoutes: Sendable {
 
   private func metrics() -> String {
     var text = MetricsText()
-    text.gauge(
-      "encoder_worker_ready", "1 while new batches are started, else 0.",
-      trouble() == nil ? 1 : 0)
+    text.gauge("encoder_worker_ready", "1 while new batches are started, else 0.", trouble() == nil ? 1 : 0)
     text.gauge(
       "encoder_worker_batches_stuck", "Batches in work that are beyond their deadline.", worker.jobs.stuck.count)
     let counts = worker.meter.now
     let counters = counts.counters
     text.metric(
-      "encoder_worker_batches_total", "Batches that this worker has finished, by outcome.", "counter",
-      [("published", counters.published), ("duplicate", counters.duplicates), ("quarantined", counters.quarantined)]
-        .map { ([("outcome", $0)], "\($1)") })
+      "encoder_worker_batches_total", "Batches that this worker has finished, by outcome.", "counter", by: "outcome",
+      [
+        ("published", "\(counters.published)"), ("duplicate", "\(counters.duplicates)"),
+        ("quarantined", "\(counters.quarantined)"),
+      ])
     text.counter("encoder_worker_segments_total", "Segments that it has published.", counters.segments)
     text.counter("encoder_worker_frames_total", "Captured frames in them.", counters.frames)
     text.counter(
@@ -76,7 +75,7 @@ final class HealthRoutes: Sendable {
     text.counter("encoder_worker_rescues_total", "Batches taken over from dead workers.", counts.takeovers)
     text.counter("encoder_worker_failures_total", "Failures of the environment.", counts.failures)
     text.process()
-    // Where the disk does not tell, the rest is still to be had.
+    // If the disk fails, the other metrics remain.
     switch try? current() {
     case .spool(let status): write(status, to: &text)
     case .counts(let waiting, let claimed):
@@ -88,15 +87,15 @@ final class HealthRoutes: Sendable {
   }
 
   private func write(_ status: SpoolStatus, to text: inout MetricsText) {
-    let heaps = [
+    let states = [
       ("waiting", status.waiting), ("claimed", status.claimed), ("quarantined", status.quarantined),
       ("done", status.kept),
     ]
-    write(heaps.map { ($0, $1.count) }, to: &text)
+    write(states.map { ($0, $1.count) }, to: &text)
     text.gauge("encoder_worker_batches_retried", "Claimed batches that failed before.", status.retrying)
     text.metric(
-      "encoder_worker_oldest_batch_age_seconds", "Age of the oldest batch; 0 if there is none.", "gauge",
-      heaps.map { ([("state", $0)], "\(Double($1.oldestMs ?? 0) / 1_000)") })
+      "encoder_worker_oldest_batch_age_seconds", "Age of the oldest batch; 0 if there is none.", "gauge", by: "state",
+      states.map { ($0, "\(Double($1.oldestMs ?? 0) / 1_000)") })
     text.gauge(
       "encoder_worker_workers", "Workers of this spool that are alive, or may be.",
       status.workers.count { $0.life != .dead })
@@ -105,8 +104,8 @@ final class HealthRoutes: Sendable {
 
   private func write(_ batches: [(state: String, count: Int)], to text: inout MetricsText) {
     text.metric(
-      "encoder_worker_batches", "Batches in the spool, by state; done with --keep-batches only.", "gauge",
-      batches.map { ([("state", $0.state)], "\($0.count)") })
+      "encoder_worker_batches", "Batches in the spool, by state; done with --keep-batches only.", "gauge", by: "state",
+      batches.map { ($0.state, "\($0.count)") })
   }
 
   private func write(freeBytes: Int, to text: inout MetricsText) {
@@ -115,7 +114,7 @@ final class HealthRoutes: Sendable {
 }
 
 extension HTTPResponse {
-  /// - Parameter trouble: nil when all is well.
+  /// The answer to a health check: 200 without trouble, else 503.
   fileprivate static func state(_ trouble: String?) -> HTTPResponse {
     HTTPResponse(.text, Array(((trouble ?? "ok") + "\n").utf8), status: trouble == nil ? 200 : 503)
   }

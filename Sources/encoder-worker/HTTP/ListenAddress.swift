@@ -1,17 +1,13 @@
 import ArgumentParser
-import CLinux
 import Glibc
 
-/// `HOST:PORT`, `[IPv6]:PORT`, or a port of this machine alone.
-struct ListenAddress: Equatable {
+/// `HOST:PORT`, `[IPv6]:PORT`, or a port of localhost.
+struct ListenAddress {
   let host: String
   let port: UInt16
+}
 
-  init(host: String, port: UInt16) {
-    self.host = host
-    self.port = port
-  }
-
+extension ListenAddress {
   @Sendable init(_ text: String) throws {
     let wrong = ValidationError("\(text): where to listen is a port, HOST:PORT or [IPv6]:PORT, with a port up to 65535")
     var host = "127.0.0.1"
@@ -25,27 +21,26 @@ struct ListenAddress: Equatable {
         throw wrong
       }
     }
-    guard !host.isEmpty, port.utf8.allSatisfy({ (48...57).contains($0) }), let number = UInt16(port) else {
+    guard !host.isEmpty, port.isDecimal, let number = UInt16(port) else {
       throw wrong
     }
-    self.host = host
-    self.port = number
+    self.init(host: host, port: number)
   }
 
   var description: String { "\(name):\(port)" }
 
-  /// The host as it stands in an address.
+  /// The host as in a URL.
   private var name: String { host.contains(":") ? "[\(host)]" : host }
 
-  /// The names under which it may be asked, as browsers write them, beside addresses: this machine's, and those given.
+  /// The host names that requests may have, in lower case: this machine's names and the given ones.
   func acceptedNames(and others: [String]) -> Set<String> {
     var hostname = [CChar](repeating: 0, count: 256)
     gethostname(&hostname, hostname.count - 1)
-    let own = String(decoding: hostname.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
-    return Set((["localhost", own, name] + others).map { $0.lowercased() })
+    let localName = String(decoding: hostname.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    return Set((["localhost", localName, name] + others).map { $0.lowercased() })
   }
 
-  /// Whether a host is an IP address, as it stands in a Host header.
+  /// Whether the host of a Host header is an IP address.
   static func isNumeric(_ host: String) -> Bool {
     var (four, six) = (in_addr(), in6_addr())
     if host.hasPrefix("["), host.hasSuffix("]") {
@@ -65,7 +60,7 @@ struct ListenAddress: Equatable {
 /// A socket that listens, closed when the last reference goes.
 final class ListeningSocket: Sendable {
   let descriptor: Int32
-  /// With the port that it has: of 0 some free one.
+  /// The address with its actual port: for port 0 the kernel chooses one.
   let address: ListenAddress
 
   init(at address: ListenAddress) throws {
@@ -100,14 +95,14 @@ final class ListeningSocket: Sendable {
     return withUnsafeMutablePointer(to: &storage) { pointer in
       pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
         guard getsockname(file, address, &size) == 0 else { return nil }
-        // The port is at the same place in both kinds of address.
+        // sockaddr_in6 has its port at the same offset.
         return address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { UInt16(bigEndian: $0.pointee.sin_port) }
       }
     }
   }
 }
 
-/// Nothing can be served there.
+/// The address cannot be listened at.
 struct CannotListen: Error, CustomStringConvertible {
   let address: ListenAddress
   let cause: String

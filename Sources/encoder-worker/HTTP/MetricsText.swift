@@ -1,38 +1,40 @@
 // Metrics as Prometheus reads them: its text format, version 0.0.4.
 
+import FileSystem
 import Glibc
-import SegmentEncoder
 import Synchronization
 
 struct MetricsText {
   private(set) var text = ""
 
-  mutating func gauge(_ name: String, _ help: String, _ value: Int) { metric(name, help, "gauge", [([], "\(value)")]) }
+  mutating func gauge(_ name: String, _ help: String, _ value: Int) { metric(name, help, "gauge", [("", "\(value)")]) }
 
   mutating func counter(_ name: String, _ help: String, _ value: Int) {
-    metric(name, help, "counter", [([], "\(value)")])
+    metric(name, help, "counter", [("", "\(value)")])
   }
 
-  /// One metric with a value for each of a label's.
+  /// Adds a metric, with a sample for each value of a label.
+  ///
+  /// - Parameter label: empty for a metric without labels. Label values are not escaped.
   mutating func metric(
-    _ name: String, _ help: String, _ type: String, _ values: [(labels: [(String, String)], value: String)]
+    _ name: String, _ help: String, _ type: String, by label: String = "", _ samples: [(of: String, value: String)]
   ) {
     begin(name, help, type)
-    for (labels, value) in values { add(name, labels, value) }
+    for sample in samples { add(name, label, sample.of, value: sample.value) }
   }
 
   /// - Parameters:
-  ///   - bounds: what each count but the last is up to.
+  ///   - bounds: the upper bounds of all buckets but the last.
   ///   - counts: one more than the bounds.
   mutating func histogram(_ name: String, _ help: String, bounds: [Double], counts: [Int], sum: Double) {
     begin(name, help, "histogram")
     var total = 0
     for (index, count) in counts.enumerated() {
       total += count
-      add(name + "_bucket", [("le", index < bounds.count ? "\(bounds[index])" : "+Inf")], "\(total)")
+      add(name + "_bucket", "le", index < bounds.count ? "\(bounds[index])" : "+Inf", value: "\(total)")
     }
-    add(name + "_sum", [], "\(sum)")
-    add(name + "_count", [], "\(total)")
+    add(name + "_sum", value: "\(sum)")
+    add(name + "_count", value: "\(total)")
   }
 
   /// Metrics of the process.
@@ -43,47 +45,31 @@ struct MetricsText {
     let cpu = seconds(usage.ru_utime) + seconds(usage.ru_stime)
     metric(
       "process_cpu_seconds_total", "CPU time of this process, without that of the decoders it starts.", "counter",
-      [([], "\(cpu)")])
+      [("", "\(cpu)")])
     if let resident = Self.residentBytes {
       gauge("process_resident_memory_bytes", "Memory of this process.", resident)
     }
     metric(
-      "encoder_worker_build_info", "1, with the version.", "gauge",
-      [([("version", EncoderWorker.version)], "1")])
+      "encoder_worker_build_info", "1, with the version.", "gauge", by: "version", [(EncoderWorker.version, "1")])
   }
 
   private mutating func begin(_ name: String, _ help: String, _ type: String) {
     text += "# HELP \(name) \(help)\n# TYPE \(name) \(type)\n"
   }
 
-  private mutating func add(_ name: String, _ labels: [(String, String)], _ value: String) {
-    let list = labels.map { label, value in "\(label)=\"\(Self.escaped(value))\"" }.joined(separator: ",")
-    text += name + (list.isEmpty ? "" : "{\(list)}") + " \(value)\n"
+  private mutating func add(_ name: String, _ label: String = "", _ labelValue: String = "", value: String) {
+    text += name + (label.isEmpty ? "" : "{\(label)=\"\(labelValue)\"}") + " \(value)\n"
   }
 
-  private static func escaped(_ value: String) -> String {
-    value.map { character in
-      switch character {
-      case "\\": "\\\\"
-      case "\"": "\\\""
-      case "\n": "\\n"
-      default: String(character)
-      }
-    }.joined()
-  }
-
+  /// The second number of /proc/self/statm, in bytes; see proc(5).
   private static var residentBytes: Int? {
-    guard let file = fopen("/proc/self/statm", "r") else { return nil }
-    defer { fclose(file) }
-    var line = [CChar](repeating: 0, count: 256)
-    guard fgets(&line, Int32(line.count), file) != nil else { return nil }
-    let pages = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-      .split(separator: " ").dropFirst().first.flatMap { Int($0) }
-    return pages.map { $0 * Int(sysconf(Int32(_SC_PAGESIZE))) }
+    guard let file = try? FileBytes(opening: "/proc/self/statm") else { return nil }
+    let pages = String(decoding: file.bytes(at: 0, 256), as: UTF8.self).split(separator: " ").dropFirst().first
+    return pages.flatMap { Int($0) }.map { $0 * Int(sysconf(Int32(_SC_PAGESIZE))) }
   }
 }
 
-/// Requests, by what became of them.
+/// Counts requests by status.
 final class RequestMeter: Sendable {
   private let state = Mutex<(active: Int, byStatus: [Int: Int])>((0, [:]))
 
@@ -100,7 +86,7 @@ final class RequestMeter: Sendable {
     let (active, byStatus) = state.withLock { $0 }
     text.gauge("encoder_worker_http_requests_active", "Requests being answered.", active)
     text.metric(
-      "encoder_worker_http_requests_total", "Requests answered, by status.", "counter",
-      byStatus.sorted { $0.key < $1.key }.map { ([("status", "\($0.key)")], "\($0.value)") })
+      "encoder_worker_http_requests_total", "Requests answered, by status.", "counter", by: "status",
+      byStatus.sorted { $0.key < $1.key }.map { ("\($0.key)", "\($0.value)") })
   }
 }

@@ -1,11 +1,9 @@
-import Encoding
 import FileSystem
 import Glibc
-import SegmentEncoder
 import Synchronization
 
-/// Closes connections that do not send a complete request before a timeout. Above a maximum of waiting connections, it closes the
-/// oldest one at once: slow clients cannot keep others out.
+/// Closes connections that do not send a complete request before a timeout. Above a maximum of waiting connections, it
+/// closes the oldest one at once: slow clients cannot keep others out.
 final class RequestDeadlines: Sendable {
   private static let timeoutMs = 10_000
   /// The maximum of connections without a complete request.

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Lets so many through at once; more wait. For work that takes memory while it is done.
+/// Limits the number of threads that run a body at the same time.
 final class Semaphore: @unchecked Sendable {
   private let semaphore: UnsafeMutablePointer<sem_t>
 

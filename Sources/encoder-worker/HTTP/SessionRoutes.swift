@@ -1,26 +1,27 @@
-// The routes of `serve`: pages, and of each session what its page asks for. A path is taken apart and every part of it has to
-// be a name that is known here, so none leads out of the output.
+// The routes of `serve`: the pages, and each session's data. Every part of a path must be a known name, so no path
+// leads out of the output.
 
 import Encoding
 import FileSystem
 import FrameBatches
-import Glibc
 import SegmentEncoder
 import Sessions
-import Synchronization
 
 final class SessionRoutes: Sendable {
   private let catalog: SessionCatalog
-  private let films: FilmCache
-  private let thumbnails = ThumbnailCache()
+  private let scratch: String
+  /// Files without names, by digest of the session.
+  private let films = LazyCache<OpenFile>(capacity: 4)
+  /// JPEGs of first pictures, by digest of the first segment.
+  private let thumbnails = LazyCache<[UInt8]>(capacity: 2_000)
   private let meter = RequestMeter()
-  /// A segment is read as a whole.
-  private let gate = Semaphore(width: 8)
+  /// Limits memory: a segment is read as a whole.
+  private let semaphore = Semaphore(width: 8)
 
   /// - Parameter scratch: a directory for films that are being downloaded.
   init(_ catalog: SessionCatalog, scratch: String) {
     self.catalog = catalog
-    films = FilmCache(scratch: scratch)
+    self.scratch = scratch
   }
 
   func answer(_ request: HTTPRequest) -> HTTPResponse {
@@ -28,10 +29,8 @@ final class SessionRoutes: Sendable {
     let reply: HTTPResponse
     do {
       reply = try route(request) ?? .failure(404, "nothing is at \(request.path)")
-    } catch let bad as BadSession {
-      reply = .failure(422, "\(bad)")
-    } catch let bad as DamagedOutput {
-      reply = .failure(422, "\(bad)")
+    } catch let error where error is BadSession || error is DamagedOutput {
+      reply = .failure(422, "\(error)")
     } catch {
       reply = .failure(503, "\(error); try again")
     }
@@ -49,7 +48,7 @@ final class SessionRoutes: Sendable {
     case ("assets", 2): return Assets.file(parts[1])
     case ("favicon.ico", 1): return Assets.file("favicon.svg")
     case ("healthz", 1), ("readyz", 1):
-      // Whether the output can be read is all there is to be ready for; how much is in it does not matter.
+      // The server is ready if the output can be read.
       try catalog.requireOutput()
       return HTTPResponse(.text, Array("ok\n".utf8))
     case ("metrics", 1): return HTTPResponse(.metrics, Array(try metrics().utf8))
@@ -69,7 +68,7 @@ final class SessionRoutes: Sendable {
     if let file = try catalog.file(name, of: session) {
       return HTTPResponse(name.hasSuffix(".mp4") ? .mp4 : name.hasSuffix(".json") ? .json : .text, file)
     }
-    // The page itself says of a session that it is not there, or cannot be read.
+    // The page itself reports a missing or unreadable session.
     if name.isEmpty { return Assets.page("player.html") }
     guard let playback = try catalog.playback(of: session) else {
       return .failure(404, "there is no session \(session); it may have been pruned, or the address is wrong")
@@ -79,27 +78,26 @@ final class SessionRoutes: Sendable {
     case "faults.json": return HTTPResponse(.json, playback.faults, tag: "\(playback.digest)-faults")
     case "session.m3u8": return HTTPResponse(.playlist, playback.playlist, tag: playback.digest)
     case "iframes.m3u8", "multivariant.m3u8":
-      return try gate.pass { try playback.playlist(named: name) }.map {
-        HTTPResponse(.playlist, $0, tag: "\(playback.digest)-\(name)")
-      }
+      return try semaphore.pass { try playback.playlist(named: name) }
+        .map { HTTPResponse(.playlist, $0, tag: "\(playback.digest)-\(name)") }
     case "thumbnail.jpg":
-      return try thumbnails.picture(of: playback).map { HTTPResponse(.jpeg, $0, tag: playback.digest) }
+      return try thumbnails.value(playback.firstDigest) { try playback.thumbnail() }
+        .map { HTTPResponse(.jpeg, $0, tag: playback.digest) }
     case "session.mp4":
-      // A client that has it need not wait until it is made.
+      // Do not make the film for a client that has it.
       var reply = HTTPResponse(.mp4, [])
       if !request.has(playback.digest) {
-        guard let film = try films.film(of: playback) else { return nil }
+        guard let film = try films.value(playback.digest, { try playback.film(in: scratch) }) else { return nil }
         reply = HTTPResponse(.mp4, film)
       }
       reply.tag = playback.digest
       reply.headers.append(("Content-Disposition", "attachment; filename=\"\(session).mp4\""))
       return reply
     default:
-      if let bytes = try gate.pass({ try playback.fragment(named: name) }) {
+      if let bytes = try semaphore.pass({ try playback.fragment(named: name) }) {
         return HTTPResponse(.fragment, bytes, tag: name)
       }
-      return try gate.pass { try playback.initialization(named: name) }
-        .map { HTTPResponse(.mp4, $0, tag: name) }
+      return try semaphore.pass { try playback.initialization(named: name) }.map { HTTPResponse(.mp4, $0, tag: name) }
     }
   }
 
@@ -112,61 +110,5 @@ final class SessionRoutes: Sendable {
     text.gauge("encoder_worker_output_free_bytes", "Free bytes on the output's file system.", try catalog.freeBytes())
     text.process()
     return text.text
-  }
-}
-
-/// Films that are being downloaded: files without names, made when they are first asked for, one at a time.
-final class FilmCache: Sendable {
-  private static let most = 4
-
-  private let scratch: String
-  /// The one asked for last comes last.
-  private let films = Mutex<[(digest: String, file: OpenFile)]>([])
-  private let making = Mutex<Void>(())
-
-  init(scratch: String) { self.scratch = scratch }
-
-  func film(of playback: SessionPlayback) throws -> OpenFile? {
-    if let known = known(playback) { return known }
-    return try making.withLock { _ in
-      if let known = known(playback) { return known }
-      guard let made = try playback.film(in: scratch) else { return nil }
-      films.withLock { films in
-        films.append((playback.digest, made))
-        if films.count > Self.most { films.removeFirst() }
-      }
-      return made
-    }
-  }
-
-  private func known(_ playback: SessionPlayback) -> OpenFile? {
-    films.withLock { films in
-      guard let index = films.firstIndex(where: { $0.digest == playback.digest }) else { return nil }
-      let found = films.remove(at: index)
-      films.append(found)
-      return found.file
-    }
-  }
-}
-
-/// Sessions' first pictures, small; made when they are first asked for, one at a time.
-final class ThumbnailCache: Sendable {
-  private static let most = 2_000
-
-  private let pictures = Mutex<[String: [UInt8]]>([:])
-  private let making = Mutex<Void>(())
-
-  /// - Returns: a JPEG; nil when it cannot be had.
-  func picture(of playback: SessionPlayback) throws -> [UInt8]? {
-    if let known = pictures.withLock({ $0[playback.firstDigest] }) { return known }
-    return try making.withLock { _ in
-      if let known = pictures.withLock({ $0[playback.firstDigest] }) { return known }
-      guard let made = try playback.thumbnail() else { return nil }
-      pictures.withLock { pictures in
-        if pictures.count >= Self.most { pictures.removeAll() }
-        pictures[playback.firstDigest] = made
-      }
-      return made
-    }
   }
 }

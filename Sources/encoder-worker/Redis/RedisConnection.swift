@@ -1,35 +1,39 @@
-// The one place that sees hiredis: commands go out, replies come back, one at a time. The caller whose request breaks a connection
-// gets the error; the next caller gets another connection. So after an error it is unknown whether it was done.
+// The only file that uses hiredis. Commands are sent one at a time. A caller gets the error of its own command; the
+// next caller gets a new connection. After an error it is unknown whether Redis has run the command.
 
 import CHiredis
-import Encoding
 import FileSystem
 import Glibc
-import SegmentEncoder
 import Synchronization
-import WorkQueues
 
-/// A connection to Redis, made when it is needed; for several threads.
+/// A connection to Redis, opened by the first command. For several threads.
 final class RedisConnection: Sendable {
-  let url: RedisURL
+  /// Loaded for queues only.
+  private static let hiredis = DynamicLibrary(
+    "hiredis, the client of Redis", package: String(cString: chr_name()).replacing(".so.", with: "")
+  ) {
+    var functions = chr_library()
+    return chr_load(&functions).map { .failure(.init($0)) } ?? .success(functions)
+  }
 
+  let url: RedisURL
   private let library: chr_library
-  /// Seconds that a connection or an answer may take.
+  /// Seconds that connecting or a reply may take.
   private let timeoutS: Int32
-  /// Milliseconds for which Redis is not asked after a timeout: callers that waited behind it fail at once.
+  /// Milliseconds after a timeout in which no command is sent: callers that waited for the lock fail at once.
   private let respiteMs: Int
   private let admit: @Sendable (RedisInfo) throws -> Void
   private let link = Mutex(Link())
 
   private struct Link: ~Copyable {
     nonisolated(unsafe) var context: UnsafeMutablePointer<redisContext>?
-    /// Since when both Redis and the connection to it have been there, in monotonic milliseconds.
+    /// The time since when Redis runs and is connected, in monotonic milliseconds.
     var steadySinceMs = Int.max
     var silentUntilMs = Int.min
     var wasConnected = false
   }
 
-  /// - Parameter admit: what Redis says of itself, whenever a connection is made; what this throws is why there is none.
+  /// - Parameter admit: checks the `INFO` of each new connection. If it throws, the connection is closed.
   init(
     _ url: RedisURL, timeoutS: Int32 = 5, respiteMs: Int = 1_000,
     admit: @escaping @Sendable (RedisInfo) throws -> Void = { _ in }
@@ -39,23 +43,22 @@ final class RedisConnection: Sendable {
     self.timeoutS = timeoutS
     self.respiteMs = respiteMs
     self.admit = admit
-    library = try hiredis.functions()
+    library = try Self.hiredis.functions()
   }
 
   deinit { close() }
 
-  /// Hangs up, until something is asked again.
+  /// Closes the connection; the next command opens another one.
   func close() { link.withLock { drop(&$0) } }
 
-  /// - Parameters:
-  ///   - words: a command; any bytes may be in them.
-  ///   - operation: what it is for.
-  /// - Throws: ``RedisError`` when there is no answer; what ``init(_:timeoutS:respiteMs:admit:)`` was given throws. A refusal is an
-  ///   answer.
+  /// Sends a command.
+  ///
+  /// - Parameter operation: the purpose of the command, for errors.
+  /// - Throws: ``RedisError`` if there is no reply; the errors of `admit`. An error reply is returned.
   func ask(_ words: [String], to operation: String) throws -> RedisReply { try ask(to: operation) { _ in words } }
 
-  /// The same for a command that depends on how long Redis has been there without a break, as far as this process knows: who held
-  /// something has had so much time to say that he still does. That is time on the connection by which the command goes out.
+  /// Sends a command that depends on the time for which this process has reached Redis without a break, on this
+  /// connection. That is the time that other workers had to renew their leases.
   func ask(to operation: String, _ words: (_ steadyMs: Int) -> [String]) throws -> RedisReply {
     try link.withLock { link in
       let beganMs = MonotonicClock.milliseconds()
@@ -67,7 +70,7 @@ final class RedisConnection: Sendable {
         let steadyMs = MonotonicClock.milliseconds() - min(link.steadySinceMs, MonotonicClock.milliseconds())
         return try ask(words(steadyMs), &link, to: operation)
       } catch {
-        // The kernel's clock is not ours: most of the patience will do.
+        // The kernel measures the timeout with another clock: half of it counts as a timeout.
         let nowMs = MonotonicClock.milliseconds()
         if nowMs - beganMs >= 500 * Int(timeoutS) { link.silentUntilMs = nowMs + respiteMs }
         throw error
@@ -77,18 +80,15 @@ final class RedisConnection: Sendable {
 
   private func connect(_ link: inout Link, to operation: String) throws {
     let context =
-      switch url.place {
+      switch url.server {
       case .host(let host, let port):
         withUnsafePointer(to: library) { chr_connect($0, nil, host, Int32(port), timeoutS) }
       case .socket(let path): withUnsafePointer(to: library) { chr_connect($0, path, nil, 0, timeoutS) }
       }
-    guard let context else {
-      throw RedisError(url, operation, "no memory", advice: "add memory")
-    }
+    guard let context else { throw RedisError(url, operation, "no memory", advice: "add memory") }
     guard context.pointee.err == 0 else {
       defer { library.redisFree(context) }
-      throw RedisError(
-        url, operation, "connect: \(Self.reason(context))", advice: Self.unreachable)
+      throw RedisError(url, operation, "connect: \(Self.reason(context))", advice: Self.unreachable)
     }
     link.context = context
     do {
@@ -110,18 +110,12 @@ final class RedisConnection: Sendable {
 
   @discardableResult
   private func require(_ words: [String], _ link: inout Link, to operation: String) throws -> RedisReply {
-    let reply = try ask(words, &link, to: operation)
-    if case .refusal(let text) = reply { throw RedisError(url, operation, refusal: text) }
-    return reply
+    try ask(words, &link, to: operation).checked(url, operation)
   }
 
   private func ask(_ words: [String], _ link: inout Link, to operation: String) throws -> RedisReply {
-    var bytes: [UInt8] = []
-    var sizes: [Int] = []
-    for word in words {
-      bytes += word.utf8
-      sizes.append(word.utf8.count)
-    }
+    let bytes = words.flatMap(\.utf8)
+    let sizes = words.map(\.utf8.count)
     var code: Int32 = 0
     let context = link.context
     let answer = bytes.withUnsafeBufferPointer { bytes in
@@ -131,25 +125,19 @@ final class RedisConnection: Sendable {
         defer { position += size }
         return base?.advanced(by: position)
       }
-      return withUnsafePointer(to: library) {
-        chr_command($0, context, Int32(words.count), &pointers, sizes, &code)
-      }
+      return withUnsafePointer(to: library) { chr_command($0, context, Int32(words.count), &pointers, sizes, &code) }
     }
     guard let answer else {
-      let cause =
-        [EAGAIN, ETIMEDOUT].contains(code)
-        ? silence : context.map(Self.reason) ?? "no connection"
+      let cause = [EAGAIN, ETIMEDOUT].contains(code) ? silence : context.map(Self.reason) ?? "no connection"
       drop(&link)
       throw RedisError(url, operation, cause, advice: Self.unreachable)
     }
     let reply = RedisReply(reading: answer)
     library.freeReplyObject(answer)
-    if case .refusal(let text) = reply, reply.code == "LOADING" {
-      // It counts as gone until it has read its files.
-      drop(&link)
-      throw RedisError(url, operation, refusal: text)
-    }
-    return reply
+    guard reply.code == "LOADING" else { return reply }
+    // Redis counts as unreachable until it has read its files.
+    drop(&link)
+    return try reply.checked(url, operation)
   }
 
   private func drop(_ link: inout Link) {

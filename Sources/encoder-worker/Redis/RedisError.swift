@@ -1,11 +1,9 @@
 import FileSystem
-import SegmentEncoder
 
-/// A queue could not be asked, or would not do what it was asked: the environment's failure, never a batch's.
+/// Redis was not reachable, or refused a command: a failure of the environment.
 struct RedisError: EnvironmentFailure, CustomStringConvertible {
   /// Without its password.
   let queue: String
-  /// The operation.
   let operation: String
   let cause: String
   let advice: String
@@ -17,9 +15,13 @@ struct RedisError: EnvironmentFailure, CustomStringConvertible {
     self.advice = advice
   }
 
-  /// - Parameter refusal: as Redis words it: `OOM command not allowed …`.
+  /// - Parameter refusal: the error of Redis: `OOM command not allowed …`.
   init(_ queue: RedisURL, _ operation: String, refusal: String) {
     self.init(queue, operation, refusal, advice: Self.advice(on: refusal))
+  }
+
+  static func unexpectedReply(_ queue: RedisURL, _ operation: String) -> RedisError {
+    RedisError(queue, operation, "an unknown reply", advice: "check that it is Redis")
   }
 
   var description: String { "\(operation), in the queue \(queue): \(cause); \(advice)" }
@@ -28,29 +30,26 @@ struct RedisError: EnvironmentFailure, CustomStringConvertible {
     switch refusal.prefix(while: { $0 != " " }) {
     case "NOAUTH", "WRONGPASS": "give its user and password: redis://USER:PASSWORD@HOST"
     case "NOPERM": "allow this user the commands, and the keys STREAM and {STREAM}:*"
-    case "OOM": "give Redis more memory (maxmemory), then it goes on"
-    case "MISCONF": "Redis cannot write its files: see its log, then it goes on"
-    case "LOADING": "it has just been started, and goes on when it has read its files"
+    case "OOM": "give Redis more memory (maxmemory)"
+    case "MISCONF": "Redis cannot write its files: see its log"
+    case "LOADING": "wait until Redis has read its files"
     case "READONLY", "MASTERDOWN": "this is a replica: name the primary"
     case "MOVED", "ASK", "CLUSTERDOWN": "name the node of the cluster that has the stream's slot"
-    case "WRONGTYPE": "somebody else's key has that name: choose another one with ?stream=NAME"
+    case "WRONGTYPE": "that key is no stream: choose another one with ?stream=NAME"
     default: "see Redis' documentation and log"
     }
   }
 }
 
-/// A Redis that came back as another one than it was is the environment's failure as well.
-extension NonDurableRedis: EnvironmentFailure {}
-
-/// A stream whose batches lie in another store: their names would mean nothing here, or something else.
+/// The stream belongs to another store, where its batches lie.
 struct StreamOfAnotherStore: EnvironmentFailure, CustomStringConvertible {
   let queue: String
-  /// The key that says so.
+  /// The key with the name of the store.
   let key: String
   let store: String
-  let asked: String
+  let expected: String
 
   var description: String {
-    "the queue \(queue) is that of the store \(store), not of \(asked); name another stream with ?stream=NAME, or, if the store has moved, delete the key \(key)"
+    "the queue \(queue) is of the store \(store), not of \(expected); name another stream with ?stream=NAME, or, if the store has moved, delete the key \(key)"
   }
 }

@@ -1,3 +1,5 @@
+import FileSystem
+
 /// The reply of Redis to `INFO`.
 struct RedisInfo {
   private let values: [String: String]
@@ -10,10 +12,10 @@ struct RedisInfo {
 
   subscript(_ name: String) -> String? { values[name] }
 
-  /// The first number of its version; what speaks for another server, as Valkey does, says which Redis it is like.
+  /// The major version. Compatible servers such as Valkey report the version of Redis that they match.
   var generation: Int { self["redis_version"].flatMap { Int($0.prefix { $0 != "." }) } ?? 0 }
 
-  /// Why it may lose what it has acknowledged; empty where it keeps it.
+  /// The reasons why Redis may lose acknowledged writes.
   var weaknesses: [NonDurableRedis.Weakness] {
     var weaknesses: [NonDurableRedis.Weakness] = []
     if self["aof_enabled"] != "1" { weaknesses.append(.writesNothingDown) }
@@ -24,8 +26,8 @@ struct RedisInfo {
   }
 }
 
-/// A Redis that may lose what waits in it.
-struct NonDurableRedis: Error, CustomStringConvertible {
+/// Redis may lose waiting batches: its settings, or those of the Redis that replaced it, do not make writes durable.
+struct NonDurableRedis: EnvironmentFailure, CustomStringConvertible {
   enum Weakness: Equatable, Sendable {
     case writesNothingDown
     case cannotWrite
@@ -45,7 +47,7 @@ struct NonDurableRedis: Error, CustomStringConvertible {
   let queue: String
   let weaknesses: [Weakness]
 
-  /// The risk, and the remedy.
+  /// The reasons, each with its remedy.
   var risk: String { "the queue \(queue) is not durable: " + weaknesses.map(\.text).joined(separator: "; ") }
 
   var description: String {

@@ -1,13 +1,12 @@
 import CHiredis
-import JSON
 
-/// A reply of Redis.
+/// A reply from Redis.
 enum RedisReply: Sendable, Equatable {
   case nothing
   case integer(Int)
   case bytes([UInt8])
   case list([RedisReply])
-  /// An error, which begins with a word of capitals.
+  /// An error. Its first word is a code in capitals.
   case refusal(String)
 
   init(reading reply: UnsafePointer<redisReply>) {
@@ -16,7 +15,6 @@ enum RedisReply: Sendable, Equatable {
     case REDIS_REPLY_INTEGER: self = .integer(Int(value.integer))
     case REDIS_REPLY_STRING, REDIS_REPLY_STATUS: self = .bytes(Self.bytes(value))
     case REDIS_REPLY_ARRAY:
-      // Each is there: the library gives no reply that is not whole.
       self = .list(
         UnsafeBufferPointer(start: value.element, count: Int(value.elements)).map { element in
           element.map { RedisReply(reading: $0) } ?? .nothing
@@ -34,7 +32,7 @@ enum RedisReply: Sendable, Equatable {
     if case .integer(let value) = self { value } else { nil }
   }
 
-  /// Nil where it is no UTF-8.
+  /// Nil for bytes that are not UTF-8.
   var text: String? {
     if case .bytes(let bytes) = self { String(validating: bytes, as: UTF8.self) } else { nil }
   }
@@ -43,8 +41,14 @@ enum RedisReply: Sendable, Equatable {
     if case .list(let values) = self { values } else { nil }
   }
 
-  /// The word that an error begins with: `NOGROUP`.
+  /// The code of an error: `NOGROUP`.
   var code: String? {
     if case .refusal(let text) = self { String(text.prefix { $0 != " " }) } else { nil }
+  }
+
+  /// Returns the reply unless it is an error.
+  func checked(_ queue: RedisURL, _ operation: String) throws(RedisError) -> RedisReply {
+    if case .refusal(let text) = self { throw RedisError(queue, operation, refusal: text) }
+    return self
   }
 }

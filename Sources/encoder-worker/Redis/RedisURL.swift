@@ -1,22 +1,19 @@
-// Where a queue is. It may hold a password, so nothing that is said of it repeats what was given.
+// The address of a queue. It may hold a password, so no message repeats it.
 
 import ArgumentParser
-import Encoding
-import FileSystem
-import FrameBatches
 
 /// `redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE][?stream=NAME]`, or `unix:///SOCKET[?stream=NAME]`.
-struct RedisURL: Sendable, ExpressibleByArgument {
-  enum Place: Sendable, Equatable {
+struct RedisURL: Sendable, ExpressibleByArgument, CustomStringConvertible {
+  enum Server: Sendable, Equatable {
     case host(String, port: UInt16)
     case socket(String)
   }
 
-  static let streamUnlessNamed = "encoder-worker"
+  private static let defaultStream = "encoder-worker"
   private static let form =
     "redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE][?stream=NAME] or unix:///SOCKET[?stream=NAME]"
 
-  let place: Place
+  let server: Server
   let user: String?
   let password: String?
   let database: Int
@@ -40,7 +37,7 @@ struct RedisURL: Sendable, ExpressibleByArgument {
     fault = nil
     switch scheme.lowercased() {
     case "redis":
-      place = try Self.host(host)
+      server = try Self.host(host)
       guard options["db"] == nil else { throw BadRedisURL("the database's number follows the host: /3") }
       database = try Self.database(path.dropFirst())
     case "unix":
@@ -49,7 +46,7 @@ struct RedisURL: Sendable, ExpressibleByArgument {
       guard host.isEmpty, socket.count > 1, socket.utf8.count < 108 else {
         throw BadRedisURL("a socket is an absolute path of less than 108 bytes: unix:///run/redis/redis.sock")
       }
-      place = .socket(socket)
+      server = .socket(socket)
       database = try Self.database(options["db"].map { $0[...] } ?? "")
     case "rediss":
       throw BadRedisURL(
@@ -58,60 +55,57 @@ struct RedisURL: Sendable, ExpressibleByArgument {
     }
   }
 
-  /// Reads an argument of the command line. A value that a parser refuses is printed, with its password: so what is wrong with
-  /// this one is told by ``validate()``, and an option of this type takes no `transform`.
+  /// Accepts any argument; ``validate()`` reports the error of an invalid one. The parser would print a refused value,
+  /// with its password. So an option of this type takes no `transform`.
   init(argument: String) {
     do throws(BadRedisURL) {
       self = try RedisURL(argument)
     } catch {
-      place = .socket("")
-      (user, password, database, stream) = (nil, nil, 0, Self.streamUnlessNamed)
+      server = .socket("")
+      (user, password, database, stream) = (nil, nil, 0, Self.defaultStream)
       fault = error
     }
   }
 
-  /// - Throws: ``BadRedisURL`` when it is none.
   func check() throws(BadRedisURL) { if let fault { throw fault } }
 
-  /// The same where a command looks at what it was given: wrong usage.
+  /// Like ``check()``, with a usage error.
   func validate() throws { if let fault { throw ValidationError("--queue: \(fault.description)") } }
 
   /// Without user and password.
   var description: String {
     let base =
-      switch place {
+      switch server {
       case .host(let host, let port):
         "redis://\(host.contains(":") ? "[\(host)]" : host):\(port)" + (database == 0 ? "" : "/\(database)")
       case .socket(let path): "unix://\(path)"
       }
-    return stream == Self.streamUnlessNamed ? base : base + "?stream=\(stream)"
+    return stream == Self.defaultStream ? base : base + "?stream=\(stream)"
   }
-
-  var defaultValueDescription: String { description }
 
   private static func credentials(_ text: Substring?) throws(BadRedisURL) -> (user: String?, password: String?) {
     guard let text else { return (nil, nil) }
     guard let colon = text.firstIndex(of: ":") else {
-      throw BadRedisURL("before the @ stand USER:PASSWORD, or :PASSWORD")
+      throw BadRedisURL("write USER:PASSWORD or :PASSWORD before the @")
     }
     let user = try decoded(text[..<colon])
     return (user.isEmpty ? nil : user, try decoded(text[text.index(after: colon)...]))
   }
 
-  private static func host(_ text: Substring) throws(BadRedisURL) -> Place {
+  private static func host(_ text: Substring) throws(BadRedisURL) -> Server {
     var host = text
     var port: UInt16 = 6_379
     if let colon = text.lastIndex(of: ":"), !text.hasSuffix("]") {
       let digits = text[text.index(after: colon)...]
-      guard digits.utf8.allSatisfy({ (48...57).contains($0) }), let number = UInt16(digits), number > 0 else {
-        throw BadRedisURL("its port is not a number from 1 to 65535; an IPv6 address stands in brackets")
+      guard digits.isDecimal, let number = UInt16(digits), number > 0 else {
+        throw BadRedisURL("its port is not a number from 1 to 65535; write an IPv6 address in brackets")
       }
       (host, port) = (text[..<colon], number)
     }
     if host.hasPrefix("["), host.hasSuffix("]") {
       host = host.dropFirst().dropLast()
     } else if host.contains(":") {
-      throw BadRedisURL("an IPv6 address stands in brackets: redis://[::1]:6379")
+      throw BadRedisURL("write an IPv6 address in brackets: redis://[::1]:6379")
     }
     let name = try decoded(host)
     guard !name.isEmpty else { throw BadRedisURL("it names no host: \(form)") }
@@ -120,8 +114,8 @@ struct RedisURL: Sendable, ExpressibleByArgument {
 
   private static func database(_ text: Substring) throws(BadRedisURL) -> Int {
     if text.isEmpty { return 0 }
-    guard text.utf8.count < 6, text.utf8.allSatisfy({ (48...57).contains($0) }), let number = Int(text) else {
-      throw BadRedisURL("its database is not a number: /0 is what is meant without one")
+    guard text.utf8.count < 6, text.isDecimal, let number = Int(text) else {
+      throw BadRedisURL("its database is not a number; the default is /0")
     }
     return number
   }
@@ -131,7 +125,7 @@ struct RedisURL: Sendable, ExpressibleByArgument {
     for part in text.split(separator: "&") {
       let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       guard pair.count == 2, ["stream", "db"].contains(pair[0]), options[String(pair[0])] == nil else {
-        throw BadRedisURL("after the ? stands stream=NAME; a ? of a password is written %3F")
+        throw BadRedisURL("stream=NAME follows the ?; write a ? of a password as %3F")
       }
       options[String(pair[0])] = try decoded(pair[1])
     }
@@ -139,7 +133,7 @@ struct RedisURL: Sendable, ExpressibleByArgument {
   }
 
   private static func stream(_ name: String?) throws(BadRedisURL) -> String {
-    guard let name else { return streamUnlessNamed }
+    guard let name else { return defaultStream }
     let isUsable = !name.isEmpty && name.utf8.count <= 200 && name.oneLine == name
     guard isUsable, !name.contains(where: { "{}".contains($0) || $0.isWhitespace }) else {
       throw BadRedisURL("a stream's name is of up to 200 bytes, without spaces and braces")
@@ -152,15 +146,13 @@ struct RedisURL: Sendable, ExpressibleByArgument {
       throw BadRedisURL("a % is followed by two hexadecimal digits; % itself is %25")
     }
     guard let decoded = String(validating: bytes, as: UTF8.self), !bytes.contains(0) else {
-      throw BadRedisURL("what its % stand for is no UTF-8")
+      throw BadRedisURL("its decoded bytes are not UTF-8")
     }
     return decoded
   }
 }
 
-extension RedisURL: CustomStringConvertible {}
-
-/// A queue's address that is none. It says nothing of what was given: that may be a password.
+/// An invalid address of a queue. The message does not repeat it: it may hold a password.
 struct BadRedisURL: Error, Equatable, CustomStringConvertible {
   let cause: String
   init(_ cause: String) { self.cause = cause }

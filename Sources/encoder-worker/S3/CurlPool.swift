@@ -1,14 +1,11 @@
-// The one place that starts libcurl: requests of any thread, over connections that are used again.
+// The only file that loads libcurl.
 
 import CCurl
-import Encoding
 import FileSystem
 import Glibc
-import SegmentEncoder
 import Synchronization
-import WorkQueues
 
-/// A request as it goes out.
+/// An HTTP request without its body.
 struct CurlRequest {
   enum Method: String {
     case get = "GET"
@@ -20,11 +17,11 @@ struct CurlRequest {
   let method: Method
   let url: String
   let headers: [(name: String, value: String)]
-  let body: RequestBody
   /// Seconds without a byte after which the request fails.
   let timeoutS: Int
 }
 
+/// Sends requests of any thread, over reused connections.
 final class CurlPool: Sendable {
   private nonisolated(unsafe) let library: UnsafePointer<ccurl_library>
   private let idle = Mutex<[Handle]>([])
@@ -34,11 +31,11 @@ final class CurlPool: Sendable {
     return ccurl_load(&functions).map { .failure(.init($0)) } ?? .success(functions)
   }
 
-  /// Loaded once, for good.
+  /// Loaded once.
   private static let loaded = Result<CurlPool, any Error> {
     let functions = UnsafeMutablePointer<ccurl_library>.allocate(capacity: 1)
     functions.initialize(to: try library.functions())
-    // A peer that goes away is an error of that write; TLS would end the process.
+    // TLS libraries write without MSG_NOSIGNAL: a closed connection would end the process.
     var action = sigaction()
     if sigaction(SIGPIPE, nil, &action) == 0, action.__sigaction_handler.sa_handler == nil { signal(SIGPIPE, SIG_IGN) }
     return CurlPool(functions)
@@ -48,7 +45,7 @@ final class CurlPool: Sendable {
 
   private init(_ library: UnsafePointer<ccurl_library>) { self.library = library }
 
-  /// libcurl's handle, with its connections; one thread at a time has it.
+  /// A handle of libcurl with its connections, for one thread at a time.
   private final class Handle: @unchecked Sendable {
     let curl: UnsafeMutableRawPointer
     /// The message of libcurl on a failure.
@@ -60,14 +57,14 @@ final class CurlPool: Sendable {
     }
   }
 
-  /// Sends it, and has the answer handed to `transfer`.
+  /// Sends a request with the body of `transfer`, which gets the response.
   ///
-  /// - Throws: ``TransferFailure``, when there was no whole answer.
+  /// - Throws: ``TransferFailure`` if the response is missing or incomplete; the error of `transfer`.
   func perform(_ request: CurlRequest, _ transfer: CurlTransfer) throws {
     guard let handle = idle.withLock({ $0.popLast() }) ?? Handle(library) else {
-      throw TransferFailure(cause: "curl_easy_init: out of memory", mayPass: true)
+      throw TransferFailure(cause: "curl_easy_init: out of memory", isTransient: true)
     }
-    // They are as many as threads have asked at once, and stay for the next.
+    // The pool grows to the maximum of concurrent requests.
     defer { idle.withLock { $0.append(handle) } }
     let curl = handle.curl
     library.pointee.curl_easy_reset(curl)
@@ -76,20 +73,20 @@ final class CurlPool: Sendable {
     defer { library.pointee.curl_slist_free_all(headers) }
     for (name, value) in request.headers {
       guard let longer = library.pointee.curl_slist_append(headers, "\(name): \(value)")
-      else { throw TransferFailure(cause: "curl_slist_append: out of memory", mayPass: true) }
+      else { throw TransferFailure(cause: "curl_slist_append: out of memory", isTransient: true) }
       headers = longer
     }
-    try set(request, on: handle, headers)
+    try set(request, bytes: transfer.body.count, on: handle, headers)
     try check(transfer.connect(library, curl), handle)
     let code = withExtendedLifetime(transfer) { library.pointee.curl_easy_perform(curl) }
     if let failure = transfer.failure { throw failure }
-    // Of a refusal the rest is not wanted.
+    // The transfer has read enough of an error response.
     if code == CURLE_WRITE_ERROR && transfer.status >= 300 { return }
     try check(code, handle)
   }
 
   private func set(
-    _ request: CurlRequest, on handle: Handle, _ headers: UnsafeMutablePointer<curl_slist>?
+    _ request: CurlRequest, bytes: Int, on handle: Handle, _ headers: UnsafeMutablePointer<curl_slist>?
   ) throws {
     let curl = handle.curl
     func number(_ option: CURLoption, _ value: Int) throws {
@@ -100,40 +97,37 @@ final class CurlPool: Sendable {
     }
     try check(ccurl_set_text(library, curl, CURLOPT_ERRORBUFFER, handle.message), handle)
     try text(CURLOPT_URL, request.url)
-    // Keys may have dots and slashes in any order.
-    try number(CURLOPT_PATH_AS_IS, 1)
     try text(CURLOPT_PROTOCOLS_STR, "http,https")
-    try number(CURLOPT_FOLLOWLOCATION, 0)
-    try number(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
-    try number(CURLOPT_NOSIGNAL, 1)
-    try number(CURLOPT_CONNECTTIMEOUT, 10)
-    try number(CURLOPT_LOW_SPEED_LIMIT, 100)
-    try number(CURLOPT_LOW_SPEED_TIME, request.timeoutS)
-    try number(CURLOPT_TCP_KEEPALIVE, 1)
+    // Keys may have parts such as "..", so the path is sent as it is.
+    for (option, value) in [
+      (CURLOPT_PATH_AS_IS, 1), (CURLOPT_FOLLOWLOCATION, 0), (CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)),
+      (CURLOPT_NOSIGNAL, 1), (CURLOPT_CONNECTTIMEOUT, 10), (CURLOPT_LOW_SPEED_LIMIT, 100),
+      (CURLOPT_LOW_SPEED_TIME, request.timeoutS), (CURLOPT_TCP_KEEPALIVE, 1),
+    ] { try number(option, value) }
     switch request.method {
     case .get: try number(CURLOPT_HTTPGET, 1)
     case .head: try number(CURLOPT_NOBODY, 1)
     case .delete: try text(CURLOPT_CUSTOMREQUEST, "DELETE")
     case .put:
-      // A POST under PUT's name: libcurl's own upload sends "Expect: 100-continue" and waits for the answer, even before the
-      // smallest body.
+      // A POST with the method PUT: libcurl's own upload sends "Expect: 100-continue" and waits, even for the smallest
+      // body.
       try number(CURLOPT_POST, 1)
       try text(CURLOPT_CUSTOMREQUEST, "PUT")
-      try check(ccurl_set_size(library, curl, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(request.body.count)), handle)
+      try check(ccurl_set_size(library, curl, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(bytes)), handle)
     }
     try check(ccurl_set_headers(library, curl, headers), handle)
   }
 
   private func check(_ code: CURLcode, _ handle: Handle) throws {
     guard code != CURLE_OK else { return }
-    let said = String(cString: handle.message)
+    let message = String(cString: handle.message)
     throw TransferFailure(
-      cause: said.isEmpty
-        ? library.pointee.curl_easy_strerror(code).map { String(cString: $0) } ?? "error \(code.rawValue)" : said,
-      mayPass: Self.passing.contains(code.rawValue))
+      cause: message.isEmpty
+        ? library.pointee.curl_easy_strerror(code).map { String(cString: $0) } ?? "error \(code.rawValue)" : message,
+      isTransient: Self.transient.contains(code.rawValue))
   }
 
-  private static let passing: Set<UInt32> = Set(
+  private static let transient: Set<UInt32> = Set(
     [
       CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_CONNECT, CURLE_WEIRD_SERVER_REPLY, CURLE_PARTIAL_FILE,
       CURLE_OPERATION_TIMEDOUT, CURLE_SSL_CONNECT_ERROR, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR,
@@ -141,9 +135,9 @@ final class CurlPool: Sendable {
     ].map(\.rawValue))
 }
 
-/// There was no answer, or not all of it.
+/// The response is missing or incomplete.
 struct TransferFailure: Error {
   let cause: String
-  /// Whether it is worth another try.
-  let mayPass: Bool
+  /// Whether a retry may help.
+  let isTransient: Bool
 }

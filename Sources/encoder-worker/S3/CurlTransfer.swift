@@ -1,41 +1,40 @@
-// One request and its answer, as libcurl asks for bytes and hands them over. Used by one thread, for one request.
-
 import CCurl
 import CLinux
 import FileSystem
 import Glibc
-import SegmentEncoder
 import Sessions
 
+/// The callbacks of libcurl for one request and its response. For one thread.
 final class CurlTransfer {
-  /// Where the bytes of a good answer go; what it throws ends the transfer.
+  /// Takes the bytes of a successful response. An error ends the transfer.
   typealias Sink = (_ bytes: UnsafeRawBufferPointer, _ offset: Int) throws -> Void
 
-  /// HTTP's; 0 before there is one.
+  let body: RequestBody
+  /// The HTTP status; 0 before the response.
   private(set) var status = 0
-  /// By their names in lower case, those that are used.
+  /// The headers that are used, by name in lower case.
   private(set) var headers: [String: String] = [:]
-  /// Of an answer that is not good, as far as it is read.
-  private(set) var refusal: [UInt8] = []
-  /// The error that ended it on our side.
+  /// The beginning of an error response.
+  private(set) var errorBody: [UInt8] = []
+  /// The error of this side that ended the transfer.
   private(set) var failure: (any Error)?
+  /// The bytes of a successful response that were received.
+  private(set) var received = 0
 
-  private let body: RequestBody
   private var sent = 0
   private let key: String
   private let limit: Int
-  /// Bytes of a good answer.
-  private(set) var received = 0
   private let sink: Sink
   private let isOverdue: () -> Bool
 
   private static let known: Set = [
     "etag", "content-length", "transfer-encoding", "x-amz-bucket-region", "last-modified", "date",
   ]
-  private static let maximumRefusalBytes = 64 << 10
+  private static let maximumErrorBytes = 64 << 10
 
-  /// - Parameter limit: a good answer with more bytes is not read.
-  /// - Parameter isOverdue: asked all the while, and once a second where nothing comes.
+  /// - Parameters:
+  ///   - limit: the maximum bytes of a successful response.
+  ///   - isOverdue: called during the transfer, at least once a second; true cancels it.
   init(
     sending body: RequestBody, key: String, limit: Int, isOverdue: @escaping () -> Bool, sink: @escaping Sink
   ) {
@@ -49,17 +48,17 @@ final class CurlTransfer {
   /// The Content-Length of the response; nil if it is missing or invalid.
   var length: Int? { headers["content-length"].flatMap { Int($0) } }
 
-  /// For how long what is answered has been as it is, in seconds, by the other side's clock; nil where it does not say.
+  /// Seconds since the last modification, by the server's clock; nil if a header is missing.
   var ageS: Int? {
     let times = ["last-modified", "date"].map { headers[$0].map { clinux_http_time($0) } ?? 0 }
     return times.contains(0) ? nil : times[1] - times[0]
   }
 
-  /// Whether it can be known of an answer that it has come whole.
+  /// Whether the response tells where it ends.
   var hasEnd: Bool { length != nil || headers["transfer-encoding"]?.lowercased() == "chunked" }
 
   func connect(_ library: UnsafePointer<ccurl_library>, _ curl: UnsafeMutableRawPointer) -> CURLcode {
-    return ccurl_set_callbacks(
+    ccurl_set_callbacks(
       library, curl,
       { bytes, size, count, context in
         guard let bytes, let context else { return 0 }
@@ -70,7 +69,7 @@ final class CurlTransfer {
       { bytes, size, count, context in
         guard let bytes, let context else { return 0 }
         let all = UnsafeRawBufferPointer(start: bytes, count: size * count)
-        // Another number than came ends the transfer.
+        // Any other number than the received one ends the transfer.
         return Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue().take(all) ? all.count : all.count + 1
       },
       { bytes, size, count, context in
@@ -97,7 +96,7 @@ final class CurlTransfer {
 
   private func takeHeader(_ bytes: UnsafeRawBufferPointer) {
     let line = String(decoding: bytes, as: UTF8.self)
-    // Another answer begins: what came before was a 100.
+    // A response begins; the one before was a 100.
     if line.hasPrefix("HTTP/") {
       status = line.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
       headers = [:]
@@ -109,11 +108,11 @@ final class CurlTransfer {
     headers[name] = String(line[line.index(after: colon)...].drop { $0 == " " }.prefix { !$0.isNewline })
   }
 
-  /// - Returns: whether to go on.
+  /// - Returns: whether the transfer continues.
   private func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
     guard (200...299).contains(status) else {
-      refusal += bytes.prefix(Self.maximumRefusalBytes - refusal.count)
-      return refusal.count < Self.maximumRefusalBytes
+      errorBody += bytes.prefix(Self.maximumErrorBytes - errorBody.count)
+      return errorBody.count < Self.maximumErrorBytes
     }
     guard max(length ?? 0, received + bytes.count) <= limit else {
       failure = ObjectTooLarge(key: key, limit: limit)
@@ -129,9 +128,9 @@ final class CurlTransfer {
     }
   }
 
-  private func give(_ room: UnsafeMutableRawBufferPointer) -> Int {
+  private func give(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
     do {
-      let count = try body.read(into: room, at: sent)
+      let count = try body.read(into: buffer, at: sent)
       sent += count
       return count
     } catch {

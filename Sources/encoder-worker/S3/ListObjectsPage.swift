@@ -1,50 +1,47 @@
-import SegmentEncoder
 import Sessions
 
-/// A page of ListObjectsV2: keys, sizes and tags. One that is not whole is none: it would pass for a store with less in it.
-struct ListObjectsPage {
-  struct Text {
-    let bytes: [UInt8]
-    /// The listed objects.
-    let subject: String
-  }
-
-  /// Keys are within the location.
-  let objects: [ObjectInfo]
-
-  init(_ page: Text, _ location: S3Location) throws {
-    func wrong(_ what: String) -> ObjectStoreError {
-      ObjectStoreError(
-        "LIST", page.subject, "an answer that S3 does not give: \(what)",
-        advice: "check that the endpoint is an S3 store")
-    }
-    guard let text = String(validating: page.bytes, as: UTF8.self), text.contains("<ListBucketResult"),
+enum ListObjectsPage {
+  /// Parses a response of ListObjectsV2. An incomplete one is an error: its missing objects would seem to be missing in
+  /// the store.
+  ///
+  /// - Parameter subject: the listed objects, for errors.
+  /// - Returns: objects with keys relative to the location.
+  static func parse(_ bytes: [UInt8], subject: String, _ location: S3Location) throws -> [ObjectInfo] {
+    func wrong(_ cause: String) -> ObjectStoreError { .invalidResponse("LIST", subject, cause) }
+    guard let text = String(validating: bytes, as: UTF8.self), text.contains("<ListBucketResult"),
       text.contains("</ListBucketResult>")
     else { throw wrong("no whole list") }
     let isEncoded = S3XML.first("EncodingType", in: text) == "url"
-    objects = try S3XML.elements("Contents", in: text).map { entry in
+    let objects = try S3XML.elements("Contents", in: text).map { entry in
       guard let written = S3XML.first("Key", in: entry), let key = isEncoded ? S3Address.decoded(written) : written,
         key.utf8.starts(with: location.prefix.utf8)
       else { throw wrong("a key that was not asked for") }
       guard let size = S3XML.first("Size", in: entry).flatMap({ Int($0) }), size >= 0,
         let tag = S3XML.first("ETag", in: entry).flatMap({ ObjectTag(s3: $0) })
       else { throw wrong("\(key) without a size or a tag") }
-      let own = String(decoding: key.utf8.dropFirst(location.prefix.utf8.count), as: UTF8.self)
-      return ObjectInfo(key: own, size: size, tag: tag)
+      let relative = String(decoding: key.utf8.dropFirst(location.prefix.utf8.count), as: UTF8.self)
+      return ObjectInfo(key: relative, size: size, tag: tag)
     }
     if objects.isEmpty && S3XML.first("IsTruncated", in: text) == "true" {
       throw wrong("a page without keys, and more to come")
     }
+    return objects
+  }
+}
+
+extension ObjectStoreError {
+  static func invalidResponse(_ operation: String, _ subject: String, _ cause: String) -> ObjectStoreError {
+    ObjectStoreError(
+      operation, subject, "an answer that S3 does not give: \(cause)", advice: "check that the endpoint is an S3 store")
   }
 }
 
 extension ObjectTag {
-  /// An ETag, which lists and headers may write with or without its quotes.
-  ///
-  /// - Returns: nil where it is none, and could not go into a header.
+  /// Reads an ETag, which lists and headers may write with or without its quotes. Fails for a text that no header may
+  /// have.
   init?(s3 text: String) {
-    let bare =
-      text.hasPrefix("\"") && text.hasSuffix("\"") && text.utf8.count > 1 ? String(text.dropFirst().dropLast()) : text
+    let isQuoted = text.hasPrefix("\"") && text.hasSuffix("\"") && text.utf8.count > 1
+    let bare = isQuoted ? String(text.dropFirst().dropLast()) : text
     guard !bare.isEmpty, bare.utf8.count <= 512, bare.utf8.allSatisfy({ (33...126).contains($0) }) else { return nil }
     self.init(bare.hasPrefix("W/") ? bare : "\"\(bare)\"")
   }

@@ -1,11 +1,9 @@
 import FileSystem
 import Glibc
-import SegmentEncoder
 import Sessions
 
-/// The body of a request: bytes, or a file that is read while it goes out, and again when it is tried again.
+/// The body of a request: bytes, or a file that each attempt reads while it sends.
 enum RequestBody {
-  case none
   case bytes([UInt8])
   case file(OpenFile, path: String)
 
@@ -22,24 +20,22 @@ enum RequestBody {
 
   var count: Int {
     switch self {
-    case .none: 0
     case .bytes(let bytes): bytes.count
     case .file(let file, _): file.size
     }
   }
 
-  /// - Throws: the file has become shorter.
-  func read(into room: UnsafeMutableRawBufferPointer, at offset: Int) throws -> Int {
-    let most = min(room.count, count - offset)
-    guard most > 0 else { return 0 }
+  /// - Throws: ``DiskError``, also if the file has become shorter.
+  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws -> Int {
+    let maximum = min(buffer.count, count - offset)
+    guard maximum > 0 else { return 0 }
     switch self {
-    case .none: return 0
     case .bytes(let bytes):
-      bytes.withUnsafeBytes { room.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[offset..<offset + most])) }
-      return most
+      bytes.withUnsafeBytes { buffer.copyBytes(from: $0[offset..<offset + maximum]) }
+      return maximum
     case .file(let file, let path):
       while true {
-        let read = pread(file.descriptor, room.baseAddress, most, off_t(offset))
+        let read = pread(file.descriptor, buffer.baseAddress, maximum, off_t(offset))
         if read > 0 { return read }
         if read < 0 && errno == EINTR { continue }
         throw DiskError("read", path, code: read == 0 ? EIO : errno)
@@ -47,22 +43,22 @@ enum RequestBody {
     }
   }
 
-  /// The SHA-256 of all of it, in hexadecimal digits.
+  /// The SHA-256 of the body, in hexadecimal digits.
   func digest() throws -> String {
     var sum = SHA256()
-    let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
-    defer { room.deallocate() }
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
+    defer { buffer.deallocate() }
     var offset = 0
     while offset < count {
-      let read = try read(into: room, at: offset)
-      sum.update(UnsafeRawBufferPointer(rebasing: room[..<read]))
+      let read = try read(into: buffer, at: offset)
+      sum.update(UnsafeRawBufferPointer(rebasing: buffer[..<read]))
       offset += read
     }
     return sum.finish()
   }
 }
 
-/// A new file that an answer is written to; it goes with this, unless it is kept.
+/// A new file for the body of a response. Removed when the last reference goes, unless it is kept.
 final class DownloadedFile {
   private let path: String
   private var descriptor: Int32
@@ -70,7 +66,7 @@ final class DownloadedFile {
 
   init(creating path: String) throws {
     let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
-    // Nothing is set yet, so that what is there is not removed as if it were ours.
+    // No property is set yet, so an existing file is not removed.
     guard file >= 0 else { throw DiskError("create", path) }
     self.path = path
     descriptor = file
@@ -90,7 +86,7 @@ final class DownloadedFile {
     }
   }
 
-  /// - Parameter count: its bytes; what is behind them is of an attempt that failed.
+  /// - Parameter count: the size of the file; bytes behind it are of a failed attempt.
   func keep(_ count: Int) throws {
     guard ftruncate(descriptor, off_t(count)) == 0 else { throw DiskError("truncate", path) }
     let closing = descriptor

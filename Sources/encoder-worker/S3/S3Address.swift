@@ -1,11 +1,10 @@
-// Where objects are: a bucket's address, and keys and queries as they are signed and sent (RFC 3986). Pure.
-
+/// The address of a bucket, with its objects' URLs as they are signed and sent (RFC 3986).
 struct S3Address: Sendable {
-  /// With the bucket, in its host or in its path.
+  /// The endpoint, with the bucket in its host or in its path.
   let base: S3Endpoint
 
-  /// A bucket at a named endpoint is in the path, since few of these have a name in DNS for each; so is one with a dot, for which
-  /// no certificate holds.
+  /// Puts the bucket into the path of a named endpoint, since few of these have a DNS name for each bucket. A bucket
+  /// with a dot is in the path, too: no certificate matches its host name.
   init(_ location: S3Location, _ settings: S3Settings) {
     let amazon = "s3.\(settings.region).amazonaws.com"
     if let endpoint = settings.endpoint {
@@ -17,7 +16,7 @@ struct S3Address: Sendable {
     }
   }
 
-  /// Of an object by its whole key; of the bucket without.
+  /// Returns the path of an object by its absolute key; of the bucket for nil.
   func path(of key: String?) -> String {
     guard let key else { return base.path.isEmpty ? "/" : base.path }
     return "\(base.path)/\(PercentEncoding.encoded(key, keepingSlashes: true))"
@@ -27,15 +26,13 @@ struct S3Address: Sendable {
     "\(base.scheme)://\(base.host)\(path(of: key))\(query.isEmpty ? "" : "?" + query)"
   }
 
-  /// In the order in which it is signed.
+  /// Returns a query, sorted as signatures require.
   static func query(_ values: [String: String]) -> String {
-    values.map { (PercentEncoding.encoded($0.key), PercentEncoding.encoded($0.value)) }.sorted { $0 < $1 }.map {
-      "\($0.0)=\($0.1)"
-    }
-    .joined(separator: "&")
+    values.map { (PercentEncoding.encoded($0.key), PercentEncoding.encoded($0.value)) }.sorted { $0 < $1 }
+      .map { "\($0)=\($1)" }.joined(separator: "&")
   }
 
-  /// Decodes a key in a list of keys, where a plus is a blank; nil where it is no such text.
+  /// Decodes a key of a list, where a plus is a blank; nil if it is invalid.
   static func decoded(_ text: some StringProtocol) -> String? {
     PercentEncoding.decoded(text, plusIsSpace: true).flatMap { String(validating: $0, as: UTF8.self) }
   }

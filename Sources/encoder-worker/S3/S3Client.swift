@@ -1,11 +1,9 @@
-// An object store behind S3's protocol: what is asked, what an answer means, what is tried again. libcurl sends.
-
 import FileSystem
 import Glibc
-import SegmentEncoder
 import Sessions
 import Synchronization
 
+/// An object store with the protocol of S3.
 final class S3Client: ObjectClient {
   let location: S3Location
   private let settings: S3Settings
@@ -16,10 +14,10 @@ final class S3Client: ObjectClient {
   private let counts = Mutex<[String: Int]>([:])
   private let isOverdue: @Sendable () -> Bool
 
-  /// More than a list of a thousand keys can have.
+  /// More than the largest list of a thousand keys.
   private static let maximumListBytes = 16 << 20
 
-  /// - Parameter isOverdue: asked all the while; when it says so, what is being asked ends with ``Cancelled``.
+  /// - Parameter isOverdue: called during requests; when it returns true, they throw ``Cancelled``.
   /// - Throws: ``MissingLibrary``.
   init(
     _ location: S3Location, _ settings: S3Settings, isOverdue: @escaping @Sendable () -> Bool = { false }
@@ -34,57 +32,57 @@ final class S3Client: ObjectClient {
     pool = try CurlPool.shared()
   }
 
-  /// How many requests went out, by their kinds: `GET`, `HEAD`, `PUT`, `COPY`, `DELETE`, `LIST`.
+  /// The number of requests by kind: `GET`, `HEAD`, `PUT`, `COPY`, `DELETE`, `LIST`.
   var requests: [String: Int] { counts.withLock { $0 } }
 
   func get(_ key: String, limit: Int) throws -> StoredObject? {
-    guard let (answer, bytes) = try fetch(S3Request("GET", .get, key), limit: limit) else { return nil }
+    guard let (answer, bytes) = try fetch(S3Request(kind: "GET", method: .get, key: key), limit: limit) else {
+      return nil
+    }
     return StoredObject(bytes: bytes, tag: try tag(of: answer, "GET", key))
   }
 
   func download(_ key: String, to path: String, limit: Int) throws -> ObjectTag? {
     let file = try DownloadedFile(creating: path)
-    guard let answer = try ask(S3Request("GET", .get, key), limit: limit, sink: file.write) else { return nil }
+    guard let answer = try ask(S3Request(kind: "GET", method: .get, key: key), limit: limit, sink: file.write) else {
+      return nil
+    }
     let tag = try tag(of: answer, "GET", key)
     try file.keep(answer.received)
     return tag
   }
 
   func head(_ key: String) throws -> ObjectInfo? {
-    guard let answer = try ask(S3Request("HEAD", .head, key)) else { return nil }
-    guard let size = answer.length else { throw malformed("HEAD", key, "no Content-Length") }
+    guard let answer = try ask(S3Request(kind: "HEAD", method: .head, key: key)) else { return nil }
+    guard let size = answer.length else { throw invalidResponse("HEAD", key, "no Content-Length") }
     return ObjectInfo(key: key, size: size, tag: try tag(of: answer, "HEAD", key), ageS: answer.ageS)
   }
 
   func put(_ key: String, _ body: ObjectBody, _ kind: ObjectKind, when condition: PutCondition) throws -> ObjectTag? {
-    var request = S3Request("PUT", .put, key)
-    request.body = try RequestBody(body)
-    request.headers = kind.headers
+    var request = S3Request(kind: "PUT", method: .put, key: key, headers: kind.headers, body: try RequestBody(body))
     switch condition {
     case .always: break
     case .absent: request.headers.append(("If-None-Match", "*"))
     case .matching(let tag): request.headers.append(("If-Match", tag.description))
     }
-    // One that is to be replaced and is not there: the condition does not hold.
+    // With a condition, 404 also means that it does not hold.
     return try ask(request, nothing: condition == .always ? [] : [404, 412]).map { try tag(of: $0, "PUT", key) }
   }
 
   /// Checks the tag before the copy: few stores besides Amazon's know x-amz-copy-source-if-match.
   func copy(_ key: String, _ tag: ObjectTag, to target: String) throws -> Bool {
     guard try head(key)?.tag == tag else { return false }
-    var request = S3Request("COPY", .put, target)
     let source = "/\(location.bucket)/" + PercentEncoding.encoded(location.prefix + key, keepingSlashes: true)
-    request.headers = [("x-amz-copy-source", source), ("Content-Type", "application/octet-stream")]
-    return try ask(request, limit: 64 << 10) != nil
+    let headers = [("x-amz-copy-source", source), ("Content-Type", "application/octet-stream")]
+    return try ask(S3Request(kind: "COPY", method: .put, key: target, headers: headers)) != nil
   }
 
   func delete(_ key: String, _ tag: ObjectTag?) throws {
-    var request = S3Request("DELETE", .delete, key)
-    request.headers = tag.map { [("If-Match", $0.description)] } ?? []
+    let headers = tag.map { [("If-Match", $0.description)] } ?? []
     do {
-      _ = try ask(request, nothing: [404, 412])
+      _ = try ask(S3Request(kind: "DELETE", method: .delete, key: key, headers: headers), nothing: [404, 412])
     } catch let failure as ObjectStoreError where tag != nil && failure.status == 501 {
-      // It does not know that condition.
+      // The store does not know that condition.
       try delete(key, nil)
     }
   }
@@ -92,27 +90,29 @@ final class S3Client: ObjectClient {
   func list(_ prefix: String, after key: String?) throws -> [ObjectInfo] {
     var last = key
     while true {
-      let page = try ListObjectsPage(listed(prefix, after: last), location)
-      if let last, let first = page.objects.first, !last.utf8.lexicographicallyPrecedes(first.key.utf8) {
-        throw malformed("LIST", prefix, "what comes after \(last) begins with \(first.key)")
+      let page = try page(prefix, after: last)
+      if let last, let first = page.first, !last.utf8.lexicographicallyPrecedes(first.key.utf8) {
+        throw invalidResponse("LIST", prefix, "what comes after \(last) begins with \(first.key)")
       }
-      // The prefix itself, which some tools put there as if it were a directory, is no object of ours.
-      let objects = page.objects.filter { !$0.key.isEmpty }
-      if !objects.isEmpty || page.objects.isEmpty { return objects }
-      last = page.objects.last?.key
+      // Some tools create an object with the prefix as its key, as if it were a directory.
+      let objects = page.filter { !$0.key.isEmpty }
+      if !objects.isEmpty || page.isEmpty { return objects }
+      last = page.last?.key
     }
   }
 
-  private func listed(_ prefix: String, after key: String?) throws -> ListObjectsPage.Text {
-    var request = S3Request("LIST", .get, nil)
-    request.query = ["list-type": "2", "encoding-type": "url", "prefix": location.prefix + prefix]
-    request.query["start-after"] = key.map { location.prefix + $0 }
-    request.query["max-keys"] = settings.listCount.map(String.init)
+  private func page(_ prefix: String, after key: String?) throws -> [ObjectInfo] {
+    var query = ["list-type": "2", "encoding-type": "url", "prefix": location.prefix + prefix]
+    query["start-after"] = key.map { location.prefix + $0 }
+    query["max-keys"] = settings.listCount.map(String.init)
+    let request = S3Request(kind: "LIST", method: .get, key: nil, query: query)
     let bytes = try fetch(request, nothing: [], limit: Self.maximumListBytes)?.bytes ?? []
-    return ListObjectsPage.Text(bytes: bytes, subject: location.name(of: prefix))
+    return try ListObjectsPage.parse(bytes, subject: location.name(of: prefix), location)
   }
 
-  /// An address that lets its bearer fetch an object, for some seconds from `now`, in unix milliseconds, on.
+  /// Returns a URL that lets its bearer fetch an object.
+  ///
+  /// - Parameter now: unix milliseconds.
   func presignedURL(for key: String, expires seconds: Int, now: Int64) throws -> String {
     guard let signer else {
       throw ObjectStoreError(
@@ -126,12 +126,12 @@ final class S3Client: ObjectClient {
     return signer.presignedURL(of: location.prefix + key, expiresS: seconds, now: now)
   }
 
-  /// Where an object is, for clients that may fetch it without a signature.
+  /// Returns the unsigned URL of an object.
   func plainURL(for key: String) -> String { address.url(of: location.prefix + key) }
 }
 
 extension S3Client {
-  /// An answer and its bytes, in memory.
+  /// Returns a response and its body.
   private func fetch(
     _ request: S3Request, nothing: Set<Int> = [404], limit: Int
   ) throws -> (answer: CurlTransfer, bytes: [UInt8])? {
@@ -143,11 +143,10 @@ extension S3Client {
     return answer.map { ($0, Array(bytes.prefix($0.received))) }
   }
 
-  /// Asks until there is an answer that counts.
+  /// Sends a request, with retries of transient failures.
   ///
-  /// - Parameter nothing: statuses that say that there is nothing; 404 only where it is the object that is missing.
-  /// - Returns: nil where there is nothing.
-  fileprivate func ask(
+  /// - Parameter nothing: the statuses for which it returns nil. A missing bucket is always an error.
+  private func ask(
     _ request: S3Request, nothing: Set<Int> = [404], limit: Int = 64 << 10,
     sink: @escaping CurlTransfer.Sink = { _, _ in }
   ) throws -> CurlTransfer? {
@@ -163,25 +162,25 @@ extension S3Client {
         if request.kind == "COPY" { copied += bytes }
         try sink(bytes, offset)
       }
-      let refusal: S3ErrorResponse
+      let failure: S3ErrorResponse
       do {
         try pool.perform(prepared(request, payloadDigest), transfer)
         let isGood = (200...299).contains(transfer.status)
-        let text = String(decoding: isGood ? copied : transfer.refusal, as: UTF8.self)
-        // A copy may fail after the answer has begun.
+        let text = String(decoding: isGood ? copied : transfer.errorBody, as: UTF8.self)
+        // A copy may fail after the response has begun.
         if isGood && S3XML.first("Code", in: text) == nil {
           guard request.method == .put || transfer.hasEnd || transfer.status == 204 else {
-            throw TransferFailure(cause: "neither Content-Length nor an end", mayPass: false)
+            throw TransferFailure(cause: "neither Content-Length nor an end", isTransient: false)
           }
           return transfer
         }
-        refusal = S3ErrorResponse(transfer.status, text, transfer.headers)
-        if nothing.contains(refusal.status), refusal.code != "NoSuchBucket" { return nil }
-      } catch let failure as TransferFailure {
-        refusal = S3ErrorResponse(failure)
+        failure = S3ErrorResponse(transfer.status, text, transfer.headers)
+        if nothing.contains(failure.status), failure.code != "NoSuchBucket" { return nil }
+      } catch let error as TransferFailure {
+        failure = S3ErrorResponse(error)
       }
-      guard refusal.mayPass, attempt < settings.retries else {
-        throw refusal.error(request.kind, subject, isSigned: settings.credentials != nil)
+      guard failure.isTransient, attempt < settings.retries else {
+        throw failure.error(request.kind, subject, isSigned: settings.credentials != nil)
       }
       pause(attempt)
       if isOverdue() { throw Cancelled() }
@@ -189,13 +188,13 @@ extension S3Client {
     }
   }
 
-  /// Grows, and is never that of another client which failed at the same time.
+  /// Exponential backoff with jitter.
   private func pause(_ attempt: Int) {
-    let most = settings.pauseMs << attempt
-    usleep(UInt32(1_000 * Int.random(in: most / 2...max(1, most))))
+    let maximum = settings.pauseMs << attempt
+    usleep(UInt32(1_000 * Int.random(in: maximum / 2...max(1, maximum))))
   }
 
-  /// The request as it goes out, signed at this instant: a store refuses a signature that is minutes old.
+  /// Signs a request for each attempt: a store refuses a signature that is minutes old.
   private func prepared(_ request: S3Request, _ payloadDigest: String) -> CurlRequest {
     let key = request.key.map { location.prefix + $0 }
     let query = S3Address.query(request.query)
@@ -204,36 +203,29 @@ extension S3Client {
         request.method.rawValue, key, query: query, headers: request.headers, payloadDigest: payloadDigest,
         now: WallClock.nowMs) ?? request.headers
     return CurlRequest(
-      method: request.method, url: address.url(of: key, query: query), headers: headers, body: request.body,
+      method: request.method, url: address.url(of: key, query: query), headers: headers,
       timeoutS: settings.timeoutS)
   }
 
-  fileprivate func tag(of answer: CurlTransfer, _ operation: String, _ key: String) throws -> ObjectTag {
+  private func tag(of answer: CurlTransfer, _ operation: String, _ key: String) throws -> ObjectTag {
     guard let tag = answer.headers["etag"].flatMap({ ObjectTag(s3: $0) }) else {
-      throw malformed(operation, key, "no ETag")
+      throw invalidResponse(operation, key, "no ETag")
     }
     return tag
   }
 
-  fileprivate func malformed(_ operation: String, _ key: String, _ cause: String) -> ObjectStoreError {
-    ObjectStoreError(
-      operation, location.name(of: key), "an answer that S3 does not give: \(cause)",
-      advice: "check that the endpoint is an S3 store")
+  private func invalidResponse(_ operation: String, _ key: String, _ cause: String) -> ObjectStoreError {
+    .invalidResponse(operation, location.name(of: key), cause)
   }
 }
 
-/// A request to the store.
 private struct S3Request {
-  /// As requests are counted.
+  /// The key of ``S3Client/requests``.
   let kind: String
   let method: CurlRequest.Method
-  /// Within the location; none for the bucket.
+  /// Relative to the location; nil for the bucket.
   let key: String?
   var query: [String: String] = [:]
   var headers: [(name: String, value: String)] = []
-  var body = RequestBody.none
-
-  init(_ kind: String, _ method: CurlRequest.Method, _ key: String?) {
-    (self.kind, self.method, self.key) = (kind, method, key)
-  }
+  var body = RequestBody.bytes([])
 }

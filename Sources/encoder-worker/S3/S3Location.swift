@@ -1,9 +1,9 @@
 import ArgumentParser
 
-/// `s3://bucket[/prefix]`: a bucket, and where in it.
+/// `s3://bucket[/prefix]`: a bucket and a prefix of its keys.
 struct S3Location: Equatable, Sendable, CustomStringConvertible {
   let bucket: String
-  /// Before every key: empty, or ending with a slash.
+  /// Empty, or ending with a slash.
   let prefix: String
 
   @Sendable init(_ text: String) throws {
@@ -13,9 +13,7 @@ struct S3Location: Equatable, Sendable, CustomStringConvertible {
     guard text.hasPrefix("s3://") else { throw wrong("it does not begin with s3://") }
     let path = text.dropFirst("s3://".count)
     let bucket = path.prefix { $0 != "/" }
-    let isPlain = bucket.utf8.allSatisfy {
-      (97...122).contains($0) || (48...57).contains($0) || $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "-")
-    }
+    let isPlain = bucket.isPlain(and: ".-") && bucket == bucket.lowercased()
     guard isPlain, (3...63).contains(bucket.utf8.count), !".-".contains(bucket.first ?? "."),
       !".-".contains(bucket.last ?? "."), !bucket.contains("..")
     else { throw wrong("'\(bucket)' is no bucket: 3 to 63 of a-z 0-9 . -, with a letter or digit at both ends") }
@@ -34,6 +32,6 @@ struct S3Location: Equatable, Sendable, CustomStringConvertible {
 
   var description: String { "s3://\(bucket)/\(prefix)" }
 
-  /// An object of it, for a person.
+  /// The name of an object in messages.
   func name(of key: String) -> String { description + key }
 }

@@ -1,25 +1,23 @@
-// AWS Signature Version 4, in a request's headers or in its query. Pure. libcurl's own signer is not used: from 8.14 on it
+// AWS Signature Version 4, in a request's headers or in its query. libcurl's own signer is not used: from 8.14 on it
 // refuses paths that must be sent as they are, and 7.88 orders some headers wrongly.
 // https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html
 
 import FileSystem
-import ISOMedia
-import SegmentEncoder
 
 struct S3Signer: Sendable {
-  /// The longest life of a presigned URL in seconds: a week. Stores refuse more.
+  /// The maximum lifetime of a presigned URL in seconds: a week.
   static let maximumExpiryS = 604_800
 
   let address: S3Address
   let region: String
   let credentials: S3Settings.Credentials
 
-  /// The header fields of a request with those that sign it: date, payload digest, session token and authorization.
+  /// Returns the headers of a request, with date, payload digest, session token and authorization.
   ///
   /// - Parameters:
-  ///   - key: the whole key; nil for the bucket.
-  ///   - query: as `S3Address.query` makes it.
-  ///   - headers: the fields that are sent with the request. All of them are signed.
+  ///   - key: the absolute key; nil for the bucket.
+  ///   - query: a result of `S3Address.query`.
+  ///   - headers: all are signed.
   ///   - payloadDigest: the SHA-256 of the body, in hexadecimal digits.
   ///   - now: unix milliseconds.
   func signed(
@@ -44,10 +42,10 @@ struct S3Signer: Sendable {
     return signed
   }
 
-  /// A URL that lets its bearer fetch an object until it expires.
+  /// Returns a URL that lets its bearer fetch an object until it expires.
   ///
   /// - Parameters:
-  ///   - key: the whole key.
+  ///   - key: the absolute key.
   ///   - now: unix milliseconds.
   func presignedURL(of key: String, expiresS: Int, now: Int64) -> String {
     let instant = Self.instant(now)

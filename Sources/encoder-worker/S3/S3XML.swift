@@ -1,19 +1,17 @@
-// The XML of S3, as far as it is needed: the text of elements, by their names. Not a reader of XML as such: there
-// are no attributes, comments or CDATA in what S3 sends, and what it cannot read has no elements.
-
+/// The elements of XML by name. The XML of S3 has no attributes, comments or CDATA.
 enum S3XML {
-  /// The first element of this name.
+  /// Returns the text of the first element with a name.
   static func first(_ name: String, in text: some StringProtocol) -> String? {
-    elements(name, in: text, most: 1).first.flatMap { unescaped($0) }
+    elements(name, in: text, limit: 1).first.flatMap { unescaped($0) }
   }
 
-  /// The raw contents of the elements of a name.
-  static func elements(_ name: String, in text: some StringProtocol, most: Int = .max) -> [Substring] {
+  /// Returns the raw contents of the elements with a name.
+  static func elements(_ name: String, in text: some StringProtocol, limit: Int = .max) -> [Substring] {
     var found: [Substring] = []
     let bytes = Substring(text).utf8
     let (opening, closing) = (Array("<\(name)>".utf8), Array("</\(name)>".utf8))
     var rest = bytes[...]
-    while found.count < most, let start = rest.firstRange(of: opening) {
+    while found.count < limit, let start = rest.firstRange(of: opening) {
       rest = rest[start.upperBound...]
       guard let end = rest.firstRange(of: closing) else { break }
       found.append(Substring(rest[..<end.lowerBound]))
@@ -22,8 +20,8 @@ enum S3XML {
     return found
   }
 
-  /// - Returns: nil where it is no text.
-  static func unescaped(_ text: Substring) -> String? {
+  /// - Returns: nil for invalid text.
+  private static func unescaped(_ text: Substring) -> String? {
     guard text.utf8.contains(UInt8(ascii: "&")) else { return text.contains("<") ? nil : String(text) }
     var result = ""
     var rest = text

@@ -1,29 +1,28 @@
 import Encoding
-import SegmentEncoder
 
-/// A session's playlist as it lies in a store, whose files become links. Pure.
+/// A session's playlist in a store. Replaces its file names by URLs.
 struct StoredPlaylist {
   let session: String
   let format: PlaylistFormat
 
-  /// A day has some 3 MB.
-  static let longest = 64 << 20
+  /// A session of a day has some 3 MB.
+  static let maximumBytes = 64 << 20
 
   private static let end = "#EXT-X-ENDLIST"
   private static let map = "#EXT-X-MAP:URI=\""
 
-  /// The object that has it.
+  /// The key of the playlist.
   var key: String { folder + (format == .hls ? "session.m3u8" : "session.ffconcat") }
 
-  /// Where it is, and the files that it names.
+  /// The prefix of the playlist and of the files that it names.
   private var folder: String { "output/\(session)/" + (format == .hls ? "hls/" : "") }
 
-  /// The advice if it is missing, or no playlist.
+  /// The remedy for a missing playlist.
   var advice: String {
     format == .hls ? "check that its worker runs with --hls" : "check that it is published there"
   }
 
-  /// - Parameter link: the address of an object.
+  /// - Parameter link: returns the URL of an object.
   func linked(_ text: String, _ link: (String) throws -> String) throws -> String {
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
     let linked = try lines.map { try self.linked($0, link) }.joined(separator: "\n")
@@ -45,10 +44,7 @@ struct StoredPlaylist {
 
   /// Only for files beside the playlist: it must not lead clients to other objects of the bucket.
   private func key(of name: some StringProtocol) throws -> String {
-    let isPlain = name.utf8.allSatisfy {
-      (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || "-_.".utf8.contains($0)
-    }
-    guard isPlain, !name.isEmpty, !name.hasPrefix(".") else {
+    guard name.isPlain(and: "-_."), !name.isEmpty, !name.hasPrefix(".") else {
       throw BadSession(key, "names '\(name)', which is no file beside it", advice: "publish the session again")
     }
     return folder + name

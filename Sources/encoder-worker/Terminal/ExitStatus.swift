@@ -8,7 +8,7 @@ import SegmentEncoder
 import Sessions
 import WorkQueues
 
-/// How the program ends, after sysexits.h.
+/// The exit statuses, after sysexits.h.
 enum ExitStatus {
   static let badBatch = ExitCode(65)
   static let inputOutputError = ExitCode(74)
@@ -20,59 +20,47 @@ enum ExitStatus {
   }
 }
 
-/// Does a command's work; what fails is said, and becomes the exit status.
+/// Runs a command's work. Reports its error on standard error, and throws the exit status for it.
 func reportingFailures(_ work: () throws -> Void) throws {
   do {
     try work()
   } catch let status as ExitCode {
     throw status
-  } catch let bad as BadBatch {
-    say("encoder-worker: \(bad); \(bad.advice)", .error)
-    throw ExitStatus.badBatch
-  } catch let bad as BadTarget {
-    say("encoder-worker: \(bad)", .error)
-    throw ExitCode.validationFailure
-  } catch let bad as BadList {
-    say("encoder-worker: \(bad)", .error)
-    throw ExitCode.validationFailure
-  } catch let missing as NoSuchBatch {
-    say("encoder-worker: \(missing)", .error)
-    throw ExitCode.validationFailure
-  } catch let wrong as NothingToServe {
-    say("encoder-worker: \(wrong)", .error)
-    throw ExitCode.validationFailure
-  } catch let missing as NoSuchSpool {
-    say("encoder-worker: \(missing)", .error)
-    throw ExitCode.validationFailure
-  } catch is Cancelled {
-    say("encoder-worker: stopped; nothing is lost, run it again")
-    throw ExitStatus.temporaryFailure
-  } catch let failure as DiskError where failure.operation == "mkdir" {
-    say("encoder-worker: cannot make a directory: \(failure); \(adviceOnMaking(failure.path))", .error)
-    throw ExitStatus.of(failure)
   } catch {
-    say("encoder-worker: \(error)", .error)
-    throw error is BadSession || error is DamagedOutput ? ExitStatus.badBatch : ExitStatus.of(error)
+    switch error {
+    case let bad as BadBatch: say("encoder-worker: \(bad); \(bad.advice)", .error)
+    case is Cancelled: say("encoder-worker: stopped; nothing is lost, run it again")
+    case let failure as DiskError where failure.operation == "mkdir":
+      say("encoder-worker: cannot make a directory: \(failure); \(adviceOnMaking(failure.path))", .error)
+    default: say("encoder-worker: \(error)", .error)
+    }
+    switch error {
+    case is BadBatch, is BadSession, is DamagedOutput: throw ExitStatus.badBatch
+    case is BadTarget, is BadList, is NoSuchBatch, is NothingToServe, is NoSuchSpool: throw ExitCode.validationFailure
+    default: throw ExitStatus.of(error)
+    }
   }
 }
 
-/// The remedy where a directory cannot be made.
+/// Returns the remedy for a directory that cannot be made.
 private func adviceOnMaking(_ path: String) -> String {
-  var place = path
-  while !["/", "."].contains(place), !DurableFile.exists(place) { place = DurableFile.parentDirectory(of: place) }
+  var existing = path
+  while !["/", "."].contains(existing), !DurableFile.exists(existing) {
+    existing = DurableFile.parentDirectory(of: existing)
+  }
   let own = "name a directory of your own, as ~/\(lastComponent(of: path))"
-  guard access(place, W_OK | X_OK) != 0 else { return own }
-  return "you may not write to \(place): run 'sudo install -d -o $USER \(path)', or \(own)"
+  guard access(existing, W_OK | X_OK) != 0 else { return own }
+  return "you may not write to \(existing): run 'sudo install -d -o $USER \(path)', or \(own)"
 }
 
-/// Says something to a person, on standard error: one line, whatever the names in it are.
+/// Writes a message for people to standard error, in one line: names in it may hold line ends and control characters.
 func say(_ text: String, _ level: Logger.Level = .notice) { StandardError.say(text.oneLine, level) }
 
-/// Says something that is of several lines, and ours.
+/// Writes a message of several lines, which holds no foreign names.
 func say(lines text: String) { StandardError.say(text, .notice) }
 
-/// Hands a result to a program, on standard output: in one piece. A result that cannot be written is a failure. On a
-/// terminal, names in it do nothing to that.
+/// Writes a result to standard output, in one piece. Ends the program if that fails. On a terminal, control characters
+/// are escaped.
 func answer(_ text: String) {
   let shown = isatty(STDOUT_FILENO) == 1 ? text.printable : text
   guard StandardError.besideBar({ put(shown + "\n", on: STDOUT_FILENO) }) else {

@@ -1,46 +1,49 @@
-// One event as one line: for a person, or as an object for a program.
-
 import ArgumentParser
 import FileSystem
 import Glibc
-import ISOMedia
 import JSON
 import Logging
-import SegmentEncoder
 
 enum LogFormat: String, ExpressibleByArgument, CaseIterable {
   case text, json
 }
 
+/// An event as one line.
 enum LogLine {
-  /// `TIME LEVEL MESSAGE batch=… session=…`
+  /// The order of metadata: the batch comes first, texts come last.
+  private static let positions = ["batch": 0, "session": 1, "message": 3, "reason": 3, "error": 3, "advice": 4]
+
+  /// `TIME LEVEL EVENT batch=… session=… KEY=VALUE …`
   static func text(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) -> String {
-    let order = ["batch": 0, "session": 1]
-    let facts = metadata.sorted { (order[$0.key] ?? 2, $0.key) < (order[$1.key] ?? 2, $1.key) }
-      .map { " \($0.key)=\(word("\($0.value)"))" }
-    return ("\(now) \(level) \(message)" + facts.joined()).oneLine
+    let (event, facts) = parts(message, metadata)
+    return ("\(now) \(level) \(event)" + facts.map { " \($0.key)=\(word("\($0.value)"))" }.joined()).oneLine
   }
 
-  /// `{"time":…,"level":…,"message":…,…}`
+  /// `{"time":…,"level":…,"event":…,"batch":…,"session":…,KEY:VALUE,…}`
   static func json(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) -> String {
-    var members: [(String, JSONValue)] = [
-      ("time", .string(now)), ("level", .string("\(level)")), ("message", .string(message)),
-    ]
-    let facts = metadata.sorted { $0.key < $1.key }.filter { fact in !members.contains { $0.0 == fact.key } }
-    members += facts.map { ($0.key, value($0.value)) }
+    let (event, facts) = parts(message, metadata)
+    let members =
+      [("time", .string(now)), ("level", .string("\(level)")), ("event", .string(event))]
+      + facts.map { ($0.key, value($0.value)) }
     return "{" + members.map { "\(JSONValue.string($0).line):\($1.line)" }.joined(separator: ",").oneLine + "}"
   }
 
-  private static func value(_ value: Logger.MetadataValue) -> JSONValue {
-    switch value {
-    case .stringConvertible(let number as Int): .number(String(number))
-    case .array(let values): .array(values.map(Self.value))
-    case .dictionary(let members): .object(members.mapValues(Self.value))
-    default: .string("\(value)")
-    }
+  /// The message of an event is its name, such as `batch.published`. Any other text is the `message` of the event
+  /// `message`.
+  private static func parts(_ message: String, _ metadata: Logger.Metadata) -> (event: String, facts: [Fact]) {
+    let isName = message.contains(".") && message.utf8.allSatisfy { (97...122).contains($0) || $0 == UInt8(ascii: ".") }
+    let facts = isName ? metadata : metadata.merging(["message": "\(message)"]) { $1 }
+    let sorted = facts.sorted { (positions[$0.key] ?? 2, $0.key) < (positions[$1.key] ?? 2, $1.key) }
+    return (isName ? message : "message", sorted)
   }
 
-  /// In quotes where it would not be one word.
+  private typealias Fact = Logger.Metadata.Element
+
+  private static func value(_ value: Logger.MetadataValue) -> JSONValue {
+    if case .stringConvertible(let number as Int) = value { .number(number) } else { .string("\(value)") }
+  }
+
+  /// Quotes a text that is more than one word.
   private static func word(_ text: String) -> String {
     let isPlain = !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"\"=\\".utf8.contains($0) }
     return isPlain ? text : JSONValue.string(text).line
@@ -49,11 +52,11 @@ enum LogLine {
   private static var now: String { WallClock.nowMs.dateText }
 }
 
-/// Writes each event as one line on standard error, above the bar that may be there.
+/// Writes each event as one line to standard error.
 struct LineLogHandler: LogHandler {
   let format: LogFormat
   var logLevel: Logger.Level
-  /// The worker of the events, for programs that read the events of many.
+  /// The worker of the events, in JSON only.
   var metadata: Logger.Metadata = [:]
   var metadataProvider: Logger.MetadataProvider?
 
@@ -85,9 +88,9 @@ struct LogOptions: ParsableArguments {
   @Flag(name: .shortAndLong, help: "Short for --log-level info.")
   var verbose = false
 
-  /// To be asked for before anything is said.
+  /// Makes the logger. Call it before anything is written to standard error.
   func logger() -> Logger {
-    StandardError.speak(logFormat)
+    StandardError.use(logFormat)
     let level = logLevel ?? (verbose ? .info : .warning)
     return Logger(label: "encoder-worker", factory: { _ in LineLogHandler(format: logFormat, logLevel: level) })
   }

@@ -1,12 +1,12 @@
-// Names of strangers may hold anything but a slash: nothing of them is to move a cursor, or to look like another line.
+// File names may hold any character but a slash. Escaped, they can neither move a terminal's cursor nor forge a line.
 
 extension String {
-  /// One line that does nothing to a terminal: control characters, ends of lines and what turns the direction of text are
-  /// written as in JSON, `\n` and `\u001b`. A text that is JSON stays the same JSON.
-  var oneLine: String { escaped { Self.isSilent($0) } }
+  /// The text as one line: control characters, line ends and direction overrides are escaped as in JSON, `\n` and
+  /// `\u001b`. A text that is JSON stays the same JSON.
+  var oneLine: String { escaped { Self.isControl($0) } }
 
-  /// The same, but for the ends of lines.
-  var printable: String { escaped { Self.isSilent($0) && $0 != "\n" } }
+  /// Like ``oneLine``, but keeps line ends.
+  var printable: String { escaped { Self.isControl($0) && $0 != "\n" } }
 
   private func escaped(_ isEscaped: (Unicode.Scalar) -> Bool) -> String {
     guard unicodeScalars.contains(where: isEscaped) else { return self }
@@ -24,8 +24,8 @@ extension String {
     return text
   }
 
-  /// C0, DEL, C1, the separators of lines and paragraphs, and overrides of direction; all of at most four digits.
-  private static func isSilent(_ scalar: Unicode.Scalar) -> Bool {
+  /// C0, DEL, C1, line and paragraph separators, and direction overrides: all have at most four hexadecimal digits.
+  private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
     case 0..<0x20, 0x7F..<0xA0, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069: true
     default: false

@@ -1,10 +1,8 @@
-import Encoding
 import FileSystem
 import Glibc
-import SegmentEncoder
 
-/// A bar in the last line of a terminal: how much is done, how fast, how long it will take. Nothing in a pipe, nor on a
-/// terminal where lines cannot be wiped (`TERM=dumb`).
+/// A progress bar in the last line of a terminal, with rate and remaining time. Without a terminal, or with
+/// `TERM=dumb`, nothing is shown.
 struct Progress {
   private static let cells = 24
 
@@ -17,17 +15,17 @@ struct Progress {
     startedAt = MonotonicClock.milliseconds()
   }
 
-  /// At most ten times a second.
+  /// Updates the bar, at most ten times a second.
   ///
   /// - Parameters:
-  ///   - partly: the parts of unfinished ones, added up.
-  ///   - total: may grow while it goes on.
-  ///   - note: what else there is to say.
-  mutating func show(_ done: Int, partly: Double = 0, of total: Int, _ unit: String, note: String = "") {
+  ///   - partly: the finished fractions of units in work, added up.
+  ///   - total: the number of units; it may grow.
+  ///   - suffix: text after the remaining time.
+  mutating func show(_ done: Int, partly: Double = 0, of total: Int, _ unit: String, suffix: String = "") {
     let now = MonotonicClock.milliseconds()
     guard isShown, now - shownAt >= 100, let screen = TerminalScreen(of: STDERR_FILENO) else { return }
     shownAt = now
-    let text = Self.text(done, of: total, unit, elapsedMs: max(1, now - startedAt)) + note
+    let text = Self.text(done, of: total, unit, elapsedMs: max(1, now - startedAt)) + suffix
     StandardError.show(bar: Self.line(text, Double(done) + partly, of: total, columns: screen.columns))
   }
 
@@ -45,16 +43,15 @@ struct Progress {
       case 60...: ", \(perHour / 60)/min"
       default: ""
       }
-    let left = done == 0 ? "" : ", \(age(ms: Int64((total - done) * elapsedMs / done + 999))) left"
-    return "\(done) of \(total) \(unit)\(rate)\(left)"
+    let remaining = done == 0 ? "" : ", \(age(ms: Int64((total - done) * elapsedMs / done + 999))) left"
+    return "\(done) of \(total) \(unit)\(rate)\(remaining)"
   }
 
-  /// In less than a whole line: one that fills it may go on in the next.
+  /// Leaves the last column free: a full line may wrap.
   static func line(_ text: String, _ done: Double, of total: Int, columns: Int) -> String {
-    let room = max(0, columns - 1)
-    // Below some cells a bar says nothing.
-    let cells = min(Self.cells, room - text.count - 1)
-    guard cells >= 4 else { return String(text.prefix(room)) }
+    let available = max(0, columns - 1)
+    let cells = min(Self.cells, available - text.count - 1)
+    guard cells >= 4 else { return String(text.prefix(available)) }
     let full = Int(Double(cells) * min(done, Double(total)) / Double(max(1, total)))
     return String(repeating: "█", count: full) + String(repeating: "░", count: cells - full) + " " + text
   }

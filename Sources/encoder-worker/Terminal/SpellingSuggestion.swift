@@ -1,11 +1,11 @@
-/// The name that was probably meant: the one that fewest changed letters lead to, when they are few.
+/// Returns the most similar name; nil if none differs in a few letters only.
 func nearest(_ name: String, among names: [String]) -> String? {
   let name = String(name.lowercased().map { $0 == "_" ? "-" : $0 }.drop { $0 == "-" })
   let found = names.map { ($0, changes(from: name, to: $0)) }.min { $0.1 < $1.1 }
   return found.flatMap { $0.1 <= max(1, name.count / 3) ? $0.0 : nil }
 }
 
-/// How many letters are to be added, left out or replaced (Levenshtein's distance).
+/// The Levenshtein distance: the number of letters to add, remove or replace.
 private func changes(from name: String, to other: String) -> Int {
   var row = Array(0...other.count)
   for (index, letter) in name.enumerated() {

@@ -1,11 +1,10 @@
 import FileSystem
 import Glibc
 import Logging
-import SegmentEncoder
 import Synchronization
 
-/// Standard error, which lines and a bar share: the bar stays the last thing there, and each line goes above it in one
-/// write.
+/// Standard error, which lines and a progress bar share. The bar stays the last line; each other line goes above it, in
+/// one write.
 enum StandardError {
   private struct State {
     var format = LogFormat.text
@@ -14,10 +13,10 @@ enum StandardError {
   }
 
   private static let state = Mutex(State())
-  private static let wiped = "\r\u{1B}[K"
+  private static let clearLine = "\r\u{1B}[K"
 
-  /// From here on, everything is said like this.
-  static func speak(_ format: LogFormat) { state.withLock { $0.format = format } }
+  /// Sets the format of all further messages.
+  static func use(_ format: LogFormat) { state.withLock { $0.format = format } }
 
   static func say(_ text: String, _ level: Logger.Level) {
     state.withLock { state in
@@ -25,39 +24,39 @@ enum StandardError {
     }
   }
 
-  /// Runs `body` in another thread and waits one second for it at most. Use it before the process ends: a write blocks while no
-  /// process reads standard error.
+  /// Runs `body` in another thread and waits one second for it at most. Use it before the process ends: a write blocks
+  /// while no process reads standard error.
   static func writeWithTimeout(_ body: @escaping @Sendable () -> Void) {
-    let said = Said()
+    let completion = Completion()
     do {
       try ThreadGroup().start {
         body()
-        said.isDone.store(true, ordering: .releasing)
+        completion.isDone.store(true, ordering: .releasing)
       }
     } catch {
       return
     }
-    for _ in 0..<100 where !said.isDone.load(ordering: .acquiring) { usleep(10_000) }
+    for _ in 0..<100 where !completion.isDone.load(ordering: .acquiring) { usleep(10_000) }
   }
 
-  private final class Said: Sendable {
+  private final class Completion: Sendable {
     let isDone = Atomic(false)
   }
 
-  /// - Parameter line: without its end; nothing in it moves a cursor.
+  /// - Parameter line: a line without its end and without control characters.
   static func write(line: String) { state.withLock { write(line, &$0) } }
 
-  /// Puts a bar in the place of the last one.
+  /// Replaces the bar.
   static func show(bar: String) {
     state.withLock { state in
       state.bar = bar
-      _ = put(wiped + bar, on: STDERR_FILENO)
+      _ = put(clearLine + bar, on: STDERR_FILENO)
     }
   }
 
   static func removeBar() {
     state.withLock { state in
-      if state.bar != nil { _ = put(wiped, on: STDERR_FILENO) }
+      if state.bar != nil { _ = put(clearLine, on: STDERR_FILENO) }
       state.bar = nil
     }
   }
@@ -66,13 +65,13 @@ enum StandardError {
   static func besideBar<R>(_ body: () -> R) -> R {
     state.withLock { state in
       guard let bar = state.bar, isatty(STDOUT_FILENO) == 1 else { return body() }
-      _ = put(wiped, on: STDERR_FILENO)
+      _ = put(clearLine, on: STDERR_FILENO)
       defer { _ = put(bar, on: STDERR_FILENO) }
       return body()
     }
   }
 
   private static func write(_ line: String, _ state: inout State) {
-    _ = put(state.bar.map { wiped + line + "\n" + $0 } ?? line + "\n", on: STDERR_FILENO)
+    _ = put(state.bar.map { clearLine + line + "\n" + $0 } ?? line + "\n", on: STDERR_FILENO)
   }
 }

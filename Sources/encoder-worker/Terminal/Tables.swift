@@ -1,6 +1,6 @@
 // Tables for people.
 
-/// Columns as wide as they have to be; the first row is their head.
+/// Aligns rows in columns; the first row has the headings.
 func table(_ rows: [[String]]) -> String {
   let rows = rows.map { $0.map(\.oneLine) }
   let columns = rows.map(\.count).max() ?? 0

@@ -1,12 +1,12 @@
 import Glibc
 
-/// The terminal that a descriptor leads to.
+/// The size of a terminal.
 struct TerminalScreen {
   /// Cells in a line.
   let columns: Int
   let rows: Int
 
-  /// - Returns: nil where there is none on which a line can be wiped.
+  /// Fails if the descriptor is no terminal that can clear a line.
   init?(of descriptor: Int32) {
     let kind = getenv("TERM").map { String(cString: $0) } ?? ""
     guard isatty(descriptor) == 1, !["", "dumb"].contains(kind) else { return nil }
@@ -16,7 +16,7 @@ struct TerminalScreen {
     rows = isKnown && size.ws_row > 0 ? Int(size.ws_row) : 24
   }
 
-  /// A text that replaces what is there, without a moment at which nothing is; what does not fit is cut off.
+  /// Returns a text that replaces the screen's contents without flicker. Lines and columns that do not fit are cut off.
   func page(_ text: String) -> String {
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false).prefix(rows - 1)
     return "\u{1B}[H" + lines.map { $0.prefix(columns - 1) + "\u{1B}[K\n" }.joined() + "\u{1B}[J"

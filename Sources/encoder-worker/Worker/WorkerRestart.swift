@@ -25,7 +25,7 @@ struct WorkerRestart {
 
   func callAsFunction(because job: JobWatch.Stuck, of worker: Worker) -> Never {
     StandardError.writeWithTimeout {
-      worker.logger.error("\(job); the worker restarts", metadata: ["batch": "\(job.batch)"])
+      worker.logger.error("worker.restarting", metadata: ["batch": "\(job.batch)", "error": "\(job)"])
     }
     setenv(Self.variable, worker.counters.json.line, 1)
     var words: [UnsafeMutablePointer<CChar>?] = CommandLine.arguments.map { strdup($0) }
@@ -33,7 +33,7 @@ struct WorkerRestart {
     clinux_restore_signals([signals])
     execv("/proc/self/exe", words)
     let reason = String(cString: strerror(errno))
-    StandardError.writeWithTimeout { worker.logger.error("execv: \(reason)") }
+    StandardError.writeWithTimeout { worker.logger.error("worker.failed", metadata: ["error": "execv: \(reason)"]) }
     _exit(ExitStatus.temporaryFailure.rawValue)
   }
 }
