@@ -3,8 +3,6 @@ import FileSystem
 
 /// hiredis: who works from a directory has no need of it.
 let hiredis = DynamicLibrary(
-  "hiredis, which queues are asked with", package: String(cString: chr_name()).replacing(".so.", with: "")
-) {
-  var functions = chr_library()
-  return chr_load(&functions).map { .failure(.init($0)) } ?? .success(functions)
-}
+  "hiredis, which queues are asked with", package: String(cString: chr_name()).replacing(".so.", with: ""),
+  chr_library()
+) { chr_load(&$0) }
