@@ -100,7 +100,7 @@ package struct InspectedBatch: Sendable, Equatable {
               height: shot.capture.height, note: notes[shot.capture.timeMs]))
         }
         frames[frames.count - 1].holdMs += shot.holdMs
-        frames[frames.count - 1].gapAfterMs += shot.closing?.gapAfterMs ?? 0
+        frames[frames.count - 1].gapAfterMs += shot.closingGapMs ?? 0
       }
     }
   }
