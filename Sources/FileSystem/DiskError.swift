@@ -16,9 +16,7 @@ public struct DiskError: Error, Equatable, CustomStringConvertible {
     self.code = code
   }
 
-  public var description: String {
-    "\(operation) \(path): \(String(cString: strerror(code)).lowercasedFirst)"
-  }
+  public var description: String { "\(operation) \(path): \(String(cString: strerror(code)).lowercasedFirst)" }
 
   /// Whether the file system has no such locks: NFS refuses one on a file that is open for reading only.
   package var saysNoLocks: Bool { [EBADF, ENOLCK, EOPNOTSUPP].contains(code) }

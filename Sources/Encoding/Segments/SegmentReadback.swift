@@ -17,7 +17,7 @@ enum SegmentReadback {
       let media = try parts[1].children("mdhd", "hdlr", "minf")
       try require(try media[0].duration(), duration, "a track's duration")
       guard try media[1].skipping(8).bytes.starts(with: (isVideo ? "vide" : "sbtl").utf8) else {
-        throw SegmentMismatch("a track is of another kind")
+        throw SegmentMismatch("a track has another kind")
       }
       let table = try media[2].children(isVideo ? "vmhd" : "nmhd", "dinf", "stbl")[2]
       guard isVideo else {
@@ -25,14 +25,14 @@ enum SegmentReadback {
         continue
       }
       var tables = try table.children("stsd", "stts", "stss", "stsc", "stsz", "stco")
-      guard try tables.remove(at: 2).numbers() == [1] else { throw SegmentMismatch("its key frames are others") }
+      guard try tables.remove(at: 2).numbers() == [1] else { throw SegmentMismatch("its key frames differ") }
       try compare(tables, in: bytes, with: file.video)
       // Version, flags and count come first; then the fields of a video's entry (ISO/IEC 14496-12, 12.1.3).
       let entry = try tables[0].skipping(8).children("avc1")[0]
       try require(try entry.number(at: 24), file.width << 16 | file.height, "the size of its pictures")
       guard
         try entry.skipping(78).children("avcC", "colr", "pasp")[0].bytes.elementsEqual(file.parameterSets.configuration)
-      else { throw SegmentMismatch("its parameter sets are others") }
+      else { throw SegmentMismatch("its parameter sets differ") }
     }
   }
 
@@ -50,14 +50,14 @@ enum SegmentReadback {
     try require(sizes.count, samples.count, "the number of samples")
     let offsets = try tables[4].numbers()
     guard try tables[2].numbers(columns: 3) == [1, samples.count, 1], offsets.count == 1 else {
-      throw SegmentMismatch("its samples do not lie one behind the other")
+      throw SegmentMismatch("its samples are not contiguous")
     }
     var offset = offsets[0]
     for (sample, (duration, size)) in zip(samples, zip(durations, sizes)) {
       try require(duration, Int(sample.duration), "a sample's duration")
       try require(size, sample.data.count, "a sample's size")
       guard offset + size <= bytes.count, bytes[offset..<offset + size].elementsEqual(sample.data) else {
-        throw SegmentMismatch("a sample's bytes are others")
+        throw SegmentMismatch("a sample's bytes differ")
       }
       offset += size
     }

@@ -76,7 +76,7 @@ package struct SegmentWriter: ~Copyable {
   /// Returns the encoder, which is opened with the first picture.
   private mutating func openEncoder() throws -> H264Encoder {
     if let encoder { return encoder }
-    guard let picture = try only?.picture() else { throw SegmentMismatch("it shows nothing") }
+    guard let picture = try only?.picture() else { throw SegmentMismatch("it has no picture") }
     let watch = profile?.start(.encode)
     let opened = try H264Encoder(width: picture.codedWidth, height: picture.codedHeight, settings: settings)
     coded += try opened.encode(picture, pts: 0)

@@ -170,17 +170,14 @@ private final class ByteReader {
     return Int32(count)
   }
 
+  /// - Parameter origin: `SEEK_SET` or `AVSEEK_SIZE`; avio_seek and avio_size ask for nothing else.
   func seek(_ offset: Int64, _ origin: Int32) -> Int64 {
-    let target: Int
     switch origin & ~AVSEEK_FORCE {
     case cff_seek_size(): return Int64(source.count)
-    case SEEK_SET: target = Int(offset)
-    case SEEK_CUR: target = position &+ Int(offset)
-    case SEEK_END: target = source.count &+ Int(offset)
+    case SEEK_SET where (0...Int64(source.count)).contains(offset):
+      position = Int(offset)
+      return offset
     default: return -1
     }
-    guard (0...source.count).contains(target) else { return -1 }
-    position = target
-    return Int64(target)
   }
 }

@@ -10,13 +10,13 @@ enum SegmentFileVerification {
     _ json: JSONValue, _ segment: PublishedSegment, _ file: any ByteSource
   ) throws -> [String] {
     var problems: [String] = []
-    if !hasMovieFirst(file) { problems.append("moov does not stand before mdat") }
+    if !hasMovieFirst(file) { problems.append("moov is not before mdat") }
     let reader = try MP4Reader(file)
     guard reader.trackCount == 2, let sets = reader.parameterSets else {
       return problems + ["not a video track and a timing track"]
     }
-    if sets.codec != json.object?["codec"]?.string { problems.append("another codec than its manifest says") }
-    if reader.durationUs != segment.durationMs * 1_000 { problems.append("another duration than its manifest says") }
+    if sets.codec != json.object?["codec"]?.string { problems.append("the codec differs from the manifest") }
+    if reader.durationUs != segment.durationMs * 1_000 { problems.append("the duration differs from the manifest") }
     let decoder = try VideoDecoder(reader.parameters(of: 0))
     var starts: [[Int64]] = [[], []]
     var ends: [Int64] = [0, 0]
@@ -24,9 +24,9 @@ enum SegmentFileVerification {
     var pictures: [(width: Int, height: Int)] = []
     while let sample = try reader.next() {
       guard starts.indices.contains(sample.track) else { return problems + ["more than two tracks"] }
-      if sample.pts != ends[sample.track] || sample.dts != sample.pts { problems.append("a sample out of time") }
+      if sample.pts != ends[sample.track] || sample.dts != sample.pts { problems.append("a sample is not contiguous") }
       if sample.track == 0 {
-        if sample.isKey != starts[0].isEmpty { problems.append("a key frame that is not the first sample") }
+        if sample.isKey != starts[0].isEmpty { problems.append("the first sample is not the only key frame") }
         pictures += try decoder.decode(sample).map { ($0.width, $0.height) }
       } else {
         texts.append(Array(sample.bytes))
@@ -40,7 +40,7 @@ enum SegmentFileVerification {
       problems.append("\(pictures.count) pictures can be decoded, of \(segment.samples)")
     }
     if pictures.contains(where: { $0 != (segment.codedWidth, segment.codedHeight) }) {
-      problems.append("a picture of another size than its manifest says")
+      problems.append("a picture's size differs from the manifest")
     }
     return problems
   }
@@ -61,7 +61,7 @@ enum SegmentFileVerification {
     let parsed = texts.map { try? JSONParser.parse(Array($0.dropFirst(2))) }
     for (frame, text) in zip(json.object?["frames"]?.array ?? [], parsed)
     where text?.object?["t"] != frame.object?["timeMs"] || text?.object?["f"] != frame.object?["source"] {
-      problems.append("the timing track says something else than the manifest")
+      problems.append("the timing track differs from the manifest")
       break
     }
     return problems

@@ -30,7 +30,7 @@ package final class SegmentPictures {
     let size = PixelSize(width: segment.width, height: segment.height)
     let coded = PixelSize(width: segment.codedWidth, height: segment.codedHeight)
     guard size.width <= coded.width, size.height <= coded.height, coded.isWithin(Limits()) else {
-      throw BadSession(segment.file, "pictures of \(size.width)×\(size.height) pixels, coded as others")
+      throw BadSession(segment.file, "pictures of \(size.width)×\(size.height) pixels do not fit their coded size")
     }
     let starts = segment.startsOfFrames
     let order = SegmentPicturesOrder(
@@ -54,10 +54,10 @@ package final class SegmentPictures {
     let film = try VideoPictures(reader, track: 0, limits: Limits())
     for (index, start) in order.starts.enumerated() {
       guard let picture = try film.picture(at: start) else {
-        throw BadSession(name, "picture \(index) of those that are wanted has no sample at its instant")
+        throw BadSession(name, "wanted picture \(index) has no sample at its instant")
       }
       guard (picture.width, picture.height) == (order.coded.width, order.coded.height) else {
-        throw BadSession(name, "a picture of another size than its manifest says")
+        throw BadSession(name, "a picture's size differs from the manifest")
       }
       try each(converter.fitted(picture, as: order.size, into: order.box, isRGB: order.isRGB))
     }

@@ -33,7 +33,7 @@ final class VideoPictures: FilmPictures {
   func picture(at pts: Int64, as form: VideoPictureForm) throws -> Picture? {
     guard let decoded = try picture(at: pts) else { return nil }
     guard (1...decoded.width).contains(form.size.width), (1...decoded.height).contains(form.size.height) else {
-      throw BadSession("", "a picture of another size than was to be expected")
+      throw BadSession("", "a picture is smaller than expected")
     }
     if decoded.isHighDynamicRange {
       throw BadSession("", "high dynamic range (PQ or HLG)", advice: "make it SDR first")

@@ -45,7 +45,7 @@ extension VideoTrack {
   package init(of file: any ByteSource, name: String, limits: Limits, isCancelled: () -> Bool = { false }) throws {
     func bad(_ cause: String, _ advice: String) -> BadSession { BadSession(name, cause, advice: advice) }
     guard MP4SampleBudget.isBearable(file) else {
-      throw bad("its tables name more samples than a film has", "remux it with ffmpeg -c copy")
+      throw bad("its tables list more samples than a film has", "remux it with ffmpeg -c copy")
     }
     let reader = try MP4Reader(file)
     let codecs = [AV_CODEC_ID_H264, AV_CODEC_ID_HEVC]
@@ -54,7 +54,7 @@ extension VideoTrack {
     else { throw bad("no H.264 or HEVC track", "name an MP4 with one") }
     let parameters = reader.parameters(of: index)
     guard let quarterTurns = reader.quarterTurns(of: index) else {
-      throw bad("to be shown mirrored, or turned by what is no quarter", "encode it as it is to be shown first")
+      throw bad("its pictures are mirrored, or turned by no quarter turn", "encode it upright first")
     }
     let aspect = reader.pixelAspect(of: index)
     // A difference of less than one in a hundred comes from a rounded size.
@@ -77,7 +77,7 @@ extension VideoTrack {
       }
       if let configuration = sample.configuration { sizes = try SizeParser(parameters, configuration) }
       if sample.isKey { size = sizes.size(of: sample) ?? size }
-      guard let size else { throw bad("it does not begin with a key frame", "cut it at one") }
+      guard let size else { throw bad("it does not begin with a key frame", "cut it at a key frame") }
       guard max(size.width, size.height) <= limits.side, size.width * size.height <= limits.pixels else {
         throw bad("\(size.width)×\(size.height) pixels, more than the limit", "scale it first")
       }
