@@ -91,11 +91,11 @@ package final class Directory: Sendable {
         if errno != 0 { throw DiskError("readdir", path) }
         return
       }
-      let goesOn = withUnsafeBytes(of: &found.pointee.d_name) { raw in
+      let shouldContinue = withUnsafeBytes(of: &found.pointee.d_name) { raw in
         guard let name = raw.bindMemory(to: CChar.self).baseAddress else { return true }
         return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || body(name, found.pointee.d_type)
       }
-      if !goesOn { return }
+      if !shouldContinue { return }
     }
   }
 
