@@ -8,7 +8,7 @@ enum SegmentReadback {
   static func compare(_ bytes: [UInt8], with file: MP4File) throws(SegmentMismatch) {
     let movie = try BoxReader(bytes[...]).children("ftyp", "moov", "mdat")[1]
     let boxes = try movie.children("mvhd", "trak", "trak")
-    let duration = file.video.reduce(0) { $0 + $1.duration }
+    let duration = file.video.reduce(0) { $0 + Int($1.duration) }
     try require(try boxes[0].duration(), duration, "the duration")
     for (track, isVideo) in [(boxes[1], true), (boxes[2], false)] {
       let parts = try track.children("tkhd", "mdia")
@@ -63,9 +63,7 @@ enum SegmentReadback {
     }
   }
 
-  private static func require<Number: BinaryInteger>(
-    _ found: Number, _ wanted: some BinaryInteger, _ what: String
-  ) throws(SegmentMismatch) {
+  private static func require(_ found: Int, _ wanted: Int, _ what: String) throws(SegmentMismatch) {
     guard found == wanted else { throw SegmentMismatch("\(what) is \(found) instead of \(wanted)") }
   }
 }

@@ -1,4 +1,3 @@
-import CFFmpeg
 import ISOMedia
 import Synchronization
 
@@ -13,17 +12,16 @@ package final class SourceFrame {
   package let identity: String?
   /// The key frame of a segment that shows only this frame; nil until one is encoded.
   package internal(set) var key: KeyFrame?
-  private var decoded: Picture?
-  /// Decodes the files; nil once they are decoded.
-  private var decode: (() throws -> Picture)?
-
-  var isDecoded: Bool { decoded != nil }
+  private(set) var isDecoded: Bool
+  /// Decodes the files, or returns the decoded picture.
+  private var load: () throws -> Picture
 
   package init(_ picture: Picture, notes: [String] = [], identity: String? = nil) {
     (width, height) = (picture.width, picture.height)
     self.notes = notes
     self.identity = identity
-    decoded = picture
+    isDecoded = true
+    load = { picture }
   }
 
   /// A frame whose key frame is known.
@@ -32,15 +30,13 @@ package final class SourceFrame {
     notes = key.notes
     self.identity = identity
     self.key = key
-    self.decode = decode
+    isDecoded = false
+    load = decode
   }
 
   package func picture() throws -> Picture {
-    if let decoded { return decoded }
-    // One of the two is always there.
-    guard let picture = try decode?() else { throw FFmpegError(function: "decode", code: cff_error_invalid_data()) }
-    decoded = picture
-    decode = nil
+    let picture = try load()
+    if !isDecoded { (isDecoded, load) = (true, { picture }) }
     return picture
   }
 

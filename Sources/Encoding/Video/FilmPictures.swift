@@ -20,8 +20,7 @@ package struct VideoPictureForm: Equatable {
   /// The size of the picture in this form.
   package var result: PixelSize {
     let (width, height) = PictureConverter.size(size.width, size.height, maxSide: maxSide)
-    return quarterTurns % 2 == 0
-      ? PixelSize(width: width, height: height) : PixelSize(width: height, height: width)
+    return quarterTurns % 2 == 0 ? PixelSize(width: width, height: height) : PixelSize(width: height, height: width)
   }
 }
 

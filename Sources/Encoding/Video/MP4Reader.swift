@@ -102,24 +102,27 @@ package final class MP4Reader {
     configuration.flatMap { $0.withUnsafeBufferPointer { ParameterSets(configuration: $0) } }
   }
 
-  /// A sample. `packet` and `bytes` are valid until the next sample is read.
+  /// A sample, valid until the next one is read.
   struct ReadSample {
+    let packet: UnsafePointer<AVPacket>
+
+    var track: Int { Int(packet.pointee.stream_index) }
+    var pts: Int64 { packet.pointee.pts }
+    var dts: Int64 { packet.pointee.dts }
+    var duration: Int64 { packet.pointee.duration }
+    var isKey: Bool { cff_packet_is_key(packet) != 0 }
+    /// Whether other samples need it, but players do not show it.
+    var isDiscarded: Bool { cff_packet_is_discarded(packet) != 0 }
+    var bytes: UnsafeBufferPointer<UInt8> {
+      UnsafeBufferPointer(start: packet.pointee.data, count: Int(packet.pointee.size))
+    }
+
     /// The decoder's new configuration from this sample on; nil if it does not change.
     var configuration: UnsafeBufferPointer<UInt8>? {
       var size = 0
       guard let start = av_packet_get_side_data(packet, AV_PKT_DATA_NEW_EXTRADATA, &size), size > 0 else { return nil }
       return UnsafeBufferPointer(start: start, count: size)
     }
-
-    let track: Int
-    let pts: Int64
-    let dts: Int64
-    let duration: Int64
-    let isKey: Bool
-    /// Whether other samples need it, but players do not show it.
-    let isDiscarded: Bool
-    let packet: UnsafePointer<AVPacket>
-    let bytes: UnsafeBufferPointer<UInt8>
   }
 
   /// Reads the next sample of any track; nil at the end.
@@ -128,11 +131,7 @@ package final class MP4Reader {
     let status = library.av_read_frame(format, packet.pointer)
     if status == cff_error_eof() { return nil }
     try check("av_read_frame", status)
-    let found = packet.pointer.pointee
-    return ReadSample(
-      track: Int(found.stream_index), pts: found.pts, dts: found.dts, duration: found.duration,
-      isKey: cff_packet_is_key(packet.pointer) != 0, isDiscarded: cff_packet_is_discarded(packet.pointer) != 0,
-      packet: UnsafePointer(packet.pointer), bytes: packet.bytes)
+    return ReadSample(packet: packet.pointer)
   }
 }
 

@@ -65,7 +65,7 @@ extension VideoTrack {
     let isAVC = parameters.pointee.codec_id == AV_CODEC_ID_H264
     var shown: [Sample] = []
     var keys: [(sample: Sample, index: Int)] = []
-    var size: (width: Int, height: Int)?
+    var size: PixelSize?
     var leastPts: [Int64] = []
     var timing = TimingTrack(in: reader, beside: index)
     while let sample = try reader.next() {
@@ -78,7 +78,7 @@ extension VideoTrack {
       if let configuration = sample.configuration { sizes = try SizeParser(parameters, configuration) }
       if sample.isKey { size = sizes.size(of: sample) ?? size }
       guard let size else { throw bad("it does not begin with a key frame", "cut it at a key frame") }
-      guard max(size.width, size.height) <= limits.side, size.width * size.height <= limits.pixels else {
+      guard size.isWithin(limits) else {
         throw bad("\(size.width)×\(size.height) pixels, more than the limit", "scale it first")
       }
       let found = Sample(
@@ -191,13 +191,13 @@ private final class SizeParser {
 
   deinit { av_parser_close(parser) }
 
-  func size(of sample: MP4Reader.ReadSample) -> (width: Int, height: Int)? {
+  func size(of sample: MP4Reader.ReadSample) -> PixelSize? {
     var unit: UnsafeMutablePointer<UInt8>?
     var unitSize: Int32 = 0
     av_parser_parse2(
       parser, context.pointer, &unit, &unitSize, sample.bytes.baseAddress, Int32(sample.bytes.count), sample.pts,
       sample.dts, -1)
-    let (width, height) = (Int(parser.pointee.width), Int(parser.pointee.height))
-    return width > 0 && height > 0 ? (width, height) : nil
+    let size = PixelSize(width: Int(parser.pointee.width), height: Int(parser.pointee.height))
+    return min(size.width, size.height) > 0 ? size : nil
   }
 }
