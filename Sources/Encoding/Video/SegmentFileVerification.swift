@@ -15,8 +15,8 @@ enum SegmentFileVerification {
     guard reader.trackCount == 2, let sets = reader.parameterSets else {
       return problems + ["not a video track and a timing track"]
     }
-    if sets.codec != json.object?["codec"]?.string { problems.append("the codec differs from the manifest") }
-    if reader.durationUs != segment.durationMs * 1_000 { problems.append("the duration differs from the manifest") }
+    if sets.codec != json.object?["codec"]?.string { problems.append("another codec than its manifest says") }
+    if reader.durationUs != segment.durationMs * 1_000 { problems.append("another duration than its manifest says") }
     let decoder = try VideoDecoder(reader.parameters(of: 0))
     var starts: [[Int64]] = [[], []]
     var ends: [Int64] = [0, 0]
@@ -40,7 +40,7 @@ enum SegmentFileVerification {
       problems.append("\(pictures.count) pictures can be decoded, of \(segment.samples)")
     }
     if pictures.contains(where: { $0 != (segment.codedWidth, segment.codedHeight) }) {
-      problems.append("a picture's size differs from the manifest")
+      problems.append("a picture of another size than its manifest says")
     }
     return problems
   }

@@ -57,7 +57,7 @@ package final class SegmentPictures {
         throw BadSession(name, "wanted picture \(index) has no sample at its instant")
       }
       guard (picture.width, picture.height) == (order.coded.width, order.coded.height) else {
-        throw BadSession(name, "a picture's size differs from the manifest")
+        throw BadSession(name, "a picture of another size than its manifest says")
       }
       try each(converter.fitted(picture, as: order.size, into: order.box, isRGB: order.isRGB))
     }
