@@ -1,18 +1,18 @@
-// Where a file's bytes are read from, at any place.
+// Where a file's bytes are read from, at any offset.
 
 import Glibc
 
 package protocol ByteSource: AnyObject {
-  /// Of all of it.
+  /// The size of the file in bytes.
   var count: Int { get }
-  /// Fills memory with what lies at an offset, or a part of that.
+  /// Reads bytes at an offset into `target`, as many as fit or fewer.
   ///
-  /// - Returns: how many bytes that are: 0 at the end, negative where it fails.
+  /// - Returns: the number of bytes: 0 at the end, negative on an error, which `errno` has.
   func read(at offset: Int, into target: UnsafeMutableRawBufferPointer) -> Int
 }
 
 extension ByteSource {
-  /// So many bytes, or fewer at the end.
+  /// Returns `count` bytes, or fewer at the end or on an error.
   package func bytes(at offset: Int, _ count: Int) -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: count) { bytes, filled in
       while filled < count {
@@ -25,7 +25,7 @@ extension ByteSource {
   }
 }
 
-/// A file in memory, which must outlive this.
+/// A file in memory that outlives this reader.
 package final class MemoryBytes: ByteSource {
   private let bytes: UnsafeRawBufferPointer
 
@@ -45,12 +45,10 @@ package final class MemoryBytes: ByteSource {
 package final class FileBytes: ByteSource {
   package let count: Int
   private let descriptor: Int32
-  /// Closes the descriptor; nil where this does.
+  /// Owns the descriptor; nil if this object owns it.
   private let owner: OpenFile?
 
-  package init(_ file: OpenFile) {
-    (descriptor, count, owner) = (file.descriptor, file.size, file)
-  }
+  package init(_ file: OpenFile) { (descriptor, count, owner) = (file.descriptor, file.size, file) }
 
   package init(opening path: String) throws(DiskError) {
     descriptor = try check("open", path) { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }

@@ -1,9 +1,9 @@
-/// The work was stopped before its end; the batch is owed as before.
+/// Work that was stopped before its end. The batch stays in the queue.
 public struct Cancelled: Error, Equatable, CustomStringConvertible {
   public init() {}
 
   public var description: String { "stopped before its end" }
 }
 
-/// The environment (a server, a network) failed, not a batch.
+/// A failure of the environment (a server, a network), not of a batch.
 package protocol EnvironmentFailure: Error {}

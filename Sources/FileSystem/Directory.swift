@@ -1,5 +1,5 @@
-// An open directory. Everything inside is reached relative to its descriptor, one path component or a path that
-// stays beneath it, and never through a symbolic link; nothing that is not a regular file is ever read.
+// An open directory. Its entries are reached relative to its descriptor, by one path component or a path that stays
+// beneath it, and never through a symbolic link. Only regular files are read.
 
 import CLinux
 import Glibc
@@ -9,20 +9,18 @@ package final class Directory: Sendable {
   package let path: String
   package let descriptor: Int32
 
-  /// - Parameter followingLinks: `false` for anything a stranger may have made.
+  /// - Parameter followingLinks: `false` for a path in which another user may have put a link.
   package convenience init(opening path: String, followingLinks: Bool = true) throws(DiskError) {
     let links = followingLinks ? 0 : O_NOFOLLOW
     self.init(try check("open", path) { open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | links) }, path: path)
   }
 
-  /// A directory in another one, never reached through a link.
+  /// Opens a directory in another one. A link fails.
   package convenience init(opening name: String, in parent: Directory) throws(DiskError) {
-    let path = parent.path + "/" + name
-    let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW
-    self.init(try check("open", path) { openat(parent.descriptor, name, flags) }, path: path)
+    try self.init(Entry(name: name, kind: .directory, bytes: Array(name.utf8)), in: parent)
   }
 
-  /// One of the entries of another one.
+  /// Opens an entry of another directory. A link fails.
   package convenience init(_ entry: Entry, in parent: Directory) throws(DiskError) {
     let path = parent.path + "/" + entry.name
     let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW
@@ -42,65 +40,68 @@ package final class Directory: Sendable {
 
     package let name: String
     package let kind: Kind
-    /// The name as the system has it, without the terminating zero.
+    /// The name as the kernel has it, without the terminating zero.
     package let bytes: [UInt8]
 
-    /// The name for a call of the system.
+    /// The name for a system call.
     fileprivate var terminated: [CChar] { bytes.map { CChar(bitPattern: $0) } + [0] }
   }
 
-  /// The status of an entry (of a link: its own); nil when it is gone.
-  package func state(of entry: Entry) -> stat? {
+  /// Returns the status of an entry, of a link itself; nil if it is gone.
+  package func state(of entry: Entry) -> stat? { status(of: entry.terminated) }
+
+  func status(of name: UnsafePointer<CChar>) -> stat? {
     var status = stat()
-    return fstatat(descriptor, entry.terminated, &status, AT_SYMLINK_NOFOLLOW) == 0 ? status : nil
+    return fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? status : nil
   }
 
-  /// All entries but `.` and `..`, in the order of their names' bytes.
+  /// Returns all entries but `.` and `..`, in the order of their names' bytes.
   ///
-  /// - Parameter limit: the most to read; one more is read to tell that there are more.
+  /// - Parameter limit: the maximum number of entries. One more is returned if there are more.
   package func entries(limit: Int = .max - 1) throws(DiskError) -> [Entry] {
-    let stream = try stream()
-    defer { closedir(stream) }
     var result: [Entry] = []
-    while result.count <= limit, let found = try next(stream) {
-      let bytes = withUnsafeBytes(of: &found.pointee.d_name) { Array($0.prefix { $0 != 0 }) }
-      if bytes == [UInt8(ascii: ".")] || bytes == Array("..".utf8) { continue }
-      result.append(
-        Entry(name: printableName(bytes), kind: kind(of: bytes, hint: found.pointee.d_type), bytes: bytes))
+    try scan { name, type in
+      let bytes = Array(UnsafeRawBufferPointer(start: name, count: strlen(name)))
+      result.append(Entry(name: printableName(bytes), kind: kind(of: name, hint: type), bytes: bytes))
+      return result.count <= limit
     }
     return result.sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
   }
 
-  /// Shows the names of all entries but `.` and `..`, in whatever order.
+  /// Calls `body` with the name of each entry but `.` and `..`, in no order.
   package func visit(_ body: (UnsafePointer<CChar>) -> Void) throws(DiskError) {
-    let stream = try stream()
-    defer { closedir(stream) }
-    while let found = try next(stream) {
-      withUnsafeBytes(of: &found.pointee.d_name) { raw in
-        guard let name = raw.bindMemory(to: CChar.self).baseAddress else { return }
-        if strcmp(name, ".") != 0 && strcmp(name, "..") != 0 { body(name) }
-      }
+    try scan { name, _ in
+      body(name)
+      return true
     }
   }
 
-  private func stream() throws(DiskError) -> OpaquePointer {
+  /// - Parameter body: gets a name and the `d_type` of readdir(3); returns false to end the scan.
+  private func scan(_ body: (UnsafePointer<CChar>, UInt8) -> Bool) throws(DiskError) {
     let copy = try check("open", path) { openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
-    if let stream = fdopendir(copy) { return stream }
-    let failure = DiskError("opendir", path)
-    close(copy)
-    throw failure
+    guard let stream = fdopendir(copy) else {
+      let failure = DiskError("opendir", path)
+      close(copy)
+      throw failure
+    }
+    defer { closedir(stream) }
+    while true {
+      errno = 0
+      guard let found = readdir(stream) else {
+        if errno != 0 { throw DiskError("readdir", path) }
+        return
+      }
+      let shouldContinue = withUnsafeBytes(of: &found.pointee.d_name) { raw in
+        guard let name = raw.bindMemory(to: CChar.self).baseAddress else { return true }
+        return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || body(name, found.pointee.d_type)
+      }
+      if !shouldContinue { return }
+    }
   }
 
-  private func next(_ stream: OpaquePointer) throws(DiskError) -> UnsafeMutablePointer<dirent>? {
-    errno = 0
-    if let found = readdir(stream) { return found }
-    if errno != 0 { throw DiskError("readdir", path) }
-    return nil
-  }
-
-  /// The whole of a regular file beneath this directory, or why it is not one.
+  /// Reads a regular file beneath this directory.
   ///
-  /// - Returns: nil when there is no such file.
+  /// - Returns: the file's bytes, or why they are not read; nil if there is no such file.
   package func contents(of name: String, limit: Int) throws -> FileContents? {
     guard !name.utf8.contains(0) else { return .refused("no name that a file can have") }
     // O_NONBLOCK: opening a FIFO would wait for a writer.
@@ -122,8 +123,8 @@ package final class Directory: Sendable {
     return try readRegularFile(file, path: path + "/" + name, limit: limit)
   }
 
-  /// Removes all that is in here; links are removed, never followed. Directories nested deeper than `depth` are first
-  /// moved up to `top`, so that neither paths nor descriptors grow without bound.
+  /// Removes all entries. Links are removed, not followed. Directories nested deeper than `depth` are first moved up to
+  /// `top`: this bounds the number of open descriptors and the length of paths.
   func removeContents(depth: Int = 32, top: Directory? = nil) throws(DiskError) {
     let top = top ?? self
     var entries = try self.entries()
@@ -137,27 +138,27 @@ package final class Directory: Sendable {
         try check("rename", place) { renameat(descriptor, name, top.descriptor, parked) }
         continue
       }
-      // Its owner may have made it read-only; where we may, we undo that.
+      // The owner may have made it read-only.
       fchmodat(descriptor, name, 0o700, 0)
       do throws(DiskError) {
         try Directory(entry, in: self).removeContents(depth: depth - 1, top: top)
       } catch  where error.code == ENOENT {
-        // Somebody else removes it, too.
+        // Another process removes it, too.
       }
       try check("rmdir", place) { unlinkat(descriptor, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : -1 }
     }
-    // The entries that were parked here meanwhile.
+    // The directories that were moved up to here.
     if top === self, try !self.entries().isEmpty { try removeContents() }
   }
 
-  /// Makes what was created, linked or renamed in here survive a power cut.
+  /// Makes new, linked and renamed entries survive a power cut.
   package func sync() throws(DiskError) {
     try check("fsync", path) { fsync(descriptor) }
   }
 
-  /// Tells other processes of this host that it is in use, for as long as it is open; where the file system knows such locks.
+  /// Locks the directory against other processes of this host until it is closed, if the file system has such locks.
   ///
-  /// - Returns: whether no other process does so.
+  /// - Returns: false if another process holds the lock.
   package func lock() throws(DiskError) -> Bool {
     if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
     if errno == EWOULDBLOCK { return false }
@@ -166,15 +167,9 @@ package final class Directory: Sendable {
     return true
   }
 
-  private func kind(of bytes: [UInt8], hint: UInt8) -> Entry.Kind {
-    var type = UInt32(hint) << 12
-    if hint == UInt8(DT_UNKNOWN) {
-      var status = stat()
-      let name = bytes.map { CChar(bitPattern: $0) } + [0]
-      guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return .other }
-      type = status.st_mode
-    }
-    switch type & S_IFMT {
+  private func kind(of name: UnsafePointer<CChar>, hint: UInt8) -> Entry.Kind {
+    let type = hint == UInt8(DT_UNKNOWN) ? status(of: name)?.st_mode : UInt32(hint) << 12
+    switch type.map({ $0 & S_IFMT }) {
     case S_IFREG: return .file
     case S_IFDIR: return .directory
     default: return .other
@@ -184,11 +179,11 @@ package final class Directory: Sendable {
 
 package enum FileContents {
   case bytes([UInt8])
-  /// The reason why it is not a regular file of reasonable size.
+  /// The reason why the file is not read.
   case refused(String)
 }
 
-/// Reads an open descriptor to its end when it is a regular file of at most `limit` bytes.
+/// Reads an open file to its end if it is a regular file of at most `limit` bytes.
 package func readRegularFile(_ file: Int32, path: String, limit: Int) throws(DiskError) -> FileContents {
   var status = stat()
   try check("fstat", path) { fstat(file, &status) }
@@ -197,12 +192,8 @@ package func readRegularFile(_ file: Int32, path: String, limit: Int) throws(Dis
   var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
   var filled = 0
   while filled < bytes.count {
-    let count = bytes.withUnsafeMutableBytes { buffer in
-      read(file, buffer.baseAddress! + filled, buffer.count - filled)
-    }
-    if count < 0 {
-      if errno == EINTR { continue }
-      throw DiskError("read", path)
+    let count = try check("read", path) {
+      bytes.withUnsafeMutableBytes { read(file, $0.baseAddress! + filled, $0.count - filled) }
     }
     if count == 0 { break }
     filled += count
@@ -212,7 +203,7 @@ package func readRegularFile(_ file: Int32, path: String, limit: Int) throws(Dis
 }
 
 extension String {
-  /// As much of it as fits, with a mark of its own where something is missing.
+  /// Returns the text, cut to a number of UTF-8 bytes. A hash of the whole text ends a cut one.
   package func shortened(to limit: Int) -> String {
     guard utf8.count > limit else { return self }
     let hash = utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }  // FNV-1a
@@ -223,12 +214,12 @@ extension String {
   }
 }
 
-/// A name for people and for our own files: bytes that are not UTF-8 become `%XX`, and then `%` itself too.
+/// Returns a name for messages and for our own files. In a name that is not UTF-8, `%XX` replaces each byte that is not
+/// printable ASCII, and each `%`.
 package func printableName(_ bytes: [UInt8]) -> String {
   if let name = String(validating: bytes, as: UTF8.self) { return name }
-  let digits = Array("0123456789ABCDEF")
   return bytes.map { byte in
     byte >= 0x20 && byte < 0x7F && byte != UInt8(ascii: "%")
-      ? String(UnicodeScalar(byte)) : "%\(digits[Int(byte >> 4)])\(digits[Int(byte & 15)])"
+      ? String(UnicodeScalar(byte)) : "%" + SHA256.hexadecimal([byte]).uppercased()
   }.joined()
 }

@@ -1,8 +1,8 @@
 import Glibc
 
-/// A file operation that the system refused: which one, on what, and why.
+/// A file operation that failed.
 ///
-/// The environment is to blame, never the batch: see `Disposition`.
+/// It is a fault of the environment, never of the batch: see `Disposition`.
 public struct DiskError: Error, Equatable, CustomStringConvertible {
   /// The call, as in its man page: `open`, `write`, `fsync` …
   public let operation: String
@@ -16,21 +16,25 @@ public struct DiskError: Error, Equatable, CustomStringConvertible {
     self.code = code
   }
 
-  public var description: String {
-    "\(operation) \(path): \(String(cString: strerror(code)).lowercasedFirst)"
-  }
+  public var description: String { "\(operation) \(path): \(String(cString: strerror(code)).lowercasedFirst)" }
 
-  /// Whether the file system knows no such locks: NFS takes none on what is open for reading only.
+  /// Whether the file system has no such locks: NFS refuses one on a file that is open for reading only.
   package var saysNoLocks: Bool { [EBADF, ENOLCK, EOPNOTSUPP].contains(code) }
 }
 
-/// Calls until it is not interrupted; throws what `errno` says when the result is negative.
+/// Makes a system call, again after each interruption.
+///
+/// - Returns: the call's result, zero or more.
+/// - Throws: an error with `errno` when the result is negative.
 @discardableResult
-package func check(_ operation: String, _ path: String, _ call: () -> Int32) throws(DiskError) -> Int32 {
+package func check<Count: SignedInteger>(
+  _ operation: String, _ path: String, _ call: () -> Count
+) throws(DiskError) -> Count {
   while true {
     let result = call()
+    let code = errno
     if result >= 0 { return result }
-    if errno != EINTR { throw DiskError(operation, path) }
+    if code != EINTR { throw DiskError(operation, path, code: code) }
   }
 }
 

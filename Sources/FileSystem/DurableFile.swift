@@ -1,34 +1,25 @@
-// Writing and moving files so that a power cut at any line leaves either the old state or the new one:
+// Writes and moves files so that a power cut at any line leaves either the old state or the new one:
 // write under a temporary name, fsync, close (checked), link or rename, fsync the directory.
 
 import CLinux
 import Glibc
 
 package enum DurableFile {
-  /// Writes a new file and its bytes reach the disk before this returns; its name does so with the directory's sync.
-  package static func create(_ path: String, _ bytes: [UInt8]) throws(DiskError) {
+  /// Writes a new file.
+  ///
+  /// - Parameter isDurable: whether the bytes reach the disk before this returns. The name does so with the directory's sync.
+  package static func create(_ path: String, _ bytes: [UInt8], isDurable: Bool = true) throws(DiskError) {
     let file = try OutputFile(creating: path)
     do {
       try file.write(bytes, at: 0)
-      try file.finish()
+      if isDurable { try file.finish() }
     } catch {
       unlink(path)
       throw error
     }
   }
 
-  /// Writes a new file that need not outlive the machine.
-  package static func createScratch(_ path: String, _ bytes: [UInt8]) throws(DiskError) {
-    let file = try OutputFile(creating: path)
-    do {
-      try file.write(bytes, at: 0)
-    } catch {
-      unlink(path)
-      throw error
-    }
-  }
-
-  /// Puts `bytes` under `path`, replacing what is there, at once or not at all.
+  /// Replaces a file atomically.
   package static func replace(_ path: String, _ bytes: [UInt8], temporary: String) throws(DiskError) {
     unlink(temporary)
     try create(temporary, bytes)
@@ -40,12 +31,12 @@ package enum DurableFile {
     }
   }
 
-  /// The bytes of a plain file of ours, nil when there is none, or a larger one.
+  /// Returns the bytes of a regular file; nil if there is none, or it is larger than `limit`.
   package static func contents(of path: String, limit: Int) throws(DiskError) -> [UInt8]? {
     let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
     guard file >= 0 else {
       let failure = DiskError("open", path)
-      // A link, or a thing without a reader, is none of ours.
+      // The workers make no links and no sockets.
       guard [ENOENT, ELOOP, ENXIO].contains(failure.code) else { throw failure }
       return nil
     }
@@ -56,7 +47,7 @@ package enum DurableFile {
 
   /// Gives `source` a second name, unless the name is taken.
   ///
-  /// - Returns: whether it was free.
+  /// - Returns: whether the name was free.
   package static func link(_ source: String, to target: String) throws(DiskError) -> Bool {
     if Glibc.link(source, target) == 0 { return true }
     if errno == EEXIST { return false }
@@ -84,9 +75,9 @@ package enum DurableFile {
     return true
   }
 
-  /// Tries NAME, NAME.2, NAME.3 … until `put` finds one free.
+  /// Tries NAME, NAME.2, NAME.3 … until `put` returns true.
   ///
-  /// - Returns: the name it was.
+  /// - Returns: the name that `put` took.
   package static func firstFree(
     in directory: String, _ name: String, _ put: (String) throws(DiskError) -> Bool
   ) throws(DiskError) -> String {
@@ -99,7 +90,7 @@ package enum DurableFile {
     return candidate
   }
 
-  /// Makes a directory and those above it that are missing; they survive a power cut.
+  /// Makes a directory and its missing parents; they survive a power cut.
   package static func makeDirectories(_ path: String) throws(DiskError) {
     if isReachableDirectory(path) { return }
     let parent = parentDirectory(of: path)
@@ -112,7 +103,7 @@ package enum DurableFile {
     try Directory(opening: parent).sync()
   }
 
-  /// Removes a file or a directory with all that is in it; links are removed, never followed.
+  /// Removes a file, or a directory with its contents. Links are removed, not followed.
   package static func removeTree(_ path: String) throws(DiskError) {
     if unlink(path) == 0 || errno == ENOENT { return }
     guard errno == EISDIR || errno == EPERM else { throw DiskError("unlink", path) }
@@ -120,48 +111,43 @@ package enum DurableFile {
     do throws(DiskError) {
       try Directory(opening: path, followingLinks: false).removeContents()
     } catch  where error.code == ENOENT {
-      // Somebody else removes it, too.
+      // Another process removes it, too.
     }
     try check("rmdir", path) { rmdir(path) == 0 || errno == ENOENT ? 0 : -1 }
   }
 
-  /// Free bytes for a user without privileges on the file system of a path.
+  /// Returns the free bytes of a path's file system, for a user without privileges.
   package static func freeBytes(at path: String) throws(DiskError) -> Int {
     var status = statvfs()
     try check("statvfs", path) { statvfs(path, &status) }
-    // Some servers say less than nothing, or more than there is.
+    // Some NFS servers report negative or absurdly high numbers.
     let (bytes, isTooMuch) = Int(clamping: status.f_bavail).multipliedReportingOverflow(by: Int(status.f_frsize))
     return isTooMuch ? .max : bytes
   }
 
-  package static func exists(_ path: String) -> Bool {
-    var status = stat()
-    return lstat(path, &status) == 0
-  }
+  /// Whether lstat(2) finds the path. Any failure counts as missing.
+  package static func exists(_ path: String) -> Bool { (try? mode(of: path)) != nil }
 
-  /// The same, where not being told is no answer.
+  /// Like `exists`, but throws when the check itself fails.
   package static func isThere(_ path: String) throws(DiskError) -> Bool { try mode(of: path) != nil }
 
-  /// In bytes.
+  /// Returns the size of a file, in bytes.
   package static func size(of path: String) throws(DiskError) -> Int {
     var status = stat()
     try check("stat", path) { lstat(path, &status) }
     return Int(status.st_size)
   }
 
-  /// Whether it is a plain file, not a link to one.
-  package static func isFile(_ path: String) -> Bool {
-    var status = stat()
-    return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
-  }
+  /// Whether it is a regular file, not a link to one.
+  package static func isFile(_ path: String) -> Bool { (try? mode(of: path)).map { $0 & S_IFMT } == S_IFREG }
 
-  /// Whether it is a directory, not a link to one. Where the disk does not tell, that is no answer: a session taken for
-  /// missing would be published over.
+  /// Whether it is a directory, not a link to one. Throws when the check itself fails: a session taken for missing
+  /// would be published over.
   package static func isDirectory(_ path: String) throws(DiskError) -> Bool {
-    try mode(of: path).map { $0 & S_IFMT == S_IFDIR } ?? false
+    try mode(of: path).map { $0 & S_IFMT } == S_IFDIR
   }
 
-  /// Nil where there is nothing.
+  /// Returns the mode of a path, of a link itself; nil if there is nothing.
   private static func mode(of path: String) throws(DiskError) -> mode_t? {
     var status = stat()
     if lstat(path, &status) == 0 { return status.st_mode }
@@ -176,7 +162,7 @@ package enum DurableFile {
     return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
   }
 
-  /// The path without links, `.` and `..`; as it is where it leads nowhere.
+  /// Returns the path without links, `.` and `..`; unchanged if it names nothing.
   package static func resolved(_ path: String) -> String {
     guard let resolved = realpath(path, nil) else { return path }
     defer { free(resolved) }
@@ -199,7 +185,7 @@ package final class OutputFile {
     descriptor = try check("create", path) { open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644) }
   }
 
-  /// Restarts a file that a killed process left, but not one that is being written.
+  /// Truncates a file that a killed process left. Throws if another process writes it.
   package init(restarting path: String) throws(DiskError) {
     self.path = path
     descriptor = try check("create", path) { open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644) }
@@ -207,12 +193,12 @@ package final class OutputFile {
     try check("truncate", path) { ftruncate(descriptor, 0) }
   }
 
-  /// A file without a name in a directory: it goes when the last process closes it.
+  /// Makes a file without a name, which the kernel removes when the last process closes it.
   package init(unnamedIn directory: String) throws(DiskError) {
     path = directory
     var file = clinux_open_unnamed(directory)
     if file < 0 && [EOPNOTSUPP, EISDIR, ENOENT].contains(errno) {
-      // A file system that knows no such files.
+      // The file system has no such files.
       var name = Array((directory + "/encoder-worker-XXXXXX").utf8CString)
       file = mkstemp(&name)
       if file >= 0 { unlink(name) }
@@ -223,22 +209,23 @@ package final class OutputFile {
 
   deinit { if descriptor >= 0 { close(descriptor) } }
 
-  /// Hands the file over to a reader; nothing more can be written.
+  /// Passes the descriptor to a reader. Nothing more can be written.
   package func forReading() throws(DiskError) -> OpenFile? {
     defer { descriptor = -1 }
     return try OpenFile(owning: descriptor, path: path)
   }
 
-  /// Moves a range towards the start of the file, and truncates the file behind it.
+  /// Moves a range of bytes towards the start of the file, and truncates the file behind it.
   package func move(_ range: Range<Int>, to target: Int) throws(DiskError) {
     var bytes = [UInt8](repeating: 0, count: min(1 << 20, range.count))
     var moved = 0
     while moved < range.count {
       let wanted = min(bytes.count, range.count - moved)
-      let count = bytes.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, wanted, range.lowerBound + moved) }
-      if count < 0, errno == EINTR { continue }
+      let count = try check("read", path) {
+        bytes.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, wanted, range.lowerBound + moved) }
+      }
       // The file is locked, so no other process truncates it.
-      guard count > 0 else { throw DiskError("read", path, code: count < 0 ? errno : EIO) }
+      guard count > 0 else { throw DiskError("read", path, code: EIO) }
       try write(Array(bytes[..<count]), at: target + moved)
       moved += count
     }
@@ -248,14 +235,11 @@ package final class OutputFile {
   package func write(_ bytes: [UInt8], at offset: Int) throws(DiskError) {
     var written = 0
     while written < bytes.count {
-      let count = bytes.withUnsafeBytes { buffer in
-        pwrite(descriptor, buffer.baseAddress! + written, buffer.count - written, offset + written)
+      written += try check("write", path) {
+        bytes.withUnsafeBytes {
+          pwrite(descriptor, $0.baseAddress! + written, $0.count - written, offset + written)
+        }
       }
-      if count < 0 {
-        if errno == EINTR { continue }
-        throw DiskError("write", path)
-      }
-      written += count
     }
   }
 
@@ -264,12 +248,12 @@ package final class OutputFile {
     try check("fsync", path) { fsync(descriptor) }
     let closing = descriptor
     descriptor = -1
-    // A close that fails may be the only word of a write that failed (NFS); it is not retried, close(2).
+    // On NFS, close may be the only call that reports a failed write. It is not retried: close(2).
     if close(closing) != 0 && errno != EINTR { throw DiskError("close", path) }
   }
 }
 
-/// Returns what is behind the last slash of a path.
+/// Returns the last component of a path.
 package func lastComponent(of path: String) -> String {
   path.split(separator: "/").last.map(String.init) ?? path
 }

@@ -1,45 +1,43 @@
 import Synchronization
 
-/// The functions of a C library that is loaded when they are first needed. For any thread.
+/// The functions of a C library, which is loaded when they are first needed. For any thread.
 package final class DynamicLibrary<Functions: Sendable>: Sendable {
   private let name: String
   private let package: String?
-  private let load: @Sendable () -> Result<Functions, LoadFailure>
+  private let unloaded: Functions
+  private let load: @Sendable (inout Functions) -> UnsafePointer<CChar>?
   private let loaded = Mutex<Functions?>(nil)
 
-  /// Why a library could not be loaded, as the dynamic linker says it.
-  package struct LoadFailure: Error {
-    let reason: String
-
-    package init(_ reason: UnsafePointer<CChar>) { self.reason = String(cString: reason) }
-  }
-
   /// - Parameters:
-  ///   - name: what to call it in messages.
+  ///   - name: the library and its use, for error messages.
   ///   - package: the Debian package that has it.
+  ///   - unloaded: a table without functions.
+  ///   - load: fills the table; returns the dynamic linker's message on failure.
   package init(
-    _ name: String, package: String? = nil, load: @escaping @Sendable () -> Result<Functions, LoadFailure>
+    _ name: String, package: String? = nil, _ unloaded: Functions,
+    load: @escaping @Sendable (inout Functions) -> UnsafePointer<CChar>?
   ) {
     self.name = name
     self.package = package
+    self.unloaded = unloaded
     self.load = load
   }
 
-  /// - Throws: ``MissingLibrary``. It is tried again then: what is short now (descriptors, memory) may not be so later.
+  /// Returns the functions. A call after a failure loads again: descriptors or memory may have been short.
   package func functions() throws(MissingLibrary) -> Functions {
     try loaded.withLock { (loaded) throws(MissingLibrary) in
       if let loaded { return loaded }
-      switch load() {
-      case .success(let functions):
-        loaded = functions
-        return functions
-      case .failure(let failure): throw MissingLibrary(name: name, reason: failure.reason, package: package)
+      var functions = unloaded
+      if let reason = load(&functions) {
+        throw MissingLibrary(name: name, reason: String(cString: reason), package: package)
       }
+      loaded = functions
+      return functions
     }
   }
 }
 
-/// A library that is needed for what was asked cannot be loaded: the machine's fault.
+/// A library that cannot be loaded: a fault of the environment.
 package struct MissingLibrary: Error, CustomStringConvertible {
   let name: String
   let reason: String

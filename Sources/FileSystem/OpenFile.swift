@@ -1,29 +1,29 @@
 import CLinux
 import Glibc
 
-/// A stamp that tells whether a file is the one that was read before.
+/// Equal as long as a file has not changed.
 package struct FileStamp: Sendable, Equatable {
-  package let inode: UInt64
-  package let size: Int64
-  /// Since 1970, in nanoseconds.
-  package let modified: Int64
+  let inode: UInt64
+  let size: Int64
+  /// In nanoseconds since 1970.
+  let modified: Int64
 
-  package init(_ status: stat) {
+  init(_ status: stat) {
     inode = UInt64(status.st_ino)
     size = Int64(status.st_size)
     modified = Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec)
   }
 }
 
-/// A plain file, open for reading, closed when the last reference goes.
+/// A regular file, open for reading, closed when the last reference goes.
 package final class OpenFile: Sendable {
   package let descriptor: Int32
   /// In bytes.
   package let size: Int
-  /// Another text when the file is another.
+  /// Changes when the file changes.
   package let tag: String
 
-  /// - Returns: nil where there is none of this name, or something else; links are not followed.
+  /// - Returns: nil if the name is no regular file, or a link.
   package convenience init?(_ name: String, in directory: Directory) throws(DiskError) {
     // O_NONBLOCK: opening a FIFO would wait for a writer.
     let file = openat(directory.descriptor, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
@@ -35,7 +35,8 @@ package final class OpenFile: Sendable {
     try self.init(owning: file, path: directory.path + "/" + name)
   }
 
-  /// - Parameter file: closed when this goes, and when it is no plain file.
+  /// - Parameter file: a descriptor that this object closes.
+  /// - Returns: nil if it is no regular file.
   package init?(owning file: Int32, path: String) throws(DiskError) {
     descriptor = file
     var status = stat()
@@ -58,9 +59,6 @@ package final class OpenFile: Sendable {
 }
 
 extension Directory {
-  /// The stamp of an entry in this directory; nil if there is none.
-  package func stamp(of name: String) -> FileStamp? {
-    var status = stat()
-    return fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? FileStamp(status) : nil
-  }
+  /// Returns the stamp of an entry; nil if there is none.
+  package func stamp(of name: String) -> FileStamp? { status(of: name).map(FileStamp.init) }
 }

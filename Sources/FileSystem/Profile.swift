@@ -1,4 +1,4 @@
-// Where the time of batches goes, by stage. Its size does not grow with the number of measurements.
+// The time that batches take, by stage. Its size does not grow with the number of measurements.
 
 import Glibc
 import Synchronization
@@ -15,25 +15,25 @@ package struct DecodingWork {
 }
 
 package final class Profile: Sendable {
-  /// A step that is timed; in the order in which the steps happen.
+  /// A timed step, in the order of the steps.
   package enum Stage: String, Sendable, CaseIterable {
-    /// Listing and parsing a batch, and looking whether it is published.
+    /// Listing and parsing a batch, and checking whether it is published.
     case open
     /// Reading and hashing a frame's files.
     case read
-    /// A frame's files to pixels, where they are decoded.
+    /// Decoding a frame's files.
     case decode
-    /// Pixels to what is coded: colours, orientation, masks, subsampling.
+    /// Converting the pixels for the encoder: colours, orientation, masks, subsampling.
     case convert
     /// The overhead of the sandbox.
     case sandbox
-    /// A segment's pictures to coded ones, the opening of the encoder included.
+    /// Opening the encoder and encoding a segment's pictures.
     case encode
-    /// Coded pictures to a file's bytes, read back.
+    /// Muxing a segment and reading it back.
     case mux
-    /// Hashing a segment's bytes and writing them through to the disk.
+    /// Hashing a segment and writing it to the disk.
     case write
-    /// A batch's segments to their names, their manifests and the session's views.
+    /// Publishing a batch's segments and manifests, and updating the session's views.
     case publish
 
     package var unit: String {
@@ -45,43 +45,41 @@ package final class Profile: Sendable {
     }
   }
 
-  private let seen = Mutex<[Stage: Durations]>([:])
+  private let stages = Mutex<[Stage: Durations]>([:])
 
   package init() {}
 
-  /// Starts a watch.
   package func start(_ stage: Stage) -> Watch { Watch(profile: self, stage: stage) }
 
-  package func add(_ stage: Stage, _ span: Span) { seen.withLock { $0[stage, default: Durations()].add(span) } }
+  package func add(_ stage: Stage, _ span: Span) { stages.withLock { $0[stage, default: Durations()].add(span) } }
 
-  /// Notes what a picture took.
   package func add(_ work: DecodingWork) {
     add(.decode, work.decoding)
     add(.convert, work.converting)
   }
 
-  /// Notes what a picture took in another process, and what it took to have it done there.
+  /// Adds the time of a picture that another process decoded, and the overhead of the sandbox.
   package func add(_ work: DecodingWork, waitedFor span: Span) {
-    // Whatever it says, it took no longer than we have waited.
+    // The process is not trusted: its times are at most the time that we waited.
     let decoding = work.decoding.clamped(to: span.wallNs)
     let converting = work.converting.clamped(to: span.wallNs - decoding.wallNs)
     add(DecodingWork(decoding: decoding, converting: converting))
     add(.sandbox, Span(cpuNs: span.cpuNs, wallNs: span.wallNs - decoding.wallNs - converting.wallNs))
   }
 
-  /// A row for each stage, behind a head: how often, milliseconds of CPU and of waiting included, and how the latter are spread.
+  /// A table with a heading: a row for each stage with its count, its CPU and wall time, and the spread of the wall times.
   package var rows: [[String]] {
-    let seen = seen.withLock { $0 }
+    let stages = stages.withLock { $0 }
     var rows = [["stage", "of a", "times", "CPU ms", "wall ms", "min", "avg", "p50", "p75", "p95", "max"]]
     for stage in Stage.allCases {
-      guard let durations = seen[stage] else { continue }
+      guard let durations = stages[stage] else { continue }
       let sums = [durations.sum.cpuNs, durations.sum.wallNs].map { Self.text(Double($0), digits: 1) }
       rows.append([stage.rawValue, stage.unit, "\(durations.count)"] + sums + durations.spread.map { Self.text($0) })
     }
     return rows
   }
 
-  /// Nanoseconds as milliseconds.
+  /// Formats nanoseconds as milliseconds.
   private static func text(_ nanoseconds: Double, digits: Int = 3) -> String {
     let scale = digits == 1 ? 10 : 1_000
     let value = Int((nanoseconds / 1e6 * Double(scale)).rounded())
@@ -90,7 +88,7 @@ package final class Profile: Sendable {
 }
 
 extension Profile {
-  /// Nanoseconds of a thread.
+  /// CPU and wall time of a thread, in nanoseconds.
   package struct Span: Equatable {
     package var cpuNs: Int64 = 0
     package var wallNs: Int64 = 0
@@ -100,10 +98,12 @@ extension Profile {
       self.wallNs = wallNs
     }
 
-    /// The thread's clocks.
-    package static var now: Span { Span(cpuNs: read(CLOCK_THREAD_CPUTIME_ID), wallNs: read(CLOCK_MONOTONIC)) }
+    /// The thread's clocks now.
+    package static var now: Span {
+      Span(cpuNs: nanoseconds(of: CLOCK_THREAD_CPUTIME_ID), wallNs: nanoseconds(of: CLOCK_MONOTONIC))
+    }
 
-    func clamped(to most: Int64) -> Span { Span(cpuNs: min(cpuNs, most), wallNs: min(wallNs, most)) }
+    func clamped(to maximum: Int64) -> Span { Span(cpuNs: min(cpuNs, maximum), wallNs: min(wallNs, maximum)) }
 
     package static func + (one: Span, other: Span) -> Span {
       Span(cpuNs: one.cpuNs + other.cpuNs, wallNs: one.wallNs + other.wallNs)
@@ -112,33 +112,27 @@ extension Profile {
     package static func - (one: Span, other: Span) -> Span {
       Span(cpuNs: one.cpuNs - other.cpuNs, wallNs: one.wallNs - other.wallNs)
     }
-
-    private static func read(_ clock: clockid_t) -> Int64 {
-      var time = timespec()
-      clock_gettime(clock, &time)
-      return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
-    }
   }
 
-  /// Runs from where it is made.
+  /// A stopwatch, which runs from the start.
   package struct Watch {
     fileprivate let profile: Profile
     fileprivate let stage: Stage
     private let start = Span.now
 
-    /// The time since then.
+    /// The time since the start.
     package var span: Span { .now - start }
 
-    /// Notes what has passed.
+    /// Adds the time since the start to the profile.
     package func stop() { profile.add(stage, span) }
   }
 
-  /// How durations are spread, within some three percent.
+  /// A histogram of durations, exact to some three per cent.
   private struct Durations {
     private(set) var count = 0
     private(set) var sum = Span()
-    private var (least, most) = (Int64.max, Int64(0))
-    /// By their highest bit and the four below it.
+    private var (minimum, maximum) = (Int64.max, Int64(0))
+    /// Indexed by a duration's highest bit and the four bits below it.
     private var buckets = [Int](repeating: 0, count: 64 * 16)
 
     mutating func add(_ span: Span) {
@@ -147,12 +141,13 @@ extension Profile {
       buckets[bit * 16 + Int(wallNs >> (bit - 4)) & 15] += 1
       count += 1
       sum = sum + span
-      (least, most) = (min(least, span.wallNs), max(most, span.wallNs))
+      (minimum, maximum) = (min(minimum, span.wallNs), max(maximum, span.wallNs))
     }
 
-    /// Minimum, mean, median, 75 and 95 percent, maximum; nanoseconds.
+    /// Minimum, mean, median, 75th and 95th percentile and maximum, in nanoseconds.
     var spread: [Double] {
-      [Double(least), Double(sum.wallNs) / Double(count), quantile(0.5), quantile(0.75), quantile(0.95), Double(most)]
+      let mean = Double(sum.wallNs) / Double(count)
+      return [Double(minimum), mean, quantile(0.5), quantile(0.75), quantile(0.95), Double(maximum)]
     }
 
     private func quantile(_ share: Double) -> Double {
@@ -161,10 +156,10 @@ extension Profile {
         rest -= number
         if rest <= 0 && number > 0 {
           let middle = (Double(16 + index % 16) + 0.5) * Double(sign: .plus, exponent: index / 16 - 4, significand: 1)
-          return min(max(middle, Double(least)), Double(most))
+          return min(max(middle, Double(minimum)), Double(maximum))
         }
       }
-      return Double(most)
+      return Double(maximum)
     }
   }
 }

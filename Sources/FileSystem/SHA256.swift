@@ -1,13 +1,13 @@
 import CNettle
 import Glibc
 
-/// SHA-256, by Nettle: every byte that comes in or goes out is hashed, and libavutil's takes six times as long.
+/// SHA-256 by Nettle. The worker hashes every byte of its input and output, and libavutil takes six times as long.
 package struct SHA256 {
   private var context = sha256_ctx()
 
   package init() { nettle_sha256_init(&context) }
 
-  /// Of a file of any size.
+  /// Returns the digest of a file of any size.
   package static func hex(ofFile path: String, isCancelled: () -> Bool) throws -> String {
     let file = try check("open", path) { open(path, O_RDONLY | O_CLOEXEC) }
     defer { close(file) }
@@ -15,12 +15,8 @@ package struct SHA256 {
     var buffer = [UInt8](repeating: 0, count: 1 << 20)
     while true {
       if isCancelled() { throw Cancelled() }
-      let count = read(file, &buffer, buffer.count)
+      let count = try check("read", path) { read(file, &buffer, buffer.count) }
       if count == 0 { return sum.finish() }
-      if count < 0 {
-        if errno == EINTR { continue }
-        throw DiskError("read", path)
-      }
       nettle_sha256_update(&sum.context, count, buffer)
     }
   }
@@ -33,21 +29,21 @@ package struct SHA256 {
 
   package mutating func update(_ text: String) { update(Array(text.utf8)) }
 
-  /// The digest in 64 hexadecimal digits; ends the computation.
+  /// Ends the computation and returns the digest in 64 hexadecimal digits.
   package mutating func finish() -> String {
     var digest = [UInt8](repeating: 0, count: 32)
     cnettle_sha256_digest(&context, &digest)
     return Self.hexadecimal(digest)
   }
 
-  /// The digest of a message that only who has the key can have made (RFC 2104).
+  /// Returns the HMAC of a message (RFC 2104).
   package static func authentication(of message: [UInt8], key: [UInt8]) -> [UInt8] {
     var digest = [UInt8](repeating: 0, count: 32)
     cnettle_hmac_sha256(key, key.count, message, message.count, &digest)
     return digest
   }
 
-  /// Two digits a byte.
+  /// Returns two lower-case digits for each byte.
   package static func hexadecimal(_ bytes: [UInt8]) -> String {
     let digits = Array("0123456789abcdef".utf8)
     return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Threads of our own, so that long work does not starve others.
+/// Threads for long work, which would block the threads of Swift concurrency.
 package final class ThreadGroup {
   private var threads: [pthread_t] = []
 
@@ -23,7 +23,7 @@ package final class ThreadGroup {
     threads.append(thread)
   }
 
-  /// Waits until all have ended.
+  /// Waits until all threads have ended.
   package func join() {
     for thread in threads { pthread_join(thread, nil) }
     threads = []

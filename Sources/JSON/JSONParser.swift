@@ -1,7 +1,7 @@
-/// Reads one JSON text (RFC 8259), and beyond it the words NaN, Infinity and -Infinity, which recorders write where a
-/// number is none. Stricter where it matters: an object with two equal keys is refused.
+/// Parses JSON (RFC 8259), and the words NaN, Infinity and -Infinity, which some recorders write. Refuses an object with
+/// two equal keys.
 package struct JSONParser {
-  /// Values inside values; metadata deeper than that is no metadata.
+  /// Maximum nesting of values.
   private static let depthLimit = 64
 
   private let bytes: [UInt8]
@@ -47,12 +47,11 @@ package struct JSONParser {
     if take("}") { return result }
     repeat {
       skipSpace()
-      guard position < bytes.count, bytes[position] == UInt8(ascii: "\"") else { throw unexpected("a key is missing") }
+      guard peek("\"") else { throw unexpected("a key is missing") }
       let start = position
       let key = try string()
       guard take(":") else { throw unexpected("a colon is missing") }
-      let value = try value(depth: depth)
-      guard result.updateValue(value, forKey: key) == nil else {
+      guard result.updateValue(try value(depth: depth), forKey: key) == nil else {
         position = start
         throw unexpected("a second \"\(key.prefix(40))\"")
       }

@@ -1,8 +1,7 @@
-// JSON as producers write it and as we do. A parser of our own, of some 150 lines, because the ones at hand take the
-// first of two equal keys in silence (a second list of masks must not be lost), round numbers that we only carry, need
-// exponential time for nested metadata, and stop the process at broken UTF-8.
+// Our own JSON, because other parsers silently take the first of two equal keys (a second list of masks must not be
+// lost), round numbers that we only copy, need exponential time for nested metadata, and crash on invalid UTF-8.
 
-/// Any JSON value. A number keeps the text it was written in.
+/// Any JSON value. A number keeps its text.
 package enum JSONValue: Sendable, Equatable {
   case null
   case bool(Bool)
@@ -13,7 +12,7 @@ package enum JSONValue: Sendable, Equatable {
 
   package static func number(_ value: some FixedWidthInteger) -> JSONValue { .number(String(value)) }
 
-  /// A whole number, however it is written, of up to 53 bits when it has a point or an exponent.
+  /// The value of a whole number, of up to 53 bits if it is written with a point or an exponent.
   package var integer: Int64? {
     guard case .number(let text) = self else { return nil }
     if let value = Int64(text) { return value }
@@ -21,23 +20,20 @@ package enum JSONValue: Sendable, Equatable {
     return Int64(value)
   }
 
-  /// A number; infinite where it is too large, or was written so.
-  package var double: Double? {
-    guard case .number(let text) = self else { return nil }
-    return Double(text)
-  }
+  /// The value of a number; infinite if it is too large.
+  package var double: Double? { if case .number(let text) = self { Double(text) } else { nil } }
 
   package var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
   package var string: String? { if case .string(let value) = self { value } else { nil } }
   package var array: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
   package var object: [String: JSONValue]? { if case .object(let value) = self { value } else { nil } }
 
-  /// An object with some of its members replaced or added; anything else as it is.
+  /// Returns the object with some members replaced or added; another value unchanged.
   package func setting(_ members: [String: JSONValue]) -> JSONValue {
     object.map { .object($0.merging(members) { $1 }) } ?? self
   }
 
-  /// Whether all of it is JSON: the parser lets NaN and infinities pass, for callers that check for them.
+  /// Whether it has no NaN and no infinity. The parser accepts them, for callers that check for them.
   package var isStrict: Bool {
     switch self {
     case .number(let text): !["NaN", "Infinity", "-Infinity"].contains(text)
@@ -48,7 +44,7 @@ package enum JSONValue: Sendable, Equatable {
   }
 }
 
-/// Why a text is not the JSON that was expected.
+/// A text that is not JSON, or not the expected JSON.
 package struct JSONError: Error, Equatable, CustomStringConvertible {
   package let description: String
 
@@ -57,15 +53,14 @@ package struct JSONError: Error, Equatable, CustomStringConvertible {
 
 /// A kind of value, with its name for messages.
 package struct JSONKind<Value> {
-  package let name: String
-  package let value: (JSONValue) -> Value?
+  let name: String
+  let value: (JSONValue) -> Value?
 }
 
-extension JSONKind where Value == Int64 {
-  package static var integer: Self { Self(name: "a whole number") { $0.integer } }
-}
-
-extension JSONKind where Value == String {
+extension JSONKind<Int64> { package static var integer: Self { Self(name: "a whole number") { $0.integer } } }
+extension JSONKind<Bool> { package static var bool: Self { Self(name: "true or false") { $0.bool } } }
+extension JSONKind<[JSONValue]> { package static var array: Self { Self(name: "a list") { $0.array } } }
+extension JSONKind<String> {
   package static var string: Self { Self(name: "a text") { $0.string } }
 
   /// A text, or a number as it is written.
@@ -76,22 +71,14 @@ extension JSONKind where Value == String {
   }
 }
 
-extension JSONKind where Value == Bool {
-  package static var bool: Self { Self(name: "true or false") { $0.bool } }
-}
-
-extension JSONKind where Value == [JSONValue] {
-  package static var array: Self { Self(name: "a list") { $0.array } }
-}
-
 extension JSONValue {
-  /// A member that must be there.
+  /// Returns a member. Throws if it is missing or null.
   package func required<Value>(_ key: String, _ kind: JSONKind<Value>) throws(JSONError) -> Value {
     guard let value = try optional(key, kind) else { throw JSONError("no \"\(key)\"") }
     return value
   }
 
-  /// A member that may be missing, or null.
+  /// Returns a member; nil if it is missing or null.
   package func optional<Value>(_ key: String, _ kind: JSONKind<Value>) throws(JSONError) -> Value? {
     guard let members = object else { throw JSONError("not an object") }
     guard let member = members[key], member != .null else { return nil }
@@ -103,14 +90,14 @@ extension JSONValue {
 // MARK: - Writing
 
 extension JSONValue {
-  /// The text: keys sorted, no spaces, slashes as they are; or, for people, a member a line.
+  /// Returns the text with sorted keys and without spaces; or, for people, with one member a line.
   package func bytes(pretty: Bool = false) -> [UInt8] {
     var output: [UInt8] = []
     write(to: &output, indent: pretty ? 0 : nil)
     return output
   }
 
-  /// The text in one line.
+  /// The text without line breaks.
   package var line: String { String(decoding: bytes(), as: UTF8.self) }
 
   private func write(to output: inout [UInt8], indent: Int?) {

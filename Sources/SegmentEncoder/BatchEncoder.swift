@@ -218,7 +218,7 @@ private struct SegmentCollector: ShotConsumer, ~Copyable {
         open = SegmentWriter(first: still, settings: settings, profile: profile)
       }
       try open?.show(still, in: shot)
-      if shot.closing != nil {
+      if shot.closingGapMs != nil {
         try close()
         if let key = still.key, let identity = still.identity { memory.remember(key, as: identity) }
       }

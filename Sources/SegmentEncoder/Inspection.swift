@@ -97,7 +97,7 @@ package struct InspectedBatch {
           frames.append(Frame(capture: shot.capture, note: notes[shot.capture.timeMs]))
         }
         frames[frames.count - 1].holdMs += shot.holdMs
-        frames[frames.count - 1].gapAfterMs += shot.closing?.gapAfterMs ?? 0
+        frames[frames.count - 1].gapAfterMs += shot.closingGapMs ?? 0
       }
     }
   }

@@ -54,7 +54,7 @@ import Testing
     let place = try #require(file.firstRange(of: Array("trak".utf8)))
     file.insert(contentsOf: bomb, at: place.upperBound)
     #expect(!Self.isBearable(file))
-    #expect(throws: FFmpegError.self) { try file.withUnsafeBytes { _ = try MP4Reader($0) } }
+    #expect(throws: FFmpegError.self) { try file.withUnsafeBytes { _ = try MP4Reader(MemoryBytes($0)) } }
   }
 
   @Test func fileWithoutBoxesIsLeftToTheDemuxer() {

@@ -59,7 +59,7 @@ final class MemoryObjects: ObjectClient {
 
   func download(_ key: String, to path: String, limit: Int) throws -> ObjectTag? {
     guard let there = try get(key, limit: limit) else { return nil }
-    try DurableFile.createScratch(path, there.bytes)
+    try DurableFile.create(path, there.bytes, isDurable: false)
     return there.tag
   }
 

@@ -8,7 +8,7 @@ extension PublishedSegment {
     final: Bool = false, captured: [Bool] = [true], bytes: Int = 10, intervalMs: Int64 = 1_000
   ) -> PublishedSegment {
     PublishedSegment(
-      batch: batch, batchDigest: batch, part: part, parts: parts, file: SegmentName.video(startMs), startMs: startMs,
+      batch: batch, batchDigest: batch, part: part, parts: parts, startMs: startMs,
       endMs: endMs, width: 2, height: 2, codedWidth: 2, codedHeight: 2, bytes: bytes, sha256: "", samples: 1,
       frames: captured.map {
         Frame(timeMs: startMs, holdMs: (endMs - startMs) / Int64(captured.count), isCaptured: $0)

@@ -1,3 +1,4 @@
+import FileSystem
 import TestSupport
 import Testing
 
@@ -45,7 +46,7 @@ import Testing
       let bytes = file.bytes
       try SegmentReadback.compare(bytes, with: file)
       try bytes.withUnsafeBytes { buffer in
-        let reader = try MP4Reader(buffer)
+        let reader = try MP4Reader(MemoryBytes(buffer))
         #expect(reader.trackCount == 2)
         #expect(reader.durationUs == duration * 100 / 9)
         #expect(reader.parameterSets == file.parameterSets)

@@ -35,7 +35,7 @@ import Testing
     FrameHold(
       capture: Capture(source: "\(number).jpg", timeMs: Int64(number) * 5_000, width: 16, height: 16),
       status: .captured,
-      startMs: Int64(number) * 5_000, holdMs: 5_000, opensSegment: number == 0, closing: nil)
+      startMs: Int64(number) * 5_000, holdMs: 5_000, opensSegment: number == 0, closingGapMs: nil)
   }
 
   /// As stock ffmpeg decodes them, and as it reads their headers.

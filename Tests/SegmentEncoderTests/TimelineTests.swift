@@ -41,7 +41,7 @@ private func segments(_ shots: [FrameHold]) -> [String] {
     let text = " \(shot.capture.timeMs)\(star)+\(shot.holdMs)"
     if shot.opensSegment { result.append("\(shot.startMs):") }
     result[result.count - 1] += text
-    if let closing = shot.closing, closing.gapAfterMs > 0 { result[result.count - 1] += " (\(closing.gapAfterMs))" }
+    if let gapMs = shot.closingGapMs, gapMs > 0 { result[result.count - 1] += " (\(gapMs))" }
   }
   return result
 }
@@ -56,8 +56,9 @@ private func segments(_ shots: [FrameHold]) -> [String] {
         "10000: 10000+1000",
       ])
     #expect(
-      all.map { $0.closing != nil } == [4, 9, 10].reduce(into: Array(repeating: false, count: 11)) { $0[$1] = true })
-    #expect(all.last?.closing == FrameHold.Closing(gapAfterMs: 0, endsBatch: true))
+      all.map { $0.closingGapMs != nil }
+        == [4, 9, 10].reduce(into: Array(repeating: false, count: 11)) { $0[$1] = true })
+    #expect(all.last?.closingGapMs == 0)
   }
 
   @Test func everyHoldLastsUntilTheNextCapture() {
@@ -122,11 +123,11 @@ private func segments(_ shots: [FrameHold]) -> [String] {
       for shot in all {
         #expect(shot.startMs == expected)
         #expect(shot.holdMs > 0)
-        expected = shot.endMs + (shot.closing?.gapAfterMs ?? 0)
+        expected = shot.endMs + (shot.closingGapMs ?? 0)
       }
       #expect(expected == end)
       #expect(all.filter { $0.status == .captured }.map(\.startMs) == instants)
-      #expect(all.filter(\.opensSegment).count == all.filter { $0.closing != nil }.count)
+      #expect(all.filter(\.opensSegment).count == all.filter { $0.closingGapMs != nil }.count)
     }
   }
 }

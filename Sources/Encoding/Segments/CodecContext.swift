@@ -1,15 +1,15 @@
 import CFFmpeg
 import FileSystem
 
-/// An `AVCodecContext`, owned.
+/// Owns an `AVCodecContext`.
 final class CodecContext {
-  package let pointer: UnsafeMutablePointer<AVCodecContext>
+  let pointer: UnsafeMutablePointer<AVCodecContext>
 
   init(_ codec: UnsafePointer<AVCodec>) throws(FFmpegError) {
     pointer = try allocated("avcodec_alloc_context3", avcodec_alloc_context3(codec))
   }
 
-  /// A decoder of a track.
+  /// Makes a decoder of a track.
   convenience init(_ parameters: UnsafePointer<AVCodecParameters>) throws(FFmpegError) {
     guard let decoder = avcodec_find_decoder(parameters.pointee.codec_id) else {
       throw FFmpegError(function: "avcodec_find_decoder", code: cff_error_decoder_not_found())
@@ -23,9 +23,9 @@ final class CodecContext {
     avcodec_free_context(&owned)
   }
 
-  /// Gives a decoder its configuration.
+  /// Sets a decoder's configuration.
   func setConfiguration(_ bytes: UnsafeBufferPointer<UInt8>) throws(FFmpegError) {
-    // Freed with the context; zeros behind it, as libavcodec asks (libavcodec/avcodec.h).
+    // The context frees the copy. libavcodec needs zeros behind it (libavcodec/avcodec.h).
     let size = bytes.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)
     let copy = try allocated("av_mallocz", av_mallocz(size)).assumingMemoryBound(to: UInt8.self)
     if let start = bytes.baseAddress { copy.update(from: start, count: bytes.count) }
@@ -35,16 +35,16 @@ final class CodecContext {
   }
 
   /// Sets a codec's private option.
-  package func set(_ option: String, _ value: String) throws(FFmpegError) {
+  func set(_ option: String, _ value: String) throws(FFmpegError) {
     try check("av_opt_set(\(option))", av_opt_set(pointer.pointee.priv_data, option, value, 0))
   }
 }
 
-/// An `AVPacket`, owned.
+/// Owns an `AVPacket`.
 final class Packet {
-  package let pointer: UnsafeMutablePointer<AVPacket>
+  let pointer: UnsafeMutablePointer<AVPacket>
 
-  package var bytes: UnsafeBufferPointer<UInt8> {
+  var bytes: UnsafeBufferPointer<UInt8> {
     UnsafeBufferPointer(start: pointer.pointee.data, count: Int(pointer.pointee.size))
   }
 

@@ -7,31 +7,23 @@ import ISOMedia
 
 /// One coded picture.
 struct CodedPicture {
-  /// Media time of its start, in ticks of ``MediaTime/timescale``, from the segment's start.
-  package let pts: Int64
-  /// When it is to be decoded; the same, as nothing is reordered.
-  package let dts: Int64
+  /// The start, in ticks of ``MediaTime/timescale`` from the segment's start.
+  let pts: Int64
+  /// The decoding time: equal, as no picture is reordered.
+  let dts: Int64
   let isKey: Bool
   /// NAL units, each behind its length in 4 bytes (ISO/IEC 14496-15, 5.3.4.2).
-  package let data: [UInt8]
+  let data: [UInt8]
 }
 
 final class H264Encoder {
   /// Pixels, even.
-  package let width: Int
-  package let height: Int
-  package let parameterSets: ParameterSets
+  let width: Int
+  let height: Int
+  let parameterSets: ParameterSets
   private let codec: CodecContext
   private let packet: Packet
 
-  static var libraryVersion: String {
-    let version = avcodec_version()
-    return "\(version >> 16).\(version >> 8 & 255).\(version & 255)"
-  }
-
-  /// - Parameters:
-  ///   - width: pixels, even.
-  ///   - height: pixels, even.
   init(width: Int, height: Int, settings: EncoderSettings) throws(FFmpegError) {
     guard let encoder = avcodec_find_encoder_by_name(settings.codec) else {
       throw FFmpegError(function: "avcodec_find_encoder_by_name(\(settings.codec))", code: cff_error_invalid_data())
@@ -44,8 +36,8 @@ final class H264Encoder {
     context.pointee.height = Int32(height)
     context.pointee.pix_fmt = AV_PIX_FMT_YUV420P
     context.pointee.time_base = AVRational(num: 1, den: Int32(MediaTime.timescale))
-    // Without it x264 takes the time base for the frame rate, and level 6.2 for what is level 3.2. A constant, so that
-    // all segments of a size have the same parameter sets whatever the recorder's pace.
+    // Without it x264 takes the time base for the frame rate, and chooses level 6.2 instead of 3.2. It is a constant: all
+    // segments of a size have the same parameter sets, whatever the recorder's interval.
     context.pointee.framerate = AVRational(num: 1, den: 1)
     context.pointee.thread_count = 1
     context.pointee.max_b_frames = 0
@@ -58,7 +50,7 @@ final class H264Encoder {
     context.pointee.color_range = AVCOL_RANGE_MPEG
     context.pointee.chroma_sample_location = AVCHROMA_LOC_CENTER
     try codec.set("preset", settings.preset)
-    try codec.set("crf", String(settings.rateFactor))
+    try codec.set("crf", String(settings.quality.rateFactor))
     try codec.set("x264-params", settings.parameters)
     try check("avcodec_open2", avcodec_open2(context, encoder, nil))
     let header = UnsafeBufferPointer(start: context.pointee.extradata, count: Int(context.pointee.extradata_size))
@@ -69,12 +61,12 @@ final class H264Encoder {
     parameterSets = ParameterSets(sequence: Array(sequence.bytes), picture: Array(picture.bytes))
   }
 
-  /// Codes one picture; it comes out when the next one goes in, or at the end.
+  /// Encodes a picture, which comes out with the next one or at the end.
   ///
   /// - Parameter pts: ticks from the segment's start, more than the one before.
-  /// - Returns: what is ready, in the order it went in.
-  package func encode(_ picture: Picture, pts: Int64) throws(FFmpegError) -> [CodedPicture] {
-    // libx264 reads as many pixels as it was opened for, whatever the picture has.
+  /// - Returns: the pictures that are ready, in their order.
+  func encode(_ picture: Picture, pts: Int64) throws(FFmpegError) -> [CodedPicture] {
+    // libx264 reads as many pixels as it was opened for, even from a smaller picture.
     guard (picture.codedWidth, picture.codedHeight) == (width, height) else {
       throw FFmpegError(function: "avcodec_send_frame", code: cff_error_invalid_data())
     }
@@ -85,7 +77,7 @@ final class H264Encoder {
   }
 
   /// Ends the segment.
-  package func finish() throws(FFmpegError) -> [CodedPicture] {
+  func finish() throws(FFmpegError) -> [CodedPicture] {
     try check("avcodec_send_frame", avcodec_send_frame(codec.pointer, nil))
     return try ready()
   }

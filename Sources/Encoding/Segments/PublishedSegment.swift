@@ -3,9 +3,9 @@ import FrameBatches
 import ISOMedia
 import JSON
 
-/// A segment as its manifest describes it for stitching, indexing and publishing.
+/// The facts of a segment that stitching, indexing and publishing need, as in its manifest.
 package struct PublishedSegment: Sendable, Equatable {
-  /// The format of the manifests that are read and written.
+  /// The format of a manifest.
   package static let format = "segment-manifest/1"
 
   /// A frame's place in the segment.
@@ -13,22 +13,15 @@ package struct PublishedSegment: Sendable, Equatable {
     package let timeMs: Int64
     package let holdMs: Int64
     package let isCaptured: Bool
-
-    package init(timeMs: Int64, holdMs: Int64, isCaptured: Bool) {
-      self.timeMs = timeMs
-      self.holdMs = holdMs
-      self.isCaptured = isCaptured
-    }
   }
 
-  /// The name of the batch it came with.
+  /// The name of the segment's batch.
   package let batch: String
-  /// The digest that recognises the batch when it comes again.
+  /// The digest that recognises the batch when it is sent again.
   package let batchDigest: String
-  /// Which of the batch's segments this is, from 1, and how many there are.
+  /// The number of the segment in its batch, from 1, and the number of the batch's segments.
   package let part: Int
   package let parts: Int
-  package let file: String
   package let startMs: Int64
   package let endMs: Int64
   /// The pictures as captured, in pixels.
@@ -39,46 +32,23 @@ package struct PublishedSegment: Sendable, Equatable {
   package let codedHeight: Int
   package let bytes: Int
   package let sha256: String
-  /// Coded pictures: one a frame, and the repeats that keep players in time.
+  /// The number of coded pictures: one a frame, and the repeats that keep players in time.
   package let samples: Int
   package let frames: [Frame]
   package let intervalMs: Int64
-  /// The gap behind it, up to the batch's next capture or its end.
+  /// The gap up to the batch's next capture or its end.
   package let gapAfterMs: Int64
-  /// Whether the session ends with it.
+  /// Whether the session ends with the segment.
   package let isFinal: Bool
-  /// The settings it was coded with.
+  /// The encoder settings.
   package let encoder: JSONValue
 
-  package init(
-    batch: String, batchDigest: String, part: Int, parts: Int, file: String, startMs: Int64, endMs: Int64, width: Int,
-    height: Int, codedWidth: Int, codedHeight: Int, bytes: Int, sha256: String, samples: Int, frames: [Frame],
-    intervalMs: Int64, gapAfterMs: Int64, isFinal: Bool, encoder: JSONValue
-  ) {
-    self.batch = batch
-    self.batchDigest = batchDigest
-    self.part = part
-    self.parts = parts
-    self.file = file
-    self.startMs = startMs
-    self.endMs = endMs
-    self.width = width
-    self.height = height
-    self.codedWidth = codedWidth
-    self.codedHeight = codedHeight
-    self.bytes = bytes
-    self.sha256 = sha256
-    self.samples = samples
-    self.frames = frames
-    self.intervalMs = intervalMs
-    self.gapAfterMs = gapAfterMs
-    self.isFinal = isFinal
-    self.encoder = encoder
-  }
+  /// The name of the video.
+  package var file: String { SegmentName.video(startMs) }
 
   package var durationMs: Int64 { endMs - startMs }
 
-  /// Whether it shows the same frames for the same time.
+  /// Whether it shows the same frames for the same times.
   package func isCutLike(_ other: PublishedSegment) -> Bool {
     startMs == other.startMs && endMs == other.endMs && parts == other.parts && frames == other.frames
   }
@@ -88,25 +58,49 @@ package struct PublishedSegment: Sendable, Equatable {
 
   /// When the last frame comes on screen.
   package var lastShownMs: Int64 { endMs - (frames.last?.holdMs ?? 0) }
+
+  /// When each frame comes on screen, in milliseconds from the segment's start.
+  package var startsOfFrames: [Int64] {
+    var now: Int64 = 0
+    return frames.map { frame in
+      defer { now += frame.holdMs }
+      return now
+    }
+  }
 }
 
 extension PublishedSegment {
+  /// - Parameter holds: at least one.
+  package init(
+    of batch: Batch, digest: String, part: Int, parts: Int, holds: [FrameHold], codedWidth: Int, codedHeight: Int,
+    bytes: Int, sha256: String, samples: Int, encoder: JSONValue
+  ) {
+    let (first, last) = (holds[0], holds[holds.count - 1])
+    self.init(
+      batch: batch.name, batchDigest: digest, part: part, parts: parts, startMs: first.startMs, endMs: last.endMs,
+      width: first.capture.width, height: first.capture.height, codedWidth: codedWidth, codedHeight: codedHeight,
+      bytes: bytes, sha256: sha256, samples: samples,
+      frames: holds.map { Frame(timeMs: $0.capture.timeMs, holdMs: $0.holdMs, isCaptured: $0.status == .captured) },
+      intervalMs: batch.intervalMs, gapAfterMs: last.closingGapMs ?? 0, isFinal: batch.isFinal && part == parts,
+      encoder: encoder)
+  }
+
   /// Reads a manifest.
   package init(_ json: JSONValue) throws(JSONError) {
     guard try json.required("format", .string) == Self.format else {
       throw JSONError("format: not \(Self.format)")
     }
-    // Bounds far above what we write, and far below what a sum of them could overflow.
-    func count(_ key: String, from least: Int = 0, upTo limit: Int = 1 << 42) throws(JSONError) -> Int {
+    // Bounds far above the values that we write, and far below those whose sums overflow.
+    func count(_ key: String, from minimum: Int = 0, upTo maximum: Int = 1 << 42) throws(JSONError) -> Int {
       let value = try json.required(key, .integer)
-      guard (Int64(least)...Int64(limit)).contains(value) else { throw JSONError("\(key): out of range") }
+      guard (Int64(minimum)...Int64(maximum)).contains(value) else { throw JSONError("\(key): out of range") }
       return Int(value)
     }
     batch = try json.required("batch", .string)
     batchDigest = try json.required("batchDigest", .string)
     part = try count("part", from: 1, upTo: 1 << 20)
     parts = try count("parts", from: 1, upTo: 1 << 20)
-    file = try json.required("file", .string)
+    let file = try json.required("file", .string)
     startMs = Int64(try count("startMs"))
     endMs = Int64(try count("endMs"))
     width = try count("width", from: 1, upTo: 1 << 14)
@@ -141,21 +135,16 @@ extension PublishedSegment {
 
 /// The names of a segment's files, made from its start.
 package enum SegmentName {
-  package static func video(_ startMs: Int64) -> String { "segment-\(digits(startMs)).mp4" }
-  /// The beginning of a fragment's name.
-  package static func fragment(_ startMs: Int64) -> String { "segment-\(digits(startMs))-" }
-  package static func fragment(_ startMs: Int64, digest: String) -> String { "\(fragment(startMs))\(digest).m4s" }
-  package static func sprite(_ startMs: Int64, digest: String) -> String { "\(fragment(startMs))\(digest).jpg" }
-  package static func manifest(_ startMs: Int64) -> String { "segment-\(digits(startMs)).json" }
-  package static func event(_ startMs: Int64) -> String { "segment-\(digits(startMs)).sentry.json" }
+  package static func video(_ startMs: Int64) -> String { stem(startMs) + ".mp4" }
+  package static func fragment(_ startMs: Int64, digest: String) -> String { "\(stem(startMs))-\(digest).m4s" }
+  package static func sprite(_ startMs: Int64, digest: String) -> String { "\(stem(startMs))-\(digest).jpg" }
+  package static func manifest(_ startMs: Int64) -> String { stem(startMs) + ".json" }
+  /// An event for Sentry.
+  package static func event(_ startMs: Int64) -> String { stem(startMs) + ".sentry.json" }
 
-  /// The start in a manifest's name; nil for any other file.
+  // The start in a file's name; nil for any other file.
   package static func start(ofManifest name: String) -> Int64? { start(of: name, ".json") }
-
-  /// The start in a video's name; nil for any other file.
   package static func start(ofVideo name: String) -> Int64? { start(of: name, ".mp4") }
-
-  /// The start in the name of an event for Sentry; nil for any other file.
   package static func start(ofEvent name: String) -> Int64? { start(of: name, ".sentry.json") }
 
   private static func start(of name: String, _ suffix: String) -> Int64? {
@@ -165,8 +154,8 @@ package enum SegmentName {
     return Int64(digits)
   }
 
-  private static func digits(_ startMs: Int64) -> String {
-    let text = String(startMs)
-    return String(repeating: "0", count: max(0, 13 - text.count)) + text
+  private static func stem(_ startMs: Int64) -> String {
+    let digits = String(startMs)
+    return "segment-" + String(repeating: "0", count: max(0, 13 - digits.count)) + digits
   }
 }

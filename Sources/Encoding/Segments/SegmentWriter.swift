@@ -1,103 +1,98 @@
-// Writes one segment's file: encodes each picture, adds the repeats that players need once all holds are known, and lists the
+// Writes one segment: encodes each picture, inserts the repeats that players need once all holds are known, and lists the
 // frames on the timing track.
 
 import FileSystem
 import ISOMedia
 import JSON
 
-/// A segment's bytes and what they hold.
+/// A segment's bytes and their contents.
 package struct EncodedSegment {
   package let shots: [FrameHold]
   package let bytes: [UInt8]
   package let codec: String
   package let codedWidth: Int
   package let codedHeight: Int
-  /// Coded pictures, repeats included.
+  /// The number of coded pictures, repeats included.
   package let samples: Int
 }
 
 /// Writes one segment. Dropping it abandons the segment.
 package struct SegmentWriter: ~Copyable {
   private let settings: EncoderSettings
-  /// The only picture of the segment so far.
+  private let profile: Profile?
+  /// The first frame; nil once another picture is encoded.
   private var only: SourceFrame?
   private let width: Int
   private let height: Int
-  private var showings: [PlacedHold] = []
-  /// The encoder, opened with the second picture.
+  private var holds: [PlacedHold] = []
+  /// Opened for the second picture, or at the end.
   private var encoder: H264Encoder?
   private var coded: [CodedPicture] = []
-  /// The picture on screen.
+  /// The frame on screen.
   private var shown: SourceFrame?
-  /// Where the next shot starts, in ticks from the segment's start.
-  private var now: Int64 = 0
-  private let profile: Profile?
-  /// The encoding time.
-  private var coding = Profile.Span()
+  /// The end of the last hold, in ticks from the segment's start.
+  private var end: Int64 = 0
+  private var encodingTime = Profile.Span()
 
   package init(first: SourceFrame, settings: EncoderSettings, profile: Profile? = nil) {
+    self.settings = settings
     self.profile = profile
     only = first
     (width, height) = (first.width, first.height)
-    self.settings = settings
   }
 
-  /// A shot, where it starts in ticks from the segment's start, and what is known of its samples.
   private struct PlacedHold {
-    let shot: FrameHold
+    let hold: FrameHold
+    /// In ticks from the segment's start.
     let start: Int64
-    /// Whether it equals the picture before.
+    /// Whether it shows the picture before it.
     let repeats: Bool
-    /// Where they start, in ticks from its own start; nil where the segment's pace will say it.
+    /// In ticks from the start of the hold; nil if the segment's cadence decides.
     let sampleStarts: [Int64]?
   }
 
   /// Adds a hold that begins at the end of the one before.
   ///
-  /// - Parameter sampleStarts: where its samples are to begin, in ticks from its own start, the first at 0; where not given,
-  ///   it is as players need it.
-  package mutating func show(_ still: SourceFrame, in shot: FrameHold, sampleStarts: [Int64]? = nil) throws {
+  /// - Parameter sampleStarts: the starts of its samples, in ticks from its own start, the first at 0; nil for those that
+  ///   players need.
+  package mutating func show(_ frame: SourceFrame, in hold: FrameHold, sampleStarts: [Int64]? = nil) throws {
     guard sampleStarts.map({ $0.first == 0 }) ?? true else {
       throw SegmentMismatch("a picture is not shown at its capture")
     }
-    let repeats = try shown.map { try $0.looksLike(still) } ?? false
+    let repeats = try shown.map { try $0.looksLike(frame) } ?? false
     if !repeats && shown != nil {
-      try encode(still.picture(), pts: now)
+      let picture = try frame.picture()
+      let encoder = try openEncoder()
+      let watch = profile?.start(.encode)
+      coded += try encoder.encode(picture, pts: end)
+      if let watch { encodingTime = encodingTime + watch.span }
       only = nil
     }
-    showings.append(PlacedHold(shot: shot, start: now, repeats: repeats, sampleStarts: sampleStarts))
-    shown = still
-    now += MediaTime.ticks(ms: shot.holdMs)
+    holds.append(PlacedHold(hold: hold, start: end, repeats: repeats, sampleStarts: sampleStarts))
+    shown = frame
+    end += MediaTime.ticks(ms: hold.holdMs)
   }
 
-  private mutating func encode(_ picture: Picture, pts: Int64) throws {
-    let encoder = try openEncoder()
-    let watch = profile?.start(.encode)
-    coded += try encoder.encode(picture, pts: pts)
-    if let watch { coding = coding + watch.span }
-  }
-
-  /// The encoder, which has got the first picture.
+  /// Returns the encoder, which is opened with the first picture.
   private mutating func openEncoder() throws -> H264Encoder {
     if let encoder { return encoder }
-    guard let picture = try only?.picture() else { throw SegmentMismatch("it shows nothing") }
+    guard let picture = try only?.picture() else { throw SegmentMismatch("it has no picture") }
     let watch = profile?.start(.encode)
     let opened = try H264Encoder(width: picture.codedWidth, height: picture.codedHeight, settings: settings)
     coded += try opened.encode(picture, pts: 0)
-    if let watch { coding = coding + watch.span }
+    if let watch { encodingTime = encodingTime + watch.span }
     encoder = opened
     return opened
   }
 
   package consuming func finish() throws -> EncodedSegment {
-    let key = try finishCoding()
+    let key = try finishEncoding()
     let muxing = profile?.start(.mux)
     defer { muxing?.stop() }
-    let shots = showings.map(\.shot)
-    let timing = shots.map { Sample(duration: MediaTime.ticks(ms: $0.holdMs), data: TimingText.sample(of: $0)) }
+    let shots = holds.map(\.hold)
     let file = MP4File(
       width: key.codedWidth, height: key.codedHeight, parameterSets: key.parameterSets, video: try video(key),
-      timing: timing)
+      timing: shots.map { Sample(duration: MediaTime.ticks(ms: $0.holdMs), data: $0.timingText) })
     let bytes = file.bytes
     try SegmentReadback.compare(bytes, with: file)
     return EncodedSegment(
@@ -105,24 +100,14 @@ package struct SegmentWriter: ~Copyable {
       codedHeight: key.codedHeight, samples: file.video.count)
   }
 
-  /// Where each sample starts, in ticks from the segment's start, and whether it only repeats the one before.
-  private var samples: [(start: Int64, repeats: Bool)] {
-    let pace = SampleCadence(for: showings.map(\.shot.holdMs))
-    return showings.flatMap { showing in
-      (showing.sampleStarts ?? pace.sampleStarts(of: showing.shot.holdMs)).enumerated().map { index, start in
-        (showing.start + start, showing.repeats || index > 0)
-      }
-    }
-  }
-
-  /// The first picture, coded now or, where nothing follows it, before.
-  private mutating func finishCoding() throws -> KeyFrame {
+  /// Ends the encoding, unless the segment shows only a picture whose key frame is known.
+  private mutating func finishEncoding() throws -> KeyFrame {
     if encoder == nil, let key = only?.key { return key }
     let encoder = try openEncoder()
     let watch = profile?.start(.encode)
     coded += try encoder.finish()
-    if let watch { profile?.add(.encode, coding + watch.span) }
-    let starts = showings.filter { !$0.repeats }.map(\.start)
+    if let watch { profile?.add(.encode, encodingTime + watch.span) }
+    let starts = holds.filter { !$0.repeats }.map(\.start)
     guard let data = coded.first?.data, coded.map(\.pts) == starts, coded.map(\.dts) == starts,
       coded.map(\.isKey) == starts.map({ $0 == 0 })
     else { throw SegmentMismatch("the encoder changed a time or added a key frame") }
@@ -133,16 +118,21 @@ package struct SegmentWriter: ~Copyable {
     return key
   }
 
-  /// The samples, coded pictures and repeats, with their numbers.
+  /// Returns the samples: coded pictures and numbered repeats.
   private func video(_ key: KeyFrame) throws(SegmentMismatch) -> [Sample] {
+    let cadence = SampleCadence(for: holds.map(\.hold.holdMs))
+    let samples = holds.flatMap { placed in
+      (placed.sampleStarts ?? cadence.sampleStarts(of: placed.hold.holdMs)).enumerated().map { index, start in
+        (start: placed.start + start, repeats: placed.repeats || index > 0)
+      }
+    }
     let repeats = try SkipSliceWriter(after: key.parameterSets)
     var rest = coded.dropFirst()
-    // All repeats are the same but for their numbers.
+    // All repeats are equal but for their numbers.
     var repeated: [UInt8]?
-    let samples = samples
     var video: [Sample] = []
     for (index, sample) in samples.enumerated() {
-      let end = index + 1 < samples.count ? samples[index + 1].start : now
+      let next = index + 1 < samples.count ? samples[index + 1].start : end
       var data: [UInt8]
       if index == 0 {
         data = key.data
@@ -151,22 +141,21 @@ package struct SegmentWriter: ~Copyable {
         if sample.repeats { repeated = data }
         try repeats.renumber(&data, index)
       }
-      video.append(Sample(duration: end - sample.start, data: data))
+      video.append(Sample(duration: next - sample.start, data: data))
     }
     guard rest.isEmpty else { throw SegmentMismatch("a picture was coded and is not shown") }
     return video
   }
 }
 
-/// The text of one frame in the timing track.
-enum TimingText {
-  /// JSON behind its length in 2 bytes (3GPP TS 26.245, 5.17): the capture in unix milliseconds, the frame's source
-  /// name, and whether it was captured in an earlier segment.
-  package static func sample(of shot: FrameHold) -> [UInt8] {
+extension FrameHold {
+  /// The sample on the timing track: JSON behind its length in 2 bytes (3GPP TS 26.245, 5.17), with the capture in unix
+  /// milliseconds, the frame's source, and whether it was captured in an earlier segment.
+  fileprivate var timingText: [UInt8] {
     var members: [String: JSONValue] = [
-      "t": .number(shot.capture.timeMs), "f": .string(shot.capture.source.shortened(to: 1_024)),
+      "t": .number(capture.timeMs), "f": .string(capture.source.shortened(to: 1_024)),
     ]
-    if shot.status == .continued { members["continued"] = .bool(true) }
+    if status == .continued { members["continued"] = .bool(true) }
     let text = JSONValue.object(members).bytes()
     return withUnsafeBytes(of: UInt16(text.count).bigEndian) { Array($0) } + text
   }

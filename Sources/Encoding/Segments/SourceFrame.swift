@@ -1,4 +1,3 @@
-import CFFmpeg
 import ISOMedia
 import Synchronization
 
@@ -7,40 +6,37 @@ package final class SourceFrame {
   /// The picture as captured, in pixels.
   package let width: Int
   package let height: Int
-  /// A change to the picture that a viewer should know of.
-  package let notes: [String]
-  /// The identity of the source: equal for equal pictures, whatever they are decoded to; nil if unknown.
+  /// Changes to the picture that a viewer should know of.
+  let notes: [String]
+  /// Identifies the source: equal for equal pictures; nil if unknown.
   package let identity: String?
-  /// A segment that shows nothing else begins with it; nil until one was coded.
-  package var key: KeyFrame?
-  private var decoded: Picture?
-  /// The files; nil once they are not needed any more.
-  private var decode: (() throws -> Picture)?
-
-  var isDecoded: Bool { decoded != nil }
+  /// The key frame of a segment that shows only this frame; nil until one is encoded.
+  package internal(set) var key: KeyFrame?
+  private(set) var isDecoded: Bool
+  /// Decodes the files, or returns the decoded picture.
+  private var load: () throws -> Picture
 
   package init(_ picture: Picture, notes: [String] = [], identity: String? = nil) {
     (width, height) = (picture.width, picture.height)
     self.notes = notes
     self.identity = identity
-    decoded = picture
+    isDecoded = true
+    load = { picture }
   }
 
-  /// A frame that was coded before.
-  package init(_ key: KeyFrame, identity: String, decode: @escaping () throws -> Picture) {
+  /// A frame whose key frame is known.
+  init(_ key: KeyFrame, identity: String, decode: @escaping () throws -> Picture) {
     (width, height) = (key.width, key.height)
     notes = key.notes
     self.identity = identity
     self.key = key
-    self.decode = decode
+    isDecoded = false
+    load = decode
   }
 
   package func picture() throws -> Picture {
-    if let decoded { return decoded }
-    // One of the two is always there.
-    guard let picture = try decode?() else { throw FFmpegError(function: "decode", code: cff_error_invalid_data()) }
-    decoded = picture
-    decode = nil
+    let picture = try load()
+    if !isDecoded { (isDecoded, load) = (true, { picture }) }
     return picture
   }
 
@@ -55,60 +51,48 @@ package final class SourceFrame {
 /// An encoded key frame.
 package struct KeyFrame: Sendable {
   /// The picture as captured, in pixels.
-  package let width: Int
-  package let height: Int
-  package let codedWidth: Int
-  package let codedHeight: Int
-  /// A change to the picture that a viewer should know of.
-  package let notes: [String]
-  package let parameterSets: ParameterSets
+  let width: Int
+  let height: Int
+  let codedWidth: Int
+  let codedHeight: Int
+  /// Changes to the picture that a viewer should know of.
+  let notes: [String]
+  let parameterSets: ParameterSets
   /// NAL units behind their lengths.
-  package let data: [UInt8]
+  let data: [UInt8]
 }
 
-/// The key frames of the last segments that showed one picture only. People look at screens that do not change: the next batch
-/// of theirs is then neither decoded nor encoded. A session knows only its own: what came out of one stranger's decoder is never
-/// shown in another's session. For encoders of the same options.
+/// Caches the key frames of segments that showed one picture only: a batch of an unchanged screen is neither decoded nor
+/// encoded. An identity names the session, so that no session shows the output of another session's decoder. Encoders with
+/// the same options may share a cache.
 package final class KeyFrameCache: Sendable {
-  private struct State {
-    var frames: [String: (key: KeyFrame, usedAt: Int)] = [:]
-    var bytes = 0
-    var uses = 0
-
-    mutating func forget(_ identity: String) {
-      if let gone = frames.removeValue(forKey: identity) { bytes -= Self.size(of: gone.key) }
-    }
-
-    /// Maximum overhead of an entry, beside its bytes.
-    static func size(of key: KeyFrame) -> Int { key.data.count + 4_096 }
-  }
-
-  /// In bytes.
+  /// Maximum size, in bytes.
   private let capacity: Int
-  private let state = Mutex(State())
+  /// The least recently used entry first.
+  private let entries = Mutex<[(identity: String, key: KeyFrame)]>([])
 
   package init(capacity: Int = 8 << 20) { self.capacity = capacity }
 
   func recall(_ identity: String) -> KeyFrame? {
-    state.withLock { state in
-      state.uses += 1
-      state.frames[identity]?.usedAt = state.uses
-      return state.frames[identity]?.key
+    entries.withLock { entries in
+      guard let index = entries.lastIndex(where: { $0.identity == identity }) else { return nil }
+      entries.append(entries.remove(at: index))
+      return entries.last?.key
     }
   }
 
-  /// The least recently used entries are evicted first.
+  /// Adds an entry, and evicts the least recently used ones.
   package func remember(_ key: KeyFrame, as identity: String) {
-    state.withLock { state in
-      state.forget(identity)
-      state.uses += 1
-      state.frames[identity] = (key, state.uses)
-      state.bytes += State.size(of: key)
-      while state.bytes > capacity, let oldest = state.frames.min(by: { $0.value.usedAt < $1.value.usedAt }) {
-        state.forget(oldest.key)
-      }
+    entries.withLock { entries in
+      entries.removeAll { $0.identity == identity }
+      entries.append((identity, key))
+      var bytes = entries.reduce(0) { $0 + Self.size(of: $1.key) }
+      while bytes > capacity { bytes -= Self.size(of: entries.removeFirst().key) }
     }
   }
 
-  package func forget(_ identity: String) { state.withLock { $0.forget(identity) } }
+  func forget(_ identity: String) { entries.withLock { $0.removeAll { $0.identity == identity } } }
+
+  /// The key frame's bytes and the maximum overhead of an entry.
+  private static func size(of key: KeyFrame) -> Int { key.data.count + 4_096 }
 }

@@ -1,6 +1,6 @@
-// When each captured picture is on screen, and where one segment ends and the next begins. Pure: instants in, shots
-// out, nothing rounded. It takes captures one after another, because whether a frame counts is known only once it is
-// decoded, and a shot is known as soon as the next capture is.
+// When each captured picture is on screen, and where one segment ends and the next begins. Pure: instants in, holds
+// out, nothing rounded. Captures are appended one by one: a frame counts only once it is decoded, and its holds are known
+// with the next capture.
 
 import FrameBatches
 
@@ -30,13 +30,6 @@ package struct FrameHold: Sendable, Equatable {
     case continued
   }
 
-  /// The end of a segment.
-  package struct Closing: Sendable, Equatable {
-    /// The gap behind it, in milliseconds, up to the next capture or the batch's end.
-    package let gapAfterMs: Int64
-    package let endsBatch: Bool
-  }
-
   package let capture: Capture
   package let status: Status
   /// The start of the hold, in unix milliseconds.
@@ -44,18 +37,18 @@ package struct FrameHold: Sendable, Equatable {
   /// The duration of the hold in milliseconds, more than zero.
   package let holdMs: Int64
   package let opensSegment: Bool
-  /// nil if the segment continues.
-  package let closing: Closing?
+  /// The gap up to the next capture or the batch's end, in milliseconds, if the hold ends the segment; else nil.
+  package let closingGapMs: Int64?
 
   package init(
-    capture: Capture, status: Status, startMs: Int64, holdMs: Int64, opensSegment: Bool, closing: Closing?
+    capture: Capture, status: Status, startMs: Int64, holdMs: Int64, opensSegment: Bool, closingGapMs: Int64?
   ) {
     self.capture = capture
     self.status = status
     self.startMs = startMs
     self.holdMs = holdMs
     self.opensSegment = opensSegment
-    self.closing = closing
+    self.closingGapMs = closingGapMs
   }
 
   package var endMs: Int64 { startMs + holdMs }
@@ -92,12 +85,12 @@ package struct Timeline: Sendable {
     return shown.reduce(0) { $0 + $1 / segmentMs + 1 }
   }
 
-  /// Adds the next capture, which is later than the one before.
+  /// Appends the next capture, which is later than the one before.
   ///
-  /// - Returns: the holds of the previous capture, which are known now.
+  /// - Returns: the holds of the previous capture.
   package mutating func append(_ capture: Capture) -> [FrameHold] {
     defer { pending = capture }
-    return pending.map { shots(of: $0, untilMs: capture.timeMs, next: capture) } ?? []
+    return pending.map { holds(of: $0, untilMs: capture.timeMs, next: capture) } ?? []
   }
 
   /// Ends the batch.
@@ -105,26 +98,26 @@ package struct Timeline: Sendable {
   /// - Returns: the holds of the last capture.
   package mutating func finish(endMs: Int64) -> [FrameHold] {
     defer { pending = nil }
-    return pending.map { shots(of: $0, untilMs: endMs, next: nil) } ?? []
+    return pending.map { holds(of: $0, untilMs: endMs, next: nil) } ?? []
   }
 
-  private mutating func shots(of capture: Capture, untilMs: Int64, next: Capture?) -> [FrameHold] {
+  private mutating func holds(of capture: Capture, untilMs: Int64, next: Capture?) -> [FrameHold] {
     let shownUntil = maxHoldMs.map { min(untilMs, capture.timeMs + $0) } ?? untilMs
     var result: [FrameHold] = []
     var start = capture.timeMs
     var status = FrameHold.Status.captured
-    func append(until end: Int64, opening: Bool, closing: FrameHold.Closing?) {
+    func append(until end: Int64, opening: Bool, closingGapMs: Int64?) {
       result.append(
         FrameHold(
           capture: capture, status: status, startMs: start, holdMs: end - start, opensSegment: opening,
-          closing: closing))
+          closingGapMs: closingGapMs))
     }
 
     var opened = segmentStart
     // Twice the distance from the nominal cut, so that half an odd interval stays a whole number.
     while 2 * (shownUntil - (opened ?? start) - Self.segmentMs) > intervalMs {
       let cut = (opened ?? start) + Self.segmentMs
-      append(until: cut, opening: opened == nil, closing: FrameHold.Closing(gapAfterMs: 0, endsBatch: false))
+      append(until: cut, opening: opened == nil, closingGapMs: 0)
       start = cut
       opened = nil
       status = .continued
@@ -137,9 +130,7 @@ package struct Timeline: Sendable {
         gapMs > 0 || (next.width, next.height) != (capture.width, capture.height)
           || 2 * (next.timeMs - segment - Self.segmentMs) >= -intervalMs
       } ?? true
-    append(
-      until: shownUntil, opening: opened == nil,
-      closing: closes ? FrameHold.Closing(gapAfterMs: gapMs, endsBatch: next == nil) : nil)
+    append(until: shownUntil, opening: opened == nil, closingGapMs: closes ? gapMs : nil)
     segmentStart = closes ? nil : segment
     return result
   }

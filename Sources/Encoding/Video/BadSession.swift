@@ -1,4 +1,4 @@
-/// Why a session cannot be used as it is.
+/// A session or a video that cannot be used.
 public struct BadSession: Error, Equatable, CustomStringConvertible {
   public let file: String
   public let cause: String

@@ -1,14 +1,14 @@
-// The pictures of a film, decoded right here or in a process of its own.
+// The pictures of a film, decoded in this process or in a sandboxed one.
 
 import FileSystem
 import FrameBatches
 
-/// How a picture of a video is wanted for coding: without what was added to make its sides even, upright, not too large.
+/// The form in which an encoder gets a video's picture: without the padding that makes its sides even, upright, not too large.
 package struct VideoPictureForm: Equatable {
-  /// Of the picture as it is stored, before it is turned.
+  /// The size of the stored picture without its padding, before it is turned.
   package let size: PixelSize
   package let quarterTurns: Int
-  /// No side is longer; nil for any length.
+  /// Maximum length of a side; nil for any length.
   package let maxSide: Int?
 
   package init(size: PixelSize, quarterTurns: Int, maxSide: Int?) {
@@ -17,20 +17,20 @@ package struct VideoPictureForm: Equatable {
     self.maxSide = maxSide
   }
 
-  /// Of the picture as it is wanted.
+  /// The size of the picture in this form.
   package var result: PixelSize {
     let (width, height) = PictureConverter.size(size.width, size.height, maxSide: maxSide)
-    return quarterTurns % 2 == 0
-      ? PixelSize(width: width, height: height) : PixelSize(width: height, height: width)
+    return quarterTurns % 2 == 0 ? PixelSize(width: width, height: height) : PixelSize(width: height, height: width)
   }
 }
 
-/// A film's pictures in the order they are shown; nil where there is none at an instant.
+/// A film's pictures.
 package protocol FilmPictures: AnyObject {
+  /// Returns the picture that is shown from `pts` on; nil if there is none. Calls are in the order of `pts`.
   func picture(at pts: Int64, as form: VideoPictureForm) throws -> Picture?
 }
 
-/// A film that is decoded in a process of its own. For one thread.
+/// A film that a sandboxed process decodes. For one thread.
 final class SandboxedFilm: FilmPictures {
   private let reader: VideoReader
   private let decoders: DecoderForkServer
@@ -40,26 +40,20 @@ final class SandboxedFilm: FilmPictures {
   private let track: Int
   private let keyDTS: Int64?
   private let isCancelled: () -> Bool
-  /// Has the film open; nil before the first picture, and after a decoder has failed.
+  /// The process that has the film open; nil before the first picture, and after a failure.
   private var decoder: DecoderProcess?
 
   init(
     _ reader: VideoReader, _ decoders: DecoderForkServer, _ file: any ByteSource, _ name: String, _ limits: Limits,
     track: Int, keyDTS: Int64?, _ isCancelled: @escaping () -> Bool
   ) {
-    self.reader = reader
-    self.decoders = decoders
-    self.file = file
-    self.name = name
-    self.limits = limits
-    self.track = track
-    self.keyDTS = keyDTS
-    self.isCancelled = isCancelled
+    (self.reader, self.decoders, self.file, self.name, self.limits) = (reader, decoders, file, name, limits)
+    (self.track, self.keyDTS, self.isCancelled) = (track, keyDTS, isCancelled)
   }
 
   deinit { if let decoder { decoders.keep(decoder, for: reader.owner) } }
 
-  package func picture(at pts: Int64, as form: VideoPictureForm) throws -> Picture? {
+  func picture(at pts: Int64, as form: VideoPictureForm) throws -> Picture? {
     do { return try retryingOnce { try once(pts, form) } } catch { throw reader.failure(name, decoders, error) }
   }
 

@@ -5,7 +5,7 @@ import Glibc
 import ISOMedia
 import Synchronization
 
-/// libavformat's demuxer over an MP4.
+/// Reads the samples of an MP4 with libavformat.
 package final class MP4Reader {
   private let source: ByteReader
   private let library: cff_format
@@ -13,17 +13,14 @@ package final class MP4Reader {
   private var format: UnsafeMutablePointer<AVFormatContext>?
   private var io: UnsafeMutablePointer<AVIOContext>?
 
-  /// - Parameter bytes: must outlive the reader.
-  convenience init(_ bytes: UnsafeRawBufferPointer) throws { try self.init(MemoryBytes(bytes)) }
-
-  /// libavformat does not follow references to other files: its default.
+  /// Opens a file. By default, libavformat does not follow references to other files.
   init(_ file: any ByteSource) throws {
     guard MP4SampleBudget.isBearable(file) else {
       throw FFmpegError(function: "avformat_open_input", code: cff_error_invalid_data())
     }
     let source = ByteReader(file)
     self.source = source
-    library = try FormatLibrary.functions()
+    library = try FormatLibrary.library.functions()
     packet = try Packet()
     let bufferSize: Int32 = 32_768
     let buffer = try allocated("av_malloc", av_malloc(Int(bufferSize)))
@@ -57,7 +54,7 @@ package final class MP4Reader {
     return format!.pointee.streams[track]!
   }
 
-  /// How a track's samples are to be decoded; valid as long as the reader is.
+  /// A track's codec and its configuration. The pointer is valid as long as the reader.
   func parameters(of track: Int) -> UnsafePointer<AVCodecParameters> { UnsafePointer(stream(track).pointee.codecpar) }
 
   /// The units of a track's times, in seconds.
@@ -66,8 +63,8 @@ package final class MP4Reader {
     return (Int64(base.num), Int64(base.den))
   }
 
-  /// How many quarter turns clockwise a track's pictures are to be shown; nil where that is not all: mirrored, or askew.
-  package func quarterTurns(of track: Int) -> Int? {
+  /// The clockwise rotation of a track's pictures in quarter turns; nil if they are mirrored or turned by another angle.
+  func quarterTurns(of track: Int) -> Int? {
     guard let matrix = withUnsafePointer(to: library, { cff_display_matrix($0, stream(track)) }) else { return 0 }
     let degrees = av_display_rotation_get(matrix)
     let isMirrored = Int64(matrix[0]) * Int64(matrix[4]) < Int64(matrix[1]) * Int64(matrix[3])
@@ -75,24 +72,24 @@ package final class MP4Reader {
     return (4 - Int(degrees / 90) % 4) % 4
   }
 
-  /// How much wider than high a track's pixels are; 0:1 where it is unknown.
+  /// The width of a track's pixels to their height; 0:1 if it is unknown.
   func pixelAspect(of track: Int) -> AVRational {
     library.av_guess_sample_aspect_ratio(format, stream(track), nil)
   }
 
-  /// The file's `creation_time`, as it is written there.
-  package var creationTime: String? {
+  /// The file's `creation_time`, as it is written.
+  var creationTime: String? {
     guard let entry = av_dict_get(format?.pointee.metadata, "creation_time", nil, 0) else { return nil }
     return String(cString: entry.pointee.value)
   }
 
-  /// Goes to the sample that is decoded at `dts`, a key frame.
+  /// Seeks to the key frame that is decoded at `dts`.
   func seek(toKeyFrameAt dts: Int64, of track: Int) throws(FFmpegError) {
     try check("av_seek_frame", library.av_seek_frame(format, Int32(track), dts, AVSEEK_FLAG_BACKWARD))
   }
 
-  /// The decoder configuration of the first track, its `avcC`; nil when that is not H.264.
-  package var configuration: [UInt8]? {
+  /// The `avcC` of the first track; nil if it is not H.264.
+  var configuration: [UInt8]? {
     guard trackCount > 0, let parameters = format?.pointee.streams[0]?.pointee.codecpar,
       parameters.pointee.codec_id == AV_CODEC_ID_H264
     else { return nil }
@@ -100,62 +97,57 @@ package final class MP4Reader {
       UnsafeBufferPointer(start: parameters.pointee.extradata, count: Int(parameters.pointee.extradata_size)))
   }
 
-  /// The same, taken apart; nil when it is not as we write it.
-  package var parameterSets: ParameterSets? {
+  /// The parameter sets in ``configuration``; nil if it is not as we write it.
+  var parameterSets: ParameterSets? {
     configuration.flatMap { $0.withUnsafeBufferPointer { ParameterSets(configuration: $0) } }
   }
 
-  /// A sample as it was read; `bytes` are valid until the next one is.
-  package struct ReadSample {
-    /// The decoder's configuration from here on, where it is another one.
-    package var configuration: UnsafeBufferPointer<UInt8>? {
+  /// A sample, valid until the next one is read.
+  struct ReadSample {
+    let packet: UnsafePointer<AVPacket>
+
+    var track: Int { Int(packet.pointee.stream_index) }
+    var pts: Int64 { packet.pointee.pts }
+    var dts: Int64 { packet.pointee.dts }
+    var duration: Int64 { packet.pointee.duration }
+    var isKey: Bool { cff_packet_is_key(packet) != 0 }
+    /// Whether other samples need it, but players do not show it.
+    var isDiscarded: Bool { cff_packet_is_discarded(packet) != 0 }
+    var bytes: UnsafeBufferPointer<UInt8> {
+      UnsafeBufferPointer(start: packet.pointee.data, count: Int(packet.pointee.size))
+    }
+
+    /// The decoder's new configuration from this sample on; nil if it does not change.
+    var configuration: UnsafeBufferPointer<UInt8>? {
       var size = 0
       guard let start = av_packet_get_side_data(packet, AV_PKT_DATA_NEW_EXTRADATA, &size), size > 0 else { return nil }
       return UnsafeBufferPointer(start: start, count: size)
     }
-
-    package let track: Int
-    package let pts: Int64
-    package let dts: Int64
-    package let duration: Int64
-    let isKey: Bool
-    /// Whether it is only there for others to be decoded.
-    let isDiscarded: Bool
-    /// With all that belongs to it.
-    let packet: UnsafePointer<AVPacket>
-    package let bytes: UnsafeBufferPointer<UInt8>
   }
 
-  /// - Returns: nil at the end.
-  package func next() throws -> ReadSample? {
+  /// Reads the next sample of any track; nil at the end.
+  func next() throws -> ReadSample? {
     av_packet_unref(packet.pointer)
     let status = library.av_read_frame(format, packet.pointer)
     if status == cff_error_eof() { return nil }
     try check("av_read_frame", status)
-    let found = packet.pointer.pointee
-    return ReadSample(
-      track: Int(found.stream_index), pts: found.pts, dts: found.dts, duration: found.duration,
-      isKey: cff_packet_is_key(packet.pointer) != 0, isDiscarded: cff_packet_is_discarded(packet.pointer) != 0,
-      packet: UnsafePointer(packet.pointer), bytes: packet.bytes)
+    return ReadSample(packet: packet.pointer)
   }
 }
 
-/// libavformat: what only encodes has no need of it, what reads MP4 files has.
+/// libavformat, which reads MP4 files. Encoding does not need it.
 package enum FormatLibrary {
-  private static let library = DynamicLibrary("libavformat, which MP4 files are read with") {
-    var functions = cff_format()
-    return cff_load_format(&functions).map { .failure(.init($0)) } ?? .success(functions)
+  fileprivate static let library = DynamicLibrary("libavformat, which MP4 files are read with", cff_format()) {
+    cff_load_format(&$0)
   }
 
-  /// Loads it, so that a missing library shows early.
+  /// Loads libavformat now, to report early that it is missing.
   ///
   /// - Throws: ``MissingLibrary``.
-  package static func load() throws { _ = try functions() }
-
-  package static func functions() throws -> cff_format { try library.functions() }
+  package static func load() throws { _ = try library.functions() }
 }
 
-/// A place in a source, moved as libavformat asks.
+/// The read position of libavformat in a source.
 private final class ByteReader {
   private let source: any ByteSource
   private var position = 0
@@ -163,7 +155,7 @@ private final class ByteReader {
   init(_ source: any ByteSource) { self.source = source }
 
   static func from(_ pointer: UnsafeMutableRawPointer?) -> ByteReader {
-    // Set by the reader that owns both; never nil.
+    // `MP4Reader` sets the pointer and owns the object; it is never nil.
     Unmanaged<ByteReader>.fromOpaque(pointer!).takeUnretainedValue()
   }
 
@@ -177,17 +169,14 @@ private final class ByteReader {
     return Int32(count)
   }
 
+  /// - Parameter origin: `SEEK_SET` or `AVSEEK_SIZE`; avio_seek and avio_size ask for nothing else.
   func seek(_ offset: Int64, _ origin: Int32) -> Int64 {
-    let target: Int
     switch origin & ~AVSEEK_FORCE {
     case cff_seek_size(): return Int64(source.count)
-    case SEEK_SET: target = Int(offset)
-    case SEEK_CUR: target = position &+ Int(offset)
-    case SEEK_END: target = source.count &+ Int(offset)
+    case SEEK_SET where (0...Int64(source.count)).contains(offset):
+      position = Int(offset)
+      return offset
     default: return -1
     }
-    guard (0...source.count).contains(target) else { return -1 }
-    position = target
-    return Int64(target)
   }
 }

@@ -1,17 +1,16 @@
-// One segment's file against its manifest: is it built as that says, is every instant where it should be, can every picture be
-// decoded. Everything is read from the file, nothing believed.
-
 import FileSystem
 import ISOMedia
 import JSON
 
+/// Compares a segment's video with its manifest: its structure, its times, and whether every picture can be decoded.
 enum SegmentFileVerification {
-  /// - Parameter json: the manifest, as it was parsed.
-  package static func problems(
+  /// - Parameter json: the manifest that `segment` is read from.
+  /// - Returns: a sentence for each difference.
+  static func problems(
     _ json: JSONValue, _ segment: PublishedSegment, _ file: any ByteSource
   ) throws -> [String] {
     var problems: [String] = []
-    if !hasMovieFirst(file) { problems.append("moov does not stand before mdat") }
+    if !hasMovieFirst(file) { problems.append("moov is not before mdat") }
     let reader = try MP4Reader(file)
     guard reader.trackCount == 2, let sets = reader.parameterSets else {
       return problems + ["not a video track and a timing track"]
@@ -25,18 +24,25 @@ enum SegmentFileVerification {
     var pictures: [(width: Int, height: Int)] = []
     while let sample = try reader.next() {
       guard starts.indices.contains(sample.track) else { return problems + ["more than two tracks"] }
-      if sample.pts != ends[sample.track] || sample.dts != sample.pts { problems.append("a sample out of time") }
+      if sample.pts != ends[sample.track] || sample.dts != sample.pts { problems.append("a sample is not contiguous") }
       if sample.track == 0 {
-        if sample.isKey != starts[0].isEmpty { problems.append("a key frame that is not the first sample") }
-        pictures += try decoder.decode(sample).map { ($0.pixels.width, $0.pixels.height) }
+        if sample.isKey != starts[0].isEmpty { problems.append("the first sample is not the only key frame") }
+        pictures += try decoder.decode(sample).map { ($0.width, $0.height) }
       } else {
         texts.append(Array(sample.bytes))
       }
       starts[sample.track].append(sample.pts)
       ends[sample.track] = sample.pts + sample.duration
     }
-    pictures += try decoder.decode(nil).map { ($0.pixels.width, $0.pixels.height) }
-    return problems + problemsOfSamples(json, segment, starts, ends, texts) + problemsOfPictures(segment, pictures)
+    pictures += try decoder.decode(nil).map { ($0.width, $0.height) }
+    problems += problemsOfSamples(json, segment, starts, ends, texts)
+    if pictures.count != segment.samples {
+      problems.append("\(pictures.count) pictures can be decoded, of \(segment.samples)")
+    }
+    if pictures.contains(where: { $0 != (segment.codedWidth, segment.codedHeight) }) {
+      problems.append("a picture of another size than its manifest says")
+    }
+    return problems
   }
 
   private static func problemsOfSamples(
@@ -49,38 +55,21 @@ enum SegmentFileVerification {
     if starts[0].count != segment.samples {
       problems.append("\(starts[0].count) samples instead of \(segment.samples)")
     }
-    var offset: Int64 = 0
-    let shown = segment.frames.map { frame in
-      defer { offset += MediaTime.ticks(ms: frame.holdMs) }
-      return offset
-    }
+    let shown = segment.startsOfFrames.map { MediaTime.ticks(ms: $0) }
     if starts[1] != shown { problems.append("the timing track does not list the frames") }
     if !Set(starts[0]).isSuperset(of: shown) { problems.append("a frame has no sample at its instant") }
-    let said = texts.map { try? JSONParser.parse(Array($0.dropFirst(2))) }
-    for (frame, text) in zip(json.object?["frames"]?.array ?? [], said)
+    let parsed = texts.map { try? JSONParser.parse(Array($0.dropFirst(2))) }
+    for (frame, text) in zip(json.object?["frames"]?.array ?? [], parsed)
     where text?.object?["t"] != frame.object?["timeMs"] || text?.object?["f"] != frame.object?["source"] {
-      problems.append("the timing track says something else than the manifest")
+      problems.append("the timing track differs from the manifest")
       break
-    }
-    return problems
-  }
-
-  private static func problemsOfPictures(
-    _ segment: PublishedSegment, _ pictures: [(width: Int, height: Int)]
-  ) -> [String] {
-    var problems: [String] = []
-    if pictures.count != segment.samples {
-      problems.append("\(pictures.count) pictures can be decoded, of \(segment.samples)")
-    }
-    if pictures.contains(where: { $0 != (segment.codedWidth, segment.codedHeight) }) {
-      problems.append("a picture of another size than its manifest says")
     }
     return problems
   }
 
   private static func hasMovieFirst(_ file: any ByteSource) -> Bool {
     var first: String?
-    // Ours has two boxes before it at most.
+    // At most two boxes come before it in our files.
     _ = MP4Boxes.read(file, most: 64) { type, _ in
       first = ["moov", "mdat"].contains(type) ? type : nil
       return first == nil

@@ -1,6 +1,6 @@
 import FileSystem
 
-/// The samples of a segment's file in the order they are stored, and nothing checked.
+/// The samples of a segment's video, unchecked, in the order in which they are stored.
 package struct StoredSamples {
   package struct Stored {
     package let track: Int
@@ -9,14 +9,14 @@ package struct StoredSamples {
     package var data: [UInt8]
   }
 
-  /// The first track's `avcC`; nil where that is no H.264.
+  /// The `avcC` of the first track; nil if it is not H.264.
   package let configuration: [UInt8]?
   package let samples: [Stored]
 }
 
 extension StoredSamples {
-  /// - Throws: ``FFmpegError``, ``BadSession`` when it has more than two tracks.
-  package init(of file: any ByteSource, _ name: String) throws {
+  /// - Throws: ``FFmpegError``; ``BadSession`` if the file has more than two tracks.
+  init(of file: any ByteSource, _ name: String) throws {
     let reader = try MP4Reader(file)
     var samples: [Stored] = []
     while let sample = try reader.next() {

@@ -1,17 +1,9 @@
-// Decodes a video track, sample by sample. A broken file is an error, never a guess.
-
 import CFFmpeg
 import FileSystem
 import FrameBatches
 
+/// Decodes a video track, sample by sample. A sample that is broken anywhere is an error.
 final class VideoDecoder {
-  /// One picture, as coded.
-  struct Decoded {
-    /// In the track's own units.
-    package let pts: Int64
-    package let pixels: FrameBuffer
-  }
-
   private let codec: CodecContext
 
   init(_ parameters: UnsafePointer<AVCodecParameters>, limits: Limits = Limits()) throws(FFmpegError) {
@@ -19,28 +11,28 @@ final class VideoDecoder {
     let context = codec.pointer
     context.pointee.thread_count = 1
     context.pointee.err_recognition = cff_strict_input()
-    // Blocks at the edges count, too.
+    // libavcodec counts whole blocks at the edges.
     context.pointee.max_pixels = Int64(limits.pixels + 128 * limits.side)
     try check("avcodec_open2", avcodec_open2(context, nil, nil))
   }
 
-  /// Decodes one sample, or, with nil, what is still held back.
+  /// Decodes one sample; nil ends the track.
   ///
-  /// - Returns: the pictures that came out, in the order they are shown.
-  package func decode(_ sample: MP4Reader.ReadSample?) throws(FFmpegError) -> [Decoded] {
-    // A sample without bytes is no picture, and would be taken for the end.
+  /// - Returns: the pictures that are ready, in the order in which they are shown, as coded. `pts` is in the track's units.
+  func decode(_ sample: MP4Reader.ReadSample?) throws(FFmpegError) -> [FrameBuffer] {
+    // libavcodec takes an empty sample for the end.
     if let sample, sample.bytes.isEmpty { return [] }
     try check("avcodec_send_packet", avcodec_send_packet(codec.pointer, sample?.packet))
-    var pictures: [Decoded] = []
+    var pictures: [FrameBuffer] = []
     while true {
-      let pixels = try FrameBuffer()
-      let status = avcodec_receive_frame(codec.pointer, pixels.frame)
+      let picture = try FrameBuffer()
+      let status = avcodec_receive_frame(codec.pointer, picture.frame)
       if status == cff_error_eagain() || status == cff_error_eof() { return pictures }
       try check("avcodec_receive_frame", status)
-      guard pixels.frame.pointee.decode_error_flags == 0 else {
+      guard picture.frame.pointee.decode_error_flags == 0 else {
         throw FFmpegError(function: "avcodec_receive_frame", code: cff_error_invalid_data())
       }
-      pictures.append(Decoded(pts: pixels.frame.pointee.pts, pixels: pixels))
+      pictures.append(picture)
     }
   }
 }

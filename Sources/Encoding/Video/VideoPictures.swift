@@ -1,13 +1,14 @@
+import CFFmpeg
 import FileSystem
 import FrameBatches
 
-/// A track's pictures in the order they are shown, decoded as they are asked for.
+/// A track's pictures, decoded in this process when they are asked for.
 final class VideoPictures: FilmPictures {
   private let reader: MP4Reader
   private let track: Int
   private let decoder: VideoDecoder
-  private var ready: ArraySlice<VideoDecoder.Decoded> = []
-  private var current: VideoDecoder.Decoded?
+  private var ready: ArraySlice<FrameBuffer> = []
+  private var current: FrameBuffer?
   private var isAtEnd = false
   private let converter = PictureConverter()
   private let step: () -> Void
@@ -29,10 +30,10 @@ final class VideoPictures: FilmPictures {
     try self.init(reader, track: track, limits: limits, step: step)
   }
 
-  package func picture(at pts: Int64, as form: VideoPictureForm) throws -> Picture? {
+  func picture(at pts: Int64, as form: VideoPictureForm) throws -> Picture? {
     guard let decoded = try picture(at: pts) else { return nil }
     guard (1...decoded.width).contains(form.size.width), (1...decoded.height).contains(form.size.height) else {
-      throw BadSession("", "a picture of another size than was to be expected")
+      throw BadSession("", "a picture is smaller than expected")
     }
     if decoded.isHighDynamicRange {
       throw BadSession("", "high dynamic range (PQ or HLG)", advice: "make it SDR first")
@@ -42,18 +43,16 @@ final class VideoPictures: FilmPictures {
       adopting: converter.planar420(ofVideo: decoded, quarterTurns: form.quarterTurns, maxSide: form.maxSide))
   }
 
-  /// The picture shown from `pts` on; asked for in order, and more than once where it is wanted.
-  ///
-  /// - Returns: nil when there is none.
-  package func picture(at pts: Int64) throws -> FrameBuffer? {
-    while current.map({ $0.pts < pts }) ?? true {
+  /// Returns the picture that is shown from `pts` on; nil if there is none. Calls are in the order of `pts`, which may repeat.
+  func picture(at pts: Int64) throws -> FrameBuffer? {
+    while current.map({ $0.frame.pointee.pts < pts }) ?? true {
       guard let next = try next() else { return nil }
       current = next
     }
-    return current?.pts == pts ? current?.pixels : nil
+    return current?.frame.pointee.pts == pts ? current : nil
   }
 
-  private func next() throws -> VideoDecoder.Decoded? {
+  private func next() throws -> FrameBuffer? {
     while ready.isEmpty, !isAtEnd {
       if let sample = try reader.next() {
         step()

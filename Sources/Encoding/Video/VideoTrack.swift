@@ -1,54 +1,51 @@
-// The samples of a video file's track, found by reading it once without decoding it.
-
 import CFFmpeg
 import FileSystem
 import FrameBatches
 import ISOMedia
 import JSON
 
+/// The samples of a video track, read without decoding them.
 package struct VideoTrack {
   package struct Sample {
-    /// When it is shown and when it is decoded, in the track's units.
+    /// The times of presentation and decoding, in the track's units.
     package let pts: Int64
     package let dts: Int64
-    /// How long the file says it lasts; zero where it says nothing.
+    /// The duration in the file; zero if the file has none.
     package let duration: Int64
     package let width: Int
     package let height: Int
-    /// Unix milliseconds of its capture, from the timing track of a film that `stitch` made; nil for repeats and in other films.
+    /// The capture in unix milliseconds, from the timing track of a film by `stitch`; nil for repeats and in other films.
     package var timeMs: Int64?
 
-    /// For those that a decoder has told.
+    /// Whether a sample from a decoder process, which is not trusted, is within bounds.
     func isWithin(_ limits: Limits) -> Bool {
       PixelSize(width: width, height: height).isWithin(limits) && pts.magnitude < 1 << 60 && dts.magnitude < 1 << 60
         && duration.magnitude < 1 << 60 && timeMs.map { $0.magnitude < 1 << 60 } ?? true
     }
   }
 
-  /// Which of the file's tracks it is.
+  /// The index of the track in the file.
   package let index: Int
   /// The track's units, in seconds.
   let timeBase: (numerator: Int64, denominator: Int64)
   package let quarterTurns: Int
-  /// As the file has it, where it does.
+  /// The file's `creation_time`, as it is written; nil if it has none.
   package let creationTime: String?
-  /// The shown samples, in order.
+  /// The shown samples, by presentation time.
   package let samples: [Sample]
-  /// The key frames from which all that follows can be decoded without anything before, in order; shown themselves or
-  /// not.
+  /// The key frames, by presentation time, whose successors need no sample before them. Some are not shown.
   package let keys: [Sample]
-
 }
 
 extension VideoTrack {
-  /// - Parameters:
-  ///   - name: what to call the file in messages.
-  ///   - isCancelled: asked for each sample.
-  /// - Throws: ``FFmpegError`` when it cannot be read, ``BadSession`` when it is nothing that we can encode anew.
+  /// Reads a file once.
+  ///
+  /// - Parameter name: names the file in errors.
+  /// - Throws: ``FFmpegError`` if it cannot be read, ``BadSession`` if it cannot be encoded anew.
   package init(of file: any ByteSource, name: String, limits: Limits, isCancelled: () -> Bool = { false }) throws {
     func bad(_ cause: String, _ advice: String) -> BadSession { BadSession(name, cause, advice: advice) }
     guard MP4SampleBudget.isBearable(file) else {
-      throw bad("its tables name more samples than a film has", "remux it with ffmpeg -c copy")
+      throw bad("its tables list more samples than a film has", "remux it with ffmpeg -c copy")
     }
     let reader = try MP4Reader(file)
     let codecs = [AV_CODEC_ID_H264, AV_CODEC_ID_HEVC]
@@ -57,10 +54,10 @@ extension VideoTrack {
     else { throw bad("no H.264 or HEVC track", "name an MP4 with one") }
     let parameters = reader.parameters(of: index)
     guard let quarterTurns = reader.quarterTurns(of: index) else {
-      throw bad("to be shown mirrored, or turned by what is no quarter", "encode it as it is to be shown first")
+      throw bad("its pictures are mirrored, or turned by no quarter turn", "encode it upright first")
     }
     let aspect = reader.pixelAspect(of: index)
-    // Less than one in a hundred is a size that was rounded.
+    // A difference of less than one in a hundred comes from a rounded size.
     guard aspect.num <= 0 || 100 * abs(Int(aspect.num) - Int(aspect.den)) < Int(aspect.den) else {
       throw bad("pixels that are not square (\(aspect.num):\(aspect.den))", "scale it first")
     }
@@ -68,7 +65,7 @@ extension VideoTrack {
     let isAVC = parameters.pointee.codec_id == AV_CODEC_ID_H264
     var shown: [Sample] = []
     var keys: [(sample: Sample, index: Int)] = []
-    var size: (width: Int, height: Int)?
+    var size: PixelSize?
     var leastPts: [Int64] = []
     var timing = TimingTrack(in: reader, beside: index)
     while let sample = try reader.next() {
@@ -80,13 +77,13 @@ extension VideoTrack {
       }
       if let configuration = sample.configuration { sizes = try SizeParser(parameters, configuration) }
       if sample.isKey { size = sizes.size(of: sample) ?? size }
-      guard let size else { throw bad("it does not begin with a key frame", "cut it at one") }
-      guard max(size.width, size.height) <= limits.side, size.width * size.height <= limits.pixels else {
+      guard let size else { throw bad("it does not begin with a key frame", "cut it at a key frame") }
+      guard size.isWithin(limits) else {
         throw bad("\(size.width)×\(size.height) pixels, more than the limit", "scale it first")
       }
       let found = Sample(
         pts: sample.pts, dts: sample.dts, duration: sample.duration, width: size.width, height: size.height)
-      // H.264 may begin with pictures that are no IDR but point to what came before; HEVC says so by its times.
+      // H.264 may begin with pictures that refer to earlier ones; only an IDR does not. HEVC tells it by its times.
       if sample.isKey, keys.isEmpty || !isAVC || Self.hasIDR(sample.bytes, parameters) {
         keys.append((found, leastPts.count))
       }
@@ -97,9 +94,9 @@ extension VideoTrack {
       if !sample.isDiscarded { shown.append(found) }
     }
     guard !shown.isEmpty, !keys.isEmpty else { throw bad("no picture", "name an MP4 with one") }
-    // From the end: the earliest time shown by a sample or by any behind it.
+    // Then each element is the earliest time of its sample and of all samples behind it.
     for index in leastPts.indices.dropLast().reversed() { leastPts[index] = min(leastPts[index], leastPts[index + 1]) }
-    // Where a picture is shown before its key frame it needs what came before (open GOP); the first has nothing before.
+    // A picture that is shown before its key frame needs samples before that (open GOP). The first key frame has none.
     let closed = keys.enumerated().filter { $0.offset == 0 || leastPts[$0.element.index] == $0.element.sample.pts }
     self.index = index
     timeBase = reader.timeBase(of: index)
@@ -109,8 +106,8 @@ extension VideoTrack {
     self.keys = closed.map(\.element.sample).sorted { $0.pts < $1.pts }
   }
 
-  /// Whether a sample begins with nothing before it: a unit of type 5 (ITU-T H.264, 7.4.1), behind lengths of as many bytes
-  /// as the configuration says (ISO/IEC 14496-15, 5.3.3.1).
+  /// Whether a sample has a NAL unit of type 5, an IDR (ITU-T H.264, 7.4.1). The configuration tells the bytes of a unit's
+  /// length (ISO/IEC 14496-15, 5.3.3.1).
   private static func hasIDR(_ sample: UnsafeBufferPointer<UInt8>, _ parameters: UnsafePointer<AVCodecParameters>)
     -> Bool
   {
@@ -126,19 +123,19 @@ extension VideoTrack {
     return false
   }
 
-  /// A time in milliseconds from the first picture on, to the nearest one.
+  /// Converts a time to milliseconds from the first picture, rounded to the nearest.
   package func milliseconds(_ pts: Int64) -> Int64 {
     let scaled = (pts - samples[0].pts).multipliedFullWidth(by: 1_000 * timeBase.numerator)
-    // Beyond any instant, which is refused later.
+    // Larger than any valid instant; the caller refuses it.
     guard scaled.high == 0, scaled.low < UInt64(Int64.max / 4) else { return Int64.max / 4 }
     let (quotient, rest) = Int64(scaled.low).quotientAndRemainder(dividingBy: timeBase.denominator)
     return quotient + (2 * rest >= timeBase.denominator ? 1 : 0)
   }
 }
 
-/// The captures of a film that `stitch` made, from its timing track.
+/// The captures of a film by `stitch`, from its timing track.
 private struct TimingTrack {
-  /// nil where there is none.
+  /// The index of the track; nil if there is none.
   private var track: Int?
   /// Unix milliseconds of captures, by presentation time in the film's units.
   private var instants: [Int64: Int64] = [:]
@@ -151,7 +148,7 @@ private struct TimingTrack {
   }
 
   mutating func add(_ sample: MP4Reader.ReadSample) {
-    // Behind the text's length in 2 bytes. An empty text is a gap.
+    // The text comes after its length in 2 bytes. An empty text is a gap.
     guard sample.track == track, sample.bytes.count > 2 else { return }
     guard let text = try? JSONParser.parse(Array(sample.bytes.dropFirst(2))).object, let timeMs = text["t"]?.integer
     else {
@@ -170,7 +167,7 @@ private struct TimingTrack {
     for index in dated.indices {
       guard let timeMs = instants[dated[index].pts] else { continue }
       guard last ?? .min <= timeMs else { return samples }
-      // The same capture again is a picture that stays on screen in the next segment.
+      // The same capture again: a picture that stays on screen in the next segment.
       if timeMs != last { dated[index].timeMs = timeMs }
       last = timeMs
     }
@@ -178,7 +175,7 @@ private struct TimingTrack {
   }
 }
 
-/// Tells how large a key frame's picture is, without decoding it.
+/// Reads the size of a key frame's picture without decoding it.
 private final class SizeParser {
   private let parser: UnsafeMutablePointer<AVCodecParserContext>
   private let context: CodecContext
@@ -194,13 +191,13 @@ private final class SizeParser {
 
   deinit { av_parser_close(parser) }
 
-  func size(of sample: MP4Reader.ReadSample) -> (width: Int, height: Int)? {
+  func size(of sample: MP4Reader.ReadSample) -> PixelSize? {
     var unit: UnsafeMutablePointer<UInt8>?
     var unitSize: Int32 = 0
     av_parser_parse2(
       parser, context.pointer, &unit, &unitSize, sample.bytes.baseAddress, Int32(sample.bytes.count), sample.pts,
       sample.dts, -1)
-    let (width, height) = (Int(parser.pointee.width), Int(parser.pointee.height))
-    return width > 0 && height > 0 ? (width, height) : nil
+    let size = PixelSize(width: Int(parser.pointee.width), height: Int(parser.pointee.height))
+    return min(size.width, size.height) > 0 ? size : nil
   }
 }

@@ -47,7 +47,7 @@ struct ObjectPlaylist {
         let rest = try session.entries(near: end..<Int64.max, in: published).map(\.startMs).filter { $0 > end }
         // A session only grows: as many segments up to there are the same ones.
         if told.count + rest.count == index.count {
-          try DurableFile.createScratch(package.path + "/" + HLSPlaylist.file, there.bytes)
+          try DurableFile.create(package.path + "/" + HLSPlaylist.file, there.bytes, isDurable: false)
           let new = try fetch(rest, known, into: directory, releasedMs: releasedMs)
           outcome = try package.extend(
             by: [session.segment(end)] + new, sessionStartMs: index.startMs, releasedMs: releasedMs, from: directory)

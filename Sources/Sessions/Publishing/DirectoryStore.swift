@@ -209,21 +209,13 @@ extension SegmentManifest {
   init(
     _ staged: StagedSegment, of batch: Batch, digest: String, part: Int, parts: Int, encoder: JSONValue = .null
   ) {
-    let shots = staged.shots
     let segment = PublishedSegment(
-      batch: batch.name, batchDigest: digest, part: part, parts: parts, file: SegmentName.video(staged.startMs),
-      startMs: staged.startMs, endMs: staged.endMs, width: shots[0].capture.width, height: shots[0].capture.height,
-      codedWidth: staged.codedWidth, codedHeight: staged.codedHeight, bytes: staged.size, sha256: staged.sha256,
-      samples: staged.samples,
-      frames: shots.map {
-        PublishedSegment.Frame(
-          timeMs: $0.capture.timeMs, holdMs: $0.holdMs, isCaptured: $0.status == .captured)
-      },
-      intervalMs: batch.intervalMs, gapAfterMs: shots[shots.count - 1].closing?.gapAfterMs ?? 0,
-      isFinal: batch.isFinal && part == parts, encoder: encoder)
+      of: batch, digest: digest, part: part, parts: parts, holds: staged.shots, codedWidth: staged.codedWidth,
+      codedHeight: staged.codedHeight, bytes: staged.size, sha256: staged.sha256, samples: staged.samples,
+      encoder: encoder)
     self.init(
       segment: segment, session: batch.session, codec: staged.codec,
-      frames: shots.map {
+      frames: staged.shots.map {
         Frame(
           timeMs: $0.capture.timeMs, holdMs: $0.holdMs, source: $0.capture.source, status: $0.status,
           note: staged.notes[$0.capture.timeMs])

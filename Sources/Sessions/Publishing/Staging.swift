@@ -46,11 +46,7 @@ package final class Staging: Sendable {
   /// - Returns: its path.
   package func write(_ bytes: [UInt8]) throws(DiskError) -> String {
     let path = temporaryFile()
-    if isDurable {
-      try DurableFile.create(path, bytes)
-    } else {
-      try DurableFile.createScratch(path, bytes)
-    }
+    try DurableFile.create(path, bytes, isDurable: isDurable)
     return path
   }
 

@@ -211,6 +211,7 @@ extension FrameHold {
   /// The same hold of a picture of another size.
   fileprivate func showing(_ capture: Capture) -> FrameHold {
     FrameHold(
-      capture: capture, status: status, startMs: startMs, holdMs: holdMs, opensSegment: opensSegment, closing: closing)
+      capture: capture, status: status, startMs: startMs, holdMs: holdMs, opensSegment: opensSegment,
+      closingGapMs: closingGapMs)
   }
 }

@@ -106,7 +106,7 @@ struct SessionSource: VideoSource {
       let capture = Capture(source: source, timeMs: frame.timeMs, width: segment.width, height: segment.height)
       let shot = FrameHold(
         capture: capture, status: frame.isCaptured ? .captured : .continued, startMs: startMs, holdMs: frame.holdMs,
-        opensSegment: startMs == segment.startMs, closing: nil)
+        opensSegment: startMs == segment.startMs, closingGapMs: nil)
       return SegmentOrder.PlacedHold(shot: shot, pts: from, sampleStarts: own.map { $0 - from })
     }
   }

@@ -43,7 +43,7 @@ package struct WorkerCounters: Sendable {
   func write(to directory: String) throws(DiskError) {
     let draft = directory + "/" + Self.file + ".part"
     unlink(draft)
-    try DurableFile.createScratch(draft, json.bytes())
+    try DurableFile.create(draft, json.bytes(), isDurable: false)
     try check("rename", draft) { rename(draft, directory + "/" + Self.file) }
   }
 

@@ -23,9 +23,8 @@ final class HTTPServer: Sendable {
   private nonisolated(unsafe) let daemon: OpaquePointer
   private let socket: ListeningSocket
 
-  private static let library = DynamicLibrary("libmicrohttpd", package: "libmicrohttpd12") {
-    var functions = cmh_library()
-    return cmh_load(&functions).map { .failure(.init($0)) } ?? .success(functions)
+  private static let library = DynamicLibrary("libmicrohttpd", package: "libmicrohttpd12", cmh_library()) {
+    cmh_load(&$0)
   }
 
   /// Starts to answer requests.

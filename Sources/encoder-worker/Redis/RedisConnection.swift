@@ -10,11 +10,8 @@ import Synchronization
 final class RedisConnection: Sendable {
   /// Loaded for queues only.
   private static let hiredis = DynamicLibrary(
-    "hiredis, the client of Redis", package: String(cString: chr_name()).replacing(".so.", with: "")
-  ) {
-    var functions = chr_library()
-    return chr_load(&functions).map { .failure(.init($0)) } ?? .success(functions)
-  }
+    "hiredis, the client of Redis", package: String(cString: chr_name()).replacing(".so.", with: ""), chr_library()
+  ) { chr_load(&$0) }
 
   let url: RedisURL
   private let library: chr_library

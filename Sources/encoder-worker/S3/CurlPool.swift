@@ -26,10 +26,7 @@ final class CurlPool: Sendable {
   private nonisolated(unsafe) let library: UnsafePointer<ccurl_library>
   private let idle = Mutex<[Handle]>([])
 
-  private static let library = DynamicLibrary("libcurl", package: "libcurl4") {
-    var functions = ccurl_library()
-    return ccurl_load(&functions).map { .failure(.init($0)) } ?? .success(functions)
-  }
+  private static let library = DynamicLibrary("libcurl", package: "libcurl4", ccurl_library()) { ccurl_load(&$0) }
 
   /// Loaded once.
   private static let loaded = Result<CurlPool, any Error> {
