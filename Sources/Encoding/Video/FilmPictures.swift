@@ -68,7 +68,7 @@ final class SandboxedFilm: FilmPictures {
     let slots = decoder.slots
     let slot = slots.free()
     var written: Int?
-    defer { slots.note(slot, bytes: written) }
+    defer { slots.recordWrite(slot, bytes: written) }
     return try ask(decoder, .filmPicture, slot, pts, form) { answer in
       guard try answer.read(Bool.self) else {
         written = 0
