@@ -19,9 +19,8 @@ package struct VideoPictureForm: Equatable {
 
   /// Of the picture as it is wanted.
   package var result: PixelSize {
-    let (width, height) = PictureConverter.size(size.width, size.height, maxSide: maxSide)
-    return quarterTurns % 2 == 0
-      ? PixelSize(width: width, height: height) : PixelSize(width: height, height: width)
+    let fitted = size.fitted(maxSide: maxSide)
+    return quarterTurns % 2 == 0 ? fitted : PixelSize(width: fitted.height, height: fitted.width)
   }
 }
 
