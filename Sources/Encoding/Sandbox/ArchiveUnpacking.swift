@@ -6,7 +6,7 @@ import Glibc
 import JSON
 
 enum ArchiveUnpacking {
-  fileprivate enum Outcome: Int, WireValue { case whole, bad, outOfMemory }
+  fileprivate enum Outcome: Int, WireValue { case done, bad, outOfMemory }
   fileprivate enum Kind: Int, WireValue { case stream, file, part, refused }
 
   /// The decoder's side.
@@ -26,11 +26,11 @@ enum ArchiveUnpacking {
         case .refused(let frame): channel.output(Kind.refused, frame.source, frame.reason)
         }
       }
-      channel.answer(Outcome.whole)
+      channel.answer(Outcome.done)
     } catch let bad as BadBatch {
       channel.answer(Outcome.bad, bad.cause, bad.advice)
     } catch {
-      // The input comes from the worker, so no other error than a lack of memory is left.
+      // The input comes from the worker, so the only other error is a lack of memory.
       channel.answer(Outcome.outOfMemory)
     }
   }
@@ -101,7 +101,7 @@ extension DecoderForkServer: ArchiveUnpacker {
       question.put(DecoderChild.Request.unpack)
       var answer = try decoder.ask(question.framed, seconds: self.limits.decodeSeconds, exchange)
       switch try answer.read(ArchiveUnpacking.Outcome.self) {
-      case .whole:
+      case .done:
         guard contents.isWhole else { throw DecoderFailure.malformed }
         return (contents, decoder)
       case .outOfMemory: throw DecoderOutOfResources()

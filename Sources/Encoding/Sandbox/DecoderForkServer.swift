@@ -38,7 +38,7 @@ public final class DecoderForkServer: Sendable {
   /// Maximum number of idle decoders, their maximum idle time, and the number of batches after which they are replaced.
   private static let (maximumIdle, idleMs, maximumUses) = (4, 10_000, 64)
   /// The timeout of the fork server, which needs some milliseconds.
-  private static let hostSeconds = 60
+  private static let timeoutSeconds = 60
   /// Maximum CPU seconds of a decoder of batches.
   private static let cpuSeconds = 600
 
@@ -63,7 +63,7 @@ public final class DecoderForkServer: Sendable {
     }
     close(sockets[1])
     guard process > 0 else { throw DiskError("fork", "decoder") }
-    var limit = timeval(tv_sec: Self.hostSeconds, tv_usec: 0)
+    var limit = timeval(tv_sec: Self.timeoutSeconds, tv_usec: 0)
     for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
       setsockopt(sockets[0], SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
     }

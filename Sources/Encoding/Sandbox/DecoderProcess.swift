@@ -17,7 +17,7 @@ package enum DecoderFailure: Error, Equatable {
   /// The process crashed, or sent an invalid message; with the reason.
   case crashed(String)
 
-  package static let malformed = DecoderFailure.crashed("it answers nonsense")
+  package static let malformed = DecoderFailure.crashed("it sent an invalid message")
 }
 
 /// Asks again in a new process after a failure: the machine may have stood still, or an earlier input may be to blame.
@@ -76,10 +76,10 @@ package final class DecoderProcess: Sendable {
       guard count > 0 || [EINTR, EAGAIN].contains(errno) else { throw DecoderFailure.gone }
       // The socket is full, and the decoder reads slowly or not at all.
       if isCancelled() { throw Cancelled() }
-      let left = deadline - MonotonicClock.milliseconds()
-      guard left > 0 else { throw DecoderFailure.late }
+      let remaining = deadline - MonotonicClock.milliseconds()
+      guard remaining > 0 else { throw DecoderFailure.late }
       var waiting = pollfd(fd: socket, events: Int16(POLLOUT), revents: 0)
-      poll(&waiting, 1, Int32(min(left, 500)))
+      poll(&waiting, 1, Int32(min(remaining, 500)))
     }
   }
 
@@ -91,11 +91,11 @@ package final class DecoderProcess: Sendable {
     var received = 0
     while received < bytes.count {
       var waiting = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
-      let left = max(0, deadline - MonotonicClock.milliseconds())
-      guard poll(&waiting, 1, Int32(min(left, 500))) > 0 else {
+      let remaining = max(0, deadline - MonotonicClock.milliseconds())
+      guard poll(&waiting, 1, Int32(min(remaining, 500))) > 0 else {
         if isCancelled() { throw Cancelled() }
         // Poll once more at the deadline: this process may have been suspended.
-        if left == 0 { throw DecoderFailure.late }
+        if remaining == 0 { throw DecoderFailure.late }
         continue
       }
       let count = bytes.withUnsafeMutableBytes { read(socket, $0.baseAddress! + received, $0.count - received) }
@@ -113,15 +113,15 @@ package final class DecoderProcess: Sendable {
   func ask(_ question: [UInt8], seconds: Int, _ exchange: DecoderExchange) throws -> WireReader {
     let affinity = pin()
     defer { clinux_unpin(affinity) }
-    let silence = 1_000 * seconds
-    try send(question, ms: silence, isCancelled: exchange.isCancelled)
+    let timeout = 1_000 * seconds
+    try send(question, ms: timeout, isCancelled: exchange.isCancelled)
     // Bytes read, bytes in both directions, reads at the end of the file, steps, and milliseconds of waiting.
     var (read, moved, ends, steps, waited) = (0, 0, 0, 0, 0)
     while true {
       let begun = MonotonicClock.milliseconds()
-      let left = silence * (1 + moved >> 20 + steps) - waited
-      guard left > 0 else { throw DecoderFailure.late }
-      var message = try receive(ms: min(silence, left), exchange.isCancelled)
+      let remaining = timeout * (1 + moved >> 20 + steps) - waited
+      guard remaining > 0 else { throw DecoderFailure.late }
+      var message = try receive(ms: min(timeout, remaining), exchange.isCancelled)
       waited += MonotonicClock.milliseconds() - begun
       moved += message.count
       switch try message.read(DecoderChannel.Message.self) {
@@ -143,7 +143,7 @@ package final class DecoderProcess: Sendable {
         }
         var answer = WireWriter(capacity: bytes.count + 8)
         answer.put(bytes)
-        try send(answer.bytes, ms: silence, isCancelled: exchange.isCancelled)
+        try send(answer.bytes, ms: timeout, isCancelled: exchange.isCancelled)
       }
       if exchange.isCancelled() { throw Cancelled() }
     }
