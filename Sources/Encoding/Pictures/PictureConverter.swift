@@ -7,7 +7,7 @@ import FrameBatches
 package final class PictureConverter {
   private var scaler: Scaler?
   /// The colour behind transparent pixels.
-  private let background: Colour
+  let background: Colour
 
   init(background: Colour = .black) { self.background = background }
 

@@ -12,13 +12,12 @@ struct RefusedPicture: Error, Equatable { let reason: String }
 package struct DecodedPicture {
   let picture: Picture
   let notes: [String]
-  var work = DecodingWork()
+  let work: DecodingWork
 }
 
-/// Decodes the frames of one batch, one after another. Not thread-safe: one a thread.
+/// Decodes the frames of one batch, one after another. Not thread-safe: use one for each thread.
 package final class PictureDecoder {
   private let limits: Limits
-  private let background: Colour
   private let converter: PictureConverter
   private let profiles = ColourManagement()
   private let profile: Profile?
@@ -28,7 +27,6 @@ package final class PictureDecoder {
   init(limits: Limits, background: Colour = .black, profile: Profile? = nil) {
     self.profile = profile
     self.limits = limits
-    self.background = background
     converter = PictureConverter(background: background)
   }
 
@@ -80,7 +78,7 @@ package final class PictureDecoder {
     _ layers: [Layer], _ files: [[UInt8]], width: Int, height: Int, notes: inout [String]
   ) throws -> FrameBuffer {
     try requireFewPixels(layers, files)
-    let canvas = try FrameBuffer(width: width, height: height, filledWith: background)
+    let canvas = try FrameBuffer(width: width, height: height, filledWith: converter.background)
     for (index, (layer, file)) in zip(layers, files).enumerated() {
       do {
         let (pixels, orientation) = try image(from: file, layer.raw, into: nil, notes: &notes)
