@@ -35,10 +35,10 @@ import Testing
   @Test func kindAndSizeAreReadFromTheHeader() throws {
     let jpeg = try Fixture("odd-size").bytes("1767859512340.jpg")
     #expect(ImageKind(of: jpeg) == .jpeg)
-    #expect(try #require(ImageKind.jpeg.size(of: jpeg)) == (181, 321))
+    #expect(try #require(ImageKind.jpeg.size(of: jpeg)) == PixelSize(width: 181, height: 321))
     let png = try Fixture("colour-bars").bytes("1767859512340.png")
     #expect(ImageKind(of: png) == .png)
-    #expect(try #require(ImageKind.png.size(of: png)) == (256, 192))
+    #expect(try #require(ImageKind.png.size(of: png)) == PixelSize(width: 256, height: 192))
     #expect(ImageKind(of: []) == nil)
     #expect(ImageKind(of: Array("RIFFxxxxWEBP".utf8)) == .webp)
     #expect(ImageKind(of: Array("RIFFxxxxWAVE".utf8)) == nil)

@@ -16,7 +16,7 @@ import Testing
       let memory = slots.memory(of: index)
       // A decoder that was taken over says less than it wrote.
       for place in [0, 99, 100, 5_000, 4 << 20, memory.count - 1] { memory[place] = 7 }
-      slots.note(index, bytes: 100)
+      slots.recordWrite(index, bytes: 100)
     }
     #expect(slots.clear())
     for index in PictureSlots.indices {
@@ -32,7 +32,7 @@ import Testing
     #expect(picture != nil && !slots.clear())
     picture = nil
     #expect(slots.clear())
-    slots.note(slot, bytes: nil)
+    slots.recordWrite(slot, bytes: nil)
     #expect(!slots.clear())
   }
 

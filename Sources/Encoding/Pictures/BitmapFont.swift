@@ -1,38 +1,28 @@
-/// The letters of a contact sheet: 5 × 7 pixels and two rows below the line, of our own drawing. ASCII only; what else a name
-/// may hold is shown as a question mark.
+/// The letters of a contact sheet, our own design: 5 × 7 pixels, and two rows below the line. Other characters than ASCII are shown
+/// as question marks.
 package enum BitmapFont {
-  /// From one letter to the next, and from one line to the next, in pixels.
+  /// The distance from one letter to the next, and from one line to the next, in pixels.
   package static let advance = 6
   package static let lineHeight = 11
 
-  package static let columns = 5
-  package static let rows = 9
+  static let columns = 5
+  static let rows = 9
 
-  /// Whether a letter is black there.
+  /// Whether a pixel of a letter is black.
   static func isSet(_ letter: UInt8, column: Int, row: Int) -> Bool {
-    glyphs[glyph(of: letter)][row] >> (columns - 1 - column) & 1 == 1
+    let known = UInt8(ascii: " ")...UInt8(ascii: "~")
+    let glyph = Int((known.contains(letter) ? letter : UInt8(ascii: "?")) - known.lowerBound)
+    let line = drawing[glyph / lettersPerLine * rows + row]
+    return line[glyph % lettersPerLine * (columns + 1) + column] == UInt8(ascii: "#")
   }
 
-  /// How wide a line of text is, without the space behind it.
+  /// The width of a line of text, without the space after its last letter.
   package static func width(of text: String) -> Int { max(0, text.utf8.count * advance - 1) }
 
-  private static let first = UInt8(ascii: " ")
-  private static let last = UInt8(ascii: "~")
+  private static let lettersPerLine = 19
 
-  private static func glyph(of letter: UInt8) -> Int {
-    Int(((first...last).contains(letter) ? letter : UInt8(ascii: "?")) - first)
-  }
-
-  /// Each row's pixels as bits, the left one highest.
-  private static let glyphs: [[UInt8]] = drawings.flatMap { drawing -> [[UInt8]] in
-    let lines = drawing.split(separator: "\n").map { $0.split(separator: " ") }
-    return lines[0].indices.map { glyph in
-      lines.map { line in line[glyph].utf8.reduce(0) { $0 << 1 | ($1 == UInt8(ascii: "#") ? 1 : 0) } }
-    }
-  }
-
-  /// From the space to the tilde, 19 a band.
-  private static let drawings = [
+  /// The letters from the space to the tilde.
+  private static let drawing: [[UInt8]] =
     """
     ..... ..#.. .#.#. .#.#. ..#.. ##... .##.. ..#.. ...#. .#... ..... ..... ..... ..... ..... ....# .###. ..#.. .###.
     ..... ..#.. .#.#. .#.#. .#### ##..# #..#. ..#.. ..#.. ..#.. #.#.# ..#.. ..... ..... ..... ....# #...# .##.. #...#
@@ -43,8 +33,6 @@ package enum BitmapFont {
     ..... ..#.. ..... .#.#. ..#.. ...## .##.# ..... ...#. .#... ..... ..... ..##. ..... .##.. #.... .###. ##### #####
     ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..#.. ..... ..... ..... ..... ..... .....
     ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... .#... ..... ..... ..... ..... ..... .....
-    """,
-    """
     .###. ...#. ##### ..##. ##### .###. .###. ..... ..... ...#. ..... .#... .###. .###. .###. ####. .###. ####. #####
     #...# ..##. #.... .#... ....# #...# #...# .##.. ..##. ..#.. ..... ..#.. #...# #...# #...# #...# #...# #...# #....
     ....# .#.#. ####. #.... ...#. #...# #...# .##.. ..##. .#... ##### ...#. ....# #.### #...# #...# #.... #...# #....
@@ -54,8 +42,6 @@ package enum BitmapFont {
     .###. ...#. .###. .###. ..#.. .###. .##.. ..... ..##. ...#. ..... .#... ..#.. .#### #...# ####. .###. ####. #####
     ..... ..... ..... ..... ..... ..... ..... ..... ..#.. ..... ..... ..... ..... ..... ..... ..... ..... ..... .....
     ..... ..... ..... ..... ..... ..... ..... ..... .#... ..... ..... ..... ..... ..... ..... ..... ..... ..... .....
-    """,
-    """
     ##### .###. #...# .###. ..### #...# #.... #...# #...# .###. ####. .###. ####. .#### ##### #...# #...# #...# #...#
     #.... #...# #...# ..#.. ...#. #..#. #.... ##.## ##..# #...# #...# #...# #...# #.... ..#.. #...# #...# #...# #...#
     #.... #.... #...# ..#.. ...#. #.#.. #.... #.#.# ##..# #...# #...# #...# #...# #.... ..#.. #...# #...# #...# .#.#.
@@ -65,8 +51,6 @@ package enum BitmapFont {
     #.... .#### #...# .###. .##.. #...# ##### #...# #...# .###. #.... .##.# #...# ####. ..#.. .###. ..#.. .#.#. #...#
     ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... .....
     ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... .....
-    """,
-    """
     #...# ##### .###. #.... .###. ..#.. ..... .#... ..... #.... ..... ....# ..... ..##. ..... #.... ..#.. ...#. #....
     #...# ....# .#... #.... ...#. .#.#. ..... ..#.. ..... #.... ..... ....# ..... .#... ..... #.... ..... ..... #....
     .#.#. ...#. .#... .#... ...#. #...# ..... ..... .###. ####. .#### .#### .###. .#... .#### ####. .##.. ..##. #..#.
@@ -76,8 +60,6 @@ package enum BitmapFont {
     ..#.. ##### .###. ....# .###. ..... ..... ..... .#### ####. .#### .#### .#### .#... .#### #...# .###. ...#. #..#.
     ..... ..... ..... ..... ..... ..... ##### ..... ..... ..... ..... ..... ..... ..... ....# ..... ..... ...#. .....
     ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... .###. ..... ..... .##.. .....
-    """,
-    """
     .##.. ..... ..... ..... ..... ..... ..... ..... .#... ..... ..... ..... ..... ..... ..... ...## ..#.. ##... .....
     ..#.. ..... ..... ..... ..... ..... ..... ..... .#... ..... ..... ..... ..... ..... ..... ..#.. ..#.. ..#.. .....
     ..#.. ##.#. ####. .###. ####. .#### #.##. .#### ####. #...# #...# #...# #...# #...# ##### ..#.. ..#.. ..#.. .#...
@@ -87,6 +69,6 @@ package enum BitmapFont {
     .###. #.#.# #...# .###. ####. .#### #.... ####. ..##. .#### ..#.. .#.#. #...# .#### ##### ...## ..#.. ##... .....
     ..... ..... ..... ..... #.... ....# ..... ..... ..... ..... ..... ..... ..... ....# ..... ..... ..... ..... .....
     ..... ..... ..... ..... #.... ....# ..... ..... ..... ..... ..... ..... ..... .###. ..... ..... ..... ..... .....
-    """,
-  ]
+    """
+    .split(separator: "\n").map { Array($0.utf8) }
 }

@@ -1,9 +1,8 @@
 import CFFmpeg
 import FileSystem
 
-/// A call into FFmpeg that failed.
+/// A failed call of FFmpeg.
 package struct FFmpegError: Error, Equatable, CustomStringConvertible {
-  /// The function that failed.
   package let function: String
   /// An `AVERROR` value.
   package let code: Int32
@@ -21,22 +20,20 @@ package struct FFmpegError: Error, Equatable, CustomStringConvertible {
   package var description: String { "\(function): \(cause) (AVERROR \(code))" }
 }
 
-/// Throws when an FFmpeg function says so by a negative result.
+/// Throws when an FFmpeg function returns a negative result.
 @discardableResult
 package func check(_ function: String, _ result: Int32) throws(FFmpegError) -> Int32 {
   guard result >= 0 else { throw FFmpegError(function: function, code: result) }
   return result
 }
 
-/// The allocation's result, or that there is no memory.
+/// Returns the result of an allocation, or throws when there is no memory.
 func allocated<T>(_ function: String, _ pointer: T?) throws(FFmpegError) -> T {
   guard let pointer else { throw FFmpegError(function: function, code: cff_error_enomem()) }
   return pointer
 }
 
-/// The log of FFmpeg itself. Errors reach us as values; the log, on standard error, says nothing more that a user
-/// could act on.
 package enum FFmpegLog {
-  /// Silences the log of the whole process: the library prints nothing.
+  /// Silences FFmpeg's log on standard error for the whole process. Errors reach us as values; the log tells users nothing more.
   package static func silence() { av_log_set_level(AV_LOG_QUIET) }
 }

@@ -8,15 +8,13 @@ final class ImageCodec {
   private let kind: ImageKind
   private let codec: CodecContext
   private let packet: Packet
-  private let space: SharedPictureBuffer?
-  /// Whether the picture lies in `space`.
-  private var isLent = false
+  private let buffer: SharedPictureBuffer?
+  /// Whether the picture is in `buffer`.
+  private var isInBuffer = false
 
-  init(
-    _ kind: ImageKind, limits: Limits, _ space: SharedPictureBuffer?
-  ) throws(FFmpegError) {
+  init(_ kind: ImageKind, limits: Limits, _ buffer: SharedPictureBuffer?) throws(FFmpegError) {
     self.kind = kind
-    self.space = space
+    self.buffer = buffer
     guard let decoder = avcodec_find_decoder(kind.codec) else {
       throw FFmpegError(function: "avcodec_find_decoder", code: cff_error_invalid_data())
     }
@@ -24,18 +22,18 @@ final class ImageCodec {
     packet = try Packet()
     let context = codec.pointer
     context.pointee.thread_count = 1
-    // A second line behind our own check of the header; libavutil counts a width rounded up to 64, hence the slack.
+    // In addition to our own check of the header; libavutil counts a width rounded up to 64, hence the slack.
     context.pointee.max_pixels = Int64(limits.pixels + 128 * limits.side)
     // Broken entropy data, a missing tail or a bad checksum is an error, not a grey area in the picture.
     context.pointee.err_recognition = cff_strict_input()
-    // Memory is used again, and a decoder need not fill it: nothing of an earlier frame, which may have been masked since,
-    // must show through.
+    // Memory is reused, and a decoder need not fill it. Clear it: pixels of an earlier frame, before its masks were painted, must
+    // not be visible.
     context.pointee.opaque = Unmanaged.passUnretained(self).toOpaque()
     context.pointee.get_buffer2 = { context, frame, flags in
       guard let context, let frame else { return cff_error_invalid_data() }
       let codec = Unmanaged<ImageCodec>.fromOpaque(context.pointee.opaque).takeUnretainedValue()
-      codec.isLent = codec.lendMemory(to: frame, of: context)
-      let status = codec.isLent ? 0 : avcodec_default_get_buffer2(context, frame, flags)
+      codec.isInBuffer = codec.useBuffer(for: frame, of: context)
+      let status = codec.isInBuffer ? 0 : avcodec_default_get_buffer2(context, frame, flags)
       guard status >= 0 else { return status }
       withUnsafePointer(to: &frame.pointee.buf) { buffers in
         buffers.withMemoryRebound(to: UnsafeMutablePointer<AVBufferRef>?.self, capacity: 8) { buffers in
@@ -49,24 +47,22 @@ final class ImageCodec {
     try check("avcodec_open2", avcodec_open2(context, decoder, nil))
   }
 
-  /// Lets a picture be decoded where it is wanted; only what needs no conversion.
-  ///
-  /// - Returns: false when it does not fit there.
-  private func lendMemory(
-    to frame: UnsafeMutablePointer<AVFrame>, of context: UnsafeMutablePointer<AVCodecContext>
+  /// Lets the decoder write a picture into the shared buffer. Returns false when the picture needs a conversion, or does not fit.
+  private func useBuffer(
+    for frame: UnsafeMutablePointer<AVFrame>, of context: UnsafeMutablePointer<AVCodecContext>
   ) -> Bool {
-    guard let space, let start = space.memory.baseAddress, frame.pointee.format == AV_PIX_FMT_YUVJ420P.rawValue else {
-      return false
-    }
-    // Decoders write whole blocks, and rows begin where vectors may.
+    guard let shared = self.buffer, let start = shared.memory.baseAddress,
+      frame.pointee.format == AV_PIX_FMT_YUVJ420P.rawValue
+    else { return false }
+    // Decoders write whole blocks, and rows are aligned for vector instructions.
     var (width, height) = (frame.pointee.width, frame.pointee.height)
     avcodec_align_dimensions(context, &width, &height)
     let stride = (Int(width) + 127) / 128 * 128
     let rows = Int(height)
     let size = stride * rows * 3 / 2 + 64
-    guard size <= space.memory.count else { return false }
-    space.used = max(space.used, size)
-    space.prepare(size)
+    guard size <= shared.memory.count else { return false }
+    shared.used = max(shared.used, size)
+    shared.prepare(size)
     guard let buffer = av_buffer_create(start, size, { _, _ in }, nil, 0) else { return false }
     frame.pointee.buf.0 = buffer
     frame.pointee.data = (start, start + stride * rows, start + stride * rows * 5 / 4, nil, nil, nil, nil, nil)
@@ -74,11 +70,11 @@ final class ImageCodec {
     return true
   }
 
-  package func decode(_ file: [UInt8]) throws -> FrameBuffer {
+  func decode(_ file: [UInt8]) throws -> FrameBuffer {
     let result = try FrameBuffer()
     try check("av_new_packet", av_new_packet(packet.pointer, Int32(file.count)))
     defer { av_packet_unref(packet.pointer) }
-    // Each image stands for itself: without this, PNG is taken for the difference to the one before, as in some AVI files.
+    // Otherwise the decoder takes a PNG for the difference to the previous one, as in some AVI files.
     packet.pointer.pointee.flags |= cff_packet_key()
     file.withUnsafeBufferPointer { packet.pointer.pointee.data.update(from: $0.baseAddress!, count: $0.count) }
     do throws(FFmpegError) {
@@ -87,18 +83,19 @@ final class ImageCodec {
       guard result.frame.pointee.decode_error_flags == 0 else {
         throw FFmpegError(function: "avcodec_receive_frame", code: cff_error_invalid_data())
       }
-      result.hasRoom = isLent
-      // WebP's YUV is VP8's: limited in range, which its decoder does not say (RFC 9649, 2.5).
+      result.hasRoom = isInBuffer
+      // WebP has the limited range of VP8 (RFC 9649, 2.5), which its decoder does not report.
       if kind == .webp, result.format == AV_PIX_FMT_YUV420P || result.format == AV_PIX_FMT_YUVA420P {
         result.frame.pointee.color_range = AVCOL_RANGE_MPEG
       }
     } catch {
       if error.isOutOfMemory { throw error }
-      // Nothing came out, or MJPEG's own -1, which would read as "operation not permitted".
-      let isInvalid = [cff_error_eagain(), cff_error_eof(), -1].contains(error.code)
-      let isRare = error.code == cff_error_patch_welcome()
-      throw RefusedPicture(
-        reason: isInvalid ? "invalid data" : isRare ? "a rare kind of file that is not supported" : error.cause)
+      switch error.code {
+      // No picture, or the -1 of MJPEG, which would read as "operation not permitted".
+      case cff_error_eagain(), cff_error_eof(), -1: throw RefusedPicture(reason: "invalid data")
+      case cff_error_patch_welcome(): throw RefusedPicture(reason: "a rare kind of file that is not supported")
+      default: throw RefusedPicture(reason: error.cause)
+      }
     }
     return result
   }

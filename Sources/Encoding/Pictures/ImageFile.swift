@@ -1,5 +1,4 @@
-// A picture as an image file, through libavcodec: JPEG of planar 4:2:0 as our films have it, PNG of RGB. The same pixels give
-// the same bytes.
+// Encodes a picture as an image file, through libavcodec: planar 4:2:0 as JPEG, RGB as PNG. The same pixels give the same bytes.
 
 import CFFmpeg
 import FileSystem
@@ -7,15 +6,15 @@ import FileSystem
 package enum ImageFile {
   /// - Parameters:
   ///   - picture: planar 4:2:0, full range, BT.601, as JFIF has it.
-  ///   - scale: mjpeg's quantiser scale, 1 to 31; less is better.
+  ///   - scale: the quantiser scale of mjpeg, 1 to 31; a lower scale gives a better picture.
   package static func jpeg(_ picture: FrameBuffer, scale: Int32 = 4) throws(FFmpegError) -> [UInt8] {
-    // FFmpeg's unit of quality, a hundred and eighteenth of the scale (libavutil/avutil.h).
+    // FFmpeg's unit of quality, 1/118 of the scale (libavutil/avutil.h).
     let quality = scale * FF_QP2LAMBDA
     picture.frame.pointee.color_range = AVCOL_RANGE_JPEG
     picture.frame.pointee.quality = quality
     return try encode(picture, as: AV_CODEC_ID_MJPEG) { context in
       context.pointee.color_range = AVCOL_RANGE_JPEG
-      // Plain 4:2:0 with its range said separately is unofficial to FFmpeg; the other name for it is deprecated.
+      // For FFmpeg, 4:2:0 with a separate full range is unofficial; the pixel format that implies the range is deprecated.
       context.pointee.strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL
       context.pointee.flags |= AV_CODEC_FLAG_QSCALE
       context.pointee.global_quality = quality
@@ -43,14 +42,13 @@ package enum ImageFile {
     context.pointee.pix_fmt = picture.format
     context.pointee.time_base = AVRational(num: 1, den: 1)
     context.pointee.thread_count = 1
-    // Else the library's version is in the file.
+    // Otherwise the file contains the library's version.
     context.pointee.flags |= AV_CODEC_FLAG_BITEXACT
     configure(context)
     try check("avcodec_open2", avcodec_open2(context, encoder, nil))
     picture.frame.pointee.pts = 0
-    try check("avcodec_send_frame", avcodec_send_frame(context, picture.frame))
-    // It waits for no other picture.
-    try check("avcodec_send_frame", avcodec_send_frame(context, nil))
+    // The end follows the only picture.
+    for frame in [picture.frame, nil] { try check("avcodec_send_frame", avcodec_send_frame(context, frame)) }
     let packet = try Packet()
     try check("avcodec_receive_packet", avcodec_receive_packet(context, packet.pointer))
     return Array(packet.bytes)

@@ -1,22 +1,25 @@
-// A JPEG taken apart into its segments (ITU-T T.81, B.1.1), by one set of rules for all who look into it. Only the segments that
-// make the picture are decoded: libavcodec takes some programs' comments for orders, and what EXIF says for text, gigabytes of it.
+// Parses a JPEG into its segments (ITU-T T.81, B.1.1); all other code uses them. Only segments that are needed for the picture
+// reach libavcodec, which takes some programs' comments for instructions, and unpacks EXIF to gigabytes of text.
 
+import FrameBatches
 import Glibc
 
 struct JPEGFile {
-  package struct Segment {
+  struct Segment {
     /// The marker's second byte.
     let marker: UInt8
-    /// From the marker to the end of its body; of a scan, of its coded data.
-    package let range: Range<Int>
-    package let body: Range<Int>
+    /// From the marker to the end of the body; in a scan, to the end of the coded data.
+    let range: Range<Int>
+    let body: Range<Int>
+
+    var isFrame: Bool { 0xC0...0xCF ~= marker && marker != 0xC4 && marker != 0xC8 && marker != 0xCC }
   }
 
-  package let bytes: [UInt8]
-  /// Up to the end of the image, or to where the file breaks off.
-  package let segments: [Segment]
+  let bytes: [UInt8]
+  /// The segments up to the end of the image, or to the last complete one.
+  let segments: [Segment]
 
-  /// nil where something else stands in the place of a segment.
+  /// Returns nil when the file has other bytes in the place of a segment.
   init?(_ bytes: [UInt8]) {
     guard bytes.starts(with: [0xFF, 0xD8]) else { return nil }
     var segments: [Segment] = []
@@ -26,12 +29,12 @@ struct JPEGFile {
       let marker = bytes[offset + 1]
       switch marker {
       case 0xFF: offset += 1  // fill byte
-      case 0x01, 0xD0...0xD7: offset += 2  // without a body
+      case 0x01, 0xD0...0xD7: offset += 2  // no body
       case 0xD9:
         segments.append(Segment(marker: marker, range: offset..<offset + 2, body: offset..<offset))
         break reading
       case 0xC0...0xCF, 0xDA...0xFE:
-        let length = offset + 3 < bytes.count ? Int(bytes[offset + 2]) << 8 | Int(bytes[offset + 3]) : 0
+        let length = offset + 3 < bytes.count ? bytes[offset + 2..<offset + 4].bigEndian : 0
         guard length >= 2, offset + 2 + length <= bytes.count else { break reading }
         let body = offset + 4..<offset + 2 + length
         let end = marker == 0xDA ? Self.endOfCodedData(in: bytes, from: body.upperBound) : body.upperBound
@@ -43,7 +46,7 @@ struct JPEGFile {
     (self.bytes, self.segments) = (bytes, segments)
   }
 
-  /// The next marker that is neither a stuffed byte nor one of restart.
+  /// Returns the offset of the next marker that is neither a stuffed byte nor a restart marker.
   private static func endOfCodedData(in bytes: [UInt8], from start: Int) -> Int {
     bytes.withUnsafeBufferPointer { file in
       var offset = start
@@ -60,32 +63,25 @@ struct JPEGFile {
     }
   }
 
-  package func body(of segment: Segment) -> ArraySlice<UInt8> { bytes[segment.body] }
-
-  // MARK: - What it is
+  func body(of segment: Segment) -> ArraySlice<UInt8> { bytes[segment.body] }
 
   /// The first frame header (B.2.2).
   private var frame: Segment? {
-    let frame = segments.first { $0.isFrame }
-    return frame.flatMap { $0.body.count >= 6 ? $0 : nil }
+    segments.first { $0.isFrame }.flatMap { $0.body.count >= 6 ? $0 : nil }
   }
 
-  /// In pixels.
-  package var size: (width: Int, height: Int)? {
-    guard let body = frame.map(body) else { return nil }
-    func u16(_ offset: Int) -> Int {
-      Int(body[body.startIndex + offset]) << 8 | Int(body[body.startIndex + offset + 1])
+  var size: PixelSize? {
+    frame.map { frame in
+      let start = frame.body.lowerBound
+      return PixelSize(width: bytes[start + 3..<start + 5].bigEndian, height: bytes[start + 1..<start + 3].bigEndian)
     }
-    return (u16(3), u16(1))
   }
 
-  /// Scans of a picture, far more than any has: each goes over the whole of it.
-  private static let scans = 500
-
-  /// Why it is refused, whatever else is in it: libavcodec knows nothing of it, or shows it too dark.
+  /// The reason to refuse the file, whatever else it contains: libavcodec does not support it, or shows it too dark.
   var reasonToRefuse: String? {
     guard let frame else { return "invalid data" }
-    guard segments.count(where: { $0.marker == 0xDA }) <= Self.scans else { return "more than \(Self.scans) scans" }
+    // Far more scans than any picture has: the decoder writes the whole picture in each.
+    guard segments.count(where: { $0.marker == 0xDA }) <= 500 else { return "more than 500 scans" }
     switch frame.marker {
     case 0xC5...0xC7, 0xCD...0xCF: return "a hierarchical JPEG is not supported"
     case 0xC9...0xCB: return "a JPEG with arithmetic coding is not supported"
@@ -96,8 +92,8 @@ struct JPEGFile {
     }
   }
 
-  /// libavcodec takes such a picture for YCbCr. Like libjpeg, decide whether an image is RGB: JFIF is not; then Adobe's word
-  /// counts, and then the names of the components.
+  /// Whether libavcodec would take an RGB picture for YCbCr. As in libjpeg, JFIF is not RGB; then Adobe's segment decides, and
+  /// then the names of the components.
   private func isSubsampledRGB(_ frame: Segment) -> Bool {
     let body = Array(self.body(of: frame))
     guard body.count >= 15, body[5] == 3, Set([body[7], body[10], body[13]]).count > 1 else { return false }
@@ -107,7 +103,7 @@ struct JPEGFile {
     return [body[6], body[9], body[12]].elementsEqual("RGB".utf8)
   }
 
-  /// The same picture, of nothing but what it is made of.
+  /// The file with the segments that are needed for the picture.
   var essential: [UInt8] {
     guard segments.contains(where: { !isEssential($0) }) else { return bytes }
     return segments.reduce(into: [0xFF, 0xD8]) { result, segment in
@@ -122,16 +118,6 @@ struct JPEGFile {
     case 0xE0: body(of: segment).starts(with: "JFIF\0".utf8)
     case 0xE2: body(of: segment).starts(with: "ICC_PROFILE\0".utf8)
     case 0xEE: body(of: segment).starts(with: "Adobe".utf8)
-    default: false
-    }
-  }
-}
-
-extension JPEGFile.Segment {
-  var isFrame: Bool {
-    switch marker {
-    case 0xC4, 0xC8, 0xCC: false
-    case 0xC0...0xCF: true
     default: false
     }
   }

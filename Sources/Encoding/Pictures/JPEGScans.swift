@@ -1,16 +1,16 @@
-// Whether a JPEG file holds its whole picture. A decoder shows what there is: a file without its last scans comes out
-// grey, coarse, or as whatever was in memory before.
+// Checks that a JPEG file has its whole picture. A decoder accepts a file without its last scans, and shows it grey, coarse, or
+// with earlier contents of its memory.
 
 enum JPEGScans {
   /// Whether the scans cover every component, and in a progressive file every bit of every coefficient; and whether each
-  /// component's quantisers come before them, without which libavcodec shows grey.
+  /// component's quantisers come before them: without quantisers libavcodec shows grey.
   static func areComplete(_ file: JPEGFile) -> Bool {
     var process: UInt8 = 0
     var isProgressive: Bool { process == 0xC2 }
     var quantisers: Set<UInt8> = []
-    /// Of each component.
+    /// The number of each component's quantiser.
     var quantiser: [UInt8: UInt8] = [:]
-    /// For each component the bits still missing of its 64 coefficients; 16 where none has come.
+    /// For each component the number of missing bits of its 64 coefficients; 16 before the first scan.
     var missing: [UInt8: [UInt8]] = [:]
     for segment in file.segments {
       let body = file.body(of: segment)
@@ -29,7 +29,7 @@ enum JPEGScans {
       case 0xDB: quantisers.formUnion(tables(body))
       case 0xDA:
         guard take(body, isProgressive, &missing) else { return false }
-        // Lossless coding has none.
+        // Lossless coding has no quantisers.
         let scanned = quantiser.filter { missing[$0.key]?[0] != 16 }.values
         guard process == 0xC3 || scanned.allSatisfy(quantisers.contains) else { return false }
       default: break
@@ -38,7 +38,7 @@ enum JPEGScans {
     return !missing.isEmpty && missing.values.allSatisfy { $0.allSatisfy { $0 == 0 } }
   }
 
-  /// A scan header (B.2.3): components, then the first and last coefficient and the bit position they reach.
+  /// Reads a scan header (B.2.3): components, then the first and last coefficient and the bit position that they reach.
   private static func take(
     _ body: ArraySlice<UInt8>, _ isProgressive: Bool, _ missing: inout [UInt8: [UInt8]]
   ) -> Bool {
@@ -59,13 +59,13 @@ enum JPEGScans {
     return true
   }
 
-  /// The numbers of a segment's quantiser tables (B.2.4.1): each a byte of precision and number, and 64 values.
+  /// Returns the numbers of a segment's quantiser tables (B.2.4.1): each has a byte of precision and number, and 64 values.
   private static func tables(_ body: ArraySlice<UInt8>) -> [UInt8] {
-    var rest = body
+    var unread = body
     var numbers: [UInt8] = []
-    while let first = rest.first, case let size = first >> 4 == 0 ? 64 : 128, rest.count > size {
+    while let first = unread.first, case let size = first >> 4 == 0 ? 64 : 128, unread.count > size {
       numbers.append(first & 15)
-      rest = rest.dropFirst(1 + size)
+      unread = unread.dropFirst(1 + size)
     }
     return numbers
   }

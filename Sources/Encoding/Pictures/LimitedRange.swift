@@ -1,12 +1,10 @@
-// The range that is coded: black is 16 and white 235, chroma 16 to 240 (ITU-R BT.601), because every player shows that right.
-// Whatever a still is made of is painted and subsampled in JFIF's full range, and brought to this one last.
+// Segments have limited range: black is 16 and white 235, chroma 16 to 240 (ITU-R BT.601). Every player shows it correctly. Images
+// are painted and subsampled in JFIF's full range, and converted last.
 
 import CFFmpeg
 
 extension FrameBuffer {
-  /// Maps full range to limited range, in place, each sample to the nearest.
-  ///
-  /// - Precondition: planar 4:2:0 of full range.
+  /// Maps planar 4:2:0 of full range to limited range, in place, each sample to the nearest.
   func limitRange() throws(FFmpegError) {
     try makeWritable()
     for index in 0..<3 {
@@ -29,7 +27,7 @@ extension FrameBuffer {
   @inline(__always)
   private static func scale(_ samples: UnsafeMutablePointer<UInt8>, _ count: Int, by factor: UInt16, offset: UInt16) {
     for index in 0..<count {
-      // A division by 255: exact up to 65 535 - 255.
+      // Divides by 255: exact up to 65 535 - 255.
       let sum = UInt16(samples[index]) &* factor &+ (offset &+ 128)
       samples[index] = UInt8(truncatingIfNeeded: (sum &+ (sum &>> 8)) &>> 8)
     }

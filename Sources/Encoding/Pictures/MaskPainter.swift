@@ -1,12 +1,11 @@
-// Paints rectangles, in place: masks before the picture is converted or seen by anything else, and once more on the planes
-// that are coded.
+// Paints masks in place, before other code sees or converts the picture, and again on the planes that are coded.
 
 import CFFmpeg
 import FileSystem
 import FrameBatches
 
 enum MaskPainter {
-  /// - Parameter picture: 8-bit planar YUV (full range, BT.601), grey, RGB24 or RGBA; of a grey one no mask has a colour.
+  /// - Parameter picture: 8-bit planar YUV (full range, BT.601), grey with grey masks, RGB24 or RGBA.
   static func paint(_ masks: Masks, on picture: FrameBuffer) throws(FFmpegError) {
     let all = Mask(x: 0, y: 0, width: Double(picture.width), height: Double(picture.height))
     let rectangles =
@@ -19,26 +18,22 @@ enum MaskPainter {
     for mask in rectangles {
       let (columns, rows) = mask.pixels(width: picture.width, height: picture.height)
       if columns.isEmpty || rows.isEmpty { continue }
-      let colour = mask.colour
+      let (colour, yuv) = (mask.colour, mask.colour.yuv)
       switch picture.format {
-      case AV_PIX_FMT_RGB24:
-        fill(picture.plane(0), columns, rows, with: [colour.red, colour.green, colour.blue])
-      case AV_PIX_FMT_RGBA:
-        fill(picture.plane(0), columns, rows, with: [colour.red, colour.green, colour.blue, 255])
-      case AV_PIX_FMT_GRAY8:
-        fill(picture.plane(0), columns, rows, with: [colour.yuv.y])
+      case AV_PIX_FMT_RGB24: fill(picture.plane(0), columns, rows, with: [colour.red, colour.green, colour.blue])
+      case AV_PIX_FMT_RGBA: fill(picture.plane(0), columns, rows, with: [colour.red, colour.green, colour.blue, 255])
+      case AV_PIX_FMT_GRAY8: fill(picture.plane(0), columns, rows, with: [yuv.y])
       default:
-        fill(picture.plane(0), columns, rows, with: [colour.yuv.y])
-        var (across, down): (Int32, Int32) = (0, 0)
-        try check("av_pix_fmt_get_chroma_sub_sample", av_pix_fmt_get_chroma_sub_sample(picture.format, &across, &down))
-        for (plane, value) in [(1, colour.yuv.u), (2, colour.yuv.v)] {
-          fill(picture.plane(plane), outward(columns, Int(across)), outward(rows, Int(down)), with: [value])
+        fill(picture.plane(0), columns, rows, with: [yuv.y])
+        let shifts = try picture.chromaShifts()
+        for (plane, value) in [(1, yuv.u), (2, yuv.v)] {
+          fill(picture.plane(plane), outward(columns, shifts.x), outward(rows, shifts.y), with: [value])
         }
       }
     }
   }
 
-  /// Every chroma sample that has a part in the range.
+  /// Returns all chroma samples that have a part in the range.
   private static func outward(_ range: Range<Int>, _ shift: Int) -> Range<Int> {
     range.lowerBound >> shift..<(range.upperBound + (1 << shift) - 1) >> shift
   }
@@ -57,7 +52,7 @@ enum MaskPainter {
 }
 
 extension Masks {
-  /// Whether a grey picture cannot hold them.
+  /// Whether a grey picture cannot show the masks.
   var haveColours: Bool {
     guard case .rectangles(let list) = self else { return false }
     return list.contains { $0.colour.red != $0.colour.green || $0.colour.green != $0.colour.blue }
@@ -65,7 +60,7 @@ extension Masks {
 }
 
 extension Colour {
-  /// As JFIF has it (ITU-T T.871, 7).
+  /// The colour in JFIF (ITU-T T.871, 7).
   fileprivate var yuv: (y: UInt8, u: UInt8, v: UInt8) {
     let (red, green, blue) = (Double(red), Double(green), Double(blue))
     func byte(_ value: Double) -> UInt8 { UInt8(min(max(value.rounded(), 0), 255)) }

@@ -1,4 +1,4 @@
-// How a stored picture is to be shown: EXIF's tag 0x0112 (CIPA DC-008, 4.6.4), wherever an image format keeps it.
+// The orientation of an image: EXIF's tag 0x0112 (CIPA DC-008, 4.6.4), wherever an image format stores it.
 
 import FrameBatches
 
@@ -7,74 +7,55 @@ struct Orientation: Equatable {
   /// Left and right exchanged.
   let isMirrored: Bool
   /// Clockwise.
-  package let quarterTurns: Int
+  let quarterTurns: Int
 
   static let upright = Orientation(isMirrored: false, quarterTurns: 0)
+}
 
-  init(isMirrored: Bool, quarterTurns: Int) { (self.isMirrored, self.quarterTurns) = (isMirrored, quarterTurns) }
-
-  /// - Parameter tag: EXIF's value, 1 to 8; anything else says nothing.
-  init(tag: Int) {
+extension Orientation {
+  /// - Parameter tag: EXIF's value, 1 to 8; any other value means upright.
+  private init(tag: Int) {
     let turns = [1: 0, 2: 0, 3: 2, 4: 2, 5: 3, 6: 1, 7: 1, 8: 3][tag] ?? 0
     self.init(isMirrored: [2, 4, 5, 7].contains(tag), quarterTurns: turns)
   }
 
-  /// The orientation of an image file; upright if the file has none that can be understood.
-  ///
-  /// - Parameter jpeg: the file taken apart, where it is a JPEG.
+  /// The orientation of an image file, which is parsed when it is a JPEG; upright when the file has no valid one.
   init(of file: [UInt8], kind: ImageKind, jpeg: JPEGFile?) {
     let exif =
       switch kind {
       case .jpeg: jpeg.flatMap(Self.segment)
-      case .png: Self.chunk("eXIf", of: file, from: 8, isLittleEndian: false)
-      case .webp: Self.chunk("EXIF", of: file, from: 12, isLittleEndian: true)
+      case .png: ImageChunk.chunks(of: file, kind, from: 8).first { $0.name == "eXIf" }?.body
+      case .webp: ImageChunk.chunks(of: file, kind, from: 12).first { $0.name == "EXIF" }?.body
       }
-    self.init(tag: exif.flatMap { Self.tag(in: $0) } ?? 1)
+    let header = "Exif\0\0".utf8
+    let tiff = exif.map { $0.starts(with: header) ? $0.dropFirst(header.count) : $0 }
+    self.init(tag: tiff.flatMap(Self.tag) ?? 1)
   }
 
-  /// The TIFF behind `Exif` in a JPEG's APP1 segment.
+  /// Returns the body of the APP1 segment with EXIF.
   private static func segment(of jpeg: JPEGFile) -> ArraySlice<UInt8>? {
-    let header = jpeg.segments.prefix { $0.marker != 0xDA }.filter { $0.marker == 0xE1 }.map(jpeg.body)
-    return header.first { $0.starts(with: "Exif\0\0".utf8) }?.dropFirst(6)
+    jpeg.segments.prefix { $0.marker != 0xDA }.filter { $0.marker == 0xE1 }.map(jpeg.body)
+      .first { $0.starts(with: "Exif\0\0".utf8) }
   }
 
-  /// A chunk's body: of PNG length, name, body, checksum; of RIFF name, length, body, padded to even.
-  private static func chunk(_ name: String, of file: [UInt8], from start: Int, isLittleEndian: Bool) -> ArraySlice<
-    UInt8
-  >? {
-    var offset = start
-    while offset + 8 <= file.count {
-      let (nameAt, sizeAt) = isLittleEndian ? (offset, offset + 4) : (offset + 4, offset)
-      guard let size = number(file[...], sizeAt, 4, isLittleEndian), offset + 8 + size <= file.count else { return nil }
-      let body = file[(offset + 8)..<(offset + 8 + size)]
-      if file[nameAt..<nameAt + 4].elementsEqual(name.utf8) {
-        return body.starts(with: "Exif\0\0".utf8) ? body.dropFirst(6) : body
-      }
-      offset += 8 + size + (isLittleEndian ? size % 2 : 4)
-    }
-    return nil
-  }
-
-  /// The orientation in a TIFF's first directory.
+  /// Reads the orientation in a TIFF's first directory.
   private static func tag(in tiff: ArraySlice<UInt8>) -> Int? {
-    let start = tiff.startIndex
     let isLittleEndian = tiff.starts(with: "II".utf8)
-    guard isLittleEndian || tiff.starts(with: "MM".utf8), number(tiff, start + 2, 2, isLittleEndian) == 42,
-      let directory = number(tiff, start + 4, 4, isLittleEndian),
-      let count = number(tiff, start + directory, 2, isLittleEndian)
+    func number(at offset: Int, _ count: Int) -> Int? {
+      let start = tiff.startIndex + offset
+      guard start + count <= tiff.endIndex else { return nil }
+      let digits = tiff[start..<start + count]
+      return isLittleEndian ? digits.littleEndian : digits.bigEndian
+    }
+    guard isLittleEndian || tiff.starts(with: "MM".utf8), number(at: 2, 2) == 42,
+      let directory = number(at: 4, 4), let count = number(at: directory, 2)
     else { return nil }
     for index in 0..<count {
-      let entry = start + directory + 2 + 12 * index
-      guard let tag = number(tiff, entry, 2, isLittleEndian) else { return nil }
-      // One SHORT, which stands first in the value's four bytes.
-      if tag == 0x0112 { return number(tiff, entry + 8, 2, isLittleEndian) }
+      let entry = directory + 2 + 12 * index
+      guard let tag = number(at: entry, 2) else { return nil }
+      // One SHORT, in the first two of the value's four bytes.
+      if tag == 0x0112 { return number(at: entry + 8, 2) }
     }
     return nil
-  }
-
-  private static func number(_ bytes: ArraySlice<UInt8>, _ offset: Int, _ count: Int, _ isLittleEndian: Bool) -> Int? {
-    guard offset >= bytes.startIndex, offset + count <= bytes.endIndex else { return nil }
-    let digits = bytes[offset..<offset + count]
-    return (isLittleEndian ? Array(digits.reversed()) : Array(digits)).reduce(0) { $0 << 8 | Int($1) }
   }
 }

@@ -1,43 +1,47 @@
-// Decoded pixels on their way to the encoder: planar 4:2:0, 8 bits, limited range, the matrix of ITU-R BT.601, chroma sited in
-// the middle. But for the range that is what a JPEG screenshot is made of.
+// Decoded pixels for the encoder: planar 4:2:0, 8 bits, limited range, the matrix of ITU-R BT.601, chroma sited in the middle.
+// Apart from the range, a JPEG screenshot has this form already.
 
 import CFFmpeg
 import FileSystem
 import FrameBatches
 
-/// A picture, immutable once made, with even sides as 4:2:0 needs them.
+/// An immutable picture with even sides, as 4:2:0 needs them.
 package final class Picture {
-  /// The picture as captured, in pixels.
+  /// The size as captured, in pixels.
   package let width: Int
   package let height: Int
   private let buffer: FrameBuffer
   private var frame: UnsafeMutablePointer<AVFrame> { buffer.frame }
 
-  /// The coded size: the same, or one more, the added column or row repeating the edge.
+  /// The coded size: the same, or one more; the added column or row repeats the edge.
   package var codedWidth: Int { Int(frame.pointee.width) }
   package var codedHeight: Int { Int(frame.pointee.height) }
 
-  /// Takes a 4:2:0 frame over.
-  ///
-  /// - Parameter source: `yuv420p`, limited range.
-  package init(adopting source: FrameBuffer) throws(FFmpegError) {
+  /// Takes ownership of a frame: `yuv420p`, limited range.
+  init(adopting source: FrameBuffer) throws(FFmpegError) {
     width = source.width
     height = source.height
     if source.hasRoom { source.extendToEven() }
     let isEven = source.width % 2 == 0 && source.height % 2 == 0
-    buffer = try (isEven ? source : Picture.padded(source)).reference()
+    buffer = isEven ? source : try Picture.padded(source)
     frame.pointee.format = AV_PIX_FMT_YUV420P.rawValue
     frame.pointee.color_range = AVCOL_RANGE_MPEG
     frame.pointee.pict_type = AV_PICTURE_TYPE_NONE
   }
 
-  /// Planes that a decoder has filled. They stay in their slot until the last reference to them goes; those in slot 0 are copied.
-  package init(planes slots: PictureSlots, _ slot: Int, _ layout: PlaneLayout) throws(FFmpegError) {
+  /// A picture of planes that a decoder has filled. They stay in their slot until the last reference to them is released;
+  /// those in slot 0 are copied.
+  init(planes slots: PictureSlots, _ slot: Int, _ layout: PlaneLayout) throws(FFmpegError) {
     (width, height) = (layout.size.width, layout.size.height)
-    let (codedWidth, codedHeight) = (width + width % 2, height + height % 2)
+    let shared = try FrameBuffer()
+    shared.frame.pointee.width = Int32(width + width % 2)
+    shared.frame.pointee.height = Int32(height + height % 2)
+    shared.frame.pointee.format = AV_PIX_FMT_YUV420P.rawValue
     let start = slots.start(of: slot)
+    let planes = layout.planes.map { (start + $0.offset, Int32($0.stride)) }
+    shared.frame.pointee.data = (planes[0].0, planes[1].0, planes[2].0, nil, nil, nil, nil, nil)
+    shared.frame.pointee.linesize = (planes[0].1, planes[1].1, planes[2].1, 0, 0, 0, 0, 0)
     if slot > 0 {
-      buffer = try FrameBuffer()
       let owner = Unmanaged.passRetained(slots)
       let reference = av_buffer_create(
         start, slots.size, { Unmanaged<PictureSlots>.fromOpaque($0!).takeRetainedValue().release($1!) },
@@ -47,50 +51,35 @@ package final class Picture {
         throw FFmpegError(function: "av_buffer_create", code: cff_error_enomem())
       }
       slots.take(slot)
-      let frame = buffer.frame
-      frame.pointee.width = Int32(codedWidth)
-      frame.pointee.height = Int32(codedHeight)
-      frame.pointee.format = AV_PIX_FMT_YUV420P.rawValue
-      frame.pointee.buf.0 = reference
-      let planes = layout.planes.map { (start + $0.offset, Int32($0.stride)) }
-      frame.pointee.data = (planes[0].0, planes[1].0, planes[2].0, nil, nil, nil, nil, nil)
-      frame.pointee.linesize = (planes[0].1, planes[1].1, planes[2].1, 0, 0, 0, 0, 0)
+      shared.frame.pointee.buf.0 = reference
+      buffer = shared
     } else {
-      buffer = try FrameBuffer(width: codedWidth, height: codedHeight, format: AV_PIX_FMT_YUV420P)
-      for (index, source) in layout.planes.enumerated() {
-        let plane = buffer.plane(index)
-        for row in 0..<source.rows {
-          (plane.start + row * plane.stride).update(
-            from: start + source.offset + row * source.stride, count: source.columns)
-        }
-      }
+      buffer = try shared.copy(width: shared.width, height: shared.height)
     }
     frame.pointee.color_range = AVCOL_RANGE_MPEG
   }
 
-  /// Puts the planes into memory that others see, unless they are there already.
-  package func lay(into space: SharedPictureBuffer) -> PlaneLayout {
+  /// Writes the planes into shared memory, unless they were decoded there.
+  func lay(into shared: SharedPictureBuffer) -> PlaneLayout {
     let size = PixelSize(width: width, height: height)
-    let (start, memory) = (space.memory.baseAddress!, space.memory)
+    let (start, memory) = (shared.memory.baseAddress!, shared.memory)
     if planes.allSatisfy({ (start..<start + memory.count).contains($0.start) }) {
       return PlaneLayout(
-        size: size, planes.map { (offset: $0.start - start, stride: $0.stride) }, bytes: space.used)
+        size: size, planes.map { (offset: $0.start - start, stride: $0.stride) }, bytes: shared.used)
     }
-    let layout = PlaneLayout(withoutGaps: size, used: space.used)
+    let layout = PlaneLayout(withoutGaps: size, used: shared.used)
     for ((source, stride), target) in zip(planes, layout.planes) {
-      for row in 0..<target.rows {
-        (start + target.offset + row * target.stride).update(from: source + row * stride, count: target.columns)
-      }
+      av_image_copy_plane(
+        start + target.offset, Int32(target.stride), source, Int32(stride), Int32(target.columns), Int32(target.rows))
     }
     return layout
   }
 
-  /// Whether it has the same pixels.
+  /// Whether both have the same pixels.
   package func looksLike(_ other: Picture) -> Bool {
     if self === other { return true }
     guard (width, height) == (other.width, other.height) else { return false }
-    let (own, others) = (planes, other.planes)
-    return zip(own, others).enumerated().allSatisfy { index, pair in
+    return zip(planes, other.planes).enumerated().allSatisfy { index, pair in
       let shift = index == 0 ? 0 : 1
       return (0..<codedHeight >> shift).allSatisfy { row in
         memcmp(pair.0.start + row * pair.0.stride, pair.1.start + row * pair.1.stride, codedWidth >> shift) == 0
@@ -100,50 +89,37 @@ package final class Picture {
 
   private var planes: [(start: UnsafeMutablePointer<UInt8>, stride: Int)] { (0..<3).map(buffer.plane) }
 
-  /// Lends the frame to a call that keeps its own reference.
-  func withFrame<R>(pts: Int64, _ body: (UnsafeMutablePointer<AVFrame>) throws(FFmpegError) -> R) throws(FFmpegError)
-    -> R
-  {
+  /// Passes the frame to a call that keeps its own reference.
+  func withFrame<R>(
+    pts: Int64, _ body: (UnsafeMutablePointer<AVFrame>) throws(FFmpegError) -> R
+  ) throws(FFmpegError) -> R {
     frame.pointee.pts = pts
     return try body(frame)
   }
 
-  /// A copy with even sides. Chroma planes already are (odd + 1) / 2 wide; only luma lacks a column or a row.
   private static func padded(_ source: FrameBuffer) throws(FFmpegError) -> FrameBuffer {
-    let result = try FrameBuffer(
-      width: source.width + source.width % 2, height: source.height + source.height % 2, format: AV_PIX_FMT_YUV420P)
-    for plane in 0..<3 {
-      let shift = plane == 0 ? 0 : 1
-      let columns = (source.width + shift) >> shift
-      let rows = (source.height + shift) >> shift
-      let target = result.plane(plane)
-      let origin = source.plane(plane)
-      for row in 0..<(result.height >> shift) {
-        let line = target.start + row * target.stride
-        line.update(from: origin.start + min(row, rows - 1) * origin.stride, count: columns)
-        if columns < result.width >> shift { line[columns] = line[columns - 1] }
-      }
-    }
+    let result = try source.copy(width: source.width + source.width % 2, height: source.height + source.height % 2)
+    result.crop(width: source.width, height: source.height)
+    result.hasRoom = true
+    result.extendToEven()
     return result
   }
 }
 
 /// An `AVFrame` with pixels, owned.
 package final class FrameBuffer {
-  package let frame: UnsafeMutablePointer<AVFrame>
-  /// Whether there is memory for another column and row, which is not visible elsewhere; of 4:2:0.
-  package var hasRoom = false
+  let frame: UnsafeMutablePointer<AVFrame>
+  /// Whether the planes, of 4:2:0, have memory for another column and row, which no other picture uses.
+  var hasRoom = false
 
   package var width: Int { Int(frame.pointee.width) }
   package var height: Int { Int(frame.pointee.height) }
-  package var format: AVPixelFormat { AVPixelFormat(frame.pointee.format) }
+  var size: PixelSize { PixelSize(width: width, height: height) }
+  var format: AVPixelFormat { AVPixelFormat(frame.pointee.format) }
 
-  /// An empty frame, for a decoder to fill.
-  package init() throws(FFmpegError) {
-    frame = try allocated("av_frame_alloc", av_frame_alloc())
-  }
+  init() throws(FFmpegError) { frame = try allocated("av_frame_alloc", av_frame_alloc()) }
 
-  package convenience init(width: Int, height: Int, format: AVPixelFormat) throws(FFmpegError) {
+  convenience init(width: Int, height: Int, format: AVPixelFormat) throws(FFmpegError) {
     try self.init()
     frame.pointee.width = Int32(width)
     frame.pointee.height = Int32(height)
@@ -156,7 +132,7 @@ package final class FrameBuffer {
     av_frame_free(&owned)
   }
 
-  /// How its YUV is made of RGB. Where a video does not say, what players assume.
+  /// How a video's YUV is made of RGB. Where the file does not tell, the values that players assume.
   var colours: YUVColours {
     let matrix =
       switch frame.pointee.colorspace {
@@ -171,18 +147,15 @@ package final class FrameBuffer {
       isChromaCentred: frame.pointee.chroma_location == AVCHROMA_LOC_CENTER)
   }
 
-  /// How the YUV of a still is made of RGB: as JFIF has it, but for WebP, which is limited in range.
-  var coloursOfStill: YUVColours {
-    let isLimited = frame.pointee.color_range == AVCOL_RANGE_MPEG
-    return isLimited ? YUVColours(matrix: SWS_CS_ITU601, isFullRange: false, isChromaCentred: true) : .jfif
-  }
+  /// How an image's YUV is made of RGB: as in JFIF, except for WebP, which has limited range.
+  var coloursOfImage: YUVColours { frame.pointee.color_range == AVCOL_RANGE_MPEG ? .coded : .jfif }
 
-  /// Whether it is meant for displays that are brighter than a screenshot's (PQ, HLG).
+  /// Whether the picture needs a display of high dynamic range (PQ, HLG).
   var isHighDynamicRange: Bool {
     [AVCOL_TRC_SMPTE2084, AVCOL_TRC_ARIB_STD_B67].contains(frame.pointee.color_trc)
   }
 
-  /// The ICC profile that came with it.
+  /// The ICC profile of the file.
   var colourProfile: [UInt8]? {
     guard let data = av_frame_get_side_data(frame, AV_FRAME_DATA_ICC_PROFILE) else { return nil }
     return Array(UnsafeBufferPointer(start: data.pointee.data, count: data.pointee.size))
@@ -193,10 +166,17 @@ package final class FrameBuffer {
     return descriptor.pointee.flags & UInt64(AV_PIX_FMT_FLAG_ALPHA) != 0 || format == AV_PIX_FMT_PAL8
   }
 
-  /// Whether it has no colours, but for a palette's.
+  /// Whether the format has no colours and no palette.
   var isGrey: Bool { (av_pix_fmt_desc_get(format)?.pointee.nb_components ?? 3) <= 2 && format != AV_PIX_FMT_PAL8 }
 
-  /// Makes each pixel transparent that is of this grey; RGBA only.
+  /// Returns the binary logarithms of the number of columns and rows that share a chroma sample.
+  func chromaShifts() throws(FFmpegError) -> (x: Int, y: Int) {
+    var (x, y): (Int32, Int32) = (0, 0)
+    try check("av_pix_fmt_get_chroma_sub_sample", av_pix_fmt_get_chroma_sub_sample(format, &x, &y))
+    return (Int(x), Int(y))
+  }
+
+  /// Makes each pixel of this grey transparent; RGBA only.
   func makeTransparent(grey: UInt8) {
     precondition(format == AV_PIX_FMT_RGBA)
     let (start, stride) = plane(0)
@@ -206,14 +186,14 @@ package final class FrameBuffer {
     }
   }
 
-  /// Leaves out columns on the right and rows at the bottom.
+  /// Removes columns on the right and rows at the bottom.
   func crop(width: Int, height: Int) {
     precondition(width <= self.width && height <= self.height)
     frame.pointee.width = Int32(width)
     frame.pointee.height = Int32(height)
   }
 
-  /// The same picture as it is to be shown; RGB24 or RGBA only, so that each pixel stays what it is.
+  /// The picture mirrored and turned. RGB24 or RGBA only, whose pixels do not share chroma.
   func oriented(_ orientation: Orientation) throws(FFmpegError) -> FrameBuffer {
     guard orientation != .upright else { return self }
     precondition(format == AV_PIX_FMT_RGB24 || format == AV_PIX_FMT_RGBA)
@@ -238,7 +218,7 @@ package final class FrameBuffer {
     return result
   }
 
-  /// Adds a column or a row that repeats the edge, where a side is odd. Chroma has it already; there must be room.
+  /// Adds a column or a row that repeats the edge, where a side is odd. Only luma lacks it: chroma planes have (odd + 1) / 2.
   fileprivate func extendToEven() {
     let luma = plane(0)
     precondition(hasRoom && format == AV_PIX_FMT_YUV420P && luma.stride >= width + width % 2)
@@ -253,18 +233,16 @@ package final class FrameBuffer {
     }
   }
 
-  func makeWritable() throws(FFmpegError) {
-    try check("av_frame_make_writable", av_frame_make_writable(frame))
-  }
+  func makeWritable() throws(FFmpegError) { try check("av_frame_make_writable", av_frame_make_writable(frame)) }
 
-  /// A second frame over the same pixels.
-  fileprivate func reference() throws(FFmpegError) -> FrameBuffer {
-    let result = try FrameBuffer()
-    try check("av_frame_ref", av_frame_ref(result.frame, frame))
+  /// A copy of 4:2:0 in a buffer of at least the same size.
+  fileprivate func copy(width: Int, height: Int) throws(FFmpegError) -> FrameBuffer {
+    let result = try FrameBuffer(width: width, height: height, format: AV_PIX_FMT_YUV420P)
+    try check("av_frame_copy", av_frame_copy(result.frame, frame))
     return result
   }
 
-  /// Each plane's first byte and the distance of its rows in bytes; four, where a format has fewer the rest is nil.
+  /// The first byte of each plane and the distance of its rows in bytes. The list has four entries, nil where a format has fewer.
   var planes: [(start: UnsafeMutablePointer<UInt8>?, stride: Int)] {
     let data = frame.pointee.data
     let strides = frame.pointee.linesize
@@ -273,7 +251,7 @@ package final class FrameBuffer {
     ]
   }
 
-  /// One of the planes that the format has; asking for another is a programming error.
+  /// Returns one of the planes that the format has; any other index is a programming error.
   func plane(_ index: Int) -> (start: UnsafeMutablePointer<UInt8>, stride: Int) {
     let plane = planes[index]
     return (plane.start!, plane.stride)

@@ -1,4 +1,4 @@
-// From whatever an image decodes to, to the planar 4:2:0 that is coded. A usual JPEG passes through untouched.
+// Converts decoded images and videos to the planar 4:2:0 that is coded. An ordinary JPEG needs no conversion.
 
 import CFFmpeg
 import FileSystem
@@ -6,59 +6,48 @@ import FrameBatches
 
 package final class PictureConverter {
   private var scaler: Scaler?
-  private var conversion: Conversion?
   /// The colour behind transparent pixels.
-  private let background: Colour
+  let background: Colour
 
   init(background: Colour = .black) { self.background = background }
 
-  /// The picture in a form whose pixels can be painted in place: 8-bit planar YUV or grey as decoded, else RGB.
+  /// Converts an image to a form that masks can be painted on: 8-bit planar YUV or grey as decoded, otherwise RGB.
   func paintable(_ source: FrameBuffer) throws(FFmpegError) -> FrameBuffer {
     switch source.format {
     case AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUVJ440P, AV_PIX_FMT_YUVJ444P, AV_PIX_FMT_GRAY8,
       AV_PIX_FMT_RGB24:
       return source
     default:
-      guard source.hasAlpha else { return try rgb(source) }
-      return try flattened(rgba(source))
+      return try source.hasAlpha ? flattened(rgba(source)) : rgb(source)
     }
   }
 
-  package func rgb(_ source: FrameBuffer) throws(FFmpegError) -> FrameBuffer {
-    try source.format == AV_PIX_FMT_RGB24
-      ? source : convert(source, to: AV_PIX_FMT_RGB24, colours: source.coloursOfStill)
+  func rgb(_ image: FrameBuffer) throws(FFmpegError) -> FrameBuffer { try converted(image, to: AV_PIX_FMT_RGB24) }
+
+  /// RGBA, whose colours are not multiplied by alpha.
+  func rgba(_ image: FrameBuffer) throws(FFmpegError) -> FrameBuffer { try converted(image, to: AV_PIX_FMT_RGBA) }
+
+  private func converted(_ image: FrameBuffer, to format: AVPixelFormat) throws(FFmpegError) -> FrameBuffer {
+    try image.format == format ? image : convert(image, to: format, colours: image.coloursOfImage)
   }
 
-  /// With alpha that the colours are not multiplied by.
-  func rgba(_ source: FrameBuffer) throws(FFmpegError) -> FrameBuffer {
-    try source.format == AV_PIX_FMT_RGBA
-      ? source : convert(source, to: AV_PIX_FMT_RGBA, colours: source.coloursOfStill)
-  }
-
-  /// RGBA in another size.
+  /// Scales RGBA.
   func scaled(_ source: FrameBuffer, to size: PixelSize) throws(FFmpegError) -> FrameBuffer {
-    try (source.width, source.height) == (size.width, size.height)
-      ? source : convert(source, to: AV_PIX_FMT_RGBA, size: (size.width, size.height))
+    try source.size == size ? source : convert(source, to: AV_PIX_FMT_RGBA, size: size)
   }
 
-  /// A paintable picture as it is to be shown.
-  func oriented(_ source: FrameBuffer, _ orientation: Orientation) throws(FFmpegError) -> FrameBuffer {
-    guard orientation != .upright else { return source }
-    return try rgb(source).oriented(orientation)
-  }
-
-  /// A video's picture as planar 4:2:0, limited range, BT.601.
+  /// Converts a video's picture to planar 4:2:0, limited range, BT.601.
   ///
   /// - Parameters:
-  ///   - quarterTurns: how it is to be shown, clockwise.
-  ///   - maxSide: what is longer is made smaller, in its own proportions; nil for any length.
+  ///   - quarterTurns: the clockwise turns that the picture is shown with.
+  ///   - maxSide: maximum length of a side, to which larger pictures are scaled; nil for any length.
   func planar420(ofVideo source: FrameBuffer, quarterTurns: Int, maxSide: Int?) throws(FFmpegError) -> FrameBuffer {
-    let size = Self.size(source.width, source.height, maxSide: maxSide)
+    let size = source.size.fitted(maxSide: maxSide)
     let is420 = [AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUVJ420P].contains(source.format)
-    let isAsItIs = quarterTurns == 0 && size == (source.width, source.height) && is420
-    if isAsItIs, source.colours == .coded { return source }
+    let keepsPixels = quarterTurns == 0 && size == source.size && is420
+    if keepsPixels, source.colours == .coded { return source }
     let full: FrameBuffer
-    if isAsItIs, source.colours == .jfif {
+    if keepsPixels, source.colours == .jfif {
       full = source
     } else if quarterTurns == 0 {
       full = try convert(source, to: AV_PIX_FMT_YUV420P, size: size, colours: source.colours)
@@ -70,32 +59,22 @@ package final class PictureConverter {
     return full
   }
 
-  /// A published segment's picture, made to fit a box; planar 4:2:0, full range, BT.601, or RGB.
+  /// Scales a published segment's picture into a box; planar 4:2:0, full range, BT.601, or RGB.
   ///
-  /// - Parameter size: of the picture as captured, without what coding has added.
-  package func fitted(
+  /// - Parameter size: the size as captured, without the columns and rows that coding has added.
+  func fitted(
     _ source: FrameBuffer, as size: PixelSize, into box: PixelSize, isRGB: Bool
   ) throws(FFmpegError) -> FrameBuffer {
     let colours = source.colours
     source.crop(width: size.width, height: size.height)
-    let fitted = size.fitted(into: box)
     return try convert(
-      source, to: isRGB ? AV_PIX_FMT_RGB24 : AV_PIX_FMT_YUV420P, size: (fitted.width, fitted.height), colours: colours)
+      source, to: isRGB ? AV_PIX_FMT_RGB24 : AV_PIX_FMT_YUV420P, size: size.fitted(into: box), colours: colours)
   }
 
-  /// The frame that pixels of `width` × `height` become.
-  package static func size(_ width: Int, _ height: Int, maxSide: Int?) -> (width: Int, height: Int) {
-    let side = max(width, height)
-    guard let maxSide, side > maxSide else { return (width, height) }
-    func scaled(_ length: Int) -> Int { max(1, (2 * length * maxSide + side) / (2 * side)) }
-    return (scaled(width), scaled(height))
-  }
-
-  /// Alpha over the background: what is transparent in a screenshot has nothing behind it.
+  /// Blends RGBA over the background.
   private func flattened(_ source: FrameBuffer) throws(FFmpegError) -> FrameBuffer {
     let result = try FrameBuffer(width: source.width, height: source.height, format: AV_PIX_FMT_RGB24)
-    let from = source.plane(0)
-    let to = result.plane(0)
+    let (from, to) = (source.plane(0), result.plane(0))
     let behind = [background.red, background.green, background.blue].map { UInt32($0) }
     for row in 0..<source.height {
       let input = from.start + row * from.stride
@@ -112,31 +91,24 @@ package final class PictureConverter {
     return result
   }
 
-  /// To JFIF's BT.601, full range and chroma in the middle; from the same, unless it is said otherwise.
+  /// Converts to the colours of JFIF.
   private func convert(
-    _ source: FrameBuffer, to format: AVPixelFormat, size: (width: Int, height: Int)? = nil,
-    colours: YUVColours = .jfif
+    _ source: FrameBuffer, to format: AVPixelFormat, size: PixelSize? = nil, colours: YUVColours = .jfif
   ) throws(FFmpegError) -> FrameBuffer {
-    let result = try FrameBuffer(
-      width: size?.width ?? source.width, height: size?.height ?? source.height, format: format)
-    let kind = Conversion(
-      width: source.width, height: source.height, format: Self.plain(source.format).rawValue, colours: colours,
-      targetWidth: result.width, targetHeight: result.height, targetFormat: format.rawValue)
-    if scaler == nil || kind != conversion {
-      scaler = try Scaler(kind)
-      conversion = kind
-    }
-    let input = source.planes.map { UnsafePointer($0.start) }
-    let output = result.planes.map(\.start)
+    let size = size ?? source.size
+    let result = try FrameBuffer(width: size.width, height: size.height, format: format)
+    let conversion = Conversion(
+      source: source.size, format: Self.plain(source.format), colours: colours, target: size, targetFormat: format)
+    if scaler?.conversion != conversion { scaler = try Scaler(conversion) }
     try check(
       "sws_scale",
       cff_scaler_scale(
-        scaler?.context, input, source.planes.map { Int32($0.stride) }, Int32(source.height), output,
-        result.planes.map { Int32($0.stride) }))
+        scaler?.context, source.planes.map { UnsafePointer($0.start) }, source.planes.map { Int32($0.stride) },
+        Int32(source.height), result.planes.map(\.start), result.planes.map { Int32($0.stride) }))
     return result
   }
 
-  /// The format without its deprecated name for full range, which is said separately.
+  /// Returns a format under its current name; the deprecated names imply full range, which libswscale gets as an option.
   private static func plain(_ format: AVPixelFormat) -> AVPixelFormat {
     switch format {
     case AV_PIX_FMT_YUVJ420P: AV_PIX_FMT_YUV420P
@@ -148,9 +120,14 @@ package final class PictureConverter {
   }
 }
 
+extension PixelSize {
+  /// The size of pictures that are scaled to a maximum length of their sides; nil for any length.
+  func fitted(maxSide: Int?) -> PixelSize { maxSide.map { fitted(into: PixelSize(width: $0, height: $0)) } ?? self }
+}
+
 /// How YUV is made of RGB.
-struct YUVColours: Hashable {
-  /// As libswscale names it.
+struct YUVColours: Equatable {
+  /// libswscale's number of the matrix.
   let matrix: Int32
   /// Whether black is 0 and white is 255.
   let isFullRange: Bool
@@ -158,34 +135,35 @@ struct YUVColours: Hashable {
   let isChromaCentred: Bool
 
   static let jfif = YUVColours(matrix: SWS_CS_ITU601, isFullRange: true, isChromaCentred: true)
-  /// As segments are coded.
-  package static let coded = YUVColours(matrix: SWS_CS_ITU601, isFullRange: false, isChromaCentred: true)
+  /// The colours of segments.
+  static let coded = YUVColours(matrix: SWS_CS_ITU601, isFullRange: false, isChromaCentred: true)
 }
 
-/// From what to what.
-private struct Conversion: Hashable {
-  let width: Int
-  let height: Int
-  let format: Int32
+private struct Conversion: Equatable {
+  let source: PixelSize
+  let format: AVPixelFormat
   let colours: YUVColours
-  let targetWidth: Int
-  let targetHeight: Int
-  let targetFormat: Int32
+  let target: PixelSize
+  let targetFormat: AVPixelFormat
 }
 
 /// A `SwsContext`, owned.
 private final class Scaler {
+  let conversion: Conversion
   let context: UnsafeMutableRawPointer
 
   init(_ conversion: Conversion) throws(FFmpegError) {
+    self.conversion = conversion
     context = try allocated("sws_alloc_context", cff_scaler_alloc())
-    // Ranges before all else: with equal ones libswscale settles for copying. Places of chroma are in 256ths of a pixel
-    // (libswscale/options.c), from the chroma sample's own first pixel; -513 is its middle, however many pixels share it.
+    let isFullRange: Int32 = conversion.colours.isFullRange ? 1 : 0
+    // Set the ranges before the context is initialised: libswscale only copies if they are equal by then. Chroma positions are
+    // in 256ths of a pixel (libswscale/options.c), from the chroma sample's first pixel; -513 means the middle of its pixels.
     let options: [(String, Int)] = [
-      ("srcw", conversion.width), ("srch", conversion.height), ("src_format", Int(conversion.format)),
-      ("dstw", conversion.targetWidth), ("dsth", conversion.targetHeight),
-      ("dst_format", Int(conversion.targetFormat)), ("src_range", conversion.colours.isFullRange ? 1 : 0),
-      ("dst_range", 1), ("src_h_chr_pos", conversion.colours.isChromaCentred ? -513 : 0), ("dst_h_chr_pos", -513),
+      ("srcw", conversion.source.width), ("srch", conversion.source.height),
+      ("src_format", Int(conversion.format.rawValue)), ("dstw", conversion.target.width),
+      ("dsth", conversion.target.height), ("dst_format", Int(conversion.targetFormat.rawValue)),
+      ("src_range", Int(isFullRange)), ("dst_range", 1),
+      ("src_h_chr_pos", conversion.colours.isChromaCentred ? -513 : 0), ("dst_h_chr_pos", -513),
       ("sws_flags", Int(cff_scaler_exact_flags())),
     ]
     for (name, value) in options {
@@ -194,8 +172,7 @@ private final class Scaler {
     try check("sws_init_context", cff_scaler_init(context))
     try check(
       "sws_setColorspaceDetails",
-      cff_scaler_set_colours(
-        context, conversion.colours.matrix, conversion.colours.isFullRange ? 1 : 0, SWS_CS_ITU601, 1))
+      cff_scaler_set_colours(context, conversion.colours.matrix, isFullRange, SWS_CS_ITU601, 1))
   }
 
   deinit { cff_scaler_free(context) }

@@ -1,11 +1,11 @@
-// Pixels without a file format become pictures: RGBA, whose colours are not multiplied by alpha.
+// Converts pixels without a file format to RGBA whose colours are not multiplied by alpha.
 
 import CFFmpeg
 import FrameBatches
 
 extension RawPixels {
   /// - Throws: ``RefusedPicture`` when the file is too short.
-  package func picture(from file: [UInt8]) throws -> FrameBuffer {
+  func picture(from file: [UInt8]) throws -> FrameBuffer {
     guard file.count >= byteCount else {
       throw RefusedPicture(
         reason: "\(file.count) bytes; \(size.width)×\(size.height) \(format.rawValue) has \(byteCount)")
@@ -17,7 +17,8 @@ extension RawPixels {
         let input = UnsafeRawBufferPointer(rebasing: bytes[(row * bytesPerRow)..<(row * bytesPerRow + 4 * size.width)])
         let output = start + row * stride
         switch format {
-        case .rgba, .bgra: convert(input, swapped: format == .bgra, to: output)
+        case .rgba: convert(input, red: 0, blue: 2, to: output)
+        case .bgra: convert(input, red: 2, blue: 0, to: output)
         case .bgr10a8:
           let alphaAt = size.height * bytesPerRow + row * alphaBytesPerRow
           let alphas = UnsafeRawBufferPointer(rebasing: bytes[alphaAt..<alphaAt + size.width])
@@ -28,8 +29,7 @@ extension RawPixels {
     return result
   }
 
-  private func convert(_ input: UnsafeRawBufferPointer, swapped: Bool, to output: UnsafeMutablePointer<UInt8>) {
-    let (red, blue) = swapped ? (2, 0) : (0, 2)
+  private func convert(_ input: UnsafeRawBufferPointer, red: Int, blue: Int, to output: UnsafeMutablePointer<UInt8>) {
     for pixel in Swift.stride(from: 0, to: input.count, by: 4) {
       let transparency = alpha == .opaque ? 255 : Int(input[pixel + 3])
       for (channel, source) in [(0, red), (1, 1), (2, blue)] {
@@ -39,7 +39,7 @@ extension RawPixels {
     }
   }
 
-  /// Colours beyond sRGB become the nearest that it has, each channel by itself.
+  /// Clamps colours beyond sRGB, each channel separately.
   private func convertWide(
     _ input: UnsafeRawBufferPointer, _ alphas: UnsafeRawBufferPointer, to output: UnsafeMutablePointer<UInt8>
   ) {
@@ -47,19 +47,18 @@ extension RawPixels {
       let word = Int(UInt32(littleEndian: input.loadUnaligned(fromByteOffset: 4 * column, as: UInt32.self)))
       let transparency = alpha == .opaque ? 255 : Int(alphas[column])
       for (channel, shift) in [(0, 20), (1, 10), (2, 0)] {
-        // 510 steps from black to white: half steps of 255.
+        // 510 steps from black to white: half steps of 1/255.
         output[4 * column + channel] = straight((word >> shift & 1023) - 384, transparency)
       }
       output[4 * column + 3] = UInt8(transparency)
     }
   }
 
-  /// The colour behind one that alpha may have multiplied, in 255ths.
+  /// Returns a channel, not multiplied by alpha, in 255ths.
   private func straight(_ halfSteps: Int, _ transparency: Int) -> UInt8 {
     let isMultiplied = alpha == .premultiplied && transparency != 255
     if isMultiplied, transparency == 0 { return 0 }
-    let value =
-      isMultiplied ? (halfSteps * 255 + transparency) / (2 * transparency) : (halfSteps + 1) >> 1
+    let value = isMultiplied ? (halfSteps * 255 + transparency) / (2 * transparency) : (halfSteps + 1) >> 1
     return UInt8(min(max(value, 0), 255))
   }
 }

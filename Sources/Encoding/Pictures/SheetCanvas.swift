@@ -1,4 +1,4 @@
-// The canvas of a contact sheet: RGB pixels, with as much of a paint box as it takes. Parts outside are cut off.
+// The canvas of a contact sheet: RGB pixels, and functions to draw on them. Parts outside the canvas are cut off.
 
 import CFFmpeg
 import FrameBatches
@@ -19,24 +19,18 @@ package struct SheetArea: Equatable {
 }
 
 package final class SheetCanvas {
-  package let width: Int
-  package let height: Int
   private let pixels: FrameBuffer
 
   package init(width: Int, height: Int, background: Colour) throws(FFmpegError) {
-    (self.width, self.height) = (width, height)
-    pixels = try FrameBuffer(width: width, height: height, format: AV_PIX_FMT_RGB24)
-    fill(SheetArea(x: 0, y: 0, width: width, height: height), background)
+    pixels = try FrameBuffer(width: width, height: height, filledWith: background)
   }
 
   package func fill(_ area: SheetArea, _ colour: Colour) { paint(area, colour) { _, _ in true } }
 
-  /// Stripes from the lower left to the upper right, half of the area.
-  package func hatch(_ area: SheetArea, _ colour: Colour, every pitch: Int = 16) {
-    paint(area, colour) { x, y in (x + y) % pitch < pitch / 2 }
-  }
+  /// Paints half of the area in stripes from the lower left to the upper right.
+  package func hatch(_ area: SheetArea, _ colour: Colour) { paint(area, colour) { x, y in (x + y) % 16 < 8 } }
 
-  /// A line of one pixel around an area, outside of it.
+  /// Draws a line of one pixel around the area.
   package func frame(_ area: SheetArea, _ colour: Colour) {
     let outer = SheetArea(x: area.x - 1, y: area.y - 1, width: area.width + 2, height: area.height + 2)
     let (right, bottom) = (outer.x + outer.width - 1, outer.y + outer.height - 1)
@@ -46,16 +40,16 @@ package final class SheetCanvas {
   /// - Parameter picture: RGB.
   package func lay(_ picture: FrameBuffer, x: Int, y: Int) {
     let (from, to) = (picture.plane(0), pixels.plane(0))
-    let columns = min(picture.width, width - x)
+    let columns = min(picture.width, pixels.width - x)
     guard x >= 0, columns > 0 else { return }
-    for row in 0..<picture.height where (0..<height).contains(y + row) {
+    for row in 0..<picture.height where (0..<pixels.height).contains(y + row) {
       (to.start + (y + row) * to.stride + 3 * x).update(from: from.start + row * from.stride, count: 3 * columns)
     }
   }
 
-  /// One line of text; `x` and `y` are its upper left corner.
+  /// Writes one line of text; `x` and `y` are its upper left corner.
   ///
-  /// - Parameter scale: how many pixels a pixel of the font takes.
+  /// - Parameter scale: the number of pixels for each pixel of the font.
   package func write(_ text: String, x: Int, y: Int, scale: Int, _ colour: Colour) {
     for (index, letter) in text.utf8.enumerated() {
       let left = x + index * BitmapFont.advance * scale
@@ -70,11 +64,11 @@ package final class SheetCanvas {
 
   package func jpeg() throws(FFmpegError) -> [UInt8] { try ImageFile.jpeg(try pixels.subsampled(), scale: 3) }
 
-  /// Paints those pixels of an area for which `isWanted` says so.
+  /// Paints the pixels of an area for which `isWanted` returns true.
   private func paint(_ area: SheetArea, _ colour: Colour, where isWanted: (Int, Int) -> Bool) {
     let (start, stride) = pixels.plane(0)
-    let columns = max(0, area.x)..<max(0, area.x, min(width, area.x + area.width))
-    for y in max(0, area.y)..<max(0, area.y, min(height, area.y + area.height)) {
+    let columns = max(0, area.x)..<max(0, area.x, min(pixels.width, area.x + area.width))
+    for y in max(0, area.y)..<max(0, area.y, min(pixels.height, area.y + area.height)) {
       let row = start + y * stride
       for x in columns where isWanted(x, y) {
         row[3 * x] = colour.red

@@ -1,15 +1,15 @@
-// Many small pictures in one JPEG: players fetch a file, and show parts of it.
+// Many small pictures in one JPEG, of which players show parts.
 
 import CFFmpeg
 import FrameBatches
 
-/// Where pictures of one size lie in a sprite, in pixels. Pure.
+/// The positions of pictures of one size in a sprite, in pixels.
 package struct SpriteGrid: Equatable {
   package static let columns = 10
-  /// JPEG codes blocks of so many pixels; a block that two pictures share would show each in the other.
+  /// The side of the blocks that JPEG codes; in a block of two pictures each would be visible in the other.
   private static let block = 16
 
-  /// Of each picture.
+  /// The size of each picture.
   package let size: PixelSize
   package let count: Int
 
@@ -23,6 +23,7 @@ package struct SpriteGrid: Equatable {
     return PixelSize(width: rounded(size.width), height: rounded(size.height))
   }
 
+  /// The size of the sprite.
   package var whole: PixelSize {
     PixelSize(
       width: min(count, Self.columns) * pitch.width, height: (count + Self.columns - 1) / Self.columns * pitch.height)
@@ -32,7 +33,7 @@ package struct SpriteGrid: Equatable {
     (index % Self.columns * pitch.width, index / Self.columns * pitch.height)
   }
 
-  /// The area of a picture: itself, and the rest of its blocks.
+  /// The area of a picture and of the rest of its blocks.
   fileprivate func cell(_ index: Int) -> SheetArea {
     let (x, y) = origin(index)
     return SheetArea(x: x, y: y, width: pitch.width, height: pitch.height)
@@ -40,27 +41,25 @@ package struct SpriteGrid: Equatable {
 }
 
 package enum Sprite {
-  /// - Parameter pictures: planar 4:2:0, of the grid's size and number.
+  /// - Parameter pictures: planar 4:2:0, as many and as large as the grid says.
   package static func jpeg(of pictures: [FrameBuffer], in grid: SpriteGrid) throws(FFmpegError) -> [UInt8] {
     precondition(pictures.count == grid.count)
-    let sheet = try FrameBuffer(width: grid.whole.width, height: grid.whole.height, format: AV_PIX_FMT_YUV420P)
-    for plane in 0..<3 {
-      let (start, stride) = sheet.plane(plane)
-      let rows = plane == 0 ? sheet.height : sheet.height / 2
-      // Black where a row of pictures is not full; chroma has no colour at 128.
-      for row in 0..<rows {
-        (start + row * stride).update(
-          repeating: plane == 0 ? 0 : 128, count: plane == 0 ? sheet.width : sheet.width / 2)
-      }
-    }
+    let (width, height) = (grid.whole.width, grid.whole.height)
+    let sheet = try FrameBuffer(width: width, height: height, format: AV_PIX_FMT_YUV420P)
+    // Visible where the last row of pictures is not full.
+    var planes = sheet.planes.map(\.start)
+    try check(
+      "av_image_fill_black",
+      av_image_fill_black(
+        &planes, sheet.planes.map(\.stride), sheet.format, AVCOL_RANGE_JPEG, Int32(width), Int32(height)))
     for (index, picture) in pictures.enumerated() {
-      precondition((picture.width, picture.height) == (grid.size.width, grid.size.height))
+      precondition(picture.size == grid.size)
       for plane in 0..<3 { lay(picture, plane, on: sheet, grid.cell(index)) }
     }
     return try ImageFile.jpeg(sheet, scale: 8)
   }
 
-  /// The picture's edges are repeated up to the end of its blocks, so that nothing rings into it.
+  /// Copies a plane, and repeats the picture's edges up to the end of its blocks, so that no ringing enters the picture.
   private static func lay(_ picture: FrameBuffer, _ plane: Int, on sheet: FrameBuffer, _ cell: SheetArea) {
     let shift = plane == 0 ? 0 : 1
     let (from, to) = (picture.plane(plane), sheet.plane(plane))

@@ -1,12 +1,12 @@
-// The last step before the encoder: a still that can be painted becomes planar 4:2:0, full range, BT.601. A chroma sample
-// is the mean of its two by two pixels; of an odd side the last pixels stand twice. libswscale does it differently: its
-// filters reach over eight pixels and ring, and of an odd side it stretches the chroma.
+// Converts a paintable image to planar 4:2:0, full range, BT.601. A chroma sample is the mean of two by two pixels; at the end of
+// an odd side the last pixels count twice. libswscale is no alternative: its filters span eight pixels and ring, and it stretches
+// the chroma of an odd side.
 
 import CFFmpeg
 import FileSystem
 
 extension FrameBuffer {
-  /// - Precondition: 8-bit planar YUV of full range, grey or RGB, as ``PictureConverter/paintable(_:)`` gives it.
+  /// - Precondition: 8-bit planar YUV of full range, grey or RGB: a result of ``PictureConverter/paintable(_:)``.
   func subsampled() throws(FFmpegError) -> FrameBuffer {
     guard format != AV_PIX_FMT_YUVJ420P else { return self }
     let result = try FrameBuffer(width: width, height: height, format: AV_PIX_FMT_YUV420P)
@@ -14,13 +14,13 @@ extension FrameBuffer {
       convertRGB(into: result)
     } else {
       let (from, to) = (plane(0), result.plane(0))
-      for row in 0..<height { (to.start + row * to.stride).update(from: from.start + row * from.stride, count: width) }
+      av_image_copy_plane(to.start, Int32(to.stride), from.start, Int32(from.stride), Int32(width), Int32(height))
       for plane in 1...2 { try averageChroma(plane, into: result) }
     }
     return result
   }
 
-  /// JFIF's matrix (ITU-T T.871, 7), in 65 536ths.
+  /// Applies JFIF's matrix (ITU-T T.871, 7), in 65 536ths.
   private func convertRGB(into result: FrameBuffer) {
     let from = plane(0)
     let (luma, blue, red) = (result.plane(0), result.plane(1), result.plane(2))
@@ -39,7 +39,7 @@ extension FrameBuffer {
           return a &+ b &+ c &+ d
         }
         let (r, g, b) = (sum(0), sum(1), sum(2))
-        // Sums of four pixels: 128 and a half in 262 144ths. Pure blue or red reaches 255.5, hence the bound.
+        // The sums of four pixels have 262 144ths; the constant is 128.5. Pure blue or red reaches 255.5, hence the bound.
         blues[column] = UInt8(min(255, (-11_059 &* r &- 21_709 &* g &+ 32_768 &* b &+ 33_685_504) >> 18))
         reds[column] = UInt8(min(255, (32_768 &* r &- 27_439 &* g &- 5_329 &* b &+ 33_685_504) >> 18))
       }
@@ -53,7 +53,7 @@ extension FrameBuffer {
     }
   }
 
-  /// Makes a chroma plane's samples ones of two by two pixels; a grey picture's are neutral.
+  /// Averages the samples of a chroma plane for two by two pixels; those of a grey picture are neutral.
   private func averageChroma(_ index: Int, into result: FrameBuffer) throws(FFmpegError) {
     let to = result.plane(index)
     let (columns, rows) = ((width + 1) / 2, (height + 1) / 2)
@@ -61,9 +61,8 @@ extension FrameBuffer {
       for row in 0..<rows { (to.start + row * to.stride).update(repeating: 128, count: columns) }
       return
     }
-    var (acrossShift, downShift): (Int32, Int32) = (0, 0)
-    try check("av_pix_fmt_get_chroma_sub_sample", av_pix_fmt_get_chroma_sub_sample(format, &acrossShift, &downShift))
-    let (across, down) = (acrossShift == 0, downShift == 0)
+    let shifts = try chromaShifts()
+    let (across, down) = (shifts.x == 0, shifts.y == 0)
     let from = plane(index)
     for row in 0..<rows {
       let upper = from.start + (down ? 2 * row : row) * from.stride

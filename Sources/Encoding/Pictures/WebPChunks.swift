@@ -1,36 +1,32 @@
-// The chunks of a WebP (RFC 9649, 2.7) that a picture is made of: of an animation, which libavcodec before 8 does not know,
-// those of the first frame; EXIF and XMP, which it parses needlessly, left out.
+// The chunks of a WebP (RFC 9649, 2.7) that are needed for the picture: without EXIF and XMP, which libavcodec would parse. Of an
+// animation, which libavcodec does not support before version 8, the first frame.
 
 enum WebPChunks {
-  /// - Returns: nil where the first frame of an animation does not fill the canvas, or cannot be found.
-  package static func still(of file: [UInt8]) -> [UInt8]? {
+  /// - Returns: nil when the first frame of an animation does not fill the canvas, or cannot be found.
+  static func still(of file: [UInt8]) -> [UInt8]? {
     guard file.count > 30, file[12..<16].elementsEqual("VP8X".utf8) else { return file }
     // Bits of the header: an animation 2, XMP 4, EXIF 8.
     let isAnimated = file[20] & 2 != 0
     var chunks = file[12..<20] + [file[20] & ~0b1110] + file[21..<30]
     var hasProfile = false
-    var offset = 30
-    while offset + 8 <= file.count {
-      let size = (0..<4).reduce(0) { $0 | Int(file[offset + 4 + $1]) << (8 * $1) }
-      let end = min(offset + 8 + size + size % 2, file.count)
-      switch String(decoding: file[offset..<offset + 4], as: UTF8.self) {
+    var end = 30
+    for chunk in ImageChunk.chunks(of: file, .webp, from: end) {
+      switch chunk.name {
       case "ICCP" where !hasProfile:
         hasProfile = true
-        chunks += file[offset..<end]
-      case "ALPH", "VP8 ", "VP8L": if !isAnimated { chunks += file[offset..<end] }
+        chunks += file[chunk.range]
+      case "ALPH", "VP8 ", "VP8L": if !isAnimated { chunks += file[chunk.range] }
       case "ANMF" where isAnimated:
-        guard offset + 8 + size <= file.count else { return nil }
-        let body = file[offset + 8..<offset + 8 + size]
-        // Where it lies in the canvas, its sides, how long it is shown and how; then the chunks of a still.
-        guard size > 16, body.prefix(6).allSatisfy({ $0 == 0 }), body.dropFirst(6).prefix(6) == file[24..<30] else {
-          return nil
-        }
+        // The position in the canvas, the size, duration and flags; then the chunks of a still image.
+        guard let body = chunk.body, body.count > 16, body.prefix(6).allSatisfy({ $0 == 0 }),
+          body.dropFirst(6).prefix(6) == file[24..<30]
+        else { return nil }
         return riff(chunks + body.dropFirst(16))
       default: break
       }
-      offset = end
+      end = chunk.range.upperBound
     }
-    return isAnimated ? nil : riff(chunks + file[offset...])
+    return isAnimated ? nil : riff(chunks + file[end...])
   }
 
   private static func riff(_ chunks: ArraySlice<UInt8>) -> [UInt8] {

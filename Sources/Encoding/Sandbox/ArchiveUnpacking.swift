@@ -1,4 +1,4 @@
-// An archive is taken apart by a decoder's process: it asks for the file's bytes, and hands out what is in it.
+// A decoder process unpacks an archive: it asks the worker for the file's bytes, and sends back the content.
 
 import FileSystem
 import FrameBatches
@@ -6,108 +6,11 @@ import Glibc
 import JSON
 
 enum ArchiveUnpacking {
-  private enum Outcome: Int, WireValue { case whole, bad, outOfMemory }
-  private enum Kind: Int, WireValue { case stream, file, part, refused }
+  fileprivate enum Outcome: Int, WireValue { case done, bad, outOfMemory }
+  fileprivate enum Kind: Int, WireValue { case stream, file, part, refused }
 
-  /// A reason goes into logs and manifests; a longer one is shortened to so many bytes.
-  private static let reasonBytes = 1_024
-
-  // MARK: - In the worker
-
-  /// Reads an archive.
-  ///
-  /// - Returns: what is in it, and the process that took it apart.
-  package static func contents(
-    reading descriptor: Int32, name: String, limits: Limits, decoders: DecoderForkServer,
-    isCancelled: @escaping () -> Bool
-  ) throws -> (ArchiveContents, DecoderProcess) {
-    // A pipe cannot be read again.
-    let start = lseek(descriptor, 0, SEEK_CUR)
-    do {
-      return try contents(of: descriptor, name, limits, decoders, isCancelled)
-    } catch is DecoderFailure where start >= 0 {
-      // Again, in a fresh process: the machine may have stood still.
-      lseek(descriptor, start, SEEK_SET)
-    } catch let failure as DecoderFailure {
-      throw bad(name, failure, decoders)
-    }
-    do {
-      return try contents(of: descriptor, name, limits, decoders, isCancelled)
-    } catch let failure as DecoderFailure {
-      throw bad(name, failure, decoders)
-    }
-  }
-
-  private static func bad(_ name: String, _ failure: DecoderFailure, _ decoders: DecoderForkServer) -> any Error {
-    let cause =
-      switch failure {
-      case .late: "reading it takes more than \(decoders.limits.decodeSeconds) s"
-      case .readLimitExceeded: "the archive reader reads past the end again and again"
-      case .crashed(let how): "the archive reader crashed (\(how))"
-      case .gone: "the archive reader ended"
-      }
-    return BadBatch("read", name, cause, advice: "pack it again, with tar and gzip or zstd")
-  }
-
-  private static func contents(
-    of descriptor: Int32, _ name: String, _ limits: Limits, _ decoders: DecoderForkServer,
-    _ isCancelled: @escaping () -> Bool
-  ) throws -> (ArchiveContents, DecoderProcess) {
-    var contents = ArchiveContents(limits: limits, fileBytes: ArchiveContents.size(of: descriptor))
-    var position = 0
-    var exchange = DecoderExchange()
-    exchange.isCancelled = isCancelled
-    // Each byte once, as the file is read from front to back.
-    exchange.inputBytes = .max
-    exchange.input = { offset, count in
-      guard offset == position else { throw DecoderFailure.malformed }
-      var outcome = 0
-      let bytes = [UInt8](unsafeUninitializedCapacity: count) { bytes, filled in
-        outcome = ArchiveContents.read(descriptor, UnsafeMutableRawBufferPointer(bytes))
-        filled = max(0, outcome)
-      }
-      guard outcome >= 0 else { throw DiskError("read", name, code: Int32(-outcome)) }
-      position += outcome
-      return bytes
-    }
-    exchange.output = { message in
-      guard try add(&message, to: &contents) else { throw DecoderFailure.malformed }
-    }
-    let decoder = try decoders.decoder(for: nil)
-    do {
-      var question = WireWriter()
-      question.put(DecoderChild.Request.unpack)
-      var answer = try decoder.ask(question.framed, seconds: decoders.limits.decodeSeconds, exchange)
-      switch try answer.read(Outcome.self) {
-      case .whole:
-        guard contents.isWhole else { throw DecoderFailure.malformed }
-        return (contents, decoder)
-      case .outOfMemory: throw DecoderOutOfResources()
-      case .bad:
-        let (cause, advice): (String, String) = (try answer.read(), try answer.read())
-        throw BadBatch(
-          "read", name, cause.shortened(to: reasonBytes), advice: advice.shortened(to: reasonBytes))
-      }
-    } catch {
-      throw try decoders.end(decoder, after: error)
-    }
-  }
-
-  private static func add(_ message: inout WireReader, to contents: inout ArchiveContents) throws -> Bool {
-    switch try message.read(Kind.self) {
-    case .stream: return contents.add(.stream)
-    case .file: return contents.add(.file(try message.read(), size: try message.read()))
-    case .part: return try message.withBytes { !$0.isEmpty && contents.add(.part($0)) }
-    case .refused:
-      let (source, reason): (String, String) = (try message.read(), try message.read())
-      return contents.add(
-        .refused(RefusedFrame(source: source.shortened(to: 4_096), reason: reason.shortened(to: 255))))
-    }
-  }
-
-  // MARK: - In the decoder
-
-  package static func answer(on channel: DecoderChannel, limits: Limits) {
+  /// The decoder's side.
+  static func answer(on channel: DecoderChannel, limits: Limits) {
     var position = 0
     let input = ArchiveInput { target in
       let count = channel.input(at: position, into: target)
@@ -119,32 +22,108 @@ enum ArchiveUnpacking {
         switch item {
         case .stream: channel.output(Kind.stream)
         case .file(let name, let size): channel.output(Kind.file, name, size)
-        case .part(let bytes): channel.output(bytes, behind: Kind.part)
+        case .part(let bytes): channel.output(bytes, after: Kind.part)
         case .refused(let frame): channel.output(Kind.refused, frame.source, frame.reason)
         }
       }
-      channel.answer(Outcome.whole)
+      channel.answer(Outcome.done)
     } catch let bad as BadBatch {
       channel.answer(Outcome.bad, bad.cause, bad.advice)
     } catch {
-      // The input comes from the worker, so no other error than a lack of memory is left.
+      // The input comes from the worker, so the only other error is a lack of memory.
       channel.answer(Outcome.outOfMemory)
     }
   }
 }
 
+/// The worker's side.
 extension DecoderForkServer: ArchiveUnpacker {
-  /// The process that takes an archive apart decodes its pictures, too: they are the same session's.
+  /// The decoder that unpacks an archive also decodes its pictures: both belong to the same session.
   package func unpack(
     _ descriptor: Int32, name: String, limits: Limits, isCancelled: @escaping () -> Bool
   ) throws -> UnpackedArchive {
-    let (contents, decoder) = try ArchiveUnpacking.contents(
-      reading: descriptor, name: name, limits: limits, decoders: self, isCancelled: isCancelled)
+    let (contents, decoder) = try contents(of: descriptor, name, limits, isCancelled)
     return (
       contents,
       { [self] session in
         if let session { keep(decoder, for: session.description) } else { _ = try? end(decoder) }
       }
     )
+  }
+
+  private func contents(
+    of descriptor: Int32, _ name: String, _ limits: Limits, _ isCancelled: @escaping () -> Bool
+  ) throws -> (ArchiveContents, DecoderProcess) {
+    // A pipe cannot be read again.
+    let start = lseek(descriptor, 0, SEEK_CUR)
+    do {
+      do {
+        return try contentsOnce(of: descriptor, name, limits, isCancelled)
+      } catch is DecoderFailure where start >= 0 {
+        // Retry in a new process: the machine may have stood still.
+        lseek(descriptor, start, SEEK_SET)
+        return try contentsOnce(of: descriptor, name, limits, isCancelled)
+      }
+    } catch let failure as DecoderFailure {
+      let cause =
+        switch failure {
+        case .late: "reading it takes more than \(self.limits.decodeSeconds) s"
+        case .readLimitExceeded: "the archive reader reads past the end again and again"
+        case .crashed(let how): "the archive reader crashed (\(how))"
+        case .gone: "the archive reader ended"
+        }
+      throw BadBatch("read", name, cause, advice: "pack it again, with tar and gzip or zstd")
+    }
+  }
+
+  private func contentsOnce(
+    of descriptor: Int32, _ name: String, _ limits: Limits, _ isCancelled: @escaping () -> Bool
+  ) throws -> (ArchiveContents, DecoderProcess) {
+    var contents = ArchiveContents(limits: limits, fileBytes: ArchiveContents.size(of: descriptor))
+    var position = 0
+    // The decoder reads the file from front to back, each byte once.
+    var exchange = DecoderExchange(inputBytes: .max, isCancelled: isCancelled)
+    exchange.input = { offset, count in
+      guard offset == position else { throw DecoderFailure.malformed }
+      return try [UInt8](unsafeUninitializedCapacity: count) { bytes, filled in
+        let outcome = ArchiveContents.read(descriptor, UnsafeMutableRawBufferPointer(bytes))
+        guard outcome >= 0 else { throw DiskError("read", name, code: Int32(-outcome)) }
+        filled = outcome
+        position += outcome
+      }
+    }
+    exchange.output = { message in
+      guard try contents.add(&message) else { throw DecoderFailure.malformed }
+    }
+    let decoder = try decoder(for: nil)
+    do {
+      var question = WireWriter()
+      question.put(DecoderChild.Request.unpack)
+      var answer = try decoder.ask(question.framed, seconds: self.limits.decodeSeconds, exchange)
+      switch try answer.read(ArchiveUnpacking.Outcome.self) {
+      case .done:
+        guard contents.isWhole else { throw DecoderFailure.malformed }
+        return (contents, decoder)
+      case .outOfMemory: throw DecoderOutOfResources()
+      case .bad:
+        throw BadBatch("read", name, try answer.text(limit: 1_024), advice: try answer.text(limit: 1_024))
+      }
+    } catch {
+      throw try end(decoder, after: error)
+    }
+  }
+}
+
+extension ArchiveContents {
+  /// Adds the item of a decoder's message.
+  fileprivate mutating func add(_ message: inout WireReader) throws -> Bool {
+    switch try message.read(ArchiveUnpacking.Kind.self) {
+    case .stream: return add(.stream)
+    case .file: return add(.file(try message.read(), size: try message.read()))
+    case .part: return try message.withBytes { !$0.isEmpty && add(.part($0)) }
+    case .refused:
+      return add(
+        .refused(RefusedFrame(source: try message.text(limit: 4_096), reason: try message.text(limit: 255))))
+    }
   }
 }

@@ -1,13 +1,13 @@
-// The messages of a decoder's process. Each has its length first, and then its kind.
+// The messages of a decoder process. Each starts with its length, and then its kind.
 
 import Glibc
 
 /// The decoder's end of its socket. It trusts the worker at the other end; when the worker is gone, the process ends.
-package struct DecoderChannel {
-  package enum Message: Int, WireValue {
-    /// The last one, to each question.
+struct DecoderChannel {
+  enum Message: Int, WireValue {
+    /// The last message of each question.
     case answer
-    /// Some bytes of the file that is read are wanted: an offset and a number.
+    /// A request for bytes of the file that the decoder reads: an offset and a number.
     case input
     /// A part of the result.
     case output
@@ -15,35 +15,33 @@ package struct DecoderChannel {
     case step
   }
 
-  /// Bytes of a file, or of a result, that pass in one message at most.
+  /// Maximum bytes of a file, or of a result, in one message.
   static let partBytes = 256 << 10
 
-  package let socket: Int32
+  let socket: Int32
 
-  /// The next question; nil at the end.
-  package func question() -> WireReader? {
-    guard let count = length() else { return nil }
-    return read(count).map(WireReader.init)
-  }
+  /// Returns the next question, or nil when the worker has closed the socket.
+  func question() -> WireReader? { length().flatMap { read($0) }.map(WireReader.init) }
 
-  /// Some bytes of the file that is read, from an offset on.
+  /// Reads bytes of the file at an offset.
   ///
-  /// - Returns: how many; 0 at its end.
-  package func input(at offset: Int, into target: UnsafeMutableRawBufferPointer) -> Int {
+  /// - Returns: the number of bytes; 0 at the end of the file.
+  func input(at offset: Int, into target: UnsafeMutableRawBufferPointer) -> Int {
     send(.input, offset, min(target.count, Self.partBytes))
-    guard let count = length(), count <= target.count else { _exit(1) }
-    guard read(UnsafeMutableRawBufferPointer(rebasing: target[..<count])) else { _exit(1) }
+    guard let count = length(), count <= target.count,
+      read(UnsafeMutableRawBufferPointer(rebasing: target[..<count]))
+    else { _exit(1) }
     return count
   }
 
   /// Reports progress of work that sends no result for a long time.
-  package func step() { send(.step) }
+  func step() { send(.step) }
 
   /// Sends a part of the result.
-  package func output<each Value: WireValue>(_ values: repeat each Value) { send(.output, repeat each values) }
+  func output<each Value: WireValue>(_ values: repeat each Value) { send(.output, repeat each values) }
 
-  /// Sends bytes of the result, in as many parts as it takes, each behind the same head.
-  package func output<each Value: WireValue>(_ bytes: UnsafeRawBufferPointer, behind head: repeat each Value) {
+  /// Sends bytes of the result in as many messages as needed, each starting with `head`.
+  func output<each Value: WireValue>(_ bytes: UnsafeRawBufferPointer, after head: repeat each Value) {
     for start in stride(from: 0, to: max(1, bytes.count), by: Self.partBytes) {
       let part = UnsafeRawBufferPointer(rebasing: bytes[start..<min(bytes.count, start + Self.partBytes)])
       var (message, length) = (WireWriter(), WireWriter())
@@ -54,7 +52,7 @@ package struct DecoderChannel {
     }
   }
 
-  package func answer<each Value: WireValue>(_ values: repeat each Value) { send(.answer, repeat each values) }
+  func answer<each Value: WireValue>(_ values: repeat each Value) { send(.answer, repeat each values) }
 
   private func send<each Value: WireValue>(_ kind: Message, _ values: repeat each Value) {
     var message = WireWriter()
@@ -70,15 +68,13 @@ package struct DecoderChannel {
   }
 
   private func read(_ count: Int) -> [UInt8]? {
-    var isWhole = false
     let bytes = [UInt8](unsafeUninitializedCapacity: count) { bytes, filled in
-      isWhole = read(UnsafeMutableRawBufferPointer(bytes))
-      filled = isWhole ? count : 0
+      filled = read(UnsafeMutableRawBufferPointer(bytes)) ? count : 0
     }
-    return isWhole ? bytes : nil
+    return bytes.count == count ? bytes : nil
   }
 
-  /// - Returns: whether all of it came.
+  /// - Returns: whether the socket had enough bytes.
   private func read(_ target: UnsafeMutableRawBufferPointer) -> Bool {
     var received = 0
     while received < target.count {

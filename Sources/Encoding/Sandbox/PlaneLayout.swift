@@ -1,13 +1,13 @@
-// How a picture lies in memory that a worker and its decoder share.
+// The layout of a picture in memory that a worker and its decoder share.
 
 import FrameBatches
 
-/// Memory that others see, where a picture is decoded to if that saves a copy.
+/// Shared memory that a picture is decoded into if that saves a copy.
 package final class SharedPictureBuffer {
-  package let memory: UnsafeMutableBufferPointer<UInt8>
-  /// How much of it, from its start, has been written by now; in bytes.
-  package var used = 0
-  /// Gets so many bytes, from its start, ready to be written: all pages at once rather than by a fault each.
+  let memory: UnsafeMutableBufferPointer<UInt8>
+  /// Bytes written so far, from the start.
+  var used = 0
+  /// Maps so many bytes from the start for writing, all pages at once instead of one at each page fault.
   let prepare: (Int) -> Void
 
   init(_ memory: UnsafeMutableBufferPointer<UInt8>, prepare: @escaping (Int) -> Void = { _ in }) {
@@ -16,35 +16,36 @@ package final class SharedPictureBuffer {
   }
 }
 
-/// Where the planes of a picture lie in memory, in bytes from its start.
+/// The positions of a picture's planes in memory.
 package struct PlaneLayout {
   struct Plane {
-    package let offset: Int
-    /// From row to row.
-    package let stride: Int
-    package let columns: Int
-    package let rows: Int
+    /// In bytes from the start of the memory.
+    let offset: Int
+    /// Bytes from row to row.
+    let stride: Int
+    let columns: Int
+    let rows: Int
   }
 
-  /// Of the picture as captured.
-  package let size: PixelSize
+  /// The size of the picture as captured.
+  let size: PixelSize
   /// Y, Cb, Cr; of even sides.
   let planes: [Plane]
-  /// All that has been written, with what is beyond the edges.
-  package let bytes: Int
+  /// Bytes written, including those beyond the edges of the picture.
+  let bytes: Int
 
-  init(size: PixelSize, _ places: [(offset: Int, stride: Int)], bytes: Int) {
+  init(size: PixelSize, _ planes: [(offset: Int, stride: Int)], bytes: Int) {
     self.size = size
     self.bytes = bytes
-    planes = places.enumerated().map { index, place in
+    self.planes = planes.enumerated().map { index, plane in
       let half = index == 0 ? 1 : 2
       return Plane(
-        offset: place.offset, stride: place.stride, columns: (size.width + size.width % 2) / half,
+        offset: plane.offset, stride: plane.stride, columns: (size.width + size.width % 2) / half,
         rows: (size.height + size.height % 2) / half)
     }
   }
 
-  /// One plane behind the other.
+  /// A layout of planes that follow one another.
   init(withoutGaps size: PixelSize, used: Int) {
     let (width, height) = (size.width + size.width % 2, size.height + size.height % 2)
     self.init(
@@ -52,7 +53,7 @@ package struct PlaneLayout {
       bytes: max(used, width * height * 3 / 2))
   }
 
-  /// Whether all of it lies within so many bytes; for sizes and places that a stranger may have named.
+  /// Whether the layout lies within so many bytes. Its numbers may come from a compromised decoder.
   func isWithin(_ memory: Int) -> Bool {
     planes.count == 3 && (0...memory).contains(bytes)
       && planes.allSatisfy { plane in

@@ -1,4 +1,5 @@
-// Decodes the frames of a batch in a process of their session's own. A decoder that crashes or hangs costs the frame that did it.
+// Decodes the frames of a batch in a process that serves one session. A decoder that crashes or hangs costs only the frame that
+// caused it.
 
 import FileSystem
 import FrameBatches
@@ -17,13 +18,13 @@ extension PictureDecoder: FrameDecoding {
   }
 }
 
-/// A decoder had too little memory, or was killed from outside: the machine's fault, or the file's.
+/// A decoder had too little memory, or another process killed it: the machine or the file is to blame.
 package struct DecoderOutOfResources: Error, CustomStringConvertible {
   package var description: String { "the decoder was killed, or is out of memory" }
 }
 
-/// For one thread, and one batch. An image that takes a decoder over affects its own session only.
-package final class SandboxedDecoder: FrameDecoding {
+/// A decoder for one thread, and one batch. An image that compromises it affects its own session only.
+final class SandboxedDecoder: FrameDecoding {
   /// Notes on a picture go into the manifest, so their number and length are limited.
   private static let (notes, noteBytes) = (8, 255)
 
@@ -77,12 +78,11 @@ package final class SandboxedDecoder: FrameDecoding {
     let slot = child.slots.free()
     var layout: PlaneLayout?
     // The content that a refused picture left there is unknown.
-    defer { child.slots.note(slot, bytes: layout?.bytes) }
+    defer { child.slots.recordWrite(slot, bytes: layout?.bytes) }
     var question = WireWriter(capacity: files.reduce(4_096) { $0 + $1.count })
     question.put(DecoderChild.Request.decode, slot, look, files.map(WireBytes.init))
-    var exchange = DecoderExchange()
-    exchange.isCancelled = isCancelled
-    var answer = try child.ask(question.framed, seconds: host.limits.decodeSeconds, exchange)
+    var answer = try child.ask(
+      question.framed, seconds: host.limits.decodeSeconds, DecoderExchange(isCancelled: isCancelled))
     switch try answer.read(DecoderChild.Outcome.self) {
     case .picture:
       let planes = try answer.layout(host.limits, bytes: child.slots.size)
@@ -90,7 +90,7 @@ package final class SandboxedDecoder: FrameDecoding {
       let notes = try answer.read([String].self).prefix(Self.notes).map { $0.shortened(to: Self.noteBytes) }
       return DecodedPicture(
         picture: try Picture(planes: child.slots, slot, planes), notes: notes, work: try answer.read())
-    case .refused: throw RefusedPicture(reason: try answer.read(String.self).shortened(to: Self.noteBytes))
+    case .refused: throw RefusedPicture(reason: try answer.text(limit: Self.noteBytes))
     case .outOfMemory: throw DecoderOutOfResources()
     }
   }

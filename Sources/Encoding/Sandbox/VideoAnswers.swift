@@ -1,4 +1,4 @@
-// Answers of a decoder process about videos. The file stays with the worker: its bytes are asked for.
+// Answers of a decoder process about videos. The worker keeps the file; the decoder asks it for bytes.
 
 import CFFmpeg
 import FileSystem
@@ -9,7 +9,7 @@ import JSON
 /// Answers questions about one file after another.
 final class VideoAnswers {
   /// The result, first in each answer.
-  package enum Outcome: Int, WireValue { case done, bad, failed, outOfMemory }
+  enum Outcome: Int, WireValue { case done, bad, failed, outOfMemory }
 
   private let channel: DecoderChannel
   private let limits: Limits
@@ -28,18 +28,14 @@ final class VideoAnswers {
       switch request {
       case .track: try track(of: file)
       case .openFilm:
-        let (track, keyDTS): (Int, Int64?) = (try question.read(), try question.read())
+        let (track, keyDTS): (Int, Int64?) = try (question.read(), question.read())
         film = nil
-        film = try VideoPictures(file, name: "", track: track, keyDTS: keyDTS, limits: limits) { [channel] in
-          channel.step()
-        }
+        film = try VideoPictures(file, name: "", track: track, keyDTS: keyDTS, limits: limits, step: channel.step)
         channel.answer(Outcome.done)
       case .filmPicture:
-        let (slot, pts, form) = (
-          try question.slot(), try question.read(Int64.self), try question.read(VideoPictureForm.self)
-        )
-        let layout = try film?.picture(at: pts, as: form)?.lay(into: slots.space(of: slot))
-        channel.answer(Outcome.done, layout)
+        let slot = try question.slot()
+        let picture = try film?.picture(at: question.read(), as: question.read())
+        channel.answer(Outcome.done, picture?.lay(into: slots.buffer(slot)))
       case .pictures:
         let order = try question.read(SegmentPicturesOrder.self)
         try SegmentPictures.decode(file, "", order, converter) { picture in
@@ -79,15 +75,15 @@ final class VideoAnswers {
     let stored = try StoredSamples(of: file, "")
     for (index, sample) in stored.samples.enumerated() {
       sample.data.withUnsafeBytes {
-        channel.output($0, behind: index, sample.track, sample.pts, sample.duration)
+        channel.output($0, after: index, sample.track, sample.pts, sample.duration)
       }
     }
     channel.answer(Outcome.done, stored.configuration.map(WireBytes.init))
   }
 }
 
-/// A file that lies with the worker, read in parts of one size. Some of them are kept: a file may have its tracks one behind
-/// the other, and is then read in several places in turn.
+/// A file of the worker, read in parts of one size. The latest parts are kept: when the file's tracks follow one another,
+/// the reader alternates between several places.
 private final class ChannelBytes: ByteSource {
   let count: Int
   private let channel: DecoderChannel
@@ -105,7 +101,7 @@ private final class ChannelBytes: ByteSource {
     guard (0..<count).contains(offset), !target.isEmpty else { return 0 }
     let (index, from) = offset.quotientAndRemainder(dividingBy: DecoderChannel.partBytes)
     let part = part(index)
-    // Less than the size that was said is there: the file has become shorter.
+    // The file is shorter now than when the worker told its size.
     guard from < part.count else { return 0 }
     let size = min(target.count, part.count - from)
     part.withUnsafeBytes { target.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[from..<from + size])) }
@@ -113,18 +109,15 @@ private final class ChannelBytes: ByteSource {
   }
 
   private func part(_ index: Int) -> [UInt8] {
-    if let last = parts.last, last.index == index { return last.bytes }
     if let found = parts.lastIndex(where: { $0.index == index }) {
-      let part = parts.remove(at: found)
-      parts.append(part)
-      return part.bytes
+      parts.append(parts.remove(at: found))
+      return parts[parts.count - 1].bytes
     }
     if parts.count == Self.maximumParts { parts.removeFirst() }
     let bytes = [UInt8](unsafeUninitializedCapacity: DecoderChannel.partBytes) { bytes, filled in
-      let offset = index * DecoderChannel.partBytes
-      while filled < DecoderChannel.partBytes {
-        let rest = UnsafeMutableRawBufferPointer(UnsafeMutableBufferPointer(rebasing: bytes[filled...]))
-        let read = channel.input(at: offset + filled, into: rest)
+      while filled < bytes.count {
+        let unfilled = UnsafeMutableRawBufferPointer(UnsafeMutableBufferPointer(rebasing: bytes[filled...]))
+        let read = channel.input(at: index * DecoderChannel.partBytes + filled, into: unfilled)
         guard read > 0 else { break }
         filled += read
       }
@@ -138,25 +131,24 @@ private final class ChannelBytes: ByteSource {
 
 extension VideoTrack.Sample: WireValue {
   package init(from reader: inout WireReader) throws(DecoderFailure) {
-    self.init(
-      pts: try reader.read(), dts: try reader.read(), duration: try reader.read(), width: try reader.read(),
-      height: try reader.read(), timeMs: try reader.read())
+    try self.init(
+      pts: reader.read(), dts: reader.read(), duration: reader.read(), width: reader.read(), height: reader.read(),
+      timeMs: reader.read())
   }
   package func put(to writer: inout WireWriter) { writer.put(pts, dts, duration, width, height, timeMs) }
 }
 
 extension VideoPictureForm: WireValue {
   package init(from reader: inout WireReader) throws(DecoderFailure) {
-    self.init(size: try reader.read(), quarterTurns: try reader.read(), maxSide: try reader.read())
+    try self.init(size: reader.read(), quarterTurns: reader.read(), maxSide: reader.read())
   }
   package func put(to writer: inout WireWriter) { writer.put(size, quarterTurns, maxSide) }
 }
 
 extension SegmentPicturesOrder: WireValue {
   package init(from reader: inout WireReader) throws(DecoderFailure) {
-    self.init(
-      size: try reader.read(), coded: try reader.read(), starts: try reader.read(), box: try reader.read(),
-      isRGB: try reader.read())
+    try self.init(
+      size: reader.read(), coded: reader.read(), starts: reader.read(), box: reader.read(), isRGB: reader.read())
   }
   package func put(to writer: inout WireWriter) { writer.put(size, coded, starts, box, isRGB) }
 }

@@ -8,25 +8,25 @@ import JSON
 
 /// The pictures of a published segment that a sheet or a thumbnail shows.
 package struct SegmentPicturesOrder: Equatable {
-  /// As captured, and as coded.
-  package let size: PixelSize
-  package let coded: PixelSize
-  /// When the wanted frames come on screen, in order, in ticks from the segment's start.
-  package let starts: [Int64]
+  /// The size as captured, and as coded.
+  let size: PixelSize
+  let coded: PixelSize
+  /// The starts of the wanted frames, in order, in ticks from the segment's start.
+  let starts: [Int64]
   /// Maximum size of a picture; smaller ones keep their size.
-  package let box: PixelSize
-  /// RGB, to be drawn on; or the planes of the film, to be coded as JPEG.
+  let box: PixelSize
+  /// Whether the pictures are RGB, for drawing; otherwise they keep the planes of the film, for JPEG.
   let isRGB: Bool
 
-  package var fitted: PixelSize { size.fitted(into: box) }
+  var fitted: PixelSize { size.fitted(into: box) }
 }
 
-/// A reader of videos. For any thread.
+/// A reader of videos, for any thread. It throws ``BadSession``, ``FFmpegError`` and ``Cancelled``.
 package struct VideoReader: Sendable {
   /// nil to read trusted videos in this process.
   package let decoders: DecoderForkServer?
   /// The owner of the bytes: a decoder sees one owner's bytes only.
-  package let owner: String
+  let owner: String
 
   package init(_ decoders: DecoderForkServer? = nil, owner: String = "") {
     FFmpegLog.silence()
@@ -34,64 +34,57 @@ package struct VideoReader: Sendable {
     self.owner = "video " + owner
   }
 
-  /// The track of a file that can be encoded anew.
-  ///
-  /// - Throws: ``BadSession``, ``FFmpegError``, ``Cancelled``.
+  /// Reads the track of a file that can be re-encoded.
   package func track(
     of file: any ByteSource, name: String, limits: Limits, isCancelled: @escaping () -> Bool
   ) throws -> VideoTrack {
     guard let decoders else { return try VideoTrack(of: file, name: name, limits: limits, isCancelled: isCancelled) }
     let empty: (samples: [VideoTrack.Sample], keys: [VideoTrack.Sample]) = ([], [])
     return try ask(decoders, .track, about: file, name, into: empty, isCancelled: isCancelled) { found, message in
-      let (isKey, list): (Bool, [VideoTrack.Sample]) = (try message.read(), try message.read())
+      let (isKey, list): (Bool, [VideoTrack.Sample]) = try (message.read(), message.read())
       guard !list.isEmpty, max(found.samples.count, found.keys.count) + list.count <= limits.filmPictures else {
         throw DecoderFailure.malformed
       }
       if isKey { found.keys += list } else { found.samples += list }
     } read: { found, answer in
       let (samples, keys) = found
-      let track = VideoTrack(
-        index: try answer.read(), timeBase: (try answer.read(), try answer.read()), quarterTurns: try answer.read(),
-        creationTime: try answer.read(), samples: samples, keys: keys)
-      guard (1...Int64(Int32.max)).contains(track.timeBase.numerator),
-        (1...Int64(Int32.max)).contains(track.timeBase.denominator), (0..<4).contains(track.quarterTurns),
-        track.index >= 0, !samples.isEmpty, !keys.isEmpty,
-        zip(samples, samples.dropFirst()).allSatisfy({ $0.pts <= $1.pts }),
-        zip(keys, keys.dropFirst()).allSatisfy({ $0.pts <= $1.pts }),
-        samples.allSatisfy({ $0.isWithin(limits) }), keys.allSatisfy({ $0.isWithin(limits) })
+      let track = try VideoTrack(
+        index: answer.read(), timeBase: (answer.read(), answer.read()), quarterTurns: answer.read(),
+        creationTime: answer.read(), samples: samples, keys: keys)
+      let timeBase = [track.timeBase.numerator, track.timeBase.denominator]
+      guard timeBase.allSatisfy({ (1...Int64(Int32.max)).contains($0) }), (0..<4).contains(track.quarterTurns),
+        track.index >= 0,
+        [samples, keys].allSatisfy({ list in
+          !list.isEmpty && zip(list, list.dropFirst()).allSatisfy { $0.pts <= $1.pts }
+            && list.allSatisfy { $0.isWithin(limits) }
+        })
       else { throw DecoderFailure.malformed }
       return track
     }
   }
 
-  /// The ways in which a segment's file differs from its manifest.
-  ///
-  /// - Throws: ``BadSession``, ``FFmpegError``.
+  /// Returns the differences between a segment's file and its manifest.
   package func problems(_ json: JSONValue, _ segment: PublishedSegment, _ bytes: [UInt8]) throws -> [String] {
-    guard let decoders else {
-      return try bytes.withUnsafeBytes { try SegmentFileVerification.problems(json, segment, MemoryBytes($0)) }
-    }
-    return try bytes.withUnsafeBytes { buffer in
-      try ask(decoders, .problems, json.line, about: MemoryBytes(buffer), segment.file, into: ()) { _, answer in
-        try answer.read([String].self).prefix(100).map { $0.shortened(to: 1_024) }
+    try bytes.withUnsafeBytes { buffer in
+      let file = MemoryBytes(buffer)
+      guard let decoders else { return try SegmentFileVerification.problems(json, segment, file) }
+      return try ask(decoders, .problems, json.line, about: file, segment.file, into: ()) { _, answer in
+        try answer.read([String].self).prefix(100).map { $0.shortened(to: Self.textBytes) }
       }
     }
   }
 
-  /// A segment's samples as they are stored.
-  ///
-  /// - Throws: ``BadSession``, ``FFmpegError``.
+  /// Reads a segment's samples as they are stored.
   package func samples(of segment: PublishedSegment, _ bytes: [UInt8]) throws -> StoredSamples {
-    guard let decoders else {
-      return try bytes.withUnsafeBytes { try StoredSamples(of: MemoryBytes($0), segment.file) }
-    }
-    return try bytes.withUnsafeBytes { buffer in
+    try bytes.withUnsafeBytes { buffer in
+      let file = MemoryBytes(buffer)
+      guard let decoders else { return try StoredSamples(of: file, segment.file) }
       let empty: (samples: [StoredSamples.Stored], bytes: Int) = ([], 0)
       return try ask(
-        decoders, .samples, about: MemoryBytes(buffer), segment.file, into: empty,
+        decoders, .samples, about: file, segment.file, into: empty,
         output: { found, message in
-          let (index, track): (Int, Int) = (try message.read(), try message.read())
-          let (pts, duration): (Int64, Int64) = (try message.read(), try message.read())
+          let (index, track): (Int, Int) = try (message.read(), message.read())
+          let (pts, duration): (Int64, Int64) = try (message.read(), message.read())
           let isNew = index == found.samples.count
           if isNew { found.samples.append(.init(track: track, pts: pts, duration: duration, data: [])) }
           guard index == found.samples.count - 1, index >= 0, index < segment.samples + segment.frames.count else {
@@ -109,24 +102,20 @@ package struct VideoReader: Sendable {
     }
   }
 
-  /// Pictures of a published segment, made to fit.
-  ///
-  /// - Throws: ``BadSession``, ``FFmpegError``.
+  /// Decodes pictures of a published segment and scales them to fit.
   package func pictures(
     of segment: PublishedSegment, _ bytes: [UInt8], _ order: SegmentPicturesOrder, _ converter: PictureConverter
   ) throws -> [FrameBuffer] {
-    guard let decoders else {
-      return try bytes.withUnsafeBytes { buffer in
-        var pictures: [FrameBuffer] = []
-        try SegmentPictures.decode(MemoryBytes(buffer), segment.file, order, converter) { pictures.append($0) }
-        return pictures
+    try bytes.withUnsafeBytes { buffer in
+      let file = MemoryBytes(buffer)
+      var parts: (pictures: [FrameBuffer], bytes: [UInt8]) = ([], [])
+      guard let decoders else {
+        try SegmentPictures.decode(file, segment.file, order, converter) { parts.pictures.append($0) }
+        return parts.pictures
       }
-    }
-    let empty: (pictures: [FrameBuffer], bytes: [UInt8]) = ([], [])
-    let wanted = FrameBuffer.packedBytes(order.fitted, isRGB: order.isRGB)
-    return try bytes.withUnsafeBytes { buffer in
-      try ask(
-        decoders, .pictures, order, about: MemoryBytes(buffer), segment.file, into: empty,
+      let wanted = FrameBuffer.packedBytes(order.fitted, isRGB: order.isRGB)
+      return try ask(
+        decoders, .pictures, order, about: file, segment.file, into: parts,
         output: { found, message in
           try message.withBytes { part in
             guard !part.isEmpty else { throw DecoderFailure.malformed }
@@ -146,12 +135,9 @@ package struct VideoReader: Sendable {
     }
   }
 
-  /// Opens a film's track, to be decoded from a key frame on.
+  /// Opens a film's track and passes its pictures to `body`.
   ///
-  /// - Parameters:
-  ///   - keyDTS: when the key frame is decoded; nil for the first sample.
-  ///   - body: gets the pictures while it runs.
-  /// - Throws: ``BadSession``, ``FFmpegError``, ``Cancelled``, and what `body` throws.
+  /// - Parameter keyDTS: the decoding time of the key frame to start at; nil for the first sample.
   package func withFilm<R>(
     in file: any ByteSource, name: String, track: Int, keyDTS: Int64?, limits: Limits,
     isCancelled: @escaping () -> Bool, _ body: (any FilmPictures) throws -> R
@@ -162,25 +148,21 @@ package struct VideoReader: Sendable {
     return try body(SandboxedFilm(self, decoders, file, name, limits, track: track, keyDTS: keyDTS, isCancelled))
   }
 
-  // MARK: - Questions
-
   /// An answer that refuses the file. The decoder still works.
-  struct Refusal: Error {
-    package let error: any Error
-  }
+  struct Refusal: Error { let error: any Error }
 
-  /// Asks a decoder of this owner, and lets it wait for more. One that fails is replaced once: the machine may have stood still,
-  /// or an earlier file may have done it.
+  /// Maximum bytes of a text from a decoder.
+  private static let textBytes = 1_024
+
+  /// Asks a decoder of this owner, and keeps it for the next question. Retries once in a new decoder: the machine may have stood
+  /// still, or an earlier file may be to blame.
   ///
   /// - Parameters:
-  ///   - values: the question behind the file's size.
-  ///   - empty: the result before anything has come.
-  ///   - output: adds each part to the result.
+  ///   - empty: the result before the first part; `output` adds each part to it.
   ///   - read: reads the answer.
   private func ask<each Value: WireValue, Parts, R>(
     _ decoders: DecoderForkServer, _ request: DecoderChild.Request, _ values: repeat each Value,
-    about file: any ByteSource,
-    _ name: String, into empty: Parts, isCancelled: @escaping () -> Bool = { false },
+    about file: any ByteSource, _ name: String, into empty: Parts, isCancelled: @escaping () -> Bool = { false },
     output: @escaping (inout Parts, inout WireReader) throws -> Void = { _, _ in throw DecoderFailure.malformed },
     read: (Parts, inout WireReader) throws -> R
   ) throws -> R {
@@ -207,47 +189,39 @@ package struct VideoReader: Sendable {
     }
   }
 
-  /// Asks one decoder.
-  ///
-  /// - Throws: ``Refusal``, or why there is no answer.
-  package func ask(
+  /// - Throws: ``Refusal``, or the reason why there is no answer.
+  func ask(
     _ decoder: DecoderProcess, _ decoders: DecoderForkServer, _ question: WireWriter, about file: any ByteSource,
     _ name: String, _ isCancelled: @escaping () -> Bool,
     output: @escaping (inout WireReader) throws -> Void = { _ in throw DecoderFailure.malformed }
   ) throws -> WireReader {
-    var exchange = DecoderExchange()
-    exchange.isCancelled = isCancelled
-    exchange.output = output
-    exchange.steps = decoders.limits.filmPictures
-    // A file whose parts lie far apart is read in parts that are larger than needed.
-    exchange.inputBytes = 64 << 20 + 64 * min(file.count, 1 << 40)
-    exchange.input = { offset, count in
-      var outcome = 0
-      let bytes = [UInt8](unsafeUninitializedCapacity: count) { bytes, filled in
-        outcome = file.read(at: offset, into: UnsafeMutableRawBufferPointer(bytes))
-        filled = max(0, outcome)
-      }
-      guard outcome >= 0 else { throw DiskError("read", name) }
-      return bytes
-    }
+    // The decoder reads whole parts, more than it needs when the file's data lie far apart.
+    let inputBytes = 64 << 20 + 64 * min(file.count, 1 << 40)
+    let exchange = DecoderExchange(
+      input: { offset, count in
+        try [UInt8](unsafeUninitializedCapacity: count) { bytes, filled in
+          let outcome = file.read(at: offset, into: UnsafeMutableRawBufferPointer(bytes))
+          guard outcome >= 0 else { throw DiskError("read", name) }
+          filled = outcome
+        }
+      }, output: output, inputBytes: inputBytes, steps: decoders.limits.filmPictures, isCancelled: isCancelled)
     var answer = try decoder.ask(question.framed, seconds: decoders.limits.decodeSeconds, exchange)
     switch try answer.read(VideoAnswers.Outcome.self) {
     case .done: return answer
     case .bad:
-      let (cause, advice): (String, String) = (try answer.read(), try answer.read())
-      throw Refusal(error: BadSession(name, cause.shortened(to: 1_024), advice: advice.shortened(to: 1_024)))
+      let (cause, advice) = try (answer.text(limit: Self.textBytes), answer.text(limit: Self.textBytes))
+      throw Refusal(error: BadSession(name, cause, advice: advice))
     case .failed:
-      let (function, code): (String, Int) = (try answer.read(), try answer.read())
-      throw Refusal(
-        error: FFmpegError(function: function.shortened(to: 64), code: Int32(truncatingIfNeeded: code)))
+      let (function, code) = try (answer.text(limit: 64), answer.read(Int.self))
+      throw Refusal(error: FFmpegError(function: function, code: Int32(truncatingIfNeeded: code)))
     case .outOfMemory:
       // End this decoder.
       throw BadSession(name, "it takes more memory than a video may", advice: "make it smaller")
     }
   }
 
-  /// The error to throw when there was no answer: a decoder that crashes or hangs is the file's fault.
-  package func failure(_ name: String, _ decoders: DecoderForkServer, _ error: any Error) -> any Error {
+  /// Returns the error to throw when there was no answer: the file is to blame for a decoder that crashes or hangs.
+  func failure(_ name: String, _ decoders: DecoderForkServer, _ error: any Error) -> any Error {
     func bad(_ cause: String) -> BadSession { BadSession(name, cause, advice: "check that the file is complete") }
     switch error {
     case DecoderFailure.gone: return DecoderOutOfResources()

@@ -1,4 +1,4 @@
-// The messages between a worker and the process that decodes for it: numbers of eight bytes, lists behind their length.
+// The messages between a worker and the process that decodes for it: numbers of eight bytes, lists after their length.
 
 import FileSystem
 import FrameBatches
@@ -15,10 +15,10 @@ package struct WireWriter {
 
   init() {}
 
-  /// - Parameter capacity: bytes that will be written, roughly.
+  /// - Parameter capacity: the approximate number of bytes of the message.
   init(capacity: Int) { bytes.reserveCapacity(capacity) }
 
-  /// All that has been written, behind its own length.
+  /// The message after its length, as it is sent.
   var framed: [UInt8] {
     var head = WireWriter(capacity: bytes.count + 8)
     head.put(bytes)
@@ -44,26 +44,23 @@ package struct WireReader {
 
   init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-  /// Of the whole message, in bytes.
-  package var count: Int { bytes.count }
-  fileprivate var rest: Int { bytes.count - offset }
+  /// The size of the whole message in bytes.
+  var count: Int { bytes.count }
+  fileprivate var unreadBytes: Int { bytes.count - offset }
 
   package mutating func read<Value: WireValue>(_: Value.Type = Value.self) throws(DecoderFailure) -> Value {
     try Value(from: &self)
   }
 
   fileprivate mutating func number() throws(DecoderFailure) -> UInt64 {
-    guard rest >= 8 else { throw .malformed }
+    guard unreadBytes >= 8 else { throw .malformed }
     defer { offset += 8 }
     return bytes[offset..<offset + 8].reversed().reduce(0) { $0 << 8 | UInt64($1) }
   }
 
-  mutating func byteList() throws(DecoderFailure) -> [UInt8] {
-    let range = try byteRange()
-    return Array(bytes[range])
-  }
+  fileprivate mutating func byteList() throws(DecoderFailure) -> [UInt8] { try Array(bytes[byteRange()]) }
 
-  /// Lends a byte list, which is not copied.
+  /// Passes a byte list to `body` without a copy.
   mutating func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) throws -> Result {
     let range = try byteRange()
     return try bytes.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0[range])) }
@@ -71,10 +68,13 @@ package struct WireReader {
 
   private mutating func byteRange() throws(DecoderFailure) -> Range<Int> {
     let count = try read(Int.self)
-    guard count >= 0, count <= rest else { throw .malformed }
+    guard count >= 0, count <= unreadBytes else { throw .malformed }
     defer { offset += count }
     return offset..<offset + count
   }
+
+  /// Reads a text for logs and manifests, which is shortened to `limit` bytes.
+  mutating func text(limit: Int) throws(DecoderFailure) -> String { try read(String.self).shortened(to: limit) }
 
   mutating func slot() throws(DecoderFailure) -> Int {
     let slot = try read(Int.self)
@@ -82,7 +82,7 @@ package struct WireReader {
     return slot
   }
 
-  /// The layout of a picture within limits, in so many bytes.
+  /// Reads the layout of a picture within limits, in a memory of so many bytes.
   package mutating func layout(_ limits: Limits, bytes: Int) throws(DecoderFailure) -> PlaneLayout {
     let layout = try read(PlaneLayout.self)
     guard layout.size.isWithin(limits), layout.isWithin(bytes) else { throw .malformed }
@@ -92,17 +92,15 @@ package struct WireReader {
 
 // MARK: - Basic values
 
-extension Int: WireValue {
+extension WireValue where Self: FixedWidthInteger {
   package init(from reader: inout WireReader) throws(DecoderFailure) {
-    self.init(bitPattern: UInt(try reader.number()))
+    self.init(truncatingIfNeeded: try reader.number())
   }
-  package func put(to writer: inout WireWriter) { writer.append(UInt64(UInt(bitPattern: self))) }
+  package func put(to writer: inout WireWriter) { writer.append(UInt64(truncatingIfNeeded: self)) }
 }
 
-extension Int64: WireValue {
-  package init(from reader: inout WireReader) throws(DecoderFailure) { self.init(bitPattern: try reader.number()) }
-  package func put(to writer: inout WireWriter) { writer.append(UInt64(bitPattern: self)) }
-}
+extension Int: WireValue {}
+extension Int64: WireValue {}
 
 extension Double: WireValue {
   package init(from reader: inout WireReader) throws(DecoderFailure) { self.init(bitPattern: try reader.number()) }
@@ -124,7 +122,7 @@ extension String: WireValue {
 extension Array: WireValue where Element: WireValue {
   package init(from reader: inout WireReader) throws(DecoderFailure) {
     let count = try reader.read(Int.self)
-    guard count >= 0, count <= reader.rest / 8 else { throw .malformed }
+    guard count >= 0, count <= reader.unreadBytes / 8 else { throw .malformed }
     self.init()
     for _ in 0..<count { append(try reader.read()) }
   }
@@ -134,7 +132,7 @@ extension Array: WireValue where Element: WireValue {
   }
 }
 
-/// Passes as a list of one or none.
+/// Is sent as a list of one element or none.
 extension Optional: WireValue where Wrapped: WireValue {
   package init(from reader: inout WireReader) throws(DecoderFailure) { self = try reader.read([Wrapped].self).first }
   package func put(to writer: inout WireWriter) { writer.put(map { [$0] } ?? []) }
@@ -148,12 +146,10 @@ extension WireValue where Self: RawRepresentable, RawValue: WireValue {
   package func put(to writer: inout WireWriter) { writer.put(rawValue) }
 }
 
-/// Bytes in a list, or that may be missing.
-struct WireBytes: WireValue {
-  let bytes: [UInt8]
+/// A byte list as an element of a list, or as an optional value.
+struct WireBytes { let bytes: [UInt8] }
 
-  init(_ bytes: [UInt8]) { self.bytes = bytes }
-
+extension WireBytes: WireValue {
   init(from reader: inout WireReader) throws(DecoderFailure) { bytes = try reader.byteList() }
   func put(to writer: inout WireWriter) { writer.put(bytes) }
 }
@@ -166,8 +162,8 @@ extension FrameComposition: WireValue {
     if try !reader.read(Bool.self) {
       self.init(content: .image(try reader.read()), masks: masks)
     } else {
-      let (width, height): (Int, Int) = (try reader.read(), try reader.read())
-      self.init(content: .layers(try reader.read(), width: width, height: height), masks: masks)
+      let size = try reader.read(PixelSize.self)
+      self.init(content: .layers(try reader.read(), width: size.width, height: size.height), masks: masks)
     }
   }
 
@@ -181,9 +177,9 @@ extension FrameComposition: WireValue {
 
 extension Layer: WireValue {
   package init(from reader: inout WireReader) throws(DecoderFailure) {
-    self.init(
-      raw: try reader.read(), x: try reader.read(), y: try reader.read(), size: try reader.read(),
-      opacity: try reader.read(), masks: try reader.read())
+    try self.init(
+      raw: reader.read(), x: reader.read(), y: reader.read(), size: reader.read(), opacity: reader.read(),
+      masks: reader.read())
   }
   package func put(to writer: inout WireWriter) { writer.put(raw, x, y, size, opacity, masks) }
 }
@@ -193,16 +189,16 @@ extension RawPixels.Alpha: WireValue {}
 
 extension RawPixels: WireValue {
   package init(from reader: inout WireReader) throws(DecoderFailure) {
-    self.init(
-      format: try reader.read(), alpha: try reader.read(), size: try reader.read(), bytesPerRow: try reader.read(),
-      alphaBytesPerRow: try reader.read())
+    try self.init(
+      format: reader.read(), alpha: reader.read(), size: reader.read(), bytesPerRow: reader.read(),
+      alphaBytesPerRow: reader.read())
   }
   package func put(to writer: inout WireWriter) { writer.put(format, alpha, size, bytesPerRow, alphaBytesPerRow) }
 }
 
 extension PixelSize: WireValue {
   package init(from reader: inout WireReader) throws(DecoderFailure) {
-    self.init(width: try reader.read(), height: try reader.read())
+    try self.init(width: reader.read(), height: reader.read())
   }
   package func put(to writer: inout WireWriter) { writer.put(width, height) }
 }
@@ -217,9 +213,8 @@ extension Colour: WireValue {
 
 extension Mask: WireValue {
   package init(from reader: inout WireReader) throws(DecoderFailure) {
-    self.init(
-      x: try reader.read(), y: try reader.read(), width: try reader.read(), height: try reader.read(),
-      colour: try reader.read())
+    try self.init(
+      x: reader.read(), y: reader.read(), width: reader.read(), height: reader.read(), colour: reader.read())
   }
   package func put(to writer: inout WireWriter) { writer.put(x, y, width, height, colour) }
 }
@@ -240,11 +235,11 @@ extension Masks: WireValue {
 extension PlaneLayout: WireValue {
   package init(from reader: inout WireReader) throws(DecoderFailure) {
     let (size, bytes): (PixelSize, Int) = (try reader.read(), try reader.read())
-    // Safe to count with.
+    // Sums and products of such sizes do not overflow.
     guard max(size.width, size.height) <= Int32.max, min(size.width, size.height) > 0 else { throw .malformed }
-    var places: [(offset: Int, stride: Int)] = []
-    for _ in 0..<3 { places.append((try reader.read(), try reader.read())) }
-    self.init(size: size, places, bytes: bytes)
+    var planes: [(offset: Int, stride: Int)] = []
+    for _ in 0..<3 { planes.append((try reader.read(), try reader.read())) }
+    self.init(size: size, planes, bytes: bytes)
   }
 
   package func put(to writer: inout WireWriter) {
@@ -254,20 +249,17 @@ extension PlaneLayout: WireValue {
 }
 
 extension DecodingWork: WireValue {
-  /// One hour.
-  private static let maximumNs: Int64 = 3_600_000_000_000
-
   package init(from reader: inout WireReader) throws(DecoderFailure) {
-    func span() throws(DecoderFailure) -> Profile.Span {
-      let span = Profile.Span(cpuNs: try reader.read(), wallNs: try reader.read())
-      guard (0...Self.maximumNs).contains(span.cpuNs), (0...Self.maximumNs).contains(span.wallNs) else {
-        throw .malformed
-      }
-      return span
-    }
-    self.init(decoding: try span(), converting: try span())
+    try self.init(decoding: reader.read(), converting: reader.read())
   }
-  package func put(to writer: inout WireWriter) {
-    writer.put(decoding.cpuNs, decoding.wallNs, converting.cpuNs, converting.wallNs)
+  package func put(to writer: inout WireWriter) { writer.put(decoding, converting) }
+}
+
+extension Profile.Span: WireValue {
+  package init(from reader: inout WireReader) throws(DecoderFailure) {
+    try self.init(cpuNs: reader.read(), wallNs: reader.read())
+    // At most one hour.
+    guard [cpuNs, wallNs].allSatisfy({ (0...3_600_000_000_000).contains($0) }) else { throw .malformed }
   }
+  package func put(to writer: inout WireWriter) { writer.put(cpuNs, wallNs) }
 }

@@ -19,8 +19,8 @@ package struct VideoPictureForm: Equatable {
 
   /// The size of the picture in this form.
   package var result: PixelSize {
-    let (width, height) = PictureConverter.size(size.width, size.height, maxSide: maxSide)
-    return quarterTurns % 2 == 0 ? PixelSize(width: width, height: height) : PixelSize(width: height, height: width)
+    let fitted = size.fitted(maxSide: maxSide)
+    return quarterTurns % 2 == 0 ? fitted : PixelSize(width: fitted.height, height: fitted.width)
   }
 }
 
@@ -62,7 +62,7 @@ final class SandboxedFilm: FilmPictures {
     let slots = decoder.slots
     let slot = slots.free()
     var written: Int?
-    defer { slots.note(slot, bytes: written) }
+    defer { slots.recordWrite(slot, bytes: written) }
     return try ask(decoder, .filmPicture, slot, pts, form) { answer in
       guard try answer.read(Bool.self) else {
         written = 0
