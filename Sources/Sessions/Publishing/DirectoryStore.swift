@@ -138,13 +138,13 @@ private struct DirectoryPublication: Publication {
       let isSameCut = left.allSatisfy { old in new.contains { $0.isCutLike(old) } }
       if !isSameCut { try directory.rollBack(left) }
       let own = Set(isSameCut ? left.map(\.startMs) : [])
-      let missing = zip(segments, manifests).filter { !own.contains($0.0.startMs) }
-      let added = missing.map(\.1.segment)
+      let missing = manifests.filter { !own.contains($0.segment.startMs) }
+      let added = missing.map(\.segment)
       // Write the marker before the segments.
       let deferUpdate = try left.isEmpty && note.map { try index.deferUpdate(directory, $0, by: added) } ?? false
       // With a valid cache there are no orphans.
-      if note == nil { try directory.removeOrphans(keeping: Set(missing.map(\.0.startMs))) }
-      try store.place(missing.map { ($0, $1.json) }, in: directory)
+      if note == nil { try directory.removeOrphans(keeping: Set(added.map(\.startMs))) }
+      try store.place(missing.map { ($0.staged, $0.json) }, in: directory)
       let known = left.isEmpty ? note : nil
       let receipt = Receipt(
         new, of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
@@ -184,49 +184,4 @@ enum Conflict {
 extension [PublishedSegment] {
   /// Whether these, of one batch, are all segments of it.
   var isWhole: Bool { first.map { $0.parts == count } ?? false }
-}
-
-extension SegmentManifest {
-  /// Of all segments of a batch.
-  package static func all(
-    _ segments: [StagedSegment], of batch: Batch, digest: String, _ settings: EncoderSettings
-  ) -> [SegmentManifest] {
-    segments.enumerated().map { index, segment in
-      SegmentManifest(
-        segment, of: batch, digest: digest, part: index + 1, parts: segments.count, encoder: settings.json)
-    }
-  }
-
-  /// The notes of the manifests on shown frames, each note once.
-  package static func notes(in manifests: [SegmentManifest]) -> [String] {
-    let noted = manifests.flatMap(\.frames).filter { $0.status == .captured && $0.note != nil }
-    let all = Dictionary(grouping: noted) { $0.note ?? "" }.sorted { $0.key < $1.key }.map { note, frames in
-      frames.count == 1 ? "\(frames[0].source) \(note)" : "\(frames[0].source) and \(frames.count - 1) more \(note)"
-    }
-    return all.count > 20 ? all.prefix(20) + ["and \(all.count - 20) more notes in the manifests"] : all
-  }
-
-  init(
-    _ staged: StagedSegment, of batch: Batch, digest: String, part: Int, parts: Int, encoder: JSONValue = .null
-  ) {
-    let shots = staged.shots
-    let segment = PublishedSegment(
-      batch: batch.name, batchDigest: digest, part: part, parts: parts, file: SegmentName.video(staged.startMs),
-      startMs: staged.startMs, endMs: staged.endMs, width: shots[0].capture.width, height: shots[0].capture.height,
-      codedWidth: staged.codedWidth, codedHeight: staged.codedHeight, bytes: staged.size, sha256: staged.sha256,
-      samples: staged.samples,
-      frames: shots.map {
-        PublishedSegment.Frame(
-          timeMs: $0.capture.timeMs, holdMs: $0.holdMs, isCaptured: $0.status == .captured)
-      },
-      intervalMs: batch.intervalMs, gapAfterMs: shots[shots.count - 1].closing?.gapAfterMs ?? 0,
-      isFinal: batch.isFinal && part == parts, encoder: encoder)
-    self.init(
-      segment: segment, session: batch.session, codec: staged.codec,
-      frames: shots.map {
-        Frame(
-          timeMs: $0.capture.timeMs, holdMs: $0.holdMs, source: $0.capture.source, status: $0.status,
-          note: staged.notes[$0.capture.timeMs])
-      }, refused: staged.refused, metadata: batch.metadata)
-  }
 }
