@@ -17,8 +17,8 @@ package final class SessionViews: Sendable {
   /// Maximum number of segments that views may lack.
   private static let maximumBehind = 200
 
-  /// Maximum lag of views, in milliseconds.
-  private static let lagMs = 400
+  /// Maximum lag of views, in milliseconds. The views of a session of hours have megabytes, and are written less often.
+  private static func lagMs(_ segments: Int) -> Int { segments < 4_000 ? 400 : 800 }
 
   /// The due times of a session's views that this process deferred, in monotonic milliseconds.
   private struct Due {
@@ -70,13 +70,14 @@ package final class SessionViews: Sendable {
   func deferUpdate(
     _ directory: SessionDirectory, _ cache: SessionIndexCache, by new: [PublishedSegment]
   ) throws -> Bool {
+    let lagMs = Self.lagMs(cache.count)
     // A segment older than all cached ones would leave a hole in the cache.
     guard cache.behind.count + new.count <= Self.maximumBehind, cache.recent.count > cache.behind.count,
       new.allSatisfy({ $0.startMs > cache.recent[0] }),
-      try Self.wasWritten(directory.path + "/" + SessionView.jsonFile, withinMs: Self.lagMs)
+      try Self.wasWritten(directory.path + "/" + SessionView.jsonFile, withinMs: lagMs)
     else { return false }
     try mark(directory)
-    let dueMs = MonotonicClock.milliseconds() + Self.lagMs
+    let dueMs = MonotonicClock.milliseconds() + lagMs
     behind.withLock { behind in
       if behind[directory.session]?.viewsMs == nil { behind[directory.session, default: Due()].viewsMs = dueMs }
     }
