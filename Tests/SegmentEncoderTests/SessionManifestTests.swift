@@ -58,13 +58,14 @@ import Testing
 
   @Test func theScriptMakesEachFileLastUntilTheNext() throws {
     let id = try #require(SessionID("s"))
-    let view = try #require(
-      SessionView(
+    let index = try #require(
+      SessionIndex(
         session: id,
         segments: [
           PublishedSegment.made(1_000, 6_000), PublishedSegment.made(5_801, 9_000, batch: "b"),
           PublishedSegment.made(20_000, 20_009, batch: "c"),
         ]))
+    let view = SessionView(index)
     #expect(
       String(decoding: view.files[1].bytes, as: UTF8.self) == """
         ffconcat version 1.0

@@ -29,6 +29,10 @@ import Testing
     }
   }
 
+  private func made(_ segments: [PublishedSegment]) -> SessionView? {
+    SessionIndex(session: session, segments: segments).map { SessionView($0) }
+  }
+
   private func text(_ view: SessionView?) -> [String] {
     view?.files.map { String(decoding: $0.bytes, as: UTF8.self) } ?? []
   }
@@ -38,7 +42,7 @@ import Testing
     var random = Random(seed: seed)
     let all = segments(Int(random.int(2...30)), &random)
     let split = Int(random.int(1...Int64(all.count - 1)))
-    let before = try #require(SessionView(session: session, segments: Array(all[..<split])))
+    let before = try #require(made(Array(all[..<split])))
     let files = before.files
     let entries = Dictionary(uniqueKeysWithValues: all.map { ($0.startMs, $0.entry) })
     func extended(_ files: [(name: String, bytes: [UInt8])], to starts: ArraySlice<Int64>) throws -> SessionView? {
@@ -47,20 +51,19 @@ import Testing
       }?.view
     }
     let starts = all.map(\.startMs)
-    let whole = try #require(SessionView(session: session, segments: all))
+    let whole = try #require(made(all))
     #expect(try text(extended(files, to: starts[(split - 1)...])) == text(whole))
     // And back again.
     #expect(try text(extended(whole.files, to: starts[..<split])) == text(before))
     // One that was left out is put between the others.
-    let gappy = try #require(
-      SessionView(session: session, segments: all.enumerated().filter { $0.offset != split }.map(\.element)))
+    let gappy = try #require(made(all.enumerated().filter { $0.offset != split }.map(\.element)))
     #expect(try text(extended(gappy.files, to: starts[...])) == text(whole))
   }
 
   @Test func anEditedViewIsNotGoneOnWith() throws {
     var random = Random(seed: 1)
     let all = segments(9, &random)
-    let files = try #require(SessionView(session: session, segments: all)).files
+    let files = try #require(made(all)).files
     func view(
       _ json: [UInt8], _ script: [UInt8], last: PublishedSegment? = nil, of session: SessionID? = nil
     ) -> SessionView? {
@@ -83,7 +86,7 @@ import Testing
   func theViewIsReadableJSON(seed: Int) throws {
     var random = Random(seed: seed)
     let all = segments(7, &random)
-    let file = try #require(SessionView(session: session, segments: all)).files[0]
+    let file = try #require(made(all)).files[0]
     let json = try JSONParser.parse(file.bytes)
     let gaps = json.object?["gaps"]?.array?.map { [$0.object?["startMs"]?.integer, $0.object?["endMs"]?.integer] }
     let wanted = SessionIndex(session: session, segments: all)

@@ -1,51 +1,49 @@
-// The interface of an object store: whole objects under keys, each written whole or not at all, and on a condition where it
-// matters. Nothing here knows of HTTP, or of what the objects are.
+// The interface of an object store: objects under keys, each written whole or not at all, and on a condition if needed. Nothing
+// here knows of HTTP, or of the contents of objects.
 
 import FileSystem
 
 /// An object store, for several threads at once.
 ///
-/// All of it throws when the store cannot be asked, or refuses (no such bucket, no permission): the environment's failure,
-/// never a batch's. Transient failures are retried a few times first.
+/// Each function throws if the store cannot be reached or refuses the request (no such bucket, no permission). These are failures
+/// of the environment, never of a batch. Clients retry transient failures a few times first.
 package protocol ObjectClient: Sendable {
-  /// The bytes of an object.
+  /// Returns an object; nil if there is none.
   ///
-  /// - Parameter limit: more bytes are not read.
-  /// - Returns: nil where there is none.
+  /// - Parameter limit: maximum size in bytes.
   /// - Throws: ``ObjectTooLarge``.
   func get(_ key: String, limit: Int) throws -> StoredObject?
 
   /// Writes an object's bytes to a new file.
   ///
-  /// - Returns: nil, and no file, where there is none.
+  /// - Returns: nil, and no file, if there is no object.
   /// - Throws: ``ObjectTooLarge``; ``DiskError``.
   func download(_ key: String, to path: String, limit: Int) throws -> ObjectTag?
 
-  /// The size, tag and age of an object; nil if there is none.
+  /// Returns the size, tag and age of an object; nil if there is none.
   func head(_ key: String) throws -> ObjectInfo?
 
   /// Writes an object.
   ///
-  /// - Returns: nil where the condition does not hold. It may have been this very call that made it so: an answer that was
-  ///   lost on its way, and the call tried again.
+  /// - Returns: nil if the condition does not hold. The cause may be this call: a retry after a lost reply.
   func put(_ key: String, _ body: ObjectBody, _ kind: ObjectKind, when condition: PutCondition) throws -> ObjectTag?
 
-  /// Copies an object within the store, over what is there.
+  /// Copies an object within the store. An existing target is replaced.
   ///
-  /// - Returns: whether there was one that is known by this tag, as far as the store can be asked for that.
+  /// - Returns: whether there was an object with this tag, as far as the store supports that condition.
   func copy(_ key: String, _ tag: ObjectTag, to target: String) throws -> Bool
 
   /// Removes an object.
   ///
-  /// - Parameter tag: when it is known by another one, it stays, where the store knows that condition; nil for whatever is there.
+  /// - Parameter tag: an object with another tag stays, if the store supports that condition; nil removes any.
   func delete(_ key: String, _ tag: ObjectTag?) throws
 
-  /// The first objects whose keys begin with `prefix` and come after `key`, in the order of their keys: as many as the store likes
-  /// to tell at once, none at the end.
+  /// Returns the first objects whose keys begin with `prefix` and come after `key`, in the order of their keys: as many as the
+  /// store lists at once, none at the end.
   func list(_ prefix: String, after key: String?) throws -> [ObjectInfo]
 }
 
-/// The tag of an object's bytes: other content has another tag. To be compared, and handed back, nothing else.
+/// The tag of an object's bytes: other content has another tag. It has no other meaning.
 package struct ObjectTag: Sendable, Hashable, CustomStringConvertible {
   package let description: String
   package init(_ description: String) { self.description = description }
@@ -65,7 +63,7 @@ package struct ObjectInfo: Sendable, Equatable {
   package let key: String
   package let size: Int
   package let tag: ObjectTag
-  /// Since it was written, in seconds, by the store's own clock; nil where the store was asked for a list.
+  /// Seconds since it was written, by the store's own clock; nil in a list.
   package let ageS: Int?
 
   package init(key: String, size: Int, tag: ObjectTag, ageS: Int? = nil) {
@@ -78,16 +76,29 @@ package struct ObjectInfo: Sendable, Equatable {
 
 package enum ObjectBody: Sendable {
   case bytes([UInt8])
-  /// The bytes of this file.
+  /// The path of a file with the bytes.
   case file(String)
 }
 
-/// The kind of an object for clients: its media type, and for how long it may be kept.
+/// The kind of an object for clients: it decides its media type and cache lifetime.
 package enum ObjectKind: Sendable {
-  case video, json, text, playlist, cues, image, archive
+  case video, json, text, playlist, archive
 }
 
-/// A store that writes where it was told not to is none for us: nothing there would be published once.
+package enum PutCondition: Sendable, Equatable {
+  case always
+  /// There is no object under that key: `If-None-Match: *`.
+  case absent
+  /// The object has this tag: `If-Match`.
+  case matching(ObjectTag)
+
+  /// The object is as it was read.
+  ///
+  /// - Parameter tag: nil if there was none.
+  package static func unchanged(since tag: ObjectTag?) -> PutCondition { tag.map { .matching($0) } ?? .absent }
+}
+
+/// The store ignores conditions of writes, so that workers cannot publish a batch exactly once.
 package struct UnconditionalStore: EnvironmentFailure, CustomStringConvertible {
   package let name: String
   package var description: String {
@@ -96,11 +107,11 @@ package struct UnconditionalStore: EnvironmentFailure, CustomStringConvertible {
 }
 
 extension ObjectClient {
-  /// Sees whether the store keeps the conditions of writes, by an object that is removed again.
+  /// Checks that the store supports conditions of writes, with an object that is removed again.
   ///
   /// - Parameters:
   ///   - key: unique.
-  ///   - name: what the store is called in messages.
+  ///   - name: the store's name in messages.
   /// - Throws: ``UnconditionalStore``.
   package func requireConditions(tryingAt key: String, name: String) throws {
     _ = try put(key, .bytes([1]), .archive, when: .absent)
@@ -111,17 +122,6 @@ extension ObjectClient {
       try put(key, .bytes([5]), .archive, when: .matching(tag)) == nil
     else { throw UnconditionalStore(name: name) }
   }
-}
-
-package enum PutCondition: Sendable, Equatable {
-  case always
-  /// There is none under that key: `If-None-Match: *`.
-  case absent
-  /// The object is still this: `If-Match`.
-  case matching(ObjectTag)
-
-  /// It is as it was read; nil where there was none.
-  package static func unchanged(since tag: ObjectTag?) -> PutCondition { tag.map { .matching($0) } ?? .absent }
 }
 
 /// An object is larger than the reader's limit.

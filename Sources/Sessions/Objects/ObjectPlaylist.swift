@@ -1,34 +1,29 @@
-// The HLS stream of a session in an object store, as `hls/` in a directory: made in a directory of our own from what is missing,
-// then written to the store, the playlist last and on the condition that no other worker has meanwhile.
+// The HLS stream of a session in an object store, as `hls/` in a directory. The worker makes the missing files in a private
+// directory and writes them to the store, the playlist last, and only if no other worker has written it meanwhile.
 
 import Encoding
 import FileSystem
 import Glibc
 
 struct ObjectPlaylist {
-  private let session: ObjectSession
-  private let staging: Staging
-
-  init(_ session: ObjectSession, staging: Staging) {
-    self.session = session
-    self.staging = staging
-  }
+  let session: ObjectSession
+  let staging: Staging
 
   private var key: String { session.key(HLSPackage.directory + "/" + HLSPlaylist.file) }
 
-  /// Brings it up to date with what is published.
+  /// Adds the published segments that the playlist lacks.
   ///
   /// - Parameters:
   ///   - known: segments that need not be fetched, and the files of their videos.
   ///   - releasedMs: segments that start by then are not held back.
-  /// - Returns: the segments that it does not list; nil where it lists all.
-  package func update(
+  /// - Returns: the segments that it holds back; nil if it lists all.
+  func update(
     with known: some Sequence<(PublishedSegment, String)>, releasedMs: Int64
   ) throws -> HLSPackage.HeldBack? {
     let known = Dictionary(uniqueKeysWithValues: known.map { ($0.startMs, (segment: $0, video: $1)) })
     for attempt in 0..<20 {
       SegmentWriteConflict.pause(attempt)
-      // Before what is published: who changes it later has seen as much.
+      // Read it before the index: a worker that writes it later has seen at least that index.
       let there = try session.objects.get(key, limit: 32 << 20)
       guard let published = try session.published() else { return nil }
       let index = published.index
@@ -38,15 +33,15 @@ struct ObjectPlaylist {
       let package = HLSPackage(
         path: directory.path + "/" + HLSPackage.directory, temporary: scratch.path + "/part")
       try DurableFile.makeDirectories(package.path)
-      let told = there.map { HLSPlaylist.starts(in: $0.bytes) } ?? []
-      if told.last == index.entries.last?.startMs && told.count == index.count { return nil }
+      let listed = there.map { HLSPlaylist.starts(in: $0.bytes) } ?? []
+      if listed.last == index.last.startMs && listed.count == index.count { return nil }
       // Listed segments stay listed.
-      let releasedMs = max(releasedMs, told.last ?? .min)
+      let releasedMs = max(releasedMs, listed.last ?? .min)
       var outcome: HLSPackage.Outcome?
-      if let there, let end = told.last {
+      if let there, let end = listed.last {
         let rest = try session.entries(near: end..<Int64.max, in: published).map(\.startMs).filter { $0 > end }
-        // A session only grows: as many segments up to there are the same ones.
-        if told.count + rest.count == index.count {
+        // A session only grows, so equal counts mean equal segments.
+        if listed.count + rest.count == index.count {
           try DurableFile.create(package.path + "/" + HLSPlaylist.file, there.bytes, isDurable: false)
           let new = try fetch(rest, known, into: directory, releasedMs: releasedMs)
           outcome = try package.extend(
@@ -54,10 +49,10 @@ struct ObjectPlaylist {
         }
       }
       if outcome == nil {
-        // Something belongs before what was there.
+        // A segment belongs before listed ones.
         try DurableFile.removeTree(package.path)
         let all = try fetch(
-          session.entries(in: published).map(\.startMs), known, into: directory, releasedMs: releasedMs)
+          session.whole(published).entries.map(\.startMs), known, into: directory, releasedMs: releasedMs)
         outcome = try package.update(all, releasedMs: releasedMs, from: directory)
       }
       if let outcome, try store(package, over: there) { return outcome.heldBack }
@@ -65,7 +60,7 @@ struct ObjectPlaylist {
     throw session.contested(key)
   }
 
-  /// Fetches segments, and the videos of those that the playlist is going to list.
+  /// Fetches segments, and the videos of those that the playlist can list.
   private func fetch(
     _ starts: [Int64], _ known: [Int64: (segment: PublishedSegment, video: String)],
     into directory: SessionDirectory, releasedMs: Int64
@@ -87,13 +82,11 @@ struct ObjectPlaylist {
   private func store(_ package: HLSPackage, over there: StoredObject?) throws -> Bool {
     let playlist = package.path + "/" + HLSPlaylist.file
     guard let text = try DurableFile.contents(of: playlist, limit: SessionView.maximumBytes), text != there?.bytes
-    else {
-      return true
-    }
+    else { return true }
     let views = [HLSViews.keyFramesFile, HLSViews.multivariantFile]
     for name in try Directory(opening: package.path).entries().map(\.name) where name != HLSPlaylist.file {
-      // The playlists that are made from this one are written by the worker that writes it. Names of all else tell what is in
-      // them: what is there is the same.
+      // The worker that writes the playlist also replaces the playlists made from it. Other files change their names with their
+      // contents, so an existing one is the same.
       let isView = views.contains(name)
       _ = try session.objects.put(
         session.key(HLSPackage.directory + "/" + name), .file(package.path + "/" + name),
@@ -104,7 +97,7 @@ struct ObjectPlaylist {
 }
 
 extension Staging {
-  /// A directory that is removed again.
+  /// A temporary directory.
   package struct Scratch {
     package let path: String
 

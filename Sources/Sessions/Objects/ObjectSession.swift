@@ -1,6 +1,6 @@
-// One session in an object store. `index/SESSION/head.json` decides what is published, and is written only if it is unchanged
-// since it was read. It lists the last segments and names pages with the earlier ones, so that it stays small. Pages are never
-// replaced. `session.json` and `session.ffconcat` are views, as in a directory.
+// One session in an object store. Segments are published if `index/SESSION/head.json` or one of its pages lists them. The head is
+// written only if it is unchanged since it was read. It lists the last segments and names pages with the earlier ones, so that it
+// stays small. Pages are never replaced. `session.json` and `session.ffconcat` are views, as in a directory.
 
 import Encoding
 import FileSystem
@@ -8,21 +8,16 @@ import FrameBatches
 import JSON
 
 struct ObjectSession {
-  package let id: SessionID
-  package let objects: any ObjectClient
-  private let name: String
-
-  init(_ id: SessionID, in objects: any ObjectClient, name: String) {
-    self.id = id
-    self.objects = objects
-    self.name = name
-  }
+  let id: SessionID
+  let objects: any ObjectClient
+  /// The store's name in messages.
+  let name: String
 
   /// The published segments at a moment.
   struct Published {
-    /// The totals, and the segments that no page has.
-    package fileprivate(set) var index: SessionIndex
-    /// The pages with all segments before those, in order.
+    /// The totals, and the segments that no page lists.
+    fileprivate(set) var index: SessionIndex
+    /// The pages with the segments before those, in order.
     fileprivate(set) var pages: [Page] = []
     /// The tag of the head object; nil if there is none yet.
     fileprivate(set) var tag: ObjectTag?
@@ -57,7 +52,7 @@ struct ObjectSession {
   /// Maximum size of the head and of a page in bytes, far above that of a session of a week.
   private static let indexBytes = 4 << 20
 
-  package func key(_ file: String) -> String { "output/\(id)/\(file)" }
+  func key(_ file: String) -> String { "output/\(id)/\(file)" }
 
   func contested(_ key: String) -> SegmentWriteConflict { SegmentWriteConflict(name: name, key: key) }
 
@@ -66,7 +61,7 @@ struct ObjectSession {
 
   // MARK: - The index
 
-  /// The published segments; nil if there are none.
+  /// Returns the published segments; nil if there are none.
   func published() throws -> Published? {
     guard let there = try objects.get(headKey, limit: Self.indexBytes) else { return try importedView() }
     do {
@@ -82,7 +77,7 @@ struct ObjectSession {
     }
   }
 
-  /// The index of a session that a worker of an older version published: it listed all in `session.json`.
+  /// Returns the index of a session that a worker of an older version published: it listed all segments in `session.json`.
   private func importedView() throws -> Published? {
     guard let there = try objects.get(key(SessionView.jsonFile), limit: Self.viewBytes) else { return nil }
     let entries = try SessionView.videos(in: there.bytes, of: id).compactMap { SegmentName.start(ofVideo: $0) }
@@ -106,7 +101,7 @@ struct ObjectSession {
     }
   }
 
-  /// The segments that start in a range, in order, and one before it.
+  /// Returns the segments that start in a range, in order, and one before it.
   func entries(near range: Range<Int64>, in published: Published) throws -> [SessionEntry] {
     var entries = published.index.entries
     if entries[0].startMs >= range.lowerBound {
@@ -117,13 +112,12 @@ struct ObjectSession {
     return Array(entries[max(0, first - 1)...].prefix { $0.startMs < range.upperBound })
   }
 
-  /// All segments, in order.
-  func entries(in published: Published) throws -> [SessionEntry] {
-    try published.pages.flatMap(entries) + published.index.entries
+  /// Returns the index with all segments.
+  func whole(_ published: Published) throws -> SessionIndex {
+    published.index.preceded(by: try published.pages.flatMap(entries))
   }
 
-  /// A segment, by its manifest.
-  package func segment(_ startMs: Int64) throws -> PublishedSegment {
+  func segment(_ startMs: Int64) throws -> PublishedSegment {
     let key = key(SegmentName.manifest(startMs))
     guard let there = try objects.get(key, limit: 64 << 20) else {
       throw DamagedOutput(path: name + key, cause: "missing")
@@ -131,10 +125,10 @@ struct ObjectSession {
     return try SegmentManifest.read(there.bytes, of: startMs, path: name + key).segment
   }
 
-  /// Published segments that a batch shown from `range.lowerBound` to `range.upperBound` can touch.
-  package func segments(near range: Range<Int64>, in published: Published?) throws -> [PublishedSegment] {
+  /// Returns the published segments that a batch shown from `range.lowerBound` to `range.upperBound` can touch.
+  func segments(near range: Range<Int64>, in published: Published?) throws -> [PublishedSegment] {
     guard let published else { return [] }
-    // The one before may reach into the range; one that has ended before a seam could begin does not.
+    // The segment before may reach into the range.
     return try entries(near: range, in: published).filter { $0.endMs > range.lowerBound }.map {
       try segment($0.startMs)
     }
@@ -216,34 +210,28 @@ struct ObjectSession {
     let there =
       isNew && !published.isLong
       ? [nil, nil] : try names.map { try objects.get(key($0), limit: Self.viewBytes)?.bytes }
-    guard let view = try view(of: published, continuing: there) else { return }
+    let view = try extended(there, to: published) ?? SessionView(whole(published))
     for (file, (there, kind)) in zip(view.files, zip(there, [ObjectKind.json, .text])) where file.bytes != there {
       _ = try objects.put(key(file.name), .bytes(file.bytes), kind, when: .always)
     }
   }
 
-  /// - Parameter there: the existing views, where they were fetched.
-  private func view(of published: Published, continuing there: [[UInt8]?]) throws -> SessionView? {
-    let index = published.index
-    if published.isLong, let json = there[0], let script = there[1],
-      let lastMs = SessionView.lastStarts(in: json, most: 1).last
-    {
-      let entries = try entries(near: lastMs..<Int64.max, in: published)
-      let byStart = Dictionary(uniqueKeysWithValues: entries.map { ($0.startMs, $0) })
-      let extended = try SessionView.extending(json: json, script: script, of: id, to: entries.map(\.startMs)) {
-        guard let entry = byStart[$0] else { throw UnlistedSegment() }
-        return entry
+  /// Returns the views that are there, with the segments that they lack; nil if all entries are needed.
+  private func extended(_ there: [[UInt8]?], to published: Published) throws -> SessionView? {
+    guard published.isLong, let json = there[0], let script = there[1],
+      let lastMs = SessionView.lastStarts(in: json, 1).last
+    else { return nil }
+    let (index, entries) = (published.index, try entries(near: lastMs..<Int64.max, in: published))
+    let byStart = Dictionary(uniqueKeysWithValues: entries.map { ($0.startMs, $0) })
+    let view = try SessionView.extending(json: json, script: script, of: id, to: entries.map(\.startMs)) {
+      guard let entry = byStart[$0] else {
+        throw DamagedOutput(path: name + key(SessionView.jsonFile), cause: "lists a segment that is not published")
       }
-      // A session only grows, so equal totals mean equal lists.
-      if let view = extended?.view,
-        (view.startMs, view.frames, view.bytes) == (index.startMs, index.frames, index.bytes)
-      {
-        return view
-      }
+      return entry
+    }?.view
+    // A session only grows, so equal totals mean equal lists.
+    return view.flatMap {
+      ($0.index.startMs, $0.index.frames, $0.index.bytes) == (index.startMs, index.frames, index.bytes) ? $0 : nil
     }
-    return SessionView(session: id, entries: try entries(in: published))
   }
-
-  /// A view lists a segment that the index does not.
-  private struct UnlistedSegment: Error {}
 }

@@ -1,10 +1,10 @@
 // Sessions in an object store: `output/SESSION/…`, the same files with the same bytes as in a directory.
 //
-// There are no locks, so two things decide. A segment's objects are created once: the second worker finds out whether what is
-// there is what it would have written. And a batch is published by one conditional write of the session's index, which fails when
-// another worker has published in that session since it was read. Videos come first, then manifests, then the index; what it does
-// not list is not published. The views of a long session are not written for each batch. A marker in `behind/` is written first,
-// so that the next worker updates them after a crash.
+// There are no locks, but conditions. A segment's objects are created once: a second worker compares the existing object with its
+// own. And a batch is published by one conditional write of the session's index, which fails if another worker has published in
+// that session since it was read. Videos come first, then manifests, then the index. A segment that it does not list is not
+// published. The views of a long session are not written for each batch. A marker in `behind/` is written first, so that the next
+// worker updates them after a crash.
 
 import Encoding
 import FileSystem
@@ -21,13 +21,13 @@ package final class ObjectStore: ArtifactStore {
   private let name: String
   /// The due times of a session, in monotonic milliseconds.
   private struct Due {
-    /// When its views are written.
     var viewsMs: Int?
-    /// The tag of our mark.
-    var mark: ObjectTag?
-    /// The segments that its live playlist does not list yet.
+    /// The tag of our marker.
+    var marker: ObjectTag?
+    /// The segments that its live playlist holds back.
     var heldBack: HLSPackage.HeldBack?
 
+    var isEmpty: Bool { viewsMs == nil && heldBack == nil }
     var firstMs: Int { min(viewsMs ?? .max, heldBack?.dueMs ?? .max) }
   }
 
@@ -36,8 +36,8 @@ package final class ObjectStore: ArtifactStore {
   private let nextScanMs = Mutex(0)
   private static let scanMs = 60_000
   /// A marker older than this many seconds belongs to a dead worker.
-  private static let markS = 600
-  private static let marks = "behind/"
+  private static let markerS = 600
+  private static let markers = "behind/"
 
   /// The lag of a long session's views in milliseconds, which grows with their size.
   private static func lagMs(_ segments: Int) -> Int { min(max(1_000, 4 * segments), 120_000) }
@@ -81,24 +81,25 @@ package final class ObjectStore: ArtifactStore {
       next = now + Self.scanMs
       return true
     }
-    return scans ? failures + catchUpWithOthers(all: all) : failures
+    return scans ? failures + updateViewsOfOthers(all: all) : failures
   }
 
   /// Updates the views that dead workers left behind.
   ///
   /// - Parameter all: whether to update the views of live workers, too.
-  private func catchUpWithOthers(all: Bool) -> [ViewUpdateFailure] {
+  private func updateViewsOfOthers(all: Bool) -> [ViewUpdateFailure] {
     var (last, failures): (String?, [ViewUpdateFailure]) = (nil, [])
     // An unreachable store fails the next batch; the markers stay.
-    while let marks = try? objects.list(Self.marks, after: last), let end = marks.last {
+    while let markers = try? objects.list(Self.markers, after: last), let end = markers.last {
       last = end.key
-      for mark in marks {
-        guard let id = SessionID(String(mark.key.dropFirst(Self.marks.count))), due.withLock({ $0[id]?.mark }) == nil,
-          all || (try? objects.head(mark.key)?.ageS).map({ $0 >= Self.markS }) ?? false
+      for marker in markers {
+        guard let id = SessionID(String(marker.key.dropFirst(Self.markers.count))),
+          due.withLock({ $0[id]?.marker }) == nil,
+          all || (try? objects.head(marker.key)?.ageS).map({ $0 >= Self.markerS }) ?? false
         else { continue }
         do {
           try session(id).updateViews()
-          try objects.delete(mark.key, mark.tag)
+          try objects.delete(marker.key, marker.tag)
         } catch {
           failures.append(ViewUpdateFailure(session: id, error: error, isOurs: false))
         }
@@ -110,38 +111,38 @@ package final class ObjectStore: ArtifactStore {
   /// Updates the views of a session, or defers that if they are long.
   ///
   /// - Parameter published: the session after our publication; nil after one of another worker.
-  fileprivate func updateViews(of session: ObjectSession, after published: ObjectSession.Published?) throws {
+  func updateViews(of session: ObjectSession, after published: ObjectSession.Published?) throws {
     guard let long = try published ?? session.published(), long.isLong, !long.index.isComplete else {
       return try session.updateViews(published)
     }
     if due.withLock({ $0[session.id]?.viewsMs }) != nil { return }
     let tag = try objects.put(
-      Self.marks + session.id.description, .bytes(Array("\(WorkerID())".utf8)), .archive, when: .always)
+      Self.markers + session.id.description, .bytes(Array("\(WorkerID())".utf8)), .archive, when: .always)
     let dueMs = MonotonicClock.milliseconds() + Self.lagMs(long.index.count)
     due.withLock { due in
       due[session.id, default: Due()].viewsMs = dueMs
-      due[session.id]?.mark = tag
+      due[session.id]?.marker = tag
     }
   }
 
   /// Writes the deferred views.
   private func updateViews(of session: ObjectSession) throws {
-    // Workers that publish from here on set the mark again.
-    let mark = due.withLock { due in
+    // A thread that publishes from here on writes the marker again.
+    let marker = due.withLock { due in
       defer { due[session.id]?.viewsMs = nil }
-      return due[session.id]?.viewsMs == nil ? nil : due[session.id]?.mark
+      return due[session.id]?.viewsMs == nil ? nil : due[session.id]?.marker
     }
-    guard let mark else { return }
+    guard let marker else { return }
     do {
       try session.updateViews()
-      try objects.delete(Self.marks + session.id.description, mark)
+      try objects.delete(Self.markers + session.id.description, marker)
     } catch {
       due.withLock { $0[session.id, default: Due()].viewsMs = 0 }
       throw error
     }
     due.withLock { due in
-      if due[session.id]?.mark == mark { due[session.id]?.mark = nil }
-      if due[session.id]?.viewsMs == nil && due[session.id]?.heldBack == nil { due[session.id] = nil }
+      if due[session.id]?.marker == marker { due[session.id]?.marker = nil }
+      if due[session.id]?.isEmpty == true { due[session.id] = nil }
     }
   }
 
@@ -150,17 +151,17 @@ package final class ObjectStore: ArtifactStore {
   /// - Parameters:
   ///   - known: segments that need not be fetched, and the files of their videos.
   ///   - releasedMs: segments that start by then are not held back.
-  fileprivate func updatePlaylist(
+  func updatePlaylist(
     of session: ObjectSession, with known: some Sequence<(PublishedSegment, String)> = EmptyCollection(),
     releasedMs: Int64 = .min
   ) throws {
     guard hasHLS else { return }
-    let new = try ObjectPlaylist(session, staging: staging).update(with: known, releasedMs: releasedMs)
+    let new = try ObjectPlaylist(session: session, staging: staging).update(with: known, releasedMs: releasedMs)
     due.withLock { due in
       // A later segment does not defer it further.
       if let new, due[session.id]?.heldBack?.startMs == new.startMs { return }
       if new != nil || due[session.id] != nil { due[session.id, default: Due()].heldBack = new }
-      if due[session.id]?.viewsMs == nil && due[session.id]?.heldBack == nil { due[session.id] = nil }
+      if due[session.id]?.isEmpty == true { due[session.id] = nil }
     }
   }
 
@@ -184,10 +185,8 @@ package final class ObjectStore: ArtifactStore {
     return batch
   }
 
-  /// A batch that was published before. The worker may have died before it brought the other views up to date.
-  fileprivate func confirm(
-    _ own: [PublishedSegment], of batch: Batch, in session: ObjectSession
-  ) -> PublishedBatch {
+  /// Returns a batch that was published before. Its worker may have died before it updated the views.
+  func confirm(_ own: [PublishedSegment], of batch: Batch, in session: ObjectSession) -> PublishedBatch {
     PublishedBatch(Receipt(own, of: batch, refused: [], duplicate: true, warnings: [])) {
       try self.updateViews(of: session, after: nil)
       try self.updatePlaylist(of: session)
@@ -195,42 +194,42 @@ package final class ObjectStore: ArtifactStore {
     }
   }
 
-  private func session(_ id: SessionID) -> ObjectSession { ObjectSession(id, in: objects, name: name) }
+  private func session(_ id: SessionID) -> ObjectSession { ObjectSession(id: id, objects: objects, name: name) }
 
   /// Creates the missing objects: all videos, then all manifests.
   ///
   /// - Returns: the segments in the store; segments of a dead worker with other settings are adopted.
   /// - Throws: ``SegmentWriteConflict``.
-  fileprivate func place(
-    _ segments: [StagedSegment], _ manifests: [SegmentManifest], in session: ObjectSession
-  ) throws -> [PublishedSegment] {
-    var adopted: [Int: PublishedSegment] = [:]
-    for (index, segment) in segments.enumerated() {
-      let own = manifests[index].segment
-      try create(session.key(own.file), .file(segment.file), own.bytes, .video) {
+  func place(_ manifests: [SegmentManifest], in session: ObjectSession) throws -> [PublishedSegment] {
+    var segments = manifests.map(\.segment)
+    var isAdopted = Set<Int>()
+    func adopt(_ index: Int, if isUsable: (PublishedSegment) -> Bool) -> Bool {
+      guard let other = try? session.segment(segments[index].startMs),
+        other.batchDigest == segments[index].batchDigest, isUsable(other)
+      else { return false }
+      segments[index] = other
+      isAdopted.insert(index)
+      return true
+    }
+    for (index, manifest) in manifests.enumerated() {
+      let own = manifest.segment
+      try create(session.key(own.file), .file(manifest.staged.file), own.bytes, .video) {
         SHA256.hex(of: $0) == own.sha256
       } adopting: {
-        guard let other = try? session.segment(own.startMs), other.batchDigest == own.batchDigest, own.isCutLike(other)
-        else { return false }
-        adopted[index] = other
-        return true
+        adopt(index, if: own.isCutLike)
       }
     }
-    for (index, manifest) in manifests.enumerated() where adopted[index] == nil {
+    for (index, manifest) in manifests.enumerated() where !isAdopted.contains(index) {
+      let own = manifest.segment
       let text = SegmentManifest.text(of: manifest.json)
-      let key = session.key(SegmentName.manifest(manifest.segment.startMs))
-      try create(key, .bytes(text), text.count, .json) {
+      try create(session.key(SegmentName.manifest(own.startMs)), .bytes(text), text.count, .json) {
         $0 == text
       } adopting: {
-        // Of the same batch under another name.
-        guard let other = try? session.segment(manifest.segment.startMs),
-          other.batchDigest == manifest.segment.batchDigest, other.sha256 == manifest.segment.sha256
-        else { return false }
-        adopted[index] = other
-        return true
+        // The same batch under another name.
+        adopt(index) { $0.sha256 == own.sha256 }
       }
     }
-    return manifests.enumerated().map { adopted[$0] ?? $1.segment }
+    return segments
   }
 
   /// Writes an object unless there is one.
@@ -241,84 +240,14 @@ package final class ObjectStore: ArtifactStore {
   ///   - adopting: whether an existing object with other content may be used instead.
   /// - Throws: ``SegmentWriteConflict``.
   private func create(
-    _ key: String, _ body: ObjectBody, _ size: Int, _ kind: ObjectKind,
-    isSame: ([UInt8]) -> Bool, adopting: () throws -> Bool
+    _ key: String, _ body: ObjectBody, _ size: Int, _ kind: ObjectKind, isSame: ([UInt8]) -> Bool, adopting: () -> Bool
   ) throws {
     if try objects.put(key, body, kind, when: .absent) != nil { return }
     guard let info = try objects.head(key) else { throw SegmentWriteConflict(name: name, key: key) }
     if info.size == size, let there = try objects.get(key, limit: size), isSame(there.bytes) { return }
-    if try adopting() { return }
+    if adopting() { return }
     guard let ageS = info.ageS, ageS >= Self.orphanTTL,
       try objects.put(key, body, kind, when: .matching(info.tag)) != nil
     else { throw SegmentWriteConflict(name: name, key: key) }
-  }
-}
-
-/// A batch that can be published in an object store.
-private struct ObjectPublication: Publication {
-  let store: ObjectStore
-  let batch: Batch
-  let session: ObjectSession
-  /// The published segments before the batch was encoded.
-  let published: ObjectSession.Published?
-
-  func commit(
-    _ segments: [StagedSegment], digest: String, settings: EncoderSettings, isCancelled: () -> Bool
-  ) throws -> PublishedBatch {
-    let manifests = SegmentManifest.all(segments, of: batch, digest: digest, settings)
-    let planned = manifests.map(\.segment)
-    // Placed objects do not change: after a lost race for the index they need no second look.
-    var placed: [PublishedSegment]?
-    var attempt = 0
-    // An old view of the session will do: if it has changed, nothing is published by it.
-    var isOld = true
-    while true {
-      defer { isOld = false }
-      let before = try isOld ? published : session.published()
-      let near = try session.segments(
-        near: planned[0].startMs..<max(planned[planned.count - 1].endMs, batch.endMs), in: before)
-      let left = near.filter { $0.batchDigest == digest }
-      if left.isWhole { return store.confirm(left, of: batch, in: session) }
-      for segment in planned { try Conflict.check(segment, against: near.filter { $0.batchDigest != digest }) }
-      if isCancelled() { throw Cancelled() }
-      let own: [PublishedSegment]
-      do {
-        own = try placed ?? store.place(segments, manifests, in: session)
-        placed = own
-      } catch is SegmentWriteConflict where isOld {
-        // It may have been published since.
-        continue
-      }
-      if isCancelled() { throw Cancelled() }
-      if let next = try session.publish(own, after: before) {
-        let receipt = Receipt(
-          own, of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
-          warnings: batch.warnings + SegmentManifest.notes(in: manifests))
-        return PublishedBatch(receipt) {
-          try store.updateViews(of: session, after: next)
-          try store.updatePlaylist(of: session, with: zip(own, segments.map(\.file)))
-          return []
-        }
-      }
-      // Another worker has published in this session.
-      attempt += 1
-      SegmentWriteConflict.pause(attempt)
-    }
-  }
-}
-
-/// An unlisted object with other content has the name: its worker is about to publish it, or has died. The batch is retried later.
-/// A segment is replaced when no index has listed it for two hours.
-package struct SegmentWriteConflict: EnvironmentFailure, CustomStringConvertible {
-  /// Waits before a retry after a lost race, with a random, growing pause; not before the first attempt.
-  package static func pause(_ attempt: Int) {
-    if attempt > 0 { usleep(UInt32.random(in: 0...UInt32(5_000 << min(attempt, 8)))) }
-  }
-
-  package let name: String
-  package let key: String
-
-  package var description: String {
-    "publish \(name)\(key): another worker has written something else there and has not listed it yet; tried again later"
   }
 }

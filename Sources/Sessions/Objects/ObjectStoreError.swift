@@ -1,16 +1,14 @@
 import FileSystem
 
-/// A request to an object store that failed after all retries that make as it makes sense.
-///
-/// The environment is to blame, never the batch: see ``Disposition``.
+/// A request to an object store that failed after all retries. It is a failure of the environment, never of a batch.
 package struct ObjectStoreError: EnvironmentFailure, Equatable, CustomStringConvertible {
-  /// The request, as the store calls it: `GET`, `PUT`, `LIST` …
+  /// `GET`, `PUT`, `LIST` …
   package let operation: String
   /// The object, or the bucket.
   package let subject: String
-  /// HTTP's; nil when there was no answer.
+  /// The HTTP status; nil if there was no response.
   package let status: Int?
-  /// The store's own word for it, when it said one: `NoSuchBucket`.
+  /// The store's error code, such as `NoSuchBucket`.
   package let code: String?
   package let cause: String
   package let advice: String
@@ -26,10 +24,7 @@ package struct ObjectStoreError: EnvironmentFailure, Equatable, CustomStringConv
     self.advice = advice
   }
 
-  /// Whether the store knows us not, or lets us not: nothing to be tried again.
-  package var isPermission: Bool { status == 401 || status == 403 }
-
-  /// Whether another object may be had all the same: an archived one, a key that is too long.
+  /// Whether requests for other objects may succeed: an archived object, a key that is too long.
   package var isOfOneObject: Bool {
     let others: Set = [
       "AccessDenied", "AuthorizationHeaderMalformed", "ExpiredToken", "InvalidAccessKeyId", "InvalidToken",

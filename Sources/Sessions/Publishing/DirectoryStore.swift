@@ -22,13 +22,13 @@ package struct DirectoryStore: ArtifactStore {
     let publication = DirectoryPublication(store: self, batch: source.batch, directory: directory)
     guard try DurableFile.isDirectory(directory.path) else { return .ready(publication) }
     // Without a valid cache, take the lock: another worker may be publishing.
-    var note = index.note(of: directory)
+    var cache = index.cache(of: directory)
     let near =
-      note != nil
-      ? try segments(near: source.batch, in: directory, &note)
+      cache != nil
+      ? try segments(near: source.batch, in: directory, &cache)
       : try directory.locked(isCancelled) {
-        note = index.note(of: directory)
-        return try segments(near: source.batch, in: directory, &note)
+        cache = index.cache(of: directory)
+        return try segments(near: source.batch, in: directory, &cache)
       }
     let own = try own(near, source, isCancelled)
     guard own.isWhole else { return .ready(publication) }
@@ -39,11 +39,11 @@ package struct DirectoryStore: ArtifactStore {
   fileprivate func confirm(
     _ own: [PublishedSegment], of batch: Batch, in directory: SessionDirectory, _ lock: SessionLock
   ) throws -> PublishedBatch {
-    let note = index.note(of: directory)
+    let cache = index.cache(of: directory)
     return PublishedBatch(Receipt(own, of: batch, refused: [], duplicate: true, warnings: [])) {
       try withExtendedLifetime(lock) {
         // Outdated views are marked, and will be updated.
-        note == nil ? try index.update(directory, temporary: staging.temporaryFile()) : []
+        cache == nil ? try index.update(directory, temporary: staging.temporaryFile()) : []
       }
     }
   }
@@ -53,8 +53,8 @@ package struct DirectoryStore: ArtifactStore {
     guard try DurableFile.isDirectory(directory.path) else { return nil }
     let lock = try directory.lock(isCancelled)
     return try withExtendedLifetime(lock) {
-      var note = index.note(of: directory)
-      let own = try own(try segments(near: source.batch, in: directory, &note), source, isCancelled)
+      var cache = index.cache(of: directory)
+      let own = try own(try segments(near: source.batch, in: directory, &cache), source, isCancelled)
       if own.isWhole { return try confirm(own, of: source.batch, in: directory, lock) }
       try directory.rollBack(own)
       try directory.removeOrphans(keeping: [])
@@ -88,10 +88,10 @@ package struct DirectoryStore: ArtifactStore {
 
   /// Published segments that start within the batch's time, and so may be its own.
   private func segments(
-    near batch: Batch, in directory: SessionDirectory, _ note: inout SessionIndexCache?
+    near batch: Batch, in directory: SessionDirectory, _ cache: inout SessionIndexCache?
   ) throws -> [PublishedSegment] {
     let start = batch.frames[0].timeMs
-    return try directory.segments(near: start..<batch.endMs, &note).filter { $0.startMs >= start }
+    return try directory.segments(near: start..<batch.endMs, &cache).filter { $0.startMs >= start }
   }
 
   /// The segments of this very batch. Without nearby segments the batch is not hashed, which would be expensive.
@@ -127,10 +127,10 @@ private struct DirectoryPublication: Publication {
     let new = manifests.map(\.segment)
     let lock = try directory.lock(isCancelled)
     return try withExtendedLifetime(lock) {
-      var note = index.note(of: directory)
-      let near = try directory.segments(near: new[0].startMs..<max(new[new.count - 1].endMs, batch.endMs), &note)
+      var cache = index.cache(of: directory)
+      let near = try directory.segments(near: new[0].startMs..<max(new[new.count - 1].endMs, batch.endMs), &cache)
       let published = near.filter { $0.batchDigest != digest }
-      for segment in new { try Conflict.check(segment, against: published) }
+      for segment in new { try segment.requireNoConflict(with: published) }
       // Segments of a dead worker, with other cuts if the settings have changed since.
       let left = near.filter { $0.batchDigest == digest }
       // Or published as a whole by a worker that was faster.
@@ -138,20 +138,20 @@ private struct DirectoryPublication: Publication {
       let isSameCut = left.allSatisfy { old in new.contains { $0.isCutLike(old) } }
       if !isSameCut { try directory.rollBack(left) }
       let own = Set(isSameCut ? left.map(\.startMs) : [])
-      let missing = zip(segments, manifests).filter { !own.contains($0.0.startMs) }
-      let added = missing.map(\.1.segment)
+      let missing = manifests.filter { !own.contains($0.segment.startMs) }
+      let added = missing.map(\.segment)
       // Write the marker before the segments.
-      let deferUpdate = try left.isEmpty && note.map { try index.deferUpdate(directory, $0, by: added) } ?? false
+      let deferUpdate = try left.isEmpty && cache.map { try index.deferUpdate(directory, $0, by: added) } ?? false
       // With a valid cache there are no orphans.
-      if note == nil { try directory.removeOrphans(keeping: Set(missing.map(\.0.startMs))) }
-      try store.place(missing.map { ($0, $1.json) }, in: directory)
-      let known = left.isEmpty ? note : nil
+      if cache == nil { try directory.removeOrphans(keeping: Set(added.map(\.startMs))) }
+      try store.place(missing.map { ($0.staged, $0.json) }, in: directory)
+      let known = left.isEmpty ? cache : nil
       let receipt = Receipt(
         new, of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
         warnings: batch.warnings + SegmentManifest.notes(in: manifests))
       return PublishedBatch(receipt) {
         try withExtendedLifetime(lock) {
-          if deferUpdate, let known { return index.leave(added, behind: known, in: directory) }
+          if deferUpdate, let known { return index.recordDeferred(added, known, in: directory) }
           return try index.update(directory, known, adding: added, temporary: staging.temporaryFile())
         }
       }
@@ -159,23 +159,22 @@ private struct DirectoryPublication: Publication {
   }
 }
 
-/// The rule for overlaps of a new segment with published time.
-enum Conflict {
-  package static func check(_ new: PublishedSegment, against published: [PublishedSegment]) throws {
-    for old in published {
-      guard min(old.endMs, new.endMs) > max(old.startMs, new.startMs), !isSeam(old, new) else { continue }
+extension PublishedSegment {
+  /// Throws ``BadBatch`` if a new segment overlaps published time.
+  func requireNoConflict(with published: [PublishedSegment]) throws {
+    for old in published where min(old.endMs, endMs) > max(old.startMs, startMs) && !isSeam(with: old) {
       throw BadBatch(
-        "publish", new.batch,
-        "\(new.file) overlaps \(old.file): batch \(old.batch) with other content was published for that time",
+        "publish", batch,
+        "\(file) overlaps \(old.file): batch \(old.batch) with other content was published for that time",
         advice: "send each instant of a session once; or move the published segments away and retry")
     }
   }
 
   /// Whether two overlapping segments are the end of one batch and the beginning of the next, less than half an
   /// interval apart, so that cutting the earlier one's last picture short closes the seam.
-  static func isSeam(_ one: PublishedSegment, _ other: PublishedSegment) -> Bool {
-    guard one.startMs != other.startMs else { return false }
-    let (earlier, later) = one.startMs < other.startMs ? (one, other) : (other, one)
+  func isSeam(with other: PublishedSegment) -> Bool {
+    guard startMs != other.startMs else { return false }
+    let (earlier, later) = startMs < other.startMs ? (self, other) : (other, self)
     return earlier.part == earlier.parts && later.part == 1 && later.endMs > earlier.endMs
       && 2 * (earlier.endMs - later.startMs) < earlier.intervalMs && later.startMs > earlier.lastShownMs
   }
@@ -184,41 +183,4 @@ enum Conflict {
 extension [PublishedSegment] {
   /// Whether these, of one batch, are all segments of it.
   var isWhole: Bool { first.map { $0.parts == count } ?? false }
-}
-
-extension SegmentManifest {
-  /// Of all segments of a batch.
-  package static func all(
-    _ segments: [StagedSegment], of batch: Batch, digest: String, _ settings: EncoderSettings
-  ) -> [SegmentManifest] {
-    segments.enumerated().map { index, segment in
-      SegmentManifest(
-        segment, of: batch, digest: digest, part: index + 1, parts: segments.count, encoder: settings.json)
-    }
-  }
-
-  /// The notes of the manifests on shown frames, each note once.
-  package static func notes(in manifests: [SegmentManifest]) -> [String] {
-    let noted = manifests.flatMap(\.frames).filter { $0.status == .captured && $0.note != nil }
-    let all = Dictionary(grouping: noted) { $0.note ?? "" }.sorted { $0.key < $1.key }.map { note, frames in
-      frames.count == 1 ? "\(frames[0].source) \(note)" : "\(frames[0].source) and \(frames.count - 1) more \(note)"
-    }
-    return all.count > 20 ? all.prefix(20) + ["and \(all.count - 20) more notes in the manifests"] : all
-  }
-
-  init(
-    _ staged: StagedSegment, of batch: Batch, digest: String, part: Int, parts: Int, encoder: JSONValue = .null
-  ) {
-    let segment = PublishedSegment(
-      of: batch, digest: digest, part: part, parts: parts, holds: staged.shots, codedWidth: staged.codedWidth,
-      codedHeight: staged.codedHeight, bytes: staged.size, sha256: staged.sha256, samples: staged.samples,
-      encoder: encoder)
-    self.init(
-      segment: segment, session: batch.session, codec: staged.codec,
-      frames: staged.shots.map {
-        Frame(
-          timeMs: $0.capture.timeMs, holdMs: $0.holdMs, source: $0.capture.source, status: $0.status,
-          note: staged.notes[$0.capture.timeMs])
-      }, refused: staged.refused, metadata: batch.metadata)
-  }
 }

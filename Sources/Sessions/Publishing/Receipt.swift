@@ -11,7 +11,7 @@ public struct Receipt: Sendable, Equatable {
   public let segments: Int
   /// Captured frames.
   public let frames: Int
-  /// Frames that look like the one before, so that nothing had to be encoded; of a duplicate, none.
+  /// Frames that equal the one before and were not encoded; of a duplicate, 0.
   public package(set) var unchanged = 0
   /// Of a duplicate, none: the manifests have them. The receipt of a batch's first session also has the sessions that were refused.
   public package(set) var refused: [RefusedFrame]

@@ -5,37 +5,58 @@ import ISOMedia
 import JSON
 
 /// The facts of one segment: `segment-<start>.json`. Its presence says that the segment is whole.
-package struct SegmentManifest: Sendable, Equatable {
-  /// Of a file, in bytes.
+package struct SegmentManifest {
+  /// Maximum size of a file in bytes.
   package static let maximumBytes = 8 << 20
-
-  package struct Frame: Sendable, Equatable {
-    /// The capture, in unix milliseconds; of a continued frame, the original one.
-    package let timeMs: Int64
-    /// How long it is shown in this segment.
-    package let holdMs: Int64
-    package let source: String
-    package let status: FrameHold.Status
-    /// A change to the picture that a viewer should know of.
-    package let note: String?
-  }
 
   /// The facts that other segments and the session need.
   package let segment: PublishedSegment
-  package let session: SessionID
-  /// The pictures as captured, and as coded, are in ``segment``.
-  package let codec: String
-  package let frames: [Frame]
-  package let refused: [RefusedFrame]
-  /// The producer's own.
-  package let metadata: JSONValue
+  let staged: StagedSegment
+  private let batch: Batch
 
-  /// A manifest file's text: the manifest, and in it the digest of all else it says.
+  init(
+    _ staged: StagedSegment, of batch: Batch, digest: String, part: Int, parts: Int, encoder: JSONValue = .null
+  ) {
+    self.staged = staged
+    self.batch = batch
+    segment = PublishedSegment(
+      of: batch, digest: digest, part: part, parts: parts, holds: staged.shots, codedWidth: staged.codedWidth,
+      codedHeight: staged.codedHeight, bytes: staged.size, sha256: staged.sha256, samples: staged.samples,
+      encoder: encoder)
+  }
+
+  /// Returns the manifests of all segments of a batch.
+  package static func all(
+    _ segments: [StagedSegment], of batch: Batch, digest: String, _ settings: EncoderSettings
+  ) -> [SegmentManifest] {
+    segments.enumerated().map { index, segment in
+      SegmentManifest(
+        segment, of: batch, digest: digest, part: index + 1, parts: segments.count, encoder: settings.json)
+    }
+  }
+
+  /// Frames that could not be decoded.
+  package var refused: [RefusedFrame] { staged.refused }
+
+  /// Returns the notes on captured frames, each note once.
+  package static func notes(in manifests: [SegmentManifest]) -> [String] {
+    let noted = manifests.flatMap { manifest in
+      manifest.staged.shots.filter { $0.status == .captured }.compactMap { shot in
+        manifest.staged.notes[shot.capture.timeMs].map { (note: $0, source: shot.capture.source) }
+      }
+    }
+    let all = Dictionary(grouping: noted, by: \.note).sorted { $0.key < $1.key }.map { note, frames in
+      frames.count == 1 ? "\(frames[0].source) \(note)" : "\(frames[0].source) and \(frames.count - 1) more \(note)"
+    }
+    return all.count > 20 ? all.prefix(20) + ["and \(all.count - 20) more notes in the manifests"] : all
+  }
+
+  /// Returns the text of a manifest's file: the manifest with the digest of its other members.
   package static func text(of json: JSONValue) -> [UInt8] {
     json.setting(["manifestSha256": .string(seal(of: json))]).bytes() + [UInt8(ascii: "\n")]
   }
 
-  /// The digest of a manifest without the member that holds it.
+  /// Returns the digest of a manifest without the member that holds it.
   package static func seal(of json: JSONValue) -> String {
     guard case .object(var members) = json else { return "" }
     members["manifestSha256"] = nil
@@ -44,28 +65,26 @@ package struct SegmentManifest: Sendable, Equatable {
 
   package var json: JSONValue {
     .object([
-      "format": .string(PublishedSegment.format), "session": .string(session.description),
+      "format": .string(PublishedSegment.format), "session": .string(batch.session.description),
       "batch": .string(segment.batch),
       "batchDigest": .string(segment.batchDigest), "part": .number(segment.part), "parts": .number(segment.parts),
       "file": .string(segment.file), "startMs": .number(segment.startMs), "endMs": .number(segment.endMs),
       "durationMs": .number(segment.durationMs), "width": .number(segment.width), "height": .number(segment.height),
       "codedWidth": .number(segment.codedWidth), "codedHeight": .number(segment.codedHeight),
-      "codec": .string(codec), "timescale": .number(MediaTime.timescale), "bytes": .number(segment.bytes),
+      "codec": .string(staged.codec), "timescale": .number(MediaTime.timescale), "bytes": .number(segment.bytes),
       "sha256": .string(segment.sha256), "samples": .number(segment.samples),
-      "frames": .array(frames.map(\.json)), "refused": .array(refused.map(\.json)),
+      "frames": .array(staged.shots.map(json)), "refused": .array(refused.map(\.json)),
       "intervalMs": .number(segment.intervalMs), "gapAfterMs": .number(segment.gapAfterMs),
-      "final": .bool(segment.isFinal), "encoder": segment.encoder, "metadata": metadata,
+      "final": .bool(segment.isFinal), "encoder": segment.encoder, "metadata": batch.metadata,
     ])
   }
-}
 
-extension SegmentManifest.Frame {
-  fileprivate var json: JSONValue {
+  private func json(_ shot: FrameHold) -> JSONValue {
     var members: [String: JSONValue] = [
-      "timeMs": .number(timeMs), "holdMs": .number(holdMs), "source": .string(source),
-      "status": .string(status.rawValue),
+      "timeMs": .number(shot.capture.timeMs), "holdMs": .number(shot.holdMs), "source": .string(shot.capture.source),
+      "status": .string(shot.status.rawValue),
     ]
-    members["note"] = note.map { .string($0) }
+    members["note"] = staged.notes[shot.capture.timeMs].map { .string($0) }
     return .object(members)
   }
 }

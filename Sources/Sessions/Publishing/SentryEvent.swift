@@ -5,63 +5,54 @@ import Encoding
 import FrameBatches
 import JSON
 
-/// A video event of Sentry's replays: all of it stands in the segment's manifest but the ordinal.
-struct SentryEvent: Equatable {
-  /// Its backend drops videos that are larger, in bytes.
-  package static let limit = 10 << 20
+/// A video event of Sentry's replays.
+struct SentryEvent {
+  /// Sentry's backend drops larger videos, in bytes.
+  static let limit = 10 << 20
 
-  /// The segment's place in its session, from 0.
-  let ordinal: Int
-  package let startMs: Int64
-  package let durationMs: Int64
-  package let bytes: Int
-  package let width: Int
-  package let height: Int
-  /// Continued ones included: each is a frame of this video.
-  package let frames: Int
-  /// A second, at least 1: the format has no less.
-  let frameRate: Int64
+  private let segment: PublishedSegment
+  private let ordinal: Int
 
+  /// - Parameter ordinal: the segment's place in its session, from 0.
   init(_ segment: PublishedSegment, ordinal: Int) {
+    self.segment = segment
     self.ordinal = ordinal
-    startMs = segment.startMs
-    durationMs = segment.durationMs
-    bytes = segment.bytes
-    width = segment.width
-    height = segment.height
-    frames = segment.frames.count
-    let intervalMs = max(1, segment.intervalMs)
-    frameRate = max(1, (2_000 + intervalMs) / (2 * intervalMs))
   }
 
-  /// All events of a session, by file name.
+  /// Returns all events of a session, by file name.
   ///
   /// - Parameter segments: all of them, in the order of their starts.
-  package static func files(of segments: [PublishedSegment]) -> [(name: String, bytes: [UInt8])] {
+  static func files(of segments: [PublishedSegment]) -> [(name: String, bytes: [UInt8])] {
     segments.enumerated().map { (SegmentName.event($1.startMs), SentryEvent($1, ordinal: $0).text) }
   }
 
-  /// A warning about a segment; nil if Sentry takes it.
-  package static func warning(of segment: PublishedSegment, in session: SessionID) -> String? {
+  /// Returns a warning about a segment; nil if Sentry takes it.
+  static func warning(of segment: PublishedSegment, in session: SessionID) -> String? {
     guard segment.bytes > limit else { return nil }
     return "\(session)/\(segment.file): \(segment.bytes) bytes, and Sentry's backend drops videos of more than "
       + "\(limit >> 20) MiB; choose a lower --quality"
   }
 
-  /// The file's text.
-  package var text: [UInt8] { json.bytes() + [UInt8(ascii: "\n")] }
+  /// Frames a second, rounded, at least 1: the format has no less.
+  var frameRate: Int64 {
+    let intervalMs = max(1, segment.intervalMs)
+    return max(1, (2_000 + intervalMs) / (2 * intervalMs))
+  }
 
-  private var json: JSONValue {
+  /// The file's text.
+  var text: [UInt8] {
+    // Continued frames count: each is a frame of this video.
     let payload = JSONValue.object([
-      "segmentId": .number(ordinal), "size": .number(bytes), "duration": .number(durationMs),
-      "encoding": .string("h264"), "container": .string("mp4"), "height": .number(height), "width": .number(width),
-      "frameCount": .number(frames), "frameRateType": .string("variable"), "frameRate": .number(frameRate),
-      "left": .number(0), "top": .number(0),
+      "segmentId": .number(ordinal), "size": .number(segment.bytes), "duration": .number(segment.durationMs),
+      "encoding": .string("h264"), "container": .string("mp4"), "height": .number(segment.height),
+      "width": .number(segment.width), "frameCount": .number(segment.frames.count),
+      "frameRateType": .string("variable"), "frameRate": .number(frameRate), "left": .number(0), "top": .number(0),
     ])
     // 5 is rrweb's number for an event that is not its own.
-    return .object([
-      "type": .number(5), "timestamp": .number(startMs),
+    let event = JSONValue.object([
+      "type": .number(5), "timestamp": .number(segment.startMs),
       "data": .object(["tag": .string("video"), "payload": payload]),
     ])
+    return event.bytes() + [UInt8(ascii: "\n")]
   }
 }

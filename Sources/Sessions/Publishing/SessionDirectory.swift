@@ -31,14 +31,14 @@ package struct SessionDirectory {
     reader = VideoReader(decoders, owner: resolved)
   }
 
-  /// Throws where an output would lie in a published session, or be one.
+  /// Throws if an output is a published session or lies in one.
   ///
-  /// - Parameter output: need not be there yet.
+  /// - Parameter output: may be missing.
   /// - Throws: ``BadTarget``.
   package static func requireOutside(_ output: String) throws {
-    var place = output.hasPrefix("/") ? output : DurableFile.resolved(".") + "/" + output
-    while place != "/" {
-      let resolved = DurableFile.resolved(place)
+    var path = output.hasPrefix("/") ? output : DurableFile.resolved(".") + "/" + output
+    while path != "/" {
+      let resolved = DurableFile.resolved(path)
       if let bytes = try? DurableFile.contents(
         of: resolved + "/" + SessionView.jsonFile, limit: SessionView.maximumBytes),
         String(decoding: bytes.prefix(512), as: UTF8.self).contains("\"session-manifest/1\"")
@@ -47,18 +47,32 @@ package struct SessionDirectory {
           path: output, cause: "\(resolved) is a published session",
           advice: "name the directory that holds the sessions: \(DurableFile.parentDirectory(of: resolved))")
       }
-      place = DurableFile.parentDirectory(of: place)
+      path = DurableFile.parentDirectory(of: path)
     }
   }
 
-  /// Runs `body` under the session's lock. On a file system without locks on directories, a file is locked instead.
+  /// Runs `body` under the session's lock.
   ///
-  /// - Parameter isCancelled: asked while another worker has it, and once it is ours.
+  /// - Parameter isCancelled: asked while another worker has the lock, and once it is ours.
   /// - Throws: ``Cancelled``.
   @discardableResult
   package func locked<R>(_ isCancelled: () -> Bool = { false }, _ body: () throws -> R) throws -> R {
     let lock = try lock(isCancelled)
     return try withExtendedLifetime(lock) { try body() }
+  }
+
+  /// Like ``locked(_:_:)``, but fails if another process has the lock, and creates no directory.
+  ///
+  /// - Returns: nil if there is no such session.
+  /// - Throws: ``SessionHeld``.
+  package func lockedIfFree<R>(_ body: () throws -> R) throws -> R? {
+    let directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+    if directory < 0 && errno == ENOENT { return nil }
+    guard directory >= 0 else { throw DiskError("open", path) }
+    let lock = try lock(directory) { file, name in
+      if flock(file, LOCK_EX | LOCK_NB) != 0 { throw errno == EWOULDBLOCK ? SessionHeld() : DiskError("flock", name) }
+    }
+    return try lock.map { lock in try withExtendedLifetime(lock) { try body() } }
   }
 
   /// Takes the session's lock. Creates the directory if it is missing.
@@ -68,60 +82,38 @@ package struct SessionDirectory {
     while true {
       try DurableFile.makeDirectories(path)
       let directory = try check("open", path) { open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) }
-      let lock = SessionLock(directory)
-      do {
-        try wait(for: directory, path, isCancelled)
-      } catch let failure as DiskError {
-        guard failure.saysNoLocks else { throw failure }
-        if let lock = try lockByFile({ try wait(for: $0, $1, isCancelled) }) { return lock }
-        continue
+      let lock = try lock(directory) { file, name in
+        // A worker holds it while files are synced; a stopped process holds it for ever.
+        var pause: UInt32 = 500
+        while flock(file, LOCK_EX | LOCK_NB) != 0 {
+          guard errno == EWOULDBLOCK || errno == EINTR else { throw DiskError("flock", name) }
+          if isCancelled() { throw Cancelled() }
+          usleep(pause)
+          pause = min(2 * pause, 50_000)
+        }
+        if isCancelled() { throw Cancelled() }
       }
-      // If the empty directory was removed while we waited, the lock is on nothing: try again.
-      if try isSame(directory, path) { return lock }
+      if let lock { return lock }
     }
   }
 
-  private func wait(for file: Int32, _ name: String, _ isCancelled: () -> Bool) throws {
-    // A worker holds it while files are synced; a stopped process holds it for ever.
-    var pause: UInt32 = 500
-    while flock(file, LOCK_EX | LOCK_NB) != 0 {
-      guard errno == EWOULDBLOCK || errno == EINTR else { throw DiskError("flock", name) }
-      if isCancelled() { throw Cancelled() }
-      usleep(pause)
-      pause = min(2 * pause, 50_000)
-    }
-    if isCancelled() { throw Cancelled() }
-  }
-
-  /// Like ``locked(_:_:)``, but fails if another process has the lock, and creates no directory.
+  /// Locks the open directory, or a file in it if the file system has no locks on directories.
   ///
-  /// - Returns: nil where there is none.
-  /// - Throws: ``SessionHeld``.
-  package func lockedIfFree<R>(_ body: () throws -> R) throws -> R? {
-    let directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
-    if directory < 0 && errno == ENOENT { return nil }
-    guard directory >= 0 else { throw DiskError("open", path) }
-    let lock = SessionLock(directory)
-    func seize(_ file: Int32, _ name: String) throws {
-      if flock(file, LOCK_EX | LOCK_NB) != 0 { throw errno == EWOULDBLOCK ? SessionHeld() : DiskError("flock", name) }
+  /// - Returns: nil if the session was removed meanwhile.
+  private func lock(_ directory: Int32, _ seize: (Int32, String) throws -> Void) throws -> SessionLock? {
+    func lock(_ file: Int32, _ name: String) throws -> SessionLock? {
+      let lock = SessionLock(file)
+      try seize(file, name)
+      // The lock may be on a file that was removed while we waited.
+      return try isSame(file, name) ? lock : nil
     }
     do {
-      try seize(directory, path)
-    } catch let failure as DiskError {
-      guard failure.saysNoLocks else { throw failure }
-      guard let lock = try lockByFile(seize) else { return nil }
-      return try withExtendedLifetime(lock) { try body() }
+      return try lock(directory, path)
+    } catch let failure as DiskError where failure.saysNoLocks {
+      let name = path + "/.lock"
+      let file = try check("open", name) { open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644) }
+      return try lock(file, name)
     }
-    return try withExtendedLifetime(lock) { try isSame(directory, path) ? body() : nil }
-  }
-
-  /// - Returns: nil when the file is not there any more once it is ours: the session has been removed.
-  private func lockByFile(_ seize: (Int32, String) throws -> Void) throws -> SessionLock? {
-    let name = path + "/.lock"
-    let file = try check("open", name) { open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644) }
-    let lock = SessionLock(file)
-    try seize(file, name)
-    return try isSame(file, name) ? lock : nil
   }
 
   /// Throws if the disk does not answer: a wrong answer would make us wait for our own lock.
@@ -132,11 +124,14 @@ package struct SessionDirectory {
     return (opened.st_ino, opened.st_dev) == (named.st_ino, named.st_dev)
   }
 
-  /// The starts of all published segments, in order.
+  /// Returns the starts of all published segments, in order.
   package func publishedStarts() throws -> [Int64] {
     guard try DurableFile.isDirectory(path) else { return [] }
-    return try Directory(opening: path, followingLinks: false).entries()
-      .compactMap { SegmentName.start(ofManifest: $0.name) }.sorted()
+    var starts: [Int64] = []
+    try Directory(opening: path, followingLinks: false).visit { name in
+      if let start = SegmentName.start(ofManifest: String(cString: name)) { starts.append(start) }
+    }
+    return starts.sorted()
   }
 
   /// Rolls back segments of a batch that was never published as a whole. Call it with the session locked.
@@ -150,30 +145,30 @@ package struct SessionDirectory {
 
   /// Removes videos without a manifest: a worker died before it had published them. Call it with the session locked.
   func removeOrphans(keeping starts: Set<Int64>) throws {
-    for name in try orphans() {
-      if let start = SegmentName.start(ofVideo: name), starts.contains(start) { continue }
+    for name in try orphans() where SegmentName.start(ofVideo: name).map({ !starts.contains($0) }) ?? true {
       try check("unlink", path + "/" + name) { unlink(path + "/" + name) }
     }
   }
 
-  /// Videos without a manifest.
+  /// Returns the names of videos without a manifest.
   package func orphans() throws -> [String] {
     let names = try Directory(opening: path, followingLinks: false).entries().map(\.name)
     let published = Set(names.compactMap { SegmentName.start(ofManifest: $0) })
     return names.filter { SegmentName.start(ofVideo: $0).map { !published.contains($0) } ?? false }
   }
 
-  /// The bytes of one of the session's files; nil when it is missing, or is not a plain file of that size.
+  /// Returns the bytes of a file of the session; nil if it is missing, larger, or not a plain file.
   package func bytes(of name: String, limit: Int) throws -> [UInt8]? {
     let directory = try Directory(opening: path, followingLinks: false)
     guard case .bytes(let bytes)? = try directory.contents(of: name, limit: limit) else { return nil }
     return bytes
   }
 
-  /// A published segment.
   package func segment(_ startMs: Int64) throws -> PublishedSegment { try manifest(startMs).segment }
 
-  /// A published segment, and its manifest.
+  /// Returns a published segment and its manifest.
+  ///
+  /// - Throws: ``DamagedOutput``.
   package func manifest(_ startMs: Int64) throws -> (segment: PublishedSegment, json: JSONValue) {
     let name = SegmentName.manifest(startMs)
     guard let bytes = try bytes(of: name, limit: SegmentManifest.maximumBytes) else {
@@ -182,9 +177,9 @@ package struct SessionDirectory {
     return try SegmentManifest.read(bytes, of: startMs, path: path + "/" + name)
   }
 
-  /// All published segments, in order, with checked manifests.
+  /// Returns all published segments, in order. The digests of their manifests are checked.
   ///
-  /// - Throws: ``BadSession`` where there is none, or one that overlaps another.
+  /// - Throws: ``BadSession`` if there are none, or if two overlap.
   func soundSegments() throws -> [PublishedSegment] {
     let segments = try publishedStarts().map { try soundManifest($0).segment }
     guard !segments.isEmpty else {
@@ -194,7 +189,7 @@ package struct SessionDirectory {
     return segments
   }
 
-  /// A published segment of this session, and its manifest, whose digest is checked.
+  /// Like ``manifest(_:)``, but checks the manifest's session and digest.
   func soundManifest(_ startMs: Int64) throws -> (segment: PublishedSegment, json: JSONValue) {
     let (segment, json) = try manifest(startMs)
     let name = SegmentName.manifest(startMs)
@@ -210,9 +205,9 @@ package struct SessionDirectory {
   /// Maximum size of a segment's file, far above that of some seconds of screenshots.
   static let maximumVideoBytes = 128 << 20
 
-  /// The file of a published segment.
+  /// Returns the video of a published segment.
   ///
-  /// - Throws: ``BadSession`` when it is not the one the manifest describes.
+  /// - Throws: ``BadSession`` if it is not the one that the manifest describes.
   package func video(of segment: PublishedSegment) throws -> [UInt8] {
     guard let bytes = try bytes(of: segment.file, limit: min(segment.bytes, Self.maximumVideoBytes)) else {
       throw BadSession(segment.file, "missing, or not a plain file of its size")
@@ -223,17 +218,17 @@ package struct SessionDirectory {
     return bytes
   }
 
-  /// Published segments that a batch shown from `range.lowerBound` to `range.upperBound` can touch.
+  /// Returns the published segments that a batch shown from `range.lowerBound` to `range.upperBound` can touch.
   ///
-  /// - Parameter note: the cache of the session; set to nil if it is wrong.
-  package func segments(near range: Range<Int64>, _ note: inout SessionIndexCache?) throws -> [PublishedSegment] {
+  /// - Parameter cache: the cache of the session; set to nil if it is wrong.
+  package func segments(near range: Range<Int64>, _ cache: inout SessionIndexCache?) throws -> [PublishedSegment] {
     do {
-      let recent = note.flatMap { note in note.recent[0] < range.lowerBound ? note.recent : nil }
+      let recent = cache.flatMap { cache in cache.recent[0] < range.lowerBound ? cache.recent : nil }
       return try segments(near: range, among: recent ?? publishedStarts())
-    } catch is DamagedOutput where note != nil {
+    } catch is DamagedOutput where cache != nil {
       // The operator has moved segments away.
       SessionIndexCache.forget(of: path)
-      note = nil
+      cache = nil
       return try segments(near: range, among: publishedStarts())
     }
   }
@@ -246,7 +241,7 @@ package struct SessionDirectory {
   }
 }
 
-/// A session's lock: no other worker publishes there as long as this exists.
+/// A session's lock. No other worker publishes there while this exists.
 final class SessionLock {
   private let descriptor: Int32
 
@@ -256,7 +251,7 @@ final class SessionLock {
   deinit { close(descriptor) }
 }
 
-/// A file in the output that this program did not write: nothing is published over it.
+/// A file in the output that this program did not write. The worker does not replace it.
 package struct DamagedOutput: Error, Equatable, CustomStringConvertible {
   package let path: String
   package let cause: String

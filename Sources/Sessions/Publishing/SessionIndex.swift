@@ -1,5 +1,5 @@
-// The index of a session: what is published of it, one entry a segment, with the totals of all. Each view of the session is made
-// from it. It can always be made again from the segments' manifests. Pure.
+// The index of a session: an entry for each published segment, and the totals. Each view of the session is made from it. It can
+// always be rebuilt from the segments' manifests. Pure.
 
 import Encoding
 import FrameBatches
@@ -13,9 +13,9 @@ package struct SessionEntry: Sendable, Equatable {
   let height: Int
   let bytes: Int
   let sha256: String
-  /// How many frames it shows, continued ones included.
+  /// The number of frames, continued ones included.
   package let frames: Int
-  /// How many frames begin in it: one that continues in the next segment counts once.
+  /// The number of frames that begin in it.
   let captured: Int
   let intervalMs: Int64
   let gapAfterMs: Int64
@@ -26,7 +26,7 @@ package struct SessionEntry: Sendable, Equatable {
   package var file: String { SegmentName.video(startMs) }
   var endMs: Int64 { startMs + durationMs }
 
-  /// The unrecorded time up to the next segment. Within a batch any distance is one. Batches meet with some jitter, and
+  /// Returns the unrecorded time up to the next segment. Within a batch any distance is a gap. Batches meet with some jitter:
   /// less than half an interval from the end of the one, gap included, to the beginning of the other is a seam.
   func gap(before next: SessionEntry) -> SessionIndex.Gap? {
     let distance = next.startMs - endMs
@@ -34,7 +34,7 @@ package struct SessionEntry: Sendable, Equatable {
     return distance > 0 && (gapAfterMs > 0 || !isSeam) ? SessionIndex.Gap(startMs: endMs, endMs: next.startMs) : nil
   }
 
-  /// The gap behind it, where it is the session's last segment.
+  /// The gap behind it if it is the session's last segment.
   var closingGap: SessionIndex.Gap? {
     gapAfterMs > 0 ? SessionIndex.Gap(startMs: endMs, endMs: endMs + gapAfterMs) : nil
   }
@@ -48,7 +48,7 @@ extension PublishedSegment {
       isFinal: isFinal, batch: String(batchDigest.prefix(16)))
   }
 
-  /// The unrecorded time up to the next segment: see ``SessionEntry/gap(before:)``.
+  /// See ``SessionEntry/gap(before:)``.
   package func gap(before next: PublishedSegment) -> SessionIndex.Gap? { entry.gap(before: next.entry) }
 }
 
@@ -62,36 +62,31 @@ package struct SessionIndex: Sendable, Equatable {
 
   package let session: SessionID
   package private(set) var startMs: Int64
-  /// How many segments there are.
   package private(set) var count: Int
   /// Captured frames; one that continues in the next segment counts once.
   package private(set) var frames: Int
   package private(set) var bytes: Int
-  /// The last segments, in the order of their starts, at least one; all of them where ``isWhole``.
+  /// The last segments, in the order of their starts, at least one; maybe all.
   package private(set) var entries: [SessionEntry]
+}
 
+extension SessionIndex {
   /// - Parameter entries: all of the session, in the order of their starts.
-  /// - Returns: nil where there is none.
+  /// - Returns: nil if there are none.
   init?(session: SessionID, entries: [SessionEntry]) {
     guard let first = entries.first else { return nil }
-    self.session = session
-    self.entries = entries
-    startMs = first.startMs
-    count = entries.count
-    frames = entries.reduce(0) { $0 + $1.captured }
-    bytes = entries.reduce(0) { $0 + $1.bytes }
+    self.init(
+      session: session, startMs: first.startMs, count: entries.count, frames: entries.reduce(0) { $0 + $1.captured },
+      bytes: entries.reduce(0) { $0 + $1.bytes }, entries: entries)
   }
 
   /// - Parameter segments: all of the session, in the order of their starts.
-  /// - Returns: nil where there is none.
+  /// - Returns: nil if there are none.
   package init?(session: SessionID, segments: [PublishedSegment]) {
     self.init(session: session, entries: segments.map(\.entry))
   }
 
-  /// Whether ``entries`` are all segments.
-  var isWhole: Bool { count == entries.count }
-
-  private var last: SessionEntry { entries[entries.count - 1] }
+  var last: SessionEntry { entries[entries.count - 1] }
   package var endMs: Int64 { last.endMs + last.gapAfterMs }
   package var durationMs: Int64 { endMs - startMs }
   /// Whether the segment that ends the session is there.
@@ -102,7 +97,14 @@ package struct SessionIndex: Sendable, Equatable {
     zip(entries, entries.dropFirst()).compactMap { $0.gap(before: $1) } + [last.closingGap].compactMap { $0 }
   }
 
-  /// Adds segments that start behind the first entry, or, where the index is whole, anywhere.
+  /// Returns the index with earlier segments in its list, which the totals count already.
+  func preceded(by earlier: [SessionEntry]) -> SessionIndex {
+    var index = self
+    index.entries = earlier + entries
+    return index
+  }
+
+  /// Adds segments that start behind the first entry, or anywhere if the index lists all segments.
   ///
   /// - Parameter others: segments that count, and are listed elsewhere.
   mutating func add(_ new: [SessionEntry], elsewhere others: [SessionEntry] = []) {
@@ -115,7 +117,16 @@ package struct SessionIndex: Sendable, Equatable {
     }
   }
 
-  /// Takes the first entries out of the list; the totals stay.
+  /// Removes the last segment. The one before it must be listed.
+  mutating func removeLast() -> SessionEntry {
+    let last = entries.removeLast()
+    count -= 1
+    frames -= last.captured
+    bytes -= last.bytes
+    return last
+  }
+
+  /// Removes the first entries from the list. The totals stay.
   mutating func removeFirst(_ count: Int) -> [SessionEntry] {
     defer { entries.removeFirst(count) }
     return Array(entries[..<count])
@@ -146,7 +157,7 @@ extension SessionIndex {
 }
 
 extension SessionEntry {
-  /// A list, as it is read and written for each batch: an object takes twice the bytes and the time.
+  /// An array, because an object takes twice the bytes and the time for each batch.
   var json: JSONValue {
     let numbers = [
       startMs, durationMs, Int64(width), Int64(height), Int64(bytes), Int64(frames), Int64(captured), intervalMs,
@@ -192,7 +203,8 @@ extension JSONValue {
   /// Bounds far above what we write, and far below what a sum could overflow.
   fileprivate static let counts = Int64(0)...(1 << 42)
 
-  fileprivate func count(_ key: String) throws(JSONError) -> Int64 {
+  /// Returns a member that counts something.
+  func count(_ key: String) throws(JSONError) -> Int64 {
     let value = try required(key, .integer)
     guard Self.counts.contains(value) else { throw JSONError("\(key): out of range") }
     return value

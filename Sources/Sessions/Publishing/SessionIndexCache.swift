@@ -1,17 +1,17 @@
-// A cache of a session's directory, so that a long one need not be looked through for each batch. It is an extended attribute of
-// the directory, and is valid as long as the directory and its views are unchanged. If it is invalid, or the file system has no
-// attributes, the files are read.
+// A cache of a session's directory, so that a worker does not list a long one for each batch. It is an extended attribute of the
+// directory, and is valid as long as the directory and its views are unchanged. If it is invalid, or the file system has no
+// attributes, the worker reads the files.
 
 import CLinux
 import FileSystem
 import Glibc
 
 package struct SessionIndexCache: Equatable {
-  /// Segments with a manifest.
+  /// The number of segments.
   package var count: Int
   /// The starts of the latest of them, in order.
   var recent: [Int64]
-  /// The recent segments that the views lack.
+  /// The starts of the recent segments that the views lack.
   package var behind: [Int64]
   /// Whether the session has Sentry's events.
   var hasEvents: Bool
@@ -28,7 +28,7 @@ package struct SessionIndexCache: Equatable {
   /// The version of the format.
   private static let version: Int64 = 2
 
-  /// - Returns: nil if it is invalid or missing.
+  /// Returns the cache; nil if it is invalid or missing.
   package static func read(of directory: String) -> SessionIndexCache? {
     var words = [Int64](repeating: 0, count: 1_024)
     let size = words.withUnsafeMutableBytes { getxattr(directory, name, $0.baseAddress, $0.count) }
@@ -49,6 +49,19 @@ package struct SessionIndexCache: Equatable {
     let words = [Self.version, stamp, Int64(count), flags, Int64(recent.count)] + recent + behind
     // Where it cannot be kept, the session is read in full next time.
     _ = words.withUnsafeBytes { setxattr(directory, Self.name, $0.baseAddress, $0.count, 0) }
+  }
+
+  /// Returns the cache after segments were published.
+  ///
+  /// - Parameter areBehind: whether the views lack them; else the views lack none.
+  func adding(_ starts: [Int64], areBehind: Bool) -> SessionIndexCache {
+    var cache = self
+    cache.count += starts.count
+    cache.behind = areBehind ? (behind + starts).sorted() : []
+    // Keep all segments that the views lack, and one that they have.
+    let all = (recent + starts).sorted()
+    cache.recent = all.suffix(max(Self.recentCount, cache.behind.count + 1))
+    return cache
   }
 
   /// Removes a cache that is wrong.

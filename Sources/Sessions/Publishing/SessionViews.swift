@@ -10,14 +10,15 @@ import Synchronization
 
 /// Keeps the views of an output's sessions up to date with their manifests. For any thread; one for a process.
 package final class SessionViews: Sendable {
-  /// Maximum lag of views, in milliseconds.
-  package static let lagMs = 400
   /// A marker older than this many seconds belongs to a dead process.
   private static let markS = 5
   /// The pause before a retry, in milliseconds.
   static let retryMs = 30_000
   /// Maximum number of segments that views may lack.
-  private static let most = 200
+  private static let maximumBehind = 200
+
+  /// Maximum lag of views, in milliseconds. The views of a session of hours have megabytes, and are written less often.
+  private static func lagMs(_ segments: Int) -> Int { segments < 4_000 ? 400 : 800 }
 
   /// The due times of a session's views that this process deferred, in monotonic milliseconds.
   private struct Due {
@@ -42,9 +43,9 @@ package final class SessionViews: Sendable {
 
   /// - Parameters:
   ///   - hls: whether sessions can be played while they grow.
-  ///   - thumbnails: whether players have their pictures in small.
+  ///   - thumbnails: whether players have thumbnails of them.
   ///   - sentry: whether there is an event for Sentry beside each manifest.
-  ///   - goesOn: asked between files where there are many to make; when it says no, that is left to later.
+  ///   - shouldContinue: asked between files; if it returns false, the rest is left to the next worker.
   package init(
     hls: Bool = false, thumbnails: Bool = false, sentry: Bool = false,
     shouldContinue: @escaping @Sendable () -> Bool = { true }
@@ -57,248 +58,99 @@ package final class SessionViews: Sendable {
 
   // MARK: - In a locked session
 
-  /// The cached facts of a session; nil where they are not enough for what we keep.
-  package func note(of directory: SessionDirectory) -> SessionIndexCache? {
-    SessionIndexCache.read(of: directory.path).flatMap { note in
-      (note.hasEvents || !hasEvents) && (note.hasHLS || !hasHLS) && (note.hasThumbnails || !hasThumbnails)
-        ? note : nil
+  /// Returns the cache of a session; nil if it is invalid, or the session lacks a view that we keep.
+  func cache(of directory: SessionDirectory) -> SessionIndexCache? {
+    SessionIndexCache.read(of: directory.path).flatMap { cache in
+      (cache.hasEvents || !hasEvents) && (cache.hasHLS || !hasHLS) && (cache.hasThumbnails || !hasThumbnails)
+        ? cache : nil
     }
   }
 
   /// Whether the update of the views may be deferred while segments are added. Then a marker is written.
-  func deferUpdate(_ directory: SessionDirectory, _ note: SessionIndexCache, by new: [PublishedSegment]) throws -> Bool
-  {
+  func deferUpdate(
+    _ directory: SessionDirectory, _ cache: SessionIndexCache, by new: [PublishedSegment]
+  ) throws -> Bool {
+    let lagMs = Self.lagMs(cache.count)
     // A segment older than all cached ones would leave a hole in the cache.
-    guard note.behind.count + new.count <= Self.most, note.recent.count > note.behind.count,
-      new.allSatisfy({ $0.startMs > note.recent[0] }),
-      try Self.wasWrittenJustNow(directory.path + "/" + SessionView.jsonFile)
+    guard cache.behind.count + new.count <= Self.maximumBehind, cache.recent.count > cache.behind.count,
+      new.allSatisfy({ $0.startMs > cache.recent[0] }),
+      try Self.wasWritten(directory.path + "/" + SessionView.jsonFile, withinMs: lagMs)
     else { return false }
     try mark(directory)
-    let dueMs = MonotonicClock.milliseconds() + Self.lagMs
+    let dueMs = MonotonicClock.milliseconds() + lagMs
     behind.withLock { behind in
       if behind[directory.session]?.viewsMs == nil { behind[directory.session, default: Due()].viewsMs = dueMs }
     }
     return true
   }
 
+  private static func wasWritten(_ path: String, withinMs limitMs: Int) throws -> Bool {
+    var status = stat()
+    try check("stat", path) { lstat(path, &status) }
+    return (0..<Int64(limitMs)).contains(
+      WallClock.nowMs - WallClock.unixMs(status.st_mtim.tv_sec, status.st_mtim.tv_nsec))
+  }
+
   /// Records in the cache that the views lack the new segments.
   ///
   /// - Returns: warnings about them.
-  package func leave(_ new: [PublishedSegment], behind note: SessionIndexCache, in directory: SessionDirectory)
-    -> [String]
-  {
-    note.adding(new.map(\.startMs), areBehind: true).write(to: directory.path)
-    return note.hasEvents ? warnings(of: new, in: directory) : []
+  func recordDeferred(
+    _ new: [PublishedSegment], _ cache: SessionIndexCache, in directory: SessionDirectory
+  ) -> [String] {
+    cache.adding(new.map(\.startMs), areBehind: true).write(to: directory.path)
+    return cache.hasEvents ? new.compactMap { SentryEvent.warning(of: $0, in: directory.session) } : []
   }
 
   /// Brings all files up to date.
   ///
   /// - Parameters:
-  ///   - note: the cache before `new` was added.
+  ///   - cache: the cache before `new` was added.
   ///   - releasedMs: a live playlist holds back no segment that starts by then.
   ///   - temporary: a file name to write under, on the same file system.
   /// - Returns: warnings about new files.
   @discardableResult
   package func update(
-    _ directory: SessionDirectory, _ note: SessionIndexCache? = nil, adding new: [PublishedSegment] = [],
+    _ directory: SessionDirectory, _ cache: SessionIndexCache? = nil, adding new: [PublishedSegment] = [],
     releasedMs: Int64 = .min, temporary: String
   ) throws -> [String] {
-    var update = Update(directory, releasedMs: releasedMs, temporary: temporary)
-    let warnings: [String]
-    if let note, let added = try add(new, to: note, &update) {
-      warnings = added
-    } else {
-      warnings = try rebuild(&update)
+    let update = ViewUpdate(directory: directory, releasedMs: releasedMs, temporary: temporary) { _, _ in
+      if !self.shouldContinue() { throw Cancelled() }
     }
-    if update.heldBack == nil { try unmark(directory) }
-    return warnings
-  }
-
-  /// One update of a session's views.
-  private struct Update {
-    let directory: SessionDirectory
-    let releasedMs: Int64
-    let temporary: String
-    /// The segments that the live playlist holds back; nil where it lists all.
-    var heldBack: HLSPackage.HeldBack?
-
-    init(_ directory: SessionDirectory, releasedMs: Int64, temporary: String) {
-      self.directory = directory
-      self.releasedMs = releasedMs
-      self.temporary = temporary
-    }
-
-    var playlist: HLSPackage {
-      HLSPackage(path: directory.path + "/" + HLSPackage.directory, temporary: temporary)
-    }
+    let outcome =
+      try cache.flatMap { try update.add(new, to: $0) }
+      ?? update.rebuild(events: hasEvents, hls: hasHLS, thumbnails: hasThumbnails)
+    // Mark before the cache is valid: a worker that finds it valid after a crash leaves the update to the marker.
+    if let heldBack = outcome.heldBack { try mark(directory, heldBack) }
+    outcome.cache?.write(to: directory.path)
+    if outcome.heldBack == nil { try unmark(directory) }
+    return outcome.warnings
   }
 
   /// Writes a marker, so that segments that are held back are listed in time even if this process dies.
-  private func note(_ outcome: HLSPackage.Outcome, of update: inout Update) throws {
-    guard var heldBack = outcome.heldBack else { return }
-    let directory = update.directory
+  private func mark(_ directory: SessionDirectory, _ heldBack: HLSPackage.HeldBack) throws {
     try mark(directory)
-    behind.withLock { behind in
+    let dueMs = behind.withLock { behind in
+      var heldBack = heldBack
       // A later segment does not defer it further.
       if let known = behind[directory.session]?.heldBack, known.startMs == heldBack.startMs { heldBack = known }
       behind[directory.session] = Due(heldBack: heldBack)
+      return heldBack.dueMs
     }
     try DirtySessionMarkers(beside: directory).postpone(
-      directory.session, byMs: heldBack.dueMs - MonotonicClock.milliseconds())
-    update.heldBack = heldBack
+      directory.session, byMs: dueMs - MonotonicClock.milliseconds())
   }
 
-  /// Adds the segments that the views lack.
-  ///
-  /// - Parameter note: the cache before `new` was added.
-  /// - Returns: warnings about the new segments; nil if all manifests are needed.
-  private func add(
-    _ new: [PublishedSegment], to note: SessionIndexCache, _ update: inout Update
-  ) throws -> [String]? {
-    let (directory, temporary) = (update.directory, update.temporary)
-    if note.behind.isEmpty && new.isEmpty && !note.hasHLS { return [] }
-    var read = Dictionary(uniqueKeysWithValues: new.map { ($0.startMs, $0) })
-    func segment(_ startMs: Int64) throws -> PublishedSegment {
-      if let known = read[startMs] { return known }
-      let segment = try directory.segment(startMs)
-      read[startMs] = segment
-      return segment
-    }
-    let starts = (note.recent + new.map(\.startMs)).sorted()
-    let behind = Set(note.behind + new.map(\.startMs))
-    let told = starts.filter { !behind.contains($0) }
-    let views = [SessionView.jsonFile, SessionView.scriptFile].map { directory.path + "/" + $0 }
-    guard let last = told.last, case let first = behind.min() ?? .max, told[0] < first,
-      !(note.hasHLS || note.hasThumbnails) || last < first,
-      let json = try DurableFile.contents(of: views[0], limit: SessionView.maximumBytes),
-      let script = try DurableFile.contents(of: views[1], limit: SessionView.maximumBytes),
-      let (view, kept) = try SessionView.extending(
-        json: json, script: script, of: directory.session, to: starts, { try segment($0).entry })
-    else { return nil }
-    if behind.isEmpty {
-      // Only a live playlist may have something to add.
-      return try extend(starts, segment, sessionStartMs: view.startMs, &update) ? [] : nil
-    }
-    let added = try starts[kept...].map(segment)
-    if note.hasEvents {
-      let firstOrdinal = note.count + new.count - added.count
-      for (index, segment) in added.enumerated() {
-        let event = SentryEvent(segment, ordinal: firstOrdinal + index)
-        try write(event.text, to: directory.path + "/" + SegmentName.event(segment.startMs), temporary: temporary)
-      }
-    }
-    for (name, bytes) in view.files {
-      try DurableFile.replace(directory.path + "/" + name, bytes, temporary: temporary)
-    }
-    try Directory(opening: directory.path).sync()
-    if note.hasHLS, try !extend(starts, segment, sessionStartMs: view.startMs, &update) { return nil }
-    if note.hasThumbnails {
-      let isExtended = try ThumbnailPackage(of: directory, temporary: temporary).extend(
-        by: added, after: segment(last), sessionStartMs: view.startMs, from: directory)
-      if !isExtended { return nil }
-    }
-    note.adding(new.map(\.startMs), areBehind: false).write(to: directory.path)
-    return note.hasEvents ? warnings(of: new, in: directory) : []
+  private func mark(_ directory: SessionDirectory) throws {
+    let isOurs = behind.withLock { $0[directory.session] != nil }
+    try DirtySessionMarkers(beside: directory).add(directory.session, isSynced: isOurs)
   }
 
-  /// Adds the segments that a live playlist lacks.
-  ///
-  /// - Parameter starts: of the session's last segments, in order.
-  /// - Returns: false if all manifests are needed.
-  private func extend(
-    _ starts: [Int64], _ segment: (Int64) throws -> PublishedSegment, sessionStartMs: Int64, _ update: inout Update
-  ) throws -> Bool {
-    guard let listed = try update.playlist.lastStart(), let index = starts.lastIndex(of: listed) else { return false }
-    let outcome = try update.playlist.extend(
-      by: starts[index...].map(segment), sessionStartMs: sessionStartMs, releasedMs: update.releasedMs,
-      from: update.directory)
-    guard let outcome else { return false }
-    try note(outcome, of: &update)
-    return true
+  private func unmark(_ directory: SessionDirectory) throws {
+    try DirtySessionMarkers(beside: directory).remove(directory.session)
+    behind.withLock { _ = $0.removeValue(forKey: directory.session) }
   }
 
-  /// Rebuilds all views from the manifests.
-  private func rebuild(_ update: inout Update) throws -> [String] {
-    let (directory, temporary) = (update.directory, update.temporary)
-    let entries = try Directory(opening: directory.path, followingLinks: false).entries()
-    let segments = try entries.compactMap { SegmentName.start(ofManifest: $0.name) }.sorted().map(directory.segment)
-    // Before session.json, so that readers of a segment there find its event, too.
-    let events = try updateEvents(entries, of: segments, in: directory, temporary: temporary)
-    let hls = directory.path + "/" + HLSPackage.directory
-    guard let view = SessionView(session: directory.session, segments: segments) else {
-      for name in [SessionView.jsonFile, SessionView.scriptFile] { unlink(directory.path + "/" + name) }
-      for name in [HLSPackage.directory, ThumbnailPackage.directory] {
-        try DurableFile.removeTree(directory.path + "/" + name)
-      }
-      return []
-    }
-    for (name, bytes) in view.files { try write(bytes, to: directory.path + "/" + name, temporary: temporary) }
-    try Directory(opening: directory.path).sync()
-    // Every worker keeps existing views up to date.
-    let isPlayable = try hasHLS || DurableFile.isDirectory(hls)
-    if isPlayable {
-      try note(
-        update.playlist.update(segments, releasedMs: update.releasedMs, from: directory, progress: proceed),
-        of: &update)
-    }
-    let isPreviewed =
-      try hasThumbnails || DurableFile.isDirectory(directory.path + "/" + ThumbnailPackage.directory)
-    if isPreviewed {
-      try ThumbnailPackage(of: directory, temporary: temporary).update(segments, from: directory, progress: proceed)
-    }
-    let recent = segments.suffix(SessionIndexCache.recentCount).map(\.startMs)
-    // Videos that the cache does not list do not exist.
-    let starts = Set(segments.map(\.startMs))
-    guard entries.allSatisfy({ SegmentName.start(ofVideo: $0.name).map(starts.contains) ?? true }) else {
-      return warnings(of: events ?? [], in: directory)
-    }
-    let note = SessionIndexCache(
-      count: segments.count, recent: recent, behind: [], hasEvents: events != nil, hasHLS: isPlayable,
-      hasThumbnails: isPreviewed)
-    note.write(to: directory.path)
-    return warnings(of: events ?? [], in: directory)
-  }
-
-  private func proceed(_ done: Int, of total: Int) throws { if !shouldContinue() { throw Cancelled() } }
-
-  /// Warnings about segments whose events are new.
-  private func warnings(of new: [PublishedSegment], in directory: SessionDirectory) -> [String] {
-    new.compactMap { SentryEvent.warning(of: $0, in: directory.session) }
-  }
-
-  /// Writes missing and outdated events.
-  ///
-  /// - Returns: the segments that had none; nil where events are not kept.
-  private func updateEvents(
-    _ entries: [Directory.Entry], of segments: [PublishedSegment], in directory: SessionDirectory, temporary: String
-  ) throws -> [PublishedSegment]? {
-    let present = Set(entries.filter { $0.kind == .file }.compactMap { SegmentName.start(ofEvent: $0.name) })
-    // Every worker keeps existing events up to date.
-    guard hasEvents || !present.isEmpty else { return nil }
-    for (name, text) in SentryEvent.files(of: segments) {
-      try write(text, to: directory.path + "/" + name, temporary: temporary)
-    }
-    // Remove events of segments that were rolled back. Do this last: existing events tell the next worker that events are wanted.
-    for start in present.subtracting(segments.map(\.startMs)) {
-      let file = directory.path + "/" + SegmentName.event(start)
-      try check("unlink", file) { unlink(file) }
-    }
-    return segments.filter { !present.contains($0.startMs) }
-  }
-
-  private func write(_ bytes: [UInt8], to path: String, temporary: String) throws {
-    if try DurableFile.contents(of: path, limit: bytes.count) == bytes { return }
-    try DurableFile.replace(path, bytes, temporary: temporary)
-  }
-
-  private static func wasWrittenJustNow(_ path: String) throws -> Bool {
-    var status = stat()
-    try check("stat", path) { lstat(path, &status) }
-    return (0..<Int64(lagMs)).contains(
-      WallClock.nowMs - WallClock.unixMs(status.st_mtim.tv_sec, status.st_mtim.tv_nsec))
-  }
-
-  // MARK: - Catching up
+  // MARK: - Deferred updates
 
   /// The time until the next update is due, in milliseconds; nil if none is.
   package var dueInMs: Int? {
@@ -316,31 +168,19 @@ package final class SessionViews: Sendable {
       let released = due.heldBack.flatMap { now >= $0.dueMs ? $0.lastMs : nil }
       return (session: session, isOurs: true, releasedMs: all ? .max : released ?? .min)
     }
-    let marks = DirtySessionMarkers(output: staging.output)
+    let markers = DirtySessionMarkers(output: staging.output)
     let scans = nextScanMs.withLock { next in
       if !all && now < next { return false }
       next = now + Self.scanMs
       return true
     }
-    let others = scans ? marks.sessions(dueForS: all ? nil : Self.markS, except: own.keys) : []
+    let others = scans ? markers.sessions(dueForS: all ? nil : Self.markS, except: own.keys) : []
     due += others.map { (session: $0, isOurs: false, releasedMs: .max) }
     var failures: [ViewUpdateFailure] = []
     for (session, isOurs, releasedMs) in due {
       let directory = SessionDirectory(output: staging.output, session: session)
-      // A worker that publishes holds the lock for a moment; a stopped process holds it for ever.
-      let deadline = MonotonicClock.milliseconds() + (all ? 10 : 1) * 1_000
       do {
-        if try DurableFile.isDirectory(directory.path) {
-          func isLate() -> Bool { MonotonicClock.milliseconds() >= deadline }
-          try directory.locked(isLate) {
-            var note = note(of: directory)
-            // At the end, check once more: the operator may have moved segments away.
-            if all, let noted = note, try directory.publishedStarts().count != noted.count { note = nil }
-            try update(directory, note, releasedMs: releasedMs, temporary: staging.temporaryFile())
-          }
-        } else {
-          try unmark(directory)
-        }
+        try flush(directory, releasedMs: releasedMs, isLast: all, temporary: staging.temporaryFile())
       } catch {
         behind.withLock { behind in
           if isOurs { behind[session] = Due(viewsMs: now + Self.retryMs, heldBack: behind[session]?.heldBack) }
@@ -350,35 +190,27 @@ package final class SessionViews: Sendable {
           ViewUpdateFailure(session: session, error: isHeld ? SessionHeld() : error, isOurs: isOurs))
       }
     }
-    if all { marks.tidyUp() }
+    if all { markers.tidyUp() }
     return failures
   }
 
-  private func mark(_ directory: SessionDirectory) throws {
-    let isOurs = behind.withLock { $0[directory.session] != nil }
-    try DirtySessionMarkers(beside: directory).add(directory.session, isSynced: isOurs)
-  }
-
-  private func unmark(_ directory: SessionDirectory) throws {
-    try DirtySessionMarkers(beside: directory).remove(directory.session)
-    behind.withLock { _ = $0.removeValue(forKey: directory.session) }
+  private func flush(
+    _ directory: SessionDirectory, releasedMs: Int64, isLast: Bool, temporary: String
+  ) throws {
+    guard try DurableFile.isDirectory(directory.path) else { return try unmark(directory) }
+    // A worker that publishes holds the lock for a moment; a stopped process holds it for ever.
+    let deadline = MonotonicClock.milliseconds() + (isLast ? 10 : 1) * 1_000
+    func isLate() -> Bool { MonotonicClock.milliseconds() >= deadline }
+    try directory.locked(isLate) {
+      var cache = cache(of: directory)
+      // At the end, check once more: the operator may have moved segments away.
+      if isLast, let known = cache, try directory.publishedStarts().count != known.count { cache = nil }
+      try update(directory, cache, releasedMs: releasedMs, temporary: temporary)
+    }
   }
 }
 
 /// Another process holds the session's lock.
 package struct SessionHeld: Error, CustomStringConvertible {
   package var description: String { "somebody else holds its lock" }
-}
-
-extension SessionIndexCache {
-  /// After these, which have just been published.
-  fileprivate func adding(_ starts: [Int64], areBehind: Bool) -> SessionIndexCache {
-    var note = self
-    note.count += starts.count
-    note.behind = areBehind ? (behind + starts).sorted() : []
-    // Keep all segments that the views lack, and one that they have.
-    let all = (recent + starts).sorted()
-    note.recent = all.suffix(max(SessionIndexCache.recentCount, note.behind.count + 1))
-    return note
-  }
 }

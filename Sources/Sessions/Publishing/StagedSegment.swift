@@ -6,7 +6,7 @@ import FrameBatches
 
 /// A segment on disk, not yet under its name.
 package struct StagedSegment {
-  /// Where its bytes lie.
+  /// The path of its file.
   package let file: String
   /// At least one.
   package let shots: [FrameHold]

@@ -16,29 +16,34 @@ package final class Staging: Sendable {
   private let written = Atomic<Int>(0)
 
   /// Also removes files of dead workers of this host.
-  package init(output: String, worker: WorkerID) throws {
-    let parent = output + "/.staging"
-    self.output = output
-    isDurable = true
-    directory = try WorkerDirectory(in: parent, worker: worker)
-    // Leftovers that cannot be removed do no harm.
-    try Self.tidyUp(parent)
+  package convenience init(output: String, worker: WorkerID) throws {
+    try self.init(output: output, isDurable: true, worker: worker)
   }
 
   /// For stores elsewhere: a private directory whose files need not survive a power cut.
   ///
   /// - Throws: ``DiskError``, also if the directory belongs to another user.
-  package init(scratch: String, worker: WorkerID) throws {
+  package convenience init(scratch: String, worker: WorkerID) throws {
     if mkdir(scratch, 0o700) != 0 && errno != EEXIST { throw DiskError("mkdir", scratch) }
     var status = stat()
     try check("stat", scratch) { lstat(scratch, &status) }
     guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid(), status.st_mode & 0o077 == 0 else {
       throw DiskError("open", scratch, code: EPERM)
     }
-    output = scratch
-    isDurable = false
-    directory = try WorkerDirectory(in: scratch + "/.staging", worker: worker)
-    try Self.tidyUp(scratch + "/.staging")
+    try self.init(output: scratch, isDurable: false, worker: worker)
+  }
+
+  private init(output: String, isDurable: Bool, worker: WorkerID) throws {
+    let parent = output + "/.staging"
+    self.output = output
+    self.isDurable = isDurable
+    directory = try WorkerDirectory(in: parent, worker: worker)
+    // Leftovers that cannot be removed do no harm.
+    _ = try WorkerDirectory.takeOver(in: parent) { dead in
+      for entry in try Directory(opening: dead).entries() where entry.name != "alive" {
+        try DurableFile.removeTree(dead + "/" + entry.name)
+      }
+    }
   }
 
   /// Writes a file that no other process uses.
@@ -56,17 +61,6 @@ package final class Staging: Sendable {
   }
 
   package func remove() { directory.remove() }
-
-  private static func tidyUp(_ parent: String) throws {
-    _ = try WorkerDirectory.takeOver(in: parent) { dead in
-      for name in try files(in: dead) where name != "alive" { try DurableFile.removeTree(dead + "/" + name) }
-    }
-  }
-
-  private static func files(in path: String) throws -> [String] {
-    guard try DurableFile.isDirectory(path) else { return [] }
-    return try Directory(opening: path).entries().map(\.name)
-  }
 
   /// Whether another process took this one for dead and removed its directory.
   package var isCutOff: Bool { directory.isLost }

@@ -2,17 +2,17 @@ import Encoding
 import FileSystem
 import FrameBatches
 
-/// Small pictures of published sessions, for lists of them.
+/// Thumbnails of published sessions, for lists.
 package enum SessionThumbnail {
-  /// A segment's first picture, as JPEG.
+  /// Returns a segment's first picture as JPEG.
   ///
   /// - Parameters:
   ///   - output: the directory that sessions are published in.
-  ///   - startMs: the segment's start; nil for the session's first one.
-  ///   - side: how wide and how high it may be, in pixels; a smaller picture stays as it is.
-  ///   - decoders: where the segment is decoded; nil for right here, for one that can be trusted.
-  /// - Returns: nil when there is no such session, or no such segment.
-  /// - Throws: ``BadSession``, ``DamagedOutput`` when the segment is not what was published, ``DiskError``.
+  ///   - startMs: the segment's start; nil for the first segment.
+  ///   - side: maximum width and height in pixels; a smaller picture keeps its size.
+  ///   - decoders: the sandbox; nil to decode a trusted segment in this process.
+  /// - Returns: nil if there is no such session or segment.
+  /// - Throws: ``BadSession``, ``DamagedOutput`` if the segment is not as it was published, ``DiskError``.
   package static func jpeg(
     output: String, session: SessionID, startMs: Int64? = nil, side: Int = 320, decoders: DecoderForkServer? = nil
   ) throws -> [UInt8]? {

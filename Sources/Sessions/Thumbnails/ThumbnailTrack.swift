@@ -5,51 +5,46 @@ import FrameBatches
 /// Which part of which sprite is shown when, as WebVTT (W3C, WebVTT: The Web Video Text Tracks Format) with media fragments
 /// (`#xywh=`), which players take for previews. Time counts from the session's start; gaps have no cue. Pure.
 struct ThumbnailTrack {
-  package static let file = "thumbnails.vtt"
+  static let file = "thumbnails.vtt"
   private static let head = Array("WEBVTT\n\n".utf8)
 
-  /// The session's, in unix milliseconds.
-  package let startMs: Int64
-  package private(set) var text: [UInt8]
-  /// The last segment, whose end is open until the next one is known.
+  /// The session's start, in unix milliseconds.
+  private let startMs: Int64
+  /// The text up to the last segment, whose cues depend on what follows.
+  private var closed: [UInt8]
+  /// The last segment; nil if there is none, or it is not shown.
   private var last: PublishedSegment?
 
   init(startMs: Int64) {
     self.startMs = startMs
-    text = Self.head
+    closed = Self.head
   }
 
-  /// A track that is to go on.
+  /// Reads a track that grows.
   ///
-  /// - Parameter last: the last segment that it tells of.
-  /// - Returns: nil when it does not end with that one.
+  /// - Parameter last: the last segment of the track.
+  /// - Returns: nil if the track does not end with that segment.
   init?(startMs: Int64, continuing text: [UInt8], after last: PublishedSegment) {
     self.startMs = startMs
-    self.text = text
     self.last = last
-    let ending = cues(of: last, untilMs: last.endMs)
-    guard text.starts(with: Self.head), text.count >= Self.head.count + ending.count,
-      text.suffix(ending.count).elementsEqual(ending)
-    else { return nil }
+    closed = text
+    guard closed.remove(ending: cues(of: last, untilMs: last.endMs)), closed.starts(with: Self.head) else { return nil }
   }
+
+  var text: [UInt8] { last.map { closed + cues(of: $0, untilMs: $0.endMs) } ?? closed }
 
   /// Adds a segment that starts after the last one.
   ///
   /// - Parameter isShown: whether there is a sprite of it; else it is left out like a gap.
-  package mutating func append(_ segment: PublishedSegment, isShown: Bool) {
+  mutating func append(_ segment: PublishedSegment, isShown: Bool) {
     if let last {
       // A seam is closed: the last picture is held longer, or cut short.
-      let untilMs = last.gap(before: segment) == nil ? segment.startMs : last.endMs
-      if untilMs != last.endMs {
-        text.removeLast(cues(of: last, untilMs: last.endMs).count)
-        text += cues(of: last, untilMs: untilMs)
-      }
+      closed += cues(of: last, untilMs: last.gap(before: segment) == nil ? segment.startMs : last.endMs)
     }
     last = isShown ? segment : nil
-    if isShown { text += cues(of: segment, untilMs: segment.endMs) }
   }
 
-  /// - Parameter untilMs: when the last picture is not shown any more.
+  /// - Parameter untilMs: the end of the last picture, in unix milliseconds.
   private func cues(of segment: PublishedSegment, untilMs: Int64) -> [UInt8] {
     let sprite = SegmentSprite(segment)
     var text = ""
@@ -69,13 +64,13 @@ struct ThumbnailTrack {
 /// The contents of a segment's sprite. Pure.
 struct SegmentSprite {
   static let box = PixelSize(width: 160, height: 160)
-  /// A segment of more frames has a picture of every second one, or third …
+  /// A segment of more frames has a thumbnail of every second frame, or third …
   static let maximumTiles = 100
 
-  /// A name that changes when what is in the file would.
-  package let file: String
-  /// The frames of which there is a picture, by their places in the segment's list.
-  package let frames: [Int]
+  /// A name that changes with the file's contents.
+  let file: String
+  /// The frames that have a thumbnail, as indices of the segment's list.
+  let frames: [Int]
   let grid: SpriteGrid
   private let step: Int
 
@@ -88,6 +83,6 @@ struct SegmentSprite {
     file = SegmentName.sprite(segment.startMs, digest: String(content.prefix(8)))
   }
 
-  /// Which picture stands for a frame.
-  package func tile(of frame: Int) -> Int { frame / step }
+  /// Returns the thumbnail that stands for a frame.
+  func tile(of frame: Int) -> Int { frame / step }
 }

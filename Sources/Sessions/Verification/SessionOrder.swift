@@ -9,7 +9,7 @@ enum SessionOrder {
     var problems: [Problem] = []
     for (one, next) in zip(segments, segments.dropFirst()) {
       let isSameBatch = one.batchDigest == next.batchDigest
-      let overlaps = next.startMs < one.endMs && (isSameBatch || !Conflict.isSeam(one, next))
+      let overlaps = next.startMs < one.endMs && (isSameBatch || !one.isSeam(with: next))
       if overlaps { problems.append(Problem(file: next.file, what: "overlaps \(one.file)")) }
       if isSameBatch && next.part == one.part + 1 && one.endMs + one.gapAfterMs != next.startMs {
         problems.append(Problem(file: one.file, what: "its gap does not end where the next segment begins"))

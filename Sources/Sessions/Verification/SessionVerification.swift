@@ -99,13 +99,13 @@ package enum Verification {
   private static func problemsOfViews(
     _ names: [String], _ segments: [PublishedSegment], _ directory: SessionDirectory, repair: Bool
   ) throws -> [Problem] {
-    guard let view = SessionView(session: directory.session, segments: segments) else { return [] }
+    guard let index = SessionIndex(session: directory.session, segments: segments) else { return [] }
     // A worker updates the views now, or the next one will.
     if !repair && DirtySessionMarkers(beside: directory).isThere(directory.session) { return [] }
     var problems: [Problem] = []
     // All segments have events, or none.
     let hasEvents = !Set(names).isDisjoint(with: segments.map { SegmentName.event($0.startMs) })
-    let views = view.files + (hasEvents ? SentryEvent.files(of: segments) : [])
+    let views = SessionView(index).files + (hasEvents ? SentryEvent.files(of: segments) : [])
     for (name, wanted) in views where try directory.bytes(of: name, limit: wanted.count) != wanted {
       if repair {
         // Read the manifests again under the lock: another worker may have added segments.

@@ -1,5 +1,4 @@
-// The sessions of an output, for viewers. Read only, and safe beside workers; what was read is kept for as long as
-// the files are the same.
+// The sessions of an output, for viewers. Read only, and safe beside workers. Sessions are cached until their files change.
 
 import Encoding
 import FileSystem
@@ -11,14 +10,14 @@ import Synchronization
 /// An entry of the session list.
 public struct SessionSummary: Sendable, Equatable {
   public let session: SessionID
-  /// nil when it cannot be read; then ``error`` says why.
+  /// nil if the session cannot be read; ``error`` has the reason.
   public let startMs: Int64?
   public let endMs: Int64?
   public let frames: Int
   public let segments: Int
   public let gaps: Int
   public let bytes: Int
-  /// Whether the segment that ends the session is there.
+  /// Whether the segment that ends the session is published.
   public let isComplete: Bool
   public let error: String?
 }
@@ -29,58 +28,60 @@ public final class SessionCatalog: Sendable {
   public let output: String
   private let decoders: DecoderForkServer?
   private let summaries = Mutex<[String: (stamp: FileStamp, summary: SessionSummary)]>([:])
-  private let playbacks = Mutex<
-    [(stamp: [FileStamp?], playback: SessionPlayback, entries: [Int64: SessionPlayback.Entry])]
-  >([])
-  /// One at a time is read: a long one takes memory.
+  private struct CachedPlayback {
+    let stamp: [FileStamp?]
+    let playback: SessionPlayback
+    let entries: [Int64: SessionPlayback.Entry]
+  }
+
+  /// The session requested last comes last.
+  private let playbacks = Mutex<[CachedPlayback]>([])
+  /// Only one session is read at a time, because a long one takes memory.
   private let reading = Mutex<Void>(())
   private let listing = Mutex<Void>(())
 
-  /// Segments that are kept in memory, of all sessions; the session asked for last is kept whatever it has.
-  private static let keptSegments = 20_000
+  /// Maximum number of cached segments of all sessions. The session requested last is always cached.
+  private static let maximumCachedSegments = 20_000
 
-  /// - Parameter decoders: where segments are read; nil for right here, for those that can be trusted.
-  /// - Throws: `DiskError` when there is no such directory.
+  /// - Parameter decoders: the sandbox; nil to read trusted segments in this process.
+  /// - Throws: `DiskError` if there is no such directory.
   public init(of output: String, decoders: DecoderForkServer? = nil) throws {
     self.decoders = decoders
     self.output = DurableFile.resolved(output)
     _ = try Directory(opening: self.output)
   }
 
-  /// Throws where the output cannot be read. Its cost does not depend on the size of the output.
+  /// Throws if the output cannot be read. Its cost does not depend on the size of the output.
   package func requireOutput() throws(DiskError) { _ = try Directory(opening: output) }
 
-  /// Whether it is rather a spool, with its sessions in another place.
+  /// Whether the directory is a spool without sessions.
   public func isSpool() throws -> Bool {
     try DurableFile.isDirectory(output + "/incoming") && DurableFile.isDirectory(output + "/tmp") && sessions().isEmpty
   }
 
-  // MARK: - All
+  // MARK: - All sessions
 
-  /// All sessions, the newest first.
-  public func sessions() throws -> [SessionSummary] { try listing.withLock { _ in try look() } }
-
-  private func look() throws -> [SessionSummary] {
-    let directory = try Directory(opening: output)
-    let names = try directory.entries().filter { $0.kind == .directory }.compactMap { SessionID($0.name) }
-    let known = summaries.withLock { $0 }
-    var found: [String: (stamp: FileStamp, summary: SessionSummary)] = [:]
-    for session in names {
-      let path = session.description + "/" + SessionView.jsonFile
-      guard let stamp = directory.stamp(of: path) else { continue }
-      if let there = known[session.description], there.stamp == stamp {
-        found[session.description] = there
-      } else {
-        found[session.description] = (stamp, SessionSummary(session, in: directory))
+  /// Returns all sessions, the newest first.
+  public func sessions() throws -> [SessionSummary] {
+    try listing.withLock { _ in
+      let directory = try Directory(opening: output)
+      let known = summaries.withLock { $0 }
+      var found: [String: (stamp: FileStamp, summary: SessionSummary)] = [:]
+      for entry in try directory.entries() where entry.kind == .directory {
+        guard let session = SessionID(entry.name),
+          let stamp = directory.stamp(of: entry.name + "/" + SessionView.jsonFile)
+        else { continue }
+        let cached = known[entry.name].flatMap { $0.stamp == stamp ? $0 : nil }
+        found[entry.name] = cached ?? (stamp, SessionSummary(session, in: directory))
       }
-    }
-    summaries.withLock { $0 = found }
-    return found.values.map(\.summary).sorted {
-      ($0.startMs ?? .max, $0.session.description) > ($1.startMs ?? .max, $1.session.description)
+      summaries.withLock { $0 = found }
+      return found.values.map(\.summary).sorted {
+        ($0.startMs ?? .max, $0.session.description) > ($1.startMs ?? .max, $1.session.description)
+      }
     }
   }
 
-  /// The same as JSON.
+  /// Returns the same as JSON.
   public func list() throws -> [UInt8] {
     let sessions = try sessions()
     return JSONValue.object([
@@ -91,24 +92,22 @@ public final class SessionCatalog: Sendable {
   /// Free bytes on the output's file system.
   public func freeBytes() throws -> Int { try DurableFile.freeBytes(at: output) }
 
-  // MARK: - One
+  // MARK: - One session
 
-  /// A session as it is now.
-  ///
-  /// - Returns: nil when there is none with a segment.
+  /// Returns a session as it is now; nil if it has no segment.
   public func playback(of session: SessionID) throws -> SessionPlayback? {
     guard let stamp = try stamp(of: session) else { return nil }
     if let known = known(session), known.stamp == stamp { return known.playback }
     return try reading.withLock { _ in
       let known = known(session)
       if let known, known.stamp == stamp { return known.playback }
-      return try read(session, stamp, known: known?.entries ?? [:])
+      return try read(session, stamp, cached: known?.entries ?? [:])
     }
   }
 
-  /// A file of a session: `session.json`, `session.ffconcat`, and segments with their manifests.
+  /// Opens `session.json`, `session.ffconcat`, a video or a manifest.
   ///
-  /// - Returns: nil for any other name, and where there is no plain file of it.
+  /// - Returns: nil for any other name, or if there is no plain file.
   package func file(_ name: String, of session: SessionID) throws -> OpenFile? {
     let isOurs =
       name == SessionView.jsonFile || name == SessionView.scriptFile || SegmentName.start(ofVideo: name) != nil
@@ -118,10 +117,7 @@ public final class SessionCatalog: Sendable {
     return try OpenFile(name, in: directory)
   }
 
-  /// The one asked for last comes last.
-  private func known(
-    _ session: SessionID
-  ) -> (stamp: [FileStamp?], playback: SessionPlayback, entries: [Int64: SessionPlayback.Entry])? {
+  private func known(_ session: SessionID) -> CachedPlayback? {
     playbacks.withLock { playbacks in
       guard let index = playbacks.firstIndex(where: { $0.playback.session == session }) else { return nil }
       let found = playbacks.remove(at: index)
@@ -131,15 +127,15 @@ public final class SessionCatalog: Sendable {
   }
 
   private func read(
-    _ session: SessionID, _ stamp: [FileStamp?], known: [Int64: SessionPlayback.Entry]
+    _ session: SessionID, _ stamp: [FileStamp?], cached: [Int64: SessionPlayback.Entry]
   ) throws -> SessionPlayback? {
     let directory = SessionDirectory(output: output, session: session, decoders: decoders)
-    let place = try Directory(opening: directory.path, followingLinks: false)
-    let names = try place.entries().map(\.name)
+    let opened = try Directory(opening: directory.path, followingLinks: false)
+    let names = try opened.entries().map(\.name)
     var problems: [Problem] = []
     let entries = names.compactMap { SegmentName.start(ofManifest: $0) }.sorted().compactMap { start in
-      let stamp = place.stamp(of: SegmentName.manifest(start))
-      if let entry = known[start], entry.stamp == stamp { return entry as SessionPlayback.Entry? }
+      let stamp = opened.stamp(of: SegmentName.manifest(start))
+      if let entry = cached[start], entry.stamp == stamp { return entry as SessionPlayback.Entry? }
       do {
         return try SessionPlayback.Entry(start, of: directory, stamp)
       } catch {
@@ -156,15 +152,15 @@ public final class SessionCatalog: Sendable {
     let byStart = Dictionary(uniqueKeysWithValues: entries.map { ($0.segment.startMs, $0) })
     playbacks.withLock { playbacks in
       playbacks.removeAll { $0.playback.session == session }
-      playbacks.append((stamp, playback, byStart))
-      while playbacks.count > 1, playbacks.reduce(0, { $0 + $1.entries.count }) > Self.keptSegments {
+      playbacks.append(CachedPlayback(stamp: stamp, playback: playback, entries: byStart))
+      while playbacks.count > 1, playbacks.reduce(0, { $0 + $1.entries.count }) > Self.maximumCachedSegments {
         playbacks.removeFirst()
       }
     }
     return playback
   }
 
-  /// A stamp that changes with the session; nil if there is no session.
+  /// Returns a stamp that changes with the session; nil if there is no session.
   private func stamp(of session: SessionID) throws -> [FileStamp?]? {
     let directory = try Directory(opening: output)
     guard try DurableFile.isDirectory(output + "/" + session.description),
@@ -175,7 +171,7 @@ public final class SessionCatalog: Sendable {
 }
 
 extension SessionSummary {
-  /// - Parameter output: where its directory is.
+  /// - Parameter output: the directory that has the session's.
   init(_ session: SessionID, in output: Directory) {
     do {
       let directory = try Directory(opening: session.description, in: output)
@@ -198,26 +194,19 @@ extension SessionSummary {
 
   private init(_ session: SessionID, _ bytes: [UInt8]) throws(JSONError) {
     let (json, gaps, segments) = try Self.parse(bytes, of: session)
-    // Bounds far above what we write, and far below what a sum of them could overflow.
-    func number(_ key: String) throws(JSONError) -> Int64 {
-      let value = try json.required(key, .integer)
-      guard (0...(1 << 42)).contains(value) else { throw JSONError("\(key): out of range") }
-      return value
-    }
-    let (startMs, endMs) = (try number("startMs"), try number("endMs"))
+    let (startMs, endMs) = (try json.count("startMs"), try json.count("endMs"))
     guard startMs <= endMs else { throw JSONError("endMs: before startMs") }
     self.init(
-      session: session, startMs: startMs, endMs: endMs, frames: Int(try number("frames")), segments: segments,
-      gaps: gaps, bytes: Int(try number("bytes")), isComplete: try json.required("complete", .bool), error: nil)
+      session: session, startMs: startMs, endMs: endMs, frames: Int(try json.count("frames")), segments: segments,
+      gaps: gaps, bytes: Int(try json.count("bytes")), isComplete: try json.required("complete", .bool), error: nil)
   }
 
-  /// - Returns: the members but the lists, and how long those are. Long lists of our own are counted only.
+  /// Returns the members but the lists, and the lengths of those. Long lists of our own are counted only.
   private static func parse(
     _ bytes: [UInt8], of session: SessionID
   ) throws(JSONError) -> (json: JSONValue, gaps: Int, segments: Int) {
-    func objects(in text: ArraySlice<UInt8>) -> Int { text.count { $0 == UInt8(ascii: "{") } }
     if bytes.count > 1 << 20, let parts = SessionView.parts(of: bytes, session: session) {
-      return (parts.members, objects(in: parts.gaps), objects(in: parts.list))
+      return (parts.members, parts.gapCount, parts.segmentCount)
     }
     guard bytes.count <= 4 << 20 else { throw JSONError("not as it was written") }
     let json = try JSONParser.parse(bytes)

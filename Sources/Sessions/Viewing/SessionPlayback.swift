@@ -1,5 +1,5 @@
-// All that a player needs of one session, made from its manifests: nothing is written, fragments are made when they are asked
-// for.
+// The timeline, playlists and fragments of one session for players, made from its manifests. Nothing is written. Fragments are made
+// on request.
 
 import Encoding
 import FileSystem
@@ -8,12 +8,12 @@ import Glibc
 import ISOMedia
 import JSON
 
-/// One session, as it was when it was read.
+/// One session as it was when it was read.
 public final class SessionPlayback: Sendable {
   public let session: SessionID
-  /// A digest of everything that can be requested here: another text when any of it is another.
+  /// A digest of everything that can be requested here.
   public let digest: String
-  /// For players, as JSON: every segment with its fragment, frames and refused frames; gaps; `problems`.
+  /// JSON for players: the segments with their fragments, frames and refused frames; gaps; `problems`.
   public let timeline: [UInt8]
   /// An HLS playlist; segments whose videos are missing are gaps.
   public let playlist: [UInt8]
@@ -23,11 +23,11 @@ public final class SessionPlayback: Sendable {
   package let segments: [PublishedSegment]
   private let directory: SessionDirectory
   private let parts: [HLSSegment]
-  /// Frames that could not be decoded.
+  /// The number of frames that could not be decoded.
   private let refused: Int
-  /// Indices of ``parts`` whose videos are there.
+  /// Indices of ``parts`` whose videos exist.
   private let playable: Set<Int>
-  /// Indices of ``parts``, by the fragment's name, and one of each kind by the initialization's.
+  /// Indices of ``parts`` by their fragments' names, and the first of each kind by its initialization's name.
   private let fragments: [String: Int]
   private let initializations: [String: Int]
 
@@ -35,19 +35,19 @@ public final class SessionPlayback: Sendable {
   package struct Entry: Sendable {
     /// Of the manifest.
     let stamp: FileStamp?
-    package let segment: PublishedSegment
+    let segment: PublishedSegment
     let codec: String
-    /// As they are in the manifest: JSON.
-    package let frames: [UInt8]
-    package let refused: [UInt8]
+    /// Lists as JSON.
+    let frames: [UInt8]
+    let refused: [UInt8]
     let refusedCount: Int
   }
 
   /// - Parameters:
   ///   - entries: at least one, in the order of their starts.
-  ///   - videos: the files that are there.
-  ///   - problems: what is known already.
-  package init(of directory: SessionDirectory, _ entries: [Entry], videos: Set<String>, problems known: [Problem]) {
+  ///   - videos: the existing files.
+  ///   - known: problems of the manifests.
+  init(of directory: SessionDirectory, _ entries: [Entry], videos: Set<String>, problems known: [Problem]) {
     let segments = entries.map(\.segment)
     let parts = HLSSegment.all(segments)
     let media = parts.map { HLSPlaylist.Entry($0) }
@@ -68,7 +68,7 @@ public final class SessionPlayback: Sendable {
     digest = Digest.of(timeline)
   }
 
-  /// How many frames were refused, and how many `problems` there are, as JSON.
+  /// The numbers of refused frames and of `problems`, as JSON.
   public var faults: [UInt8] {
     JSONValue.object([
       "format": .string("session-faults/1"), "session": .string(session.description),
@@ -76,10 +76,10 @@ public final class SessionPlayback: Sendable {
     ]).bytes() + [UInt8(ascii: "\n")]
   }
 
-  /// The playlist of key frames, `iframes.m3u8`, or the multivariant playlist, `multivariant.m3u8`. The tables of all videos
-  /// are read for it.
+  /// Returns the playlist of key frames, `iframes.m3u8`, or the multivariant playlist, `multivariant.m3u8`. It reads the tables of
+  /// all videos.
   ///
-  /// - Returns: nil when the name is another one.
+  /// - Returns: nil for any other name.
   /// - Throws: `DiskError`.
   public func playlist(named name: String) throws -> [UInt8]? {
     guard [HLSViews.keyFramesFile, HLSViews.multivariantFile].contains(name) else { return nil }
@@ -87,7 +87,6 @@ public final class SessionPlayback: Sendable {
       do {
         return HLSPlaylist.Entry(part, layout: try part.layout(from: directory))
       } catch is BadSession {
-        // A gap, as a segment without a video.
         return nil
       }
     }
@@ -95,7 +94,7 @@ public final class SessionPlayback: Sendable {
     return name == HLSViews.keyFramesFile ? views.keyFrames : views.multivariant
   }
 
-  /// - Parameter media: of a part; nil where it cannot be played.
+  /// - Parameter media: returns the media of a part; nil if it is damaged. It becomes a gap then.
   private static func playlist(
     of session: SessionID, _ parts: [HLSSegment], _ playable: Set<Int>,
     media: (HLSSegment) throws -> HLSPlaylist.Entry?
@@ -111,19 +110,17 @@ public final class SessionPlayback: Sendable {
     return playlist.text
   }
 
-  /// The fragment of this name, as the timeline and the playlist give it.
+  /// Returns a fragment by its name in the timeline and the playlist; nil if there is none.
   ///
-  /// - Returns: nil when there is none of this name.
-  /// - Throws: `BadSession` when its segment's video is missing or damaged.
+  /// - Throws: `BadSession` if its segment's video is missing or damaged.
   public func fragment(named name: String) throws -> [UInt8]? {
     if name == HLSPlaylist.gapFile { return MP4Fragment.empty }
     return try fragments[name].map { try parts[$0].files(from: directory).fragment }
   }
 
-  /// The initialization of fragments that name it.
+  /// Returns an initialization by its name; nil if there is none.
   ///
-  /// - Returns: nil when there is none of this name.
-  /// - Throws: `BadSession` when no video from which it could be made is whole.
+  /// - Throws: `BadSession` if all videos from which it could be made are damaged.
   public func initialization(named name: String) throws -> [UInt8]? {
     guard let first = initializations[name] else { return nil }
     var failure: BadSession?
@@ -137,19 +134,19 @@ public final class SessionPlayback: Sendable {
     throw failure ?? BadSession(name, "of no segment")
   }
 
-  /// Its first picture as a JPEG that fits 320 × 320 pixels; nil when it is not there any more.
+  /// Returns its first picture as a JPEG that fits 320 × 320 pixels; nil if the session was removed.
   public func thumbnail() throws -> [UInt8]? {
     try SessionThumbnail.jpeg(
       output: DurableFile.parentDirectory(of: directory.path), session: session, decoders: directory.reader.decoders)
   }
 
-  /// A digest of everything that the first picture depends on.
+  /// A digest of the first segment.
   public var firstDigest: String { segments[0].sha256 }
 
-  /// The session as one MP4 with its gaps held, in a file without a name that goes with the last who has it.
+  /// Writes the session as one MP4 with its gaps held, to a file without a name.
   ///
   /// - Parameter scratch: a directory with room for it.
-  /// - Throws: `BadSession` when a segment is missing or damaged, or the session has changed since; `DiskError`.
+  /// - Throws: `BadSession` if a segment is missing or damaged, or the session has changed since; `DiskError`.
   package func film(in scratch: String) throws -> OpenFile? {
     let segments = try directory.soundSegments()
     guard segments == self.segments else {
@@ -166,26 +163,23 @@ public final class SessionPlayback: Sendable {
     _ session: SessionID, _ entries: [Entry], _ parts: [HLSSegment], _ media: [HLSPlaylist.Entry], _ problems: [Problem]
   ) -> [UInt8] {
     let segments = entries.map(\.segment)
-    guard let manifest = SessionIndex(session: session, segments: segments) else { return [] }
+    guard let index = SessionIndex(session: session, segments: segments) else { return [] }
     let head = JSONValue.object([
       "format": .string("session-timeline/1"), "session": .string(session.description),
-      "startMs": .number(manifest.startMs), "endMs": .number(manifest.endMs),
-      "durationMs": .number(manifest.durationMs), "complete": .bool(manifest.isComplete),
-      "frames": .number(manifest.frames), "bytes": .number(manifest.bytes),
-      "gaps": .array(
-        manifest.gaps.map { .object(["startMs": .number($0.startMs), "endMs": .number($0.endMs)]) }),
-      "problems": .array(problems.map(\.json)),
+      "startMs": .number(index.startMs), "endMs": .number(index.endMs), "durationMs": .number(index.durationMs),
+      "complete": .bool(index.isComplete), "frames": .number(index.frames), "bytes": .number(index.bytes),
+      "gaps": .array(index.gaps.map(\.json)), "problems": .array(problems.map(\.json)),
     ])
     var text = head.bytes().dropLast() + Array(",\"segments\":[".utf8)
-    for (index, entry) in entries.enumerated() {
-      if index > 0 { text.append(UInt8(ascii: ",")) }
+    for (number, entry) in entries.enumerated() {
+      if number > 0 { text.append(UInt8(ascii: ",")) }
       let segment = entry.segment
       let members = JSONValue.object([
-        "file": .string(segment.file), "startMs": .number(segment.startMs), "lengthMs": .number(parts[index].lengthMs),
+        "file": .string(segment.file), "startMs": .number(segment.startMs), "lengthMs": .number(parts[number].lengthMs),
         "width": .number(segment.width), "height": .number(segment.height),
         "codedWidth": .number(segment.codedWidth), "codedHeight": .number(segment.codedHeight),
-        "codec": .string(entry.codec), "fragment": .string(media[index].file),
-        "initialization": .string(media[index].initialization),
+        "codec": .string(entry.codec), "fragment": .string(media[number].file),
+        "initialization": .string(media[number].initialization),
       ])
       text += members.bytes().dropLast()
       text += Array(",\"frames\":".utf8) + entry.frames + Array(",\"refused\":".utf8) + entry.refused
@@ -196,15 +190,15 @@ public final class SessionPlayback: Sendable {
 }
 
 extension SessionPlayback.Entry {
-  /// - Throws: `BadSession`, ``DamagedOutput`` when the manifest is not as it was written.
-  package init(_ startMs: Int64, of directory: SessionDirectory, _ stamp: FileStamp?) throws {
+  /// - Throws: `BadSession`, ``DamagedOutput`` if the manifest is not as it was written.
+  init(_ startMs: Int64, of directory: SessionDirectory, _ stamp: FileStamp?) throws {
     let (segment, json) = try directory.soundManifest(startMs)
     func list(_ key: String, _ shape: ([String: JSONValue]) -> [String: JSONValue]) -> [UInt8] {
       let items = json.object?[key]?.array ?? []
       return JSONValue.array(items.map { .object(shape($0.object ?? [:])) }).bytes()
     }
     func text(_ value: JSONValue?) -> JSONValue { .string(value?.string ?? "") }
-    // Only what pages know, in the form that they know.
+    // Only the members that pages use.
     self.init(
       stamp: stamp, segment: segment, codec: json.object?["codec"]?.string ?? "",
       frames: list("frames") { frame in

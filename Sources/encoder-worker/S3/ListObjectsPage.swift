@@ -56,8 +56,6 @@ extension ObjectKind {
       case .json: "application/json"
       case .text: "text/plain; charset=utf-8"
       case .playlist: "application/vnd.apple.mpegurl"
-      case .cues: "text/vtt"
-      case .image: "image/jpeg"
       case .archive: "application/octet-stream"
       }
     let isImmutable = if case .video = self { true } else { false }

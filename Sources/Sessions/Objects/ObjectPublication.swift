@@ -1,0 +1,74 @@
+import Encoding
+import FileSystem
+import FrameBatches
+import Glibc
+
+/// A batch that can be published in an object store.
+struct ObjectPublication: Publication {
+  let store: ObjectStore
+  let batch: Batch
+  let session: ObjectSession
+  /// The published segments before the batch was encoded.
+  let published: ObjectSession.Published?
+
+  func commit(
+    _ segments: [StagedSegment], digest: String, settings: EncoderSettings, isCancelled: () -> Bool
+  ) throws -> PublishedBatch {
+    let manifests = SegmentManifest.all(segments, of: batch, digest: digest, settings)
+    let planned = manifests.map(\.segment)
+    // Placed objects do not change. After a lost race for the index they are not checked again.
+    var placed: [PublishedSegment]?
+    var attempt = 0
+    // First use the index that `prepare` read: if the session has changed since, nothing is published.
+    var isOld = true
+    while true {
+      defer { isOld = false }
+      let before = try isOld ? published : session.published()
+      let near = try session.segments(
+        near: planned[0].startMs..<max(planned[planned.count - 1].endMs, batch.endMs), in: before)
+      let left = near.filter { $0.batchDigest == digest }
+      if left.isWhole { return store.confirm(left, of: batch, in: session) }
+      let others = near.filter { $0.batchDigest != digest }
+      for segment in planned { try segment.requireNoConflict(with: others) }
+      if isCancelled() { throw Cancelled() }
+      let own: [PublishedSegment]
+      do {
+        own = try placed ?? store.place(manifests, in: session)
+        placed = own
+      } catch is SegmentWriteConflict where isOld {
+        // It may have been published since.
+        continue
+      }
+      if isCancelled() { throw Cancelled() }
+      if let next = try session.publish(own, after: before) {
+        let receipt = Receipt(
+          own, of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
+          warnings: batch.warnings + SegmentManifest.notes(in: manifests))
+        return PublishedBatch(receipt) {
+          try store.updateViews(of: session, after: next)
+          try store.updatePlaylist(of: session, with: zip(own, segments.map(\.file)))
+          return []
+        }
+      }
+      // Another worker has published in this session.
+      attempt += 1
+      SegmentWriteConflict.pause(attempt)
+    }
+  }
+}
+
+/// An unlisted object with other content has the name: its worker is about to publish it, or has died. The batch is retried later.
+/// A segment is replaced when no index has listed it for two hours.
+package struct SegmentWriteConflict: EnvironmentFailure, CustomStringConvertible {
+  /// Waits before a retry after a lost race, with a random, growing pause; not before the first attempt.
+  package static func pause(_ attempt: Int) {
+    if attempt > 0 { usleep(UInt32.random(in: 0...UInt32(5_000 << min(attempt, 8)))) }
+  }
+
+  package let name: String
+  package let key: String
+
+  package var description: String {
+    "publish \(name)\(key): another worker has written something else there and has not listed it yet; tried again later"
+  }
+}
