@@ -51,7 +51,7 @@ import Testing
     #expect(flock(lock, LOCK_EX) == 0)
     let result = try prune(spool.path, "--sessions", "1d")
     #expect(result.status == 0 && result.text.isEmpty)
-    #expect(result.errors == "\(session): left, somebody holds its lock\nnothing to remove\n")
+    #expect(result.errors == "\(session): left, another process holds its lock\nnothing to remove\n")
   }
 
   @Test func anAgeThatIsNoneIsWrongUsage() throws {

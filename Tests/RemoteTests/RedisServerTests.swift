@@ -186,7 +186,7 @@ struct RedisServerTests {
         == .list([.integer(1), .list([.bytes([97]), .nothing]), .refusal("NOT so")]))
   }
 
-  @Test func somebodyElsesKeyIsLeftAlone() throws {
+  @Test func keyOfAnotherTypeIsLeftAlone() throws {
     let server = try QueueServer()
     try server.command("SET", "encoder-worker", "mine")
     let refusal = #expect(throws: RedisError.self) { try stream(server.url) }

@@ -212,5 +212,5 @@ package final class SessionViews: Sendable {
 
 /// Another process holds the session's lock.
 package struct SessionHeld: Error, CustomStringConvertible {
-  package var description: String { "somebody else holds its lock" }
+  package var description: String { "another process holds its lock" }
 }

@@ -56,7 +56,7 @@ struct PruneCommand: ReportingCommand {
     for item in pruned {
       results.print(json: item.json, text: "\(item.path): \(item.what), \(count(item.bytes, "byte"))".oneLine)
     }
-    for path in skipped { say("\(path): left, somebody holds its lock") }
+    for path in skipped { say("\(path): left, another process holds its lock") }
     for failure in failures { say("encoder-worker: \(failure)", .error) }
     let bytes = pruned.reduce(0) { $0 + $1.bytes }
     let verb = dryRun ? "would be removed" : "removed"
