@@ -188,7 +188,8 @@ import Testing
     try spool.add("exact-1fps")
     // The mark is another's: all of ours is done.
     let run = try spool.drain("--sandbox", "off")
-    #expect(run.status == 0 && run.errors.contains("session=walk error=\"another process holds its lock\""), "\(run.errors)")
+    #expect(
+      run.status == 0 && run.errors.contains("session=walk error=\"another process holds its lock\""), "\(run.errors)")
     #expect(try PublishedSession(spool.output + "/exact-1fps").manifests.count == 3)
     close(directory)
     #expect(try spool.drain().status == 0)
