@@ -28,6 +28,30 @@ import Testing
     #expect(manifest.contains(#""metadata":{"app":{"build":45,"version":"1.2.3"},"device":"Fixture 1","ratio":0.1}"#))
   }
 
+  /// Two screens in one batch, and a third whose only picture is broken; then a batch of broken pictures only.
+  @Test func sessionsOfOneBatchArePublishedAndARefusedOneIsLogged() throws {
+    for (name, screens) in [("desk@1", ["1", "2", "3"]), ("broken@1", ["3"])] {
+      let draft = try spool.scratch.directory("spool/tmp/" + name)
+      for screen in screens {
+        let image = screen == "3" ? Array("no image".utf8) : try Fixture("exact-1fps").bytes("0000.jpg")
+        try spool.scratch.file("spool/tmp/\(name)/1767859512340_m\(screen).jpg", image)
+      }
+      try FileManager.default.moveItem(atPath: draft, toPath: spool.path + "/incoming/" + name)
+    }
+    let result = try spool.drain("--keep-batches")
+    #expect(result.status == 65)
+    #expect(try names(in: spool.output).filter { !$0.hasPrefix(".") } == ["desk.m1", "desk.m2"])
+    #expect(try spool.names("done") == ["desk@1"])
+    #expect(try spool.names("quarantine") == ["broken@1", "broken@1.reason.json"])
+    #expect(result.errors.contains("1 batch published, 2 segments, 2 frames"), "\(result.errors)")
+    #expect(result.errors.contains(#"frame="session desk.m3""#), "\(result.errors)")
+    // A batch of screens again is one duplicate.
+    try FileManager.default.moveItem(atPath: spool.path + "/done/desk@1", toPath: spool.path + "/incoming/again@1")
+    let again = try spool.drain("--capture", "onChange")
+    #expect(again.status == 0 && again.errors.contains("2 segments"), "another name is another session")
+    #expect(try names(in: spool.output).filter { !$0.hasPrefix(".") }.count == 4)
+  }
+
   @Test func theSameBatchAgainChangesNothing() throws {
     try spool.add("gap")
     try spool.add("rotation")
