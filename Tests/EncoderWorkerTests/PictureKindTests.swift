@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Every kind of picture that is taken looks as Pillow shows it; every other is refused with the reason that docs/input.md
-/// gives.
+/// Every kind of picture that is taken looks as Pillow shows it; every other is refused with the reason that
+/// docs/input-formats.md gives.
 @Suite struct PictureKindTests {
   private let scratch: ScratchDirectory
 
@@ -25,7 +25,8 @@ import Testing
     return files.filter { URL(fileURLWithPath: $0).pathExtension != "" }.sorted().map { "\(path)/\($0)" }
   }()
 
-  /// Images that Pillow shows and we refuse on purpose: by the reason, which docs/input.md must state, ends of the files' names.
+  /// Images that Pillow shows and we refuse on purpose: by the reason, which docs/input-formats.md must state, ends of the files'
+  /// names.
   /// The JPEGs were broken by a fuzzer: libjpeg's own `djpeg -strict` refuses each of them as well.
   private static let refused = [
     "neither JPEG, PNG nor WebP": ["smile-incorrect-image-length.ico"],
@@ -78,7 +79,7 @@ import Testing
   }
 
   @Test func pageOfInputFormatsNamesEveryReasonToRefuseAnImage() throws {
-    let page = try String(contentsOf: Fixture.root.appendingPathComponent("docs/input.md"), encoding: .utf8)
+    let page = try String(contentsOf: Fixture.root.appendingPathComponent("docs/input-formats.md"), encoding: .utf8)
     for reason in Self.refused.keys { #expect(page.contains("`\(reason)`"), "\(reason)") }
   }
 }

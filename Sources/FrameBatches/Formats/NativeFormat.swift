@@ -17,7 +17,7 @@ package enum NativeFormat: BatchFormat {
       let json = try JSONParser.parse(try bytes(of: path, in: contents, limits: limits))
       return [try draft(from: json, path: path, folder: folder, source, limits)]
     } catch let error as JSONError {
-      throw BadBatch("read", path, error.description, advice: "write batch.json as docs/input.md says")
+      throw BadBatch("read", path, error.description, advice: "write batch.json as docs/input-formats.md says")
     }
   }
 

@@ -1,0 +1,107 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The table of docs/input-formats.md: each example command encodes a batch of its recorder into the sessions that the row tells.
+@Suite struct InputExampleTests {
+  /// A row's batch, made below the directory in which its command runs.
+  struct Input: Sendable {
+    /// Copied from `fixtures/`, to this path.
+    var fixture: String?
+    var path = ""
+    /// Files that all have the same image.
+    var files: [String] = []
+    let sessions: [String]
+
+    init(_ fixture: String, as path: String, _ sessions: String...) {
+      (self.fixture, self.path, self.sessions) = (fixture, path, sessions)
+    }
+
+    init(_ files: [String], _ sessions: String...) { (self.files, self.sessions) = (files, sessions) }
+  }
+
+  private static let rejourney = "session_1767859512340_0123456789abcdef0123456789abcdef"
+  private static let replay = "replay_0123456789abcdef0123456789abcdef"
+  private static let uuid = "5E0A1F2C-0B7D-4C7E-9E55-7A1D2C3B4A59"
+  private static let openReplay = "7281923112-1767859516340"
+
+  /// By the first words of the row, in the order of the table.
+  static let inputs: KeyValuePairs<String, Input> = [
+    "your own": Input("formats/native", as: "9f0c@1", "native"),
+    "plain": Input("jittered", as: "shots", "shots"),
+    "Sentry for iOS": Input("formats/bare-sentry-cocoa/\(uuid)", as: uuid, uuid),
+    "Sentry for Android": Input("formats/sentry-android/\(replay)", as: replay, String(replay.dropFirst(7))),
+    "OpenReplay": Input("formats/openreplay-tar/\(openReplay).tar.gz", as: "7281923112-0.tar.gz", "7281923112"),
+    "OpenReplay, frames": Input("formats/openreplay-frames/replay.frames", as: "replay.frames", "7281923112"),
+    "Rejourney, frames": Input(
+      "formats/rejourney-frames/\(rejourney)-1767859516340.tar.gz", as: "\(rejourney)-1767859516340.tar.gz", rejourney),
+    "Rejourney": Input(
+      "formats/rejourney-tar/\(rejourney)-1767859516340.tar.gz", as: "\(rejourney)-1767859516340.tar.gz", rejourney),
+    "Rejourney, spilled": Input(
+      "formats/rejourney-spill/\(rejourney)", as: "session_1767859512340_5e0a", "session_1767859512340_5e0a"),
+    "PostHog": Input(
+      "formats/posthog-requests/ios.json.gz", as: "posthog.json.gz", "0195e5a2-7c11-7d1e-8b5a-2f6d3c9e4b10"),
+    "Mixpanel": Input("formats/mixpanel/replay.json.gz", as: "019b9c7a.json.gz", "019b9c7a"),
+    "LaunchDarkly": Input("formats/launchdarkly/replay.json.gz", as: "replay.json", "lobby"),
+    "rrweb canvas": Input("formats/rrweb-canvas/replay.jsonl.gz", as: "events.jsonl", "lobby.canvas7"),
+    "Playwright": Input("formats/playwright/trace-10.zip", as: "trace.zip", "login.\(replay.dropFirst(7))"),
+    "Chrome screencast": Input("formats/screencast/events.jsonl", as: "screencast.jsonl", "screencast"),
+    "screenpipe": Input(
+      ["data/2026-01-08/1767859512340_m1.jpg", "data/2026-01-08/1767859513340_m2.jpg"], "desk.m1", "desk.m2"),
+    "omi": Input(["omi/2026-01-08/1767859512340.jpg"], "omi"),
+    "Frigate": Input(["preview_frames/preview_front-door-1767859512.34.webp"], "front-door"),
+    "OpenRecall": Input(["screenshots/1767859512_1.webp"], "screenshots.m1"),
+    "Pensieve": Input(["pensieve/20260108/screenshot-20260108-090512-of-DP-1.webp"], "pensieve.mDP-1"),
+    "motion": Input(["motion/01-20260108090512-00.jpg"], "motion"),
+    "OSWorld": Input(["run7/step_1_20260108@080512123456.png"], "run7"),
+    "ISO 8601": Input(["iso/2026-01-08T08:05:12.340Z.jpg", "iso/20260108T080513Z.png"], "iso"),
+    "any other name": Input(["shots/cam_7_1767859512.jpg"], "shots"),
+    "numbered frames": Input(["frames/frame_0001.png", "frames/frame_0002.png"], "frames"),
+    "any files": Input(["shots/b.png", "shots/a.png"], "shots"),
+  ]
+
+  /// The first and the last cell of each row: whose batch it is, and the command.
+  private func rows() throws -> [(recorder: String, command: String)] {
+    let page = try String(contentsOf: Fixture.root.appendingPathComponent("docs/input-formats.md"), encoding: .utf8)
+    let lines = page.split(separator: "\n").drop { !$0.hasPrefix("| recorder |") }.prefix { $0.hasPrefix("|") }
+    return lines.dropFirst(2).map { line in
+      let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+      return (cells[0].replacing("[", with: ""), cells[cells.count - 1].replacing("`", with: ""))
+    }
+  }
+
+  @Test func everyExampleOfTheTableEncodesABatchOfItsRecorder() throws {
+    let rows = try rows()
+    try #require(rows.count == Self.inputs.count)
+    var encoded = 0
+    for (row, (recorder, input)) in zip(rows, Self.inputs) {
+      #expect(row.recorder.hasPrefix(recorder))
+      let scratch = try ScratchDirectory()
+      guard try make(input, in: scratch) else { continue }
+      let program = URL(fileURLWithPath: EncoderWorker.path).deletingLastPathComponent().path
+      let result = try Tool.run("sh", ["-c", "PATH=\"\(program):$PATH\"; \(row.command)"], in: scratch.url)
+      #expect(result.status == 0, "\(row.command): \(result.text)\(result.errors)")
+      let sessions = try names(in: scratch.path).contains("out") ? names(in: scratch.path("out")) : []
+      let published = sessions.filter { !$0.hasPrefix(".") }
+      #expect(published == input.sessions, "\(row.command)")
+      encoded += 1
+    }
+    #expect(encoded >= 20)
+  }
+
+  /// - Returns: false where the fixture is missing.
+  private func make(_ input: Input, in scratch: ScratchDirectory) throws -> Bool {
+    if let fixture = input.fixture {
+      let source = Fixture(fixture).path
+      guard FileManager.default.fileExists(atPath: source) else { return false }
+      try FileManager.default.copyItem(atPath: source, toPath: scratch.path(input.path))
+    }
+    let image = try Fixture("single-frame").bytes("1767859512340.jpg")
+    for file in input.files {
+      try FileManager.default.createDirectory(
+        atPath: (scratch.path(file) as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
+      try scratch.file(file, image)
+    }
+    return true
+  }
+}
