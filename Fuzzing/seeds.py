@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import tarfile
+import zipfile
 from pathlib import Path
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
@@ -122,6 +123,36 @@ def formats():
             seed("archive", path.name, data)
 
 
+class Pipe(io.BytesIO):
+    """A writer to it does not know sizes when it writes headers."""
+
+    def seekable(self):
+        return False
+
+    def tell(self):
+        raise OSError
+
+
+def zips():
+    for name, method, make in (
+            ("stored", zipfile.ZIP_STORED, io.BytesIO), ("deflated", zipfile.ZIP_DEFLATED, io.BytesIO),
+            ("streamed", zipfile.ZIP_DEFLATED, Pipe)):
+        buffer = make()
+        with zipfile.ZipFile(buffer, "w", method) as archive:
+            for file in ("1767859512340.jpg", "frames\\1767859513340.jpg", "ä.png", "folder/", "../x.jpg"):
+                info = zipfile.ZipInfo(file, (2026, 1, 8, 0, 0, 0))
+                info.compress_type = method
+                with archive.open(info, "w", force_zip64=name == "stored") as entry:
+                    entry.write(b"" if file.endswith("/") else bytes(IMAGE_BYTES))
+        data = buffer.getvalue()
+        seed("zip", name, data)
+        body, end = data[:-22], data[-22:]
+        count, size, start = struct.unpack_from("<HII", end, 10)
+        wide = b"PK\x06\x06" + struct.pack("<QHHIIQQQQ", 44, 45, 45, 0, 0, count, count, size, start)
+        locator = b"PK\x06\x07" + struct.pack("<IQI", 0, len(body), 1)
+        seed("zip", name + "-wide", body + wide + locator + end)
+
+
 def tar(form):
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=form) as archive:
@@ -189,5 +220,6 @@ def wire():
 
 formats()
 archives()
+zips()
 pictures()
 wire()

@@ -16,6 +16,7 @@ enum FuzzTarget: String, CaseIterable {
   case rejourneyFrames = "rejourney-frames"
   case rejourneySpill = "rejourney-spill"
   case archive
+  case zip
   case picture
   case json
   case wire
@@ -51,6 +52,7 @@ enum FuzzTarget: String, CaseIterable {
     case .rejourneyFrames: FormatFuzzing.readStream(bytes, as: RejourneyFramesFormat.self)
     case .rejourneySpill: FormatFuzzing.read(bytes, as: RejourneySpillFormat.self)
     case .archive: ArchiveFuzzing.read(bytes)
+    case .zip: ArchiveFuzzing.read(ArchiveFuzzing.withValidPlaces(bytes))
     case .picture: PictureFuzzing.decode(bytes)
     case .json: JSONFuzzing.parse(bytes)
     case .wire: WireFuzzing.read(bytes)

@@ -21,13 +21,10 @@ enum ArchiveUnpacking {
     reading descriptor: Int32, name: String, limits: Limits, decoders: DecoderForkServer,
     isCancelled: @escaping () -> Bool
   ) throws -> (ArchiveContents, DecoderProcess) {
-    // A pipe cannot be read again.
-    let start = lseek(descriptor, 0, SEEK_CUR)
     do {
       return try contents(of: descriptor, name, limits, decoders, isCancelled)
-    } catch is DecoderFailure where start >= 0 {
-      // Again, in a fresh process: the machine may have stood still.
-      lseek(descriptor, start, SEEK_SET)
+    } catch is DecoderFailure where ArchiveFile(descriptor).size != nil {
+      // Again, in a fresh process: the machine may have stood still. A pipe cannot be read again.
     } catch let failure as DecoderFailure {
       throw bad(name, failure, decoders)
     }
@@ -46,7 +43,7 @@ enum ArchiveUnpacking {
       case .crashed(let how): "the archive reader crashed (\(how))"
       case .gone: "the archive reader ended"
       }
-    return BadBatch("read", name, cause, advice: "pack it again, with tar and gzip or zstd")
+    return BadBatch("read", name, cause, advice: "pack it again, with tar or zip")
   }
 
   private static func contents(
@@ -54,20 +51,18 @@ enum ArchiveUnpacking {
     _ isCancelled: @escaping () -> Bool
   ) throws -> (ArchiveContents, DecoderProcess) {
     var contents = ArchiveContents(limits: limits, fileBytes: ArchiveContents.size(of: descriptor))
-    var position = 0
+    let file = ArchiveFile(descriptor)
     var exchange = DecoderExchange()
     exchange.isCancelled = isCancelled
-    // Each byte once, as the file is read from front to back.
-    exchange.inputBytes = .max
+    exchange.inputBytes = file.readLimit
     exchange.input = { offset, count in
-      guard offset == position else { throw DecoderFailure.malformed }
+      guard file.canRead(at: offset) else { throw DecoderFailure.malformed }
       var outcome = 0
       let bytes = [UInt8](unsafeUninitializedCapacity: count) { bytes, filled in
-        outcome = ArchiveContents.read(descriptor, UnsafeMutableRawBufferPointer(bytes))
+        outcome = file.read(at: offset, into: UnsafeMutableRawBufferPointer(bytes))
         filled = max(0, outcome)
       }
       guard outcome >= 0 else { throw DiskError("read", name, code: Int32(-outcome)) }
-      position += outcome
       return bytes
     }
     exchange.output = { message in
@@ -76,7 +71,7 @@ enum ArchiveUnpacking {
     let decoder = try decoders.decoder(for: nil)
     do {
       var question = WireWriter()
-      question.put(DecoderChild.Request.unpack)
+      question.put(DecoderChild.Request.unpack, file.size)
       var answer = try decoder.ask(question.framed, seconds: decoders.limits.decodeSeconds, exchange)
       switch try answer.read(Outcome.self) {
       case .whole:
@@ -107,13 +102,9 @@ enum ArchiveUnpacking {
 
   // MARK: - In the decoder
 
-  package static func answer(on channel: DecoderChannel, limits: Limits) {
-    var position = 0
-    let input = ArchiveInput { target in
-      let count = channel.input(at: position, into: target)
-      position += count
-      return count
-    }
+  /// - Parameter size: bytes of the file; nil for a pipe.
+  package static func answer(on channel: DecoderChannel, size: Int?, limits: Limits) {
+    let input = ArchiveInput(size: size) { channel.input(at: $0, into: $1) }
     do {
       try Archive.unpack(input, name: "", limits: limits) { item in
         switch item {

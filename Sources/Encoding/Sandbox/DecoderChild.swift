@@ -75,7 +75,7 @@ package struct DecoderChild {
     case .decode:
       let (slot, look) = (try question.slot(), try question.read(FrameComposition.self))
       decode(try question.read([WireBytes].self).map(\.bytes), look, into: slots.space(of: slot), channel)
-    case .unpack: ArchiveUnpacking.answer(on: channel, limits: limits)
+    case .unpack: ArchiveUnpacking.answer(on: channel, size: try question.read(), limits: limits)
     case let request: try video.answer(request, &question, into: slots)
     }
   }
