@@ -49,7 +49,7 @@ let package = Package(
     .target(name: "JSON", swiftSettings: strict),
     .target(name: "ISOMedia", dependencies: ["FileSystem", "CLinux"], swiftSettings: strict),
     .target(
-      name: "FrameBatches", dependencies: ["FileSystem", "JSON", "CArchive", "CZlib"],
+      name: "FrameBatches", dependencies: ["FileSystem", "JSON", "CArchive", "CZlib", "CLinux"],
       swiftSettings: strict),
     .target(
       name: "Encoding",

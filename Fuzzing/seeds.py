@@ -20,7 +20,7 @@ FORMATS = FIXTURES / "formats"
 OUT = Path(sys.argv[1])
 IMAGE_BYTES = 16
 # Fields that a reader looks into.
-TEXTS = (".json", ".current", ".last", "")
+TEXTS = (".json", ".current", ".last", ".trace", "")
 PNGS = ["rgb24", "rgba", "gray", "ya8", "pal8", "monob", "gray16be", "rgb48be", "rgba64be"]
 JPEGS = ["yuvj420p", "yuvj422p", "yuvj440p", "yuvj444p", "gray"]
 
@@ -121,6 +121,11 @@ def formats():
             data = stream(path, form)
             seed(target, path.name, stem(path).encode() + b"\n" + data)
             seed("archive", path.name, data)
+    for path in FORMATS.glob("playwright/*.zip"):
+        with zipfile.ZipFile(path) as archive:
+            files = [(name, cut(name, archive.read(name))) for name in archive.namelist()]
+        seed("playwright", path.name, container(stem(path), files))
+        seed("playwright", path.name + "-directory", container(stem(path) + "/", files))
 
 
 class Pipe(io.BytesIO):

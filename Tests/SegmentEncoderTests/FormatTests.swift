@@ -60,6 +60,8 @@ import Testing
     Form(path: "zip/utf8@1.zip", session: "utf8", format: "plain"),
     Form(path: "zip/backslashes@1.zip", session: "backslashes", format: "plain"),
     Form(path: "zip/native.zip", session: "native", format: "native"),
+    Form(path: "playwright/trace-8.zip", session: "trace-8.\(hex)", format: "Playwright trace"),
+    Form(path: "playwright/trace-10.zip", session: "trace-10.\(hex)", format: "Playwright trace"),
   ]
 
   static func images() throws -> [[UInt8]] {

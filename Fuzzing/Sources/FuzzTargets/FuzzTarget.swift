@@ -15,6 +15,7 @@ enum FuzzTarget: String, CaseIterable {
   case openReplayFrames = "openreplay-frames"
   case rejourneyFrames = "rejourney-frames"
   case rejourneySpill = "rejourney-spill"
+  case playwright
   case archive
   case zip
   case picture
@@ -51,6 +52,7 @@ enum FuzzTarget: String, CaseIterable {
     case .openReplayFrames: FormatFuzzing.readStream(bytes, as: OpenReplayFramesFormat.self)
     case .rejourneyFrames: FormatFuzzing.readStream(bytes, as: RejourneyFramesFormat.self)
     case .rejourneySpill: FormatFuzzing.read(bytes, as: RejourneySpillFormat.self)
+    case .playwright: FormatFuzzing.read(bytes, as: PlaywrightFormat.self)
     case .archive: ArchiveFuzzing.read(bytes)
     case .zip: ArchiveFuzzing.read(ArchiveFuzzing.withValidPlaces(bytes))
     case .picture: PictureFuzzing.decode(bytes)
