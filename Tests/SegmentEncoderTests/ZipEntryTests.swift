@@ -35,7 +35,7 @@ import Testing
     ZipChange("encrypted", "encrypted") { $0.entries[1].flags = 1 },
     ZipChange("strongly encrypted", "encrypted") { $0.entries[1].flags = 0x41 },
     ZipChange("AES", "encrypted") { ($0.entries[1].method, $0.entries[1].localMethod) = (99, 99) },
-    ZipChange("bzip2", "compressed with method 12, and not with deflate") {
+    ZipChange("bzip2", "compressed with method 12: pack it with deflate") {
       ($0.entries[1].method, $0.entries[1].localMethod) = (12, 12)
     },
     ZipChange("no deflate", "damaged: it does not unpack to") {

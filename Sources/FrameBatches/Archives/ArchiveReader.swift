@@ -232,6 +232,6 @@ private final class ArchiveReader {
     let text = archive_error_string(archive).map { String(cString: $0) }
     return BadBatch(
       "read", name, cause ?? (text ?? "not an archive").lowercasedFirst,
-      advice: "send a tar, tar.gz or tar.zst of frames, complete, under a name that is not there before it is whole")
+      advice: "send a zip or tar of frames, complete, under a name that is not there before it is whole")
   }
 }

@@ -42,6 +42,8 @@ struct ZipEntry {
     header = ArchiveEntry(path: path, kind: kind, size: sizes[0], isLink: mode == S_IFLNK)
   }
 
+  private static let encrypted = "encrypted: pack it without a password"
+
   /// The lowest possible end: extra fields of the local header come on top.
   var leastEnd: Int { offset + Self.localBytes + rawName.count + packedSize }
 
@@ -52,8 +54,8 @@ struct ZipEntry {
     let isUTF8 = flags & 0x800 == 0 || String(validating: rawName, as: UTF8.self) != nil
     if !isUTF8 { return "a name that is not UTF-8" }
     // Bits 0, 6 and 13: encrypted, strongly, and the names too. Method 99 is AES.
-    if flags & 0x2041 != 0 || method == 99 { return "encrypted" }
-    guard method == 0 || method == 8 else { return "compressed with method \(method), and not with deflate" }
+    if flags & 0x2041 != 0 || method == 99 { return Self.encrypted }
+    guard method == 0 || method == 8 else { return "compressed with method \(method): pack it with deflate" }
     // Deflate makes at most 1032 bytes of one.
     let isPossible = method == 0 ? header.size == packedSize : header.size / 1_032 <= packedSize
     return isPossible ? nil : "damaged: its sizes contradict each other"
@@ -68,7 +70,7 @@ struct ZipEntry {
     let differs = { (what: String) in "damaged: its local header has another \(what)" }
     guard name.prefix(local.number(26, 2)).elementsEqual(rawName) else { return differs("name") }
     guard local.number(8, 2) == method else { return differs("method") }
-    guard local.number(6, 2) & 0x2041 == 0 else { return "encrypted" }
+    guard local.number(6, 2) & 0x2041 == 0 else { return Self.encrypted }
     let sizes = Self.widened([local.number(22, 4), local.number(18, 4)], name.dropFirst(local.number(26, 2)))
     let numbers = [("size", sizes[0], header.size), ("packed size", sizes[1], packedSize)]
     for (what, here, there) in numbers + [("checksum", local.number(14, 4), checksum)] where here != there {
