@@ -42,12 +42,15 @@ let package = Package(
     .systemLibrary(name: "CMicroHTTP", providers: [.apt(["libmicrohttpd-dev"])]),
     .systemLibrary(name: "CHiredis", providers: [.apt(["libhiredis-dev"])]),
     .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+    .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CLinux"),
     // The layers, lowest first. Each sees only what it names here.
     .target(name: "FileSystem", dependencies: ["CLinux", "CNettle"], swiftSettings: strict),
     .target(name: "JSON", swiftSettings: strict),
     .target(name: "ISOMedia", dependencies: ["FileSystem", "CLinux"], swiftSettings: strict),
-    .target(name: "FrameBatches", dependencies: ["FileSystem", "JSON", "CArchive"], swiftSettings: strict),
+    .target(
+      name: "FrameBatches", dependencies: ["FileSystem", "JSON", "CArchive", "CZlib", "CLinux"],
+      swiftSettings: strict),
     .target(
       name: "Encoding",
       dependencies: ["FileSystem", "JSON", "ISOMedia", "FrameBatches", "CFFmpeg", "CLittleCMS", "CLinux"],

@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import tarfile
+import zipfile
 from pathlib import Path
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
@@ -19,7 +20,7 @@ FORMATS = FIXTURES / "formats"
 OUT = Path(sys.argv[1])
 IMAGE_BYTES = 16
 # Fields that a reader looks into.
-TEXTS = (".json", ".current", ".last", "")
+TEXTS = (".json", ".current", ".last", ".trace", "")
 PNGS = ["rgb24", "rgba", "gray", "ya8", "pal8", "monob", "gray16be", "rgb48be", "rgba64be"]
 JPEGS = ["yuvj420p", "yuvj422p", "yuvj440p", "yuvj444p", "gray"]
 
@@ -120,6 +121,41 @@ def formats():
             data = stream(path, form)
             seed(target, path.name, stem(path).encode() + b"\n" + data)
             seed("archive", path.name, data)
+    for path in FORMATS.glob("playwright/*.zip"):
+        with zipfile.ZipFile(path) as archive:
+            files = [(name, cut(name, archive.read(name))) for name in archive.namelist()]
+        seed("playwright", path.name, container(stem(path), files))
+        seed("playwright", path.name + "-directory", container(stem(path) + "/", files))
+
+
+class Pipe(io.BytesIO):
+    """A writer to it does not know sizes when it writes headers."""
+
+    def seekable(self):
+        return False
+
+    def tell(self):
+        raise OSError
+
+
+def zips():
+    for name, method, make in (
+            ("stored", zipfile.ZIP_STORED, io.BytesIO), ("deflated", zipfile.ZIP_DEFLATED, io.BytesIO),
+            ("streamed", zipfile.ZIP_DEFLATED, Pipe)):
+        buffer = make()
+        with zipfile.ZipFile(buffer, "w", method) as archive:
+            for file in ("1767859512340.jpg", "frames\\1767859513340.jpg", "ä.png", "folder/", "../x.jpg"):
+                info = zipfile.ZipInfo(file, (2026, 1, 8, 0, 0, 0))
+                info.compress_type = method
+                with archive.open(info, "w", force_zip64=name == "stored") as entry:
+                    entry.write(b"" if file.endswith("/") else bytes(IMAGE_BYTES))
+        data = buffer.getvalue()
+        seed("zip", name, data)
+        body, end = data[:-22], data[-22:]
+        count, size, start = struct.unpack_from("<HII", end, 10)
+        wide = b"PK\x06\x06" + struct.pack("<QHHIIQQQQ", 44, 45, 45, 0, 0, count, count, size, start)
+        locator = b"PK\x06\x07" + struct.pack("<IQI", 0, len(body), 1)
+        seed("zip", name + "-wide", body + wide + locator + end)
 
 
 def tar(form):
@@ -189,5 +225,6 @@ def wire():
 
 formats()
 archives()
+zips()
 pictures()
 wire()

@@ -24,6 +24,7 @@ package struct BatchSessions {
       RejourneyFramesFormat.self,
       RecorderTarFormat.self,
       RejourneySpillFormat.self,
+      PlaywrightFormat.self,
       NamedTimesFormat.self,
       PlainFormat.self,
     ]

@@ -118,7 +118,7 @@ package enum FileKind {
     case .image: nil
     case .otherImage: "convert the frames to JPEG, PNG or WebP"
     case .video: "run: encoder-worker reencode FILE.mp4 --output DIR --quality balanced"
-    case .zip: "send a tar, tar.gz or tar.zst, or unpack it"
+    case .zip: "send the zip archive itself: alone, and not compressed again"
     }
   }
 }

@@ -36,7 +36,8 @@ import Testing
     Mistake("encode bitmaps -o out", 65, "'a.bmp' is a BMP image", "convert the frames to JPEG, PNG or WebP"),
     Mistake("encode phones -o out", 65, "'IMG_1.HEIC' is a HEIC image", "convert the frames to JPEG, PNG or WebP"),
     Mistake("encode film.mp4 -o out", 65, "film.mp4", "an MP4 video", "encoder-worker reencode"),
-    Mistake("encode shots.zip -o out", 65, "shots.zip", "a zip archive", "tar"),
+    Mistake("encode shots.zip -o out", 65, "shots.zip", "a broken zip archive: it breaks off", "pack it again"),
+    Mistake("encode shots.zip.gz -o out", 65, "shots.zip.gz", "a zip archive", "not compressed again"),
     Mistake("encode folders -o out", 65, "folders, the first in 'one'", "encode each of them with --batches folders"),
     Mistake(
       "encode shots -o done/shots", 64, "done/shots is a published session",
@@ -71,6 +72,7 @@ import Testing
     try scratch.file("phones/IMG_1.HEIC", [0, 0, 0, 24] + Array("ftypheic".utf8) + [UInt8](repeating: 0, count: 60))
     try scratch.file("film.mp4", [0, 0, 0, 24] + Array("ftypisom".utf8) + [UInt8](repeating: 0, count: 60))
     try scratch.file("shots.zip", Array("PK".utf8) + [3, 4] + [UInt8](repeating: 0, count: 60))
+    try Tool.output("gzip", ["-k", scratch.path("shots.zip")])
     try scratch.file("text.txt", Array("text".utf8))
     return scratch
   }

@@ -12,6 +12,8 @@ import Testing
     "rejourney-tar/session_1767859512340_0123456789abcdef0123456789abcdef-1767859516340.tar.gz",
     "rejourney-tar-offsets/session_1767859512340_0123456789abcdef0123456789abcdef-1767859516340.tar.gz",
     "rejourney-spill/session_1767859512340_0123456789abcdef0123456789abcdef",
+    "zip/stored@1.zip", "zip/deflated@1.zip", "zip/zip64@1.zip", "zip/cp437@1.zip", "zip/native.zip",
+    "playwright/trace-8.zip", "playwright/trace-10.zip",
   ]
 
   @Test func theSameFramesInEachFormAreTheSameVideo() throws {

@@ -52,6 +52,16 @@ import Testing
       path: "rejourney-tar-offsets/\(rejourney)-\(last).tar.gz", session: rejourney,
       format: "OpenReplay or Rejourney tar"),
     Form(path: "rejourney-spill/\(rejourney)", session: rejourney, format: "Rejourney spill"),
+    Form(path: "zip/stored@1.zip", session: "stored", format: "plain"),
+    Form(path: "zip/deflated@1.zip", session: "deflated", format: "plain"),
+    Form(path: "zip/zip64@1.zip", session: "zip64", format: "plain"),
+    Form(path: "zip/streamed@1.zip", session: "streamed", format: "plain"),
+    Form(path: "zip/cp437@1.zip", session: "cp437", format: "plain"),
+    Form(path: "zip/utf8@1.zip", session: "utf8", format: "plain"),
+    Form(path: "zip/backslashes@1.zip", session: "backslashes", format: "plain"),
+    Form(path: "zip/native.zip", session: "native", format: "native"),
+    Form(path: "playwright/trace-8.zip", session: "trace-8.\(hex)", format: "Playwright trace"),
+    Form(path: "playwright/trace-10.zip", session: "trace-10.\(hex)", format: "Playwright trace"),
   ]
 
   static func images() throws -> [[UInt8]] {

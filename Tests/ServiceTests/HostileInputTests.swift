@@ -87,6 +87,26 @@ import Testing
       ])
   }
 
+  @Test func aZipOfPathsLinksAndDevicesGivesItsOneFrame() throws {
+    try attack("zip-of-everything")
+    #expect(try drain() == nil)
+    #expect(
+      try refused("attack") == [
+        "a name with ..", "an absolute name", "a link", "not a regular file",
+        "the name is not <unix ms>.jpg, .jpeg, .png or .webp",
+      ])
+  }
+
+  @Test func zipEntriesThatShareTheirBytesAreRefused() throws {
+    try attack("zip-one-place")
+    #expect(try drain()?.contains("reaches into the next entry") == true)
+  }
+
+  @Test func zipOf65536EntriesIsRefusedAtTheLimit() throws {
+    try attack("zip-65536")
+    #expect(try drain() == "more than 20000 entries")
+  }
+
   @Test func aDirectoryOfLinksFIFOsAndSocketsGivesItsOneFrame() throws {
     try attack("directory-of-everything")
     #expect(try drain() == nil)
@@ -101,7 +121,7 @@ import Testing
 
   @Test(arguments: [
     "stream-gzip", "stream-zstd", "tar-zeros-gzip", "tar-zeros-zstd", "tar-skipped-zeros", "tar-sparse",
-    "json-tar-zstd",
+    "json-tar-zstd", "zip-zeros",
   ])
   func archiveBombIsRefusedBeforeItIsUnpacked(kind: String) throws {
     try attack(kind)

@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import tarfile
+import zipfile
 import zlib
 from pathlib import Path
 
@@ -118,6 +119,53 @@ def million_entries(path, _):
     Path(path).write_bytes(part * 40 + gzip.compress(bytes(1024)))
 
 
+def zip_of_everything(path, victim):
+    """One frame, and every kind of entry that is none."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        def add(name, mode=0o100644, data=b"overwritten"):
+            entry = zipfile.ZipInfo(name)
+            # ZipInfo corrects names.
+            entry.filename, entry.external_attr, entry.create_system = name, mode << 16, 3
+            archive.writestr(entry, data)
+
+        add(f"{START}.jpg", data=FRAME)
+        add("../" * 9 + victim.lstrip("/"))
+        add("a\\..\\..\\" + Path(victim).name)
+        add(victim)
+        add(f"{START + 1000}.jpg", 0o120777, victim.encode())
+        add(f"{START + 3000}.jpg", 0o020666)
+        # A tool that unpacks to files would write through the link.
+        add("door", 0o120777, os.path.dirname(victim).encode())
+        add("door/" + Path(victim).name)
+
+
+def zip_of_zeros(path, _):
+    """Four files of 100 MiB."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for number in range(4):
+            with archive.open(f"{START + number}.jpg", "w") as entry:
+                for _ in range(25):
+                    entry.write(bytes(4 * MIB))
+
+
+def zip_of_one_place(path, _):
+    """A thousand entries that share the bytes of one."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(f"{START}.jpg", bytes(MIB))
+        only = archive.infolist()[0]
+        for number in range(1, 1000):
+            entry = zipfile.ZipInfo(f"{START + number}.jpg")
+            for field in ("compress_type", "compress_size", "file_size", "CRC", "header_offset"):
+                setattr(entry, field, getattr(only, field))
+            archive.filelist.append(entry)
+
+
+def zip_of_65536(path, _):
+    with zipfile.ZipFile(path, "w") as archive:
+        for number in range(65_536):
+            archive.writestr(zipfile.ZipInfo(f"{START + number}.jpg"), b"")
+
+
 def huge_png(path, _):
     def chunk(kind, data):
         return len(data).to_bytes(4, "big") + kind + data + zlib.crc32(kind + data).to_bytes(4, "big")
@@ -155,6 +203,10 @@ ATTACKS = {
     "tar-skipped-zeros": tar_of_zeros(4, zstandard, name="./._%d"),
     "tar-sparse": sparse_tar,
     "million-entries": million_entries,
+    "zip-of-everything": zip_of_everything,
+    "zip-zeros": zip_of_zeros,
+    "zip-one-place": zip_of_one_place,
+    "zip-65536": zip_of_65536,
     "huge-png": huge_png,
     "json-directory": huge_json,
     "json-tar-gzip": tar_of_zeros(1, gzipped, name="./batch.json", mib=1024),

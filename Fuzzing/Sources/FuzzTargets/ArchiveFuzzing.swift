@@ -5,7 +5,7 @@ import Glibc
 @testable import Sessions
 @testable import WorkQueues
 
-/// Any file as an archive: tar or a stream, plain or compressed.
+/// Any file as an archive: zip, tar or a stream, the last two plain or compressed.
 enum ArchiveFuzzing {
   static func read(_ bytes: [UInt8]) {
     let limits = FuzzTarget.limits
@@ -19,7 +19,7 @@ enum ArchiveFuzzing {
       for name in contents.names {
         require(!name.isEmpty && !name.hasPrefix("/"), "names of files in the archive")
         require(!name.split(separator: "/").contains(".."), "names that lead nowhere else")
-        guard case .bytes(let bytes)? = try contents.contents(of: name, limit: limits.fileBytes) else {
+        guard case .bytes(let bytes)? = try contents.contents(of: name, limit: limits.unpackedBytes) else {
           fatalError("broken promise: a file's bytes")
         }
         unpacked += bytes.count
@@ -52,6 +52,24 @@ enum ArchiveFuzzing {
       bytes.replaceSubrange(field, with: "        ".utf8)
       let digits = String(bytes[block..<block + 512].reduce(0) { $0 + Int($1) }, radix: 8)
       bytes.replaceSubrange(field, with: (String(repeating: "0", count: 6 - digits.count) + digits + "\0 ").utf8)
+    }
+    return bytes
+  }
+
+  /// A zip whose end record says where its directory is, and how long; else nearly no change would get further than that.
+  static func withValidPlaces(_ bytes: [UInt8]) -> [UInt8] {
+    func places(of signature: [UInt8]) -> [Int] {
+      bytes.indices.dropLast(3).filter { bytes[$0...].starts(with: [0x50, 0x4B] + signature) }
+    }
+    guard let end = places(of: [5, 6]).last, bytes.count - end >= 22 else { return bytes }
+    let entries = places(of: [1, 2]).filter { $0 < end }
+    // The record of zip64 is behind the directory, where there is one.
+    let directoryEnd = places(of: [6, 6]).last { $0 < end } ?? end
+    let start = entries.first ?? directoryEnd
+    let numbers = [(8, 2, entries.count), (10, 2, entries.count), (12, 4, directoryEnd - start), (16, 4, start)]
+    var bytes = bytes
+    for (offset, count, value) in numbers + [(20, 2, bytes.count - end - 22)] {
+      for index in 0..<count { bytes[end + offset + index] = UInt8(truncatingIfNeeded: value >> (8 * index)) }
     }
     return bytes
   }

@@ -15,7 +15,9 @@ enum FuzzTarget: String, CaseIterable {
   case openReplayFrames = "openreplay-frames"
   case rejourneyFrames = "rejourney-frames"
   case rejourneySpill = "rejourney-spill"
+  case playwright
   case archive
+  case zip
   case picture
   case json
   case wire
@@ -50,7 +52,9 @@ enum FuzzTarget: String, CaseIterable {
     case .openReplayFrames: FormatFuzzing.readStream(bytes, as: OpenReplayFramesFormat.self)
     case .rejourneyFrames: FormatFuzzing.readStream(bytes, as: RejourneyFramesFormat.self)
     case .rejourneySpill: FormatFuzzing.read(bytes, as: RejourneySpillFormat.self)
+    case .playwright: FormatFuzzing.read(bytes, as: PlaywrightFormat.self)
     case .archive: ArchiveFuzzing.read(bytes)
+    case .zip: ArchiveFuzzing.read(ArchiveFuzzing.withValidPlaces(bytes))
     case .picture: PictureFuzzing.decode(bytes)
     case .json: JSONFuzzing.parse(bytes)
     case .wire: WireFuzzing.read(bytes)

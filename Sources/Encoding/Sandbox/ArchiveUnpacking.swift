@@ -10,13 +10,10 @@ enum ArchiveUnpacking {
   fileprivate enum Kind: Int, WireValue { case stream, file, part, refused }
 
   /// The decoder's side.
-  static func answer(on channel: DecoderChannel, limits: Limits) {
-    var position = 0
-    let input = ArchiveInput { target in
-      let count = channel.input(at: position, into: target)
-      position += count
-      return count
-    }
+  ///
+  /// - Parameter size: the size of the file in bytes; nil for a pipe.
+  static func answer(on channel: DecoderChannel, size: Int?, limits: Limits) {
+    let input = ArchiveInput(size: size) { channel.input(at: $0, into: $1) }
     do {
       try Archive.unpack(input, name: "", limits: limits) { item in
         switch item {
@@ -54,14 +51,11 @@ extension DecoderForkServer: ArchiveUnpacker {
   private func contents(
     of descriptor: Int32, _ name: String, _ limits: Limits, _ isCancelled: @escaping () -> Bool
   ) throws -> (ArchiveContents, DecoderProcess) {
-    // A pipe cannot be read again.
-    let start = lseek(descriptor, 0, SEEK_CUR)
     do {
       do {
         return try contentsOnce(of: descriptor, name, limits, isCancelled)
-      } catch is DecoderFailure where start >= 0 {
-        // Retry in a new process: the machine may have stood still.
-        lseek(descriptor, start, SEEK_SET)
+      } catch is DecoderFailure where ArchiveFile(descriptor).size != nil {
+        // Retry in a new process: the machine may have stood still. A pipe cannot be read again.
         return try contentsOnce(of: descriptor, name, limits, isCancelled)
       }
     } catch let failure as DecoderFailure {
@@ -72,7 +66,7 @@ extension DecoderForkServer: ArchiveUnpacker {
         case .crashed(let how): "the archive reader crashed (\(how))"
         case .gone: "the archive reader ended"
         }
-      throw BadBatch("read", name, cause, advice: "pack it again, with tar and gzip or zstd")
+      throw BadBatch("read", name, cause, advice: "pack it again, with tar or zip")
     }
   }
 
@@ -80,16 +74,14 @@ extension DecoderForkServer: ArchiveUnpacker {
     of descriptor: Int32, _ name: String, _ limits: Limits, _ isCancelled: @escaping () -> Bool
   ) throws -> (ArchiveContents, DecoderProcess) {
     var contents = ArchiveContents(limits: limits, fileBytes: ArchiveContents.size(of: descriptor))
-    var position = 0
-    // The decoder reads the file from front to back, each byte once.
-    var exchange = DecoderExchange(inputBytes: .max, isCancelled: isCancelled)
+    let file = ArchiveFile(descriptor)
+    var exchange = DecoderExchange(inputBytes: file.readLimit, isCancelled: isCancelled)
     exchange.input = { offset, count in
-      guard offset == position else { throw DecoderFailure.malformed }
+      guard file.canRead(at: offset) else { throw DecoderFailure.malformed }
       return try [UInt8](unsafeUninitializedCapacity: count) { bytes, filled in
-        let outcome = ArchiveContents.read(descriptor, UnsafeMutableRawBufferPointer(bytes))
+        let outcome = file.read(at: offset, into: UnsafeMutableRawBufferPointer(bytes))
         guard outcome >= 0 else { throw DiskError("read", name, code: Int32(-outcome)) }
         filled = outcome
-        position += outcome
       }
     }
     exchange.output = { message in
@@ -98,7 +90,7 @@ extension DecoderForkServer: ArchiveUnpacker {
     let decoder = try decoder(for: nil)
     do {
       var question = WireWriter()
-      question.put(DecoderChild.Request.unpack)
+      question.put(DecoderChild.Request.unpack, file.size)
       var answer = try decoder.ask(question.framed, seconds: self.limits.decodeSeconds, exchange)
       switch try answer.read(ArchiveUnpacking.Outcome.self) {
       case .done:

@@ -78,7 +78,7 @@ struct DecoderChild {
       } catch {
         channel.answer(Outcome.outOfMemory)
       }
-    case .unpack: ArchiveUnpacking.answer(on: channel, limits: limits)
+    case .unpack: ArchiveUnpacking.answer(on: channel, size: try question.read(), limits: limits)
     case let request: try video.answer(request, &question, into: slots)
     }
   }

@@ -1,11 +1,11 @@
-// A file as a batch: a tar, or a stream of records; plain or in one layer of gzip or zstd, all recognised by content. It is
-// read once from front to back into memory, within limits; nothing is ever unpacked to a file.
+// A file as a batch: a zip, a tar, or a stream of records; the last two plain or in one layer of gzip or zstd, all recognised by
+// content. It is read once into memory, within limits; nothing is ever unpacked to a file.
 
 import FileSystem
 
 /// A part of an archive's content. Parts come in the archive's order.
 package enum ArchiveItem {
-  /// It is no tar: all that follows is one stream of records.
+  /// It is neither tar nor zip: all that follows is one stream of records.
   case stream
   /// A file of so many bytes begins, which follow.
   case file(String, size: Int)

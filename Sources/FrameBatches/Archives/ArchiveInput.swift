@@ -18,12 +18,14 @@ package enum Compression {
   }
 }
 
-/// Reads an archive for libarchive. libarchive can read a whole file within one call, so this class checks the ratio of input to
+/// Reads an archive for libarchive, from front to back. libarchive can read a whole file within one call, so this class checks the ratio of input to
 /// output at each read.
 package final class ArchiveInput {
   /// Fills memory with what comes next, and tells how many bytes that are: 0 at the end, `-errno` where it fails, and
   /// `-ECANCELED` when a stop is requested.
   package typealias Source = (UnsafeMutableRawBufferPointer) -> Int
+  /// The same at any offset.
+  package typealias RandomSource = (_ offset: Int, UnsafeMutableRawBufferPointer) -> Int
 
   package enum Failure {
     /// With an `errno`.
@@ -37,25 +39,35 @@ package final class ArchiveInput {
   let compression: Compression
   /// The bytes that were unpacked so far; asked only while the file is compressed.
   package var unpackedBytes: () -> Int = { 0 }
-  private let source: Source
+  /// Bytes of a file; nil for a pipe, which can only be read from front to back.
+  let size: Int?
+  let source: RandomSource
   private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
   /// The number of bytes that were read ahead.
   private var waiting = 0
   private var readBytes = 0
+  private var position = 0
 
-  package init(_ source: @escaping Source) {
-    self.source = source
+  package convenience init(_ source: @escaping Source) { self.init(size: nil) { source($1) } }
+
+  /// - Parameter size: bytes of a file; nil for a pipe.
+  package init(size: Int?, _ source: @escaping RandomSource) {
+    (self.size, self.source) = (size, source)
     // A pipe may bring them one by one.
     while waiting < 4 {
-      let outcome = source(UnsafeMutableRawBufferPointer(rebasing: buffer[waiting...]))
+      let outcome = source(waiting, UnsafeMutableRawBufferPointer(rebasing: buffer[waiting...]))
       if outcome < 0 { failure = .source(Int32(-outcome)) }
       guard outcome > 0 else { break }
       waiting += outcome
     }
+    position = waiting
     compression = Compression(startingWith: buffer[..<waiting])
   }
 
   deinit { buffer.deallocate() }
+
+  /// Whether it is a zip archive: it begins with an entry, or with the end record if it has no entries.
+  var isZip: Bool { [[0x50, 0x4B, 3, 4], [0x50, 0x4B, 5, 6]].contains { buffer[..<waiting].starts(with: $0) } }
 
   /// Some more bytes.
   ///
@@ -67,8 +79,9 @@ package final class ArchiveInput {
     var count = waiting
     waiting = 0
     if count == 0 {
-      count = source(buffer)
+      count = source(position, buffer)
       if count < 0 { return fail(.source(Int32(-count))) }
+      position += count
     }
     readBytes += count
     // Compression adds less than a thousandth, even to random bytes.

@@ -1,4 +1,4 @@
-// Takes archives apart with libarchive.
+// Unpacks archives: tar and streams with libarchive, zip with ``ZipReader``.
 
 import CArchive
 import FileSystem
@@ -14,6 +14,7 @@ package enum Archive {
   package static func unpack(
     _ input: ArchiveInput, name: String, limits: Limits, each: (ArchiveItem) throws -> Void
   ) throws {
+    if input.isZip { return try ZipReader(input, name: name, limits: limits).unpack(each) }
     let archive = try ArchiveReader(input, name: name, limits: limits)
     var next = try archive.nextEntry()
     if archive.isStream { return try archive.readStream(each) }
@@ -22,11 +23,9 @@ package enum Archive {
     var names: Set<String> = []
     while let entry = next {
       entries += 1
-      guard entries <= limits.entries else {
-        throw BadBatch("read", name, "more than \(limits.entries) entries", advice: "split the batch")
-      }
+      guard entries <= limits.entries else { throw hasTooManyEntries(name, limits) }
       // Headers count too, and what is skipped has to be unpacked all the same.
-      guard entry.size >= 0, entry.size <= limits.unpackedBytes - unpacked else { throw archive.unpacksToTooMuch }
+      guard entry.size >= 0, entry.size <= limits.unpackedBytes - unpacked else { throw isTooLarge(name, limits) }
       unpacked += entry.size
       if let reason = entry.reasonToRefuse {
         try each(.refused(RefusedFrame(source: entry.path, reason: reason)))
@@ -44,6 +43,20 @@ package enum Archive {
       next = try archive.nextEntry()
     }
     try archive.requireEnd()
+  }
+
+  static func hasTooManyEntries(_ name: String, _ limits: Limits) -> BadBatch {
+    BadBatch("read", name, "more than \(limits.entries) entries", advice: "split the batch")
+  }
+
+  static func isTooLarge(_ name: String, _ limits: Limits) -> BadBatch {
+    BadBatch("read", name, "unpacks to more than the limit of \(limits.unpackedBytes) bytes", advice: "split the batch")
+  }
+
+  static func isTooTight(_ name: String, _ limits: Limits) -> BadBatch {
+    BadBatch(
+      "read", name, "unpacks to more than \(limits.ratio) times its size",
+      advice: "split the batch, or pack it less tightly")
   }
 }
 
@@ -63,10 +76,12 @@ package struct ArchiveEntry {
   }
 
   package static func reasonToRefuse(path: String) -> String? {
-    let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+    // Compare bytes: a slash with a combining accent is another `Character`.
+    let parts = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
     if path.isEmpty { return "an entry without a name" }
-    if path.hasPrefix("/") { return "an absolute name" }
-    if parts.contains("..") { return "a name with .." }
+    if parts.first?.isEmpty == true { return "an absolute name" }
+    if parts.contains(where: { $0.elementsEqual("..".utf8) }) { return "a name with .." }
+    if path.utf8.contains(0) { return "a name with a NUL in it" }
     return path.utf8.count > 1_024 ? "a name that is too long" : nil
   }
 }
@@ -156,17 +171,11 @@ private final class ArchiveReader {
   private func checkSize() throws {
     // Filter 0 is the last of those that unpack, filter -1 the first, which reads the file.
     let unpacked = max(Int(archive_filter_bytes(archive, 0)), contentBytes)
-    guard unpacked <= limits.unpackedBytes else { throw unpacksToTooMuch }
+    guard unpacked <= limits.unpackedBytes else { throw Archive.isTooLarge(name, limits) }
     guard unpacked > limits.bytesOfAnyRatio else { return }
     guard unpacked / limits.ratio <= Int(archive_filter_bytes(archive, -1)) else {
-      throw BadBatch(
-        "read", name, "unpacks to more than \(limits.ratio) times its size",
-        advice: "split the batch, or pack it less tightly")
+      throw Archive.isTooTight(name, limits)
     }
-  }
-
-  var unpacksToTooMuch: BadBatch {
-    BadBatch("read", name, "unpacks to more than the limit of \(limits.unpackedBytes) bytes", advice: "split the batch")
   }
 
   func nextEntry() throws -> ArchiveEntry? {
@@ -223,6 +232,6 @@ private final class ArchiveReader {
     let text = archive_error_string(archive).map { String(cString: $0) }
     return BadBatch(
       "read", name, cause ?? (text ?? "not an archive").lowercasedFirst,
-      advice: "send a tar, tar.gz or tar.zst of frames, complete, under a name that is not there before it is whole")
+      advice: "send a zip or tar of frames, complete, under a name that is not there before it is whole")
   }
 }

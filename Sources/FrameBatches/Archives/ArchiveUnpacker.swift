@@ -28,7 +28,8 @@ extension ArchiveContents {
     reading descriptor: Int32, name: String, limits: Limits, isCancelled: @escaping () -> Bool = { false }
   ) throws {
     var contents = ArchiveContents(limits: limits, fileBytes: Self.size(of: descriptor))
-    let input = ArchiveInput { isCancelled() ? Int(-ECANCELED) : Self.read(descriptor, $0) }
+    let file = ArchiveFile(descriptor)
+    let input = ArchiveInput(size: file.size) { isCancelled() ? Int(-ECANCELED) : file.read(at: $0, into: $1) }
     try Archive.unpack(input, name: name, limits: limits) { item in
       guard contents.add(item) else { throw BadBatch("read", name, "too much in it", advice: "split the batch") }
     }
@@ -40,14 +41,45 @@ extension ArchiveContents {
     var status = stat()
     return fstat(descriptor, &status) == 0 ? Int(status.st_size) : 0
   }
+}
 
-  /// Fills memory with what comes next.
+/// A descriptor of an archive: of a file or a pipe. A file is read from its current offset on, which stays as it is.
+package final class ArchiveFile {
+  /// Bytes of a regular file, at least one; nil for a pipe, which can only be read from front to back.
+  package let size: Int?
+  private let descriptor: Int32
+  private let start: Int
+  private var position = 0
+
+  package init(_ descriptor: Int32) {
+    self.descriptor = descriptor
+    start = Int(lseek(descriptor, 0, SEEK_CUR))
+    var status = stat()
+    let isFile = fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && start >= 0
+    size = isFile && status.st_size > start ? Int(status.st_size) - start : nil
+  }
+
+  /// Maximum bytes that an honest reader asks for: each once, and the directory of a zip a second time.
+  package var readLimit: Int { size.map { 2 * min($0, 1 << 40) + 1 << 20 } ?? .max }
+
+  package func canRead(at offset: Int) -> Bool { size.map { (0...$0).contains(offset) } ?? (offset == position) }
+
+  /// Reads some bytes at an offset.
   ///
-  /// - Returns: the number of bytes, or `-errno`.
-  package static func read(_ descriptor: Int32, _ target: UnsafeMutableRawBufferPointer) -> Int {
+  /// - Returns: the number of bytes, 0 at the end, or `-errno`.
+  package func read(at offset: Int, into target: UnsafeMutableRawBufferPointer) -> Int {
+    guard canRead(at: offset) else { return Int(-ESPIPE) }
     while true {
-      let count = Glibc.read(descriptor, target.baseAddress, target.count)
-      if count >= 0 { return count }
+      let count =
+        if let size {
+          pread(descriptor, target.baseAddress, min(target.count, size - offset), off_t(start + offset))
+        } else {
+          Glibc.read(descriptor, target.baseAddress, target.count)
+        }
+      if count >= 0 {
+        position += count
+        return count
+      }
       if errno != EINTR { return Int(-errno) }
     }
   }

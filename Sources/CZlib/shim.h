@@ -1,0 +1,4 @@
+// Raw deflate and CRC-32, for the entries of zip archives.
+#pragma once
+
+#include <zlib.h>

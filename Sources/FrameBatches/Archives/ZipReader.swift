@@ -1,0 +1,144 @@
+// Unpacks zip archives with zlib. libarchive does not detect overlapping entries, and needs files of the C library to convert names
+// of code page 437, which the sandbox does not have.
+
+import CZlib
+import FileSystem
+import Glibc
+
+struct ZipReader {
+  private let file: ZipFile
+  private let name: String
+  private let limits: Limits
+
+  private static let partBytes = 256 << 10
+
+  init(_ input: ArchiveInput, name: String, limits: Limits) throws {
+    (self.name, self.limits) = (name, limits)
+    file = try ZipFile(input, name: name, limits: limits)
+  }
+
+  /// Passes on each file when it is whole. Refuses damaged files and continues with the next.
+  func unpack(_ each: (ArchiveItem) throws -> Void) throws {
+    let directory = try ZipDirectory(file, limits: limits)
+    var names: Set<String> = []
+    var unpacked = 0
+    // All limits are checked with the numbers of the directory, before any entry is unpacked.
+    let wanted = try directory.entries.indices.filter { index in
+      let (entry, header) = (directory.entries[index], directory.entries[index].header)
+      if let reason = entry.reasonToRefuse {
+        try each(.refused(RefusedFrame(source: header.path.shortened(to: 4_096), reason: reason)))
+      } else if header.kind == .file, !isRecorderJunk(header.path) {
+        if header.size > limits.frameBytes {
+          let reason = "\(header.size) bytes, more than the limit of \(limits.frameBytes)"
+          try each(.refused(RefusedFrame(source: header.path, reason: reason)))
+        } else if !names.insert(header.path).inserted {
+          try each(.refused(RefusedFrame(source: header.path, reason: "a second entry of the same name")))
+        } else {
+          unpacked += header.size
+          guard unpacked <= limits.unpackedBytes else { throw Archive.isTooLarge(name, limits) }
+          return true
+        }
+      }
+      return false
+    }
+    guard unpacked <= limits.bytesOfAnyRatio || unpacked / limits.ratio <= file.count else {
+      throw Archive.isTooTight(name, limits)
+    }
+    for index in wanted {
+      let path = directory.entries[index].header.path
+      switch try contents(of: index, in: directory) {
+      case .bytes(let bytes):
+        try each(.file(path, size: bytes.count))
+        if !bytes.isEmpty { try bytes.withUnsafeBytes { try each(.part($0)) } }
+      case .refused(let reason): try each(.refused(RefusedFrame(source: path, reason: reason)))
+      }
+    }
+  }
+
+  private func contents(of index: Int, in directory: ZipDirectory) throws -> FileContents {
+    let (entry, limit) = (directory.entries[index], directory.limit(of: index))
+    let local = try file.bytes(entry.offset..<entry.offset + ZipEntry.localBytes)
+    guard local.number(0, 4) == 0x0403_4B50 else { return .refused("damaged: it has no local header") }
+    let nameStart = entry.offset + ZipEntry.localBytes
+    let start = nameStart + local.number(26, 2) + local.number(28, 2)
+    guard start <= limit, entry.packedSize <= limit - start else { throw directory.overlap(entry, file) }
+    if let reason = entry.mismatch(local, try file.bytes(nameStart..<start)) { return .refused(reason) }
+    let packed = start..<start + entry.packedSize
+    guard let bytes = try entry.method == 0 ? stored(packed) : inflated(packed, size: entry.header.size) else {
+      return .refused("damaged: it does not unpack to \(entry.header.size) bytes")
+    }
+    let checksum = bytes.withUnsafeBytes { crc32_z(0, $0.baseAddress, $0.count) }
+    return Int(checksum) == entry.checksum ? .bytes(bytes) : .refused("damaged: its checksum is wrong")
+  }
+
+  private func stored(_ range: Range<Int>) throws -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(range.count)
+    try forEachPart(of: range) { part in
+      bytes += part
+      return true
+    }
+    return bytes
+  }
+
+  /// Unpacks raw deflate (RFC 1951). Returns nil if the result does not have exactly this size.
+  private func inflated(_ range: Range<Int>, size: Int) throws -> [UInt8]? {
+    let inflater = try Inflater()
+    // One more byte detects a larger result.
+    let bytes = try [UInt8](unsafeUninitializedCapacity: size + 1) { output, filled in
+      try forEachPart(of: range) { try inflater.add($0, to: output, &filled) }
+    }
+    return inflater.isDone && inflater.readBytes == range.count && bytes.count == size ? bytes : nil
+  }
+
+  /// - Parameter body: returns whether it needs the next part.
+  private func forEachPart(of range: Range<Int>, _ body: (ArraySlice<UInt8>) throws -> Bool) throws {
+    for start in stride(from: range.lowerBound, to: range.upperBound, by: Self.partBytes) {
+      guard try body(try file.bytes(start..<min(range.upperBound, start + Self.partBytes))) else { return }
+    }
+  }
+}
+
+private final class Inflater {
+  private let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
+  /// Whether the end of the compressed bytes was reached.
+  private(set) var isDone = false
+  private(set) var readBytes = 0
+
+  init() throws(DiskError) {
+    stream.initialize(to: z_stream())
+    // Negative: raw, without the header of zlib or gzip, and with a window of 32 KiB.
+    let status = inflateInit2_(stream, -MAX_WBITS, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
+    guard status == Z_OK else { throw DiskError("inflateInit2", "zip", code: ENOMEM) }
+  }
+
+  deinit {
+    inflateEnd(stream)
+    stream.deallocate()
+  }
+
+  /// Unpacks the next part of the input.
+  ///
+  /// - Returns: whether the compressed bytes go on, and the output has room.
+  func add(
+    _ input: ArraySlice<UInt8>, to output: UnsafeMutableBufferPointer<UInt8>, _ filled: inout Int
+  ) throws(DiskError) -> Bool {
+    var status = Z_OK
+    input.withUnsafeBufferPointer { input in
+      // zlib does not write to it.
+      stream.pointee.next_in = UnsafeMutablePointer(mutating: input.baseAddress)
+      stream.pointee.avail_in = UInt32(input.count)
+      while status == Z_OK, stream.pointee.avail_in > 0, filled < output.count {
+        let room = min(output.count - filled, 1 << 30)
+        stream.pointee.next_out = output.baseAddress.map { $0 + filled }
+        stream.pointee.avail_out = UInt32(room)
+        status = inflate(stream, Z_NO_FLUSH)
+        filled += room - Int(stream.pointee.avail_out)
+      }
+      readBytes += input.count - Int(stream.pointee.avail_in)
+    }
+    if status == Z_MEM_ERROR { throw DiskError("inflate", "zip", code: ENOMEM) }
+    isDone = status == Z_STREAM_END
+    return status == Z_OK && filled < output.count
+  }
+}
