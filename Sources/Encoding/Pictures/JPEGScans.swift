@@ -1,6 +1,8 @@
 // Whether a JPEG file holds its whole picture. A decoder shows what there is: a file without its last scans comes out
 // grey, coarse, or as whatever was in memory before.
 
+import FrameBatches
+
 enum JPEGScans {
   /// Whether the scans cover every component, and in a progressive file every bit of every coefficient; and whether each
   /// component's quantisers come before them, without which libavcodec shows grey.

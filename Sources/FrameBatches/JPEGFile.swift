@@ -3,10 +3,10 @@
 
 import Glibc
 
-struct JPEGFile {
+package struct JPEGFile {
   package struct Segment {
     /// The marker's second byte.
-    let marker: UInt8
+    package let marker: UInt8
     /// From the marker to the end of its body; of a scan, of its coded data.
     package let range: Range<Int>
     package let body: Range<Int>
@@ -17,7 +17,7 @@ struct JPEGFile {
   package let segments: [Segment]
 
   /// nil where something else stands in the place of a segment.
-  init?(_ bytes: [UInt8]) {
+  package init?(_ bytes: [UInt8]) {
     guard bytes.starts(with: [0xFF, 0xD8]) else { return nil }
     var segments: [Segment] = []
     var offset = 2
@@ -83,7 +83,7 @@ struct JPEGFile {
   private static let scans = 500
 
   /// Why it is refused, whatever else is in it: libavcodec knows nothing of it, or shows it too dark.
-  var reasonToRefuse: String? {
+  package var reasonToRefuse: String? {
     guard let frame else { return "invalid data" }
     guard segments.count(where: { $0.marker == 0xDA }) <= Self.scans else { return "more than \(Self.scans) scans" }
     switch frame.marker {
@@ -108,7 +108,7 @@ struct JPEGFile {
   }
 
   /// The same picture, of nothing but what it is made of.
-  var essential: [UInt8] {
+  package var essential: [UInt8] {
     guard segments.contains(where: { !isEssential($0) }) else { return bytes }
     return segments.reduce(into: [0xFF, 0xD8]) { result, segment in
       if isEssential(segment) { result += bytes[segment.range] }
@@ -128,7 +128,7 @@ struct JPEGFile {
 }
 
 extension JPEGFile.Segment {
-  var isFrame: Bool {
+  package var isFrame: Bool {
     switch marker {
     case 0xC4, 0xC8, 0xCC: false
     case 0xC0...0xCF: true

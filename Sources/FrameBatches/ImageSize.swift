@@ -1,5 +1,3 @@
-import FrameBatches
-
 extension ImageKind {
   /// Width and height in pixels as the header says, read before any memory is taken for them.
   package func size(of file: [UInt8]) -> (width: Int, height: Int)? {
