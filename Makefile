@@ -17,11 +17,12 @@ test-full:
 	scripts/setup test
 	TEST_EXTENT=full scripts/run-tests
 
-# The program's tests over real sessions (CORPUS=DIR) and other programs' test images (BAD_IMAGES=DIR).
+# The program's tests over real sessions (CORPUS=DIR), other programs' test images (BAD_IMAGES=DIR) and recorders' own files
+# (SAMPLES=DIR).
 test-corpus:
 	scripts/setup test
 	SESSION_CORPUS="$(or $(CORPUS),../shared/corpus)" BAD_IMAGES="$(or $(BAD_IMAGES),../shared/bad-images)" \
-	  scripts/run-tests EncoderWorkerTests SessionTests
+	  RECORDER_SAMPLES="$(or $(SAMPLES),../shared/samples)" scripts/run-tests EncoderWorkerTests SessionTests
 
 # Builds and tests on each supported release of Debian; RELEASES names some. Needs root and a mirror.
 platforms:

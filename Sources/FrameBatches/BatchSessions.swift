@@ -16,7 +16,10 @@ package struct BatchSessions {
   private static var formats: [any BatchFormat.Type] {
     [
       NativeFormat.self, SentryCocoaFormat.self, SentryAndroidFormat.self, OpenReplayFramesFormat.self,
-      RejourneyFramesFormat.self, RecorderTarFormat.self, RejourneySpillFormat.self, PlainFormat.self,
+      RejourneyFramesFormat.self, RecorderTarFormat.self, RejourneySpillFormat.self,
+      RRWebFormat.self,
+      ScreencastFormat.self,
+      PlainFormat.self,
     ]
   }
 

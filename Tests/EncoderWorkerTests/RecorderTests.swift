@@ -12,6 +12,10 @@ import Testing
     "rejourney-tar/session_1767859512340_0123456789abcdef0123456789abcdef-1767859516340.tar.gz",
     "rejourney-tar-offsets/session_1767859512340_0123456789abcdef0123456789abcdef-1767859516340.tar.gz",
     "rejourney-spill/session_1767859512340_0123456789abcdef0123456789abcdef",
+    "posthog-export/replay.json", "posthog-export/windows.json.gz", "posthog-export/pairs.jsonl.gz",
+    "posthog-requests/ios.json.gz", "posthog-requests/android.jsonl.gz", "mixpanel/replay.json.gz",
+    "launchdarkly/replay.json.gz", "rrweb-canvas/replay.jsonl.gz", "screencast/events.jsonl",
+    "screencast/parameters.jsonl.gz",
   ]
 
   @Test func theSameFramesInEachFormAreTheSameVideo() throws {

@@ -15,6 +15,8 @@ enum FuzzTarget: String, CaseIterable {
   case openReplayFrames = "openreplay-frames"
   case rejourneyFrames = "rejourney-frames"
   case rejourneySpill = "rejourney-spill"
+  case rrweb
+  case screencast
   case archive
   case picture
   case json
@@ -50,6 +52,8 @@ enum FuzzTarget: String, CaseIterable {
     case .openReplayFrames: FormatFuzzing.readStream(bytes, as: OpenReplayFramesFormat.self)
     case .rejourneyFrames: FormatFuzzing.readStream(bytes, as: RejourneyFramesFormat.self)
     case .rejourneySpill: FormatFuzzing.read(bytes, as: RejourneySpillFormat.self)
+    case .rrweb: FormatFuzzing.readStream(bytes, as: RRWebFormat.self)
+    case .screencast: FormatFuzzing.readStream(bytes, as: ScreencastFormat.self)
     case .archive: ArchiveFuzzing.read(bytes)
     case .picture: PictureFuzzing.decode(bytes)
     case .json: JSONFuzzing.parse(bytes)
