@@ -177,7 +177,7 @@ import Testing
     let long = String(repeating: #"\\\"\/\u003d"#, count: 100)
     let custom = #"{"type":5,"timestamp":1,"data":{"payload":"\#(long)","short\"key":"\\"}}"#
     let text = "\(custom),\(RRWebTests.snapshot(0))]"
-    for padding in stride(from: (256 << 10) - text.utf8.count, through: 256 << 10, by: 13) {
+    for padding in stride(from: (256 << 10) - text.utf8.count, through: 256 << 10, by: 29) {
       let bytes = Array("[".utf8) + Array(repeating: UInt8(ascii: "\n"), count: padding) + text.utf8
       let reader = try #require(try RRWebTests.read(bytes)?.readers[0])
       #expect(reader.batch.refused.isEmpty, "\(padding)")
