@@ -24,6 +24,8 @@ package struct BatchSessions {
       RejourneyFramesFormat.self,
       RecorderTarFormat.self,
       RejourneySpillFormat.self,
+      RRWebFormat.self,
+      ScreencastFormat.self,
       PlaywrightFormat.self,
       NamedTimesFormat.self,
       PlainFormat.self,

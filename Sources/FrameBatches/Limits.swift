@@ -12,7 +12,7 @@ public struct Limits: Sendable {
   public var frames = 3_600
   /// Images of one frame that lie one on the other.
   public var layers = 64
-  /// Entries of one batch: frames, and whatever else lies beside them.
+  /// Entries of one batch: frames, and whatever else lies beside them; events of a recording.
   public var entries = 20_000
   /// Bytes of an archive's content, unpacked.
   public var unpackedBytes = 512 << 20
@@ -20,7 +20,7 @@ public struct Limits: Sendable {
   /// frames, or bare pixels of an empty screen, pack as well as a bomb does, and are small.
   public var ratio = 200
   public var bytesOfAnyRatio = 32 << 20
-  /// Bytes of `batch.json`.
+  /// Bytes of `batch.json`, and of an event of a recording without its long texts.
   public var jsonBytes = 1 << 20
   /// Bytes of a frame's path inside its batch.
   public var pathBytes = 1_024

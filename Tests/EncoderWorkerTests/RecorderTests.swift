@@ -14,6 +14,10 @@ import Testing
     "rejourney-spill/session_1767859512340_0123456789abcdef0123456789abcdef",
     "zip/stored@1.zip", "zip/deflated@1.zip", "zip/zip64@1.zip", "zip/cp437@1.zip", "zip/native.zip",
     "playwright/trace-8.zip", "playwright/trace-10.zip",
+    "posthog-export/replay.json", "posthog-export/windows.json.gz", "posthog-export/pairs.jsonl.gz",
+    "posthog-requests/ios.json.gz", "posthog-requests/android.jsonl.gz", "mixpanel/replay.json.gz",
+    "launchdarkly/replay.json.gz", "rrweb-canvas/replay.jsonl.gz", "screencast/events.jsonl",
+    "screencast/parameters.jsonl.gz",
   ]
 
   @Test func theSameFramesInEachFormAreTheSameVideo() throws {

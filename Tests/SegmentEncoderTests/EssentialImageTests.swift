@@ -2,6 +2,7 @@ import TestSupport
 import Testing
 
 @testable import Encoding
+@testable import FrameBatches
 @testable import WorkQueues
 
 /// Image files are decoded without what makes no picture: some of it turns pictures upside down, some takes gigabytes.

@@ -13,6 +13,7 @@ import Testing
   static let hex = "0123456789abcdef0123456789abcdef"
   static let uuid = "5E0A1F2C-0B7D-4C7E-9E55-7A1D2C3B4A59"
   static let rejourney = "session_1767859512340_\(hex)"
+  static let postHog = "0195e5a2-7c11-7d1e-8b5a-2f6d3c9e4b10"
   static let last = 1_767_859_516_340
 
   struct Form: Sendable, CustomStringConvertible {
@@ -62,6 +63,16 @@ import Testing
     Form(path: "zip/native.zip", session: "native", format: "native"),
     Form(path: "playwright/trace-8.zip", session: "trace-8.\(hex)", format: "Playwright trace"),
     Form(path: "playwright/trace-10.zip", session: "trace-10.\(hex)", format: "Playwright trace"),
+    Form(path: "posthog-export/replay.json", session: "replay", format: "rrweb screenshots"),
+    Form(path: "posthog-export/windows.json.gz", session: "windows", format: "rrweb screenshots"),
+    Form(path: "posthog-export/pairs.jsonl.gz", session: "pairs", format: "rrweb screenshots"),
+    Form(path: "posthog-requests/ios.json.gz", session: postHog, format: "rrweb screenshots"),
+    Form(path: "posthog-requests/android.jsonl.gz", session: postHog, format: "rrweb screenshots"),
+    Form(path: "mixpanel/replay.json.gz", session: "replay", format: "rrweb screenshots"),
+    Form(path: "launchdarkly/replay.json.gz", session: "replay", format: "rrweb screenshots"),
+    Form(path: "rrweb-canvas/replay.jsonl.gz", session: "replay.canvas7", format: "rrweb screenshots"),
+    Form(path: "screencast/events.jsonl", session: "events", format: "Chrome DevTools screencast"),
+    Form(path: "screencast/parameters.jsonl.gz", session: "parameters", format: "Chrome DevTools screencast"),
   ]
 
   static func images() throws -> [[UInt8]] {

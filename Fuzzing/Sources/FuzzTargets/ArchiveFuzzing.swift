@@ -1,6 +1,7 @@
 import CLinux
 import Glibc
 
+@testable import FileSystem
 @testable import FrameBatches
 @testable import Sessions
 @testable import WorkQueues

@@ -16,6 +16,8 @@ enum FuzzTarget: String, CaseIterable {
   case rejourneyFrames = "rejourney-frames"
   case rejourneySpill = "rejourney-spill"
   case playwright
+  case rrweb
+  case screencast
   case archive
   case zip
   case picture
@@ -53,6 +55,8 @@ enum FuzzTarget: String, CaseIterable {
     case .rejourneyFrames: FormatFuzzing.readStream(bytes, as: RejourneyFramesFormat.self)
     case .rejourneySpill: FormatFuzzing.read(bytes, as: RejourneySpillFormat.self)
     case .playwright: FormatFuzzing.read(bytes, as: PlaywrightFormat.self)
+    case .rrweb: FormatFuzzing.readStream(bytes, as: RRWebFormat.self)
+    case .screencast: FormatFuzzing.readStream(bytes, as: ScreencastFormat.self)
     case .archive: ArchiveFuzzing.read(bytes)
     case .zip: ArchiveFuzzing.read(ArchiveFuzzing.withValidPlaces(bytes))
     case .picture: PictureFuzzing.decode(bytes)

@@ -2,9 +2,10 @@
 // leak, too long a run or too much memory: each is a finding.
 
 import CLibFuzzer
-import Encoding
 import Glibc
 import Sessions
+
+@testable import Encoding
 
 guard FuzzTarget.current != nil else {
   print(FuzzTarget.allCases.map(\.rawValue).joined(separator: "\n"))

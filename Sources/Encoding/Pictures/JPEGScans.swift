@@ -1,6 +1,8 @@
 // Checks that a JPEG file has its whole picture. A decoder accepts a file without its last scans, and shows it grey, coarse, or
 // with earlier contents of its memory.
 
+import FrameBatches
+
 enum JPEGScans {
   /// Whether the scans cover every component, and in a progressive file every bit of every coefficient; and whether each
   /// component's quantisers come before them: without quantisers libavcodec shows grey.

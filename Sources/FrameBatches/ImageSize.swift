@@ -1,8 +1,6 @@
-import FrameBatches
-
 extension ImageKind {
   /// Returns the size in the header of a file, before any memory is allocated for the pixels.
-  func size(of file: [UInt8]) -> PixelSize? {
+  package func size(of file: [UInt8]) -> PixelSize? {
     switch self {
     case .webp:
       // The first chunk has it, in one of three forms (RFC 9649, 2.5 to 2.7).
@@ -28,6 +26,6 @@ extension ImageKind {
 
 extension ArraySlice<UInt8> {
   /// The bytes as a number, the highest byte first.
-  var bigEndian: Int { reduce(0) { $0 << 8 | Int($1) } }
-  var littleEndian: Int { reversed().reduce(0) { $0 << 8 | Int($1) } }
+  package var bigEndian: Int { reduce(0) { $0 << 8 | Int($1) } }
+  package var littleEndian: Int { reversed().reduce(0) { $0 << 8 | Int($1) } }
 }

@@ -1,26 +1,25 @@
 // Parses a JPEG into its segments (ITU-T T.81, B.1.1); all other code uses them. Only segments that are needed for the picture
 // reach libavcodec, which takes some programs' comments for instructions, and unpacks EXIF to gigabytes of text.
 
-import FrameBatches
 import Glibc
 
-struct JPEGFile {
-  struct Segment {
+package struct JPEGFile {
+  package struct Segment {
     /// The marker's second byte.
-    let marker: UInt8
+    package let marker: UInt8
     /// From the marker to the end of the body; in a scan, to the end of the coded data.
-    let range: Range<Int>
-    let body: Range<Int>
+    package let range: Range<Int>
+    package let body: Range<Int>
 
-    var isFrame: Bool { 0xC0...0xCF ~= marker && marker != 0xC4 && marker != 0xC8 && marker != 0xCC }
+    package var isFrame: Bool { 0xC0...0xCF ~= marker && marker != 0xC4 && marker != 0xC8 && marker != 0xCC }
   }
 
-  let bytes: [UInt8]
+  package let bytes: [UInt8]
   /// The segments up to the end of the image, or to the last complete one.
-  let segments: [Segment]
+  package let segments: [Segment]
 
   /// Returns nil when the file has other bytes in the place of a segment.
-  init?(_ bytes: [UInt8]) {
+  package init?(_ bytes: [UInt8]) {
     guard bytes.starts(with: [0xFF, 0xD8]) else { return nil }
     var segments: [Segment] = []
     var offset = 2
@@ -63,14 +62,14 @@ struct JPEGFile {
     }
   }
 
-  func body(of segment: Segment) -> ArraySlice<UInt8> { bytes[segment.body] }
+  package func body(of segment: Segment) -> ArraySlice<UInt8> { bytes[segment.body] }
 
   /// The first frame header (B.2.2).
   private var frame: Segment? {
     segments.first { $0.isFrame }.flatMap { $0.body.count >= 6 ? $0 : nil }
   }
 
-  var size: PixelSize? {
+  package var size: PixelSize? {
     frame.map { frame in
       let start = frame.body.lowerBound
       return PixelSize(width: bytes[start + 3..<start + 5].bigEndian, height: bytes[start + 1..<start + 3].bigEndian)
@@ -78,7 +77,7 @@ struct JPEGFile {
   }
 
   /// The reason to refuse the file, whatever else it contains: libavcodec does not support it, or shows it too dark.
-  var reasonToRefuse: String? {
+  package var reasonToRefuse: String? {
     guard let frame else { return "invalid data" }
     // Far more scans than any picture has: the decoder writes the whole picture in each.
     guard segments.count(where: { $0.marker == 0xDA }) <= 500 else { return "more than 500 scans" }
@@ -104,7 +103,7 @@ struct JPEGFile {
   }
 
   /// The file with the segments that are needed for the picture.
-  var essential: [UInt8] {
+  package var essential: [UInt8] {
     guard segments.contains(where: { !isEssential($0) }) else { return bytes }
     return segments.reduce(into: [0xFF, 0xD8]) { result, segment in
       if isEssential(segment) { result += bytes[segment.range] }

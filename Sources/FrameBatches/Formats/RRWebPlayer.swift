@@ -1,0 +1,110 @@
+// Plays the events of a recording: each that changes a picture makes a frame.
+
+import JSON
+
+struct RRWebPlayer {
+  private let text: StreamContents
+  private let limits: Limits
+  /// Of images that others lie on, by where their literals start; nil for what is no image.
+  private var sizes: [Int: PixelSize?] = [:]
+
+  init(text: StreamContents, limits: Limits) { (self.text, self.limits) = (text, limits) }
+
+  /// The sessions of a text; none if nothing in it is a picture.
+  ///
+  /// - Throws: ``BadBatch`` for too many sessions; ``DiskError``.
+  mutating func drafts(of reader: RRWebReader) throws -> [BatchDraft] {
+    var drafts: [BatchDraft] = []
+    for recording in reader.recordings {
+      drafts += try self.drafts(of: recording)
+      try reader.requireFewSessions(drafts.count)
+    }
+    if !drafts.isEmpty { drafts[0].refused = reader.refused + drafts[0].refused }
+    return drafts
+  }
+
+  /// The session of the screen, and one for each canvas.
+  private mutating func drafts(of recording: RRWebRecording) throws -> [BatchDraft] {
+    var screen = draft(recording.session)
+    var stack = RRWebStack()
+    var canvases: [(id: Int64, window: String?, draft: BatchDraft)] = []
+    var indices: [Int64: Int] = [:]
+    // Of equal instants, in the order of the text.
+    let order = recording.entries.indices.sorted {
+      (recording.entries[$0].event.timeMs, $0) < (recording.entries[$1].event.timeMs, $1)
+    }
+    for entry in order.map({ recording.entries[$0] }) {
+      if entry.event.isLost { stack.loseTrack() }
+      screen.refused += entry.event.refused.map { RefusedFrame(source: entry.name, reason: $0) }
+      if let canvas = entry.event.canvas {
+        let index = indices[canvas.id] ?? canvases.count
+        if index == canvases.count {
+          indices[canvas.id] = index
+          canvases.append((canvas.id, entry.window, draft(recording.session, canvas: canvas.id)))
+        }
+        guard canvases[index].window == entry.window else {
+          canvases[index].draft.refused.append(
+            RefusedFrame(source: entry.name, reason: "canvas \(canvas.id) of another window"))
+          continue
+        }
+        canvases[index].draft.frames.append(
+          Frame(source: entry.name, path: StreamContents.name(ofText: canvas.literal), timeMs: entry.event.timeMs))
+      }
+      do {
+        guard try stack.apply(entry.event.changes) else { continue }
+        // More frames than may be are only counted.
+        let isCounted = screen.frames.count >= limits.frames
+        screen.frames.append(
+          Frame(
+            source: entry.name,
+            paths: isCounted ? [] : stack.images.map { StreamContents.name(ofText: $0.literal) },
+            timeMs: entry.event.timeMs, look: isCounted ? Self.image : try look(of: stack)))
+      } catch let error as JSONError {
+        screen.refused.append(RefusedFrame(source: entry.name, reason: error.description))
+      }
+    }
+    // A page with a canvas has images that are no screenshots.
+    let isScreen = !screen.frames.isEmpty || canvases.isEmpty && !screen.refused.isEmpty
+    return (isScreen ? [screen] : []) + canvases.map(\.draft)
+  }
+
+  private static let image = FrameComposition(content: .image(nil), masks: .none)
+
+  private func draft(_ session: String?, canvas: Int64? = nil) -> BatchDraft {
+    var draft = BatchDraft()
+    draft.usualCapture = .onChange
+    draft.key = canvas.map { "canvas\($0)" }
+    draft.session = session.map { session in draft.key.map { "\(session).\($0)" } ?? session }
+    return draft
+  }
+
+  private mutating func look(of stack: RRWebStack) throws -> FrameComposition {
+    try stack.look(limits) { literal in
+      if let known = sizes[literal.lowerBound] { return known }
+      let size = try text.imageSize(ofText: literal)
+      sizes[literal.lowerBound] = .some(size)
+      return size
+    }
+  }
+}
+
+extension StreamContents {
+  /// A header is in the first bytes; profiles and EXIF may stand before it, of up to 64 KiB each.
+  private static let headerBytes = 256 << 10
+
+  /// The size of the image whose base64 is in a literal, in pixels; nil if it is not an image.
+  fileprivate func imageSize(ofText literal: Range<Int>) throws -> PixelSize? {
+    let isCut = literal.count > Self.headerBytes
+    var bytes = try bytes(literal.prefix(Self.headerBytes))
+    if isCut {
+      // The last escape may not be whole.
+      if let escape = bytes.suffix(6).firstIndex(of: UInt8(ascii: "\\")) { bytes.removeSubrange(escape...) }
+      bytes.append(UInt8(ascii: "\""))
+    }
+    guard let text = try? JSONParser.parse(bytes).string,
+      let file = (0..<(isCut ? 4 : 1)).lazy.compactMap({ Base64.image(String(text.dropLast($0))) }).first,
+      let size = ImageKind(of: file)?.size(of: file)
+    else { return nil }
+    return PixelSize(width: size.width, height: size.height)
+  }
+}

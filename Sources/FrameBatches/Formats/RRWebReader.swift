@@ -1,0 +1,149 @@
+import JSON
+
+/// The events of one session, in the order of the text.
+struct RRWebRecording {
+  struct Entry {
+    let name: String
+    var window: String?
+    let event: RRWebEvent
+  }
+
+  /// nil where the recording does not name its session.
+  let session: String?
+  var entries: [Entry] = []
+}
+
+/// Collects the events of a text by sessions.
+struct RRWebReader {
+  /// A text that has so many other records at its start is something else.
+  private static let unknownRecords = 1_000
+  /// Sessions of a batch, those of canvases included.
+  private static let sessionLimit = 1_000
+  /// Changes of a batch, as many times as there may be events.
+  private static let changesPerEvent = 16
+
+  private let name: String
+  private let limits: Limits
+  private(set) var recordings: [RRWebRecording] = []
+  private(set) var refused: [RefusedFrame] = []
+  private var indices: [String?: Int] = [:]
+  /// Events of a record whose end, and session, is not known yet.
+  private var waiting: [RRWebRecording.Entry] = []
+  /// Whether they came in a request, which names their session.
+  private var isRequest = false
+  private var pieces = 0
+  /// Without the requests that hold them; they are numbered in the order of the text.
+  private var events = 0
+  private var changes = 0
+  private var lastTimeMs: Int64 = 0
+  /// Whether an event was recognised.
+  private(set) var isRecording = false
+
+  init(name: String, limits: Limits) { (self.name, self.limits) = (name, limits) }
+
+  /// - Returns: false to end the reading.
+  mutating func take(_ piece: RecordPiece) throws -> Bool {
+    pieces += 1
+    guard pieces <= limits.entries else {
+      throw BadBatch("read", name, "more than \(limits.entries) events", advice: "split the batch")
+    }
+    let number = events
+    let frame = "\(name)#\(number)"
+    do {
+      switch piece {
+      case .event(let skeleton, let isOfSession):
+        events += 1
+        isRequest = !isOfSession
+        let (event, window) = Self.event(in: try skeleton.parsed())
+        guard RRWebEvent.isEvent(event) else { break }
+        isRecording = true
+        if let entry = try entry(event, frame, window ?? skeleton.window) { waiting.append(entry) }
+      case .record(let skeleton):
+        let record = try skeleton.parsed()
+        guard isRecording || ScreencastFormat.parameters(of: record) == nil else { return false }
+        try take(record, skeleton.window, frame)
+      case .broken(let offset, let reason):
+        events += 1
+        refused.append(RefusedFrame(source: frame, reason: "\(reason) at byte \(offset)"))
+        if isRequest { refuseWaiting(frame) }
+        try add(waiting + [lost(frame)], to: nil)
+      }
+    } catch let error as JSONError {
+      events = number + 1
+      refused.append(RefusedFrame(source: frame, reason: error.description))
+      switch piece {
+      case .event: waiting.append(lost(frame))
+      default:
+        refuseWaiting(frame)
+        try add([lost(frame)], to: nil)
+      }
+    }
+    return isRecording || pieces < Self.unknownRecords
+  }
+
+  private mutating func take(_ record: JSONValue, _ window: String?, _ frame: String) throws {
+    let (event, ownWindow) = Self.event(in: record)
+    if RRWebEvent.isEvent(event) {
+      events += 1
+      isRecording = true
+      try add(entry(event, frame, ownWindow ?? window).map { [$0] } ?? [], to: nil)
+    } else {
+      let properties = record.object?["properties"]
+      let session = LocatedText(properties?.object?["$session_id"])
+      if let session, session.text == nil { throw JSONError("a $session_id that is too long") }
+      let window = properties?.text("$window_id")
+      for index in waiting.indices where waiting[index].window == nil { waiting[index].window = window }
+      try add(waiting, to: session?.text)
+    }
+  }
+
+  /// An element of a list may be a pair of a window and an event.
+  private static func event(in json: JSONValue) -> (event: JSONValue, window: String?) {
+    guard let pair = json.array, pair.count == 2, let window = LocatedText(pair[0])?.text else { return (json, nil) }
+    return (pair[1], window)
+  }
+
+  /// - Returns: nil for an event that changes no picture.
+  private mutating func entry(
+    _ json: JSONValue, _ frame: String, _ window: String?
+  ) throws -> RRWebRecording.Entry? {
+    let event = try RRWebEvent(json, limits: limits)
+    lastTimeMs = event.timeMs
+    changes += event.changes.count
+    guard changes / Self.changesPerEvent <= limits.entries else {
+      throw BadBatch("read", name, "too many changes of pictures", advice: "split the batch")
+    }
+    guard event.canvas != nil || !event.changes.isEmpty || !event.refused.isEmpty else { return nil }
+    return RRWebRecording.Entry(name: frame, window: window ?? json.text("windowId"), event: event)
+  }
+
+  /// An event that cannot be read, and so has no instant but that of the one before it.
+  private func lost(_ frame: String) -> RRWebRecording.Entry {
+    RRWebRecording.Entry(name: frame, window: nil, event: RRWebEvent(lostAt: lastTimeMs))
+  }
+
+  /// Gives up events whose session is not known.
+  private mutating func refuseWaiting(_ frame: String) {
+    guard !waiting.isEmpty else { return }
+    refused.append(RefusedFrame(source: frame, reason: "\(waiting.count) events of a request that cannot be read"))
+    waiting = []
+  }
+
+  func requireFewSessions(_ count: Int) throws {
+    guard count <= Self.sessionLimit else {
+      throw BadBatch("read", name, "more than \(Self.sessionLimit) sessions", advice: "split the batch")
+    }
+  }
+
+  private mutating func add(_ entries: [RRWebRecording.Entry], to session: String?) throws {
+    waiting = []
+    guard !entries.isEmpty else { return }
+    let index = indices[session] ?? recordings.count
+    if index == recordings.count {
+      try requireFewSessions(index + 1)
+      indices[session] = index
+      recordings.append(RRWebRecording(session: session))
+    }
+    recordings[index].entries += entries
+  }
+}

@@ -1,0 +1,14 @@
+/// Keys of records whose values are lists of events, which are handed out one by one: of exports, and of recorders' requests.
+enum EventList: String, CaseIterable {
+  case snapshots
+  case snapshotsByWindowId
+  case snapshotData = "$snapshot_data"
+
+  private static let keys = allCases.map { ($0, Array("\"\($0.rawValue)\"".utf8)) }
+
+  /// - Parameter key: as written, with its quotes.
+  init?(key: ArraySlice<UInt8>) {
+    guard let found = Self.keys.first(where: { $0.1.elementsEqual(key) }) else { return nil }
+    self = found.0
+  }
+}

@@ -1,0 +1,27 @@
+import Glibc
+
+/// A string in a text, of which only a part was read.
+struct OpenLiteral {
+  let start: Int
+  let isKey: Bool
+  /// Whether the bytes before the current part end in a backslash that escapes.
+  var isEscaped = false
+
+  /// Whether an odd number of backslashes stands at the end of a range, or of what was read before it.
+  func escapes(_ part: UnsafeBufferPointer<UInt8>, _ range: Range<Int>) -> Bool {
+    var first = range.upperBound
+    while first > range.lowerBound, part[first - 1] == UInt8(ascii: "\\") { first -= 1 }
+    let isOdd = (range.upperBound - first) % 2 == 1
+    return first == range.lowerBound && isEscaped ? !isOdd : isOdd
+  }
+}
+
+extension UnsafeBufferPointer<UInt8> {
+  /// The place of an ASCII character in a range.
+  func find(_ character: Unicode.Scalar, in range: Range<Int>) -> Int? {
+    guard let start = baseAddress, !range.isEmpty,
+      let found = memchr(start + range.lowerBound, Int32(character.value), range.count)
+    else { return nil }
+    return UnsafeRawPointer(found) - UnsafeRawPointer(start)
+  }
+}
