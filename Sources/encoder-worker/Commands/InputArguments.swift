@@ -19,7 +19,8 @@ struct CaptureArguments: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Pattern of names with capture times: \(NamePattern.rule).", valueName: "pattern"))
+      "Pattern of capture times in names, such as '%Y-%m-%d %H.%M.%S' or %s. See docs/input-formats.md.",
+      valueName: "pattern"))
   var nameTime: String?
 
   @Option(
