@@ -63,7 +63,7 @@ let package = Package(
       swiftSettings: strict
     ),
     .target(
-      name: "WorkQueues", dependencies: ["FileSystem", "JSON", "FrameBatches", "Encoding", "Sessions"],
+      name: "WorkQueues", dependencies: ["FileSystem", "JSON", "FrameBatches", "Encoding", "Sessions", "CLinux"],
       swiftSettings: strict),
     .target(
       name: "SegmentEncoder",

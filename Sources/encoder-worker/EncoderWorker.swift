@@ -18,6 +18,7 @@ struct EncoderWorker: ParsableCommand {
         encoder-worker verify OUTPUT                check all sessions
         encoder-worker inspect BATCH                show a batch, encode nothing
         encoder-worker enqueue --spool DIR *.jpg    put frames into a spool
+        encoder-worker collect DIR --spool SPOOL    make batches of new screenshots
         encoder-worker --spool DIR                  encode the batches of a spool
         encoder-worker --spool DIR --drain          the same, then exit
         encoder-worker status --spool DIR           show queue and workers
@@ -31,9 +32,10 @@ struct EncoderWorker: ParsableCommand {
       """,
     version: "encoder-worker \(version)",
     subcommands: [
-      RunCommand.self, EncodeCommand.self, EnqueueCommand.self, StitchCommand.self, SheetCommand.self,
-      VerifyCommand.self, ReencodeCommand.self, InspectCommand.self, StatusCommand.self, QuarantineCommand.self,
-      PruneCommand.self, ServeCommand.self, ReconcileCommand.self, PlaylistCommand.self, ConfigCommand.self,
+      RunCommand.self, EncodeCommand.self, EnqueueCommand.self, CollectCommand.self, StitchCommand.self,
+      SheetCommand.self, VerifyCommand.self, ReencodeCommand.self, InspectCommand.self, StatusCommand.self,
+      QuarantineCommand.self, PruneCommand.self, ServeCommand.self, ReconcileCommand.self, PlaylistCommand.self,
+      ConfigCommand.self,
     ],
     defaultSubcommand: RunCommand.self)
 

@@ -106,4 +106,17 @@ import Testing
     let spool = try #require(result.text.split(separator: "\n").first { $0.hasPrefix("spool ") })
     #expect(spool.contains(" /var/lib/encoder-worker "))
   }
+
+  @Test func collectingServiceTakesItsSpoolFromTheFileOfTheService() throws {
+    let packaging = Fixture.root.appendingPathComponent("packaging")
+    let unit = try String(
+      contentsOf: packaging.appendingPathComponent("encoder-worker-collect@.service"), encoding: .utf8)
+    let lines = unit.split(separator: "\n")
+    #expect(lines.contains("Environment=ENCODER_WORKER_CONFIG=/etc/encoder-worker.conf COLLECT="))
+    #expect(lines.contains("ExecStart=/usr/bin/encoder-worker collect %f $COLLECT"))
+    let result = try Tool.run(
+      EncoderWorker.path, ["config", "collect", "/srv/shots", "--keep"],
+      environment: ["ENCODER_WORKER_CONFIG": packaging.appendingPathComponent("encoder-worker.conf").path])
+    #expect(result.status == 0 && result.text.contains("/var/lib/encoder-worker"), "\(result.errors)")
+  }
 }

@@ -58,7 +58,9 @@ package enum NativeFormat: BatchFormat {
     if let key = unknown.first(where: \.mayHide) {
       throw JSONError("\(key.place) is not known, and may have been meant to hide something; masks belong to frames")
     }
-    let times = try NativeTimes(json, draft, source, except: path, limits: limits)
+    // Names need tell nothing then, such as the zone of their local times.
+    let isTimed = listed?.allSatisfy { $0.object?["timeMs"] != nil } ?? false
+    let times = try isTimed ? NativeTimes() : NativeTimes(json, draft, source, except: path, limits: limits)
     var shown: Set<String> = []
     for (index, entry) in (listed ?? []).enumerated() {
       let place = "frames[\(index)]"

@@ -7,6 +7,9 @@ struct NativeTimes {
   /// The reasons why files have no time, by path.
   private(set) var refused: [String: String] = [:]
 
+  /// For a batch whose frames all have a time in `batch.json`.
+  init() {}
+
   /// - Parameters:
   ///   - draft: what `batch.json` says of the batch.
   ///   - path: `batch.json` itself.

@@ -1,0 +1,86 @@
+import Foundation
+import JSON
+import TestSupport
+
+@testable import FileSystem
+@testable import FrameBatches
+@testable import WorkQueues
+
+/// A folder of screenshots, a spool, and a collector with a clock that the test sets.
+final class CollectedFolder {
+  let scratch: ScratchDirectory
+  let folder: String
+  let spool: Spool
+  var rules = CollectRules()
+  var options = InputOptions()
+  var nowMs = 0
+  private(set) var events: [Collector.Event] = []
+  private(set) var collector: Collector?
+
+  init() throws {
+    scratch = try ScratchDirectory()
+    folder = DurableFile.resolved(try scratch.directory("shots"))
+    spool = try Spool(creating: scratch.path("spool"))
+    rules.folder = "shots"
+  }
+
+  /// A small JPEG, as far as the collector looks.
+  static func image(_ text: String) -> [UInt8] { [0xFF, 0xD8, 0xFF, 0xE0] + Array(text.utf8) + [0xFF, 0xD9] }
+
+  func add(_ name: String, _ bytes: [UInt8]? = nil) throws {
+    try scratch.file("shots/" + name, bytes ?? Self.image(name))
+  }
+
+  func add(captures: Int64...) throws { for timeMs in captures { try add("\(timeMs).jpg") } }
+
+  /// Begins a run; the one before is gone as after a kill.
+  func start() throws {
+    collector = nil
+    collector = try Collector(
+      folder, into: spool, rules, options: options, clock: { [unowned self] in nowMs },
+      report: { [unowned self] in events.append($0) })
+  }
+
+  /// Lets time pass, with a scan every two seconds.
+  func pass(seconds: Int) throws {
+    if collector == nil { try start() }
+    try collector?.step()
+    for _ in 0..<(seconds + 1) / 2 {
+      nowMs += 2_000
+      try collector?.step()
+    }
+  }
+
+  func stop() throws { try collector?.stop() }
+
+  struct Made: Equatable {
+    let session: String
+    let times: [Int64]
+    let endMs: Int64
+    var isFinal = false
+  }
+
+  /// The batches in the spool, as a worker reads them, in the order of their captures.
+  func batches() throws -> [Made] {
+    try names(in: spool.incoming).map { name in
+      let sessions = try BatchSessions(reading: spool.incoming + "/" + name)
+      let batch = sessions.readers[0].batch
+      guard sessions.readers.count == 1, batch.refused.isEmpty, batch.warnings.isEmpty else {
+        throw Tool.Failure("\(name): \(batch.refused) \(batch.warnings)")
+      }
+      return Made(
+        session: batch.session.description, times: batch.frames.map(\.timeMs), endMs: batch.endMs,
+        isFinal: batch.isFinal)
+    }.sorted { ($0.session, $0.times[0]) < ($1.session, $1.times[0]) }
+  }
+
+  /// The names and reasons of files that the collector reported.
+  var left: [String] {
+    events.compactMap { event in
+      switch event {
+      case .left(let file), .withoutTime(let file, _): "\(file.name): \(file.reason)"
+      default: nil
+      }
+    }
+  }
+}

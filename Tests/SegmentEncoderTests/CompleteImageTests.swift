@@ -1,0 +1,46 @@
+import Testing
+
+@testable import FrameBatches
+@testable import WorkQueues
+
+@Suite struct CompleteImageTests {
+  private static let png: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
+  private static let pngEnd: [UInt8] = [0, 0, 0, 0, 0x49, 0x45, 0x4E, 0x44, 0xAE, 0x42, 0x60, 0x82]
+
+  private static func webp(says size: UInt8, has count: Int) -> [UInt8] {
+    Array("RIFF".utf8) + [size, 0, 0, 0] + Array("WEBPVP8 ".utf8) + [UInt8](repeating: 0, count: count - 8)
+  }
+
+  @Test(
+    arguments: [
+      ([0xFF, 0xD8, 0xFF, 0xE0, 1, 0xFF, 0xD9], true),
+      ([0xFF, 0xD8, 0xFF, 0xD9], true),
+      ([0xFF, 0xD8, 0xFF, 0xE0, 1, 0xFF, 0xD9, 0], false),
+      ([0xFF, 0xD8, 0xFF], false),
+      ([], false),
+      ([0xFF], false),
+      (png + pngEnd, true),
+      (png + pngEnd.dropLast(), false),
+      (png, false),
+      (webp(says: 20, has: 20), true),
+      (webp(says: 21, has: 21), true),
+      (webp(says: 21, has: 22), true),
+      (webp(says: 20, has: 21), false),
+      (webp(says: 22, has: 20), false),
+      (Array("RIFF\u{4}\0\0\0WEBP".utf8), true),
+      (Array("hello, this is text".utf8), false),
+    ] as [([UInt8], Bool)])
+  func imageIsCompleteIfItEndsWhereItsFormatSays(bytes: [UInt8], isComplete: Bool) {
+    #expect((CompleteImage.fault(in: bytes) == nil) == isComplete)
+  }
+
+  @Test func namesOfEventsAreRead() {
+    func event(_ name: String, length: Int) -> [UInt8] {
+      [UInt8](repeating: 1, count: 12) + [UInt8(length), 0, 0, 0] + Array(name.utf8)
+        + [UInt8](repeating: 0, count: length - name.utf8.count)
+    }
+    let bytes = event("a.jpg", length: 16) + event("", length: 0) + event("b.png", length: 16)
+    #expect(FolderWatch.names(in: bytes[...]) == ["a.jpg", "b.png"])
+    #expect(FolderWatch.names(in: bytes[3..<bytes.count - 2]).count <= 3)
+  }
+}
