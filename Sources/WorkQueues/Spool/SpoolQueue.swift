@@ -1,5 +1,6 @@
 // The spool as a queue: claims, retires and quarantines batches. Every step is one atomic rename to a unique name.
 
+import CLinux
 import Encoding
 import FileSystem
 import FrameBatches
