@@ -30,7 +30,7 @@ struct OpenedBatch {
       let stem = isPipe ? options.session ?? name : Self.stem(of: name)
       let session = isPipe ? options.session : Self.session(stem, options)
       let file = try isPipe ? nil : BatchFile(opening: path, name: name)
-      if let text = try file.flatMap({ try TextDocument($0, limits: limits) }) {
+      if let text = try file.flatMap({ try TextDocument($0, name: name, limits: limits) }) {
         source = BatchSource(name: stem, contents: StreamContents(.file(text)), session: session, options: options)
         release = { _ in }
         return
@@ -102,7 +102,7 @@ package struct TextDocument {
 
   /// - Returns: nil for a file that is not JSON by its first characters.
   /// - Throws: ``BadBatch`` for a text beyond the limits; ``DiskError``.
-  init?(_ file: BatchFile, name: String = "text", limits: Limits) throws {
+  init?(_ file: BatchFile, name: String, limits: Limits) throws {
     self.file = file
     self.name = name
     let start = try bytes(0..<min(file.size, 64))

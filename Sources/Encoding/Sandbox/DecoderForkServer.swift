@@ -49,6 +49,8 @@ public final class DecoderForkServer: Sendable {
   ///   - background: the colour behind transparent pixels.
   ///   - readsVideos: whether decoders read videos, too.
   public init(limits: Limits, background: Colour = .black, readsVideos: Bool = false) throws {
+    // Before the fork: decoders inherit it.
+    FFmpegLog.silence()
     // Before the fork: a decoder opens no library.
     if readsVideos { try FormatLibrary.load() }
     guard try Directory(opening: "/proc/self/task").entries().count == 1 else {

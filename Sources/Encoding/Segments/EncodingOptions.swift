@@ -11,7 +11,8 @@ public struct EncodingOptions: Sendable {
   public var limits = Limits()
   /// Facts that batches may not state.
   package var input = InputOptions()
-  /// The decoder processes, with the same limits and background; nil to decode trusted files in this process.
+  /// The decoder processes; nil to decode trusted files in this process. Pictures have the limits and the background that the
+  /// processes were made with, instead of those of these options.
   public var decoders: DecoderForkServer?
   /// Records the time of each stage. Several batches may share it.
   package var profile: Profile?

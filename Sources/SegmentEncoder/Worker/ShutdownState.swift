@@ -27,9 +27,9 @@ package final class ShutdownState: Sendable {
   package var isStopping: Bool { stopAt.load(ordering: .relaxed) != .max }
   package var isOverdue: Bool { isStopping && MonotonicClock.seconds() >= stopAt.load(ordering: .relaxed) }
 
-  /// Requests a stop: batches in work have some seconds to finish, and are put back then.
+  /// Requests a stop: batches in work have some seconds to finish, and are put back then. Another call does not extend that time.
   package func stop() {
-    stopAt.store(MonotonicClock.seconds() + Self.grace, ordering: .relaxed)
+    _ = stopAt.compareExchange(expected: .max, desired: MonotonicClock.seconds() + Self.grace, ordering: .relaxed)
     wake()
   }
 
