@@ -17,7 +17,8 @@ struct OpenedBatch {
     _ unpacker: (any ArchiveUnpacker)?, _ isCancelled: @escaping () -> Bool
   ) throws {
     let isPipe = path == "-"
-    name = isPipe ? "stdin" : BatchReader.name(of: path)
+    let name = isPipe ? "stdin" : BatchReader.name(of: path)
+    self.name = name
     do {
       if try !files.isEmpty || !isPipe && DurableFile.isDirectory(path) {
         let contents: any BatchContents =
