@@ -66,6 +66,10 @@ extension Batch {
     let (frames, refused) = Batch.inOrder(draft.frames, limits: limits)
     guard let last = frames.last else {
       let why = (draft.refused + refused).first.map { "; \($0.source): \($0.reason)" } ?? ""
+      if case .names? = options.times, draft.frames.isEmpty {
+        throw bad(
+          "no frame that can be used" + why, "describe the whole name without its suffix; %* stands for any text")
+      }
       throw bad("no frame that can be used" + why, Self.adviceOnInstants(draft.frames, limits))
     }
     let intervalMs = draft.intervalMs ?? options.intervalMs ?? Batch.nominalInterval(of: frames.map(\.timeMs))

@@ -47,9 +47,10 @@ enum UnknownBatch {
       $0.count == 4 && ("2001"..."2099").contains($0) || $0.count == 8 && $0.hasPrefix("20")
     }
     if year != nil {
+      let pattern = NamePattern.describing(name) ?? "%Y-%m-%d %H.%M.%S"
       return (
         "has a date in its name, not its capture time in unix milliseconds",
-        "describe the names, for example --name-time '%Y-%m-%d %H.%M.%S' --time-zone Europe/Berlin"
+        "describe the names to encode or enqueue, for example --name-time '\(pattern)' --time-zone Europe/Berlin"
       )
     }
     if digits.isEmpty {
@@ -57,7 +58,7 @@ enum UnknownBatch {
     }
     return (
       "has a number in its name that is not its capture time in unix milliseconds",
-      "for numbered frames add --start T --fps R, for example --start 2026-01-08T08:05:12Z --fps 1; else \(renaming)"
+      "for numbered frames give encode or enqueue --start T --fps R, for example --start 2026-01-08T08:05:12Z --fps 1; else \(renaming)"
     )
   }
 }

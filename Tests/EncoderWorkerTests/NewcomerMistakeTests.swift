@@ -30,6 +30,13 @@ import Testing
     Mistake("encode empty -o out", 65, "empty: read empty", "nothing in it", "send frames named <unix ms>.jpg"),
     Mistake("encode numbers -o out", 65, "'shot_1.jpg'", "has a number in its name", "--start T --fps R"),
     Mistake(
+      "encode shots -o out --start 1767859512340 --fps 1", 65, "1767859512340.jpg",
+      "the names are capture times already",
+      "leave out --start"),
+    Mistake(
+      "encode screens -o out", 65, "'Shot 2026-01-08 at 08.05.12.png'", "has a date in its name",
+      "--name-time 'Shot %Y-%m-%d at %H.%M.%S'"),
+    Mistake(
       "encode dates -o out", 65, "'Screenshot 2026-01-08.jpg'", "has a date in its name", "--name-time '%Y-%m-%d"),
     Mistake("encode seconds -o out", 65, "1767859512.jpg", "looks like seconds", "give milliseconds: 1767859512000"),
     Mistake("encode micros -o out", 65, "1767859512000000.jpg", "looks like microseconds", "1767859512000"),
@@ -57,7 +64,9 @@ import Testing
     let scratch = try ScratchDirectory()
     let frame = Fixture("exact-1fps").path + "/0000.jpg"
     let jpeg = Array(try Data(contentsOf: URL(fileURLWithPath: frame)))
-    for directory in ["shots", "empty", "numbers", "dates", "seconds", "micros", "bitmaps", "phones", "folders"] {
+    for directory in [
+      "shots", "screens", "empty", "numbers", "dates", "seconds", "micros", "bitmaps", "phones", "folders",
+    ] {
       _ = try scratch.directory(directory)
     }
     for folder in ["one", "two"] {
@@ -66,7 +75,7 @@ import Testing
     }
     for name in [
       "shots/1767859512340.jpg", "numbers/shot_1.jpg", "dates/Screenshot 2026-01-08.jpg", "seconds/1767859512.jpg",
-      "micros/1767859512000000.jpg",
+      "micros/1767859512000000.jpg", "screens/Shot 2026-01-08 at 08.05.12.png",
     ] { try scratch.file(name, jpeg) }
     try scratch.file("bitmaps/a.bmp", Array("BM".utf8) + [UInt8](repeating: 0, count: 60))
     try scratch.file("phones/IMG_1.HEIC", [0, 0, 0, 24] + Array("ftypheic".utf8) + [UInt8](repeating: 0, count: 60))

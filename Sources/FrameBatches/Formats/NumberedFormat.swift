@@ -20,6 +20,11 @@ package enum NumberedFormat: BatchFormat {
         draft.refused.append(RefusedFrame(source: other, reason: "\(lastComponent(of: path)) has the same number"))
       }
     }
+    if !files.isEmpty, files.keys.allSatisfy(limits.instants.contains), let example = files.values.min() {
+      throw BadBatch(
+        "read", source.name, "the names are capture times already, as \(lastComponent(of: example).shortened(to: 80))",
+        advice: "leave out --start, and --fps or --interval")
+    }
     let first = files.keys.min() ?? 0
     for (number, path) in files.sorted(by: { $0.key < $1.key }) {
       guard let offsetMs = rate.offsetMs(of: number - first),

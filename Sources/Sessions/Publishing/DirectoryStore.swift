@@ -166,7 +166,9 @@ extension PublishedSegment {
       throw BadBatch(
         "publish", batch,
         "\(file) overlaps \(old.file): batch \(old.batch) with other content was published for that time",
-        advice: "send each instant of a session once; or move the published segments away and retry")
+        advice:
+          "to add frames, send only the new ones; to replace the session, move its directory away, or name another session"
+      )
     }
   }
 

@@ -37,7 +37,8 @@ package struct SessionDirectory {
   /// - Throws: ``BadTarget``.
   package static func requireOutside(_ output: String) throws {
     var path = output.hasPrefix("/") ? output : DurableFile.resolved(".") + "/" + output
-    while path != "/" {
+    // The working directory may be gone: then a relative path has no root.
+    while path != "/" && path != "." {
       let resolved = DurableFile.resolved(path)
       if let bytes = try? DurableFile.contents(
         of: resolved + "/" + SessionView.jsonFile, limit: SessionView.maximumBytes),

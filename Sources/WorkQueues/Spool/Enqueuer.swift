@@ -120,7 +120,8 @@ package struct Enqueuer {
   private static func withoutInstant(_ file: String) -> BadBatch {
     BadBatch(
       "enqueue", file, "the name is no capture in unix milliseconds",
-      advice: "name it <unix ms>.jpg or .png, or send a directory with a batch.json")
+      advice:
+        "name it <unix ms>.jpg or .png, add --name-time or --start and --fps, or send a directory with a batch.json")
   }
 
   static func bytes(of source: String) throws -> [UInt8] {
