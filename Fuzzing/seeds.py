@@ -122,6 +122,16 @@ def formats():
             data = stream(path, form)
             seed(target, path.name, stem(path).encode() + b"\n" + data)
             seed("archive", path.name, data)
+    for path in sorted(FORMATS.glob("named/*")) + sorted(FORMATS.glob("numbered")):
+        pattern = "#1767859512340,1" if path.name == "numbered" else path.name
+        files = [(str(file.relative_to(path)), file.read_bytes()[:IMAGE_BYTES]) for file in sorted(path.rglob("*.*"))]
+        seed("names", path.name, container(pattern, files))
+    for number, (pattern, names) in enumerate([
+            ("%*-%Y%m%d%H%M%S-%q", ["01-20261025023000-00.jpg", "01-20261025023000-01.jpg"]),
+            ("step_%q_%Y%m%d@%H%M%S%f", ["step_1_20261025@023000123456.png", "step_2_20260329@023000.png"]),
+            ("preview_%g-%s", ["preview_a-b-1767859512.3404.webp"]), ("Shot %d.%m.%Y at %H.%M.%S.%L%z", [
+                "Shot 08.01.2026 at 08.05.12.340+01:00.png"])]):
+        seed("names", f"pattern-{number}", container(pattern, [(name, b"") for name in names]))
     for path in FORMATS.glob("playwright/*.zip"):
         with zipfile.ZipFile(path) as archive:
             files = [(name, cut(name, archive.read(name))) for name in archive.namelist()]

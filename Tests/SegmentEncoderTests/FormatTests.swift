@@ -53,6 +53,8 @@ import Testing
       path: "rejourney-tar-offsets/\(rejourney)-\(last).tar.gz", session: rejourney,
       format: "OpenReplay or Rejourney tar"),
     Form(path: "rejourney-spill/\(rejourney)", session: rejourney, format: "Rejourney spill"),
+    Form(path: "named/iso", session: "iso", format: "times in names"),
+    Form(path: "named/screenpipe", session: "screenpipe.m1", format: "times in names"),
     Form(path: "zip/stored@1.zip", session: "stored", format: "plain"),
     Form(path: "zip/deflated@1.zip", session: "deflated", format: "plain"),
     Form(path: "zip/zip64@1.zip", session: "zip64", format: "plain"),

@@ -21,6 +21,24 @@ enum FormatFuzzing {
     read(BatchSource(name: name, contents: StreamContents(.memory(Array(rest)))), as: format)
   }
 
+  /// - Parameter bytes: as ``FuzzedContents`` has them. The batch's name is a pattern of names if it has a percent sign; after a `#`
+  ///   it is a start and a number of frames per second.
+  static func readNames(_ bytes: [UInt8]) {
+    let (name, rest) = named(bytes)
+    guard let contents = FuzzedContents(rest, isDirectory: true, limits: FuzzTarget.limits) else { return }
+    var source = BatchSource(name: name, contents: contents)
+    let parts = name.dropFirst().split(separator: ",", maxSplits: 1).map(String.init)
+    let isNumbered = name.hasPrefix("#") && parts.count == 2
+    do {
+      try source.options.setTimes(
+        nameTime: !isNumbered && name.contains("%") ? name : nil, times: nil, start: isNumbered ? parts[0] : nil,
+        fps: isNumbered ? parts[1] : nil, timeZone: "Europe/Berlin")
+    } catch {
+      return
+    }
+    read(source, as: isNumbered ? NumberedFormat.self : NamedTimesFormat.self)
+  }
+
   private static func named(_ bytes: [UInt8]) -> (name: String, rest: ArraySlice<UInt8>) {
     let name = bytes.prefix { $0 != 0x0A }
     return (printableName(Array(name)), bytes.dropFirst(name.count + 1))

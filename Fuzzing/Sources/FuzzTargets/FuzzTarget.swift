@@ -15,6 +15,7 @@ enum FuzzTarget: String, CaseIterable {
   case openReplayFrames = "openreplay-frames"
   case rejourneyFrames = "rejourney-frames"
   case rejourneySpill = "rejourney-spill"
+  case names
   case playwright
   case rrweb
   case screencast
@@ -54,6 +55,7 @@ enum FuzzTarget: String, CaseIterable {
     case .openReplayFrames: FormatFuzzing.readStream(bytes, as: OpenReplayFramesFormat.self)
     case .rejourneyFrames: FormatFuzzing.readStream(bytes, as: RejourneyFramesFormat.self)
     case .rejourneySpill: FormatFuzzing.read(bytes, as: RejourneySpillFormat.self)
+    case .names: FormatFuzzing.readNames(bytes)
     case .playwright: FormatFuzzing.read(bytes, as: PlaywrightFormat.self)
     case .rrweb: FormatFuzzing.readStream(bytes, as: RRWebFormat.self)
     case .screencast: FormatFuzzing.readStream(bytes, as: ScreencastFormat.self)
