@@ -84,7 +84,7 @@ extension Batch {
     }
     self.init(
       name: name, session: session, intervalMs: intervalMs, endMs: endMs,
-      capture: draft.capture ?? options.capture ?? draft.usualCapture, isFinal: draft.isFinal ?? options.isFinal,
+      capture: draft.capture ?? options.capture ?? draft.defaultCapture, isFinal: draft.isFinal ?? options.isFinal,
       frames: frames, refused: (draft.refused + refused).shortened(to: limits),
       warnings: draft.warnings,
       metadata: draft.metadata)

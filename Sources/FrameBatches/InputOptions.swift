@@ -11,7 +11,7 @@ package struct InputOptions: Sendable, Equatable {
   /// Where capture times come from; nil stands for the names that recorders write.
   package var times: FrameTimes?
   /// The zone of local times in names; none is guessed.
-  package var timeZone: TimeZone?
+  package var timeZone: ZoneRules?
 
   package init(session: String? = nil) { self.session = session }
 }

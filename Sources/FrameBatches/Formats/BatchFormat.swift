@@ -11,7 +11,7 @@ package struct BatchDraft {
   /// nil if the recorder does not say.
   package var capture: Batch.Capture?
   /// The capture mode of this kind of recorder, unless the batch or the user says otherwise.
-  package var usualCapture = Batch.Capture.interval
+  package var defaultCapture = Batch.Capture.interval
   /// nil if the recorder does not say.
   package var isFinal: Bool?
   /// In the producer's order.

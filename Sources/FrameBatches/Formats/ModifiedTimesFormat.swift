@@ -5,7 +5,7 @@ package enum ModifiedTimesFormat: BatchFormat {
   package static func read(_ source: BatchSource, limits: Limits) throws -> [BatchDraft]? {
     guard source.options.times == .modified else { return nil }
     var draft = BatchDraft()
-    draft.usualCapture = .onChange
+    draft.defaultCapture = .onChange
     for path in source.contents.topNames {
       guard let timeMs = try source.contents.modifiedMs(path) else {
         throw BadBatch(

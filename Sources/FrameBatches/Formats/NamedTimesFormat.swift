@@ -105,7 +105,7 @@ package enum NamedTimesFormat: BatchFormat {
     var draft = BatchDraft()
     if let prefix = naming.keyPrefix { draft.key = group.map { prefix + $0 } } else { draft.session = group }
     // A screen recorder that skips screens without a change.
-    draft.usualCapture = .onChange
+    draft.defaultCapture = .onChange
     let zone = source.options.timeZone?.description ?? "its zone"
     for file in spread(resolved(files)) {
       if let instant = file.instant {

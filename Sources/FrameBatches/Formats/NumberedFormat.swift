@@ -8,7 +8,7 @@ package enum NumberedFormat: BatchFormat {
   package static func read(_ source: BatchSource, limits: Limits) throws -> [BatchDraft]? {
     guard case .numbers(let startMs, let rate)? = source.options.times else { return nil }
     var draft = BatchDraft()
-    draft.usualCapture = .onChange
+    draft.defaultCapture = .onChange
     draft.intervalMs = rate.intervalMs
     var files: [Int64: String] = [:]
     for path in source.contents.topNames {

@@ -99,7 +99,7 @@ private struct Screencast {
     }
     var drafts = pages.sorted { $0.key < $1.key }.map { key, page in
       var draft = page
-      (draft.key, draft.usualCapture) = (key, .onChange)
+      (draft.key, draft.defaultCapture) = (key, .onChange)
       return draft
     }
     // A picture of the screencast that no trace names is a lost frame. All other files belong to pages and actions.

@@ -72,7 +72,7 @@ struct RRWebPlayer {
 
   private func draft(_ session: String?, canvas: Int64? = nil) -> BatchDraft {
     var draft = BatchDraft()
-    draft.usualCapture = .onChange
+    draft.defaultCapture = .onChange
     draft.key = canvas.map { "canvas\($0)" }
     draft.session = session.map { session in draft.key.map { "\(session).\($0)" } ?? session }
     return draft

@@ -9,7 +9,7 @@ package enum ScreencastFormat: BatchFormat {
   package static func read(_ source: BatchSource, limits: Limits) throws -> [BatchDraft]? {
     guard let text = source.contents.text else { return nil }
     var draft = BatchDraft()
-    draft.usualCapture = .onChange
+    draft.defaultCapture = .onChange
     var records = 0
     var broken: [RefusedFrame] = []
     var isScreencast = false

@@ -65,8 +65,8 @@ extension InputOptions {
       throw InvalidOption(nameTime != nil ? .nameTime : .times, "capture times come from one source only")
     }
     if let timeZone {
-      var zone: TimeZone?
-      do { zone = try TimeZone(named: timeZone) } catch { throw InvalidOption(.timeZone, "\(error)") }
+      var zone: ZoneRules?
+      do { zone = try ZoneRules(named: timeZone) } catch { throw InvalidOption(.timeZone, "\(error)") }
       guard let zone else {
         throw InvalidOption(
           .timeZone, "no time zone '\(timeZone.shortened(to: 64))'; write UTC, +01:00, or a name like Europe/Berlin")

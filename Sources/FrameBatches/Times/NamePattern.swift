@@ -120,18 +120,6 @@ package struct NamePattern: Sendable, Equatable, CustomStringConvertible {
     !fields.contains(.zone) && fields.contains { if case .digits(.second, _) = $0 { true } else { false } }
   }
 
-  /// Whether names tell no more than the second.
-  var isWholeSeconds: Bool {
-    !fields.contains {
-      switch $0 {
-      case .digits(.fraction, _), .digits(.unixMilliseconds, _): true
-      default: false
-      }
-    }
-  }
-
-  var hasGroup: Bool { fields.contains(.group) }
-
   /// Reads a name.
   ///
   /// - Parameter name: without its suffix; at most 255 bytes.

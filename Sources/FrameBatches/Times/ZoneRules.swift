@@ -4,7 +4,7 @@
 import FileSystem
 
 /// The rules of local time at a place.
-package struct TimeZone: Sendable, Equatable, CustomStringConvertible {
+package struct ZoneRules: Sendable, Equatable, CustomStringConvertible {
   package let description: String
   /// The instants, in unix seconds, from which each of `offsets` holds; the first offset holds before all of them.
   private var transitions: [Int64] = []
@@ -34,7 +34,7 @@ package struct TimeZone: Sendable, Equatable, CustomStringConvertible {
   /// - Returns: nil if there is no zone of this name.
   /// - Throws: ``DiskError`` if the data base cannot be read.
   package init?(named name: String) throws(DiskError) {
-    if let fixed = TimeZone(offset: name) {
+    if let fixed = ZoneRules(offset: name) {
       self = fixed
       return
     }
