@@ -1,4 +1,4 @@
-// The path of a batch, top to bottom: read, plan, encode, publish. It is synchronous on the caller's thread.
+// The path of a batch, top to bottom: read, prepare, encode, commit, update views. It is synchronous on the caller's thread.
 
 import Encoding
 import FileSystem

@@ -4,10 +4,10 @@ package enum SegmentName {
   package static func fragment(_ startMs: Int64, digest: String) -> String { "\(stem(startMs))-\(digest).m4s" }
   package static func sprite(_ startMs: Int64, digest: String) -> String { "\(stem(startMs))-\(digest).jpg" }
   package static func manifest(_ startMs: Int64) -> String { stem(startMs) + ".json" }
-  /// An event for Sentry.
+  /// Returns the name of an event for Sentry.
   package static func event(_ startMs: Int64) -> String { stem(startMs) + ".sentry.json" }
 
-  // The start in a file's name; nil for any other file.
+  // Each returns the start in a file's name, in unix milliseconds; nil for any other file.
   package static func start(ofManifest name: String) -> Int64? { start(of: name, ".json") }
   package static func start(ofVideo name: String) -> Int64? { start(of: name, ".mp4") }
   package static func start(ofEvent name: String) -> Int64? { start(of: name, ".sentry.json") }

@@ -1,4 +1,4 @@
-/// Files whose times of modification are their capture times, because the user says so.
+/// Files whose modification times are their capture times, on request of the user.
 package enum ModifiedTimesFormat: BatchFormat {
   package static let name = "times of files"
 

@@ -1,4 +1,4 @@
-// N: files with a number in their names, captured at a steady rate from a start that the user tells.
+// Numbered frames of any recorder: files with a number in their names, captured at a steady rate from a start that the user states.
 
 import FileSystem
 
@@ -38,7 +38,7 @@ package enum NumberedFormat: BatchFormat {
     return [draft]
   }
 
-  /// The last run of digits in a name, its suffix aside.
+  /// Returns the last run of digits in a name without its suffix.
   static func number(in path: String) -> Int64? {
     let stem = NamedTimesFormat.parts(of: path).stem.utf8
     let isDigit: (UInt8) -> Bool = { (48...57).contains($0) }

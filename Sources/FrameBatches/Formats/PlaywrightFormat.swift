@@ -1,4 +1,4 @@
-// L: a trace of Playwright, versions 6 to 10, zipped or not: `trace.trace`, `test.trace` and others, and the pictures of its
+// Playwright: a trace, versions 6 to 10, zipped or not: `trace.trace`, `test.trace` and others, and the pictures of its
 // screencast below `screencast/` or `resources/`. Each page is a session.
 
 import FileSystem
@@ -41,7 +41,7 @@ private struct Screencast {
   private var pictures: Set<String> = []
   private var count = 0
 
-  /// Maximum number of pages; each is a session.
+  /// Maximum number of pages. Each page is a session.
   private static let maximumPages = 256
 
   init(source: BatchSource, limits: Limits) {

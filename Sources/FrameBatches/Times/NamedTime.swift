@@ -1,10 +1,10 @@
-/// The capture time that a file's name tells.
+/// The capture time in a file's name.
 struct NamedTime {
-  /// In unix milliseconds, in order: none where clocks never showed the time, two where they showed it twice.
+  /// The instants in unix milliseconds, in order: none if clocks never showed the time, two if they showed it twice.
   let instants: [Int64]
   /// Orders frames; nil in a pattern without a sequence.
   let sequence: Int64?
-  /// Whether the name tells no more than the second.
+  /// Whether the name contains no fraction of the second.
   let isWholeSecond: Bool
 
   /// - Parameter zone: the zone of a local time.
