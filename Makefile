@@ -29,7 +29,7 @@ platforms:
 	scripts/setup platforms-host
 	scripts/platforms --page docs/platforms.md $(RELEASES)
 
-# Every reader of strangers' bytes under libFuzzer, so many minutes in all; TARGETS names some.
+# Fuzz every reader of untrusted bytes with libFuzzer for MINUTES minutes in all; TARGETS selects some.
 MINUTES ?= 1
 fuzz:
 	scripts/fuzz $$(($(MINUTES) * 60)) $(TARGETS)

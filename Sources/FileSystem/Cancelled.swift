@@ -1,7 +1,9 @@
 /// Work that was stopped before its end. The batch stays in the queue.
 public struct Cancelled: Error, Equatable, CustomStringConvertible {
+  /// Creates the error.
   public init() {}
 
+  /// The text of the error in messages.
   public var description: String { "stopped before its end" }
 }
 

@@ -6,6 +6,7 @@ import Glibc
 public struct DiskError: Error, Equatable, CustomStringConvertible {
   /// The call, as in its man page: `open`, `write`, `fsync` …
   public let operation: String
+  /// The path of the file or directory.
   public let path: String
   /// `errno` right after the call.
   public let code: Int32
@@ -16,6 +17,7 @@ public struct DiskError: Error, Equatable, CustomStringConvertible {
     self.code = code
   }
 
+  /// The call, the path and the system's text for the code.
   public var description: String { "\(operation) \(path): \(String(cString: strerror(code)).lowercasedFirst)" }
 
   /// Whether the file system has no such locks: NFS refuses one on a file that is open for reading only.

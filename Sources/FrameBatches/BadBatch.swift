@@ -1,18 +1,19 @@
-/// The input is bad: nothing will make this batch encodable as it is, so it is quarantined.
+/// The input is bad: a retry cannot succeed, so the worker quarantines the batch.
 public struct BadBatch: Error, Equatable, CustomStringConvertible {
   /// The operation that failed: `read`, `decode`, `publish` …
   public let operation: String
-  /// The file or entry it was done to.
+  /// The file or entry that the operation failed on.
   public let file: String
-  /// The fault that was found in it.
+  /// The fault of the file.
   public let cause: String
-  /// The remedy that the producer of the batch has.
+  /// The remedy for the producer of the batch.
   public let advice: String
 
-  /// The cause where a file may not be read.
+  /// The cause for a file without read permission.
   package static let denied = "permission denied"
   static let leased = "in use: another process holds a lease on it"
 
+  /// Creates the error of one file; see the properties.
   public init(_ operation: String, _ file: String, _ cause: String, advice: String) {
     self.operation = operation
     self.file = file
@@ -20,5 +21,6 @@ public struct BadBatch: Error, Equatable, CustomStringConvertible {
     self.advice = advice
   }
 
+  /// The operation, the file and the cause, without the advice.
   public var description: String { "\(operation) \(file): \(cause)" }
 }

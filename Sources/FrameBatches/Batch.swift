@@ -2,19 +2,19 @@
 
 import JSON
 
-/// An image, and the instant at which it was captured.
+/// A captured image and its instant.
 package struct Frame: Sendable, Equatable {
-  /// The producer's name of the image; of several images, all names.
+  /// The producer's name of the image; for several layers, all names.
   package let source: String
-  /// Where the files lie in the batch's container; one, unless it has layers.
+  /// The paths of the files in the batch's container: one, or one for each layer.
   package let paths: [String]
-  /// The capture, in unix milliseconds.
+  /// The capture time, in unix milliseconds.
   package let timeMs: Int64
   package let look: FrameComposition
   /// A remark for the manifest on how the frame got its time; nil for most frames.
   package var note: String?
 
-  /// The regions that must not be seen.
+  /// The regions to hide.
   package var masks: Masks { look.masks }
 
   package init(source: String, paths: [String], timeMs: Int64, look: FrameComposition, note: String? = nil) {
@@ -25,7 +25,7 @@ package struct Frame: Sendable, Equatable {
     self.note = note
   }
 
-  /// Of one image file, as all recorders write them.
+  /// A frame of one image file without masks.
   package init(source: String, path: String, timeMs: Int64) {
     self.init(source: source, paths: [path], timeMs: timeMs, look: FrameComposition(content: .image(nil), masks: .none))
   }
@@ -33,27 +33,30 @@ package struct Frame: Sendable, Equatable {
 
 /// A frame or file that is not shown, with the reason.
 public struct RefusedFrame: Sendable, Equatable {
+  /// The producer's name of the frame or file.
   public let source: String
+  /// Why it is not shown.
   public let reason: String
 
+  /// Creates an entry for a frame or file.
   public init(source: String, reason: String) {
     self.source = source
     self.reason = reason
   }
 }
 
-/// A batch: frames of one session in the order of their captures. Of two at the same instant the one that came later
-/// stands first: it wins, if it can be decoded.
+/// A batch: frames of one session in the order of their captures. Of two frames at the same instant, the later one in the
+/// producer's order comes first. It is shown if it can be decoded.
 package struct Batch: Sendable {
   /// The capture mode of the recorder.
   package enum Capture: String, Sendable {
-    /// At a regular pace: a long silence is a gap.
+    /// At a regular interval: a long time without a frame is a gap.
     case interval
-    /// When something changed: a long silence is a picture that stayed.
+    /// On each change of the picture: in a long time without a frame, the picture stayed the same.
     case onChange
   }
 
-  /// The name it had in the spool or on the command line.
+  /// The name in the spool or on the command line.
   package let name: String
   package let session: SessionID
   /// The nominal interval of captures, in milliseconds.
@@ -63,13 +66,13 @@ package struct Batch: Sendable {
   package let capture: Capture
   /// Whether the session ends with this batch.
   package let isFinal: Bool
-  /// At least one.
+  /// The frames; at least one.
   package let frames: [Frame]
   /// The frames that were refused before decoding.
   package let refused: [RefusedFrame]
   /// Warnings about how the batch is written.
   package let warnings: [String]
-  /// The producer's own, carried into the manifests unchanged.
+  /// The producer's metadata, copied into the manifests unchanged.
   package let metadata: JSONValue
 
   package init(
@@ -94,9 +97,10 @@ public struct SessionID: Sendable, Hashable, CustomStringConvertible {
   /// The rule that a refused session ID breaks.
   public static let rule = "use 1 to 128 of A–Z a–z 0–9 . _ -, not starting with a dot"
 
+  /// The ID as text.
   public let description: String
 
-  /// nil for other text: invalid IDs are refused, and never changed.
+  /// Creates an ID; nil if the text breaks ``rule``. Invalid IDs are refused, never changed.
   public init?(_ text: String) {
     let allowed = { (byte: UInt8) in
       switch byte {

@@ -7,21 +7,21 @@ import JSON
 
 /// The files of a batch, by name.
 package protocol BatchContents {
-  /// The regular files, in the order of the container; with their folders, where they lie in any.
+  /// The paths of the regular files, in the order of the container.
   var names: [String] { get }
-  /// Those of them that are not in a folder. In an archive that is no distinction.
+  /// The names at the top level of a directory. For an archive, all names: archives may have all files in folders.
   var topNames: [String] { get }
-  /// All of it, where it is no container of files, but a stream of records in memory.
+  /// The whole content if it is a stream of records in memory; nil for a container of files.
   var stream: [UInt8]? { get }
-  /// All of it, where it is a text: JSON, or lines of JSON.
+  /// The whole content if it is JSON or lines of JSON; else nil.
   var text: StreamContents? { get }
-  /// The time when a file was last modified, in unix milliseconds; nil in containers that do not tell it exactly.
+  /// Returns the time when a file was last modified, in unix milliseconds; nil for containers that do not store it exactly.
   func modifiedMs(_ name: String) throws -> Int64?
-  /// Entries of the container that are no plain files with plain names.
+  /// Entries of the container that are not regular files with valid names.
   var refused: [RefusedFrame] { get }
-  /// The file's bytes, or the reason there are none.
+  /// Returns the file's bytes, or the reason why it cannot be read; nil if there is no such file.
   func contents(of name: String, limit: Int) throws -> FileContents?
-  /// A file that lies in the container, or in the same folder as the container, for recorders that say there what it is.
+  /// Returns a file in the container, or in the same directory as the container. Some recorders describe a batch there.
   func sideFile(_ name: String, limit: Int) throws -> FileContents?
 }
 
@@ -74,10 +74,10 @@ package struct StreamContents: BatchContents {
     }
   }
 
-  /// The name of a record: its place.
+  /// Returns the name of a record: its offset and size.
   package static func name(of record: Range<Int>) -> String { "\(record.lowerBound)+\(record.count)" }
 
-  /// The name of an image in a text: the place of the JSON string, quotes included, that has it in base64.
+  /// Returns the name of an image in a text: the offset and size of its base64 string, quotes included.
   package static func name(ofText literal: Range<Int>) -> String { "text " + name(of: literal) }
 
   package func contents(of name: String, limit: Int) throws -> FileContents? {
@@ -107,7 +107,7 @@ struct DirectoryContents: BatchContents {
   init(opening path: String, limits: Limits) throws {
     directory = try Directory(opening: path, followingLinks: false)
     var (names, refused, count) = ([String](), [RefusedFrame](), 0)
-    /// - Returns: the folders in it.
+    /// - Returns: the names of its folders.
     func list(_ directory: Directory, folder: String) throws -> [String] {
       var folders: [String] = []
       let entries = try directory.entries(limit: limits.entries - count)
@@ -130,7 +130,7 @@ struct DirectoryContents: BatchContents {
       }
       return folders
     }
-    // One level is where recorders put frames.
+    // Recorders put frames at most one level deep.
     for folder in try list(directory, folder: "") {
       guard let inner = try? Directory(opening: folder, in: directory) else { continue }
       _ = try list(inner, folder: folder + "/")
@@ -142,7 +142,7 @@ struct DirectoryContents: BatchContents {
     do {
       return try directory.contents(of: name, limit: limit)
     } catch let failure as DiskError where failure.code == EACCES {
-      // Not refused, for it may be a good frame; and it is not the picture's fault.
+      // An unreadable frame may be a good one, so the batch fails as a whole.
       throw BadBatch(
         "read", name, BadBatch.denied, advice: "make the batch readable for the worker, and send it again")
     } catch let failure as DiskError where failure.code == EAGAIN {
@@ -165,7 +165,7 @@ struct DirectoryContents: BatchContents {
   }
 }
 
-/// Image files that were listed one by one.
+/// Image files that the user lists one by one.
 struct ListedContents: BatchContents {
   let names: [String]
   private let paths: [String: String]
@@ -206,7 +206,7 @@ struct ListedContents: BatchContents {
   }
 }
 
-/// Files that recorders and file managers leave behind and that are no frames.
+/// Whether a file is a leftover of a recorder or file manager, and no frame.
 package func isRecorderJunk(_ name: String) -> Bool {
   let base = lastComponent(of: name)
   return base == ".DS_Store" || base.hasPrefix("._") || base.lowercased().hasSuffix(".mp4")

@@ -1,10 +1,10 @@
-// The digest of a batch covers its session, their times, their images byte for byte and how these are to be
-// shown; not the name they came under, nor how they were packed.
+// The digest of a batch covers its session, its interval, end, capture mode, final flag and metadata. It also covers each frame's
+// source name, capture time, composition and image bytes. It covers neither the name of the batch nor its packing.
 
 import FileSystem
 import Glibc
 
-/// Computed while the frames are read, so that nothing is read for it alone.
+/// A batch's digest, computed while the encoder reads the frames: no file is read a second time for it.
 package struct BatchDigest {
   private let session: SessionID
   private var sum = SHA256()
@@ -18,10 +18,10 @@ package struct BatchDigest {
     sum.update(batch.metadata.bytes())
   }
 
-  /// Takes the frames in the order of the batch.
+  /// Adds a frame. The caller adds the frames in the order of the batch.
   ///
-  /// - Returns: what frames of this session have in common that look the same: a digest of their images and of how they are
-  ///   to be shown.
+  /// - Returns: the frame's identity: a digest of the session, the images and the composition. Frames of a session with equal
+  ///   identities look the same.
   @discardableResult
   package mutating func add(_ frame: Frame, _ images: [FileContents]) -> String {
     var look = frame.look.canonicalText + "\n"
@@ -42,7 +42,7 @@ package struct BatchDigest {
     return digest
   }
 
-  /// The result of `==`, which compares byte by byte.
+  /// Returns the result of `==`. `memcmp` is faster than `==`, which compares byte by byte.
   private func isEqual(_ one: [UInt8], _ other: [UInt8]) -> Bool {
     one.count == other.count
       && one.withUnsafeBytes { one in
@@ -54,7 +54,7 @@ package struct BatchDigest {
 
   package mutating func finish() -> String { sum.finish() }
 
-  /// The digest of a batch that is not being encoded.
+  /// Returns the digest of a batch that is not being encoded.
   ///
   /// - Parameter isCancelled: asked before each frame.
   package static func of(_ source: BatchReader, isCancelled: () -> Bool = { false }) throws -> String {

@@ -1,11 +1,11 @@
 import FileSystem
 import Glibc
 
-/// A directory of batches that stay where they are. A spool has the same rule for what is complete.
+/// A directory of batches, which are read in place. A spool has the same rule for complete batches.
 package struct BatchDirectory: Sendable {
   package let path: String
 
-  /// - Throws: ``BadList`` where there is no such directory; ``DiskError`` where the disk does not tell.
+  /// - Throws: ``BadList`` if there is no such directory; ``DiskError`` if the check fails.
   package init(opening path: String) throws {
     self.path = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
     do throws(DiskError) {
@@ -16,23 +16,23 @@ package struct BatchDirectory: Sendable {
     }
   }
 
-  /// Its batches, in the order of their names' bytes.
+  /// Returns the batches, in the order of their names' bytes.
   package func batches() throws -> [Directory.Entry] {
     try Directory(opening: path).entries().filter { Self.isComplete($0.name) }
   }
 
-  /// Whether a name is a batch's: producers give an unfinished batch another one.
+  /// Whether the name is that of a complete batch: producers give an unfinished batch another name.
   package static func isComplete(_ name: String) -> Bool {
     !name.hasPrefix(".") && !name.hasSuffix(".tmp") && !name.hasSuffix(".part")
   }
 
-  /// Where one of them lies; nil when its name is not UTF-8.
+  /// Returns the path of a batch; nil if its name is not UTF-8.
   package func path(of batch: Directory.Entry) -> String? {
     guard batch.name.utf8.elementsEqual(batch.bytes) else { return nil }
     return path.hasSuffix("/") ? path + batch.name : path + "/" + batch.name
   }
 
-  /// Whether segments may go there: beneath it they would be taken for batches.
+  /// Whether segments may be written to a directory. Segments below this directory would be read as batches.
   package func allows(output: String) -> Bool {
     var place = output
     // A missing path counts as part of its nearest directory.
@@ -41,11 +41,11 @@ package struct BatchDirectory: Sendable {
     return resolved != own && !resolved.hasPrefix(own == "/" ? own : own + "/")
   }
 
-  /// Whether a directory that is no batch holds some: what lies first in it is looked at.
+  /// Whether a directory contains batches. Only its first three entries are checked.
   ///
   /// - Parameters:
-  ///   - path: as it was given.
-  ///   - unpacker: where archives are taken apart; nil for right here.
+  ///   - path: as given by the user.
+  ///   - unpacker: unpacks archives in another process; nil to unpack them in this process.
   package static func holdsBatches(_ path: String, _ limits: Limits, _ unpacker: (any ArchiveUnpacker)?) -> Bool {
     guard let folder = try? BatchDirectory(opening: path), let found = try? folder.batches() else { return false }
     return found.prefix(3).compactMap(folder.path(of:)).contains {

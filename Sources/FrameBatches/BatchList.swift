@@ -1,15 +1,15 @@
 import FileSystem
 import Glibc
 
-/// Paths of batches in a file or from standard input: one a line, or, where there is any zero byte, each ended by one.
+/// Paths of batches in a file or from standard input: one a line; or, if the list has a zero byte, each ended by one.
 package struct BatchList: Sendable, Equatable {
-  /// A million paths of usual length.
+  /// Maximum size of a list in bytes: a million paths of average length.
   package static let sizeLimit = 64 << 20
 
   /// In the order of the list.
   package let paths: [String]
 
-  /// - Parameter path: of a file or a pipe; `-` is standard input.
+  /// - Parameter path: a file or a pipe; `-` is standard input.
   /// - Throws: ``BadList``; ``DiskError`` when reading fails.
   package init(reading path: String) throws {
     guard path != "-" else {
@@ -26,7 +26,7 @@ package struct BatchList: Sendable, Equatable {
     self = try Self(Self.bytes(of: file, path), called: path)
   }
 
-  /// - Parameter name: what to call it in messages.
+  /// - Parameter name: the list's name in messages.
   package init(_ bytes: [UInt8], called name: String) throws(BadList) {
     let separator: UInt8 = bytes.contains(0) ? 0 : 0x0A
     var paths: [String] = []
@@ -60,7 +60,7 @@ package struct BatchList: Sendable, Equatable {
   }
 }
 
-/// A path that was given as a list or as a directory of batches is neither.
+/// A list or directory of batches cannot be read, or has an invalid entry.
 package struct BadList: Error, Equatable, CustomStringConvertible {
   package let description: String
 

@@ -10,13 +10,13 @@ package struct BatchReader {
   package let contents: any BatchContents
   package let limits: Limits
 
-  /// The last component, of `.` and `..` too.
+  /// Returns the last component of a path; `.` and `..` are resolved first.
   package static func name(of path: String) -> String {
     let name = lastComponent(of: path)
     return name == "." || name == ".." ? lastComponent(of: DurableFile.resolved(path)) : name
   }
 
-  /// Each of the frame's files, or the reason there is none.
+  /// Returns each of the frame's files, or the reason why a file cannot be used.
   package func images(of frame: Frame) throws -> [FileContents] {
     // A file that is several layers is read once.
     var read: [String: FileContents] = [:]
@@ -35,7 +35,7 @@ package struct BatchReader {
 }
 
 extension [RefusedFrame] {
-  /// The list within limits: an archive can name more, and longer, than is useful.
+  /// Returns the list cut to the limits, because an archive can have very many and very long names.
   package func shortened(to limits: Limits) -> [RefusedFrame] {
     let said = prefix(limits.refusals).map {
       RefusedFrame(source: $0.source.shortened(to: limits.nameBytes), reason: $0.reason)
@@ -84,13 +84,13 @@ extension Batch {
     }
     self.init(
       name: name, session: session, intervalMs: intervalMs, endMs: endMs,
-      capture: draft.capture ?? options.capture ?? draft.usualCapture, isFinal: draft.isFinal ?? options.isFinal,
+      capture: draft.capture ?? options.capture ?? draft.defaultCapture, isFinal: draft.isFinal ?? options.isFinal,
       frames: frames, refused: (draft.refused + refused).shortened(to: limits),
       warnings: draft.warnings,
       metadata: draft.metadata)
   }
 
-  /// The advice on instants in another unit than milliseconds.
+  /// Returns the advice for instants in a unit other than milliseconds.
   private static func adviceOnInstants(_ frames: [Frame], _ limits: Limits) -> String {
     guard let instant = frames.first?.timeMs, instant > 0 else {
       return "name frames by their capture, <unix ms>.jpg, or list them in batch.json"
@@ -105,7 +105,7 @@ extension Batch {
     return "\(instant) looks like \(unit); give milliseconds: \(meant)"
   }
 
-  /// By capture; of frames at the same instant, the later one in the producer's order first.
+  /// Sorts frames by capture. Of frames at the same instant, the later one in the producer's order comes first.
   private static func inOrder(_ frames: [Frame], limits: Limits) -> ([Frame], [RefusedFrame]) {
     let (good, bad) = frames.enumerated().reduce(into: ([(offset: Int, element: Frame)](), [Frame]())) {
       result, frame in
@@ -123,7 +123,7 @@ extension Batch {
     return (kept, refused + jumped)
   }
 
-  /// Refuses frames far from the largest group of frames: the clock was wrong then.
+  /// Refuses frames far from the largest group of frames: their clock was wrong.
   private static func withoutJumps(_ frames: [Frame], limits: Limits) -> ([Frame], [RefusedFrame]) {
     var runs: [ArraySlice<Frame>] = []
     var start = 0
@@ -132,7 +132,7 @@ extension Batch {
       runs.append(frames[start...index])
       start = index + 1
     }
-    // Of equals, the first.
+    // Of several largest groups, keep the first.
     guard let kept = runs.max(by: { ($0.count, -$0.startIndex) < ($1.count, -$1.startIndex) }) else { return ([], []) }
     let refused = runs.filter { $0.startIndex != kept.startIndex }.joined().map {
       RefusedFrame(
@@ -142,7 +142,7 @@ extension Batch {
     return (Array(kept), refused)
   }
 
-  /// 1000, or the median distance of the captures where that lies outside 600–1600 ms.
+  /// Returns 1000 if the median distance of the captures is between 600 and 1600 ms; else the median, at most an hour.
   package static func nominalInterval(of instants: [Int64]) -> Int64 {
     let distances = zip(instants.dropFirst(), instants).map { $0 - $1 }.filter { $0 > 0 }.sorted()
     guard !distances.isEmpty else { return 1_000 }

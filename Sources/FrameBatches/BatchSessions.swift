@@ -1,4 +1,4 @@
-// From a path to the sessions of a batch: open the container, find the format that knows it, check what it says.
+// From a path to the sessions of a batch: opens the container, finds its format, and checks the facts in it.
 
 import FileSystem
 import Glibc
@@ -7,12 +7,16 @@ import Glibc
 package struct BatchSessions {
   /// The name that the batch has in messages.
   package let name: String
-  /// At least one, each of another session.
+  /// One reader for each session; at least one.
   package let readers: [BatchReader]
   /// The sessions of the batch that cannot be published.
   package let refused: [RefusedSession]
 
-  /// Each format takes a batch that it recognises; the plain format is last.
+  /// The formats, in the order in which they are asked. The first one that recognises the batch reads it, so the order matters.
+  ///
+  /// `batch.json` comes first, because it overrides all names. The formats that only the user selects come next. The formats of
+  /// recorders follow, because each has a distinctive file or naming. The formats that look at names alone are last: they would
+  /// also take batches of the formats before them, without the facts in the side files.
   private static var formats: [any BatchFormat.Type] {
     [
       NativeFormat.self,
@@ -38,8 +42,8 @@ package struct BatchSessions {
   ///   - path: a directory or a file; `-` reads a file from standard input.
   ///   - files: the images that the batch consists of; then `path` is their directory and only names the batch.
   ///   - options: facts that the batch may not state.
-  ///   - unpacker: where archives are taken apart; nil for this process, for archives that can be trusted.
-  ///   - isCancelled: asked now and then while an archive is read.
+  ///   - unpacker: unpacks archives in another process; nil to unpack trusted archives in this process.
+  ///   - isCancelled: called before each part of an archive is read.
   /// - Throws: ``BadBatch`` if nothing of it can be published, ``DiskError`` when reading fails, ``Cancelled``.
   package init(
     reading path: String, files: [String] = [], options: InputOptions = InputOptions(), limits: Limits = Limits(),
@@ -61,7 +65,7 @@ package struct BatchSessions {
     throw UnknownBatch.explain(opened.source.contents, name: opened.name, limits: limits)
   }
 
-  /// Reads a container as one format; nil if it is another format's.
+  /// Reads a container as one format; nil if it has another format.
   ///
   /// - Parameter name: the batch's name in messages.
   package init?(_ source: BatchSource, as format: any BatchFormat.Type, name: String, limits: Limits) throws {

@@ -1,16 +1,16 @@
 // How a frame's files become its picture: one image file in most batches; else pixels without a file format, or layers.
 
-/// With the same files, all that decides what a frame looks like.
+/// All facts, apart from the files, that decide how a frame looks.
 package struct FrameComposition: Sendable, Equatable {
   package enum Content: Sendable, Equatable {
-    /// The one file is the picture: an image file, or pixels laid out like this.
+    /// The only file is the picture: an image file (nil), or pixels with this layout.
     case image(RawPixels?)
     /// Each file is a layer of a picture of this size in pixels, the lowest first.
     case layers([Layer], width: Int, height: Int)
   }
 
   package let content: Content
-  /// Rectangles of the whole picture.
+  /// The masks of the whole picture.
   package let masks: Masks
 
   package init(content: Content, masks: Masks) {
@@ -26,10 +26,10 @@ package struct FrameComposition: Sendable, Equatable {
     }
   }
 
-  /// Why the whole picture is hidden; nil where it is not.
+  /// The reason why the whole picture is hidden; nil if it is not.
   package var blackout: String? { if case .everything(let reason) = masks { reason } else { nil } }
 
-  /// The same for the same look, in every version of this program.
+  /// The composition as a text for the batch's digest. Equal compositions have equal texts, in every version of this program.
   var canonicalText: String {
     switch content {
     case .image(nil): masks.canonicalText
@@ -40,7 +40,7 @@ package struct FrameComposition: Sendable, Equatable {
   }
 }
 
-/// One image of several that make a picture: a window, say.
+/// One of the images that make a picture, for example a window.
 package struct Layer: Sendable, Equatable {
   /// How its pixels are laid out; nil for an image file.
   package let raw: RawPixels?
@@ -49,9 +49,9 @@ package struct Layer: Sendable, Equatable {
   package let y: Int
   /// The size to fit it into; nil for the image's own size.
   package let size: PixelSize?
-  /// 0 to 1, times the image's own.
+  /// 0 to 1; multiplied by the image's own opacity.
   package let opacity: Double
-  /// In pixels of the picture, from the layer's upper left corner.
+  /// The masks, in pixels of the picture, relative to the layer's upper left corner.
   package let masks: Masks
 
   package init(raw: RawPixels?, x: Int, y: Int, size: PixelSize?, opacity: Double, masks: Masks) {
@@ -79,15 +79,15 @@ package struct PixelSize: Sendable, Equatable {
     self.height = height
   }
 
-  /// Whether a picture may be so large, and is at least one pixel.
+  /// Whether a picture of this size has at least one pixel and is within the limits.
   package func isWithin(_ limits: Limits) -> Bool {
     min(width, height) > 0 && max(width, height) <= limits.side && width * height <= limits.pixels
   }
 
-  /// As large as it can be in a box, in its own proportions, but not larger than it is.
+  /// Returns the largest size that fits into a box with the same proportions; this size if it fits already.
   package func fitted(into box: PixelSize) -> PixelSize {
     guard width > box.width || height > box.height else { return self }
-    // By the side that is the tighter one; the other is rounded to the nearest.
+    // The tighter side decides; the other is rounded to the nearest pixel.
     if width * box.height >= height * box.width {
       return PixelSize(width: box.width, height: max(1, (2 * height * box.width + width) / (2 * width)))
     }
@@ -107,19 +107,19 @@ package struct RawPixels: Sendable, Equatable {
   }
 
   package enum Alpha: String, Sendable, CaseIterable {
-    /// The colours are already multiplied by it, as graphics systems keep them.
+    /// The colours are already multiplied by alpha, as graphics systems keep them.
     case premultiplied
     case straight
-    /// Whatever it says, nothing is transparent.
+    /// Alpha is ignored: nothing is transparent.
     case opaque
   }
 
   package let format: Format
   package let alpha: Alpha
   package let size: PixelSize
-  /// From one row to the next, in bytes.
+  /// Bytes from the start of a row to the start of the next.
   package let bytesPerRow: Int
-  /// The same in the plane of alpha, where there is one.
+  /// Bytes from one row of the alpha plane to the next; unused in formats without that plane.
   package let alphaBytesPerRow: Int
 
   package init(format: Format, alpha: Alpha, size: PixelSize, bytesPerRow: Int, alphaBytesPerRow: Int) {
@@ -130,7 +130,7 @@ package struct RawPixels: Sendable, Equatable {
     self.alphaBytesPerRow = alphaBytesPerRow
   }
 
-  /// Minimum number of bytes of a file.
+  /// The minimum size of the file, in bytes.
   package var byteCount: Int { size.height * (bytesPerRow + (format == .bgr10a8 ? alphaBytesPerRow : 0)) }
 
   fileprivate var canonicalText: String {

@@ -1,5 +1,5 @@
 extension ImageKind {
-  /// Returns the size in the header of a file, before any memory is allocated for the pixels.
+  /// Returns the size in the header of a file. It is checked before memory is allocated for the pixels.
   package func size(of file: [UInt8]) -> PixelSize? {
     switch self {
     case .webp:

@@ -8,10 +8,10 @@ package struct InputOptions: Sendable, Equatable {
   package var intervalMs: Int64?
   /// Whether each batch ends its session.
   package var isFinal = false
-  /// Where capture times come from; nil stands for the names that recorders write.
+  /// The source of capture times; nil stands for the names that recorders write.
   package var times: FrameTimes?
-  /// The zone of local times in names; none is guessed.
-  package var timeZone: TimeZone?
+  /// The zone of local times in names; nil if the user states none. No zone is guessed.
+  package var timeZone: ZoneRules?
 
   package init(session: String? = nil) { self.session = session }
 }

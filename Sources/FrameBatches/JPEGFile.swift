@@ -7,7 +7,7 @@ package struct JPEGFile {
   package struct Segment {
     /// The marker's second byte.
     package let marker: UInt8
-    /// From the marker to the end of the body; in a scan, to the end of the coded data.
+    /// The bytes from the marker to the end of the body; in a scan, to the end of the coded data.
     package let range: Range<Int>
     package let body: Range<Int>
 
@@ -102,7 +102,7 @@ package struct JPEGFile {
     return [body[6], body[9], body[12]].elementsEqual("RGB".utf8)
   }
 
-  /// The file with the segments that are needed for the picture.
+  /// The file without the segments that the picture does not need.
   package var essential: [UInt8] {
     guard segments.contains(where: { !isEssential($0) }) else { return bytes }
     return segments.reduce(into: [0xFF, 0xD8]) { result, segment in

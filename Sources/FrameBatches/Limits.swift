@@ -10,15 +10,16 @@ public struct Limits: Sendable {
   public var pixels = 40_000_000
   /// Frames of one batch.
   public var frames = 3_600
-  /// Images of one frame that lie one on the other.
+  /// Layers of one frame.
   public var layers = 64
-  /// Entries of one batch: frames, and whatever else lies beside them; events of a recording.
+  /// Entries of one batch: frames and all other files, or events of a recording.
   public var entries = 20_000
   /// Bytes of an archive's content, unpacked.
   public var unpackedBytes = 512 << 20
-  /// How many times its packed size an archive may unpack to, once more than so many bytes have been unpacked: a few equal
-  /// frames, or bare pixels of an empty screen, pack as well as a bomb does, and are small.
+  /// Maximum ratio of an archive's unpacked size to its packed size. It applies beyond ``bytesOfAnyRatio``.
   public var ratio = 200
+  /// Unpacked bytes up to which ``ratio`` does not apply: a few equal frames, or the pixels of an empty screen, compress as well
+  /// as a decompression bomb, but are small.
   public var bytesOfAnyRatio = 32 << 20
   /// Bytes of `batch.json`, and of an event of a recording without its long texts.
   public var jsonBytes = 1 << 20
@@ -26,19 +27,21 @@ public struct Limits: Sendable {
   public var pathBytes = 1_024
   /// Bytes of a batch's metadata, which every segment's manifest repeats.
   public var metadataBytes = 64 << 10
-  /// Maximum number of refused frames in manifests, per batch: so many, and of each name so many bytes.
+  /// Maximum number of refused frames that the manifests of a batch list.
   public var refusals = 1_000
+  /// Bytes of each name in that list; longer names are cut.
   public var nameBytes = 255
-  /// Segments one batch may become; a day of 5-second segments is 17 280.
+  /// Segments of one batch; a day of 5-second segments is 17 280.
   public var segments = 20_000
-  /// Pictures of a film that is encoded anew.
+  /// Pictures of a film that is re-encoded.
   public var filmPictures = 4_000_000
   /// The timeout of a decoder, in seconds.
   public var decodeSeconds = 30
-  /// Maximum distance of two captures in milliseconds; beyond it the clock has jumped.
+  /// Maximum milliseconds between two captures. A longer distance means that the clock has jumped.
   public var jumpMs: Int64 = 86_400_000
   /// The range of instants that can be captures: 2001-01-01 up to 2100-01-01, in unix milliseconds.
   public var instants: Range<Int64> = 978_307_200_000..<4_102_444_800_000
 
+  /// The default limits.
   public init() {}
 }

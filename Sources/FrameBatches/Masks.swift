@@ -20,18 +20,18 @@ package struct Mask: Sendable, Equatable {
     self.colour = colour
   }
 
-  /// The same of a picture that is so many times as large.
+  /// Returns the mask for a picture that is scaled by these factors.
   package func scaled(_ across: Double, _ down: Double) -> Mask {
     Mask(x: x * across, y: y * down, width: width * across, height: height * down, colour: colour)
   }
 
-  /// The pixels it covers of a picture of this size: outwards to whole pixels, inside the picture.
+  /// Returns the pixels that the mask covers in a picture of this size. Edges are rounded outwards and clipped to the picture.
   package func pixels(width pictureWidth: Int, height pictureHeight: Int) -> (x: Range<Int>, y: Range<Int>) {
     func covered(_ start: Double, _ length: Double, _ limit: Int) -> Range<Int> {
       let bounds = 0...Double(limit)
       let first = start.isNaN ? 0 : Int(min(max(start.rounded(.down), bounds.lowerBound), bounds.upperBound))
       let end = start + length
-      // Scaled beyond what a Double holds, both may be infinite: its end is unknown.
+      // After scaling, both may be infinite, and their sum NaN: then the mask covers everything up to the limit.
       let last = end.isNaN ? limit : Int(min(max(end.rounded(.up), bounds.lowerBound), bounds.upperBound))
       return first..<max(first, last)
     }
@@ -39,15 +39,15 @@ package struct Mask: Sendable, Equatable {
   }
 }
 
-/// The parts of a frame that are hidden, or all of it.
+/// The hidden parts of a frame.
 package enum Masks: Sendable, Equatable {
   case rectangles([Mask])
-  /// A mask could not be understood, for this reason: nothing of the picture is shown.
+  /// The whole picture is hidden, because a mask cannot be applied, for this reason.
   case everything(because: String)
 
   package static let none = Masks.rectangles([])
 
-  /// The same of a picture that is so many times as large.
+  /// Returns the masks for a picture that is scaled by these factors.
   package func scaled(_ across: Double, _ down: Double) -> Masks {
     switch self {
     case .rectangles(let list): .rectangles(list.map { $0.scaled(across, down) })
@@ -55,7 +55,7 @@ package enum Masks: Sendable, Equatable {
     }
   }
 
-  /// The same for the same masks, in every version of this program.
+  /// The masks as a text for the batch's digest. Equal masks have equal texts, in every version of this program.
   var canonicalText: String {
     switch self {
     case .everything: "all"

@@ -1,4 +1,4 @@
-// Explains why nothing in a path is a batch: names the first file at fault, says what it is, and what to do with it.
+// Explains why a path is no batch: names the first file at fault, its kind, and the remedy.
 
 import FileSystem
 import Glibc
@@ -7,7 +7,7 @@ enum UnknownBatch {
   static let advice = "send frames named <unix ms>.jpg or .png, frames and a batch.json, or a recorder's batch"
   private static let renaming = "rename each frame <unix ms>.jpg, or list the frames and their times in a batch.json"
 
-  /// The cause and the advice for a batch that no format knows.
+  /// Returns the cause and the advice for a batch that no format recognises.
   ///
   /// - Parameter name: the batch's name in messages.
   static func explain(_ contents: any BatchContents, name: String, limits: Limits) -> BadBatch {
@@ -40,7 +40,7 @@ enum UnknownBatch {
     return bad("\(shown) \(fault)", advice)
   }
 
-  /// The reason why the name of an image tells no capture time, and the remedy.
+  /// Returns the reason why the name of an image contains no capture time, and the remedy.
   private static func fault(ofName name: String) -> (cause: String, advice: String) {
     let digits = name.split { !$0.isASCII || !$0.isNumber }.map(String.init)
     let year = digits.firstIndex {

@@ -22,7 +22,7 @@ public typealias Colour = FrameBatches.Colour
 
 /// Bytes against likeness.
 public typealias Quality = Encoding.Quality
-/// Processes that decode the files of strangers.
+/// Processes that decode untrusted files.
 public typealias DecoderForkServer = Encoding.DecoderForkServer
 
 // MARK: Publishing

@@ -1,4 +1,4 @@
-// The path of a batch, top to bottom: read, plan, encode, publish. It is synchronous on the caller's thread.
+// The path of a batch, top to bottom: read, prepare, encode, commit, update views. It is synchronous on the caller's thread.
 
 import Encoding
 import FileSystem
@@ -14,7 +14,7 @@ public final class BatchEncoder {
 
   private let options: Options
   private let settings: EncoderSettings
-  private let memory: KeyFrameCache
+  private let keyFrames: KeyFrameCache
   package let store: any ArtifactStore
   /// The stage of the work. Each call of `isCancelled` records activity.
   package let stage = BatchStage()
@@ -30,25 +30,25 @@ public final class BatchEncoder {
   /// - Throws: ``DiskError``, also if the directory belongs to another user.
   public convenience init(_ options: Options = Options(), store: any SegmentStore, scratch: String) throws {
     let staging = try Staging(scratch: scratch, worker: WorkerID())
-    self.init(options, publishingTo: EmbeddedStore(store: store, staging: staging), memory: KeyFrameCache())
+    self.init(options, publishingTo: EmbeddedStore(store: store, staging: staging), keyFrames: KeyFrameCache())
   }
 
   /// - Parameters:
   ///   - staging: the directory of unpublished files; shared by all encoders of a process, like `index`.
-  ///   - memory: shared by all encoders with the same options.
+  ///   - keyFrames: shared by all encoders with the same options.
   package convenience init(
-    _ options: Options, staging: Staging, index: SessionViews, memory: KeyFrameCache = KeyFrameCache()
+    _ options: Options, staging: Staging, index: SessionViews, keyFrames: KeyFrameCache = KeyFrameCache()
   ) {
-    self.init(options, publishingTo: DirectoryStore(staging: staging, index: index), memory: memory)
+    self.init(options, publishingTo: DirectoryStore(staging: staging, index: index), keyFrames: keyFrames)
   }
 
   /// - Parameters:
   ///   - store: shared by all encoders of a process.
-  ///   - memory: shared by all encoders with the same options.
-  package init(_ options: Options, publishingTo store: any ArtifactStore, memory: KeyFrameCache) {
+  ///   - keyFrames: shared by all encoders with the same options.
+  package init(_ options: Options, publishingTo store: any ArtifactStore, keyFrames: KeyFrameCache) {
     FFmpegLog.silence()
     self.options = options
-    self.memory = memory
+    self.keyFrames = keyFrames
     settings = EncoderSettings(options.quality, maxHoldMs: options.maxHoldMs, background: options.background)
     self.store = store
   }
@@ -177,11 +177,11 @@ public final class BatchEncoder {
     _ source: BatchReader, digest: inout BatchDigest, isCancelled: @escaping () -> Bool
   ) throws -> (segments: [StagedSegment], unchanged: Int) {
     var segments = SegmentCollector(
-      settings: settings, memory: memory, staging: store.staging, profile: options.profile, progress: stage,
+      settings: settings, keyFrames: keyFrames, staging: store.staging, profile: options.profile, progress: stage,
       refused: source.batch.refused)
     do {
       let unchanged = try FrameLoop.walk(
-        source, options, memory, digest: &digest, into: &segments, isCancelled: isCancelled)
+        source, options, keyFrames, digest: &digest, into: &segments, isCancelled: isCancelled)
       return (try segments.finish(source.batch), unchanged)
     } catch {
       segments.discard()
@@ -191,9 +191,9 @@ public final class BatchEncoder {
 }
 
 /// Collects a batch's frames into segments, and stages each segment when it closes.
-private struct SegmentCollector: ShotConsumer, ~Copyable {
+private struct SegmentCollector: HoldConsumer, ~Copyable {
   let settings: EncoderSettings
-  let memory: KeyFrameCache
+  let keyFrames: KeyFrameCache
   let staging: Staging
   let profile: Profile?
   let progress: BatchStage
@@ -210,17 +210,17 @@ private struct SegmentCollector: ShotConsumer, ~Copyable {
 
   mutating func note(_ text: String, on capture: Capture) { notes[capture.timeMs] = text }
 
-  mutating func show(_ still: SourceFrame, in shots: [FrameHold], _ isCancelled: () -> Bool) throws {
+  mutating func show(_ picture: SourceFrame, in holds: [FrameHold], _ isCancelled: () -> Bool) throws {
     progress.advance()
-    for shot in shots {
+    for hold in holds {
       if isCancelled() { throw Cancelled() }
-      if shot.opensSegment {
-        open = SegmentWriter(first: still, settings: settings, profile: profile)
+      if hold.opensSegment {
+        open = SegmentWriter(first: picture, settings: settings, profile: profile)
       }
-      try open?.show(still, in: shot)
-      if shot.closingGapMs != nil {
+      try open?.show(picture, in: hold)
+      if hold.closingGapMs != nil {
         try close()
-        if let key = still.key, let identity = still.identity { memory.remember(key, as: identity) }
+        if let key = picture.key, let identity = picture.identity { keyFrames.remember(key, as: identity) }
       }
     }
   }

@@ -9,16 +9,16 @@ import Sessions
 
 /// The destination of a batch after an error.
 public enum Disposition: Equatable, Sendable {
-  /// To quarantine, with this reason.
+  /// Quarantine the batch, with this reason.
   case quarantine(BadBatch)
-  /// Back into the queue: the environment failed (disk full, I/O error, out of memory), not the batch.
+  /// Put the batch back into the queue: the environment failed (disk full, I/O error, out of memory), not the batch.
   case retry
-  /// Retry some times; then to quarantine, with this reason: the cause is unknown.
+  /// Retry a limited number of times, then quarantine the batch with this reason: the cause is unknown.
   case unknown(BadBatch)
-  /// Back into the queue: the worker was asked to stop.
+  /// Put the batch back into the queue: a stop was requested.
   case handBack
 
-  /// One line of JSON for a program.
+  /// Returns the error as one line of JSON.
   public func json(batch: String, _ error: any Error) -> String {
     var members: [String: JSONValue] = ["batch": .string(batch)]
     switch self {
@@ -33,6 +33,7 @@ public enum Disposition: Equatable, Sendable {
     return JSONValue.object(members).line
   }
 
+  /// Decides where a batch goes after an error.
   public init(of error: any Error, batch: String) {
     switch error {
     case let failure as ViewUpdateFailure: self = Disposition(of: failure.error, batch: batch)
@@ -68,7 +69,7 @@ public enum Disposition: Equatable, Sendable {
     }
   }
 
-  /// Whether only a new worker can go on: the decoder host can be forked, and a directory in the spool made, only at its start.
+  /// Whether only a new worker can continue: a worker starts its fork server, and makes its spool directory, only at its start.
   static func endsWorker(_ error: any Error) -> Bool { error is SandboxError || error is WorkerEvicted }
 
   /// Whether the disk itself failed.

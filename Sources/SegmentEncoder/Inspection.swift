@@ -80,7 +80,7 @@ package struct InspectedBatch {
     guard !frames.isEmpty else { throw BadBatch(undecodable: batch, refused) }
   }
 
-  private struct Sink: ShotConsumer {
+  private struct Sink: HoldConsumer {
     var frames: [Frame] = []
     var refused: [RefusedFrame]
     var segments = 0
@@ -90,14 +90,14 @@ package struct InspectedBatch {
 
     mutating func note(_ text: String, on capture: Capture) { notes[capture.timeMs] = text }
 
-    mutating func show(_ still: SourceFrame, in shots: [FrameHold], _ isCancelled: () -> Bool) throws {
-      for shot in shots {
-        if shot.opensSegment { segments += 1 }
-        if shot.status == .captured {
-          frames.append(Frame(capture: shot.capture, note: notes[shot.capture.timeMs]))
+    mutating func show(_ picture: SourceFrame, in holds: [FrameHold], _ isCancelled: () -> Bool) throws {
+      for hold in holds {
+        if hold.opensSegment { segments += 1 }
+        if hold.status == .captured {
+          frames.append(Frame(capture: hold.capture, note: notes[hold.capture.timeMs]))
         }
-        frames[frames.count - 1].holdMs += shot.holdMs
-        frames[frames.count - 1].gapAfterMs += shot.closingGapMs ?? 0
+        frames[frames.count - 1].holdMs += hold.holdMs
+        frames[frames.count - 1].gapAfterMs += hold.closingGapMs ?? 0
       }
     }
   }

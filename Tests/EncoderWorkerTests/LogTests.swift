@@ -80,7 +80,7 @@ import Testing
     #expect(failed["batch"] as? String == "walk@1" && failed["session"] as? String == "walk")
   }
 
-  @Test func namesOfStrangersDoNothingToATerminal() throws {
+  @Test func untrustedNamesDoNothingToATerminal() throws {
     try spool.add(file: nasty, [1, 2, 3])
     let run = try spool.drain("-v")
     #expect(run.status == 65 && lines(run).count == 2, "\(run.errors)")

@@ -132,7 +132,7 @@ import Testing
   }
 
   @Test func framesOfOneSecondStayTogetherAndAreSpread() throws {
-    folder.options.timeZone = try TimeZone(named: "UTC")
+    folder.options.timeZone = try ZoneRules(named: "UTC")
     for number in 0..<4 { try folder.add("7-20260108080512-0\(number).jpg") }
     try folder.add("7-20260108080513-00.jpg")
     try folder.pass(seconds: 8)

@@ -202,7 +202,7 @@ import Testing
     let text = try Tool.output("/usr/bin/python3", ["-c", program] + zones)
     for line in text.split(separator: 10) {
       let json = try #require(try JSONParser.parse(Array(line)).array)
-      let zone = try #require(try TimeZone(named: json[0].string ?? ""))
+      let zone = try #require(try ZoneRules(named: json[0].string ?? ""))
       let times = json[1].array ?? []
       #expect(times.count > 500)
       for time in times {

@@ -24,7 +24,7 @@ import Testing
   }
 
   private func encoder(_ store: ObjectStore) -> BatchEncoder {
-    BatchEncoder(BatchEncoder.Options(), publishingTo: store, memory: KeyFrameCache())
+    BatchEncoder(BatchEncoder.Options(), publishingTo: store, keyFrames: KeyFrameCache())
   }
 
   /// A batch of as many segments as pictures.

@@ -31,7 +31,7 @@ import Testing
     let store = ObjectStore(objects, name: "s3://test", staging: staging, hls: false)
     return (
       ObjectQueue(names, objects, name: "s3://test", staging: staging, worker: id, maximumBytes: maximumBytes),
-      BatchEncoder(BatchEncoder.Options(), publishingTo: store, memory: KeyFrameCache())
+      BatchEncoder(BatchEncoder.Options(), publishingTo: store, keyFrames: KeyFrameCache())
     )
   }
 

@@ -29,7 +29,7 @@ import Testing
     options.quality = quality
     return BatchEncoder(
       options, publishingTo: ObjectStore(objects, name: "s3://test", staging: staging, hls: hls),
-      memory: KeyFrameCache())
+      keyFrames: KeyFrameCache())
   }
 
   /// Publishes batches, and lists what the live playlist held back.

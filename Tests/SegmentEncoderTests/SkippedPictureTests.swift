@@ -31,7 +31,7 @@ import Testing
     return try Picture(adopting: buffer)
   }
 
-  private static func shot(_ number: Int) -> FrameHold {
+  private static func hold(_ number: Int) -> FrameHold {
     FrameHold(
       capture: Capture(source: "\(number).jpg", timeMs: Int64(number) * 5_000, width: 16, height: 16),
       status: .captured,
@@ -62,11 +62,11 @@ import Testing
     )
   }
 
-  private func segment(_ runs: [(still: SourceFrame, samples: Int)]) throws -> EncodedSegment {
-    var writer = SegmentWriter(first: runs[0].still, settings: EncoderSettings(.balanced))
+  private func segment(_ runs: [(frame: SourceFrame, samples: Int)]) throws -> EncodedSegment {
+    var writer = SegmentWriter(first: runs[0].frame, settings: EncoderSettings(.balanced))
     for (number, run) in runs.enumerated() {
       let starts = (0..<run.samples).map { 450_000 * Int64($0) / Int64(run.samples) }
-      try writer.show(run.still, in: Self.shot(number), sampleStarts: starts)
+      try writer.show(run.frame, in: Self.hold(number), sampleStarts: starts)
     }
     return try writer.finish()
   }
@@ -106,9 +106,9 @@ import Testing
 
   @Test func aStillIsCodedOnce() throws {
     let size = PixelSize(width: 180, height: 320)
-    let still = SourceFrame(try Self.picture(size, seed: 0))
-    let first = try segment([(still, 5)])
-    let key = try #require(still.key)
+    let frame = SourceFrame(try Self.picture(size, seed: 0))
+    let first = try segment([(frame, 5)])
+    let key = try #require(frame.key)
     // Not even decoded.
     let remembered = SourceFrame(key, identity: "x") { throw Tool.Failure("decoded again") }
     #expect(try segment([(remembered, 5)]).bytes == first.bytes)
@@ -120,9 +120,9 @@ import Testing
 
   @Test func frameThatChangesIsDecodedAndEncoded() throws {
     let size = PixelSize(width: 180, height: 320)
-    let (still, other) = (SourceFrame(try Self.picture(size, seed: 0)), SourceFrame(try Self.picture(size, seed: 1)))
-    _ = try segment([(still, 5)])
-    let remembered = SourceFrame(try #require(still.key), identity: "x") { try Self.picture(size, seed: 0) }
+    let (frame, other) = (SourceFrame(try Self.picture(size, seed: 0)), SourceFrame(try Self.picture(size, seed: 1)))
+    _ = try segment([(frame, 5)])
+    let remembered = SourceFrame(try #require(frame.key), identity: "x") { try Self.picture(size, seed: 0) }
     let fresh = try segment([(SourceFrame(try Self.picture(size, seed: 0)), 5), (other, 5)])
     #expect(try segment([(remembered, 5), (other, 5)]).bytes == fresh.bytes)
     #expect(remembered.isDecoded)

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Strangers' images are decoded by processes that can do nothing else, and that may die.
+/// Sandboxed processes decode untrusted images. They can do nothing else, and may die.
 @Suite struct SandboxTests {
   private let scratch: ScratchDirectory
 

@@ -97,7 +97,7 @@ import Testing
     #expect(try run("quarantine").status == 0)
   }
 
-  /// Seen on a terminal: each state has its line, and a name of a stranger does nothing.
+  /// On a terminal, each state has its line, and an untrusted name has no effect on the terminal.
   @Test func theTableNamesEachState() throws {
     let dead = "\(ProcessInfo.processInfo.hostName)~99999999~dead1"
     _ = try spool.scratch.directory("spool/claimed/\(dead)/7.2.1/red\u{1B}[31m")

@@ -5,7 +5,7 @@ import Glibc
 @testable import JSON
 @testable import WorkQueues
 
-/// The fuzz targets: every format's reader, and what reads bytes that strangers wrote beneath them.
+/// The fuzz targets: the reader of every format, and the parsers of untrusted bytes that these readers use.
 enum FuzzTarget: String, CaseIterable {
   case native
   case plain

@@ -3,11 +3,13 @@ import FrameBatches
 
 /// How batches are decoded and encoded.
 public struct EncodingOptions: Sendable {
+  /// The quality of the video.
   public var quality = Quality.balanced
-  /// Maximum hold, in milliseconds. The time behind it is a gap.
+  /// Maximum hold of a frame in captures at an interval, in milliseconds; at least 1. The time after it is a gap.
   public var maxHoldMs: Int64 = 5_000
   /// The colour behind transparent pixels.
   public var background = Colour.black
+  /// The limits of a batch.
   public var limits = Limits()
   /// Facts that batches may not state.
   package var input = InputOptions()
@@ -17,5 +19,6 @@ public struct EncodingOptions: Sendable {
   /// Records the time of each stage. Several batches may share it.
   package var profile: Profile?
 
+  /// The default options.
   public init() {}
 }

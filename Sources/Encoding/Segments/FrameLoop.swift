@@ -5,7 +5,7 @@ import FileSystem
 import FrameBatches
 
 /// A consumer of a batch's holds as they become known.
-package protocol ShotConsumer: ~Copyable {
+package protocol HoldConsumer: ~Copyable {
   mutating func refuse(_ frame: RefusedFrame)
   /// Takes a note on a frame before `show` gets the frame.
   mutating func note(_ text: String, on capture: Capture)
@@ -15,7 +15,7 @@ package protocol ShotConsumer: ~Copyable {
 package enum FrameLoop {
   /// - Returns: the number of frames that look like the one before, which are not encoded.
   @discardableResult
-  package static func walk<Sink: ShotConsumer & ~Copyable>(
+  package static func walk<Sink: HoldConsumer & ~Copyable>(
     _ source: BatchReader, _ options: EncodingOptions, _ cache: KeyFrameCache?, digest: inout BatchDigest,
     into sink: inout Sink, isCancelled: @escaping () -> Bool
   ) throws -> Int {

@@ -7,7 +7,7 @@ import JSON
 
 /// A segment's bytes and their contents.
 package struct EncodedSegment {
-  package let shots: [FrameHold]
+  package let holds: [FrameHold]
   package let bytes: [UInt8]
   package let codec: String
   package let codedWidth: Int
@@ -89,14 +89,14 @@ package struct SegmentWriter: ~Copyable {
     let key = try finishEncoding()
     let muxing = profile?.start(.mux)
     defer { muxing?.stop() }
-    let shots = holds.map(\.hold)
+    let holds = holds.map(\.hold)
     let file = MP4File(
       width: key.codedWidth, height: key.codedHeight, parameterSets: key.parameterSets, video: try video(key),
-      timing: shots.map { Sample(duration: MediaTime.ticks(ms: $0.holdMs), data: $0.timingText) })
+      timing: holds.map { Sample(duration: MediaTime.ticks(ms: $0.holdMs), data: $0.timingText) })
     let bytes = file.bytes
     try SegmentReadback.compare(bytes, with: file)
     return EncodedSegment(
-      shots: shots, bytes: bytes, codec: file.parameterSets.codec, codedWidth: key.codedWidth,
+      holds: holds, bytes: bytes, codec: file.parameterSets.codec, codedWidth: key.codedWidth,
       codedHeight: key.codedHeight, samples: file.video.count)
   }
 

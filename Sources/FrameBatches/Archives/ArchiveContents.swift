@@ -1,15 +1,15 @@
-// A file as a batch: a zip, a tar, or a stream of records; the last two plain or in one layer of gzip or zstd, all recognised by
-// content. It is read once into memory, within limits; nothing is ever unpacked to a file.
+// A file as a batch: a zip, a tar, or a stream of records. A tar or stream may have one layer of gzip or zstd. The content decides,
+// not the suffix. The file is unpacked into memory once, within limits; no content is written to a file.
 
 import FileSystem
 
 /// A part of an archive's content. Parts come in the archive's order.
 package enum ArchiveItem {
-  /// It is neither tar nor zip: all that follows is one stream of records.
+  /// The start of a stream of records: the file is neither a tar nor a zip. All later parts are its bytes.
   case stream
-  /// A file of so many bytes begins, which follow.
+  /// The start of a file of this size. Its bytes follow.
   case file(String, size: Int)
-  /// Some bytes of the stream, or of the file.
+  /// The next bytes of the stream or the file.
   case part(UnsafeRawBufferPointer)
   case refused(RefusedFrame)
 }
@@ -23,17 +23,17 @@ package struct ArchiveContents: BatchContents {
   package var text: StreamContents? { stream.flatMap { StreamContents(.memory($0)).text } }
 
   private let limits: Limits
-  /// How much memory is asked for at once for a stream, in bytes.
+  /// Initial capacity for a stream, in bytes.
   private let streamCapacity: Int
-  /// The file whose bytes come now, how many are still to come, and how many have come of all files.
+  /// The current file, and its bytes that are still missing.
   private var current: (name: String, bytes: [UInt8], missing: Int)?
   private var unpacked = 0
 
-  /// - Parameter fileBytes: the archive's size, as far as it is known.
+  /// - Parameter fileBytes: the archive's size; 0 if it is unknown.
   package init(limits: Limits, fileBytes: Int) {
     self.limits = limits
-    // Images hardly pack, so this is nearly always enough, and an array that grows is there twice; pages that are never
-    // written to take no memory.
+    // Images hardly compress, so twice the packed size is nearly always enough. A growing array would need its memory twice.
+    // Pages that are never written to take no memory.
     streamCapacity = 2 * min(fileBytes, limits.unpackedBytes / 2)
   }
 
@@ -43,12 +43,12 @@ package struct ArchiveContents: BatchContents {
     return bytes.count <= limit ? .bytes(bytes) : .refused("\(bytes.count) bytes, more than the limit of \(limit)")
   }
 
-  /// Whether all bytes of each file are there.
+  /// Whether all files are complete.
   package var isWhole: Bool { current == nil }
 
-  /// Takes what comes next.
+  /// Adds the next part.
   ///
-  /// - Returns: whether it can be: within limits, and under a name that is not there yet.
+  /// - Returns: false if the part exceeds the limits, or repeats a name.
   package mutating func add(_ item: ArchiveItem) -> Bool {
     switch item {
     case .stream:

@@ -1,6 +1,6 @@
 import Glibc
 
-/// How a file is compressed, by its first bytes.
+/// The compression of a file, detected by its first bytes.
 package enum Compression {
   case none, gzip, zstd
 
@@ -18,23 +18,23 @@ package enum Compression {
   }
 }
 
-/// Reads an archive for libarchive, from front to back. libarchive can read a whole file within one call, so this class checks the ratio of input to
-/// output at each read.
+/// Reads an archive for libarchive, from front to back. libarchive can read a whole file within one call, so this class checks the
+/// ratio of input to output at each read.
 package final class ArchiveInput {
-  /// Fills memory with what comes next, and tells how many bytes that are: 0 at the end, `-errno` where it fails, and
-  /// `-ECANCELED` when a stop is requested.
+  /// Reads the next bytes into memory. Returns the number of bytes: 0 at the end, `-errno` on failure, and `-ECANCELED` when a stop
+  /// is requested.
   package typealias Source = (UnsafeMutableRawBufferPointer) -> Int
-  /// The same at any offset.
+  /// Reads bytes at any offset, with the same results.
   package typealias RandomSource = (_ offset: Int, UnsafeMutableRawBufferPointer) -> Int
 
   package enum Failure {
-    /// With an `errno`.
+    /// A read failed with this `errno`.
     case source(Int32)
     /// More than 1 MiB of input, and more than two bytes of it for each byte of output.
     case unpacksToNothing
   }
 
-  /// Why there are no more bytes, where that is not the end.
+  /// The reason why reading stopped before the end; nil if it did not.
   package private(set) var failure: Failure?
   let compression: Compression
   /// The bytes that were unpacked so far; asked only while the file is compressed.
@@ -53,7 +53,7 @@ package final class ArchiveInput {
   /// - Parameter size: bytes of a file; nil for a pipe.
   package init(size: Int?, _ source: @escaping RandomSource) {
     (self.size, self.source) = (size, source)
-    // A pipe may bring them one by one.
+    // A pipe may deliver them one by one.
     while waiting < 4 {
       let outcome = source(waiting, UnsafeMutableRawBufferPointer(rebasing: buffer[waiting...]))
       if outcome < 0 { failure = .source(Int32(-outcome)) }
@@ -69,10 +69,10 @@ package final class ArchiveInput {
   /// Whether it is a zip archive: it begins with an entry, or with the end record if it has no entries.
   var isZip: Bool { [[0x50, 0x4B, 3, 4], [0x50, 0x4B, 5, 6]].contains { buffer[..<waiting].starts(with: $0) } }
 
-  /// Some more bytes.
+  /// Reads more bytes.
   ///
-  /// - Parameter start: becomes where they are, until the next call.
-  /// - Returns: how many; 0 at the end, negative after a ``failure``.
+  /// - Parameter start: set to their address, which is valid until the next call.
+  /// - Returns: the number of bytes; 0 at the end, negative after a ``failure``.
   package func read(_ start: inout UnsafeRawPointer?) -> Int {
     start = UnsafeRawPointer(buffer.baseAddress)
     if failure != nil { return -1 }

@@ -1,12 +1,12 @@
-// Files as a tar, in memory: the same files give the same bytes, with any owner and any age.
+// Packs files into a tar in memory. The same files give the same bytes, whatever their owners and times.
 
 import CArchive
 import FileSystem
 import Glibc
 
 extension Archive {
-  /// - Parameter files: names, and what is in them.
-  /// - Throws: ``DiskError`` where there is no memory for it.
+  /// - Parameter files: names and contents.
+  /// - Throws: ``DiskError`` if memory runs out.
   package static func tar(_ files: [(name: String, bytes: [UInt8])]) throws -> [UInt8] {
     // A header and an extended one with its own, padding, and the blocks at the end.
     let most = files.reduce(1 << 15) { $0 + $1.bytes.count + 4_096 + $1.name.utf8.count }
@@ -18,9 +18,9 @@ extension Archive {
         if status != ARCHIVE_OK { throw DiskError("write", "tar", code: archive_errno(archive)) }
       }
       try check(archive_write_set_format_pax_restricted(archive))
-      // Names as they are, in whatever locale.
+      // Write names byte for byte in any locale.
       try check(archive_write_set_options(archive, "hdrcharset=BINARY"))
-      // Nothing behind the end that is not needed.
+      // No padding after the end of the tar.
       try check(archive_write_set_bytes_in_last_block(archive, 1))
       try check(archive_write_open_memory(archive, buffer.baseAddress, buffer.count, &used))
       for (name, bytes) in files {

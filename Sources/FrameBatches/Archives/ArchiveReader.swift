@@ -8,9 +8,9 @@ package enum Archive {
   /// Reads an archive to its end.
   ///
   /// - Parameters:
-  ///   - name: what to call it in messages.
-  ///   - each: takes what comes out of it.
-  /// - Throws: ``BadBatch`` when it is not whole or too large, ``DiskError``, ``Cancelled``, and what `each` throws.
+  ///   - name: the archive's name in messages.
+  ///   - each: takes each part of the content.
+  /// - Throws: ``BadBatch`` if it is damaged or too large, ``DiskError``, ``Cancelled``, and the errors of `each`.
   package static func unpack(
     _ input: ArchiveInput, name: String, limits: Limits, each: (ArchiveItem) throws -> Void
   ) throws {
@@ -24,7 +24,7 @@ package enum Archive {
     while let entry = next {
       entries += 1
       guard entries <= limits.entries else { throw hasTooManyEntries(name, limits) }
-      // Headers count too, and what is skipped has to be unpacked all the same.
+      // Headers and skipped entries count too, because they are unpacked all the same.
       guard entry.size >= 0, entry.size <= limits.unpackedBytes - unpacked else { throw isTooLarge(name, limits) }
       unpacked += entry.size
       if let reason = entry.reasonToRefuse {
@@ -86,16 +86,16 @@ package struct ArchiveEntry {
   }
 }
 
-/// libarchive on a descriptor. Every warning is an error: an archive is whole, or it is bad input.
+/// A libarchive reader. Every warning of libarchive is an error: a damaged archive is bad input.
 private final class ArchiveReader {
   private let archive: OpaquePointer
   private let input: ArchiveInput
   private let name: String
   private let limits: Limits
   private let part = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
-  /// Where the content of the last entry ended, in the unpacked tar.
+  /// The end of the last entry's content, in the unpacked tar.
   private var contentEnd: Int64 = 0
-  /// The bytes that were handed out. The holes of a sparse entry are among them, and are in no tar.
+  /// The number of bytes that were passed on. It includes the holes of sparse entries, which no tar contains.
   private var contentBytes = 0
 
   init(_ input: ArchiveInput, name: String, limits: Limits) throws {
@@ -104,7 +104,7 @@ private final class ArchiveReader {
     self.input = input
     self.name = name
     self.limits = limits
-    // Exactly one filter: by itself, libarchive would unpack what was unpacked, up to 25 times.
+    // Allow one filter only: by default, libarchive unpacks up to 25 nested layers.
     let filter =
       switch input.compression {
       case .none: ARCHIVE_FILTER_NONE
@@ -118,7 +118,7 @@ private final class ArchiveReader {
     let opened = archive_read_open(
       archive, Unmanaged.passUnretained(input).toOpaque(), nil,
       { _, input, start in
-        // Given to the archive below, which is freed before it.
+        // The archive below uses it, and is freed first.
         Unmanaged<ArchiveInput>.fromOpaque(input!).takeUnretainedValue().read(&start!.pointee)
       }, nil)
     guard opened == ARCHIVE_OK else { throw failure() }
@@ -129,10 +129,10 @@ private final class ArchiveReader {
     part.deallocate()
   }
 
-  /// Whether it is no tar: one entry without a name or a size. Known after the first entry's header.
+  /// Whether the content is a stream and no tar: one entry without a name or size. It is known after the first header.
   var isStream: Bool { archive_format(archive) == ARCHIVE_FORMAT_RAW }
 
-  /// All of a stream.
+  /// Passes on a whole stream.
   func readStream(_ each: (ArchiveItem) throws -> Void) throws {
     try each(.stream)
     var head: [UInt8] = []
@@ -167,9 +167,9 @@ private final class ArchiveReader {
     return count
   }
 
-  /// Of all that was unpacked so far, headers and what is skipped among it.
+  /// The number of bytes unpacked so far, including headers and skipped entries.
   private func checkSize() throws {
-    // Filter 0 is the last of those that unpack, filter -1 the first, which reads the file.
+    // Filter 0 is the last in the chain; filter -1 is the first, which reads the file.
     let unpacked = max(Int(archive_filter_bytes(archive, 0)), contentBytes)
     guard unpacked <= limits.unpackedBytes else { throw Archive.isTooLarge(name, limits) }
     guard unpacked > limits.bytesOfAnyRatio else { return }
@@ -192,7 +192,7 @@ private final class ArchiveReader {
     guard status == ARCHIVE_OK, let entry else { throw failure() }
     contentEnd = archive_filter_bytes(archive, 0)
     try checkSize()
-    // Longer names are refused; what there is of this one is for the message.
+    // Longer names are refused. The message shows a part of the name.
     let raw = archive_entry_pathname(entry).map { UnsafeBufferPointer(start: $0, count: strnlen($0, 4_096)) }
     var name = (raw?.map(UInt8.init(bitPattern:)) ?? [])[...]
     while name.starts(with: "./".utf8) { name = name.dropFirst(2) }
@@ -216,11 +216,11 @@ private final class ArchiveReader {
     }
   }
 
-  /// Made once, never changed or freed.
+  /// The locale. It is created once, and never changed or freed.
   nonisolated(unsafe) fileprivate static let utf8 = newlocale(Int32(LC_CTYPE_MASK), "C.UTF-8", nil)
 
   private func failure(or cause: String? = nil) -> any Error {
-    // Where the disk failed while it looked for the format, libarchive only says that it knows none.
+    // If a read fails during the detection of the format, libarchive only reports an unknown format.
     switch input.failure {
     case .source(let code): return code == ECANCELED ? Cancelled() : DiskError("read", name, code: code)
     case .unpacksToNothing:

@@ -1,14 +1,14 @@
-// How a batch comes by what is in an archive: libarchive runs right here, or wherever an unpacker lets it run.
+// Unpacks archives: in this process, or in another one through an ``ArchiveUnpacker``.
 
 import Glibc
 
-/// Takes archives apart where a hostile one can do no harm.
+/// Unpacks archives in a sandboxed process, where a hostile archive can do no harm.
 package protocol ArchiveUnpacker {
   /// Reads an archive to its end.
   ///
   /// - Parameters:
   ///   - descriptor: a file or a pipe.
-  ///   - name: what to call it in messages.
+  ///   - name: the batch's name in messages.
   ///   - isCancelled: asked before each part of the file is read.
   /// - Throws: ``BadBatch``, ``DiskError``, ``Cancelled``.
   func unpack(
@@ -16,12 +16,12 @@ package protocol ArchiveUnpacker {
   ) throws -> UnpackedArchive
 }
 
-/// The contents of an archive, and a function to be called once with the session that the archive belongs to; nil where it is
-/// no batch.
+/// The contents of an archive, and a function that the caller calls once: with the session of the archive, or with nil if the
+/// archive has no session or several.
 package typealias UnpackedArchive = (contents: ArchiveContents, release: (SessionID?) -> Void)
 
 extension ArchiveContents {
-  /// Reads an archive right here: for what can be trusted.
+  /// Unpacks a trusted archive in this process.
   ///
   /// - Throws: ``BadBatch``, ``DiskError``, ``Cancelled``.
   package init(
@@ -36,14 +36,14 @@ extension ArchiveContents {
     self = contents
   }
 
-  /// The size of a file, in bytes; 0 where it is not known.
+  /// Returns the size of a file in bytes; 0 if it is unknown.
   package static func size(of descriptor: Int32) -> Int {
     var status = stat()
     return fstat(descriptor, &status) == 0 ? Int(status.st_size) : 0
   }
 }
 
-/// A descriptor of an archive: of a file or a pipe. A file is read from its current offset on, which stays as it is.
+/// A descriptor of an archive: a file or a pipe. A file is read from its current offset, which does not change.
 package final class ArchiveFile {
   /// Bytes of a regular file, at least one; nil for a pipe, which can only be read from front to back.
   package let size: Int?

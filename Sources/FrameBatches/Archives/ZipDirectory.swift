@@ -1,8 +1,8 @@
-// The directory of a zip archive (APPNOTE.TXT 6.3.10, sections 4.3.12 to 4.3.16), which stands at its end.
+// The directory at the end of a zip archive (APPNOTE.TXT 6.3.10, sections 4.3.12 to 4.3.16).
 
 /// The entries of an archive. No entry overlaps another, or the directory.
 struct ZipDirectory {
-  /// In the order in which they lie in the file.
+  /// The entries, in the order of their offsets.
   let entries: [ZipEntry]
   /// The offset of the directory.
   let start: Int
@@ -35,7 +35,7 @@ struct ZipDirectory {
     }
   }
 
-  /// The offset behind the space of an entry: of the next entry, or of the directory.
+  /// Returns the end of the space of an entry: the offset of the next entry, or of the directory.
   func limit(of index: Int) -> Int { index + 1 < entries.count ? entries[index + 1].offset : start }
 
   func overlap(_ entry: ZipEntry, _ file: ZipFile) -> BadBatch {
@@ -43,7 +43,7 @@ struct ZipDirectory {
   }
 }
 
-/// The end record of an archive: the number of entries, and the place of the directory.
+/// The end record of an archive: the number of entries, and the range of the directory.
 private struct ZipEnd {
   let entries: Int
   let directory: Range<Int>

@@ -14,12 +14,12 @@ struct ZipEntry {
 
   /// Bytes of a record in the directory, without the name and other fields of variable length.
   private static let directoryBytes = 46
-  /// The same of the local header.
+  /// Bytes of a local header, without fields of variable length.
   static let localBytes = 30
 
   /// Takes the first record of a directory.
   ///
-  /// - Parameter directory: becomes what follows.
+  /// - Parameter directory: the rest of the directory; the record is removed from it.
   init?(_ directory: inout ArraySlice<UInt8>) {
     let record = directory
     let (nameBytes, extraBytes, commentBytes) = (record.number(28, 2), record.number(30, 2), record.number(32, 2))
@@ -44,7 +44,7 @@ struct ZipEntry {
 
   private static let encrypted = "encrypted: pack it without a password"
 
-  /// The lowest possible end: extra fields of the local header come on top.
+  /// The lowest possible end offset. Extra fields of the local header can move it further.
   var leastEnd: Int { offset + Self.localBytes + rawName.count + packedSize }
 
   /// The reason why the entry is no file of the batch; nil for files and directories.
@@ -56,7 +56,7 @@ struct ZipEntry {
     // Bits 0, 6 and 13: encrypted, strongly, and the names too. Method 99 is AES.
     if flags & 0x2041 != 0 || method == 99 { return Self.encrypted }
     guard method == 0 || method == 8 else { return "compressed with method \(method): pack it with deflate" }
-    // Deflate makes at most 1032 bytes of one.
+    // Deflate expands one byte to at most 1032.
     let isPossible = method == 0 ? header.size == packedSize : header.size / 1_032 <= packedSize
     return isPossible ? nil : "damaged: its sizes contradict each other"
   }

@@ -3,11 +3,11 @@ import Glibc
 
 /// The bytes of a zip archive, at any offset, because the directory is at the end. An archive from a pipe is kept in memory.
 final class ZipFile {
-  /// In bytes.
+  /// The size of the archive in bytes.
   let count: Int
   let name: String
   private let source: ArchiveInput.RandomSource
-  /// The bytes that were read last, and their offset.
+  /// The bytes of the last read, and their offset.
   private var window: [UInt8] = []
   private var windowStart = 0
 

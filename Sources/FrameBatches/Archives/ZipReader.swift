@@ -1,5 +1,5 @@
-// Unpacks zip archives with zlib. libarchive does not detect overlapping entries, and needs files of the C library to convert names
-// of code page 437, which the sandbox does not have.
+// Unpacks zip archives with zlib instead of libarchive, which does not detect overlapping entries. libarchive also needs files of
+// the C library to convert names of code page 437; the sandbox cannot open them.
 
 import CZlib
 import FileSystem
@@ -17,7 +17,7 @@ struct ZipReader {
     file = try ZipFile(input, name: name, limits: limits)
   }
 
-  /// Passes on each file when it is whole. Refuses damaged files and continues with the next.
+  /// Passes on each complete file. Refuses a damaged file, and continues with the next.
   func unpack(_ each: (ArchiveItem) throws -> Void) throws {
     let directory = try ZipDirectory(file, limits: limits)
     var names: Set<String> = []
@@ -119,7 +119,7 @@ private final class Inflater {
 
   /// Unpacks the next part of the input.
   ///
-  /// - Returns: whether the compressed bytes go on, and the output has room.
+  /// - Returns: whether compressed bytes remain, and the output has room.
   func add(
     _ input: ArraySlice<UInt8>, to output: UnsafeMutableBufferPointer<UInt8>, _ filled: inout Int
   ) throws(DiskError) -> Bool {

@@ -6,47 +6,54 @@ package struct BatchDraft {
   package var session: String?
   /// The page, monitor or canvas that the session shows, in a format that may have several: the session is `<session>.<key>`.
   package var key: String?
+  /// The nominal capture interval in milliseconds; nil if the recorder does not state it.
   package var intervalMs: Int64?
+  /// The end of the last frame's hold in unix milliseconds; nil if the recorder does not state it.
   package var endMs: Int64?
-  /// nil if the recorder does not say.
+  /// The capture mode; nil if the recorder does not state it.
   package var capture: Batch.Capture?
-  /// The capture mode of this kind of recorder, unless the batch or the user says otherwise.
-  package var usualCapture = Batch.Capture.interval
-  /// nil if the recorder does not say.
+  /// The capture mode of this kind of recorder. ``capture`` and ``InputOptions/capture`` override it.
+  package var defaultCapture = Batch.Capture.interval
+  /// Whether the session ends with this batch; nil if the recorder does not state it.
   package var isFinal: Bool?
   /// In the producer's order.
   package var frames: [Frame] = []
   package var refused: [RefusedFrame] = []
-  /// Files that were understood and are no frames, or were spoken of under another name.
+  /// Names of files that the format has used and that are not frames, or that ``frames`` or ``refused`` list under another name.
   var sideFiles: Set<String> = []
-  /// Warnings for people.
+  /// Warnings for the operator.
   package var warnings: [String] = []
   package var metadata = JSONValue.object([:])
 }
 
-/// A batch as it lies there: what it is called, which for most recorders says whose it is, and what is in it.
+/// A batch before its format is known: its name, which for most recorders contains the session, and its contents.
 package struct BatchSource {
-  /// Without what tells that it is an archive: `.tar.gz` and the like.
+  /// The batch's file name without the suffix of an archive, such as `.tar.gz`.
   package let name: String
   package let contents: any BatchContents
-  /// The session of a recording that names none; nil if the batch has no name.
+  /// The session of a recording that does not name its own; nil if the batch has no name.
   package var session: String?
   package var options = InputOptions()
 
-  /// The name before its last `-`, behind which some recorders write a time.
+  /// The name up to its last `-`. Some recorders write a time behind that `-`.
   var nameBeforeDash: String? {
     name.lastIndex(of: "-").map { String(name[..<$0]) }.flatMap { $0.isEmpty ? nil : $0 }
   }
 }
 
-/// One producer's way of writing a batch. A new one is a file beside this one, and an entry in ``BatchSessions/formats``.
+/// A format: the file names and records with which one kind of recorder writes a batch. To add a format, add a file beside this
+/// one and an entry in ``BatchSessions/formats``. The order of that list matters.
 package protocol BatchFormat {
-  /// The format's name for people.
+  /// The format's name in messages.
   static var name: String { get }
 
   /// Reads the sessions of a batch; most formats have one.
   ///
-  /// - Returns: nil when the container holds something else.
+  /// The format puts every name of ``BatchContents/topNames`` into ``BatchDraft/frames``, ``BatchDraft/refused`` or
+  /// ``BatchDraft/sideFiles`` of one of the drafts. A top-level name in none of them vanishes silently: no manifest lists it.
+  /// ``BatchSessions`` itself refuses names in folders that no draft lists.
+  ///
+  /// - Returns: nil when the container has another format. Then ``BatchSessions`` asks the next format.
   /// - Throws: ``BadBatch`` when it is this format, but broken as a whole.
   static func read(_ source: BatchSource, limits: Limits) throws -> [BatchDraft]?
 }

@@ -1,7 +1,8 @@
-// Records one behind the other, without a header: an instant of 8 bytes, a length of 4, an image. OpenReplay writes numbers
-// with the lowest byte first and means unix milliseconds; Rejourney the highest, and milliseconds from the session's start.
+// A stream of records without a header. Each record has an instant of 8 bytes, a length of 4 bytes, and an image. OpenReplay
+// writes numbers with the lowest byte first, and instants in unix milliseconds. Rejourney writes numbers with the highest byte
+// first, and instants in milliseconds from the session's start.
 
-/// A stream's records, read in one of two ways.
+/// The records of a stream, read as OpenReplay's or as Rejourney's.
 struct FrameStream {
   enum Record {
     case whole(instant: Int64, Range<Int>)
@@ -11,13 +12,15 @@ struct FrameStream {
 
   let isRejourney: Bool
   package private(set) var records: [Record] = []
-  /// How many bytes of it are records with an image and an instant that make sense.
+  /// Bytes of the records that have an image and a plausible instant.
   package private(set) var understood = 0
 
-  /// As whichever of the two it can be read further; nil where there is no stream, or that is not at all.
+  /// Reads the stream in the byte order with more understood bytes.
+  ///
+  /// - Returns: nil if the container is no stream, or neither byte order gives an image.
   init?(of source: BatchSource, limits: Limits) throws {
     guard let stream = source.contents.stream else { return nil }
-    // One more than may be tells that there are too many.
+    // One record beyond the limit is enough to refuse the batch.
     let readings = [false, true].map { FrameStream(stream, isRejourney: $0, limit: limits.entries + 1) }
     guard let best = readings.max(by: { $0.understood < $1.understood }), best.understood > 0 else { return nil }
     guard best.records.count <= limits.entries else {
@@ -33,7 +36,7 @@ struct FrameStream {
       let instant = Int64(bitPattern: Self.number(stream[offset..<offset + 8], isRejourney))
       let length = Int(Self.number(stream[offset + 8..<offset + 12], isRejourney))
       let there = stream.count - offset - 12
-      // Another way of reading has nonsense here.
+      // In the wrong byte order, instants are implausible.
       guard (isRejourney ? 0..<100_000_000_000 : 1_000_000_000_000..<4_000_000_000_000).contains(instant) else { break }
       let image = offset + 12..<offset + 12 + min(length, there)
       if length == 0 {
@@ -55,11 +58,11 @@ struct FrameStream {
     (isHighestFirst ? Array(bytes) : bytes.reversed()).reduce(0) { $0 << 8 | UInt64($1) }
   }
 
-  /// The records as frames of a batch.
+  /// Returns the records as frames of a batch.
   ///
   /// - Parameters:
-  ///   - name: what to call them by.
-  ///   - epoch: what the instants count from, in unix milliseconds.
+  ///   - name: the prefix of the frames' names.
+  ///   - epoch: the zero of the instants, in unix milliseconds.
   package func draft(named name: String, epoch: Int64) -> BatchDraft {
     var draft = BatchDraft()
     for (index, record) in records.enumerated() {

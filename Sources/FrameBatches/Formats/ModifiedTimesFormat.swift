@@ -1,11 +1,11 @@
-/// Files whose times of modification are their capture times, because the user says so.
+/// Files whose modification times are their capture times, on request of the user.
 package enum ModifiedTimesFormat: BatchFormat {
   package static let name = "times of files"
 
   package static func read(_ source: BatchSource, limits: Limits) throws -> [BatchDraft]? {
     guard source.options.times == .modified else { return nil }
     var draft = BatchDraft()
-    draft.usualCapture = .onChange
+    draft.defaultCapture = .onChange
     for path in source.contents.topNames {
       guard let timeMs = try source.contents.modifiedMs(path) else {
         throw BadBatch(

@@ -1,18 +1,19 @@
-// J and K: files whose names tell the capture time in some way. Several recorders are known; `--name-time` tells any other way.
+// Files whose names contain the capture time: of screenpipe, omi, Frigate, OpenRecall, Pensieve, OSWorld, motion, and of recorders
+// with ISO 8601 times. `--name-time` describes the names of any other recorder.
 
 import FileSystem
 
 package enum NamedTimesFormat: BatchFormat {
   package static let name = "times in names"
 
-  /// A known way of naming files.
+  /// The file names of a known recorder.
   private struct Naming {
     let patterns: [NamePattern]
     /// The suffix that the recorder writes; nil for any.
     var suffix: String?
-    /// Whether files lie in a folder of their day.
+    /// Whether files lie in a folder named by their day.
     var isInDayFolder = false
-    /// Stands before the group, which tells apart the sessions of a batch; nil where the group is the session.
+    /// The prefix of the session's key, which the pattern's group completes; nil if the group is the session.
     var keyPrefix: String?
 
     init(_ patterns: String..., suffix: String? = nil, isInDayFolder: Bool = false, keyPrefix: String? = nil) {
@@ -38,7 +39,7 @@ package enum NamedTimesFormat: BatchFormat {
     Naming("%Q", isInDayFolder: true),
     // Frigate's preview cache: a session a camera.
     Naming("preview_%g-%s", suffix: "webp"),
-    // OpenRecall, and as it was before it knew monitors.
+    // OpenRecall, with and without (older versions) the monitor.
     Naming("%s_%g", suffix: "webp", keyPrefix: "m"),
     Naming("%s", suffix: "webp"),
     // Pensieve: a session a screen.
@@ -50,7 +51,7 @@ package enum NamedTimesFormat: BatchFormat {
     Naming("%*-%Y%m%d%H%M%S-%q"),
   ]
 
-  /// The number of names that are looked at to find the naming of a batch.
+  /// Number of names that decide the naming of a batch.
   private static let sampleSize = 16
 
   package static func read(_ source: BatchSource, limits: Limits) throws -> [BatchDraft]? {
@@ -104,8 +105,8 @@ package enum NamedTimesFormat: BatchFormat {
   ) -> BatchDraft {
     var draft = BatchDraft()
     if let prefix = naming.keyPrefix { draft.key = group.map { prefix + $0 } } else { draft.session = group }
-    // A screen recorder that skips screens without a change.
-    draft.usualCapture = .onChange
+    // These recorders skip screens without a change.
+    draft.defaultCapture = .onChange
     let zone = source.options.timeZone?.description ?? "its zone"
     for file in spread(resolved(files)) {
       if let instant = file.instant {
@@ -123,7 +124,7 @@ package enum NamedTimesFormat: BatchFormat {
     return draft
   }
 
-  /// Chooses between the instants of a time that clocks showed twice, where the order of the sequence leaves one choice only.
+  /// Chooses between the two instants of a time that clocks showed twice, if the order of the sequence allows only one of them.
   private static func resolved(_ files: [NamedFile]) -> [NamedFile] {
     var files = files
     guard files.contains(where: { $0.time.instants.count > 1 }) else {
@@ -146,7 +147,7 @@ package enum NamedTimesFormat: BatchFormat {
     return files
   }
 
-  /// The lowest choices that do not decrease; nil where there are none.
+  /// Returns the lowest choices that do not decrease; nil if there are none.
   private static func monotonic(_ choices: [[Int64]]) -> [Int64]? {
     var chosen: [Int64] = []
     for each in choices {
@@ -156,7 +157,7 @@ package enum NamedTimesFormat: BatchFormat {
     return chosen
   }
 
-  /// Spreads the frames of one second over it, in the order of their sequence, where names tell no more than the second.
+  /// Spreads the frames of each second over it, in the order of their sequence, if their names contain no fraction of it.
   private static func spread(_ files: [NamedFile]) -> [NamedFile] {
     var files = files
     let seconds = Dictionary(
@@ -175,7 +176,7 @@ package enum NamedTimesFormat: BatchFormat {
     return files
   }
 
-  /// A file's name without its suffix, and the suffix in lower case. Digits behind a point are no suffix.
+  /// Returns a file's name without its suffix, and the suffix in lower case. Digits behind a point are no suffix.
   static func parts(of path: String) -> (stem: Substring, suffix: String) {
     let name = lastComponent(of: path)
     guard let point = name.lastIndex(of: "."), case let suffix = name[point...].dropFirst(),

@@ -1,5 +1,5 @@
-// N: frames and a `batch.json` that says what they are. In an archive they may lie in a directory; `file` is then
-// relative to where `batch.json` is.
+// The format of this program: frames and a `batch.json` that describes them. In an archive they may lie in a directory; `file` is
+// then relative to the directory of `batch.json`.
 
 import FileSystem
 import JSON
@@ -21,7 +21,7 @@ package enum NativeFormat: BatchFormat {
     }
   }
 
-  /// The text of a `batch.json` that states all facts of a batch of single images.
+  /// Returns the text of a `batch.json` that states all facts of a batch of single images.
   package static func description(of batch: Batch) -> [UInt8] {
     JSONValue.object([
       "version": .number(1), "session": .string(batch.session.description), "intervalMs": .number(batch.intervalMs),
@@ -54,11 +54,11 @@ package enum NativeFormat: BatchFormat {
     let listed = try json.optional("frames", .array)
     let units = NativeUnits(json, limits: limits)
     var unknown = NativeKeys.unknown(inBatch: json)
-    // Nobody knows of which frames it was said.
+    // A key of the batch does not say which frames it hides.
     if let key = unknown.first(where: \.mayHide) {
       throw JSONError("\(key.place) is not known, and may have been meant to hide something; masks belong to frames")
     }
-    // Names need tell nothing then, such as the zone of their local times.
+    // If all frames have `timeMs`, their names are not read: a local time without its zone is no error then.
     let isTimed = listed?.allSatisfy { $0.object?["timeMs"] != nil } ?? false
     let times = try isTimed ? NativeTimes() : NativeTimes(json, draft, source, except: path, limits: limits)
     var shown: Set<String> = []
@@ -71,7 +71,7 @@ package enum NativeFormat: BatchFormat {
       }
       let source = files.isEmpty ? place : files.joined(separator: "+").shortened(to: limits.nameBytes)
       let isLayered = entry.object?["layers"]?.array != nil
-      // A window that stays is a layer of many frames.
+      // An unchanged window can be a layer of many frames.
       known.formUnion(files.map { folder + $0 })
       do throws(JSONError) {
         guard files.allSatisfy({ $0.utf8.count <= limits.pathBytes && !$0.utf8.contains(0) }) else {
@@ -105,7 +105,7 @@ package enum NativeFormat: BatchFormat {
     return draft
   }
 
-  /// Of an entry: its own, or its layers'; nil where there is none.
+  /// Returns the files of an entry, or of its layers; nil if a file is missing.
   private static func files(of entry: JSONValue) -> [String]? {
     guard let layers = entry.object?["layers"], layers != .null else {
       return entry.object?["file"]?.string.map { [plain($0)] }
@@ -114,7 +114,7 @@ package enum NativeFormat: BatchFormat {
     return files.count == layers.array?.count ? files : nil
   }
 
-  /// Without the `./` that some write before a name.
+  /// Removes `./` from the start of a name; some recorders write it.
   package static func plain(_ file: String) -> String { file.hasPrefix("./") ? plain(String(file.dropFirst(2))) : file }
 
   /// - Parameter named: the frame with the time that its name tells.

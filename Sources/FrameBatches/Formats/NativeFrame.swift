@@ -1,12 +1,12 @@
-// An entry of `frames` in `batch.json`: an image file; a file of bare pixels; or several of either, as layers.
+// An entry of `frames` in `batch.json`: an image file, a file of raw pixels, or several layers of both kinds.
 
 import JSON
 
 /// The units and limits of all frames of a `batch.json`.
 package struct NativeUnits {
-  /// How many pixels a unit of a rectangle has; nil where `scale` could not be understood.
+  /// Pixels per unit of a rectangle; nil if `scale` is invalid.
   package let scale: Double?
-  /// Of masks that do not say theirs.
+  /// The colour of masks without a colour.
   let maskColour: JSONValue?
   package let limits: Limits
 
@@ -23,14 +23,14 @@ package struct NativeUnits {
     entry.object?["masks"].map { Masks($0, in: self) } ?? .none
   }
 
-  /// A length or place that is given in units, in pixels, not yet rounded.
+  /// Returns a length or position in pixels, not rounded.
   package func pixels(_ entry: JSONValue, _ key: String, default absent: Double? = nil) throws(JSONError) -> Double {
     guard let scale else { throw JSONError(Self.scaleRule) }
     guard let said = entry.object?[key], said != .null else {
       if let absent { return absent }
       throw JSONError("no \"\(key)\"")
     }
-    // Far beyond any picture, and safe to count with.
+    // The limit is far beyond any picture, and below any overflow.
     guard let value = said.double, value.isFinite, abs(value * scale) <= 1_000_000 else {
       throw JSONError("\(key): not a number of a reasonable size")
     }
@@ -38,12 +38,12 @@ package struct NativeUnits {
   }
 }
 
-/// The files of an entry, and how they become a picture.
+/// The files of an entry, and their composition.
 struct NativeFrame {
   package let files: [String]
   package let look: FrameComposition
 
-  /// - Parameter unknown: a key that may have been meant to hide something of it.
+  /// - Parameter unknown: an unknown key that may be meant to hide a part of the frame.
   init(_ entry: JSONValue, _ units: NativeUnits, hiddenBy unknown: UnknownKey?) throws(JSONError) {
     let masks = unknown.map { .everything(because: $0.blackout) } ?? units.masks(of: entry)
     guard let list = try entry.optional("layers", .array) else {
@@ -71,7 +71,7 @@ struct NativeFrame {
         throw JSONError("layers[\(index)]: \(error)")
       }
     }
-    // As listed, where none is said to be above the other.
+    // Layers of equal `z` keep the order of the list.
     let sorted = layers.enumerated().sorted { ($0.element.z, $0.offset) < ($1.element.z, $1.offset) }.map(\.element)
     files = sorted.map(\.file)
     look = FrameComposition(
@@ -103,7 +103,7 @@ extension Layer {
       guard width > 0, height > 0, fitted.isWithin(units.limits) else {
         throw JSONError("\(fitted.width)×\(fitted.height) pixels")
       }
-      // The image is stretched to whole pixels, and what it hides with it.
+      // The image is stretched to whole pixels, and its masks too.
       (size, masks) = (fitted, hidden.scaled(Double(fitted.width) / width, Double(fitted.height) / height))
     }
     opacity = json.object?["opacity"].map { $0.double ?? .nan } ?? 1
@@ -119,7 +119,7 @@ extension RawPixels {
     guard let alpha = Alpha(rawValue: try json.optional("alpha", .string) ?? Alpha.premultiplied.rawValue) else {
       throw JSONError("alpha: not one of \(Alpha.allCases.map(\.rawValue).joined(separator: ", "))")
     }
-    // Whatever an Int32 can hold can be multiplied without a thought.
+    // The product of two Int32 values cannot overflow an Int.
     func count(_ key: String, atLeast minimum: Int, default absent: Int? = nil) throws(JSONError) -> Int {
       let said = try json.optional(key, .integer) ?? absent.map(Int64.init)
       guard let said else { throw JSONError("no \"\(key)\"") }

@@ -1,5 +1,5 @@
-// The keys of `batch.json` that mean something. Others are reported; one that may have been meant to hide something hides
-// its frame, or keeps the batch from being published.
+// The known keys of `batch.json`. Other keys give a warning. If such a key may be meant to hide something, its frame is hidden, or
+// the batch is refused.
 
 import JSON
 
@@ -14,10 +14,10 @@ enum NativeKeys {
   private static let mask: Set = ["x", "y", "width", "height", "color"]
   private static let pixels: Set = ["format", "width", "height", "bytesPerRow", "alphaBytesPerRow", "alpha"]
 
-  /// Unknown keys of the batch as a whole.
+  /// Returns the unknown keys of the batch as a whole.
   package static func unknown(inBatch json: JSONValue) -> [UnknownKey] { unknown(json, batch, "") }
 
-  /// Unknown keys of an entry of `frames`, and of all that is in it.
+  /// Returns the unknown keys of an entry of `frames`, and of all its members.
   package static func unknown(inFrame json: JSONValue, _ place: String) -> [UnknownKey] {
     let layers = (json.object?["layers"]?.array ?? []).enumerated().flatMap { index, member in
       let place = "\(place)layers[\(index)]."
@@ -27,7 +27,7 @@ enum NativeKeys {
       + inside(json, place) + layers
   }
 
-  /// Of masks and pixels.
+  /// Returns the unknown keys of masks and pixels.
   private static func inside(_ json: JSONValue, _ place: String) -> [UnknownKey] {
     let masks = (json.object?["masks"]?.array ?? []).enumerated().flatMap { index, member in
       unknown(member, mask, "\(place)masks[\(index)].")
@@ -42,14 +42,14 @@ enum NativeKeys {
   }
 }
 
-/// A key that has no meaning.
+/// A key that is not known.
 struct UnknownKey {
-  /// Where it stands, with its name.
+  /// The path of the key in `batch.json`.
   package let place: String
-  /// Whether the producer may have meant to hide something with it.
+  /// Whether the producer may have meant it to hide something.
   let mayHide: Bool
 
-  /// Said of each frame in the same words, so that it is said once.
+  /// The reason why the frame is hidden. It has the same words for each frame, so that manifests list it once.
   package var blackout: String { "the key \(place.split(separator: ".").last ?? "") is not known" }
 
   private static let words: Set = [
@@ -57,7 +57,7 @@ struct UnknownKey {
     "blurred", "blurs", "private", "privacy", "sensitive", "scale",
   ]
 
-  /// A word of hiding in the key, or a rectangle in its value.
+  /// Whether the key contains a word for hiding, or its value a rectangle.
   fileprivate static func mayHide(_ key: String, _ value: JSONValue) -> Bool {
     !words.isDisjoint(with: parts(of: key)) || hasRectangle(value)
   }
@@ -73,7 +73,7 @@ struct UnknownKey {
     return (value.array ?? []).contains(where: hasRectangle)
   }
 
-  /// `maskColour` and `mask_colour` are mask and colour.
+  /// Splits a key into its words: `maskColour` and `mask_colour` give mask and colour.
   private static func parts(of key: String) -> [String] {
     var parts: [String] = [""]
     for character in key {
@@ -88,7 +88,7 @@ struct UnknownKey {
     return parts.map { $0.lowercased() }
   }
 
-  /// Warnings for people; the same key of many frames is listed once.
+  /// Returns warnings for the operator, each key once.
   package static func warnings(of keys: [UnknownKey]) -> [String] {
     var seen: Set<String> = []
     let first = keys.filter { seen.insert(String($0.place.filter { !$0.isNumber })).inserted }

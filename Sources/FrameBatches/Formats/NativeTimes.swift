@@ -1,8 +1,8 @@
 import JSON
 
-/// The capture times of files that `batch.json` does not list with a time: from their names, or as it says.
+/// The capture times of files without a time in `batch.json`: from their names, or from the source that `batch.json` states.
 struct NativeTimes {
-  /// By path.
+  /// The frames with a time, by path.
   private(set) var frames: [String: Frame] = [:]
   /// The reasons why files have no time, by path.
   private(set) var refused: [String: String] = [:]
@@ -11,8 +11,8 @@ struct NativeTimes {
   init() {}
 
   /// - Parameters:
-  ///   - draft: what `batch.json` says of the batch.
-  ///   - path: `batch.json` itself.
+  ///   - draft: the facts of the batch in `batch.json`.
+  ///   - path: the path of `batch.json` itself.
   init(_ json: JSONValue, _ draft: BatchDraft, _ source: BatchSource, except path: String, limits: Limits) throws {
     var source = source
     let nameTime = try json.optional("nameTime", .string)

@@ -1,4 +1,4 @@
-// N: files with a number in their names, captured at a steady rate from a start that the user tells.
+// Numbered frames of any recorder: files with a number in their names, captured at a steady rate from a start that the user states.
 
 import FileSystem
 
@@ -8,7 +8,7 @@ package enum NumberedFormat: BatchFormat {
   package static func read(_ source: BatchSource, limits: Limits) throws -> [BatchDraft]? {
     guard case .numbers(let startMs, let rate)? = source.options.times else { return nil }
     var draft = BatchDraft()
-    draft.usualCapture = .onChange
+    draft.defaultCapture = .onChange
     draft.intervalMs = rate.intervalMs
     var files: [Int64: String] = [:]
     for path in source.contents.topNames {
@@ -38,7 +38,7 @@ package enum NumberedFormat: BatchFormat {
     return [draft]
   }
 
-  /// The last run of digits in a name, its suffix aside.
+  /// Returns the last run of digits in a name without its suffix.
   static func number(in path: String) -> Int64? {
     let stem = NamedTimesFormat.parts(of: path).stem.utf8
     let isDigit: (UInt8) -> Bool = { (48...57).contains($0) }

@@ -1,4 +1,4 @@
-/// D: OpenReplay's frames, called `<session>-<last ms>.gz` or something that does not tell the session.
+/// OpenReplay's stream of frames, named `<session>-<last ms>.gz`, or with a name that does not contain the session.
 package enum OpenReplayFramesFormat: BatchFormat {
   package static let name = "OpenReplay frames"
 

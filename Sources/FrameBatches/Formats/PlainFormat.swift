@@ -1,6 +1,6 @@
 import FileSystem
 
-/// P: files named by their capture, `<unix ms>.<jpg, jpeg, png, webp>`, and nothing else.
+/// Plain frames of any recorder: files named by their capture, `<unix ms>.<jpg, jpeg, png, webp>`, and no description.
 package enum PlainFormat: BatchFormat {
   package static let name = "plain"
 
@@ -21,7 +21,7 @@ package enum PlainFormat: BatchFormat {
     return draft
   }
 
-  /// Suffixes of files that lie beside frames and are none. Any other suffix may stand on a frame: its content tells what it is.
+  /// Suffixes of files that lie beside frames and are no frames. A frame may have any other suffix: its content decides.
   private static let otherSuffixes: Set<Substring> = ["csv", "html", "json", "log", "txt", "xml", "yaml", "yml"]
 
   /// The capture time in a file's name, `<unix ms>` or `<unix ms>.<suffix>`, in milliseconds; nil for any other name.

@@ -1,4 +1,4 @@
-// L: a trace of Playwright, versions 6 to 10, zipped or not: `trace.trace`, `test.trace` and others, and the pictures of its
+// Playwright: a trace, versions 6 to 10, zipped or not: `trace.trace`, `test.trace` and others, and the pictures of its
 // screencast below `screencast/` or `resources/`. Each page is a session.
 
 import FileSystem
@@ -41,7 +41,7 @@ private struct Screencast {
   private var pictures: Set<String> = []
   private var count = 0
 
-  /// Maximum number of pages; each is a session.
+  /// Maximum number of pages. Each page is a session.
   private static let maximumPages = 256
 
   init(source: BatchSource, limits: Limits) {
@@ -99,7 +99,7 @@ private struct Screencast {
     }
     var drafts = pages.sorted { $0.key < $1.key }.map { key, page in
       var draft = page
-      (draft.key, draft.usualCapture) = (key, .onChange)
+      (draft.key, draft.defaultCapture) = (key, .onChange)
       return draft
     }
     // A picture of the screencast that no trace names is a lost frame. All other files belong to pages and actions.

@@ -5,13 +5,13 @@ import JSON
 
 /// An image in a recording.
 struct RRWebImage {
-  /// The window's or the element's; an image of the same id takes its place.
+  /// The ID of the window or element. A later image with the same ID replaces this one.
   let id: Int64
-  /// Where it is on the screen; nil if the recording does not say.
+  /// The area on the screen; nil if the recording does not state it.
   let area: RRWebArea?
-  /// Whether it is all of a window, not a changed part of a picture.
+  /// Whether it shows a whole window, not a changed part of a picture.
   let isWindow: Bool
-  /// The literal of its base64.
+  /// The place of its base64 literal in the text.
   let literal: Range<Int>
 }
 
@@ -32,7 +32,7 @@ struct RRWebEvent {
   /// Images that cannot be shown, with the reasons.
   private(set) var refused: [String] = []
 
-  /// Whether it is an event that cannot be read.
+  /// Whether the event cannot be read.
   private(set) var isLost = false
 
   /// An event that cannot be read.
@@ -118,7 +118,7 @@ struct RRWebEvent {
     }
   }
 
-  /// A recorder of canvases draws the whole picture each time: it clears the canvas, and lays an image on it.
+  /// Canvas recorders draw the whole picture each time: they clear the canvas, and draw an image on it.
   private mutating func readCanvas(_ data: JSONValue) {
     guard let id = data.object?["id"]?.integer else { return }
     let commands = data.object?["commands"]?.array ?? []

@@ -1,8 +1,8 @@
-// I: screenshots in rrweb events, of PostHog, Mixpanel and LaunchDarkly, and pictures of canvases. The text is one of
+// PostHog, Mixpanel and LaunchDarkly: screenshots in rrweb events, and pictures of canvases. The text is one of
 // - an array or lines of events, or of [window, event];
 // - PostHog's export: {"data":{"snapshots":[event…]}}, or "snapshotsByWindowId":{window:[event…]};
 // - PostHog's requests: {"event":"$snapshot","properties":{"$session_id":…,"$snapshot_data":[event…] or event}}, an array or lines.
-// Events are put in the order of their instants before they are played.
+// The player sorts events by their instants first.
 
 import JSON
 

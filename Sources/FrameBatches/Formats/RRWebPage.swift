@@ -1,14 +1,14 @@
-// A page that a recorder of an app makes up to show screenshots: `img` elements with data URIs, and nothing else to be seen.
+// A page that an app's recorder generates to show screenshots: its only visible content is `img` elements with data URIs.
 
 import JSON
 
 enum RRWebPage {
-  /// The images of a page, in the order of its elements; nil for a page that shows anything else.
+  /// Returns the images of a page, in the order of its elements; nil for a page with other visible content.
   static func images(in node: JSONValue) -> [RRWebImage]? {
     guard let body = body(of: node) else { return nil }
     var images: [RRWebImage] = []
     var left = children(of: body).reversed() as [JSONValue]
-    // A skeleton is not deep, and each element is looked at once.
+    // Recursion is safe, because skeletons have a limited depth. Each element is visited once.
     while let element = left.popLast() {
       if let image = image(of: element) {
         images.append(image)
@@ -49,10 +49,10 @@ struct RRWebArea: Equatable {
   let width: Double
   let height: Double
 
-  /// nil for anything that is no rectangle of a reasonable size.
+  /// Reads a rectangle; nil for other values, and beyond the limit of size.
   private init?(_ x: Double?, _ y: Double?, _ width: Double?, _ height: Double?) {
     guard let x, let y, let width, let height, width > 0, height > 0,
-      // Far beyond any screen, and safe to count with.
+      // The limit is far beyond any screen, and below any overflow.
       [x, y, width, height].allSatisfy({ $0.isFinite && abs($0) <= 100_000 })
     else { return nil }
     (self.x, self.y, self.width, self.height) = (x, y, width, height)
@@ -78,7 +78,7 @@ struct RRWebArea: Equatable {
     self.init(places["left"] ?? 0, places["top"] ?? 0, length("width"), length("height"))
   }
 
-  /// Whether all of a smaller rectangle lies in it.
+  /// Whether a smaller rectangle lies inside this one.
   func surrounds(_ other: RRWebArea) -> Bool {
     self != other && x <= other.x && y <= other.y && x + width >= other.x + other.width
       && y + height >= other.y + other.height

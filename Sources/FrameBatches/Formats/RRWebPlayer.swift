@@ -1,16 +1,16 @@
-// Plays the events of a recording: each that changes a picture makes a frame.
+// Plays the events of a recording. Each event that changes a picture makes a frame.
 
 import JSON
 
 struct RRWebPlayer {
   private let text: StreamContents
   private let limits: Limits
-  /// Of images that others lie on, by where their literals start; nil for what is no image.
+  /// The sizes of the lowest images, by the offsets of their literals; nil for a literal that is no image.
   private var sizes: [Int: PixelSize?] = [:]
 
   init(text: StreamContents, limits: Limits) { (self.text, self.limits) = (text, limits) }
 
-  /// The sessions of a text; none if nothing in it is a picture.
+  /// Returns the sessions of a text; none if it has no picture.
   ///
   /// - Throws: ``BadBatch`` for too many sessions; ``DiskError``.
   mutating func drafts(of reader: RRWebReader) throws -> [BatchDraft] {
@@ -23,13 +23,13 @@ struct RRWebPlayer {
     return drafts
   }
 
-  /// The session of the screen, and one for each canvas.
+  /// Returns the session of the screen, and one for each canvas.
   private mutating func drafts(of recording: RRWebRecording) throws -> [BatchDraft] {
     var screen = draft(recording.session)
     var stack = RRWebStack()
     var canvases: [(id: Int64, window: String?, draft: BatchDraft)] = []
     var indices: [Int64: Int] = [:]
-    // Of equal instants, in the order of the text.
+    // Events of equal instants keep the order of the text.
     let order = recording.entries.indices.sorted {
       (recording.entries[$0].event.timeMs, $0) < (recording.entries[$1].event.timeMs, $1)
     }
@@ -52,7 +52,7 @@ struct RRWebPlayer {
       }
       do {
         guard try stack.apply(entry.event.changes) else { continue }
-        // More frames than may be are only counted.
+        // Frames beyond the limit are only counted.
         let isCounted = screen.frames.count >= limits.frames
         screen.frames.append(
           Frame(
@@ -72,7 +72,7 @@ struct RRWebPlayer {
 
   private func draft(_ session: String?, canvas: Int64? = nil) -> BatchDraft {
     var draft = BatchDraft()
-    draft.usualCapture = .onChange
+    draft.defaultCapture = .onChange
     draft.key = canvas.map { "canvas\($0)" }
     draft.session = session.map { session in draft.key.map { "\(session).\($0)" } ?? session }
     return draft
@@ -89,15 +89,15 @@ struct RRWebPlayer {
 }
 
 extension StreamContents {
-  /// A header is in the first bytes; profiles and EXIF may stand before it, of up to 64 KiB each.
+  /// Maximum bytes to search for the header of an image. Profiles and EXIF, of up to 64 KiB each, may precede it.
   private static let headerBytes = 256 << 10
 
-  /// The size of the image whose base64 is in a literal, in pixels; nil if it is not an image.
+  /// Returns the size of the image in a base64 literal, in pixels; nil if it is no image.
   fileprivate func imageSize(ofText literal: Range<Int>) throws -> PixelSize? {
     let isCut = literal.count > Self.headerBytes
     var bytes = try bytes(literal.prefix(Self.headerBytes))
     if isCut {
-      // The last escape may not be whole.
+      // The last escape may be incomplete.
       if let escape = bytes.suffix(6).firstIndex(of: UInt8(ascii: "\\")) { bytes.removeSubrange(escape...) }
       bytes.append(UInt8(ascii: "\""))
     }

@@ -8,18 +8,18 @@ struct RRWebRecording {
     let event: RRWebEvent
   }
 
-  /// nil where the recording does not name its session.
+  /// The session; nil if the recording does not name it.
   let session: String?
   var entries: [Entry] = []
 }
 
 /// Collects the events of a text by sessions.
 struct RRWebReader {
-  /// A text that has so many other records at its start is something else.
+  /// A text that starts with this many other records is no recording.
   private static let unknownRecords = 1_000
-  /// Sessions of a batch, those of canvases included.
+  /// Maximum number of sessions of a batch, including those of canvases.
   private static let sessionLimit = 1_000
-  /// Changes of a batch, as many times as there may be events.
+  /// Maximum number of changes in a batch, as a multiple of ``Limits/entries``.
   private static let changesPerEvent = 16
 
   private let name: String
@@ -27,12 +27,12 @@ struct RRWebReader {
   private(set) var recordings: [RRWebRecording] = []
   private(set) var refused: [RefusedFrame] = []
   private var indices: [String?: Int] = [:]
-  /// Events of a record whose end, and session, is not known yet.
+  /// Events of a record that is not read to its end, so that its session is not known yet.
   private var waiting: [RRWebRecording.Entry] = []
-  /// Whether they came in a request, which names their session.
+  /// Whether the waiting events are part of a request, which names their session.
   private var isRequest = false
   private var pieces = 0
-  /// Without the requests that hold them; they are numbered in the order of the text.
+  /// The number of events so far, not counting requests that contain events.
   private var events = 0
   private var changes = 0
   private var lastTimeMs: Int64 = 0
@@ -41,7 +41,9 @@ struct RRWebReader {
 
   init(name: String, limits: Limits) { (self.name, self.limits) = (name, limits) }
 
-  /// - Returns: false to end the reading.
+  /// Takes the next piece of the text.
+  ///
+  /// - Returns: false to stop reading.
   mutating func take(_ piece: RecordPiece) throws -> Bool {
     pieces += 1
     guard pieces <= limits.entries else {
@@ -97,7 +99,7 @@ struct RRWebReader {
     }
   }
 
-  /// An element of a list may be a pair of a window and an event.
+  /// Returns the event of a list's element, which may be a pair of a window and an event.
   private static func event(in json: JSONValue) -> (event: JSONValue, window: String?) {
     guard let pair = json.array, pair.count == 2, let window = LocatedText(pair[0])?.text else { return (json, nil) }
     return (pair[1], window)
@@ -117,12 +119,12 @@ struct RRWebReader {
     return RRWebRecording.Entry(name: frame, window: window ?? json.text("windowId"), event: event)
   }
 
-  /// An event that cannot be read, and so has no instant but that of the one before it.
+  /// Returns an entry for an event that cannot be read. It gets the instant of the event before it.
   private func lost(_ frame: String) -> RRWebRecording.Entry {
     RRWebRecording.Entry(name: frame, window: nil, event: RRWebEvent(lostAt: lastTimeMs))
   }
 
-  /// Gives up events whose session is not known.
+  /// Refuses the waiting events, because their session is not known.
   private mutating func refuseWaiting(_ frame: String) {
     guard !waiting.isEmpty else { return }
     refused.append(RefusedFrame(source: frame, reason: "\(waiting.count) events of a request that cannot be read"))

@@ -1,20 +1,20 @@
-// The images that lie on a screen, one on the other. An app's window is the lowest; dialogs and changed parts lie above it.
+// The stack of images on a screen. An app's window is the lowest; dialogs and changed parts lie above it.
 
 import JSON
 
 /// The images of one recording at one instant.
 struct RRWebStack {
-  /// More than any screen has; a stack is searched with each change.
+  /// Maximum number of images: more than any screen has. Each change searches the whole stack.
   private static let imageLimit = 256
 
   private(set) var images: [RRWebImage] = []
-  /// Whether a full snapshot has told the picture at the bottom.
+  /// Whether a full snapshot has set the lowest image.
   private var hasSnapshot = false
   /// Dialogs that came as full snapshots of their own: their recorder does not say when they close.
   private var dialogs: Set<Int64> = []
 
   /// - Returns: whether the picture may have changed.
-  /// - Throws: ``JSONError`` for an image that lies on nothing.
+  /// - Throws: ``JSONError`` for an image without an image below it.
   mutating func apply(_ changes: [RRWebChange]) throws(JSONError) -> Bool {
     var isChanged = false
     for change in changes {
@@ -37,12 +37,12 @@ struct RRWebStack {
     return isChanged && !images.isEmpty
   }
 
-  /// Forgets a picture of parts: without one of them, later pictures would not be the true ones.
+  /// Clears a picture that consists of parts: if a part is lost, later pictures would be wrong.
   mutating func loseTrack() {
     if images.contains(where: { !$0.isWindow }) { (images, hasSnapshot) = ([], false) }
   }
 
-  /// Android has a snapshot for each window. A smaller one is a dialog's, and lies on what is there.
+  /// Replaces the images. Android writes a snapshot for each window: a smaller window is a dialog, and is added on top.
   private mutating func replace(_ snapshot: [RRWebImage]) {
     if let base = images.first, snapshot.count == 1, snapshot[0].isWindow, snapshot[0].id != base.id,
       let area = base.area, let smaller = snapshot[0].area, area.surrounds(smaller)
@@ -69,7 +69,7 @@ struct RRWebStack {
   private mutating func place(_ image: RRWebImage) {
     if let index = images.firstIndex(where: { $0.id == image.id }) {
       images[index] = image
-      // A window that is drawn again below a dialog is seen again.
+      // A new image of a window below a dialog means that the dialog is closed.
       let shown = images[...index]
       images = shown + images[(index + 1)...].filter { !dialogs.contains($0.id) }
     } else if image.isWindow, let base = images.first?.area, let area = image.area, area.surrounds(base) {
@@ -92,10 +92,10 @@ struct RRWebStack {
 
   private static let mixpanelElement: Int64 = 28
 
-  /// The picture of all images. It has the pixels of the lowest image, unscaled; the others are fitted to it: their places and
-  /// sizes count in the unit of the lowest image's area, and edges are rounded to its pixels.
+  /// Returns the composition of all images. The lowest image is not scaled. The positions and sizes of the others are in the unit
+  /// of the lowest image's area; their edges are rounded to its pixels.
   ///
-  /// - Parameter size: of the image in a literal, in pixels.
+  /// - Parameter size: returns the size of the image in a literal, in pixels.
   func look(
     _ limits: Limits, size: (Range<Int>) throws -> PixelSize?
   ) throws -> FrameComposition {

@@ -1,4 +1,4 @@
-// C and F: OpenReplay and Rejourney. A tar of `<session start ms>_1_<capture>.jpeg`, called `<session>-<last ms>.tar.gz`.
+// OpenReplay and Rejourney: a tar of `<session start ms>_1_<capture>.jpeg`, named `<session>-<last ms>.tar.gz`.
 // OpenReplay's captures are unix milliseconds; Rejourney's may be milliseconds from the session's start.
 
 import FileSystem

@@ -1,5 +1,5 @@
-/// E: Rejourney's frames, called `<session>-<end ms>.tar.gz`, though they are no tar. The session is called
-/// `session_<start ms>_<32 hex>`, and its start is what the instants count from.
+/// Rejourney's stream of frames, named `<session>-<end ms>.tar.gz`, although it is no tar. The session is named
+/// `session_<start ms>_<32 hex>`; the instants count from its start.
 package enum RejourneyFramesFormat: BatchFormat {
   package static let name = "Rejourney frames"
 

@@ -1,4 +1,4 @@
-// G: what Rejourney could not send: a directory `<session>/frames/<unix ms>.jpeg`.
+// Rejourney: frames that the recorder could not send, in a directory `<session>/frames/<unix ms>.jpeg`.
 
 package enum RejourneySpillFormat: BatchFormat {
   package static let name = "Rejourney spill"

@@ -1,4 +1,4 @@
-// M: a screencast of the Chrome DevTools protocol. JSON lines of `Page.screencastFrame` events, or of their `params` alone:
+// The Chrome DevTools protocol: a screencast, as JSON lines of `Page.screencastFrame` events, or of their `params` alone:
 // {"data":<base64>,"metadata":{"timestamp":<unix seconds>}}.
 
 import JSON
@@ -9,7 +9,7 @@ package enum ScreencastFormat: BatchFormat {
   package static func read(_ source: BatchSource, limits: Limits) throws -> [BatchDraft]? {
     guard let text = source.contents.text else { return nil }
     var draft = BatchDraft()
-    draft.usualCapture = .onChange
+    draft.defaultCapture = .onChange
     var records = 0
     var broken: [RefusedFrame] = []
     var isScreencast = false
@@ -41,10 +41,10 @@ package enum ScreencastFormat: BatchFormat {
     return [draft]
   }
 
-  /// A text that has so many other records at its start is something else.
+  /// A text that starts with this many other records is no screencast.
   private static let unknownRecords = 1_000
 
-  /// The parameters of a screencast's event; nil for another record.
+  /// Returns the parameters of a screencast's event; nil for another record.
   static func parameters(of record: JSONValue) -> JSONValue? {
     if record.object?["method"] != nil {
       return record.text("method") == "Page.screencastFrame" ? record.object?["params"] : nil
@@ -65,7 +65,7 @@ package enum ScreencastFormat: BatchFormat {
   }
 }
 
-/// Instants as recorders write them.
+/// Parses instants in the forms that recorders write.
 enum UnixTime {
   /// The number of milliseconds nearest to a JSON number of seconds; halves are rounded up. The number is not converted to binary.
   ///

@@ -1,4 +1,4 @@
-// B: Sentry for Android. A directory `replay_<32 hex>/` of `<unix ms>.jpg` and `.ongoing_segment`: `key=value` lines.
+// Sentry for Android: a directory `replay_<32 hex>/` of `<unix ms>.jpg` and `.ongoing_segment`: `key=value` lines.
 
 import FileSystem
 import JSON

@@ -1,4 +1,4 @@
-// A: Sentry for iOS. A directory `<UUID>/` of `<seconds since 2001-01-01>.png`, a Swift `Double`; beside it, or around it,
+// Sentry for iOS: a directory `<UUID>/` of `<seconds since 2001-01-01>.png`, a Swift `Double`; beside it, or around it,
 // `replay.current` or `replay.last`: {"replayId":"<32 hex>","path":"<UUID>","errorSampleRate":1}.
 
 import FileSystem
@@ -7,7 +7,7 @@ import JSON
 package enum SentryCocoaFormat: BatchFormat {
   package static let name = "Sentry Cocoa"
 
-  /// From the Unix epoch to Apple's, in seconds.
+  /// Seconds from the Unix epoch to Apple's.
   private static let referenceDate = 978_307_200.0
   private static let sideFiles = ["replay.current", "replay.last"]
   private static let junk = ["crashInfo"]
@@ -44,7 +44,7 @@ package enum SentryCocoaFormat: BatchFormat {
 
   private static func isSideFile(_ base: String) -> Bool { junk.contains(base) || sideFiles.contains(base) }
 
-  /// With its slash; empty for what lies on top.
+  /// Returns the folder of a file, with its slash; empty for a file at the top level.
   private static func folder(_ name: String) -> String { String(name.dropLast(lastComponent(of: name).count)) }
 
   /// Unix milliseconds; nil for names that carry no finite number with a point.
@@ -58,7 +58,7 @@ package enum SentryCocoaFormat: BatchFormat {
     return Int64(((seconds + referenceDate) * 1_000).rounded())
   }
 
-  /// The content of a side file; nil if there is none, or none that we understand.
+  /// Returns the content of a side file; nil if there is none, or it has another form.
   private static func replay(in file: String, of source: BatchSource) throws -> (id: String, path: String)? {
     guard case .bytes(let bytes)? = try source.contents.sideFile(file, limit: 64 << 10),
       let json = try? JSONParser.parse(bytes), let id = json.object?["replayId"]?.string,

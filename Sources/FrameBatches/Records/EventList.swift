@@ -1,4 +1,4 @@
-/// Keys of records whose values are lists of events, which are handed out one by one: of exports, and of recorders' requests.
+/// Keys whose values are lists of events, in exports and in recorders' requests. The scanner passes on these events one by one.
 enum EventList: String, CaseIterable {
   case snapshots
   case snapshotsByWindowId

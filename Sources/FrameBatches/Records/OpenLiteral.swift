@@ -1,13 +1,13 @@
 import Glibc
 
-/// A string in a text, of which only a part was read.
+/// A string in a text that is not read to its end.
 struct OpenLiteral {
   let start: Int
   let isKey: Bool
   /// Whether the bytes before the current part end in a backslash that escapes.
   var isEscaped = false
 
-  /// Whether an odd number of backslashes stands at the end of a range, or of what was read before it.
+  /// Whether the text up to the end of a range ends with an odd number of backslashes.
   func escapes(_ part: UnsafeBufferPointer<UInt8>, _ range: Range<Int>) -> Bool {
     var first = range.upperBound
     while first > range.lowerBound, part[first - 1] == UInt8(ascii: "\\") { first -= 1 }
@@ -17,7 +17,7 @@ struct OpenLiteral {
 }
 
 extension UnsafeBufferPointer<UInt8> {
-  /// The place of an ASCII character in a range.
+  /// Returns the offset of an ASCII character in a range.
   func find(_ character: Unicode.Scalar, in range: Range<Int>) -> Int? {
     guard let start = baseAddress, !range.isEmpty,
       let found = memchr(start + range.lowerBound, Int32(character.value), range.count)

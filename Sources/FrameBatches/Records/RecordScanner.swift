@@ -5,22 +5,22 @@
 struct RecordScanner {
   private struct Container {
     let isObject: Bool
-    /// Its elements are handed out one by one; it belongs to no skeleton.
+    /// Whether its elements are passed on one by one. Then it belongs to no skeleton.
     var isList = false
-    /// The skeleton of a record or event ends with it.
+    /// Whether its end is the end of a record's or event's skeleton.
     var isWhole = false
   }
 
   /// How the text is divided; known at the first end of a line.
   private enum Layout { case unknown, lines, document }
 
-  /// Bytes that are read at once.
+  /// Bytes of each read.
   private static let partBytes = 256 << 10
-  /// Values inside values; a page's elements may be nested deeply.
+  /// Maximum nesting of values. A page's elements may be nested deeply.
   private static let depthLimit = 512
-  /// Deeper values of a skeleton are left out: everything that formats look at is above them.
+  /// Maximum nesting in a skeleton. Deeper values are left out, because no format reads them.
   private static let skeletonDepth = 24
-  /// How deep in a record a list of events may be.
+  /// Maximum nesting of a list of events in a record.
   private static let listDepth = 2
 
   private let take: (RecordPiece) throws -> Bool
@@ -184,7 +184,7 @@ struct RecordScanner {
     expectsKey = false
   }
 
-  /// Reads a string, or the part of it that is there.
+  /// Reads a string, or the part of it that is in memory.
   private mutating func readLiteral(_ part: UnsafeBufferPointer<UInt8>, _ index: inout Int) throws {
     guard var current = literal else { return }
     var end: Int?
@@ -223,14 +223,14 @@ struct RecordScanner {
 
   // MARK: - Skeletons
 
-  /// Whether what comes next belongs to the last skeleton.
+  /// Whether the next bytes belong to the last skeleton.
   private var isWriting: Bool { omittedDepth == nil && containers.last?.isList == false }
 
   private mutating func append(_ byte: UInt8) {
     if isWriting { skeletons[skeletons.count - 1].append(byte) }
   }
 
-  /// Gives a record up, and everything behind it that is not another line.
+  /// Abandons a record, and everything after it in the same line.
   private mutating func fail(at place: Int, _ reason: String) throws {
     containers = []
     skeletons = []

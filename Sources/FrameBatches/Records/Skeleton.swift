@@ -3,13 +3,13 @@
 
 import JSON
 
-/// A part of the text that can be interpreted by itself.
+/// A part of the text that can be parsed by itself.
 enum RecordPiece {
-  /// An element of a list of events inside a record, which follows when it is whole. `isOfSession` is false for a recorder's
-  /// request: the record tells whose events these are.
+  /// An element of a list of events. The record that contains it follows later. `isOfSession` is false for a recorder's request:
+  /// then that record names the session.
   case event(Skeleton, isOfSession: Bool)
   case record(Skeleton)
-  /// Something that cannot be read; it ends the record whose events came last.
+  /// An unreadable part. It ends the record of the last events.
   case broken(offset: Int, reason: String)
 }
 
@@ -17,9 +17,9 @@ enum RecordPiece {
 struct Skeleton {
   /// The place of the record in the text.
   let range: Range<Int>
-  /// The name that stands before it in the same list, or is the key of its list; nil for most records.
+  /// The name of its window, which precedes it in the same list or is the key of its list; nil for most records.
   let window: String?
-  /// nil for a record that is larger than it may be, even without its long texts.
+  /// The bytes of the skeleton; nil if they exceed the limit.
   let bytes: [UInt8]?
 
   /// - Throws: ``JSONError``.
@@ -28,7 +28,7 @@ struct Skeleton {
     do {
       return try JSONParser.parse(bytes)
     } catch {
-      // Columns of a skeleton are not those of the text.
+      // The columns of a skeleton are not those of the text.
       let text = error.description
       let cause = text.firstRange(of: " at line ").map { text[..<$0.lowerBound] } ?? text[...]
       throw JSONError("\(cause) in the event at byte \(range.lowerBound)")
@@ -36,11 +36,11 @@ struct Skeleton {
   }
 }
 
-/// A text of a skeleton.
+/// A text in a skeleton, with its place in the original text.
 struct LocatedText {
-  /// Where its literal stands, quotes included.
+  /// The place of its literal, quotes included.
   let range: Range<Int>
-  /// nil for a long text.
+  /// The text; nil if it is long.
   let text: String?
 
   init?(_ value: JSONValue?) {
@@ -51,12 +51,12 @@ struct LocatedText {
     text = place[1] <= SkeletonWriter.textBytes ? String(string[..<space]) : nil
   }
 
-  /// A text that an image in base64 may be: no image is smaller.
+  /// Whether the text is long enough for an image in base64.
   var mayBeImage: Bool { range.count >= 64 }
 }
 
 extension JSONValue {
-  /// A member of a skeleton's object that is a short text.
+  /// Returns a member of a skeleton's object that is a short text.
   func text(_ key: String) -> String? { LocatedText(object?[key])?.text }
 }
 
@@ -84,11 +84,11 @@ struct SkeletonWriter {
     (self.start, self.depth, self.window, self.limit) = (start, depth, window, limit)
   }
 
-  /// The last key, as it is written.
+  /// The last key, as written.
   var key: ArraySlice<UInt8> { isTooLarge ? [] : bytes[keyRange] }
 
   mutating func append(_ byte: UInt8) {
-    // Spaces only keep numbers and words apart.
+    // Spaces separate numbers and words.
     if byte == UInt8(ascii: " "), bytes.last == byte { return }
     guard !isTooLarge else { return }
     bytes.append(byte)

@@ -1,6 +1,6 @@
 /// A date and a time of day in the Gregorian calendar.
 struct CivilTime {
-  /// As if it were UTC, in unix seconds.
+  /// The time as if it were UTC, in unix seconds.
   let seconds: Int64
 
   /// - Returns: nil for a day or a time that does not exist.

@@ -7,7 +7,7 @@ struct DaylightRule: Equatable {
     let weekday: Int64
     let seconds: Int64
 
-    /// In unix seconds, where clocks are `offset` seconds ahead.
+    /// Returns the instant in unix seconds, where clocks are `offset` seconds ahead of UTC.
     func instant(in year: Int64, offset: Int64) -> Int64 {
       let first = CivilTime.days(year, month, 1)
       // 1970-01-01 was a Thursday.
@@ -55,7 +55,7 @@ struct DaylightRule: Equatable {
     return isSummer ? summer : standard
   }
 
-  /// A zone's abbreviation, the seconds that follow it, west of Greenwich, and the rest.
+  /// Splits a text into a zone's abbreviation, its offset in seconds west of Greenwich (nil if there is none), and the rest.
   private static func abbreviated(_ text: Substring) -> (name: Substring, offset: Int64?, rest: Substring)? {
     let isQuoted = text.hasPrefix("<")
     let name = isQuoted ? text.prefix { $0 != ">" } : text.prefix { $0.isLetter }

@@ -1,4 +1,4 @@
-// Where capture times come from when neither the recorder nor `batch.json` lists them.
+// The source of capture times when neither the recorder nor `batch.json` lists them.
 
 /// A source of capture times.
 package enum FrameTimes: Sendable, Equatable {
@@ -6,13 +6,13 @@ package enum FrameTimes: Sendable, Equatable {
   case names(NamePattern)
   /// The times when the files were last modified.
   case modified
-  /// The last number in each name. The lowest one is captured at `startMs`, in unix milliseconds.
+  /// The last number in each name. The frame with the lowest number is captured at `startMs`, in unix milliseconds.
   case numbers(startMs: Int64, CaptureRate)
 }
 
 /// A steady rate of captures.
 package struct CaptureRate: Sendable, Equatable {
-  /// So many captures are `denominator` seconds apart, all together.
+  /// The number of captures in `denominator` seconds.
   private let numerator: Int64
   private let denominator: Int64
 
@@ -35,9 +35,9 @@ package struct CaptureRate: Sendable, Equatable {
     (numerator, denominator) = (value, 10_000)
   }
 
-  /// When a capture takes place after the first one, in milliseconds: exact to half a millisecond after any number of captures.
+  /// Returns the time of a capture after the first one, in milliseconds. It is exact to half a millisecond for any number.
   ///
-  /// - Returns: nil beyond all limits.
+  /// - Returns: nil on overflow.
   func offsetMs(of number: Int64) -> Int64? {
     let (product, isTooLarge) = number.multipliedReportingOverflow(by: 1_000 * denominator)
     guard !isTooLarge, product < .max - numerator else { return nil }
@@ -49,13 +49,13 @@ package struct CaptureRate: Sendable, Equatable {
 }
 
 extension InputOptions {
-  /// Takes the options for capture times as a person writes them.
+  /// Sets the options for capture times from the text of the user.
   ///
   /// - Parameters:
   ///   - nameTime: a ``NamePattern``.
   ///   - times: `mtime`.
   ///   - start: the capture of the lowest number, in unix milliseconds or ISO 8601.
-  ///   - fps: frames per second; without it `intervalMs` tells the distance of numbers.
+  ///   - fps: frames per second; without it, `intervalMs` is the time between numbers.
   ///   - timeZone: the zone of local times.
   /// - Throws: ``InvalidOption``.
   package mutating func setTimes(
@@ -65,8 +65,8 @@ extension InputOptions {
       throw InvalidOption(nameTime != nil ? .nameTime : .times, "capture times come from one source only")
     }
     if let timeZone {
-      var zone: TimeZone?
-      do { zone = try TimeZone(named: timeZone) } catch { throw InvalidOption(.timeZone, "\(error)") }
+      var zone: ZoneRules?
+      do { zone = try ZoneRules(named: timeZone) } catch { throw InvalidOption(.timeZone, "\(error)") }
       guard let zone else {
         throw InvalidOption(
           .timeZone, "no time zone '\(timeZone.shortened(to: 64))'; write UTC, +01:00, or a name like Europe/Berlin")
@@ -105,7 +105,7 @@ extension InputOptions {
   }
 }
 
-/// An option for input that makes no sense.
+/// An invalid option for input.
 package struct InvalidOption: Error, Equatable {
   /// The options, by their names in `batch.json`.
   package enum Name: String, Sendable {

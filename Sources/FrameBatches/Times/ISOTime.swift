@@ -1,4 +1,4 @@
-/// Times as ISO 8601 writes them.
+/// Times in ISO 8601.
 enum ISOTime {
   /// All forms of a date and time of day, with `:`, `-` or `_` in the time: in file names a colon is rare.
   static let patterns: [NamePattern] = {
@@ -8,7 +8,7 @@ enum ISOTime {
     }
   }()
 
-  /// The instant that a text with a zone names, in unix milliseconds.
+  /// Returns the instant of a text with a zone, in unix milliseconds.
   static func instant(in text: String) -> Int64? {
     for pattern in patterns where !pattern.needsZone {
       if let match = pattern.match(text) { return NamedTime(match, zone: nil)?.instants.first }

@@ -26,7 +26,7 @@ package struct NamePattern: Sendable, Equatable, CustomStringConvertible {
     case sequence
   }
 
-  /// The capture time and what else a name says.
+  /// The capture time and the other fields of a name.
   struct Match {
     fileprivate(set) var digits: [Part: ArraySlice<UInt8>] = [:]
     fileprivate(set) var seconds: ArraySlice<UInt8>?
@@ -56,7 +56,7 @@ package struct NamePattern: Sendable, Equatable, CustomStringConvertible {
       guard let letter = rest.popFirst(), let field = Self.field(letter) else { return nil }
       fields.append(field)
     }
-    // Twice the same number could differ.
+    // A field that occurs twice could have two values.
     let named = fields.compactMap { if case .digits(let part, _) = $0 { part } else { nil } }
     let once = [.seconds, .zone, .group].map { field in fields.count { $0 == field } }
     guard Set(named).count == named.count, once.allSatisfy({ $0 <= 1 }) else { return nil }
@@ -66,7 +66,7 @@ package struct NamePattern: Sendable, Equatable, CustomStringConvertible {
     let has = { part in fields.contains { if case .digits(part, _) = $0 { true } else { false } } }
     let times = [fields.contains(.seconds), has(.unixMilliseconds), date.allSatisfy(has)]
     guard times.count(where: { $0 }) == 1 else { return nil }
-    // A date that no name can tell in whole.
+    // Refuse an incomplete date.
     guard times[2] || !(date + [.fraction]).contains(where: has) && !fields.contains(.zone) else { return nil }
   }
 
@@ -115,22 +115,10 @@ package struct NamePattern: Sendable, Equatable, CustomStringConvertible {
     }
   }
 
-  /// Whether names tell the time of day of some place, and not which place.
+  /// Whether names contain a local time without its zone.
   var needsZone: Bool {
     !fields.contains(.zone) && fields.contains { if case .digits(.second, _) = $0 { true } else { false } }
   }
-
-  /// Whether names tell no more than the second.
-  var isWholeSeconds: Bool {
-    !fields.contains {
-      switch $0 {
-      case .digits(.fraction, _), .digits(.unixMilliseconds, _): true
-      default: false
-      }
-    }
-  }
-
-  var hasGroup: Bool { fields.contains(.group) }
 
   /// Reads a name.
   ///
@@ -143,7 +131,7 @@ package struct NamePattern: Sendable, Equatable, CustomStringConvertible {
     return search.match(0, 0) ? search.found : nil
   }
 
-  /// Tries the lengths of each field. It looks at each field in each place once.
+  /// Tries all lengths of each field, and each field at each offset only once.
   private struct Search {
     let fields: [Field]
     let name: [UInt8]
@@ -167,7 +155,7 @@ package struct NamePattern: Sendable, Equatable, CustomStringConvertible {
       return false
     }
 
-    /// The places where a field can end.
+    /// Returns the offsets where a field can end.
     private func ends(of field: Field, from start: Int) -> [Int] {
       let rest = name[start...]
       let digits = rest.prefix { (48...57).contains($0) }.count
@@ -186,7 +174,7 @@ package struct NamePattern: Sendable, Equatable, CustomStringConvertible {
         guard let sign = rest.first, sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-") else { return [] }
         return [6, 5, 3].map { start + $0 }.filter { $0 <= name.count }
       case .group: return start < name.count ? Array((start + 1...name.count).reversed()) : []
-      // The shortest first: digits of a number behind it are the number's.
+      // The shortest first: digits before a number belong to the number.
       case .anything: return Array(start...name.count)
       }
     }

@@ -1,15 +1,15 @@
-/// The capture time that a file's name tells.
+/// The capture time in a file's name.
 struct NamedTime {
-  /// In unix milliseconds, in order: none where clocks never showed the time, two where they showed it twice.
+  /// The instants in unix milliseconds, in order: none if clocks never showed the time, two if they showed it twice.
   let instants: [Int64]
   /// Orders frames; nil in a pattern without a sequence.
   let sequence: Int64?
-  /// Whether the name tells no more than the second.
+  /// Whether the name contains no fraction of the second.
   let isWholeSecond: Bool
 
   /// - Parameter zone: the zone of a local time.
   /// - Returns: nil for a name without a time that exists on a calendar.
-  init?(_ match: NamePattern.Match, zone: TimeZone?) {
+  init?(_ match: NamePattern.Match, zone: ZoneRules?) {
     sequence = match.number(.sequence)
     if let instant = match.number(.unixMilliseconds) {
       (instants, isWholeSecond) = ([instant], false)
@@ -25,7 +25,7 @@ struct NamedTime {
     guard let year = match.number(.year), let month = match.number(.month), let day = match.number(.day),
       let hour = match.number(.hour), let minute = match.number(.minute), let second = match.number(.second),
       let time = CivilTime(year: year, month: month, day: day, hour: hour, minute: minute, second: second),
-      let zone = match.zone.map({ TimeZone(offset: String(decoding: $0, as: UTF8.self)) }) ?? zone
+      let zone = match.zone.map({ ZoneRules(offset: String(decoding: $0, as: UTF8.self)) }) ?? zone
     else { return nil }
     let fraction = match.digits[.fraction]
     instants = zone.instants(atLocal: time.seconds).map { $0 * 1_000 + (fraction.map(Self.milliseconds) ?? 0) }

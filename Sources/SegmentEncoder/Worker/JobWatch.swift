@@ -22,7 +22,7 @@ package final class JobWatch: Sendable {
     package var description: String { "\(batch) has been stuck in \(stage) for \(overdueS) s beyond its deadline" }
   }
 
-  /// Seconds that a cancelled batch may take to stop. Then its thread is given up.
+  /// Seconds that a cancelled batch may take to stop. After them, the watch reports it to `act`.
   private static let grace = 10
   /// Tolerance in seconds: two readings of a clock of seconds may differ by one too much, and a stop takes a moment.
   private static let slack = 2
@@ -47,12 +47,12 @@ package final class JobWatch: Sendable {
   package var stuck: [Stuck] {
     let now = MonotonicClock.seconds()
     return jobs.withLock { $0 }.compactMap { job in
-      let (stage, signAt) = job.stage.now
+      let (stage, activeAt) = job.stage.now
       // A publication that has begun is not stopped.
       let due =
         stage == .publish
-        ? max(job.begunAt + maxTime, signAt + stage.silenceS)
-        : min(job.begunAt + maxTime, signAt + min(maxTime, stage.silenceS))
+        ? max(job.begunAt + maxTime, activeAt + stage.maximumIdleS)
+        : min(job.begunAt + maxTime, activeAt + min(maxTime, stage.maximumIdleS))
       let overdue = now - due
       return overdue > Self.slack ? Stuck(batch: job.batch, stage: stage, overdueS: overdue) : nil
     }
@@ -83,8 +83,8 @@ package final class JobWatch: Sendable {
 }
 
 extension BatchStage.Stage {
-  /// Maximum seconds without a sign of life.
-  fileprivate var silenceS: Int {
+  /// Maximum seconds since the last activity.
+  fileprivate var maximumIdleS: Int {
     switch self {
     case .open, .encode: 300
     // Network calls have timeouts of their own.

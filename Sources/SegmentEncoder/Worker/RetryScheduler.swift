@@ -20,7 +20,9 @@ final class RetryScheduler: Sendable {
   /// - Parameter drains: whether a failed batch is put back at the end instead of retried.
   init(drains: Bool) { self.drains = drains }
 
-  /// Ends a pause of all threads; returns whether there was one.
+  /// Resets the count of system-wide failures in a row after a success.
+  ///
+  /// - Returns: whether the count was above zero.
   func succeed() -> Bool {
     state.withLock { state in
       defer { state.inARow = 0 }

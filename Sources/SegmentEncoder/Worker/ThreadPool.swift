@@ -10,7 +10,7 @@ package final class ThreadPool<Element: Sendable>: @unchecked Sendable {
   private let isExclusive: @Sendable (Element) -> Bool
   /// Used on the owner's thread only.
   private let group = ThreadGroup()
-  // All guarded by `mutex`. `elements` is a stack, last one first out.
+  // All guarded by `mutex`. `elements` is a FIFO queue, stored in reverse: the last element is the next one.
   private var elements: [Element] = []
   private var active = 0
   private var done = 0

@@ -57,7 +57,7 @@ package final class Worker: Sendable {
   let options: BatchEncoder.Options
   /// Free bytes on the output's disk that a new batch needs.
   private let minFree: Int
-  private let memory = KeyFrameCache()
+  private let keyFrames = KeyFrameCache()
   private let keepBatches: Bool
   /// The timeout of a batch, in seconds.
   private let maxTime: Int
@@ -88,7 +88,7 @@ package final class Worker: Sendable {
   }
 
   /// Makes an encoder for one thread.
-  func makeEncoder() -> BatchEncoder { BatchEncoder(options, publishingTo: store, memory: memory) }
+  func makeEncoder() -> BatchEncoder { BatchEncoder(options, publishingTo: store, keyFrames: keyFrames) }
 
   package var counters: WorkerCounters { meter.now.counters }
 

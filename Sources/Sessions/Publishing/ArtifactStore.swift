@@ -78,10 +78,13 @@ package struct PublishedBatch {
 
 /// The update of a session's views failed. Its segments are published.
 public struct ViewUpdateFailure: Error, CustomStringConvertible {
+  /// The session whose views are not up to date.
   public let session: SessionID
+  /// The error of the update.
   public let error: any Error
   /// Whether this process deferred the update; else a dead process did, and the next worker of the session updates them.
   public let isOurs: Bool
 
+  /// The description of ``error``.
   public var description: String { "\(error)" }
 }

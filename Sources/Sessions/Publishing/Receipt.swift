@@ -4,17 +4,24 @@ import JSON
 
 /// The result of publishing a batch.
 public struct Receipt: Sendable, Equatable {
+  /// The batch's name in the spool or on the command line.
   public let batch: String
+  /// The session that the batch belongs to.
   public let session: SessionID
+  /// The start of the first segment, in unix milliseconds.
   public let startMs: Int64
+  /// The end of the last segment, in unix milliseconds.
   public let endMs: Int64
+  /// The number of the batch's segments; at least one.
   public let segments: Int
-  /// Captured frames.
+  /// The number of captured frames in the segments.
   public let frames: Int
-  /// Frames that equal the one before and were not encoded; of a duplicate, 0.
+  /// The number of frames that equal the one before and were not encoded; 0 for a duplicate.
   public package(set) var unchanged = 0
-  /// Of a duplicate, none: the manifests have them. The receipt of a batch's first session also has the sessions that were refused.
+  /// The refused frames; none for a duplicate, because the manifests list them. The receipt of a batch's first session also lists
+  /// the refused sessions.
   public package(set) var refused: [RefusedFrame]
+  /// The size of all segments' videos, in bytes.
   public let bytes: Int
   /// Whether all of it had been published before.
   public let duplicate: Bool

@@ -20,7 +20,7 @@ package struct SegmentManifest {
     self.staged = staged
     self.batch = batch
     segment = PublishedSegment(
-      of: batch, digest: digest, part: part, parts: parts, holds: staged.shots, codedWidth: staged.codedWidth,
+      of: batch, digest: digest, part: part, parts: parts, holds: staged.holds, codedWidth: staged.codedWidth,
       codedHeight: staged.codedHeight, bytes: staged.size, sha256: staged.sha256, samples: staged.samples,
       encoder: encoder)
   }
@@ -41,8 +41,8 @@ package struct SegmentManifest {
   /// Returns the notes on captured frames, each note once.
   package static func notes(in manifests: [SegmentManifest]) -> [String] {
     let noted = manifests.flatMap { manifest in
-      manifest.staged.shots.filter { $0.status == .captured }.compactMap { shot in
-        manifest.staged.notes[shot.capture.timeMs].map { (note: $0, source: shot.capture.source) }
+      manifest.staged.holds.filter { $0.status == .captured }.compactMap { hold in
+        manifest.staged.notes[hold.capture.timeMs].map { (note: $0, source: hold.capture.source) }
       }
     }
     let all = Dictionary(grouping: noted, by: \.note).sorted { $0.key < $1.key }.map { note, frames in
@@ -73,18 +73,18 @@ package struct SegmentManifest {
       "codedWidth": .number(segment.codedWidth), "codedHeight": .number(segment.codedHeight),
       "codec": .string(staged.codec), "timescale": .number(MediaTime.timescale), "bytes": .number(segment.bytes),
       "sha256": .string(segment.sha256), "samples": .number(segment.samples),
-      "frames": .array(staged.shots.map(json)), "refused": .array(refused.map(\.json)),
+      "frames": .array(staged.holds.map(json)), "refused": .array(refused.map(\.json)),
       "intervalMs": .number(segment.intervalMs), "gapAfterMs": .number(segment.gapAfterMs),
       "final": .bool(segment.isFinal), "encoder": segment.encoder, "metadata": batch.metadata,
     ])
   }
 
-  private func json(_ shot: FrameHold) -> JSONValue {
+  private func json(_ hold: FrameHold) -> JSONValue {
     var members: [String: JSONValue] = [
-      "timeMs": .number(shot.capture.timeMs), "holdMs": .number(shot.holdMs), "source": .string(shot.capture.source),
-      "status": .string(shot.status.rawValue),
+      "timeMs": .number(hold.capture.timeMs), "holdMs": .number(hold.holdMs), "source": .string(hold.capture.source),
+      "status": .string(hold.status.rawValue),
     ]
-    members["note"] = staged.notes[shot.capture.timeMs].map { .string($0) }
+    members["note"] = staged.notes[hold.capture.timeMs].map { .string($0) }
     return .object(members)
   }
 }

@@ -9,7 +9,7 @@ package struct StagedSegment {
   /// The path of its file.
   package let file: String
   /// At least one.
-  package let shots: [FrameHold]
+  package let holds: [FrameHold]
   let codec: String
   let codedWidth: Int
   let codedHeight: Int
@@ -25,7 +25,7 @@ package struct StagedSegment {
     guard segment.bytes.count <= SessionDirectory.maximumVideoBytes else {
       throw SegmentTooLarge(bytes: segment.bytes.count)
     }
-    shots = segment.shots
+    holds = segment.holds
     codec = segment.codec
     codedWidth = segment.codedWidth
     codedHeight = segment.codedHeight
@@ -37,8 +37,8 @@ package struct StagedSegment {
     file = try staging.write(segment.bytes)
   }
 
-  package var startMs: Int64 { shots[0].startMs }
-  package var endMs: Int64 { shots[shots.count - 1].endMs }
+  package var startMs: Int64 { holds[0].startMs }
+  package var endMs: Int64 { holds[holds.count - 1].endMs }
 }
 
 /// A segment is larger than readers accept. It is not published.

@@ -24,7 +24,7 @@ struct FilmSource: VideoSource {
   /// The file's digest, and unix milliseconds of its first picture.
   private let source: String
 
-  var pieces: [[Int64]] { plans.map { $0.segments.map { $0[0].shot.startMs } } }
+  var pieces: [[Int64]] { plans.map { $0.segments.map { $0[0].hold.startMs } } }
 
   init(_ path: String, _ options: Reencoding.Options, isCancelled: @escaping () -> Bool) throws {
     let (startMs, limits, stem) = (options.startMs, options.limits, Self.stem(of: path))
@@ -119,21 +119,21 @@ struct FilmSource: VideoSource {
     var timeline = Timeline(of: batch, maxHoldMs: .max)
     let sizes = Dictionary(
       track.samples.map { ($0.pts, PixelSize(width: $0.width, height: $0.height)) }, uniquingKeysWith: { $1 })
-    var shots: [FrameHold] = []
+    var holds: [FrameHold] = []
     for frame in batch.frames {
       let coded = pts[frame.timeMs].flatMap { sizes[$0] } ?? PixelSize(width: 0, height: 0)
       let size = coded.turned(track.quarterTurns)
-      shots += timeline.append(
+      holds += timeline.append(
         Capture(source: frame.source, timeMs: frame.timeMs, width: size.width, height: size.height))
     }
-    shots += timeline.finish(endMs: batch.endMs)
+    holds += timeline.finish(endMs: batch.endMs)
     var keys = track.keys[...]
     var plans: [Plan] = []
-    for shot in shots {
-      let hold = SegmentOrder.PlacedHold(shot: shot, pts: pts[shot.capture.timeMs] ?? 0, sampleStarts: nil)
-      if shot.opensSegment {
+    for hold in holds {
+      let placed = SegmentOrder.PlacedHold(hold: hold, pts: pts[hold.capture.timeMs] ?? 0, sampleStarts: nil)
+      if hold.opensSegment {
         var isNew = plans.isEmpty
-        while keys.count > 1, keys[keys.startIndex + 1].pts <= hold.pts {
+        while keys.count > 1, keys[keys.startIndex + 1].pts <= placed.pts {
           keys.removeFirst()
           isNew = true
         }
@@ -141,7 +141,7 @@ struct FilmSource: VideoSource {
         plans[plans.count - 1].segments.append([])
       }
       let last = plans[plans.count - 1].segments.count - 1
-      plans[plans.count - 1].segments[last].append(hold)
+      plans[plans.count - 1].segments[last].append(placed)
     }
     return plans
   }

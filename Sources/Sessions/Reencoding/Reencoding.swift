@@ -162,31 +162,31 @@ package final class Reencoding: Sendable {
     _ order: SegmentOrder, _ pictures: any FilmPictures, _ shown: inout SourceFrame?, _ isCancelled: () -> Bool
   ) throws -> EncodedSegment {
     var writer: SegmentWriter?
-    for hold in order.holds {
+    for placed in order.holds {
       if isCancelled() { throw Cancelled() }
-      let picture = try picture(of: hold, from: pictures, order.quarterTurns)
+      let picture = try picture(of: placed, from: pictures, order.quarterTurns)
       let capture = Capture(
-        source: hold.shot.capture.source, timeMs: hold.shot.capture.timeMs, width: picture.width,
+        source: placed.hold.capture.source, timeMs: placed.hold.capture.timeMs, width: picture.width,
         height: picture.height)
       // Keep one frame as long as the picture stays the same: its key frame is coded once.
       let new = SourceFrame(picture)
       let frame = try shown.flatMap { try $0.looksLike(new) ? $0 : nil } ?? new
       shown = frame
       if writer == nil { writer = SegmentWriter(first: frame, settings: settings) }
-      try writer?.show(frame, in: hold.shot.showing(capture), sampleStarts: hold.sampleStarts)
+      try writer?.show(frame, in: placed.hold.showing(capture), sampleStarts: placed.sampleStarts)
     }
     guard let writer = writer.take() else { throw BadSession(directory.path, "a segment without a frame") }
     return try writer.finish()
   }
 
   private func picture(
-    of hold: SegmentOrder.PlacedHold, from pictures: any FilmPictures, _ quarterTurns: Int
+    of placed: SegmentOrder.PlacedHold, from pictures: any FilmPictures, _ quarterTurns: Int
   ) throws -> Picture {
-    let capture = hold.shot.capture
+    let capture = placed.hold.capture
     let size = PixelSize(width: capture.width, height: capture.height).turned(quarterTurns)
     let form = VideoPictureForm(size: size, quarterTurns: quarterTurns, maxSide: options.maxSide)
     do {
-      if let picture = try pictures.picture(at: hold.pts, as: form) { return picture }
+      if let picture = try pictures.picture(at: placed.pts, as: form) { return picture }
     } catch let bad as BadSession {
       throw BadSession(capture.source, bad.cause, advice: bad.advice)
     }

@@ -10,7 +10,7 @@ import JSON
 struct SegmentOrder {
   /// A picture on screen.
   struct PlacedHold {
-    let shot: FrameHold
+    let hold: FrameHold
     /// The time of the picture in its source, in the track's units.
     let pts: Int64
     /// The starts of its samples, in ticks from the hold's start; nil for as many as players need.
@@ -26,7 +26,7 @@ struct SegmentOrder {
   /// The segment's manifest without the members that ``Reencoding`` sets.
   let manifest: (StagedSegment) -> JSONValue
 
-  var startMs: Int64 { holds[0].shot.startMs }
+  var startMs: Int64 { holds[0].hold.startMs }
 }
 
 extension PixelSize {
@@ -79,7 +79,7 @@ struct SessionSource: VideoSource {
       holds: try holds(segment, json, sampleStarts: starts.dropLast()), quarterTurns: 0, refused: [],
       manifest: { staged in
         json.setting([
-          "width": .number(staged.shots[0].capture.width), "height": .number(staged.shots[0].capture.height),
+          "width": .number(staged.holds[0].capture.width), "height": .number(staged.holds[0].capture.height),
           "codedWidth": .number(staged.codedWidth), "codedHeight": .number(staged.codedHeight),
           "codec": .string(staged.codec), "bytes": .number(staged.size), "sha256": .string(staged.sha256),
           "samples": .number(staged.samples),
@@ -104,10 +104,10 @@ struct SessionSource: VideoSource {
       let own = sampleStarts.filter { (from..<from + MediaTime.ticks(ms: frame.holdMs)).contains($0) }
       guard own.first == from else { throw BadSession(segment.file, "a frame has no sample at its instant") }
       let capture = Capture(source: source, timeMs: frame.timeMs, width: segment.width, height: segment.height)
-      let shot = FrameHold(
+      let hold = FrameHold(
         capture: capture, status: frame.isCaptured ? .captured : .continued, startMs: startMs, holdMs: frame.holdMs,
         opensSegment: startMs == segment.startMs, closingGapMs: nil)
-      return SegmentOrder.PlacedHold(shot: shot, pts: from, sampleStarts: own.map { $0 - from })
+      return SegmentOrder.PlacedHold(hold: hold, pts: from, sampleStarts: own.map { $0 - from })
     }
   }
 }

@@ -8,10 +8,15 @@ import JSON
 
 /// The result of stitching.
 public struct StitchedSession: Sendable, Equatable {
+  /// The path of the film, or of the playlist.
   public let file: String
+  /// The session's name.
   public let session: String
+  /// The duration of the film or playlist, in milliseconds.
   public let durationMs: Int64
+  /// The number of segments.
   public let segments: Int
+  /// The size of all files of the result, in bytes.
   public let bytes: Int
   /// Missing parts of the session.
   package let warnings: [Problem]

@@ -9,16 +9,23 @@ import Synchronization
 
 /// An entry of the session list.
 public struct SessionSummary: Sendable, Equatable {
+  /// The session's name.
   public let session: SessionID
-  /// nil if the session cannot be read; ``error`` has the reason.
+  /// The start in unix milliseconds; nil if the session cannot be read: ``error`` has the reason.
   public let startMs: Int64?
+  /// The end in unix milliseconds; nil if the session cannot be read.
   public let endMs: Int64?
+  /// The number of frames.
   public let frames: Int
+  /// The number of segments.
   public let segments: Int
+  /// The number of gaps between segments.
   public let gaps: Int
+  /// The size of all segments, in bytes.
   public let bytes: Int
   /// Whether the segment that ends the session is published.
   public let isComplete: Bool
+  /// The reason why the session cannot be read; nil if it can.
   public let error: String?
 }
 
@@ -81,7 +88,7 @@ public final class SessionCatalog: Sendable {
     }
   }
 
-  /// Returns the same as JSON.
+  /// Returns all sessions as JSON (`session-list/1`), the newest first.
   public func list() throws -> [UInt8] {
     let sessions = try sessions()
     return JSONValue.object([

@@ -10,6 +10,7 @@ import JSON
 
 /// One session as it was when it was read.
 public final class SessionPlayback: Sendable {
+  /// The session's name.
   public let session: SessionID
   /// A digest of everything that can be requested here.
   public let digest: String

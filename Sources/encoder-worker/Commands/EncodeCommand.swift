@@ -36,7 +36,7 @@ struct EncodeCommand: ReportingCommand {
     let staging = try Staging(output: output, worker: WorkerID())
     defer { staging.remove() }
     let views = SessionViews(sentry: events.sentry)
-    let memory = KeyFrameCache()
+    let keyFrames = KeyFrameCache()
     let runner = ParallelRunner(batches)
     let stages = Mutex<[BatchStage]>([])
     var progress = Progress()
@@ -49,7 +49,7 @@ struct EncodeCommand: ReportingCommand {
           _ = views.flushPending(staging)
         }
       ) {
-        let encoder = BatchEncoder(options, staging: staging, index: views, memory: memory)
+        let encoder = BatchEncoder(options, staging: staging, index: views, keyFrames: keyFrames)
         stages.withLock { $0.append(encoder.stage) }
         return { encode($0, options, with: encoder, runner) }
       }

@@ -1,16 +1,16 @@
-// Time zones, from the system's data base (RFC 8536), which `TZ` in POSIX.1 names by the same names. Foundation's would cost each
-// start of the program more than all of its own code.
+// Time zones from the system's data base (RFC 8536). POSIX.1's `TZ` uses the same names. Foundation's `TimeZone` would add more to
+// the start-up time than all code of this program.
 
 import FileSystem
 
 /// The rules of local time at a place.
-package struct TimeZone: Sendable, Equatable, CustomStringConvertible {
+package struct ZoneRules: Sendable, Equatable, CustomStringConvertible {
   package let description: String
   /// The instants, in unix seconds, from which each of `offsets` holds; the first offset holds before all of them.
   private var transitions: [Int64] = []
-  /// East of Greenwich, in seconds; one more than transitions.
+  /// Offsets in seconds east of Greenwich; one more than the transitions.
   private var offsets: [Int64] = [0]
-  /// The rule behind the last transition.
+  /// The rule that holds after the last transition.
   private var rule: DaylightRule?
 
   private static let directory = "/usr/share/zoneinfo/"
@@ -34,7 +34,7 @@ package struct TimeZone: Sendable, Equatable, CustomStringConvertible {
   /// - Returns: nil if there is no zone of this name.
   /// - Throws: ``DiskError`` if the data base cannot be read.
   package init?(named name: String) throws(DiskError) {
-    if let fixed = TimeZone(offset: name) {
+    if let fixed = ZoneRules(offset: name) {
       self = fixed
       return
     }
@@ -64,8 +64,8 @@ package struct TimeZone: Sendable, Equatable, CustomStringConvertible {
     guard rule != nil || footer.isEmpty else { return nil }
   }
 
-  /// The instants, in unix seconds, at which clocks show a local time: none in the hour that a change to summer time skips, two
-  /// in the hour that a change back repeats.
+  /// Returns the instants, in unix seconds, at which clocks show a local time: none in the hour that a change to summer time skips,
+  /// two in the hour that a change back repeats.
   ///
   /// - Parameter local: the local time as if it were UTC, in unix seconds.
   func instants(atLocal local: Int64) -> [Int64] {
@@ -83,7 +83,7 @@ package struct TimeZone: Sendable, Equatable, CustomStringConvertible {
 /// One block of a file of the data base (RFC 8536, 3.1 and 3.2).
 private struct ZoneBlock {
   private(set) var transitions: [Int64] = []
-  /// The offset before the first transition, and behind each; nil in a block that makes no sense.
+  /// The offset before the first transition, and after each; nil for an invalid block.
   private(set) var offsets: [Int64]?
   let end: Int
 
@@ -111,7 +111,7 @@ private struct ZoneBlock {
 }
 
 extension [Int64] {
-  /// The first index whose element fulfils a predicate, which all later elements fulfil, too.
+  /// Returns the first index whose element satisfies a predicate. All later elements must satisfy it too.
   fileprivate func partitioningIndex(where predicate: (Int64) -> Bool) -> Int {
     var (low, high) = (0, count)
     while low < high {
