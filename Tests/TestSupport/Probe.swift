@@ -199,7 +199,7 @@ public struct PublishedSession {
   }
 }
 
-/// Stitches a session with the README's command for stock ffmpeg.
+/// Stitches a session with stock ffmpeg: the video alone.
 public func stitch(_ session: String, to film: String) throws {
   try Tool.output(
     "ffmpeg",
