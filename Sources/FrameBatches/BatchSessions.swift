@@ -36,6 +36,9 @@ package struct BatchSessions {
     ]
   }
 
+  /// Each session costs a decoder process, an encoder and files of its own.
+  private static let maximumSessions = 1_000
+
   /// Reads a batch: a directory, an archive, or a text.
   ///
   /// - Parameters:
@@ -70,6 +73,9 @@ package struct BatchSessions {
   /// - Parameter name: the batch's name in messages.
   package init?(_ source: BatchSource, as format: any BatchFormat.Type, name: String, limits: Limits) throws {
     guard var drafts = try format.read(source, limits: limits), !drafts.isEmpty else { return nil }
+    guard drafts.count <= Self.maximumSessions else {
+      throw BadBatch("read", name, "more than \(Self.maximumSessions) sessions", advice: "split the batch")
+    }
     let known = drafts.reduce(into: Set(source.contents.topNames)) { known, draft in
       known.formUnion(draft.sideFiles)
       known.formUnion(draft.frames.flatMap(\.paths) + draft.refused.map(\.source))

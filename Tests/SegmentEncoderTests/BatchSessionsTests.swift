@@ -78,6 +78,13 @@ import Testing
     #expect(published().isEmpty)
   }
 
+  @Test func aBatchOfTooManySessionsIsRefused() throws {
+    let path = try scratch.directory("many")
+    for camera in 0...1_000 { try scratch.file("many/preview_c\(camera)-1767859512.webp", [0]) }
+    let error = #expect(throws: BadBatch.self) { try BatchSessions(reading: path) }
+    #expect(error?.cause == "more than 1000 sessions")
+  }
+
   @Test func aSessionThatOverlapsPublishedTimeIsRefusedAlone() throws {
     let images = try Self.images(5)
     let encoder = BatchEncoder(output: output)
