@@ -14,7 +14,7 @@ import Testing
 
   init() throws { scratch = try ScratchDirectory() }
 
-  /// A tar that no tool would write: entries of (type, name, link target, bytes).
+  /// A tar archive that common tools do not write: entries of (type, name, link target, bytes).
   private func tar(_ entries: [(type: Character, name: String, link: String, bytes: [UInt8])], ended: Bool = true)
     -> [UInt8]
   {
@@ -40,9 +40,9 @@ import Testing
     return result + (ended ? [UInt8](repeating: 0, count: 1_024) : [])
   }
 
-  /// Also while libarchive looks for the format: it only says that it knows none.
-  @Test func aFileThatCannotBeReadIsNotABadArchive() throws {
-    // Nothing lies at a process's address 0, and reading what is not there is an I/O error.
+  /// The read also fails while libarchive detects the format. libarchive then reports only an unknown format.
+  @Test func unreadableArchiveIsADiskError() throws {
+    // Address 0 of a process is unmapped, so a read from it is an I/O error.
     let unreadable = open("/proc/self/mem", O_RDONLY | O_CLOEXEC)
     defer { close(unreadable) }
     try #require(unreadable >= 0)
@@ -52,7 +52,7 @@ import Testing
     #expect(failure == DiskError("read", "batch.tar", code: EIO))
   }
 
-  @Test func onlyPlainEntriesWithPlainNamesAreTaken() throws {
+  @Test func onlyRegularEntriesWithPlainNamesAreAccepted() throws {
     let image = try BatchTests.jpeg
     let file = try scratch.file(
       "s.tar",
@@ -72,20 +72,20 @@ import Testing
         "1767859512340.jpg: a second entry of the same name",
       ])
     guard case .bytes(let bytes) = try source.images(of: source.batch.frames[0])[0] else {
-      Issue.record("no bytes")
+      Issue.record("the frame has no bytes")
       return
     }
     #expect(bytes == image)
   }
 
-  /// Cut anywhere, an archive is bad input: never a shorter batch.
+  /// A truncated archive is refused at any length. The reader never returns a batch with fewer frames.
   @Test(arguments: ["tar", "tar.gz", "tar.zst"])
-  func aTruncatedArchiveIsRefusedWhereverItBreaksOff(suffix: String) throws {
+  func truncatedTarIsRefusedAtAnyLength(suffix: String) throws {
     let whole = scratch.path("s.\(suffix)")
     try Tool.output("tar", ["-b1", "-caf", whole, "-C", Fixture("odd-size").path, "."])
     let bytes = Array(try Data(contentsOf: URL(fileURLWithPath: whole)))
     _ = try BatchReader(reading: whole)
-    // The last 1024 bytes of a plain tar are its end mark, of which one block will do.
+    // A plain tar ends with 1024 zero bytes (two blocks). One block is sufficient.
     let last = suffix == "tar" ? bytes.count - 1_024 : bytes.count - 1
     let cuts =
       Array(stride(from: 1, through: last, by: max(1, last / 97))) + [last] + stride(from: 512, to: last, by: 512)
@@ -95,14 +95,14 @@ import Testing
     }
   }
 
-  /// Sizes that no machine has, in every way a header can say them.
+  /// Impossibly large sizes, in each encoding that a tar header allows.
   @Test(
     arguments: [
       [0x80, 0, 0, 0, 0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFE], Array("77777777777\u{0}".utf8),
       [0x80, 0, 0, 0, 0x80, 0, 0, 0, 0, 0, 0, 0],
       [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF],
     ] as [[UInt8]])
-  func anAbsurdSizeIsRefused(size: [UInt8]) throws {
+  func impossibleEntrySizeIsRefused(size: [UInt8]) throws {
     for name in ["1767859513340.jpg", "._junk", "../up"] {
       var bytes = tar([("0", "1767859512340.jpg", "", try BatchTests.jpeg)], ended: false)
       var header = tar([("0", name, "", [])], ended: false)
@@ -116,7 +116,7 @@ import Testing
     }
   }
 
-  @Test func aTarWithoutItsEndMarkIsRefusedHoweverItIsPacked() throws {
+  @Test func tarWithoutEndBlockIsRefusedWithAnyCompression() throws {
     let entry: (Character, String, String, [UInt8]) = ("0", "1767859512340.jpg", "", try BatchTests.jpeg)
     for ended in [false, true] {
       let plain = try scratch.file("s.tar", tar([entry], ended: ended))
@@ -132,7 +132,7 @@ import Testing
     }
   }
 
-  @Test func namesBeyondASCIIAreTaken() throws {
+  @Test func nonASCIINamesAreAccepted() throws {
     let folder = try scratch.directory("größe")
     try Data(try BatchTests.jpeg).write(to: URL(fileURLWithPath: folder + "/1767859512340.jpg"))
     let path = scratch.path("s.tar")
@@ -153,7 +153,7 @@ import Testing
     #expect(refused.allSatisfy { $0.source.utf8.count <= 100 })
   }
 
-  @Test func otherFilesAreNoArchives() throws {
+  @Test func fileOfAnotherFormatIsRefusedAsArchive() throws {
     let image = try BatchTests.jpeg
     for (name, bytes) in [
       ("empty", []), ("text", Array("hello".utf8)), ("image", image),
@@ -164,7 +164,7 @@ import Testing
     }
   }
 
-  @Test func anArchiveThatUnpacksToTooMuchIsRefusedBeforeItDoes() throws {
+  @Test func archiveAboveTheUnpackedLimitIsRefusedEarly() throws {
     let zeros = try scratch.directory("zeros")
     for number in 0..<8 {
       try scratch.file("zeros/176785951234\(number).jpg", [UInt8](repeating: 0, count: 1 << 20))
@@ -179,9 +179,9 @@ import Testing
     #expect(throws: BadBatch.self) { try BatchReader(reading: path, limits: limits) }
   }
 
-  /// Equal frames pack well, and a batch of a few of them is no bomb.
+  /// Equal frames compress well, so the ratio limit applies only to large archives.
   @Test(arguments: ["tar", "tar.gz", "tar.zst", "frames", "frames.gz", "frames.zst"])
-  func howTightlyAnArchiveIsPackedOnlyMattersWhereItIsLarge(suffix: String) throws {
+  func compressionRatioIsLimitedOnlyForLargeArchives(suffix: String) throws {
     let parts = suffix.split(separator: ".")
     let path = scratch.path("s." + parts[0])
     if parts[0] == "tar" {

@@ -12,7 +12,7 @@ import Testing
     ("# a\n b \n", ["# a", " b "]),
     ("a\0b\nc\0", ["a", "b\nc"]), ("./-\n", ["./-"]), ("ä\n", ["ä"]),
   ])
-  func pathsAreLinesOrEndedByZeroBytes(text: String, paths: [String]) throws {
+  func pathsAreSeparatedByNewlinesOrZeroBytes(text: String, paths: [String]) throws {
     #expect(try BatchList(Array(text.utf8), called: "list").paths == paths)
   }
 
@@ -25,14 +25,14 @@ import Testing
     }
   }
 
-  @Test func aListThatNeverEndsIsRefused() throws {
+  @Test func listAboveTheSizeLimitIsRefused() throws {
     #expect(throws: BadList("/dev/zero: more than \(BatchList.sizeLimit) bytes; split the list")) {
       try BatchList(reading: "/dev/zero")
     }
   }
 
   @Test(arguments: ["gap", "a@1", "9f0c2a@1767859512340", "ä"])
-  func aNamesShardIsWhatSha256sumSays(name: String) throws {
+  func shardOfANameMatchesSha256sum(name: String) throws {
     let sum = try Tool.run("sha256sum", [], input: Data(name.utf8)).text.prefix(8)
     let number = try #require(Int(sum, radix: 16))
     for count in [1, 2, 3, 8, 1_000] {
@@ -58,7 +58,7 @@ import Testing
     #expect(Shard(text) == nil)
   }
 
-  @Test func aFolderAllowsNoOutputBeneathIt() throws {
+  @Test func outputBelowABatchFolderIsRefused() throws {
     let scratch = try ScratchDirectory()
     let folder = try BatchDirectory(opening: scratch.directory("batches") + "/")
     _ = try scratch.directory("other")

@@ -18,7 +18,7 @@ import Testing
     output = try OutputDirectory(scratch.path("output"))
   }
 
-  /// A batch with a session for each monitor, of as many frames as there are images.
+  /// Writes a batch with one session for each monitor. Each session has one frame for each image.
   private func batch(_ monitors: [String: [[UInt8]]]) throws -> String {
     let path = try scratch.directory("screens-\(UUID().uuidString)")
     for (monitor, images) in monitors {
@@ -37,7 +37,7 @@ import Testing
     ((try? FileManager.default.contentsOfDirectory(atPath: output.path)) ?? []).filter { !$0.hasPrefix(".") }.sorted()
   }
 
-  @Test func eachSessionIsPublishedAsIfItHadComeAlone() throws {
+  @Test func sessionOfSeveralIsPublishedLikeASingleSession() throws {
     let images = try Self.images(5)
     let path = try batch(["1": images, "2": Array(images.prefix(3))])
     let encoder = BatchEncoder(output: output)
@@ -47,7 +47,7 @@ import Testing
     #expect(receipts.allSatisfy { $0.refused.isEmpty && !$0.duplicate })
     #expect(try encoder.publish(path, session: "desk").allSatisfy(\.duplicate))
 
-    // The same frames in the plain form have the same bytes.
+    // A plain batch with the same frames has the same bytes.
     let plain = try scratch.directory("plain")
     for (index, image) in images.enumerated() {
       try scratch.file("plain/\(1_767_859_512_340 + 1_000 * index).jpg", image)
@@ -61,7 +61,7 @@ import Testing
     #expect(one.map(\.timeMs) == alone.map(\.timeMs) && one.map(\.holdMs) == alone.map(\.holdMs))
   }
 
-  @Test func aRefusedSessionDoesNotStopTheOthersAndIsInTheReceipt() throws {
+  @Test func refusedSessionIsInTheReceiptAndOthersArePublished() throws {
     let path = try batch(["1": Self.images(1), "2": [Array("no image".utf8)], "a b": Self.images(1)])
     let receipts = try BatchEncoder(output: output).publish(path, session: "desk")
     #expect(receipts.map(\.session.description) == ["desk.m1"])
@@ -72,7 +72,7 @@ import Testing
     #expect(inspected.count == 1 && refused.count == 2)
   }
 
-  @Test func aBatchWithoutAnySessionThatCanBePublishedIsBad() throws {
+  @Test func batchWithoutPublishableSessionIsRefused() throws {
     let path = try batch(["1": [Array("no image".utf8)], "2": [Array("nor this".utf8)]])
     #expect(throws: BadBatch.self) { try BatchEncoder(output: output).publish(path, session: "desk") }
     #expect(published().isEmpty)
@@ -85,7 +85,7 @@ import Testing
     #expect(error?.cause == "more than 1000 sessions")
   }
 
-  @Test func aSessionThatOverlapsPublishedTimeIsRefusedAlone() throws {
+  @Test func sessionThatOverlapsPublishedTimeIsRefusedAndOthersArePublished() throws {
     let images = try Self.images(5)
     let encoder = BatchEncoder(output: output)
     _ = try encoder.publish(batch(["1": Array(images[1..<3])]), session: "desk")
@@ -99,7 +99,7 @@ import Testing
     let path = try batch(["1": Self.images(2), "2": Self.images(2)])
     let encoder = BatchEncoder(output: output)
     var calls = 0
-    // Cancelled while it encodes the second session.
+    // The encoder is cancelled while it encodes the second session.
     #expect(throws: Cancelled.self) {
       try encoder.publish(path, session: "desk") {
         calls += 1
@@ -112,7 +112,7 @@ import Testing
     #expect(receipts.map(\.duplicate) == [true, false])
   }
 
-  @Test func rollingBackKeepsSessionsThatArePublishedAsAWhole() throws {
+  @Test func rollbackKeepsCompletelyPublishedSessions() throws {
     let path = try batch(["1": Self.images(2), "2": Self.images(2)])
     let encoder = BatchEncoder(output: output)
     let batch = try encoder.read(path, session: "desk")

@@ -6,7 +6,7 @@ import Testing
 @testable import SegmentEncoder
 @testable import Sessions
 
-/// The progress of a batch, which moves the bars of commands.
+/// The progress of a batch, which commands show as progress bars.
 @Suite struct BatchStageTests {
   @Test func fractionGrowsWithEachFrameAndIsZeroBetweenBatches() throws {
     let scratch = try ScratchDirectory()

@@ -10,7 +10,7 @@ import Testing
 @testable import Sessions
 @testable import WorkQueues
 
-/// Reads a batch that a test has made.
+/// Reads a batch that a test wrote.
 private func read(_ path: String, session: String? = "s", limits: Limits = Limits()) throws -> Batch {
   try BatchReader(reading: path, session: session, limits: limits).batch
 }
@@ -32,7 +32,7 @@ private func cause(_ body: () throws -> Void) -> String? {
 
   init() throws { scratch = try ScratchDirectory() }
 
-  /// A native batch: frame files, and `batch.json` as given.
+  /// Writes a native batch: frame files, and this `batch.json`.
   private func native(_ json: String, files: [String] = ["a.jpg", "b.jpg"]) throws -> String {
     let path = try scratch.directory("batch-\(UUID().uuidString)")
     for file in files { try scratch.file(lastComponent(of: path) + "/" + file, Self.jpeg) }
@@ -40,7 +40,7 @@ private func cause(_ body: () throws -> Void) -> String? {
     return path
   }
 
-  @Test func aPlainDirectoryIsReadByItsNames() throws {
+  @Test func timesOfAPlainDirectoryComeFromFileNames() throws {
     let batch = try BatchReader(reading: Fixture("jittered").path).batch
     #expect(batch.session.description == "jittered")
     #expect(batch.frames.count == 11)
@@ -52,7 +52,7 @@ private func cause(_ body: () throws -> Void) -> String? {
   @Test(arguments: [
     (["1767859512340@x", "a"], "1767859512340"), (["s1@1.tar.gz"], "s1"), (["s1.tar.zst"], "s1"), (["s1.TGZ"], "s1"),
   ])
-  func theSessionOfAPlainBatchIsItsNameUpToTheAt(names: [String], session: String) throws {
+  func sessionOfAPlainBatchIsItsNameBeforeTheAtSign(names: [String], session: String) throws {
     let folder = try scratch.directory("in")
     try Data(Self.jpeg).write(to: URL(fileURLWithPath: folder + "/1767859512340.jpg"))
     let path = scratch.path(names[0])
@@ -68,7 +68,7 @@ private func cause(_ body: () throws -> Void) -> String? {
   }
 
   @Test(arguments: ["tar", "tar.gz", "tar.zst"], [".", "folder"])
-  func anArchiveIsTheSameBatchAsItsDirectory(suffix: String, folder: String) throws {
+  func archiveAndDirectoryAreTheSameBatch(suffix: String, folder: String) throws {
     for fixture in [Fixture("exact-1fps"), Fixture("jittered")] {
       let path = scratch.path("\(fixture.name)-\(folder.count).\(suffix)")
       if folder == "." {
@@ -86,7 +86,7 @@ private func cause(_ body: () throws -> Void) -> String? {
     }
   }
 
-  @Test func everythingInTheDescriptionCounts() throws {
+  @Test func allFieldsOfTheDescriptionAreRead() throws {
     let batch = try read(
       native(
         """
@@ -106,7 +106,7 @@ private func cause(_ body: () throws -> Void) -> String? {
       batch.metadata.line == #"{"big":12345678901234567890123456789,"deep":[null,true,{"x":"é/"}],"exact":1.10e-200}"#)
   }
 
-  @Test func framesMayBeLeftOutWhenNamesCarryTheTime() throws {
+  @Test func frameListIsOptionalWhenNamesHaveTimes() throws {
     let path = try native(
       #"{"version":1,"session":"S"}"#, files: ["1767859512340.jpg", "1767859513340.jpg", "notes.txt"])
     let batch = try read(path)
@@ -114,8 +114,8 @@ private func cause(_ body: () throws -> Void) -> String? {
     #expect(batch.refused == [RefusedFrame(source: "notes.txt", reason: "the name carries no instant")])
   }
 
-  /// One of them would be passed over, with its masks.
-  @Test func twoDescriptionsAreNoBatch() throws {
+  /// The reader would otherwise ignore one description and its masks.
+  @Test func batchWithTwoDescriptionsIsRefused() throws {
     let scratch = try ScratchDirectory()
     for folder in ["a", "b"] {
       _ = try scratch.directory("two/" + folder)
@@ -129,7 +129,7 @@ private func cause(_ body: () throws -> Void) -> String? {
     }
   }
 
-  @Test func frameThatCannotBeShownIsReported() throws {
+  @Test func unusableFrameIsReported() throws {
     let path = try native(
       """
       {"version":1,"session":"S","frames":[
@@ -138,7 +138,7 @@ private func cause(_ body: () throws -> Void) -> String? {
         {"file":"text.jpg","timeMs":"1767859512340"},{"file":"a.jpg","timeMs":1767859519340}]}
       """, files: ["a.jpg", "b.jpg", "stray.jpg", "._a.jpg", "x.mp4", ".DS_Store"])
     let batch = try read(path)
-    // The later one of the same instant first: it wins, if it can be decoded.
+    // Of two frames with the same instant, the later one comes first. It wins if it can be decoded.
     #expect(batch.frames.map(\.source) == ["b.jpg", "a.jpg"])
     #expect(
       Set(batch.refused.map { "\($0.source): \($0.reason)" }) == [
@@ -182,13 +182,13 @@ private func cause(_ body: () throws -> Void) -> String? {
     (#"{"version":1,"session":"S""#, "not JSON"),
     ("\u{0}\u{1}", "not JSON"),
   ])
-  func aBrokenDescriptionIsRefusedWithItsPlace(json: String, expected: String) throws {
+  func invalidDescriptionIsRefusedWithItsPosition(json: String, expected: String) throws {
     let path = try native(json)
     let found = cause { _ = try read(path) }
     #expect(found?.contains(expected) == true, "\(found ?? "accepted")")
   }
 
-  @Test func sessionIdsAreRefusedNeverCleaned() {
+  @Test func invalidSessionIDIsRefusedWithoutSanitising() {
     for good in ["a", "A-z_0.9", String(repeating: "x", count: 128)] { #expect(SessionID(good) != nil) }
     for bad in ["", ".", "..", ".a", "a/b", "a b", "ä", "a\u{0}", String(repeating: "x", count: 129)] {
       #expect(SessionID(bad) == nil)
@@ -198,7 +198,7 @@ private func cause(_ body: () throws -> Void) -> String? {
   @Test(arguments: [
     #"1.jpg\u0000"# + String(repeating: "A", count: 70_000), #"\u0000"#, String(repeating: "n/", count: 600),
   ])
-  func aNameThatNoFileCanHaveIsRefused(name: String) throws {
+  func impossibleFileNameIsRefused(name: String) throws {
     let path = try native(
       #"{"version":1,"session":"S","frames":[{"file":"\#(name)","timeMs":1767859512340},{"file":"a.jpg","timeMs":1767859513340}]}"#
     )
@@ -207,7 +207,7 @@ private func cause(_ body: () throws -> Void) -> String? {
     #expect(batch.refused.first?.reason == "frames[0]: no name that a file can have")
   }
 
-  @Test func limitsHoldBeforeAnythingIsDecoded() throws {
+  @Test func limitsAreCheckedBeforeDecoding() throws {
     var limits = Limits()
     limits.frames = 10
     #expect(cause { _ = try read(Fixture("jittered").path, limits: limits) } == "11 frames, more than the limit of 10")
@@ -227,7 +227,7 @@ private func cause(_ body: () throws -> Void) -> String? {
     #expect(cause { _ = try encoder.publish(long) } == "more than the limit of 20000 segments")
   }
 
-  @Test func aDirectoryGivesNothingButRegularFiles() throws {
+  @Test func onlyRegularFilesOfADirectoryAreFrames() throws {
     let folder = try scratch.directory("hostile")
     try Data(Self.jpeg).write(to: URL(fileURLWithPath: folder + "/1767859512340.jpg"))
     symlink("/etc/passwd", folder + "/1767859513340.jpg")
@@ -240,7 +240,7 @@ private func cause(_ body: () throws -> Void) -> String? {
   }
 
   @Test(arguments: ["../single.jpg", "/etc/passwd", "link/x.jpg", "sub/../../single.jpg", "fifo"])
-  func aDescriptionCannotReachOutOfItsBatch(file: String) throws {
+  func descriptionCannotReadFilesOutsideItsBatch(file: String) throws {
     try scratch.file("single.jpg", Self.jpeg)
     let path = try native(
       #"{"version":1,"session":"S","frames":[{"file":"\#(file)","timeMs":1767859512340},{"file":"a.jpg","timeMs":1767859513340}]}"#
@@ -249,7 +249,7 @@ private func cause(_ body: () throws -> Void) -> String? {
     try scratch.file("x.jpg", Self.jpeg)
     mkfifo(path + "/fifo", 0o600)
     let source = try BatchReader(reading: path)
-    // Some cannot even be frames; of the others nothing is read.
+    // Some paths are refused as frames. For the others, the reader returns no bytes.
     for frame in source.batch.frames where frame.source == file {
       guard case .refused = try source.images(of: frame)[0] else {
         Issue.record("\(file) was read")
@@ -264,7 +264,7 @@ private func cause(_ body: () throws -> Void) -> String? {
     }
   }
 
-  /// A file has one name: under another one its masks might not be meant.
+  /// A file has one name. Masks for another spelling of the path might belong to another file.
   @Test(arguments: ["sub/../a.jpg", "sub/./a.jpg", "././../a.jpg"])
   func aPathWithDotsIsRefused(file: String) throws {
     let path = try native(

@@ -4,9 +4,9 @@ import Testing
 
 @testable import FrameBatches
 
-/// Recordings in JSON that are reordered, broken, or larger than they may be.
+/// JSON recordings with reordered or broken events, or above the limits.
 @Suite struct BrokenRecordingTests {
-  @Test func eventsInAnyOrderAndTwiceAreTheSameFrames() throws {
+  @Test func reorderedAndDuplicateEventsGiveTheSameFrames() throws {
     let events = (0..<5).map { RRWebTests.snapshot($0) }
     let straight = try RRWebTests.batch("[\(events.joined(separator: ","))]")
     let shuffled = try RRWebTests.batch("[\([3, 0, 4, 2, 1].map { events[$0] }.joined(separator: ","))]")
@@ -16,8 +16,8 @@ import Testing
     #expect(RRWebTests.seconds(of: twice) == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4])
   }
 
-  /// Whatever was read before the end is kept, and the rest is reported.
-  @Test func textThatBreaksOffAnywhereKeepsItsWholeEvents() throws {
+  /// The reader keeps all events before the truncation and reports the rest.
+  @Test func truncatedRecordingKeepsItsCompleteEvents() throws {
     let events = (0..<3).map { RRWebTests.snapshot($0) }
     let shapes = [
       "[\(events.joined(separator: ","))]", events.joined(separator: "\n"),
@@ -47,7 +47,7 @@ import Testing
     #expect(batch.refused.map(\.reason).last == "1 events of a request that cannot be read")
   }
 
-  /// Good events stand around a bad one, which is refused with a reason.
+  /// The reader refuses a bad event between good ones and reports a reason.
   @Test(arguments: [
     (#"{"type":2,"timestamp":NaN,"data":{}}"#, "timestamp: not a whole number"),
     (#"{"type":2,"timestamp":1e400,"data":{}}"#, "timestamp: not a whole number"),
@@ -102,7 +102,7 @@ import Testing
       #"{"type":5,"timestamp":1,"data":"# + String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
         + "}"
     }
-    // As deep as a page may be, and deeper than anything.
+    // The first page has the greatest permitted depth. The second is far deeper.
     #expect(try RRWebTests.batch("[\(RRWebTests.snapshot(0)),\(nested(400))]").refused.isEmpty)
     for depth in [600, 1_000_000] {
       let batch = try RRWebTests.batch("[\(RRWebTests.snapshot(0)),\(nested(depth))]")
@@ -126,7 +126,7 @@ import Testing
     #expect(layered.refused.map(\.reason) == ["65 images, more than the limit of 64"])
   }
 
-  /// A picture of parts is shown only while all of them are known.
+  /// A partial picture is encoded only while the batch has all parts below it.
   @Test func partsAfterALostEventAreRefusedUntilTheNextSnapshot() throws {
     func page(_ second: Int64) -> String {
       let body = #"{"tagName":"body","childNodes":[\#(node(1))]}"#
@@ -148,7 +148,8 @@ import Testing
     }
   }
 
-  /// A stack is searched with each change, and each session is compared with the others.
+  /// The reader searches the image stack at each change and compares each session with the others. Both counts need a
+  /// limit.
   @Test func imagesOfAScreenAndSessionsAreLimited() throws {
     func tile(_ id: Int) -> String {
       let node = #"{"tagName":"img","id":\#(id),"attributes":{"src":"\#(RRWebTests.pixel)","width":1,"height":1}}"#
@@ -166,14 +167,14 @@ import Testing
     #expect(error?.cause == "more than 1000 sessions")
   }
 
-  @Test func anotherJSONIsNotARecording() throws {
+  @Test func otherJSONIsNotARecording() throws {
     for text in ["{}", "[]", "[1,2,3]", #"{"a":[1,"b"]}"#, #"[{"type":2}]"#, #"{"features":[{"type":"Feature"}]}"#] {
       #expect(try RRWebTests.read(text) == nil)
     }
   }
 
-  /// Parts of the text end anywhere in an event: in a key, an escape, a long string.
-  @Test func endsOfPartsChangeNothing() throws {
+  /// The end of an input part falls at many positions of an event: in a key, an escape or a long string.
+  @Test func eventsAreReadEquallyWithAnyInputSplit() throws {
     let long = String(repeating: #"\\\"\/\u003d"#, count: 100)
     let custom = #"{"type":5,"timestamp":1,"data":{"payload":"\#(long)","short\"key":"\\"}}"#
     let text = "\(custom),\(RRWebTests.snapshot(0))]"
@@ -191,7 +192,7 @@ import Testing
 }
 
 extension String.UTF8View {
-  /// The number of bytes before a text in it.
+  /// Returns the number of bytes before a text.
   fileprivate func count(before text: String) -> Int {
     String(self).range(of: text).map { distance(from: startIndex, to: $0.lowerBound) } ?? 0
   }

@@ -23,7 +23,7 @@ import Testing
       files: (0..<files).map { FolderFile(name: "ä \"\($0)\".jpg", stamp: stamp) })
   }
 
-  @Test func journalTellsWhatIsUnfinishedTakenAndOpen() throws {
+  @Test func journalListsUnfinishedBatchesCollectedFilesAndOpenSessions() throws {
     var journal = try CollectJournal(path)
     let (first, second) = (Self.record("a"), Self.record("b"))
     try journal.append(.batch(first))
@@ -40,7 +40,7 @@ import Testing
     #expect(try CollectJournal(path).sessions.isEmpty)
   }
 
-  @Test func tornLineIsACrashBeforeItsStep() throws {
+  @Test func tornLineIsIgnored() throws {
     let journal = try CollectJournal(path)
     try journal.append(.batch(Self.record("a")))
     let whole = try Data(contentsOf: URL(fileURLWithPath: path))
@@ -49,9 +49,9 @@ import Testing
     for count in 0..<both.count {
       try both.prefix(count).write(to: URL(fileURLWithPath: path))
       let journal = try CollectJournal(path)
-      // The end of the line may be missing, as the line is one without it.
+      // The newline may be missing, because the text is then still a complete line.
       #expect(journal.unfinished.count == (count >= whole.count - 1 && count < both.count - 1 ? 1 : 0))
-      // The next line is not spoiled by the torn one.
+      // The next line stays readable after the torn one.
       try journal.append(.batch(Self.record("next")))
       #expect(try CollectJournal(path).unfinished.last?.batch == "next")
     }

@@ -24,7 +24,7 @@ final class CollectedFolder {
     rules.folder = "shots"
   }
 
-  /// A small JPEG, as far as the collector looks.
+  /// Returns bytes with the start and end markers of a JPEG, which are all that the collector checks.
   static func image(_ text: String) -> [UInt8] { [0xFF, 0xD8, 0xFF, 0xE0] + Array(text.utf8) + [0xFF, 0xD9] }
 
   func add(_ name: String, _ bytes: [UInt8]? = nil) throws {
@@ -33,7 +33,7 @@ final class CollectedFolder {
 
   func add(captures: Int64...) throws { for timeMs in captures { try add("\(timeMs).jpg") } }
 
-  /// Begins a run; the one before is gone as after a kill.
+  /// Starts a run. The previous run ends without cleanup, as after a kill.
   func start() throws {
     collector = nil
     collector = try Collector(
@@ -41,7 +41,7 @@ final class CollectedFolder {
       report: { [unowned self] in events.append($0) })
   }
 
-  /// Lets time pass, with a scan every two seconds.
+  /// Advances the clock, with a scan every two seconds.
   func pass(seconds: Int) throws {
     if collector == nil { try start() }
     try collector?.step()
@@ -60,7 +60,7 @@ final class CollectedFolder {
     var isFinal = false
   }
 
-  /// The batches in the spool, as a worker reads them, in the order of their captures.
+  /// The batches in the spool as a worker reads them, ordered by capture time.
   func batches() throws -> [Made] {
     try names(in: spool.incoming).map { name in
       let sessions = try BatchSessions(reading: spool.incoming + "/" + name)

@@ -18,7 +18,7 @@ import Testing
 
   private func instants(_ seconds: Int64...) -> [Int64] { seconds.map { Self.startMs + $0 * 1_000 } }
 
-  @Test func newestFrameWaitsAndEndsTheSessionAfterThePause() throws {
+  @Test func newestFrameIsHeldBackAndEndsTheSessionAfterThePause() throws {
     try captures(0, 1, 2, 3)
     try folder.pass(seconds: 8)
     let session = "shots-\(Self.startMs)"
@@ -46,7 +46,7 @@ import Testing
     }
   }
 
-  @Test func captureLongAfterTheOthersBeginsAnotherSession() throws {
+  @Test func captureAfterALongPauseStartsAnotherSession() throws {
     try captures(0, 1, 200, 201)
     try folder.pass(seconds: 70)
     #expect(
@@ -61,7 +61,7 @@ import Testing
       ])
   }
 
-  @Test func clockThatIsSetBackBeginsAnotherSession() throws {
+  @Test func clockSetBackStartsAnotherSession() throws {
     try captures(100, 101, 102)
     try folder.pass(seconds: 8)
     try captures(50, 51)
@@ -78,7 +78,7 @@ import Testing
     #expect(try folder.batches().map(\.times.count) == [60, 60])
   }
 
-  @Test func stopPublishesTheNewestFrameAndTheSessionGoesOn() throws {
+  @Test func stopPublishesTheNewestFrameAndTheSessionContinues() throws {
     try captures(0, 1)
     try folder.start()
     try folder.collector?.step()
@@ -107,7 +107,7 @@ import Testing
         == ["a 1", "a 1", "b 1"] + instants(0, 4).map { "shots-\($0) 1" })
   }
 
-  @Test func keptFilesAreRememberedOverRunsUntilTheyChange() throws {
+  @Test func keptFilesAreCollectedOnceAcrossRunsUntilTheyChange() throws {
     folder.rules.keepsSources = true
     try captures(0, 1)
     try folder.pass(seconds: 70)
@@ -115,7 +115,7 @@ import Testing
     try folder.start()
     try folder.pass(seconds: 70)
     #expect(try folder.batches().flatMap(\.times).count == 2)
-    // Another picture of the same name.
+    // Another image with the same name.
     try folder.add("\(Self.startMs).jpg", CollectedFolder.image("another"))
     try folder.start()
     try folder.pass(seconds: 70)
@@ -155,7 +155,7 @@ import Testing
 
   private static let pngEnd: [UInt8] = [0, 0, 0, 0, 0x49, 0x45, 0x4E, 0x44, 0xAE, 0x42, 0x60, 0x82]
 
-  @Test func unfinishedAndOtherFilesAreReportedOnceAndLeft() throws {
+  @Test func unfinishedAndOtherFilesAreReportedOnceAndKept() throws {
     try folder.add("\(Self.startMs).jpg", [0xFF, 0xD8, 0xFF, 0xE0, 1, 2, 3])
     try folder.add("notes.txt", Array("hello".utf8))
     try folder.add("Screenshot.jpg")
@@ -171,7 +171,7 @@ import Testing
     let advice = folder.events.compactMap { if case .withoutTime(let file, true) = $0 { file.advice } else { nil } }
     #expect(advice.count == 1 && advice[0].contains("--times mtime"))
     #expect(try folder.batches().isEmpty)
-    // Its writer comes back.
+    // The writer completes the file.
     try folder.add("\(Self.startMs).jpg")
     try folder.pass(seconds: 70)
     #expect(try folder.batches().map(\.times) == [[Self.startMs]])
@@ -193,14 +193,14 @@ import Testing
     }
   }
 
-  @Test func folderThatIsGoneIsAPauseAndNothingIsForgotten() throws {
+  @Test func missingFolderPausesTheCollectorAndKeepsItsState() throws {
     folder.rules.keepsSources = true
     try captures(0, 1)
     try folder.pass(seconds: 70)
     try FileManager.default.moveItem(atPath: folder.folder, toPath: folder.folder + ".away")
     folder.nowMs += 2_000
     #expect(throws: DiskError.self) { try folder.collector?.step() }
-    // An empty mount point.
+    // An empty directory, as an unmounted mount point has.
     try FileManager.default.createDirectory(atPath: folder.folder, withIntermediateDirectories: false)
     try folder.start()
     try folder.pass(seconds: 10)

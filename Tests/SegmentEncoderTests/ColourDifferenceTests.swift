@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// The judge of our colours, judged.
+/// Checks of the colour metric itself.
 @Suite struct ColourDifferenceTests {
   /// From the test data of Sharma, Wu and Dalal, "The CIEDE2000 Color-Difference Formula", 2005, table 1.
   @Test(
@@ -15,16 +15,16 @@ import Testing
       (Lab(l: 90.8027, a: -2.0831, b: 1.4410), Lab(l: 91.1528, a: -1.6435, b: 0.0447), 1.4441),
       (Lab(l: 2.0776, a: 0.0795, b: -1.1350), Lab(l: 0.9033, a: -0.0636, b: -0.5514), 0.9082),
     ])
-  func publishedPairsDifferAsPublished(one: Lab, two: Lab, difference: Double) {
+  func publishedPairHasThePublishedDifference(one: Lab, two: Lab, difference: Double) {
     #expect(abs(ciede2000(one, two) - difference) < 1e-4)
     #expect(abs(ciede2000(two, one) - difference) < 1e-4)
   }
 
-  @Test func aPicturesDifferenceIsThatOfItsPixels() {
+  @Test func differenceOfPicturesIsTheMeanAndMaximumOfTheirPixels() {
     let white = Pixels(width: 2, height: 1, bytes: [255, 255, 255, 255, 255, 255])
     let half = Pixels(width: 2, height: 1, bytes: [255, 255, 255, 0, 0, 0])
     #expect(ColourDifference(white, white).max == 0)
-    // Black and white differ by 100.
+    // Black and white differ by 100, the maximum.
     #expect(abs(ColourDifference(white, half).mean - 50) < 1e-3)
     #expect(abs(ColourDifference(white, half).max - 100) < 1e-3)
   }
@@ -34,7 +34,7 @@ import Testing
     #expect(picture.halved.bytes == [50, 25, 0, 8, 9, 10])
   }
 
-  @Test func sharingChromaLeavesGreysAndLumaAlone() {
+  @Test func sharedChromaKeepsGreysAndLuma() {
     let grey = Pixels(width: 2, height: 2, bytes: [0, 0, 0, 90, 90, 90, 200, 200, 200, 255, 255, 255])
     #expect(grey.withSharedChroma.bytes == grey.bytes)
     let coloured = Pixels(width: 2, height: 1, bytes: [120, 100, 100, 100, 100, 120])

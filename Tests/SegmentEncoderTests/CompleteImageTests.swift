@@ -30,7 +30,7 @@ import Testing
       (Array("RIFF\u{4}\0\0\0WEBP".utf8), true),
       (Array("hello, this is text".utf8), false),
     ] as [([UInt8], Bool)])
-  func imageIsCompleteIfItEndsWhereItsFormatSays(bytes: [UInt8], isComplete: Bool) {
+  func imageIsCompleteIfItEndsAsItsFormatRequires(bytes: [UInt8], isComplete: Bool) {
     #expect((CompleteImage.fault(in: bytes) == nil) == isComplete)
   }
 

@@ -4,7 +4,7 @@ import Testing
 @testable import FrameBatches
 @testable import Sessions
 
-/// The tiles of a contact sheet and their places.
+/// The tiles of a contact sheet and their positions.
 @Suite struct ContactSheetPlanTests {
   private typealias Tile = ContactSheetPlan.Tile
 
@@ -12,7 +12,7 @@ import Testing
     ContactSheetPlan(segments.map { .init(startMs: $0.startMs, segment: $0) }, every: every)
   }
 
-  @Test func everyNthCaptureCountsFromTheFirstAndContinuedOnesDoNot() {
+  @Test func everyNthCaptureHasATileAndContinuedFramesDoNotCount() {
     let one = PublishedSegment.made(1_000, 4_000, captured: [true, true, true])
     let two = PublishedSegment.made(4_000, 7_000, captured: [false, true, true])
     let plan = plan([one, two], every: 2)
@@ -25,13 +25,13 @@ import Testing
   }
 
   @Test(arguments: [(1, 1), (60, 1), (61, 2), (120, 2), (121, 3), (86_400, 1_440)])
-  func aUsualSheetHasSixtyPictures(captures: Int, every: Int) {
+  func defaultSheetHasAtMostSixtyPictures(captures: Int, every: Int) {
     let plan = plan([.made(0, Int64(captures) * 1_000, captured: Array(repeating: true, count: captures))])
     #expect(plan.every == every)
     #expect((1...60).contains(plan.tiles.count))
   }
 
-  @Test func aGapStandsAtItsPlaceAndSeamsAreNone() {
+  @Test func gapHasATileInTimeOrderAndASeamHasNone() {
     let one = PublishedSegment.made(1_000, 2_000, gapAfterMs: 500)
     let two = PublishedSegment.made(2_500, 3_500)
     let three = PublishedSegment.made(3_700, 4_700, batch: "b", gapAfterMs: 300)
@@ -45,7 +45,7 @@ import Testing
     #expect(plan.endMs == 5_000)
   }
 
-  /// Else a session of many gaps would have a sheet of nothing else.
+  /// A session with many gaps would otherwise have a sheet of gap tiles only.
   @Test func gapsBetweenTwoPicturesAreOneTile() {
     let segments = (0..<100).map { PublishedSegment.made($0 * 2_000, $0 * 2_000 + 1_000, gapAfterMs: 1_000) }
     let plan = plan(segments, every: 50)
@@ -79,7 +79,7 @@ import Testing
   }
 
   @Test(arguments: [1, 2, 7, 40, 61, 700])
-  func tilesLieBesideEachOtherAndInside(tiles: Int) {
+  func tilesDoNotOverlapAndFitTheSheet(tiles: Int) {
     for layout in [layout(tiles), layout(tiles, columns: 3), layout(tiles, width: 72, header: "\(tiles) words of it")] {
       let areas = (0..<tiles).map(layout.tileArea)
       for (index, area) in areas.enumerated() {
@@ -110,7 +110,7 @@ import Testing
   @Test(arguments: [
     (0, "00:00:00.000"), (12_340, "00:00:12.340"), (3_661_001, "01:01:01.001"), (360_000_000, "100:00:00.000"),
   ])
-  func aClockGoesOnAfterADay(ms: Int64, text: String) { #expect(SheetText.clock(ms) == text) }
+  func clockTextCountsHoursBeyondADay(ms: Int64, text: String) { #expect(SheetText.clock(ms) == text) }
 
   @Test func linesBreakBetweenWordsAndInsideOfLongOnes() {
     #expect(SheetText.wrap("a bc def ghij", columns: 4) == ["a bc", "def", "ghij"])
@@ -118,7 +118,7 @@ import Testing
     #expect(SheetText.wrap("", columns: 4) == [])
   }
 
-  @Test func noTwoLettersLookTheSame() {
+  @Test func allGlyphsDiffer() {
     let letters = (UInt8(ascii: " ")...UInt8(ascii: "~")).map { letter in
       (0..<BitmapFont.rows).map { row in
         (0..<BitmapFont.columns).map { BitmapFont.isSet(letter, column: $0, row: row) }
@@ -126,7 +126,7 @@ import Testing
     }
     #expect(Set(letters).count == 95)
     #expect(letters.filter { !$0.joined().contains(true) }.count == 1)
-    // Absent options.
+    // Characters that the font does not have.
     for letter: UInt8 in [0, 31, 127, 0xC3, 255] {
       #expect(BitmapFont.isSet(letter, column: 2, row: 6) == BitmapFont.isSet(UInt8(ascii: "?"), column: 2, row: 6))
     }

@@ -4,14 +4,14 @@ import Glibc
 import Synchronization
 import Testing
 
-/// The socket between the worker and the host that forks decoders.
+/// The socket between the worker and the decoder fork server.
 @Suite struct ControlSocketTests {
   private final class Receiver: Sendable {
     let thread = Atomic<UInt>(0)
     let received = Atomic(0)
   }
 
-  /// A receive with a timeout fails with EINTR when a process is stopped and continued. A signal handler does the same.
+  /// A receive with a timeout fails with EINTR when a process is stopped and continued, or when a signal handler runs.
   @Test func interruptedReceiveWaitsOn() throws {
     var sockets: [Int32] = [-1, -1]
     try #require(clinux_socket_pair(&sockets) == 0)

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The programs in `examples/embedding`, which use nothing but the library's public API.
+/// The programs in `examples/embedding`, which use only the library's public API.
 @Suite struct EmbeddingExampleTests {
   private let scratch: ScratchDirectory
 
@@ -11,7 +11,7 @@ import Testing
   private func run(_ example: String, _ words: String...) throws -> Tool.Result {
     let program = URL(fileURLWithPath: EncoderWorker.path).deletingLastPathComponent().appendingPathComponent(example)
     let result = try Tool.run(program.path, words)
-    // The library and FFmpeg say nothing of their own.
+    // The library and FFmpeg write nothing to standard error.
     #expect(result.errors.isEmpty, "\(example)")
     return result
   }
@@ -34,7 +34,7 @@ import Testing
     #expect(try run("ShowSessions", output, "nobody", scratch.path("none")).status == 1)
   }
 
-  @Test func storeOfOnesOwnHasTheFilesOfAnOutputDirectory() throws {
+  @Test func customStoreHasTheFilesOfAnOutputDirectory() throws {
     let target = scratch.path("target")
     for _ in 0..<2 {
       #expect(try run("OwnStore", Fixture("jittered").path, "lobby", target).status == 0)
@@ -49,14 +49,14 @@ import Testing
     }
   }
 
-  @Test func workerInAServerEncodesWhatComesAndLeavesTheSpoolWhenItStops() throws {
+  @Test func embeddedWorkerEncodesBatchesAndLeavesTheSpoolOnStop() throws {
     let spool = try TestSpool()
     let program = URL(fileURLWithPath: EncoderWorker.path).deletingLastPathComponent().appendingPathComponent(
       "RunWorker")
     try spool.add("exact-1fps")
     try spool.add("corrupt-frames")
     try spool.add(file: "broken.tar", Array("no archive".utf8))
-    // Standard input is the server's life: it ends when one session and one reason are there.
+    // The server exits at the end of standard input. The script closes it when one session and one reason exist.
     let server = """
       (for i in $(seq 1200); do
         [ -e "$1/output/exact-1fps/session.json" ] && [ -e "$1/quarantine/broken.tar.reason.json" ] &&
@@ -76,7 +76,7 @@ import Testing
   }
 
   @Test(arguments: ["EncodeFrames", "OwnStore"])
-  func brokenPicturesAndBatchesSayNothingOnStandardError(example: String) throws {
+  func brokenPicturesAndBatchesLeaveStandardErrorEmpty(example: String) throws {
     let broken = try run(example, Fixture("corrupt-frames").path, "broken", scratch.path("output"))
     #expect(broken.status == 0)
     let bad = try scratch.file("upload", Array("no batch".utf8))

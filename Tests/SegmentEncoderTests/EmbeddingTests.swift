@@ -1,10 +1,10 @@
-// As anybody's server sees it: not @testable.
+// Imported without @testable, because an embedding server sees only the public API.
 import Foundation
 import SegmentEncoder
 import TestSupport
 import Testing
 
-/// The code of the article "Embed it in your own server", in its order.
+/// The code of the article "Embed it in your own server", in the same order.
 @Suite struct EmbeddingTests {
   private let scratch: ScratchDirectory
 
@@ -21,7 +21,7 @@ import Testing
     let bad = try scratch.file("upload", Array("no batch".utf8))
     do {
       _ = try encoder.publish(bad, session: "9f0c2a")
-      Issue.record("a file of text was published")
+      Issue.record("a text file was published")
     } catch {
       guard case .quarantine(let reason) = Disposition(of: error, batch: bad) else {
         Issue.record("\(error)")
@@ -47,7 +47,7 @@ import Testing
       try scratch.file(name, #require(found))
     }
     try scratch.file("session.m3u8", playback.playlist)
-    // Stock ffmpeg reads what was answered.
+    // Stock ffmpeg reads the response.
     let probe = try Tool.output(
       "ffprobe",
       [

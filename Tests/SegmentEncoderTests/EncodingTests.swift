@@ -14,7 +14,7 @@ import Testing
     bytes.withUnsafeBufferPointer { NALUnit.split($0).map { Array($0.bytes) } }
   }
 
-  @Test func unitsLieBetweenStartCodes() {
+  @Test func startCodesSeparateUnits() {
     #expect(
       split([0, 0, 1, 0x67, 5, 0, 0, 0, 1, 0x68, 6, 0, 0, 1, 0x65, 7, 0, 0, 3]) == [
         [0x67, 5], [0x68, 6], [0x65, 7, 0, 0, 3],
@@ -45,7 +45,7 @@ import Testing
     #expect(ImageKind.webp.size(of: Array("RIFFxxxxWEBPVP8 ".utf8)) == nil)
   }
 
-  @Test func aHeaderThatBreaksOffHasNoSize() throws {
+  @Test func truncatedHeaderHasNoSize() throws {
     for (kind, file) in [
       (ImageKind.jpeg, try Fixture("odd-size").bytes("1767859512340.jpg")),
       (.png, try Fixture("colour-bars").bytes("1767859512340.png")),
@@ -61,8 +61,8 @@ import Testing
 
   init() { FFmpegLog.silence() }
 
-  /// The file is refused as a whole: no grey halves.
-  @Test func aFileCutAnywhereIsRefused() throws {
+  /// The decoder refuses the whole file. It never fills the missing rows with grey.
+  @Test func truncatedFileIsRefusedAtAnyLength() throws {
     for (file, end) in [
       (try Fixture("odd-size").bytes("1767859512340.jpg"), 12),
       (try Fixture("colour-bars").bytes("1767859512340.png"), 20),
@@ -76,9 +76,10 @@ import Testing
     }
   }
 
-  /// libavcodec can take a PNG for what changed since the one before, and any decoder may remember something.
+  /// libavcodec can decode an APNG frame as a difference from the previous one. No decoder may keep state between
+  /// pictures.
   @Test(arguments: ["png", "jpg", "webp"])
-  func aPictureDoesNotDependOnTheOneBefore(kind: String) throws {
+  func pictureDoesNotDependOnThePreviousPicture(kind: String) throws {
     let files = try ["wide-colour/p3.\(kind)", "wide-colour/untagged.png", "wide-colour/srgb.png"].map {
       try Fixture($0).bytes()
     }
@@ -89,7 +90,7 @@ import Testing
     }
   }
 
-  /// Programs in a profile can take minutes, however small they are.
+  /// A small profile with programs can take minutes to evaluate.
   @Test func aProfileWithProgramsIsNotUsed() throws {
     var file = try Fixture("wide-colour").bytes("p3.webp")
     let tag = try #require(file.indices.dropLast(4).first { file[$0..<$0 + 4].elementsEqual("cprt".utf8) })
@@ -98,11 +99,11 @@ import Testing
     #expect(decoded.notes == ["shown as sRGB: its colour profile cannot be used (it has floating-point steps)"])
   }
 
-  /// A file without its last scans, closed as if it were whole.
+  /// A JPEG without its last scans, but with an end marker.
   @Test func aJPEGWithoutAllItsScansIsRefused() throws {
     let baseline = try Fixture("odd-size").bytes("1767859512340.jpg")
     let scan = try #require(baseline.indices.dropLast().first { baseline[$0] == 0xFF && baseline[$0 + 1] == 0xDA })
-    // The header alone, and the header with a scan of the first component only.
+    // First only the header, then the header with a scan of the first component.
     let header = Array(baseline[..<scan])
     let lumaOnly =
       header + [0xFF, 0xDA, 0, 8, 1, 1, 0, 0, 63, 0] + Array(repeating: 0x55, count: 4_000) + [0xFF, 0xD9]
@@ -111,7 +112,7 @@ import Testing
     }
   }
 
-  /// libavcodec would show it grey, or with the tables of the file before it.
+  /// libavcodec would decode it to grey, or with the tables of the previous file.
   @Test func aJPEGWithoutItsQuantisersIsRefused() throws {
     let file = try Fixture("odd-size").bytes("1767859512340.jpg")
     _ = try decoder.picture(from: file, masks: .none)
@@ -135,7 +136,7 @@ import Testing
     #expect(throws: RefusedPicture(reason: reason)) { try decoder.picture(from: file, masks: .none) }
   }
 
-  /// libavcodec would take it for YCbCr.
+  /// libavcodec would decode it as YCbCr.
   @Test func aJPEGOfSubsampledRGBIsRefused() throws {
     let file = try Fixture("odd-size").bytes("1767859512340.jpg")
     let parts = try #require(JPEGFile(file))
@@ -148,20 +149,20 @@ import Testing
     #expect(throws: RefusedPicture(reason: reason)) {
       try decoder.picture(from: [0xFF, 0xD8] + adobe(0) + rest, masks: .none)
     }
-    // JFIF, and another word of Adobe's, say that it is YCbCr.
+    // JFIF, or another value in the Adobe marker, declares YCbCr.
     let defaultValue = try decoder.picture(from: file, masks: .none).bytes
     for start in [file[parts.segments[0].range] + adobe(0), adobe(1)[...]] {
       #expect(try decoder.picture(from: [0xFF, 0xD8] + start + rest, masks: .none).bytes == defaultValue)
     }
-    // By the names of its components.
+    // The component names declare RGB.
     var named = [0xFF, 0xD8] + rest
     let frame = try #require(named.indices.dropLast().first { named[$0] == 0xFF && named[$0 + 1] == 0xC0 })
     for (index, name) in "RGB".utf8.enumerated() { named[frame + 10 + 3 * index] = name }
     #expect(JPEGFile(named)?.reasonToRefuse == reason)
   }
 
-  /// The smallest picture: 16×16 pixels of one colour (RFC 9649, 3).
-  @Test func aLosslessWebPOf28BytesIsTaken() throws {
+  /// The smallest file: 16×16 pixels of one colour (RFC 9649, 3).
+  @Test func losslessWebPOf28BytesIsAccepted() throws {
     let file =
       Array("RIFF".utf8) + [20, 0, 0, 0] + Array("WEBPVP8L".utf8) + [8, 0, 0, 0, 0x2F, 15, 0xC0, 3, 0, 0x88, 0x88, 8]
     #expect(file.count == 28)
@@ -169,7 +170,7 @@ import Testing
     #expect((picture.width, picture.height) == (16, 16))
   }
 
-  @Test func aPNGWithABrokenProfileIsShownWithoutIt() throws {
+  @Test func pngWithDamagedProfileIsDecodedAsSRGB() throws {
     let good = try Fixture("wide-colour").bytes("p3.png")
     let start = try #require(good.indices.first { good[$0...].starts(with: "iCCP".utf8) })
     let length = good[start - 4..<start].reduce(0) { $0 << 8 | Int($1) }
@@ -183,20 +184,21 @@ import Testing
     }
   }
 
-  /// By their headers: none is decoded before.
+  /// The headers alone decide, before any layer is decoded.
   @Test func layersOfTooManyPixelsAreRefusedBeforeAnyIsDecoded() throws {
     func header(_ side: UInt8) -> [UInt8] {
       [0x89, 0x50, 0x4E, 0x47, 13, 10, 26, 10, 0, 0, 0, 13] + Array("IHDR".utf8) + [0, 0, side, 0, 0, 0, side, 0]
     }
     let layer = Layer(raw: nil, x: 0, y: 0, size: nil, opacity: 1, masks: .none)
-    // 24 × 256 pixels a side; each counts as stored and as laid down. There is nothing behind the headers.
+    // 24 × 256 pixels a side. The limit counts each layer twice: as stored and as composed. No data follows the
+    // headers.
     let look = FrameComposition(content: .layers([layer, layer, layer], width: 100, height: 100), masks: .none)
     #expect(throws: RefusedPicture(reason: "layer 2: too many pixels in all layers")) {
       try decoder.picture(from: Array(repeating: header(24), count: 3), look, into: nil)
     }
   }
 
-  @Test func aProgressiveJPEGNeedsEveryBitOfEveryCoefficient() throws {
+  @Test func progressiveJPEGWithMissingCoefficientBitsIsIncomplete() throws {
     func parts(_ scans: [[UInt8]], quantiser: UInt8 = 0) throws -> JPEGFile {
       let quantisers = [0xFF, 0xDB, 0, 67, quantiser] + Array(repeating: 1 as UInt8, count: 64)
       let frame: [UInt8] = [0xFF, 0xC2, 0, 17, 8, 0, 16, 0, 16, 3, 1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0]
@@ -226,15 +228,16 @@ import Testing
     }
   }
 
-  @Test func oddSidesGetOneMoreAndKeepTheirOwnSize() throws {
+  @Test func oddSidesArePaddedAndTheDisplaySizeKept() throws {
     let picture = try decoder.picture(from: try Fixture("odd-size").bytes("1767859512340.jpg"), masks: .none)
     #expect((picture.width, picture.height) == (181, 321))
     #expect((picture.codedWidth, picture.codedHeight) == (182, 322))
   }
 
-  /// Where a picture is decoded to memory that is given, it gets them there: the same, and nothing of what was there.
+  /// A decoder that gets a buffer pads odd sides in it. The pixels equal those of a copy, and no old buffer bytes
+  /// remain.
   @Test(arguments: [(181, 321), (181, 320), (180, 321), (180, 320), (17, 16), (16, 17), (1, 1), (128, 129), (129, 128)])
-  func oddSidesAreMadeEvenWhereTheyAreDecodedTo(width: Int, height: Int) throws {
+  func oddSidesArePaddedInTheTargetBuffer(width: Int, height: Int) throws {
     let pixels = "nullsrc=s=\(width)x\(height),geq=lum='mod(7*X+3*Y,256)':cb='128+mod(X,50)':cr='128-mod(Y,50)'"
     let file = Array(
       try Tool.output(
@@ -253,13 +256,13 @@ import Testing
       #expect((picture.width, picture.height) == (width, height))
       #expect((picture.codedWidth, picture.codedHeight) == (width + width % 2, height + height % 2))
       #expect(try picture.bytes == copied.bytes)
-      #expect(picture.lay(into: space).planes[0].stride % 128 == 0, "it was copied")
+      #expect(picture.lay(into: space).planes[0].stride % 128 == 0, "the picture was copied")
     }
   }
 }
 
 @Suite struct StagedSegmentTests {
-  /// Readers refuse such a file, so the batch goes to quarantine.
+  /// Readers refuse a segment of this size, so the worker quarantines the batch.
   @Test func segmentAboveTheReadersLimitIsQuarantined() throws {
     let scratch = try ScratchDirectory()
     let staging = try Staging(output: scratch.path("output"), worker: WorkerID())
@@ -297,7 +300,7 @@ extension Picture {
 }
 
 extension PictureDecoder {
-  /// The picture of one image file.
+  /// Decodes the picture of one image file.
   func picture(from file: [UInt8], masks: Masks) throws -> Picture {
     try picture(from: [file], FrameComposition(content: .image(nil), masks: masks)).picture
   }

@@ -5,23 +5,24 @@ import Testing
 @testable import FrameBatches
 @testable import WorkQueues
 
-/// Image files are decoded without what makes no picture: some of it turns pictures upside down, some takes gigabytes.
+/// The worker strips image files to the parts that form the picture. Other parts can rotate pictures or need gigabytes
+/// of memory.
 @Suite struct EssentialImageTests {
   private func segment(_ marker: UInt8, _ text: String) -> [UInt8] {
     [0xFF, marker, 0, UInt8(text.utf8.count + 2)] + Array(text.utf8)
   }
 
-  /// Wherever they stand: at the start, between scans, at the end.
+  /// At each position: at the start, between scans, at the end.
   @Test(
     arguments: [
       (0xFE, "Metasoft MJPEG Codec\0"), (0xFE, "CS=ITU601\0"), (0xFE, ""), (0xE1, "Exif\0\0II*\0"), (0xE0, "AVI1"),
       (0xE2, "MPF\0"), (0xF0, "x"),
     ] as [(UInt8, String)])
-  func ofAJPEGOnlyThePictureIsLeft(marker: UInt8, text: String) throws {
+  func strippedJPEGHasOnlyThePicture(marker: UInt8, text: String) throws {
     let scratch = try ScratchDirectory()
     let progressive = scratch.path("p.jpg")
     let baseline = Fixture("exact-1fps").path + "/0000.jpg"
-    // Of ImageMagick's kind: what libavcodec writes is baseline.
+    // Pillow writes the progressive JPEG, because libavcodec writes only baseline.
     try Tool.output(
       "/usr/bin/python3",
       [
@@ -38,13 +39,13 @@ import Testing
         #expect(try #require(JPEGFile(stuffed)).essential == plain)
       }
       for cut in 0..<min(good.count, 900) { _ = JPEGFile(Array(good[..<cut]))?.essential }
-      // Chunks that a decoder would skip, or follow.
+      // Marker segments that a decoder would either skip or interpret.
       let hidden = Array(good[..<2] + [0xFF, 0x02] + segment(marker, text) + good[2...])
       #expect(JPEGFile(hidden) == nil)
     }
   }
 
-  @Test func aJPEGHasNoMoreScansThanMakeSense() throws {
+  @Test func scansOfAJPEGAreLimited() throws {
     let good = try Fixture("exact-1fps").bytes("0000.jpg")
     let parts = try #require(JPEGFile(good))
     let scan = try #require(parts.segments.first { $0.marker == 0xDA })
@@ -60,7 +61,7 @@ import Testing
       + Array(repeating: 65, count: count) + [0, 0, 0, 0]
   }
 
-  @Test func ofAPNGOnlyThePictureIsLeft() throws {
+  @Test func strippedPNGHasOnlyThePicture() throws {
     let good = try Fixture("wide-colour").bytes("p3.png")
     let stuffed = ["zTXt", "iTXt", "tEXt", "eXIf", "gAMA", "iCCQ"].flatMap { chunk($0, 3_000) }
     let essential = PNGChunks.essential(of: Array(good[..<33] + stuffed + good[33...]))
@@ -76,7 +77,7 @@ import Testing
     }
   }
 
-  @Test func ofAWebPOnlyThePictureIsLeft() throws {
+  @Test func strippedWebPHasOnlyThePicture() throws {
     let good = try Fixture("wide-colour").bytes("p3.webp")
     let extra = Array("EXIF".utf8) + [2, 0, 0, 0, 1, 1] + Array("XMP ".utf8) + [1, 0, 0, 0, 1, 0]
     var stuffed = good + extra

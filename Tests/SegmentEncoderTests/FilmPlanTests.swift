@@ -4,7 +4,7 @@ import Testing
 @testable import ISOMedia
 @testable import Sessions
 
-/// The parts as text: film start + length (of which gap).
+/// Returns the parts as text: film start + length (of which gap).
 private func parts(_ plan: StitchPlan) -> [String] {
   plan.parts.map { "\($0.startMs)+\($0.lengthMs)" + ($0.gapMs > 0 ? " (\($0.gapMs))" : "") }
 }
@@ -28,7 +28,7 @@ private func parts(_ plan: StitchPlan) -> [String] {
       ])
   }
 
-  @Test func cutGapsAreLeftOutAndSeamsAreClosedAllTheSame() {
+  @Test func cutGapsAreRemovedAndSeamsAreClosed() {
     let plan = StitchPlan(session, gaps: .cut)
     #expect(parts(plan) == ["0+5000", "5000+2000", "7000+700", "7700+2700", "10400+600"])
     #expect(

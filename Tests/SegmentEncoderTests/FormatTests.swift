@@ -8,7 +8,7 @@ import Testing
 @testable import Sessions
 @testable import WorkQueues
 
-/// The same five frames in each recorder's form.
+/// The same five frames in the format of each recorder.
 @Suite struct FormatTests {
   static let hex = "0123456789abcdef0123456789abcdef"
   static let uuid = "5E0A1F2C-0B7D-4C7E-9E55-7A1D2C3B4A59"
@@ -91,7 +91,7 @@ import Testing
   }
 
   @Test(arguments: good)
-  func everyFormIsReadAsItIs(form: Form) throws {
+  func framesAreReadFromEachRecorderFormat(form: Form) throws {
     let source = try open(form.path)
     #expect(source.format == form.format)
     #expect(source.batch.session.description == form.session)
@@ -102,7 +102,7 @@ import Testing
     #expect(source.batch.refused.map(\.source) == form.refused)
   }
 
-  @Test func aRecordThatBreaksOffIsReportedAndTheRestKept() throws {
+  @Test func truncatedRecordIsReportedAndOthersAreKept() throws {
     for (path, reason) in [
       ("openreplay-frames-bad/cut.frames", "the record breaks off: "),
       ("openreplay-frames-bad/cut-in-header.frames", "the record breaks off: 7 bytes of 12"),
@@ -116,8 +116,8 @@ import Testing
     }
   }
 
-  /// The later of two at the same instant stands first, and wins.
-  @Test func ofEqualInstantsTheLaterWins() throws {
+  /// Of two frames with the same instant, the later one comes first, and wins.
+  @Test func laterFrameWinsAtEqualInstants() throws {
     let source = try open("openreplay-frames-bad/equal-instants.frames")
     let images = try images(of: source)
     #expect(images.count == 6)
@@ -131,8 +131,8 @@ import Testing
     #expect(said?["segment.timestamp"] == .string("2026-01-08T08:05:12.340Z"))
   }
 
-  /// The bytes that are written down in the recorders' sources.
-  @Test func instantsAreTheBytesThatRecordersWrite() throws {
+  /// The bytes that the recorders' sources specify.
+  @Test func recorderBytesAreReadAsInstants() throws {
     let jpeg = try Self.images()[0]
     func length(_ bytes: [UInt8], _ isHighestFirst: Bool) -> [UInt8] {
       withUnsafeBytes(of: UInt32(bytes.count).bigEndian) { isHighestFirst ? Array($0) : $0.reversed() }
@@ -156,8 +156,8 @@ import Testing
       ])
   }
 
-  /// Random streams of the two kinds that look alike: lengths and instants of every size, records of every number.
-  @Test func noStreamIsTakenForTheOtherKind() throws {
+  /// Random streams of two similar formats: all sizes of lengths and instants, and any number of records.
+  @Test func streamIsNeverReadInTheOtherFormat() throws {
     var random = Random(seed: 4)
     for round in 0..<2_000 {
       let isRejourney = round % 2 == 1
@@ -166,7 +166,7 @@ import Testing
       for _ in 0..<random.int(1...6) {
         let instant =
           isRejourney ? random.int(0...(1 << random.int(1...36))) : random.int(1_000_000_000_000...3_999_999_999_999)
-        // Lengths whose bytes mean something the other way round, too.
+        // Includes lengths that are also valid in the other byte order.
         let size = Int(random.once(in: 3) ? random.int(1...255) << 8 : random.int(4...70_000))
         var image = [UInt8](repeating: UInt8.random(in: 0...255, using: &random), count: size + 3)
         for (index, byte) in [0xFF, 0xD8, 0xFF].enumerated() { image[index] = UInt8(byte) }
@@ -190,7 +190,7 @@ import Testing
     }
   }
 
-  @Test func severalRecordingsAreNoBatchAndNothingLiesBesideOne() throws {
+  @Test func batchIsOneRecordingWithoutOtherFiles() throws {
     let scratch = try ScratchDirectory()
     let jpeg = try Self.images()[0]
     let other = "00000000-0000-0000-0000-000000000000"
@@ -205,16 +205,16 @@ import Testing
     #expect(batch.session.description == Self.hex)
     #expect(batch.frames.map(\.paths) == [["\(other)/789552312.5.png"]])
     #expect(batch.refused.isEmpty)
-    // Somebody's whole collection, with one recording in it.
+    // A collection of recordings that contains one valid recording.
     try scratch.file("replays/other.tar.gz", [1, 2, 3])
     #expect(throws: BadBatch.self) { try BatchReader(reading: scratch.path("replays")) }
     try FileManager.default.removeItem(atPath: scratch.path("replays/other.tar.gz"))
     try FileManager.default.moveItem(atPath: scratch.path(Self.uuid), toPath: scratch.path("replays/" + Self.uuid))
-    // A side file of another recording is not applied to this one.
+    // The reader ignores a side file of another recording.
     #expect(try BatchReader(reading: scratch.path("replays/" + Self.uuid)).batch.session.description == Self.uuid)
   }
 
-  @Test func aClockThatJumpedIsRefused() throws {
+  @Test func frameBeyondAClockJumpIsRefused() throws {
     let scratch = try ScratchDirectory()
     let folder = try scratch.directory("walk")
     let start: Int64 = 1_767_859_512_340
@@ -230,7 +230,7 @@ import Testing
     #expect(try BatchReader(reading: folder, limits: limits).batch.frames.count == 5)
   }
 
-  /// Half a gigabyte of empty records must not become forty million of anything.
+  /// Half a gigabyte of empty records must not allocate forty million objects.
   @Test func aStreamOfTooManyRecordsIsRefusedEarly() throws {
     let scratch = try ScratchDirectory()
     let image = try Self.images()[0]

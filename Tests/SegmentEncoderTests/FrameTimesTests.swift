@@ -6,7 +6,7 @@ import Testing
 @testable import FrameBatches
 @testable import JSON
 
-/// Files whose times are in their names, in their numbers, or in the file system.
+/// Batches whose times come from file names, frame numbers or modification times.
 @Suite struct FrameTimesTests {
   private let scratch: ScratchDirectory
   private static var jpeg: [UInt8] { get throws { try Fixture("single-frame").bytes("1767859512340.jpg") } }
@@ -34,7 +34,7 @@ import Testing
     return options
   }
 
-  /// The sessions of a batch, each with the instants of its frames.
+  /// Returns the sessions of a batch, each with the instants of its frames.
   private func read(_ path: String, _ options: InputOptions) throws -> [String: [Int64]] {
     let batch = try BatchSessions(reading: path, options: options)
     return Dictionary(
@@ -124,7 +124,7 @@ import Testing
     #expect(throws: InvalidOption.self) { try options(pattern) }
   }
 
-  @Test func aGroupBecomesTheSessionAndOneThatCannotDoesNotStopOthers() throws {
+  @Test func groupNamesTheSessionAndAnInvalidNameIsRefusedAlone() throws {
     let path = try batch(["a_1767859512.jpg", "b c_1767859512.jpg", "other.jpg"])
     let batch = try BatchSessions(reading: path, options: options("%g_%s"))
     #expect(batch.readers.map(\.batch.session.description) == ["a"])
@@ -132,7 +132,7 @@ import Testing
     #expect(batch.readers[0].batch.refused.map(\.source) == ["other.jpg"])
   }
 
-  @Test func aLongNameOfManyChoicesIsReadInBoundedTime() throws {
+  @Test func ambiguousLongNameIsMatchedInBoundedTime() throws {
     let pattern = try #require(NamePattern("%*1%*1%*1%*1%*1%*1%*1%*1%*1%*1%*%Q"))
     #expect(pattern.match(String(repeating: "1", count: 254) + "x") == nil)
     #expect(pattern.match(String(repeating: "1", count: 256)) == nil)
@@ -148,40 +148,40 @@ import Testing
   // MARK: - Zones
 
   /// Clocks in Berlin went from 02:00 to 03:00 on 29 March 2026, and from 03:00 back to 02:00 on 25 October.
-  @Test func theHourThatClocksSkippedIsRefused() throws {
+  @Test func skippedLocalHourIsRefused() throws {
     let path = try batch(["20260329T015959.png", "20260329T023000.png", "20260329T030000.png"])
     let found = try BatchSessions(reading: path, options: options(timeZone: "Europe/Berlin")).readers[0].batch
     #expect(found.frames.map(\.timeMs) == [1_774_745_999_000, 1_774_746_000_000])
     #expect(found.refused.map(\.reason) == ["clocks in Europe/Berlin skipped the time in its name"])
   }
 
-  @Test func theHourThatClocksRepeatedIsTakenFromTheSequenceOrRefused() throws {
-    // 02:30, 02:50, then 02:10 again: only one order of instants does not go back.
+  @Test func repeatedLocalHourIsResolvedBySequenceOrRefused() throws {
+    // In the order 02:30, 02:50, 02:10, only one assignment of instants never goes back.
     let ordered = [
       "step_1_20261025@013000", "step_2_20261025@023000", "step_3_20261025@025000", "step_4_20261025@021000",
     ]
     #expect(
       try read(batch(ordered), options(timeZone: "Europe/Berlin"))
         == ["s": [1_792_884_600_000, 1_792_888_200_000, 1_792_889_400_000, 1_792_890_600_000]])
-    // Either could be meant.
+    // Both instants are possible.
     let open = ["step_1_20261025@013000", "step_2_20261025@023000", "step_3_20261025@033000"]
     let found = try BatchSessions(reading: batch(open), options: options(timeZone: "Europe/Berlin")).readers[0].batch
     #expect(found.frames.count == 2)
     #expect(found.refused.map(\.source) == ["step_2_20261025@023000"])
-    // Without a sequence, and with one that begins anew each second, nothing tells either.
+    // The time is also ambiguous without a sequence, or if the sequence restarts each second.
     for names in [["20261025T023000", "20261025T030000"], ["1-20261025023000-0", "1-20261025030000-0"]] {
       let found = try BatchSessions(reading: batch(names), options: options(timeZone: "Europe/Berlin")).readers[0].batch
       #expect(found.frames.count == 1 && found.refused.count == 1, "\(names)")
     }
   }
 
-  /// Python's zoneinfo reads the same data base.
+  /// Python's zoneinfo reads the same time zone database.
   @Test func localTimesHaveTheInstantsThatPythonFinds() throws {
     let zones = [
       "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata", "America/Santiago",
       "Africa/Casablanca", "Pacific/Apia", "Asia/Kathmandu", "UTC",
     ]
-    // Hours around changes, and far behind the last listed transition.
+    // Hours around transitions, and hours long after the last listed transition.
     let program = """
       import json, sys, zoneinfo, datetime as d
       utc = d.timezone.utc
@@ -226,14 +226,14 @@ import Testing
     #expect(
       try read(path, options(start: "1767859512340", intervalMs: 1_000))
         == ["s": [1_767_859_512_340, 1_767_859_513_340, 1_767_859_515_340]])
-    // A third of a second, without a growing error.
+    // A frame lasts a third of a second. Rounding errors do not accumulate.
     #expect(
       try read(path, options(start: "2026-01-08T08:05:12.340Z", fps: "3"))
         == ["s": [1_767_859_512_340, 1_767_859_512_673, 1_767_859_513_340]])
     let found = try BatchSessions(reading: path, options: options(start: "1767859512340", fps: "0.5")).readers[0].batch
     #expect(found.intervalMs == 2_000 && found.capture == .onChange)
     #expect(found.refused.map(\.source) == ["cover.png"])
-    // Without a start the advice names it.
+    // Without a start, the advice names the missing option.
     let error = #expect(throws: BadBatch.self) { try BatchSessions(reading: batch(["frame_0007.png"])) }
     #expect(error?.advice.contains("--start") == true)
   }
@@ -250,7 +250,7 @@ import Testing
       ("0", nil), ("1001", nil), ("x", nil), ("1.00001", nil), ("", nil), ("-1", nil), (nil, 0), (nil, nil),
       ("3", 1_000),
     ] as [(String?, Int64?)])
-  func startsNeedOneRate(_ fps: String?, _ intervalMs: Int64?) {
+  func startWithoutExactlyOneValidRateIsRefused(_ fps: String?, _ intervalMs: Int64?) {
     #expect(throws: InvalidOption.self) { try options(start: "1767859512340", fps: fps, intervalMs: intervalMs) }
   }
 
@@ -269,7 +269,7 @@ import Testing
 
   // MARK: - batch.json
 
-  @Test func batchJSONTellsTimesLikeOptionsAndOverridesThem() throws {
+  @Test func batchJSONSetsTimesAndOverridesOptions() throws {
     let numbered = try batch(
       ["1.png", "2.png"], json: #"{"version":1,"session":"n","start":"2026-01-08T08:05:12Z","fps":2}"#)
     #expect(try read(numbered, options()) == ["n": [1_767_859_512_000, 1_767_859_512_500]])
@@ -292,7 +292,7 @@ import Testing
     }
   }
 
-  @Test func optionsTellWhatABatchDoesNotAndABatchOverridesThem() throws {
+  @Test func optionsFillMissingFieldsAndTheBatchOverridesThem() throws {
     var options = try options(intervalMs: 2_000)
     options.capture = .onChange
     options.isFinal = true

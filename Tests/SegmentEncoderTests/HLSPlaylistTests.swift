@@ -20,7 +20,7 @@ import Testing
       layout: media.layout)
   }
 
-  /// The playlist of segments that are on screen from one instant to another, counted from the session's start.
+  /// Returns the playlist of segments, each with its start and end on screen in milliseconds from the session's start.
   private func playlist(
     _ segments: [(media: Media, fromMs: Int64, untilMs: Int64)], _ kind: HLSPlaylist.Kind = .complete
   ) throws -> HLSPlaylist {
@@ -76,8 +76,8 @@ import Testing
     #expect(HLSPlaylist.starts(in: Array("#EXTM3U\nsegment-1767859512340-90c15cef.m4s\ngap.m4s\n".utf8)) == [start])
   }
 
-  /// One wrong clock must not make a playlist of a million lines.
-  @Test func aGapOfMoreThanAnHourIsJumpedOver() throws {
+  /// A single wrong clock must not make a playlist of a million lines.
+  @Test func gapAboveOneHourIsADiscontinuity() throws {
     let hour: Int64 = 3_600_000
     func text(_ gapMs: Int64) throws -> String {
       try playlist([(media(1), 0, 5_000), (media(2), 5_000 + gapMs, 10_000 + gapMs)]).text
@@ -95,7 +95,7 @@ import Testing
     #expect(try playlist([(media(1), 0, 10_001)]).text.contains("TARGETDURATION:11\n"))
   }
 
-  /// Segments as a live playlist lists them, read back after each.
+  /// Appends segments as the live worker does, and reads the playlist back after each.
   @Test func livePlaylistReadBackContinuesAtItsEnd() throws {
     let session = try #require(SessionID("walk"))
     func media(_ startMs: Int64) -> Media {
@@ -103,7 +103,7 @@ import Testing
       return ("segment-\(startMs)-x.m4s", "init-a.mp4", layout)
     }
     var playlist = try playlist([(media(start), 0, 5_000)], .live)
-    // Late, early, and late again: the durations add up to the instants whatever comes.
+    // Late, early and late again. The sum of the durations equals the instants in each case.
     for (fromMs, untilMs) in [(5_300, 10_000), (9_800, 14_000), (14_050, 15_000)] as [(Int64, Int64)] {
       var continued = try #require(HLSPlaylist(of: session, continuing: Array(playlist.text.utf8)))
       #expect(continued.endMs == playlist.endMs && continued.maximumMs == playlist.maximumMs)
@@ -120,7 +120,7 @@ import Testing
     #expect(!playlist.hasRoom(for: early))
     let long = entry(media(start + 15_000), 15_000, 25_001)
     #expect(!playlist.hasRoom(for: long))
-    // Not of this session, ended, or of a version that told no layouts.
+    // A playlist of another session, an ended one, and one of an older version without layouts.
     #expect(HLSPlaylist(of: try #require(SessionID("other")), continuing: Array(playlist.text.utf8)) == nil)
     var ended = playlist
     ended.end(atMs: playlist.endMs)
@@ -129,14 +129,14 @@ import Testing
     #expect(HLSPlaylist(of: session, continuing: Array("\(older)\n".utf8)) == nil)
   }
 
-  @Test func viewsNameKeyFramesAndWhatItTakesToPlay() throws {
+  @Test func viewsListKeyFramesAndPlaybackRequirements() throws {
     func media(_ number: Int, _ bytes: Int, _ codec: String, _ width: Int) -> Media {
       let layout = HLSLayout(bytes: bytes, keyFrame: 100..<600, width: width, height: 48, codec: codec)
       return ("\(number).m4s", "init-\(width).mp4", layout)
     }
     var playlist = try playlist([
       (media(1, 100_000, "avc1.4D400B", 64), 0, 5_000), (media(2, 10_000, "avc3.4D400B", 48), 5_000, 10_000),
-      // Alone it is too short to count.
+      // This segment is too short to count by itself.
       (media(3, 10_000, "avc3.4D400B", 48), 30_000, 30_100),
     ])
     playlist.end(atMs: start + 30_100)

@@ -9,7 +9,7 @@ import Testing
     "null", "true", "[]", "{}", "0", "-0", "1.50", "1e400", "-12E+3", #""""#,
     #"{"a":[1,2,{"b":null}],"ä":"\u0001\n\"\\"}"#, "123456789012345678901234567890",
   ])
-  func parsedJSONIsWrittenAsItWas(text: String) throws {
+  func parsedJSONIsWrittenUnchanged(text: String) throws {
     #expect(try parse(text).line == text)
   }
 
@@ -18,7 +18,7 @@ import Testing
     #expect(try parse(#"{"b":1,"a":2}"#).line == #"{"a":2,"b":1}"#)
   }
 
-  @Test func numbersAreWholeWhenTheySaySo() throws {
+  @Test func wholeNumberInAnyNotationIsAnInteger() throws {
     #expect(try parse("1767859512340").integer == 1_767_859_512_340)
     #expect(try parse("1767859512340.0").integer == 1_767_859_512_340)
     #expect(try parse("1.767859512340e12").integer == 1_767_859_512_340)
@@ -36,7 +36,7 @@ import Testing
     #""a"#, #""\x""#, #""\ud800""#, #""\ud800\u0041""#, #""\u12g4""#, #""\u+123""#, "\"a\nb\"", "[1]x",
     #"{"a":1,"a":2}"#, "// x", "Inf", "\u{FEFF}1",
   ])
-  func anythingElseIsRefused(text: String) {
+  func invalidJSONIsRefused(text: String) {
     #expect(throws: JSONError.self, "\(text)") { try parse(text) }
   }
 
@@ -46,7 +46,7 @@ import Testing
     }
   }
 
-  @Test func theErrorSaysWhere() {
+  @Test func errorNamesThePosition() {
     #expect {
       try parse("{\n \"a\": 1\n \"b\": 2}")
     } throws: {

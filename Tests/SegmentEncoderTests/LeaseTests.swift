@@ -9,7 +9,7 @@ import Testing
 @testable import Sessions
 @testable import WorkQueues
 
-/// Workers of other hosts are judged by what one sees them do.
+/// A worker judges workers on other hosts only by their heartbeats.
 @Suite struct LeaseTests {
   private let scratch: ScratchDirectory
   private let spool: Spool
@@ -39,7 +39,7 @@ import Testing
 
   private func desk() throws -> SpoolQueue { try SpoolQueue(spool, worker: WorkerID(), elsewhere: witness) }
 
-  @Test func claimsAreTakenOverAfterALeaseWithoutAHeartbeat() throws {
+  @Test func claimIsTakenOverAfterALeaseWithoutHeartbeat() throws {
     let desk = try desk()
     #expect(try desk.takeOver().claims.isEmpty)
     clock.pass(59)
@@ -51,19 +51,19 @@ import Testing
     #expect(claims.map(\.attempt) == [2])
     #expect(claims.map(\.failures) == [1])
     #expect(claims.allSatisfy { DurableFile.exists($0.path) })
-    // It may come back: then it has lost a batch, but not its place.
+    // The other worker may still be alive. It loses the batch but keeps its directory.
     #expect(try names(in: other) == ["alive"])
     #expect(try desk.takeOver().claims.isEmpty)
   }
 
-  @Test func aWorkerThatBeatsKeepsWhatItHolds() throws {
+  @Test func workerWithHeartbeatsKeepsItsClaims() throws {
     let desk = try desk()
     for count in 2..<50 {
       #expect(try desk.takeOver().claims.isEmpty)
       clock.pass(59)
       try beat(count)
     }
-    // A look that comes late is no proof of death.
+    // A late scan does not prove that the worker is dead.
     clock.pass(10_000)
     #expect(try desk.takeOver().claims.isEmpty)
     clock.pass(59)
@@ -71,24 +71,24 @@ import Testing
     #expect(try names(in: other) == ["3.2.1", "alive"])
   }
 
-  @Test func timesOfFilesSayNothing() throws {
+  @Test func modificationTimeDoesNotAffectTheLease() throws {
     try FileManager.default.setAttributes(
       [.modificationDate: Date(timeIntervalSince1970: 0)], ofItemAtPath: other + "/alive")
     #expect(try desk().takeOver().claims.isEmpty)
   }
 
-  @Test func aLivingWorkerBeats() throws {
+  @Test func liveWorkerWritesHeartbeats() throws {
     let worker = try WorkerDirectory(in: scratch.path("workers"), worker: WorkerID())
     let file = worker.path + "/alive"
     var seen: Set<Data> = []
-    // As long as it takes: on a busy machine a thread may wait.
+    // No time limit: on a busy machine the heartbeat thread may wait.
     while seen.count < 3 {
       seen.insert(try Data(contentsOf: URL(fileURLWithPath: file)))
       usleep(100_000)
     }
   }
 
-  @Test func nothingOfALivingOrUnknownWorkerIsPruned() throws {
+  @Test func directoryOfALiveOrUnknownWorkerIsNotPruned() throws {
     let worker = try WorkerDirectory(in: spool.claimed, worker: WorkerID())
     let staging = try Staging(output: spool.defaultOutput, worker: WorkerID())
     let pruning = Pruning(spool: spool, output: nil, isDryRun: false)
@@ -109,14 +109,14 @@ import Testing
     staging.remove()
   }
 
-  @Test func workerThatCannotSeeItsDirectoryHasNotLostIt() throws {
+  @Test func workerWithUnreadableDirectoryIsNotEvicted() throws {
     let desk = try desk()
     let own = try #require(names(in: scratch.path("spool/claimed")).first { $0.hasPrefix(WorkerID.host + "~") })
     let path = scratch.path("spool/claimed/" + own)
     #expect(desk.fault == nil)
     try FileManager.default.moveItem(atPath: path, toPath: path + ".away")
     #expect(desk.fault == .workerEvicted)
-    // A loop of links: neither there nor not there.
+    // A link that points to itself makes the check fail: the directory neither exists nor is missing.
     try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: path)
     #expect(desk.fault == nil)
     try FileManager.default.removeItem(atPath: path)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Encoding
 
-/// The range that is coded.
+/// The conversion from full range to limited range.
 @Suite struct LimitedRangeTests {
   @Test(arguments: [(256, 2), (255, 3), (2, 256)]) func eachSampleIsTheNearest(width: Int, height: Int) throws {
     let picture = try FrameBuffer(width: width, height: height, format: AV_PIX_FMT_YUVJ420P)

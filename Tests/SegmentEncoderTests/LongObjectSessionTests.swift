@@ -10,7 +10,7 @@ import Testing
 @testable import SegmentEncoder
 @testable import Sessions
 
-/// A session in an object store that has more segments than the head of its index lists.
+/// A session in an object store with more segments than the head of its index lists.
 @Suite struct LongObjectSessionTests {
   private let scratch: ScratchDirectory
   private let objects = MemoryObjects()
@@ -27,7 +27,7 @@ import Testing
     BatchEncoder(BatchEncoder.Options(), publishingTo: store, keyFrames: KeyFrameCache())
   }
 
-  /// A batch of as many segments as pictures.
+  /// Writes a batch with one segment for each picture.
   private func batch(_ pictures: Range<Int>) throws -> String {
     let path = try scratch.directory(String(format: "walk@%06d", pictures.lowerBound))
     for number in pictures {
@@ -37,7 +37,7 @@ import Testing
     return path
   }
 
-  /// The views of a directory with these batches are the store's.
+  /// Expects the views of the store to equal those of a directory with these batches.
   private func expectViewsOfDirectory(_ batches: [String]) throws {
     let output = scratch.path("output-\(UUID().uuidString)")
     let staging = try Staging(output: output, worker: WorkerID())
@@ -68,20 +68,20 @@ import Testing
     #expect(others == ["head.json", "head.json"])
     #expect(store.flushPending(all: true).isEmpty && marks.isEmpty)
     try expectViewsOfDirectory(batches)
-    // Existing pages are recognised, and not written again.
+    // The worker recognises existing pages and does not write them again.
     let before = objects.puts
     for batch in batches { #expect(try encoder(store).publish(batch).duplicate) }
     #expect(store.flushPending(all: true).isEmpty)
-    // Only the mark.
+    // The worker writes only the dirty-session marker.
     #expect(objects.puts == before + 1 && marks.isEmpty)
   }
 
-  @Test func viewsGrowFromWhatIsThere() throws {
+  @Test func viewsAreExtendedWithoutReadingPages() throws {
     let store = try store()
     let batches = [try batch(0..<130), try batch(130..<135)]
     _ = try encoder(store).publish(batches[0])
     #expect(store.flushPending(all: true).isEmpty)
-    // No page is read for them.
+    // The worker extends the views without reading any page.
     let kept = pages.map { ($0, objects[$0]) }
     for page in pages { objects[page] = nil }
     _ = try encoder(store).publish(batches[1])
@@ -90,7 +90,7 @@ import Testing
     try expectViewsOfDirectory(batches)
   }
 
-  @Test func lateBatchIsPutIntoItsPlace() throws {
+  @Test func lateBatchIsInsertedInTimeOrder() throws {
     let store = try store()
     let batches = [
       try batch(0..<20), try batch(21..<200), try batch(200..<230), try batch(20..<21), try batch(225..<226),
@@ -100,36 +100,36 @@ import Testing
     _ = try encoder(store).publish(batches[3])
     #expect(store.flushPending(all: true).isEmpty)
     try expectViewsOfDirectory(Array(batches[..<4]))
-    // Before all, and so many into a page that it becomes two.
+    // One batch before all others, and one that splits a page into two.
     let earlier = [try batch(-3..<0), try batch(-200 ..< -3)]
     for batch in earlier {
       _ = try encoder(store).publish(batch)
       #expect(store.flushPending(all: true).isEmpty)
     }
     try expectViewsOfDirectory(batches[..<4] + earlier)
-    // The same instant again, with other content.
+    // The same instant again, with different content.
     #expect(throws: BadBatch.self) { try encoder(store).publish(batches[4]) }
   }
 
-  @Test func viewsThatADeadWorkerLeftBehindAreUpdated() throws {
+  @Test func staleViewsOfADeadWorkerAreUpdated() throws {
     let batches = [try batch(0..<130)]
     _ = try encoder(try store()).publish(batches[0])
     #expect(views.allSatisfy { objects[$0] == nil })
     let next = try store()
-    // Its worker may be alive.
+    // The worker that wrote the marker may still be alive.
     #expect(next.flushPending(all: false).isEmpty && views.allSatisfy { objects[$0] == nil })
     objects.age(try #require(marks.first), seconds: 3_600)
     #expect(try store().flushPending(all: false).isEmpty && marks.isEmpty)
     try expectViewsOfDirectory(batches)
   }
 
-  @Test func markOfAnotherWorkerStays() throws {
+  @Test func dirtyMarkerOfAnotherWorkerIsKept() throws {
     let (one, other) = (try store(), try store())
     _ = try encoder(one).publish(try batch(0..<130))
     objects.before { [objects] key in
       guard key.hasSuffix("session.json") else { return }
       objects.before(nil)
-      // While the views are written, somebody else publishes.
+      // Another worker publishes while this worker writes the views.
       #expect((try? encoder(other).publish(try batch(130..<131))) != nil)
     }
     #expect(one.flushPending(all: false).isEmpty)
@@ -137,12 +137,12 @@ import Testing
     try expectViewsOfDirectory([scratch.path("walk@000000"), scratch.path("walk@000130")])
   }
 
-  @Test func sessionOfAnOlderVersionIsGoneOnWith() throws {
+  @Test func sessionOfAnOlderVersionIsContinued() throws {
     let store = try store()
     let batches = [try batch(0..<130), try batch(130..<131)]
     _ = try encoder(store).publish(batches[0])
     #expect(store.flushPending(all: true).isEmpty)
-    // It listed all in session.json.
+    // The older version listed all segments in session.json.
     for key in objects.keys where key.hasPrefix("index/") { objects[key] = nil }
     #expect(try encoder(store).publish(batches[0]).duplicate)
     #expect(try !encoder(store).publish(batches[1]).duplicate)
@@ -150,7 +150,7 @@ import Testing
     try expectViewsOfDirectory(batches)
   }
 
-  @Test func damagedIndexIsNotPublishedOver() throws {
+  @Test func publishingOnADamagedIndexIsRefused() throws {
     let store = try store()
     _ = try encoder(store).publish(try batch(0..<130))
     let head = "index/walk/head.json"

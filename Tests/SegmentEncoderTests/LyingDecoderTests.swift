@@ -11,14 +11,14 @@ import Testing
 /// A compromised decoder sends wrong messages. The worker refuses each within its bounds.
 @Suite struct LyingDecoderTests {
   private let decoder: DecoderProcess
-  /// The decoder's end.
+  /// The socket end of the decoder.
   private let socket: Int32
   private let channel: DecoderChannel
 
   init() throws {
     var sockets: [Int32] = [-1, -1]
     try #require(clinux_stream_pair(&sockets) == 0)
-    // No process has the largest number of all.
+    // The largest process number, which the kernel never assigns.
     decoder = DecoderProcess(process: .max, socket: sockets[0], slots: try DecoderForkServer.newSlots(Limits()))
     socket = sockets[1]
     channel = DecoderChannel(socket: socket)
@@ -42,7 +42,7 @@ import Testing
 
   private static let bytes = [UInt8](repeating: 0, count: 8)
 
-  /// Sends one message again and again until the socket is closed.
+  /// Sends one message repeatedly until the socket is closed.
   private static func repeatedly(_ socket: Int32, ms: UInt32, _ put: (inout WireWriter) -> Void) {
     var message = WireWriter()
     put(&message)
@@ -67,7 +67,7 @@ import Testing
     }
   }
 
-  /// Reads at the end of the file, and reads of the same bytes.
+  /// Reads at the end of the file, and repeated reads of the same bytes.
   @Test(arguments: [(file: [UInt8](), inputBytes: Int.max), (file: bytes, inputBytes: 1_000)])
   func endlessReadsAreRefused(file: [UInt8], inputBytes: Int) {
     var exchange = DecoderExchange()
@@ -115,7 +115,7 @@ import Testing
     }
   }
 
-  @Test func endedDecoderIsGone() {
+  @Test func exitedDecoderIsReported() {
     #expect(throws: DecoderFailure.gone) { try ask { shutdown($0.socket, Int32(SHUT_RDWR)) } }
   }
 }

@@ -6,7 +6,7 @@ import Testing
 @testable import ISOMedia
 @testable import WorkQueues
 
-/// Files of a few hundred bytes that would take gigabytes to open.
+/// Files of a few hundred bytes that would need gigabytes of memory to open.
 @Suite struct MP4CensusTests {
   init() { FFmpegLog.silence() }
 
@@ -23,7 +23,7 @@ import Testing
     file.withUnsafeBytes { MP4SampleBudget.isBearable(MemoryBytes($0)) }
   }
 
-  /// A box of a type and 32-bit numbers.
+  /// Returns a box of this type with 32-bit numbers.
   private static func box(_ type: String, _ numbers: [UInt32]) -> [UInt8] {
     var file = MP4Box()
     file.box(type) { box in for number in numbers { box.u32(number) } }
@@ -50,21 +50,21 @@ import Testing
     ])
   func filmWithTooManySamplesIsNotOpened(bomb: [UInt8]) throws {
     var file = Self.file(samples: 3)
-    // Anywhere in there, with a size that says otherwise: a demuxer might find it.
+    // The box is inside `trak`, and a size does not match. A demuxer might still find it.
     let place = try #require(file.firstRange(of: Array("trak".utf8)))
     file.insert(contentsOf: bomb, at: place.upperBound)
     #expect(!Self.isBearable(file))
     #expect(throws: FFmpegError.self) { try file.withUnsafeBytes { _ = try MP4Reader(MemoryBytes($0)) } }
   }
 
-  @Test func fileWithoutBoxesIsLeftToTheDemuxer() {
+  @Test func fileWithoutBoxesPassesTheCensus() {
     for file in [[], [0], Array(repeating: 0xFF, count: 99), [0, 0, 0, 1] + Array("moov".utf8)] as [[UInt8]] {
       #expect(Self.isBearable(file))
     }
   }
 
-  /// Media is not looked at: it may hold anything.
-  @Test func mediaIsNotTables() {
+  /// The check skips media data, which may have any content.
+  @Test func mediaDataIsNotParsedAsTables() {
     #expect(Self.isBearable(Self.box("mdat", [0x7374_737A, 0, 0, .max])))
     #expect(!Self.isBearable(Self.box("meta", [0x7374_737A, 0, 0, .max])))
   }

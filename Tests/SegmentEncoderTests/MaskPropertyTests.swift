@@ -5,7 +5,7 @@ import Testing
 @testable import FrameBatches
 @testable import Sessions
 
-/// Random rectangles on pictures of all kinds, compared sample by sample with the same picture without them.
+/// Random rectangles on pictures of all formats. The tests compare each sample with the same picture without masks.
 @Suite struct MaskPropertyTests {
   private static let images: [(file: String, kind: String)] = [
     ("exact-1fps/0006.jpg", "jpg"), ("odd-size/1767859512340.jpg", "jpg"), ("wide-colour/p3.jpg", "jpg"),
@@ -17,7 +17,7 @@ import Testing
 
   init() { FFmpegLog.silence() }
 
-  /// A picture's samples, with the masks that lie on each pixel.
+  /// A picture's samples, with the masks over each pixel.
   private struct Samples {
     let planes: [UInt8]
     let width: Int
@@ -43,7 +43,7 @@ import Testing
       file = OrientedImage.file(file, kind: image.kind, tag: Int(random.int(1...8)), width: 0, height: 0)
     }
     let plain = try decoder.picture(from: file, masks: .none)
-    // One colour for all: where masks of two meet inside a chroma sample, one has to give way.
+    // All masks share a colour. Otherwise two masks that share a chroma sample would conflict.
     let colour = random.once(in: 2) ? Colour.black : Colour(red: 200, green: 30, blue: UInt8(random.int(0...255)))
     let masks = (0..<random.int(1...4)).map { _ in
       let scale = [1, 1.25, 2, 3][Int(random.int(0...3))]
@@ -60,12 +60,12 @@ import Testing
       for x in 0..<plain.width {
         if masks.contains(where: { $0.covers(x, y, margin: 0) }) {
           guard hidden.luma(x, y) == all.luma(0, 0), hidden.chroma(x, y) == all.chroma(0, 0) else {
-            Issue.record("\(image.file), \(masks): \(x), \(y) is seen")
+            Issue.record("\(image.file), \(masks): pixel \(x), \(y) is not masked")
             return
           }
         } else if !masks.contains(where: { $0.covers(x, y, margin: 8) }) {
           guard hidden.luma(x, y) == shown.luma(x, y), hidden.chroma(x, y) == shown.chroma(x, y) else {
-            Issue.record("\(image.file), \(masks): \(x), \(y) is touched")
+            Issue.record("\(image.file), \(masks): pixel \(x), \(y) changed")
             return
           }
         }
@@ -74,14 +74,14 @@ import Testing
   }
 
   @Test(arguments: images.map(\.file))
-  func aBrokenMaskHidesEverything(image: String) throws {
+  func invalidMaskHidesTheWholePicture(image: String) throws {
     let picture = try Samples(
       try decoder.picture(from: try Fixture(image).bytes(), masks: .everything(because: "of a test")))
     #expect(picture.planes.prefix(picture.width * picture.height).allSatisfy { $0 == 16 })
     #expect(picture.planes.dropFirst(picture.width * picture.height).allSatisfy { $0 == 128 })
   }
 
-  /// Whatever a layer's mask hides, the picture is the same, however the layer is scaled.
+  /// Content under a layer's mask does not affect the picture, at any scale of the layer.
   @Test(arguments: 1...60)
   func maskedPixelsOfALayerMakeNoDifference(seed: Int) throws {
     var random = Random(seed: seed)
@@ -121,7 +121,7 @@ extension Mask {
     let (left, top) = (self.x.rounded(.down), self.y.rounded(.down))
     let (right, bottom) = ((self.x + width).rounded(.up), (self.y + height).rounded(.up))
     let margin = Double(margin)
-    // Of no width at all, it still covers the pixels that it cuts.
+    // A mask of zero width still covers the pixels that it crosses.
     return Double(x) >= left - margin && Double(x) < right + margin && Double(y) >= top - margin
       && Double(y) < bottom + margin
   }

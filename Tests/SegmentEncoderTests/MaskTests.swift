@@ -12,7 +12,7 @@ import Testing
     )
   }
 
-  @Test func rectanglesCoverOutwardsAndStayInside() {
+  @Test func rectanglesAreRoundedOutwardsAndClipped() {
     let mask = Mask(x: 1.2, y: 3, width: 4.5, height: 0.1)
     let pixels = mask.pixels(width: 100, height: 100)
     #expect(pixels.x == 1..<6)
@@ -23,8 +23,8 @@ import Testing
     #expect(Mask(x: 200, y: 0, width: 5, height: 5).pixels(width: 100, height: 100).x.isEmpty)
   }
 
-  /// -∞ + ∞ is no number. Fuzzing.
-  @Test func aMaskThatOverflowsWhenScaledHidesAllItMayHaveHidden() {
+  /// -∞ + ∞ is not a number. Fuzzing found this case.
+  @Test func maskThatOverflowsWhenScaledHidesItsPossibleArea() {
     let mask = Mask(x: -1e308, y: 0, width: 1e308, height: 1)
     #expect(mask.pixels(width: 100, height: 100).x == 0..<0)
     #expect(mask.scaled(16, 16).pixels(width: 100, height: 100).x == 0..<100)
@@ -41,18 +41,18 @@ import Testing
   ])
   func aMaskThatCannotBeAppliedHidesEverything(json: String) throws {
     guard case .everything = try masks(json) else {
-      Issue.record("\(json) was taken")
+      Issue.record("\(json) was accepted")
       return
     }
   }
 
-  @Test func goodMasksAreTaken() throws {
+  @Test func validMasksAreAccepted() throws {
     #expect(try masks("[]") == .none)
     #expect(
       try masks(#"[{"x":1,"y":2,"width":3,"height":4.5}]"#) == .rectangles([Mask(x: 1, y: 2, width: 3, height: 4.5)]))
   }
 
-  /// Recorders that think in points say how many pixels one has; what cannot be understood hides everything.
+  /// Recorders that measure in points state the pixels per point. An invalid scale hides the whole picture.
   @Test func masksMayBeInPoints() throws {
     func scaled(_ scale: String) throws -> Masks {
       try masks(#"[{"x":1.5,"y":2,"width":3,"height":4.25}]"#, batch: #"{"scale":\#(scale)}"#)

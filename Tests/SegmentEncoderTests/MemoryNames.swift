@@ -2,7 +2,7 @@ import Synchronization
 
 @testable import WorkQueues
 
-/// A queue of names in memory, of a single worker that may die.
+/// An in-memory queue of names for a single worker, which may die.
 final class MemoryNames: NameQueue {
   private struct State {
     var waiting: [String] = []
@@ -19,7 +19,7 @@ final class MemoryNames: NameQueue {
   var deadLetters: [String] { state.withLock { $0.deadLetters } }
 
   func flush() { state.withLock { $0 = State(lostState: true) } }
-  /// The worker has died, and its lease is over.
+  /// Simulates a dead worker whose lease has expired.
   func expire() { state.withLock { ($0.expired, $0.held) = ($0.held, [:]) } }
 
   func waitingCount() -> Int { state.withLock { $0.waiting.count } }

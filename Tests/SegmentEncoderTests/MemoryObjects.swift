@@ -5,11 +5,11 @@ import Synchronization
 @testable import Sessions
 @testable import WorkQueues
 
-/// An object store in memory that can be made to fail, to lose answers, or to let somebody else in at the worst moment.
+/// An in-memory object store that can fail, lose responses, or run another writer before a write.
 final class MemoryObjects: ObjectClient {
   struct Failure: EnvironmentFailure {}
 
-  /// Whether an error is ours, of a batch or of a session's views.
+  /// Returns whether an error is this store's failure, thrown directly or for a session's views.
   static func isFailure(_ error: any Error) -> Bool { ((error as? ViewUpdateFailure)?.error ?? error) is Failure }
 
   private struct State {
@@ -32,7 +32,7 @@ final class MemoryObjects: ObjectClient {
     set { state.withLock { $0.objects[key] = newValue } }
   }
 
-  /// Whether it does not know conditions.
+  /// Whether the store ignores conditions.
   var isUnconditional: Bool {
     get { state.withLock { $0.isUnconditional } }
     set { state.withLock { $0.isUnconditional = newValue } }
@@ -40,13 +40,13 @@ final class MemoryObjects: ObjectClient {
 
   func age(_ key: String, seconds: Int) { state.withLock { $0.agesS[key] = seconds } }
 
-  /// Called once with the key of each object before it is written, while nothing is locked.
+  /// Sets a function that runs before each write, with the object's key and without a lock.
   func before(_ body: (@Sendable (String) -> Void)?) { state.withLock { $0.before = body } }
 
-  /// This write and all that follow fail, counted from 0 from now on.
+  /// Makes this write and all later ones fail, counted from 0 from now on.
   func fail(from put: Int?) { state.withLock { ($0.puts, $0.failing) = (0, put) } }
 
-  /// This write happens, but its answer does not come, and it is tried again.
+  /// Loses the response to this write, counted from 0 from now on. The client then retries it.
   func loseAnswer(of put: Int) { state.withLock { ($0.puts, $0.losing) = (0, put) } }
 
   private static func tag(_ bytes: [UInt8]) -> ObjectTag { ObjectTag(SHA256.hex(of: bytes)) }
@@ -91,7 +91,7 @@ final class MemoryObjects: ObjectClient {
       guard holds || state.isUnconditional else { return nil }
       state.objects[key] = bytes
       state.agesS[key] = 0
-      // The second try of a conditional write finds what the first one has written.
+      // The retry of a conditional write finds the object that the first attempt wrote.
       return state.losing == number && condition != .always ? nil : Self.tag(bytes)
     }
   }

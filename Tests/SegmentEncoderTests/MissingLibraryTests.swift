@@ -6,13 +6,13 @@ import Testing
 @testable import WorkQueues
 
 @Suite struct MissingLibraryTests {
-  /// The machine's fault, and no batch's: it is owed until the library is there.
+  /// A missing library is a fault of the machine. The batch stays queued until the library is installed.
   @Test func aBatchWaitsForALibraryThatIsMissing() {
     guard
       case .retry = Disposition(
         of: MissingLibrary(name: "libavformat", reason: "no such file", package: nil), batch: "batch")
     else {
-      Issue.record("a batch would go to quarantine")
+      Issue.record("the worker would quarantine the batch")
       return
     }
   }

@@ -10,7 +10,7 @@ import Testing
 @testable import Sessions
 @testable import WorkQueues
 
-/// Batches in an object store and their names in a queue: the store is the truth.
+/// Batches in an object store, and their names in a queue. The store is authoritative.
 @Suite struct ObjectQueueTests {
   private let scratch: ScratchDirectory
   private let objects = MemoryObjects()
@@ -18,7 +18,7 @@ import Testing
 
   init() throws { scratch = try ScratchDirectory() }
 
-  /// An archive that holds a fixture, of a session of its own.
+  /// Uploads an archive of a fixture, with a session of its own.
   private func upload(_ name: String, _ fixture: String = "single-frame") throws {
     let archive = scratch.path("archive.tar")
     _ = try Tool.output("tar", ["-cf", archive, "--sort=name", "-C", Fixture(fixture).path, "."])
@@ -35,7 +35,7 @@ import Testing
     )
   }
 
-  /// A worker's loop until nothing is left; a failure of the store ends it.
+  /// Runs a worker's loop until the queue is empty. Throws if the store fails.
   private func drain(maximumBytes: Int = 1 << 30, keep: Bool = false) throws {
     let (queue, encoder) = try queue(maximumBytes: maximumBytes)
     for claim in try queue.takeOver().claims {
@@ -58,7 +58,7 @@ import Testing
     }
   }
 
-  /// Of all objects but receipts, which say that a batch had been published before.
+  /// Returns all objects except receipts, which record whether the batch was a duplicate.
   private func contents() -> [String: [UInt8]?] {
     Dictionary(uniqueKeysWithValues: objects.keys.filter { !$0.hasPrefix("receipts/") }.map { ($0, objects[$0]) })
   }
@@ -73,7 +73,7 @@ import Testing
     let batches = ObjectBatchRepository(objects, name: "s3://test")
     #expect(try batches.reconcile(with: names) == .init(owed: 7, queued: 7))
     #expect(try batches.reconcile(with: names) == .init(owed: 7, queued: 0))
-    // The queue forgets all.
+    // The queue loses all its state.
     names.flush()
     #expect(try batches.reconcile(with: names) == .init(owed: 7, queued: 7))
     try drain()
@@ -85,14 +85,14 @@ import Testing
     #expect(receipt.object?["outcome"]?.string == "published" && receipt.object?["format"]?.string == "batch-receipt/1")
   }
 
-  @Test func aStoreHasToKeepConditions() throws {
+  @Test func storeWithoutConditionalWritesIsRefused() throws {
     try objects.requireConditions(tryingAt: "conditions/x", name: "s3://test")
     #expect(objects.keys.isEmpty)
     objects.isUnconditional = true
     #expect(throws: UnconditionalStore.self) { try objects.requireConditions(tryingAt: "x", name: "s3://test") }
   }
 
-  @Test func aReceiptOfWhatWasTriedAgainSaysWhatBecameOfIt() throws {
+  @Test func receiptOfARetriedBatchHasTheFinalOutcome() throws {
     try upload("a@1.tar")
     let batch = objects["incoming/a@1.tar"]
     _ = names.add(["a@1.tar"])
@@ -108,7 +108,7 @@ import Testing
     #expect(names.deadLetters == ["a@1.tar"] && names.count == 0)
   }
 
-  @Test func aReceiptIsOfItsOwnBatchAlone() throws {
+  @Test func receiptOfAnotherBatchDoesNotCount() throws {
     objects["incoming/a/b"] = [1]
     _ = names.add(["a/b"])
     try drain()
@@ -117,7 +117,7 @@ import Testing
     #expect(names.deadLetters == ["a/b"])
   }
 
-  @Test func aBatchIsNotTakenForAReason() throws {
+  @Test func batchNamedLikeAReasonIsQuarantinedSeparately() throws {
     for name in ["x", "x.reason.json"] {
       objects["incoming/" + name] = Array(name.utf8)
       _ = names.add([name])
@@ -141,7 +141,7 @@ import Testing
     }
   }
 
-  @Test func aNameWithoutABatchIsDoneWhenThereIsAReceipt() throws {
+  @Test func missingBatchWithReceiptIsAcknowledged() throws {
     try upload("a@1.tar")
     #expect(names.add(["a@1.tar"]) == 1)
     try drain()
@@ -150,7 +150,7 @@ import Testing
     #expect(names.count == 1)
   }
 
-  @Test func killedBeforeAnyWriteItIsDoneAgain() throws {
+  @Test func batchIsRetriedAfterAKillBeforeAnyWrite() throws {
     try upload("a@1.tar")
     let batch = objects["incoming/a@1.tar"]
     objects.fail(from: nil)
@@ -194,11 +194,11 @@ import Testing
       #expect(keys("quarantine/") == ["bad", "bad.reason.json"] && objects["quarantine/bad"] == bad)
       #expect(names.deadLetters == ["bad"] && keys("incoming/").isEmpty && names.count == 0)
     }
-    // The queue did not hear of it.
+    // The queue never received the acknowledgement.
     _ = names.add(["bad"])
     try drain()
     #expect(names.deadLetters == ["bad", "bad"] && names.count == 0)
-    // Another one of that name gets a number.
+    // A second batch of the same name gets a number.
     objects["incoming/bad"] = bad + bad
     _ = names.add(["bad"])
     try drain()
@@ -206,13 +206,13 @@ import Testing
     #expect(try ObjectBatchRepository(objects, name: "s3://test").reconcile(with: names) == .init())
   }
 
-  @Test(arguments: ["a/../b", "a//b", "./a", String(repeating: "x", count: 256)]) func aNameThatIsNoneIsBuried(
+  @Test(arguments: ["a/../b", "a//b", "./a", String(repeating: "x", count: 256)]) func invalidNameIsDeadLettered(
     name: String
   ) throws {
     objects["incoming/" + name] = [1]
     _ = names.add([name])
     try drain()
-    // Nobody touches the files that it names.
+    // The worker does not touch the objects that such a name would reach.
     #expect(names.deadLetters == [name] && keys("incoming/") == [name] && keys("quarantine/").count == 1)
     #expect(try ObjectBatchRepository(objects, name: "s3://test").reconcile(with: names) == .init(misnamed: 1))
   }
@@ -224,7 +224,7 @@ import Testing
     #expect(keys("quarantine/") == ["large", "large.reason.json"] && keys("incoming/").isEmpty)
   }
 
-  @Test func objectThatIsReplacedMeanwhileStays() throws {
+  @Test func objectReplacedDuringEncodingIsKept() throws {
     try upload("a@1.tar")
     _ = names.add(["a@1.tar"])
     objects.before { [objects] key in if key.hasPrefix("receipts/") { objects["incoming/a@1.tar"] = [1, 2, 3] } }
@@ -236,7 +236,7 @@ import Testing
     #expect(keys("quarantine/") == ["a@1.tar", "a@1.tar.reason.json"])
   }
 
-  @Test func framesBecomeABatchOfTheStore() throws {
+  @Test func enqueuedFramesBecomeABatchOfTheStore() throws {
     let frames = try FileManager.default.contentsOfDirectory(atPath: Fixture("jittered").path).filter {
       $0.hasSuffix(".jpg")
     }.map { Fixture("jittered").path + "/" + $0 }
@@ -244,7 +244,7 @@ import Testing
     let first = frames.map { URL(fileURLWithPath: $0).deletingPathExtension().lastPathComponent }.min() ?? ""
     let name = try batches.enqueue(frames, InputOptions(session: "phone"), in: names)
     #expect(name == "phone@\(first).tar")
-    // Once more is the same batch; other frames of that name are another one.
+    // The same frames are the same batch. Other frames under that name are another batch.
     #expect(try batches.enqueue(frames.reversed(), InputOptions(session: "phone"), in: names) == name)
     #expect(try batches.enqueue(frames.dropLast(), InputOptions(session: "phone"), in: names) == "phone@\(first).2.tar")
     objects["incoming/phone@\(first).2.tar"] = nil
@@ -253,7 +253,7 @@ import Testing
     try drain()
     let receipt = try JSONParser.parse(try #require(objects["receipts/" + keys("receipts/")[0]]))
     #expect(receipt.object?["frames"]?.integer == Int64(frames.count))
-    // The files as stock tar unpacks them.
+    // Compare the files as stock tar unpacks them.
     let archive = scratch.path("one.tar")
     let long = String(repeating: "é", count: 120)
     try Data(Archive.tar([("a", [1, 2, 3]), (long, [UInt8](repeating: 9, count: 70_000))]))
@@ -262,7 +262,7 @@ import Testing
     #expect(String(decoding: listed, as: UTF8.self).contains("70000 1970-01-01 00:00 \(long)"))
   }
 
-  @Test func returnedBatchWaitsAgain() throws {
+  @Test func returnedBatchIsQueuedAgain() throws {
     try upload("a@1.tar")
     _ = names.add(["a@1.tar"])
     let (queue, _) = try queue()

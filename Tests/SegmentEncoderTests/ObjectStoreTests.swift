@@ -11,7 +11,7 @@ import Testing
 @testable import Sessions
 @testable import WorkQueues
 
-/// Sessions in an object store: the same bytes as in a directory, whoever writes at the same time, whatever fails.
+/// Sessions in an object store equal those in a directory, even with concurrent writers and failures.
 @Suite struct ObjectStoreTests {
   private let scratch: ScratchDirectory
   private let objects = MemoryObjects()
@@ -32,14 +32,14 @@ import Testing
       keyFrames: KeyFrameCache())
   }
 
-  /// Publishes batches, and lists what the live playlist held back.
+  /// Publishes batches, and writes their pending views.
   private func publish(_ batches: [String], with encoder: BatchEncoder) throws {
     for batch in batches { _ = try encoder.publish(batch) }
     let outdatedViews = encoder.store.flushPending(all: true)
     if let outdated = outdatedViews.first { throw outdated.error }
   }
 
-  /// All that a directory has after these batches, by what it is called in a store.
+  /// Returns all files that a directory has after these batches, by object key.
   private func directory(_ batches: [String], hls: Bool = false) throws -> [String: [UInt8]] {
     let output = scratch.path("output-\(UUID().uuidString)")
     let staging = try Staging(output: output, worker: WorkerID())
@@ -57,7 +57,7 @@ import Testing
   }
 
   private func expectSame(_ files: [String: [UInt8]]) {
-    // Beside what a directory has, a store has the index that says what is published.
+    // Besides the directory's files, a store has the index of published segments.
     #expect(objects.keys.filter { !$0.hasPrefix("index/") } == files.keys.sorted())
     for (name, bytes) in files { #expect(objects[name] == bytes, "\(name)") }
   }
@@ -68,7 +68,7 @@ import Testing
     for batch in session.batches { #expect(try !encoder.publish(batch).duplicate) }
     expectSame(try directory(session.batches))
     let puts = objects.puts
-    // Once more, and nothing changes: at most the script is written again, as it is.
+    // A second run changes nothing. It rewrites at most the script, with the same bytes.
     let before = objects.keys.map { objects[$0] }
     for batch in session.batches { #expect(try encoder.publish(batch).duplicate) }
     #expect(objects.keys.map { objects[$0] } == before && objects.puts - puts <= session.batches.count)
@@ -84,7 +84,7 @@ import Testing
   @Test func lateBatchChangesThePlaylist() throws {
     let late = session.batches.sorted().reversed()
     try publish(Array(late), with: encoder(hls: true))
-    // Fragments of before are left: players may have them.
+    // Fragments of the earlier playlist remain, because players may have them.
     let files = try directory(Array(late), hls: true)
     for (name, bytes) in files where name.hasSuffix(".m3u8") { #expect(objects[name] == bytes, "\(name)") }
     #expect(Set(files.keys).isSubset(of: objects.keys))
@@ -95,7 +95,7 @@ import Testing
     let others = Mutex(Array(session.batches.dropFirst()))
     let hurrying = try encoder(hls: true)
     nonisolated(unsafe) let another = hurrying
-    // Before each write of the index, or of a view, somebody else publishes another batch of the same session.
+    // Another worker publishes a batch of the same session before each write of the index or of a view.
     objects.before { [objects] key in
       guard key.hasSuffix(write), let next = others.withLock({ $0.popLast() }) else { return }
       objects.before(nil)
@@ -104,7 +104,7 @@ import Testing
     try publish([session.batches[0]], with: encoder(hls: true))
     try publish(others.withLock { $0 }, with: hurrying)
     for (name, bytes) in try directory(session.batches) { #expect(objects[name] == bytes, "\(name)") }
-    // All that the playlist names is there, and each segment is named.
+    // All files that the playlist names exist, and it names each segment.
     let playlist = String(decoding: try #require(objects["output/\(session.name)/hls/session.m3u8"]), as: UTF8.self)
     let named = playlist.split(separator: "\n").filter { $0.hasPrefix("segment-") }
     #expect(named.allSatisfy { objects["output/\(session.name)/hls/\($0)"] != nil })
@@ -112,7 +112,7 @@ import Testing
     #expect(Set(named).count == named.count && named.count == videos.count)
   }
 
-  @Test func killedBeforeAnyWriteItIsDoneAgain() throws {
+  @Test func publicationIsRetriedAfterAKillBeforeAnyWrite() throws {
     let batch = [session.batches[0]]
     let files = try directory(batch, hls: true)
     try publish(batch, with: encoder(hls: true))
@@ -132,8 +132,8 @@ import Testing
     }
   }
 
-  /// An error that is not of the views says that nothing is published yet; one of the views says that all is.
-  @Test func errorTellsWhetherTheBatchIsPublished() throws {
+  /// An error of the views means that the whole batch is published. Any other error means that nothing is published.
+  @Test func errorTypeShowsWhetherTheBatchIsPublished() throws {
     let batch = session.batches[0]
     _ = try encoder(hls: true).publish(batch)
     let writes = objects.puts
@@ -150,7 +150,7 @@ import Testing
     #expect((1..<writes).contains(published))
   }
 
-  @Test func aLostAnswerIsNoConflict() throws {
+  @Test func lostResponseIsNotAConflict() throws {
     let files = try directory([session.batches[0]])
     _ = try encoder().publish(session.batches[0])
     for write in 0..<objects.puts {
@@ -161,7 +161,7 @@ import Testing
     }
   }
 
-  @Test func ofTwoForTheSameTimeOneIsAConflict() throws {
+  @Test func secondBatchForTheSameTimeIsAConflict() throws {
     let other = try scratch.directory("other@1")
     let batch = session.batches[0]
     for name in try FileManager.default.contentsOfDirectory(atPath: batch) {
@@ -178,7 +178,7 @@ import Testing
     #expect(objects.keys.map { objects[$0] } == before)
   }
 
-  @Test func aConflictIsFoundThatCameWhileItWasEncoded() throws {
+  @Test func conflictDuringEncodingIsDetected() throws {
     let batch = session.batches[0]
     let other = try scratch.directory("other@2")
     for name in try FileManager.default.contentsOfDirectory(atPath: batch) {
@@ -188,7 +188,7 @@ import Testing
     try text.replacing("\"version\"", with: "\"metadata\": {\"take\": 2}, \"version\"")
       .write(toFile: other + "/batch.json", atomically: true, encoding: .utf8)
     nonisolated(unsafe) let another = try encoder()
-    // Right before the first video is created.
+    // Just before the first video is created.
     objects.before { [objects] _ in
       objects.before(nil)
       #expect((try? another.publish(batch)) != nil)
@@ -197,7 +197,7 @@ import Testing
     expectSame(try directory([batch]))
   }
 
-  @Test func numbersThatNobodyCanAddToDoNoHarm() throws {
+  @Test func overflowingTotalInTheViewIsRebuilt() throws {
     let encoder = try encoder()
     let batches = session.batches.sorted()
     _ = try encoder.publish(batches[0])
@@ -208,27 +208,27 @@ import Testing
     expectSame(try directory(Array(batches[...1])))
   }
 
-  @Test func leftoversOfADeadWorkerWithOtherSettingsAreAdoptedOrAwaited() throws {
+  @Test func segmentsOfADeadWorkerWithOtherSettingsAreAdoptedOrRetried() throws {
     let batch = session.batches[0]
     _ = try encoder(quality: .sharp).publish(batch)
     let sharp = Dictionary(uniqueKeysWithValues: objects.keys.map { ($0, objects[$0]) })
     let manifests = objects.keys.filter { $0.contains("/segment-") && $0.hasSuffix(".json") }
-    // It died before the batch was listed: its segments are as good as ours.
+    // The worker died before it listed the batch. Its segments are valid.
     let listing = ["output/\(session.name)/session.json", "index/\(session.name)/head.json"]
     for key in listing { objects[key] = nil }
     #expect(try !encoder().publish(batch).duplicate)
     for (key, bytes) in sharp { #expect(objects[key] == bytes, "\(key)") }
-    // It died before the manifests: nobody knows what is there.
+    // The worker died before it wrote the manifests, so the content is unknown.
     for key in manifests + listing { objects[key] = nil }
     let error = #expect(throws: SegmentWriteConflict.self) { try encoder().publish(batch) }
     #expect(error.map { Disposition(of: $0, batch: "b") } == .retry)
-    // For so long that whoever wrote it is dead.
+    // The objects are so old that the worker that wrote them is dead.
     for key in objects.keys { objects.age(key, seconds: ObjectStore.orphanTTL) }
     #expect(try !encoder().publish(batch).duplicate)
     expectSame(try directory([batch]))
   }
 
-  @Test func anotherOnesScratchIsNotUsed() throws {
+  @Test func scratchDirectoryThatIsNotPrivateIsRefused() throws {
     let path = try scratch.directory("open")
     chmod(path, 0o755)
     #expect(throws: DiskError.self) { try Staging(scratch: path, worker: WorkerID()) }

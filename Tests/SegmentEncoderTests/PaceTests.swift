@@ -29,11 +29,11 @@ import Testing
       [250, 400, 310, 390, 260, 300, 20], [333, 333, 333, 333, 333, 333, 333, 333, 30],
       [400, 400, 400, 400, 400, 400, 400, 10],
     ] as [[Int64]])
-  func anythingElseIsRepeatedEveryQuarter(holds: [Int64]) {
+  func unevenHoldsAreRepeatedEveryQuarterSecond(holds: [Int64]) {
     #expect(SampleCadence(for: holds) == .dense)
   }
 
-  @Test func aHoldIsDividedEvenlyAndNothingIsLost() {
+  @Test func holdIsDividedEvenlyWithoutRemainder() {
     #expect(SampleCadence.asCaptured.sampleStarts(of: 1_000) == [0])
     #expect(SampleCadence(sampleMs: 500).sampleStarts(of: 2_000) == [0, 45_000, 90_000, 135_000])
     #expect(SampleCadence(sampleMs: 500).sampleStarts(of: 1_300) == [0, 39_000, 78_000])

@@ -16,14 +16,14 @@ import Testing
 
   init() throws { scratch = try ScratchDirectory() }
 
-  /// A line about a picture that is there.
+  /// Returns a trace line about an existing picture.
   private static func frame(
     _ rest: String, picture: String = "\(pages[0])-\(start).jpeg", page: String = pages[0]
   ) -> String {
     #"{"type":"screencast-frame","pageId":"\#(page)","file":"screencast/\#(picture)","width":180,"height":320\#(rest)}"#
   }
 
-  /// Reads traces, each a list of lines, beside pictures.
+  /// Reads traces, each a list of lines, with pictures next to them.
   private func read(
     _ traces: [String: [String]], pictures: [String] = ["screencast/\(pages[0])-\(start).jpeg"],
     limits: Limits = Limits(), isDirectory: Bool = false
@@ -49,21 +49,21 @@ import Testing
     (#","timestamp":500.75,"frameSwapWallTime":null"#, 60), (#","timestamp":440.25"#, 0), ("", 0),
     (#","timestamp":null"#, 0),
   ])
-  func instantIsTheSwapElseTheTimestampElseTheName(_ rest: String, _ offsetMs: Int64) throws {
+  func instantIsTheSwapTimeThenTheTimestampThenTheName(_ rest: String, _ offsetMs: Int64) throws {
     let batch = try read(["trace.trace": [Self.head, Self.frame(rest)]]).readers[0].batch
     #expect(batch.frames.map(\.timeMs) == [Self.start + offsetMs])
     #expect(batch.capture == .onChange)
     #expect(batch.session.description == "trace.0123456789abcdef0123456789abcdef")
   }
 
-  @Test func instantIsTheNamesWhereTheTraceTellsNoClock() throws {
+  @Test func instantIsFromTheNameWhenTheTraceHasNoClock() throws {
     let head = #"{"version":6,"type":"context-options"}"#
     let batch = try read(["trace.trace": [head, Self.frame(#","timestamp":500"#)]]).readers[0].batch
     #expect(batch.frames.map(\.timeMs) == [Self.start])
   }
 
-  /// The later of two at the same instant stands first, and wins.
-  @Test func ofEqualInstantsTheLaterWins() throws {
+  /// Of two frames with the same instant, the later one comes first, and wins.
+  @Test func laterFrameWinsAtEqualInstants() throws {
     let names = (0..<2).map { "\(Self.pages[0])-\(Self.start + Int64($0)).jpeg" }
     let lines = names.map { Self.frame(#","frameSwapWallTime":1767859512345.2"#, picture: $0) }
     let batch = try read(["trace.trace": [Self.head] + lines], pictures: names.map { "screencast/" + $0 }).readers[0]

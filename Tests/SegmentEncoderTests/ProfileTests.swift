@@ -5,8 +5,8 @@ import Testing
 @Suite struct ProfileTests {
   private func columns(_ profile: Profile) -> [[String]] { profile.rows }
 
-  /// Within three percent, however far apart they are.
-  @Test func durationsAreSpreadAsTheyAre() throws {
+  /// Percentiles are within three percent, for any range of durations.
+  @Test func percentilesMatchTheDurations() throws {
     let profile = Profile()
     for number in 1...1_000 {
       profile.add(.read, Profile.Span(cpuNs: 10_000, wallNs: Int64(number) * 1_000_000))
@@ -20,7 +20,7 @@ import Testing
     #expect(spread[0] == 1 && spread[1] == 500.5 && spread[5] == 1_000)
   }
 
-  @Test func oneDurationIsAllOfThem() throws {
+  @Test func singleDurationIsEachPercentile() throws {
     let profile = Profile()
     profile.add(.publish, Profile.Span(cpuNs: 0, wallNs: 1_234_567))
     profile.add(.open, Profile.Span(cpuNs: 0, wallNs: 0))

@@ -2,7 +2,7 @@
 @testable import FrameBatches
 
 extension PublishedSegment {
-  /// A segment of which a test says only what it is about.
+  /// Makes a segment with defaults for all fields that the test does not set.
   static func made(
     _ startMs: Int64, _ endMs: Int64, batch: String = "a", part: Int = 1, parts: Int = 1, gapAfterMs: Int64 = 0,
     final: Bool = false, captured: [Bool] = [true], bytes: Int = 10, intervalMs: Int64 = 1_000

@@ -5,10 +5,10 @@ import Testing
 @testable import Encoding
 @testable import FrameBatches
 
-/// Screenshots in rrweb events: several images on one screen, and sessions.
+/// Screenshots in rrweb events: several images on a screen, and several sessions.
 @Suite struct RRWebTests {
   static let start: Int64 = 1_767_859_512_340
-  /// A PNG of one pixel.
+  /// A PNG with a single pixel.
   static let pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
   static func snapshot(_ second: Int64, image: String = pixel, id: Int = 1, type: String = "screenshot") -> String {
@@ -40,7 +40,7 @@ import Testing
 
   static func seconds(of batch: Batch) -> [Int64] { batch.frames.map { ($0.timeMs - start) / 1_000 } }
 
-  /// A picture on a canvas.
+  /// Returns an event with an image on a canvas.
   static func drawing(_ id: Int, _ second: Int64, _ command: String = "clearRect") -> String {
     #"{"type":3,"timestamp":\#(start + 1_000 * second),"data":{"source":9,"id":\#(id),"commands":[{"property":"#
       + #""\#(command)","args":[0,0,1,1]},{"property":"drawImage","args":[{"rr_type":"ImageBitmap","args":[{"data":[{"base64":"#
@@ -49,7 +49,7 @@ import Testing
 
   // MARK: - Several images
 
-  /// 15 tiles on a page with padding, and dialogs on a window of points: what is encoded is the true picture.
+  /// 15 tiles on a page with padding, and dialogs on a window in points. The encoded picture equals the true picture.
   @Test(arguments: ["tiles", "windows"])
   func composedPicturesEqualTheTruePicturesPixelForPixel(name: String) throws {
     let reader = try BatchReader(reading: Fixture("formats/rrweb-composed/\(name).json").path)
@@ -100,7 +100,7 @@ import Testing
 
   // MARK: - Sessions
 
-  @Test func eachSessionOfRequestsIsASessionWhereverItsNameStands() throws {
+  @Test func sessionOfRequestsIsFoundAtEachPositionOfItsName() throws {
     let late = #"{"properties":{"$snapshot_data":\#(Self.snapshot(3)),"$session_id":"two"}}"#
     let lines = [
       Self.request("one", [Self.snapshot(0), Self.snapshot(1)]), Self.request("two", [Self.snapshot(2)]), late,

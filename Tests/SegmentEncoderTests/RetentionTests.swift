@@ -47,7 +47,7 @@ import Testing
     #expect(utimensat(AT_FDCWD, path, [time, time], AT_SYMLINK_NOFOLLOW) == 0)
   }
 
-  /// By default everything is older than a day, seen from two days on.
+  /// Prunes with a maximum age of one day, at a time two days from now. By default, everything is older.
   private func prune(
     kept: Int64? = dayMs, quarantined: Int64? = dayMs, sessions: Int64? = dayMs, at nowMs: Int64? = nil,
     isDryRun: Bool = false
@@ -68,7 +68,7 @@ import Testing
     for place in ["done", "quarantine", "output", "trash"] { #expect(try names(in: spool.path + "/" + place).isEmpty) }
   }
 
-  @Test func noTimeOfAFileIsTooFarAway() {
+  @Test func extremeFileTimesDoNotOverflow() {
     for seconds in [Int.min, -1, 0, 1 << 60, Int.max] {
       let ms = WallClock.unixMs(seconds, 999_999_999)
       #expect(ms.subtractingReportingOverflow(-(1 << 60)).overflow == false)
@@ -76,16 +76,16 @@ import Testing
     #expect(WallClock.unixMs(12, 345_000_000) == 12_345)
   }
 
-  @Test func withoutAnAgeNothingOfItGoes() throws {
+  @Test func directoriesWithoutAMaximumAgeAreNotPruned() throws {
     #expect(prune(kept: nil, quarantined: nil, sessions: nil).pruned.isEmpty)
     #expect(isThere("done/kept/1.jpg") && isThere("quarantine/bad") && isThere("output/walk/session.json"))
     #expect(prune(kept: nil, sessions: nil).pruned.map(\.path) == [spool.quarantine + "/bad"])
   }
 
   @Test(arguments: ["done/kept", "quarantine/bad"])
-  func aBatchIsOlderFromTheNextMillisecondOn(batch: String) {
+  func batchIsPrunedOneMillisecondAfterItsMaximumAge(batch: String) {
     let firstMs = cameMs(spool.path + "/" + batch)
-    // Whatever its producer says of its time.
+    // The producer's modification time does not count.
     setTime(spool.path + "/" + batch, unixMs: 1_000_000_000_000)
     let laterMs = cameMs(spool.path + "/" + batch)
     #expect(laterMs >= firstMs)
@@ -95,7 +95,7 @@ import Testing
     #expect(!isThere(batch))
   }
 
-  @Test func aSessionIsAsOldAsWhatWasLastPublishedOfIt() throws {
+  @Test func ageOfASessionCountsFromItsLastPublication() throws {
     let lastMs: Int64 = 1_700_000_000_123
     try scratch.file("spool/output/walk/segment-1767859517340.json", [])
     func setTimes(_ times: [Int64]) {
@@ -111,7 +111,7 @@ import Testing
     #expect(result.pruned.map(\.what) == ["a session"] && !isThere("output/walk"))
   }
 
-  @Test func aRehearsalTouchesNothingAndSaysTheSame() throws {
+  @Test func dryRunChangesNothingAndReportsTheSame() throws {
     let before = try snapshot(of: spool.path)
     let said = prune(isDryRun: true).pruned
     #expect(try snapshot(of: spool.path) == before && said.count == 3)
@@ -119,8 +119,8 @@ import Testing
     #expect(gone.map(\.path) == said.map(\.path) && gone.map(\.bytes) == said.map(\.bytes))
   }
 
-  /// Waiting batches, directories that are no sessions, and files of others.
-  @Test func nothingElseGoes() throws {
+  /// Waiting batches, directories that are not sessions, and unknown files.
+  @Test func otherFilesAreNotPruned() throws {
     for file in ["incoming/owed", "claimed/elsewhere~1~x1/1.1.0/held", "tmp/draft", "output/notes/read.me"] {
       _ = try scratch.directory("spool/" + (file as NSString).deletingLastPathComponent)
       try scratch.file("spool/" + file, [1])
@@ -152,8 +152,8 @@ import Testing
     #expect(isThere("output/link") && isThere("output/.pruned~link"))
   }
 
-  /// A place that is a link leads to what may not be ours.
-  @Test func aPlaceThatIsALinkIsAFailure() throws {
+  /// A directory that is a link may lead to files of another owner.
+  @Test func spoolDirectoryThatIsALinkIsAFailure() throws {
     let elsewhere = try scratch.directory("elsewhere")
     try FileManager.default.moveItem(atPath: spool.done + "/kept", toPath: elsewhere + "/kept")
     try FileManager.default.removeItem(atPath: spool.done)
@@ -164,7 +164,7 @@ import Testing
     #expect(!isThere("output/walk"))
   }
 
-  @Test func aSessionThatIsHeldIsLeftAndNamed() throws {
+  @Test func lockedSessionIsSkippedAndReported() throws {
     try session("other", names: ["segment-1767859512340.json"])
     let lock = open(output + "/walk", O_RDONLY | O_DIRECTORY)
     #expect(flock(lock, LOCK_EX) == 0)
@@ -175,12 +175,12 @@ import Testing
     #expect(prune().pruned.map(\.path) == [output + "/walk"])
   }
 
-  /// A worker that waits for the lock of a removed session gets a new one.
-  @Test func aSessionThatGoesWhileSomebodyWaitsForItBeginsAnew() throws {
+  /// A worker that waits for the lock of a removed session gets a new session directory.
+  @Test func sessionRemovedDuringALockWaitStartsEmpty() throws {
     let directory = SessionDirectory(output: output, session: try #require(SessionID("walk")))
     let lock = open(directory.path, O_RDONLY | O_DIRECTORY)
     #expect(flock(lock, LOCK_EX) == 0)
-    // Asked while it waits: there the session goes, and its lock with it.
+    // The session and its lock disappear while the worker waits.
     var hasGone = false
     func isCancelled() -> Bool {
       if !hasGone {
@@ -194,8 +194,8 @@ import Testing
     #expect(hasGone && seen.isEmpty && isThere("output/walk"))
   }
 
-  /// After a crash anywhere in between.
-  @Test func sessionInRemovalIsRemovedWithoutAnAge() throws {
+  /// The run resumes a removal that a crash interrupted at any step.
+  @Test func interruptedRemovalIsCompletedWithoutAMaximumAge() throws {
     rename(output + "/walk", output + "/.pruned~somebody")
     rename(spool.done + "/kept", spool.trash + "/somebody~1~x~1")
     rename(spool.quarantine + "/bad", spool.trash + "/somebody~1~y~1")
@@ -204,8 +204,8 @@ import Testing
     for place in ["done", "quarantine", "output", "trash"] { #expect(try names(in: spool.path + "/" + place).isEmpty) }
   }
 
-  /// A reason whose batch was purged while the worker that wrote it still runs.
-  @Test func aReasonThatOutlivedItsBatchGoesToo() throws {
+  /// A purged batch's reason, while the worker that wrote it still runs.
+  @Test func reasonWithoutBatchIsPruned() throws {
     let alive = try SpoolQueue(spool, worker: WorkerID(), elsewhere: HeartbeatMonitor(lease: 10))
     defer { alive.leave() }
     let worker = try #require(names(in: spool.claimed).first)

@@ -17,7 +17,7 @@ import Testing
   @Test(arguments: [
     "-1", "NaN", "Infinity", "-Infinity", "1e400", "1e99999999999999999999", "100000000000000", "1795386761231",
   ])
-  func numberThatIsNoInstantIsNone(text: String) { #expect(UnixTime.milliseconds(ofSeconds: text) == nil) }
+  func invalidTimestampIsNil(text: String) { #expect(UnixTime.milliseconds(ofSeconds: text) == nil) }
 
   @Test func frameWithoutAUsableTimestampIsRefusedAndTheOthersKept() throws {
     let good = #"{"data":"\#(RRWebTests.pixel)","metadata":{"timestamp":1767859512.34}}"#

@@ -22,13 +22,13 @@ import Testing
       timing: [Sample(duration: 180_000, data: [0, 1, 65])])
   }
 
-  @Test func listedPathsAreReadAsMeant() throws {
+  @Test func writtenSegmentPassesTheReadback() throws {
     let file = try file("single-frame")
     try SegmentReadback.compare(file.bytes, with: file)
     #expect(file.parameterSets.codec == "avc1.4D400B")
   }
 
-  /// The check is our own, over what we wrote ourselves: libavformat's demuxer sees the same.
+  /// Verifies the project's own check against libavformat's demuxer, which must see the same samples.
   @Test func segmentThatPassesTheCheckIsReadByAStockDemuxer() throws {
     let coded = try file("single-frame")
     var random = Random(seed: 6)
@@ -65,8 +65,8 @@ import Testing
     }
   }
 
-  /// Every byte is looked at, but for those that say how things look, or nothing: listed here with the boxes they are in.
-  @Test func variablePartsOfTheManifestAreKnown() throws {
+  /// The check covers every byte except appearance and unused fields. This list has those bytes with their boxes.
+  @Test func uncheckedBytesOfASegmentAreListed() throws {
     let file = try file("single-frame")
     let bytes = file.bytes
     var free: [String: Int] = [:]
@@ -93,7 +93,7 @@ import Testing
     }
   }
 
-  /// The path of the innermost box, of those that hold others by themselves.
+  /// Returns the path of the innermost box, through the boxes that contain only boxes.
   private static func box(at place: Int, in bytes: [UInt8]) -> String {
     var (path, range) = ([String](), 0..<bytes.count)
     let holders = ["moov", "trak", "mdia", "minf", "stbl"]
@@ -111,8 +111,8 @@ import Testing
     return path.joined(separator: "/")
   }
 
-  /// Any other duration, size or count than what the file holds is found.
-  @Test func aFileThatReadsDifferentlyIsNotPublished() throws {
+  /// The check detects each duration, size or count that differs from the file.
+  @Test func segmentWithDifferentReadbackIsRefused() throws {
     let file = try file("single-frame")
     let bytes = file.bytes
     func expecting(_ video: [Sample], _ timing: [Sample]) -> MP4File {

@@ -5,7 +5,7 @@ import Testing
 @testable import Sessions
 
 @Suite struct SentryEventTests {
-  @Test func anEventIsOneLineInTheShapeThatSentryTakes() {
+  @Test func eventIsASingleLineInSentryFormat() {
     let segment = PublishedSegment.made(
       1_767_859_512_340, 1_767_859_517_340, captured: [false, true, true], bytes: 6_120)
     #expect(
@@ -16,11 +16,11 @@ import Testing
   }
 
   @Test(arguments: [(1_000, 1), (500, 2), (333, 3), (400, 3), (667, 1), (666, 2), (60_000, 1), (1, 1_000), (0, 1_000)])
-  func theRateIsTheIntervalsToTheNearestAndAtLeastOne(intervalMs: Int64, rate: Int64) {
+  func rateIsRoundedToTheNearestAndAtLeastOne(intervalMs: Int64, rate: Int64) {
     #expect(SentryEvent(.made(0, 5_000, intervalMs: intervalMs), ordinal: 0).frameRate == rate)
   }
 
-  @Test func tenMebibytesAreTakenAndOneByteMoreIsNot() throws {
+  @Test func tenMebibytesAreAcceptedAndOneByteMoreIsRefused() throws {
     let session = try #require(SessionID("s"))
     #expect(SentryEvent.warning(of: .made(0, 5_000, bytes: 10_485_760), in: session) == nil)
     #expect(

@@ -9,7 +9,7 @@ import Testing
 @testable import WorkQueues
 
 @Suite struct SequenceTimingTests {
-  /// The sequence parameter set of a picture size as the encoder wrote it, read from a segment's sample description.
+  /// Returns the sequence parameter set that the encoder wrote for a picture size, from a segment's sample description.
   private func sets(of fixture: Fixture, _ scratch: ScratchDirectory) throws -> ParameterSets {
     let session = try EncoderWorker.encode(fixture, into: scratch)
     let file = [UInt8](try Data(contentsOf: URL(fileURLWithPath: session.video(session.manifests[0]))))
@@ -19,7 +19,7 @@ import Testing
     return try #require(Array(record.bytes).withUnsafeBufferPointer { ParameterSets(configuration: $0) })
   }
 
-  /// Stock ffmpeg reads the new frame rate, and every other field as it was.
+  /// Stock ffmpeg reads the new frame rate. All other fields are unchanged.
   @Test(arguments: ["exact-1fps", "rotation"])
   func rewrittenSetDiffersInItsFrameRateOnly(fixture: String) throws {
     let scratch = try ScratchDirectory()
@@ -31,7 +31,7 @@ import Testing
       let path = try scratch.file("sets-\(UUID()).h264", stream)
       let result = try Tool.run(
         "ffmpeg", ["-f", "h264", "-i", path, "-c", "copy", "-bsf:v", "trace_headers", "-f", "null", "-"])
-      // Behind the position of each field.
+      // The text after each field's position.
       return result.errors.split(separator: "\n").compactMap { line in
         line.firstMatch(of: /\] \d+ +([a-z_0-9\[\]]+) +.* = (\d+)$/).map { "\($0.1) = \($0.2)" }
       }
@@ -42,8 +42,8 @@ import Testing
     #expect(Set(changed) == ["num_units_in_tick = 1", "time_scale = 2"] || Set(changed) == ["time_scale = 2"])
   }
 
-  /// Other parameter sets than our encoder's stay as they are, whatever the bytes.
-  @Test func unreadableSetStaysAsItIs() throws {
+  /// Parameter sets of other encoders stay unchanged, for any bytes.
+  @Test func unreadableSetIsUnchanged() throws {
     var random = Random(seed: 5)
     for length in [4, 5, 8, 20, 200] {
       let bytes = (0..<length).map { _ in UInt8.random(in: 0...255, using: &random) }

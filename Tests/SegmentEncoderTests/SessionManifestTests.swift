@@ -18,7 +18,7 @@ import Testing
     #expect(session.bytes == 20)
   }
 
-  @Test func lessThanHalfAnIntervalBetweenBatchesIsASeam() throws {
+  @Test func distanceBelowHalfAnIntervalBetweenBatchesIsASeam() throws {
     #expect(
       try session([PublishedSegment.made(0, 5_000), PublishedSegment.made(5_499, 9_000, batch: "b")]).gaps.isEmpty)
     #expect(
@@ -34,7 +34,7 @@ import Testing
         == [SessionIndex.Gap(startMs: 5_000, endMs: 5_001)])
   }
 
-  @Test func aGapAtTheEndOfABatchIsOneWhateverFollows() throws {
+  @Test func gapAtTheEndOfABatchRemainsBeforeAnyNextBatch() throws {
     for next: Int64 in [5_300, 5_000 + 300 + 499, 5_000 + 300 - 200] {
       #expect(
         try session([PublishedSegment.made(0, 5_000, gapAfterMs: 300), PublishedSegment.made(next, 9_000, batch: "b")])
@@ -82,7 +82,7 @@ import Testing
 }
 
 @Suite struct SegmentNameTests {
-  @Test func namesCarryTheStartInThirteenDigits() {
+  @Test func fileNamesHaveTheStartInThirteenDigits() {
     #expect(SegmentName.video(978_307_200_000) == "segment-0978307200000.mp4")
     #expect(SegmentName.start(ofManifest: "segment-1767859512340.json") == 1_767_859_512_340)
     for other in [

@@ -9,13 +9,13 @@ import Testing
 @testable import Sessions
 @testable import WorkQueues
 
-/// A view that grows says what one that is made anew says.
+/// An extended view equals a view that is built from scratch.
 @Suite struct SessionViewTests {
   private let session: SessionID
 
   init() throws { session = try #require(SessionID("walk")) }
 
-  /// Segments of several batches that meet early and late, with gaps in them and between.
+  /// Makes segments of several batches, with early and late starts and with gaps inside and between batches.
   private func segments(_ count: Int, _ random: inout Random) -> [PublishedSegment] {
     var now: Int64 = 1_767_859_512_340
     return (0..<count).map { number in
@@ -38,7 +38,7 @@ import Testing
   }
 
   @Test(arguments: 1...20)
-  func addingIsLikeMakingAnew(seed: Int) throws {
+  func extendedViewEqualsARebuiltView(seed: Int) throws {
     var random = Random(seed: seed)
     let all = segments(Int(random.int(2...30)), &random)
     let split = Int(random.int(1...Int64(all.count - 1)))
@@ -53,14 +53,14 @@ import Testing
     let starts = all.map(\.startMs)
     let whole = try #require(made(all))
     #expect(try text(extended(files, to: starts[(split - 1)...])) == text(whole))
-    // And back again.
+    // The same in reverse: segments are removed again.
     #expect(try text(extended(whole.files, to: starts[..<split])) == text(before))
-    // One that was left out is put between the others.
+    // A missing segment is inserted between the others.
     let gappy = try #require(made(all.enumerated().filter { $0.offset != split }.map(\.element)))
     #expect(try text(extended(gappy.files, to: starts[...])) == text(whole))
   }
 
-  @Test func anEditedViewIsNotGoneOnWith() throws {
+  @Test func editedViewIsNotExtended() throws {
     var random = Random(seed: 1)
     let all = segments(9, &random)
     let files = try #require(made(all)).files
@@ -103,7 +103,7 @@ import Testing
   }
 }
 
-/// The cache of a directory is valid as long as nobody has changed it.
+/// The cache in a directory is valid until the directory changes.
 @Suite struct SessionNoteTests {
   private let note = SessionIndexCache(
     count: 12, recent: [3, 5, 8], behind: [8], hasEvents: false, hasHLS: true, hasThumbnails: true)
@@ -115,7 +115,7 @@ import Testing
   }
 
   @Test(.enabled(if: ScratchDirectory.keepsAttributes))
-  func itHoldsUntilSomethingChanges() throws {
+  func cacheIsValidUntilTheDirectoryChanges() throws {
     let scratch = try directory()
     let path = scratch.path("")
     #expect(SessionIndexCache.read(of: path) == nil)
@@ -131,7 +131,7 @@ import Testing
       },
     ]
     for change in changes {
-      // At once: nothing may happen in the same tick of the clock and not be seen.
+      // The change follows immediately, so it may fall into the same clock tick. The cache must still detect it.
       note.write(to: path)
       try change(path)
       #expect(SessionIndexCache.read(of: path) == nil)
@@ -141,7 +141,7 @@ import Testing
     #expect(SessionIndexCache.read(of: path) == note)
   }
 
-  @Test func aShortSessionNeedsNone() throws {
+  @Test func shortSessionHasNoCache() throws {
     let scratch = try directory()
     var short = note
     short.count = SessionIndexCache.leastCount - 1
@@ -149,9 +149,9 @@ import Testing
     #expect(SessionIndexCache.read(of: scratch.path("")) == nil)
   }
 
-  /// Also where the stamp is right.
+  /// Invalid data is refused even if the stamp is correct.
   @Test(.enabled(if: ScratchDirectory.keepsAttributes))
-  func nonsenseIsNoNote() throws {
+  func invalidCacheIsIgnored() throws {
     let scratch = try directory()
     note.write(to: scratch.path(""))
     let right = scratch.attribute("user.segment-encoder")

@@ -4,17 +4,17 @@ import Testing
 @testable import FrameBatches
 @testable import Sessions
 
-/// Memory that a worker and its decoders share, one after another.
+/// Memory that a worker shares with its decoders, one decoder at a time.
 @Suite struct SharedMemoryTests {
   private let slots: PictureSlots
   private let look = FrameComposition(content: .image(nil), masks: .rectangles([]))
 
   init() throws { slots = try DecoderForkServer.newSlots(Limits()) }
 
-  @Test func theNextDecoderSeesNothingOfTheLastOne() throws {
+  @Test func nextDecoderSeesNoBytesOfThePreviousOne() throws {
     for index in PictureSlots.indices {
       let memory = slots.memory(of: index)
-      // A decoder that was taken over says less than it wrote.
+      // A compromised decoder reports fewer bytes than it wrote.
       for place in [0, 99, 100, 5_000, 4 << 20, memory.count - 1] { memory[place] = 7 }
       slots.recordWrite(index, bytes: 100)
     }
@@ -25,7 +25,7 @@ import Testing
     }
   }
 
-  @Test func memoryThatIsStillInUseIsNotUsedAgain() throws {
+  @Test func memoryInUseIsNotReused() throws {
     let slot = slots.free()
     let layout = PlaneLayout(withoutGaps: PixelSize(width: 16, height: 16), used: 0)
     var picture: Picture? = try Picture(planes: slots, slot, layout)
@@ -36,11 +36,11 @@ import Testing
     #expect(!slots.clear())
   }
 
-  /// Where a picture is decoded to, and all that was written there, also when it is another one in the end.
-  @Test(arguments: [true, false]) func allThatWasWrittenIsSaid(isUpright: Bool) throws {
+  /// The decoder reports all bytes that it wrote to the buffer, also if the final picture is another one.
+  @Test(arguments: [true, false]) func decoderReportsAllWrittenBytes(isUpright: Bool) throws {
     let decoder = PictureDecoder(limits: Limits())
     let space = SharedPictureBuffer(slots.memory(of: 1))
-    // Turned: EXIF's orientation 6 behind the first marker.
+    // Rotated: EXIF orientation 6, after the first marker.
     let exif: [UInt8] = [
       0xFF, 0xE1, 0, 34, 0x45, 0x78, 0x69, 0x66, 0, 0, 0x4D, 0x4D, 0, 42, 0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1,
       0, 6,
@@ -58,7 +58,7 @@ import Testing
     }
   }
 
-  /// Should one of them not be an image, decoders would be slow to start, and nobody would know why.
+  /// With an invalid warm-up image, decoders would start slowly without an error.
   @Test func warmUpImagesCanBeDecoded() throws {
     for image in [WarmUp.jpeg, WarmUp.png, WarmUp.webp] {
       let picture = try PictureDecoder(limits: Limits()).picture(from: [image], look).picture

@@ -16,7 +16,7 @@ import Testing
     PixelSize(width: 16, height: 4_096), PixelSize(width: 2_560, height: 1_440), PixelSize(width: 8_192, height: 4_320),
   ]
 
-  /// A picture like no other of another seed: bands and blocks, which survive coding.
+  /// Makes a picture that is unique for its seed. Its bands and blocks survive coding.
   private static func picture(_ size: PixelSize, seed: Int) throws -> Picture {
     let buffer = try FrameBuffer(width: size.width, height: size.height, format: AV_PIX_FMT_YUV420P)
     for plane in 0..<3 {
@@ -38,7 +38,7 @@ import Testing
       startMs: Int64(number) * 5_000, holdMs: 5_000, opensSegment: number == 0, closingGapMs: nil)
   }
 
-  /// As stock ffmpeg decodes them, and as it reads their headers.
+  /// Returns the pictures as stock ffmpeg decodes them, and their header fields.
   private func decoded(_ segment: EncodedSegment) throws -> (pictures: [String], numbers: [Int]) {
     let scratch = try ScratchDirectory()
     try scratch.file("film.mp4", segment.bytes)
@@ -71,12 +71,12 @@ import Testing
     return try writer.finish()
   }
 
-  /// The largest size only in full: ffmpeg decodes 64 pictures of each.
+  /// The largest size runs only in the full test, because ffmpeg decodes 64 pictures of each size.
   @Test(arguments: Extent.of(sizes.dropLast(), full: sizes[...])) func repeatsShowThePictureBeforeThem(size: PixelSize)
     throws
   {
     let pictures = try (0..<3).map { SourceFrame(try Self.picture(size, seed: $0)) }
-    // More than the numbers of pictures have room for.
+    // More pictures than the picture number field can count.
     let runs = [(pictures[0], 40), (pictures[1], 1), (pictures[2], 20), (pictures[0], 3)]
     let segment = try segment(runs)
     #expect(runs.allSatisfy { $0.0.key == nil })
@@ -94,22 +94,22 @@ import Testing
     #expect(numbers == shown.indices.map { $0 % 16 })
   }
 
-  /// However large the picture.
+  /// The size of a repeat hardly depends on the picture size.
   @Test(arguments: sizes) func aRepeatIsAFewDozenBytes(size: PixelSize) throws {
     let picture = SourceFrame(try Self.picture(size, seed: 0))
     let once = try segment([(picture, 1)]).bytes.count
     let often = try segment([(picture, 101)]).bytes.count
-    // A sixteenth of a bit for each macroblock, and 4 bytes each for the length in the stream and in the table of sizes.
+    // 1/16 bit for each macroblock, plus 4 bytes each for the length in the stream and in the size table.
     let macroblocks = (size.width + 15) / 16 * ((size.height + 15) / 16)
     #expect(often - once <= 100 * (24 + macroblocks / 120))
   }
 
-  @Test func aStillIsCodedOnce() throws {
+  @Test func equalFrameIsCodedOnce() throws {
     let size = PixelSize(width: 180, height: 320)
     let frame = SourceFrame(try Self.picture(size, seed: 0))
     let first = try segment([(frame, 5)])
     let key = try #require(frame.key)
-    // Not even decoded.
+    // A cached frame is not decoded either.
     let remembered = SourceFrame(key, identity: "x") { throw Tool.Failure("decoded again") }
     #expect(try segment([(remembered, 5)]).bytes == first.bytes)
     let fresh = SourceFrame(try Self.picture(size, seed: 0))
@@ -128,7 +128,7 @@ import Testing
     #expect(remembered.isDecoded)
   }
 
-  @Test func theMemoryOfKeyFramesIsBounded() throws {
+  @Test func keyFrameCacheIsBounded() throws {
     func key(_ bytes: Int) -> KeyFrame {
       KeyFrame(
         width: 2, height: 2, codedWidth: 2, codedHeight: 2, notes: [],
@@ -145,13 +145,13 @@ import Testing
     memory.remember(key(100_001), as: "d")
     #expect(memory.recall("d") == nil)
     memory.remember(key(40_000), as: "c")
-    // In the place of itself.
+    // The new entry replaces the old one of the same name.
     for _ in 0..<9 { memory.remember(key(50_000), as: "a") }
     #expect(memory.recall("a")?.data.count == 50_000)
     #expect(memory.recall("c")?.data.count == 40_000)
     memory.forget("a")
     #expect(memory.recall("a") == nil)
-    // Small ones are not free.
+    // Each small entry has a minimum cost.
     for number in 0..<1_000 { memory.remember(key(1), as: "\(number)") }
     #expect((0..<1_000).count { memory.recall("\($0)") != nil } < 30)
   }
@@ -206,7 +206,7 @@ import Testing
     #expect(writer.unit == [0, 0, 3, 0, 0, 3, 0, 1, 0, 0, 3, 3, 0, 0, 4, 0, 0])
     var reader = BitReader(unit: writer.unit)
     #expect((0..<14).map { _ in reader.bits(8) } == [0, 0, 0, 0, 0, 1, 0, 0, 3, 0, 0, 4, 0, 0])
-    // Behind the end.
+    // After the end.
     #expect(reader.bits(16) == 0)
     #expect(reader.unsigned() >= 0)
   }

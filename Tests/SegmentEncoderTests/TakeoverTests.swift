@@ -9,7 +9,7 @@ import Testing
 @testable import Sessions
 @testable import WorkQueues
 
-/// The owner of a directory, as others see it.
+/// The owner of a directory, as other processes determine it.
 @Suite struct TakeoverTests {
   private let scratch: ScratchDirectory
 
@@ -21,7 +21,7 @@ import Testing
     return path
   }
 
-  @Test func readerOfALockIsNotTakenForItsOwner() throws {
+  @Test func processThatReadsALockIsNotItsOwner() throws {
     let path = try dead()
     let look = open(path + "/alive", O_RDONLY)
     #expect(flock(look, LOCK_SH) == 0)
@@ -39,7 +39,7 @@ import Testing
     #expect(isTaken)
   }
 
-  @Test func aLookTellsTheLivingFromTheDead() throws {
+  @Test func lockCheckDistinguishesLiveFromDeadOwners() throws {
     #expect(try !WorkerDirectory.isAlive(dead()))
     let worker = try WorkerDirectory(in: scratch.path("claimed"), worker: WorkerID())
     #expect(try WorkerDirectory.isAlive(worker.path))
@@ -49,8 +49,8 @@ import Testing
     worker.remove()
   }
 
-  @Test func sessionThatAnotherProcessRemovesIsRemoved() throws {
-    // Some levels, so that the two meet.
+  @Test func concurrentRemovalsOfASessionSucceed() throws {
+    // Several levels, so that both removals overlap.
     let tree = scratch.path("tree")
     for number in 0..<200 {
       let path = try scratch.directory("tree/\(number)/a/b")
@@ -68,7 +68,7 @@ import Testing
     #expect(!DurableFile.exists(tree))
   }
 
-  @Test func aLongRebuildEndsWhenItIsToldTo() throws {
+  @Test func viewRebuildStopsOnCancellation() throws {
     let output = scratch.path("output")
     let staging = try Staging(output: output, worker: WorkerID())
     func publish(_ index: SessionViews) throws -> Receipt {
@@ -77,7 +77,7 @@ import Testing
     }
     #expect(throws: Cancelled.self) { try publish(SessionViews(thumbnails: true, shouldContinue: { false })) }
     #expect(!DurableFile.exists(output + "/exact-1fps/thumbnails/thumbnails.vtt"))
-    // It is published all the same, and brought up to date by whoever comes next.
+    // The segments are published. The next worker updates the views.
     #expect(try publish(SessionViews(thumbnails: true)).duplicate)
     #expect(DurableFile.exists(output + "/exact-1fps/thumbnails/thumbnails.vtt"))
     staging.remove()

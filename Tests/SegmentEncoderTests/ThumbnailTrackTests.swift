@@ -5,9 +5,9 @@ import Testing
 @testable import FileSystem
 @testable import Sessions
 
-/// A track that grows says what one that is made anew says.
+/// An extended track equals a track that is built from scratch.
 @Suite struct ThumbnailTrackTests {
-  /// Segments of several batches that meet early and late, with gaps in them and between.
+  /// Makes segments of several batches, with early and late starts and with gaps inside and between batches.
   private func segments(_ count: Int, _ random: inout Random) -> [PublishedSegment] {
     var now: Int64 = 1_767_859_512_340
     return (0..<count).map { number in
@@ -27,14 +27,14 @@ import Testing
   }
 
   @Test(arguments: 1...20)
-  func addingIsLikeMakingAnew(seed: Int) throws {
+  func extendedTrackEqualsARebuiltTrack(seed: Int) throws {
     var random = Random(seed: seed)
     let all = segments(Int(random.int(2...30)), &random)
     let split = Int(random.int(1...Int64(all.count - 1)))
     let damaged = Set((0..<all.count).filter { _ in random.once(in: 6) })
     let before = Array(text(Array(all[..<split]), damaged: damaged).utf8)
     let track = ThumbnailTrack(startMs: all[0].startMs, continuing: before, after: all[split - 1])
-    // Behind what was left out it is not gone on with.
+    // A track cannot be extended after a segment without thumbnails.
     guard !damaged.contains(split - 1) else {
       #expect(track == nil)
       return
@@ -44,12 +44,12 @@ import Testing
     #expect(String(decoding: grown.text, as: UTF8.self) == text(all, damaged: damaged))
   }
 
-  @Test func cuesNeverOverlapAndOnlyGapsAreLeftOut() throws {
+  @Test func cuesDoNotOverlapAndCoverAllButGaps() throws {
     for seed in 1...20 {
       var random = Random(seed: seed)
       let all = segments(20, &random)
       let lines = text(all, damaged: []).split(separator: "\n").filter { $0.contains(" --> ") }
-      // All of one length, so that they sort as texts.
+      // All times have the same length, so they sort as text.
       let times = lines.map { $0.split(separator: " ").filter { $0 != "-->" }.map(String.init) }
       #expect(times.count == 2 * all.count)
       let gaps = zip(all, all.dropFirst()).count { $0.gap(before: $1) != nil }
@@ -58,7 +58,7 @@ import Testing
     }
   }
 
-  @Test func anotherSessionsTrackIsNotGoneOnWith() throws {
+  @Test func mismatchedTrackIsNotExtended() throws {
     let (one, two) = (PublishedSegment.made(1_000, 3_000), PublishedSegment.made(3_000, 5_000))
     let text = Array(text([one, two], damaged: []).utf8)
     #expect(ThumbnailTrack(startMs: 1_000, continuing: text, after: two) != nil)

@@ -4,7 +4,7 @@ import Testing
 @testable import FileSystem
 @testable import Sessions
 
-/// Runs a list of captures (milliseconds from 0, all of one size unless said) through the rules.
+/// Applies the segment rules to captures (milliseconds from 0). All have one size unless `sizes` differs.
 private func holds(
   _ instants: [Int64], endMs: Int64, intervalMs: Int64 = 1_000, maxHoldMs: Int64? = 5_000,
   sizes: [Int64: (Int, Int)] = [:]
@@ -19,7 +19,7 @@ private func holds(
   return result + timeline.finish(endMs: endMs)
 }
 
-/// The same numbers in every run.
+/// Returns the same numbers in every run.
 private struct SeededGenerator: RandomNumberGenerator {
   var state: UInt64
 
@@ -33,7 +33,7 @@ private struct SeededGenerator: RandomNumberGenerator {
   }
 }
 
-/// The segments as text: `start: capture+hold capture+hold … (gap)`; a continued capture has a star.
+/// Returns the segments as text: `start: capture+hold capture+hold … (gap)`. A star follows a continued capture.
 private func segments(_ holds: [FrameHold]) -> [String] {
   var result: [String] = []
   for hold in holds {
@@ -77,7 +77,7 @@ private func segments(_ holds: [FrameHold]) -> [String] {
     #expect(segments(holds([0, 4_834], endMs: 5_167, intervalMs: 333)) == ["0: 0+4834", "4834: 4834+333"])
   }
 
-  @Test func aHoldThatRunsOnIsCutAtFiveSecondsAndContinues() {
+  @Test func holdAboveFiveSecondsIsSplitAndContinued() {
     #expect(segments(holds([0, 4_400, 5_500], endMs: 6_500)) == ["0: 0+4400 4400+1100", "5500: 5500+1000"])
     #expect(
       segments(holds([0, 4_400, 5_501], endMs: 6_500)) == ["0: 0+4400 4400+600", "5000: 4400*+501 5501+999"])
@@ -99,7 +99,7 @@ private func segments(_ holds: [FrameHold]) -> [String] {
     #expect(segments(holds([0, 5_001], endMs: 6_001)) == ["0: 0+5000 (1)", "5001: 5001+1000"])
   }
 
-  @Test func theEndOfTheBatchCanBeAGapToo() {
+  @Test func maximumHoldAtTheEndOfTheBatchIsFollowedByAGap() {
     #expect(segments(holds([0], endMs: 8_000)) == ["0: 0+5000 (3000)"])
     #expect(segments(holds([0, 1_000], endMs: 3_000, maxHoldMs: 1_500)) == ["0: 0+1000 1000+1500 (500)"])
   }

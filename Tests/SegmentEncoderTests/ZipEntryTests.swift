@@ -3,13 +3,13 @@ import Testing
 
 @testable import FrameBatches
 
-/// Entries of zip archives that are refused, while the others are taken.
+/// Zip entries that the reader refuses while it accepts the others.
 @Suite struct ZipEntryTests {
   let scratch: ScratchDirectory
 
   init() throws { scratch = try ScratchDirectory() }
 
-  /// The second of three entries is at fault, and the others are taken.
+  /// The second of three entries is invalid. The reader accepts the others.
   static let badEntries = [
     ZipChange("parent", "a name with ..") { $0.entries[1].rename("../1.jpg") },
     ZipChange("parent with backslashes", "a name with ..") { $0.entries[1].rename("a\\..\\..\\1.jpg") },
@@ -87,7 +87,7 @@ import Testing
       $0.entries[1].localChecksum ^= 1
     },
     ZipChange("no local header", "damaged: it has no local header") {
-      // Inside of its own picture, where no header is.
+      // Inside the entry's own picture data, where no header is.
       $0.entries[1].offset = 30 + $0.entries[0].name.count + $0.entries[0].packed.count + 100
       $0.entries[1].packedSize = 10
       $0.entries[1].size = 10
@@ -104,7 +104,7 @@ import Testing
   }
 }
 
-/// A case of the tables: a name, and a change of a good archive of three frames.
+/// A test case: a name, and a change to a valid archive of three frames.
 struct ZipChange: Sendable, CustomTestStringConvertible {
   let name: String
   let message: String
@@ -122,7 +122,7 @@ extension ZipArchive.Entry {
     (self.name, localName) = (Array(name.utf8), Array(name.utf8))
   }
 
-  /// As one stored block of deflate (RFC 1951, 3.2.4).
+  /// Returns the bytes as one stored deflate block (RFC 1951, 3.2.4).
   mutating func deflate() {
     let count = [UInt8(packed.count & 255), UInt8(packed.count >> 8)]
     packed = [1] + count + count.map { ~$0 } + packed
@@ -131,12 +131,12 @@ extension ZipArchive.Entry {
 }
 
 extension ZipArchive {
-  /// Frames one second apart.
+  /// Makes frames at intervals of one second.
   static func frames(_ count: Int = 3) throws -> ZipArchive {
     ZipArchive(try (0..<count).map { Entry("\(1_767_859_512_340 + 1_000 * $0).jpg", try BatchTests.jpeg) })
   }
 
-  /// Adds the end record of zip64, with this number of entries.
+  /// Adds the zip64 end record, with this number of entries.
   mutating func widen(count: Int) {
     let body = entries.reduce(0) { $0 + 30 + $1.localName.count + $1.localExtra.count + $1.packed.count }
     let directory = entries.reduce(0) { $0 + 46 + $1.name.count }

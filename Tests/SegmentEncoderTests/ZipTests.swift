@@ -23,7 +23,7 @@ import Testing
     },
     ZipChange("same place", "reaches into the next entry") { $0.entries[1].offset = 0 },
     ZipChange("local fields over the next entry", "reaches into the next entry") {
-      // The directory knows nothing of these, and what follows is long enough.
+      // The central directory does not list these fields, and the remaining file is long enough for them.
       $0.entries[1].localExtra = [UInt8](repeating: 0, count: 400)
       $0.entries[2].offset = 2 * (30 + $0.entries[0].name.count + $0.entries[0].packed.count) + 300
     },
@@ -60,7 +60,7 @@ import Testing
     #expect(error?.cause.contains(change.message) == true, "\(error?.cause ?? "")")
   }
 
-  @Test func truncatedArchiveIsRefusedWhereverItBreaksOff() throws {
+  @Test func truncatedZipIsRefusedAtAnyLength() throws {
     let whole = try ZipArchive.frames().bytes
     _ = try BatchReader(reading: scratch.file("s.zip", whole))
     for cut in Array(stride(from: 4, to: whole.count - 400, by: 997)) + (whole.count - 400..<whole.count) {
@@ -72,7 +72,7 @@ import Testing
     #expect(throws: BadBatch.self) { try BatchReader(reading: path) }
   }
 
-  /// In a comment stands what looks like another end.
+  /// The comment contains bytes that look like another end record.
   @Test func endRecordIsTheLastWhoseCommentEndsTheFile() throws {
     var archive = try ZipArchive.frames(1)
     archive.comment = ZipArchive([]).bytes + [1, 2, 3]
@@ -81,13 +81,13 @@ import Testing
     #expect(try read(archive).batch.frames.count == 1)
   }
 
-  @Test func archiveWithoutEntriesHasNothingInIt() throws {
+  @Test func archiveWithoutEntriesIsRefused() throws {
     #expect(throws: BadBatch("read", "s.zip", "nothing in it", advice: UnknownBatch.advice)) {
       try read(ZipArchive([]))
     }
   }
 
-  /// Bombs by their sizes: the directory tells, so nothing is unpacked.
+  /// The central directory declares the unpacked sizes, so the reader refuses the archive before it unpacks anything.
   @Test func bombIsRefusedByItsDirectory() throws {
     let script = """
       import sys, zipfile
@@ -103,7 +103,7 @@ import Testing
     limits.unpackedBytes = 32 << 20
     let large = #expect(throws: BadBatch.self) { try BatchReader(reading: path, limits: limits) }
     #expect(large?.cause == "unpacks to more than the limit of 33554432 bytes")
-    // A small archive may be as tight as a bomb.
+    // A small archive may have the compression ratio of a zip bomb.
     try Tool.output("python3", ["-c", script, path, "3"])
     #expect(try BatchReader(reading: path).batch.frames.count == 3)
   }
@@ -129,7 +129,7 @@ import Testing
     #expect(batch.frames.count == 3 && batch.refused.isEmpty)
   }
 
-  /// A damaged description is not ignored, for its masks would be, too.
+  /// The reader must not ignore a damaged description, because it would then ignore the masks.
   @Test func damagedDescriptionRefusesTheBatch() throws {
     var archive = try ZipArchive.frames()
     archive.entries.append(ZipArchive.Entry("batch.json", Array("{}".utf8)))
@@ -139,7 +139,7 @@ import Testing
     #expect(error?.cause == "batch.json is damaged: its checksum is wrong")
   }
 
-  /// The directory may list entries in another order than they lie in the file.
+  /// The central directory may list entries in an order different from that in the file.
   @Test func everyByteIsReadOnceOrTwice() throws {
     let bytes = try ZipArchive.frames(40).bytes
     var read = 0
@@ -183,7 +183,7 @@ import Testing
     #expect(throws: BadBatch.self) { try unpack(limits) }
   }
 
-  @Test func fileIsReadFromWhereItsDescriptorStands() throws {
+  @Test func archiveIsReadFromTheDescriptorOffset() throws {
     let path = try scratch.file("s.zip", Array("before".utf8) + ZipArchive.frames().bytes)
     let file = open(path, O_RDONLY | O_CLOEXEC)
     defer { close(file) }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Headless Chromium, and a web server for the files that it shows. Both end with the last reference.
+/// Headless Chromium, and a web server for its files. Both stop when the last reference is released.
 public final class Browser {
   private let directory: String
   private let server: Server
@@ -10,7 +10,7 @@ public final class Browser {
     "--disable-component-update", "--disable-extensions", "--autoplay-policy=no-user-gesture-required",
   ]
 
-  /// - Parameter directory: The directory that the web server serves; pages are written there.
+  /// - Parameter directory: The directory that the web server serves. Pages are written there.
   public init(serving directory: String) throws {
     self.directory = directory
     server = try Server(serving: directory)
@@ -58,10 +58,11 @@ public final class Browser {
     }
   }
 
-  /// Returns the pixels on screen of each still, in sRGB, at one screen pixel a video pixel. One page shows all of them.
+  /// Returns the pixels on screen of each frame, in sRGB, at one screen pixel per video pixel. One page shows all
+  /// frames.
   public func screenshots(of stills: [SourceFrame], width: Int, height: Int) throws -> [Pixels] {
-    // Chromium takes the screenshot after the page's load event. The image keeps that event back until each video shows
-    // its picture. The last square turns white then, as proof.
+    // Chromium takes the screenshot after the page's load event. The image delays that event until each video shows its
+    // picture. The last square then turns white, as proof.
     let columns = 8
     let rows = (stills.count + columns) / columns
     let videos = stills.map {
@@ -188,7 +189,7 @@ private final class Server {
     port = Int(String(decoding: try lines.next(waitingFor: "the web server's port"), as: UTF8.self)) ?? 0
   }
 
-  /// Waits for the body of the next POST request.
+  /// Waits for the body of the next POST request and returns it.
   func answer(of sender: String) throws -> Data { try lines.next(waitingFor: sender) }
 
   deinit {
@@ -206,7 +207,7 @@ private final class Lines {
 
   private static let timeoutS = 600
 
-  /// Waits for a line.
+  /// Waits for a line and returns it.
   ///
   /// - Parameter source: The line's meaning, for the error after a timeout.
   func next(waitingFor source: String) throws -> Data {

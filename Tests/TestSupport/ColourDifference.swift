@@ -1,16 +1,16 @@
 import Foundation
 
-/// How different two pictures look: CIEDE2000 of their pixels, where about 1 can just be seen.
+/// The difference between two pictures: CIEDE2000 of their pixels. A value of about 1 is just visible.
 public struct ColourDifference {
   public let mean: Double
   public let max: Double
 
-  /// Of two pictures of the same size.
+  /// Compares two pictures of the same size.
   public init(_ one: Pixels, _ two: Pixels) {
     precondition((one.width, one.height) == (two.width, two.height))
     var sum = 0.0
     var max = 0.0
-    // Screenshots have few colours: most pairs come again, many at once.
+    // Screenshots have few colours, so most colour pairs repeat.
     var known: [Int: Double] = [:]
     var last = (pair: 0, value: 0.0)
     one.bytes.withUnsafeBufferPointer { one in

@@ -3,14 +3,14 @@ import Foundation
 /// Checks files against the standards: ISO/IEC 14496-12 (boxes, sample tables), 14496-15 (H.264 in them), ITU-T H.264 (parameter
 /// sets). It shares no code with the product.
 public enum Conformance {
-  /// The faults of a segment or a film; none where all is well.
+  /// Returns the faults of a segment or film. Empty if the file conforms.
   public static func faults(ofMovie path: String) throws -> [String] {
     var checker = Checker(file: try Data(contentsOf: URL(fileURLWithPath: path)))
     checker.checkMovie()
     return checker.faults
   }
 
-  /// The faults of a fragment and of the file that says how to decode it.
+  /// Returns the faults of a fragment and of its initialisation file.
   public static func faults(ofFragment path: String, initialization: String) throws -> [String] {
     let head = try Data(contentsOf: URL(fileURLWithPath: initialization))
     var checker = Checker(file: try Data(contentsOf: URL(fileURLWithPath: path)))
@@ -67,13 +67,14 @@ private struct Checker {
     require(200 * free <= size, "\(free) of \(size) bytes are unused")
   }
 
-  /// A number that lies at one place in version 0 of a box, and at another in version 1. `width` 0: as wide as times are.
+  /// Returns a number whose position differs between versions 0 and 1 of a box. Width 0 means the width of the
+  /// version's times.
   private static func timed(_ box: MP4Boxes.Box, _ short: Int, _ long: Int, _ width: Int) -> UInt64 {
     let isLong = box.body.integer(at: 0, bytes: 1) == 1
     return box.body.integer(at: isLong ? long : short, bytes: width > 0 ? width : isLong ? 8 : 4)
   }
 
-  /// - Returns: the duration that the samples add up to.
+  /// - Returns: The total duration of the samples.
   private mutating func checkTrack(_ track: MP4Boxes.Box, _ taken: inout [Range<Int>]) -> UInt64 {
     guard let media = track["mdia"], let table = media["minf"]?["stbl"], let entries = table["stsd"],
       let times = table["stts"], let chunkRuns = table["stsc"], let sizes = table["stsz"],
@@ -220,7 +221,7 @@ private struct SequenceSet {
   private(set) var colours: [Int] = []
 
   init(_ unit: Data) {
-    // Without the bytes that keep start codes out (7.4.1).
+    // Without the emulation prevention bytes (7.4.1).
     var bytes: [UInt8] = []
     for byte in unit {
       if byte == 3, bytes.suffix(2) == [0, 0] { continue }
@@ -266,12 +267,12 @@ private struct SequenceSet {
 }
 
 extension MP4Boxes.Box {
-  /// Its numbers of 32 bits.
+  /// The 32-bit numbers of the box.
   fileprivate func words(from offset: Int) -> [Int] {
     stride(from: offset, to: body.count - 3, by: 4).map { Int(body.integer(at: $0, bytes: 4)) }
   }
 
-  /// Of `stco` or `co64`.
+  /// The chunk offsets in `stco` or `co64`.
   fileprivate var places: [Int] {
     let width = type == "co64" ? 8 : 4
     return stride(from: 8, to: body.count - width + 1, by: width).map { Int(body.integer(at: $0, bytes: width)) }

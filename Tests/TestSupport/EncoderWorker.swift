@@ -5,7 +5,7 @@ import Foundation
 @testable import Sessions
 @testable import WorkQueues
 
-/// The program under test, as it was built.
+/// The built program under test.
 public enum EncoderWorker {
   public static let path: String = {
     let tests = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
@@ -17,16 +17,16 @@ public enum EncoderWorker {
     try Tool.run(path, arguments, input: input)
   }
 
-  /// A run with the most memory that it had.
+  /// A run and its peak memory.
   public struct Measured {
-    /// The exit status, or the negative signal that ended it.
+    /// The exit status, or the negative number of the signal that ended the run.
     public let status: Int32
     public let errors: String
     public let peakBytes: Int
   }
 
   public static func measure(_ arguments: [String]) throws -> Measured {
-    // Started by something small: a child begins with its parent's peak.
+    // A small process starts the program, because a child's peak memory starts at its parent's.
     let script = """
       import resource, subprocess, sys
       status = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
@@ -38,7 +38,7 @@ public enum EncoderWorker {
     return Measured(status: Int32(numbers[0]), errors: result.errors, peakBytes: 1_024 * numbers[1])
   }
 
-  /// A manifest's file, edited by an attacker who makes it look untouched.
+  /// Returns a manifest file with a valid digest, as an attacker would write it after an edit.
   public static func seal(_ manifest: [String: Any]) throws -> Data {
     let text = try JSONSerialization.data(withJSONObject: manifest, options: .withoutEscapingSlashes)
     return Data(try SegmentManifest.text(of: JSONParser.parse(Array(text))))
@@ -48,7 +48,7 @@ public enum EncoderWorker {
   public static func encode(
     _ fixture: Fixture, into scratch: ScratchDirectory, _ options: String...
   ) throws -> PublishedSession {
-    // Plain batches have no session of their own; native ones keep theirs.
+    // Plain batches have no session name. Native batches keep theirs.
     let result = try Tool.run(
       path, ["encode", fixture.path, "--output", scratch.path("output"), "--session", fixture.name] + options)
     guard result.status == 0 else { throw Tool.Failure("encode \(fixture): \(result.errors)") }
@@ -56,13 +56,14 @@ public enum EncoderWorker {
   }
 }
 
-/// The program under test while it runs; killed when the last reference goes, so that a failing test leaves nothing behind.
+/// The running program under test. It is killed when the last reference is released, so a failing test leaves no
+/// process.
 public final class RunningWorker {
   private let process = Process()
 
   /// - Parameters:
-  ///   - environment: beside our own.
-  ///   - tool: a program that turns into ours, with its arguments.
+  /// - environment: Variables in addition to those of the test process.
+  /// - tool: A program, with its arguments, that executes the program under test.
   public init(_ arguments: [String], environment: [String: String] = [:], under tool: [String] = []) throws {
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     process.arguments = tool + [EncoderWorker.path] + arguments
@@ -79,14 +80,14 @@ public final class RunningWorker {
 
   public var isRunning: Bool { process.isRunning }
 
-  /// As it stands in the names of what it holds.
+  /// The process number, as in the names of the worker's claims.
   public var processIdentifier: Int32 { process.processIdentifier }
 
   public func signal(_ number: Int32) { kill(process.processIdentifier, number) }
 
-  /// Waits until it ends, and verifies what it has published.
+  /// Waits until the program exits, and verifies its published output.
   ///
-  /// - Returns: the exit status, or the negative signal that ended it.
+  /// - Returns: The exit status, or the negative number of the signal that ended the program.
   public func wait() throws -> Int32 {
     process.waitUntilExit()
     let status = process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus

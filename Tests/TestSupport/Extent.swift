@@ -1,7 +1,7 @@
 import Foundation
 
-/// How much of a long test is run. `make test` runs samples; `make test-all` sets TEST_EXTENT=full and runs whole storms and
-/// sessions of a day.
+/// The extent of long tests. `make test` runs samples. `make test-all` sets TEST_EXTENT=full and runs full load tests
+/// and sessions of a day.
 public enum Extent {
   public static let isFull = ProcessInfo.processInfo.environment["TEST_EXTENT"] == "full"
 

@@ -1,8 +1,8 @@
 import Foundation
 
-/// The batches that tests work on.
+/// A batch that tests read.
 public struct Fixture: Sendable, CustomStringConvertible {
-  /// Also the session.
+  /// The fixture's name, which is also its session.
   public let name: String
   public let path: String
 
@@ -11,13 +11,13 @@ public struct Fixture: Sendable, CustomStringConvertible {
   public static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
 
-  /// A case of `fixtures/`.
+  /// A fixture in `fixtures/`.
   public init(_ name: String) {
     self.name = name
     path = Self.root.appendingPathComponent("fixtures/\(name)").path
   }
 
-  /// Any file.
+  /// A fixture from any file.
   public init(file path: String) { (name, self.path) = (path, path) }
 
   private init(corpus name: String, path: String) {
@@ -25,28 +25,29 @@ public struct Fixture: Sendable, CustomStringConvertible {
     self.path = path
   }
 
-  /// All of `fixtures/`.
+  /// The test batches in `fixtures/`.
   public static let all = [
     "exact-1fps", "jittered", "gap", "rotation", "odd-size", "corrupt-frames", "single-frame", "irregular-3fps",
     "on-change", "masks", "colour-bars",
   ].map { Fixture($0) }
 
-  /// One of each kind of timing and size, where each fixture takes dozens of other programs; all of them in full.
+  /// One fixture of each timing and size, for tests that start dozens of programs per fixture. The full test uses all
+  /// fixtures.
   public static let sample = Extent.of(
     all.filter { ["exact-1fps", "gap", "rotation", "odd-size", "on-change"].contains($0.name) }, full: all)
 
-  /// Real sessions: a directory for each in SESSION_CORPUS, with its frames in `jpg/`. None unless that is set, so that
-  /// every clone runs the same tests; `make test-corpus` sets it.
+  /// Real sessions: each directory in SESSION_CORPUS is a session with its frames in `jpg/`. Empty unless
+  /// SESSION_CORPUS is set, so every clone runs the same tests. `make test-corpus` sets it.
   public static let corpus: [Fixture] = {
     guard let corpus = ProcessInfo.processInfo.environment["SESSION_CORPUS"] else { return [] }
     let sessions = (try? names(in: corpus)) ?? []
     return sessions.map { Fixture(corpus: $0, path: "\(corpus)/\($0)/jpg") }
   }()
 
-  /// All of a fixture that is one file.
+  /// Returns the bytes of a single-file fixture.
   public func bytes() throws -> [UInt8] { Array(try Data(contentsOf: URL(fileURLWithPath: path))) }
 
-  /// One of its files.
+  /// Returns the bytes of a file in the fixture.
   public func bytes(_ file: String) throws -> [UInt8] {
     Array(try Data(contentsOf: URL(fileURLWithPath: path + "/" + file)))
   }

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A session made up from a seed: one to three frames a second with jitter, gaps, batches that meet up to 400 ms early or
-/// late, a screen that is rotated, batches of a single frame.
+/// A session generated from a seed. It has one to three frames a second with jitter, gaps and screen rotation. Batches
+/// start up to 400 ms early or late, and some have a single frame.
 public struct GeneratedSession {
   public static let startMs: Int64 = 1_767_859_512_340
 
@@ -11,9 +11,9 @@ public struct GeneratedSession {
   }
 
   public let name: String
-  /// The batches' directories, in the order they arrive.
+  /// The batch directories, in order of arrival.
   public let batches: [String]
-  /// In order of time.
+  /// The frames, ordered by time.
   public let frames: [Frame]
 
   public init(seed: Int, in scratch: ScratchDirectory) throws {
@@ -29,7 +29,7 @@ public struct GeneratedSession {
       try Self.write(own, endMs: endMs, intervalMs: intervalMs, session: name, to: path)
       frames += own
       batches.append(path)
-      // A next batch may begin before this one's end, but not before its last frame.
+      // The next batch may start before this batch ends, but not before its last frame.
       let seam = min(400, intervalMs / 2 - 1)
       let earliest = max(-seam, own[own.count - 1].timeMs - endMs + 20)
       start = endMs + (random.once(in: 4) ? random.int(intervalMs...9_000) : random.int(earliest...seam))
@@ -38,7 +38,7 @@ public struct GeneratedSession {
     self.batches = batches.shuffled(using: &random)
   }
 
-  /// - Returns: the frames, and the interval that the recorder says it has: its own, or a second.
+  /// - Returns: The frames, and the declared interval: the recorder's own, or 1000 ms.
   private static func captures(from start: Int64, _ random: inout Random) -> ([Frame], intervalMs: Int64) {
     let intervalMs = 1_000 / random.int(1...3)
     let said = random.once(in: 2) ? intervalMs : 1_000

@@ -1,4 +1,4 @@
-/// The facts of an image file, by ffprobe.
+/// The properties of an image file, as ffprobe reports them.
 public struct ImageProbe {
   public let file: String
   public let codec: String
@@ -19,6 +19,6 @@ public struct ImageProbe {
     (codec, self.width, self.height, pixelFormat) = (fields[0], width, height, fields[3])
   }
 
-  /// The picture itself.
+  /// Returns the decoded picture.
   public func pixels() throws -> Pixels { try Pixels.decode(file, width: width, height: height)[0] }
 }

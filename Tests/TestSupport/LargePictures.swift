@@ -1,6 +1,6 @@
 import Foundation
 
-/// Pictures of 2400×3200 that take a while to decode and encode, made once in each process.
+/// Pictures of 2400×3200, which take long to decode and encode. Each process makes them once.
 public enum LargePictures {
   private static let made = Result {
     let scratch = try ScratchDirectory()
@@ -10,7 +10,7 @@ public enum LargePictures {
     return scratch
   }
 
-  /// Fills a directory with frames a second apart, each other than the one before.
+  /// Fills a directory with frames at intervals of one second. Each frame differs from the previous one.
   public static func fill(_ directory: String, frames: Int) throws {
     try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
     let pictures = try made.get()

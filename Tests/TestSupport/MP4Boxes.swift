@@ -1,19 +1,19 @@
 import Foundation
 
-/// The boxes of an ISO base media file, read without our own code.
+/// The boxes of an ISO base media file, read without code of the project.
 public struct MP4Boxes {
   public struct Box {
     public let type: String
     public let body: Data
-    /// With its header.
+    /// The size in bytes, including the header.
     public let size: Int
 
-    /// The boxes in it, where it has nothing else.
+    /// The child boxes, if the box contains only boxes.
     public var children: [Box] { MP4Boxes.read(body) }
     public subscript(type: String) -> Box? { children.first { $0.type == type } }
   }
 
-  /// At the top of a file.
+  /// The boxes at the top level of a file.
   public static func read(_ path: String) throws -> [Box] {
     read(try Data(contentsOf: URL(fileURLWithPath: path)))
   }
@@ -34,7 +34,7 @@ public struct MP4Boxes {
 }
 
 extension Data {
-  /// A big-endian number.
+  /// The bytes as a big-endian number.
   public func integer(at offset: Int, bytes: Int) -> UInt64 {
     dropFirst(offset).prefix(bytes).reduce(0) { $0 << 8 | UInt64($1) }
   }

@@ -1,11 +1,11 @@
-/// A mask of a screenshot, and how a masked picture differs from the one without masks.
+/// A mask of a screenshot, and the measured difference that it makes.
 public struct MaskRectangle: Sendable {
   let x: Double
   let y: Double
   let width: Double
   let height: Double
 
-  /// One that may reach beyond a picture of 180×320, in eighths of a pixel.
+  /// Makes a random mask, in eighths of a pixel, that may extend beyond a picture of 180×320.
   public init(_ random: inout Random) {
     func length(_ range: ClosedRange<Int64>) -> Double { Double(random.int(range)) / 8 }
     (x, y, width, height) = (length(-200...1_400), length(-200...2_500), length(0...600), length(0...600))
@@ -15,7 +15,7 @@ public struct MaskRectangle: Sendable {
     #"{"x":\#(x / scale),"y":\#(y / scale),"width":\#(width / scale),"height":\#(height / scale)}"#
   }
 
-  /// Whether it has a part in the pixel, or in one so near.
+  /// Returns whether the mask covers part of the pixel, or of a pixel within `margin`.
   func covers(_ column: Int, _ row: Int, margin: Int) -> Bool {
     func meets(_ start: Double, _ length: Double, _ pixel: Int) -> Bool {
       Double(pixel) >= start.rounded(.down) - Double(margin)
@@ -26,13 +26,14 @@ public struct MaskRectangle: Sendable {
 }
 
 extension Pixels {
-  /// How a masked picture differs from what it should be.
+  /// The difference between a masked picture and the expected one.
   public struct MaskDifference {
     /// The largest difference from the mask's colour, in any pixel under a mask.
     public var atEdges = 0
-    /// The same, at least eight pixels from a mask's edge.
+    /// The largest difference from the mask's colour, at least eight pixels inside a mask's edge.
     public var inside = 0
-    /// The largest mean difference from the unmasked picture, of the blocks of 16×16 pixels that lie eight pixels beside all masks.
+    /// The largest mean difference from the unmasked picture, over blocks of 16×16 pixels at least eight pixels from
+    /// all masks.
     public var outside = 0.0
   }
 

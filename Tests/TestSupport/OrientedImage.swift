@@ -1,8 +1,8 @@
 import Foundation
 
-/// Image files that say how they are to be turned.
+/// Image files with an orientation tag.
 public enum OrientedImage {
-  /// A TIFF with nothing but the orientation.
+  /// Returns a TIFF that contains only the orientation.
   private static func tiff(_ tag: UInt8, isLittleEndian: Bool) -> [UInt8] {
     isLittleEndian
       ? Array("II".utf8) + [42, 0, 8, 0, 0, 0, 1, 0, 0x12, 1, 3, 0, 1, 0, 0, 0, tag, 0, 0, 0, 0, 0, 0, 0]
@@ -21,12 +21,12 @@ public enum OrientedImage {
     return Int(~sum)
   }
 
-  /// For each of EXIF's values, how stock ffmpeg makes the stored picture of the upright one.
+  /// The ffmpeg filter for each EXIF orientation, which turns the upright picture into the stored one.
   private static let filters = [
     "null", "hflip", "hflip,vflip", "vflip", "transpose=0", "transpose=2", "transpose=3", "transpose=1",
   ]
 
-  /// Eight pictures as EXIF's eight values want them stored, still without EXIF.
+  /// Returns eight pictures, stored for the eight EXIF orientations, without EXIF.
   public static func stored(_ upright: [String], kind: String) throws -> [[UInt8]] {
     let scratch = try ScratchDirectory()
     let quality = ["jpg": ["-q:v", "1"], "webp": ["-lossless", "0", "-quality", "100"]][kind] ?? []
@@ -43,9 +43,9 @@ public enum OrientedImage {
   }
 
   /// - Parameters:
-  ///   - file: without EXIF, a PNG's header being its first chunk.
-  ///   - width: of the picture as it is to be shown.
-  ///   - height: likewise.
+  /// - file: An image without EXIF. The first chunk of a PNG must be its header.
+  /// - width: The width of the upright picture.
+  /// - height: The height of the upright picture.
   public static func file(_ file: [UInt8], kind: String, tag: Int, width: Int, height: Int) -> [UInt8] {
     switch kind {
     case "jpg":
@@ -55,7 +55,7 @@ public enum OrientedImage {
       let body = Array("eXIf".utf8) + tiff(UInt8(tag), isLittleEndian: tag % 2 == 1)
       return file[..<33] + bigEndian(body.count - 4, 4) + body + bigEndian(crc(body), 4) + file[33...]
     default:
-      // The extended form around the simple one: a header that says there is EXIF, and how large the picture is.
+      // The extended WebP format wraps the simple one. Its header declares the EXIF data and the picture size.
       let exif = tiff(UInt8(tag), isLittleEndian: true)
       let isTurned = tag > 4
       let size = [(isTurned ? height : width) - 1, (isTurned ? width : height) - 1].flatMap {

@@ -1,10 +1,10 @@
 import Foundation
 
-/// Decoded pictures, as stock ffmpeg sees them.
+/// Pictures decoded by stock ffmpeg.
 public struct Pixels {
   public let width: Int
   public let height: Int
-  /// Red, green, blue, in rows.
+  /// Red, green and blue bytes, row by row.
   public let bytes: [UInt8]
 
   public init(width: Int, height: Int, bytes: [UInt8]) {
@@ -14,9 +14,9 @@ public struct Pixels {
     self.bytes = bytes
   }
 
-  /// Decodes a video or an image; one element a sample.
+  /// Decodes a video or an image. Returns one element for each sample.
   ///
-  /// - Parameter chroma: how libswscale makes it of the pixels' own size, `neighbor` for no smoothing.
+  /// - Parameter chroma: libswscale's method to upsample chroma to the picture size. `neighbor` means no smoothing.
   public static func decode(
     _ file: String, width: Int, height: Int, chroma: String = "bicubic", options: [String] = []
   ) throws -> [Pixels] {
@@ -30,7 +30,7 @@ public struct Pixels {
     return try pictures(raw, of: file, width, height)
   }
 
-  /// Decodes several videos at once, with one process: it takes longer to start than to decode.
+  /// Decodes several videos with one process, because a process takes longer to start than to decode.
   public static func decode(_ files: [(path: String, width: Int, height: Int)]) throws -> [[Pixels]] {
     let scratch = try ScratchDirectory()
     var arguments = ["-v", "error"]
@@ -63,7 +63,7 @@ public struct Pixels {
     return Array(bytes[offset..<offset + 3])
   }
 
-  /// The number that a fixture's patches show, the lowest bit on the left.
+  /// The number that a fixture's patches show. The leftmost patch is the lowest bit.
   public var number: Int {
     (0..<8).reduce(0) { number, bit in
       let patch = self[width * (2 * bit + 1) / 16, height * 3 / 8]
@@ -74,7 +74,8 @@ public struct Pixels {
   /// The mean CIEDE2000 difference to another picture of the same size.
   public func difference(to other: Pixels) -> Double { ColourDifference(self, other).mean }
 
-  /// Half the size, odd sides rounded up: each pixel the mean of two by two, the last ones of an odd side counted twice.
+  /// The picture at half size. Each pixel is the mean of 2×2 pixels. Odd sides are rounded up, and their last pixels
+  /// count twice.
   public var halved: Pixels {
     let columns = (width + 1) / 2
     let rows = (height + 1) / 2
@@ -98,7 +99,7 @@ public struct Pixels {
     return Pixels(width: columns, height: rows, bytes: result)
   }
 
-  /// The error when four pixels share their chroma, as in the films: JFIF's matrix and full range.
+  /// The picture with chroma shared by 2×2 pixels, as in the films. Uses JFIF's matrix in full range.
   public var withSharedChroma: Pixels {
     var result = bytes
     let halved = halved

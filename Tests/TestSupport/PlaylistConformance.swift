@@ -2,8 +2,8 @@ import Foundation
 import Testing
 
 extension Conformance {
-  /// The faults of the playlists of a directory and of all files that they name, by RFC 8216 and its second edition
-  /// (draft-pantos-hls-rfc8216bis, "8216bis"); none where all is well.
+  /// Returns the faults of a directory's playlists and of the files that they name. Sources: RFC 8216 and its second
+  /// edition (draft-pantos-hls-rfc8216bis, "8216bis"). Empty if all conform.
   public static func faults(ofPlaylistsIn directory: String) throws -> [String] {
     var checker = PlaylistChecker(directory: directory)
     try checker.check()
@@ -17,7 +17,7 @@ private struct PlaylistChecker {
 
   init(directory: String) { self.directory = directory }
 
-  /// A media segment as a playlist tells it.
+  /// A media segment in a playlist.
   private struct Segment {
     let uri: String
     let durationMs: Int
@@ -76,7 +76,7 @@ private struct PlaylistChecker {
         switch tag {
         case "EXT-X-TARGETDURATION": playlist.targetMs = (Int(value) ?? 0) * 1_000
         case "EXTINF":
-          // In seconds, with an empty title.
+          // The duration is in seconds, and the title is empty.
           require(value.wholeMatch(of: /\d+\.\d{3},/) != nil, "8216, 4.3.2.1: EXTINF:\(value)")
           duration = Int(value.filter(\.isNumber))
         case "EXT-X-PROGRAM-DATE-TIME":
@@ -109,7 +109,7 @@ private struct PlaylistChecker {
       require(playlist.tags[tag]?.count == 1, "8216, 4.3.3: not exactly one \(tag) in \(name)")
     }
     let version = playlist.tags["EXT-X-VERSION"]?.first.flatMap { Int($0) } ?? 0
-    // 8216bis, 8: MAP outside of playlists of key frames asks for 6, GAP for 8.
+    // 8216bis, 8: MAP outside playlists of key frames requires version 6, and GAP requires version 8.
     let needed = playlist.tags["EXT-X-GAP"] != nil ? 8 : 6
     require(version >= needed, "8216bis, 8: version \(version) of \(name)")
     for segment in playlist.segments {
@@ -133,7 +133,7 @@ private struct PlaylistChecker {
     }
     var nowMs = startMs
     for segment in playlist.segments {
-      // 8216bis, 4.4.4.6: the dates of a playlist agree with its durations, but for discontinuities.
+      // 8216bis, 4.4.4.6: dates agree with durations, except after discontinuities.
       if let dateMs = segment.dateMs, !segment.isBehindDiscontinuity {
         require(dateMs == nowMs, "8216, 6.2.1: \(segment.uri) is at \(dateMs), and \(nowMs) by the durations before")
       }
@@ -160,7 +160,7 @@ private struct PlaylistChecker {
     func places(_ playlist: Playlist) -> [String] {
       playlist.segments.map { "\($0.uri) \($0.durationMs) \($0.dateMs ?? 0) \($0.map ?? "") \($0.isGap)" }
     }
-    // Each of our fragments has one key frame, its first.
+    // Each fragment has exactly one key frame, at its start.
     require(places(playlist) == places(media), "8216, 4.3.3.6: a key frame does not last until the next")
     for segment in playlist.segments where !segment.isGap {
       guard let range = segment.range else {
@@ -184,7 +184,7 @@ private struct PlaylistChecker {
     require(lines.first == "#EXTM3U" && lines.last == "", "8216, 4.3.1.1: multivariant.m3u8")
     var codecs: Set<String> = []
     var largest = (width: 0, height: 0)
-    // In the playlist's order: of sizes with as many pixels, the first one counts.
+    // In playlist order: of sizes with equal pixel counts, the first one is the maximum.
     for map in media.segments.compactMap(\.map) {
       let entry = try #require(MP4Boxes.read(try file(map)).first { $0.type == "moov" }?.sampleEntry)
       codecs.insert(entry.codec)
@@ -215,7 +215,7 @@ private struct PlaylistChecker {
     }
   }
 
-  /// The largest bit rate of neighbouring segments that last between half a target duration and one and a half.
+  /// The largest bit rate of adjacent segments whose total duration is 0.5 to 1.5 target durations.
   private func peakRate(of playlist: Playlist) throws -> Int {
     let segments = try playlist.segments.map { segment in
       (bits: 8 * (segment.isGap ? 0 : try segment.range?.count ?? file(segment.uri).count), ms: segment.durationMs)
@@ -246,7 +246,7 @@ private struct Fragment {
     let run = movie?["traf"]?["trun"]?.body ?? Data()
     let count = Int(run.integer(at: 4, bytes: 4))
     start = movie?["traf"]?["tfdt"]?.body.integer(at: 4, bytes: 8) ?? .max
-    // Durations and sizes, behind version and flags, count, offset and the first one's flags.
+    // Durations and sizes follow the version and flags, the count, the offset and the first sample's flags.
     ticks = (0..<count).reduce(0) { $0 + run.integer(at: 16 + 8 * $1, bytes: 4) }
     let size = Int(run.integer(at: 20, bytes: 4))
     keyFrame = before..<before + (movie?.size ?? 0) + 8 + size
@@ -254,7 +254,7 @@ private struct Fragment {
 }
 
 extension MP4Boxes.Box {
-  /// How the only track of a movie is coded.
+  /// The codec and size of a movie's only track.
   fileprivate var sampleEntry: (codec: String, width: Int, height: Int)? {
     guard let table = self["trak"]?["mdia"]?["minf"]?["stbl"]?["stsd"],
       let entry = MP4Boxes.read(Data(table.body.dropFirst(8))).first

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The facts of a file, by ffprobe.
+/// The properties of a file, as ffprobe reports them.
 public struct Probe: Decodable {
   public struct Stream: Decodable {
     public let codecType: String
@@ -26,7 +26,7 @@ public struct Probe: Decodable {
     public let streamIndex: Int
     public let pts: Int64
     public let dts: Int64
-    /// Zero where the container does not say.
+    /// Zero if the container has no duration.
     public let duration: Int64
     public let size: String
     public let flags: String
@@ -62,13 +62,13 @@ public struct Probe: Decodable {
     self = try decoder.decode(Self.self, from: json)
   }
 
-  /// The packets of one track.
+  /// Returns the packets of a track.
   public func packets(of stream: Int) -> [Packet] { packets.filter { $0.streamIndex == stream } }
 
-  /// The texts of a file's timing track, as stock ffmpeg writes them out.
+  /// Returns the texts of a file's timing track, as stock ffmpeg extracts them.
   public static func timingTexts(_ file: String) throws -> [TimingEntry] { try timingTexts(of: [file])[0] }
 
-  /// The same of several files, with one process.
+  /// Returns the timing texts of several files, with one process.
   public static func timingTexts(of files: [String]) throws -> [[TimingEntry]] {
     let scratch = try ScratchDirectory()
     var arguments = ["-v", "error"]
@@ -82,7 +82,7 @@ public struct Probe: Decodable {
       var texts: [TimingEntry] = []
       while rest.count >= 2 {
         let length = Int(rest[rest.startIndex]) << 8 | Int(rest[rest.startIndex + 1])
-        // An empty text is time that nobody recorded.
+        // An empty text marks a gap in the recording.
         if length > 0 {
           texts.append(try JSONDecoder().decode(TimingEntry.self, from: Data(rest.dropFirst(2).prefix(length))))
         }
@@ -98,7 +98,7 @@ public struct TimingEntry: Decodable, Equatable {
   public let f: String
   public let continued: Bool?
 
-  /// The expected text of a manifest's frame in the track.
+  /// Makes the expected track text of a frame in a manifest.
   public init(_ frame: PublishedSession.Manifest.Frame) {
     t = frame.timeMs
     f = frame.source
@@ -106,7 +106,7 @@ public struct TimingEntry: Decodable, Equatable {
   }
 }
 
-/// A published session, read back without our own code.
+/// A published session, read without code of the project.
 public struct PublishedSession {
   public struct Manifest: Decodable {
     public struct Frame: Decodable, Equatable {
@@ -142,7 +142,7 @@ public struct PublishedSession {
     public let gapAfterMs: Int64
     public let final: Bool
 
-    /// When each frame comes on screen, from the segment's start.
+    /// The time of each frame on screen, in milliseconds from the segment's start.
     public var offsetsMs: [Int64] {
       frames.reduce(into: [0]) { $0.append($0.last! + $1.holdMs) }.dropLast()
     }
@@ -154,7 +154,7 @@ public struct PublishedSession {
       public let startMs: Int64
       public let endMs: Int64
 
-      /// The one behind a segment.
+      /// The gap after a segment.
       public init(after manifest: Manifest) {
         startMs = manifest.endMs
         endMs = manifest.endMs + manifest.gapAfterMs
@@ -173,7 +173,7 @@ public struct PublishedSession {
   }
 
   public let path: String
-  /// In the order of their starts.
+  /// The manifests, ordered by start.
   public let manifests: [Manifest]
   public let index: Index
 
@@ -188,18 +188,18 @@ public struct PublishedSession {
 
   public func video(_ manifest: Manifest) -> String { path + "/" + manifest.file }
 
-  /// The pictures of each segment, as they are coded.
+  /// Returns the pictures of each segment, at their coded size.
   public func pictures() throws -> [[Pixels]] {
     try Pixels.decode(manifests.map { (video($0), $0.codedWidth, $0.codedHeight) })
   }
 
-  /// Every captured frame: its instant and its source.
+  /// The instant and source of each captured frame.
   public var captured: [(timeMs: Int64, source: String)] {
     manifests.flatMap { $0.frames.filter { $0.status == "captured" }.map { ($0.timeMs, $0.source) } }
   }
 }
 
-/// Stitches a session with stock ffmpeg: the video alone.
+/// Stitches a session with stock ffmpeg. Copies only the video.
 public func stitch(_ session: String, to film: String) throws {
   try Tool.output(
     "ffmpeg",

@@ -4,21 +4,21 @@ import Synchronization
 @testable import Sessions
 @testable import WorkQueues
 
-/// Verifies the output of each run of the program. Each run that a test makes is followed by what `encoder-worker verify` does, so
-/// that no test can forget it.
+/// Verifies the output of each program run with the same check as `encoder-worker verify`. Every run in a test is
+/// verified automatically.
 enum PublishedOutput {
-  /// Sessions that were found right, by their paths, with the state they had then.
+  /// The verified sessions by path, each with its state at that time.
   private static let verified = Mutex<[String: String]>([:])
 
-  /// Verifies the sessions that a command may have published, but for those that have not changed since.
+  /// Verifies the sessions that a command may have published, except those that have not changed since the last check.
   ///
   /// - Parameters:
-  ///   - command: a program and its arguments; ours may stand behind another one, as behind strace.
-  ///   - status: how it ended.
-  ///   - directory: where it ran; nil for this process's own.
-  /// - Throws: ``Tool/Failure`` when `verify` finds anything wrong.
+  /// - command: A program and its arguments. The program under test may follow a wrapper such as strace.
+  /// - status: The exit status of the command.
+  /// - directory: The command's working directory. Nil means that of this process.
+  /// - Throws: ``Tool/Failure`` if `verify` finds a problem.
   static func verify(after command: [String], _ status: Int32, in directory: URL? = nil) throws {
-    // After any other status the views of a session may lag.
+    // After any other exit status, the views of a session may be stale.
     guard [0, 65].contains(status), let output = output(of: command) else { return }
     let path = URL(fileURLWithPath: output, relativeTo: directory).path
     for name in (try? names(in: path)) ?? [] where !name.hasPrefix(".") {
@@ -32,7 +32,7 @@ enum PublishedOutput {
     }
   }
 
-  /// The output directory of a command that publishes; nil for any other.
+  /// Returns the output directory of a publishing command, or nil for any other command.
   private static func output(of command: [String]) -> String? {
     guard let program = command.firstIndex(of: EncoderWorker.path) else { return nil }
     let words = command[(program + 1)...]
@@ -45,7 +45,7 @@ enum PublishedOutput {
     return value("--output") ?? value("--spool").map { $0 + "/output" }
   }
 
-  /// Changes with each segment that is published; nil where there is no session.
+  /// Returns a value that changes with each published segment, or nil without a session.
   private static func state(of session: String) -> String? {
     guard let files = try? names(in: session), files.contains("session.json") else { return nil }
     var status = stat()

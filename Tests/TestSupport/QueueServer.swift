@@ -5,14 +5,14 @@ import JSON
 import Synchronization
 import WorkQueues
 
-/// A Redis of a test's own, on this machine, that keeps what it acknowledged; killed when the last reference goes.
+/// A local Redis for one test, which persists acknowledged writes. It is killed when the last reference is released.
 public final class QueueServer {
   public static let isInstalled = (try? Tool.run("redis-server", ["--version"]).status) == 0
 
-  /// At 127.0.0.1; the same after a restart.
+  /// The port at 127.0.0.1, which stays the same after a restart.
   public let port: UInt16
 
-  /// No other server of these tests gets the port of one that is about to restart.
+  /// Ports in use, so that no other test server takes the port of a restarting server.
   private static let used = Mutex<Set<UInt16>>([])
   private let directory: ScratchDirectory
   private let options: [String]
@@ -20,13 +20,13 @@ public final class QueueServer {
   private var process = Process()
 
   /// - Parameters:
-  ///   - options: those of `redis-server`, after our own, over which they win.
-  ///   - password: what it asks for.
+  /// - options: Options for `redis-server`, which override the defaults.
+  /// - password: The password that clients must send.
   public init(_ options: [String] = [], password: String? = nil) throws {
     directory = try ScratchDirectory()
     self.options = options + (password.map { ["--requirepass", $0] } ?? [])
     self.password = password
-    // Below those that the kernel hands out, so that nobody is given it while a test restarts the server.
+    // Ports below the kernel's ephemeral range, so no other process gets the port during a restart.
     for _ in 0..<20 {
       let port = UInt16.random(in: 20_000..<32_000)
       guard Self.used.withLock({ $0.insert(port).inserted }) else { continue }
@@ -41,19 +41,19 @@ public final class QueueServer {
 
   deinit { kill() }
 
-  /// Without its password.
+  /// The URL, without the password.
   public var url: String { "redis://127.0.0.1:\(port)" }
 
-  /// A socket that leads there as well.
+  /// The path of a Unix socket of the same server.
   public var socket: String { directory.path("socket") }
 
-  /// Ends it in good order.
+  /// Stops the server cleanly.
   public func stop() { end(SIGTERM) }
 
-  /// Ends it where it stands: what it has not written is gone.
+  /// Kills the server. Unwritten data is lost.
   public func kill() { end(SIGKILL) }
 
-  /// Starts it again after it was ended, with what it has written.
+  /// Restarts the stopped server with its persisted data.
   public func restart() throws {
     guard !process.isRunning else { throw Tool.Failure("redis-server still runs") }
     guard let process = try Self.start(at: port, in: directory, options, password) else {
@@ -62,14 +62,14 @@ public final class QueueServer {
     self.process = process
   }
 
-  /// It forgets everything.
+  /// Deletes all data.
   public func flush() throws { try command("FLUSHALL") }
 
-  /// It no longer answers, nor hangs up, until it is thawed.
+  /// Suspends the server: it sends no response and keeps its connections open until `thaw`.
   public func freeze() { Glibc.kill(process.processIdentifier, SIGSTOP) }
   public func thaw() { Glibc.kill(process.processIdentifier, SIGCONT) }
 
-  /// The reply to a command: a line for each string.
+  /// Sends a command and returns the reply, with one line for each string.
   @discardableResult
   public func command(_ words: String...) throws -> [String] {
     let result = try Self.ask(socket, words, password)
@@ -84,7 +84,7 @@ public final class QueueServer {
     process.waitUntilExit()
   }
 
-  /// - Returns: nil when it ended at once, say because somebody else has the port.
+  /// - Returns: The process, or nil if it exited at once, for example because the port is in use.
   private static func start(
     at port: UInt16, in directory: ScratchDirectory, _ options: [String], _ password: String?
   ) throws -> Process? {
@@ -100,7 +100,7 @@ public final class QueueServer {
     process.standardOutput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice
     try process.runTakingSignals()
-    // The socket is made after the port was had: what answers there is ours.
+    // Redis creates the socket after it binds the port, so a response proves that this server has the port.
     let endMs = MonotonicClock.milliseconds() + 600_000
     while MonotonicClock.milliseconds() < endMs {
       let answer = try ask(directory.path("socket"), ["PING"], password)

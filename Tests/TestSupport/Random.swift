@@ -1,4 +1,4 @@
-/// The same numbers in every run: SplitMix64 (Steele, Lea, Flood 2014).
+/// A generator with the same numbers in every run: SplitMix64 (Steele, Lea, Flood 2014).
 public struct Random: RandomNumberGenerator {
   private var state: UInt64
 
@@ -14,6 +14,6 @@ public struct Random: RandomNumberGenerator {
 
   public mutating func int(_ range: ClosedRange<Int64>) -> Int64 { Int64.random(in: range, using: &self) }
 
-  /// True once in `count`.
+  /// Returns true with probability 1/`count`.
   public mutating func once(in count: Int64) -> Bool { int(1...count) == 1 }
 }

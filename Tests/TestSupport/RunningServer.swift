@@ -1,13 +1,13 @@
 import Foundation
 
-/// `encoder-worker serve`, or a worker that listens, until the last reference goes.
+/// `encoder-worker serve`, or a worker with a listener. It stops when the last reference is released.
 public final class RunningServer {
   private let process = Process()
   public let port: UInt16
 
   /// - Parameters:
-  ///   - arguments: those of the program.
-  ///   - listening: where; port 0 is a free one.
+  /// - arguments: Arguments of the program.
+  /// - listening: The address to listen on. Port 0 selects a free port.
   public init(
     _ arguments: [String], environment: [String: String] = [:], listening: String = "127.0.0.1:0"
   ) throws {
@@ -16,7 +16,7 @@ public final class RunningServer {
     process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
     process.standardInput = FileHandle.nullDevice
     let pipe = Pipe()
-    // `serve` says where it listens on standard output, a worker on standard error.
+    // `serve` prints its address to standard output, and a worker prints it to standard error.
     process.standardOutput = arguments[0] == "serve" ? pipe : FileHandle.nullDevice
     process.standardError = arguments[0] == "serve" ? FileHandle.nullDevice : pipe
     try process.runTakingSignals()
@@ -27,7 +27,7 @@ public final class RunningServer {
       said += more
     }
     let text = String(decoding: said, as: UTF8.self)
-    // Behind the host, and what stands before its port.
+    // The port follows the host and its prefix in the output.
     guard let colon = listening.lastIndex(of: ":"), let range = text.firstRange(of: listening[...colon]),
       let port = UInt16(text[range.upperBound...].prefix { $0.isNumber })
     else { throw Tool.Failure("no address in \(text)") }
@@ -43,7 +43,7 @@ public final class RunningServer {
 
   public var processIdentifier: Int32 { process.processIdentifier }
 
-  /// - Returns: its exit status.
+  /// - Returns: The exit status, or the negative number of the signal that ended the program.
   public func stop() -> Int32 {
     kill(process.processIdentifier, SIGTERM)
     process.waitUntilExit()
@@ -52,14 +52,14 @@ public final class RunningServer {
 
   public struct Reply {
     public let status: Int
-    /// By their names in lower case.
+    /// Header values by lower-case name.
     public let headers: [String: String]
     public let body: Data
 
     public var text: String { String(decoding: body, as: UTF8.self) }
   }
 
-  /// Asks for a path, which goes out as it is.
+  /// Requests a path, which is sent unchanged.
   public func get(
     _ path: String, method: String = "GET", _ headers: [String: String] = [:], timeoutS: Int = 60
   ) throws -> Reply {
@@ -68,7 +68,7 @@ public final class RunningServer {
     return try exchange("\(method) \(path) HTTP/1.1\r\n\(head)\r\n", timeoutS: timeoutS)
   }
 
-  /// A connection to it, which the caller closes.
+  /// Opens a connection to the server. The caller closes it.
   public func connection() throws -> Int32 {
     let file = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     var address = sockaddr_in()
@@ -87,9 +87,9 @@ public final class RunningServer {
     return file
   }
 
-  /// Sends these bytes, and reads until the server has closed.
+  /// Sends these bytes, and reads until the server closes the connection.
   ///
-  /// - Parameter patienceS: for how long to wait for more.
+  /// - Parameter patienceS: Read timeout in seconds.
   public func exchange(_ text: String, timeoutS: Int = 60) throws -> Reply {
     let file = try connection()
     defer { close(file) }

@@ -1,26 +1,26 @@
 import Foundation
 
-/// Compares image files: the picture of Pillow, and what comes out of the program under test.
+/// Compares the picture that Pillow decodes with the one that the program under test encodes.
 public struct ShownPicture {
   public enum Outcome {
     case encoded(Pixels)
-    /// With the reason as the manifest has it.
+    /// The reason in the manifest.
     case refused(String)
   }
 
   public let file: String
-  /// Pillow's name for the format, `JPEG` or the like, and its picture; nil where it shows none.
+  /// Pillow's name for the format, such as `JPEG`, and the decoded picture. Nil if Pillow cannot decode the file.
   public let reference: (kind: String, pixels: Pixels)?
   public let outcome: Outcome
 
   public var name: String { URL(fileURLWithPath: file).lastPathComponent }
 
-  /// The mean CIEDE2000 difference of the mean colours of two by two pixels, which share their chroma in the film; nil where
-  /// there is nothing to compare, infinite where not even the size is the same.
+  /// The mean CIEDE2000 difference of the mean colours of 2×2 pixels, which share their chroma in the film. Nil without
+  /// two pictures to compare. Infinite if the sizes differ.
   ///
-  /// The film's colours may then lie outside of RGB, and their mean is another once they are clipped: single yellow pixels
-  /// beside black ones. So Pillow's picture with chroma shared likewise counts as well. It alone would not do: a strange
-  /// JPEG's own colours may lie outside of RGB, and Pillow has clipped them already.
+  /// The film's colours may lie outside RGB, for example at single yellow pixels beside black ones. Clipping then
+  /// changes their mean. The comparison therefore also accepts Pillow's picture with shared chroma. That picture alone
+  /// is not sufficient: a JPEG's own colours may lie outside RGB, and Pillow has already clipped them.
   public var difference: Double? {
     guard let reference, case .encoded(let picture) = outcome else { return nil }
     guard (picture.width, picture.height) == (reference.pixels.width, reference.pixels.height) else { return .infinity }
@@ -36,7 +36,7 @@ public struct ShownPicture {
     self.outcome = outcome
   }
 
-  /// Encodes files as one batch; a worker that crashes or hangs is an error.
+  /// Encodes files as one batch. Throws if the worker crashes or hangs.
   public static func all(_ files: [String]) throws -> [ShownPicture] {
     let scratch = try ScratchDirectory()
     let references = try references(files, scratch)
@@ -64,12 +64,12 @@ public struct ShownPicture {
   }
 
   private static let startMs = 1_767_859_512_340
-  /// Farther apart than a hold lasts, so that each frame opens a segment and stands alone in it.
+  /// Longer than the maximum hold, so each frame has its own segment.
   private static let distanceMs = 10_000
 
   private static func outcomes(_ files: [String], _ scratch: ScratchDirectory) throws -> [Outcome] {
     let batch = try scratch.directory("batch")
-    // A frame that is fine, so that something is published; and a name that says PNG whatever it is.
+    // A valid frame, so that the worker publishes a session. All names end in PNG, whatever the format is.
     let paths = [Fixture("single-frame").path + "/" + (try names(in: Fixture("single-frame").path)[0])] + files
     for (number, path) in paths.enumerated() {
       try FileManager.default.copyItem(atPath: path, toPath: batch + "/" + source(number))
@@ -102,7 +102,7 @@ public struct ShownPicture {
 
   private static func source(_ number: Int) -> String { "\(startMs + number * distanceMs).png" }
 
-  /// The film's picture as stock ffmpeg shows it, without the column or row that makes its sides even.
+  /// Returns the film's picture as stock ffmpeg decodes it, without the row or column that pads odd sides.
   private static func picture(_ video: String, _ manifest: PublishedSession.Manifest) throws -> Pixels {
     let coded = try Pixels.decode(
       video, width: manifest.codedWidth, height: manifest.codedHeight, chroma: "neighbor",
@@ -117,12 +117,12 @@ public struct ShownPicture {
 
 /// The reference decoder.
 public enum Pillow {
-  /// Debian's python3-pil belongs to Debian's own python3, which need not be the first on the path.
+  /// Debian installs python3-pil for its own python3, which need not be the first on the path.
   private static let python = ["python3", "/usr/bin/python3"].first { python in
     (try? Tool.run(python, ["-c", "import PIL"]).status) == 0
   }
 
-  /// Runs one of `Tests/reference` and gives what it wrote.
+  /// Runs a script in `Tests/reference` and returns its output.
   @discardableResult
   public static func run(_ script: String, _ arguments: [String], input: String = "") throws -> String {
     guard let python else { throw Tool.Failure("no Pillow: scripts/setup test installs it") }

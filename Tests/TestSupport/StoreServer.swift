@@ -1,23 +1,23 @@
 import Foundation
 
-/// An S3 store with one empty bucket, until the last reference goes: moto, which checks signatures, and conditions one after
-/// the other. A partial upload of a killed client leaves nothing.
+/// An S3 store with an empty bucket, which stops when the last reference is released. It runs moto, which checks
+/// signatures and serialises conditional writes. A partial upload of a killed client leaves no object.
 public final class StoreServer: Sendable {
   public static let bucket = "replay"
-  /// Said where tests of it are skipped.
+  /// The reason that skipped store tests print.
   public static let reason = "moto is not there; scripts/setup test installs it"
   public static let isInstalled = FileManager.default.fileExists(
     atPath: Fixture.root.appendingPathComponent(".build/moto/moto").path)
 
   public let port: UInt16
   private let process = Process()
-  /// It ends with this.
+  /// The server exits when this pipe closes.
   private let input = Pipe()
 
-  /// - Parameter script: `hostile.py` is a store that misbehaves as the object's name says.
+  /// - Parameter script: The server script. `hostile.py` is a store whose faults depend on the object's name.
   public init(_ script: String = "serve.py") throws {
     let script = Fixture.root.appendingPathComponent("Tests/store/\(script)").path
-    // Debian's own Python, for which moto was installed.
+    // Debian's Python, for which moto is installed.
     process.executableURL = URL(fileURLWithPath: "/usr/bin/python3")
     process.arguments = ["-B", script, Self.bucket]
     process.standardInput = input
@@ -36,12 +36,12 @@ public final class StoreServer: Sendable {
     self.port = port
   }
 
-  /// One for all tests that leave what others have put there alone; it ends with them.
+  /// A shared store for tests that do not change objects of other tests. It exits with the test process.
   public static let shared = Result { try StoreServer() }
 
   deinit { stop() }
 
-  /// Its contents are gone then.
+  /// Kills the server, which loses its contents.
   public func stop() {
     guard process.isRunning else { return }
     kill(process.processIdentifier, SIGKILL)
@@ -50,7 +50,7 @@ public final class StoreServer: Sendable {
 
   public var endpoint: String { "http://127.0.0.1:\(port)" }
 
-  /// The environment for programs that use it.
+  /// The environment for clients of the store.
   public var environment: [String: String] {
     [
       "AWS_ENDPOINT_URL_S3": endpoint, "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
@@ -59,7 +59,7 @@ public final class StoreServer: Sendable {
     ]
   }
 
-  /// An object's bytes, asked for without the client under test; nil where there is none.
+  /// Returns an object's bytes without the client under test, or nil if the object does not exist.
   public func object(_ key: String) throws -> Data? {
     let result = try Tool.run("curl", ["--noproxy", "*", "-sS", "-w", "\n%{http_code}", address(of: key)])
     guard result.status == 0, let end = result.output.lastIndex(of: UInt8(ascii: "\n")) else {
@@ -72,16 +72,16 @@ public final class StoreServer: Sendable {
     }
   }
 
-  /// Puts an object there without the client under test.
+  /// Uploads an object without the client under test.
   public func put(_ key: String, _ bytes: Data) throws {
-    // Without the last header curl waits a second for `100 Continue`.
+    // Without the last header, curl waits one second for `100 Continue`.
     let headers = ["Transfer-Encoding:", "Content-Length: \(bytes.count)", "Expect:"]
     let result = try Tool.run(
       "curl", ["--noproxy", "*", "-sSf", "-T", "-"] + headers.flatMap { ["-H", $0] } + [address(of: key)], input: bytes)
     guard result.status == 0 else { throw Tool.Failure(result.errors) }
   }
 
-  /// The keys of all objects, in order, asked for without the client under test.
+  /// Returns the keys of all objects in order, without the client under test.
   public func keys(_ prefix: String = "") throws -> [String] {
     let script = """
       import sys, urllib.parse, urllib.request, xml.etree.ElementTree as tree

@@ -1,8 +1,8 @@
-/// A terminal of its own for a program.
+/// A pseudo-terminal for a program.
 public enum Terminal {
-  /// Runs the program with its standard error, and its standard output too, on a terminal.
+  /// Runs the program with its standard output and standard error on a terminal.
   ///
-  /// - Returns: the exit status and all that was written there.
+  /// - Returns: The exit status and the terminal output.
   public static func run(
     _ arguments: [String], columns: Int = 80, environment: [String: String] = [:]
   ) throws -> Tool.Result {

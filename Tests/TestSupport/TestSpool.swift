@@ -1,6 +1,6 @@
 import Foundation
 
-/// A spool that a test fills, and the worker empties.
+/// A spool for tests. The test adds batches, and the worker encodes them.
 public struct TestSpool {
   public let scratch: ScratchDirectory
   public let path: String
@@ -13,7 +13,7 @@ public struct TestSpool {
     for state in ["incoming", "tmp"] { _ = try scratch.directory("spool/" + state) }
   }
 
-  /// Puts a batch into `incoming/`, as a producer would.
+  /// Adds a batch to `incoming/`, as a producer does.
   public func add(_ fixture: String, as name: String? = nil) throws {
     let name = name ?? fixture
     let draft = path + "/tmp/" + name
@@ -25,7 +25,7 @@ public struct TestSpool {
     try Data(bytes).write(to: URL(fileURLWithPath: path + "/incoming/" + name))
   }
 
-  /// A plain batch of two frames, a second apart.
+  /// Adds a plain batch of two frames at an interval of one second.
   public func addSmall(_ name: String, startMs: Int64, frames: [Int] = [0, 1]) throws {
     let draft = path + "/tmp/" + name
     try FileManager.default.createDirectory(atPath: draft, withIntermediateDirectories: true)
@@ -36,7 +36,7 @@ public struct TestSpool {
     try FileManager.default.moveItem(atPath: draft, toPath: path + "/incoming/" + name)
   }
 
-  /// Starts a worker on it.
+  /// Starts a worker on the spool.
   public func start(_ options: String...) throws -> RunningWorker { try RunningWorker(["--spool", path] + options) }
 
   @discardableResult

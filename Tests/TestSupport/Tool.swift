@@ -1,7 +1,7 @@
 import CLinux
 import Foundation
 
-/// Another program, run to its end.
+/// An external program and its result.
 public struct Tool {
   public struct Result {
     public let status: Int32
@@ -17,9 +17,9 @@ public struct Tool {
     public init(_ description: String) { self.description = description }
   }
 
-  /// Runs a program found on the path and gives what it wrote, whatever its exit status.
+  /// Runs a program from the path and returns its output, for any exit status.
   ///
-  /// - Parameter verifying: whether to verify what our own program has published; not where a test has damaged it.
+  /// - Parameter verifying: Whether to verify the published output. False after a test has damaged the output.
   public static func run(
     _ program: String, _ arguments: [String], input: Data? = nil, in directory: URL? = nil,
     environment: [String: String] = [:], verifying: Bool = true
@@ -29,7 +29,7 @@ public struct Tool {
     process.arguments = [program] + arguments
     process.currentDirectoryURL = directory
     process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-    // Files, not pipes: nobody has to read while the program runs.
+    // The output goes to files, because a full pipe would block the program.
     let scratch = try ScratchDirectory()
     let files = try ["output", "errors", "input"].map { name in
       let file = scratch.url.appendingPathComponent(name)
@@ -49,7 +49,7 @@ public struct Tool {
       errors: String(decoding: try Data(contentsOf: files[1]), as: UTF8.self))
   }
 
-  /// Runs a program that must succeed.
+  /// Runs a program and throws unless it succeeds.
   @discardableResult
   public static func output(_ program: String, _ arguments: [String], in directory: URL? = nil) throws -> Data {
     let result = try run(program, arguments, in: directory)
@@ -60,7 +60,7 @@ public struct Tool {
   }
 }
 
-/// A directory that goes when the last reference goes.
+/// A temporary directory, which is removed when the last reference is released.
 public final class ScratchDirectory: Sendable {
   public let url: URL
 
@@ -79,7 +79,7 @@ public final class ScratchDirectory: Sendable {
     return scratch.setAttribute("user.test", [1])
   }()
 
-  /// An extended attribute of the directory itself.
+  /// Returns an extended attribute of the directory itself.
   public func attribute(_ name: String) -> [Int64] {
     var words = [Int64](repeating: 0, count: 512)
     let size = words.withUnsafeMutableBytes { getxattr(path, name, $0.baseAddress, $0.count) }
@@ -92,17 +92,17 @@ public final class ScratchDirectory: Sendable {
     words.withUnsafeBytes { setxattr(path, name, $0.baseAddress, $0.count, 0) } == 0
   }
 
-  /// A path in here; nothing is made.
+  /// Returns a path in the directory. Creates nothing.
   public func path(_ name: String) -> String { url.appendingPathComponent(name).path }
 
-  /// A directory in here, made.
+  /// Creates a directory in the scratch directory and returns its path.
   public func directory(_ name: String) throws -> String {
     let path = path(name)
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     return path
   }
 
-  /// A file in here.
+  /// Writes a file in the directory and returns its path.
   @discardableResult
   public func file(_ name: String, _ bytes: [UInt8]) throws -> String {
     let path = path(name)
@@ -111,18 +111,18 @@ public final class ScratchDirectory: Sendable {
   }
 }
 
-/// The names in a directory, in order.
+/// Returns the names in a directory, sorted.
 public func names(in path: String) throws -> [String] {
   try FileManager.default.contentsOfDirectory(atPath: path).sorted()
 }
 
-/// A file as it was.
+/// The state of a file at one time.
 public struct FileState: Equatable {
   public let bytes: Data
   public let changed: String
 }
 
-/// Every file below a directory with its bytes and its moment of change, to see that nothing was touched.
+/// Returns the bytes, inode and modification time of every file below a directory. Tests use it to detect changes.
 public func snapshot(of path: String) throws -> [String: FileState] {
   var result: [String: FileState] = [:]
   for name in try FileManager.default.subpathsOfDirectory(atPath: path) {
@@ -137,7 +137,7 @@ public func snapshot(of path: String) throws -> [String: FileState] {
 }
 
 extension Process {
-  /// A test's thread has signals blocked; what is started is to take them as it would anywhere.
+  /// Runs the process with all signals unblocked. A test thread has blocked signals, which a child would inherit.
   func runTakingSignals() throws {
     var (none, before) = (sigset_t(), sigset_t())
     sigemptyset(&none)

@@ -1,10 +1,10 @@
-/// A zip archive with any field wrong.
+/// A zip archive in which each field can be wrong.
 public struct ZipArchive {
   public struct Entry {
-    /// In the directory.
+    /// The name in the central directory.
     public var name: [UInt8]
     public var localName: [UInt8]
-    /// The bytes in the archive; deflate, if that is the method.
+    /// The stored bytes, compressed if the method is deflate.
     public var packed: [UInt8]
     public var method = 0
     public var localMethod = 0
@@ -17,10 +17,10 @@ public struct ZipArchive {
     public var localChecksum: UInt32
     /// Extra fields of the local header.
     public var localExtra: [UInt8] = []
-    /// A wrong offset in the directory; nil for the right one.
+    /// A wrong offset in the central directory, or nil for the correct one.
     public var offset: Int?
 
-    /// A stored entry.
+    /// Makes a stored entry.
     public init(_ name: String, _ bytes: [UInt8]) {
       (self.name, localName, packed) = (Array(name.utf8), Array(name.utf8), bytes)
       (size, localSize, packedSize) = (bytes.count, bytes.count, bytes.count)
@@ -31,11 +31,11 @@ public struct ZipArchive {
 
   public var entries: [Entry]
   public var comment: [UInt8] = []
-  /// Wrong numbers of the end record; nil for the right ones.
+  /// Wrong numbers in the end record, or nil for the correct ones.
   public var count: Int?
   public var directorySize: Int?
   public var directoryOffset: Int?
-  /// The end record of zip64, with its locator: count, size and offset of the directory. nil for none.
+  /// The zip64 end record, with its locator: count, size and offset of the directory. Nil means none.
   public var wide: (count: Int, size: Int, offset: Int)?
 
   public init(_ entries: [Entry]) { self.entries = entries }
@@ -70,7 +70,7 @@ public struct ZipArchive {
     return body + Self.number(comment.count, 2) + comment
   }
 
-  /// Lowest byte first.
+  /// Returns the number in little-endian byte order.
   private static func number(_ value: Int, _ count: Int) -> [UInt8] {
     (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
   }
@@ -81,7 +81,7 @@ public struct ZipArchive {
     return value
   }
 
-  /// CRC-32 (ISO 3309).
+  /// Returns the CRC-32 (ISO 3309).
   public static func checksum(_ bytes: [UInt8]) -> UInt32 {
     var value = ~UInt32(0)
     for byte in bytes { value = (value >> 8) ^ table[Int(UInt8(truncatingIfNeeded: value) ^ byte)] }
