@@ -16,14 +16,14 @@ import Testing
     return try JSONDecoder().decode(Reason.self, from: Data(contentsOf: URL(fileURLWithPath: path)))
   }
 
-  /// A frame that the worker may not read is a frame all the same: nothing is published without it.
+  /// The worker quarantines a batch with an unreadable file; it does not publish the batch without that frame.
   @Test(
-    .enabled(if: getuid() == 0, "root is who can be somebody else"), arguments: ["0000.jpg", "batch.json"])
-  func aFileWithoutPermissionIsNoFrameToLose(file: String) throws {
+    .enabled(if: getuid() == 0, "only root can run a process as another user"), arguments: ["0000.jpg", "batch.json"])
+  func unreadableFileQuarantinesTheBatch(file: String) throws {
     try spool.add("exact-1fps", as: "walk")
     let batch = spool.path + "/incoming/walk/"
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: batch + file)
-    // Where anybody can reach it.
+    // The unprivileged user can reach this copy.
     let worker = spool.scratch.path("encoder-worker")
     try FileManager.default.copyItem(atPath: EncoderWorker.path, toPath: worker)
     for directory in ["spool", "spool/incoming", "spool/tmp", "spool/incoming/walk"] {
@@ -40,11 +40,11 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: spool.output + "/exact-1fps"))
   }
 
-  /// A producer that leases a frame for writing must not make its batch the machine's fault for ever.
+  /// A producer holds a write lease on a frame. The worker quarantines the batch instead of retrying it for ever.
   @Test(arguments: ["0003.jpg", "batch.json"])
-  func aFileThatSomebodyHasLeasedIsNoFrameToLose(file: String) throws {
+  func leasedFileQuarantinesTheBatch(file: String) throws {
     try spool.add("exact-1fps", as: "walk")
-    // A lease is broken after /proc/sys/fs/lease-break-time: taken again and again.
+    // The kernel breaks a lease after /proc/sys/fs/lease-break-time; the script ignores the signal and keeps the lease.
     let script = """
       import fcntl, os, signal, subprocess, sys
       file = os.open(sys.argv[1], os.O_RDWR)
@@ -139,7 +139,7 @@ import Testing
     #expect(try reason("empty-file").cause == "an empty file")
   }
 
-  @Test func aNameThatIsTakenInQuarantineGetsASuffix() throws {
+  @Test func nameThatExistsInQuarantineGetsASuffix() throws {
     for content in ["a", "b", "c"] {
       try spool.add(file: "bad", Array(content.utf8))
       #expect(try spool.drain().status == 65)
@@ -165,8 +165,8 @@ import Testing
     #expect(FileManager.default.fileExists(atPath: spool.output + "/single-frame/session.json"))
   }
 
-  /// A batch whose name is that of another one's reason is kept all the same.
-  @Test func nothingInQuarantineIsOverwritten() throws {
+  /// The quarantine keeps a batch whose name equals another batch's reason file.
+  @Test func quarantineOverwritesNoFile() throws {
     try spool.add(file: "foo.reason.json", Array("mine".utf8))
     #expect(try spool.drain().status == 65)
     try spool.add(file: "foo", Array("bad".utf8))
@@ -177,8 +177,8 @@ import Testing
     #expect(try reason("foo.reason.json").batch == "foo.reason.json")
   }
 
-  /// The picture before was masked; a header without a picture must not bring it back.
-  @Test func nothingOfAMaskedPictureComesBack() throws {
+  /// The masks hide the first picture. The second file has a header without a picture and must not show the first one.
+  @Test func fileWithoutAPictureDoesNotShowTheMaskedPictureBefore() throws {
     let folder = try spool.scratch.directory("spool/incoming/leak")
     let secret = try Fixture("exact-1fps").bytes("0005.jpg")
     let scan = try #require(secret.indices.dropLast().first { secret[$0] == 0xFF && secret[$0 + 1] == 0xDA })
@@ -196,7 +196,7 @@ import Testing
     }
   }
 
-  @Test func ofTwoFramesAtOneInstantTheLaterGoodOneWins() throws {
+  @Test func laterGoodFrameOfTwoAtOneInstantWins() throws {
     let folder = try spool.scratch.directory("spool/incoming/twice")
     for (name, frame) in [
       ("1767859512340.jpeg", "0001"), ("1767859512340.jpg", "0002"), ("1767859513340.jpeg", "0003"),
@@ -214,7 +214,7 @@ import Testing
       ])
   }
 
-  @Test func refusedFramesAreReportedAndTheOneBeforeHoldsOn() throws {
+  @Test func refusedFramesAreReportedAndTheFrameBeforeIsHeld() throws {
     let scratch = try ScratchDirectory()
     let session = try EncoderWorker.encode(Fixture("corrupt-frames"), into: scratch)
     let manifest = try #require(session.manifests.first)
@@ -227,7 +227,7 @@ import Testing
         "decode 1767859513340.jpg: invalid data", "decode 1767859515340.jpg: an empty file",
         "decode 1767859517340.jpg: neither JPEG, PNG nor WebP",
       ])
-    // The last capture was refused, but it says that the session went on until then.
+    // The worker refused the last capture, but its time still extends the session.
     #expect(session.index.durationMs == 6_000)
   }
 }

@@ -27,7 +27,7 @@ import Testing
     #expect(try names(in: scratch.path).isEmpty)
   }
 
-  @Test func anArchiveFromStandardInputIsTheSameBatch() throws {
+  @Test func archiveFromStandardInputGivesTheSameSession() throws {
     let fixture = Fixture("exact-1fps")
     let archive = try Tool.output("tar", ["-cz", "-C", fixture.path, "."])
     let result = try EncoderWorker.run("encode", "-", "--output", scratch.path("piped"), "--json", input: archive)
@@ -56,7 +56,7 @@ import Testing
     #expect(missing.errors.contains("nowhere: no such file or directory"))
   }
 
-  @Test func resultsForProgramsNameTheFailuresToo() throws {
+  @Test func jsonOutputIncludesFailedBatches() throws {
     let bad = try scratch.file("bad.tar", [1, 2, 3])
     let result = try EncoderWorker.run(
       "encode", bad, Fixture("gap").path, scratch.path("nowhere"), "--output", scratch.path("output"), "--json")
@@ -70,7 +70,7 @@ import Testing
     #expect(errors.allSatisfy { $0["cause"] != nil && $0["advice"] != nil })
   }
 
-  @Test func aFolderIsNamedByWhatItIsNotByADot() throws {
+  @Test func batchGivenAsADotGetsItsDirectorysName() throws {
     let folder = try scratch.directory("walk@1")
     for name in try names(in: Fixture("jittered").path) {
       try Data(Fixture("jittered").bytes(name)).write(to: URL(fileURLWithPath: folder + "/" + name))
@@ -89,7 +89,7 @@ import Testing
     #expect(try names(in: scratch.path("spool/incoming")) == ["walk@1"])
   }
 
-  @Test func shardsShareAListAndNothingTwice() throws {
+  @Test func shardsOfAListAreDisjointAndComplete() throws {
     let batches = ["gap", "rotation", "odd-size", "on-change", "exact-1fps"].map { Fixture($0).path }
     var done: [String] = []
     for shard in 0..<3 {
@@ -103,7 +103,7 @@ import Testing
     #expect(done.allSatisfy { $0.contains(#""duplicate":false"#) })
   }
 
-  @Test func settingsDecideTheBytesAndAreInTheManifest() throws {
+  @Test func settingsChangeTheVideoAndAreInTheManifest() throws {
     var sizes: [Int] = []
     for quality in ["small", "balanced", "sharp"] {
       let output = scratch.path(quality)
@@ -121,9 +121,9 @@ import Testing
     #expect(try PublishedSession(scratch.path("held/gap")).index.gaps.isEmpty)
   }
 
-  /// Each stage is timed as often as it happens, wherever images are decoded.
+  /// The profile counts each stage once per use, with and without the sandbox.
   @Test(arguments: ["auto", "off"])
-  func aProfileTellsWhereTheTimeWent(sandbox: String) throws {
+  func profileListsTheTimeOfEachStage(sandbox: String) throws {
     let spool = try TestSpool()
     try spool.add("exact-1fps")
     try spool.add("gap")
@@ -145,7 +145,7 @@ import Testing
     #expect(try !spool.drain().errors.contains("stage"))
   }
 
-  @Test func enqueuedFramesAreAWholeBatch() throws {
+  @Test func enqueuedFramesFormOneBatch() throws {
     let spool = scratch.path("spool")
     let frames = try names(in: Fixture("jittered").path).map { Fixture("jittered").path + "/" + $0 }
     let result = try Tool.run(EncoderWorker.path, ["enqueue", "--spool", spool, "--session", "walk"] + frames)

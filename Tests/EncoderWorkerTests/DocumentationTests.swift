@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// README.md and docs/ name what the program has, and nothing else.
+/// README.md and docs/ name all that the program has, and only that.
 @Suite struct DocumentationTests {
-  /// All pages, by their paths.
+  /// The text of each page, by its path.
   private let pages: [String: String]
   private let text: String
   private let program: Command
@@ -21,7 +21,7 @@ import Testing
 
   private func page(_ path: String) throws -> String { try #require(pages[path], "\(path)") }
 
-  /// The program as it describes itself.
+  /// The program's description of itself, as JSON.
   private struct Dump: Decodable { let command: Command }
 
   private struct Command: Decodable {
@@ -41,19 +41,19 @@ import Testing
 
     var commands: [Command] { (subcommands ?? []).filter { $0.shouldDisplay && $0.commandName != "help" } }
 
-    /// As on the command line: `--output`, `-o`.
+    /// Returns the options as written on the command line: `--output`, `-o`.
     func options(_ kinds: Set<String> = ["long", "short"]) -> Set<String> {
       let names = (arguments ?? []).filter(\.shouldDisplay).flatMap { $0.names ?? [] }
       return Set(names.filter { kinds.contains($0.kind) }.map { ($0.kind == "short" ? "-" : "--") + $0.name })
     }
 
-    /// With those of all commands below it.
+    /// Returns the options of this command and of all its subcommands.
     func allOptions(_ kinds: Set<String> = ["long", "short"]) -> Set<String> {
       commands.reduce(options(kinds)) { $0.union($1.allOptions(kinds)) }
     }
   }
 
-  /// All that a pattern's first group finds, in all pages or in a text.
+  /// Returns all matches of a pattern's first group, in all pages or in one text.
   private func found(_ pattern: String, in part: String? = nil) throws -> Set<String> {
     let text = part ?? text
     let regex = try NSRegularExpression(pattern: pattern, options: .anchorsMatchLines)
@@ -61,11 +61,11 @@ import Testing
     return Set(matches.compactMap { Range($0.range(at: 1), in: text).map { String(text[$0]) } })
   }
 
-  /// The rows of a page's table whose head begins with this word.
+  /// Returns the rows of the page's table whose header starts with this word.
   private func table(_ head: String, of path: String) throws -> [[String]] {
     let lines = try page(path).split(separator: "\n", omittingEmptySubsequences: false)
     let rows = lines.drop { !$0.hasPrefix("| \(head) |") }.prefix { $0.hasPrefix("|") }.dropFirst(2)
-    // A bar inside of code is escaped.
+    // In code, a table escapes the vertical bar.
     return rows.map { row in
       row.replacingOccurrences(of: "\\|", with: "/").split(separator: "|").map {
         $0.trimmingCharacters(in: .whitespaces)
@@ -73,8 +73,8 @@ import Testing
     }
   }
 
-  @Test func everyOptionThatIsNamedIsThere() throws {
-    // Lines of shell that call other programs name theirs.
+  @Test func everyOptionInTheDocumentationExists() throws {
+    // Shell lines that call other programs name those programs' options.
     let others: Set = [
       "--init", "--hostname", "--network", "--read-only", "--cap-drop", "--security-opt", "--memory", "--pids-limit",
       "--stop-timeout", "--userns", "--env", "--env-file", "--now", "--purge", "--write",
@@ -84,27 +84,27 @@ import Testing
     #expect(named.subtracting(program.allOptions(["long"])).sorted() == [])
   }
 
-  @Test func pageOfCommandsIsGeneratedFromTheProgram() throws {
+  @Test func commandsPageMatchesTheProgram() throws {
     let generated = try Tool.output(Fixture.root.appendingPathComponent("scripts/cli-page").path, [EncoderWorker.path])
     #expect(
       try String(decoding: generated, as: UTF8.self) == page("docs/cli.md"),
       "run: scripts/cli-page .build/release/encoder-worker >docs/cli.md")
   }
 
-  @Test func everyCommandTakesAFileOfSettings() {
+  @Test func everyCommandHasTheConfigOption() {
     for command in program.commands.flatMap({ $0.commands.isEmpty ? [$0] : $0.commands }) {
       #expect(command.options().contains("--config"), "\(command.commandName)")
     }
   }
 
-  @Test func everyCommandIsInTheTableAndTheOtherWayRound() throws {
+  @Test func commandTableMatchesTheCommands() throws {
     let named = try table("command", of: "README.md").reduce(into: Set<String>()) {
       $0.formUnion(try found("^`([a-z]+)`", in: $1[0]))
     }
     #expect(named.symmetricDifference(program.commands.map(\.commandName)).sorted() == [])
   }
 
-  @Test func everyCommandThatIsCalledIsThere() throws {
+  @Test func everyCommandInTheDocumentationExists() throws {
     let called = try found("(?:^|[`$] ?)(?:sudo -u \\S+ )?encoder-worker ([a-z]+)\\b")
     #expect(called.count > 8)
     #expect(called.subtracting(program.commands.map(\.commandName) + ["help"]).sorted() == [])
@@ -139,7 +139,7 @@ import Testing
     #expect(readme.split(whereSeparator: \.isWhitespace).count <= 2_200)
   }
 
-  @Test func everyTargetOfMakeThatIsNamedIsThere() throws {
+  @Test func everyMakeTargetInTheDocumentationExists() throws {
     let makefile = try String(contentsOf: Fixture.root.appendingPathComponent("Makefile"), encoding: .utf8)
     let targets = try found("^([a-z][a-z-]*):", in: makefile)
     let contributing = try String(
@@ -150,7 +150,7 @@ import Testing
     #expect(targets.subtracting(named).subtracting(["build", "format", "clean"]).sorted() == [])
   }
 
-  @Test func everyVariableThatIsNamedIsASetting() throws {
+  @Test func everyVariableInTheDocumentationIsASetting() throws {
     let options = Set(program.allOptions(["long"]).map { $0.dropFirst(2).uppercased().replacing("-", with: "_") })
     let named = try found("\\bENCODER_WORKER_([A-Z][A-Z_]*[A-Z])\\b")
     #expect(!named.isEmpty && named.subtracting(options).sorted() == [])
@@ -159,7 +159,7 @@ import Testing
       !lines.isEmpty && lines.subtracting(options.map { $0.lowercased().replacing("_", with: "-") }).sorted() == [])
   }
 
-  @Test func everyOptionThatIsNoSettingIsNamedAsSuch() throws {
+  @Test func everyOptionThatIsNotASettingIsDocumented() throws {
     let line = try #require(
       page("docs/configuration.md").split(separator: "\n- ").first { $0.hasPrefix("Given with each call only: ") })
     let said = try found("(--[a-z-]+)", in: line.components(separatedBy: "\n\n")[0])
@@ -173,7 +173,7 @@ import Testing
     #expect(said.symmetricDifference(program.allOptions(["long"]).subtracting(settings)).sorted() == [])
   }
 
-  @Test func everyMetricIsInTheTableAndTheOtherWayRound() throws {
+  @Test func metricsTableMatchesTheMetrics() throws {
     let rows = try table("metric", of: "docs/metrics.md")
     func named(_ command: String) throws -> Set<String> {
       let own = rows.filter {
@@ -193,7 +193,7 @@ import Testing
     #expect(try found("\\b(encoder_worker_[a-z_]+)").isSubset(of: named("run").union(named("serve"))))
   }
 
-  @Test func everyLogEventIsInTheTableAndTheOtherWayRound() throws {
+  @Test func logEventTableMatchesTheLogEvents() throws {
     let events = try table("event", of: "docs/operations.md").reduce(into: Set<String>()) {
       $0.formUnion(try found("^`([a-z.]+)`", in: $1[0]))
     }
@@ -208,7 +208,7 @@ import Testing
     #expect(!logged.isEmpty && events.symmetricDifference(logged).sorted() == [])
   }
 
-  @Test func everyPathThatServeIsSaidToAnswerIsAnswered() throws {
+  @Test func everyDocumentedPathOfServeResponds() throws {
     let spool = try TestSpool()
     try spool.add("gap")
     try spool.drain()
@@ -224,11 +224,11 @@ import Testing
     for file in files { #expect(try server.get("/sessions/gap/" + file).status == 200, "\(file)") }
   }
 
-  @Test func everySettingOfTheExampleFileIsTaken() throws {
+  @Test func everySettingOfTheExampleFileIsAccepted() throws {
     let path = Fixture.root.appendingPathComponent("packaging/encoder-worker.conf")
     let text = try String(contentsOf: path, encoding: .utf8)
     let scratch = try ScratchDirectory()
-    // Also those that are there to be switched on.
+    // The test enables commented-out settings too.
     let all = text.split(separator: "\n").map { line in
       line.hasPrefix("#") && line.contains(" = ") && !line.hasPrefix("# ") ? line.dropFirst() : line
     }

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Which batches a call of `encode` is about, and what comes of calls that are done again.
+/// `encode` selects the right batches, and a repeated call gives the same result.
 @Suite struct EncodeSelectionTests {
   private let scratch: ScratchDirectory
   private let folder: String
@@ -12,7 +12,7 @@ import Testing
     folder = try scratch.directory("batches")
   }
 
-  /// A batch of one picture.
+  /// Adds a batch of one picture.
   private func add(_ name: String) throws {
     let path = try scratch.directory("batches/" + name)
     let frame = "1767859512340.jpg"
@@ -24,12 +24,12 @@ import Testing
       EncoderWorker.path, ["encode", "--output", scratch.path("output")] + arguments, input: Data(input.utf8))
   }
 
-  /// The batches that were told of, in order.
+  /// Returns the batches that the output reports, in order.
   private func told(_ result: Tool.Result) -> [String] {
     result.text.split(separator: "\n").map { String($0.prefix { $0 != ":" }) }
   }
 
-  @Test func aDirectoryGivesEachCompleteEntryInOrder() throws {
+  @Test func directoryOfBatchesIsEncodedInOrderWithoutIncompleteEntries() throws {
     for name in ["b", "a", "Z", ".hidden", "half.tmp", "half.part"] { try add(name) }
     try Tool.output("tar", ["-cf", folder + "/c.tar", "-C", Fixture("gap").path, "."])
     let result = try encode("--batches", folder, "--jobs", "1")
@@ -38,7 +38,7 @@ import Testing
     #expect(try names(in: scratch.path("output")) == [".staging", "Z", "a", "b", "gap"])
   }
 
-  @Test func aListGivesItsBatchesInItsOrder() throws {
+  @Test func listOfBatchesIsEncodedInItsOrder() throws {
     for name in ["a", "b", "with\nline"] { try add(name) }
     let lines = try scratch.file("list", Array("\(folder)/b\n\n\(folder)/a".utf8))
     #expect(told(try encode("--from", lines, "--jobs", "1")) == ["b", "a"])
@@ -68,7 +68,7 @@ import Testing
     #expect(result.errors.contains("read %FF: a name that is not UTF-8; give it another name"))
   }
 
-  @Test func shardsOfADirectoryAreDisjointCompleteAndStayWhenItGrows() throws {
+  @Test func shardsOfADirectoryAreDisjointCompleteAndStableWhenItGrows() throws {
     for number in 0..<12 { try add("s@\(number)") }
     func shards() throws -> [Set<String>] {
       try (0..<3).map { Set(told(try encode("--batches", folder, "--shard", "\($0)/3", "--session", "s"))) }
@@ -82,20 +82,20 @@ import Testing
     #expect(after.reduce(0) { $0 + $1.count } == 18)
   }
 
-  @Test func aShardThatIsNoneIsToldHowTheyCount() throws {
+  @Test func invalidShardIsRefusedWithTheValidRange() throws {
     let result = try encode("--batches", folder, "--shard", "3/3")
     #expect(result.status == 64)
     #expect(result.errors.contains("The value '3/3' is invalid for '--shard <i/n>': write I/N, with I from 0 to N-1"))
   }
 
-  @Test func whereThereIsNothingToDoAllIsDone() throws {
+  @Test func emptyInputExitsWith0() throws {
     for result in [try encode("--batches", folder), try encode("--from", "-")] {
       #expect(result.status == 0 && result.text.isEmpty)
       #expect(result.errors == "no batch to encode\n")
     }
   }
 
-  @Test func wrongCallsSayWhatToDo() throws {
+  @Test func wrongUsageIsRefusedWithAdvice() throws {
     try add("a")
     let calls: [([String], String)] = [
       ([], "no batch; name some"), (["a", "--batches", folder], "one of them"),
@@ -114,19 +114,19 @@ import Testing
     #expect(try names(in: folder) == ["a"])
   }
 
-  @Test func aDirectoryOfBatchesThatIsTakenForABatchIsExplained() throws {
+  @Test func directoryOfBatchesGivenAsABatchIsRefusedWithAdvice() throws {
     try add("a@1")
     try add("a@2")
     let result = try encode(folder)
     #expect(result.status == 65)
     #expect(result.errors.contains("it holds batches: encode each of them with --batches \(folder)"))
-    // An empty one, or one of anything else, is not.
+    // An empty directory, or one with other contents, gets no such advice.
     let other = try scratch.directory("other/notes")
     #expect(!(try encode(other)).errors.contains("--batches"))
     #expect(!(try encode(scratch.path("other"))).errors.contains("--batches"))
   }
 
-  @Test func aPathThatCannotBeIsTheListsFault() throws {
+  @Test func impossiblePathInAListExitsWith65() throws {
     let file = try scratch.file("file", [1])
     for path in [file + "/below", scratch.path(String(repeating: "x", count: 300))] {
       let result = try encode("--from", "-", input: path)
@@ -134,7 +134,7 @@ import Testing
     }
   }
 
-  @Test func configKnowsWhereBatchesComeFrom() throws {
+  @Test func configShowsTheSourceOfBatches() throws {
     for arguments in [["a"], ["--from", "-"], ["--batches", folder], []] {
       let result = try Tool.run(EncoderWorker.path, ["config", "encode", "--output", "y"] + arguments)
       #expect(result.status == 0, "\(arguments): \(result.errors)")
@@ -143,7 +143,7 @@ import Testing
     #expect(both.status == 64)
   }
 
-  /// Killed wherever it is, and run again: the bytes are those of a run that nobody disturbed.
+  /// A run that is killed at any point and repeated gives the same bytes as an uninterrupted run.
   @Test func killedRunIsRepeatedWithTheSameResult() throws {
     for name in ["gap", "rotation", "on-change", "exact-1fps"] {
       try FileManager.default.copyItem(atPath: Fixture(name).path, toPath: folder + "/" + name)

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// An unchanged frame costs neither a decoder nor an encoder.
+/// The worker neither decodes nor encodes an unchanged frame.
 @Suite struct IdleTests {
   let scratch: ScratchDirectory
 
@@ -10,7 +10,7 @@ import Testing
 
   private static let startMs = 1_767_859_512_340
 
-  /// Batches of five seconds, one a second, of these images.
+  /// Makes batches of five seconds, with one of these images a second.
   private func batches(_ images: [[String]]) throws -> [String] {
     try images.enumerated().map { number, images in
       let path = try scratch.directory("in/\(number)")
@@ -24,7 +24,7 @@ import Testing
 
   private var images: [String] { get throws { try names(in: Fixture("jittered").path).filter { $0.hasSuffix("jpg") } } }
 
-  /// Processes that were forked while these were encoded.
+  /// Encodes the batches. Returns the number of processes that the worker forked.
   private func forks(_ batches: [String], into output: String) throws -> Int {
     let log = scratch.path("log")
     let result = try Tool.run(
@@ -40,7 +40,7 @@ import Testing
       .count { $0.contains("SIGCHLD") && !$0.contains("CLONE_VM") && !$0.contains("--- ") && !$0.contains("resumed") }
   }
 
-  /// Each becomes the same alone as in `all`.
+  /// Expects each batch to give the same video alone as in `all`.
   private func expectEachAsIfAlone(_ batches: [String]) throws {
     for (number, batch) in batches.enumerated() {
       let own = scratch.path("own-\(number)")
@@ -50,7 +50,7 @@ import Testing
     }
   }
 
-  @Test func aScreenThatDoesNotChangeIsDecodedOnce() throws {
+  @Test func unchangedScreenIsDecodedOnce() throws {
     let image = try images[0]
     let batches = try batches(Array(repeating: Array(repeating: image, count: 5), count: 4))
     let once = try forks([batches[0]], into: "once")
@@ -73,8 +73,8 @@ import Testing
     try expectEachAsIfAlone(batches)
   }
 
-  /// Output of one session's decoder is never shown in another session.
-  @Test func aSessionKnowsOnlyItsOwn() throws {
+  /// A session never shows the output of another session's decoder.
+  @Test func decoderOutputIsNotSharedBetweenSessions() throws {
     let still = Array(repeating: try images[0], count: 5)
     let batches = try batches([still, still])
     for number in 0..<2 {
@@ -84,7 +84,7 @@ import Testing
     #expect(try forks(batches, into: "all") == once + 1)
   }
 
-  /// Other bytes and the same pixels: a repeat, too.
+  /// Files with different bytes and the same pixels count as repeats.
   @Test func filesOfTheSamePixelsAreRepeats() throws {
     let batch = try batches([Array(repeating: try images[0], count: 5)])[0]
     let own = scratch.path("own")
@@ -93,7 +93,7 @@ import Testing
     for second in [1, 2, 4] {
       let file = "in/0/\(Self.startMs + 1_000 * second).jpg"
       let image = try Data(contentsOf: URL(fileURLWithPath: scratch.path(file)))
-      // A comment behind the start of the image.
+      // The test inserts a comment after the start of the image.
       try scratch.file(file, Array(image.prefix(2)) + [0xFF, 0xFE, 0, 4, 1, 2] + Array(image.dropFirst(2)))
     }
     let other = scratch.path("other")
@@ -102,8 +102,8 @@ import Testing
     #expect(before.dropFirst().allSatisfy { (Int($0) ?? .max) < 64 })
   }
 
-  /// The same pixels under other options are another picture.
-  @Test func howItIsShownCounts() throws {
+  /// The same pixels with other masks are another picture.
+  @Test func unchangedPixelsWithOtherMasksAreEncodedAgain() throws {
     let image = try images[0]
     let batches = try batches([Array(repeating: image, count: 5), Array(repeating: image, count: 5)])
     let frames = (0..<5).map {

@@ -2,14 +2,15 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The table of docs/input-formats.md: each example command encodes a batch of its recorder into the sessions that the row tells.
+/// Each example command in the table of docs/input-formats.md encodes a batch of its recorder into the sessions that
+/// the row names.
 @Suite struct InputExampleTests {
-  /// A row's batch, made below the directory in which its command runs.
+  /// A row's batch, in a directory below the one in which its command runs.
   struct Input: Sendable {
-    /// Copied from `fixtures/`, to this path.
+    /// A fixture, which the test copies from `fixtures/` to `path`; nil if the test makes the files.
     var fixture: String?
     var path = ""
-    /// Files that all have the same image.
+    /// Files that all contain the same image.
     var files: [String] = []
     let sessions: [String]
 
@@ -25,7 +26,7 @@ import Testing
   private static let uuid = "5E0A1F2C-0B7D-4C7E-9E55-7A1D2C3B4A59"
   private static let openReplay = "7281923112-1767859516340"
 
-  /// By the first words of the row, in the order of the table.
+  /// The batches by the first words of the row, in the order of the table.
   static let inputs: KeyValuePairs<String, Input> = [
     "your own": Input("formats/native", as: "9f0c@1", "native"),
     "plain": Input("jittered", as: "shots", "shots"),
@@ -60,7 +61,7 @@ import Testing
     "any files": Input(["shots/b.png", "shots/a.png"], "shots"),
   ]
 
-  /// The first and the last cell of each row: whose batch it is, and the command.
+  /// Returns the first and the last cell of each row: the recorder and the command.
   private func rows() throws -> [(recorder: String, command: String)] {
     let page = try String(contentsOf: Fixture.root.appendingPathComponent("docs/input-formats.md"), encoding: .utf8)
     let lines = page.split(separator: "\n").drop { !$0.hasPrefix("| recorder |") }.prefix { $0.hasPrefix("|") }

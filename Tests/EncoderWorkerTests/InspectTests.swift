@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `inspect` shows the same frames and segments that encoding makes.
+/// `inspect` shows the same frames and segments that `encode` produces.
 @Suite struct InspectTests {
   private struct Inspected: Decodable {
     struct Frame: Decodable { let source: String, timeMs: Int64, holdMs: Int64, width: Int, height: Int, note: String? }
@@ -20,7 +20,7 @@ import Testing
   }
 
   @Test(arguments: Fixture.all + Fixture.corpus)
-  func itSaysWhatEncodingDoes(fixture: Fixture) throws {
+  func inspectReportsTheFramesAndSegmentsOfEncode(fixture: Fixture) throws {
     let scratch = try ScratchDirectory()
     let before = try snapshot(of: fixture.path)
     let result = try EncoderWorker.run("inspect", fixture.path, "--session", fixture.name, "--json")
@@ -45,7 +45,7 @@ import Testing
     #expect(Set(found.refused) == Set(refused))
   }
 
-  @Test func aTableForPeople() throws {
+  @Test func inspectPrintsATable() throws {
     let path = Fixture("formats/openreplay-frames-bad").path + "/cut.frames"
     let result = try EncoderWorker.run("inspect", path, Fixture("gap").path)
     #expect(result.status == 0)

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Pictures that recorders did not put together themselves.
+/// Frames that the worker composes from several layers.
 @Suite struct LayerTests {
   let scratch: ScratchDirectory
 
@@ -11,7 +11,7 @@ import Testing
     _ = try scratch.directory("batch")
   }
 
-  /// A file of one colour, and how `batch.json` says what it is.
+  /// Writes a file of one colour. Returns its description for `batch.json`.
   private func plane(_ name: String, _ colour: [UInt8], width: Int, height: Int) throws -> String {
     try scratch.file("batch/" + name, (0..<width * height).flatMap { _ in colour })
     return
@@ -42,12 +42,12 @@ import Testing
       zip(seen, colour).allSatisfy { abs(Int($0) - $1) <= noise }, "\(x), \(y): \(seen)", sourceLocation: location)
   }
 
-  @Test func layersLieOneOnTheOtherWithPlaceOrderAndOpacity() throws {
+  @Test func layersAreComposedByPositionOrderAndOpacity() throws {
     let back = try plane("back.raw", [200, 100, 40, 255], width: 160, height: 120)
     let window = try plane("window.raw", [20, 60, 200, 255], width: 10, height: 10)
     let glass = try plane("glass.raw", [255, 255, 255, 128], width: 20, height: 20)
     let (session, pictures) = try encode([
-      // Listed in any order; the window is stretched, and partly outside.
+      // The list has any order; the window is stretched and partly outside the screen.
       #"""
       "width":160,"height":120,"layers":[
         {\#(window),"x":112,"y":80,"width":80,"height":80,"z":2,"opacity":0.5},
@@ -67,12 +67,12 @@ import Testing
     expect(pictures[0], 100, 100, [200, 100, 40])
   }
 
-  @Test func pointsAndMasksHoldForLayers() throws {
+  @Test func pointsAndMasksApplyToLayers() throws {
     let back = try plane("back.raw", [200, 200, 200, 255], width: 160, height: 120)
     let window = try plane("window.raw", [20, 160, 60, 255], width: 64, height: 64)
     let (session, pictures) = try encode(
       [
-        // Masks of a layer count from its corner, and lie under what is above it.
+        // A layer's masks are relative to its corner and lie below the layers above it.
         #"""
         "width":80,"height":60,"layers":[
           {\#(back),"masks":[{"x":0,"y":0,"width":80,"height":20}]},
@@ -95,9 +95,9 @@ import Testing
       ])
   }
 
-  /// Edges fall between pixels, and what a mask covers wholly is covered.
+  /// Edges fall between pixels; a pixel that the mask covers completely is masked.
   @Test(arguments: [(0.49, 100.02), (0, 1.02), (12.5, 3.4), (-0.6, 0.7)])
-  func aMaskIsStretchedWithItsLayer(x: Double, width: Double) throws {
+  func maskIsScaledWithItsLayer(x: Double, width: Double) throws {
     let red = try plane("red.raw", [255, 0, 0, 255], width: 20, height: 20)
     let (_, pictures) = try encode([
       #"""
@@ -108,9 +108,9 @@ import Testing
     #expect(pictures[0].bytes.allSatisfy { $0 <= 8 })
   }
 
-  @Test func filesOfAFrameAreLimitedInAll() throws {
+  @Test func totalSizeOfAFramesFilesIsLimited() throws {
     let back = try plane("back.raw", [200, 100, 40, 255], width: 32, height: 32)
-    // 40 MiB of nothing, four times.
+    // Four files of 40 MiB of zeros.
     let big = scratch.path("batch/big.raw")
     try scratch.file("batch/big.raw", [])
     #expect(truncate(big, 40 << 20) == 0)
@@ -122,8 +122,8 @@ import Testing
       ])
   }
 
-  /// Good frames stand between the bad ones, and hold on.
-  @Test func framesThatCannotBePutTogetherAreRefused() throws {
+  /// Good frames lie between the bad ones and are held.
+  @Test func framesThatCannotBeComposedAreRefused() throws {
     let back = try plane("back.raw", [200, 100, 40, 255], width: 32, height: 32)
     try scratch.file("batch/short.raw", [1, 2, 3])
     let size = #""width":32,"height":32"#

@@ -2,10 +2,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The log of the worker.
+/// The worker's log.
 @Suite struct LogTests {
   private let spool: TestSpool
-  /// A name that would clear a screen, and begin a line of its own.
+  /// A name that would clear a terminal and start a line of its own.
   private let nasty = "bad\u{1B}[2J\nforged\u{9B}1m"
 
   init() throws { spool = try TestSpool() }
@@ -34,7 +34,7 @@ import Testing
     #expect(quarantined.contains(#" reason="read bad: "#) && quarantined.contains(#" advice=""#))
   }
 
-  @Test func withoutBeingAskedOnlyWhatIsWrongIsSaid() throws {
+  @Test func defaultLogLevelShowsProblemsOnly() throws {
     try spool.add("gap")
     let quiet = try spool.drain()
     #expect(lines(quiet) == ["1 batch published, 4 segments, 5 frames; sessions are in \(spool.output)"])
@@ -50,7 +50,7 @@ import Testing
     }
   }
 
-  @Test func asJSONEachLineIsAnObject() throws {
+  @Test func jsonLogHasOneObjectALine() throws {
     try spool.addSmall("walk@1", startMs: 1_767_859_512_340)
     try spool.add(file: nasty, [1, 2, 3])
     let result = try spool.drain("--log-format", "json", "--log-level", "debug", "--profile")
@@ -69,7 +69,7 @@ import Testing
     #expect(said.contains { ($0["message"] as? String)?.contains("stage") ?? false })
   }
 
-  /// A batch whose session is known when it fails is said to be of it.
+  /// If the session is known when a batch fails, the log names it.
   @Test func failureNamesItsSession() throws {
     try spool.addSmall("walk@1", startMs: 1_767_859_512_340)
     _ = try spool.scratch.directory("spool/output/walk")
@@ -80,7 +80,7 @@ import Testing
     #expect(failed["batch"] as? String == "walk@1" && failed["session"] as? String == "walk")
   }
 
-  @Test func untrustedNamesDoNothingToATerminal() throws {
+  @Test func untrustedNamesAreEscaped() throws {
     try spool.add(file: nasty, [1, 2, 3])
     let run = try spool.drain("-v")
     #expect(run.status == 65 && lines(run).count == 2, "\(run.errors)")

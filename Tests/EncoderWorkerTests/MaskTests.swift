@@ -2,17 +2,17 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Masked pictures as stock ffmpeg shows them, turned in every way, next to the same pictures without masks.
+/// Compares masked pictures in each orientation with the same pictures without masks, as stock ffmpeg decodes both.
 @Suite struct MaskTests {
   private static let (width, height) = (180, 320)
 
-  /// Eight numbered pictures as each tag wants them stored, so that what is shown is upright.
+  /// Eight numbered pictures, each stored in the orientation of its tag, so all are shown upright.
   private static let stored = Result {
     try OrientedImage.stored((1...8).map { Fixture("exact-1fps").path + "/000\($0).jpg" }, kind: "jpg")
   }
 
   @Test(arguments: [1.0, 1.25, 2, 3])
-  func noMaskedPixelIsSeenAndNoOtherBlockIsTouched(scale: Double) throws {
+  func maskHidesItsPixelsAndChangesNoOtherBlock(scale: Double) throws {
     let scratch = try ScratchDirectory()
     var random = Random(seed: Int(scale * 100))
     var frames: [[MaskRectangle]] = []
@@ -43,7 +43,7 @@ import Testing
     try #require(plain.count == 8 && masked.count == 8)
     for (index, rectangles) in frames.enumerated() {
       let found = masked[index].difference(toUnmasked: plain[index], under: rectangles, of: (0x40, 0x60, 0xA0))
-      // Coding rings where a mask meets text; what was under it would differ by 100 and more.
+      // The codec causes ringing where a mask meets text; visible masked content would differ by 100 or more.
       #expect(found.atEdges <= 80 && found.inside <= 12, "picture \(index): \(found)")
       #expect(found.outside < 6, "picture \(index): \(found)")
     }

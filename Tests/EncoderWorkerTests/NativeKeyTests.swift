@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Misspelt keys cause a warning, and where they may have been meant to hide something, it does.
+/// Misspelt keys cause a warning. If a misspelt key may have been meant to hide something, the frame is blacked out.
 @Suite struct NativeKeyTests {
   let scratch: ScratchDirectory
 
@@ -22,7 +22,7 @@ import Testing
     let warnings: [String]
   }
 
-  /// - Returns: what was warned of, and which of the two pictures are black.
+  /// - Returns: the warnings, and whether each of the two pictures is black.
   private func encode(_ json: String) throws -> (warnings: [String], black: [Bool]) {
     try scratch.file("batch/batch.json", Array(json.utf8))
     let output = scratch.path("output")
@@ -38,7 +38,7 @@ import Testing
   @Test(arguments: [
     "Masks", "mask", "redactions", "hiddenAreas", "blur", "Scale", "maskColour", "areas", "SENSITIVE",
   ])
-  func aMisspeltMaskHidesItsFrame(key: String) throws {
+  func misspeltMaskBlacksOutItsFrame(key: String) throws {
     let found = try encode(
       #"{"version":1,"# + Self.list.replacing("KEY", with: #","\#(key)":[{"x":1,"y":1,"width":9,"height":9}]"#) + "}")
     #expect(found.black == [false, true])
@@ -50,7 +50,7 @@ import Testing
     #""masks":[{"x":1}]"#, #""Scale":3"#, #""frame":[{"masks":[]}]"#, #""privacy":{"level":2}"#, #""isPrivate":false"#,
     #""areas":[{"x":1,"y":2,"w":3}]"#,
   ])
-  func oneOfTheBatchKeepsItFromBeingPublished(member: String) throws {
+  func misspeltMaskOutsideOfFramesRefusesTheBatch(member: String) throws {
     for rest in ["", "," + Self.list.replacing("KEY", with: "")] {
       try scratch.file("batch/batch.json", Array(#"{"version":1,\#(member)\#(rest)}"#.utf8))
       let result = try EncoderWorker.run("encode", scratch.path("batch"), "--output", scratch.path("output"))
@@ -59,7 +59,7 @@ import Testing
     }
   }
 
-  @Test func otherKeysAreIgnoredAndToldOf() throws {
+  @Test func otherUnknownKeysAreIgnoredWithAWarning() throws {
     let found = try encode(#"{"version":1,"timescale":9,"# + Self.list.replacing("KEY", with: #","note":1"#) + "}")
     #expect(found.black == [false, false])
     #expect(
@@ -70,24 +70,24 @@ import Testing
   }
 
   @Test(arguments: ["Batch.json", "batch.json.txt", "frames/batch.json"])
-  func aDescriptionThatWouldBePassedOverIsBadInput(name: String) throws {
+  func misnamedDescriptionRefusesTheBatch(name: String) throws {
     _ = try scratch.directory("batch/frames")
     try scratch.file("batch/" + name, Array(#"{"version":1}"#.utf8))
     let result = try EncoderWorker.run("encode", scratch.path("batch"), "--output", scratch.path("output"))
     #expect(result.status == 65)
     #expect(result.errors.contains("\(name) is not batch.json"))
-    // Nor does a second one make it better.
+    // A correctly named description does not change this.
     try scratch.file("batch/batch.json", Array(#"{"version":1}"#.utf8))
     #expect(try EncoderWorker.run("encode", scratch.path("batch"), "--output", scratch.path("output")).status == 65)
   }
 
-  @Test func aDescriptionThatIsALinkIsBadInput() throws {
+  @Test func linkedDescriptionRefusesTheBatch() throws {
     try scratch.file("elsewhere.json", Array(#"{"version":1}"#.utf8))
     symlink(scratch.path("elsewhere.json"), scratch.path("batch/batch.json"))
     let result = try EncoderWorker.run("encode", scratch.path("batch"), "--output", scratch.path("output"))
     #expect(result.status == 65)
     #expect(result.errors.contains("batch.json is not a regular file"))
-    // A tar of it says the same of a hard link.
+    // The worker refuses a hard link in a tar archive, too.
     unlink(scratch.path("batch/batch.json"))
     link(scratch.path("elsewhere.json"), scratch.path("batch/batch.json"))
     link(scratch.path("elsewhere.json"), scratch.path("batch/a.json"))

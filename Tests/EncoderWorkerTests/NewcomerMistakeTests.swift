@@ -2,13 +2,12 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Mistakes of people who try the program for the first time. Each message names the file or the word at fault, the cause and a
-/// next step.
+/// Common mistakes of new users. Each message names the file or word at fault, the cause and a next step.
 @Suite struct NewcomerMistakeTests {
   struct Mistake: CustomTestStringConvertible, Sendable {
     let command: [String]
     let status: Int32
-    /// Parts of the message: the fault, the cause, the next step.
+    /// Parts of the expected message: the fault, the cause, the next step.
     let message: [String]
 
     init(_ command: String, _ status: Int32, _ message: String...) {
@@ -86,14 +85,14 @@ import Testing
     return scratch
   }
 
-  @Test(arguments: mistakes) func messageNamesTheFaultTheCauseAndANextStep(_ mistake: Mistake) throws {
+  @Test(arguments: mistakes) func mistakeIsReportedWithFaultCauseAndNextStep(_ mistake: Mistake) throws {
     let scratch = try Self.place()
     _ = try Tool.run(EncoderWorker.path, ["encode", "shots", "-o", "done"], in: scratch.url)
     let before = try names(in: scratch.path)
     let result = try Tool.run(EncoderWorker.path, mistake.command, in: scratch.url, verifying: false)
     #expect(result.status == mistake.status, "\(result.errors)")
     for part in mistake.message { #expect(result.errors.contains(part), "\(part): \(result.errors)") }
-    // A refused command leaves nothing behind but the output of a batch that was refused.
+    // A refused command leaves no files, except the output of a refused batch.
     #expect(Set(try names(in: scratch.path)).subtracting(before).isSubset(of: ["out", "spool"]))
   }
 }

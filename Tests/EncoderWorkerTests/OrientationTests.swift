@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Pictures come out as they are to be shown, whatever way they are stored.
+/// Pictures are shown upright, whatever their stored orientation.
 @Suite struct OrientationTests {
   let scratch: ScratchDirectory
 
@@ -12,7 +12,7 @@ import Testing
   func picturesAreShownUpright(kind: String) throws {
     let upright = Fixture("exact-1fps").path + "/0006.jpg"
     _ = try scratch.directory("batch")
-    // A mask is said of the picture as it is shown: over the title bar's right half.
+    // Masks use the coordinates of the upright picture: this one covers the title bar's right half.
     let mask = #"{"x":90,"y":0,"width":90,"height":40}"#
     var frames: [String] = []
     for (index, file) in try OrientedImage.stored(Array(repeating: upright, count: 8), kind: kind).enumerated() {
@@ -38,8 +38,8 @@ import Testing
     }
   }
 
-  /// Broken EXIF data is ignored.
-  @Test func brokenEXIFSaysNothing() throws {
+  /// The worker ignores broken EXIF data.
+  @Test func brokenEXIFIsIgnored() throws {
     let file = try Fixture("exact-1fps").bytes("0003.jpg")
     let good = OrientedImage.file(file, kind: "jpg", tag: 6, width: 180, height: 320)
     _ = try scratch.directory("walk")

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Files that are made of the program's own help: the manual page, and what shells complete.
+/// The manual page and the shell completions, which are generated from the program's help.
 @Suite struct PackagingTests {
   private let scratch: ScratchDirectory
   private let manual: String
@@ -14,7 +14,7 @@ import Testing
     manual = try String(contentsOfFile: scratch.path("share/man/man1/encoder-worker.1"), encoding: .utf8)
   }
 
-  /// The completions of bash for the last of these words, in a directory with a file and a directory.
+  /// Returns bash's completions for the last of these words, in a directory with a file and a directory.
   private func completions(_ words: String...) throws -> [String] {
     let place = try scratch.directory("place/directory")
     try scratch.file("place/frame.jpg", [])
@@ -29,7 +29,7 @@ import Testing
     return String(decoding: output, as: UTF8.self).split(separator: "\n").map(String.init)
   }
 
-  @Test func bashCompletesCommandsOptionsChoicesAndPlaces() throws {
+  @Test func bashCompletesCommandsOptionsValuesAndPaths() throws {
     #expect(try completions("qu") == ["quarantine"])
     #expect(try Set(completions("quarantine", "")).isSuperset(of: ["list", "show", "retry", "purge"]))
     #expect(try completions("run", "--max-h") == ["--max-hold"])
@@ -43,7 +43,7 @@ import Testing
     #expect(try completions("config", "reen") == ["reencode"])
   }
 
-  @Test func completionsForOtherShellsAreThere() throws {
+  @Test func completionsForOtherShellsExist() throws {
     let zsh = try String(contentsOfFile: scratch.path("share/zsh/vendor-completions/_encoder-worker"), encoding: .utf8)
     #expect(zsh.hasPrefix("#compdef encoder-worker"))
     let fish = try String(
@@ -83,16 +83,16 @@ import Testing
     }
   }
 
-  @Test func theManualPageSaysWhatElseThereIsToKnow() {
+  @Test func manualPageHasItsStandardSections() {
     for name in ["NAME", "SYNOPSIS", "ENVIRONMENT", "FILES", "EXIT STATUS"] {
       #expect(manual.contains("\n.Sh \(name)\n"))
     }
     #expect(manual.contains("ENCODER_WORKER_CONFIG") && manual.contains("74 or 75"))
-    // No line is a request by accident, and none is empty, which the format does not allow.
+    // No line starts with a request character by accident, and none is empty: the format forbids both.
     #expect(!manual.contains("\n\n") && !manual.contains("\n'"))
   }
 
-  @Test func theServiceTakesItsSettingsFromTheFileThatComesWithIt() throws {
+  @Test func serviceReadsThePackagedSettingsFile() throws {
     let packaging = Fixture.root.appendingPathComponent("packaging")
     let unit = try String(contentsOf: packaging.appendingPathComponent("encoder-worker.service"), encoding: .utf8)
     let lines = unit.split(separator: "\n")
@@ -107,7 +107,7 @@ import Testing
     #expect(spool.contains(" /var/lib/encoder-worker "))
   }
 
-  @Test func collectingServiceTakesItsSpoolFromTheFileOfTheService() throws {
+  @Test func collectServiceReadsItsSpoolFromTheSettingsFile() throws {
     let packaging = Fixture.root.appendingPathComponent("packaging")
     let unit = try String(
       contentsOf: packaging.appendingPathComponent("encoder-worker-collect@.service"), encoding: .utf8)

@@ -2,14 +2,14 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Every kind of picture that is taken looks as Pillow shows it; every other is refused with the reason that
+/// The worker decodes every accepted kind of picture as Pillow does. It refuses all others with the reason that
 /// docs/input-formats.md gives.
 @Suite struct PictureKindTests {
   private let scratch: ScratchDirectory
 
   init() throws { scratch = try ScratchDirectory() }
 
-  @Test func everyKindThatIsTakenLooksTheSame() throws {
+  @Test func everyAcceptedKindMatchesPillow() throws {
     try Pillow.run("make_pictures.py", [scratch.path])
     let pictures = try ShownPicture.all(try names(in: scratch.path).map(scratch.path))
     #expect(pictures.count == 29)
@@ -18,16 +18,16 @@ import Testing
     }
   }
 
-  /// Other programs' test files, below the directory BAD_IMAGES. None unless that is set; `make test-corpus` sets it.
+  /// Other programs' test files, below the directory BAD_IMAGES. Empty unless that is set; `make test-corpus` sets it.
   private static let corpus: [String] = {
     guard let path = ProcessInfo.processInfo.environment["BAD_IMAGES"] else { return [] }
     let files = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []
     return files.filter { URL(fileURLWithPath: $0).pathExtension != "" }.sorted().map { "\(path)/\($0)" }
   }()
 
-  /// Images that Pillow shows and we refuse on purpose: by the reason, which docs/input-formats.md must state, ends of the files'
-  /// names.
-  /// The JPEGs were broken by a fuzzer: libjpeg's own `djpeg -strict` refuses each of them as well.
+  /// Images that Pillow shows and the worker refuses on purpose: ends of the files' names, by the reason.
+  /// docs/input-formats.md must state each reason. A fuzzer broke the JPEGs: libjpeg's own `djpeg -strict` refuses each
+  /// of them as well.
   private static let refused = [
     "neither JPEG, PNG nor WebP": ["smile-incorrect-image-length.ico"],
     "neither JPEG, PNG nor WebP, but a TIFF image": ["minimized-fuzzer_script_tiff-5026894169374720.tif"],
@@ -35,18 +35,18 @@ import Testing
     "a JPEG with arithmetic coding is not supported": [
       "full_images_id:000862,src:000140,op:arith8,pos:159,val:+9.jpg"
     ],
-    // Four lines of one chroma to one of luma, and the like.
+    // Unusual subsampling, for example four lines of one chroma component to one of luma.
     "a rare kind of file that is not supported": [
       "full_images_id:001694,src:000677,op:arith8,pos:172,val:+3.jpg",
       "full_images_id:005214,src:005196,op:flip2,pos:175.jpg",
     ],
     "invalid data": [
-      // The checksum of its pixels is wrong.
+      // The checksum of the pixels is wrong.
       "png_xcsn0g01.png",
-      // Something else where a segment should begin.
+      // Other bytes where a segment should start.
       "full_images_id:005038,sync:jpeg_turbo,src:003854.jpg", "full_images_id:005077,sync:jpeg_turbo,src:003842.jpg",
       "full_images_id:003759,src:003731,op:flip1,pos:301.jpg",
-      // Codes that are none, coded data that ends early, coefficients that are left out, quantisers of zero.
+      // Invalid codes, coded data that ends early, missing coefficients, quantisers of zero.
       "full_images_id:000239,src:000000,op:flip4,pos:287.jpg", "full_images_id:001104,sync:jpeg_turbo,src:001107.jpg",
       "full_images_id:001527,src:000673,op:flip1,pos:198.jpg",
       "full_images_id:002043,src:001071,op:arith8,pos:164,val:-20.jpg",
@@ -60,10 +60,10 @@ import Testing
     ],
   ]
 
-  /// One batch each, so that a crash or a hang is found among few.
+  /// Each batch has few files, so a crash or a hang points to few of them.
   @Test(
     .enabled(if: !corpus.isEmpty), arguments: Array(stride(from: 0, to: corpus.count, by: 64)))
-  func filesOfOtherProgramsLookAsInPillowOrAreRefusedAsThePageSays(first: Int) throws {
+  func filesOfOtherProgramsMatchPillowOrAreRefusedAsDocumented(first: Int) throws {
     for picture in try ShownPicture.all(Array(Self.corpus[first...].prefix(64))) {
       switch picture.outcome {
       case .encoded:

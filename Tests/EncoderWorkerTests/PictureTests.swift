@@ -2,11 +2,11 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The decoded picture is the captured one: the right picture, the right way up, in the right colours.
+/// The decoded picture equals the captured one in content, orientation and colours.
 @Suite struct PictureTests {
-  /// Structural similarity of luma, frame by frame, as stock ffmpeg computes it.
+  /// Compares the structural similarity of luma for each frame, as stock ffmpeg computes it.
   @Test(arguments: Fixture.all.filter { !["masks", "colour-bars"].contains($0.name) } + Fixture.corpus)
-  func everyFrameIsThePictureThatWasCaptured(fixture: Fixture) throws {
+  func everyFrameMatchesItsCapture(fixture: Fixture) throws {
     let scratch = try ScratchDirectory()
     let session = try EncoderWorker.encode(fixture, into: scratch)
     for manifest in session.manifests {
@@ -16,7 +16,7 @@ import Testing
       let crop = "crop=\(manifest.width):\(manifest.height):0:0"
       var sources = Data()
       for frame in manifest.frames { sources.append(contentsOf: try fixture.bytes(frame.source)) }
-      // Both are numbered anew, so that the first is held against the first.
+      // The filter renumbers both streams, so ffmpeg compares the first frame with the first.
       let comparison = """
         [0:v]select='\(select)',scale=out_color_matrix=bt601:out_range=pc,format=yuvj420p,extractplanes=y,\(crop),settb=1,setpts=N[coded];\
         [1:v]extractplanes=y,settb=1,setpts=N[captured];[coded][captured]ssim=stats_file=-
@@ -33,13 +33,13 @@ import Testing
       }
       #expect(similarities.count == manifest.frames.count)
       for (frame, similarity) in zip(manifest.frames, similarities) {
-        // The faint noise of flat areas is less than a level of the range that is coded.
+        // Faint noise in flat areas is less than one level of the coded range.
         #expect(similarity >= 0.95, "\(frame.source): \(similarity)")
       }
     }
   }
 
-  @Test func theNumberOnEachFixtureFrameIsItsOwn() throws {
+  @Test func everyFixtureFrameShowsItsNumber() throws {
     for (fixture, numbers) in [
       ("exact-1fps", Array(0..<12)), ("rotation", Array(0..<8)), ("corrupt-frames", [0, 2, 4]),
       ("on-change", [0, 1, 2, 3]),
@@ -58,7 +58,7 @@ import Testing
     }
   }
 
-  @Test func coloursAreRight() throws {
+  @Test func coloursMatchTheCapture() throws {
     let scratch = try ScratchDirectory()
     let fixture = Fixture("colour-bars")
     let session = try EncoderWorker.encode(fixture, into: scratch)
@@ -82,7 +82,7 @@ import Testing
   }
 
   @Test(arguments: [Fixture("odd-size")] + Fixture.corpus.filter { $0.name == "s07" })
-  func anOddSideIsCodedEvenWithItsEdgeRepeated(fixture: Fixture) throws {
+  func oddSideIsCodedAsEvenWithARepeatedEdge(fixture: Fixture) throws {
     let scratch = try ScratchDirectory()
     let session = try EncoderWorker.encode(fixture, into: scratch)
     let manifest = session.manifests[0]
@@ -104,7 +104,7 @@ import Testing
     #expect(mean(row) < 6)
   }
 
-  @Test func rotationYieldsSegmentsOfBothSizesNoneStretched() throws {
+  @Test func rotationYieldsUnstretchedSegmentsOfBothSizes() throws {
     for fixture in [Fixture("rotation")] + Fixture.corpus.filter({ $0.name == "s08" }) {
       let scratch = try ScratchDirectory()
       let session = try EncoderWorker.encode(fixture, into: scratch)
@@ -114,13 +114,14 @@ import Testing
     }
   }
 
-  @Test func masksAreBlackAndNothingElseIs() throws {
+  @Test func onlyMaskedPixelsAreBlack() throws {
     let scratch = try ScratchDirectory()
     let session = try EncoderWorker.encode(Fixture("masks"), into: scratch)
     let manifest = session.manifests[0]
     #expect(manifest.frames.map { $0.note } == [nil, "blacked out: mask 0 is not a finite rectangle", nil])
     let pictures = try Pixels.decode(session.video(manifest), width: 180, height: 320)
-    // The mask: x 20 to 120.2, y 200.5 to 240.5, outwards to whole pixels; at its edge the coding rings a little.
+    // The mask covers x 20 to 120.2 and y 200.5 to 240.5, rounded outwards to whole pixels. The codec causes slight
+    // ringing at its edge.
     for y in 200..<241 { for x in 20..<121 { #expect(pictures[0][x, y].allSatisfy { $0 <= 40 }) } }
     for y in 204..<237 { for x in 24..<117 { #expect(pictures[0][x, y].allSatisfy { $0 <= 8 }) } }
     #expect(pictures[1].bytes.allSatisfy { $0 <= 8 })
@@ -139,7 +140,7 @@ import Testing
   func transparentPixelsShowTheBackground(background: String?, half: [Int], clear: [Int]) throws {
     let scratch = try ScratchDirectory()
     _ = try scratch.directory("batch")
-    // Left half-transparent red, right nothing at all.
+    // The left half is half-transparent red; the right half is fully transparent.
     try Tool.output(
       "ffmpeg",
       [
@@ -160,8 +161,9 @@ import Testing
     #expect(try EncoderWorker.run("encode", scratch.path("batch"), "--output", "x", "--background", "red").status == 64)
   }
 
-  /// Grey of 1, 2 and 4 bits: squares of 4 × 4 pixels, black first, of which the white ones are transparent, in the last file the
-  /// black ones. The value is 255, of which a sample has only the low bits, 15 and 0 (ISO/IEC 15948, 11.3.2.1).
+  /// Greys of 1, 2 and 4 bits: squares of 4 × 4 pixels, black first. The white squares are transparent; in the last
+  /// file the black ones are. The transparent value is 255, of which a sample has only the low bits, then 15 and 0
+  /// (ISO/IEC 15948, 11.3.2.1).
   @Test(
     arguments: [
       (
@@ -182,7 +184,7 @@ import Testing
         [99, 224, 231, 103, 128, 163, 15, 31, 16, 8, 135, 56, 0, 42, 95, 15, 241], [137, 61, 27, 128], true
       ),
     ] as [(UInt8, [UInt8], [UInt8], [UInt8], [UInt8], Bool)])
-  func aTransparentGreyShowsTheBackground(
+  func transparentGreyShowsTheBackground(
     depth: UInt8, key: [UInt8], headSum: [UInt8], pixels: [UInt8], pixelSum: [UInt8], isBlack: Bool
   ) throws {
     let scratch = try ScratchDirectory()

@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A trace that Playwright wrote: each frame is at its instant, and is the picture that was captured.
+/// A trace that Playwright wrote: each frame is at its instant and matches its capture.
 @Suite struct PlaywrightSampleTests {
-  /// A recorder's own file, in the directory RECORDER_SAMPLES. None unless that is set; `make test-corpus` sets it.
+  /// A recorder's own file, in the directory RECORDER_SAMPLES. Nil unless that is set; `make test-corpus` sets it.
   private static let sample = ProcessInfo.processInfo.environment["RECORDER_SAMPLES"].map {
     $0 + "/playwright-trace.zip"
   }
@@ -15,7 +15,7 @@ import Testing
     let timeMs: Int64
   }
 
-  /// The frames that the trace tells of, read in another way than the program does.
+  /// Returns the frames in the trace, with a reader other than the program's.
   private func frames(_ trace: String) throws -> [Frame] {
     try Data(contentsOf: URL(fileURLWithPath: trace)).split(separator: 0x0A).compactMap { line in
       let event = try JSONSerialization.jsonObject(with: line) as? [String: Any]
@@ -34,7 +34,7 @@ import Testing
     try Tool.output("python3", ["-m", "zipfile", "-e", path, unpacked])
     let frames = try frames(unpacked + "/trace.trace")
     try #require(frames.count == 30)
-    // The same frames in the native form.
+    // The same frames as a native batch.
     let list = frames.map { #"{"file":"\#(URL(fileURLWithPath: $0.file).lastPathComponent)","timeMs":\#($0.timeMs)}"# }
     _ = try scratch.directory("native")
     for frame in frames {
@@ -68,7 +68,7 @@ import Testing
     try expectPictures(of: frames, in: PublishedSession(scratch.path("output-0/s.\(frames[0].page)")), unpacked)
   }
 
-  /// Every frame is listed at its instant, and the sample that begins there looks like its picture.
+  /// Expects the manifest to list each frame at its instant, and the sample that starts there to match its picture.
   private func expectPictures(of frames: [Frame], in session: PublishedSession, _ unpacked: String) throws {
     let latest = Dictionary(frames.map { ($0.timeMs, $0) }, uniquingKeysWith: { $1 })
     let captured = session.manifests.flatMap(\.frames).filter { $0.status == "captured" }

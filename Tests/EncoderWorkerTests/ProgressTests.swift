@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The bar on a terminal, and nothing of it anywhere else.
+/// Commands show a progress bar on terminals only.
 @Suite struct ProgressTests {
   private let spool: TestSpool
   private let session: String
@@ -16,7 +16,7 @@ import Testing
     try spool.add("rotation")
   }
 
-  /// The work of each command, and the unit of its bar.
+  /// The arguments of each command, and the unit of its bar.
   private var commands: [(words: [String], unit: String)] {
     let film = spool.scratch.path("film.mp4")
     return [
@@ -28,12 +28,12 @@ import Testing
     ]
   }
 
-  @Test func aTerminalShowsABarThatGoesInTheEnd() throws {
+  @Test func terminalShowsABarThatIsErasedAtTheEnd() throws {
     for (words, unit) in commands {
       let shown = try Terminal.run(words)
       #expect(shown.status == 0, "\(shown.text)")
       #expect(shown.text.contains("░ ") && shown.text.contains(unit), "\(words): \(shown.text)")
-      // The screen keeps the text behind the last erasure of each line.
+      // The terminal keeps the text after the last erasure of each line.
       let lines = shown.text.replacing("\r\n", with: "\n").components(separatedBy: "\n")
       let left = lines.map { $0.components(separatedBy: "\r\u{1B}[K").last ?? "" }
       #expect(left.allSatisfy { !$0.contains("░") && !$0.contains("\u{1B}") }, "\(words): \(left)")
@@ -42,7 +42,7 @@ import Testing
     #expect(try spool.names("done") == ["gap", "rotation"])
   }
 
-  @Test func aPipeGetsNotAByteOfIt() throws {
+  @Test func pipeGetsNoBar() throws {
     for (words, _) in commands {
       let result = try Tool.run(EncoderWorker.path, words, environment: ["TERM": "xterm"])
       #expect(result.status == 0)
@@ -50,7 +50,7 @@ import Testing
     }
   }
 
-  @Test func aTerminalThatCannotWipeALineShowsNone() throws {
+  @Test func terminalThatCannotEraseALineShowsNoBar() throws {
     for term in ["dumb", ""] {
       let shown = try Terminal.run(["verify", session], environment: ["TERM": term])
       #expect(shown.status == 0 && !shown.text.contains("░") && !shown.text.contains("\u{1B}"))
@@ -58,7 +58,7 @@ import Testing
   }
 
   @Test(arguments: [1, 12, 20, 30, 46])
-  func aNarrowTerminalIsNeverFilled(columns: Int) throws {
+  func barIsShorterThanANarrowTerminal(columns: Int) throws {
     let shown = try Terminal.run(["verify", session], columns: columns)
     #expect(shown.status == 0)
     let bars = shown.text.components(separatedBy: "\r\u{1B}[K").dropFirst().filter { !$0.contains("\n") }

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `prune` with ages, as an operator runs it.
+/// `prune` with maximum ages, as an operator runs it.
 @Suite struct PruneAgeTests {
   private let spool: TestSpool
   private let session: String
@@ -25,7 +25,7 @@ import Testing
     try Tool.run(EncoderWorker.path, ["prune", "--spool", path] + options)
   }
 
-  @Test func anOldSessionGoesAndAPublishedBatchOfItComesAgain() throws {
+  @Test func oldSessionIsRemovedAndItsBatchCanBePublishedAgain() throws {
     #expect(try prune(spool.path, "--sessions", "15w").text.isEmpty)
     let bytes = try names(in: session).reduce(0) {
       try $0 + (FileManager.default.attributesOfItem(atPath: session + "/" + $1)[.size] as? Int ?? 0)
@@ -45,7 +45,7 @@ import Testing
     #expect(try prune(spool.path, "--sessions", "99d").errors == "nothing to remove\n")
   }
 
-  @Test func aHeldSessionIsNamedAndIsNoFailure() throws {
+  @Test func lockedSessionIsReportedAndSkipped() throws {
     let lock = open(session, O_RDONLY | O_DIRECTORY)
     defer { close(lock) }
     #expect(flock(lock, LOCK_EX) == 0)
@@ -54,7 +54,7 @@ import Testing
     #expect(result.errors == "\(session): left, another process holds its lock\nnothing to remove\n")
   }
 
-  @Test func anAgeThatIsNoneIsWrongUsage() throws {
+  @Test func invalidAgeIsWrongUsage() throws {
     for age in ["7", "d", "0d", "-1d", "1.5h", "7 d", "99999999999999999w", "1y"] {
       let result = try prune(spool.path, "--done", age)
       #expect(result.status == 64 && result.text.isEmpty, "\(age): \(result.status)")
@@ -65,14 +65,15 @@ import Testing
     #expect(try names(in: session).count == 4)
   }
 
-  /// Killed before each call that removes or renames something: whole or gone, and the next `prune` removes the rest.
-  @Test func aCrashAnywhereLeavesNothingHalf() throws {
+  /// `prune` is killed before each call that removes or renames a file. Each session is whole or gone, and the next
+  /// `prune` removes the rest.
+  @Test func crashAtAnyCallLeavesSessionsWholeOrGone() throws {
     let copies = try (1...40).map { number in
       let copy = spool.scratch.path("copy\(number)")
       try Tool.output("cp", ["-a", spool.path, copy])
       return copy
     }
-    // Batches in done/ and quarantine/ have to be older than the shortest age.
+    // Batches in done/ and quarantine/ must be older than the shortest age.
     usleep(1_200_000)
     var hasEnded = false
     for (index, copy) in copies.enumerated() where !hasEnded {

@@ -45,7 +45,7 @@ import Testing
     try Tool.run(EncoderWorker.path, ["prune", "--spool", spool.path] + options)
   }
 
-  @Test func leftoversOfDeadWorkersAreRemovedAndNothingElse() throws {
+  @Test func onlyLeftoversOfDeadWorkersAreRemoved() throws {
     let whole = try snapshot(of: spool.path).mapValues(\.bytes)
     let left = try leave()
     let littered = try snapshot(of: spool.path).mapValues(\.bytes)
@@ -61,8 +61,8 @@ import Testing
     #expect(try prune().text.isEmpty)
   }
 
-  /// A batch can be called anything.
-  @Test func aBatchThatLooksLikeAReasonStays() throws {
+  /// A batch can have any name.
+  @Test func batchNamedLikeAReasonIsKept() throws {
     try spool.add(file: "a.reason.json", Array(#"{"format":"quarantine-reason/1","worker":"gone"}"#.utf8))
     #expect(try spool.drain().status == 65)
     let quarantined = try spool.names("quarantine")
@@ -71,7 +71,7 @@ import Testing
     #expect(try spool.names("quarantine") == quarantined)
   }
 
-  @Test func waitingBatchStays() throws {
+  @Test func waitingBatchIsKept() throws {
     try spool.add("gap")
     let held = try spool.scratch.directory("spool/claimed/\(dead)/1.1.0")
     try FileManager.default.moveItem(atPath: spool.path + "/incoming/gap", toPath: held + "/gap")
@@ -80,8 +80,8 @@ import Testing
     #expect(try PublishedSession(spool.output + "/gap").manifests.isEmpty == false)
   }
 
-  /// A worker of another host that holds a batch and does not beat: its batch is published, after a lease.
-  @Test func aRunningWorkerTakesOverFromAnotherHost() throws {
+  /// A worker of another host holds a batch and sends no heartbeat. Another worker publishes the batch after the lease.
+  @Test func workerTakesOverAClaimOfAnotherHostAfterTheLease() throws {
     let held = try spool.scratch.directory("spool/claimed/elsewhere~7~x1/1.1.0")
     try spool.scratch.file("spool/claimed/elsewhere~7~x1/alive", Array("5".utf8))
     try spool.add("gap")
@@ -89,7 +89,7 @@ import Testing
     #expect(try spool.drain().status == 0)
     #expect(try names(in: held) == ["gap"])
     let worker = try spool.start("--lease", "10")
-    try spool.waitUntil("the batch is taken over") {
+    try spool.waitUntil("the worker has taken over the batch") {
       try names(in: spool.path + "/claimed/elsewhere~7~x1") == ["alive"]
     }
     worker.signal(SIGTERM)
@@ -101,7 +101,7 @@ import Testing
     #expect(try spool.names("claimed").isEmpty)
   }
 
-  @Test func aSpoolThatIsNotThereIsNotMade() throws {
+  @Test func missingSpoolIsReportedAndNotCreated() throws {
     for command in [["prune"], ["status"], ["quarantine", "list"]] {
       let result = try Tool.run(EncoderWorker.path, command + ["--spool", spool.scratch.path("none")])
       #expect(

@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The commands of README.md, as a user without privileges runs them, in their order.
+/// The commands of README.md, run in their order by a user without privileges.
 @Suite struct QuickStartTests {
-  /// The lines of all `sh` blocks.
+  /// The lines of all `sh` code blocks.
   private func commands() throws -> [String] {
     let readme = try String(contentsOf: Fixture.root.appendingPathComponent("README.md"), encoding: .utf8)
     return readme.components(separatedBy: "```sh\n").dropFirst().flatMap {
@@ -15,7 +15,7 @@ import Testing
   @Test func everyCommandOfTheREADMERunsAsWritten() throws {
     let commands = try commands()
     #expect(commands.count > 10)
-    // A server runs until it is stopped: it has started once it prints its address.
+    // A server runs until it is stopped; it is ready once it prints its address.
     let lines = commands.map { command in
       guard command.hasPrefix("encoder-worker serve") else { return command }
       return """

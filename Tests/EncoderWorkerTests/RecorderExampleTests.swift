@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The functions of docs/write-a-recorder.md write batches that the worker publishes, as they are printed.
+/// The functions that docs/write-a-recorder.md prints write batches that the worker publishes.
 @Suite struct RecorderExampleTests {
   private let spool: TestSpool
   private let scratch: ScratchDirectory
@@ -16,12 +16,12 @@ import Testing
   init() throws {
     spool = try TestSpool()
     scratch = try ScratchDirectory()
-    // A recorder may be there before any worker.
+    // A recorder can start before any worker.
     try FileManager.default.removeItem(atPath: spool.path)
     _ = try scratch.directory("program")
   }
 
-  /// Writes a program: the block of the page in a language, and a call of its function.
+  /// Writes a program: the page's code block in one language, and a call of its function.
   ///
   /// - Returns: the program's path.
   private func program(_ language: String, _ name: String, calling call: String) throws -> String {
@@ -33,12 +33,12 @@ import Testing
     return try scratch.file("program/\(name)", Array("\(code)\n\n\(call)\n".utf8))
   }
 
-  /// Frames as an expression of a language, from the instant and the file of each.
+  /// Returns the frames as an expression of a language, from the instant and the file of each.
   private static func list(_ frame: (Int64, String) -> String) -> String {
     frames.map { frame($0.timeMs, $0.file) }.joined(separator: ", ")
   }
 
-  /// Drains the spool and compares what is published with what was sent.
+  /// Drains the spool and compares the published session with the frames.
   private func expectPublished() throws {
     #expect(try spool.names("tmp") == [])
     let incoming = try spool.names("incoming")
@@ -48,7 +48,7 @@ import Testing
     let manifests = try PublishedSession(spool.output + "/lobby").manifests
     #expect(manifests.flatMap(\.frames).map(\.timeMs) == Self.frames.map(\.timeMs))
     #expect(manifests.flatMap(\.refused) == [])
-    // A picture that stays is no gap, and one interval after the last capture the session ends.
+    // A picture that does not change is not a gap. The session ends one interval after the last capture.
     #expect(manifests.flatMap(\.frames).map(\.holdMs) == [1_001, 1_327, 1_000])
     #expect(manifests.last?.final == true)
   }

@@ -2,7 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Batches of recorders are taken as they are: in each form the same frames give the same pictures at the same times.
+/// The worker accepts recorders' batches unchanged. In each form, the same frames give the same pictures at the same
+/// times.
 @Suite struct RecorderTests {
   static let forms = [
     "plain@1", "native", "sentry-cocoa", "bare-sentry-cocoa/5E0A1F2C-0B7D-4C7E-9E55-7A1D2C3B4A59",
@@ -21,7 +22,7 @@ import Testing
     "screencast/parameters.jsonl.gz",
   ]
 
-  @Test func theSameFramesInEachFormAreTheSameVideo() throws {
+  @Test func sameFramesInEachFormGiveTheSameVideo() throws {
     let scratch = try ScratchDirectory()
     var videos: Set<String> = []
     for (number, form) in Self.forms.enumerated() {
@@ -41,7 +42,7 @@ import Testing
     #expect(videos.count == 1)
   }
 
-  /// Names of five frames that are a second apart from 2026-01-08T08:05:12.340Z on, and the options that they need.
+  /// Names of five frames that are a second apart, from 2026-01-08T08:05:12.340Z on, and the options that they need.
   static let namings: [(options: [String], names: [String])] = [
     ([], (2...6).map { "2026-01-08T08-05-1\($0).340Z.jpg" }),
     ([], (2...6).map { "2026-01-08/176785951\($0)340_m1.jpg" }),
@@ -57,7 +58,7 @@ import Testing
     (["--times", "mtime"], (2...6).map { "\($0).jpg" }),
   ]
 
-  @Test func theSameFramesUnderEachKindOfNameAreTheSameVideo() throws {
+  @Test func sameFramesUnderEachKindOfNameGiveTheSameVideo() throws {
     let scratch = try ScratchDirectory()
     let plain = try scratch.directory("plain")
     var batches: [(options: [String], path: String)] = [([], plain)]
@@ -78,7 +79,7 @@ import Testing
     var videos: Set<String> = []
     for (number, batch) in batches.enumerated() {
       let output = scratch.path("\(number)")
-      // Recorders of part J capture on change; so does the plain form here, to have the same batch.
+      // Recorders of part J capture on change; the plain form uses the same setting here, to give the same batch.
       let options = ["--capture", "onChange", "--output", output] + batch.options
       let result = try Tool.run(EncoderWorker.path, ["encode", batch.path] + options)
       try #require(result.status == 0, "\(batch): \(result.errors)")
@@ -94,7 +95,7 @@ import Testing
     #expect(videos.count == 1)
   }
 
-  @Test func canvasFramesAreWebP() throws {
+  @Test func canvasRecordingWithWebPFramesIsEncoded() throws {
     let scratch = try ScratchDirectory()
     let result = try EncoderWorker.run(
       "encode", Fixture("formats/openreplay-canvas/1767859512340_7.webp.frames").path, "--output",

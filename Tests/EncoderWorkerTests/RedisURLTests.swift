@@ -3,14 +3,14 @@ import Testing
 @testable import encoder_worker
 
 @Suite struct RedisURLTests {
-  @Test func aPlainAddressIsAHostWithTheUsualPortAndStream() throws {
+  @Test func addressWithoutPortAndStreamUsesTheDefaults() throws {
     let url = try RedisURL("redis://queue.example")
     #expect(url.server == .host("queue.example", port: 6_379))
     #expect(url.user == nil && url.password == nil && url.database == 0 && url.stream == "encoder-worker")
     #expect(url.description == "redis://queue.example:6379")
   }
 
-  @Test func everythingThatCanBeNamedIs() throws {
+  @Test func allPartsOfAnAddressAreRead() throws {
     let url = try RedisURL("redis://worker:s%40fe%2F%3F@[::1]:7000/3?stream=replay%3Aeu")
     #expect(url.server == .host("::1", port: 7_000))
     #expect(url.user == "worker" && url.password == "s@fe/?" && url.database == 3 && url.stream == "replay:eu")
@@ -19,7 +19,7 @@ import Testing
     #expect(try RedisURL("redis://:only@host").user == nil)
   }
 
-  @Test func aSocketIsAPath() throws {
+  @Test func unixAddressIsASocketPath() throws {
     let url = try RedisURL("unix:///run/redis/my%20redis.sock?stream=s&db=2")
     #expect(url.server == .socket("/run/redis/my redis.sock") && url.database == 2 && url.stream == "s")
     #expect(try RedisURL("unix://:secret@/run/redis.sock").password == "secret")
@@ -36,14 +36,14 @@ import Testing
   func invalidAddressIsRefusedWithoutRepeatingIt(_ text: String) throws {
     let refusal = try #require(throws: BadRedisURL.self) { try RedisURL(text) }
     #expect(!refusal.description.contains("secret"))
-    // A parser of arguments prints what it refuses: this is taken, and refused later.
+    // The argument parser prints the values that it refuses, so it accepts this one and a later check refuses it.
     #expect(throws: refusal) { try RedisURL(argument: text).check() }
     let usage = #expect(throws: (any Error).self) { try RedisURL(argument: text).validate() }
     #expect(usage.map { "\($0)" }?.contains(refusal.description) == true)
     #expect(throws: refusal) { try RedisConnection(RedisURL(argument: text)) }
   }
 
-  @Test func encryptionIsSomebodyElses() throws {
+  @Test func encryptedAddressIsRefusedWithAdviceToUseAProxy() throws {
     let refusal = #expect(throws: BadRedisURL.self) { try RedisURL("rediss://:secret@host") }
     #expect(refusal?.description.contains("TLS proxy on this machine") == true)
   }

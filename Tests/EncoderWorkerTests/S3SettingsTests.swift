@@ -6,7 +6,7 @@ import WorkQueues
 @testable import encoder_worker
 
 @Suite struct S3SettingsTests {
-  @Test func aStoreIsABucketAndAPlaceInIt() throws {
+  @Test func storeAddressHasABucketAndAPrefix() throws {
     #expect(try S3Location("s3://replay").description == "s3://replay/")
     #expect(try S3Location("s3://replay/").prefix == "")
     #expect(try S3Location("s3://a.b-1/x y/z/").prefix == "x y/z/")
@@ -25,12 +25,12 @@ import WorkQueues
     (["AWS_DEFAULT_REGION": "eu-west-3"], "https://replay.s3.eu-west-3.amazonaws.com/a%20b"),
     ([:], "https://replay.s3.us-east-1.amazonaws.com/a%20b"),
   ])
-  func theEnvironmentSaysWhereTheBucketIs(environment: [String: String], url: String) throws {
+  func environmentSelectsTheEndpoint(environment: [String: String], url: String) throws {
     let address = try S3Address(S3Location("s3://replay"), S3Settings { environment[$0] })
     #expect(address.url(of: "a b") == url)
   }
 
-  @Test func aBucketWithADotIsInThePath() throws {
+  @Test func bucketNameWithADotGoesIntoThePath() throws {
     let address = try S3Address(S3Location("s3://re.play"), S3Settings { _ in nil })
     #expect(address.url(of: nil) == "https://s3.us-east-1.amazonaws.com/re.play")
   }
@@ -41,12 +41,12 @@ import WorkQueues
     ["AWS_ACCESS_KEY_ID": "only"], ["AWS_ACCESS_KEY_ID": "a\r\nb", "AWS_SECRET_ACCESS_KEY": "c"],
     ["AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "c", "AWS_SESSION_TOKEN": "a\nb"],
   ])
-  func aVariableThatIsWrongIsNamed(environment: [String: String]) throws {
+  func invalidVariableIsNamed(environment: [String: String]) throws {
     let error = #expect(throws: (any Error).self) { try S3Settings { environment[$0] } }
     #expect("\(try #require(error))".contains("AWS_"))
   }
 
-  @Test func entitiesInWhatTheStoreSaysAreText() {
+  @Test func entitiesInResponsesAreDecoded() {
     #expect(S3XML.first("Key", in: "<a><Key>&lt;&amp;&#x26;&#38;&quot;&apos;&gt;</Key><Key>x</Key></a>") == "<&&&\"'>")
     for wrong in ["<Key>&none;</Key>", "<Key>&amp</Key>", "<Key>&#xD800;</Key>", "<Key>a<b/></Key>", "<Key>x"] {
       #expect(S3XML.first("Key", in: wrong) == nil, "\(wrong)")
@@ -55,7 +55,7 @@ import WorkQueues
     for wrong in ["%", "%2", "%zz", "%+1", "%ff"] { #expect(S3Address.decoded(wrong) == nil, "\(wrong)") }
   }
 
-  @Test func aPlaylistLeadsToNothingButItsOwnFiles() throws {
+  @Test func playlistWithAForeignFileIsRefused() throws {
     for name in ["../other/session.m3u8", "a/b", "http://x/y", ".hidden", "a b", "a\"b"] {
       let list = StoredPlaylist(session: "s", format: .hls)
       #expect(throws: BadSession.self, "\(name)") { try list.linked("#EXTM3U\n\(name)\n") { $0 } }
@@ -71,7 +71,7 @@ import WorkQueues
         == "ffconcat version 1.0\nfile '<output/s/a.mp4>'\n")
   }
 
-  @Test func aPlaylistIsAskedForInTheRightWay() throws {
+  @Test func playlistWithWrongArgumentsIsWrongUsage() throws {
     for wrong in [
       ["playlist"], ["playlist", "s"], ["playlist", "../s", "--store", "s3://replay"],
       ["playlist", "s", "--store", "replay"], ["playlist", "s", "--store", "s3://replay", "--expires", "604801"],

@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A screencast that a browser wrote: each frame is at its instant, and is the image that was captured.
+/// A screencast that a browser wrote: each frame is at its instant and matches its capture.
 @Suite struct ScreencastTests {
-  /// A recorder's own file, in the directory RECORDER_SAMPLES. None unless that is set; `make test-corpus` sets it.
+  /// A recorder's own file, in the directory RECORDER_SAMPLES. Nil unless that is set; `make test-corpus` sets it.
   private static let sample = ProcessInfo.processInfo.environment["RECORDER_SAMPLES"].map { $0 + "/screencast.jsonl" }
 
   private struct Line: Decodable {
@@ -23,7 +23,7 @@ import Testing
   }
 
   @Test(.enabled(if: sample != nil, "RECORDER_SAMPLES names no directory of recorders' files"))
-  func realScreencastIsTheSameFilmAsItsImagesInTheNativeForm() throws {
+  func realScreencastGivesTheSameVideoAsItsImagesInANativeBatch() throws {
     let scratch = try ScratchDirectory()
     let path = try #require(Self.sample)
     let text = try Data(contentsOf: URL(fileURLWithPath: path))

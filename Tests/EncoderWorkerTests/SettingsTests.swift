@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Flag before environment before file, and `config`, which says so.
+/// A flag overrides the environment, which overrides the file; `config` shows the source of each setting.
 @Suite struct SettingsTests {
   private let scratch: ScratchDirectory
 
@@ -25,14 +25,14 @@ import Testing
     try Tool.run(EncoderWorker.path, words, environment: environment)
   }
 
-  /// The settings that `config` prints.
+  /// Returns the settings that `config` prints.
   private func config(_ words: String..., environment: [String: String] = [:]) throws -> [Row] {
     let result = try run(["config"] + words + ["--json"], environment)
     try #require(result.status == 0, "\(result.errors)")
     return try result.text.split(separator: "\n").map { try JSONDecoder().decode(Row.self, from: Data($0.utf8)) }
   }
 
-  @Test func aFlagCountsBeforeTheEnvironmentAndThatBeforeTheFile() throws {
+  @Test func flagOverridesEnvironmentAndEnvironmentOverridesFile() throws {
     let file = try file("max-hold = 1000", "max-jump=2000", "# a comment", "", "  max-time\t=  3000  ")
     let rows = try config(
       "run", "--max-hold", "11", "--config", file,
@@ -47,7 +47,7 @@ import Testing
     #expect(row("jobs") == Row(name: "jobs", source: "default"))
   }
 
-  @Test func everyWayToWriteAFlagCounts() throws {
+  @Test func everySpellingOfAFlagIsReadAsAFlag() throws {
     let file = try file("quality = sharp", "jobs = 7", "verbose = false", "output = /nowhere")
     for words in [
       ["-vq", "small", "-j=4", "-o", "/here"], ["--quality=small", "-j", "4", "--verbose", "--output=/here"],
@@ -71,13 +71,13 @@ import Testing
     #expect(text.contains("\"quality\":\"small\"") && text.contains("\"maxHoldMs\":2000"))
   }
 
-  @Test func aFlagThatIsSetIsSwitchedOffByWhatIsNearer() throws {
+  @Test func switchThatIsSetIsClearedByASourceOfHigherPriority() throws {
     let file = try file("spool = \(scratch.path("spool"))", "drain = true", "hls = true")
     let rows = try config(
       "--config", file, "--hls=false", environment: ["ENCODER_WORKER_DRAIN": "false", "ENCODER_WORKER_SENTRY": "true"])
     let values = Dictionary(uniqueKeysWithValues: rows.filter { $0.name != "limit" }.map { ($0.name, $0.value ?? "") })
     #expect(values["drain"] == "false" && values["hls"] == "false" && values["sentry"] == "true")
-    // It would run for ever without the file's.
+    // Without `drain = true` in the file, the worker would not exit.
     #expect(try run(["--config", file]).status == 0)
     #expect(try run(["--spool", scratch.path("spool"), "--drain=true"]).status == 0)
     #expect(try run(["--spool", scratch.path("spool"), "--drain", "--verbose=false"]).status == 0)
@@ -85,14 +85,14 @@ import Testing
     #expect(wrong.status == 64 && wrong.errors.contains("ENCODER_WORKER_DRAIN: 'drain' is true or false, not 'yes'"))
   }
 
-  @Test func ofAnOptionThatMayBeRepeatedAllCountTheNearestLast() throws {
+  @Test func valuesOfARepeatableOptionAccumulateByPriority() throws {
     let file = try file("limit = side=4", "limit = frames=600")
     let environment = ["ENCODER_WORKER_LIMIT": "side=8192, layers=2  ratio=3"]
     let rows = try config("encode", "--limit", "layers=3", "--config", file, environment: environment)
     let limits = rows.filter { $0.name == "limit" }
     #expect(limits.map(\.value) == ["frames=600", "side=8192", "ratio=3", "layers=3"])
     #expect(limits.map(\.line) == [2, nil, nil, nil])
-    // The file alone refuses every frame.
+    // The file's limit alone refuses every frame.
     let batch = Fixture("exact-1fps").path
     let output = scratch.path("output")
     #expect(try run(["encode", batch, "--output", output, "--config", file]).status == 65)
@@ -146,8 +146,8 @@ import Testing
     }
   }
 
-  @Test func everySettingsValueIsJudgedAsTheFlagsIs() throws {
-    // Options with a number or with fixed values refuse other values; the rest take names.
+  @Test func invalidValueOfEverySettingIsRefused() throws {
+    // Options with a number or with fixed values refuse other values; the others accept any name.
     let names = try config("run").filter { $0.value != "false" }.map(\.name)
     #expect(names.contains("max-time") && names.contains("limit"))
     for name in names where !["spool", "output", "host"].contains(name) {
@@ -156,7 +156,7 @@ import Testing
     }
   }
 
-  @Test func variablesOfOrchestratorsAreNoSettings() throws {
+  @Test func variablesOfOrchestratorsAreIgnored() throws {
     let environment = [
       "ENCODER_WORKER_SERVICE_HOST": "10.0.0.1", "ENCODER_WORKER_SERVICE_PORT_HTTP": "80",
       "ENCODER_WORKER_PORT": "tcp://10.0.0.1:80", "ENCODER_WORKER_PORT_80_TCP_ADDR": "10.0.0.1", "ENCODER_WORKER": "x",
@@ -164,14 +164,14 @@ import Testing
     #expect(try run(["--spool", scratch.path("spool"), "--drain"], environment).status == 0)
   }
 
-  @Test func aFileThatIsNoFileOfSettingsIsWrongUsage() throws {
+  @Test func invalidSettingsFileIsWrongUsage() throws {
     for path in [scratch.path("nothing"), scratch.path, "/dev/zero", EncoderWorker.path] {
       let result = try run(["--drain", "--spool", scratch.path("spool"), "--config", path])
       #expect(result.status == 64 && result.errors.contains(path), "\(result.errors)")
     }
   }
 
-  @Test func helpComesWhateverTheSettingsAre() throws {
+  @Test func helpIsPrintedDespiteInvalidSettings() throws {
     let environment = ["ENCODER_WORKER_CONFIG": scratch.path("nothing"), "ENCODER_WORKER_NONSENSE": "1"]
     for words in [
       ["--help"], ["help", "run"], ["encode", "--help"], ["--version"], ["--generate-completion-script", "bash"],
@@ -181,7 +181,7 @@ import Testing
     }
   }
 
-  @Test func configIsATableForPeople() throws {
+  @Test func configPrintsATable() throws {
     let lines = try run(["config", "encode", "--max-hold", "7"]).text.split(separator: "\n")
     #expect(lines.first?.split(separator: " ") == ["name", "value", "from"])
     #expect(lines.contains { $0.split(separator: " ") == ["max-hold", "7", "flag"] })

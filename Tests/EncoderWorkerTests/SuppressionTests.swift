@@ -2,7 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The suppressions of ThreadSanitizer name types and functions that exist, so that a renamed type keeps its suppression.
+/// The suppressions of ThreadSanitizer name types and functions that exist. A renamed type therefore keeps its
+/// suppression.
 @Suite struct SuppressionTests {
   @Test func eachSuppressionNamesATypeWithAMutex() throws {
     let list = Fixture.root.appendingPathComponent("Tests/sanitizers/tsan.supp")
@@ -10,7 +11,8 @@ import Testing
     let sources = try Self.sources()
     #expect(!entries.isEmpty)
     for entry in entries {
-      // A part of a mangled name: the length and name of a type, its kind, and perhaps the length and name of a function.
+      // A part of a mangled name: the length and name of a type, its kind, and optionally the length and name of a
+      // function.
       let parts = try #require(
         entry.wholeMatch(of: /race:(\d+)([A-Za-z]+)(?:C|V)(?:(\d+)([A-Za-z]+))?/), "\(entry)")
       let type = String(parts.2)
@@ -25,7 +27,7 @@ import Testing
     }
   }
 
-  /// The texts of all Swift files below Sources.
+  /// Returns the texts of all Swift files below Sources.
   private static func sources() throws -> [String] {
     let root = Fixture.root.appendingPathComponent("Sources")
     let paths = try FileManager.default.subpathsOfDirectory(atPath: root.path).filter { $0.hasSuffix(".swift") }

@@ -2,11 +2,11 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Every fixture, and every real session there is: what stock tools read is what was captured, to the tick.
+/// For every fixture and every real session, the times that stock tools read equal the capture times, to the tick.
 @Suite struct TruthTests {
-  /// The repeats for players cost little: a still of five seconds, at most 300 bytes a second.
+  /// The repeated frames for players are small: at most 300 bytes a second for an unchanged screen of five seconds.
   @Test(arguments: (Fixture.sample + Fixture.corpus).filter { $0.name != "masks" })
-  func aStillIsCheap(fixture: Fixture) throws {
+  func unchangedScreenCostsAtMost300BytesASecond(fixture: Fixture) throws {
     let scratch = try ScratchDirectory()
     let image = try #require(try names(in: fixture.path).first { $0.hasSuffix("jpg") })
     _ = try scratch.directory("still")
@@ -21,7 +21,7 @@ import Testing
   }
 
   @Test(arguments: Fixture.all + Fixture.corpus)
-  func everyInstantIsWhereItWasCaptured(fixture: Fixture) throws {
+  func everyFrameIsAtItsCaptureInstant(fixture: Fixture) throws {
     let scratch = try ScratchDirectory()
     let session = try EncoderWorker.encode(fixture, into: scratch)
     #expect(!session.manifests.isEmpty)
@@ -35,7 +35,7 @@ import Testing
     }
     try expectTrueSums(files, session.manifests)
     try expectTrueReports(files, session.manifests)
-    // Of many segments the last, which is the one that differs from the others.
+    // The short run checks the last segment only, which differs from the others.
     for index in Extent.of([files.count - 1], full: Array(files.indices)) {
       try expectSurvival(files[index], probes[index], session.manifests[index], scratch)
     }
@@ -66,7 +66,7 @@ import Testing
       if frame.status == "captured" { #expect(offset == (frame.timeMs - manifest.startMs) * 90) }
       #expect(video.contains { $0.pts == offset })
     }
-    // Repeats divide a hold evenly; regular captures need none.
+    // Repeats divide a hold evenly; regular captures need no repeats.
     for (frame, offset) in zip(manifest.frames, offsets) {
       let samples = video.filter { $0.pts >= offset && $0.pts < offset + frame.holdMs * 90 }.map(\.duration)
       #expect(samples.reduce(0, +) == frame.holdMs * 90)
@@ -96,7 +96,7 @@ import Testing
     #expect(video.colorRange == "tv")
     #expect(video.level == smallestLevel(manifest.codedWidth, manifest.codedHeight))
     #expect(probe.streams[1].disposition["default"] == 0)
-    // The codec string is what the decoder configuration says: profile, constraints, level.
+    // The codec string equals the decoder configuration: profile, constraints, level.
     let bytes = try Data(contentsOf: URL(fileURLWithPath: file))
     let configuration = try #require(bytes.range(of: Data("avcC".utf8)))
     let profile = bytes[(configuration.upperBound + 1)..<(configuration.upperBound + 4)]
@@ -139,7 +139,7 @@ import Testing
     }
   }
 
-  /// Segments follow each other; the session's manifest says the same as the segments' own.
+  /// Expects consecutive segments, and a session manifest that agrees with the segments' manifests.
   private func expectOrder(_ session: PublishedSession) throws {
     let index = session.index
     #expect(index.format == "session-manifest/1")
@@ -159,7 +159,7 @@ import Testing
     #expect(index.durationMs == shown + expected.reduce(0) { $0 + $1.endMs - $1.startMs })
   }
 
-  /// The timing track survives a stream copy of all tracks, with its times.
+  /// Expects the timing track and its times to survive a stream copy of all tracks.
   private func expectSurvival(
     _ file: String, _ original: Probe, _ manifest: PublishedSession.Manifest, _ scratch: ScratchDirectory
   ) throws {
@@ -170,7 +170,7 @@ import Testing
     #expect(probe.packets(of: 1).map(\.pts) == manifest.offsetsMs.map { $0 * 90 })
     #expect(probe.packets(of: 1).map(\.duration) == manifest.frames.map { $0.holdMs * 90 })
     #expect(try Probe.timingTexts(copy) == manifest.frames.map { TimingEntry($0) })
-    // The README's command.
+    // This is the README's command.
     let subtitles = try Tool.output("ffmpeg", ["-v", "error", "-i", file, "-map", "0:s", "-f", "srt", "-"])
     let lines = String(decoding: subtitles, as: UTF8.self).split(separator: "\n").filter { $0.hasPrefix("{") }
     #expect(lines.count == manifest.frames.count)
@@ -189,8 +189,8 @@ import Testing
   }
 }
 
-/// The smallest level whose frame size and picture buffer hold a picture of this size (ITU-T H.264, table A-1), as
-/// libavcodec counts them. One reference picture and one frame a second are within every level.
+/// Returns the smallest level whose frame size and picture buffer hold a picture of this size (ITU-T H.264, table A-1),
+/// as libavcodec counts them. One reference picture and one frame a second are within every level.
 private func smallestLevel(_ width: Int, _ height: Int) -> Int {
   let across = (width + 15) / 16
   let down = (height + 15) / 16

@@ -1,8 +1,8 @@
 import TestSupport
 import Testing
 
-/// One chart in every form that has colours of its own, against Little CMS's conversion of it. The frames are a second
-/// apart, so that each is one sample.
+/// Compares one chart, in every form that has colours of its own, with Little CMS's conversion. The frames are a second
+/// apart, so each frame is one sample.
 @Suite struct WideColourTests {
   @Test func everyFormOfAChartIsDecodedAsLittleCMSConvertsIt() throws {
     let scratch = try ScratchDirectory()
@@ -17,8 +17,8 @@ import Testing
     }
   }
 
-  /// It is shown all the same, and nobody has to wonder why it looks pale.
-  @Test func aProfileThatCannotBeUsedIsReported() throws {
+  /// The worker shows such a picture as sRGB and reports why its colours may be pale.
+  @Test func unusableColourProfileIsReported() throws {
     let scratch = try ScratchDirectory()
     let session = try EncoderWorker.encode(WideColourChart.fixture, into: scratch)
     let notes = session.manifests.flatMap(\.frames).compactMap { frame in frame.note.map { [frame.source, $0] } }

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Zip archives on their way through the program, with its sandbox.
+/// Zip archives, encoded by the program with its sandbox.
 @Suite struct ZipArchiveTests {
   private let scratch: ScratchDirectory
 
@@ -38,7 +38,7 @@ import Testing
     #expect(try instants("output", "pipe") == expected)
   }
 
-  @Test func damagedFrameIsRefusedAndTheRestIsPublished() throws {
+  @Test func damagedFrameIsRefusedAndOtherFramesArePublished() throws {
     var frames = try (0..<3).map {
       ZipArchive.Entry("\(expected[$0]).jpg", try Fixture("exact-1fps").bytes("000\($0).jpg"))
     }

@@ -4,8 +4,8 @@ import Testing
 
 @testable import FileSystem
 
-/// `collect` killed at random, killed and failing at each call, on a full disk, and with a clock that jumps: each picture is in
-/// exactly one batch.
+/// `collect` puts each picture into exactly one batch: after kills at random times, kills and failures at each call, a
+/// full disk and clock jumps.
 @Suite struct CollectTests {
   private let scratch: ScratchDirectory
   private let folder: String
@@ -22,7 +22,7 @@ import Testing
       + [0xFF, 0xD9]
   }
 
-  /// Writes a picture as tools do: directly, under another name first, or in two steps. Nil for a name of its own.
+  /// Writes a picture in one of three ways: 0 directly, 1 under another name that is then renamed, 2 in two steps.
   private static func write(_ bytes: [UInt8], to path: String, way: Int, modified: Date? = nil) throws {
     let target = way == 1 ? path + ".part" : path
     let file = fopen(target, "w")
@@ -43,7 +43,8 @@ import Testing
     return try names(in: place).reduce(0) { try $0 + names(in: place + "/" + $1).count - 1 }
   }
 
-  /// The digests of all pictures in batches. Each batch lists the pictures that it has, in order.
+  /// Returns the number of copies of each picture in the batches, by digest. Expects that each batch lists its files in
+  /// time order.
   private func collected(in place: String? = nil) throws -> [String: Int] {
     var digests: [String: Int] = [:]
     let directory = place ?? spool + "/incoming"
@@ -75,15 +76,15 @@ import Testing
     }
   }
 
-  /// Collects what is in the folder, and stops.
+  /// Runs `collect` until it has collected the folder, then stops it.
   private func finish(_ options: String...) throws {
-    // A file counts when two scans see it: the second one comes with the signal.
+    // `collect` takes a file after two scans have found it; the signal starts the second scan.
     for attempt in 1...100 {
       let collector = try RunningWorker(["collect", folder, "--spool", spool, "--idle", "600"] + options)
       usleep(UInt32(attempt) * 300_000)
       collector.signal(SIGTERM)
       let status = try collector.wait()
-      // It may not have come so far that it takes signals.
+      // The signal can arrive before the process has installed its handler.
       if status == -SIGTERM { continue }
       guard status == 0 else { throw Tool.Failure("collect: \(status)") }
       if try options.contains("--keep") || names(in: folder).isEmpty { return }
@@ -103,7 +104,7 @@ import Testing
         if index % 20 == 0 { usleep(100_000) }
       }
     }
-    // A worker takes batches away, whatever the collector is at.
+    // The test moves batches away at any time, as a worker does.
     let taken = try scratch.directory("taken")
     producer.start()
     var random = Random(seed: keeps ? 2 : 1)
@@ -120,7 +121,7 @@ import Testing
       }
     }
     let last = try RunningWorker(["collect", folder, "--spool", spool, "--every", "1", "--idle", "600"] + options)
-    // The newest picture waits for the end.
+    // `collect` holds the newest picture back until it stops.
     for _ in 0..<1_200 {
       if try pictures(in: spool + "/incoming") + pictures(in: taken) >= count - 1 { break }
       usleep(100_000)
@@ -154,7 +155,7 @@ import Testing
 
   private static let calls = "mkdir,pwrite64,fsync,rename,renameat2,unlink,unlinkat,ftruncate,rmdir"
 
-  /// A collector that is disturbed at one call, and ends soon.
+  /// Runs `collect` with a fault injected at one call, for at most 0.7 s.
   private func disturbed(_ fault: String, _ options: [String]) throws -> Int32 {
     try Tool.run(
       "strace",
@@ -167,9 +168,9 @@ import Testing
   }
 
   @Test(arguments: ["signal=SIGKILL", "error=ENOSPC", "error=EIO"], [false, true])
-  func eachCallMayBeTheLastOrFail(fault: String, keeps: Bool) throws {
+  func killOrErrorAtAnyCallLosesNoPicture(fault: String, keeps: Bool) throws {
     let options = keeps ? ["--keep"] : []
-    // The spool is made before; from here on a run has about forty calls.
+    // The first run makes the spool; each further run makes about 40 calls.
     try finish()
     var written: Set<String> = []
     for call in stride(from: 1, through: 44, by: Extent.of(6, full: 1)) {
@@ -184,7 +185,7 @@ import Testing
     }
   }
 
-  @Test func fullDiskIsAPause() throws {
+  @Test func fullDiskPausesCollectUntilSpaceIsFree() throws {
     let disk = try scratch.directory("disk")
     guard try Tool.run("mount", ["-t", "tmpfs", "-o", "size=512k", "none", disk]).status == 0 else {
       print("skipped: no file system can be mounted here")
@@ -203,7 +204,7 @@ import Testing
     usleep(4_000_000)
     #expect(try names(in: folder).count == texts.count && collector.isRunning)
     unlink(filler)
-    // A page for each file; workers take batches away.
+    // Each file takes one page of the file system; the test moves batches away, as workers do.
     let taken = try scratch.directory("taken")
     for _ in 0..<300 where try !names(in: folder).isEmpty {
       usleep(100_000)
@@ -234,7 +235,7 @@ import Testing
     #expect(json["frames"] as? Int == 6 && (json["gaps"] as? [Any])?.isEmpty == true)
   }
 
-  @Test func wrongUseEndsWith64AndASecondCollectorWith75() throws {
+  @Test func wrongUsageExitsWith64AndSecondCollectorWith75() throws {
     for (arguments, status) in [
       ([scratch.path("none"), "--spool", spool], 64), ([folder], 64), ([folder, "--spool", spool, "--every", "0"], 64),
       ([folder, "--spool", spool, "--session", "a b"], 64), ([folder, "--spool", spool, "--times", "ctime"], 64),

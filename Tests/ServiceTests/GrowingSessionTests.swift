@@ -2,11 +2,12 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The cost of one more batch does not depend on the session's length, and its views tell of it in time.
+/// The cost of another batch does not depend on the session's length, and the worker updates views soon after
+/// publication.
 @Suite struct GrowingSessionTests {
   private static let startMs: Int64 = 1_767_859_512_340
 
-  /// A spool whose output has one session of so many segments, a second long each.
+  /// Returns a spool whose output has one session of `count` segments, each one second long.
   private func spool(with count: Int) throws -> TestSpool {
     let spool = try TestSpool()
     let draft = try spool.scratch.directory("walk@0")
@@ -27,7 +28,8 @@ import Testing
     }
   }
 
-  /// The calls of a run that drains the spool, by name and number; and how many names of segments it reads.
+  /// Drains the spool under strace. Returns the numbers of open and stat calls on the session, and the bytes of
+  /// directory entries read.
   private func calls(of spool: TestSpool, _ options: String...) throws -> (opened: Int, looked: Int, listed: Int) {
     let log = spool.scratch.path("log")
     try Tool.output(
@@ -48,14 +50,15 @@ import Testing
     )
   }
 
-  /// Some batches: no manifest of another is read, and nothing is looked at that grows with the session.
+  /// A worker reads no manifest of an older segment for a new batch; its number of calls does not grow with the
+  /// session.
   @Test(.enabled(if: ScratchDirectory.keepsAttributes), arguments: [[], ["--sentry"], ["--hls"], ["--thumbnails"]])
-  func aLongSessionIsNotLookedThrough(options: [String]) throws {
+  func costOfABatchIsIndependentOfSessionLength(options: [String]) throws {
     var counted: [(opened: Int, looked: Int, listed: Int)] = []
     let more = Extent.of(10, full: 20)
     for length in [10, Extent.of(60, full: 100)] {
       let spool = try spool(with: length)
-      // The first one finds out what there is; whoever comes after it knows.
+      // The first batch makes the worker build its index cache; later batches use the cache.
       try add(1, to: spool, behind: length + 100)
       try #require(try Tool.run(EncoderWorker.path, ["--spool", spool.path, "--drain"] + options).status == 0)
       try add(more, to: spool, behind: length + 200)
@@ -66,7 +69,7 @@ import Testing
       #expect(session.index.segments.count == length + 1 + more)
       #expect(try spool.isAtRest)
       guard options == ["--hls"] else { continue }
-      // Extended views equal rebuilt ones.
+      // Views that the worker extends equal views that it rebuilds.
       let playlist = spool.output + "/walk/hls/session.m3u8"
       let grown = try String(contentsOfFile: playlist, encoding: .utf8)
       try FileManager.default.removeItem(atPath: spool.output + "/walk/hls")
@@ -75,38 +78,39 @@ import Testing
       #expect(try String(contentsOfFile: playlist, encoding: .utf8) == grown)
       #expect(grown.components(separatedBy: "#EXTINF:2.000,").count == more + 2)
     }
-    // How often the views were written depends on the machine's pace.
+    // The number of view updates depends on the machine's speed.
     #expect(abs(counted[0].opened - counted[1].opened) <= 100, "\(counted)")
     #expect(abs(counted[0].looked - counted[1].looked) <= 100, "\(counted)")
-    // Before it ends, a worker looks once whether all is there; for each batch it would be 200 000.
+    // The worker lists the session once before it exits. Listing it for each batch would read 200 000 bytes.
     #expect(abs(counted[0].listed - counted[1].listed) <= 40_000, "\(counted)")
   }
 
-  /// A worker that goes on for ever tells of what is published within a moment, also when nothing more comes.
-  @Test func viewsLagByAMomentOnly() throws {
+  /// A running worker updates views within a moment of publication, also when no further batch arrives.
+  @Test func runningWorkerUpdatesViewsSoonAfterPublication() throws {
     let spool = try spool(with: 10)
     let worker = try spool.start("--sandbox", "off")
     defer { worker.signal(SIGKILL) }
     try add(30, to: spool, behind: 100)
-    try spool.waitUntil("all is told of") {
+    try spool.waitUntil("session.json lists all segments") {
       try names(in: spool.output + "/walk").count { $0.hasSuffix(".mp4") } == 40
         && PublishedSession(spool.output + "/walk").index.segments.count == 40
     }
-    try spool.waitUntil("no mark is left") { (try? names(in: spool.output + "/.behind"))?.isEmpty ?? true }
+    try spool.waitUntil("no marker is left") { (try? names(in: spool.output + "/.behind"))?.isEmpty ?? true }
     #expect(try EncoderWorker.run("verify", spool.output + "/walk").status == 0)
   }
 
-  /// A worker that is killed while views lag leaves a mark, and the next one catches up though it has nothing to do.
+  /// A worker killed before it updates views leaves a marker; the next worker updates the views, even with an empty
+  /// queue.
   @Test(.enabled(if: ScratchDirectory.keepsAttributes))
-  func viewsThatAKilledWorkerLeftBehindAreUpdated() throws {
+  func viewsNotUpdatedByAKilledWorkerAreUpdatedByTheNext() throws {
     var (lagged, round) = (0, 0)
-    // On a slow machine views seldom lag.
+    // On a slow machine views are rarely out of date.
     while round < 6 || lagged == 0 && round < 40 {
       round += 1
       let spool = try spool(with: 10)
       let worker = try spool.start("--sandbox", "off", "--jobs", "1")
       try add(12, to: spool, behind: 100)
-      try spool.waitUntil("half is published") {
+      try spool.waitUntil("the worker published some of the batches") {
         try names(in: spool.output + "/walk").count { $0.hasSuffix(".mp4") } >= 13 + round % 6
       }
       worker.signal(SIGKILL)
@@ -121,9 +125,9 @@ import Testing
     #expect(lagged > 0)
   }
 
-  /// Batches that come in any order, and again, among them ones that views have told of what follows.
+  /// Batches arrive in any order and more than once, also before segments that views already list.
   @Test(arguments: Extent.of(1...2, full: 1...4))
-  func theOrderDoesNotMatter(seed: Int) throws {
+  func batchesInAnyOrderGiveAnIntactSession(seed: Int) throws {
     var random = Random(seed: seed)
     let spool = try spool(with: 9)
     let numbers = Array(0..<30).shuffled(using: &random)
@@ -142,11 +146,12 @@ import Testing
     #expect(session.index.frames == session.captured.count)
   }
 
-  /// Many older segments at once, while views lag: what lies between is still known.
+  /// Many older segments arrive at once while views are out of date. The worker still detects a conflict with a segment
+  /// between them.
   @Test(.enabled(if: ScratchDirectory.keepsAttributes))
-  func nothingIsPublishedOverWhatANoteDoesNotName() throws {
+  func conflictWithASegmentOutsideTheIndexCacheIsRefused() throws {
     let spool = try spool(with: 150)
-    // So many before the last 64 that they reach into what a note could forget.
+    // With 70 segments before the last 64, the index cache could drop the segments between.
     let draft = try spool.scratch.directory("walk@early")
     for number in 0..<70 {
       let source = Fixture("exact-1fps").path + "/0001.jpg"
@@ -155,7 +160,7 @@ import Testing
     }
     try spool.addSmall("walk@a", startMs: Self.startMs + 2_000_000)
     try FileManager.default.moveItem(atPath: draft, toPath: spool.path + "/incoming/walk@early")
-    // Something else for a time that is published.
+    // Other frames for a time that is already published.
     try spool.addSmall("walk@z", startMs: Self.startMs + 6_000, frames: [5, 6])
     #expect(try spool.drain("--sandbox", "off", "--jobs", "1").status == 65)
     #expect(try spool.names("quarantine") == ["walk@z", "walk@z.reason.json"])
@@ -163,8 +168,8 @@ import Testing
     #expect(try EncoderWorker.run("verify", spool.output + "/walk").status == 0)
   }
 
-  /// Somebody moves a segment away, as the advice says, while the session grows.
-  @Test func aSegmentThatIsMovedAwayIsMissed() throws {
+  /// An operator removes a segment while the session grows, as the error message advises.
+  @Test func segmentRemovedByAnOperatorDisappearsFromViews() throws {
     let spool = try spool(with: 20)
     try add(2, to: spool, behind: 30)
     try #require(try spool.drain().status == 0)
@@ -178,15 +183,15 @@ import Testing
     #expect(try videos.count == 24 && PublishedSession(spool.output + "/walk").index.segments.map(\.file) == videos)
   }
 
-  /// A lock that somebody keeps for ever stops neither the others nor the worker.
-  @Test func aSessionThatIsHeldDoesNotStopTheWorker() throws {
+  /// A process that never releases a session's lock stops neither other sessions nor the worker.
+  @Test func lockHeldForEverDoesNotStopTheWorker() throws {
     let spool = try spool(with: 10)
     try FileManager.default.createDirectory(atPath: spool.output + "/.behind", withIntermediateDirectories: true)
     try Data().write(to: URL(fileURLWithPath: spool.output + "/.behind/walk"))
     let directory = open(spool.output + "/walk", O_RDONLY | O_DIRECTORY)
     try #require(flock(directory, LOCK_EX) == 0)
     try spool.add("exact-1fps")
-    // The mark is another's: all of ours is done.
+    // Another process owns the marker; the worker has no other work left.
     let run = try spool.drain("--sandbox", "off")
     #expect(
       run.status == 0 && run.errors.contains("session=walk error=\"another process holds its lock\""), "\(run.errors)")

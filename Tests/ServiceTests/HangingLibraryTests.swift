@@ -2,14 +2,14 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Libraries that never return, take all the memory there is, or fail for one batch only (`Tests/torture/hostile_library.c`).
-/// Each costs its batch, and nothing else.
+/// Libraries that never return, exhaust memory, or fail for one batch only (`Tests/torture/hostile_library.c`). The
+/// worker loses only that batch.
 @Suite struct HangingLibraryTests {
   private let spool: TestSpool
-  /// In a file that is to hang whoever decodes it.
+  /// Bytes in a file that make the hostile library act on it.
   private static let mark = "HOSTILE!"
 
-  /// Where it is, built once.
+  /// The directory of the hostile library, which is built once.
   private static let library = Result {
     let directory = try ScratchDirectory()
     let source = Fixture.root.appendingPathComponent("Tests/torture/hostile_library.c").path
@@ -21,7 +21,7 @@ import Testing
 
   init() throws { spool = try TestSpool() }
 
-  /// - Parameter mark: what a call has to do with to be hostile; nil for all calls.
+  /// - Parameter mark: the bytes that make a call hostile; nil for all calls.
   private func environment(_ call: String, _ way: String, mark: String? = mark) throws -> [String: String] {
     var variables = [
       "LD_PRELOAD": try Self.library.get().path("hostile_library.so"), "HOSTILE_CALL": call, "HOSTILE_WAY": way,
@@ -30,14 +30,14 @@ import Testing
     return variables
   }
 
-  /// A JPEG with the mark in a quantization table that nothing uses: comments are left out before it is decoded.
+  /// A JPEG with the mark in an unused quantization table. The worker strips comments before it decodes.
   private func markedImage() throws -> [UInt8] {
     let image = Array(try Fixture("exact-1fps").bytes("0001.jpg"))
     let table = Array(Self.mark.utf8) + [UInt8](repeating: 7, count: 64 - Self.mark.utf8.count)
     return image[..<2] + [0xFF, 0xDB, 0, 67, 3] + table + image[2...]
   }
 
-  /// A batch of one frame that hangs whoever decodes it.
+  /// Adds a batch of one frame that makes the decoder hang.
   private func addMarked() throws {
     let draft = spool.path + "/tmp/bad"
     try FileManager.default.createDirectory(atPath: draft, withIntermediateDirectories: true)
@@ -45,7 +45,7 @@ import Testing
     try FileManager.default.moveItem(atPath: draft, toPath: spool.path + "/incoming/bad")
   }
 
-  /// An archive that hangs whoever takes it apart.
+  /// Adds an archive that makes the archive reader hang.
   private func addMarkedArchive() throws {
     let folder = try spool.scratch.directory("archive")
     try FileManager.default.copyItem(
@@ -64,7 +64,7 @@ import Testing
       })
   }
 
-  /// All processes that come from one, itself included.
+  /// Returns a process and all its descendants.
   private func family(of process: Int32) -> Set<Int32> {
     var family: Set<Int32> = [process]
     var parents: [Int32: Int32] = [:]
@@ -85,14 +85,15 @@ import Testing
 
   @Test(arguments: ["avcodec_send_packet", "archive_read_next_header"], ["sleep", "spin", "allocate"])
   func hangOrMemoryExhaustionCostsItsBatchOnly(call: String, way: String) throws {
-    // Half of memory's limit is for pictures of so many pixels: what allocates for ever is stopped there.
+    // Half of the memory limit is for pictures of this many pixels; the limit stops a library that allocates without
+    // end.
     let server = try RunningServer(
       ["run", "--spool", spool.path, "--max-decode", "1", "--limit", "pixels=1000000"],
       environment: environment(call, way))
     if call == "archive_read_next_header" { try addMarkedArchive() } else { try addMarked() }
     try spool.add("exact-1fps")
     var seen: Set<Int32> = []
-    try spool.waitUntil("the one is in quarantine, the other published") {
+    try spool.waitUntil("the bad batch is in quarantine and the good one published") {
       seen.formUnion(family(of: server.processIdentifier))
       return try spool.names("quarantine").contains("bad.reason.json")
         && FileManager.default.fileExists(atPath: spool.output + "/exact-1fps/session.json")
@@ -101,22 +102,22 @@ import Testing
     #expect(cause.contains("takes more than 1 s"), "\(cause)")
     #expect(try server.get("/healthz").status == 200 && server.get("/readyz").status == 200)
     try spool.addSmall("after", startMs: 1_767_859_512_340)
-    try spool.waitUntil("it goes on") { FileManager.default.fileExists(atPath: spool.output + "/after/session.json") }
+    try spool.waitUntil("next is done") { FileManager.default.fileExists(atPath: spool.output + "/after/session.json") }
     seen.formUnion(family(of: server.processIdentifier))
     #expect(server.stop() == 0)
-    try spool.waitUntil("no process is left") { !seen.contains(where: isThere) }
+    try spool.waitUntil("all processes have ended") { !seen.contains(where: isThere) }
   }
 
-  /// A decoder that ends by itself, or has no memory, says nothing against the batch; one that always does so does.
+  /// The worker retries after a decoder exits or has no memory. It quarantines a batch that always causes this.
   @Test(
     arguments: ["avcodec_send_packet", "archive_read_next_header"], Extent.of(["exit"], full: ["exit", "nomemory"]))
   func batchThatAlwaysFailsEndsInQuarantine(call: String, way: String) throws {
     let server = try RunningServer(["run", "--spool", spool.path], environment: environment(call, way))
     if call == "archive_read_next_header" { try addMarkedArchive() } else { try addMarked() }
-    // Five tries, with 85 seconds between the first and the last.
+    // The worker makes five attempts, with 85 seconds between the first and the last.
     for _ in 0..<5 {
       do {
-        try spool.waitUntil("it is in quarantine") { try spool.names("quarantine").contains("bad.reason.json") }
+        try spool.waitUntil("the batch is in quarantine") { try spool.names("quarantine").contains("bad.reason.json") }
         break
       } catch {}
     }
@@ -124,41 +125,42 @@ import Testing
     #expect(server.stop() == 0)
   }
 
-  /// A decoder process cannot stop the worker; the encoder in the worker itself can.
-  @Test func anEncoderThatHangsIsSaidAndTheWorkerStartsAnew() throws {
+  /// The worker survives a decoder process that hangs. A hang of the encoder, which runs in the worker itself, needs a
+  /// restart.
+  @Test func encoderThatHangsIsReportedAndTheWorkerRestarts() throws {
     let port = try freePort()
-    // The fixture's size is the mark: 180 × 320 pixels.
+    // The mark is the fixture's size, 180 × 320 pixels.
     let server = try RunningServer(
       ["run", "--spool", spool.path, "--max-time", "2", "--jobs", "1"],
       environment: environment("avcodec_receive_packet", "sleep", mark: "180x320"), listening: "127.0.0.1:\(port)")
     try spool.add("exact-1fps")
-    try spool.waitUntil("it is said to be stuck") {
+    try spool.waitUntil("/healthz reports a stuck batch") {
       let reply = try server.get("/healthz")
       return reply.status == 503 && reply.text.contains("exact-1fps has been stuck in encode")
     }
     #expect(try server.get("/readyz").text.contains("stuck"))
     #expect(try server.get("/metrics").text.contains("encoder_worker_batches_stuck 1"))
-    try spool.waitUntil("it has started anew") {
+    try spool.waitUntil("the worker has restarted") {
       (try? server.get("/metrics").text.contains("encoder_worker_rescues_total 1")) == true
     }
     if Extent.isFull {
-      // A batch that hangs three workers goes to quarantine, and others are published.
+      // The worker quarantines a batch that hangs three workers, and publishes others.
       try spool.add("odd-size")
-      try spool.waitUntil("it is in quarantine") { try spool.names("quarantine").contains("exact-1fps") }
-      try spool.waitUntil("the other is published") { try !names(in: spool.output).filter { $0 != ".staging" }.isEmpty }
+      try spool.waitUntil("the batch is in quarantine") { try spool.names("quarantine").contains("exact-1fps") }
+      try spool.waitUntil("odd-size is published") { try !names(in: spool.output).filter { $0 != ".staging" }.isEmpty }
       #expect(server.stop() == 0)
     } else {
-      try spool.waitUntil("it hangs again") { try spool.names("incoming").isEmpty }
+      try spool.waitUntil("the worker claimed the batch again") { try spool.names("incoming").isEmpty }
       #expect([0, 75].contains(server.stop()))
     }
   }
 
-  /// A disk that never answers: the signal is obeyed all the same, and the next worker has the batch.
-  @Test func aWorkerThatHangsInItsDiskObeysTheSignal() throws {
+  /// The disk never answers. The worker obeys the signal, and the next worker publishes the batch.
+  @Test func workerThatHangsInDiskIOObeysTheSignal() throws {
     let worker = try RunningWorker(
       ["--spool", spool.path], environment: environment("fsync", "sleep", mark: "/.staging/"))
     try spool.add("exact-1fps")
-    try spool.waitUntil("it holds the batch") {
+    try spool.waitUntil("the worker has claimed the batch") {
       let staged = FileManager.default.subpaths(atPath: spool.output + "/.staging") ?? []
       return try spool.names("incoming").isEmpty
         && staged.contains { $0.split(separator: "/").count == 2 && !$0.hasSuffix("alive") }
@@ -169,7 +171,7 @@ import Testing
     #expect(try PublishedSession(spool.output + "/exact-1fps").captured.count == 12)
   }
 
-  @Test(arguments: ["sleep", "allocate"]) func aVideoThatHangsItsReaderIsRefused(way: String) throws {
+  @Test(arguments: ["sleep", "allocate"]) func videoThatHangsItsReaderIsRefused(way: String) throws {
     let session = try EncoderWorker.encode(Fixture("exact-1fps"), into: spool.scratch)
     #expect(session.captured.count == 12)
     let (path, film) = (spool.scratch.path("output/exact-1fps"), spool.scratch.path("film.mp4"))
@@ -198,13 +200,13 @@ import Testing
     #expect(try server.get("/healthz").status == 200)
   }
 
-  /// The worker retries once in a new process, since the machine may have stood still.
+  /// The worker retries once in a new process, since a machine can pause.
   @Test func videoReaderThatHangsOnceIsReplaced() throws {
     _ = try EncoderWorker.encode(Fixture("exact-1fps"), into: spool.scratch)
     let (path, film) = (spool.scratch.path("output/exact-1fps"), spool.scratch.path("film.mp4"))
     var environment = try environment("av_read_frame", "sleep", mark: nil)
     environment["HOSTILE_TIMES"] = "1"
-    // `reencode` reads the whole film once before it asks for pictures.
+    // `reencode` reads the whole film once before it decodes pictures.
     for (arguments, before) in [
       (["verify", path], 0), (["stitch", path, "--to", film], 0),
       (
@@ -234,7 +236,7 @@ import Testing
     #expect(result.errors.contains("2 batches in quarantine"), "\(result.errors)")
   }
 
-  /// A port that nobody has: this is asked of the kernel, and let go again.
+  /// Returns a port that no process uses: a server gets it from the kernel and releases it.
   private func freePort() throws -> Int {
     let server = try RunningServer(["serve", try spool.scratch.directory("nothing")])
     defer { _ = server.stop() }

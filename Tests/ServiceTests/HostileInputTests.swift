@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Batches that are made to read, write or take what is not theirs (`Tests/torture/attacks.py`). The worker itself is
-/// watched: how it ends, the most memory it had, and what lies outside the spool.
+/// Batches that try to read or write outside the spool, or to exhaust resources (`Tests/torture/attacks.py`). The tests
+/// check the worker's exit status, its peak memory and the files outside the spool.
 @Suite(.serialized) struct HostileInputTests {
   private let spool: TestSpool
   private let outside: String
@@ -21,7 +21,7 @@ import Testing
     try FileManager.default.moveItem(atPath: spool.path + "/tmp/attack", toPath: spool.path + "/incoming/attack")
   }
 
-  /// Runs a worker until the spool is empty, and expects that it changes nothing outside.
+  /// Runs a worker until the spool is empty. Expects that it changes nothing outside.
   ///
   /// - Returns: the causes in quarantine, by batch.
   private func drainAll(within maximumBytes: Int = maximumBytes) throws -> [String: String] {
@@ -41,9 +41,9 @@ import Testing
       })
   }
 
-  /// The same with the one batch of ``attack(_:)``.
+  /// Runs a worker on the one batch of ``attack(_:)``.
   ///
-  /// - Returns: the cause in quarantine; nil where the batch is published.
+  /// - Returns: the cause in quarantine; nil if the worker published the batch.
   private func drain() throws -> String? { try drainAll()["attack"] }
 
   /// The refused frames in the manifest.
@@ -69,15 +69,15 @@ import Testing
     #expect(try drain() == "compressed twice")
   }
 
-  /// One layer only, but of members that hold nothing.
-  @Test func membersThatUnpackToNothingAreNotReadToTheirEnd() throws {
-    // A gzip member of no bytes (RFC 1952), again and again.
+  /// One layer of compression, of members that hold nothing.
+  @Test func emptyGzipMembersAreRefusedBeforeTheirEnd() throws {
+    // A gzip member of no bytes (RFC 1952), repeated.
     let member: [UInt8] = [31, 139, 8, 0, 0, 0, 0, 0, 2, 255, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0]
     try spool.add(file: "empty.tar.gz", Array(repeatElement(member, count: 200_000).joined()))
     #expect(try drainAll()["empty.tar.gz"] == "its compressed parts unpack to next to nothing")
   }
 
-  @Test func aTarOfPathsLinksAndDevicesGivesItsOneFrame() throws {
+  @Test func tarOfPathsLinksAndDevicesYieldsItsOneFrame() throws {
     try attack("tar-of-everything")
     #expect(try drain() == nil)
     #expect(
@@ -87,7 +87,7 @@ import Testing
       ])
   }
 
-  @Test func aZipOfPathsLinksAndDevicesGivesItsOneFrame() throws {
+  @Test func zipOfPathsLinksAndDevicesYieldsItsOneFrame() throws {
     try attack("zip-of-everything")
     #expect(try drain() == nil)
     #expect(
@@ -107,7 +107,7 @@ import Testing
     #expect(try drain() == "more than 20000 entries")
   }
 
-  @Test func aDirectoryOfLinksFIFOsAndSocketsGivesItsOneFrame() throws {
+  @Test func directoryOfLinksFIFOsAndSocketsYieldsItsOneFrame() throws {
     try attack("directory-of-everything")
     #expect(try drain() == nil)
     #expect(try refused("attack") == ["not a regular file"])
@@ -141,7 +141,7 @@ import Testing
     #expect(result.errors.contains("unpacks to more than the limit"), "\(result.errors)")
   }
 
-  @Test func aGibibyteOfZerosIsAnArchiveWithoutEntries() throws {
+  @Test func gibibyteOfZerosIsRefusedAsAnArchiveWithoutEntries() throws {
     try attack("zeros")
     #expect(try drain() == "nothing in it")
   }
@@ -159,7 +159,7 @@ import Testing
     #expect(try drain() == "unpacks to more than the limit of 536870912 bytes")
   }
 
-  @Test func aSessionThatCouldNameSomethingElseIsRefused() throws {
+  @Test func unsafeSessionNameIsRefused() throws {
     let sessions = ["..", ".", "a/b", "../up", "/tmp/up", #"a\u0000b"#, String(repeating: "x", count: 129)]
     for (index, session) in sessions.enumerated() {
       try spool.add("single-frame", as: "attack-\(index)")

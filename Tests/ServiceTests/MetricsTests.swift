@@ -8,7 +8,7 @@ import Testing
 
   init() throws { spool = try TestSpool() }
 
-  /// Values by name and labels.
+  /// Returns the metrics' values by name and labels.
   private func scrape(_ server: RunningServer) throws -> [String: Double] {
     let text = try server.get("/metrics").text
     let judged = try Tool.run("promtool", ["check", "metrics"], input: Data(text.utf8))
@@ -21,18 +21,18 @@ import Testing
     return Dictionary(pairs) { first, _ in first }
   }
 
-  @Test func aWorkerCountsWhatItDoes() throws {
+  @Test func workerMetricsCountBatchesFramesAndBytes() throws {
     let server = try RunningServer(["run", "--spool", spool.path, "--keep-batches"])
     #expect(try server.get("/healthz").status == 200 && server.get("/readyz").status == 200)
     try spool.add("exact-1fps")
     try spool.add("corrupt-frames")
     try spool.add(file: "bad", [1, 2, 3])
     try spool.addSmall("still@1", startMs: 1_767_859_512_340, frames: [3, 3, 3])
-    try spool.waitUntil("all is done") { try spool.names("quarantine").count == 2 && spool.names("done").count == 3 }
+    try spool.waitUntil("batches done") { try spool.names("quarantine").count == 2 && spool.names("done").count == 3 }
     try spool.add("exact-1fps", as: "again")
-    try spool.waitUntil("it is found published") { try spool.names("done").count == 4 }
-    // Counted once the batch is out of the worker's hands.
-    try spool.waitUntil("all is counted") {
+    try spool.waitUntil("the worker found the duplicate") { try spool.names("done").count == 4 }
+    // The worker counts a batch after it has moved it away.
+    try spool.waitUntil("the metrics count the duplicate") {
       try scrape(server)["encoder_worker_batches_total{outcome=\"duplicate\"}"] == 1
     }
     let metrics = try scrape(server)
@@ -55,15 +55,15 @@ import Testing
     #expect(server.stop() == 0)
   }
 
-  @Test func aWorkerWithoutRoomIsAliveButNotReady() throws {
+  @Test func workerWithoutFreeSpaceIsAliveButNotReady() throws {
     let server = try RunningServer(["run", "--spool", spool.path, "--min-free", "\(Int.max)"])
-    try spool.waitUntil("it has looked") { try server.get("/readyz").status == 503 }
+    try spool.waitUntil("the worker has checked the free space") { try server.get("/readyz").status == 503 }
     #expect(try server.get("/readyz").text.contains("free space"))
     #expect(try server.get("/healthz").status == 200)
     #expect(try scrape(server)["encoder_worker_ready"] == 0)
   }
 
-  @Test func aWorkerThatCannotListenLeavesNothing() throws {
+  @Test func workerThatCannotListenLeavesNoFiles() throws {
     try spool.add("exact-1fps")
     let other = try RunningServer(["run", "--spool", spool.path])
     let before = try (spool.names("claimed"), spool.names("output/.staging"))
@@ -78,13 +78,13 @@ import Testing
     try FileManager.default.copyItem(
       atPath: Fixture("exact-1fps").path, toPath: spool.path + "/claimed/\(dead)/7.1.0/exact-1fps")
     let server = try RunningServer(["run", "--spool", spool.path])
-    try spool.waitUntil("it is published") {
+    try spool.waitUntil("the batch is published") {
       try scrape(server)["encoder_worker_batches_total{outcome=\"published\"}"] == 1
     }
     #expect(try scrape(server)["encoder_worker_rescues_total"] == 1)
   }
 
-  @Test func theDashboardAsksForMetricsThatThereAre() throws {
+  @Test func dashboardQueriesExistingMetrics() throws {
     struct Dashboard: Decodable {
       struct Panel: Decodable {
         struct Target: Decodable { let expr: String }
@@ -106,7 +106,7 @@ import Testing
         #expect(known.contains { [$0, $0 + "_bucket", $0 + "_sum", $0 + "_count"].contains(name) }, "\(name)")
       }
     }
-    // Prometheus itself says whether they are queries.
+    // Prometheus checks the syntax of the queries.
     let rules = expressions.enumerated().map { index, expression in
       ["record": "rule:\(index)", "expr": expression]
     }
@@ -118,7 +118,7 @@ import Testing
 
   private func server() throws -> RunningServer { try RunningServer(["run", "--spool", spool.path]) }
 
-  @Test func aServerCountsWhatItAnswers() throws {
+  @Test func serverMetricsCountResponses() throws {
     try spool.add("exact-1fps")
     try spool.drain()
     let server = try RunningServer(["serve", spool.output])

@@ -2,13 +2,13 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Sandboxed processes decode untrusted images. They can do nothing else, and may die.
+/// Sandboxed processes decode untrusted images. They have no other permission, and may crash.
 @Suite struct SandboxTests {
   private let scratch: ScratchDirectory
 
   init() throws { scratch = try ScratchDirectory() }
 
-  /// A batch that takes a while.
+  /// Makes a batch that takes long enough for the test to find its decoder.
   private func batch(frames: Int) throws -> String {
     try LargePictures.fill(scratch.path("slow"), frames: frames)
     return scratch.path("slow")
@@ -28,10 +28,10 @@ import Testing
       .split(separator: ":")[1].trimmingCharacters(in: .whitespaces)
   }
 
-  /// The process that decodes for a worker, once it is confined; nil when the worker has ended before.
+  /// Returns a worker's decoder process once it is confined; nil if the worker has ended before.
   ///
-  /// - Parameter isProbe: whether it is to be the one with which the worker tries the sandbox at its start. Then the worker
-  ///   has a single thread, and later more.
+  /// - Parameter isProbe: whether to return the process with which the worker probes the sandbox at its start. The
+  ///   worker has a single thread until then.
   private func decoder(of worker: RunningWorker, but known: Set<Int32> = [], isProbe: Bool = false) throws -> Int32? {
     for _ in 0..<120_000 {
       let isStarting = field("Threads", of: worker.processIdentifier) == "1"
@@ -69,7 +69,7 @@ import Testing
       #expect(line.dropFirst(name.count).split(separator: " ").first.map(String.init) == value, "\(line)")
     }
     #expect(limits.split(separator: "\n").contains { $0.hasPrefix("Max address space") && !$0.contains("unlimited") })
-    // Nothing is open but nowhere, the socket and the memory for pictures.
+    // Open descriptors: /dev/null, the socket and the shared memory for pictures.
     let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(decoder)/fd").map {
       try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(decoder)/fd/" + $0)
     }
@@ -78,7 +78,7 @@ import Testing
     #expect(try worker.wait() == 0)
   }
 
-  @Test func theBytesAreTheSameInAndOutOfIt() throws {
+  @Test func videosAreTheSameInsideAndOutsideOfTheSandbox() throws {
     for fixture in ["colour-bars", "masks", "odd-size", "corrupt-frames", "wide-colour", "rotation"] {
       for mode in ["require", "off"] {
         let result = try EncoderWorker.run(
@@ -91,7 +91,7 @@ import Testing
     #expect(try videos(scratch.path("require")) == videos(scratch.path("off")))
   }
 
-  /// Archives and videos, too.
+  /// The same for archives and videos.
   @Test func readerGivesTheSameInsideAndOutsideOfTheSandbox() throws {
     let archive = scratch.path("batch.tar.zst")
     try Tool.output("tar", ["-caf", archive, "-C", Fixture("jittered").path, "."])
@@ -120,7 +120,7 @@ import Testing
     #expect(inside.count > 20)
   }
 
-  @Test func aDecoderThatCrashesIsReplacedAndNothingIsLost() throws {
+  @Test func decoderThatCrashesIsReplacedWithoutLosingFrames() throws {
     let batch = try batch(frames: 8)
     #expect(try start(batch, "undisturbed").wait() == 0)
     let worker = try start(batch, "disturbed")
@@ -131,8 +131,8 @@ import Testing
     #expect(try videos(scratch.path("disturbed")) == videos(scratch.path("undisturbed")))
   }
 
-  /// Killed by somebody, or for want of memory: that is not the picture's fault.
-  @Test func aDecoderThatIsKilledCostsNothingButTime() throws {
+  /// A user or the kernel's OOM killer kills the decoder; the picture is not the cause.
+  @Test func decoderThatIsKilledIsReplacedWithoutLosingFrames() throws {
     let batch = try batch(frames: 8)
     let worker = try start(batch, "output")
     kill(try #require(try decoder(of: worker)), SIGKILL)
@@ -141,8 +141,8 @@ import Testing
     #expect(try start(batch, "output").wait() == 0)
   }
 
-  /// The machine may stand still for once.
-  @Test func aDecoderThatHangsOnceCostsNothing() throws {
+  /// The machine can pause once.
+  @Test func decoderThatHangsOnceIsReplacedWithoutLosingFrames() throws {
     let worker = try start(try batch(frames: 6), "output", "--max-decode", "10")
     kill(try #require(try decoder(of: worker)), SIGSTOP)
     #expect(try worker.wait() == 0)
@@ -151,9 +151,9 @@ import Testing
     #expect(session.manifests.flatMap(\.frames).filter { $0.status == "captured" }.count == 6)
   }
 
-  /// The same of the decoder with which the worker tries the sandbox.
-  @Test func aProbeThatHangsOnceCostsNothing() throws {
-    // A second between being confined and going on, so that it can be stopped there.
+  /// The same for the decoder with which the worker probes the sandbox.
+  @Test func sandboxProbeThatHangsOnceIsRepeated() throws {
+    // strace delays the process for one second after it is confined, so the test can stop it there.
     let worker = try RunningWorker(
       ["encode", Fixture("exact-1fps").path, "--output", scratch.path("output"), "--sandbox", "require"]
         + ["--max-decode", "5"],
@@ -175,7 +175,7 @@ import Testing
       stopped.insert(decoder)
     }
     #expect(stopped.count >= 2)
-    // Of a frame that was done before its decoder was stopped there is a session.
+    // If the decoder finished a frame before the test stopped it, the worker publishes a session.
     if try worker.wait() != 65 {
       let session = try PublishedSession(scratch.path("output/slow"))
       let reasons = session.manifests.flatMap(\.refused).map(\.reason)
@@ -184,10 +184,10 @@ import Testing
     }
   }
 
-  /// The worker's own limits apply to its decoders: then decoders have no more, and do their work.
+  /// Decoders inherit the worker's resource limits and work within them.
   @Test(arguments: ["--cpu=300:300", "--as=4000000000:4000000000"])
   func aDecoderTakesNoMoreThanTheWorkerHas(limit: String) throws {
-    // Not even as root, who may raise limits.
+    // This holds for root too, although root may raise limits.
     let result = try Tool.run(
       "prlimit",
       [
@@ -198,7 +198,7 @@ import Testing
     #expect(try PublishedSession(scratch.path("output/exact-1fps")).manifests.flatMap(\.refused).isEmpty)
   }
 
-  @Test func aWorkerThatDiesTakesItsDecodersWithIt() throws {
+  @Test func decoderEndsWhenItsWorkerDies() throws {
     let worker = try start(try batch(frames: 8), "output")
     let decoder = try #require(try decoder(of: worker))
     worker.signal(SIGKILL)
@@ -211,7 +211,7 @@ import Testing
     #expect(left > 0)
   }
 
-  @Test func whereTheKernelHasNoFiltersItIsRequiredOrSaid() throws {
+  @Test func missingSeccompFailsWithRequireAndWarnsWithAuto() throws {
     func run(_ mode: String) throws -> Tool.Result {
       try Tool.run(
         "strace",
@@ -235,14 +235,14 @@ import Testing
     try FileManager.default.createDirectory(atPath: path + "/incoming", withIntermediateDirectories: true)
     for batch in batches {
       let name = URL(fileURLWithPath: batch).lastPathComponent
-      // Our own are long; fixtures stay where they are.
+      // Hard links save time for the large batches of this test; fixtures are copied.
       let isOurs = batch.hasPrefix(scratch.path)
       try Tool.output("cp", (isOurs ? ["-rl"] : ["-r"]) + [batch, "\(path)/incoming/\(name)"])
     }
     return path
   }
 
-  @Test func aDrainTriesAgainWhenADecoderIsKilled() throws {
+  @Test func drainRetriesWhenADecoderIsKilled() throws {
     let path = try spool(try batch(frames: 8))
     let worker = try RunningWorker(["--spool", path, "--drain", "--sandbox", "require"])
     kill(try #require(try decoder(of: worker)), SIGKILL)
@@ -250,7 +250,7 @@ import Testing
     #expect(try PublishedSession(path + "/output/slow").manifests.flatMap(\.frames).count == 8)
   }
 
-  @Test func withTooLittleRoomNothingIsBegun() throws {
+  @Test func lowDiskSpaceStartsNoBatch() throws {
     let path = try spool(Fixture("exact-1fps").path)
     let result = try EncoderWorker.run("--spool", path, "--drain", "--min-free", "9000000000000000000")
     #expect(result.status == 75)

@@ -2,13 +2,13 @@ import Foundation
 import TestSupport
 import Testing
 
-/// How `serve` is called, and what it bears.
+/// The arguments of `serve`, and its behaviour under load.
 @Suite struct ServeCommandTests {
   private let scratch: ScratchDirectory
 
   init() throws { scratch = try ScratchDirectory() }
 
-  @Test func aSpoolIsNotTakenForItsOutput() throws {
+  @Test func spoolInsteadOfItsOutputIsRefusedWithAdvice() throws {
     let spool = try TestSpool()
     try spool.addSmall("session", startMs: 1_767_859_512_340)
     try spool.drain()
@@ -16,13 +16,13 @@ import Testing
     #expect(result.status == 64 && result.errors.contains("\(spool.path)/output"), "\(result.errors)")
   }
 
-  @Test func manyAreListedAndManyAreServedAtOnce() throws {
+  @Test func manySessionsAndConcurrentClientsAreServed() throws {
     let script = Fixture.root.appendingPathComponent("Benchmarks/serving.py").path
     let result = try Tool.run("python3", [script, EncoderWorker.path, "--seconds", Extent.of("2", full: "5")])
     #expect(result.status == 0 && result.text.contains(" 0 errors "), "\(result.text)\(result.errors)")
   }
 
-  @Test func wrongUseIsSaid() throws {
+  @Test func wrongUsageIsReported() throws {
     let missing = try EncoderWorker.run("serve", scratch.path("nowhere"), "--listen", "127.0.0.1:0")
     #expect(missing.status == 64 && missing.errors.contains("nowhere"))
     _ = try EncoderWorker.encode(Fixture("exact-1fps"), into: scratch)

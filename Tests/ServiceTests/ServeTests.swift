@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The responses of `serve`, beside the pages.
+/// The responses of `serve`, except its HTML pages.
 @Suite struct ServeTests {
   private let scratch: ScratchDirectory
 
@@ -50,7 +50,7 @@ import Testing
     try JSONDecoder().decode(Timeline.self, from: server.get("/sessions/\(session)/timeline.json").body)
   }
 
-  @Test func allSessionsAreListedAndWhatCannotBeReadSaysSo() throws {
+  @Test func allSessionsAreListedAndUnreadableOnesAreMarked() throws {
     let (server, _) = try serve("exact-1fps", "gap")
     _ = try scratch.directory("output/damaged")
     try scratch.file("output/damaged/session.json", Array("{".utf8))
@@ -64,7 +64,7 @@ import Testing
     #expect(server.stop() == 0)
   }
 
-  @Test func theTimelineIsThatOfTheManifestsAndFragmentsAreThoseOfStitch() throws {
+  @Test func timelineMatchesManifestsAndFragmentsMatchStitch() throws {
     for fixture in ["gap", "rotation", "corrupt-frames", "jittered"] {
       let (server, sessions) = try serve(fixture)
       let timeline = try timeline(fixture, of: server)
@@ -88,7 +88,7 @@ import Testing
     }
   }
 
-  @Test func aSessionThatGrowsIsShownAsItIsNow() throws {
+  @Test func growingSessionIsServedInItsCurrentState() throws {
     let spool = try TestSpool()
     try spool.addSmall("day@1", startMs: 1_767_859_512_340)
     try spool.drain()
@@ -115,7 +115,7 @@ import Testing
     #expect(try server.get("/sessions/exact-1fps/session.mp4").status == 422)
   }
 
-  @Test func partsOfFilesAreServedAsAsked() throws {
+  @Test func byteRangesAreServedAsRequested() throws {
     let (server, sessions) = try serve("exact-1fps")
     let name = sessions[0].manifests[0].file
     let bytes = try Data(contentsOf: URL(fileURLWithPath: sessions[0].path + "/" + name))
@@ -180,9 +180,9 @@ import Testing
     #expect(try server.get("/", method: "DELETE").status == 405)
   }
 
-  @Test func pagesOfOthersGetNothing() throws {
+  @Test func requestsFromOtherSitesAreRefused() throws {
     let (server, _) = try serve("exact-1fps")
-    // A name that somebody has made to lead here.
+    // A host name that resolves to this server.
     #expect(try server.get("/sessions.json", ["Host": "evil.example:80"]).status == 421)
     #expect(try server.get("/sessions.json", ["Host": "LOCALHOST:\(server.port)"]).status == 200)
     let headers = try server.get("/sessions.json").headers
@@ -213,7 +213,7 @@ import Testing
       "Host: 127.0.0.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n",
       "Host: 127.0.0.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n",
     ] {
-      // Read to its end, so it is closed; what follows is not answered.
+      // The server has closed the connection and does not answer the second request.
       let reply = try server.exchange(
         "GET /healthz HTTP/1.1\r\n\(fields)\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
       #expect(reply.status == 400, "\(fields)")
@@ -221,7 +221,7 @@ import Testing
     }
   }
 
-  /// Browsers revalidate a cached fragment, and the server no longer has it.
+  /// Browsers revalidate a cached fragment; the server then reports that the session is gone.
   @Test func aDeletedSessionIsNotShownFromABrowsersCache() throws {
     let (server, sessions) = try serve("exact-1fps")
     let timeline = try timeline("exact-1fps", of: server)
@@ -234,8 +234,8 @@ import Testing
     #expect(try server.get(path, ["If-None-Match": tag]).status == 404)
   }
 
-  /// More connections than there may be, each of which sends a line of its headers now and then and never ends.
-  @Test func slowConnectionsKeepNobodyOut() throws {
+  /// More connections than the limit; each sends a header line now and then and never finishes its request.
+  @Test func slowConnectionsDoNotBlockOtherClients() throws {
     let (server, _) = try serve("exact-1fps")
     var slow = try (0..<512).map { _ in try server.connection() }
     defer { for file in slow { close(file) } }
@@ -253,7 +253,7 @@ import Testing
     #expect(server.stop() == 0)
   }
 
-  @Test func forgedSessionsHarmNoOthers() throws {
+  @Test func forgedSessionsDoNotAffectOtherSessions() throws {
     let (server, _) = try serve("exact-1fps")
     let forged = [
       "overflow": #"{"startMs":-9223372036854775808,"endMs":9223372036854775807,"frames":1,"bytes":1,"#,
@@ -267,7 +267,7 @@ import Testing
       try scratch.file(
         "output/\(name)/session.json", Array((text + #""segments":[],"gaps":[],"complete":true}"#).utf8))
     }
-    // Long, and not as we write it.
+    // A long manifest in another format than the worker writes.
     _ = try scratch.directory("output/long")
     try scratch.file(
       "output/long/session.json", Array("{\"gaps\":[\(String(repeating: "[],", count: 2_000_000))0]}".utf8))
@@ -276,7 +276,7 @@ import Testing
     #expect(try server.get("/metrics").status == 200 && server.get("/healthz").status == 200)
   }
 
-  @Test func aManifestThatPromisesVeryManyPartsIsReadAtOnce() throws {
+  @Test func manifestWithVeryManyPartsIsReadWithoutDelay() throws {
     let (server, sessions) = try serve("exact-1fps")
     let path = sessions[0].path + "/segment-\(sessions[0].manifests[0].startMs).json"
     let text = try Data(contentsOf: URL(fileURLWithPath: path))
@@ -289,7 +289,7 @@ import Testing
     #expect(timeline.problems.count == 1 && timeline.segments[0].refused.map(\.source) == ["", ""])
   }
 
-  @Test func aVideoThatIsNotOfItsSizeIsNotRead() throws {
+  @Test func videoOfAnotherSizeThanItsManifestSaysIsNotRead() throws {
     let (server, sessions) = try serve("exact-1fps")
     let timeline = try timeline("exact-1fps", of: server)
     let video = try FileHandle(forWritingTo: URL(fileURLWithPath: sessions[0].path + "/" + timeline.segments[0].file))
@@ -297,7 +297,7 @@ import Testing
     #expect(try server.get("/sessions/exact-1fps/" + timeline.segments[0].fragment).status == 422)
   }
 
-  @Test func aFileThatShrinksWhileItIsSentEndsTheConnection() throws {
+  @Test func fileThatShrinksDuringTheResponseEndsTheConnection() throws {
     let (server, sessions) = try serve("exact-1fps")
     let name = "segment-1767859599999.mp4"
     let file = sessions[0].path + "/" + name
@@ -326,7 +326,7 @@ import Testing
     #expect(server.stop() == 0)
   }
 
-  @Test func nonsenseIsRefusedAndTheServerGoesOn() throws {
+  @Test func malformedRequestsAreRefusedAndTheServerContinues() throws {
     let (server, _) = try serve("exact-1fps")
     for text in [
       "\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/1.1\r\n\r\n", "\u{0}\u{1}\u{2}\r\n\r\n",
@@ -334,7 +334,7 @@ import Testing
       "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc",
       "GET / HTTP/1.1\r\nHost: localhost\r\nX: " + String(repeating: "x", count: 100_000) + "\r\n\r\n",
     ] {
-      // Refused, or the connection is closed without a word.
+      // The server responds with an error or closes the connection.
       if let reply = try? server.exchange(text, timeoutS: 1) { #expect(reply.status >= 400, "\(text.prefix(60))") }
     }
     #expect(try server.get("/healthz").text == "ok\n")

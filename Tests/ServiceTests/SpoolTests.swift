@@ -7,14 +7,14 @@ import Testing
 
   init() throws { spool = try TestSpool() }
 
-  @Test func aSpoolThatIsNotThereIsMade() throws {
+  @Test func missingSpoolIsCreated() throws {
     let path = spool.scratch.path("deep/er/spool")
     let result = try EncoderWorker.run("--spool", path, "--drain")
     #expect(result.status == 0)
     #expect(try Set(names(in: path)).isSuperset(of: ["incoming", "tmp", "quarantine"]))
   }
 
-  @Test func batchesBecomeSessionsAndGo() throws {
+  @Test func batchesArePublishedAsSessionsAndRemoved() throws {
     try spool.add("exact-1fps")
     try spool.add("jittered", as: "walk@1")
     let result = try spool.drain()
@@ -28,8 +28,8 @@ import Testing
     #expect(manifest.contains(#""metadata":{"app":{"build":45,"version":"1.2.3"},"device":"Fixture 1","ratio":0.1}"#))
   }
 
-  /// Two screens in one batch, and a third whose only picture is broken; then a batch of broken pictures only.
-  @Test func sessionsOfOneBatchArePublishedAndARefusedOneIsLogged() throws {
+  /// A batch with two good screens and a third whose only picture is broken; then a batch of broken pictures only.
+  @Test func batchWithOneBrokenScreenPublishesTheOthersAndLogsIt() throws {
     for (name, screens) in [("desk@1", ["1", "2", "3"]), ("broken@1", ["3"])] {
       let draft = try spool.scratch.directory("spool/tmp/" + name)
       for screen in screens {
@@ -45,7 +45,7 @@ import Testing
     #expect(try spool.names("quarantine") == ["broken@1", "broken@1.reason.json"])
     #expect(result.errors.contains("1 batch published, 2 segments, 2 frames"), "\(result.errors)")
     #expect(result.errors.contains(#"frame="session desk.m3""#), "\(result.errors)")
-    // A batch of screens again is one duplicate.
+    // The worker counts a batch of several screens that arrives again as one duplicate.
     try FileManager.default.moveItem(atPath: spool.path + "/done/desk@1", toPath: spool.path + "/incoming/again@1")
     let again = try spool.drain("--capture", "onChange")
     #expect(again.status == 0 && again.errors.contains("2 segments"), "another name is another session")
@@ -109,8 +109,8 @@ import Testing
     #expect(try snapshot(of: spool.output) == before)
   }
 
-  /// Two names for one batch at the same time: one publishes it, the other finds it published.
-  @Test func theSameBatchTwiceAtOnceIsPublishedOnce() throws {
+  /// Two names for one batch at the same time: one worker publishes it, the other finds a duplicate.
+  @Test func oneBatchUnderTwoNamesAtOnceIsPublishedOnce() throws {
     for number in 0..<8 { try spool.add("jittered", as: "walk@\(number)") }
     let result = try spool.drain("--jobs", "8")
     #expect(result.status == 0)
@@ -118,7 +118,7 @@ import Testing
     #expect(try PublishedSession(spool.output + "/walk").manifests.count == 3)
   }
 
-  /// A worker that died between two manifests, and settings that have changed since.
+  /// A worker died between two manifests, and the settings have changed since.
   @Test func halfPublishedBatchIsCompleted() throws {
     try spool.add("exact-1fps")
     #expect(try spool.drain().status == 0)
@@ -139,8 +139,8 @@ import Testing
     #expect(try names(in: session).filter { $0.hasSuffix(".mp4") }.count == 12)
   }
 
-  /// Videos that a dead worker linked without their manifests go with the next batch of the session.
-  @Test func orphansAreRemoved() throws {
+  /// The next batch of the session removes videos that a dead worker linked without manifests.
+  @Test func videosWithoutManifestsAreRemovedWithTheNextBatch() throws {
     try spool.add("exact-1fps")
     _ = try spool.scratch.directory("spool/output/exact-1fps")
     for name in ["segment-1767859512340.mp4", "segment-1767859500000.mp4"] {
@@ -154,7 +154,7 @@ import Testing
         == Data(session.manifests[0].sha256.utf8))
   }
 
-  /// Published, but beyond removing by a plain walk: it must not disturb what comes after.
+  /// A plain directory walk cannot remove this published batch; it must not affect later batches.
   @Test func batchWithAnyContentsCanBeRetired() throws {
     try spool.add("single-frame", as: "walk@1")
     let batch = spool.path + "/incoming/walk@1"
@@ -162,7 +162,7 @@ import Testing
     #expect(mkdir(raw, 0o755) == 0)
     let inside: [CChar] = Array(raw[..<(raw.count - 1)]) + Array("/file".utf8).map { CChar(bitPattern: $0) } + [0]
     close(open(inside, O_CREAT | O_WRONLY, 0o644))
-    // Deeper than a path can be long.
+    // The path is longer than the maximum length of a path.
     try Tool.output(
       "sh",
       ["-c", "cd \"$0\" && for i in $(seq 60); do mkdir $(printf %0200d $i) && cd -P $(printf %0200d $i); done", batch])
@@ -181,17 +181,17 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: spool.output + "/x.tmp"))
   }
 
-  /// A session can have the name of any of the spool's directories.
-  @Test(arguments: ["", "/", "/incoming", "/claimed/x"]) func segmentsDoNotGoWhereBatchesLie(output: String) throws {
+  /// A session's name can equal the name of any of the spool's directories.
+  @Test(arguments: ["", "/", "/incoming", "/claimed/x"]) func outputOverSpoolDirectoryIsRefused(output: String) throws {
     try spool.add("single-frame")
     #expect(try spool.drain("--output", spool.path + output).status == 64)
     #expect(try spool.names("incoming") == ["single-frame"])
   }
 
-  /// A worker whose directory was taken away ends, instead of failing for ever.
-  @Test func aWorkerThatLostItsPlaceEnds() throws {
+  /// A worker whose claim directory was deleted exits instead of failing in a loop.
+  @Test func workerWhoseClaimDirectoryIsDeletedExits() throws {
     let worker = try spool.start()
-    try spool.waitUntil("it is there") { try spool.names("claimed").contains { !$0.hasPrefix(".") } }
+    try spool.waitUntil("the claim directory exists") { try spool.names("claimed").contains { !$0.hasPrefix(".") } }
     try FileManager.default.removeItem(atPath: spool.path + "/claimed/" + spool.names("claimed")[0])
     try spool.add("single-frame")
     #expect(try worker.wait() == 75)
@@ -209,9 +209,9 @@ import Testing
     #expect(difference.status == 0)
   }
 
-  @Test func batchesOfOneSessionMeetInSeamsWhateverTheirOrder() throws {
+  @Test func batchesInAnyOrderJoinWithoutGaps() throws {
     let start: Int64 = 1_767_859_512_340
-    // Two seconds each; the second comes 400 ms early, the third 300 ms late, and first of all.
+    // Two seconds each. The second begins 400 ms early; the third begins 300 ms late and arrives first.
     try spool.addSmall("s@c", startMs: start + 1_600 + 2_300, frames: [4, 5])
     #expect(try spool.drain().status == 0)
     try spool.addSmall("s@b", startMs: start + 1_600, frames: [2, 3])
@@ -227,7 +227,7 @@ import Testing
     #expect(pts == pts.sorted())
   }
 
-  @Test func aBatchThatOverlapsPublishedTimeIsAConflict() throws {
+  @Test func batchThatOverlapsPublishedTimeIsQuarantined() throws {
     let start: Int64 = 1_767_859_512_340
     try spool.addSmall("s@a", startMs: start)
     #expect(try spool.drain().status == 0)
@@ -246,16 +246,16 @@ import Testing
     #expect(reason.contains("overlaps segment-1767859512340.mp4"))
   }
 
-  @Test func theQueueIsWatched() throws {
+  @Test func workerFindsNewBatchesThroughInotify() throws {
     let worker = try spool.start()
     let opened = "/proc/\(worker.processIdentifier)/fdinfo"
-    try spool.waitUntil("it watches") {
+    try spool.waitUntil("the worker has an inotify watch") {
       try FileManager.default.contentsOfDirectory(atPath: opened).contains {
         (try? String(contentsOfFile: "\(opened)/\($0)", encoding: .utf8))?.contains("inotify") == true
       }
     }
     try spool.add("single-frame", as: "live@1")
-    try spool.waitUntil("published") {
+    try spool.waitUntil("the batch is published") {
       FileManager.default.fileExists(atPath: spool.output + "/live/session.ffconcat")
     }
     worker.signal(SIGTERM)

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The operator's commands on a spool.
+/// The operator's commands for a spool.
 @Suite struct StatusTests {
   private let spool: TestSpool
 
@@ -74,15 +74,15 @@ import Testing
     #expect(worker.life == "dead" && worker.tally == nil)
     #expect(worker.held.map(\.batch) == ["batch"] && worker.held[0].attempt == 2 && worker.held[0].failures == 1)
     #expect(status.workers.first { $0.worker == "elsewhere~1~abc1" }?.life == "elsewhere")
-    // Looking has changed nothing.
+    // `status` has changed nothing.
     #expect(try spool.names("claimed/\(dead)/7.2.1") == ["batch"])
   }
 
-  @Test func aWorkerSaysWhatItHasDone() throws {
+  @Test func statusShowsTheCountersOfARunningWorker() throws {
     let worker = try spool.start()
-    try spool.waitUntil("a worker is there") { try status().workers.count == 1 }
+    try spool.waitUntil("status lists the worker") { try status().workers.count == 1 }
     try spool.add("exact-1fps")
-    try spool.waitUntil("it says that it has published") { try status().workers.first?.tally?.published == 1 }
+    try spool.waitUntil("status counts the published batch") { try status().workers.first?.tally?.published == 1 }
     let seen = try #require(try status().workers.first)
     #expect(seen.life == "alive" && seen.held.isEmpty && (seen.tally?.frames ?? 0) > 0)
     worker.signal(SIGTERM)
@@ -90,14 +90,14 @@ import Testing
     #expect(try spool.isAtRest)
   }
 
-  @Test func aSpoolThatNoWorkerHasSeenHasAStatus() throws {
+  @Test func statusOfANewSpoolIsReported() throws {
     try spool.addSmall("first", startMs: 1_767_859_512_340)
     let status = try status()
     #expect(status.waiting.count == 1 && status.workers.isEmpty && status.quarantined.count == 0)
     #expect(try run("quarantine").status == 0)
   }
 
-  /// On a terminal, each state has its line, and an untrusted name has no effect on the terminal.
+  /// On a terminal, each state has a line, and an untrusted name cannot control the terminal.
   @Test func theTableNamesEachState() throws {
     let dead = "\(ProcessInfo.processInfo.hostName)~99999999~dead1"
     _ = try spool.scratch.directory("spool/claimed/\(dead)/7.2.1/red\u{1B}[31m")
@@ -110,7 +110,7 @@ import Testing
     #expect(!shown.contains("\u{1B}"))
   }
 
-  @Test func oneBatchThatCannotGoBackHoldsUpNoOther() throws {
+  @Test func retryOfOneBatchThatFailsDoesNotBlockOthers() throws {
     for name in ["a", "b", "c"] { try spool.add(file: name, [1, 2, 3]) }
     #expect(try spool.drain().status == 65)
     try spool.add(file: "b", [1])
@@ -125,7 +125,7 @@ import Testing
     #expect(result.status != 0 && result.errors.contains("nothing"))
   }
 
-  @Test func quarantineIsListedShownTriedAgainAndPurged() throws {
+  @Test func quarantineIsListedShownRetriedAndPurged() throws {
     for _ in 1...2 {
       try spool.add(file: "bad", [1, 2, 3])
       #expect(try spool.drain().status == 65)
@@ -136,7 +136,7 @@ import Testing
     let shown = try run("quarantine", "show", "bad.2")
     #expect(shown.status == 0 && shown.text.contains("bad.2") && shown.text.contains("cause"))
 
-    // Under the name that it came with, which can decide whose session it is.
+    // The retry keeps the batch's original name, which can determine its session.
     let again = try run("quarantine", "retry", "bad.2")
     #expect(again.status == 0 && again.text.contains("waits again as bad"), "\(again.errors)")
     #expect(try spool.names("incoming") == ["bad"] && spool.names("quarantine") == ["bad", "bad.reason.json"])

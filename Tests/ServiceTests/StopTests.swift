@@ -9,14 +9,14 @@ import Testing
     spool = try TestSpool()
   }
 
-  /// A batch of large pictures that takes a while.
+  /// Adds a batch of large pictures that takes long enough for the test to stop the worker.
   private func addLarge(_ name: String, frames: Int) throws {
     let draft = spool.path + "/tmp/" + name
     try LargePictures.fill(draft, frames: frames)
     try FileManager.default.moveItem(atPath: draft, toPath: spool.path + "/incoming/" + name)
   }
 
-  /// Leaves so many frames in each batch that no worker has in hand, so that the last run of a test is short.
+  /// Removes all but the first `frames` frames of each batch, which shortens the last run of a test.
   private func shorten(to frames: Int) throws {
     for path in FileManager.default.subpaths(atPath: spool.path) ?? [] {
       let (directory, name) = (spool.path + "/" + path, URL(fileURLWithPath: path).lastPathComponent)
@@ -28,10 +28,10 @@ import Testing
     }
   }
 
-  /// Starts a worker and waits until it holds all there is.
+  /// Starts a worker and waits until it has claimed all batches.
   private func start(_ options: String...) throws -> RunningWorker {
     let worker = try RunningWorker(["--spool", spool.path] + options)
-    try spool.waitUntil("all is held by it") {
+    try spool.waitUntil("the worker has claimed all batches") {
       let claimed = FileManager.default.subpaths(atPath: spool.path + "/claimed") ?? []
       let batches = claimed.filter { $0.split(separator: "/").count == 3 }
       return try spool.names("incoming").isEmpty && !batches.isEmpty
@@ -40,7 +40,7 @@ import Testing
     return worker
   }
 
-  @Test func claimsAreReturnedAtTheEnd() throws {
+  @Test func stoppedWorkerReturnsItsClaims() throws {
     try addLarge("slow", frames: 200)
     let worker = try start()
     worker.signal(SIGTERM)
@@ -52,8 +52,8 @@ import Testing
     #expect(try names(in: spool.output + "/.staging").isEmpty)
   }
 
-  /// Somebody who holds the session's lock, and is stopped, does not stop others for ever.
-  @Test func aSessionThatIsLockedForEverIsGivenUp() throws {
+  /// A worker that waits for a session's lock obeys the signal and returns its claim.
+  @Test func workerThatWaitsForALockObeysTheSignal() throws {
     let session = try spool.scratch.directory("spool/output/exact-1fps")
     let directory = open(session, O_RDONLY | O_DIRECTORY)
     defer { close(directory) }
@@ -66,7 +66,7 @@ import Testing
     #expect(try names(in: session).isEmpty)
   }
 
-  @Test func aSecondSignalEndsAtOnceAndTheNextWorkerTakesOver() throws {
+  @Test func secondSignalStopsAtOnceAndTheNextWorkerTakesOver() throws {
     try addLarge("slow", frames: 200)
     let worker = try start()
     worker.signal(SIGINT)
@@ -104,8 +104,8 @@ import Testing
     #expect(reason.contains("3 workers died"))
   }
 
-  /// Four batches at once and a killed worker: only what kills a worker alone is blamed.
-  @Test func innocentBatchesAreNotBlamed() throws {
+  /// A worker with four batches is killed. The worker counts the crash only against a batch that it ran alone.
+  @Test func crashOfAWorkerWithSeveralBatchesCountsAgainstNone() throws {
     for number in 0..<4 { try addLarge("slow\(number)", frames: 100) }
     for jobs in ["4", "1", "1"] {
       let worker = try start("--jobs", jobs)
@@ -120,17 +120,17 @@ import Testing
     for number in 0..<4 { #expect(try PublishedSession(spool.output + "/slow\(number)").captured.count == 3) }
   }
 
-  @Test func aStoppedEncodeSaysThatThereIsMoreToDo() throws {
+  @Test func stoppedEncodeExitsWith75() throws {
     try addLarge("slow", frames: 400)
     let worker = try RunningWorker(["encode", spool.path + "/incoming/slow", "--output", spool.output])
-    try spool.waitUntil("encoding") { (FileManager.default.subpaths(atPath: spool.output) ?? []).count > 3 }
+    try spool.waitUntil("encode has started") { (FileManager.default.subpaths(atPath: spool.output) ?? []).count > 3 }
     worker.signal(SIGTERM)
     #expect(try worker.wait() == 75)
     #expect(try names(in: spool.output) == [".staging"])
     #expect(try names(in: spool.output + "/.staging").isEmpty)
   }
 
-  @Test func aLongHoldIsHandedBackToo() throws {
+  @Test func stoppedWorkerReturnsABatchWithALongHold() throws {
     try addLarge("slow", frames: 1)
     let json =
       #"{"version":1,"session":"slow","capture":"onChange","endMs":\#(1_767_859_512_340 + 24 * 3_600_000),"frames":[{"file":"1767859512340.png","timeMs":1767859512340}]}"#
@@ -141,8 +141,8 @@ import Testing
     #expect(try spool.names("incoming") == ["slow"])
   }
 
-  /// Foreign files in the output are a fault of the machine's.
-  @Test func damagedOutputIsNotTheBatchesFault() throws {
+  /// Files in the output that the worker did not write are an environment error (exit status 75).
+  @Test func damagedOutputReturnsTheBatchToTheQueue() throws {
     try spool.add("exact-1fps")
     _ = try spool.scratch.directory("spool/output/exact-1fps")
     let damaged = try spool.scratch.file("spool/output/exact-1fps/segment-1767859512340.json", [])
@@ -156,7 +156,7 @@ import Testing
     #expect(try spool.drain().status == 0)
   }
 
-  @Test func aFailingMachineIsNotTheBatchesFault() throws {
+  @Test func unwritableOutputReturnsTheBatchToTheQueue() throws {
     try spool.add("single-frame")
     for output in ["/dev/null/x", "/proc/none"] {
       let result = try spool.drain("--output", output)

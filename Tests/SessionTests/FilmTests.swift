@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Other tools' films as sessions: their pictures at their times.
+/// `reencode` turns other tools' films into sessions and keeps their pictures and times.
 @Suite struct FilmTests {
   let scratch: ScratchDirectory
 
@@ -51,7 +51,7 @@ import Testing
       "open-gop=1:keyint=5:min-keyint=1",
     ],
   ])
-  func anotherToolsFilmKeepsItsInstants(codec: [String]) throws {
+  func filmOfAnotherToolKeepsItsInstants(codec: [String]) throws {
     let film = try film(
       "film.mp4", codec + Self.tags("bt709", "tv") + ["-metadata", "creation_time=2026-01-08T08:05:12Z"])
     let result = try reencode(film)
@@ -68,7 +68,7 @@ import Testing
     #expect(try snapshot(of: session.path) == before)
   }
 
-  /// Each frame's picture is the film's, as stock ffmpeg decodes both.
+  /// Expects each frame's picture to equal the film's; stock ffmpeg decodes both.
   private func expect(_ session: PublishedSession, looksLike film: String) throws {
     let originals = try Pixels.decode(film, width: 180, height: 320)
     for (manifest, decoded) in zip(session.manifests, try session.pictures()) {
@@ -89,7 +89,7 @@ import Testing
     let isTagged: Bool
   }
 
-  /// Whatever way a film's colours are written in, said or not, ours are what players show of it.
+  /// For each matrix, range and pixel format, tagged or not, the session shows the colours that players show.
   @Test(arguments: [
     Colours(format: "yuv420p", matrix: "bt709", range: "tv", isTagged: true),
     Colours(format: "yuv420p", matrix: "smpte170m", range: "tv", isTagged: true),
@@ -99,7 +99,7 @@ import Testing
     Colours(format: "yuv444p", matrix: "smpte170m", range: "tv", isTagged: true),
     Colours(format: "yuv422p10le", matrix: "bt709", range: "tv", isTagged: true),
   ])
-  func aFilmsColoursStay(colours: Colours) throws {
+  func filmKeepsItsColours(colours: Colours) throws {
     let film = try film(
       "film-\(Self.start).mp4",
       colours.isTagged ? Self.tags(colours.matrix, colours.range) : ["-color_range", "unknown"],
@@ -121,8 +121,8 @@ import Testing
     }
   }
 
-  /// Cut without encoding, so that the key frame is not shown, but needed.
-  @Test func aFilmThatBeginsBehindItsKeyFrameIsTaken() throws {
+  /// ffmpeg cuts the film without encoding, so the key frame is hidden but needed.
+  @Test func filmThatStartsAfterItsKeyFrameIsAccepted() throws {
     let whole = try film("whole.mp4", Self.tags("bt709", "tv") + ["-g", "100", "-bf", "0"])
     let film = scratch.path("cut-\(Self.start).mp4")
     try Tool.output("ffmpeg", ["-v", "error", "-ss", "3.35", "-i", whole, "-c", "copy", film])
@@ -135,7 +135,7 @@ import Testing
     #expect(first.number == decoded[0].number)
   }
 
-  /// Key frames that are no IDR, with and without pictures before them.
+  /// The film has key frames that are not IDR, with and without pictures before them.
   @Test func openGroupsOfPicturesAreDecoded() throws {
     let film = scratch.path("open-\(Self.start).mp4")
     try Tool.output(
@@ -152,8 +152,8 @@ import Testing
     #expect(try EncoderWorker.run("verify", session.path).status == 0)
   }
 
-  /// A film whose first track is to be shown a quarter turn clockwise. Written here: ffmpeg's option for it is another one in
-  /// each version.
+  /// Writes a film whose first track is rotated a quarter turn clockwise. ffmpeg's option for this differs between
+  /// versions.
   private static func turned(_ film: Data, height: UInt32) throws -> Data {
     var film = film
     let header = try #require(film.firstRange(of: Data("tkhd".utf8)))
@@ -164,7 +164,7 @@ import Testing
     return film
   }
 
-  @Test func aTurnedFilmIsShownUpright() throws {
+  @Test func rotatedFilmIsShownUpright() throws {
     let lying = try film("lying.mp4", [])
     let film = scratch.path("turned-\(Self.start).mp4")
     try Self.turned(Data(contentsOf: URL(fileURLWithPath: lying)), height: 320).write(to: URL(fileURLWithPath: film))
@@ -173,12 +173,12 @@ import Testing
     #expect(session.index.startMs == Self.start)
     let manifest = session.manifests[0]
     #expect((manifest.width, manifest.height) == (320, 180))
-    // As stock ffmpeg turns it.
+    // The reference is stock ffmpeg's rotation.
     let wanted = try Pixels.decode(film, width: 320, height: 180)[0]
     #expect(try Pixels.decode(session.video(manifest), width: 320, height: 180)[0].difference(to: wanted) < 3)
   }
 
-  /// Our own film of a screen that was rotated: pictures of two sizes in one track.
+  /// A film that `stitch` made of a rotated screen: pictures of two sizes in one track.
   @Test func aFilmOfChangingSizeBecomesSegmentsOfOneSizeEach() throws {
     let session = try EncoderWorker.encode(Fixture("rotation"), into: scratch)
     let film = scratch.path("film.mp4")
@@ -191,7 +191,7 @@ import Testing
     #expect(try EncoderWorker.run("verify", again.path).status == 0)
   }
 
-  /// All video lies before all audio, so a reader in time order jumps between two places.
+  /// The file stores all video before all audio, so a reader in time order alternates between two positions.
   @Test func filmWithoutInterleavingIsRead() throws {
     let together = scratch.path("together.mp4")
     try Tool.output(
@@ -221,13 +221,13 @@ import Testing
     #expect(try PublishedSession(scratch.path("again/many-\(Self.start)")).captured.count == 25_000)
   }
 
-  /// The instants come from the timing track. Repeated pictures are no captures.
+  /// The instants come from the timing track. Repeated pictures do not count as captures.
   @Test(arguments: ["exact-1fps", "jittered", "irregular-3fps", "on-change", "rotation", "single-frame"])
   func stitchedFilmKeepsItsInstants(fixture: String) throws {
     let session = try EncoderWorker.encode(Fixture(fixture), into: scratch)
     let film = scratch.path("film.mp4")
     try #require(try EncoderWorker.run("stitch", session.path, "--to", film).status == 0)
-    // In whole seconds.
+    // The value in whole seconds.
     let created = try Tool.output(
       "ffprobe", ["-v", "error", "-show_entries", "format_tags=creation_time", "-of", "default=nw=1:nk=1", film])
     #expect(String(decoding: created, as: UTF8.self) == "2026-01-08T08:05:12.000000Z\n")
@@ -239,7 +239,7 @@ import Testing
     #expect(try EncoderWorker.run("verify", again.path).status == 0)
   }
 
-  @Test func aFilmThatSaysTooLittleIsRefusedWithAdvice() throws {
+  @Test func filmThatCannotBecomeASessionIsRefusedWithAdvice() throws {
     let film = try film("a film.mp4", [])
     let unnamed = try reencode(film)
     #expect(unnamed.status == 65)
@@ -252,7 +252,7 @@ import Testing
     #expect(try reencode(bright).errors.contains("high dynamic range"))
     let wide = try self.film("wide-\(Self.start).mp4", ["-aspect", "1:1"])
     #expect(try reencode(wide).errors.contains("pixels that are not square"))
-    // The file is to blame, not the machine: 65, not 75.
+    // The file is the cause, not the environment: status 65, not 75.
     let damaged = try self.film("damaged-\(Self.start).mp4", ["-movflags", "+faststart"])
     var bytes = Array(try Data(contentsOf: URL(fileURLWithPath: damaged)))
     for index in stride(from: bytes.count / 2, to: bytes.count, by: 7) { bytes[index] ^= 0x55 }

@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Sessions that were published in full range, up to November 2026 (`fixtures/published/full-range`: colour bars), by themselves and
-/// going on in limited range.
+/// Sessions that a worker published in full range, up to November 2026 (`fixtures/published/full-range`: colour bars):
+/// unchanged, and continued in limited range.
 @Suite struct FullRangeTests {
   private let scratch: ScratchDirectory
   private let session: String
@@ -21,7 +21,7 @@ import Testing
     #expect(result.status == 0, "\(arguments): \(result.text)\(result.errors)")
   }
 
-  /// The same colours, a minute later.
+  /// Adds the same colours, one minute later.
   private func goOn() throws {
     let batch = try scratch.directory("batch")
     for (index, name) in try names(in: Fixture("colour-bars").path).filter({ !$0.hasSuffix(".json") }).sorted()
@@ -35,7 +35,7 @@ import Testing
     try run("encode", batch, "--output", scratch.path("output"), "--session", "full-range")
   }
 
-  @Test func itCanBeVerifiedStitchedShownAndEncodedAnew() throws {
+  @Test func fullRangeSessionIsVerifiedStitchedServedAndReencoded() throws {
     try run("verify", session)
     try run("stitch", session, "--to", scratch.path("film.mp4"))
     try run("stitch", session, "--to", scratch.path("hls"), "--format", "hls")
@@ -49,7 +49,7 @@ import Testing
     #expect(try before.manifests.allSatisfy { try range(of: before.video($0)) == "pc" })
   }
 
-  @Test func itGoesOnInLimitedRange() throws {
+  @Test func fullRangeSessionContinuesInLimitedRange() throws {
     try goOn()
     try run("verify", session)
     let mixed = try PublishedSession(session)

@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Whatever a session looks like, and in whatever order its batches arrive, each of its forms shows each frame at its
-/// capture, as ffprobe sees it.
+/// For random sessions with batches in random order, each output form shows each frame at its capture time, as ffprobe
+/// reads it.
 @Suite struct GeneratedSessionTests {
   let scratch: ScratchDirectory
 
@@ -56,7 +56,7 @@ import Testing
     #expect(stockProbe.streams[0].durationTs == (end - start) * 90)
   }
 
-  /// The film shows each capture at the time in its timing track.
+  /// Expects the film to show each capture at the time in its timing track.
   private func expectTimingTrack(of session: PublishedSession, in probe: Probe, _ film: String) throws {
     let texts = try Probe.timingTexts(film)
     let packets = probe.packets(of: 1).filter { $0.size != "2" }
@@ -67,7 +67,7 @@ import Testing
     #expect(texts.filter { $0.continued != true }.map(\.t) == session.captured.map(\.timeMs))
   }
 
-  /// Each capture is a sample's start, and each segment's first one a key frame.
+  /// Expects a sample to start at each capture, and a key frame to start each segment.
   private func expectEveryCapture(of session: PublishedSession, in probe: Probe, _ file: String) {
     let packets = probe.packets(of: 0)
     let start = session.index.startMs

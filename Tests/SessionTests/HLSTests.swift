@@ -2,13 +2,13 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A session as HLS, of one that is over and of one that grows.
+/// HLS output of a finished session and of a growing one.
 @Suite struct HLSTests {
   let scratch: ScratchDirectory
 
   init() throws { scratch = try ScratchDirectory() }
 
-  /// A playlist's lines by what they are.
+  /// The lines of a playlist, parsed.
   private struct Playlist {
     let lines: [String]
 
@@ -16,14 +16,14 @@ import Testing
       lines = try String(contentsOfFile: path + "/" + name, encoding: .utf8).split(separator: "\n").map(String.init)
     }
 
-    /// The values of a tag.
+    /// Returns the values of a tag.
     func values(_ tag: String) -> [String] {
       lines.filter { $0.hasPrefix("#\(tag):") }.map { String($0.dropFirst(tag.count + 2)) }
     }
 
     var files: [String] { lines.filter { !$0.hasPrefix("#") } }
     var media: [String] { files.filter { $0 != "gap.m4s" } }
-    /// In milliseconds, of each file.
+    /// The duration of each file, in milliseconds.
     var lengths: [Int64] { values("EXTINF").map { Int64($0.filter(\.isNumber)) ?? -1 } }
   }
 
@@ -47,7 +47,7 @@ import Testing
       "ffmpeg", ["-v", "error", "-i", hls + "/session.m3u8", "-enc_time_base", "1:90000", "-f", "null", "-"])
     #expect(decoding.errors == "")
 
-    // Players' time, by the playlist alone, is session time.
+    // The player's time, computed from the playlist alone, equals the session's time.
     let playlist = try Playlist(hls)
     #expect(try Conformance.faults(ofPlaylistsIn: hls) == [])
     #expect(playlist.lengths.reduce(0, +) == session.manifests[session.manifests.count - 1].endMs - start)
@@ -61,7 +61,7 @@ import Testing
         == (session.manifests.map(\.startMs) + gaps.map(\.startMs)).sorted())
     let gapMs = zip(playlist.files, playlist.lengths).filter { $0.0 == "gap.m4s" }.map(\.1)
     #expect(gapMs.reduce(0, +) == gaps.map { $0.endMs - $0.startMs }.reduce(0, +))
-    // A new size is a new initialization, and a discontinuity.
+    // Each change of size has a new initialization segment and a discontinuity.
     let changes = zip(session.manifests, session.manifests.dropFirst()).filter {
       ($0.codedWidth, $0.codedHeight) != ($1.codedWidth, $1.codedHeight)
     }
@@ -70,7 +70,7 @@ import Testing
     #expect(playlist.lines.last == "#EXT-X-ENDLIST")
   }
 
-  /// Fragments cost no more than the segments themselves.
+  /// HLS fragments are no larger than the segments' files.
   @Test(arguments: Fixture.sample + Fixture.corpus)
   func fragmentsAreNoLargerThanSegments(fixture: Fixture) throws {
     let session = try EncoderWorker.encode(fixture, into: scratch)
@@ -78,7 +78,7 @@ import Testing
     let bytes = try names(in: hls).filter { !$0.hasSuffix(".m3u8") }.reduce(0) {
       $0 + (try Data(contentsOf: URL(fileURLWithPath: hls + "/" + $1))).count
     }
-    // One initialization a size stands beside them.
+    // The directory has one initialization segment for each size.
     #expect(bytes < session.index.bytes + 800 * 2)
     #expect(Double(bytes) <= 1.03 * Double(session.index.bytes + 800))
   }
@@ -95,7 +95,7 @@ import Testing
       let start = UInt64(manifest.startMs - session.index.startMs) * 90
       #expect(track["tfdt"]?.body.integer(at: 4, bytes: 8) == start)
       #expect(track["trun"]?.body.integer(at: 4, bytes: 4) == UInt64(manifest.samples))
-      // Each frame is told as an event at its instant.
+      // Each frame has an event at its instant.
       #expect(events.count == manifest.frames.count)
       for (event, (frame, offset)) in zip(events, zip(manifest.frames, manifest.offsetsMs)) {
         #expect(event.body.integer(at: 8, bytes: 8) == start + UInt64(offset) * 90)
@@ -119,12 +119,12 @@ import Testing
     _ = try stitch(session)
     let before = try snapshot(of: hls).mapValues(\.bytes)
     #expect(before.filter { $0.value == Data([1, 2, 3]) }.count == 3)
-    // Damaged since: made anew.
+    // `stitch` rewrites a file that was damaged since.
     let fragment = try #require(try Playlist(hls).media.first)
     try scratch.file("hls/" + fragment, [])
     _ = try stitch(session)
     #expect(try snapshot(of: hls).mapValues(\.bytes) == before)
-    // Another session's playlist is not replaced.
+    // `stitch` does not replace another session's playlist.
     let other = try EncoderWorker.encode(Fixture("gap"), into: scratch)
     let result = try EncoderWorker.run("stitch", other.path, "--to", hls, "--format", "hls")
     #expect(result.status == 65)
@@ -145,9 +145,10 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: scratch.path("hls/session.m3u8")))
   }
 
-  /// The playlist is added to with each batch, and never changed. When each batch has a worker of its own, which tells all
-  /// before it ends, a late batch leaves a gap of its lateness, and an early one follows on a shorter entry.
-  @Test func aSessionIsPlayedWhileItGrows() throws {
+  /// The worker appends to the playlist with each batch and never changes a line. Each batch here has its own worker,
+  /// which flushes all views before it exits. So a late batch leaves a gap of its delay, and an early one follows a
+  /// shorter entry.
+  @Test func playlistOfAGrowingSessionIsAppendOnly() throws {
     let spool = try TestSpool()
     let session = spool.output + "/walk"
     let hls = session + "/hls"
@@ -168,7 +169,7 @@ import Testing
     let playlist = try Playlist(hls)
     #expect(playlist.lengths == [2_000, 300, 2_000, 1_800, 10_000, 10_000, 2_000])
     #expect(try EncoderWorker.run("verify", session).status == 0)
-    // Each fragment is at its own time, and numbered like it.
+    // Each fragment has its own decode time and a sequence number derived from it.
     let starts = try playlist.media.map { file in
       let movie = try #require(try MP4Boxes.read(hls + "/" + file).first { $0.type == "moof" })
       let number = try #require(movie["mfhd"]?.body.integer(at: 4, bytes: 4))
@@ -177,9 +178,9 @@ import Testing
       return start
     }
     #expect(starts.map { $0 / 90 } == [0, 2_300, 4_100, 26_100])
-    // `stitch` closes the seams.
+    // `stitch` closes the gaps between late batches.
     #expect(try Playlist(stitch(PublishedSession(session))).lengths == [2_300, 1_800, 2_000, 10_000, 10_000, 2_000])
-    // A session that is complete is told to be, and one that was begun is kept up by a worker that was not asked for it.
+    // A complete session has an end tag. A worker without `--hls` extends a playlist that exists.
     try spool.add("exact-1fps")
     #expect(try spool.drain("--hls").status == 0)
     #expect(try Playlist(spool.output + "/exact-1fps/hls").lines.last == "#EXT-X-ENDLIST")
@@ -188,8 +189,8 @@ import Testing
     #expect(try Playlist(hls).media.count == 5)
   }
 
-  /// Captures every 1 050 ms in batches of five, as a recorder sends them: each batch ends 50 ms before the next begins. The
-  /// durations of the playlist, its dates and what a stock reader says agree, and no line that a player has seen changes.
+  /// Captures every 1 050 ms in batches of five, as a recorder sends them: each batch ends 50 ms before the next
+  /// begins. The playlist's durations, its dates and a stock reader agree. No line that a player has read changes.
   @Test func liveSessionWithLateSeamsKeepsItsTime() throws {
     let spool = try TestSpool()
     let start: Int64 = 1_767_859_512_340
@@ -209,8 +210,8 @@ import Testing
       #expect(text.hasPrefix(seen))
       seen = text
     }
-    // All but the last, of which nobody knows yet how long it is shown.
-    try spool.waitUntil("all but one are listed") { (try? Playlist(hls).media.count) == batches - 1 }
+    // The last segment's duration is unknown until the next one arrives.
+    try spool.waitUntil("all segments but the last are listed") { (try? Playlist(hls).media.count) == batches - 1 }
     worker.signal(SIGTERM)
     #expect(try worker.wait() == 0)
     let playlist = try Playlist(hls)
@@ -219,21 +220,22 @@ import Testing
     #expect(try Conformance.faults(ofPlaylistsIn: hls) == [])
     let endMs = Int64(batches) * 5_250 - 50
     #expect(try PublishedSession(spool.output + "/walk").index.durationMs == endMs)
-    // Of a live playlist ffprobe would wait for more.
+    // ffprobe would wait for more segments of a live playlist.
     try (playlist.lines + ["#EXT-X-ENDLIST"]).joined(separator: "\n")
       .write(toFile: hls + "/ended.m3u8", atomically: false, encoding: .utf8)
     let duration = try Probe(hls + "/ended.m3u8").format.duration.flatMap { Double($0) } ?? 0
     #expect(abs(duration * 1_000 - Double(endMs)) < 1)
   }
 
-  /// A worker that is killed while it holds a segment back leaves a mark, and the next one lists the segment.
+  /// A worker that is killed while it holds a segment back leaves a dirty-session marker; the next one lists the
+  /// segment.
   @Test func segmentHeldBackByAKilledWorkerIsListedByTheNext() throws {
     let spool = try TestSpool()
     let worker = try spool.start("--hls", "--sandbox", "off")
     try spool.addSmall("walk@1", startMs: 1_767_859_512_340)
     try spool.addSmall("walk@2", startMs: 1_767_859_514_440)
     let hls = spool.output + "/walk/hls"
-    try spool.waitUntil("the first is listed") { (try? Playlist(hls).media.count) == 1 }
+    try spool.waitUntil("the playlist lists the first segment") { (try? Playlist(hls).media.count) == 1 }
     worker.signal(SIGKILL)
     _ = try worker.wait()
     #expect(try Playlist(hls).lengths == [2_100])
@@ -242,7 +244,7 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: spool.output + "/.behind"))
   }
 
-  /// The target duration comes from the first segment. The rest of a hold that is longer is a gap.
+  /// The target duration comes from the first segment. The excess of a longer hold is a gap.
   @Test func targetDurationStaysWhenALongHoldComes() throws {
     let spool = try TestSpool()
     let start: Int64 = 1_767_859_512_340
@@ -265,7 +267,7 @@ import Testing
     #expect(try Conformance.faults(ofPlaylistsIn: hls) == [])
   }
 
-  /// A segment that is damaged is left out; what comes after it is published and played all the same.
+  /// The playlist leaves out a damaged segment and lists the later ones.
   @Test func aDamagedSegmentIsAGapOfALivePlaylist() throws {
     let spool = try TestSpool()
     try spool.addSmall("walk@1", startMs: 1_767_859_512_340)
@@ -279,7 +281,7 @@ import Testing
     #expect(playlist.media.count == 1)
   }
 
-  @Test func aLinkInPlaceOfTheLivePlaylistLeadsNowhere() throws {
+  @Test func linkInPlaceOfThePlaylistDirectoryIsNotFollowed() throws {
     let spool = try TestSpool()
     try spool.addSmall("walk@1", startMs: 1_767_859_512_340)
     #expect(try spool.drain().status == 0)
@@ -291,14 +293,14 @@ import Testing
     #expect(try names(in: elsewhere).isEmpty)
   }
 
-  /// A batch from before the session's beginning moves all that follows.
-  @Test func anEarlierBatchMovesTheBeginning() throws {
+  /// A batch from before the session's start shifts all later segments.
+  @Test func earlierBatchMovesTheStart() throws {
     let spool = try TestSpool()
     try spool.addSmall("walk@2", startMs: 1_767_859_522_340)
     #expect(try spool.drain("--hls").status == 0)
     try spool.addSmall("walk@1", startMs: 1_767_859_520_340)
     #expect(try spool.drain("--hls").status == 0)
-    // Its fragments in one file: of a live playlist ffprobe would wait for more.
+    // The test reads the fragments as one file: ffprobe would wait for more segments of a live playlist.
     let hls = spool.output + "/walk/hls/"
     let playlist = try Playlist(hls)
     let maps = playlist.values("EXT-X-MAP").map { String($0.dropFirst(5).dropLast()) }

@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// An hour in 60 batches that meet with jitter, stitched by stock ffmpeg; in the sample, 12 minutes in 12.
+/// Stock ffmpeg stitches an hour of 60 jittered batches; the short run has 12 minutes in 12 batches.
 @Suite struct LongSessionTests {
-  @Test func anHourStitchesWithoutError() throws {
+  @Test func hourLongSessionStitchesWithoutError() throws {
     let count = Extent.of(12, full: 60)
     let scratch = try ScratchDirectory()
     let folder = try scratch.directory("batches")
@@ -15,7 +15,7 @@ import Testing
       let path = folder + "/" + name
       try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
       for frame in 0..<60 {
-        // The batch's first capture up to 400 ms off, the others up to 30.
+        // The batch's first capture is up to 400 ms off, the others up to 30 ms.
         let jitter = batch + frame == 0 ? 0 : random.int(frame == 0 ? -400...400 : -30...30)
         let instant = start + Int64(batch * 60 + frame) * 1_000 + jitter
         let source = Fixture("exact-1fps").path + String(format: "/%04d.jpg", frame % 12)
@@ -40,12 +40,12 @@ import Testing
     #expect(probe.packets(of: 0).allSatisfy { $0.pts == $0.dts })
   }
 
-  /// A copy, where the scratch directory is on another file system than the fixtures.
+  /// Copies a file if the scratch directory is on another file system than the fixtures.
   private func symlinkFails(_ source: String, _ target: String) -> Bool {
     (try? FileManager.default.copyItem(atPath: source, toPath: target)) != nil
   }
 
-  /// A session of `count` segments of five seconds, each a second name of the same file.
+  /// Makes a session of `count` segments of five seconds; each is a hard link to the same file.
   private func session(of count: Int, in scratch: ScratchDirectory) throws -> String {
     let original = try EncoderWorker.encode(Fixture("exact-1fps"), into: scratch)
     let video = original.video(original.manifests[0])
@@ -76,7 +76,8 @@ import Testing
     return run.peakBytes
   }
 
-  /// A day against an hour; in the sample, 1 200 segments against 50, where each may leave as little behind.
+  /// A day may need 64 MiB more than an hour. The short run compares 1 200 segments with 50 and allows 6 MiB, about the
+  /// same for each segment.
   @Test func aDayNeedsLittleMoreMemoryThanAnHour() throws {
     let (hour, day) = (try ScratchDirectory(), try ScratchDirectory())
     let film = day.path("film.mp4")
@@ -101,7 +102,7 @@ import Testing
     #expect(found == (0..<samples).map { $0 * 90_000 })
   }
 
-  /// Each segment's file is opened once and read to its end once, whatever is made of it.
+  /// For each output format, `stitch` opens each segment's file once and reads each byte once.
   @Test(arguments: ["mp4", "hls"])
   func eachByteIsReadOnce(format: String) throws {
     let scratch = try ScratchDirectory()
@@ -110,7 +111,8 @@ import Testing
     try Tool.output(
       "strace",
       [
-        // One thread: of several, calls that overlap would be told in two lines. The decoder's process opens no file.
+        // strace follows one thread: overlapping calls of several threads would take two lines. The decoder process
+        // opens no file.
         "-E", "ASAN_OPTIONS=detect_leaks=0", "-y", "-e", "trace=read,pread64,mmap", "-e", "signal=none", "-o", log,
         EncoderWorker.path, "stitch", path, "--to", scratch.path("stitched"), "--format", format,
       ])

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Finished sessions encoded anew: other pixels at the same instants.
+/// `reencode` of finished sessions: other pixels at the same instants.
 @Suite struct ReencodeTests {
   let scratch: ScratchDirectory
 
@@ -23,7 +23,7 @@ import Testing
   }
 
   @Test(arguments: Fixture.sample + Fixture.corpus)
-  func allButThePixelsStays(fixture: Fixture) throws {
+  func reencodingChangesPixelsOnly(fixture: Fixture) throws {
     let session = try EncoderWorker.encode(fixture, into: scratch)
     let result = try reencode(session.path)
     try #require(result.status == 0, "\(result.errors)")
@@ -66,7 +66,7 @@ import Testing
   }
 
   @Test(arguments: [("rotation", 100), ("odd-size", 64), ("exact-1fps", 5_000)])
-  func noSideIsLongerThanWasAskedFor(fixture: String, side: Int) throws {
+  func maxSideLimitsBothSides(fixture: String, side: Int) throws {
     let session = try EncoderWorker.encode(Fixture(fixture), into: scratch)
     try #require(try reencode(session.path, to: "again", "--max-side", "\(side)").status == 0)
     let again = try PublishedSession(scratch.path("again/" + fixture))
@@ -83,7 +83,7 @@ import Testing
     #expect(pictures.map { $0.map(\.number) } == originals.map { $0.map(\.number) })
   }
 
-  /// Stopped at any moment and started again: the same bytes as at one go.
+  /// A run that is stopped at any moment and restarted produces the same bytes as an uninterrupted run.
   @Test(arguments: [SIGTERM, SIGKILL])
   func stoppedRunIsContinued(signal: Int32) throws {
     let spool = try TestSpool()
@@ -93,11 +93,11 @@ import Testing
     try #require(try reencode(session, to: "undisturbed").status == 0)
     let arguments = ["reencode", session, "--output", scratch.path("again"), "--quality", "small", "--jobs", "1"]
     var stops = 0
-    // Each run goes on where the last was stopped, until one comes to the end.
+    // Each run continues from the last one, until one finishes.
     for milliseconds in stride(from: 30, through: 6_000, by: Extent.of(60, full: 15)) {
       let worker = try RunningWorker(arguments)
       usleep(UInt32(milliseconds) * 1_000)
-      // It is ready for signals before it has a place to write to.
+      // The process handles signals before it makes its staging directory.
       let staging = scratch.path("again/.staging")
       let there = FileManager.default.fileExists(atPath: staging) ? try names(in: staging) : []
       let isReady = there.contains { $0.contains("~\(worker.processIdentifier)~") }
@@ -105,7 +105,7 @@ import Testing
       let status = try worker.wait()
       if status == 0 { break }
       stops += 1
-      // Before it could take the signal, it ends by it.
+      // A SIGTERM before the handler is installed ends the process.
       #expect(status == (signal == SIGTERM ? 75 : -SIGKILL) || (status == -SIGTERM && !isReady))
     }
     #expect(stops > 0)
@@ -130,7 +130,7 @@ import Testing
     #expect(try reencode(session.path).status == 0)
     #expect(try reencode(session.path, to: "again", "--max-side", "100").status == 65)
     #expect(try reencode(session.path, to: "again", "--session", "other").status == 64)
-    // Not taken for done when it is not whole any more.
+    // `reencode` checks the existing session before it reports it as done.
     let again = try PublishedSession(scratch.path("again/exact-1fps"))
     try Data().write(to: URL(fileURLWithPath: again.video(again.manifests[0])))
     let damaged = try reencode(session.path)
@@ -138,8 +138,8 @@ import Testing
     #expect(damaged.errors.contains("segment-1767859512340.mp4: not the file its manifest describes"))
   }
 
-  /// Two at once that want different things: one of them has its way, segment by segment, and nothing is damaged.
-  @Test func twoAtOnceDamageNothing() throws {
+  /// Two runs with different settings at once: each segment comes from one of them, and no file is damaged.
+  @Test func concurrentRunsWithDifferentSettingsDamageNoFile() throws {
     let spool = try TestSpool()
     for number in 0..<12 { try spool.addSmall("walk@\(number)", startMs: 1_767_859_512_340 + Int64(number) * 2_000) }
     try #require(try spool.drain().status == 0)
@@ -162,7 +162,7 @@ import Testing
     let result = try reencode(session.path, verifying: false)
     #expect(result.status == 65)
     #expect(result.errors.contains("\(session.manifests[1].file): not the file its manifest describes"))
-    // The rest is there.
+    // The other segments exist.
     #expect(try PublishedSession(scratch.path("again/exact-1fps")).manifests.count == 2)
     let text = try reencode(Fixture("exact-1fps").path + "/batch.json", to: "nothing")
     #expect(text.status == 65)

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The event that Sentry takes with each segment.
+/// The Sentry event of each segment.
 @Suite struct SentryTests {
   private struct Event: Decodable, Equatable {
     struct Data: Decodable, Equatable {
@@ -40,24 +40,24 @@ import Testing
     return try JSONDecoder().decode(Event.self, from: Data(contentsOf: URL(fileURLWithPath: file)))
   }
 
-  /// Which segment has which ordinal.
+  /// Returns each segment's ordinal, by its start.
   private func ordinals(in session: String) throws -> [Int64: Int] {
     let starts = try events(in: session).compactMap { Int64($0.dropFirst(8).prefix(13)) }
     return try Dictionary(
       uniqueKeysWithValues: starts.map { ($0, try event($0, in: session).data.payload.segmentId) })
   }
 
-  /// How many segments session.json lists; when it does, their events are there.
+  /// Returns the number of segments in session.json. Their events exist by then.
   private func listed(in session: String) throws -> Int {
     FileManager.default.fileExists(atPath: session + "/session.json")
       ? try PublishedSession(session).index.segments.count : 0
   }
 
-  /// Members that are missing, or more than there should be, would be no event of Sentry's.
+  /// Returns the names of an object's members. Sentry rejects missing and additional members.
   private func members(_ value: Any?) throws -> Set<String> { Set(try #require(value as? [String: Any]).keys) }
 
   @Test(arguments: Fixture.sample)
-  func anEventSaysOfASegmentWhatItsManifestAndItsFileSay(fixture: Fixture) throws {
+  func eventMatchesItsSegmentsManifestAndFile(fixture: Fixture) throws {
     let scratch = try ScratchDirectory()
     let session = try EncoderWorker.encode(fixture, into: scratch, "--sentry")
     #expect(
@@ -95,8 +95,8 @@ import Testing
     #expect(try EncoderWorker.run("verify", session.path).status == 0)
   }
 
-  /// The events stay out of the way of all that reads a session, and of its segments.
-  @Test func nothingElseOfASessionChanges() throws {
+  /// No reader of a session or of its segments reads the events.
+  @Test func sentryOptionChangesNoOtherFile() throws {
     let (plain, told) = (try ScratchDirectory(), try ScratchDirectory())
     let without = try EncoderWorker.encode(Fixture("gap"), into: plain)
     let with = try EncoderWorker.encode(Fixture("gap"), into: told, "--sentry")
@@ -114,7 +114,7 @@ import Testing
     #expect(try events(in: told.path("small/gap")).isEmpty)
   }
 
-  @Test func anEarlierBatchGivesNewOrdinalsToWhatFollows() throws {
+  @Test func earlierBatchRenumbersLaterSegments() throws {
     let spool = try TestSpool()
     let session = spool.output + "/walk"
     let starts = [0, 2_000, 4_000].map { Self.start + $0 }
@@ -125,7 +125,7 @@ import Testing
     #expect(try spool.drain("--sentry").status == 0)
     #expect(try ordinals(in: session) == [starts[0]: 0, starts[2]: 1])
     let first = try snapshot(of: session)["segment-\(starts[0]).sentry.json"]
-    // Once begun they are kept up by a worker that was not asked for them.
+    // A worker without `--sentry` updates events that exist.
     try spool.addSmall("walk@2", startMs: starts[1])
     #expect(try spool.drain().status == 0)
     #expect(try ordinals(in: session) == [starts[0]: 0, starts[1]: 1, starts[2]: 2])
@@ -133,8 +133,8 @@ import Testing
     #expect(try EncoderWorker.run("verify", session).status == 0)
   }
 
-  /// One worker that sees all batches, and remembers what it has written.
-  @Test func aWorkerThatGoesOnRenumbersAndMendsWhatItHasWritten() throws {
+  /// One worker encodes all batches and caches the events that it wrote.
+  @Test func runningWorkerRenumbersAndRepairsItsEvents() throws {
     let spool = try TestSpool()
     let session = spool.output + "/walk"
     let worker = try spool.start("--sentry", "--jobs", "1")
@@ -142,14 +142,14 @@ import Testing
     let file = session + "/segment-\(starts[1]).sentry.json"
     for (number, start) in [starts[1], starts[3], starts[0]].enumerated() {
       try spool.addSmall("walk@\(number)", startMs: start)
-      try spool.waitUntil("\(number + 1) segments") { try listed(in: session) == number + 1 }
+      try spool.waitUntil("session.json lists \(number + 1) segments") { try listed(in: session) == number + 1 }
     }
     #expect(try ordinals(in: session) == [starts[0]: 0, starts[1]: 1, starts[3]: 2])
-    // Changed by somebody else, or gone, since.
+    // The test changes one event and deletes another.
     try Data("{}".utf8).write(to: URL(fileURLWithPath: file))
     try FileManager.default.removeItem(atPath: session + "/segment-\(starts[0]).sentry.json")
     try spool.addSmall("walk@4", startMs: starts[2])
-    try spool.waitUntil("all segments") { try listed(in: session) == 4 }
+    try spool.waitUntil("session.json lists all segments") { try listed(in: session) == 4 }
     worker.signal(SIGTERM)
     #expect(try worker.wait() == 0)
     #expect(try ordinals(in: session) == Dictionary(uniqueKeysWithValues: zip(starts, 0...)))
@@ -166,8 +166,8 @@ import Testing
     #expect(try snapshot(of: spool.output) == before)
   }
 
-  /// Somebody thinks of it later, and has the batch still.
-  @Test func theSameBatchAgainMakesTheEventsOfAWholeSession() throws {
+  /// The producer sends a batch again after the operator has enabled `--sentry`.
+  @Test func duplicateBatchAddsTheEventsOfTheWholeSession() throws {
     let spool = try TestSpool()
     for (number, start) in [Self.start, Self.start + 2_000].enumerated() {
       try spool.addSmall("walk@\(number)", startMs: start)
@@ -180,8 +180,8 @@ import Testing
     #expect(try ordinals(in: session) == [Self.start: 0, Self.start + 2_000: 1])
   }
 
-  /// Noise of 1920 × 1920 pixels, in full quality some 3 MB a picture.
-  @Test func aVideoThatSentryWouldDropIsWarnedOf() throws {
+  /// Noise of 1920 × 1920 pixels; at full quality a picture has about 3 MB.
+  @Test func videoTooLargeForSentryCausesAWarning() throws {
     let spool = try TestSpool()
     let batch = try spool.scratch.directory("noise@1")
     try Tool.output(
@@ -205,23 +205,23 @@ import Testing
     #expect(said.errors == "\(batch): \(warning)\n")
     let receipt = try JSONSerialization.jsonObject(with: said.output) as? [String: Any]
     #expect(receipt?["warnings"] as? [String] == [warning])
-    // It has been said.
+    // `encode` does not repeat the warning for a duplicate.
     #expect(try EncoderWorker.run("encode", batch, "-o", output, "-q", "sharp", "--sentry").errors == "")
 
-    // A worker says it as well, also of a batch that was published without events.
+    // A worker warns as well, also about a batch that was published without events.
     try FileManager.default.moveItem(atPath: batch, toPath: spool.path + "/incoming/noise@1")
     try FileManager.default.removeItem(atPath: output + "/noise/segment-\(Self.start).sentry.json")
     #expect(try spool.drain("--output", output, "--sentry").errors.contains(warning))
   }
 
-  /// Leftovers of a worker that died half-way, cut in other places because its settings were others.
-  @Test func theEventOfASegmentThatIsTakenBackGoesWithIt() throws {
+  /// A worker died during a batch; its settings cut the segments at other times.
+  @Test func rollBackOfASegmentRemovesItsEvent() throws {
     let spool = try TestSpool()
     try spool.add("gap")
     #expect(try spool.drain("--sentry", "--max-hold", "2000").status == 0)
     let session = spool.output + "/gap"
     let before = try PublishedSession(session).manifests
-    // All but the last: the batch is not whole.
+    // Without its last segment the batch is incomplete.
     let last = try #require(before.last)
     for suffix in ["mp4", "json"] {
       try FileManager.default.removeItem(atPath: session + "/segment-\(last.startMs).\(suffix)")
@@ -234,8 +234,8 @@ import Testing
     #expect(try EncoderWorker.run("verify", session).status == 0)
   }
 
-  /// Of a batch that workers died with nothing stays, and the directory can go.
-  @Test func nothingStaysOfASessionThatIsTakenBack() throws {
+  /// A batch that killed workers leaves no file, and the worker removes the session's directory.
+  @Test func rollBackOfASessionRemovesAllItsFiles() throws {
     let spool = try TestSpool()
     try spool.add("gap")
     #expect(try spool.drain("--sentry").status == 0)
@@ -244,7 +244,7 @@ import Testing
     let last = try #require(try PublishedSession(session).manifests.last)
     try FileManager.default.removeItem(atPath: session + "/segment-\(last.startMs).json")
     let worker = try spool.start()
-    try spool.waitUntil("it is there") { !(try spool.names("claimed").isEmpty) }
+    try spool.waitUntil("the claim directory exists") { !(try spool.names("claimed").isEmpty) }
     worker.signal(SIGKILL)
     #expect(try worker.wait() == -SIGKILL)
     let dead = try #require(try spool.names("claimed").first)

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import WorkQueues
 
-/// A session's pictures in small, one at a time.
+/// Thumbnails of a session, one at a time.
 @Suite struct SessionThumbnailTests {
   let scratch: ScratchDirectory
 
@@ -25,7 +25,7 @@ import WorkQueues
     return try probe.pixels()
   }
 
-  @Test func itIsTheFirstPictureOfTheSessionOrOfASegment() throws {
+  @Test func thumbnailIsTheFirstPictureOfTheSessionOrSegment() throws {
     let session = try EncoderWorker.encode(Fixture("jittered"), into: scratch)
     let first = try picture(try #require(try thumbnail("jittered")))
     #expect(first.number == 0)
@@ -38,7 +38,7 @@ import WorkQueues
   }
 
   @Test(arguments: ["rotation", "odd-size"])
-  func itFitsAndKeepsItsProportions(fixture: String) throws {
+  func thumbnailFitsAndKeepsItsProportions(fixture: String) throws {
     let session = try EncoderWorker.encode(Fixture(fixture), into: scratch)
     for manifest in session.manifests {
       for side in [40, 100, 4_000] {
@@ -52,8 +52,8 @@ import WorkQueues
     }
   }
 
-  /// Full range and BT.601 in, the same out: read as anything else, colours would be far off.
-  @Test func itsColoursAreThoseOfTheFilm() throws {
+  /// The input and the output are full range and BT.601; any other reading changes the colours visibly.
+  @Test func thumbnailHasTheColoursOfTheVideo() throws {
     let session = try EncoderWorker.encode(Fixture("colour-bars"), into: scratch)
     let manifest = session.manifests[0]
     let (width, height) = (manifest.codedWidth, manifest.codedHeight)
@@ -64,7 +64,7 @@ import WorkQueues
     #expect(small.difference(to: film) < 1)
   }
 
-  @Test func theSamePictureGivesTheSameBytesAndNoVersionIsInThem() throws {
+  @Test func samePictureGivesTheSameBytesWithoutAVersion() throws {
     _ = try EncoderWorker.encode(Fixture("gap"), into: scratch)
     let jpeg = try #require(try thumbnail("gap"))
     #expect(try thumbnail("gap") == jpeg)
@@ -79,7 +79,7 @@ import WorkQueues
     #expect(try thumbnail("empty") == nil)
   }
 
-  @Test func aDamagedSegmentHasNone() throws {
+  @Test func damagedSegmentHasNoThumbnail() throws {
     let session = try EncoderWorker.encode(Fixture("gap"), into: scratch)
     let file = session.video(session.manifests[0])
     var bytes = try Data(contentsOf: URL(fileURLWithPath: file))

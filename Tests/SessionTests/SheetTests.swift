@@ -7,13 +7,13 @@ import Testing
 @testable import Sessions
 @testable import WorkQueues
 
-/// `sheet`: a session at a glance.
+/// `sheet`: the contact sheet of a session.
 @Suite struct SheetTests {
   let scratch: ScratchDirectory
 
   init() throws { scratch = try ScratchDirectory() }
 
-  /// The program's output about a sheet.
+  /// The JSON that the program prints about a sheet.
   private struct Result: Decodable {
     struct Problem: Decodable {
       let file: String
@@ -35,7 +35,7 @@ import Testing
     let warnings: [Problem]
   }
 
-  /// A sheet, and what has to be where on it.
+  /// A sheet, and the expected position of each element.
   private struct Drawn {
     let pixels: Pixels
     let layout: SheetLayout
@@ -43,7 +43,7 @@ import Testing
     let result: Result
     let errors: String
 
-    /// A part of it, scaled to nothing.
+    /// Returns a part of the sheet, unscaled.
     func area(_ area: SheetArea) -> Pixels {
       let rows = (area.y..<area.y + area.height).map { y in
         pixels.bytes[3 * (y * pixels.width + area.x)..<3 * (y * pixels.width + area.x + area.width)]
@@ -51,7 +51,7 @@ import Testing
       return Pixels(width: area.width, height: area.height, bytes: Array(rows.joined()))
     }
 
-    /// Where a picture of this size is on its tile.
+    /// Returns a picture of this size from its tile.
     func picture(_ index: Int, _ width: Int, _ height: Int) -> Pixels {
       let tile = layout.tileArea(index)
       return area(
@@ -59,7 +59,7 @@ import Testing
           x: tile.x + (tile.width - width) / 2, y: tile.y + tile.height - height, width: width, height: height))
     }
 
-    /// A line of so many letters, read from its pixels.
+    /// Reads a line of `letters` letters from the pixels.
     func text(_ letters: Int, x: Int, y: Int) -> String {
       let scale = layout.scale
       let codes = (0..<letters).map { number -> UInt8 in
@@ -76,7 +76,7 @@ import Testing
       return String(decoding: codes, as: UTF8.self)
     }
 
-    /// The text under a tile.
+    /// Returns the text under a tile.
     func label(_ index: Int) -> [String] {
       let tile = layout.tileArea(index)
       return [10, 12, 13].enumerated().map { line, letters in
@@ -112,7 +112,7 @@ import Testing
     return Drawn(pixels: pixels, layout: layout, plan: plan, result: result, errors: run.errors)
   }
 
-  @Test func eachCaptureIsThereWithItsInstant() throws {
+  @Test func sheetShowsEachCaptureWithItsInstant() throws {
     let session = try EncoderWorker.encode(Fixture("jittered"), into: scratch)
     let sheet = try draw(session)
     #expect((sheet.pixels.width, sheet.pixels.height) == (sheet.layout.width, sheet.layout.height))
@@ -135,10 +135,10 @@ import Testing
     #expect(sheet.header(2, text.count) == text)
   }
 
-  @Test func everyNthCaptureIsThereAndOtherSegmentsAreNotRead() throws {
+  @Test func everyNthCaptureIsShownAndUnneededSegmentsAreNotRead() throws {
     let session = try EncoderWorker.encode(Fixture("exact-1fps"), into: scratch)
     try #require(session.manifests.count == 3)
-    // None of the second segment's captures is wanted.
+    // The sheet needs none of the second segment's captures.
     try Data().write(to: URL(fileURLWithPath: session.video(session.manifests[1])))
     let sheet = try draw(session, every: 10)
     #expect(sheet.result.pictures == (session.captured.count + 9) / 10)
@@ -146,7 +146,7 @@ import Testing
     #expect(sheet.result.damaged.isEmpty)
   }
 
-  @Test func aGapIsHatchedAtItsPlace() throws {
+  @Test func gapIsHatchedAtItsPosition() throws {
     let session = try EncoderWorker.encode(Fixture("gap"), into: scratch)
     let sheet = try draw(session)
     #expect(sheet.result.gaps == session.index.gaps.count)
@@ -167,7 +167,7 @@ import Testing
     #expect(sheet.header(2, text.count) == text)
   }
 
-  @Test func aTurnedScreenKeepsItsProportions() throws {
+  @Test func rotatedScreenKeepsItsProportions() throws {
     let sheet = try draw(try EncoderWorker.encode(Fixture("rotation"), into: scratch))
     for index in 0..<8 {
       let isWide = (3..<6).contains(index)
@@ -194,7 +194,7 @@ import Testing
     #expect(sheet.errors.contains("\(second.file): not the file its manifest describes"))
     #expect(sheet.errors.contains("\(session.manifests[2].file): missing"))
     for index in 0..<5 { #expect(sheet.picture(index, 180, 320).number == index) }
-    // Red, and with its instant.
+    // The tile is red and shows its instant.
     for index in 5..<12 {
       let tile = sheet.layout.tileArea(index)
       let row = (tile.x..<tile.x + tile.width).map { sheet.pixels[$0, tile.y + 3] }
@@ -203,7 +203,7 @@ import Testing
     }
   }
 
-  @Test func aSegmentWithoutAManifestIsLost() throws {
+  @Test func segmentWithoutAManifestIsReportedAsLost() throws {
     let session = try EncoderWorker.encode(Fixture("exact-1fps"), into: scratch)
     let manifest = session.path + "/segment-1767859517340.json"
     let text = try String(contentsOfFile: manifest, encoding: .utf8)
@@ -233,8 +233,8 @@ import Testing
         == Data(contentsOf: URL(fileURLWithPath: png.result.file)))
   }
 
-  /// As for `stitch`: nothing but a plain file is replaced, and nothing among what is published.
-  @Test func sheetsGoWhereTheyDoNoHarm() throws {
+  /// As with `stitch`, the target must be a regular file, new or old, outside published sessions.
+  @Test func targetThatIsNotARegularFileOrIsInASessionIsRefused() throws {
     let session = try EncoderWorker.encode(Fixture("gap"), into: scratch)
     try Tool.output("mkfifo", [scratch.path("fifo.png")])
     _ = try scratch.directory("directory.png")
@@ -258,7 +258,7 @@ import Testing
     #expect(try EncoderWorker.run("sheet", scratch.path("nothing"), "--to", target).status == 65)
     #expect(try snapshot(of: session.path) == before)
     #expect(try names(in: scratch.path) == ["directory.png", "fifo.png", "output"])
-    // An existing file is replaced, and so are leftovers of a killed run.
+    // `sheet` replaces an existing file and the leftovers of a killed run.
     try scratch.file("sheet.png", [1])
     try scratch.file("sheet.png.part", [2])
     #expect(try EncoderWorker.run("sheet", session.path, "--to", target).status == 0)

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A session as one film: what was captured when, in one file.
+/// `stitch` writes a session as one film, with each frame at its capture time.
 @Suite struct StitchTests {
   let scratch: ScratchDirectory
 
@@ -24,7 +24,7 @@ import Testing
     #expect(probe.streams.allSatisfy { $0.durationTs == session.index.durationMs * 90 })
     let instants = Set(video.map(\.pts))
     for frame in session.captured { #expect(instants.contains((frame.timeMs - start) * 90)) }
-    // Key frames are where segments begin, and nowhere else.
+    // The film has key frames at the starts of segments only.
     #expect(video.filter(\.isKey).map(\.pts) == session.manifests.map { ($0.startMs - start) * 90 })
 
     let texts = try Probe.timingTexts(film)
@@ -42,7 +42,7 @@ import Testing
     #expect(try names(in: scratch.path) == ["film.mp4", "output"])
   }
 
-  @Test func cutGapsShiftWhatComesAfter() throws {
+  @Test func cutGapsShiftLaterFrames() throws {
     let session = try EncoderWorker.encode(Fixture("gap"), into: scratch)
     let film = scratch.path("film.mp4")
     #expect(try EncoderWorker.run("stitch", session.path, "--to", film, "--gaps", "cut").status == 0)
@@ -57,12 +57,12 @@ import Testing
     #expect(String(decoding: chapters, as: UTF8.self).contains("after a gap of 7 s"))
   }
 
-  /// Each picture of a film whose size changes is the one that was captured.
-  @Test func aChangeOfSizeDecodes() throws {
+  /// In a film whose size changes, each picture equals its capture.
+  @Test func filmWithAChangeOfSizeDecodes() throws {
     let session = try EncoderWorker.encode(Fixture("rotation"), into: scratch)
     let film = scratch.path("film.mp4")
     #expect(try EncoderWorker.run("stitch", session.path, "--to", film).status == 0)
-    // A description of each size, and parameter sets in band: Chromium and Firefox take no notice of a second description.
+    // A sample description for each size, and parameter sets in band: Chromium and Firefox ignore a second description.
     let entries = try MP4Boxes.read(film).first { $0.type == "moov" }?["trak"]?["mdia"]?["minf"]?["stbl"]?["stsd"]?.body
     let descriptions = MP4Boxes.read(Data(try #require(entries).dropFirst(8)))
     #expect(descriptions.map(\.type) == ["avc3", "avc3"])
@@ -99,8 +99,8 @@ import Testing
     #expect(try names(in: scratch.path) == ["output"])
   }
 
-  /// Nothing but a plain file, new or old, is ever replaced, and nothing among what is published.
-  @Test func filmsGoWhereTheyDoNoHarm() throws {
+  /// The target must be a regular file, new or old, outside published sessions.
+  @Test func targetThatIsNotARegularFileOrIsInASessionIsRefused() throws {
     let session = try EncoderWorker.encode(Fixture("exact-1fps"), into: scratch)
     try Tool.output("mkfifo", [scratch.path("fifo")])
     let before = try snapshot(of: session.path)
@@ -118,7 +118,7 @@ import Testing
     }
     #expect(try snapshot(of: session.path) == before)
     #expect(try names(in: scratch.path) == ["fifo", "output"])
-    // A link is followed.
+    // `stitch` follows a link.
     try scratch.file("film.mp4", [])
     try FileManager.default.createSymbolicLink(
       atPath: scratch.path("link.mp4"), withDestinationPath: scratch.path("film.mp4"))
@@ -126,7 +126,7 @@ import Testing
     #expect(try Probe(scratch.path("film.mp4")).streams.count == 2)
     #expect(
       try FileManager.default.destinationOfSymbolicLink(atPath: scratch.path("link.mp4")) == scratch.path("film.mp4"))
-    // A session by `.`, and what a killed run left is used again.
+    // The session is given as `.`, and `stitch` reuses the leftovers of a killed run.
     try scratch.file("film.mp4.part", [1, 2, 3])
     let inside = try Tool.run(
       EncoderWorker.path, ["stitch", ".", "--to", scratch.path("film.mp4")], in: URL(fileURLWithPath: session.path))
@@ -134,7 +134,7 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: scratch.path("film.mp4.part")))
   }
 
-  @Test func aLostSegmentIsSaidAndAnOverlapRefused() throws {
+  @Test func lostSegmentIsReportedAndOverlapIsRefused() throws {
     let session = try EncoderWorker.encode(Fixture("exact-1fps"), into: scratch)
     let film = scratch.path("film.mp4")
     let second = session.path + "/segment-1767859517340"

@@ -2,17 +2,17 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `run --thumbnails`: what players show of a session while somebody looks for a place in it.
+/// `run --thumbnails`: the sprites and the track that players show while a viewer seeks.
 @Suite struct ThumbnailTests {
   private static let startMs: Int64 = 1_767_859_512_340
 
-  /// As webvtt-py and Pillow read it.
+  /// The track as webvtt-py and Pillow read it.
   private struct Cue: Equatable {
     let startMs: Int64
     let endMs: Int64
     let width: Int
     let height: Int
-    /// The colours of the fixture's patches.
+    /// The frame number that the fixture's coloured patches encode.
     let number: Int
     let file: String
   }
@@ -51,7 +51,7 @@ import Testing
       #expect(abs(cue.width * manifest.height - cue.height * manifest.width) <= max(manifest.width, manifest.height))
       #expect(cue.file.hasPrefix("segment-\(manifest.startMs)-"))
     }
-    // A sprite a segment, and nothing else.
+    // The directory has one sprite for each segment and no other image.
     let files = try names(in: session.path + "/thumbnails")
     #expect(files == Set(cues.map(\.file)).sorted() + ["thumbnails.vtt"])
     #expect(files.count == session.manifests.count + 1)
@@ -59,11 +59,11 @@ import Testing
     #expect(try spool.isAtRest)
   }
 
-  @Test func manyFramesMakeRows() throws {
+  @Test func manyFramesFillSeveralRowsOfASprite() throws {
     let spool = try TestSpool()
     let draft = spool.path + "/tmp/many"
     try FileManager.default.createDirectory(atPath: draft, withIntermediateDirectories: true)
-    // More than a sprite has pictures.
+    // More frames than a sprite holds pictures.
     for number in 0..<120 {
       let source = Fixture("exact-1fps").path + String(format: "/%04d.jpg", number / 10)
       let startMs = Self.startMs + Int64(number) * 20
@@ -82,17 +82,18 @@ import Testing
     #expect((sprite.width, sprite.height) == (960, 960))
   }
 
-  /// The track goes on with each batch; where batches meet early or late, the picture before lasts until the next one.
+  /// The worker extends the track with each batch. At an early or late batch, the last picture is shown until the next
+  /// one.
   @Test func theTrackGrowsWithTheSession() throws {
     let spool = try TestSpool()
     let session = spool.output + "/walk"
     let expected: [[[Int64]]] = [
       [[0, 1_000], [1_000, 2_000]],
-      // 300 ms late.
+      // The batch is 300 ms late.
       [[0, 1_000], [1_000, 2_300], [2_300, 3_300], [3_300, 4_300]],
-      // 200 ms early.
+      // The batch is 200 ms early.
       [[0, 1_000], [1_000, 2_300], [2_300, 3_300], [3_300, 4_100], [4_100, 5_100], [5_100, 6_100]],
-      // Behind a gap.
+      // The batch follows a gap.
       [
         [0, 1_000], [1_000, 2_300], [2_300, 3_300], [3_300, 4_100], [4_100, 5_100], [5_100, 6_100],
         [26_100, 27_100], [27_100, 28_100],
@@ -104,18 +105,18 @@ import Testing
       try #require(try spool.drain("--thumbnails").status == 0)
       #expect(try times(session) == expected[number])
       let now = try snapshot(of: session + "/thumbnails").filter { $0.key.hasSuffix(".jpg") }
-      // Sprites are written once.
+      // The worker writes each sprite once.
       #expect(sprites.allSatisfy { now[$0.key] == $0.value })
       #expect(now.count == number + 1)
       sprites = now
     }
-    // Kept up by a worker that was not asked to, and not begun by one.
+    // A worker without `--thumbnails` extends an existing track and starts no new one.
     try spool.addSmall("walk@5", startMs: Self.startMs + 30_000)
     try spool.addSmall("other@5", startMs: Self.startMs)
     #expect(try spool.drain().status == 0)
     #expect(try times(session).suffix(2) == [[30_000, 31_000], [31_000, 32_000]])
     #expect(try !names(in: spool.output + "/other").contains("thumbnails"))
-    // Deleted, it is made anew, the same.
+    // The worker writes deleted files again with the same bytes.
     let before = try snapshot(of: session + "/thumbnails").mapValues(\.bytes)
     try FileManager.default.removeItem(atPath: session + "/thumbnails")
     try spool.addSmall("walk@5", startMs: Self.startMs + 30_000)
@@ -123,8 +124,8 @@ import Testing
     #expect(try snapshot(of: session + "/thumbnails").mapValues(\.bytes) == before)
   }
 
-  /// A batch from before the session's beginning moves all that follows, but makes no sprite anew.
-  @Test func anEarlierBatchMovesTheBeginning() throws {
+  /// A batch from before the session's start shifts all later cues. The worker writes no sprite again.
+  @Test func earlierBatchMovesTheStart() throws {
     let spool = try TestSpool()
     let session = spool.output + "/walk"
     try spool.addSmall("walk@2", startMs: Self.startMs + 10_000)
@@ -138,7 +139,7 @@ import Testing
     #expect(before.allSatisfy { after[$0.key] == $0.value })
   }
 
-  /// A damaged segment is left out; later ones are still published and shown all the same.
+  /// The track leaves out a damaged segment and shows the later ones.
   @Test func aDamagedSegmentHasNoCue() throws {
     let spool = try TestSpool()
     let session = spool.output + "/walk"
@@ -153,7 +154,7 @@ import Testing
     #expect(try spool.isAtRest)
   }
 
-  @Test func aLinkInPlaceOfTheDirectoryLeadsNowhere() throws {
+  @Test func linkInPlaceOfTheDirectoryIsNotFollowed() throws {
     let spool = try TestSpool()
     try spool.addSmall("walk@1", startMs: Self.startMs)
     #expect(try spool.drain().status == 0)
@@ -165,8 +166,8 @@ import Testing
     #expect(try names(in: elsewhere).isEmpty)
   }
 
-  /// Nothing else is written among them.
-  @Test func filmsAndSheetsDoNotGoThere() throws {
+  /// `stitch` and `sheet` write no file into the thumbnails' directory.
+  @Test func filmOrSheetInTheThumbnailsDirectoryIsRefused() throws {
     let spool = try TestSpool()
     try spool.addSmall("walk@1", startMs: Self.startMs)
     #expect(try spool.drain("--thumbnails").status == 0)

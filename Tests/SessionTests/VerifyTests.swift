@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Whatever is done to a published session, `verify` finds it.
+/// `verify` finds each kind of damage to a published session.
 @Suite struct VerifyTests {
   let scratch: ScratchDirectory
   private let session: PublishedSession
@@ -98,7 +98,7 @@ import Testing
     try bytes.1.write(to: one)
     try bytes.0.write(to: two)
     #expect(try problems().count == 2)
-    // With their manifests: the names then say something else than the manifests.
+    // The test swaps the manifests too, so the names contradict the manifests' contents.
     let manifests = (file("segment-1767859512340.json"), file("segment-1767859517340.json"))
     let texts = (try Data(contentsOf: manifests.0), try Data(contentsOf: manifests.1))
     try texts.1.write(to: manifests.0)
@@ -106,8 +106,8 @@ import Testing
     #expect(try problems().filter { $0.contains("another segment") }.count == 2)
   }
 
-  /// A manifest that is consistent with itself, its digest too, but not with the file.
-  @Test func aWrongDurationIsFound() throws {
+  /// The manifest and its digest are consistent, but the manifest contradicts the file.
+  @Test func wrongDurationWithAValidDigestIsFound() throws {
     let name = "segment-1767859522340.json"
     try replace("\"durationMs\":2000", by: "\"durationMs\":2500", in: name)
     try replace("\"endMs\":1767859524340", by: "\"endMs\":1767859524840", in: name)
@@ -118,7 +118,7 @@ import Testing
     #expect(found.contains("segment-1767859522340.mp4: the video lasts 180000 ticks instead of 225000"))
   }
 
-  /// A second batch, moved over the first one's time by hand.
+  /// A second batch that was moved by hand over the first one's time.
   @Test func anOverlapIsFound() throws {
     let other = try ScratchDirectory()
     _ = try other.directory("late")
@@ -144,14 +144,14 @@ import Testing
     }
   }
 
-  @Test func theSessionsOwnFilesAreRebuilt() throws {
+  @Test func damagedSessionFilesAreRebuiltIfAllSegmentsAreIntact() throws {
     let before = try snapshot(of: session.path).mapValues(\.bytes)
     try edit("session.json") { $0 = Data("{}".utf8) }
     try FileManager.default.removeItem(at: file("session.ffconcat"))
     #expect(try problems().count == 2)
     #expect(try problems("--repair").isEmpty)
     #expect(try snapshot(of: session.path).mapValues(\.bytes) == before)
-    // Not over segments that are not all right.
+    // `--repair` does not rebuild them while a segment is damaged.
     try edit("session.json") { $0 = Data("{}".utf8) }
     try edit("segment-1767859512340.mp4") { $0[100] ^= 1 }
     #expect(try problems("--repair").count == 2)
@@ -174,7 +174,8 @@ import Testing
     #expect(try snapshot(of: session.path).mapValues(\.bytes) == whole)
   }
 
-  /// It may tell of a segment that vanished, so it is not repaired away; but alone it does not make others be missed.
+  /// The event can be the trace of a lost segment, so `--repair` keeps it. Its presence does not require events for the
+  /// other segments.
   @Test func anEventWithoutItsSegmentIsAnOrphan() throws {
     let name = "segment-1767859599999.sentry.json"
     try Data("{}".utf8).write(to: file(name))
@@ -184,7 +185,7 @@ import Testing
       #expect(result.text.hasSuffix("\n  \(name): an orphan: no manifest knows it\n"))
       #expect(result.text.contains("\n1 wrong "))
     }
-    // Nobody asked for events.
+    // `--repair` makes no events, since the session was encoded without `--sentry`.
     try FileManager.default.removeItem(at: file(name))
     #expect(try problems("--repair").isEmpty)
     #expect(try names(in: session.path).allSatisfy { !$0.hasSuffix(".sentry.json") })
@@ -200,8 +201,8 @@ import Testing
     #expect(result.text.contains(#/\nok .* exact-1fps\n/#))
   }
 
-  /// A segment that is gone with its manifest leaves one trace, and that is not repaired away.
-  @Test func aBatchThatVanishedIsFound() throws {
+  /// If a segment and its manifest are lost, session.json still lists it; `--repair` keeps that entry.
+  @Test func lostSegmentListedInSessionJSONIsFound() throws {
     let spool = try TestSpool()
     try spool.addSmall("walk@1", startMs: 1_767_859_512_340)
     try spool.addSmall("walk@2", startMs: 1_767_859_514_340)
@@ -217,7 +218,7 @@ import Testing
     }
   }
 
-  @Test func aRenamedSessionIsOneProblem() throws {
+  @Test func renamedSessionIsReportedAsOneProblem() throws {
     let renamed = scratch.path("output/other")
     try FileManager.default.moveItem(atPath: session.path, toPath: renamed)
     let result = try EncoderWorker.run("verify", renamed)
@@ -226,13 +227,14 @@ import Testing
     #expect(try EncoderWorker.run("stitch", renamed, "--to", scratch.path("film.mp4")).status == 65)
   }
 
-  /// Numbers that no segment has, sealed by an attacker: refused, by whatever reads them.
+  /// The manifest has numbers out of range and a valid digest, as an attacker could write it. `verify` refuses
+  /// it; the other commands do not crash.
   @Test(arguments: [
     ("codedWidth", 65_536), ("codedHeight", 1 << 33), ("width", 0), ("samples", 0), ("endMs", 1 << 42),
     ("parts", 1 << 20),
     ("gapAfterMs", 1 << 42), ("bytes", 1 << 42),
   ])
-  func absurdNumbersAreRefused(key: String, value: Int) throws {
+  func numbersOutOfRangeAreRefusedDespiteAValidDigest(key: String, value: Int) throws {
     let name = session.path + "/segment-1767859512340.json"
     let json = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: name)))
     var manifest = try #require(json as? [String: Any])
@@ -251,9 +253,9 @@ import Testing
         try EncoderWorker.run("reencode", session.path, "-o", scratch.path("again"), "-q", "small").status))
   }
 
-  /// Times that agree with each other, and that no file can have.
+  /// The times are consistent with each other, but exceed the range of the file format.
   @Test(arguments: [23_860_930, 47_721_859, 1 << 40])
-  func aHoldThatNoFileCanSayIsRefusedByWhateverReadsIt(holdMs: Int) throws {
+  func holdBeyondTheRangeOfMP4IsRefusedByAllReaders(holdMs: Int) throws {
     let name = session.path + "/segment-1767859522340.json"
     let json = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: name)))
     var manifest = try #require(json as? [String: Any])
@@ -274,7 +276,7 @@ import Testing
     }
   }
 
-  /// Gives an edited manifest a digest that fits, as an attacker could.
+  /// Gives an edited manifest a valid digest, as an attacker could.
   private func seal(_ name: String) throws {
     let text = try String(contentsOf: file(name), encoding: .utf8).trimmingCharacters(in: .newlines)
     let digest = try #require(text.range(of: #""manifestSha256":"[0-9a-f]{64}","#, options: .regularExpression))
