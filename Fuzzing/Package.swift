@@ -1,6 +1,6 @@
 // swift-tools-version: 6.2
-// A package of its own: it links only with the sanitizers that `scripts/fuzz` gives. SwiftPM tells packages apart by the
-// names of their directories, so it is called what a clone of this repository hardly is.
+// A separate package, because it links only with the sanitizers that `scripts/fuzz` passes. SwiftPM identifies packages
+// by their directory names. A clone of this repository hardly has the name of this directory.
 
 import PackageDescription
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes what fuzzing starts from, out of the fixtures: seeds.py DIRECTORY (a directory for each target in it)
+"""Makes the fuzzing seeds from the fixtures: seeds.py DIRECTORY (creates a directory for each target in it)
 
-Images are cut to their first bytes where a reader only looks at names: small seeds are quick, and mutations then fall
-on what matters. The form is the one of FuzzedContents.swift.
+Images are cut to their first bytes where a reader only reads names. Small seeds are fast, and mutations then hit the
+relevant bytes. The form is the one of FuzzedContents.swift.
 """
 
 import gzip
@@ -20,7 +20,7 @@ FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 FORMATS = FIXTURES / "formats"
 OUT = Path(sys.argv[1])
 IMAGE_BYTES = 16
-# Fields that a reader looks into.
+# Fields that a reader parses.
 TEXTS = (".json", ".current", ".last", ".trace", "")
 PNGS = ["rgb24", "rgba", "gray", "ya8", "pal8", "monob", "gray16be", "rgb48be", "rgba64be"]
 JPEGS = ["yuvj420p", "yuvj422p", "yuvj440p", "yuvj444p", "gray"]
@@ -63,19 +63,19 @@ def members(path):
 
 
 def stream(path, form):
-    """The same records, with less of each image."""
+    """Returns the same records, with less of each image."""
     data, result, offset = unpacked(path), b"", 0
     while offset + 12 <= len(data):
         instant, length = struct.unpack_from(form, data, offset)
         image = data[offset + 12:offset + 12 + length]
-        # A record that breaks off stays one.
+        # A truncated record stays truncated.
         result += struct.pack(form, instant, min(length, IMAGE_BYTES + (len(image) < length))) + image[:IMAGE_BYTES]
         offset += 12 + length
     return result + data[offset:]
 
 
 def bare_pixels():
-    """Looks that can be drawn without a file format: pixels as they are, masks, layers."""
+    """Returns frame descriptions that need no image format: raw pixels, masks, layers."""
     bgra = {"format": "BGRA", "width": 4, "height": 3}
     wide = {"format": "BGR10A8", "alpha": "straight", "width": 4, "height": 3}
     masks = [{"x": 0.5, "y": 1, "width": 2, "height": 1, "color": "#102030"}]
@@ -140,7 +140,7 @@ def formats():
 
 
 class Pipe(io.BytesIO):
-    """A writer to it does not know sizes when it writes headers."""
+    """A pipe-like buffer: the writer does not know sizes when it writes headers."""
 
     def seekable(self):
         return False
@@ -170,7 +170,7 @@ def zips():
 
 
 def recordings():
-    """JSON with less of each image, except where the header of one tells the size of a picture."""
+    """Returns JSON with less of each image, except where an image's header gives the size of a picture."""
     for target, folders in (
             ("rrweb", ("posthog-*", "mixpanel", "launchdarkly", "rrweb-*")), ("screencast", ("screencast",))):
         for path in (path for folder in folders for path in FORMATS.glob(folder + "/*.json*")):
@@ -189,7 +189,7 @@ def tar(form):
             entry = tarfile.TarInfo("other")
             entry.type, entry.linkname = kind, "1767859512340.jpg"
             archive.addfile(entry)
-    # As much of the end as has to be there.
+    # Keeps only as many zero bytes at the end as a reader needs.
     return buffer.getvalue().rstrip(b"\0") + bytes(1536)
 
 
@@ -210,7 +210,7 @@ def picture(codec, form, *filters):
 
 
 def exif(tag):
-    """A TIFF whose only entry is the orientation."""
+    """Returns a TIFF whose only entry is the orientation."""
     return b"Exif\0\0MM\0*\0\0\0\x08" + struct.pack(">HHHIHHI", 1, 0x0112, 3, 1, tag, 0, 0)
 
 
@@ -223,7 +223,7 @@ def pictures():
         body = exif(tag)
         segment = struct.pack(">BBH", 0xFF, 0xE1, 2 + len(body)) + body
         seed("picture", f"turned-{tag}.jpg", jpeg[:2] + segment + jpeg[2:])
-        # The checksum is put right before it is decoded.
+        # The fuzz target corrects the checksum before it decodes the file.
         chunk = struct.pack(">I", len(body)) + b"eXIf" + body + bytes(4)
         seed("picture", f"turned-{tag}.png", png[:33] + chunk + png[33:])
     for pattern in ("colour-bars/*0.*", "corrupt-frames/*", "wide-colour/*.*g", "wide-colour/*.webp"):
@@ -235,7 +235,8 @@ def wire():
     def numbers(*values):
         return struct.pack(f"<{len(values)}q", *values)
 
-    # A picture's size, the bytes written, its planes; and a frame's look: masks, and one image, bare pixels, or layers.
+    # The picture's size, the written bytes and its planes; then a frame's composition: masks, and an image, raw pixels
+    # or layers.
     seed("wire", "layout", numbers(176, 320, 84480, 0, 176, 56320, 88, 70400, 88))
     mask = numbers(1) + struct.pack("<4d", 1, 2, 3.5, 4) + numbers(0)
     seed("wire", "image", numbers(0) + mask + numbers(0, 0))

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The pictures that a browser shows, and their times: numbered pictures are read off the screen.
+/// Tests which pictures a browser shows, and when. The tests read the painted numbers off the screen.
 @Suite(.serialized) struct PlaybackTests {
   private static let fixtures = [
     "exact-1fps", "jittered", "gap", "rotation", "irregular-3fps", "on-change", "single-frame",
@@ -48,7 +48,7 @@ import Testing
       await ready;
       return video;
     }
-    // Chromium presents a picture after each seek, but not after a seek to where the video is.
+    // Chromium presents a picture after each seek, except a seek to the current position.
     async function seek(video, seconds) {
       if (video.currentTime !== Math.min(seconds, video.duration)) {
         const seeked = event(video, 'seeked');
@@ -59,8 +59,8 @@ import Testing
       }
       return number(video);
     }
-    // Plays to the end. Reads each picture when the browser says that it presents it, and counts the pictures that the
-    // browser itself dropped or that this page was too late for.
+    // Plays to the end. Reads each picture when the browser reports that it presents the picture. Counts the pictures
+    // that the browser dropped, and those that this page read too late.
     async function play(video) {
       const seen = {}, times = [];
       let [presented, missed, lateMs] = [video.firstFrame.presentedFrames, 0, 0];
@@ -83,8 +83,8 @@ import Testing
       const dropped = video.getVideoPlaybackQuality().droppedVideoFrames;
       return {seen, times, endedMs, dropped, missed, lateMs};
     }
-    // A busy machine may lose a picture, and the file is not to blame. Plays again while pictures are missing and the
-    // browser admits that it dropped some or that the page was late.
+    // A busy machine can drop pictures although the file is good. Plays again while pictures are missing and the
+    // browser reports drops or late frames.
     async function playThrough([file, numbers, times]) {
       const attempts = [];
       while (true) {
@@ -101,16 +101,16 @@ import Testing
 
   /// One attempt to play a file to its end.
   private struct Play: Decodable {
-    /// Milliseconds from the start of the attempt to the first sight of each number.
+    /// Milliseconds from the start of the attempt to the first presentation of each number.
     let seen: [String: Double]
     /// Media times of the presented pictures, in milliseconds.
     let times: [Double]
     let endedMs: Double
     /// Pictures that the browser counts as dropped.
     let dropped: Int
-    /// Presented pictures that the page was not told of.
+    /// Presented pictures for which the page got no callback.
     let missed: Int
-    /// The longest delay between the presentation of a picture and the page's look at it.
+    /// The longest delay between the presentation of a picture and the page's callback, in milliseconds.
     let lateMs: Double
   }
 
@@ -139,7 +139,7 @@ import Testing
     return instants
   }
 
-  @Test func everyPausedSeekInAFilmShowsTheFrameCapturedLast() throws {
+  @Test func pausedSeekInAFilmShowsTheLatestCapture() throws {
     let sessions = try Self.fixtures.map { try EncoderWorker.encode($0, into: scratch) }
     for session in sessions {
       let film = scratch.path("\(session.index.session).mp4")
@@ -162,8 +162,8 @@ import Testing
     }
   }
 
-  /// Fragments handed to Media Source Extensions as they are, as hls.js does it.
-  @Test func everyPausedSeekInFragmentsShowsTheFrameCapturedLast() throws {
+  /// Appends unchanged fragments to Media Source Extensions, as hls.js does.
+  @Test func pausedSeekInFragmentsShowsTheLatestCapture() throws {
     let sessions = try Self.fixtures.map { try EncoderWorker.encode($0, into: scratch) }
     for session in sessions {
       let hls = scratch.path("hls-\(session.index.session)")
@@ -200,7 +200,7 @@ import Testing
       }, as: [Seeks].self)
     for (session, (seeks, instants)) in zip(sessions, zip(shown, wanted)) {
       #expect(seeks.numbers == instants.map(\.number), "\(session.index.session) at \(instants.map(\.atMs))")
-      // The buffer is session time without its gaps.
+      // The buffer covers the session time without its gaps.
       let start = session.index.startMs
       let inside = session.index.gaps.filter { $0.endMs < session.index.endMs }
       let end = session.manifests[session.manifests.count - 1].endMs
@@ -215,8 +215,8 @@ import Testing
     let ranges: [[Int64]]
   }
 
-  /// Films, and playlists in the browser's own HLS player, which leaves gaps out: every frame is seen, none too early.
-  /// There is no upper bound on times: lateness depends on the machine.
+  /// Plays films, and playlists in the browser's own HLS player, which skips gaps. The browser must show every frame,
+  /// and none too early. There is no upper bound on times: lateness depends on the machine.
   @Test func filmsAndPlaylistsPlayThrough() throws {
     var films: [Film] = []
     for fixture in Self.fixtures {
@@ -238,7 +238,8 @@ import Testing
     try expectToPlay(films)
   }
 
-  /// Captures and ends that browsers cut short unless pictures are coded again; of each, the first segment is played.
+  /// Captures and ends that browsers cut short unless the encoder repeats pictures. The test plays the first segment of
+  /// each.
   private static let segments: [(captures: [Int64], endMs: Int64)] = [
     ([0, 1_000, 2_000, 3_000, 4_000], 5_000),
     ([0, 1_012, 1_987, 3_020, 4_013], 5_000),
@@ -254,7 +255,7 @@ import Testing
     ([0, 250, 650, 960, 1_350, 1_610, 1_650], 1_950),
   ]
 
-  @Test func segmentsPlayInRealTimeWhateverTheirCaptures() throws {
+  @Test func segmentsWithIrregularCapturesPlayInRealTime() throws {
     let start: Int64 = 1_767_859_512_340
     for (row, segment) in Self.segments.enumerated() {
       let batch = try scratch.directory("row\(row)")
@@ -288,7 +289,7 @@ import Testing
     }
   }
 
-  /// Holds for each attempt, however busy the machine is.
+  /// Checks conditions that hold for each attempt, even on a busy machine.
   private func expectNothingWrong(in attempt: Play, of film: Film) {
     let numbers = Set(film.captures.map { "\($0.number)" })
     #expect(numbers.isSuperset(of: attempt.seen.keys), "\(film.file): \(attempt.seen)")

@@ -2,10 +2,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The pages of `serve` in a browser. The tests are Python, in Tests/player.
+/// Runs the browser tests of the pages of `serve`. The tests are Python, in Tests/player.
 @Suite struct PlayerTests {
-  /// One process runs all of them, since they share one Chromium.
-  @Test func pagesDoWhatTheyPromise() throws {
+  /// One process runs all tests, since they share one Chromium.
+  @Test func browserTestsOfAllPagesPass() throws {
     let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     let directory = tests.appendingPathComponent("player")
     let files = try names(in: directory.path).filter { $0.hasPrefix("test_") && $0.hasSuffix(".py") }
@@ -13,7 +13,7 @@ import Testing
       let text = try String(contentsOf: directory.appendingPathComponent(file), encoding: .utf8)
       return count + text.split(separator: "\n").count { $0.hasPrefix("    def test_") }
     }
-    // Debian's own Python has Debian's selenium.
+    // Debian's selenium package is available only to Debian's own Python.
     let result = try Tool.run(
       "/usr/bin/python3", ["-m", "unittest"] + files.map { String($0.dropLast(3)) }, in: directory,
       environment: ["ENCODER_WORKER": EncoderWorker.path, "PYTHONDONTWRITEBYTECODE": "1"])

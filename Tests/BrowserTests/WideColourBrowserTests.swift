@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite struct WideColourBrowserTests {
-  @Test func everyFormOfAChartIsSeenInABrowserAsLittleCMSConvertsIt() throws {
+  @Test func wideColourChartsLookInABrowserAsLittleCMSConvertsThem() throws {
     let scratch = try ScratchDirectory()
     let session = try EncoderWorker.encode(WideColourChart.fixture, into: scratch)
     let frames = session.manifests.flatMap { manifest in

@@ -6,9 +6,9 @@ import WorkQueues
 
 @testable import FuzzTargets
 
-/// Replays what fuzzing starts from and what it once found. `make fuzz` goes further, with sanitizers and coverage.
+/// Replays fuzzing seeds and former findings. `make fuzz` does more, with sanitizers and coverage.
 ///
-/// A broken promise ends the process with a message that names it.
+/// A violated invariant ends the process with a message that names it.
 @Suite struct FuzzReplayTests {
   /// A directory of seeds for each target, made of the fixtures.
   private static let seeds = Result {
@@ -27,7 +27,7 @@ import WorkQueues
     }
   }
 
-  /// One to four changes: a bit, a byte, a piece that is gone or there twice, an end that is missing.
+  /// Applies one to four changes: flip a bit, replace a byte, remove or repeat a piece, or cut the end.
   private static func mutated(_ input: [UInt8], _ random: inout Random) -> [UInt8] {
     var bytes = input
     for _ in 0..<random.int(1...4) where !bytes.isEmpty {
@@ -45,7 +45,7 @@ import WorkQueues
   }
 
   @Test(arguments: FuzzTarget.allCases)
-  func seedsFormerFindingsAndTheirNeighboursBreakNoPromise(target: FuzzTarget) throws {
+  func seedsAndFormerFindingsAndTheirMutationsViolateNoInvariant(target: FuzzTarget) throws {
     FFmpegLog.silence()
     let inputs = try Self.inputs(target)
     try #require(!inputs.isEmpty)

@@ -8,7 +8,7 @@ import WorkQueues
 
 @testable import encoder_worker
 
-/// The client against a store that misbehaves.
+/// Tests the client against a store that sends wrong or no responses.
 @Suite struct HostileStoreTests {
   private let client: S3Client
   private let scratch: ScratchDirectory
@@ -19,7 +19,7 @@ import WorkQueues
     let environment = server.environment
     var settings = try S3Settings { environment[$0] }
     settings.pauseMs = 1
-    // Tests count requests: no answer may be too late on a slow machine.
+    // Tests count requests, so a slow machine must not cause a timeout.
     settings.timeoutS = 600
     client = try S3Client(S3Location("s3://replay"), settings)
   }
@@ -40,14 +40,14 @@ import WorkQueues
   }
 
   @Test(arguments: ["short", "gone", "status-500", "status-503", "status-429"])
-  func lastingFailureEndsAsAnError(key: String) throws {
+  func lastingFailureThrowsAfterAllRetries(key: String) throws {
     let error = try #require(failure(key))
     #expect(error.operation == "GET" && error.subject == "s3://replay/\(key)" && ![401, 403].contains(error.status))
     #expect(client.requests == ["GET": 5])
     #expect(try names(in: scratch.path).isEmpty)
   }
 
-  @Test func aStallIsAnError() throws {
+  @Test func stalledDownloadThrowsAfterTheTimeout() throws {
     let environment = server.environment
     var settings = try S3Settings { environment[$0] }
     settings.timeoutS = 1
@@ -74,7 +74,7 @@ import WorkQueues
     #expect(failure("skewed")?.advice == "set this machine's clock")
   }
 
-  @Test func moreThanTheLimitIsNotRead() throws {
+  @Test func objectAboveTheSizeLimitIsRejected() throws {
     for key in ["large-1000000000000", "large-99999999999999999999999", "endless"] {
       #expect(throws: (any Error).self, "\(key)") { try client.get(key, limit: 1 << 20) }
     }
@@ -82,7 +82,7 @@ import WorkQueues
     #expect(throws: ObjectTooLarge.self) { try client.get("endless", limit: 1 << 20) }
   }
 
-  @Test func aCopyThatFailsBehindItsStatusHasFailed() throws {
+  @Test func copyWithAnErrorInTheResponseBodyThrows() throws {
     let tag = try #require(try client.head("a")?.tag)
     let error = #expect(throws: ObjectStoreError.self) { try client.copy("a", tag, to: "copyfails") }
     #expect(error?.code == "InternalError")
@@ -90,11 +90,11 @@ import WorkQueues
   }
 
   @Test(arguments: ["halflist", "samelist-1", "badtag-1", "foreignlist"])
-  func aListThatIsNotOneIsNotTakenForAnEmptyStore(prefix: String) {
+  func invalidListResponseThrowsInsteadOfReturningAnEmptyList(prefix: String) {
     #expect(throws: ObjectStoreError.self) { try client.list(prefix, after: "samelist-1a") }
   }
 
-  @Test func whereNobodyAnswersIsSaid() throws {
+  @Test func unreachableStoreThrowsARetryableError() throws {
     server.stop()
     let error = failure("x")
     #expect(error?.status == nil && error?.description.contains("check the endpoint") == true)

@@ -11,7 +11,7 @@ import WorkQueues
 @testable import FileSystem
 @testable import encoder_worker
 
-/// How a queue is reached, and which one is trusted.
+/// Tests connections to Redis, and the durability checks on it.
 @Suite(.enabled(if: QueueServer.isInstalled, "there is no redis-server: scripts/setup test"))
 struct RedisServerTests {
   private func stream(
@@ -22,7 +22,7 @@ struct RedisServerTests {
       RedisURL(url), consumer: "one", store: store, lease: 60, allowsNonDurable: allowsNonDurable, warn: warn)
   }
 
-  @Test func aQueueIsReachedThroughASocketToo() throws {
+  @Test func queueIsReachableThroughAUnixSocket() throws {
     let server = try QueueServer()
     #expect(try stream("unix://\(server.socket)").add(["a"]) == 1)
     #expect(try stream(server.url).next()?.name == "a")
@@ -37,7 +37,7 @@ struct RedisServerTests {
     #expect(try server.command("EXISTS", "mine") == ["0"])
   }
 
-  @Test func noMessageHoldsAPassword() throws {
+  @Test func noMessageContainsThePassword() throws {
     let server = try QueueServer(password: "right")
     let wrong = server.url.replacing("://", with: "://user:wrong@")
     for url in [wrong, server.url] {
@@ -57,7 +57,7 @@ struct RedisServerTests {
     (["--appendonly", "no"], "appendonly is off"),
     (["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"], "maxmemory-policy is allkeys-lru"),
   ])
-  func aRedisThatMayForgetIsRefusedUnlessAllowed(_ options: [String], _ reason: String) throws {
+  func nonDurableRedisIsRefusedUnlessAllowed(_ options: [String], _ reason: String) throws {
     let server = try QueueServer(options)
     let refusal = #expect(throws: NonDurableRedis.self) { try stream(server.url) }
     #expect(refusal?.description.contains(reason) == true)
@@ -69,7 +69,7 @@ struct RedisServerTests {
     #expect(warnings.withLock { $0.count == 1 && $0[0].contains(reason) })
   }
 
-  @Test func aRedisThatComesBackForgetfulIsRefusedUntilItIsMended() throws {
+  @Test func redisThatLosesPersistenceIsRefusedUntilPersistenceIsRestored() throws {
     let server = try QueueServer()
     let warnings = Mutex<[String]>([])
     let queue = try stream(server.url)
@@ -78,7 +78,7 @@ struct RedisServerTests {
     #expect(warnings.withLock { $0.isEmpty })
     try server.command("CONFIG", "SET", "appendonly", "no")
     try server.command("CLIENT", "KILL", "TYPE", "normal")
-    // Each finds its connection broken, and makes another one.
+    // Each client detects its broken connection and reconnects.
     for queue in [queue, allowed] { #expect(throws: RedisError.self) { try queue.waitingCount() } }
     #expect(try allowed.waitingCount() == 1)
     for _ in 0..<2 { #expect(throws: NonDurableRedis.self) { try queue.waitingCount() } }
@@ -88,7 +88,7 @@ struct RedisServerTests {
     #expect(try queue.waitingCount() == 1)
   }
 
-  @Test func aStreamIsThatOfOneStore() throws {
+  @Test func streamOfAnotherStoreIsRefused() throws {
     let server = try QueueServer()
     let key = "{encoder-worker}:store"
     let one = try stream(server.url, store: "s3://one/")
@@ -99,7 +99,7 @@ struct RedisServerTests {
     }
     #expect(try stream(server.url, store: "s3://one/").waitingCount() == 1)
     #expect(try stream(server.url + "?stream=two", store: "s3://two/").waitingCount() == 0)
-    // Any worker may be first after a loss.
+    // After a data loss, any worker can be the first to connect.
     try server.flush()
     #expect(try one.waitingCount() == 0)
     #expect(try server.command("GET", key) == ["s3://one/"])
@@ -107,18 +107,18 @@ struct RedisServerTests {
     let two = try stream(server.url, store: "s3://two/")
     #expect(throws: StreamOfAnotherStore.self) { try one.add(["a"]) }
     #expect(try two.waitingCount() == 0)
-    // It has moved.
+    // The operator moved the stream to another store.
     try server.command("DEL", key)
     #expect(try stream(server.url, store: "s3://three/").waitingCount() == 0)
     #expect(try server.command("GET", key) == ["s3://three/"])
   }
 
-  @Test func aRedisThatRefusesWhenItIsFullDoesNotForget() throws {
+  @Test func fullRedisRefusesNewEntriesAndKeepsClaimedOnes() throws {
     let server = try QueueServer(["--maxmemory", "3mb"])
     let queue = try stream(server.url)
     #expect(try queue.add(["a", "b"]) == 2)
     let entry = try #require(try queue.next())
-    // All the others are refused, and what has been taken can still be settled.
+    // Redis refuses further entries, but the worker can still acknowledge a claimed one.
     let refusal = #expect(throws: RedisError.self) {
       for index in 0..<1_000 {
         _ = try queue.add((0..<100).map { String(repeating: "x", count: 500) + "\(index).\($0)" })
@@ -129,12 +129,12 @@ struct RedisServerTests {
     #expect(try server.command("HEXISTS", "{encoder-worker}:batches", entry.name) == ["0"])
   }
 
-  @Test func aFailedLastWriteIsAWeaknessAsWell() {
+  @Test func failedLastWriteOfTheAppendOnlyFileCountsAsAWeakness() {
     let facts = RedisInfo(.bytes(Array("# Persistence\r\naof_enabled:1\r\naof_last_write_status:err\r\n".utf8)))
     #expect(facts.weaknesses == [.cannotWrite])
   }
 
-  @Test func silentServerTimesOutAndIsAskedAgainLater() throws {
+  @Test func silentServerTimesOutAndALaterRequestSucceeds() throws {
     let server = try QueueServer()
     let connection = try RedisConnection(RedisURL(server.url), timeoutS: 3, respiteMs: 0)
     #expect(try connection.ask(["PING"], to: "ping") == .bytes(Array("PONG".utf8)))
@@ -142,7 +142,7 @@ struct RedisServerTests {
     let failure = #expect(throws: RedisError.self) { try connection.ask(["PING"], to: "ping") }
     #expect(failure?.description.contains("no answer within 3 s") == true)
     server.thaw()
-    // The late answer belongs to nobody.
+    // The client discards the late answer.
     #expect(try connection.ask(["ECHO", "again"], to: "ping") == .bytes(Array("again".utf8)))
   }
 
@@ -153,17 +153,17 @@ struct RedisServerTests {
     server.freeze()
     #expect(throws: RedisError.self) { try connection.ask(["PING"], to: "ping") }
     server.thaw()
-    // It is not asked.
+    // The client sends no request.
     let failure = #expect(throws: RedisError.self) { try connection.ask(["PING"], to: "ping") }
     #expect(failure?.description.contains("no answer within 3 s") == true)
   }
 
-  @Test func clientThatHangsUpEndsNoProcess() throws {
+  @Test func writeToAClosedConnectionDoesNotEndTheProcess() throws {
     let server = try QueueServer()
     let connection = try RedisConnection(RedisURL("unix://\(server.socket)"))
     #expect(try connection.ask(["PING"], to: "ping").text == "PONG")
     server.kill()
-    // As a program has it that has said nothing of it.
+    // SIGPIPE has its default action, as in a program that does not change it.
     let defaultValue = signal(SIGPIPE, SIG_DFL)
     defer { signal(SIGPIPE, defaultValue) }
     var (broken, before) = (sigset_t(), sigset_t())
@@ -175,7 +175,7 @@ struct RedisServerTests {
     #expect(failure?.description.contains("Broken pipe") == true)
   }
 
-  @Test func wordsGoOutAndComeBackByteForByte() throws {
+  @Test func argumentsAreSentAndReceivedByteForByte() throws {
     let server = try QueueServer()
     let connection = try RedisConnection(RedisURL(server.url))
     let word = "a\0b \r\n\"%s ü"
@@ -186,7 +186,7 @@ struct RedisServerTests {
         == .list([.integer(1), .list([.bytes([97]), .nothing]), .refusal("NOT so")]))
   }
 
-  @Test func keyOfAnotherTypeIsLeftAlone() throws {
+  @Test func keyOfAnotherTypeIsNotChanged() throws {
     let server = try QueueServer()
     try server.command("SET", "encoder-worker", "mine")
     let refusal = #expect(throws: RedisError.self) { try stream(server.url) }

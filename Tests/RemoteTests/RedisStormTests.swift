@@ -8,7 +8,7 @@ import WorkQueues
 
 @testable import encoder_worker
 
-/// Workers and Redis end at random, and nothing is owed twice or forgotten.
+/// Workers and Redis crash at random. Each batch must be completed once, and none lost.
 @Suite(.enabled(if: QueueServer.isInstalled, "there is no redis-server: scripts/setup test"))
 struct RedisStormTests {
   /// State that the workers share.
@@ -19,7 +19,7 @@ struct RedisStormTests {
 
     init(_ url: RedisURL) { self.url = url }
 
-    /// One worker after the other: each dies sooner or later with what it holds.
+    /// Runs one worker after the other. Each ends at random and keeps its claims.
     func work(_ thread: Int) {
       var number = 0
       while !isOver.load(ordering: .relaxed) {
@@ -60,7 +60,7 @@ struct RedisStormTests {
     }
   }
 
-  @Test func everyBatchIsSettledOrBuriedOnce() throws {
+  @Test func eachBatchIsAcknowledgedOrDeadLetteredOnce() throws {
     let server = try QueueServer(["--appendfsync", "always"])
     let url = try RedisURL(server.url)
     let queue = try RedisStream(url, consumer: "producer", store: "s3://test/", lease: 1, allowsNonDurable: false)
@@ -73,10 +73,10 @@ struct RedisStormTests {
       storm.isOver.store(true, ordering: .relaxed)
       threads.join()
     }
-    // Redis dies each time that a quarter of the batches is done, however long that takes.
+    // Kills Redis each time the workers finish a quarter of the batches, without a time limit.
     for quarter in 1...3 {
       try waitUntil("the workers have done \(quarter) of 4 quarters", pauseMs: 2) {
-        // The first of these finds its connection broken.
+        // The first call detects its broken connection.
         (try? queue.waitingCount()).map { $0 <= names.count * (4 - quarter) / 4 } ?? false
       }
       usleep(UInt32.random(in: 0..<20_000))

@@ -11,7 +11,7 @@ import WorkQueues
 
 @testable import encoder_worker
 
-/// Claims and outcomes of batches.
+/// Tests claims and outcomes of batches.
 @Suite(.enabled(if: QueueServer.isInstalled, "there is no redis-server: scripts/setup test"))
 struct RedisStreamTests {
   private static let dead = "{encoder-worker}:dead"
@@ -31,7 +31,7 @@ struct RedisStreamTests {
 
   private func take(_ worker: RedisStream) throws -> RedisStream.Entry { try #require(try worker.next()) }
 
-  /// Asks until a lease has ended.
+  /// Retries until a lease expires.
   private func takeOver(_ worker: RedisStream) throws -> [RedisStream.Entry] {
     try firstValue(of: "a worker takes entries over") {
       let entries = try worker.takeOver()
@@ -39,19 +39,19 @@ struct RedisStreamTests {
     }
   }
 
-  /// Makes Redis believe that nobody has renewed an entry for an hour.
+  /// Sets the idle time of an entry to one hour, as if no worker had renewed it.
   private func expire(_ entry: RedisStream.Entry, of worker: String) throws {
     try server.command(
       "XCLAIM", "encoder-worker", "encoder-worker", worker, "0", entry.id, "IDLE", "3600000", "JUSTID")
   }
 
-  /// Seconds during which a worker that runs, however slowly, renews its leases of one second.
+  /// Seconds: a lease that a running worker with leases of one second always renews in time, even on a slow machine.
   private static let longLease = 4
 
-  /// A second worker, which has it as if its lease had ended.
+  /// Returns a second worker that holds the entry, as if the first worker's lease had expired.
   private func takeOver(_ entry: RedisStream.Entry, by name: String = "two") throws -> (RedisStream, RedisStream.Entry)
   {
-    // A delivery in an answer that got lost, which is no wait.
+    // Redis delivers the entry, as in a lost reply. So the test need not wait for a lease.
     try server.command("XCLAIM", "encoder-worker", "encoder-worker", name, "0", entry.id)
     let other = try worker(name)
     return (other, try #require(try other.takeOver().first))
@@ -77,9 +77,9 @@ struct RedisStreamTests {
     }
   }
 
-  // MARK: waiting, taken, settled
+  // MARK: waiting, claimed, acknowledged
 
-  @Test func addedEntriesAreTakenInOrderAndAcknowledgedWithoutATrace() throws {
+  @Test func addedEntriesAreClaimedInOrderAndRemovedWhenAcknowledged() throws {
     let worker = try worker()
     #expect(try worker.next() == nil)
     #expect(try worker.add(["a", "b/ü", "c"]) == 3)
@@ -92,7 +92,7 @@ struct RedisStreamTests {
     #expect(try worker.next() == nil && worker.waitingCount() == 0 && isEmpty())
   }
 
-  @Test func entryThatAProducerAddsByXADDIsTaken() throws {
+  @Test func entryAddedWithXADDIsClaimed() throws {
     try server.command("XADD", "encoder-worker", "*", "more", "1", "batch", "incoming/a.tar")
     let worker = try worker()
     #expect(try worker.waitingCount() == 1)
@@ -126,7 +126,7 @@ struct RedisStreamTests {
     #expect(try (0..<3).map { _ in try take(worker).name } == ["a", "b", "c"])
   }
 
-  @Test func entryAddedTwiceByAProducerIsTakenOnce() throws {
+  @Test func entryAddedTwiceByAProducerIsClaimedOnce() throws {
     for _ in 0..<3 { try server.command("XADD", "encoder-worker", "*", "batch", "a") }
     let worker = try worker()
     let entry = try take(worker)
@@ -162,7 +162,7 @@ struct RedisStreamTests {
     #expect(try worker.waitingCount() == 10_000)
   }
 
-  @Test func threadsOfTwoWorkersTakeEachBatchOnce() throws {
+  @Test func threadsOfTwoWorkersClaimEachBatchOnce() throws {
     let workers = [try worker("one"), try worker("two")]
     #expect(try workers[0].add((0..<200).map { "\($0)" }) == 200)
     let taken = Mutex<[String]>([])
@@ -184,7 +184,7 @@ struct RedisStreamTests {
     let (one, two) = (try worker("one", lease: 1), try worker("two", lease: Self.longLease))
     #expect(try one.add(["a", "b"]) == 2)
     let entry = try take(one)
-    // Of a worker that no longer renews: when it is taken over, leases have ended.
+    // This worker stops renewing. When another worker takes its entry over, leases have expired.
     let three = try worker("three", lease: 1)
     _ = try take(three)
     three.leave()
@@ -208,7 +208,7 @@ struct RedisStreamTests {
     #expect(try two.takeOver() + three.takeOver() == [])
   }
 
-  @Test func eachBeginningOfSomethingTakenOverIsCounted() throws {
+  @Test func eachBeginOfARecoveredEntryCountsAsAnAttempt() throws {
     let first = try worker("0", lease: 1)
     #expect(try first.add(["a"]) == 1)
     _ = try take(first)
@@ -223,7 +223,7 @@ struct RedisStreamTests {
   }
 
   @Test(arguments: ["begin", "fail", "handBack", "settle", "bury"])
-  func workerThatLostAnEntryChangesNothing(_ step: String) throws {
+  func workerThatLostItsClaimChangesNothing(_ step: String) throws {
     let one = try worker()
     #expect(try one.add(["a"]) == 1)
     let lost = try take(one)
@@ -246,7 +246,7 @@ struct RedisStreamTests {
     let one = try worker("one", lease: 1)
     #expect(try one.add(["a"]) == 1)
     let entry = try take(one)
-    // As if it had been away for a lease.
+    // Moves the claim to another worker, as after an expired lease.
     try server.command("XCLAIM", "encoder-worker", "encoder-worker", "two", "0", entry.id)
     try waitUntil("the worker learns of its loss") { !one.holds(entry.id) }
     #expect(try one.heldElsewhereCount() == 1)
@@ -264,29 +264,29 @@ struct RedisStreamTests {
     #expect(try worker.takeOver() == [] && worker.heldElsewhereCount() == 0)
   }
 
-  @Test func whereRedisHasNotBeenForALeaseNoneHasEnded() throws {
-    // Leases that end neither here nor on a slow machine; the first worker does not renew meanwhile.
+  @Test func noLeaseExpiresBeforeRedisHasRunForALease() throws {
+    // These leases do not expire during the test, even on a slow machine. The first worker does not renew meanwhile.
     let (one, two) = (try worker("one", lease: 3_600), try worker("two", lease: 1_800))
     #expect(try one.add(["a"]) == 1)
     try expire(try take(one), of: "one")
     #expect(try two.takeOver() == [])
   }
 
-  @Test func timeWithoutRedisEndsNoLease() throws {
+  @Test func noLeaseExpiresWhileRedisIsDown() throws {
     let (one, two) = (try worker("one", lease: 1), try worker("two", lease: Self.longLease))
     #expect(try one.add(["a", "b"]) == 2)
     let entry = try take(one)
-    // Of a worker that no longer renews: when it is taken over, leases have ended.
+    // This worker stops renewing. When another worker takes its entry over, leases have expired.
     let three = try worker("three", lease: 1)
     let left = try take(three)
     three.leave()
     server.stop()
-    // Longer than the first worker's lease.
+    // The outage is longer than the first worker's lease.
     usleep(1_500_000)
     try server.restart()
     for (entry, name) in [(entry, "one"), (left, "three")] { try expire(entry, of: name) }
     let taken = try firstValue(of: "a worker takes entries over") {
-      // The first call finds the connection broken.
+      // The first call detects its broken connection.
       (try? two.takeOver()).flatMap { $0.isEmpty ? nil : $0 }
     }
     #expect(taken == [left])
@@ -296,7 +296,7 @@ struct RedisStreamTests {
     #expect(try isEmpty())
   }
 
-  @Test func newConnectionTakesNothingOverForALease() throws {
+  @Test func newConnectionTakesNoEntryOverForALease() throws {
     let leaseMs = 2_000
     let (one, two) = (try worker("one", lease: 3_600), try worker("two", lease: leaseMs / 1_000))
     #expect(try one.add(["a"]) == 1)
@@ -305,12 +305,12 @@ struct RedisStreamTests {
     #expect(throws: RedisError.self) { try two.takeOver() }
     usleep(UInt32(leaseMs + 500) * 1_000)
     try server.restart()
-    // The other one could not renew, and has not yet.
+    // The other worker could not renew during the outage, and has not renewed since.
     try expire(entry, of: "one")
     let connectedMs = MonotonicClock.milliseconds()
     #expect(try two.takeOver() == [])
     #expect(try takeOver(two) == [entry])
-    // A lower bound, which no slow machine misses.
+    // This lower bound holds on slow machines, too.
     #expect(MonotonicClock.milliseconds() - connectedMs >= leaseMs)
   }
 
@@ -329,7 +329,7 @@ struct RedisStreamTests {
     #expect(try !two.renew(taken) && !two.holds(taken.id))
   }
 
-  // MARK: handed back, failed, buried
+  // MARK: returned, failed, dead-lettered
 
   @Test func returnedBatchKeepsItsCounts() throws {
     let (one, two) = (try worker("one"), try worker("two"))
@@ -347,7 +347,7 @@ struct RedisStreamTests {
   }
 
   @Test(arguments: [false, true])
-  func deathsAreRememberedWhenSomethingTakenOverIsHandedBack(_ hasBegun: Bool) throws {
+  func returnedEntryKeepsTheAttemptsOfDeadWorkers(_ hasBegun: Bool) throws {
     let one = try worker()
     #expect(try one.add(["a"]) == 1)
     var (two, entry) = try takeOver(take(one))
@@ -355,11 +355,11 @@ struct RedisStreamTests {
     try two.handBack(entry)
     let again = try take(two)
     #expect(again.attempt == 2)
-    // And by whoever takes that over.
+    // The next worker that takes the entry over reads the same count.
     #expect(try takeOver(again, by: "three").1.attempt == 2)
   }
 
-  @Test func aCountThatIsNoneIsNotBelieved() throws {
+  @Test func invalidAttemptCountIsIgnored() throws {
     for count in ["-1", "99999", "x", "1e2", "2"] {
       try server.command("XADD", "encoder-worker", "*", "batch", "batch \(count)", "attempt", count)
     }
@@ -381,7 +381,7 @@ struct RedisStreamTests {
     #expect(try isEmpty() && worker.waitingCount() == 0)
   }
 
-  @Test func invalidEntryBecomesADeadLetterAndStopsNobody() throws {
+  @Test func invalidEntryBecomesADeadLetterAndDoesNotBlockOthers() throws {
     let long = String(repeating: "x", count: 1_025)
     try server.command("XADD", "encoder-worker", "*", "file", "a")
     try server.command("XADD", "encoder-worker", "*", "batch", "")
@@ -402,9 +402,9 @@ struct RedisStreamTests {
     #expect(try deadLetters()[2]["batch"]?.utf8.count == 1_024)
   }
 
-  // MARK: Redis ends, and forgets
+  // MARK: Redis crashes, and loses data
 
-  @Test func nothingAcknowledgedIsLostWhenRedisIsKilled() throws {
+  @Test func noAcknowledgedWriteIsLostWhenRedisIsKilled() throws {
     try server.command("CONFIG", "SET", "appendfsync", "always")
     let worker = try worker()
     let names = (0..<50).map { "\($0)" }
@@ -443,7 +443,7 @@ struct RedisStreamTests {
     #expect(try take(worker).name == "a")
   }
 
-  @Test func eachWorkerSaysOnceThatTheQueueHasForgotten() throws {
+  @Test func eachWorkerWarnsOncePerDataLossOfTheQueue() throws {
     let warnings = Mutex<[String]>([])
     let workers = try ["one", "two"].map { name in
       try worker(name) { warning in warnings.withLock { $0.append(warning) } }
@@ -453,7 +453,8 @@ struct RedisStreamTests {
     #expect(!workers[0].lostState && !workers[1].lostState)
     for losses in 1...2 {
       try server.flush()
-      // Threads of both: one of them makes the group again, and the other worker has to learn of it as well.
+      // Threads of both workers call at once. One thread recreates the group, and the other worker must detect the
+      // loss, too.
       DispatchQueue.concurrentPerform(iterations: 8) { index in
         for _ in 0..<5 { _ = try? workers[index % 2].waitingCount() }
       }
@@ -462,13 +463,13 @@ struct RedisStreamTests {
     #expect(warnings.withLock { $0.allSatisfy { $0.contains("run reconcile to queue all waiting batches again") } })
     #expect(workers[0].lostState && workers[1].lostState)
     for (worker, entry) in zip(workers, entries) { #expect(try !worker.holds(entry.id) && !worker.renew(entry)) }
-    // Nothing was lost since this one joined.
+    // Redis has lost no data since this worker joined.
     #expect(try worker("three").waitingCount() == 0)
     #expect(try !worker("four").lostState)
   }
 
   @Test(arguments: ["next", "takeOver", "waiting", "held", "add", "settle"])
-  func theGroupIsMadeAgainByWhoeverMissesIt(_ step: String) throws {
+  func missingGroupIsCreatedAgainByEachOperation(_ step: String) throws {
     let worker = try worker()
     #expect(try worker.add(["a"]) == 1)
     let entry = try take(worker)
@@ -486,14 +487,14 @@ struct RedisStreamTests {
     #expect(try server.command("XINFO", "GROUPS", "encoder-worker").contains("encoder-worker"))
   }
 
-  // MARK: workers come and go
+  // MARK: workers join and leave
 
   private func workers() throws -> [String] {
     let lines = try server.command("XINFO", "CONSUMERS", "encoder-worker", "encoder-worker")
     return zip(lines, lines.dropFirst()).filter { $0.0 == "name" }.map(\.1).sorted()
   }
 
-  @Test func leavingWorkerIsForgottenUnlessItHoldsAClaim() throws {
+  @Test func leavingWorkerIsRemovedUnlessItHoldsAClaim() throws {
     let (one, two) = (try worker("one"), try worker("two"))
     #expect(try one.add(["a", "b"]) == 2)
     let entry = try take(one)
@@ -507,7 +508,7 @@ struct RedisStreamTests {
     #expect(try workers() == [])
   }
 
-  @Test func silentWorkerIsForgottenUnlessItHoldsAClaim() throws {
+  @Test func silentWorkerIsRemovedUnlessItHoldsAClaim() throws {
     let (one, two) = (try worker("one"), try worker("two"))
     #expect(try one.add(["a", "b"]) == 2)
     _ = try take(one)

@@ -10,7 +10,7 @@ import Testing
 @testable import WorkQueues
 @testable import encoder_worker
 
-/// Workers that take names from a queue and work in a store, as one would run them.
+/// Tests workers that read batch names from a queue and objects from a store, as in production.
 @Suite(
   .enabled(if: QueueServer.isInstalled, "redis-server is not there; scripts/setup test installs it"),
   .enabled(if: StoreServer.isInstalled, "\(StoreServer.reason)"))
@@ -19,7 +19,7 @@ struct RemoteWorkerTests {
   private let store: StoreServer
   private let scratch: ScratchDirectory
   private let client: S3Client
-  /// Of this test alone.
+  /// A prefix for this test only.
   private let location = "s3://\(StoreServer.bucket)/\(UUID().uuidString)"
 
   init() throws {
@@ -40,19 +40,19 @@ struct RemoteWorkerTests {
     try RunningWorker(["run"] + remote + words, environment: environment)
   }
 
-  /// All that is there, by what it is called.
+  /// Returns all keys under a prefix, without the prefix.
   private func keys(_ prefix: String) throws -> [String] {
     var all: [String] = []
     while case let page = try client.list(prefix, after: all.last), !page.isEmpty { all += page.map(\.key) }
     return all.map { String($0.dropFirst(prefix.count)) }
   }
 
-  /// Of these batches, every nineteenth is no batch.
+  /// Returns the names of the invalid batches: every nineteenth.
   private func badNames(_ numbers: Range<Int>) -> [String] {
     numbers.filter { $0 % 19 == 7 }.map { "s\($0 % 20)@\($0).tar" }
   }
 
-  /// Batches of two pictures, and some that are none; the same in a spool.
+  /// Uploads batches of two pictures, and some invalid ones, and adds the same batches to a spool.
   private func submit(_ numbers: Range<Int>, to spool: TestSpool) throws {
     let bad = badNames(numbers)
     let pictures = try (0..<6).map { number in
@@ -73,8 +73,8 @@ struct RemoteWorkerTests {
     }
   }
 
-  /// The store has the objects that the spool has as files, byte for byte. `verify` has checked those: Tool.run does after each
-  /// run.
+  /// Checks that the objects in the store equal the files of the spool, byte for byte. `verify` has checked the files:
+  /// Tool.run calls it after each run.
   private func expectSame(_ spool: TestSpool) throws {
     var files: [String] = []
     for case let name as String in try #require(FileManager.default.enumerator(atPath: spool.output)) {
@@ -87,20 +87,20 @@ struct RemoteWorkerTests {
     }
   }
 
-  /// Runs four workers until nothing is owed. Kills one of them, or Redis, each time that a share of the batches is done.
+  /// Runs four workers until no batch is left. Kills a worker or Redis each time that a share of the batches is done.
   ///
   /// - Parameter midway: called once, when half of the batches are done.
   private func storm(kills maximum: Int, midway: () throws -> Void = {}) throws {
     func worker() throws -> RunningWorker { try start("--lease", "10", "--jobs", "1") }
     var workers = try (0..<4).map { _ in try worker() }
-    // A worker that is killed while it begins leaves what it tried the store with.
+    // A worker that is killed at its start leaves the objects of its conditional-write probe.
     func owedCount() throws -> Int { try keys("incoming/").count { !$0.hasPrefix(".") } }
     let owed = try owedCount()
     var (kills, isMidway, orphans) = (0, false, Set<String>())
     try waitUntil("the four workers have done all batches", pauseMs: 5) {
       let left = try owedCount()
       if left == 0 { return true }
-      // A worker that finds no queue when it starts ends, for its service manager to start another one.
+      // A worker that cannot reach the queue at its start exits, so that its service manager restarts it.
       for index in workers.indices where !workers[index].isRunning {
         #expect(try workers[index].wait() == 75)
         workers[index] = try worker()
@@ -110,7 +110,7 @@ struct RemoteWorkerTests {
         try midway()
       }
       guard kills < maximum, left <= owed - owed * (kills + 1) / (maximum + 2) else { return false }
-      // At any point of the work on a batch.
+      // Waits a random time, so that the kill hits any step of the work on a batch.
       usleep(UInt32.random(in: 0..<20_000))
       if kills % 3 == 0 {
         queue.kill()
@@ -127,8 +127,8 @@ struct RemoteWorkerTests {
     // A worker may have died after the receipt and before the queue's acknowledgement.
     try waitUntil("the queue is empty", pauseMs: 100) { try queue.command("XLEN", "encoder-worker") == ["0"] }
     for worker in workers where worker.isRunning {
-      // A signal ends a worker that has just been started where it stands.
-      try waitUntil("the worker takes signals") { try takesSignals(worker.processIdentifier) }
+      // Until a worker has installed its signal handling, a signal kills it.
+      try waitUntil("the worker handles signals") { try takesSignals(worker.processIdentifier) }
       worker.signal(SIGTERM)
       #expect(try worker.wait() == 0)
     }
@@ -141,10 +141,12 @@ struct RemoteWorkerTests {
     return blocked.flatMap { UInt64($0, radix: 16) }.map { $0 & 1 << UInt64(SIGTERM - 1) != 0 } ?? false
   }
 
-  /// Kills a worker that holds a batch: the batch is owed until its lease ends and another worker takes it over.
+  /// Kills a worker that holds a batch. The batch is unfinished until its lease expires and another worker takes it
+  /// over.
   ///
-  /// - Parameter orphans: entries whose worker was killed. They are spared: three deaths would quarantine a good batch.
-  /// - Returns: the killed worker; nil where no worker holds another batch at this moment.
+  /// - Parameter orphans: entries whose worker was killed. They are skipped: three deaths would quarantine a good
+  ///   batch.
+  /// - Returns: the killed worker; nil if no worker holds another batch now.
   private func killHolder(among workers: [RunningWorker], orphans: inout Set<String>) throws -> Int? {
     for index in workers.indices.shuffled() where workers[index].isRunning {
       let worker = workers[index]
@@ -165,7 +167,7 @@ struct RemoteWorkerTests {
     return nil
   }
 
-  /// Published or kept with a reason, each once, and as in the spool.
+  /// Checks that each batch is published or quarantined with a reason, once, and as in the spool.
   private func expectAll(_ count: Int, _ spool: TestSpool) throws {
     let bad = badNames(0..<count)
     #expect(try keys("receipts/").count == count)
@@ -175,7 +177,7 @@ struct RemoteWorkerTests {
     #expect(try run(["reconcile", "--json"]).text == "{\"misnamed\":0,\"owed\":0,\"queued\":0}\n")
   }
 
-  @Test func nothingIsLostWhoeverDies() throws {
+  @Test func noBatchIsLostWhenWorkersOrRedisAreKilled() throws {
     let spool = try TestSpool()
     let (first, all) = (Extent.of(60, full: 500), Extent.of(90, full: 580))
     let bad = badNames(0..<first)
@@ -185,12 +187,12 @@ struct RemoteWorkerTests {
     #expect(queued.text == "{\"misnamed\":0,\"owed\":\(first),\"queued\":\(first)}\n", "\(queued.errors)")
     try storm(kills: Extent.of(6, full: 12))
     try expectAll(first, spool)
-    // Each of those is among the dead letters, once.
+    // Each invalid batch is among the dead letters, once.
     let letters = try queue.command("XRANGE", "{encoder-worker}:dead", "-", "+")
     for name in bad { #expect(letters.count { $0 == name } == 1, "\(name)") }
     #expect(try queue.command("XLEN", "{encoder-worker}:dead") == ["\(bad.count)"])
 
-    // Then all that the queue knows is gone, in the middle of the work: the store owes what it owed.
+    // Then Redis loses all data in the middle of the work. The store still has all unfinished batches.
     try submit(first..<all, to: spool)
     #expect(try spool.drain().status == 65)
     _ = try run(["reconcile"])
@@ -202,14 +204,14 @@ struct RemoteWorkerTests {
     try expectAll(all, spool)
   }
 
-  @Test func framesGoInAndASessionComesOut() throws {
+  @Test func enqueuedFramesArePublishedAsASession() throws {
     let queued = try run(["enqueue", "--session", "phone", Fixture("jittered").path])
     #expect(queued.status == 0 && queued.text.hasPrefix("phone@"), "\(queued.errors)")
     let done = try run(["run", "--drain", "--hls", "--keep-batches", "--log-format", "json"])
     #expect(done.status == 0 && done.errors.contains("1 batch published"), "\(done.errors)")
     #expect(try keys("output/phone/").contains("hls/session.m3u8"))
     #expect(try keys("done/").count == 1 && keys("incoming/").isEmpty)
-    // Once more is no work.
+    // The worker does not encode a batch that is enqueued again.
     _ = try run(["enqueue", "--session", "phone", Fixture("jittered").path])
     let again = try run(["run", "--drain"])
     #expect(again.status == 0 && again.errors.contains("1 published before"), "\(again.errors)")
@@ -221,13 +223,13 @@ struct RemoteWorkerTests {
     #expect(try keys("quarantine/") == ["bad", "bad.reason.json"])
   }
 
-  @Test func withoutAQueueOrAStoreItSaysSo() throws {
+  @Test func unreachableQueueOrStoreIsReported() throws {
     queue.kill()
     let noQueue = try run(["run", "--drain"])
     #expect(noQueue.status == 75 && noQueue.errors.contains("redis://127.0.0.1"), "\(noQueue.errors)")
     try queue.restart()
     _ = try run(["enqueue", "--session", "phone", Fixture("jittered").path])
-    // A port at which nobody listens.
+    // No process listens at this port.
     let gone = try StoreServer("hostile.py")
     gone.stop()
     let noStore = try run(["run", "--drain"], gone.environment)
@@ -238,7 +240,7 @@ struct RemoteWorkerTests {
     }
   }
 
-  @Test func itTellsHowItGoes() throws {
+  @Test func metricsAndReadinessAreServed() throws {
     _ = try run(["enqueue", "--session", "phone", Fixture("jittered").path])
     let server = try RunningServer(["run"] + remote, environment: environment)
     for line in [

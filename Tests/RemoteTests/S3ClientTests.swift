@@ -10,10 +10,10 @@ import WorkQueues
 
 @testable import encoder_worker
 
-/// The client against a store that checks every signature.
+/// Tests the client against a store that checks every signature.
 @Suite(.enabled(if: StoreServer.isInstalled, Comment(rawValue: StoreServer.reason))) struct S3ClientTests {
   private let server: StoreServer
-  /// Of this test alone.
+  /// A prefix for this test only.
   private let place = UUID().uuidString
   private let client: S3Client
 
@@ -33,28 +33,28 @@ import WorkQueues
     return try S3Client(S3Location(location), settings)
   }
 
-  /// Names that a careless writer of addresses gets wrong.
+  /// Keys that need correct percent-encoding and no path normalization.
   static let keys = [
     "plain.json", "a b", "a+b", "a%20b", "~tilde", "ü/ñ/日本", "e\u{301}", "\u{e9}", "a&b=c?d#e", "'\"<>", "a//b",
     "a/../b",
     "(x)*!,;:@$[]", "back\\slash", "./x", "100%",
   ]
 
-  @Test func anObjectComesBackUnderWhateverNameItHas() throws {
+  @Test func objectIsReadBackUnderAnyKey() throws {
     for key in Self.keys {
       let bytes = Array("of \(key)".utf8)
       let tag = try #require(try client.put(key, .bytes(bytes), .json, when: .always), "\(key)")
       #expect(try client.get(key, limit: 1_000) == StoredObject(bytes: bytes, tag: tag), "\(key)")
       #expect(try client.head(key)?.withoutAge == ObjectInfo(key: key, size: bytes.count, tag: tag))
     }
-    // Byte for byte: names that look the same are two.
+    // The store compares keys byte for byte: keys that look the same are different.
     #expect(
       try Set(server.keys(place).map { Array($0.utf8) }) == Set(Self.keys.map { Array("\(place)/some/\($0)".utf8) }))
   }
 
-  @Test func aListGoesOverSeveralPagesInTheOrderOfKeys() throws {
+  @Test func listReturnsSeveralPagesInKeyOrder() throws {
     for key in Self.keys { _ = try client.put(key, .bytes([1, 2]), .json, when: .always) }
-    // Beside what is asked for.
+    // These keys lie outside the listed prefix.
     for key in ["someone", "other", "some/"] { try server.put("\(place)/\(key)", Data("x".utf8)) }
     var listed: [ObjectInfo] = []
     while true {
@@ -76,7 +76,7 @@ import WorkQueues
     #expect(try server.object("\(place)/some/receipt") == Data([1]))
   }
 
-  @Test func aManifestIsReplacedOnlyByWhoHasSeenIt() throws {
+  @Test func manifestIsReplacedOnlyWithItsCurrentTag() throws {
     let first = try #require(try client.put("session.json", .bytes([1]), .json, when: .absent))
     let second = try #require(try client.put("session.json", .bytes([2]), .json, when: .matching(first)))
     #expect(first != second)
@@ -86,7 +86,7 @@ import WorkQueues
     #expect(try client.list("session", after: nil).map(\.tag) == [second])
   }
 
-  @Test func ofManyWhoReplaceAtOnceEachCountsOnce() async throws {
+  @Test func concurrentConditionalReplacesEachCountOnce() async throws {
     let client = client
     _ = try client.put("count", .bytes(Array("0".utf8)), .text, when: .absent)
     await withTaskGroup(of: Void.self) { group in
@@ -106,7 +106,7 @@ import WorkQueues
     #expect(try client.get("count", limit: 10)?.bytes == Array("20".utf8))
   }
 
-  @Test func aLargeFileGoesThereAndBack() throws {
+  @Test func largeFileIsUploadedAndDownloaded() throws {
     let scratch = try ScratchDirectory()
     let bytes = (0..<5 << 20).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 9) }
     let file = try scratch.file("large", bytes)
@@ -120,7 +120,7 @@ import WorkQueues
     #expect(try names(in: scratch.path) == ["back", "large"])
   }
 
-  @Test func anEmptyObjectIsOne() throws {
+  @Test func emptyObjectIsStoredAndRead() throws {
     let scratch = try ScratchDirectory()
     let tag = try #require(try client.put("empty", .file(scratch.file("empty", [])), .text, when: .absent))
     #expect(try client.get("empty", limit: 0) == StoredObject(bytes: [], tag: tag))
@@ -141,7 +141,7 @@ import WorkQueues
     #expect(try server.keys(place) == ["\(place)/some/c d"])
   }
 
-  @Test func requestsAreCountedByTheirKinds() throws {
+  @Test func requestsAreCountedByKind() throws {
     let tag = try #require(try client.put("x", .bytes([1]), .json, when: .absent))
     _ = try client.get("x", limit: 1)
     _ = try client.get("y", limit: 1)
@@ -152,7 +152,7 @@ import WorkQueues
     #expect(client.requests == ["PUT": 1, "GET": 2, "HEAD": 2, "COPY": 1, "LIST": 1, "DELETE": 1])
   }
 
-  @Test func aTokenThatWasLentIsSignedToo() throws {
+  @Test func sessionTokenIsSigned() throws {
     let client = try Self.client(server, "s3://replay/\(place)", ["AWS_SESSION_TOKEN": "FwoGZXIvYXdzE//+/=="])
     #expect(try client.put("lent", .bytes([1]), .json, when: .absent) != nil)
     #expect(try client.list("", after: nil).map(\.key) == ["lent"])
@@ -170,7 +170,7 @@ import WorkQueues
     }
   }
 
-  @Test func aBucketThatIsMissingIsNoMissingObject() throws {
+  @Test func missingBucketThrowsInsteadOfReturningNil() throws {
     let client = try Self.client(server, "s3://nowhere")
     for ask in [
       { _ = try client.get("x", limit: 1) }, { _ = try client.list("", after: nil) },
@@ -197,8 +197,8 @@ import WorkQueues
     #expect(throws: ObjectStoreError.self) { try client.presignedURL(for: "x", expires: 0, now: 0) }
   }
 
-  /// At a moment that is fixed, with everything that can be in an address.
-  @Test func linksAreSignedAsAmazonsOwnToolsSignThem() throws {
+  /// Signs at a fixed time, with every special character in the URLs.
+  @Test func presignedURLsEqualThoseOfBotocore() throws {
     let script = """
       import datetime, sys
       sys.path.insert(0, sys.argv[1])
@@ -230,7 +230,7 @@ import WorkQueues
     }
   }
 
-  @Test func aPlaylistHasLinksThatAPlayerCanFetch() throws {
+  @Test func playlistLinksCanBeFetchedByAPlayer() throws {
     let spool = try TestSpool()
     try spool.add("gap")
     try spool.drain("--hls")
@@ -246,9 +246,9 @@ import WorkQueues
     let hls = try playlist()
     try #require(hls.status == 0, "\(hls.errors)")
     let stored = try String(contentsOfFile: folder + "/hls/session.m3u8", encoding: .utf8)
-    // The session goes on, but its links are of this moment.
+    // The session is open, but signed URLs expire: the playlist has an end tag, one line more.
     #expect(hls.text.split(separator: "\n").count == stored.split(separator: "\n").count + 1)
-    // A player judges: it reads the fragments behind the links.
+    // ffprobe reads the fragments behind the links.
     let scratch = try ScratchDirectory()
     for (format, name) in [("hls", "x.m3u8"), ("ffconcat", "x.ffconcat")] {
       let file = try scratch.file(name, Array(try playlist("--format", format).output))
@@ -275,6 +275,6 @@ import WorkQueues
 }
 
 extension ObjectInfo {
-  /// As in a list.
+  /// The same object without its age, as a list returns it.
   fileprivate var withoutAge: ObjectInfo { ObjectInfo(key: key, size: size, tag: tag) }
 }

@@ -2,11 +2,11 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The pauses between the attempts at a batch take a minute and a half. So this test is here, where others wait too.
+/// The pauses between the attempts at a batch take 90 seconds. So this test is among the slow ones.
 @Suite struct DeadlineTests {
-  @Test func aBatchThatTakesTooLongIsGivenUpAndOthersAreNot() throws {
+  @Test func batchBeyondItsTimeoutIsGivenUpAndOthersArePublished() throws {
     let spool = try TestSpool()
-    // Minutes of work on any machine, beside a tenth of a second.
+    // The slow batch takes minutes on any machine. The other batch takes a tenth of a second.
     try LargePictures.fill(spool.path + "/incoming/slow", frames: 1_000)
     try spool.add("exact-1fps")
     let result = try spool.drain("--max-time", "1")

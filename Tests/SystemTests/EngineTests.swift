@@ -2,15 +2,15 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The examples for batch engines, on those engines that can be had here.
+/// Tests the examples for batch engines, on the engines that this machine has.
 @Suite struct EngineTests {
   @Test(.enabled(if: Self.has("slurmctld", "slurmd", "munged", "sbatch"), "slurm-wlm and munge are not installed"))
-  func anArrayOfSlurmWithTasksThatAreKilledDoesWhatOneRunDoes() async throws { try await run("slurm.py") }
+  func slurmArrayWithKilledTasksWritesTheOutputOfOneRun() async throws { try await run("slurm.py") }
 
   @Test(.enabled(if: Self.has("parallel"), "parallel is not installed"))
-  func shardsUnderParallelDoWhatOneRunDoes() async throws { try await run("parallel.py") }
+  func shardsUnderParallelWriteTheOutputOfOneRun() async throws { try await run("parallel.py") }
 
-  @Test func everyCallInTheExamplesIsTakenByTheProgram() async throws { try await run("calls.py") }
+  @Test func everyCallInTheExamplesIsAcceptedByTheProgram() async throws { try await run("calls.py") }
 
   private func run(_ script: String) async throws {
     let result = try await runWaiting("/usr/bin/python3", "engines/" + script)

@@ -1,10 +1,10 @@
 import TestSupport
 import Testing
 
-/// Sessions and videos made to break those that read them (`Tests/torture/forged.py`).
+/// Runs the reading commands on malicious sessions and videos (`Tests/torture/forged.py`).
 @Suite struct ForgedSessionTests {
   @Test(arguments: Extent.of([4], full: Array(1...8)))
-  func nothingThatReadsThemDiesHangsOrTakesMuchMemory(seed: Int) throws {
+  func readersOfForgedSessionsNeitherCrashNorHangNorExceedMemory(seed: Int) throws {
     let scratch = try ScratchDirectory()
     let script = Fixture.root.appendingPathComponent("Tests/torture/forged.py").path
     let (sessions, videos) = Extent.of((60, 100), full: (250, 625))

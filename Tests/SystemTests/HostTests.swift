@@ -1,9 +1,10 @@
 import TestSupport
 import Testing
 
-/// Several hosts that share a spool; skipped, with the reason, where this machine makes no namespaces. Over NFS: `make nightly-nfs`.
+/// Tests several hosts that share a spool. Skipped, with the reason, if this machine cannot create namespaces. `make
+/// nightly-nfs` runs them over NFS.
 @Suite struct HostTests {
-  @Test func aHostThatIsFrozenAndOneThatDiesLoseAndDoubleNothing() async throws {
+  @Test func frozenAndDeadHostsNeitherLoseNorDuplicateBatches() async throws {
     let result = try await runWaiting("python3", "hosts/hosts.py")
     #expect(result.status == 0, "\(result.text)\(result.errors)")
     if result.text.contains("skipped") { print(result.text, terminator: "") }

@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Batches with damaged bytes, files and archives; `make mutate` drains more of them.
+/// Drains batches with damaged bytes, files and archives. `make mutate` drains more of them.
 @Suite struct MutatedBatchTests {
-  @Test func mutatedBatchesArePublishedOrQuarantinedAndNothingElseHappens() throws {
+  @Test func mutatedBatchesAreOnlyPublishedOrQuarantined() throws {
     let script = Fixture.root.appendingPathComponent("Tests/torture/mutate.py").path
     let count = Extent.of(60, full: 200)
     let result = try Tool.run("python3", [script, EncoderWorker.path, "--count", "\(count)", "--seed", "1"])

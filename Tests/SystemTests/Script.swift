@@ -1,7 +1,8 @@
 import Foundation
 import TestSupport
 
-/// Runs a script that waits for schedulers or leases, on a thread of its own: the pool's threads stay with tests that compute.
+/// Runs a script that waits for schedulers or leases, on a separate thread. The thread pool stays free for tests that
+/// compute.
 func runWaiting(_ python: String, _ script: String) async throws -> Tool.Result {
   let path = Fixture.root.appendingPathComponent("Tests/" + script).path
   return try await withCheckedThrowingContinuation { continuation in

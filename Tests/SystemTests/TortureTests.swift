@@ -1,10 +1,11 @@
 import TestSupport
 import Testing
 
-/// A sample of `make torture`, larger with TEST_EXTENT=full. Parts that this machine cannot run are skipped, with the reason.
+/// Runs a sample of `make torture`, larger with TEST_EXTENT=full. Skips parts that this machine cannot run, with the
+/// reason.
 @Suite struct TortureTests {
   @Test(arguments: ["kills", "failures", "disk", "workers", "power"])
-  func nothingIsLostOrDoubledOrOtherwise(part: String) throws {
+  func eachBatchIsPublishedOnceWithTheExpectedBytes(part: String) throws {
     let script = Fixture.root.appendingPathComponent("Tests/torture/torture.py").path
     let result = try Tool.run(
       "python3", [script, "--short", part], environment: ["ENCODER_WORKER": EncoderWorker.path])

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""How browsers show our files, judged by screenshots: segments, films, HLS, the player page, colours.
+"""Tests how browsers show the encoder's files, by screenshots: segments, films, HLS, the player page, colours.
 
-    make browsers        installs three browsers, writes docs/players.md; the exit status says whether all is as it must be
+    make browsers        installs three browsers and writes docs/players.md; the exit status is 0 if all checks pass
 
-ENCODER_WORKER names the program under test. PHOTOS=DIR adds photographs to the colours, HLS_JS=FILE plays HLS through that
-copy of hls.js. Arguments: names of browsers (default: all), `--page FILE` to write the table to."""
+ENCODER_WORKER names the program under test. PHOTOS=DIR adds photographs to the colours. HLS_JS=FILE plays HLS through
+that copy of hls.js. Arguments: names of browsers (default: all), `--page FILE` to write the table to."""
 
 import argparse
 import http.server
@@ -31,7 +31,7 @@ START = 1_767_859_512_340
 PICTURES = sorted((ROOT / "fixtures" / "exact-1fps").glob("*.jpg"))
 TURNED = sorted((ROOT / "fixtures" / "rotation").glob("*.jpg"))
 
-# Single segments by what is special in them: captures and end, in milliseconds.
+# Single segments by their special property: captures and end, in milliseconds.
 SEGMENTS = {
     "regular": ([0, 1000, 2000, 3000, 4000], 5000),
     "jittered": ([0, 1012, 1987, 3020, 4013], 5000),
@@ -55,12 +55,13 @@ SEGMENTS = {
 # MARK: Sessions
 
 def batch(captures, end, pictures=PICTURES, first=0, **keys):
-    """A batch: its captures with their pictures, and what else its batch.json says."""
+    """Returns a batch: its captures with their pictures, and further keys of its batch.json."""
     return [(ms, pictures[(first + index) % len(pictures)]) for index, ms in enumerate(captures)], end, keys
 
 
 def sessions():
-    """Twenty sessions, each a list of batches: regular, jittered, irregular, idle, gaps, rotated, single frames, seams."""
+    """Returns twenty sessions, each a list of batches: regular, jittered, irregular, idle, gaps, rotated, single
+    frames, seams."""
     chance = random.Random(20)
 
     def paced(count, least, most):
@@ -115,7 +116,7 @@ def encode(output, session, batches, *options):
 
 
 def captures(output, session, batches):
-    """What a viewer must see: the picture's number and from when to when, from the session's start."""
+    """Returns the expected captures: the picture's number, its start and its end, from the session's start."""
     frames = [(ms, picture) for frames, _, _ in batches for ms, picture in frames]
     spans = {}
     for path in sorted((Path(output) / session).glob("segment-*[0-9].json")):
@@ -130,7 +131,7 @@ def captures(output, session, batches):
 # MARK: Pages
 
 class Server(http.server.ThreadingHTTPServer):
-    """Serves a directory with byte ranges, as films need them."""
+    """Serves a directory with byte ranges, which films need."""
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -158,7 +159,7 @@ class Server(http.server.ThreadingHTTPServer):
             try:
                 self.wfile.write(part)
             except OSError:
-                pass  # the browser has what it wants
+                pass  # the browser closed the connection: it has enough bytes
 
     def __init__(self, directory):
         super().__init__(("127.0.0.1", 0), lambda *given: self.Handler(*given, directory=directory))
@@ -178,7 +179,8 @@ SEEK = """
     video.onseeked = () => setTimeout(() => done('ok'), 150);
     setTimeout(() => done('never there'), 5000);
     video.currentTime = seconds;"""
-# When each picture is first seen and the end comes, in milliseconds. Screenshots would take too long for that.
+# The time of each picture's first presentation, and of the end, in milliseconds. Screenshots would be too slow for
+# that.
 PLAY = """
     const [file, done] = arguments, video = document.getElementById('video');
     const canvas = document.createElement('canvas'), context = canvas.getContext('2d', {willReadFrequently: true});
@@ -212,7 +214,7 @@ PLAY = """
 
 
 def number(browser):
-    """Reads the number that is painted into the picture off a screenshot."""
+    """Reads the painted number from a screenshot of the picture."""
     box = browser.run("""
         const {left, top, width, height} = document.querySelector('video').getBoundingClientRect();
         return [left, top, width, height];""")
@@ -231,13 +233,13 @@ def number(browser):
 # MARK: Parts
 
 def check_segments(browser, files, server):
-    """Plays single segments: those that end in time, having shown every picture."""
+    """Plays single segments. Returns those that show every picture and end in time."""
     good, bad = 0, []
     for name, (frames, end) in SEGMENTS.items():
         browser.open(f"{server.url}/plain.html")
         result = browser.run_async(PLAY, f"segments/{files[name]}")
         seen = [int(key) for key in result["seen"]]
-        # An early end or a lost picture is a fault of the file's timing; a late one may be the machine's.
+        # An early end or a lost picture is a fault of the file's timing. A late end may be the machine's fault.
         if result["ended"] >= end - 150 and set(range(len(frames))) <= set(seen):
             good += 1
         else:
@@ -246,12 +248,12 @@ def check_segments(browser, files, server):
 
 
 def check_films(browser, films, server):
-    """Seeks in paused films: the picture that rests on screen is the capture of that instant."""
+    """Seeks in paused films. The picture on screen must be the capture of that time."""
     good, count, bad = 0, 0, []
     for session, spans in films.items():
         browser.open(f"{server.url}/plain.html")
         loaded = browser.run_async(LOAD, f"films/{session}.mp4")
-        # The numbers are told apart on screen only where pictures differ.
+        # A screenshot distinguishes numbers only where pictures differ.
         for picture, since, until in spans[:8]:
             count += 1
             state = loaded if loaded != "ok" else browser.run_async(SEEK, (since + until) / 2000)
@@ -268,7 +270,7 @@ def check_page(browser, spans, url):
     loads, steps, count, most, bad = 0, 0, 0, 0, []
 
     def settled(index):
-        """Waits until the page says that it is at a capture and has its picture, or cannot have it."""
+        """Waits until the page reports a capture, with its picture or with a missing one."""
         deadline = time.monotonic() + 12
         state = []
         while time.monotonic() < deadline:
@@ -306,7 +308,8 @@ def check_page(browser, spans, url):
 
 
 def check_colours(browser, pictures, server):
-    """Shows pictures as films, and compares the screenshots with them: the mean error, and how far black and white are off."""
+    """Shows pictures as films and compares the screenshots with them: the mean error, and the error of black and of
+    white."""
     rows = {}
     for name in pictures:
         browser.open(f"{server.url}/plain.html")
@@ -318,7 +321,7 @@ def check_colours(browser, pictures, server):
         shown = browser.screenshot().crop((0, 0, wanted.width, wanted.height))
         one, other = wanted.tobytes(), shown.tobytes()
         mean = sum(map(abs, (a - b for a, b in zip(one, other)))) / len(one)
-        # Inside flat black and white: at edges chroma of half the resolution bleeds.
+        # Compares inside flat black and white: at edges, half-resolution chroma bleeds.
         extremes = [abs(a - b) for place in BLACK_AND_WHITE for a, b in zip(wanted.getpixel(place), shown.getpixel(place))]
         rows[name] = (mean, max(extremes) if name.startswith("bars") else 0)
     return rows
@@ -330,7 +333,7 @@ BLACK_AND_WHITE = [(20, 100), (60, 100)]
 
 
 def colour_files(scratch):
-    """One-picture films of colour bars, and of photographs where there are some."""
+    """Returns one-picture films of colour bars, and of photographs if there are any."""
     directory = Path(scratch) / "colours"
     directory.mkdir()
     bars = Image.new("RGB", (40 * len(BARS), 240))
@@ -347,7 +350,7 @@ def colour_files(scratch):
         encode(directory / "sessions", name, [([(0, frame)], 5_000, {})], "--quality", "sharp")
         segment = next((directory / "sessions" / name).glob("segment-*.mp4"))
         shutil.copy(segment, directory / f"{name}.mp4")
-    # The same bars from stock ffmpeg tell what is the browser's own error.
+    # The same bars from stock ffmpeg show the browser's own error.
     subprocess.run(["ffmpeg", "-v", "error", "-loop", "1", "-t", "2", "-i", directory / "bars.png", "-vf",
                     "scale=out_color_matrix=bt601:out_range=tv,format=yuv420p", "-r", "1", "-c:v", "libx264", "-crf", "1",
                     "-colorspace", "smpte170m", "-color_primaries", "bt709", "-color_trc", "iec61966-2-1", "-color_range", "tv",
@@ -418,7 +421,7 @@ def report(asked, scratch):
 
 
 def judge(browser, files, spans, names, server, url):
-    """All parts in one browser: the rows of its column, and what must not be."""
+    """Runs all parts in one browser. Returns the rows of its column, and the failures."""
     faults = []
     good, count, bad = check_segments(browser, files, server)
     column = {"": f"{browser.name} {browser.version}", "Single segments play in real time, every picture seen": f"{good} of {count}"}
@@ -448,7 +451,7 @@ def judge(browser, files, spans, names, server, url):
 
 
 def check_hls(browser, server):
-    """Plays a stitched HLS stream through hls.js, where HLS_JS names a copy."""
+    """Plays a stitched HLS stream through hls.js, if HLS_JS names a copy."""
     library = os.environ.get("HLS_JS")
     if not library:
         return "not tried: no hls.js here"

@@ -1,6 +1,6 @@
-"""Headless Chromium, Firefox ESR and WebKitGTK behind the same few calls.
+"""Drives headless Chromium, Firefox ESR and WebKitGTK with the same few calls.
 
-Each opens pages, runs scripts and takes screenshots, which show what a person sees."""
+Each driver opens pages, runs scripts and takes screenshots, which show what a user sees."""
 
 import base64
 import io
@@ -32,7 +32,7 @@ class _Selenium:
         return self.driver.execute_script(script, *arguments)
 
     def run_async(self, script, *arguments):
-        """Runs a script that calls its last argument when it is done."""
+        """Runs an asynchronous script: the script calls its last argument at its end."""
         return self.driver.execute_async_script(script, *arguments)
 
     def screenshot(self):
@@ -70,7 +70,7 @@ class WebKitGTK(_Selenium):
 
 
 class Firefox:
-    """Driven by Marionette, Firefox's own protocol, because Debian has no geckodriver."""
+    """Uses Marionette, Firefox's own protocol, because Debian has no geckodriver."""
 
     name = "Firefox"
 
@@ -98,7 +98,7 @@ class Firefox:
                 time.sleep(0.2)
         self.socket.settimeout(2 * SCRIPT_S)
         self.reader = self.socket.makefile("rb")
-        self._message()  # greets
+        self._message()  # the greeting of the server
         self.count = 0
         session = self._call("WebDriver:NewSession", {"capabilities": {}})
         self.version = session["capabilities"]["browserVersion"]
@@ -145,7 +145,7 @@ ALL = {driver.name.lower(): driver for driver in (Chromium, Firefox, WebKitGTK)}
 
 
 def with_display(arguments):
-    """Starts this program again where it has a display and a session bus, unless it has them."""
+    """Restarts this program with a display and a session bus, unless it has them."""
     if os.environ.get("PLAYERS_DISPLAY"):
         return
     os.execvpe("dbus-run-session", ["dbus-run-session", "--", "xvfb-run", "-a", "-s", "-screen 0 1280x1024x24", *arguments],

@@ -1,5 +1,5 @@
-"""Whether the simulation behind Benchmarks/CAPACITY.md loses nothing, doubles nothing, and agrees with what is known of queues;
-and whether the page is that of the inputs."""
+"""Tests that the simulation behind Benchmarks/CAPACITY.md loses and duplicates no batch and agrees with queueing
+theory, and that the page matches its inputs."""
 import os
 import sys
 import unittest
@@ -19,13 +19,13 @@ def run(mishaps=(), workers=5, slots=4, rate=30.0, seed=1, seconds=1_000, work=0
 
 
 class SimulationTests(unittest.TestCase):
-    def test_at_any_moment_what_was_submitted_is_published_or_owed(self):
+    def test_every_submitted_batch_is_always_published_or_waiting(self):
         for seed in range(5):
             one = run(ALL, seed=seed)
             self.assertEqual(len(one.born), len(one.delays) + one.owed)
             self.assertEqual(sum(one.published), len(one.delays))
 
-    def test_in_the_end_all_is_published_once_whatever_went_wrong(self):
+    def test_every_batch_is_published_once_in_spite_of_failures(self):
         for seed in range(5):
             one = run(ALL, seed=seed, drain=2_000)
             self.assertEqual((one.owed, len(one.delays)), (0, len(one.born)))
@@ -36,38 +36,38 @@ class SimulationTests(unittest.TestCase):
             self.assertGreater(one.failed, 0)
             self.assertGreater(one.twice, 0)
 
-    def test_without_a_mishap_nothing_is_done_twice(self):
+    def test_without_failures_no_batch_is_encoded_twice(self):
         one = run()
         self.assertEqual((one.twice, one.redelivered, one.requeued, one.failed), (0, 0, 0, 0))
 
-    def test_without_a_reconciler_a_lost_queue_is_lost_work(self):
+    def test_without_a_reconciler_a_lost_queue_loses_batches(self):
         lost = Setup(lambda _: 30.0, 30.0, 500, 5, 2, 0.4, reconcile=1e9, mishaps=(Mishap(100, "queue"),), drain=2_000)
         self.assertGreater(Simulation(lost).run().owed, 0)
 
-    def test_the_same_seed_gives_the_same_run_and_another_one_another(self):
+    def test_equal_seeds_give_equal_runs_and_different_seeds_differ(self):
         self.assertEqual(run(ALL).delays, run(ALL).delays)
         self.assertNotEqual(run(ALL).delays, run(ALL, seed=2).delays)
 
-    def test_one_slot_makes_batches_wait_as_queueing_theory_says(self):
-        # Pollaczek and Khinchine; work is spread evenly from half to one and a half of its mean.
+    def test_wait_for_one_slot_agrees_with_queueing_theory(self):
+        # The Pollaczek–Khinchine formula; service times are uniform between 0.5 and 1.5 times their mean.
         one = run(workers=1, slots=1, rate=0.7, work=1.0, seconds=60_000)
         waited = sum(one.delays) / len(one.delays) - 1
         self.assertAlmostEqual(waited, 0.7 * (1 + 1 / 12) / (2 * 0.3), delta=0.12)
 
-    def test_too_few_workers_fall_behind_by_what_they_cannot_do(self):
+    def test_backlog_of_too_few_workers_grows_by_the_missing_capacity(self):
         one = run(workers=1, slots=4, rate=15.0)
         self.assertAlmostEqual(one.owed, 1_000 * (15 - 4 / 0.4), delta=250)
 
 
 class PageTests(unittest.TestCase):
-    def test_the_page_says_what_the_inputs_amount_to(self):
+    def test_the_page_matches_its_inputs(self):
         with open(os.path.join(os.path.dirname(capacity.__file__), "CAPACITY.md")) as file:
             written = file.read()
         made = capacity.page(capacity.Load(capacity.Inputs()), {}, {}, 10)
         parts = [text.split(capacity_page.SIMULATED)[0] for text in (written, made)]
         self.assertEqual(*parts, "make capacity")
 
-    def test_ten_times_the_sessions_are_ten_times_of_all(self):
+    def test_ten_times_the_sessions_need_ten_times_the_resources(self):
         one, ten = (capacity.Load(capacity.Inputs(sessions=amount)) for amount in (1e6, 1e7))
         for what in ("frames", "batches", "segments", "meanCores", "bytesKept", "batchesAtPeak"):
             self.assertAlmostEqual(getattr(ten, what), 10 * getattr(one, what), delta=1)

@@ -1,4 +1,4 @@
-"""Batches for the engines to share, and what one run of the program makes of them."""
+"""Makes batches for the engines, and computes the output of one undisturbed run."""
 import fcntl
 import hashlib
 import os
@@ -16,7 +16,7 @@ EXAMPLES = os.path.join(ROOT, "examples")
 
 
 def fill(directory, count, sessions=40):
-    """So many plain batches of 2 or 7 frames, and beside them two that are not there yet."""
+    """Adds `count` batches of 2 or 7 frames, and two that are not complete yet."""
     for number in range(count):
         add(directory, f"s{number % sessions:02}@{number:05}", number, 7 if number % 3 == 0 else 2)
     os.makedirs(os.path.join(directory, ".hidden"))
@@ -33,7 +33,7 @@ def add(directory, name, number, frames):
 
 
 def add_held(directory, shard, count):
-    """A batch of this shard that lies amid the others. Gives its session."""
+    """Adds a batch of this shard in the middle of the others. Returns its session."""
     names = (f"s20-{number}" for number in range(1_000))
     name = next(name for name in names if int(hashlib.sha256(name.encode()).hexdigest()[:8], 16) % count == shard)
     add(directory, name, 0, 2)
@@ -41,7 +41,7 @@ def add_held(directory, shard, count):
 
 
 def hold(output, session):
-    """Locks a session, so that its shard's task waits half-way. Gives what closes to let it go on."""
+    """Locks a session, so that its shard's task waits half-way. Closing the returned descriptor unlocks it."""
     os.makedirs(os.path.join(output, session), exist_ok=True)
     descriptor = os.open(os.path.join(output, session), os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -49,14 +49,14 @@ def hold(output, session):
 
 
 def expected(batches, output):
-    """What one run that nobody disturbs makes of them."""
+    """Returns the output of one undisturbed run."""
     subprocess.run([worker(), "encode", "--batches", batches, "--output", output], check=True,
                    stdout=subprocess.DEVNULL)
     return digests(output)
 
 
 def check(output, expected):
-    """The output is the same, verify finds nothing wrong with it, and nothing lies about."""
+    """Checks that the output is equal, that verify finds no fault, and that no staging file is left."""
     check_same(output, expected)
     check_sessions(output)
     if left := names(output, ".staging"):
@@ -64,7 +64,8 @@ def check(output, expected):
 
 
 def processes(*words, program=None):
-    """Those in whose environment all these words stand: what a test has started, and what that started."""
+    """Returns the processes whose environment contains all these words: those that a test has started, and their
+    children."""
     found = []
     for number in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -80,7 +81,7 @@ def processes(*words, program=None):
 
 
 def end(word):
-    """Kills what a test has left behind."""
+    """Kills the processes that a test has left behind."""
     while left := processes(word):
         for process in left:
             try:
@@ -91,14 +92,14 @@ def end(word):
 
 
 def encoders(*words):
-    """Likewise, encoders only; without the decoders that they start, some of which end while this looks."""
+    """Returns only the encoders, without their decoder processes: some decoders end during the scan."""
     found = processes(*words, program="encoder-worker")
     parents = {process: parent(process) for process in found}
     return [process for process in found if parents[process] not in (None, *found)]
 
 
 def parent(process):
-    """The parent's process id; None when the process has ended."""
+    """Returns the parent's process id; None if the process has ended."""
     try:
         with open(f"/proc/{process}/status") as file:
             return next(int(line.split()[1]) for line in file if line.startswith("PPid:"))
@@ -107,7 +108,7 @@ def parent(process):
 
 
 def until(what, happens):
-    """Waits, however long it takes on a loaded machine, unless something hangs."""
+    """Waits until a condition is true, with a long limit for a loaded machine."""
     end = time.monotonic() + HANG_S
     while not happens():
         if time.monotonic() > end:

@@ -1,5 +1,6 @@
-"""Every call of encoder-worker in the examples, as the engine would make it: all tasks together do what one run does, and none does
-what another did. Then the same of a task that fails: what the engine is told to do with each exit status.
+"""Runs every call of encoder-worker in the examples as the engine would. All tasks together must write the output of
+one run, and no task may repeat another's work. Then checks the engine's action for each exit status of a task that
+fails.
 """
 import importlib.util
 import json
@@ -35,7 +36,7 @@ def text(*names):
 
 
 def call(command, batches, output, **variables):
-    """Runs what an engine would; gives the exit status and what was said."""
+    """Runs a command as an engine would. Returns its exit status and its output."""
     environment = {**os.environ, "PATH": os.path.dirname(worker()) + ":" + os.environ["PATH"], "BATCHES": batches,
                    "OUTPUT": output, **variables}
     result = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
@@ -48,7 +49,7 @@ def placed(word, batches, output):
 
 
 def slurm(batches, output, first=0):
-    """As an array from 0, or from `first`."""
+    """Runs an array with indices from 0, or from `first`."""
     if f"#SBATCH --array=0-{SHARDS - 1}\n" not in text("slurm", "encode.sbatch"):
         raise Broken("array and shards differ")
     for task in range(first, first + SHARDS):
@@ -88,7 +89,7 @@ def nextflow(batches, output):
 
 
 def dag(batches, output):
-    """The DAG's module, imported with decorators that hand over the bare functions."""
+    """Imports the DAG's module with decorators that return the plain functions."""
     tasks = {}
 
     class Task:
@@ -120,7 +121,7 @@ def dag(batches, output):
 
 
 def airflow(batches, output):
-    """What the functions print goes where this process prints."""
+    """Runs each function of the DAG in a separate process, to capture the output of its encoder."""
     _, tasks = dag(batches, output)
     program = f"""
 import sys; sys.path.insert(0, {os.path.dirname(os.path.abspath(__file__))!r})
@@ -148,7 +149,7 @@ def check_calls(root, engine, batches, alone):
 
 
 def check_rules(root):
-    """What the engines do with 64 and 65, and with all else."""
+    """Checks the engines' actions for 64 and 65, and for all other statuses."""
     rules = yaml.safe_load(text("kubernetes", "encode.yaml"))["spec"]["podFailurePolicy"]["rules"]
     actions = {code: rule["action"] for rule in rules for code in rule.get("onExitCodes", {}).get("values", [])}
     if actions != {64: "FailJob", 65: "FailIndex"}:

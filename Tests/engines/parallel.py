@@ -1,5 +1,5 @@
-"""The example for GNU parallel: one process is killed half-way and one batch is bad. The output has to be that of one run. Another
-call does its own work, whatever the log of the last one says."""
+"""Tests the example for GNU parallel: one process is killed half-way, and one batch is bad. The output must equal that
+of one run. Another call does its own work, regardless of the last call's log."""
 import os
 import signal
 import subprocess
@@ -13,7 +13,7 @@ EXAMPLE = os.path.join(EXAMPLES, "parallel", "encode")
 
 
 def call(environment, root, status, *arguments):
-    """Runs the example, which has to end so; gives what it told."""
+    """Runs the example and checks its exit status. Returns its output."""
     result = subprocess.run([EXAMPLE, *arguments], env=environment, cwd=root, stdin=subprocess.DEVNULL, capture_output=True,
                             text=True)
     if result.returncode != status:
@@ -44,9 +44,9 @@ def run(root):
     if example.returncode != 65:
         raise Broken(f"ended with {example.returncode}, and not with 65: {said}")
     if said.count("read bad: no known format") != 1:
-        raise Broken(f"the bad batch was not tried once: {said}")
+        raise Broken(f"the bad batch was not attempted exactly once: {said}")
     if told.count(": published before: ") == 0:
-        raise Broken(f"nothing was done again: {told}")
+        raise Broken(f"no batch was attempted again: {told}")
     check(output, alone)
     os.remove(os.path.join(batches, "bad"))
     add(batches, "late", 1_000, 2)
@@ -54,7 +54,7 @@ def run(root):
         told = call(environment, root, 0, batches, target)
         new = [line for line in told.splitlines() if ": published: " in line]
         if (len(told.splitlines()), len(new)) != (BATCHES + 1, 1 if target == output else BATCHES + 1):
-            raise Broken(f"another call did not do its own work: {told}")
+            raise Broken(f"another call skipped work: {told}")
     for arguments in ["missing", output], [batches]:
         call(environment, root, 64, *arguments)
     call({**environment, "SHARDS": "no"}, root, 64, batches, output)

@@ -1,8 +1,8 @@
-"""The Slurm example on a Slurm of its own: munged, slurmctld and one slurmd on loopback, in a directory that goes with them.
+"""Tests the Slurm example on a private Slurm: munged, slurmctld and one slurmd on loopback, in a temporary directory.
 
-An array of 4 tasks shares 80 batches; 8 tasks and 200 batches with TEST_EXTENT=full. One task's process is killed half-way, and
-its script puts the task back into the queue. The administrator puts another task back while it runs. The output has to be that
-of one run, byte for byte.
+An array of 4 tasks shares 80 batches; 8 tasks and 200 batches with TEST_EXTENT=full. The test kills one task's process
+half-way, and the task's script requeues the task. As administrator, the test requeues another running task. The output
+must equal that of one run, byte for byte.
 """
 import getpass
 import os
@@ -18,7 +18,7 @@ from batches import EXAMPLES, IS_FULL, Broken, add_held, check, encoders, end, e
 BATCHES, TASKS = (200, 8) if IS_FULL else (80, 4)
 KILLED, PUT_BACK = 0, 3
 
-# A node refuses a job older than cred_expire seconds, and a job that is put back waits as long.
+# A node refuses a job older than cred_expire seconds, and a requeued job waits as long.
 CONF = """
 ClusterName=engines
 SlurmctldHost={host}(127.0.0.1)
@@ -58,13 +58,13 @@ PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP
 
 
 class Cluster:
-    """One controller and one node, which is said to have room for two of the example's tasks."""
+    """One controller and one node. The configuration gives the node room for two of the example's tasks."""
 
     def __init__(self, root):
         self.root, self.started = root, []
         for name in ("state", "spool", "logs"):
             os.mkdir(os.path.join(root, name))
-        # The node is told from others by the name of the machine.
+        # Slurm identifies the node by the machine's host name.
         values = dict(root=root, user=getpass.getuser(), host=socket.gethostname().split(".")[0],
                       control=free_port(), node=free_port())
         with open(self.path("slurm.conf"), "w") as file:
@@ -98,7 +98,7 @@ class Cluster:
                               text=True).stdout
 
     def order(self, *command, **variables):
-        """What an administrator or user does, which has to work."""
+        """Runs a command of an administrator or user, which must succeed."""
         result = subprocess.run(command, env={**self.environment, **variables}, stdin=subprocess.DEVNULL,
                                 capture_output=True, text=True, cwd=self.root)
         if result.returncode != 0:
@@ -106,12 +106,12 @@ class Cluster:
         return result.stdout.strip()
 
     def jobs(self):
-        """Of each task and job that Slurm knows of: what it says."""
+        """Returns Slurm's report on each task and job."""
         text = self.ask("scontrol", "-o", "show", "job")
         return [dict(word.split("=", 1) for word in line.split() if "=" in word) for line in text.splitlines()]
 
     def stop(self):
-        """Jobs first, then daemons; nothing is left, whatever happened."""
+        """Stops the jobs, then the daemons. Leaves no process, even after a failure."""
         self.ask("scancel", "--full", "--signal=KILL", f"--user={getpass.getuser()}")
         for daemon in reversed(self.started):
             daemon.terminate()
@@ -131,12 +131,13 @@ def free_port():
 
 
 def workers(cluster, task):
-    """The encoder of this task, where it runs."""
+    """Returns the encoder of this task, if it runs."""
     return encoders(cluster.root, f"\0SLURM_ARRAY_TASK_ID={task}\0")
 
 
 def half_way(cluster, array, task):
-    """The encoder of this task, when it has told of some batches; one is held, so that it does not end."""
+    """Waits until the task's encoder has reported some batches, and returns it. The held batch keeps it from
+    ending."""
     try:
         with open(cluster.path(f"encode-{array}_{task}.log")) as file:
             return file.read().count(": published") >= 5 and workers(cluster, task)
@@ -145,7 +146,7 @@ def half_way(cluster, array, task):
 
 
 def disturb(cluster, array, task):
-    """Kills what one task runs, which its script answers; puts another one back, as an administrator would."""
+    """Kills one task's process, which its script handles; requeues another task, as an administrator would."""
     until(f"task {task} is half-way", lambda: half_way(cluster, array, task))
     before = workers(cluster, task)
     if task == KILLED:
@@ -170,12 +171,12 @@ def run(root):
         for task in held:
             disturb(cluster, array, task)
             os.close(locks[task])
-        until("all is done", lambda: not cluster.ask("squeue", "-h"))
+        until("all jobs have ended", lambda: not cluster.ask("squeue", "-h"))
         check_jobs(cluster)
-        # The array has done it all: the last step finds nothing to do.
+        # The array has finished all batches: the last step finds none left.
         with open(cluster.path(f"encode-finish-{finish}.log")) as file:
             if (lines := file.read()).count(": published before: ") != BATCHES:
-                raise Broken(f"the last step had something to do: {lines}")
+                raise Broken(f"the last step found unpublished batches: {lines}")
         check(output, alone)
     except Broken:
         for name in ("slurmctld.log", "slurmd.log"):
@@ -188,13 +189,13 @@ def run(root):
 
 
 def check_jobs(cluster):
-    """All ended well, and those two that were disturbed began twice."""
+    """Checks that all jobs succeeded, and that the two disturbed ones started twice."""
     ends = {job.get("ArrayTaskId", "finish"): (job["JobState"], job["ExitCode"], job["Restarts"])
             for job in cluster.jobs()}
     names = [str(task) for task in range(TASKS)] + ["finish"]
     again = (str(KILLED), str(PUT_BACK))
     if ends != {name: ("COMPLETED", "0:0", "1" if name in again else "0") for name in names}:
-        raise Broken(f"jobs ended otherwise: {ends}")
+        raise Broken(f"unexpected job states: {ends}")
 
 
 def main():
@@ -202,7 +203,7 @@ def main():
             name, path=os.environ.get("PATH", "") + ":/usr/sbin")]:
         sys.exit(f"slurm: no {missing[0]} here; apt-get install slurm-wlm munge")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    # A socket's path is short.
+    # The path of a socket must be short.
     with tempfile.TemporaryDirectory(prefix="slurm-", dir="/tmp") as root:
         run(root)
 

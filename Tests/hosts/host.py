@@ -1,4 +1,4 @@
-"""A host that is none: processes with mounts, a name, process numbers, a network and a clock of their own."""
+"""A simulated host: processes with their own mounts, host name, process numbers, network and clock."""
 import os
 import shutil
 import signal
@@ -10,7 +10,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 import spool as spools
 from spool import Broken
 
-# Name, mount point, what mounts the spool there, then what is to run. The shell stays as the host's first process.
+# The host name, the mount point, the command that mounts the spool there, then the program. The shell stays as the
+# host's first process.
 BOOT = """
 name=$1 place=$2 mount=$3; shift 3
 hostname "$name" && eval "$mount" || exit 71
@@ -20,7 +21,7 @@ wait $!
 
 
 def namespaces():
-    """How this machine makes a host: arguments of unshare, and why not where it makes none."""
+    """Returns the arguments of unshare that make a host, and the reason if this machine cannot make one."""
     why = "no unshare"
     if not shutil.which("unshare"):
         return None, why
@@ -41,7 +42,10 @@ def offset(seconds):
 
 
 class Host:
-    """Has a worker at most; `network` is put before what enters the host's network; `mount` mounts at $place what has the spool `within`."""
+    """A host with at most one worker.
+
+    `network` is the command prefix that enters the host's network. `mount` mounts the file system that has the spool
+    `within` it at $place."""
 
     def __init__(self, name, spool, scratch, ways, clock=0, network=(), mount=None, within=""):
         self.name, self.spool, self.network = name, spool, list(network)
@@ -58,7 +62,7 @@ class Host:
         return [*self.network, "unshare", *self.flags, "sh", "-c", BOOT, "boot", self.name, self.place, self.mount, *words]
 
     def run(self, *words):
-        """Runs something to its end; gives the status and what was said."""
+        """Runs a command to its end. Returns its status and its output."""
         result = subprocess.run(self.command(*words), stdin=subprocess.DEVNULL, capture_output=True)
         return result.returncode, (result.stdout + result.stderr).decode(errors="replace")
 
@@ -68,7 +72,7 @@ class Host:
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def processes(self):
-        """All of the host's, the first one first."""
+        """Returns all processes of the host, the first one first."""
         parents = {}
         for name in filter(str.isdigit, os.listdir("/proc")):
             try:
@@ -84,7 +88,8 @@ class Host:
 
 
     def signal_all(self, number):
-        # Those that start others come last to stop and first to go on; a fork between two looks is caught by the second.
+        # Stops parents last and continues them first. The second pass stops processes that were forked during the
+        # first.
         for _ in range(2):
             for process in self.processes():
                 send(process, number)
@@ -96,24 +101,24 @@ class Host:
         self.signal_all(signal.SIGCONT)
 
     def lose_power(self):
-        """All its processes end at once."""
+        """Kills all processes of the host at once."""
         if self.lives():
             self.kill()
             self.end()
 
     def kill(self):
-        """Does not wait: over NFS a process may have to be waited for until its server is back."""
+        """Kills without waiting: over NFS, a process may not end before its server is back."""
         for first in self.processes()[:1] or [self.running.pid]:
             send(first, signal.SIGKILL)
 
     def stop(self):
-        """Asks the worker to end; gives its status."""
+        """Asks the worker to stop. Returns its status."""
         for process in self.processes()[1:2]:
             send(process, signal.SIGTERM)
         return self.end()
 
     def end(self, seconds=spools.HANG_S):
-        """Waits for the worker to end; gives its status."""
+        """Waits for the worker to end. Returns its status."""
         try:
             return self.running.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -123,7 +128,7 @@ class Host:
         return self.running is not None and self.running.poll() is None
 
     def holds(self):
-        """The batches in the hands of this host's workers, dead or alive."""
+        """Returns the batches that this host's workers have claimed, dead or alive."""
         claimed = os.path.join(self.spool, "claimed")
         return [batch for owner in spools.names(claimed) if owner.startswith(self.name + "~")
                 for claim in spools.names(claimed, owner) if os.path.isdir(os.path.join(claimed, owner, claim))
@@ -135,7 +140,7 @@ class Host:
 
 
 def whereabouts(process):
-    """What a process waits for in the kernel."""
+    """Describes where a process waits in the kernel."""
     try:
         with open(f"/proc/{process}/comm") as name, open(f"/proc/{process}/wchan") as place:
             return f"{process} {name.read().strip()} in {place.read() or '?'}"

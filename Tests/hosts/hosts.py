@@ -1,11 +1,12 @@
 #!/usr/bin/python3
-"""Hosts that share a spool: one is frozen for longer than a lease and goes on, one dies; nothing is lost or doubled.
+"""Tests hosts that share a spool. One host freezes for longer than a lease and resumes, one dies. No batch is lost or
+duplicated.
 
 Usage: hosts.py
 
-A host is a worker in namespaces of its own: mounts, name, process numbers (all workers have the same), network, and a
-monotonic clock that differs by weeks where the kernel has such. Skipped, with the reason, where this machine makes none:
-it takes root or user namespaces. ENCODER_WORKER names the program.
+A host is a worker in its own namespaces: mounts, host name, process numbers (all workers have the same), network, and
+a monotonic clock that differs by weeks if the kernel supports that. Hosts need root or user namespaces. Without these
+the test is skipped, with the reason. ENCODER_WORKER names the program.
 """
 import os
 import tempfile

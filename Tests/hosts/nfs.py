@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Hosts that share a spool over NFS: frozen, dead, cut off, their server restarted and its export taken away; nothing is lost
-or doubled.
+"""Tests hosts that share a spool over NFS. Hosts freeze, die and lose the network; the server restarts and loses its
+export. No batch is lost or duplicated.
 
 Usage: nfs.py [--batches N] [--seed N] [--rounds N] [KIND...]
 
-KINDs of mounts: hard soft v3; by default all, --rounds times. The server is this machine's kernel, the hosts are clients in
-namespaces (host.py, server.py). It takes root, and a kernel with NFS; where there is none, scripts/nightly-nfs starts one in
-a virtual machine. ENCODER_WORKER names the program.
+KINDs of mounts: hard soft v3; by default all, --rounds times. This machine's kernel is the server. The hosts are
+clients in namespaces (host.py, server.py). The test needs root, and a kernel with NFS. Without these, run
+scripts/nightly-nfs, which starts a virtual machine. ENCODER_WORKER names the program.
 """
 import argparse
 import os
@@ -20,7 +20,8 @@ from server import ADDRESS, Server, why_not
 from spool import Broken
 import rounds
 
-# Attributes are cached as by default. v3 keeps locks to the host: rpc.statd is one for a machine, not for a network.
+# Attributes are cached with the default times. v3 keeps locks local to the host: rpc.statd serves a machine, not a
+# network namespace.
 KINDS = {"hard": "vers=4.2,hard", "soft": "vers=4.2,soft,timeo=30,retrans=2",
          "v3": "vers=3,hard,nolock,proto=tcp,mountproto=tcp,mountport=20048"}
 

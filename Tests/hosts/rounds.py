@@ -1,4 +1,4 @@
-"""What hosts that share a spool go through, and what has to hold in the end."""
+"""The failures of hosts that share a spool, and the checks at the end."""
 import functools
 import os
 import threading
@@ -19,7 +19,7 @@ def add(spool, numbers):
 
 @functools.cache
 def filling(amount):
-    """Fills a spool; always the same function for the same amount."""
+    """Returns a function that fills a spool; always the same function for the same amount."""
     def fill(spool):
         spools.make(spool)
         add(spool, range(amount))
@@ -27,7 +27,7 @@ def filling(amount):
 
 
 def check(spool, amount):
-    """Every batch is published once, with the bytes of a run that nobody disturbed, and nothing is owed."""
+    """Checks that every batch is published once, with the bytes of an undisturbed run, and that none is left."""
     output = os.path.join(spool, "output")
     spools.check_same(output, spools.reference(filling(amount)))
     spools.check_at_rest(spool)
@@ -43,12 +43,13 @@ def check(spool, amount):
 
 
 def catch(host):
-    """Freezes a host at a moment at which it holds batches; gives their names."""
+    """Freezes a host while it holds batches. Returns their names."""
     held = []
 
     def is_caught():
         nonlocal held
-        # Freeze it only where it holds one: a host that is frozen again and again never gets that far on a slow machine.
+        # Freezes it only while it holds a batch: on a slow machine, a host that is frozen again and again never claims
+        # one.
         if not host.holds():
             return False
         host.freeze()
@@ -72,34 +73,34 @@ def require(condition, what, hosts, seconds=spools.HANG_S):
 
 
 def zombie(spool, hosts):
-    """Of three hosts one is frozen for longer than a lease and goes on, one dies; the third takes over from both."""
+    """Freezes one of three hosts for longer than a lease, kills another; the third takes over from both."""
     frozen, dead, well = hosts
     spools.make(spool)
     add(spool, range(48))
-    # One after the other: on a slow machine the first ones to run might leave nothing for the last.
+    # Start the hosts one after the other: on a slow machine, the first ones to run might leave no batch for the last.
     frozen.start("--lease", LEASE, "--jobs", "2")
     lost = catch(frozen)
     dead.start("--lease", LEASE, "--jobs", "2")
     left = catch(dead)
     dead.lose_power()
     well.start("--lease", LEASE, "--jobs", "2")
-    # There is a lease to wait for anyway.
+    # The test has to wait for a lease anyway.
     undisturbed = threading.Thread(target=spools.reference, args=[filling(60)])
     undisturbed.start()
-    require(lambda: not frozen.holds() and not dead.holds(), "nobody took over", hosts)
-    require(lambda: all(f" batch.recovered batch={name} " in well.said() for name in lost + left), f"{well.name} does not say so", hosts)
-    # While the others wait for the lock of a session, the frozen one may have it.
+    require(lambda: not frozen.holds() and not dead.holds(), "no host took over the claims", hosts)
+    require(lambda: all(f" batch.recovered batch={name} " in well.said() for name in lost + left), f"{well.name} logged no recovery of all claims", hosts)
+    # The frozen host may hold the lock of a session for which the others wait.
     wait(lambda: not is_owed(spool, hosts), seconds=3)
     frozen.thaw()
-    require(lambda: not is_owed(spool, hosts), "not all is done", hosts)
+    require(lambda: not is_owed(spool, hosts), "not every batch is done", hosts)
     if (status := well.stop()) != 0:
         raise Broken(f"{well.name} ended with {status}: {well.said()[-600:]}")
-    # A worker that was taken for dead works on.
+    # The frozen worker resumes after others took over its claims.
     add(spool, range(48, 60))
-    require(lambda: not is_owed(spool, hosts), f"{frozen.name} did not work on", hosts)
+    require(lambda: not is_owed(spool, hosts), f"{frozen.name} did not resume", hosts)
     if (status := frozen.stop()) != 0:
         raise Broken(f"{frozen.name} ended with {status}: {frozen.said()[-600:]}")
-    # The dead host starts again and tidies up after itself.
+    # The dead host restarts and cleans up its leftovers.
     dead.start("--drain")
     if (status := dead.end()) != 0:
         raise Broken(f"{dead.name}, started again, ended with {status}: {dead.said()[-600:]}")
@@ -109,8 +110,8 @@ def zombie(spool, hosts):
 
 
 def storm(server, spool, hosts, amount, dice):
-    """Over NFS: whatever can happen to hosts, links and server happens, one after the other in an order of its own, while batches
-    arrive; then all is well again, and everything gets done."""
+    """Over NFS: applies every failure of hosts, links and server, in random order, while batches arrive. Then all
+    recover, and the hosts must publish every batch."""
     spools.make(spool)
     add(spool, range(10))
     print(f"  {calls_a_batch(server, hosts[0], 10):.0f} NFS calls a batch, undisturbed", flush=True)
@@ -122,20 +123,20 @@ def storm(server, spool, hosts, amount, dice):
     for number, happening in enumerate(happenings):
         first = 10 + number * step
         add(spool, range(first, amount if number == len(happenings) - 1 else first + step))
-        # In the middle of work.
-        require(lambda: any(host.holds() for host in hosts) or not is_owed(spool, hosts), "nobody works", hosts)
+        # Waits until a host works on a batch, then a random time.
+        require(lambda: any(host.holds() for host in hosts) or not is_owed(spool, hosts), "no host works", hosts)
         time.sleep(dice.uniform(0, 2))
         happening(server, dice.choice(hosts), dice)
         print(f"  {happening.__name__}", flush=True)
         for host in hosts:
             if not host.lives():
                 raise Broken(f"{host.name} ended after {happening.__name__}: {host.running.poll()}")
-    require(lambda: not is_owed(spool, hosts), "not all is done", hosts)
+    require(lambda: not is_owed(spool, hosts), "not every batch is done", hosts)
     for host in hosts:
         if (status := host.stop()) != 0:
             raise Broken(f"{host.name} ended with {status}: {host.said()[-600:]}")
     print("  all have ended", flush=True)
-    # The next worker of its name cleans up after a dead host, once the server knows that its locks are nobody's.
+    # The next worker of the same name cleans up after a dead host, once the server has released the host's locks.
     time.sleep(2 * int(LEASE))
     for host in hosts:
         host.start("--drain")
@@ -147,7 +148,7 @@ def storm(server, spool, hosts, amount, dice):
 
 
 def calls_a_batch(server, host, amount):
-    """What a drain by a single host asks."""
+    """Counts the NFS calls of a drain by a single host."""
     host.start("--drain", "--jobs", "1")
     before = server.calls(host.name)
     if (status := host.end()) != 0:
@@ -156,14 +157,14 @@ def calls_a_batch(server, host, amount):
 
 
 def freeze(server, host, dice):
-    """For longer than a lease, or not."""
+    """Freezes a host, sometimes for longer than a lease."""
     host.freeze()
     time.sleep(dice.uniform(5, 2.5 * int(LEASE)))
     host.thaw()
 
 
 def die(server, host, dice):
-    """Nothing that it has says good-bye; it starts again under its name."""
+    """Kills a host without any shutdown. It restarts under the same name."""
     server.cut(host.name)
     host.kill()
     time.sleep(dice.uniform(0, 2 * int(LEASE)))
@@ -173,7 +174,7 @@ def die(server, host, dice):
 
 
 def part(server, host, dice):
-    """Its link is down for longer than the server's lease and ours."""
+    """Takes a host's link down, sometimes for longer than the leases of the server and of the claims."""
     server.cut(host.name)
     time.sleep(dice.uniform(5, 2.5 * int(LEASE)))
     server.mend(host.name)
@@ -186,7 +187,8 @@ def restart(server, host, dice):
 
 
 def unexport(server, host, dice):
-    """All that is asked is refused (permission denied, stale), until it is back; what is cached may still be seen."""
+    """Withdraws the export for a while. Requests fail (permission denied, stale file handle); cached data may still be
+    readable."""
     server.unshare()
     time.sleep(dice.uniform(2, int(LEASE)))
     server.share()

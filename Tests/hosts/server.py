@@ -1,4 +1,5 @@
-"""An NFS server of this kernel, and networks of hosts that reach it. For a machine that serves nothing else by NFS."""
+"""Runs this kernel's NFS server, and networks of hosts that reach it. Needs a machine that serves nothing else by
+NFS."""
 import os
 import subprocess
 import time
@@ -8,7 +9,7 @@ from spool import Broken
 NET = "10.177.0"
 ADDRESS = f"{NET}.1"
 STATE = "/var/lib/nfs"
-# Seconds; by default 90, which a host's locks would outlive it by.
+# The server's lease, in seconds. With the default of 90, a dead host's locks would stay that long.
 LEASE = 10
 
 
@@ -20,7 +21,7 @@ def call(*command):
 
 
 def why_not():
-    """Why there can be no server here; None when there can."""
+    """Returns the reason why this machine cannot run a server, or None."""
     if os.geteuid() != 0:
         return "it takes root"
     for module in ("nfsd", "nfs", "nfsv4", "nfsv3", "veth", "bridge", "loop", "ext4"):
@@ -40,7 +41,7 @@ def why_not():
 
 
 class Server:
-    """Exports an ext4 file system of its own; hosts are clients in networks that hang on a bridge."""
+    """Exports a separate ext4 file system. Hosts are clients in networks that share a bridge."""
 
     def __init__(self, scratch, megabytes=768):
         self.export = os.path.join(scratch, "export")
@@ -86,7 +87,7 @@ class Server:
         call("exportfs", "-f")
 
     def connect(self, name):
-        """A network for a host; gives what enters it."""
+        """Makes a network for a host. Returns the command prefix that enters it."""
         number = len(self.links) + 2
         link = f"nfs{number}"
         self.links[name] = link
@@ -105,7 +106,7 @@ class Server:
         call("ip", "link", "set", self.links[name], "up")
 
     def calls(self, name):
-        """How often a host has asked something by NFS."""
+        """Returns the number of NFS calls of a host."""
         text = call("ip", "netns", "exec", self.links[name], "cat", "/proc/net/rpc/nfs")
         return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("rpc "))
 

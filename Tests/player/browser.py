@@ -1,4 +1,4 @@
-"""Sessions made of the fixtures, a server for them, and a headless Chromium that looks at it.
+"""Makes sessions from the fixtures, serves them, and opens them in a headless Chromium.
 
 ENCODER_WORKER names the program under test. TEST_EXTENT=full runs every case instead of a sample."""
 
@@ -39,21 +39,21 @@ def encode(output, *fixtures):
 
 
 def encode_batch(output, batch, session):
-    """Encodes a batch and verifies the session. Refused frames are no error."""
+    """Encodes a batch and verifies the session. Refused frames are allowed."""
     subprocess.run([WORKER, "encode", batch, "--output", output, "--session", session], check=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     report = subprocess.run([WORKER, "verify", Path(output) / session], text=True, stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT)
     if report.returncode != 0:
-        raise AssertionError(f"verify finds session {session} wrong: {report.stdout}")
+        raise AssertionError(f"verify finds faults in session {session}: {report.stdout}")
 
 
 def generated(output, session, frames, pictures=("exact-1fps/0000.jpg",), every=1000, start=1_767_859_512_340):
-    """Encodes a batch of `frames` captures. Each picture is shown for an equal part of them."""
+    """Encodes a batch of `frames` captures. Each picture fills an equal share of the captures."""
     with tempfile.TemporaryDirectory() as scratch:
         batch = f"{scratch}/batch"
         os.mkdir(batch)
-        # One copy of each on this file system, and links to it.
+        # Stores one copy of each picture on this file system, and links to it.
         copies = {picture: shutil.copy(ROOT / "fixtures" / picture, scratch) for picture in set(pictures)}
         for number in range(frames):
             os.link(copies[pictures[number * len(pictures) // frames]], f"{batch}/{start + number * every}.jpg")
@@ -61,7 +61,7 @@ def generated(output, session, frames, pictures=("exact-1fps/0000.jpg",), every=
 
 
 class Serving:
-    """The program as a server, at a port that it chose."""
+    """Runs the program as a server, at a port that it chooses."""
 
     def __init__(self, output):
         self.process = subprocess.Popen([WORKER, "serve", output, "--listen", "127.0.0.1:0"], text=True,
@@ -99,7 +99,7 @@ class Browser:
             self.before = self.command("Page.addScriptToEvaluateOnNewDocument", source=before)["identifier"]
 
     def look(self, width=1280, height=860, dark=False):
-        """Changes the screen under the page that is open. A narrow screen is a phone's."""
+        """Changes the screen of the open page. A narrow screen simulates a phone."""
         self.command("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
                      mobile=width < 500)
         self.command("Emulation.setEmulatedMedia", features=[
@@ -110,7 +110,7 @@ class Browser:
         return self.driver.execute_cdp_cmd(name, parameters)
 
     def open(self, url):
-        # Chromium loads no page anew where only the part behind the # differs. The server ignores the query.
+        # Chromium reloads no page if only the part after the # differs. The server ignores the query.
         self.opened += 1
         path, hash, fragment = url.partition("#")
         self.driver.get(f"{path}?{self.opened}{hash}{fragment}")
@@ -124,7 +124,8 @@ class Browser:
         return self.when(condition, "held", *arguments)
 
     def when(self, condition, result, *arguments):
-        """Waits until a JavaScript expression is true, and returns another one's value from the same turn of the page."""
+        """Waits until a JavaScript expression is true. Returns the value of another one from the same turn of the
+        page's event loop."""
         script = """
             const done = arguments[arguments.length - 1];
             %s
@@ -138,13 +139,13 @@ class Browser:
             try:
                 return self.driver.execute_async_script(script, *arguments)
             except JavascriptException as error:
-                # Another page has come meanwhile.
+                # The browser has loaded another page meanwhile.
                 if "document unloaded" in str(error) and time.monotonic() < deadline:
                     continue
                 raise
             except WebDriverException as error:
                 page = self.run("return {...document.documentElement.dataset, text: document.body.innerText}")
-                raise AssertionError(f"waited in vain for {condition} {arguments} at {self.driver.current_url}: {page}") from error
+                raise AssertionError(f"timeout while waiting for {condition} {arguments} at {self.driver.current_url}: {page}") from error
 
     def press(self, *keys):
         """Sends keys to the element that has the focus."""
@@ -154,7 +155,7 @@ class Browser:
         return self.driver.find_element(By.CSS_SELECTOR, selector)
 
     def complaints(self):
-        """Returns what the console has said since the last call, without missing files, which it always reports."""
+        """Returns the console messages since the last call, without missing files, which Chromium always reports."""
         return [entry["message"] for entry in self.driver.get_log("browser")
                 if entry["level"] in ("SEVERE", "WARNING") and "Failed to load resource" not in entry["message"]]
 
@@ -168,7 +169,7 @@ class Browser:
         self.driver.quit()
 
 
-# Reads the number that fixtures/generate.py paints into each picture off the screen.
+# Reads the number in the picture on screen. fixtures/generate.py paints it.
 PICTURE = """
     function pictureNumber() {
       const video = document.querySelector('video');
@@ -184,7 +185,7 @@ PICTURE = """
       return number;
     }"""
 
-# Whether the page says that it shows a capture: its number, and `ready` or `missing`.
+# Whether the page reports a capture: its number, and `ready` or `missing`.
 SHOWN = ("Number(document.documentElement.dataset.frame) === arguments[0] && "
          "document.documentElement.dataset.picture === arguments[1]")
 
@@ -192,7 +193,7 @@ _browser = None
 
 
 def shared_browser(**options):
-    """Returns the one browser of this process. A browser that does not answer is replaced."""
+    """Returns the browser that all tests of this process share. Replaces a browser that does not respond."""
     global _browser
     try:
         if _browser:
@@ -212,12 +213,12 @@ def close_browser():
 
 
 atexit.register(close_browser)
-# A test run that is stopped closes its browser too.
+# Closes the browser when SIGTERM stops the test run, too.
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 
 
 class PageTest(unittest.TestCase):
-    """A test with sessions, a server and the browser. `sessions` makes what is served."""
+    """A test with sessions, a server and the browser. `sessions` makes the served sessions."""
 
     browser_options = {}
 
@@ -227,7 +228,7 @@ class PageTest(unittest.TestCase):
 
     @classmethod
     def damage(cls, output):
-        """Changes the sessions while they are served."""
+        """Damages the sessions while the server runs."""
 
     @classmethod
     def setUpClass(cls):
@@ -242,7 +243,7 @@ class PageTest(unittest.TestCase):
         cls.browser = shared_browser(**cls.browser_options)
 
     def timeline(self, session):
-        """The captures of a session as its manifests list them: {timeMs, startMs, endMs}."""
+        """Returns the captures of a session from its manifests: {timeMs, startMs, endMs}."""
         captures = []
         for path in sorted((self.output / session).glob("segment-*.json")):
             now = json.loads(path.read_text())["startMs"]
@@ -267,9 +268,9 @@ class PageTest(unittest.TestCase):
             rate.dispatchEvent(new Event('change'));""", rate)
 
     def shown(self, frame, picture="ready"):
-        """Waits until the page says that it shows a capture."""
+        """Waits until the page reports a capture."""
         self.browser.wait(SHOWN, frame, picture)
 
     def assert_shown(self, frame):
-        """Waits until the page says that it shows a capture, and reads the picture in the same turn."""
+        """Waits until the page reports a capture, and reads the picture in the same turn of the event loop."""
         self.assertEqual(self.browser.when(SHOWN, "pictureNumber()", frame, "ready"), frame)

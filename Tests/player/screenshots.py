@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Takes the pictures of both pages that the documentation shows: screenshots.py DIRECTORY"""
+"""Takes the screenshots of both pages for the documentation: screenshots.py DIRECTORY"""
 
 import shutil
 import sys
@@ -10,12 +10,12 @@ from PIL import Image
 
 import browser
 
-# The session, and where the playhead is.
+# The session, and the position of the playhead.
 PLAYER = ("checkout", "#t=1767859529340")
 
 
 def sessions(output):
-    """Batches of the fixtures, put together as if they were one visit, and some more for the list."""
+    """Encodes batches of the fixtures as one session, and some more sessions for the list."""
     browser.encode(output, "exact-1fps", "jittered", "gap", "rotation", "irregular-3fps", "on-change", "corrupt-frames")
     start = 0
     for name, length in [("exact-1fps", 12_000), ("rotation", 12_500), ("irregular-3fps", 9_000), ("corrupt-frames", 0)]:
@@ -28,7 +28,7 @@ def sessions(output):
 
 
 def take(driver, path):
-    # Twice: what was asked for is painted then.
+    # Waits for two animation frames: then the browser has painted the last change.
     driver.run("return new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)))")
     driver.driver.save_screenshot(path)
     Image.open(path).convert("RGB").save(path, optimize=True)

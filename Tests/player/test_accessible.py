@@ -1,4 +1,5 @@
-"""Both pages under axe-core, in light and dark, on a desktop and a phone; and whether a phone has room for them."""
+"""Checks both pages with axe-core, in light and dark, on a desktop and a phone; and that they fit on a phone's
+screen."""
 
 import os
 import unittest
@@ -7,7 +8,7 @@ from pathlib import Path
 import browser
 from browser import PageTest
 
-# Where scripts/setup puts it.
+# The path at which scripts/setup installs axe-core.
 AXE = Path(os.environ.get("AXE_DIRECTORY", browser.ROOT / ".build/axe")) / "axe_playwright_python/axe.min.js"
 LOOKS = {"light desktop": {}, "dark phone": {"width": 360, "height": 740, "dark": True}}
 if browser.IS_FULL:
@@ -27,7 +28,7 @@ class Pages(PageTest):
         (output / "broken/segment-1767859512340.json").write_text("{")
 
     def each(self):
-        """The pages in all that they can look like."""
+        """Yields the pages in all their states."""
         self.browser.open(self.serving.url + "/")
         yield "list"
         start = self.index("gap")["startMs"]
@@ -47,16 +48,16 @@ class Pages(PageTest):
         self.browser.command("Network.setBlockedURLs", urls=[])
         yield "none"
 
-    def test_every_page_passes_axe_and_fits_in_every_look(self):
+    def test_every_page_passes_axe_and_fits_each_screen_and_theme(self):
         source = AXE.read_text()
         self.addCleanup(self.browser.look)
         for page in self.each():
-            # By the debugger: the page's own policy lets nothing in.
+            # The debugger injects the script, because the page's content security policy forbids it.
             self.browser.command("Runtime.evaluate", expression=source)
             for look, options in LOOKS.items():
                 with self.subTest(page=page, look=look):
                     self.browser.look(**options)
-                    # The page is laid out and drawn anew in these.
+                    # The browser lays the page out and paints it in these animation frames.
                     self.browser.run("""
                         return new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)))""")
                     self.check()
@@ -104,7 +105,7 @@ class Phone(PageTest):
 
 
 class Contrast(PageTest):
-    """What the canvas draws is not text that a checker sees: its colours are held against each other here."""
+    """axe-core does not check text on a canvas, so this test compares the canvas's colours."""
 
     browser_options = {"dark": True}
 
@@ -112,7 +113,7 @@ class Contrast(PageTest):
     def sessions(cls, output):
         browser.encode(output, "gap")
 
-    def test_marks_on_the_timeline_stand_out(self):
+    def test_timeline_markers_have_enough_contrast(self):
         for dark in ["light", "dark"]:
             self.browser.command("Emulation.setEmulatedMedia",
                                  features=[{"name": "prefers-color-scheme", "value": dark}])
@@ -131,7 +132,7 @@ class Contrast(PageTest):
 
 
 def ratio(one, other):
-    """Contrast as WCAG has it."""
+    """Returns the contrast ratio as WCAG defines it."""
     def luminance(colour):
         parts = [int(colour[index:index + 2], 16) / 255 for index in (1, 3, 5)]
         parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]

@@ -1,4 +1,4 @@
-"""The page with all sessions, in headless Chromium."""
+"""Tests the page with all sessions, in headless Chromium."""
 
 import json
 import unittest
@@ -11,7 +11,7 @@ from browser import PageTest
 
 
 def names(page):
-    """The sessions that are seen, in order."""
+    """Returns the names of the visible sessions, in order."""
     return page.run("""
         return [...document.querySelectorAll('.session')].filter(row => row.offsetParent).map(
           row => row.querySelector('h2').textContent)""")
@@ -32,14 +32,14 @@ class List(PageTest):
             sort.value = arguments[0];
             sort.dispatchEvent(new Event('change'));""", order)
 
-    def test_it_says_of_each_session_what_it_is(self):
+    def test_list_shows_the_properties_of_each_session(self):
         text = next(row.text for row in self.browser.driver.find_elements(By.CSS_SELECTOR, ".session")
                     if row.text.startswith("gap"))
         for words in ["2026-01-08 08:05:12 UTC", "23 s", "5 frames", "2 gaps", "open"]:
             self.assertIn(words, text)
         self.assertRegex(text, r"(?m)^3\d\.\d kB$")
 
-    def test_it_sorts(self):
+    def test_list_is_sorted_in_each_order(self):
         self.assertEqual(names(self.browser)[0], "late")
         for order, wanted in [("oldest", "exact-1fps"), ("name", "exact-1fps"), ("longest", "gap"), ("gaps", "gap"),
                               ("frames", "exact-1fps"), ("largest", "exact-1fps"), ("newest", "late")]:
@@ -47,7 +47,7 @@ class List(PageTest):
                 self.choose(order)
                 self.assertEqual(names(self.browser)[0], wanted)
 
-    def test_it_filters_by_name_and_date_and_remembers(self):
+    def test_list_filters_by_name_and_date_and_keeps_the_filter(self):
         self.browser.press(Keys.TAB, "2026-01-09")
         self.assertEqual(names(self.browser), ["late"])
         self.assertEqual(self.browser.find("#shown").text, "1 of 4 shown")
@@ -58,20 +58,20 @@ class List(PageTest):
         self.browser.find("#filter").send_keys("GAP 08:05")
         self.assertEqual(names(self.browser), ["gap"])
 
-    def test_the_first_pictures_are_seen(self):
+    def test_first_picture_of_each_session_is_visible(self):
         self.browser.wait("[...document.images].every(image => image.complete)")
         widths = self.browser.run("return [...document.images].map(image => image.naturalWidth)")
         self.assertEqual(len(widths), 4)
         self.assertNotIn(0, widths)
 
-    def test_keys_alone_lead_to_a_session(self):
+    def test_session_opens_with_the_keyboard_alone(self):
         self.browser.press(Keys.TAB, Keys.TAB, Keys.TAB, Keys.ENTER)
         self.browser.wait("location.pathname === '/sessions/late/' && document.documentElement.dataset.picture === 'ready'")
 
 
 
 class Faults(PageTest):
-    """What only the manifests tell of a session."""
+    """Faults of a session that only its manifests record."""
 
     @classmethod
     def sessions(cls, output):
@@ -82,7 +82,7 @@ class Faults(PageTest):
     def damage(cls, output):
         sorted((output / "torn").glob("segment-*.mp4"))[-1].unlink()
 
-    def test_it_says_what_was_refused_and_what_is_damaged(self):
+    def test_list_reports_refused_frames_and_damage(self):
         self.browser.open(self.serving.url + "/")
         tags = """[...document.querySelectorAll('.session')].filter(row => row.querySelector('h2').textContent === arguments[0])
             .flatMap(row => [...row.querySelectorAll('.refused, .bad')].map(tag => tag.textContent)).join()"""
@@ -92,7 +92,7 @@ class Faults(PageTest):
 
 
 class Odd(PageTest):
-    """What cannot be read is told of, and the others are there."""
+    """The list reports sessions that it cannot read, and shows the others."""
 
     @classmethod
     def sessions(cls, output):
@@ -104,7 +104,7 @@ class Odd(PageTest):
         (output / "broken/session.json").write_text("{")
         (output / "broken/segment-1767859512340.json").write_text("{")
 
-    def test_a_session_that_cannot_be_read_is_told_of(self):
+    def test_unreadable_session_is_reported(self):
         self.browser.open(self.serving.url + "/")
         self.assertEqual(names(self.browser), ["exact-1fps", "broken"])
         row = self.browser.find(".session:has(.error)")
@@ -118,7 +118,7 @@ class Empty(PageTest):
         self.assertIn("encoder-worker encode", self.browser.find("#nothing").text)
         self.assertFalse(self.browser.find("#filters").is_displayed())
 
-    def test_a_list_that_cannot_be_had_says_why(self):
+    def test_list_that_cannot_be_loaded_shows_the_reason(self):
         self.browser.command("Network.enable")
         self.browser.command("Network.setBlockedURLs", urls=["*sessions.json"])
         self.addCleanup(self.browser.command, "Network.setBlockedURLs", urls=[])
@@ -130,7 +130,7 @@ class Empty(PageTest):
 
 
 class Many(PageTest):
-    """A long list: only the pictures in sight are asked for."""
+    """A long list: the page requests only visible pictures."""
 
     count = 1_000 if browser.IS_FULL else 300
 
@@ -138,7 +138,7 @@ class Many(PageTest):
              "durationMs": number * 1000, "frames": number, "segments": 1, "gaps": number % 3, "bytes": number * 1000,
              "complete": number % 2 == 0} for number in range(count)]
 
-    # The page is given such a list instead of the server's.
+    # The test gives the page this list instead of the server's.
     browser_options = {"before": """
         const fetched = window.fetch;
         window.fetch = (path, ...rest) => path === '/sessions.json'

@@ -1,4 +1,4 @@
-"""The page of a session, in headless Chromium: what it shows is read off the picture itself."""
+"""Tests the page of a session, in headless Chromium. The tests read the painted number off the picture."""
 
 import unittest
 from datetime import datetime, timezone
@@ -9,14 +9,14 @@ from selenium.webdriver.common.keys import Keys
 import browser
 from browser import PageTest
 
-# Of each kind one, or all with TEST_EXTENT=full.
+# One session of each kind, or all with TEST_EXTENT=full.
 FIXTURES = ["jittered", "gap", "rotation", "single-frame"]
 if browser.IS_FULL:
     FIXTURES += ["exact-1fps", "irregular-3fps", "on-change"]
 
 
 class Frames(PageTest):
-    """Every capture can be reached, and is what is seen."""
+    """Every capture can be reached, and the page shows its picture."""
 
     @classmethod
     def sessions(cls, output):
@@ -25,7 +25,7 @@ class Frames(PageTest):
     def test_a_link_to_any_capture_shows_it(self):
         timelines = {session: self.timeline(session) for session in FIXTURES}
         for number in reversed(range(max(map(len, timelines.values())))):
-            # Another session each time: a page load on another page costs least.
+            # Takes another session each time: a page load costs least if the page changes.
             for session, captures in timelines.items():
                 if number in (range(len(captures)) if browser.IS_FULL else self.sample(captures)):
                     with self.subTest(session=session, number=number):
@@ -34,7 +34,7 @@ class Frames(PageTest):
 
     @staticmethod
     def sample(captures):
-        """One capture of each kind: one inside a segment, the first one of the last segment, the last one.
+        """Returns one capture of each kind: one inside a segment, the first one of the last segment, the last one.
 
         The other two tests of this class visit every capture."""
         opening = next(number for number, capture in enumerate(captures)
@@ -45,7 +45,7 @@ class Frames(PageTest):
         for session in FIXTURES:
             self.open_session(session)
             captures = self.timeline(session)
-            # There and back, far and near.
+            # Seeks forwards and backwards, over long and short distances.
             order = [number for pair in zip(range(len(captures)), reversed(range(len(captures)))) for number in pair]
             for number in order:
                 with self.subTest(session=session, number=number):
@@ -69,7 +69,7 @@ class Frames(PageTest):
                         self.assertEqual(seen["picture"], number)
                         self.assertEqual(seen["hash"], f"#t={captures[number]['timeMs']}")
                         self.assertEqual(seen["texts"], self.read_out(captures, number))
-            # There is nothing beyond.
+            # A further step changes nothing.
             self.browser.press(Keys.ARROW_LEFT)
             self.shown(0)
             self.browser.press(Keys.END, Keys.ARROW_RIGHT)
@@ -77,7 +77,7 @@ class Frames(PageTest):
 
     @staticmethod
     def read_out(captures, number):
-        """What the page has to say of a capture."""
+        """Returns the text that the page must show for a capture."""
         capture = captures[number]
         offset, hold = capture["timeMs"] - captures[0]["timeMs"], capture["endMs"] - capture["startMs"]
         second, rest = divmod(capture["timeMs"], 1000)
@@ -97,7 +97,7 @@ class Frames(PageTest):
         self.assertAlmostEqual(video[0], 182 * scale, places=1)
         self.assertAlmostEqual(video[1], 322 * scale, places=1)
 
-    def test_a_turn_changes_the_picture_and_moves_nothing_else(self):
+    def test_rotation_changes_the_picture_and_not_the_layout(self):
         def places():
             return self.browser.run("""
                 return ['stage', 'timeline', 'play'].map(id => document.getElementById(id).getBoundingClientRect().toJSON())""")
@@ -120,14 +120,14 @@ class Frames(PageTest):
 
 
 class Playing(PageTest):
-    """What plays, plays to its end; what nobody recorded is skipped."""
+    """Sessions play to their end; the player skips gaps in the recording."""
 
     @classmethod
     def sessions(cls, output):
         browser.encode(output, "exact-1fps", "gap", "rotation")
 
     def play_through(self, session, rate):
-        """Plays to the end. Returns an entry for each repaint, and whether the machine lost pictures meanwhile."""
+        """Plays to the end. Returns an entry for each repaint, and whether the machine dropped pictures meanwhile."""
         self.open_session(session)
         self.shown(0)
         self.set_rate(rate)
@@ -145,16 +145,16 @@ class Playing(PageTest):
               if (page.state !== 'ended') requestAnimationFrame(look);
             })();""")
         self.browser.press(" ")
-        # The look after the end, not the end itself: the loop above may run later.
+        # This reads the page after its end: the loop above may run later than the end.
         self.browser.wait("seen.at(-1).state === 'ended'")
         seen, longest, dropped = self.browser.run("""
             return [seen, longestMs, document.querySelector('video').getVideoPlaybackQuality().droppedVideoFrames]""")
         return seen, dropped > 0 or longest > 60
 
     def watch(self, session, rate, check, missing):
-        """Plays until nothing is missing. Only a machine that lost pictures meanwhile gets another attempt.
+        """Plays until nothing is missing. Plays again only if the machine dropped pictures meanwhile.
 
-        `check` judges each attempt; it holds however busy the machine is. `missing` returns what an attempt lacks."""
+        `check` judges each attempt, and must hold on a busy machine. `missing` returns what an attempt lacks."""
         for attempt in range(1, 9):
             seen, is_disturbed = self.play_through(session, rate)
             check(seen)
@@ -189,12 +189,12 @@ class Playing(PageTest):
 
         def missing(seen):
             lacks = set(range(5)) - {entry["frame"] for entry in seen}
-            # The capture before the gap stays on screen for five seconds, none of which is left out.
+            # The capture before the gap stays on screen for five seconds, and the player must not skip any of them.
             held = max((entry["position"] for entry in seen if entry["frame"] == 2), default=0)
             return lacks or (held if held <= 6_000 else None)
         self.watch("gap", "4", check, missing)
 
-    def test_it_plays_again_after_its_end_and_pauses(self):
+    def test_session_plays_again_after_its_end_and_pauses(self):
         self.play_through("gap", "16")
         # The second play must not end before the test pauses it.
         self.set_rate("1")
@@ -203,7 +203,7 @@ class Playing(PageTest):
         self.browser.press(" ")
         self.browser.wait("document.documentElement.dataset.state === 'paused'")
 
-    def test_a_gap_can_be_looked_at_and_left(self):
+    def test_seek_into_a_gap_and_out_of_it(self):
         start = self.index("gap")["startMs"]
         for key, number in [(Keys.ARROW_RIGHT, 3), (Keys.ARROW_LEFT, 2), (Keys.PAGE_UP, 4), (Keys.PAGE_DOWN, 0)]:
             with self.subTest(key=key):
@@ -213,7 +213,7 @@ class Playing(PageTest):
                 self.browser.press(key)
                 self.assert_shown(number)
         self.open_session("gap", f"#t={start + 10_000}")
-        # The capture after the gap may be gone before the test looks.
+        # The player may have passed the capture after the gap before the test reads the page.
         self.browser.run("""
             window.after = [];
             const page = document.documentElement.dataset;
@@ -225,7 +225,7 @@ class Playing(PageTest):
 
 
 class Damage(PageTest):
-    """What cannot be shown is named, and stops nothing else."""
+    """The page names what it cannot show, and shows everything else."""
 
     @classmethod
     def sessions(cls, output):
@@ -289,45 +289,45 @@ class Damage(PageTest):
         notes = self.browser.find("#notes").text
         for words in ["1767859513340.jpg", "invalid data", "an empty file", "neither JPEG, PNG nor WebP"]:
             self.assertIn(words, notes)
-        # As their names say.
+        # The capture times that their names state.
         for instant in ["08:05:13.340", "08:05:15.340", "08:05:17.340"]:
             self.assertIn(instant, notes)
 
-    def test_what_is_gone_with_its_manifest_is_no_gap_of_the_recorder(self):
+    def test_missing_segment_and_manifest_are_not_shown_as_a_recording_gap(self):
         self.open_session("irregular-3fps")
         self.shown(0)
         notes = self.browser.find("#notes").text
         self.assertRegex(notes, r"part 2 of \d is missing")
         self.assertNotIn("nothing was recorded", notes)
 
-    def test_a_film_that_cannot_be_made_says_why(self):
+    def test_film_that_cannot_be_made_shows_the_reason(self):
         self.open_session("exact-1fps")
         self.shown(0)
         self.browser.find("#download").click()
         self.browser.wait("document.getElementById('message-text').textContent.includes(arguments[0])", self.lost.name)
         self.assertTrue(self.browser.find("#message").is_displayed())
 
-    def test_an_address_of_no_session_says_so(self):
+    def test_url_of_an_unknown_session_shows_an_error(self):
         self.open_session("nobody")
         self.assertEqual(self.browser.run("return document.documentElement.dataset.state"), "failed")
         self.assertIn("no session nobody", self.browser.find("#message").text)
-        # Nothing else is said or offered.
+        # The page shows and offers nothing else.
         for selector in ["#download", "#link", ".side", ".deck"]:
             self.assertFalse(self.browser.find(selector).is_displayed(), selector)
 
-    def test_a_session_that_cannot_be_had_says_why(self):
+    def test_session_that_cannot_be_loaded_shows_the_reason(self):
         self.block("*timeline.json")
         self.open_session("jittered")
         self.assertEqual(self.browser.run("return document.documentElement.dataset.state"), "failed")
         self.assertIn("does not answer", self.browser.find("#message").text)
 
     def block(self, *urls):
-        """As if the network was down for these."""
+        """Blocks these URLs, as if the network were down."""
         self.browser.command("Network.enable")
         self.browser.command("Network.setBlockedURLs", urls=urls)
         self.addCleanup(self.browser.command, "Network.setBlockedURLs", urls=[])
 
-    def test_a_server_that_is_away_is_waited_for(self):
+    def test_page_retries_while_the_server_is_down(self):
         self.block("*.m4s")
         self.open_session("jittered")
         self.shown(0, "missing")
@@ -338,7 +338,7 @@ class Damage(PageTest):
 
 
 class Undecodable(PageTest):
-    """A segment that the browser cannot make anything of is left out; what it broke is made anew."""
+    """The player skips a segment that the browser cannot decode, and creates a new media source afterwards."""
 
     broken = 1_767_859_517_340
     browser_options = {"before": """
@@ -367,7 +367,7 @@ class Undecodable(PageTest):
 
 
 class Controls(PageTest):
-    """Keys, pointer, and what a screen reader hears."""
+    """Tests keys, the pointer, and the text for screen readers."""
 
     @classmethod
     def sessions(cls, output):
@@ -392,7 +392,7 @@ class Controls(PageTest):
                      "play", "next", "forward", "rate", "Keys"]:
             self.assertIn(name, reached)
 
-    def test_keys_go_where_they_say(self):
+    def test_each_key_seeks_to_its_target(self):
         for key, number in [(Keys.PAGE_UP, 10), (Keys.ARROW_LEFT, 9), (Keys.HOME, 0), (Keys.END, 11), (Keys.ARROW_DOWN, 1),
                             (Keys.ARROW_UP, 11), (Keys.PAGE_DOWN, 1), (".", 2), (",", 1)]:
             self.browser.press(key)
@@ -409,7 +409,7 @@ class Controls(PageTest):
         self.shown(2)
         self.assertEqual(self.browser.run("return document.documentElement.dataset.state"), "paused")
 
-    def test_the_timeline_is_a_slider_that_says_what_it_shows(self):
+    def test_timeline_is_a_slider_with_the_shown_time_as_its_text(self):
         self.browser.press(Keys.ARROW_RIGHT)
         self.shown(1)
         slider = self.browser.find("#timeline")
@@ -418,7 +418,7 @@ class Controls(PageTest):
         self.assertEqual(slider.get_attribute("aria-valuemax"), "12000")
         self.browser.wait("document.getElementById('said').textContent.startsWith('frame 2 of 12')")
 
-    def test_it_says_nothing_while_it_plays(self):
+    def test_screen_reader_text_does_not_report_playback(self):
         self.browser.run("""
             window.said = [];
             new MutationObserver(() => window.said.push(document.documentElement.dataset.state))
@@ -429,12 +429,12 @@ class Controls(PageTest):
         self.browser.wait("said.length > 0")
         self.assertNotIn("playing", self.browser.run("return said"))
 
-    def test_the_timeline_tells_instants_and_seeks(self):
+    def test_timeline_shows_times_and_seeks(self):
         self.open_session("gap")
         self.shown(0)
         canvas = self.browser.find("#map")
         move = webdriver.ActionChains(self.browser.driver)
-        # Ten seconds into 23 is in the gap.
+        # The position ten seconds into the 23 seconds is in the gap.
         move.move_to_element_with_offset(canvas, round(canvas.size["width"] * (10 / 23 - 0.5)), 0).perform()
         self.assertIn("gap of 7.000 s", self.browser.find("#tip").text)
         move.move_to_element_with_offset(canvas, round(canvas.size["width"] * (1.5 / 23 - 0.5)), 0).click().perform()
@@ -460,7 +460,7 @@ class Controls(PageTest):
               new TextDecoder().decode((await answer.arrayBuffer()).slice(4, 8)))""")
         self.assertEqual(kind, "ftyp")
 
-    def test_a_link_that_makes_no_sense_opens_the_session_all_the_same(self):
+    def test_link_with_an_invalid_position_opens_the_session(self):
         for fragment in ["#t=", "#t=x", "#t=1", "#t=99999999999999", "#"]:
             with self.subTest(fragment=fragment):
                 self.open_session("exact-1fps", fragment)
@@ -468,7 +468,7 @@ class Controls(PageTest):
 
 
 class Guest(PageTest):
-    """Nothing is asked of anybody else, and nothing is complained of."""
+    """The page sends no request to other origins, and the console stays empty."""
 
     served = FIXTURES if browser.IS_FULL else FIXTURES[1:]
 
@@ -477,7 +477,7 @@ class Guest(PageTest):
         browser.encode(output, *cls.served)
 
     def test_no_request_leaves_the_origin_and_the_console_stays_empty(self):
-        # The browser is shared: drop the requests and complaints of other tests.
+        # The tests share the browser: drop the requests and console messages of other tests.
         self.browser.requests()
         self.browser.complaints()
         self.browser.open(self.serving.url + "/")
@@ -491,9 +491,9 @@ class Guest(PageTest):
 
 
 class Long(PageTest):
-    """A long session: the page fetches, and keeps, only what is near the playhead."""
+    """A long session: the page fetches and keeps only segments near the playhead."""
 
-    # Eight parts with a capture each second. The full session is longer than one batch may be.
+    # Eight parts with a capture each second. The full session exceeds the limit of one batch.
     batches = 8
     frames = 3600 if browser.IS_FULL else 300
 
@@ -509,7 +509,7 @@ class Long(PageTest):
     def fetched(self):
         return [url for url in self.browser.requests() if url.endswith(".m4s")]
 
-    def test_only_what_is_near_is_fetched_and_every_place_is_reached(self):
+    def test_only_near_segments_are_fetched_and_every_position_is_reachable(self):
         start = self.index("long")["startMs"]
         self.assertGreater(len(self.timeline("long")), 2 * 300)
         self.browser.requests()
@@ -534,7 +534,7 @@ class Long(PageTest):
 
 
 class Playlist(PageTest):
-    """Without Media Source Extensions, but with a player for HLS, that one plays."""
+    """Without Media Source Extensions, the page uses the browser's HLS player if there is one."""
 
     browser_options = {"before": "delete window.MediaSource; delete window.ManagedMediaSource;"}
 

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Pictures of every kind that is taken, small, of odd sides, the same in all. Usage: make_pictures.py OUTPUT"""
+"""Makes small pictures of every accepted kind, of odd sides, all with the same content. Usage: make_pictures.py
+OUTPUT"""
 import sys
 
 from PIL import Image, PngImagePlugin
@@ -9,7 +10,7 @@ output = sys.argv[1]
 
 
 def pixel(x, y):
-    """Slopes of colour, a black and a white bar; nothing that sharing chroma among four pixels would change much."""
+    """Returns colour gradients, a black and a white bar. Chroma subsampling changes such content little."""
     if 20 <= x < 28:
         return (0, 0, 0)
     if y >= 41:
@@ -34,7 +35,7 @@ for name, picture in [
     ("2-bit-palette", rgb.quantize(4)),
 ]:
     picture.save(f"{output}/png-{name}.png", bits=int(name[0]) if name[1:] == "-bit-palette" else 8)
-# One colour that stands for "transparent" (tRNS).
+# One colour that means "transparent" (tRNS).
 rgb.save(f"{output}/png-rgb-clear-white.png", transparency=(255, 255, 255))
 grey.save(f"{output}/png-grey-clear-white.png", transparency=255)
 palette.save(f"{output}/png-palette-clear.png", transparency=bytes(range(255, 15, -15)))

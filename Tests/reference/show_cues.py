@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""What a track of thumbnails says, as webvtt-py and Pillow read it: a JSON array of [start, end, width, height, number, file].
+"""Reads a thumbnail track with webvtt-py and Pillow. Prints a JSON array of [start, end, width, height, number, file].
 
-Times are in milliseconds; the size is that of the part of the sprite, and the number what a fixture's patches show there.
+Times are in milliseconds. The size is that of the part of the sprite. The number is that of the fixture's patches
+there.
 """
 import json
 import os

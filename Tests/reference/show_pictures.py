@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""What Pillow shows of image files: the judge of the pictures that we decode.
+"""Decodes image files with Pillow, the reference for the pictures that the encoder decodes.
 
 Usage: show_pictures.py OUTPUT < FILES (a path a line)
 
-Of each file, a line of JSON on standard output: its number of columns and rows, and `NUMBER.rgb` in OUTPUT; or why Pillow
-does not show it. Pictures are turned as their EXIF says; of an animation the first one counts; what is transparent is
-shown over black; 16 bits are made 8; where a file has a colour profile, its colours are made sRGB.
+Prints a line of JSON for each file: its number of columns and rows, or the reason why Pillow cannot decode it. Writes
+the pixels to `NUMBER.rgb` in OUTPUT. Pictures are turned as their EXIF says. Of an animation, the first picture
+counts. Transparent pixels are shown over black. 16 bits are reduced to 8. A colour profile is converted to sRGB.
 """
 import io
 import json
@@ -17,7 +17,7 @@ from PIL import Image, ImageCms, ImageOps
 
 def rgb(picture):
     if picture.mode.startswith("I"):
-        # Greys of 16 bits, which Pillow cuts off at 255 instead of scaling. One of them may stand for "transparent".
+        # Pillow cuts 16-bit greys off at 255 instead of scaling them. One of them may mean "transparent".
         clear = picture.info.get("transparency")
         values = [0 if value == clear else (min(max(value, 0), 65535) * 255 + 32767) // 65535
                   for value in picture.convert("I").getdata()]

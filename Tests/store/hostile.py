@@ -1,4 +1,5 @@
-"""A store that misbehaves as the object's name says, on a free port of this machine, until standard input ends."""
+"""Serves a store whose faults depend on the object's name, on a free port of this machine, until standard input
+ends."""
 
 import collections
 import os

@@ -1,9 +1,9 @@
-"""An S3 store for tests: moto, with a bucket, on a free port of this machine, until standard input ends.
+"""Runs an S3 store for tests: moto, with a bucket, on a free port of this machine, until standard input ends.
 
-One request at a time is answered, so that conditions are atomic, and none whose body did not come whole. Signatures are
-checked as S3 does, by botocore's own signer; a path below /open/ needs none. Usage: serve.py BUCKET [LOG]
+The store answers one request at a time, so that conditions are atomic. It answers no request with an incomplete body.
+It checks signatures as S3 does, with botocore's own signer. Paths below /open/ need none. Usage: serve.py BUCKET [LOG]
 
-LOG gets a line for each signed request: method, status, bytes that came and that went, path.
+LOG gets a line for each signed request: method, status, received and sent bytes, path.
 """
 
 import datetime
@@ -29,9 +29,9 @@ KEY, SECRET, REGION = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
 
 
 def wrong(environ, body):
-    """Why a request's signature does not hold, or None."""
+    """Returns the reason why a request's signature is invalid, or None."""
     path, _, query = environ["REQUEST_URI"].partition("?")
-    # As S3 reads it, whatever way it was written.
+    # S3 decodes the path and encodes it again before it checks the signature.
     path = quote(unquote(path), safe="/-_.~")
     words = dict(parse_qsl(query, keep_blank_values=True))
     headers = {k[5:].replace("_", "-").lower(): v for k, v in environ.items() if k.startswith("HTTP_")}
@@ -74,7 +74,7 @@ LOG = open(sys.argv[2], "a", buffering=1) if len(sys.argv) > 2 else None
 
 
 class Handler(BaseHTTPRequestHandler):
-    # Connections are used again, which no server of WSGI's own does.
+    # Reuses connections, which the WSGI reference server does not.
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     wbufsize = -1
@@ -111,7 +111,7 @@ class Handler(BaseHTTPRequestHandler):
         for name in ("CONTENT_TYPE", "CONTENT_LENGTH"):
             environ[name] = environ.pop("HTTP_" + name, "")
         if self.is_open:
-            # To moto, which does not look closely, somebody has to have signed.
+            # moto requires a signature, but does not check it.
             environ["HTTP_AUTHORIZATION"] = f"AWS4-HMAC-SHA256 Credential={KEY}/20260101/{REGION}/s3/aws4_request"
         return environ | {
             "REQUEST_METHOD": self.command, "REQUEST_URI": target, "RAW_URI": target, "SCRIPT_NAME": "",

@@ -1,4 +1,4 @@
-"""A batch.json that is no longer what anybody meant."""
+"""Mutates a batch.json into one that no recorder writes."""
 
 import json
 
@@ -16,7 +16,7 @@ RECTANGLE = '{"x":%s,"y":%s,"width":%s,"height":%s}'
 
 
 class Raw(str):
-    """JSON as it is to be written, right or wrong."""
+    """JSON text that is written as it is, valid or not."""
 
 
 def absurd(rng):
@@ -36,7 +36,7 @@ def absurd(rng):
 
 
 def pairs(value):
-    """Objects as lists of pairs, in which a key can be there twice."""
+    """Returns objects as lists of pairs, so that a key can occur twice."""
     if isinstance(value, dict):
         return ("object", [[key, pairs(inner)] for key, inner in value.items()])
     if isinstance(value, list):
@@ -45,7 +45,7 @@ def pairs(value):
 
 
 def places(value):
-    """Every object and array in it."""
+    """Returns every object and array in a value."""
     if isinstance(value, tuple):
         yield value
         for inner in value[1]:
@@ -61,7 +61,7 @@ def text(value):
 
 
 def layers(rng, value):
-    """A frame becomes a picture of two layers."""
+    """Turns a frame into a picture of two layers."""
     return ("object", [
         ["timeMs", Raw(str(1767859512340 + rng.randrange(5000)))], ["width", Raw("180")], ["height", Raw("320")],
         ["layers", ("array", [
@@ -73,7 +73,7 @@ def layers(rng, value):
 def absurd_description(rng, data):
     try:
         whole = pairs(json.loads(data))
-    except (ValueError, RecursionError):  # it is absurd already
+    except (ValueError, RecursionError):  # earlier mutations made the value invalid
         return data[:rng.randrange(len(data) + 1)]
     for _ in range(rng.choice([1, 1, 2, 4])):
         inside = [place for place in places(whole)]

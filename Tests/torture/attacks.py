@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes one hostile batch: attacks.py KIND PATH VICTIM
 
-PATH becomes a directory or a file; VICTIM is a file that lies outside and must neither be read nor written. Large
-batches repeat a few packed megabytes, which takes little time to make.
+PATH becomes a directory or a file. VICTIM is a file outside of PATH, which no reader may read or write. Large batches
+repeat a few compressed megabytes, so that they are fast to make.
 """
 
 import gzip
@@ -23,7 +23,7 @@ MIB = 1 << 20
 
 
 def tar_of_everything(path, victim):
-    """One frame, and every kind of entry that is none."""
+    """Writes a tar with one frame and every kind of entry that is no regular file."""
     with tarfile.open(path, "w") as archive:
         def add(name, kind=tarfile.REGTYPE, link="", data=b""):
             entry = tarfile.TarInfo(name)
@@ -40,7 +40,7 @@ def tar_of_everything(path, victim):
         add(f"{START + 3000}.jpg", tarfile.CHRTYPE)
         add(f"{START + 4000}.jpg", tarfile.BLKTYPE)
         add(f"{START + 5000}.jpg", tarfile.FIFOTYPE)
-        # A tool that unpacks to files would write through the link.
+        # An unpacker that writes files would write through the link.
         add("door", tarfile.SYMTYPE, os.path.dirname(victim))
         add("door/" + Path(victim).name, data=b"overwritten")
 
@@ -65,7 +65,7 @@ def zstandard(data):
 
 
 def written(path, parts, *packers):
-    """Packs each part once and writes it so many times: readers take members of gzip and frames of zstd for one stream."""
+    """Compresses each part once and writes it repeatedly: readers treat gzip members and zstd frames as one stream."""
     with open(path, "wb") as file:
         for data, times in parts:
             for pack in packers[:-1]:
@@ -74,12 +74,12 @@ def written(path, parts, *packers):
 
 
 def stream(data, *packers):
-    """A gibibyte of repeated data."""
+    """Compresses a gibibyte of repeated data."""
     return lambda path, _: written(path, [(data * (16 * MIB // len(data)), 64)], *packers)
 
 
 def tar_of_zeros(count, pack, name=f"./{START}%d.jpg", mib=100):
-    """A tar of zero-filled files below the size limit of a file."""
+    """Writes a tar of zero-filled files, each below the size limit of a file."""
     def make(path, _):
         parts = []
         for number in range(count):
@@ -91,7 +91,7 @@ def tar_of_zeros(count, pack, name=f"./{START}%d.jpg", mib=100):
 
 
 def sparse_tar(path, _):
-    """A tar of five files of 100 MiB that are holes but for the last byte."""
+    """Writes a tar of five sparse files of 100 MiB: each is a hole except for its last byte."""
     folder = path + ".files"
     os.mkdir(folder)
     for number in range(5):
@@ -114,17 +114,17 @@ def million_entries(path, _):
         block[148:156] = b"%06o\0 " % sum(block)
         return block
 
-    # More than any limit lets through, over and over.
+    # Repeats more data than any limit permits.
     part = gzip.compress(b"".join(map(header, range(25_000))), 1)
     Path(path).write_bytes(part * 40 + gzip.compress(bytes(1024)))
 
 
 def zip_of_everything(path, victim):
-    """One frame, and every kind of entry that is none."""
+    """Writes a zip with one frame and every kind of entry that is no regular file."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         def add(name, mode=0o100644, data=b"overwritten"):
             entry = zipfile.ZipInfo(name)
-            # ZipInfo corrects names.
+            # ZipInfo normalizes names, so this sets the raw name.
             entry.filename, entry.external_attr, entry.create_system = name, mode << 16, 3
             archive.writestr(entry, data)
 
@@ -134,13 +134,13 @@ def zip_of_everything(path, victim):
         add(victim)
         add(f"{START + 1000}.jpg", 0o120777, victim.encode())
         add(f"{START + 3000}.jpg", 0o020666)
-        # A tool that unpacks to files would write through the link.
+        # An unpacker that writes files would write through the link.
         add("door", 0o120777, os.path.dirname(victim).encode())
         add("door/" + Path(victim).name)
 
 
 def zip_of_zeros(path, _):
-    """Four files of 100 MiB."""
+    """Writes a zip of four files of 100 MiB."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for number in range(4):
             with archive.open(f"{START + number}.jpg", "w") as entry:
@@ -149,7 +149,7 @@ def zip_of_zeros(path, _):
 
 
 def zip_of_one_place(path, _):
-    """A thousand entries that share the bytes of one."""
+    """Writes a zip of a thousand entries that share the bytes of one."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(f"{START}.jpg", bytes(MIB))
         only = archive.infolist()[0]
@@ -193,7 +193,7 @@ def huge_json(path, _):
 ATTACKS = {
     "tar-of-everything": tar_of_everything,
     "directory-of-everything": directory_of_everything,
-    # A tar without entries, as far as anybody can tell.
+    # Readers recognize this as a tar without entries.
     "zeros": stream(b"\0", gzipped),
     "stream-gzip": stream(b"y\n", gzipped),
     "stream-zstd": stream(b"y\n", zstandard),

@@ -1,5 +1,5 @@
-"""Something happens before the nth call of a worker that drains a spool, for n = 1, 2, 3 …: it is killed, the call fails,
-the power goes."""
+"""Disturbs a worker that drains a spool before its nth call, for n = 1, 2, 3 …: kills it, makes the call fail, or cuts
+the power."""
 import errno
 import fcntl
 import os
@@ -41,22 +41,22 @@ def every(call):
 
 
 def looks_at_a_session(call):
-    """Between taking a session's lock and being sure of it."""
+    """Returns whether a call lies between taking a session's lock and verifying the lock."""
     return call.name in LOOKS and any(
         os.path.basename(os.path.dirname(path)) == "output" and not os.path.basename(path).startswith(".")
         for path in call.paths)
 
 
-# Error numbers, the calls that fail with them, and how many of these calls the short form tries: in `make test`, and with
-# TEST_EXTENT=full. None stands for all calls.
+# Error numbers, the calls that fail with them, and how many of these calls the short form tries: in `make test`, and
+# with TEST_EXTENT=full. None means all calls.
 FAILURES = [(errno.ENOSPC, needs_room, 3, 6), (errno.EMFILE, opens, 2, 4), (errno.EIO, every, 4, 10),
             (errno.EIO, looks_at_a_session, 5, None)]
-# The same for kills and power cuts.
+# The same numbers for kills and for power cuts.
 KILLS, POWER_CUTS = (8, 25), (3, 6)
 
 
 def sample(total, short):
-    """The numbers of the calls before which something happens: all, or so many, from ever other places."""
+    """Returns the numbers of the calls to disturb: all, or a sample of `short` spread over the run."""
     if short is None or short >= total:
         return list(range(1, total + 1))
     step = total / short
@@ -64,13 +64,13 @@ def sample(total, short):
 
 
 def amount(short, some, more):
-    """How many calls the short form tries; None for all."""
+    """Returns how many calls the short form tries; None for all."""
     return None if not short else more if spools.IS_FULL else some
 
 
 def disturbed(calls, then, nth):
-    """One spool, one run that is killed before the nth of these calls or in which that fails, and a good run after it.
-    Gives what went wrong, or None, and the call."""
+    """Runs a worker that is killed before the nth of these calls, or whose nth call fails; then an undisturbed worker.
+    Returns the fault, or None, and the call."""
     call = None
     with tempfile.TemporaryDirectory(prefix="torture-") as scratch:
         spool = os.path.join(scratch, "spool")
@@ -96,10 +96,10 @@ def disturbed(calls, then, nth):
 
 
 def check_recovers(spool):
-    """A fresh worker finishes what was left: the same output as if nothing had happened, and nothing lies around."""
+    """A new worker finishes the rest: the output equals that of an undisturbed run, and no temporary file is left."""
     status, said = spools.drain(spool)
     if status not in spools.WELL:
-        raise Broken(f"the run after it ended with status {status}: {said.strip()}")
+        raise Broken(f"the next run ended with status {status}: {said.strip()}")
     spools.check_at_rest(spool)
     spools.prune(spool)
     spools.check_same(os.path.join(spool, "output"), spools.reference())
@@ -108,7 +108,7 @@ def check_recovers(spool):
 
 
 def check_failed(spool, run):
-    """After a run in which one call failed: all is where it belongs, and no attempt was counted."""
+    """After a run in which one call failed: each batch is in its directory, and no attempt was counted."""
     if run.status not in spools.UNWELL:
         raise Broken(f"status {run.status}")
     if held := spools.attempts(spool):
@@ -121,7 +121,7 @@ def check_failed(spool, run):
 
 
 def count(calls):
-    """How many of these calls a run makes that nobody disturbs."""
+    """Returns how many of these calls an undisturbed run makes."""
     with tempfile.TemporaryDirectory(prefix="torture-") as scratch:
         spool = os.path.join(scratch, "spool")
         spools.fill(spool)
@@ -129,7 +129,7 @@ def count(calls):
 
 
 def enumerate_calls(title, calls, then, short):
-    """Disturbs one call after the other; gives how many promises were broken."""
+    """Disturbs one call after the other. Returns the number of failed checks."""
     points = [(calls, then, nth) for nth in sample(count(calls), short)]
     spools.reference()
     broken = done = 0
@@ -140,7 +140,7 @@ def enumerate_calls(title, calls, then, short):
                 if problem:
                     broken += 1
                     print(f"{title}, call {nth} ({call.name} {' '.join(call.paths)}): {problem}", flush=True)
-            # A run that is disturbed, or slower, may make more calls: on, until there are none.
+            # A disturbed or slower run may make more calls. Continues until a run makes no nth call.
             points = [(calls, then, points[-1][-1] + 1)] if short is None and call else []
     print(f"{title}: {done} runs, {broken} broken", flush=True)
     return broken
@@ -160,7 +160,7 @@ def failures(short):
 
 
 def power(short):
-    """The power goes before a call that changes a file; what was not synced is gone."""
+    """Cuts the power before a call that changes a file. Data that was not synced is lost."""
     if why := tracer.why_not():
         return spools.skip("power", why)
     if not shutil.which("mkfs.ext4"):
@@ -190,7 +190,7 @@ def power(short):
 
 
 def cut(image, place, nth):
-    """Gives what went wrong, or None."""
+    """Returns the fault, or None."""
     spool = os.path.join(place, "spool")
     spools.fill(spool)
     os.sync()

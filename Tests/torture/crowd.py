@@ -1,4 +1,5 @@
-"""Workers that wait while the disk is full, and workers that die at random while others work on the same spool."""
+"""Tests workers that wait while the disk is full, and workers that are killed at random while others share the
+spool."""
 import os
 import random
 import shutil
@@ -11,7 +12,7 @@ from spool import Broken
 
 
 def disk(short):
-    """A worker on a disk that fills up goes on by itself when there is room again."""
+    """Tests that a worker on a full disk resumes by itself when there is free space again."""
     with tempfile.TemporaryDirectory(prefix="torture-") as scratch:
         if why := spools.mount("-t", "tmpfs", "-o", "size=16m", "torture", scratch):
             return spools.skip("disk", why)
@@ -27,7 +28,7 @@ def disk(short):
 
 
 def full_disk(spool, room):
-    """Gives what went wrong, or None."""
+    """Returns the fault, or None."""
     spools.fill(spool)
     filler = os.path.join(spool, "..", "filler")
     with open(filler, "wb") as file:
@@ -42,7 +43,7 @@ def full_disk(spool, room):
                 raise Broken(f"{room} bytes: ended with status {running.returncode}")
             os.unlink(filler)
             if not wait(lambda: is_idle(spool)):
-                raise Broken(f"{room} bytes: with room again, not done in {spools.HANG_S} s: {said(log.name)[-600:]}")
+                raise Broken(f"{room} bytes: after space was freed, not done in {spools.HANG_S} s: {said(log.name)[-600:]}")
             running.terminate()
             if running.wait() != 0:
                 raise Broken(f"{room} bytes: status {running.returncode} at the end")
@@ -72,7 +73,7 @@ def is_idle(spool):
 
 
 def wait(condition, seconds=spools.HANG_S, pause=0.05):
-    """Waits until the condition holds; returns false where it does not in so many seconds."""
+    """Waits until the condition is true. Returns false after the timeout in seconds."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():
@@ -82,7 +83,7 @@ def wait(condition, seconds=spools.HANG_S, pause=0.05):
 
 
 def workers(short, seed=1):
-    """Eight workers that are killed at random share a spool."""
+    """Kills some of eight workers that share a spool, at random."""
     amount, sessions = (60, 6) if short else (2000, 40)
 
     def fill(spool):
@@ -119,8 +120,8 @@ def workers(short, seed=1):
 
 
 def kill_at_random(spool, dice, step):
-    """Runs eight workers until a tenth of the batches is left. Kills one each time that so many batches have left incoming/,
-    however fast or slow that is; then kills the rest. Returns the number of kills."""
+    """Runs eight workers until a tenth of the batches is left. Kills one worker each time that `step` batches have
+    left incoming/, without a time limit. Then kills the rest. Returns the number of kills."""
     left = total = len(spools.names(spool, "incoming"))
     running, killed = [], 0
     try:
@@ -130,7 +131,7 @@ def kill_at_random(spool, dice, step):
                                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
             if not wait(lambda: len(spools.names(spool, "incoming")) <= left - step, pause=0.005):
                 raise Broken(f"eight workers claimed fewer than {step} of {left} batches in {spools.HANG_S} s")
-            # At any point of the work on a batch.
+            # Waits a random time, so that the kill hits any step of the work on a batch.
             time.sleep(dice.uniform(0, 0.05))
             left = len(spools.names(spool, "incoming"))
             victim = running.pop(dice.randrange(len(running)))
@@ -146,7 +147,8 @@ def kill_at_random(spool, dice, step):
 
 
 def retry(spool):
-    """Batches that three workers died with are in quarantine, and not published; tried again they are."""
+    """Tests that batches with three dead workers are in quarantine and unpublished, and that a retry publishes
+    them."""
     seen = spools.published(os.path.join(spool, "output"))
     given_up = [name for name in spools.names(spool, "quarantine") if not name.endswith(".reason.json")]
     for name in given_up:
@@ -159,5 +161,5 @@ def retry(spool):
         os.unlink(os.path.join(spool, "quarantine", name + ".reason.json"))
     status, said = spools.drain(spool)
     if status != 0:
-        raise Broken(f"tried again: status {status}: {said}")
+        raise Broken(f"retry: status {status}: {said}")
     return len(given_up)

@@ -1,13 +1,20 @@
 #!/usr/bin/env python3
-"""Gives forged sessions and damaged videos to the commands that read them, and checks how each command ends.
+"""Runs the commands that read sessions and videos on forged ones, and checks how each command ends.
 
     forged.py WORKER --sessions N --videos M --seed S --scratch DIR [--seconds 10] [--megabytes 300]
 
-The same seed makes the same material with the same WORKER and ffmpeg. Without ffmpeg only the worker's own videos are
-damaged. Exit statuses below 128 are free. But no process may trap, end by a signal, take longer than --seconds for an
-input (twice, the second time alone), have more than --megabytes resident, leave a process behind, write a file of 1 GiB,
-or change or show the file that a link leads to. `serve` has to answer every request within --seconds, and stay alive.
-Each failure is one line with the command that repeats it; its material stays in DIR."""
+The same seed makes the same material with the same WORKER and ffmpeg. Without ffmpeg, only the worker's own videos are
+damaged. Any exit status below 128 is valid. A process must not:
+
+- trap, or end by a signal;
+- take longer than --seconds for an input (in two attempts, the second without other load);
+- have more than --megabytes resident;
+- leave a process behind;
+- write a file of 1 GiB;
+- change or show the file that a link leads to.
+
+`serve` must answer every request within --seconds, and stay alive. Each failure is one line with the command that
+repeats it. Its material stays in DIR."""
 
 import argparse
 import ctypes
@@ -40,7 +47,7 @@ ENCODERS = {"h264": "-c:v libx264 -bf 3 -g 6", "hevc": "-c:v libx265 -x265-param
 
 
 class Attack:
-    """Runs the worker, and collects what goes wrong."""
+    """Runs the worker, and collects the faults."""
 
     def __init__(self, options, work):
         self.options, self.work, self.worker = options, work, os.path.abspath(options.worker)
@@ -59,7 +66,7 @@ class Attack:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
     def end(self, process, output):
-        """Waits for a process. -> what is wrong with how it ended, or None."""
+        """Waits for a process. -> the fault of its end, or None."""
         late = threading.Event()
         timer = threading.Timer(self.options.seconds, lambda: (late.set(), os.killpg(process.pid, signal.SIGKILL)))
         timer.start()
@@ -74,14 +81,15 @@ class Attack:
             return f"ended by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
         if found := TRAP.search(said):
             return f"said {found[0].decode()!r}"
-        # This includes the peak of our own process, which is below 150 MiB.
+        # This includes the peak of this Python process, which is below 150 MiB.
         if usage.ru_maxrss >> 10 > self.options.megabytes:
             return f"{usage.ru_maxrss >> 10} MiB resident"
         return stray or ("shows what a link leads to" if SECRET in said else None)
 
     @staticmethod
     def stray(group):
-        """Waits for what a process leaves behind: orphans become our children. -> what is wrong, or None."""
+        """Waits for processes that a process leaves behind: orphans become children of this process. -> the fault, or
+        None."""
         for _ in range(30):
             try:
                 while os.waitpid(-group, os.WNOHANG)[0]:
@@ -97,7 +105,7 @@ class Attack:
             return self.end(self.start(arguments, output, output), output)
 
     def attempt(self, kind, material, *arguments, fresh=True):
-        """Runs a command that reads one input, and notes how it fails."""
+        """Runs a command that reads one input, and records its failure."""
         for _ in range(2):
             if fresh:
                 shutil.rmtree(self.made, ignore_errors=True)
@@ -122,7 +130,7 @@ class Attack:
         print(f"seed {self.options.seed}, {kind}: {complaint}: {command} ({material})", flush=True)
 
     def genuine(self):
-        """-> directories of sessions, and bytes of videos."""
+        """-> directories of valid sessions, and bytes of videos."""
         output = self.work / "genuine"
         names = ["exact-1fps", "rotation", "gap"]
         if complaint := self.run("encode", *(str(FIXTURES / name) for name in names), "--output", str(output), "--sentry"):
@@ -141,7 +149,7 @@ class Attack:
         return [output / name for name in names], [file.read_bytes() for file in files if file.stat().st_size > 0]
 
     def forge(self, sessions, videos):
-        """-> the forged sessions with their kinds; every kind comes before any comes again."""
+        """-> the forged sessions with their kinds; every kind occurs before any occurs again."""
         forged, kinds = [], []
         for index in range(self.options.sessions):
             rng = random.Random(f"{self.options.seed}:session:{index}")
@@ -169,7 +177,7 @@ class Attack:
             for arguments in (["stitch", path, "--to", self.made / "hls", "--format", "hls"],
                               ["reencode", path, "--output", self.made / "again", "--quality", "small", "--jobs", 2]):
                 self.attempt(kind, path, *arguments)
-                # Both use again what they find; so they find something else now and then.
+                # Both commands reuse existing output, so the test changes it now and then.
                 files = sorted(file for file in self.made.rglob("*") if file.is_file())
                 if files and rng.random() < 0.3:
                     put_nonsense(rng, rng.choice(files), self.victim)
@@ -208,7 +216,7 @@ class Attack:
 
 
 class Server:
-    """`serve` of all forged sessions."""
+    """Runs `serve` on all forged sessions."""
 
     def __init__(self, attack):
         self.attack, self.output = attack, tempfile.TemporaryFile(dir=attack.work)
@@ -221,7 +229,7 @@ class Server:
         self.port = int(line.rstrip("/\n").rpartition(":")[2]) if line else None
 
     def visit(self, path, is_session):
-        """Asks for all of a session. -> what is wrong, or None."""
+        """Requests all resources of a session. -> the fault, or None."""
         pages = ["/healthz", "/", "/sessions.json", "/metrics"]
         if is_session:
             files = sorted(set(re.findall(r"segment-\d{13}\.mp4", " ".join(os.listdir(path)) if path.is_dir() else "")))
@@ -241,7 +249,7 @@ class Server:
             return f"{int(peak[1]) >> 10} MiB resident"
 
     def ask(self, page):
-        """-> what is wrong with the answer, or None; the start of its body."""
+        """-> the fault of the response, or None; the start of its body."""
         if self.port is None:
             return "does not listen", b""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=self.attack.options.seconds)
@@ -256,7 +264,7 @@ class Server:
         return "answers late" if time.monotonic() - began > self.attack.options.seconds else None, body
 
     def stop(self):
-        """-> what is wrong with how the server ended, or None."""
+        """-> the fault of the server's end, or None."""
         os.kill(self.process.pid, signal.SIGTERM)
         self.process.stdout.close()
         with self.output:

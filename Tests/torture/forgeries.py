@@ -1,4 +1,4 @@
-"""Forged sessions and damaged videos; all chance comes from the given random.Random."""
+"""Makes forged sessions and damaged videos. All random choices come from the given random.Random."""
 
 import hashlib
 import json
@@ -25,11 +25,11 @@ WORDS = [0, 1, 2, 7, 8, 9, 0xFFFF, 0x10000, 1_000_000, 0x10000000, 0x7FFFFFFF, 0
 
 
 def raw(text):
-    """A string that stands for JSON text: `canonical` writes that text as it is."""
+    """Returns a string that stands for JSON text: `canonical` writes that text unchanged."""
     return f"\ue000{text}\ue001"
 
 
-# The bounds of holds, sides, counts and instants, of 32, 53 and 64 bits; then values of other types.
+# Bounds of durations, sides, counts and times, of 32, 53 and 64 bits; then values of other types.
 NUMBERS = [raw(text) for text in """0 1 2 -1 -0 15 8192 16384 16385 90000 1048576 23860928 23860929 23860930 1073741824 2147483647
     2147483648 4294967296 978307199999 1767859512340 4102444800001 4398046511103 4398046511104 4398046511105 9007199254740993
     9223372036854775807 9223372036854775808 -9223372036854775808 18446744073709551616 0.5 1000.0 1e3 1e18 1e400 NaN Infinity
@@ -39,13 +39,13 @@ LONG = [*(raw("[" * deep + "]" * deep) for deep in (61, 62, 63, 64, 100_000)), r
 
 
 def canonical(value):
-    """The text of which a manifest's digest is made: keys sorted, no spaces, numbers as they are written."""
+    """Returns the text over which a manifest's digest is computed: sorted keys, no spaces, numbers unchanged."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return re.sub('"\ue000(.*?)\ue001"', lambda one: json.loads(f'"{one[1]}"'), text, flags=re.S)
 
 
 def put_nonsense(rng, path, victim):
-    """Replaces a file by a wrong one, or by something that is no plain file."""
+    """Replaces a file by invalid content, or by a link, directory or special file."""
     shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
     path.parent.mkdir(exist_ok=True)
     data = rng.choice([b"", b"[" * 3_000_000, rng.randbytes(5_000), b"#EXTM3U\n/dev/zero\n", b"ffconcat version 1.0\nfile /dev/zero\n"])
@@ -56,7 +56,7 @@ def put_nonsense(rng, path, victim):
 
 
 class Session:
-    """A copy of a genuine session under a name of its own. `write` seals its manifests again."""
+    """A copy of a valid session under a unique name. `write` computes the digests of its manifests again."""
 
     def __init__(self, path, genuine, videos):
         self.path, self.videos, self.replaced = path, videos, []
@@ -66,7 +66,7 @@ class Session:
         self.places = [path / manifest["file"] for manifest in self.manifests]
 
     def pick(self, rng, frame=False):
-        """A manifest or one of its frames; `place` becomes the path of its video."""
+        """Returns a manifest or one of its frames; `place` becomes the path of its video."""
         manifest, self.place = rng.choice(list(zip(self.manifests, self.places)))
         return rng.choice(manifest["frames"]) if frame and manifest["frames"] else manifest
 
@@ -81,7 +81,7 @@ class Session:
         manifest.update(durationMs=manifest["durationMs"] + by, endMs=manifest["endMs"] + by)
 
     def copy(self, at, start):
-        """Adds a copy of a segment that begins at another instant."""
+        """Adds a copy of a segment that begins at another time."""
         old, place = self.manifests[at], self.path / f"segment-{start:013d}.mp4"
         frames = [frame | {"timeMs": frame["timeMs"] + start - old["startMs"]} for frame in old["frames"]]
         self.manifests.append(
@@ -122,11 +122,11 @@ def no_video(rng, session):
 
 
 def members(keys, values, in_frame=False):
-    """A kind for each of these members: it gets another value."""
+    """Returns a kind for each of these members. The kind replaces the member's value."""
     return {key: lambda r, s, key=key: change(r, s.pick(r, in_frame), [key], values) for key in keys.split()}
 
 
-# Each takes a random.Random and a Session.
+# Each function takes a random.Random and a Session.
 SESSION_KINDS = {
     "unchanged": lambda r, s: None,
     **members("startMs endMs durationMs samples part parts intervalMs gapAfterMs bytes", NUMBERS),
@@ -162,14 +162,14 @@ SESSION_KINDS = {
 
 
 def boxes(data, depth=0):
-    """A video as [type, content] of each box; the content of a container is again such a list."""
+    """Returns a video as [type, content] of each box; the content of a container is again such a list."""
     tree = []
     while len(data) >= 8:
         size, kind = struct.unpack_from(">I4s", data)
         size = size if 8 <= size <= len(data) else len(data)
         tree.append([kind, boxes(data[8:size], depth + 1) if kind in CONTAINERS and depth < 20 else bytearray(data[8:size])])
         data = data[size:]
-    # Move moov behind the media: then it can change its length, and all offsets stay right.
+    # Move moov behind the media: then its length can change, and all offsets stay valid.
     if [kind for kind, _ in tree] == [b"ftyp", b"moov", b"mdat"]:
         for body in of(tree, b"stco"):
             put(body, 8, *(offset - len(packed(tree[1:2])) for offset, in struct.iter_unpack(">I", body[8:])))
@@ -183,12 +183,12 @@ def packed(tree):
 
 
 def lists(tree):
-    """The tree, and the content of each container in it."""
+    """Returns the tree, and the content of each container in it."""
     return [tree] + [inner for _, body in tree if isinstance(body, list) for inner in lists(body)]
 
 
 def of(tree, *kinds):
-    """The contents of all boxes of these types; where there is none, bytes that belong to no file."""
+    """Returns the contents of all boxes of these types; if there is none, bytes that belong to no file."""
     return [body for row in lists(tree) for kind, body in row if kind in kinds and len(body) > 7] or [bytearray(64)]
 
 
@@ -201,7 +201,7 @@ def put_words(rng, body, first):
 
 
 def behind(rng, data, *names):
-    """The offset behind one of the places where a box type stands."""
+    """Returns the offset behind a random occurrence of one of these box types."""
     return rng.choice([found.end() for found in re.finditer(b"|".join(names), data)] or [8])
 
 
@@ -219,12 +219,12 @@ def edit_list(rng, tree):
 
 
 def many_samples(rng, tree):
-    """Tables that list many samples of one byte, and sometimes as many bytes."""
+    """Writes tables that list many samples of one byte, and sometimes as many bytes."""
     number = rng.choice([9_999, 1_000_000, 3_900_000, 9_900_000, 0x7FFFFFFF])
     for kind, *words in ((b"stsz", 1, number), (b"stts", 1, number, 1), (b"stsc", 1, 1, number, 1)):
         for body in of(tree, kind):
             put(body, 0, 0, *words)
-    # No file is taken that has more samples than bytes, of two tracks in all.
+    # Readers refuse files whose two tracks together have more samples than bytes.
     tree.append([b"free", bytes(rng.choice([0, min(2 * number, 20_000_000)]))])
 
 
@@ -239,7 +239,7 @@ def deep_boxes(rng, tree):
 
 
 MEDIA = [b"hvc1", b"avc3", b"mp4v", b"jpeg", b"vp09", b"av01", b"png ", b"encv", b"rle "]
-# Each takes a random.Random and the boxes of a video.
+# Each function takes a random.Random and the boxes of a video.
 TREE_KINDS = {
     "table entry": lambda r, t: put_words(r, r.choice(of(t, *TABLES)), 8),
     "table count": lambda r, t: put(r.choice(of(t, *TABLES)), r.choice([4, 4, 8]), r.choice(WORDS)),
@@ -257,13 +257,14 @@ TREE_KINDS = {
     "fragment": fragment,
     "deep boxes": deep_boxes,
 }
-# Each takes a random.Random and the bytes of a video.
+# Each function takes a random.Random and the bytes of a video.
 BYTE_KINDS = {
     "bits": flip,
     "bits in moov": lambda r, d: flip_behind(r, d, b"moov", 4_000),
     "bits in mdat": lambda r, d: flip_behind(r, d, b"mdat", 1 << 20),
     "configuration": lambda r, d: flip_behind(r, d, b"avcC|hvcC", r.choice([12, 30, 200])),
-    # The first chunk offset is 8 bytes behind the type; there stands the length of a picture's first unit.
+    # The first chunk offset is 8 bytes behind the type. At that offset, the file has the length of a picture's first
+    # unit.
     "unit length": lambda r, d: put(
         d, int.from_bytes(d[(at := behind(r, d, b"stco") + 8):at + 4], "big"), r.choice([*WORDS, len(d)])),
     "box size": lambda r, d: put(

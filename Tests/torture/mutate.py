@@ -1,14 +1,21 @@
 #!/usr/bin/env python3
-"""Lets a worker drain a spool of mutated batches, and sees whether it keeps its promises.
+"""Lets a worker drain a spool of mutated batches, and checks the result.
 
     mutate.py WORKER [--count N] [--seed S] [--first I] [--piece N] [--keep DIR]
 
-Batch I of seed S is always the same bytes; `--first I --count 1` makes it alone. Promised are: exit status 0 or 65; no
-batch that a worker died with; each one published or in quarantine with a reason, byte for byte as it came; sessions
-that `verify` finds whole; nothing changed outside of the spool; at most 512 MB of memory. What breaks a promise is named
-by its seed and index, and the spool is kept (in DIR, or where it was made).
+Batch I of seed S always has the same bytes; `--first I --count 1` makes it alone. The checks are:
 
-BAD_IMAGES names a directory of images that broke other decoders; batches get these too, and differ from those without them.
+- The exit status is 0 or 65.
+- No worker dies with a batch.
+- Each batch is published, or in quarantine with a reason and unchanged bytes.
+- `verify` finds no fault in any session.
+- No file outside of the spool changes.
+- The worker uses at most 512 MB of memory.
+
+A failed check is reported with its seed and index, and the spool is kept (in DIR, or in its temporary directory).
+
+BAD_IMAGES names a directory of images that crashed other decoders. With it, batches include these images, and differ
+from those without.
 """
 
 import argparse
@@ -39,13 +46,13 @@ MOST_FILES = 12
 
 
 def fixtures():
-    """Each batch as a name and its files; a single file is called ''."""
+    """Returns each batch as a name and its files; a batch that is a single file has the name ''."""
     found = []
     for pattern in SEEDS:
         for path in sorted((ROOT / "fixtures").glob(pattern)):
             if path.is_dir():
                 files = sorted(file for file in path.rglob("*") if file.is_file())
-                # Some pictures are as good as many.
+                # A sample of the pictures is enough.
                 kept = [file for file in files if file.suffix not in (".jpg", ".png")] + [
                     file for file in files if file.suffix in (".jpg", ".png")][:MOST_FILES]
                 files = {str(file.relative_to(path)): file.read_bytes() for file in sorted(kept)}
@@ -56,7 +63,8 @@ def fixtures():
 
 
 def bad_images():
-    """Images from the directory BAD_IMAGES; none without it, so that a seed gives the same batches on every machine."""
+    """Returns images from the directory BAD_IMAGES; none without it, so that a seed gives the same batches on every
+    machine."""
     if not (folder := os.environ.get("BAD_IMAGES")):
         return []
     if not os.path.isdir(folder):
@@ -65,7 +73,7 @@ def bad_images():
 
 
 def unique(text, index):
-    """The same name, of a session of its own."""
+    """Returns the same name with a unique session."""
     for old, new in (("0123456789abcdef0123456789abcdef", f"{index:032x}"), ("7A1D2C3B4A59", f"{index:012X}"),
                      ("7281923112", f"{7281923112 + index}"), ("plain@", f"plain-{index}@")):
         text = text.replace(old, new)
@@ -78,7 +86,7 @@ class Maker:
         self.others = [data for _, files in self.batches for data in files.values()] + self.images
 
     def batch(self, index):
-        """-> its name, and its files or the bytes of the one that it is."""
+        """-> its name, and its files, or the bytes of the single file."""
         rng = random.Random(f"{self.seed}:{index}")
         name, files = rng.choice(self.batches)
         fresh = unique(name, index)
@@ -115,7 +123,7 @@ def write(path, content):
     path.mkdir()
     for name, data in content.items():
         file = path / name
-        # A file may stand where a folder is to be.
+        # Another file may have the path of a needed directory.
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(data)
@@ -124,7 +132,7 @@ def write(path, content):
 
 
 def digest(path):
-    """Of all that lies at a path: names, kinds, bytes."""
+    """Returns a digest of the whole tree at a path: names, kinds, bytes."""
     result = hashlib.sha256()
     inside = sorted(path.rglob("*")) if path.is_dir() else []
     for file in [path, *inside]:
@@ -137,7 +145,7 @@ def digest(path):
 
 
 def run(command, seconds):
-    """-> exit status (negative: a signal), peak KiB, standard error; None as status where it hung."""
+    """-> exit status (negative: a signal), peak KiB, standard error; the status is None after a timeout."""
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
         hung = threading.Event()
@@ -159,7 +167,7 @@ def reason_is_whole(path):
 
 
 def piece(worker, maker, first, count, work):
-    """-> what was promised and not kept, and numbers for people."""
+    """-> the failed checks, and statistics for the report."""
     spool, outside = work / "spool", work / "outside"
     outside.mkdir()
     (outside / "victim").write_bytes(b"mine")

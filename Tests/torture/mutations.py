@@ -1,4 +1,4 @@
-"""What may become of a batch's bytes, files and archive; all chance comes from the given random.Random."""
+"""Mutates a batch's bytes, files and archive. All random choices come from the given random.Random."""
 
 import gzip
 import io
@@ -18,7 +18,7 @@ def flip(rng, data):
 
 
 def overwrite(rng, data):
-    # Mostly where headers are.
+    # Mostly in the headers.
     at = rng.randrange(min(len(data), rng.choice([16, 64, 512, len(data)])))
     new = rng.choice([b"\0", b"\xff", b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\0" * 8, rng.randbytes(4)])
     data[at:at + len(new)] = new
@@ -60,7 +60,7 @@ def mutated(rng, data, others):
 
 
 def packed(rng, files):
-    """A tar of them; some entries say that they are what they are not."""
+    """Returns a tar of the files; some entries state a wrong type."""
     stream = io.BytesIO()
     form = rng.choice([tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
     with tarfile.open(fileobj=stream, mode="w", format=form, errors="surrogateescape") as archive:
@@ -80,7 +80,7 @@ def packed(rng, files):
 
 
 def mutated_file(rng, data, others):
-    """Inside of what it is packed in, or outside, where checksums find most of it."""
+    """Mutates the content before compression, or the compressed file, in which checksums detect most changes."""
     if data[:2] == b"\x1f\x8b" and rng.random() < 0.7:
         inside = mutated(rng, zlib.decompress(data, 31), others)
         return rng.choice([inside, gzip.compress(inside, 1, mtime=0)])

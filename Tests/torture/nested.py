@@ -1,4 +1,4 @@
-"""Archives that are compressed again and again, into a directory: NUMBER of them, always the same ones.
+"""Makes NUMBER archives that are compressed repeatedly, in DIRECTORY; always the same ones.
 
 Usage: nested.py NUMBER DIRECTORY"""
 import gzip
@@ -21,7 +21,7 @@ def gzipped(data):
 
 
 def zstd_frame(data, window):
-    """A frame of raw blocks that asks for a window of 2 to the power of `window` bytes (RFC 8878, 3.1.1)."""
+    """Returns a frame of raw blocks that needs a window of 2 to the power of `window` bytes (RFC 8878, 3.1.1)."""
     blocks = [data[start:start + (1 << 17)] for start in range(0, len(data), 1 << 17)] or [b""]
     frame = struct.pack("<IBB", 0xFD2FB528, 0, (window - 10) << 3)
     for number, block in enumerate(blocks):
@@ -50,13 +50,13 @@ def zipped(name, data):
 
 
 def bomb(size):
-    """A gzip member of zeros, made without having them all at once."""
+    """Returns a gzip member of `size` zeros, made without holding them in memory."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     return b"".join([packer.compress(bytes(1 << 20)) for _ in range(size >> 20)] + [packer.flush()])
 
 
 def archive(dice, picture):
-    """One archive and what its name ends in."""
+    """Returns one archive and its file name extension."""
     inner = dice.choice([
         lambda: empty_gzip_members(dice.randint(1, 60_000)),
         lambda: b"".join(zstd_frame(b"", dice.randint(20, 27)) for _ in range(dice.randint(1, 40_000))),

@@ -1,4 +1,4 @@
-"""A spool for the torture: filled, drained, and compared with one that nobody disturbed."""
+"""Fills and drains a spool for the torture tests, and compares its output with that of an undisturbed run."""
 import ctypes
 import hashlib
 import json
@@ -11,23 +11,23 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FIXTURES = os.path.join(ROOT, "fixtures")
-# No process has this number.
+# No process has this process number.
 DEAD = f"{socket.gethostname()}~99999999~dead1"
 START = 1_767_859_512_340
-# Whether a short run takes the larger samples of `make test-all`.
+# Whether a short run uses the larger samples of `make test-all`.
 IS_FULL = os.environ.get("TEST_EXTENT") == "full"
-# Seconds after which a run or a worker without progress counts as hung. No promise has this limit.
+# Seconds after which a run or a worker without progress counts as hung. The program itself has no such limit.
 HANG_S = 600
-# How a run ends whose batches are good or bad while the machine is well, and while it is not.
+# Exit statuses of a run with good and bad batches: on a healthy machine, and on one with failures.
 WELL, UNWELL = (0, 65), (65, 74, 75)
 
 
 class Broken(Exception):
-    """A promise that was not kept."""
+    """A failed check."""
 
 
 def worker():
-    """The program: ENCODER_WORKER, or what was built last."""
+    """Returns the path of the program: ENCODER_WORKER, or the last build."""
     named = os.environ.get("ENCODER_WORKER")
     built = [os.path.join(ROOT, ".build", kind, "encoder-worker") for kind in ("release", "debug")]
     found = [named] if named else sorted(filter(os.path.exists, built), key=os.path.getmtime)
@@ -41,7 +41,7 @@ def command(spool, *options):
 
 
 def drain(spool, *options):
-    """Drains a spool; gives the status and what was said."""
+    """Drains a spool. Returns the status and the output."""
     result = subprocess.run(command(spool, "--drain", *options), stdin=subprocess.DEVNULL, capture_output=True)
     return result.returncode, result.stderr.decode(errors="replace")
 
@@ -53,13 +53,18 @@ def make(spool):
 
 
 def fill(spool):
-    """Two good batches, one that is published already, two of a session so long that its views are not written for each, and
-    two bad ones: no batch, and one that overlaps what is published. A dead worker held one of the good ones and had linked
-    a video of it."""
+    """Adds these batches:
+
+    - two good batches;
+    - one that is published already;
+    - two of a session so long that the worker defers the updates of its views;
+    - two bad ones: an invalid batch, and one that overlaps published segments.
+
+    A dead worker held one of the good batches and had linked one of its videos."""
     make(spool)
     add(spool, "old@again", {START: "0000.jpg"})
     add(spool, "old@other", {START: "0001.jpg", START + 1_000: "0002.jpg"})
-    # Ten captures so far apart that each is a segment.
+    # Ten captures so far apart that each becomes a segment.
     add(spool, "long@0", {START + number * 6_000: f"{number:04}.jpg" for number in range(10)})
     before = [os.path.join(spool, "incoming", name) for name in ("old@again", "long@0")]
     published = subprocess.run([worker(), "encode", *before, "--output", os.path.join(spool, "output")],
@@ -87,14 +92,14 @@ def fill(spool):
 
 
 def add_small(spool, number, sessions):
-    """A plain batch of its own ten seconds; every third one becomes two segments."""
+    """Adds a batch of its own ten seconds; every third batch becomes two segments."""
     name = f"s{number % sessions:02}@{number:05}"
     times = [START + number * 10_000 + frame * 1_000 for frame in range(7 if number % 3 == 0 else 2)]
     add(spool, name, {time: f"{frame:04}.jpg" for frame, time in enumerate(times)})
 
 
 def add(spool, name, frames):
-    """A plain batch: captures and the pictures of a fixture."""
+    """Adds a batch: captures and the pictures of a fixture."""
     draft = os.path.join(spool, "tmp", name)
     os.mkdir(draft)
     for time, picture in frames.items():
@@ -108,7 +113,7 @@ def write(path, content):
 
 
 def names(*path):
-    """What is in a directory; nothing when there is none."""
+    """Returns the names in a directory; none if there is no such directory."""
     try:
         return sorted(os.listdir(os.path.join(*path)))
     except FileNotFoundError:
@@ -116,7 +121,7 @@ def names(*path):
 
 
 def digests(output):
-    """Every file of every session, and every directory, with its digest."""
+    """Returns every file of every session, and every directory, with its digest."""
     found = {}
     for path, directories, files in os.walk(output):
         if path == output:
@@ -149,15 +154,15 @@ def prune(spool):
 
 
 def check_quarantine(spool):
-    """Holds the bad batches of fill() and nothing else."""
+    """Checks that the quarantine holds the bad batches of fill() and no others."""
     found = names(spool, "quarantine")
     batches = [name for name in found if not name.endswith(".reason.json")]
-    # One that found a dead worker's reason in its place has got a number.
+    # If a dead worker's reason file had the name already, the batch's name gets a number.
     if [name.split(".")[0] for name in batches] != ["bad", "old@other"]:
         raise Broken(f"in quarantine: {', '.join(found) or 'nothing'}")
     with open(os.path.join(spool, "quarantine", batches[0]), "rb") as file:
         if file.read() != b"what is this" or len(names(spool, "quarantine", batches[1])) != 2:
-            raise Broken("what is in quarantine has changed")
+            raise Broken("a quarantined batch has changed")
     causes = [reason(spool, name + ".reason.json")["cause"] for name in batches]
     if "no known format" not in causes[0] or "overlaps" not in causes[1]:
         raise Broken(f"in quarantine for other reasons: {causes}")
@@ -174,7 +179,7 @@ def reason(spool, name):
 
 
 def attempts(spool):
-    """Of every batch that is claimed, but by the worker that died before: its name, and how often work on it had begun."""
+    """Returns the name of every claimed batch, except of the worker that died before, and its attempts."""
     claimed = os.path.join(spool, "claimed")
     return [(batch, int(claim.split(".")[1]))
             for owner in names(claimed) if owner != DEAD for claim in names(claimed, owner)
@@ -182,12 +187,12 @@ def attempts(spool):
 
 
 def check_verifies(spool):
-    """verify finds nothing wrong with any session of a spool."""
+    """Checks that verify finds no fault in any session of a spool."""
     check_sessions(os.path.join(spool, "output"))
 
 
 def check_sessions(output):
-    """verify finds nothing wrong with any session."""
+    """Checks that verify finds no fault in any session."""
     sessions = [os.path.join(output, name) for name in names(output) if name != ".staging"]
     result = subprocess.run([worker(), "verify", *sessions], stdin=subprocess.DEVNULL, capture_output=True)
     if result.returncode != 0:
@@ -195,7 +200,7 @@ def check_sessions(output):
 
 
 def published(output):
-    """The manifests: (session, start) to what the manifest says. Every video has one."""
+    """Returns the manifests: (session, start) to the manifest's content. Checks that every video has one."""
     found = {}
     for session in names(output):
         if session == ".staging":
@@ -214,7 +219,7 @@ references = {}
 
 
 def reference(fill=fill):
-    """The digests of the output of a run that nobody disturbs."""
+    """Returns the digests of the output of an undisturbed run."""
     if fill not in references:
         with tempfile.TemporaryDirectory(prefix="torture-") as scratch:
             spool = os.path.join(scratch, "spool")
@@ -233,8 +238,8 @@ def skip(part, why):
 
 
 def unshare_mounts():
-    """Gives this process mounts of its own: a namespace that another test makes would keep a file system of ours mounted.
-    Returns the reason where that is impossible; otherwise None."""
+    """Gives this process a separate mount namespace. Otherwise another test's namespace would keep our file system
+    mounted. Returns the reason if that is impossible, or None."""
     libc, clone_newns = ctypes.CDLL(None, use_errno=True), 0x20000
     if libc.unshare(clone_newns) != 0:
         return f"unshare: {os.strerror(ctypes.get_errno())}"
@@ -242,6 +247,6 @@ def unshare_mounts():
 
 
 def mount(*arguments):
-    """Why something cannot be mounted; None when it is."""
+    """Mounts a file system. Returns the reason if that is impossible, or None."""
     result = subprocess.run(["mount", *arguments], capture_output=True)
     return result.stderr.decode().strip() or "mount failed" if result.returncode else None

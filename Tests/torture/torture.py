@@ -1,12 +1,14 @@
 #!/usr/bin/python3
-"""Kills the worker before every call that changes a file, lets every call on the spool fail once, fills its disk, kills
-eight workers at random, cuts the power; and checks each time that nothing is lost, nothing published twice or half, and
-that the output is byte for byte that of a run that nobody disturbed.
+"""Disturbs the worker, and checks that no batch is lost, duplicated or half published.
+
+The parts kill the worker before every call that changes a file, make every call on the spool fail once, fill the disk,
+kill eight workers at random, and cut the power. After each, the output must equal that of an undisturbed run, byte for
+byte.
 
 Usage: torture.py [--short] [--minutes MINUTES] [PART...]
 
-PARTS: kills failures disk workers power; by default all. --short takes a sample of each. --minutes goes on with workers
-killed at random, each round other than the last, until so many minutes have passed. ENCODER_WORKER names the program.
+PARTS: kills failures disk workers power; by default all. --short takes a sample of each. --minutes repeats the part
+workers, with different random numbers each round, for this many minutes. ENCODER_WORKER names the program.
 """
 import argparse
 import time

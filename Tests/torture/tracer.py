@@ -1,5 +1,6 @@
-"""Runs a program and, before its nth system call on the files below a directory, kills it, lets the call fail, or does
-something else. strace can do the same, but counts for each thread by itself and counts the loader's calls, too.
+"""Runs a program and disturbs its nth system call on the files below a directory: kills the program before it, makes
+the call fail, or runs a function. strace can do the same, but counts each thread separately and counts the loader's
+calls, too.
 
 Linux on x86-64; see ptrace(2), and syscall(2) for the registers.
 """
@@ -33,19 +34,19 @@ WALL = 0x40000000
 LIMIT = 900
 
 Call = namedtuple("Call", "name flags paths")
-# status: the exit status, or the negative signal; calls: those that were counted; errors: what it wrote
+# status: the exit status, or the negative signal; calls: the counted calls; errors: the program's standard error
 Run = namedtuple("Run", "status calls errors")
 
 
 class Hangs(Exception):
-    """A program that was ended because it did not end; call: the one that was interfered with, if it came so far."""
+    """A program that did not end in time and was killed; call: the disturbed call, if the program reached it."""
     def __init__(self, call, errors):
         super().__init__(f"not done after {LIMIT} s\n  it said: {errors.strip()}")
         self.call = call
 
 
 class Info(ctypes.Structure):
-    """struct ptrace_syscall_info, as far as it is needed."""
+    """The needed members of struct ptrace_syscall_info."""
     _fields_ = [("op", ctypes.c_uint8), ("pad", ctypes.c_uint8 * 3), ("arch", ctypes.c_uint32),
                 ("ip", ctypes.c_uint64), ("sp", ctypes.c_uint64), ("nr", ctypes.c_uint64),
                 ("args", ctypes.c_uint64 * 6), ("rest", ctypes.c_uint64)]
@@ -57,7 +58,7 @@ libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_
 
 
 def why_not():
-    """Why nothing can be traced here; None when it can."""
+    """Returns the reason why this machine cannot trace, or None."""
     if platform.machine() != "x86_64":
         return "only on x86-64"
     try:
@@ -77,8 +78,9 @@ def ptrace(request, process, address=0, data=0):
 def run(command, root, counts=lambda call: True, nth=0, then=None, log=os.devnull):
     """Runs a command to its end.
 
-    counts: says of a call below root whether it counts. then: the error number with which the nth of these (counted from
-    1) fails; or the program is killed before it, and just before that, then is called when it is a function.
+    `counts` returns whether a call below root counts. `then` is the error number with which the nth of these calls
+    (from 1) fails. Otherwise the program is killed before that call. If `then` is a function, it is called just before
+    the kill.
     """
     with open(log, "w+b") as output:
         process = start(command, output.fileno())
@@ -103,7 +105,7 @@ def start(command, output):
             os.dup2(os.open(os.devnull, os.O_RDWR), 0)
             os.dup2(output, 1)
             os.dup2(output, 2)
-            # Leaks cannot be looked for where somebody traces.
+            # LeakSanitizer does not work in a traced process.
             os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
             ptrace(TRACEME, 0)
             os.kill(os.getpid(), signal.SIGSTOP)
@@ -141,16 +143,16 @@ def follow(process, root, counts, nth, then):
                         if len(calls) == nth and not interfere(process, thread, then):
                             failing.add(thread)
             elif status >> 16 == 0:
-                # A new thread begins with a stop; other signals are the program's.
+                # A new thread begins with a stop. The program handles other signals itself.
                 passed_on = 0 if thread not in known and os.WSTOPSIG(status) == signal.SIGSTOP else os.WSTOPSIG(status)
             known.add(thread)
             ptrace(SYSCALL, thread, 0, passed_on)
         except ProcessLookupError:
-            pass  # killed meanwhile
+            pass  # the process was killed meanwhile
 
 
 def interfere(process, thread, then):
-    """Does what is to be done before the nth call; says whether that was the end of the program."""
+    """Disturbs the nth call. Returns whether that ended the program."""
     if isinstance(then, int):
         ptrace(POKEUSER, thread, ORIG_RAX, -1)
         return False
@@ -161,7 +163,7 @@ def interfere(process, thread, then):
 
 
 def describe(process, info, root):
-    """The call, when it is on something below root."""
+    """Returns the call if it operates on a path below root."""
     name = NAMES[info.nr]
     _, descriptors, places = CALLS[name]
     paths = [text(process, info.args[place]) for place in places]
@@ -177,7 +179,7 @@ def text(process, address):
     try:
         found = b""
         while b"\0" not in found and len(found) < 8192:
-            # To the end of the page: the next one may not be there.
+            # Reads to the end of the page: the next page may not be mapped.
             found += os.pread(memory, 4096 - (address + len(found)) % 4096, address + len(found))
         return os.fsdecode(found.split(b"\0")[0])
     except OSError:

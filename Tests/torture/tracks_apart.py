@@ -15,7 +15,7 @@ def numbers(body, start, count):
 
 
 def chunk_sizes(table):
-    """The bytes of each chunk of a track, ISO/IEC 14496-12, 8.7."""
+    """Returns the bytes of each chunk of a track (ISO/IEC 14496-12, 8.7)."""
     fixed, samples = numbers(table[b"stsz"], 4, 2)
     sizes = [fixed] * samples if fixed else numbers(table[b"stsz"], 12, samples)
     runs = [numbers(table[b"stsc"], 8 + 12 * run, 3) for run in range(*numbers(table[b"stsc"], 4, 1))]

@@ -1,4 +1,4 @@
-// Declares the entry of compiler-rt's libFuzzer, which has no header for it.
+// Declares the entry point of compiler-rt's libFuzzer, which has no header for it.
 #pragma once
 
 #include <stddef.h>

@@ -6,7 +6,7 @@ import Glibc
 @testable import Sessions
 @testable import WorkQueues
 
-/// Any file as an archive: zip, tar or a stream, the last two plain or compressed.
+/// Reads any file as an archive: zip, tar or a stream, the last two plain or compressed.
 enum ArchiveFuzzing {
   static func read(_ bytes: [UInt8]) {
     let limits = FuzzTarget.limits
@@ -19,7 +19,7 @@ enum ArchiveFuzzing {
       var unpacked = 0
       for name in contents.names {
         require(!name.isEmpty && !name.hasPrefix("/"), "names of files in the archive")
-        require(!name.split(separator: "/").contains(".."), "names that lead nowhere else")
+        require(!name.split(separator: "/").contains(".."), "names without '..'")
         guard case .bytes(let bytes)? = try contents.contents(of: name, limit: limits.unpackedBytes) else {
           fatalError("broken promise: a file's bytes")
         }
@@ -31,7 +31,7 @@ enum ArchiveFuzzing {
     }
   }
 
-  /// Made once, used for every run.
+  /// Created once for all runs.
   private static let file = {
     let descriptor = clinux_memory_file()
     require(descriptor >= 0, "a file in memory")
@@ -39,12 +39,12 @@ enum ArchiveFuzzing {
   }()
 
   private static func rewrite(_ bytes: [UInt8]) {
-    require(ftruncate(file, 0) == 0 && pwrite(file, bytes, bytes.count, 0) == bytes.count, "a file that takes bytes")
+    require(ftruncate(file, 0) == 0 && pwrite(file, bytes, bytes.count, 0) == bytes.count, "a writable file in memory")
     lseek(file, 0, SEEK_SET)
   }
 
-  /// Blocks that look like a tar header get their checksum (POSIX.1-1988, 10.1.1: the sum of its bytes, its own field
-  /// being spaces); else nearly no change would get further than that.
+  /// Writes correct checksums into blocks that look like a tar header (POSIX.1-1988, 10.1.1: the sum of the bytes, with
+  /// spaces in the checksum field). Without them the reader rejects nearly every mutation at once.
   private static func withValidChecksums(_ bytes: [UInt8]) -> [UInt8] {
     var bytes = bytes
     for block in stride(from: 0, to: bytes.count - bytes.count % 512, by: 512)
@@ -57,14 +57,15 @@ enum ArchiveFuzzing {
     return bytes
   }
 
-  /// A zip whose end record says where its directory is, and how long; else nearly no change would get further than that.
+  /// Writes the directory's offset and length into the end record of a zip. Without them the reader rejects nearly
+  /// every mutation at once.
   static func withValidPlaces(_ bytes: [UInt8]) -> [UInt8] {
     func places(of signature: [UInt8]) -> [Int] {
       bytes.indices.dropLast(3).filter { bytes[$0...].starts(with: [0x50, 0x4B] + signature) }
     }
     guard let end = places(of: [5, 6]).last, bytes.count - end >= 22 else { return bytes }
     let entries = places(of: [1, 2]).filter { $0 < end }
-    // The record of zip64 is behind the directory, where there is one.
+    // The zip64 record, if there is one, is behind the directory.
     let directoryEnd = places(of: [6, 6]).last { $0 < end } ?? end
     let start = entries.first ?? directoryEnd
     let numbers = [(8, 2, entries.count), (10, 2, entries.count), (12, 4, directoryEnd - start), (16, 4, start)]

@@ -5,9 +5,9 @@
 @testable import SegmentEncoder
 @testable import WorkQueues
 
-/// Batches as a format reads them, and what everything behind the readers takes for granted.
+/// Reads batches with a format, and checks what the code behind the readers relies on.
 enum FormatFuzzing {
-  /// - Parameter bytes: as ``FuzzedContents`` has them.
+  /// - Parameter bytes: in the form of ``FuzzedContents``.
   static func read(_ bytes: [UInt8], as format: any BatchFormat.Type) {
     let (name, rest) = named(bytes)
     let isDirectory = name.hasSuffix("/")
@@ -21,8 +21,8 @@ enum FormatFuzzing {
     read(BatchSource(name: name, contents: StreamContents(.memory(Array(rest)))), as: format)
   }
 
-  /// - Parameter bytes: as ``FuzzedContents`` has them. The batch's name is a pattern of names if it has a percent sign; after a `#`
-  ///   it is a start and a number of frames per second.
+  /// - Parameter bytes: in the form of ``FuzzedContents``. A batch name with a percent sign is a pattern of names.
+  ///   After a `#`, it is a start time and a number of frames per second.
   static func readNames(_ bytes: [UInt8]) {
     let (name, rest) = named(bytes)
     guard let contents = FuzzedContents(rest, isDirectory: true, limits: FuzzTarget.limits) else { return }
@@ -79,7 +79,7 @@ enum FormatFuzzing {
     require((try? JSONParser.parse(batch.metadata.bytes())) == batch.metadata, "metadata that a manifest can repeat")
   }
 
-  /// Masks become whole pixels inside the picture, or everything.
+  /// Checks that masks become whole pixels inside the picture, or cover all of it.
   private static func check(_ look: FrameComposition) {
     guard case .rectangles(let rectangles) = look.masks else { return }
     for rectangle in rectangles {
@@ -88,7 +88,8 @@ enum FormatFuzzing {
     }
   }
 
-  /// A batch is refused for its own fault only; anything else would be tried again for ever.
+  /// Checks that a reader refuses a batch only for the batch's own fault. The worker would retry any other error
+  /// forever.
   static func check(_ error: any Error, batch: String) {
     require(error is BadBatch, "the batch's own fault, not \(error)")
     let line = Disposition(of: error, batch: batch).json(batch: batch, error)

@@ -25,10 +25,10 @@ enum FuzzTarget: String, CaseIterable {
   case json
   case wire
 
-  /// The one that the command line names.
+  /// The target that the command line names.
   static let current = CommandLine.arguments.dropFirst().first.flatMap { FuzzTarget(rawValue: $0) }
 
-  /// Small, so that a run is short and that they are reached.
+  /// Low limits, so that runs are short and inputs reach the limits.
   static let limits: Limits = {
     var limits = Limits()
     limits.fileBytes = 64 << 10
@@ -68,7 +68,8 @@ enum FuzzTarget: String, CaseIterable {
   }
 }
 
-/// A promise; `precondition` would not say in optimized code which one was broken.
+/// Ends the process with a message if an invariant does not hold. In optimized code, `precondition` would not print the
+/// message.
 func require(_ isKept: Bool, _ promise: @autoclosure () -> String) {
   if !isKept { fatalError("broken promise: \(promise())") }
 }

@@ -4,9 +4,11 @@
 @testable import WorkQueues
 
 /// A container made of a fuzzer's bytes, without the checksums and lengths of an archive, at which most mutations would
-/// end. The first line is the batch's name, with a slash at its end where it is a directory. Behind it come the files,
-/// separated by 0x1E; in each, 0x1F stands between its name and its bytes. A name that begins with `../` is a file's
-/// beside the batch.
+/// end.
+///
+/// The first line is the batch's name, with a slash at its end if the batch is a directory. The files follow, separated
+/// by 0x1E. In each file, 0x1F separates the name from the bytes. A name that begins with `../` means a file beside the
+/// batch.
 struct FuzzedContents: BatchContents {
   let isDirectory: Bool
   private(set) var names: [String] = []
@@ -15,7 +17,7 @@ struct FuzzedContents: BatchContents {
 
   var topNames: [String] { isDirectory ? names.filter { !$0.contains("/") } : names }
 
-  /// nil where there are more entries than a real container would be read with.
+  /// Returns nil if there are more entries than the limit for real containers.
   init?(_ bytes: ArraySlice<UInt8>, isDirectory: Bool, limits: Limits) {
     self.isDirectory = isDirectory
     let records = bytes.split(separator: 0x1E)

@@ -4,37 +4,37 @@ import CFFmpeg
 @testable import FileSystem
 @testable import FrameBatches
 
-/// Any file as an image.
+/// Decodes any file as an image.
 enum PictureFuzzing {
   static func decode(_ bytes: [UInt8]) {
     let file = withValidChecksums(bytes)
     let decoder = PictureDecoder(limits: FuzzTarget.limits)
     let look = FrameComposition(content: .image(nil), masks: masks[file.count % masks.count])
     let (first, again) = (outcome(of: [file], look, decoder), outcome(of: [file], look, decoder))
-    require(first == again, "the same picture of the same file, whatever is left in the decoder's memory")
-    // With no byte to spare for what goes beyond it to stay unseen.
+    require(first == again, "the same picture at the second decode of a file")
+    // The buffer has no spare byte, so that a sanitizer detects writes beyond its end.
     let memory = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: 1 << 20)
     defer { memory.deallocate() }
     memory.initialize(repeating: 0xAA)
     let there = outcome(of: [file], look, decoder, into: SharedPictureBuffer(memory))
-    require(first == there, "the same picture where it is decoded to")
+    require(first == there, "the same picture in the caller's buffer")
   }
 
-  /// A frame of a batch that says itself how its files become a picture.
+  /// Draws a frame of a batch that specifies how its files become a picture.
   static func draw(_ look: FrameComposition, of images: [FileContents]) {
     let files = images.compactMap { if case .bytes(let bytes) = $0 { withValidChecksums(bytes) } else { nil } }
     guard files.count == images.count else { return }
     _ = outcome(of: files, look, PictureDecoder(limits: FuzzTarget.limits))
   }
 
-  /// The pixels, or why there are none.
+  /// Returns the pixels, or the reason why there are none.
   private static func outcome(
     of files: [[UInt8]], _ look: FrameComposition, _ decoder: PictureDecoder, into space: SharedPictureBuffer? = nil
   ) -> Result<[UInt8], RefusedPicture> {
     let limits = FuzzTarget.limits
     do {
       let picture = try decoder.picture(from: files, look, into: space).picture
-      require((1...limits.side).contains(picture.width) && (1...limits.side).contains(picture.height), "a size")
+      require((1...limits.side).contains(picture.width) && (1...limits.side).contains(picture.height), "side limits")
       require(picture.width * picture.height <= limits.pixels, "pixels within limits")
       require(picture.codedWidth == picture.width + picture.width % 2, "an even width")
       require(picture.codedHeight == picture.height + picture.height % 2, "an even height")
@@ -57,14 +57,15 @@ enum PictureFuzzing {
     }
   }
 
-  /// Which is taken depends on the file's length, so that a finding is an image and nothing else.
+  /// The file's length selects one of these, so that a finding is just an image.
   private static let masks: [Masks] = [
     .none, .everything(because: "fuzzed"),
     .rectangles([Mask(x: -3.5, y: 1.5, width: 7, height: 1e300), Mask(x: 1, y: 1, width: 0, height: 3)]),
     .rectangles([Mask(x: 5, y: 3, width: 2, height: 2), Mask(x: 500, y: 1e9, width: 1, height: 1)]),
   ]
 
-  /// The chunks of a PNG get their checksums (ISO/IEC 15948, 5.3); else nearly no change would get further than that.
+  /// Writes correct checksums into the chunks of a PNG (ISO/IEC 15948, 5.3). Without them the decoder rejects nearly
+  /// every mutation at once.
   private static func withValidChecksums(_ bytes: [UInt8]) -> [UInt8] {
     guard ImageKind(of: bytes) == .png else { return bytes }
     var bytes = bytes
@@ -80,7 +81,7 @@ enum PictureFuzzing {
     return bytes
   }
 
-  /// ISO/IEC 15948, D.
+  /// Returns the CRC of ISO/IEC 15948, annex D.
   private static func crc(_ bytes: ArraySlice<UInt8>) -> UInt32 {
     ~bytes.reduce(~0) { crc, byte in
       (0..<8).reduce(crc ^ UInt32(byte)) { crc, _ in crc >> 1 ^ (crc & 1 == 1 ? 0xEDB8_8320 : 0) }

@@ -2,17 +2,17 @@
 @testable import FrameBatches
 @testable import JSON
 
-/// Messages that a worker reads from a decoder under attack, and a decoder from a worker.
+/// Reads messages that a worker gets from a compromised decoder, and messages that a decoder gets from a worker.
 enum WireFuzzing {
   static func read(_ bytes: [UInt8]) {
     let (limits, memory) = (FuzzTarget.limits, 200_000)
     var reader = WireReader(bytes)
     if let layout = try? reader.layout(limits, bytes: memory) {
       require(layout.size.isWithin(limits), "a picture within limits")
-      require((0...memory).contains(layout.bytes), "no more than there is")
+      require((0...memory).contains(layout.bytes), "no more bytes than the buffer has")
       for plane in layout.planes {
-        require(plane.offset >= 0 && plane.stride >= plane.columns && plane.stride <= Int32.max, "rows that lie there")
-        require(plane.offset + plane.stride * (plane.rows - 1) + plane.columns <= memory, "a plane inside")
+        require(plane.offset >= 0 && plane.stride >= plane.columns && plane.stride <= Int32.max, "a valid stride")
+        require(plane.offset + plane.stride * (plane.rows - 1) + plane.columns <= memory, "a plane inside the buffer")
       }
       _ = try? reader.read([String].self)
     }
@@ -21,9 +21,9 @@ enum WireFuzzing {
     var writer = WireWriter()
     writer.put(look)
     var again = WireReader(writer.bytes)
-    // NaN is not equal to itself; its bits are.
+    // NaN is not equal to itself, but its bits are equal.
     var repeated = WireWriter()
     if let same = try? again.read(FrameComposition.self) { repeated.put(same) }
-    require(repeated.bytes == writer.bytes, "what is read can be sent")
+    require(repeated.bytes == writer.bytes, "the message read can be written again")
   }
 }

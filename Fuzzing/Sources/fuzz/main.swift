@@ -1,5 +1,5 @@
-// One program for all fuzz targets: `fuzz TARGET [libFuzzer's options and directories]`. A trap, a broken promise, a
-// leak, too long a run or too much memory: each is a finding.
+// One program for all fuzz targets: `fuzz TARGET [libFuzzer's options and directories]`. Each of these is a finding: a
+// trap, a violated invariant, a leak, a timeout, too much memory.
 
 import CLibFuzzer
 import Glibc
@@ -12,7 +12,7 @@ guard FuzzTarget.current != nil else {
   exit(64)
 }
 FFmpegLog.silence()
-// libFuzzer takes whatever is no option for a corpus, so our own word is left out.
+// libFuzzer reads each argument that is no option as a corpus, so this drops the target's name.
 let words = CommandLine.unsafeArgv
 words[1] = words[0]
 var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = words + 1

@@ -1,4 +1,4 @@
-"""Holds the job definition and the job against botocore's model of AWS Batch. Nothing is sent."""
+"""Validates the job definition and the job against botocore's model of AWS Batch. Sends no request."""
 import json
 import os
 import sys

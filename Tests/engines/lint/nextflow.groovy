@@ -1,4 +1,5 @@
-// Nextflow is a dialect of Groovy: both files have to compile, and the settings to say what becomes of each exit status.
+// Nextflow is a dialect of Groovy: both files must compile, and the settings must state the action for each exit
+// status.
 import org.codehaus.groovy.control.CompilationUnit
 import org.codehaus.groovy.control.Phases
 

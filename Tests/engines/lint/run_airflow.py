@@ -1,5 +1,5 @@
-"""The DAG in an Airflow of its own: what it has understood, and a run over batches of which one is bad. That one's task fails at once,
-all others are done, and the output is that of one run."""
+"""Runs the DAG in a local Airflow: checks how Airflow parses it, then runs it over batches of which one is bad. The
+task of the bad batch fails at once. The others succeed, and the output equals that of one run."""
 import os
 import sys
 import tempfile
