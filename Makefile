@@ -1,40 +1,40 @@
 .PHONY: demo test test-all test-full test-corpus platforms fuzz mutate torture nightly-nfs sanitize bench capacity sweep browsers docs serving remote lint-examples build man deb test-deb image format fixtures clean
 
-# Frames of a bundled example become segments in ./demo. Installs what it needs.
+# Encodes the frames of a bundled example into segments in ./demo. Installs what it needs.
 demo:
 	scripts/demo
 
-# Format, warnings, all tests, in some minutes. Installs what it needs.
+# Checks format and warnings, and runs all tests, in some minutes. Installs what it needs.
 test:
 	scripts/test
 
-# Everything, for a night; PARTS names some. CONTRIBUTING tells what each part proves.
+# Runs all tests, for a night; PARTS selects some. CONTRIBUTING.md lists what each part proves.
 test-all:
 	scripts/test-all $(PARTS)
 
-# The tests of `make test`, with whole storms and sessions of a day.
+# Runs the tests of `make test` with full storms and sessions of a day.
 test-full:
 	scripts/setup test
 	TEST_EXTENT=full scripts/run-tests
 
-# The program's tests over real sessions (CORPUS=DIR), other programs' test images (BAD_IMAGES=DIR) and recorders' own files
-# (SAMPLES=DIR).
+# Tests the program with real sessions (CORPUS=DIR), other programs' test images (BAD_IMAGES=DIR) and recorders' own
+# files (SAMPLES=DIR).
 test-corpus:
 	scripts/setup test
 	SESSION_CORPUS="$(or $(CORPUS),../shared/corpus)" BAD_IMAGES="$(or $(BAD_IMAGES),../shared/bad-images)" \
 	  RECORDER_SAMPLES="$(or $(SAMPLES),../shared/samples)" scripts/run-tests EncoderWorkerTests SessionTests
 
-# Builds and tests on each supported release of Debian; RELEASES names some. Needs root and a mirror.
+# Builds and tests on each supported release of Debian; RELEASES selects some. Needs root and a Debian mirror.
 platforms:
 	scripts/setup platforms-host
 	scripts/platforms --page docs/platforms.md $(RELEASES)
 
-# Fuzz every reader of untrusted bytes with libFuzzer for MINUTES minutes in all; TARGETS selects some.
+# Fuzzes every reader of untrusted bytes with libFuzzer for MINUTES minutes in all; TARGETS selects some.
 MINUTES ?= 1
 fuzz:
 	scripts/fuzz $$(($(MINUTES) * 60)) $(TARGETS)
 
-# Drains spools of N mutated batches and sees whether every promise is kept; SEED for others.
+# Encodes spools of N mutated batches and checks every promise; SEED selects other mutations.
 N ?= 10000
 SEED ?= 1
 mutate:
@@ -42,66 +42,68 @@ mutate:
 	scripts/build
 	python3 Tests/torture/mutate.py .build/release/encoder-worker --count $(N) --seed $(SEED)
 
-# The worker killed before every call that changes a file, every call failing once, full disks, power cuts, 2 000 batches
-# among workers killed at random, the last again and again until the minutes are over; and the mutated batches.
+# Kills a worker before every call that changes a file, fails every call once, fills disks, cuts the power, and encodes
+# 2 000 batches with workers killed at random. Repeats the last part until the minutes are over. Runs the mutated
+# batches, too.
 torture: mutate
 	scripts/setup torture
 	scripts/build
 	ENCODER_WORKER="$$(swift build -c release --show-bin-path)/encoder-worker" \
 	  python3 Tests/torture/torture.py --minutes $(MINUTES)
 
-# Hosts that share a spool over real NFS, ROUNDS times with each kind of mount; in a virtual machine where this kernel has no NFS.
+# Tests hosts that share a spool over real NFS, ROUNDS times with each kind of mount; in a virtual machine if this
+# kernel has no NFS.
 ROUNDS ?= 5
 nightly-nfs:
 	scripts/nightly-nfs --rounds $(ROUNDS) --seed $(SEED)
 
-# All tests under ThreadSanitizer and AddressSanitizer.
+# Runs all tests under ThreadSanitizer and AddressSanitizer.
 sanitize:
 	scripts/sanitize
 
-# Us and the usual ffmpeg recipes over real sessions, or CORPUS=DIR.
+# Compares the worker with common ffmpeg recipes over real sessions, or CORPUS=DIR.
 bench:
 	scripts/setup bench
 	scripts/build
 	/usr/bin/python3 Benchmarks/bench.py $(CORPUS)
 
-# The needs of a million sessions a day, by arithmetic and simulation.
+# Estimates the needs of a million sessions a day, by arithmetic and simulation.
 capacity:
 	scripts/setup capacity
 	/usr/bin/python3 Benchmarks/capacity.py
 
-# x264's settings over real sessions, or CORPUS=DIR: CPU, bytes, likeness, legibility.
+# Measures x264's settings over real sessions, or CORPUS=DIR: CPU, bytes, similarity, legibility.
 sweep:
 	scripts/setup sweep
 	scripts/build
 	/usr/bin/python3 Benchmarks/sweep.py $(CORPUS)
 
-# Segments, films, the player page and colours in Chromium, Firefox ESR and WebKitGTK, by screenshots; BROWSERS names some.
-# PHOTOS=DIR adds photographs, HLS_JS=FILE plays HLS through that copy of hls.js.
+# Plays segments, films, the player page and colours in Chromium, Firefox ESR and WebKitGTK, and checks screenshots;
+# BROWSERS selects some. PHOTOS=DIR adds photographs, HLS_JS=FILE plays HLS through that copy of hls.js.
 browsers:
 	scripts/setup browsers
 	scripts/build
 	/usr/bin/python3 Tests/browsers/browsers.py --page docs/players.md $(BROWSERS)
 
-# The library's documentation as a web site in .build/docs.
+# Builds the library's documentation as a web site in .build/docs.
 docs:
 	scripts/setup build
 	scripts/docs
 
-# The cost of `serve`: a thousand sessions listed, two hundred clients for a minute.
+# Measures the cost of `serve`: a list of a thousand sessions, and two hundred clients for a minute.
 serving:
 	scripts/setup demo
 	scripts/build
 	python3 Benchmarks/serving.py .build/release/encoder-worker --seconds $(SECONDS)
 SECONDS ?= 60
 
-# The cost of a queue and a store beside a spool, over real sessions, or CORPUS=DIR.
+# Measures the cost of a queue and a store against a spool, over real sessions, or CORPUS=DIR.
 remote:
 	scripts/setup remote
 	scripts/build
 	/usr/bin/python3 Benchmarks/remote.py $(CORPUS)
 
-# The examples for batch engines, held against what the engines say of themselves.
+# Checks the examples for batch engines with the tools of those engines.
 lint-examples: build
 	scripts/lint-examples
 
@@ -109,19 +111,19 @@ build:
 	scripts/setup build
 	scripts/build
 
-# The manual page, and completions for bash, zsh and fish: .build/share.
+# Makes the manual page, and completions for bash, zsh and fish: .build/share.
 man: build
 	packaging/share .build/release/encoder-worker .build/share
 
-# The Debian package: .build/deb/*.deb
+# Makes the Debian package: .build/deb/*.deb
 deb:
 	packaging/deb
 
-# The package in a clean Debian; needs root and a mirror.
+# Tests the package in a clean Debian; needs root and a Debian mirror.
 test-deb: deb
 	packaging/test-deb .build/deb/*.deb
 
-# An OCI image archive in .build/image, from Debian's packages alone; then a test of it. Needs root and a mirror.
+# Makes an OCI image archive in .build/image from Debian's packages alone, and tests it. Needs root and a Debian mirror.
 image: deb
 	packaging/image .build/deb/*.deb
 	packaging/test-image .build/image/encoder-worker_*.oci.tar
@@ -129,7 +131,7 @@ image: deb
 format:
 	swift format --in-place --recursive Sources Tests Fuzzing examples Package.swift
 
-# Makes the fixtures anew; needs python3-pil and zstd.
+# Makes all fixtures again; needs python3-pil and zstd.
 fixtures:
 	/usr/bin/python3 fixtures/generate.py
 	/usr/bin/python3 fixtures/generate_formats.py

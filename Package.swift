@@ -2,18 +2,19 @@
 
 import PackageDescription
 
-/// A newer compiler may warn where ours does not; so only our own checks turn warnings into errors, never a user's build.
+/// Treats warnings as errors in our own checks only: a newer compiler may add warnings, which must not break a user's
+/// build.
 let strict: [SwiftSetting] =
   Context.environment["WARNINGS_AS_ERRORS"] == nil ? [] : [.treatAllWarnings(as: .error)]
 
-/// Tests run beside an optimised program, but are not worth the time of optimising themselves; what they compute (TestSupport)
-/// is. They compile file by file, and only those that have changed.
+/// Tests are not optimised, and compile file by file, so that a changed test builds in seconds. The program under test
+/// and TestSupport, which computes a lot, are optimised.
 let test: [SwiftSetting] =
   strict + [
     .unsafeFlags(["-Onone", "-no-whole-module-optimization", "-enable-batch-mode", "-incremental", "-num-threads", "0"])
   ]
 
-/// The modules of the library, which its tests see.
+/// The modules of the library, which its tests import.
 let layers: [Target.Dependency] = [
   "FileSystem", "JSON", "ISOMedia", "FrameBatches", "Encoding", "Sessions", "WorkQueues",
 ]
@@ -36,7 +37,7 @@ let package = Package(
     ),
     .systemLibrary(
       name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
-    // Without pkgConfig: on some releases it has flags that SwiftPM warns of.
+    // Without pkgConfig: SwiftPM warns of its flags on some releases.
     .systemLibrary(name: "CLittleCMS", providers: [.apt(["liblcms2-dev"])]),
     .systemLibrary(name: "CNettle", pkgConfig: "nettle", providers: [.apt(["nettle-dev"])]),
     .systemLibrary(name: "CMicroHTTP", providers: [.apt(["libmicrohttpd-dev"])]),
@@ -44,7 +45,7 @@ let package = Package(
     .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CLinux"),
-    // The layers, lowest first. Each sees only what it names here.
+    // The layers, lowest first. Each imports only the modules that it lists here.
     .target(name: "FileSystem", dependencies: ["CLinux", "CNettle"], swiftSettings: strict),
     .target(name: "JSON", swiftSettings: strict),
     .target(name: "ISOMedia", dependencies: ["FileSystem", "CLinux"], swiftSettings: strict),

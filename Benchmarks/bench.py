@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""Us and what people do today, over the same frames, in one run.
+"""Compares the worker with common ffmpeg recipes, over the same frames, in one run.
 
-    make bench                     the sessions of ../shared/corpus, or of fixtures/ where there are none
-    make bench CORPUS=DIR          DIR/<session>/jpg/<unix ms>.jpg, and png/ of the same names where there is a truth
+    make bench                     the sessions of ../shared/corpus, or of fixtures/ if that directory is missing
+    make bench CORPUS=DIR          DIR/<session>/jpg/<unix ms>.jpg; lossless originals of the same names in png/
 
 Each session is encoded by
   ours              encoder-worker encode, one batch, --jobs 1, balanced
   recipe a segment  one ffmpeg for each of our segments' frames
-  bare loop         limit.c: the same decoder and encoder, for as much work, and nothing else
+  bare loop         limit.c: the same decoder, encoder and amount of work, and nothing else
   recipe a session  one ffmpeg for the whole session (which makes no segments)
-in turn, ROUNDS times (ours and the bare loop CLOSE_ROUNDS times in each); CPU is user + system of the finished process and
-of those that decode for it, the least of the rounds. SSIM is of luma, against the truth where there is one, else against
-the captured file, the mean over all frames.
-Then what the sandbox costs: all sessions with and without it in turn, SANDBOX_ROUNDS times; what does not show when one
-session is encoded once (scale.py); and a profile. Writes Benchmarks/RESULTS.md and its chart.
+in turn, ROUNDS times (ours and the bare loop CLOSE_ROUNDS times in each). CPU is user + system time of the process and
+of its decoder processes, the minimum of the rounds. SSIM is of luma, the mean over all frames. The reference is the
+lossless original if there is one, else the captured file.
+The script then measures three more things: the cost of the sandbox (all sessions with and without it in turn,
+SANDBOX_ROUNDS times), the costs that one session does not show (scale.py), and a profile.
+It writes Benchmarks/RESULTS.md and its chart.
 """
 
 import json
@@ -43,7 +44,7 @@ OURS, LIMIT, SEGMENT, SESSION = "ours", "bare loop", "recipe a segment", "recipe
 
 
 def run(command, script=os.devnull):
-    """Runs to the end; CPU seconds with those of its children, peak memory in MB without theirs, seconds on the clock."""
+    """Runs a command. Returns CPU seconds with its children, peak memory in MB without them, and wall-clock seconds."""
     start = time.monotonic()
     with open(script) as text:
         child = subprocess.Popen(command, stdin=text, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -56,7 +57,7 @@ def run(command, script=os.devnull):
 
 
 def recipe(frames, end, folder):
-    """What recorders' back ends do: the concat demuxer with a duration for each picture."""
+    """Encodes as common recorder back ends do: with the concat demuxer and a duration for each picture."""
     instants = [int(frame.stem) for frame in frames] + [end]
     script = folder / "list.txt"
     lines = "".join(
@@ -70,7 +71,7 @@ def recipe(frames, end, folder):
 
 
 def recipe_segments(segments, frames, folder):
-    """The recipe for each of our segments: what all took together, and the files."""
+    """Runs the recipe for each of our segments. Returns the total cost and the files."""
     folder.mkdir()
     captured = [[frames[frame["source"]] for frame in segment["frames"]] for segment in segments]
     runs, files = zip(*(recipe(own, segment["endMs"], folder) for own, segment in zip(captured, segments)))
@@ -79,7 +80,7 @@ def recipe_segments(segments, frames, folder):
 
 
 def luma(source, target, picked=None, size=None):
-    """Writes the luma planes of a video's pictures (or of those at the places picked), full range."""
+    """Writes the luma planes of a video's pictures, full range; of the pictures at the indexes `picked`, if given."""
     filters = [] if picked is None else ["select='" + "+".join(f"eq(n\\,{n})" for n in picked) + "'"]
     filters += ["scale=out_color_matrix=bt601:out_range=pc,format=yuvj444p", "extractplanes=y"]
     if size:
@@ -90,7 +91,7 @@ def luma(source, target, picked=None, size=None):
 
 
 def ssim(coded, truth, size):
-    """Of each pair of pictures."""
+    """Returns the SSIM of each pair of pictures."""
     raw = ["-f", "rawvideo", "-pix_fmt", "gray", "-s", f"{size[0]}x{size[1]}", "-r", "1"]
     report = subprocess.run(["ffmpeg", "-v", "error", *raw, "-i", coded, *raw, "-i", truth, "-lavfi", "ssim=stats_file=-",
                              "-f", "null", "-"], stdout=subprocess.PIPE, text=True, check=True).stdout
@@ -103,13 +104,13 @@ def segments_of(output):
 
 
 def truth_of(captured):
-    """The file a captured one is to be compared with: the lossless one where there is one, else itself."""
+    """Returns the reference file of a captured file: the lossless original if there is one, else the file itself."""
     lossless = captured.parent.parent / "png" / (captured.stem + ".png")
     return lossless if lossless.exists() else captured
 
 
 def similarity(segments, videos, frames, folder):
-    """SSIM of each frame in a recipe's or our own pictures; videos: for each segment a file and the places of its frames."""
+    """Returns the SSIM of each frame. `videos` has, for each segment, a file and the indexes of its frames."""
     coded, truth = folder / "coded.y", folder / "truth.y"
     values = []
     for segment, (video, picked) in zip(segments, videos):
@@ -142,7 +143,7 @@ def session(worker, program, path, scratch):
     frames = {frame.name: frame for frame in sorted((path / "jpg").glob("*.jpg"))}
     rows = {OURS: [], LIMIT: [], SEGMENT: [], SESSION: []}
     for turn in range(ROUNDS):
-        # Close results are compared more often.
+        # Close results get more rounds.
         for again in range(CLOSE_ROUNDS):
             output = scratch / f"ours-{turn}-{again}"
             used = run([worker, "encode", path / "jpg", "--session", path.name, "--output", output, "--jobs", "1"])
@@ -182,7 +183,7 @@ def session(worker, program, path, scratch):
 
 
 def sandbox(worker, paths, scratch):
-    """What decoding in a process of its own costs, in a sentence."""
+    """Returns a sentence with the cost of decoding in a separate process."""
     rounds = {"require": [], "off": []}
     for turn in range(SANDBOX_ROUNDS):
         for mode in sorted(rounds, reverse=turn % 2 == 0):
@@ -209,7 +210,7 @@ def corpus(argument):
 def sessions(folder, scratch):
     if folder:
         return sorted(path.parent for path in folder.glob("*/jpg"))
-    # Without a corpus: the plain fixtures, small as they are.
+    # Without a corpus, use the plain fixtures, although they are small.
     for name in ("jittered", "irregular-3fps", "odd-size"):
         (scratch / "corpus" / name).mkdir(parents=True)
         (scratch / "corpus" / name / "jpg").symlink_to(ROOT / "fixtures" / name)
@@ -230,7 +231,7 @@ def table(measured):
 
 
 def chart(measured, target):
-    """CPU and bytes of each session, side by side; ours is named."""
+    """Draws CPU and bytes of each session side by side, and labels our results."""
     pyplot.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "results", "font.size": 8, "axes.titlesize": 9})
     figure, panels = pyplot.subplots(1, 2, figsize=(10, 3.2), layout="constrained")
     colours = {OURS: "tab:blue", LIMIT: "0.75", SEGMENT: "tab:red", SESSION: "tab:orange"}

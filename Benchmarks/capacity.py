@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""The needs of a million sessions a day: cores, Redis, requests, bytes, money, and what breaks first.
+"""Estimates the needs of a million sessions a day: cores, Redis, requests, bytes, money, and the first bottleneck.
 
 Usage: capacity.py [--short]
 
-Carries what was measured (RESULTS.md, and below) to other sizes, simulates peaks and mishaps (simulation.py), and writes
-Benchmarks/CAPACITY.md and Benchmarks/capacity.svg. All that is assumed stands in the tables below: change them, run again.
+Scales the measured costs (RESULTS.md, and below) to other sizes, and simulates peaks and failures (simulation.py).
+Writes Benchmarks/CAPACITY.md and Benchmarks/capacity.svg. The tables below hold all assumptions: edit them, rerun.
 --short simulates a hundredth.
 """
 import argparse
@@ -15,7 +15,7 @@ import pathlib
 import capacity_page
 from simulation import Mishap, Setup, Simulation
 
-# The requests to the queue and the store for a batch of k segments: (fixed, a segment). Measured: REMOTE.md.
+# Requests to the queue and the store for a batch of k segments: (fixed, per segment). Measured: REMOTE.md.
 REDIS = {"XADD (the producer)": (1, 0), "take (script)": (1, 0), "settle (script)": (1, 0),
          "look for dead workers' and for more (scripts)": (0.05, 0), "renewals, each lease / 3": (0.02, 0)}
 S3 = {
@@ -25,37 +25,37 @@ S3 = {
     "PUT session.ffconcat": ("PUT", 1, 0),
     "PUT receipt": ("PUT", 1, 0), "HEAD batch": ("GET", 1, 0), "DELETE batch": ("DELETE", 1, 0),
 }
-# Sessions by what happens in them: share, CPU ms and bytes a frame (RESULTS.md), bytes of a captured JPEG (the corpus).
+# Sessions by content: share, CPU ms and bytes a frame (RESULTS.md), bytes of a captured JPEG (the corpus).
 MIX = {"reading (s01)": (0.3, 9.71, 19_268, 126_155), "idle (s02)": (0.3, 1.00, 4_384, 46_990),
        "typing (s04)": (0.2, 9.51, 6_170, 79_304), "scrolling (s08)": (0.2, 8.84, 30_122, 93_493)}
 
 
 @dataclasses.dataclass(frozen=True)
 class Inputs:
-    # Assumed: what is recorded.
+    # Assumed: the recordings.
     sessions: float = 1e6          # a day
-    minutes: float = 5             # of a session, in the mean: a median of 3, a logarithmic spread of 1
+    minutes: float = 5             # mean length of a session: a median of 3, a logarithmic spread of 1
     framesASecond: float = 1
     batchSeconds: float = 20       # recorders send 10 to 30 frames (OpenReplay)
     segmentSeconds: float = 5
     swing: float = 0.8             # the busiest hour has 1 + swing times the mean, the quietest 1 - swing
     busiest: int = 20              # o'clock
-    # Measured: what it costs beside the pictures.
-    batchMs: float = 6.38          # CPU, RESULTS.md, fsync and the decoder's process in there
+    # Measured: costs other than the pictures.
+    batchMs: float = 6.38          # CPU, RESULTS.md, with fsync and the decoder process
     manifestBytes: float = 1_400   # of a segment: 22 558 / 16 in s01
     indexBytes: float = 218        # of a segment in session.json: 3 484 / 16
     workerMB: float = 89           # with --jobs 2
-    encoderMB: float = 20          # for each job more: an encoder and three pictures (LIMITS.md)
+    encoderMB: float = 20          # for each additional job: an encoder and three pictures (LIMITS.md)
     # Measured: Redis 7.0.15, 100 000 entries with names of 60 bytes, append-only file, one client on the same two cores.
     entryBytes: float = 82
     pendingBytes: float = 85
-    appendedBytes: float = 654     # XADD 84, take and settle 570, with names of 10 bytes
-    redisUs: float = 320           # all its CPU for a batch, as REMOTE.md measures it; half of that in scripts
+    appendedBytes: float = 654     # XADD 84, claim and acknowledge 570, with names of 10 bytes
+    redisUs: float = 320           # total CPU of Redis for a batch, as REMOTE.md measures it; half of that in scripts
     # Assumed: the store and the machines.
     requestCPUMs: float = 0.4      # of the worker, TLS included
-    getMs: float = 20              # until it is answered
+    getMs: float = 20              # latency of a GET
     putMs: float = 35
-    used: float = 0.7              # of the cores in the busiest hour; what is free works off what a mishap has left
+    used: float = 0.7              # share of the cores in use in the busiest hour; the rest works off a backlog
     coresAWorker: int = 8
     retention: float = 30          # days
     putsAPrefix: float = 3_500     # a second, as AWS documents for each prefix; and 5 500 GET
@@ -63,13 +63,13 @@ class Inputs:
     nfsCallsASecond: float = 20_000
 
 
-# List prices in US dollars, as remembered for us-east-1 in 2025; not looked up since. They are inputs: put in your own.
+# List prices in US dollars for us-east-1 in 2025, from memory, not verified since. They are inputs: put in your own.
 PRICES = {"a core for an hour": 0.0425, "Redis with a replica, an hour": 0.25, "1 000 PUT": 0.005, "1 000 GET": 0.0004,
           "1 000 DELETE": 0.0, "a GB stored for a month": 0.022}
 
 
 class Load:
-    """What the inputs amount to."""
+    """The totals that follow from the inputs."""
 
     def __init__(self, inputs):
         self.inputs = i = inputs
@@ -89,7 +89,7 @@ class Load:
         self.cpu = (i.batchSeconds * i.framesASecond * self.frameMs + i.batchMs + self.requestsABatch * i.requestCPUMs) / 1e3
         self.wait = (own["GET"] * i.getMs + (own["PUT"] + own["DELETE"]) * i.putMs) / self.batches / 1e3
         self.bytesIn = self.frames * self.capturedBytes
-        # A session's index is written anew for each of its batches: half of its last size in the mean.
+        # Each batch rewrites the session's index: half of its final size on average.
         self.indexWritten = self.batches * i.indexBytes * i.minutes * 60 / i.segmentSeconds / 2
         self.bytesKept = self.frames * self.bytesAFrame + self.segments * (i.manifestBytes + i.indexBytes)
         self.peak = 1 + i.swing
@@ -97,15 +97,15 @@ class Load:
         self.meanCores = self.batches * self.cpu / 86_400
         self.cores = self.meanCores * self.peak / i.used
         self.workers = math.ceil(self.cores / i.coresAWorker)
-        # So many batches at once keep a core busy while the store is waited for.
+        # This many concurrent batches keep a core busy while the worker waits for the store.
         self.jobsACore = (self.cpu + self.wait) / self.cpu
 
     def share(self, hour):
-        """Of the mean, at an hour of the day."""
+        """Returns the load at an hour of the day, as a ratio to the mean."""
         return 1 + self.inputs.swing * math.cos((hour - self.inputs.busiest) * math.pi / 12)
 
     def costs(self):
-        """US dollars a day, by part, with the number of hours' cores that follow the day."""
+        """Returns US dollars a day, by part; the number of cores follows the load of each hour."""
         i = self.inputs
         hours = sum(max(1, self.meanCores * self.share(hour) / i.used) for hour in range(24))
         return {
@@ -118,14 +118,15 @@ class Load:
 
 
 def day(load, scale, cores, seed=1):
-    """A day from four in the morning on, with so many times the cores that the mean takes."""
+    """Simulates a day from 04:00, with `cores` times the cores that the mean load needs."""
     amount = load.batches / 86_400 / scale
     slots = max(1, round(load.meanCores * cores * load.jobsACore / scale))
     rate = lambda time: amount * load.share(4 + time / 3_600)
     return Simulation(Setup(rate, amount * load.peak, 86_400, slots, 1, load.cpu + load.wait, seed=seed)).run()
 
 
-# The failures of the busiest hour, at 1 800 s; the spike is of what arrives, the others befall workers, queue or store.
+# The failures begin in the busiest hour, at 1 800 s. A spike affects arrivals; the others affect workers, queue or
+# store.
 EVENTS = {
     "nothing": (),
     "ten times the batches for 5 minutes": "spike",
@@ -141,7 +142,7 @@ EVENTS = {
 
 
 def event(load, scale, name, seed=1):
-    """Four hours at the height of the day, with the cores that the page asks for."""
+    """Simulates four hours around the daily peak, with the number of cores that the page recommends."""
     amount = load.batchesAtPeak / scale
     workers = max(2, round(load.workers * load.inputs.coresAWorker / scale))
     slots = max(1, round(load.cores * load.jobsACore / scale / workers))

@@ -4,7 +4,7 @@ import dataclasses
 SIZES = (1e4, 1e5, 1e6, 1e7)
 
 
-# Up to here nothing is simulated.
+# The page above this heading needs no simulation.
 SIMULATED = "## When something goes wrong"
 
 
@@ -160,7 +160,7 @@ def sorted_limits(load):
 
 
 def memory(load):
-    """Of a worker, in MB: two jobs, and what each more has."""
+    """Returns the memory of a worker, in MB: with two jobs, and for each additional job."""
     return load.inputs.workerMB + (load.jobsACore * load.inputs.coresAWorker - 2) * load.inputs.encoderMB
 
 

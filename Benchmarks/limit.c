@@ -1,12 +1,13 @@
-// The least that decoding and encoding cost: the same decoder, the same encoder, the same settings, and nothing else. No
-// check of the input, no timing track, no file that survives a power cut.
+// Measures the minimum cost of decoding and encoding: the same decoder, encoder and settings, and nothing else. There
+// is no check of the input, no timing track, and no fsync.
 //
 //     cc -O2 limit.c -o limit $(pkg-config --cflags --libs libavcodec libavutil)
 //     ./limit PRESET CRF X264-PARAMS OUT < PLAN
 //
-// PLAN: a line each of `segment` (an encoder is opened, the one before is ended) and `PTS PATH` (a JPEG in 4:2:0 is decoded and
-// brought to limited range, unless it is the one before, and encoded, at 90 000 ticks a second). OUT is the byte stream of all
-// segments, one after another. Prints the bytes and the CPU milliseconds of decoding and of encoding.
+// PLAN has two kinds of lines. `segment` ends the current encoder and opens another one. `PTS PATH` encodes a JPEG in
+// 4:2:0 at PTS, in ticks of 1/90 000 s; it is decoded and converted to limited range unless the line before has the
+// same PATH. OUT is the byte stream of all segments, in order. Prints the bytes, and the CPU milliseconds of decoding
+// and of encoding.
 #include <libavcodec/avcodec.h>
 #include <libavutil/opt.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@ static void must(int result, const char *what) {
   exit(1);
 }
 
-// Brings full range to limited range, which is what is coded: black is 16, white 235.
+// Converts full range to the limited range that is encoded: black is 16, white 235.
 static void limit_range(AVFrame *frame) {
   must(av_frame_make_writable(frame), "av_frame_make_writable");
   for (int plane = 0; plane < 3; plane++) {
@@ -61,7 +62,7 @@ static AVFrame *decode(const char *path, AVPacket *packet) {
   avcodec_free_context(&decoder);
   frame->format = AV_PIX_FMT_YUV420P;
   frame->pict_type = AV_PICTURE_TYPE_NONE;
-  // An odd side is made even; what is added need not look well here.
+  // Pads odd sides to even ones; the padding needs no particular content.
   frame->width += frame->width & 1;
   frame->height += frame->height & 1;
   limit_range(frame);

@@ -1,4 +1,4 @@
-"""The bare loop of limit.c, and the work it has to do for the segments that the worker made."""
+"""The bare loop of limit.c, and its plan for the segments that the worker made."""
 
 import subprocess
 from pathlib import Path
@@ -13,7 +13,7 @@ def build(folder):
 
 
 def plan(segments, folder):
-    """What limit.c reads: the frames that have to be decoded and encoded, once each, for these segments."""
+    """Returns the plan for limit.c: the frames of these segments to decode and encode, each of them once."""
     lines = []
     shown = still = None  # a file and its bytes
     for segment in segments:
@@ -26,7 +26,7 @@ def plan(segments, folder):
             if not new or new[-1][1] is not shown:
                 new.append((start, shown))
             start += frame["holdMs"]
-        # A segment that shows one picture only, the same as the last such segment, was coded then.
+        # A segment of one picture that equals the last such segment is reused, not encoded again.
         if len(new) > 1 or still is not new[0][1]:
             lines.append("segment")
             lines += [f"{start * 90} {file}" for start, (file, _) in new]

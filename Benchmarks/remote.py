@@ -1,15 +1,15 @@
 #!/usr/bin/python3
-"""The cost of a queue and a store beside a spool, and whether they scale.
+"""Measures the cost of a queue and a store against a spool, and whether they scale.
 
-    make remote                    the sessions of ../shared/corpus, or of fixtures/ where there are none
+    make remote                    the sessions of ../shared/corpus, or of fixtures/ if that directory is missing
     make remote CORPUS=DIR         DIR/<session>/jpg/<unix ms>.jpg
 
-The same batches, tars of 10 and of 60 frames, are encoded from spools (each worker has its own) and from a queue and a store, in turn,
-ROUNDS times. The queue is redis-server with an append-only file; the store is the tests' own (moto: signatures checked), and
-for time on the clock one that costs next to nothing (remote_store.py), at once and as late as CAPACITY.md assumes. One worker has a
-core to itself, and the servers the other one; two workers have a core each, which the servers share. CPU is user + system of
-the workers and of those that decode for them, without what it takes to start. All servers are new for each run. What is
-published has to be the same everywhere. Writes Benchmarks/REMOTE.md.
+The same batches, tars of 10 and of 60 frames, are encoded from spools (one for each worker) and from a queue and a
+store, in turn, ROUNDS times. The queue is redis-server with an append-only file. The store is that of the tests (moto,
+which checks signatures). Wall-clock time is measured with a cheap store (remote_store.py), without latency and with the
+latency that CAPACITY.md assumes. One worker has a core to itself, and the servers have the other one. Two workers have
+a core each, which the servers share. CPU is user + system time of the workers and their decoder processes, without
+their start. All servers are new for each run. Every run has to publish the same bytes. Writes Benchmarks/REMOTE.md.
 """
 
 import collections
@@ -32,10 +32,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 MOTO, PLAIN, SLOW = "the tests' store", "a plain store", "a late store"
 ROUNDS = 2
-# Of these ways fewer: they are there for what is asked, and for how late answers are borne.
+# Fewer rounds for these ways: they only show the number of requests, and the effect of latency.
 FEW = {MOTO: 1, SLOW: 1}
 TINY_ROUNDS = 6
-# Batches of so many frames, and how often each session is there; with no more batches than MOST.
+# Frames of a batch, and how often each session is used; MOST limits the number of batches.
 SIZES = {10: 2, 60: 4}
 MOST = 6
 BUCKET = "replay"
@@ -43,7 +43,7 @@ GET_MS, PUT_MS = 20, 35
 LATE_JOBS = 8
 IDLE_S = 10
 START = 1_767_859_512_340
-# Segments of a session that a batch is added to: none, those of an hour, those of a day.
+# Segments that a session has before a batch is added: none, an hour's, a day's.
 LENGTHS = (0, 720, 17_280)
 NEW = 90
 ENVIRONMENT = {"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "no_proxy": "127.0.0.1",
@@ -57,7 +57,7 @@ def on(core):
 
 
 class Servers:
-    """A Redis and a store, both new; on a core, or anywhere."""
+    """A new Redis and a new store, on one core or on any."""
 
     def __init__(self, store, place, core):
         self.log = place / "requests"
@@ -94,7 +94,7 @@ class Servers:
                        input="".join(f"XADD encoder-worker * batch {batch.name}\n" for batch in batches))
 
     def keys(self, prefix):
-        """ETags by keys."""
+        """Returns the ETags by key."""
         found, after = {}, ""
         while True:
             page = HTTP.open(f"{self.open}?list-type=2&prefix=run/{prefix}&start-after={after}").read().decode()
@@ -110,7 +110,7 @@ class Servers:
         return dict(line.split(":", 1) for line in text.stdout.splitlines() if ":" in line)
 
     def redis_state(self):
-        """Commands by name with their microseconds, CPU seconds, bytes."""
+        """Returns the microseconds of each command by name, CPU seconds, and bytes."""
         facts = self.info()
         commands = {name.removeprefix("cmdstat_"): re.match(r"calls=(\d+),usec=(\d+)", value).groups()
                     for name, value in facts.items() if name.startswith("cmdstat_")}
@@ -139,7 +139,7 @@ class Run:
     redisBytes: int = 0
 
     def forget(self, start):
-        """Requests at the start, by whoever finds nothing to do."""
+        """Subtracts the requests of `start`, a run without work."""
         self.requests, self.commands = self.requests - start.requests, self.commands - start.commands
         self.refusals -= start.refusals
         self.storeBytes -= start.storeBytes
@@ -147,7 +147,7 @@ class Run:
 
 
 def work(commands):
-    """Runs them side by side to the end: CPU seconds with those of their children, seconds on the clock."""
+    """Runs commands side by side. Returns CPU seconds with their children, and wall-clock seconds."""
     start = time.monotonic()
     running = [subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                 env={**os.environ, **environment}, text=True) for command, environment in commands]
@@ -163,7 +163,7 @@ def work(commands):
 
 
 def cores(workers):
-    """Of each worker, and of the servers."""
+    """Returns the core of each worker, and those of the servers."""
     return ([CORES[-1]], CORES[0]) if workers == 1 else ([CORES[n % len(CORES)] for n in range(workers)], None)
 
 
@@ -191,7 +191,7 @@ def spools(worker, batches, workers, scratch, options=()):
 
 
 def kind(method, target):
-    """What a request was about."""
+    """Returns the kind of object that a request was for."""
     path = target.partition("?")[0].removeprefix(f"/{BUCKET}").removeprefix("/run").removeprefix("/")
     what = ("trial of conditions" if path.startswith("incoming/.") else "batch" if path.startswith("incoming/") else "receipt" if path.startswith("receipts/") else
             "HLS" if "/hls/" in path else "mark" if path.startswith("behind/") else
@@ -219,7 +219,7 @@ def remote(worker, batches, store, workers, scratch, jobs=1, options=(), earlier
         run.storeCPU = servers.store_cpu() - store_cpu
         then = servers.redis_state()
         run.commands, run.redisCPU, run.redisBytes = then[0] - calls, then[2] - cpu, then[3] - count
-        # A script's time has that of its commands in it.
+        # The time of a script includes that of its commands.
         run.redisUs = (then[1] - usec)["evalsha"]
         lines = [line.split(" ", 4) for line in servers.log.read_text().splitlines()[logged:]]
         run.requests = collections.Counter(kind(line[0], line[4]) for line in lines)
@@ -234,7 +234,7 @@ def remote(worker, batches, store, workers, scratch, jobs=1, options=(), earlier
 
 
 def growing(worker, start, scratch):
-    """CPU ms and kB a batch of one tiny segment, added to sessions of so many segments."""
+    """Returns CPU ms and kB for a batch of one tiny segment, added to sessions of each of LENGTHS segments."""
     picture = min((ROOT / "fixtures" / "gap").glob("*.jpg"), key=lambda file: file.stat().st_size)
     result = []
     for count in LENGTHS:
@@ -253,7 +253,7 @@ def growing(worker, start, scratch):
 
 
 def idle(worker, scratch):
-    """What a worker takes that finds nothing, for IDLE_S seconds: CPU ms a second from a spool; the same, and commands, from a queue."""
+    """Measures an idle worker for IDLE_S seconds: CPU ms a second, from a queue also commands a second."""
     def spend(command, environment):
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, env={**os.environ, **environment})
         time.sleep(2)
@@ -281,7 +281,7 @@ def session(batch):
 
 
 def make_batches(folder, size, copies, target):
-    """Tars of so many frames, whose order goes from session to session."""
+    """Makes tars of `size` frames, and interleaves the sessions."""
     target.mkdir()
     batches = []
     for path in sorted(folder):
@@ -297,7 +297,7 @@ def make_batches(folder, size, copies, target):
 
 
 def make_tiny(segments, target):
-    """100 batches of ten sessions in turn; of one small picture for each segment, so that there is little but the batch."""
+    """Makes 100 batches of ten sessions in turn, with one small picture a segment, to isolate the cost of a batch."""
     target.mkdir()
     picture = min((ROOT / "fixtures" / "gap").glob("*.jpg"), key=lambda file: file.stat().st_size)
     for number in range(100):
@@ -321,13 +321,13 @@ def corpus(argument, scratch):
     return list((scratch / "corpus").iterdir())
 
 
-# The runs that are compared with as many spools: store, workers, jobs of each.
+# The runs that are compared with the same number of spools: store, workers, jobs of each.
 WAYS = [(MOTO, 1, 1), (PLAIN, 1, 1), (SLOW, 1, LATE_JOBS), (MOTO, 2, 1), (PLAIN, 2, 1), (SLOW, 2, LATE_JOBS)]
 ONE, TWO, ALONE, PAIR = ("spools", 1, 1), ("spools", 2, 1), (PLAIN, 1, 1), (PLAIN, 2, 1)
 
 
 class Measured:
-    """All runs with batches of one size; CPU and time without what it takes to start."""
+    """All runs with batches of one size; CPU and time exclude the start."""
 
     def __init__(self, batches):
         self.batches = batches
@@ -358,15 +358,15 @@ class Measured:
             self.runs[way].append(run)
 
     def cpu(self, way):
-        """Milliseconds a batch, the least."""
+        """Returns the minimum of milliseconds a batch."""
         return min(run.cpu for run in self.runs[way]) * 1e3 / len(self.batches)
 
     def rate(self, way):
-        """Batches a second, the most."""
+        """Returns the maximum of batches a second."""
         return len(self.batches) / min(run.wall for run in self.runs[way])
 
     def ratio(self, way, value):
-        """To as many spools: of the least of each, and in brackets of single rounds."""
+        """Returns the ratio to the same number of spools: of the minimums, and in brackets of single rounds."""
         spools = self.runs["spools", way[1], 1]
         each = sorted(value(ours) / value(spool) for ours, spool in zip(self.runs[way], spools))
         best = min if value(self.runs[way][0]) == self.runs[way][0].cpu else max
@@ -504,12 +504,12 @@ def requests(one):
 
 
 def least(one, way, value):
-    """Of the rounds, a batch."""
+    """Returns the minimum of the rounds, per batch."""
     return min(map(value, one.runs[way])) / len(one.batches)
 
 
 def verdict(measured, tiny):
-    """Whether N workers on N cores are within 5 % of N spools."""
+    """Returns whether N workers on N cores are within 5 % of N spools."""
     few, many = tiny
     more = {count: one.cpu(ALONE) - one.cpu(ONE) for count, one in tiny.items()}
     judged = lambda share: f"{share:.3f} times the spool's, **{'holds' if share <= 1.05 else 'does not hold'}**"

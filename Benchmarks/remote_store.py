@@ -1,9 +1,9 @@
-"""An S3 store that costs next to nothing, for remote.py: objects in memory, conditions kept, signatures not looked at.
+"""A cheap S3 store for remote.py: keeps objects in memory, honours conditions, ignores signatures.
 
 Usage: remote_store.py LOG GET_MS PUT_MS
 
-Answers on a free port of this machine, which it prints, until standard input ends; that many milliseconds later than it could.
-LOG gets a line for each request: method, status, bytes that came and that went, path.
+Listens on a free local port, which it prints, until standard input ends. Delays each answer by GET_MS or PUT_MS
+milliseconds. LOG gets a line for each request: method, status, bytes received and sent, path.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ def listed(bucket, query):
 
 
 def answer(method, target, headers, body):
-    """Status, ETag, body."""
+    """Returns status, ETag and body."""
     path, _, query = target.partition("?")
     key = unquote(path).removeprefix("/")
     there = OBJECTS.get(key)
@@ -64,7 +64,7 @@ async def connection(reader, writer):
             writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         body = await reader.readexactly(int(headers.get("content-length", 0)))
         delay = DELAYS.get(method, OTHERS)
-        # Requests of others than workers are neither counted nor kept waiting.
+        # Requests without a signature do not come from workers: they are neither counted nor delayed.
         is_own = "authorization" in headers
         if delay and is_own:
             await asyncio.sleep(delay)

@@ -1,7 +1,7 @@
-"""Costs that do not show when one session is encoded once: many batches, long sessions, several workers, memory. For bench.py.
+"""Measures costs that one session does not show: many batches, long sessions, several workers, memory. For bench.py.
 
-Everything is made from the corpus's own frames or from tiny pictures, so that what is measured is what a batch costs
-besides its pictures. CPU is user + system of the worker and of the processes that decode for it.
+All input is made from frames of the corpus or from tiny pictures, to isolate the cost of a batch from that of its
+pictures. CPU is user + system time of the worker and of its decoder processes.
 """
 
 import os
@@ -17,7 +17,7 @@ DAY = 17_280
 
 
 def tiny(folder):
-    """Four pictures of 64×64 pixels."""
+    """Makes four pictures of 64×64 pixels."""
     folder.mkdir()
     subprocess.run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc=size=64x64:rate=1", "-frames:v", "4", "-q:v",
                     "5", folder / "%d.jpg"], check=True)
@@ -25,7 +25,7 @@ def tiny(folder):
 
 
 def batch(folder, name, pictures, startMs, intervalMs=1_000):
-    """A plain batch of links to these pictures."""
+    """Makes a plain batch of links to these pictures."""
     path = folder / name
     path.mkdir()
     for number, picture in enumerate(pictures):
@@ -34,7 +34,7 @@ def batch(folder, name, pictures, startMs, intervalMs=1_000):
 
 
 def captured(spool, name, frames):
-    """A waiting batch of copies of these frames, under the names that they have."""
+    """Makes a waiting batch of copies of these frames, under their own names."""
     path = spool / "incoming" / name
     path.mkdir()
     for frame in frames:
@@ -42,7 +42,7 @@ def captured(spool, name, frames):
 
 
 def cpu(command, until=None):
-    """Runs to the end, or until it is done as far as asked; CPU seconds, its decoders' included."""
+    """Runs a command to its end, or stops it once `until` holds. Returns CPU seconds with its decoder processes."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while until and child.poll() is None and not until():
@@ -61,7 +61,7 @@ def new_spool(path):
 
 
 def waiting(worker, pictures, scratch):
-    """CPU milliseconds a batch while so many wait: batches of one picture each, every one of its own session."""
+    """Measures CPU ms a batch by queue depth, with batches of one picture, each of its own session."""
     idle = new_spool(scratch / "idle")
     start = min(cpu([worker, "--spool", idle, "--drain"]) for _ in range(5))
     result = []
@@ -80,7 +80,7 @@ def waiting(worker, pictures, scratch):
 
 
 def growing(worker, pictures, scratch):
-    """CPU milliseconds a batch of one segment: added to a new session, and to one of a day, a worker each."""
+    """Measures CPU ms for a batch of one segment, added to a new session and to one of a day, by a worker each."""
     day = scratch / "day"
     parts = [batch(scratch, f"walk@{part:03}", (pictures * 90)[:360], START + part * 360 * 6_000, 6_000)
              for part in range(DAY // 360)]
@@ -96,12 +96,12 @@ def growing(worker, pictures, scratch):
 
 
 def throughput(worker, frames, scratch, rounds=3):
-    """Seconds that one worker takes for a spool, and two workers side by side; batches of ten frames."""
+    """Returns the seconds for a spool of batches of ten frames: by one worker, and by two side by side."""
     times = {1: [], 2: []}
     for turn in range(rounds):
         for workers in (1, 2):
             spool = new_spool(scratch / f"throughput-{turn}-{workers}")
-            # All of it twice, so that what it takes to start does not count for much.
+            # Each frame is used twice, to reduce the share of the start.
             for number in range(0, len(frames) // 10 * 10, 10):
                 for copy in ("a", "b"):
                     captured(spool, f"s{number:04}{copy}", frames[number:number + 10])
@@ -117,7 +117,7 @@ def throughput(worker, frames, scratch, rounds=3):
 
 
 def overhead(worker, frames, scratch, mode, rounds=3):
-    """CPU milliseconds a batch of two frames, one segment, beside decoding and encoding; the process's start is in there."""
+    """Measures CPU ms for a batch of two frames, one segment, without decoding and encoding, but with the start."""
     spent = []
     for turn in range(rounds):
         spool = new_spool(scratch / f"overhead-{mode}-{turn}")
@@ -138,7 +138,7 @@ def overhead(worker, frames, scratch, mode, rounds=3):
 
 
 def memory(worker, frames, size, scratch):
-    """Peak resident megabytes of a worker with two jobs, and of the decoders beside it, at that size."""
+    """Returns the peak RSS, in MB, of a worker with two jobs and of its decoders, for pictures of this size."""
     folder = scratch / f"memory-{size or 'as-it-is'}"
     folder.mkdir()
     batches = []
@@ -153,7 +153,7 @@ def memory(worker, frames, size, scratch):
                 shutil.copy(frame, path)
         batches.append(path)
     log = folder / "peak"
-    # Of a process alone; those that decode are children of it, and counted by themselves.
+    # Covers the worker process alone; its decoder processes are children, and counted separately.
     script = ("import os, sys, resource\nchild = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ)\n"
               "_, status, used = os.wait4(child, 0)\nopen(sys.argv[1], 'w').write(str(used.ru_maxrss))\nsys.exit(status != 0)")
     subprocess.run(["python3", "-c", script, log, worker, "encode", *batches, "--output", folder / "out", "--jobs", "2"],
@@ -162,7 +162,7 @@ def memory(worker, frames, size, scratch):
 
 
 def profile(worker, frames, scratch):
-    """The profile's table for a spool of batches of ten frames."""
+    """Returns the profile's table for a spool of batches of ten frames."""
     spool = new_spool(scratch / "profile")
     for number in range(0, len(frames) // 10 * 10, 10):
         captured(spool, f"s@{number:04}", frames[number:number + 10])
@@ -173,7 +173,7 @@ def profile(worker, frames, scratch):
 
 
 def report(worker, paths, scratch):
-    """A table, and the profile of one session."""
+    """Returns a table, and the profile of one session."""
     scratch.mkdir()
     pictures = tiny(scratch / "tiny")
     frames = sorted((paths[0] / "jpg").glob("*.jpg"))

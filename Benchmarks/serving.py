@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""What `encoder-worker serve` costs: many sessions listed, and many clients at once.
+"""Measures the cost of `encoder-worker serve`: a list of many sessions, and many clients at once.
 
     python3 Benchmarks/serving.py .build/release/encoder-worker [--sessions 1000] [--clients 200] [--seconds 60]
 
-Prints a table; exits with 1 when an answer was wrong, or the server's memory grew while nothing new was asked for.
+Prints a table. Exits with 1 if an answer was wrong, or if the server's memory grew although the requests stayed the
+same.
 """
 
 import argparse
@@ -31,7 +32,7 @@ def resident_kib(pid):
 
 
 def make_output(binary, place, sessions):
-    """One session of each fixture, and copies of one under other names, with manifests and all."""
+    """Encodes one session of each fixture, and copies one under other names, with its manifests."""
     for fixture in ["exact-1fps", "gap", "rotation"]:
         subprocess.run([binary, "encode", FIXTURES / fixture, "--output", place], check=True, stdout=subprocess.DEVNULL)
     text = (place / "gap" / "session.json").read_text()
@@ -106,7 +107,7 @@ async def measure(arguments, place):
         server.terminate()
         server.wait()
     half = len(memory) // 2
-    # The first half warms up: a thread for each connection.
+    # The first half warms up: the server starts a thread for each connection.
     grown = max(memory[half:]) - max(memory[:half])
     print("| what | measured |\n|---|---|")
     print(f"| {arguments.sessions} sessions listed, CPU | {listed[0]:.2f} s first, {listed[1]:.2f} s when nothing is new |")
@@ -115,7 +116,7 @@ async def measure(arguments, place):
     print(f"| CPU of the server a request | {1000 * cpu / max(1, counts['requests']):.2f} ms |")
     print(f"| memory of the server | {max(memory) / 1024:.0f} MiB at most; second half against first "
           f"{grown / 1024:+.1f} MiB |")
-    # Short runs are all beginning; how long things take is judged where that is measured.
+    # A run below 30 s is all warm-up, so memory and the time of the list are not judged.
     is_fine = arguments.seconds < 30 or grown < 4_096 and listed[0] < 1
     return counts["errors"] == 0 and counts["requests"] > 0 and is_fine
 

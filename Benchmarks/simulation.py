@@ -1,9 +1,10 @@
-"""Batches that arrive, wait in a queue, are worked on and published, event by event; and what goes wrong meanwhile.
+"""A discrete-event simulation: batches arrive, wait in a queue, are encoded and published, while failures occur.
 
-What it stands for: a batch is an object in the store, which is the truth, and a message in the queue, which may be lost. A
-worker takes a message, works, publishes (once: what is published already is found to be) and settles, if the message is still
-its own. A message whose worker shows no life for a lease goes to another worker. A reconciler looks at the store and
-queues again what is owed and not in the queue. Times are seconds. The same seed, the same run.
+The model: a batch is an object in the store, which is the source of truth, and a message in the queue, which may be
+lost. A worker claims a message, encodes, publishes (it skips a batch that is already published), and acknowledges the
+message if it still holds the claim. A message whose worker sends no heartbeat for a lease goes to another worker. A
+reconciler lists the store, and enqueues each unpublished batch that is not in the queue. Times are seconds. The same
+seed gives the same run.
 """
 import bisect
 import collections
@@ -14,9 +15,12 @@ import random
 
 @dataclasses.dataclass
 class Mishap:
-    """`kind`: deaths (of `share` of the workers, back after `lasts`), freeze (likewise, they go on where they were), queue (all
-    that is in it is lost; it answers again after `lasts`), store (requests take `share` times as long, half of the batches
-    fail)."""
+    """A failure of one `kind`.
+
+    deaths: `share` of the workers crash, and return after `lasts`. freeze: the same workers pause, and then continue.
+    queue: the queue loses its content, and answers again after `lasts`.
+    store: requests take `share` times as long, and half of the batches fail.
+    """
     at: float
     kind: str
     lasts: float = 30
@@ -25,17 +29,17 @@ class Mishap:
 
 @dataclasses.dataclass
 class Setup:
-    rate: object            # batches a second at an instant, a function
-    most: float             # never more than this
-    seconds: float          # so long batches arrive
+    rate: object            # a function: batches a second at a time
+    most: float             # upper bound of `rate`
+    seconds: float          # duration of the arrivals
     workers: int
-    slots: int              # batches at once, of each worker
-    work: float             # seconds of a batch's work; what a batch takes is spread around that
+    slots: int              # concurrent batches of each worker
+    work: float             # mean seconds of work for a batch; single batches vary around it
     lease: float = 60
     reconcile: float = 300
     mishaps: tuple = ()
     seed: int = 1
-    drain: float = 0        # so long work goes on when no more batches arrive
+    drain: float = 0        # seconds that workers continue after the last arrival
 
 
 class Simulation:
@@ -56,7 +60,7 @@ class Simulation:
         heapq.heappush(self.events, (time, self.count, call, arguments))
 
     def run(self):
-        """Until batches stop arriving and the time to drain is over; gives itself."""
+        """Runs until arrivals and the drain time are over. Returns self."""
         for mishap in self.setup.mishaps:
             self.at(mishap.at, self.befall, mishap)
         self.at(self.setup.reconcile, self.look)
@@ -97,13 +101,13 @@ class Simulation:
         while self.queue and self.now >= self.down and self.free:
             worker = self.free.pop()
             if worker in self.absent or worker in self.frozen:
-                continue  # Its slots come back when it does.
+                continue  # The worker's slots become free when it returns.
             batch = self.queue.popleft()
             self.queued.discard(batch)
             self.deliveries += 1
             self.pending[batch] = self.deliveries
             self.hands[worker].add((batch, self.deliveries))
-            # Published already: the store says so at once.
+            # The store reports at once that the batch is already published.
             takes = 0.05 if self.published[batch] else self.setup.work * self.dice.uniform(0.5, 1.5)
             if self.now < self.slow:
                 takes *= self.factor
@@ -121,7 +125,7 @@ class Simulation:
         if self.now < self.slow and self.dice.random() < 0.5:
             self.failed += 1
             if self.pending.get(batch) == delivery:
-                # It stays the worker's own until it is tried again.
+                # The worker keeps its claim until the retry.
                 self.at(self.now + self.dice.uniform(1, 30), self.hand_back, batch, delivery)
         else:
             if self.published[batch]:
@@ -172,7 +176,7 @@ class Simulation:
         self.hand_out()
 
     def look(self):
-        """The reconciler: what is a minute old, owed, and not in the queue."""
+        """The reconciler: enqueues batches that are over a minute old, unpublished, and not in the queue."""
         if self.now >= self.down:
             for batch in range(bisect.bisect_left(self.born, self.now - 60)):
                 if not self.published[batch] and batch not in self.queued and batch not in self.pending:
@@ -189,11 +193,11 @@ class Simulation:
         return self.published.count(0)
 
     def delay(self, share):
-        """So many seconds, or less, passed from arrival to publication of this share of what is published."""
+        """Returns the percentile `share` of the seconds from arrival to publication."""
         return self.delays[min(len(self.delays) - 1, int(share * len(self.delays)))] if self.delays else 0.0
 
     def recovery(self, since):
-        """Seconds from a mishap until no more is owed than twice the most before it; None where that does not come."""
+        """Returns seconds from a failure until the backlog is at most twice the maximum before it, or None."""
         usual = 2 * max((owed for time, owed in self.samples if time <= since), default=0)
         last = max((time for time, owed in self.samples if owed > usual), default=since)
         return None if last == self.samples[-1][0] else max(0, last - since)

@@ -1,14 +1,14 @@
-"""x264's settings over real sessions: what each costs in CPU and bytes, and what it leaves of the pictures.
+"""Measures x264's settings over real sessions: CPU and bytes, and the quality of the pictures.
 
     make sweep                     the sessions s01, s04 and s07 of ../shared/corpus
-    make sweep CORPUS=DIR          the same of DIR: DIR/<session>/jpg/<unix ms>.jpg, and png/ of the same names for the truth
+    make sweep CORPUS=DIR          the same of DIR: DIR/<session>/jpg/<unix ms>.jpg; lossless originals in png/
 
-Around the base one thing is changed at a time, on top of the worker's own parameters (of which x264 takes the later).
-limit.c encodes with each setting in turn, ROUNDS times, while nothing else runs: CPU is the least of the rounds, of
-encoding alone, divided by the captured frames; bytes likewise. Then, on all cores, SSIM of luma for each coded picture
-(what is held is coded once) and, for the ladders and the best, what tesseract reads in READ pictures of a session, both
-against the lossless truth, or where there is none (s07) against the captured file. Takes some 12 minutes on two cores.
-Writes Benchmarks/SWEEP.md and Benchmarks/sweep.svg.
+Each row changes one setting of the base, after the worker's own parameters (x264 uses the last value). limit.c encodes
+with each setting in turn, ROUNDS times, while nothing else runs. CPU is the minimum of the rounds, of encoding alone,
+per captured frame; bytes likewise. Then, on all cores, two qualities are measured: SSIM of luma for each coded picture
+(a repeated frame is coded once), and the text that tesseract reads in READ pictures of a session, for the ladders and
+the best settings. The reference is the lossless original, or in s07, which has none, the captured file. Takes some 12
+minutes on two cores. Writes Benchmarks/SWEEP.md and Benchmarks/sweep.svg.
 """
 
 import difflib
@@ -75,7 +75,7 @@ AXES = {
 }
 SETTINGS = [setting for rows in AXES.values() for setting in rows]
 JPEG, RECIPE = "the captured JPEG", "recipe a segment"
-# The points with a name in the plot, how far from its point, and on which side of that the text ends.
+# The labelled points of the plot: the label's offset from its point, and the side on which its text ends.
 MARKS = [
     (LADDER[0], "CRF 20", (6, -3), "left"), (BASE, "base", (-6, 1), "right"),
     (LADDER[-1], "CRF 38", (6, -3), "left"), (PLAIN_LADDER[-1], "superfast as it is, CRF 34", (6, -3), "left"),
@@ -85,7 +85,7 @@ MARKS = [
 
 
 class Session:
-    """What is the same for every setting, made once, and how a setting is measured with it."""
+    """A session's inputs, which are the same for every setting, and the measurements of a setting."""
 
     def __init__(self, worker, path, scratch):
         scratch.mkdir()
@@ -94,7 +94,7 @@ class Session:
         self.segments = bench.segments_of(scratch / path.name)
         self.frames = {frame.name: frame for frame in sorted((path / "jpg").glob("*.jpg"))}
         self.size = (self.segments[0]["width"], self.segments[0]["height"])
-        # The parts of the base are removed, so that it can be put beside what x264 does by itself.
+        # Without OWN, the base's own part of the parameters, to compare the base with plain presets of x264.
         self.fixed = self.segments[0]["encoder"]["parameters"].replace(f":{OWN}", "")
         self.plan.write_text(limit.plan(self.segments, path / "jpg"))
         lines = self.plan.read_text().splitlines()
@@ -109,7 +109,7 @@ class Session:
         return self.scratch / f"{SETTINGS.index(setting)}.h264"
 
     def encode(self, program, setting):
-        """Bytes and CPU milliseconds a frame."""
+        """Returns bytes and CPU milliseconds a frame."""
         parameters = f"{self.fixed}:{setting.parameters}".rstrip(":")
         with open(self.plan) as script:
             report = subprocess.run([program, setting.preset, str(setting.crf), parameters, self.stream(setting)],
@@ -136,13 +136,13 @@ class Session:
         return values
 
     def legibility(self, setting):
-        """How much of what is read in the truth is read here as well, from 0 to 1."""
+        """Returns the similarity of the words read here to those read in the reference, from 0 to 1."""
         with self.luma(self.sources(setting)) as coded:
             pairs = zip(self.words, self.read(coded))
             return statistics.mean(difflib.SequenceMatcher(None, *pair, autojunk=False).ratio() for pair in pairs)
 
     def read(self, luma):
-        """The words of the pictures in the middle of each READ-th of the session."""
+        """Reads the words of the middle picture of each READ-th part of the session."""
         width, height = self.size
         texts = []
         with open(luma, "rb") as file:
@@ -154,7 +154,7 @@ class Session:
         return texts
 
     def recipe(self):
-        """Bytes a frame of the recipe for each segment, and SSIM of the pictures that we code."""
+        """Returns bytes a frame of the recipe for each segment, and SSIM of the pictures that we code."""
         folder = self.scratch / "recipe"
         _, parts = bench.recipe_segments(self.segments, self.frames, folder)
         values = bench.similarity(self.segments, bench.recipe_places(self.segments, parts), self.frames, folder)
@@ -165,7 +165,7 @@ class Session:
 
 
 def encode(program, sessions):
-    """Bytes and CPU of each setting in each session; the streams stay."""
+    """Measures bytes and CPU of each setting in each session; keeps the streams."""
     measured = defaultdict(dict)
     for turn in range(ROUNDS):
         print(f"CPU, round {turn + 1} of {ROUNDS} …", file=sys.stderr)
@@ -178,7 +178,7 @@ def encode(program, sessions):
 
 
 def compare(sessions, measured):
-    """SSIM of all, the peers' rows, and legibility of those that matter; on all cores."""
+    """Measures SSIM of all settings, the comparison rows, and legibility of the best settings; on all cores."""
     def like(job):
         measured[job[0], job[1].name]["ssim"] = job[1].likeness(job[0])
 
@@ -201,7 +201,7 @@ def compare(sessions, measured):
 
 
 def best(measured):
-    """The settings to which none is superior in CPU, bytes and SSIM at once, over the sessions with a truth."""
+    """Returns the settings that no other one beats in CPU, bytes and SSIM at once, over sessions with an original."""
     totals = {}
     for setting in SETTINGS:
         runs = [measured[setting, name] for name in READ_SESSIONS]
@@ -212,7 +212,7 @@ def best(measured):
 
 
 def cpu(measured, setting):
-    """Of all sessions, as a ratio to the base."""
+    """Returns the CPU of all sessions, as a ratio to the base."""
     return (sum(measured[setting, name]["cpu"] for name in SESSIONS)
             / sum(measured[BASE, name]["cpu"] for name in SESSIONS))
 
@@ -222,12 +222,12 @@ def likeness(measured, row, name):
 
 
 def likest(measured, name):
-    """Where the base's ladder has its best SSIM: with more bytes it only codes the noise of the JPEG."""
+    """Returns the step of the base's ladder with the best SSIM; more bytes only code the noise of the JPEG."""
     return max(LADDER, key=lambda rung: likeness(measured, rung, name))
 
 
 def same_likeness(measured, setting, name):
-    """Bytes as a ratio to what the base has where its SSIM is the same: between two rungs, up to its best."""
+    """Returns bytes as a ratio to the base at the same SSIM, interpolated between two steps, up to the base's best."""
     rungs = LADDER[LADDER.index(likest(measured, name)):][::-1]
     values = [likeness(measured, rung, name) for rung in rungs]
     sizes = [measured[rung, name]["bytes"] for rung in rungs]
@@ -260,7 +260,7 @@ def table(measured):
 
 
 def axes(measured):
-    """A line for each axis: CPU, and bytes for the same SSIM, beside the base."""
+    """Returns a line for each axis: CPU, and bytes for the same SSIM, against the base."""
     peaks = ", ".join(f"in {name} at CRF {likest(measured, name).crf}" for name in READ_SESSIONS)
     lines = [f"- **Rate factor**: the base is most like the truth {peaks}; more bytes go into the JPEG's own noise."]
     for axis, rows in list(AXES.items())[1:]:
@@ -274,7 +274,7 @@ def axes(measured):
 
 
 def series(measured, rows, name, key):
-    """Bytes and legibility, or what SSIM lacks of 1, of those rows that have it."""
+    """Returns bytes and legibility, or 1 - SSIM, of the rows that have it."""
     runs = [measured[row, name] for row in rows]
     return zip(*((run["bytes"], 1 - statistics.mean(run[key]) if key == "ssim" else run[key]) for run in runs if key in run))
 

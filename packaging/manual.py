@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The manual page, encoder-worker(1), from what the program says of itself. Usage: manual.py PROGRAM >encoder-worker.1"""
+"""Makes the manual page, encoder-worker(1), from the program's help. Usage: manual.py PROGRAM >encoder-worker.1"""
 import json
 import os
 import re
@@ -31,7 +31,7 @@ KEYS = [
 
 
 def text(words):
-    """Words of ours in mdoc, a line a sentence: no line of it is a request."""
+    """Escapes text for mdoc, one sentence a line, so that no line is read as a request."""
     lines = []
     for sentence in re.split(r"(?<=[.?!]) (?=[A-Z(])", " ".join(words.split())):
         lines += textwrap.wrap(sentence, 76, break_long_words=False, break_on_hyphens=False)
@@ -44,7 +44,7 @@ def escaped(line):
 
 
 def argument(words):
-    """One argument of a macro."""
+    """Quotes one argument of a macro."""
     return '"' + escaped(words).replace('"', '\\(dq') + '"'
 
 
@@ -76,7 +76,7 @@ def synopsis(path, command):
 
 
 def paragraphs(discussion):
-    """What is indented stays as it is; all else is text."""
+    """Formats a text: indented lines stay as they are, and the rest is running text."""
     for part in filter(None, discussion.strip("\n").split("\n\n")):
         for block in re.findall(r"(?:^  .*\n?)+|(?:^(?!  ).*\n?)+", part, re.M):
             lines = block.rstrip("\n").split("\n")

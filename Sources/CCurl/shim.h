@@ -1,7 +1,8 @@
-// libcurl, loaded when a store is first asked: it brings two dozen libraries along that a spool does not need.
+// libcurl, loaded at the first request to a store: it needs two dozen libraries that a worker with a spool does not
+// need.
 #pragma once
 
-// Its checks are macros, which stand in the way of the functions' names.
+// curl's type-check macros hide the functions of the same names.
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
 #include <dlfcn.h>
@@ -12,14 +13,14 @@
       f(curl_easy_perform) f(curl_easy_getinfo) f(curl_easy_strerror) f(curl_slist_append)                \
           f(curl_slist_free_all)
 
-// A table of functions that nothing changes.
+// An immutable table of functions.
 typedef struct __attribute__((swift_attr("@Sendable"))) ccurl_library {
 #define CCURL_DECLARE(name) __typeof__(name) *name;
   CCURL_FUNCTIONS(CCURL_DECLARE)
 #undef CCURL_DECLARE
 } ccurl_library;
 
-// NULL, or why it is not there. To be called once.
+// Returns NULL, or the reason why the library cannot be loaded. Call it once.
 static inline const char *ccurl_load(ccurl_library *library) {
   void *loaded = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
   if (!loaded) return dlerror();
@@ -30,7 +31,7 @@ static inline const char *ccurl_load(ccurl_library *library) {
   return library->curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK ? NULL : "curl_global_init";
 }
 
-// The functions for options are variadic, and Swift cannot call those.
+// Setters for options: Swift cannot call variadic functions.
 static inline CURLcode ccurl_set_number(const ccurl_library *library, CURL *curl, CURLoption option, long value) {
   return library->curl_easy_setopt(curl, option, value);
 }
@@ -49,7 +50,7 @@ typedef int (*ccurl_seek_function)(void *context, curl_off_t offset, int origin)
 typedef int (*ccurl_progress_function)(
     void *context, curl_off_t expected, curl_off_t received, curl_off_t toSend, curl_off_t sent);
 
-// Callbacks for each header line, for the answer's bytes, for those of the request, and now and then.
+// Sets the callbacks for header lines, response bytes, request bytes, seeking and progress.
 static inline CURLcode ccurl_set_callbacks(
     const ccurl_library *library, CURL *curl, ccurl_bytes_function header, ccurl_bytes_function write,
     ccurl_bytes_function read, ccurl_seek_function seek, ccurl_progress_function progress, void *context) {

@@ -1,6 +1,6 @@
 // The part of FFmpeg that Swift cannot import by itself: function-like macros, 64-bit macros with casts, and
-// what is used of libavformat. Each line has its reason; everything else is called directly, but nothing of libavformat: it is not
-// linked, only loaded.
+// the functions of libavformat. libavformat is loaded at run time, not linked; Swift calls the other libraries
+// directly.
 #pragma once
 
 #include <dlfcn.h>
@@ -59,8 +59,8 @@ static inline int cff_scaler_scale(
   return sws_scale((struct SwsContext *)scaler, source, source_strides, 0, rows, target, target_strides);
 }
 
-// The functions of libavformat in use. It is loaded when a file is to be read: of the libraries that it needs, some forty, most are for
-// networks, and to load them takes longer than to encode a segment.
+// The functions of libavformat in use. It is loaded when a file has to be read: it needs some forty libraries, mostly
+// for networks, and loading them takes longer than encoding a segment.
 #if LIBAVFORMAT_VERSION_INT < AV_VERSION_INT(60, 15, 100)
 #define CFF_FORMAT_SIDE_DATA(X) X(av_stream_get_side_data)
 #else
@@ -76,7 +76,7 @@ typedef struct {
 #undef CFF_DECLARE
 } cff_format;
 
-// NULL, or why the library that we were built with is not there.
+// Returns NULL, or the reason why the library of the version that we were built with cannot be loaded.
 static inline const char *cff_load_format(cff_format *format) {
   void *library = dlopen("libavformat.so." AV_STRINGIFY(LIBAVFORMAT_VERSION_MAJOR), RTLD_NOW | RTLD_LOCAL);
   if (!library) return dlerror();
@@ -87,7 +87,7 @@ static inline const char *cff_load_format(cff_format *format) {
   return NULL;
 }
 
-// How a track is to be turned or mirrored, or NULL; where this is said has changed with libavformat 60.15.
+// Returns the display matrix of a track (rotation and mirroring), or NULL; libavformat 60.15 moved it.
 static inline const int32_t *cff_display_matrix(const cff_format *format, const AVStream *stream) {
 #if LIBAVFORMAT_VERSION_INT >= AV_VERSION_INT(60, 15, 100)
   const AVPacketSideData *found = av_packet_side_data_get(

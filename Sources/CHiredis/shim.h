@@ -1,4 +1,4 @@
-// hiredis, Redis' own client, loaded when a queue is asked: who works from a directory needs none.
+// hiredis, the client library of Redis, loaded when a queue is used; a worker with a spool does not need it.
 #pragma once
 
 #include <dlfcn.h>
@@ -21,12 +21,12 @@ typedef struct chr_library {
 #undef CHR_DECLARE
 } chr_library;
 
-// The layout of a reply and of a connection differs from one release to the next: only the one of our header will do.
+// The layout of replies and connections differs between releases: only the release of our header is loaded.
 #define CHR_TEXT(text) #text
 #define CHR_NAME(version) "libhiredis.so." CHR_TEXT(version)
 static inline const char *chr_name(void) { return CHR_NAME(HIREDIS_SONAME); }
 
-// NULL, or why it is not there.
+// Returns NULL, or the reason why the library cannot be loaded.
 static inline const char *chr_load(chr_library *library) {
   void *loaded = dlopen(chr_name(), RTLD_NOW | RTLD_LOCAL);
   if (!loaded) return dlerror();
@@ -37,7 +37,8 @@ static inline const char *chr_load(chr_library *library) {
   return NULL;
 }
 
-// A connection, whose `err` says whether it is one; NULL without memory. Programs that are started do not get it.
+// Opens a connection; check its `err`. Returns NULL when memory is exhausted. Child processes do not inherit the
+// socket.
 static inline redisContext *chr_connect(
     const chr_library *library, const char *socket, const char *host, int port, int seconds) {
   struct timeval patience = {seconds, 0};
@@ -50,8 +51,9 @@ static inline redisContext *chr_connect(
   return context;
 }
 
-// A command and its reply; NULL when there is none, with the reason in the context, and its number in `code`. The library writes
-// to its socket as to a file, and who has hung up would end the process with SIGPIPE: this thread does not take it meanwhile.
+// Sends a command. Returns its reply, or NULL: the reason is in the context, and errno in `code`. hiredis writes
+// without MSG_NOSIGNAL, so a closed connection would end the process with SIGPIPE: this thread blocks the signal
+// meanwhile.
 static inline redisReply *chr_command(
     const chr_library *library, redisContext *context, int count, const char **words, const size_t *sizes, int *code) {
   sigset_t broken, before, waiting;

@@ -1,4 +1,4 @@
-// Linux calls that the Glibc overlay of Swift does not show.
+// Linux calls that Swift's Glibc overlay does not export.
 #pragma once
 
 #include <errno.h>
@@ -13,7 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-// strptime(3), which glibc declares under _XOPEN_SOURCE only: a time as HTTP writes it, in unix seconds; 0 where it is none.
+// Parses an HTTP date; returns unix seconds, or 0 if the text is none. glibc declares strptime(3) under _XOPEN_SOURCE
+// only.
 extern char *strptime(const char *text, const char *format, struct tm *parts);
 static inline long clinux_http_time(const char *text) {
   struct tm parts = { 0 };
@@ -48,8 +49,8 @@ static inline int clinux_termination_descriptor(void) {
   return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-// No signal goes to threads that are started between these two: else one that waits for nothing else takes a SIGTERM that is
-// meant for the program, and the process ends.
+// Blocks all signals while threads are started, until clinux_restore_signals. Otherwise such a thread could receive a
+// SIGTERM that is meant for the signal descriptor, and the process would end.
 static inline int clinux_block_signals(sigset_t *before) {
   sigset_t all;
   sigfillset(&all);
@@ -57,7 +58,7 @@ static inline int clinux_block_signals(sigset_t *before) {
 }
 static inline void clinux_restore_signals(const sigset_t *before) { pthread_sigmask(SIG_SETMASK, before, 0); }
 
-// Whether a file lies on a network: what is written there is seen elsewhere when it is synced.
+// Whether a file is on a network file system: other hosts see written data only after fsync.
 static inline int clinux_is_remote(int file) {
   struct statfs status;
   if (fstatfs(file, &status) != 0) return 0;
@@ -65,14 +66,14 @@ static inline int clinux_is_remote(int file) {
   return type == 0x6969u /* NFS */ || type == 0xFF534D42u || type == 0xFE534D42u /* SMB */;
 }
 
-// A descriptor with which one thread wakes another that polls. (The flags are enumerators of an anonymous enum that
-// the importer gives a type of its own.)
+// A descriptor with which one thread wakes another thread that polls. (The flags are enumerators of an anonymous enum,
+// which the importer gives a type of its own.)
 static inline int clinux_wake_descriptor(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 static inline void clinux_wake(int descriptor) { (void)eventfd_write(descriptor, 1); }
 
 // memmem(3): glibc declares it under _GNU_SOURCE only.
 extern void *memmem(const void *, size_t, const void *, size_t);
 
-// The variables of the process, up to a null: to Swift a variable of C is not safe to read.
+// The environment, terminated by a null pointer: Swift 6 refuses to read a global variable of C.
 extern char **environ;
 static inline char **clinux_environment(void) { return environ; }

@@ -1,4 +1,4 @@
-// GNU libmicrohttpd, loaded when something is served: it brings a dozen libraries along that nobody else needs.
+// GNU libmicrohttpd, loaded when a server starts: it needs a dozen libraries that are not needed otherwise.
 #pragma once
 
 #include <dlfcn.h>
@@ -15,14 +15,14 @@
           f(MHD_destroy_response) f(MHD_lookup_connection_value) f(MHD_get_connection_values) f(MHD_get_connection_info) \
               f(MHD_http_unescape)
 
-// A table of functions that nothing changes.
+// An immutable table of functions.
 typedef struct __attribute__((swift_attr("@Sendable"))) cmh_library {
 #define CMH_DECLARE(name) __typeof__(name) *name;
   CMH_FUNCTIONS(CMH_DECLARE)
 #undef CMH_DECLARE
 } cmh_library;
 
-// NULL, or why it is not there.
+// Returns NULL, or the reason why the library cannot be loaded.
 static inline const char *cmh_load(cmh_library *library) {
   void *loaded = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL);
   if (!loaded) return dlerror();
@@ -33,13 +33,13 @@ static inline const char *cmh_load(cmh_library *library) {
   return NULL;
 }
 
-// Says nothing: a client that goes away is no event.
+// Discards the library's log messages: they report clients that disconnect, which is normal.
 static inline void cmh_silence(void *nothing, const char *format, va_list values) {
   (void)nothing, (void)format, (void)values;
 }
 
-// Decodes percent signs in place, with the library's function as context. Text with %00 stays encoded: a C string would end
-// there, and no path of ours has a percent sign.
+// Decodes percent signs in place; the context is the library's function. Text with %00 stays encoded, because it would
+// end the C string early; it matches no path of ours, since those have no percent sign.
 static inline size_t cmh_unescape(void *unescape, struct MHD_Connection *connection, char *text) {
   (void)connection;
   return strstr(text, "%00") ? strlen(text) : ((size_t(*)(char *))unescape)(text);
@@ -49,12 +49,12 @@ static inline size_t cmh_unescape(void *unescape, struct MHD_Connection *connect
 typedef struct cmh_limits {
   unsigned connections;
   unsigned connectionsOfAnAddress;
-  // The server closes a connection that neither sends nor receives for so long.
+  // The server closes a connection without traffic after this many seconds.
   unsigned idleSeconds;
 } cmh_limits;
 
-// A thread for each connection, so that none waits for another one's film; NULL when it cannot be started.
-// The function is variadic, and Swift cannot call those.
+// Starts a thread for each connection, so that none waits for the film of another one. Returns NULL on failure.
+// Swift cannot call the library's variadic function.
 static inline struct MHD_Daemon *cmh_start(
     const cmh_library *library, int listening, const cmh_limits *limits, MHD_AccessHandlerCallback handler,
     MHD_NotifyConnectionCallback connected, MHD_RequestCompletedCallback completed, void *context) {
@@ -71,13 +71,13 @@ static inline struct MHD_Daemon *cmh_start(
 
 static inline int cmh_is_start(enum MHD_ConnectionNotificationCode event) { return event == MHD_CONNECTION_NOTIFY_STARTED; }
 
-// The socket of a connection; -1 where there is none.
+// Returns the socket of a connection, or -1.
 static inline int cmh_descriptor(const cmh_library *library, struct MHD_Connection *connection) {
   const union MHD_ConnectionInfo *info = library->MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
   return info ? (int)info->connect_fd : -1;
 }
 
-// Counts of the headers that say which host a request is for and where it ends.
+// The counts of the headers that name a request's host and delimit its body.
 typedef struct cmh_framing {
   int hosts, lengths, codings;
 } cmh_framing;
@@ -107,7 +107,7 @@ typedef struct cmh_part {
   unsigned long long offset;
 } cmh_part;
 
-// A file that has become shorter ends the connection: sendfile(2), which the library would use, says nothing of that.
+// Ends the connection if the file has become shorter; sendfile(2), the library's default, does not report that.
 static inline ssize_t cmh_read_part(void *context, uint64_t position, char *buffer, size_t most) {
   const cmh_part *part = (const cmh_part *)context;
   ssize_t count = pread(part->file, buffer, most, (off_t)(part->offset + position));
@@ -129,7 +129,8 @@ static inline struct MHD_Response *cmh_file_response(
   return response;
 }
 
-// Sends bytes that are copied, or so many of an open file, which is closed in the end; whether that could be begun.
+// Sends copied bytes, or `count` bytes of an open file, which it closes afterwards. Returns whether the response was
+// queued.
 static inline int cmh_send(
     const cmh_library *library, struct MHD_Connection *connection, unsigned status, const void *bytes, size_t count,
     int file, unsigned long long offset, const char *const *headers, size_t headerCount) {

@@ -1,4 +1,4 @@
-// SHA-256 with the processor's own instructions, where it has them, and the HMAC made of it.
+// SHA-256 (with the processor's own instructions if it has them), and HMAC-SHA-256.
 #pragma once
 
 #include <nettle/hmac.h>

@@ -1,14 +1,14 @@
-// Opens a batch: a directory, an archive that is unpacked into memory, or a text that stays in its file.
+// Opens a batch: a directory, an archive that is unpacked into memory, or a text that is read from its file.
 
 import FileSystem
 import Glibc
 
 /// A batch whose files can be read, before its format is known.
 struct OpenedBatch {
-  /// The name that the batch has in messages.
+  /// The batch's name in messages.
   let name: String
   let source: BatchSource
-  /// To be called once: see ``UnpackedArchive``.
+  /// Call it once: see ``UnpackedArchive``.
   let release: (SessionID?) -> Void
 
   /// - Throws: ``BadBatch``, ``DiskError``, ``Cancelled``.
@@ -27,7 +27,7 @@ struct OpenedBatch {
         release = { _ in }
         return
       }
-      // A batch from a pipe has no name but its session's.
+      // The name of a batch from a pipe is its session.
       let stem = isPipe ? options.session ?? name : Self.stem(of: name)
       let session = isPipe ? options.session : Self.session(stem, options)
       let file = try isPipe ? nil : BatchFile(opening: path, name: name)
@@ -47,28 +47,28 @@ struct OpenedBatch {
     }
   }
 
-  /// The session of a batch that names none.
+  /// Returns the session of a batch without a session of its own: the option, or the batch's name up to `@`.
   private static func session(_ batch: String, _ options: InputOptions) -> String {
     options.session ?? String(batch.prefix { $0 != "@" })
   }
 
-  /// Longer suffixes come before those that they end in.
+  /// The suffixes of archives. A longer suffix comes before a shorter one that it ends in.
   private static let archiveSuffixes = [
     ".tar.gz", ".tar.zst", ".tgz", ".tar", ".webp.frames", ".frames.zst", ".frames.gz", ".frames", ".json.gz",
     ".jsonl.gz", ".json.zst", ".jsonl.zst", ".jsonl", ".json", ".zip", ".gz", ".zst",
   ]
 
-  /// A file's name without the suffixes of archives.
+  /// Returns a file's name without archive suffixes.
   private static func stem(of name: String) -> String {
     let suffix = archiveSuffixes.first { name.lowercased().hasSuffix($0) }
     return String(name.dropLast(suffix?.count ?? 0))
   }
 }
 
-/// A file that stays open as long as this exists.
+/// A file that stays open as long as this value exists.
 final class BatchFile {
   let descriptor: Int32
-  /// In bytes; at least one.
+  /// The size in bytes; at least one.
   let size: Int
 
   /// Opens a regular file that is not empty.
@@ -95,7 +95,7 @@ final class BatchFile {
   deinit { close(descriptor) }
 }
 
-/// A text in a file: JSON, or lines of JSON. It is read in parts when they are needed, so that its size costs no memory.
+/// A text in a file: JSON, or lines of JSON. Parts are read when they are needed, so that a large text costs no memory.
 package struct TextDocument {
   private let file: BatchFile
   private let name: String
@@ -114,13 +114,13 @@ package struct TextDocument {
     }
   }
 
-  /// Whether a text begins as a JSON object or list does.
+  /// Returns whether a text begins as a JSON object or array does.
   package static func isJSON(_ start: some Sequence<UInt8>) -> Bool {
     let first = start.first { ![0x20, 0x0A, 0x0D, 0x09].contains($0) }
     return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
   }
 
-  /// Reads some bytes; fewer where the file has become shorter.
+  /// Reads `count` bytes, or fewer if the file has become shorter.
   func bytes(_ range: Range<Int>) throws(DiskError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: range.count)
     var filled = 0
@@ -139,7 +139,7 @@ package struct TextDocument {
 }
 
 extension DiskError {
-  /// The batch's own fault, where it is one: its producer did not make it readable, or named a missing file.
+  /// Returns a `BadBatch` if the producer caused the error: the batch is not readable, or names a missing file.
   fileprivate func blaming(_ batch: String) -> (any Error)? {
     switch code {
     case ENOENT, ENOTDIR: BadBatch("read", batch, "no such file or directory", advice: "check the path")

@@ -1,4 +1,4 @@
-"""A directory of batches in eight shards, then once more as a whole. For Airflow 3; the directories are seen by all its workers."""
+"""Encodes a directory of batches in eight shards, then as a whole. For Airflow 3; all workers mount the directories."""
 import subprocess
 from datetime import timedelta
 
@@ -7,12 +7,12 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 BATCHES, OUTPUT = "/srv/replay/batches", "/srv/replay/output"
 SHARDS = 8
-# 64: the call is wrong. 65: a batch was refused, all others are done. Again would be the same.
+# 64: wrong usage. 65: a batch was refused, all others are done. A retry would end the same.
 FINAL = (64, 65)
 
 
 def run(*options):
-    """Calls encoder-worker; fails for good where it has refused something, and for another try where the machine failed."""
+    """Calls encoder-worker. Raises a permanent failure after 64 or 65, and a retryable one after a machine failure."""
     status = subprocess.run(
         ["encoder-worker", "encode", "--batches", BATCHES, "--output", OUTPUT, "--jobs", "2", *options]).returncode
     if status in FINAL:
@@ -28,7 +28,7 @@ def encode_batches():
     def encode(shard):
         run("--shard", f"{shard}/{SHARDS}")
 
-    # Published batches are recognised: this encodes what is missing, if anything is, and ends as the whole has ended.
+    # The program skips published batches: this task encodes missing ones, and ends with the status of the whole run.
     @task(trigger_rule="all_done")
     def finish():
         run()

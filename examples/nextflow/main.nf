@@ -1,5 +1,6 @@
-// A directory of batches in shards: nextflow run examples/nextflow --batches /srv/replay/batches --output /srv/replay/output
-// The directories are given to the program by their absolute paths, as all machines see them: sessions grow in place.
+// Encodes a directory of batches in shards:
+//   nextflow run examples/nextflow --batches /srv/replay/batches --output /srv/replay/output
+// The program gets absolute paths, which have to be the same on all machines, since sessions grow in place.
 
 process encode {
     tag "${shard}/${params.shards}"

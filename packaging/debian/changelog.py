@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Debian's changelog, from ours. Usage: changelog.py CHANGELOG.md VERSION MAINTAINER DATE"""
+"""Converts our changelog to Debian's. Usage: changelog.py CHANGELOG.md VERSION MAINTAINER DATE"""
 import re
 import sys
 import textwrap

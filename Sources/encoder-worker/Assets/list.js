@@ -1,4 +1,4 @@
-// The page with all sessions: each with its first picture; filtered and sorted here, since all are there.
+// The page of all sessions: shows each with its first picture, and filters and sorts the complete list.
 
 import {ask, brief, count, element, instant, size} from './text.js';
 
@@ -52,7 +52,7 @@ async function start() {
 
 const finish = state => (document.documentElement.dataset.state = state);
 
-/** The text that a filter searches. */
+/** Returns the text that the filter searches. */
 function words(session) {
   const when = session.error ? '' : instant(session.startMs);
   return `${session.session} ${when} ${session.error ?? (session.complete ? 'complete' : 'open')}`.toLowerCase();
@@ -82,7 +82,7 @@ function row(session) {
   return card;
 }
 
-/** Facts that only the manifests have. A session that has changed or gone since then keeps its tags. */
+/** Adds facts from the manifests. A session that has changed or was removed since then keeps its tags. */
 async function addFaults(path, tag) {
   try {
     const {refused, problems} = await (await ask(`${path}faults.json`)).json();
@@ -102,7 +102,7 @@ const observer = new IntersectionObserver(entries => {
   }
 }, {rootMargin: '200px'});
 
-/** Calls once when an element comes into view. */
+/** Calls `action` once, when the element scrolls into view. */
 function whenSeen(target, action) {
   actions.set(target, action);
   observer.observe(target);
@@ -143,7 +143,7 @@ function filter() {
   remember();
 }
 
-/** The address brings back the same view. */
+/** Stores the filter and the order in the page's address. */
 function remember() {
   const asked = new URLSearchParams();
   if ($('filter').value) asked.set('q', $('filter').value);

@@ -1,5 +1,5 @@
-// The picture of a session's time, or of a part of it, on a canvas: a tick for each capture, what holds are long, gaps hatched,
-// turns and what is lost marked. A pixel may stand for many captures.
+// Draws a session's time, or a part of it, on a canvas: a tick for each capture, long holds, hatched gaps, and symbols
+// for rotations and unplayable segments. One pixel may represent many captures.
 
 import {lastIndex} from './session.js';
 import {clock} from './text.js';
@@ -28,7 +28,7 @@ export class SessionMap {
   /**
    * @param view - {fromMs, toMs}, from the session's start.
    * @param lost - segments that cannot be shown.
-   * @param hasLabels - whether instants are written above.
+   * @param hasLabels - whether times are drawn above the map.
    */
   draw(view, lost, hasLabels) {
     const canvas = this.#canvas;
@@ -77,7 +77,7 @@ export class SessionMap {
     }
     const context = this.#context;
     context.fillStyle = colour;
-    // Where there is a tick everywhere, they are paler, and what has more of them is seen.
+    // With ticks everywhere they are paler, and pixels with more captures stay visible.
     const crowd = Math.min(1, Math.max(0.4, width / 2 / seen.length));
     columns.forEach((count, column) => {
       if (!count) return;
@@ -89,7 +89,7 @@ export class SessionMap {
 
   #hatch(from, to, bar, ground, line) {
     const context = this.#context;
-    // A gap that is shorter than a pixel is seen all the same.
+    // A gap narrower than a pixel stays visible.
     const [left, width] = [Math.max(from, -20), Math.min(Math.max(to - from, 1.5), this.width + 40 - Math.max(from, -20))];
     context.save();
     context.beginPath();
@@ -140,7 +140,7 @@ export class SessionMap {
       context.fillStyle = colour;
       const text = step < 1000 ? clock(at) : clock(at).slice(0, 8);
       const length = context.measureText(text).width;
-      // The last one stands before its line where there is no room behind it, and in place of the one before.
+      // The last label is left of its line if there is no room on the right, and replaces the label before it.
       const isLast = at + step > end && left + 5 + length >= width;
       const next = Math.round(x(at + step - start));
       const isCovered = at + step <= end && next + 5 + length >= width && next - 5 - length < left + 5 + length;

@@ -1,5 +1,6 @@
-// A session's fragments, handed to the browser by Media Source Extensions: only those around the playhead are fetched and
-// kept. Media time is session time. A segment that cannot be had is remembered with the reason; the others play.
+// Feeds a session's fragments to the browser through Media Source Extensions. Only fragments around the playhead are
+// fetched and kept. Media time is session time. A segment that cannot be loaded is stored with the reason; the others
+// play.
 
 import {ask} from './text.js';
 
@@ -7,19 +8,22 @@ const Source = window.MediaSource ?? window.ManagedMediaSource;
 
 const aheadMs = 30_000;
 const behindMs = 20_000;
-/** Beyond this, what was fetched goes. */
+/** Fragments farther than this from the playhead are removed. */
 const keptMs = 90_000;
 const requestsAtOnce = 3;
 const patienceMs = 500;
-/** How long a seek may take whose picture is there, and how often it is tried again. */
+/** Timeout of a seek whose picture is buffered, and the maximum number of retries. */
 const arrivalMs = 1500;
 const mostRetries = 3;
 
 const isWebKit = navigator.vendor.startsWith('Apple');
-/** After so many, a segment is at fault. Chromium may show an old picture when a source is opened for the third time. */
+/**
+ * After this many failures a segment is at fault. Chromium may show an old picture once a source is opened a third
+ * time.
+ */
 const mostFailures = isWebKit ? 3 : 2;
 
-/** How long a picture lasts by the parameter sets of every fragment. */
+/** The duration of a picture according to the parameter sets of every fragment. */
 const nominalMs = 1000;
 
 const undecodable = 'the browser cannot decode it';
@@ -39,31 +43,31 @@ export class FragmentMedia {
   #requests = new Map();
   /** By index: whether the browser has buffered the segment's middle. */
   #appended = new Map();
-  /** By index: whether the browser takes each picture to last for {@link nominalMs}, whatever the container says. */
+  /** By index: whether the browser uses {@link nominalMs} as each picture's duration, and ignores the container. */
   #nominal = new Map();
   #watching;
   #retries = 0;
-  /** By index: how often the browser has failed at a segment. */
+  /** By index: the number of times that the browser failed at a segment. */
   #suspects = new Map();
   #appendedAt = -Infinity;
   #queue = Promise.resolve();
   #positionMs = 0;
-  /** Where the video has to rest, in its own time, and the function that sends it there. */
+  /** The video time, in seconds, at which the video has to pause, and the function that seeks there. */
   #restSeconds;
   #seek = () => {};
-  /** The index of the segment that has to come before the video is sent on. */
+  /** The index of the segment that has to be appended before the next seek. */
   #awaited;
-  /** The index of the segment at whose last picture the video rests, in a browser that goes by nominal durations. */
+  /** The index of the segment at whose last picture the video pauses, in a browser that uses nominal durations. */
   #resting;
-  /** The fragments that were appended, by index. */
+  /** The appended fragments, by index. */
   #bytes = new Map();
   #rate = 1;
-  /** Which source the video plays: another number after each one that failed. */
+  /** Identifies the source that the video plays: increases after each failed source. */
   epoch = 0;
-  /** Whether the video has been sent to the instant last asked for. */
+  /** Whether the video was sent to the last requested time. */
   isSent = true;
 
-  /** @param changed - called when a segment has come, or cannot be had. */
+  /** @param changed - called when a segment was appended, or cannot be loaded. */
   constructor(video, session, changed) {
     this.#video = video;
     this.#session = session;
@@ -82,7 +86,7 @@ export class FragmentMedia {
     this.#appended.clear();
     this.#codec = this.#session.segments[0].codec;
     this.#initialization = undefined;
-    this.#video.disableRemotePlayback = true; // a managed source wants that
+    this.#video.disableRemotePlayback = true; // required by ManagedMediaSource
     const opened = new Promise(resolve => source.addEventListener('sourceopen', resolve, {once: true}));
     const url = URL.createObjectURL(source);
     this.#video.src = url;
@@ -92,15 +96,15 @@ export class FragmentMedia {
     this.#buffer = source.addSourceBuffer(type(this.#codec));
   }
 
-  /** The session's time at a time of the video. */
+  /** Converts a time of the video to session time. */
   sessionMs(seconds) {
     return seconds * 1000;
   }
 
   /**
-   * Sends the video to an instant.
+   * Seeks to a time of the session.
    *
-   * @param isPlaying - whether the video goes on from there.
+   * @param isPlaying - whether the video plays on from there.
    */
   show(ms, isPlaying) {
     this.#positionMs = ms;
@@ -116,11 +120,11 @@ export class FragmentMedia {
       this.#watch();
     };
     this.#retries = 0;
-    // Where it is sent on before there is any media, Chromium shows a wrong picture, and WebKit fails. WebKit also fails
-    // where it is sent on before it shows the first picture that it has.
+    // After a seek before any media is appended, Chromium shows a wrong picture, and WebKit fails. WebKit also fails
+    // after a seek before it shows the first picture that it has.
     if (this.#appended.size === 0 || this.#isStarting) return;
     const isThere = this.#appended.has(segment?.index);
-    // A buffer that has ended reaches to its end, until more comes.
+    // The buffered range of an ended source reaches to its end, until more data is appended.
     this.#awaited = segment && !isThere && this.#source.readyState === 'ended' ? segment.index : undefined;
     if (this.#awaited !== undefined) return;
     if (!endsAlone || !isThere) return this.#seek();
@@ -131,7 +135,7 @@ export class FragmentMedia {
       if (withheld.length > 0) {
         if (this.#isBeyondChange) await this.#reopen();
         else for (const index of withheld) await this.#remove(index);
-        // The next segment has cut its last picture short.
+        // The next segment has shortened the last picture of this one.
         await this.#append(segment, this.#bytes.get(segment.index));
       }
       if (this.#resting !== segment.index || !this.#appended.has(segment.index)) return;
@@ -140,21 +144,26 @@ export class FragmentMedia {
     });
   }
 
-  /** Whether a segment must not be there while the video rests: its first picture would be shown, or waited for. */
+  /**
+   * Whether a segment must not be appended while the video is paused: the browser would show its first picture, or
+   * wait.
+   */
   #isWithheld(index) {
     return index > this.#resting;
   }
 
-  /** Where the video rests to show a capture, in session time; undefined where it rests at the capture itself. */
+  /**
+   * Returns the session time at which the video pauses to show a capture; undefined if that is the capture's own time.
+   */
   restMs(step) {
     const restMs = this.#restMs(step.atMs);
     return restMs !== step.atMs && Math.abs(this.#video.currentTime * 1000 - restMs) < 1 ? restMs : undefined;
   }
 
   /**
-   * Where the video has to rest to show the capture at an instant. WebKitGTK takes each picture of uneven ones to last for
-   * as long as the parameter sets say, and shows the first one that is not over by that. Where it cannot be seen whether it
-   * does, the end of the capture is right in both cases.
+   * Returns where the video has to pause to show the capture at a time. If durations vary, WebKitGTK uses the duration
+   * in the parameter sets for each picture, and shows the first one that does not end before the time. If the browser's
+   * behaviour is not known yet, the end of the capture is right in both cases.
    */
   #restMs(ms) {
     const segment = this.#session.segmentAt(ms);
@@ -169,7 +178,7 @@ export class FragmentMedia {
     return readyState < HTMLMediaElement.HAVE_CURRENT_DATA && !seeking && this.#isAnyBuffered(currentTime * 1000, currentTime * 1000);
   }
 
-  /** Why a segment cannot be shown, if so. */
+  /** Returns the reason why a segment cannot be shown, or undefined. */
   failure(segment) {
     return this.#failures.get(segment.index);
   }
@@ -178,14 +187,14 @@ export class FragmentMedia {
     return [...this.#failures].map(([index, error]) => ({segment: this.#session.segments[index], error}));
   }
 
-  /** Asks again for all that could not be had. */
+  /** Requests all failed segments again. */
   retry() {
     this.#failures.clear();
     this.#suspects.clear();
     this.keep(this.#positionMs, this.#rate);
   }
 
-  /** Fetches what is needed around an instant, nearest first, and lets go of what is far. */
+  /** Fetches the fragments around a time, nearest first, and cancels requests for distant ones. */
   keep(ms, rate) {
     this.#positionMs = ms;
     this.#rate = rate;
@@ -203,7 +212,7 @@ export class FragmentMedia {
     this.#flush();
   }
 
-  /** Lets the browser show what it has where it waits for more in vain. */
+  /** Ends the stream if the browser waits for data that will not come, so that it shows the buffered picture. */
   #flush() {
     const isComplete = this.#requests.size === 0 && performance.now() - this.#appendedAt > patienceMs;
     const isWaiting = () => this.#video.seeking || this.#video.readyState < HTMLMediaElement.HAVE_CURRENT_DATA;
@@ -211,7 +220,7 @@ export class FragmentMedia {
     this.#queue = this.#queue.then(() => isWaiting() && this.#end());
   }
 
-  /** Seeks again where the browser does not arrive though it has the picture; then opens a new source. WebKitGTK needs that. */
+  /** Seeks again if a seek does not finish although its picture is buffered; then opens a new source, for WebKitGTK. */
   #watch() {
     clearTimeout(this.#watching);
     this.#watching = setTimeout(() => {
@@ -225,19 +234,19 @@ export class FragmentMedia {
     }, arrivalMs);
   }
 
-  /** Says that nothing follows. WebKitGTK keeps the last picture that it has back until then. */
+  /** Ends the stream. WebKitGTK does not show the last buffered picture before that. */
   #end() {
     if (this.#source.readyState === 'open') this.#source.endOfStream();
   }
 
-  /** Whether the source has to be opened anew before it is changed: after an end, WebKitGTK may fail to go on. */
+  /** Whether the source has to be opened again before a change: after the stream's end, WebKitGTK may stop playing. */
   get #isBeyondChange() {
     return isWebKit && this.#source.readyState === 'ended';
   }
 
   /**
-   * Whether the picture at the playhead is not there yet. Chromium may take a later one for it when more comes meanwhile;
-   * but what more it may need, it gets after a while.
+   * Whether the playhead's picture is not available yet. Chromium may show a later picture if more data is appended
+   * meanwhile. After a timeout the browser gets more data all the same, in case it needs that.
    */
   #isComingUp(segment) {
     if (!this.#video.seeking && this.#video.readyState >= 2) return false;
@@ -253,7 +262,7 @@ export class FragmentMedia {
     const segments = this.#session.segments;
     const first = this.#session.segmentFrom(position);
     const wanted = [];
-    // At least one beyond: what is skipped may be longer than the window.
+    // At least one segment ahead: a skipped part may be longer than the window.
     for (let index = first?.index ?? segments.length; index < segments.length; index++) {
       if (segments[index].atMs > position + ahead && wanted.length > 1) break;
       wanted.push(segments[index]);
@@ -266,7 +275,9 @@ export class FragmentMedia {
     return wanted;
   }
 
-  /** Whether the browser has a segment; it drops what it has no room for. A fragment that it never buffered is not appended again. */
+  /**
+   * Whether a segment is buffered; the browser may evict it. A fragment that was never buffered is not appended again.
+   */
   has(segment) {
     return this.#appended.has(segment.index) && (!this.#appended.get(segment.index) || this.#isBuffered(segment));
   }
@@ -321,9 +332,9 @@ export class FragmentMedia {
         this.#initialization = segment.initialization;
       }
       await this.#feed(bytes);
-      // The end of the stream may have been told, and moved there.
+      // An earlier end of the stream may have shortened the duration.
       if (source.duration * 1000 < this.#session.lengthMs) source.duration = this.#session.lengthMs / 1000;
-      // A browser may wait for more of what is no fragment.
+      // A browser may accept data that is no fragment, and wait for more.
       if (!this.#isAnyBuffered(segment.atMs, segment.endMs - 1)) throw new Error(undecodable);
       const isFirst = this.#appended.size === 0;
       this.#appended.set(segment.index, this.#isBuffered(segment));
@@ -333,12 +344,14 @@ export class FragmentMedia {
       if (isAwaited) this.#awaited = undefined;
       if ((isFirst || isAwaited) && !this.#isStarting) this.#seek();
     } catch (error) {
-      // A fragment that the source could not take has closed it.
+      // The browser closed the source when it rejected the fragment.
       if (source === this.#source) await this.#blame(segment);
     }
   }
 
-  /** Sees whether the last picture lasts for longer than the segment. Where the next one is there, that cannot be seen. */
+  /**
+   * Detects whether the last picture is longer than the segment. This is not visible if the next segment is appended.
+   */
   #noteLengths({index, endMs}) {
     if (this.#appended.has(index + 1)) return;
     const {buffered} = this.#buffer;
@@ -350,7 +363,8 @@ export class FragmentMedia {
   }
 
   /**
-   * Begins anew. A segment at which the browser fails each time is at fault; the first times it may be the browser.
+   * Opens a new source. A segment is at fault only if the browser fails at it each time; a first failure may be a
+   * browser bug.
    */
   async #blame(segment) {
     const failures = (this.#suspects.get(segment.index) ?? 0) + 1;
@@ -371,7 +385,7 @@ export class FragmentMedia {
     await this.#updated();
   }
 
-  /** Segments are removed whole: each has its key frame. */
+  /** Removes distant segments as a whole, since each has its key frame. */
   async #forget(distanceMs = keptMs * Math.max(1, this.#rate)) {
     for (const index of this.#appended.keys()) {
       const segment = this.#session.segments[index];
@@ -391,14 +405,14 @@ export class FragmentMedia {
   #updated() {
     return new Promise((resolve, reject) => {
       this.#buffer.onupdateend = resolve;
-      this.#buffer.onerror = reject; // comes before the end of the update
+      this.#buffer.onerror = reject; // is called before onupdateend
     });
   }
 
-  /** An error that appears only in decoding is attributed to the segment at the playhead. */
+  /** Attributes an error that appears only in decoding to the segment at the playhead. */
   #recover() {
     this.#queue = this.#queue.then(async () => {
-      if (!this.#video.error) return; // an append has opened another source since
+      if (!this.#video.error) return; // an append has opened another source meanwhile
       const segment = this.#session.segmentFrom(this.#positionMs);
       if (segment && !this.#failures.has(segment.index)) await this.#blame(segment);
     });

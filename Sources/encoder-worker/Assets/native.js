@@ -1,4 +1,4 @@
-// A session as HLS, for browsers that have a player for it and no Media Source Extensions. Some leave gaps out of their time.
+// Plays a session as HLS in browsers with an HLS player and no Media Source Extensions. Some omit gaps from their time.
 
 export class PlaylistMedia {
   #video;
@@ -29,7 +29,7 @@ export class PlaylistMedia {
     await opened;
   }
 
-  /** The time that the browser leaves out before an instant of the session. */
+  /** Returns the milliseconds of gaps that the browser omits before a time of the session. */
   #leftOutMs(ms) {
     const gaps = this.#session.gaps.filter(gap => gap.endMs <= this.#session.shownMs);
     const all = gaps.reduce((sum, gap) => sum + gap.endMs - gap.atMs, 0);
@@ -37,7 +37,7 @@ export class PlaylistMedia {
     return gaps.filter(gap => gap.endMs <= ms).reduce((sum, gap) => sum + gap.endMs - gap.atMs, 0);
   }
 
-  /** The session's time at a time of the video. */
+  /** Converts a time of the video to session time. */
   sessionMs(seconds) {
     let ms = seconds * 1000;
     for (const gap of this.#session.gaps) {

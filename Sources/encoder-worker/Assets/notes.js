@@ -1,4 +1,4 @@
-// Notes for a viewer of a session: gaps, turns, refused frames, segments that cannot be shown; each leads there.
+// The list of a session's gaps, rotations, refused frames and unplayable segments. A click on an entry seeks to it.
 
 import {clock, element, exact, naming} from './text.js';
 
@@ -65,7 +65,7 @@ export class Notes {
 
 const gaps = session => session.gaps.map(gap => ({
   kind: 'gap', atMs: gap.atMs, title: `Gap of ${exact(gap.endMs - gap.atMs)}`,
-  // A missing segment may have filled it.
+  // The gap may be a missing segment, not a pause of the recording.
   text: `nothing ${session.problems.length ? 'is there' : 'was recorded'} until ${clock(session.startMs + gap.endMs)}`,
 }));
 
@@ -84,7 +84,7 @@ const refusals = session => session.refusals.map(({source, reason, segment, isEx
   text: reason.includes(source) ? reason : `${source}: ${reason}`,
 }));
 
-// Videos that are missing are named when they are asked for.
+// The player reports missing videos when it requests them.
 const problems = session => session.problems.filter(({problem}) => !problem.startsWith('missing:')).map(({file, problem}) => {
   const atMs = Number(file.match(/\d{13}/)?.[0]) - session.startMs;
   return {

@@ -1,6 +1,6 @@
-// Where the playhead is, and what is to be seen there. The video's clock leads while there is more to come. The last picture
-// before a gap, a missing segment or the end is timed here: browsers stop there early, since nothing follows. So is one at
-// which a browser stops though it has what follows.
+// The playhead's position, and the picture to show there. Normally the video's clock sets the position. A timer sets it
+// during the last picture before a gap, a missing segment or the end: browsers stop there early, since no data follows.
+// The timer also helps when a browser stops although the next data is buffered.
 
 export class Playback {
   /** Milliseconds from the session's start. */
@@ -13,17 +13,17 @@ export class Playback {
   #session;
   #media;
   #changed;
-  /** The last picture's time: {fromMs, since, endMs}. */
+  /** The timer of the last picture: {fromMs, since, endMs}. */
   #coasting;
-  /** The time of the picture that the video shows, and the source that it is from. */
+  /** The time of the picture that the video shows, and the epoch of its source. */
   #presentedMs = -1;
   #presentedIn;
   #keptAt = -Infinity;
   #insisting;
-  /** When the video's clock was seen to move. */
+  /** The time of the video, and when it last changed. */
   #clock = {time: -1, since: 0};
 
-  /** @param changed - called whenever there is something else to tell. */
+  /** @param changed - called whenever the state changes. */
   constructor(video, session, changed) {
     this.#video = video;
     this.#session = session;
@@ -53,12 +53,14 @@ export class Playback {
     return this.hasEnded ? this.#session.segments.at(-1) : this.#session.segmentAt(this.positionMs);
   }
 
-  /** Why there is no picture at the playhead, if that is known. */
+  /** The reason why there is no picture at the playhead, if it is known. */
   get failure() {
     return this.segment && this.#media?.failure(this.segment);
   }
 
-  /** The picture that the video shows: `gap`, `missing`, `loading`, or `ready` when it is the capture at the playhead. */
+  /**
+   * The state of the picture: `gap`, `missing`, `loading`, or `ready` when the video shows the capture at the playhead.
+   */
   get picture() {
     if (!this.segment) return 'gap';
     if (this.failure) return 'missing';
@@ -74,7 +76,7 @@ export class Playback {
     return this.#presentedMs > step.atMs - 0.25 && this.#presentedMs < untilMs - 0.25;
   }
 
-  /** To be called when the video rests on another picture than the one that was asked for: asks again. */
+  /** Seeks again. Call it when the video pauses on another picture than the requested one. */
   insist() {
     if (this.isPlaying || this.#insisting || this.picture !== 'loading') return;
     this.#insisting = setTimeout(() => {
@@ -104,7 +106,7 @@ export class Playback {
     this.seek(this.#session.target(step));
   }
 
-  /** One capture on or back. A continued frame is no capture. */
+  /** Steps one capture forward or back. A continued frame is not a capture of its own. */
   stepBy(direction) {
     const {steps} = this.#session;
     const isBetween = !this.hasEnded && this.positionMs >= this.step.endMs;
@@ -112,7 +114,7 @@ export class Playback {
     this.show(steps[Math.max(0, Math.min(index, steps.length - 1))]);
   }
 
-  /** So many milliseconds on or back, over gaps to the next capture that there is. */
+  /** Moves by `ms` milliseconds, and skips gaps to the next existing capture. */
   jumpBy(ms) {
     const session = this.#session;
     const target = this.positionMs + ms;
@@ -153,13 +155,13 @@ export class Playback {
     this.keep();
   }
 
-  /** Sees to it that what comes next is there. */
+  /** Fetches the next fragments. */
   keep() {
     this.#keptAt = performance.now();
     this.#media?.keep(this.positionMs, this.rate);
   }
 
-  /** To be called before each repaint while it plays. */
+  /** Updates the position. Call it before each repaint while the video plays. */
   tick() {
     const video = this.#video;
     if (this.#coasting) {
@@ -169,7 +171,7 @@ export class Playback {
     } else if (!this.segment || this.#isLost(this.segment)) {
       this.#leap(this.positionMs);
     } else if (!video.seeking && video.readyState >= 2) {
-      // A seek to within a millisecond may be rounded.
+      // The browser may round the time of a seek by up to a millisecond.
       this.positionMs = Math.max(this.#media.sessionMs(video.currentTime), this.segment.atMs);
       this.#takeOver();
     }
@@ -177,10 +179,10 @@ export class Playback {
     this.#changed();
   }
 
-  /** Times a picture here when the browser cannot be trusted to. */
+  /** Starts the timer if the browser's clock is unreliable for the current picture. */
   #takeOver() {
     const {step} = this;
-    // A picture may be on screen a little early, and the video's clock stand still from then on.
+    // The browser may show a picture a little early, and then stop its clock.
     const shown = this.#presentedMs > step.atMs ? this.#session.stepAt(this.#presentedMs + 0.25) : step;
     if (shown.index <= step.index + 1 && this.#endsAlone(shown)) return this.#coast(shown.endMs);
     const {currentTime} = this.#video;
@@ -194,7 +196,7 @@ export class Playback {
     this.#coasting = {fromMs: this.positionMs, since: performance.now(), endMs};
   }
 
-  /** Whether nothing that can be played comes before a capture's end, or there. */
+  /** Whether no playable data follows up to and at a capture's end. */
   #endsAlone(step) {
     const {segments} = this.#session;
     const first = this.#session.segmentAt(Math.max(this.positionMs, step.atMs));
@@ -205,13 +207,13 @@ export class Playback {
     return this.#session.segmentAt(step.endMs) === undefined;
   }
 
-  /** Whether it is to be skipped; what the network has not brought is waited for. */
+  /** Whether playback skips a segment; it waits for segments that the network has not delivered. */
   #isLost(segment) {
     const failure = this.#media.failure(segment);
     return failure !== undefined && !failure.isPassing;
   }
 
-  /** Goes on at the next thing that can be played. */
+  /** Continues at the next playable segment. */
   #leap(ms) {
     const {segments} = this.#session;
     let next = this.#session.segmentFrom(ms);

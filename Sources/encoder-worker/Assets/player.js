@@ -1,4 +1,4 @@
-// The page of a session: its timeline, what is on screen, and the keys.
+// The page of a session: timeline, picture, and keyboard shortcuts.
 
 import {FragmentMedia} from './media.js';
 import {PlaylistMedia} from './native.js';
@@ -68,13 +68,13 @@ function fill() {
   $('badge').title = `${facts.join(', ')}; ${state}`;
 }
 
-/** The instant that the page's address names, in unix milliseconds. */
+/** Returns the time that the page's address names, in unix milliseconds. */
 function instantAsked() {
   const text = new URLSearchParams(location.hash.slice(1)).get('t');
   return /^\d+$/.test(text ?? '') ? Number(text) : session.startMs;
 }
 
-/** Where to seek for an instant: captures are sought by their middle, not their edge. */
+/** Returns the seek target for a time: the middle of a capture, not its edge. */
 function place(unixMs) {
   const ms = Math.min(Math.max(0, unixMs - session.startMs), session.lengthMs);
   const step = session.stepAt(ms);
@@ -84,7 +84,7 @@ function place(unixMs) {
 
 let isWaiting = false;
 
-/** Once a repaint, however much has changed. */
+/** Runs once a repaint, however many changes there are. */
 function changed() {
   if (isWaiting || !media) return;
   isWaiting = true;
@@ -122,13 +122,13 @@ function show() {
 
 let shownMs = -1;
 
-/** The picture keeps its sides; the column and row that the coded one may have more are cut off. */
+/** Keeps the picture's aspect ratio, and crops the column and row that the encoder may have added. */
 function fitScreen() {
   const video = $('video');
   const segment = playback.segment ?? playback.step.segment;
   let [width, height] = [segment.width, segment.height];
   let [codedWidth, codedHeight] = [segment.codedWidth, segment.codedHeight];
-  // Until the new picture is there, the old one keeps its shape.
+  // The old picture keeps its shape until the video shows the new one.
   if (video.videoWidth && (video.videoWidth !== codedWidth || video.videoHeight !== codedHeight)) {
     [width, height] = [codedWidth, codedHeight] = [video.videoWidth, video.videoHeight];
   }
@@ -141,7 +141,7 @@ function fitScreen() {
   }
 }
 
-/** A message about something else than the picture; it stays until something else is looked at. */
+/** A message that does not concern the picture; it stays until the position changes. */
 let notice = null;
 
 function explain(picture) {
@@ -170,7 +170,7 @@ function message(title, text, canRetry) {
 
 const sentence = text => text + (/[.!?]$/.test(text) ? '' : '.');
 
-/** The read-out. */
+/** Updates the facts about the current capture, and the timeline's text for screen readers. */
 function tell(picture) {
   const {step} = playback;
   const ms = named();
@@ -192,19 +192,19 @@ function tell(picture) {
 
 let settledMs = -1;
 
-/** Once the playhead rests: the address names its instant, and a screen reader says it. */
+/** When the playhead rests, updates the page's address, and announces the time to screen readers. */
 function settle(picture) {
   if (picture === 'loading' || playback.positionMs === settledMs) return;
   const isFirst = settledMs < 0;
   settledMs = playback.positionMs;
   if (isFirst) return;
   history.replaceState(null, '', `#t=${session.startMs + named()}`);
-  // Screen readers on the timeline read its value anyway.
+  // Screen readers that focus the timeline read its value anyway.
   if (document.activeElement === $('timeline')) return;
   say(picture === 'missing' ? $('message-text').textContent : $('timeline').getAttribute('aria-valuetext'));
 }
 
-/** A capture that was stepped to is named by its own instant. */
+/** Returns the time at the playhead; for a capture reached by steps, the capture's own time. */
 function named() {
   const {step, positionMs} = playback;
   return positionMs === session.target(step) ? step.atMs : Math.floor(positionMs);
@@ -214,7 +214,7 @@ function say(text) {
   $('said').textContent = text;
 }
 
-/** Asked for a byte first: a film that cannot be made says why, instead of nothing. */
+/** Requests one byte first, so that a film that cannot be made shows its error. */
 async function download(event) {
   event.preventDefault();
   const link = $('download');
@@ -271,7 +271,7 @@ function listen() {
   $('rate').addEventListener('change', () => playback.setRate(Number($('rate').value)));
   document.addEventListener('keydown', event => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest('select, input')) return;
-    // A button keeps its own key.
+    // A focused button handles its own key.
     if (event.key === ' ' && event.target.closest('button, a, summary')) return;
     const jump = event.shiftKey && {ArrowLeft: 'back', ArrowRight: 'forward'}[event.key];
     const command = commands[jump || keys[event.key]];

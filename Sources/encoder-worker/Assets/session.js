@@ -1,7 +1,7 @@
-// A session as it was recorded: what is on screen when, in milliseconds from its start. Pure.
+// A recorded session: which capture is on screen at which time, in milliseconds from the session's start. Pure.
 
 export class Session {
-  /** @param timeline - what `timeline.json` says. */
+  /** @param timeline - the content of `timeline.json`. */
   constructor(timeline) {
     this.id = timeline.session;
     this.startMs = timeline.startMs;
@@ -15,7 +15,7 @@ export class Session {
     this.problems = timeline.problems ?? [];
     this.refusals = this.segments.flatMap(segment => segment.refused.map(refused => refusal(refused, segment, this.startMs)));
     this.steps = steps(this.segments);
-    /** Where pictures end; a gap may follow. */
+    /** The end of the last picture; a gap may follow. */
     this.shownMs = this.segments.at(-1)?.endMs ?? 0;
     this.lengthMs = Math.max(timeline.durationMs, this.shownMs, this.gaps.at(-1)?.endMs ?? 0);
     this.turns = this.segments.filter((segment, index) => {
@@ -24,12 +24,12 @@ export class Session {
     });
   }
 
-  /** The capture on screen at an instant, or the last one before it. */
+  /** Returns the capture on screen at a time, or the last one before it. */
   stepAt(ms) {
     return this.steps[lastIndex(this.steps, ms)] ?? this.steps[0];
   }
 
-  /** The segment that has the picture of an instant; undefined in a gap and beyond the end. */
+  /** Returns the segment with the picture of a time; undefined in a gap and beyond the end. */
   segmentAt(ms) {
     const segment = this.segments[lastIndex(this.segments, ms)];
     return segment && ms < segment.endMs ? segment : undefined;
@@ -40,18 +40,18 @@ export class Session {
     return gap && ms < gap.endMs ? gap : undefined;
   }
 
-  /** The first segment that is at or behind an instant. */
+  /** Returns the segment at a time, or the first one after it. */
   segmentFrom(ms) {
     return this.segmentAt(ms) ?? this.segments[lastIndex(this.segments, ms) + 1];
   }
 
-  /** Where to seek for a capture: inside its hold, whatever the player rounds. */
+  /** Returns the seek target of a capture: inside its hold, so that rounding by the browser does no harm. */
   target(step) {
     return step.atMs + Math.min(1, (step.endMs - step.atMs) / 2);
   }
 }
 
-/** Captures in order, each with how long it is on screen. A frame that is continued belongs to its capture. */
+/** Returns the captures in order, each with its time on screen. A continued frame belongs to its capture. */
 function steps(segments) {
   const steps = [];
   for (const segment of segments) {
@@ -59,10 +59,10 @@ function steps(segments) {
     segment.frames.forEach((frame, index) => {
       const isLast = index + 1 === segment.frames.length;
       const endMs = isLast ? segment.endMs : Math.min(at + frame.holdMs, segment.endMs);
-      // Where batches meet, the picture is held until the next one, or cut short.
+      // At the end of a batch, the picture is held until the next batch, or cut short by it.
       const seamMs = isLast ? endMs - at - frame.holdMs : 0;
       const last = steps.at(-1);
-      // A continued frame without its original stands for itself.
+      // A continued frame without its original is a capture of its own.
       if (frame.status === 'continued' && last?.timeMs === frame.timeMs && last.endMs === at) Object.assign(last, {endMs, seamMs});
       else if (endMs > at) {
         steps.push({index: steps.length, atMs: at, endMs, seamMs, timeMs: frame.timeMs, source: frame.source, segment});
@@ -73,15 +73,15 @@ function steps(segments) {
   return steps;
 }
 
-/** A refused frame. When it was captured, only its name can say; else it is somewhere in its segment. */
+/** Describes a refused frame. Its time comes from its name; without one, it is that of its segment. */
 function refusal({source, reason}, segment, startMs) {
   const atMs = Number(source.match(/(?:^|\D)(\d{13})(?:\D|$)/)?.[1]) - startMs;
-  // It may lie behind the segment's last picture; a number that is far away is no instant.
+  // The time may be after the segment's last picture; a number that is far away is not a time.
   const isExact = atMs >= 0 && Math.abs(atMs - segment.atMs) < 3_600_000;
   return {source, reason, segment, isExact, atMs: isExact ? atMs : segment.atMs};
 }
 
-/** The last of those that begin at an instant or before it; -1 when none does. */
+/** Returns the index of the last element that begins at or before a time; -1 if there is none. */
 export function lastIndex(sorted, ms) {
   let [low, high] = [0, sorted.length];
   while (low < high) {

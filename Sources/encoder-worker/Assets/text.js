@@ -1,4 +1,4 @@
-// Instants, durations and sizes as people read them, and what the server says when it cannot answer. Times are UTC.
+// Formats times, durations and sizes for people, and describes the server's errors. Times are UTC.
 
 const pad = (number, digits) => String(number).padStart(digits, '0');
 
@@ -41,16 +41,16 @@ export function size(bytes) {
 /** 1 gap, 12 000 gaps */
 export const count = (number, word) => `${number.toLocaleString('en-GB')} ${word}${number === 1 ? '' : 's'}`;
 
-/** How long a capture is on screen, and what the seam behind it did to that. */
+/** Describes the time on screen of a capture, and the effect of the next batch on it. */
 export function hold({atMs, endMs, seamMs}) {
   const seam = seamMs > 0 ? `, ${exact(seamMs)} of it until the next batch` : seamMs < 0 ? `, cut short by ${exact(-seamMs)} by the next batch` : '';
   return exact(endMs - atMs) + seam;
 }
 
-/** A message about a segment, with its name. */
+/** Returns a message about a segment, with its name. */
 export const naming = (segment, text) => (text.includes(segment.file) ? text : `${segment.file}: ${text}`);
 
-/** The error of a request, for people. `isPassing`: the same may work later. */
+/** The error of a request, with a text for people. `isPassing`: a retry may succeed. */
 export class Refusal extends Error {
   constructor(text, isPassing) {
     super(text);
@@ -58,7 +58,7 @@ export class Refusal extends Error {
   }
 }
 
-/** Asks the server; what it does not give is a `Refusal` with its own words. */
+/** Sends a request to the server. Throws a `Refusal` with the server's text if it fails. */
 export async function ask(path, signal, headers) {
   let response;
   try {
@@ -72,12 +72,12 @@ export async function ask(path, signal, headers) {
   try {
     text = (await response.json()).error;
   } catch {
-    // Not ours: something between us and the server.
+    // The answer does not come from our server, but from a proxy.
   }
   throw new Refusal(text ?? `the server answered ${response.status} for ${path}`, response.status >= 500);
 }
 
-/** An element with its properties and what is in it. */
+/** Creates an element with its properties and children. */
 export function element(name, properties = {}, ...inside) {
   const made = Object.assign(document.createElement(name), properties);
   made.append(...inside);

@@ -1,5 +1,5 @@
-// The timeline: the map of a session with a playhead, a cursor that tells instants, and a part that can be zoomed. To those
-// who do not see it, it is a slider.
+// The timeline: a zoomable map of a session with a playhead, and a cursor that shows times. For assistive technology it
+// is a slider.
 
 import {SessionMap} from './map.js';
 import {clock, element, exact, hold, instant} from './text.js';
@@ -36,7 +36,7 @@ export class Timeline {
     this.#listen();
   }
 
-  /** Shows where the playhead is. */
+  /** Moves the playhead. */
   update(positionMs, step, isFollowed) {
     const {current, playhead} = this.#parts;
     if (isFollowed && this.isZoomed) this.#follow(positionMs);
@@ -63,7 +63,7 @@ export class Timeline {
     return this.#view.toMs - this.#view.fromMs < this.#session.lengthMs - 0.5;
   }
 
-  /** Shows so many times the time there was, around an instant. */
+  /** Multiplies the visible time span by `factor`, around a time. */
   zoom(factor, aroundMs) {
     const {fromMs, toMs} = this.#view;
     const span = Math.min(Math.max((toMs - fromMs) * factor, leastSpanMs), this.#session.lengthMs);
@@ -102,7 +102,7 @@ export class Timeline {
     this.redraw();
   }
 
-  /** Turns the page when the playhead leaves it. */
+  /** Scrolls by a page when the playhead leaves the visible part. */
   #follow(ms) {
     const {fromMs, toMs} = this.#view;
     const span = toMs - fromMs;
@@ -160,7 +160,7 @@ export class Timeline {
     this.zoom(was / is, this.#msUnder(event));
   }
 
-  /** A pinch on a touchpad comes as a wheel with Ctrl; what moves the page up and down is left alone. */
+  /** Browsers report a pinch on a touchpad as a wheel event with Ctrl. Vertical scrolling stays with the page. */
   #wheel(event) {
     const span = this.#view.toMs - this.#view.fromMs;
     if (event.ctrlKey) this.zoom(Math.exp(event.deltaY / 200), this.#msUnder(event));
@@ -169,7 +169,7 @@ export class Timeline {
     event.preventDefault();
   }
 
-  /** Says what is under the cursor. */
+  /** Shows a tooltip about the time under the cursor. */
   #tell(event) {
     const {cursor, tip} = this.#parts;
     const session = this.#session;

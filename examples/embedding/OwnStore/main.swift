@@ -1,4 +1,4 @@
-// Encodes a batch into a store of one's own, here a directory where each session is one list: OwnStore BATCH SESSION TARGET
+// Encodes a batch into a custom store, here a directory with one list for each session: OwnStore BATCH SESSION TARGET
 import Foundation
 import SegmentEncoder
 
@@ -9,7 +9,7 @@ struct OwnStore: SegmentStore {
     try FileManager.default.createDirectory(at: target, withIntermediateDirectories: true)
     for segment in segments {
       let video = target.appendingPathComponent("\(session).\(segment.videoName)")
-      // The same batch again has the same names and bytes.
+      // A repeated batch has the same names and bytes.
       if !FileManager.default.fileExists(atPath: video.path) {
         try FileManager.default.copyItem(atPath: segment.videoPath, toPath: video.path)
       }

@@ -1,4 +1,4 @@
-// Encodes what comes into a spool as one part of a server, which lives until its standard input ends: RunWorker SPOOL
+// Runs a worker on a spool, as a part of a server that ends with its standard input: RunWorker SPOOL
 import Logging
 import SegmentEncoder
 

@@ -1,4 +1,4 @@
-// Lists the sessions of an output directory, and writes the files that a player of one asks for: ShowSessions OUTPUT SESSION TARGET
+// Lists the sessions of a directory, and writes the files that a player requests: ShowSessions OUTPUT SESSION TARGET
 import Foundation
 import SegmentEncoder
 
