@@ -3,12 +3,16 @@ import Glibc
 
 /// Equal as long as a file has not changed.
 package struct FileStamp: Sendable, Equatable {
-  let inode: UInt64
-  let size: Int64
+  package let inode: UInt64
+  package let size: Int64
   /// In nanoseconds since 1970.
-  let modified: Int64
+  package let modified: Int64
 
-  init(_ status: stat) {
+  package init(inode: UInt64, size: Int64, modified: Int64) {
+    (self.inode, self.size, self.modified) = (inode, size, modified)
+  }
+
+  package init(_ status: stat) {
     inode = UInt64(status.st_ino)
     size = Int64(status.st_size)
     modified = Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec)

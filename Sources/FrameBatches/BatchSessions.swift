@@ -37,7 +37,7 @@ package struct BatchSessions {
   }
 
   /// Each session costs a decoder process, an encoder and files of its own.
-  private static let maximumSessions = 1_000
+  static let maximumSessions = 1_000
 
   /// Reads a batch: a directory, an archive, or a text.
   ///

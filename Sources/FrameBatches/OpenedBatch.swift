@@ -125,11 +125,11 @@ package struct TextDocument {
     var bytes = [UInt8](repeating: 0, count: range.count)
     var filled = 0
     while filled < bytes.count {
-      let count = bytes.withUnsafeMutableBytes {
-        pread(file.descriptor, $0.baseAddress! + filled, $0.count - filled, off_t(range.lowerBound + filled))
+      let count = try check("read", name) {
+        bytes.withUnsafeMutableBytes {
+          pread(file.descriptor, $0.baseAddress! + filled, $0.count - filled, off_t(range.lowerBound + filled))
+        }
       }
-      if count < 0 && errno == EINTR { continue }
-      guard count >= 0 else { throw DiskError("read", name) }
       if count == 0 { break }
       filled += count
     }

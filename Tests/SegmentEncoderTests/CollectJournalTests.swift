@@ -16,7 +16,7 @@ import Testing
   }
 
   private static func record(_ batch: String, isFinal: Bool = false, files: Int = 2) -> CollectRecord {
-    let stamp = SourceStamp(inode: .max, size: 3, modified: -1)
+    let stamp = FileStamp(inode: .max, size: 3, modified: -1)
     return CollectRecord(
       batch: batch, group: .key("m1"),
       session: CollectedSession(name: "s.m1", lastMs: 1, endMs: 2, intervalMs: 1_000), isFinal: isFinal,

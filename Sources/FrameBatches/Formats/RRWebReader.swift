@@ -17,8 +17,6 @@ struct RRWebRecording {
 struct RRWebReader {
   /// A text that starts with this many other records is no recording.
   private static let unknownRecords = 1_000
-  /// Maximum number of sessions of a batch, including those of canvases.
-  private static let sessionLimit = 1_000
   /// Maximum number of changes in a batch, as a multiple of ``Limits/entries``.
   private static let changesPerEvent = 16
 
@@ -132,8 +130,8 @@ struct RRWebReader {
   }
 
   func requireFewSessions(_ count: Int) throws {
-    guard count <= Self.sessionLimit else {
-      throw BadBatch("read", name, "more than \(Self.sessionLimit) sessions", advice: "split the batch")
+    guard count <= BatchSessions.maximumSessions else {
+      throw BadBatch("read", name, "more than \(BatchSessions.maximumSessions) sessions", advice: "split the batch")
     }
   }
 

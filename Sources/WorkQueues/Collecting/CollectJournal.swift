@@ -19,7 +19,7 @@ final class CollectJournal {
   /// Batches that were begun and not ended.
   private(set) var unfinished: [CollectRecord] = []
   /// Files in the folder that batches have.
-  private(set) var taken: [String: SourceStamp] = [:]
+  private(set) var taken: [String: FileStamp] = [:]
   /// The sessions that go on.
   private(set) var sessions: [CaptureGroup: CollectedSession] = [:]
 

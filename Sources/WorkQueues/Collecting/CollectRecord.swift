@@ -91,7 +91,7 @@ extension JournalLine {
       guard let parts = entry.array, parts.count == 4, let name = parts[0].string, case .number(let inode) = parts[1],
         let inode = UInt64(inode), let size = parts[2].integer, let modified = parts[3].integer
       else { return nil }
-      return FolderFile(name: name, stamp: SourceStamp(inode: inode, size: size, modified: modified))
+      return FolderFile(name: name, stamp: FileStamp(inode: inode, size: size, modified: modified))
     }
   }
 }

@@ -8,7 +8,7 @@ import Glibc
 /// A file in the watched folder, as it was when it was complete.
 package struct FolderFile: Sendable, Equatable {
   package let name: String
-  package let stamp: SourceStamp
+  package let stamp: FileStamp
 }
 
 /// A file that the collector leaves where it is, with the reason.
@@ -25,7 +25,7 @@ struct FolderScan {
   static let patienceMs = 60_000
 
   private struct Sight {
-    let stamp: SourceStamp
+    let stamp: FileStamp
     let sinceMs: Int
     var isFound = false
     var isReported = false
@@ -53,7 +53,7 @@ struct FolderScan {
     for entry in entries {
       gone[entry.name] = nil
       guard entry.name.utf8.elementsEqual(entry.bytes) else {
-        reportOnce(entry.name, "its name is not UTF-8", directory.state(of: entry).map(SourceStamp.init), nowMs)
+        reportOnce(entry.name, "its name is not UTF-8", directory.state(of: entry).map(FileStamp.init), nowMs)
         continue
       }
       if let file = look(at: entry.name, in: directory, isClosed: false, nowMs, isTaken) { found.append(file) }
@@ -124,9 +124,17 @@ struct FolderScan {
     }
   }
 
-  private mutating func reportOnce(_ name: String, _ reason: String, _ stamp: SourceStamp?, _ nowMs: Int) {
+  private mutating func reportOnce(_ name: String, _ reason: String, _ stamp: FileStamp?, _ nowMs: Int) {
     guard let stamp, sights[name]?.stamp != stamp else { return }
     sights[name] = Sight(stamp: stamp, sinceMs: nowMs, isReported: true)
     left.append(LeftFile(name: name, reason: reason, advice: "rename it"))
+  }
+}
+
+extension Directory {
+  /// Returns the stamp of an entry, of a link its own; nil if there is none.
+  func sourceStamp(of name: String) -> FileStamp? {
+    var status = stat()
+    return fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? FileStamp(status) : nil
   }
 }
