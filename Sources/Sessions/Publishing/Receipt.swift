@@ -27,6 +27,8 @@ public struct Receipt: Sendable, Equatable {
   public let duplicate: Bool
   /// Warnings about the files of the batch.
   public package(set) var warnings: [String]
+  /// The batch's segments, in order.
+  package let published: [PublishedSegment]
 
   /// - Parameter segments: all of the batch, in order.
   package init(
@@ -37,6 +39,7 @@ public struct Receipt: Sendable, Equatable {
     startMs = segments[0].startMs
     endMs = segments[segments.count - 1].endMs
     self.segments = segments.count
+    published = segments
     frames = segments.reduce(0) { $0 + $1.frames.count { $0.isCaptured } }
     self.refused = refused
     bytes = segments.reduce(0) { $0 + $1.bytes }
