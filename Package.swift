@@ -101,6 +101,7 @@ let package = Package(
       name: "SegmentEncoderTests",
       dependencies: layers + [
         "SegmentEncoder", "TestSupport", "EncodeFrames", "OwnStore", "RunWorker", "ShowSessions",
+        .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: test
     ),
@@ -116,7 +117,9 @@ let package = Package(
     ),
     .testTarget(
       name: "ServiceTests",
-      dependencies: layers + ["encoder-worker", "SegmentEncoder", "TestSupport"],
+      dependencies: layers + [
+        "encoder-worker", "SegmentEncoder", "TestSupport", .product(name: "Logging", package: "swift-log"),
+      ],
       swiftSettings: test
     ),
     .testTarget(

@@ -1,10 +1,8 @@
 /// Work that was stopped before its end. The batch stays in the queue.
-public struct Cancelled: Error, Equatable, CustomStringConvertible {
-  /// Creates the error.
-  public init() {}
+package struct Cancelled: Error, Equatable, CustomStringConvertible {
+  package init() {}
 
-  /// The text of the error in messages.
-  public var description: String { "stopped before its end" }
+  package var description: String { "stopped before its end" }
 }
 
 /// A failure of the environment (a server, a network), not of a batch.

@@ -53,5 +53,3 @@ public typealias BadSession = Encoding.BadSession
 
 /// A system call that failed.
 public typealias DiskError = FileSystem.DiskError
-/// The work was stopped before its end.
-public typealias Cancelled = FileSystem.Cancelled

@@ -1,4 +1,6 @@
 import Foundation
+import Logging
+import SegmentEncoder
 import TestSupport
 import Testing
 
@@ -53,6 +55,34 @@ import Testing
     }
     #expect(value("bytes_total") == Double(videos.reduce(0, +)))
     #expect(server.stop() == 0)
+  }
+
+  @Test func embeddedWorkerCountsUnderTheNamesOfMetrics() async throws {
+    let server = try RunningServer(["run", "--spool", spool.path])
+    let other = try TestSpool()
+    let counted = CountedMetrics()
+    let worker = try SpoolWorker(
+      spool: other.path, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, metrics: counted)
+    async let run: Void = worker.run()
+    for spool in [spool, other] {
+      try spool.add("corrupt-frames")
+      try spool.add(file: "bad", [1, 2, 3])
+      try spool.addSmall("still@1", startMs: 1_767_859_512_340, frames: [3, 3, 3])
+    }
+    try await eventually("both workers have counted all batches") {
+      let metrics = try scrape(server)
+      return ["published": 2, "quarantined": 1].allSatisfy { outcome, count in
+        metrics["encoder_worker_batches_total{outcome=\"\(outcome)\"}"] == Double(count)
+          && counted.batches(outcome) == count
+      }
+    }
+    await worker.stop()
+    try await run
+    let metrics = try scrape(server)
+    let counters = metrics.filter { $0.key.contains(/^encoder_worker_.*_total/) }
+    #expect(counters == counted.counters.mapValues(Double.init))
+    #expect(counted.durations.count == 1)
+    for (name, count) in counted.durations { #expect(metrics[name + "_count"] == Double(count)) }
   }
 
   @Test func workerWithoutFreeSpaceIsAliveButNotReady() throws {

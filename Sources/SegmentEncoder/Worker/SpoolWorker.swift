@@ -1,16 +1,28 @@
 import Encoding
 import FileSystem
+import Glibc
 import Logging
 import Sessions
+import Synchronization
 import WorkQueues
 
-/// Encodes the batches of a spool in this process until it is stopped, as `encoder-worker run` does. For one run.
+/// Encodes the batches of a spool in this process until it is stopped, as `encoder-worker run` does. For one run: make
+/// another worker to start again.
 ///
-/// Several workers may share a spool, in this process, in others and on other hosts. Nothing runs on Swift's
-/// cooperative pool.
+/// Several workers may share a spool, in this process, in others and on other hosts. The worker has threads of its own:
+/// none of its work runs on Swift's cooperative pool.
 public final class SpoolWorker: Sendable {
+  private struct Run {
+    var isStarted = false
+    /// Nil before the end.
+    var result: Result<Void, any Error>?
+    /// The callers that wait for the end.
+    var waiters: [CheckedContinuation<Void, any Error>] = []
+  }
+
   private let loop: WorkerLoop
   private let shutdown: ShutdownState
+  private let state = Mutex(Run())
 
   /// Joins the workers of a spool. Creates missing directories of spool and output.
   ///
@@ -24,11 +36,12 @@ public final class SpoolWorker: Sendable {
   ///   - maxTimeS: the timeout of a batch, in seconds; then it counts as failed.
   ///   - minFreeBytes: the free bytes on the output's disk that a new batch needs.
   ///   - logger: gets failures, quarantined batches, and each batch (`info`).
+  ///   - metrics: gets the counts and durations.
   /// - Throws: ``DiskError``; another error if the output lies in the spool's own directories or in a session.
   public init(
     spool: String, output: String? = nil, _ options: BatchEncoder.Options = BatchEncoder.Options(), threads: Int = 1,
     keepBatches: Bool = false, hls: Bool = false, thumbnails: Bool = false, sentry: Bool = false, maxTimeS: Int = 3_600,
-    minFreeBytes: Int = 0, logger: Logger
+    minFreeBytes: Int = 0, logger: Logger, metrics: (any WorkerMetrics)? = nil
   ) throws {
     shutdown = try ShutdownState()
     if hls || thumbnails { try FormatLibrary.load() }
@@ -37,7 +50,7 @@ public final class SpoolWorker: Sendable {
     let (queue, store) = try Self.open(spool, output: output, as: id, lease: HeartbeatMonitor.defaultLease, views)
     let worker = Worker(
       id, queue: queue, store: store, options: options, keepBatches: keepBatches, maxTime: maxTimeS,
-      minFree: minFreeBytes, logger: logger)
+      minFree: minFreeBytes, logger: logger, metrics: metrics)
     loop = WorkerLoop(worker, threads: threads, drains: false, shutdown: shutdown)
   }
 
@@ -55,29 +68,67 @@ public final class SpoolWorker: Sendable {
     return (queue, DirectoryStore(staging: staging, index: views))
   }
 
-  /// Works until ``stop()`` is called or the task is cancelled. Then it finishes batches in work, or puts them back
-  /// after five seconds. It logs and retries failures of batches and of the environment.
+  /// Works until ``stop()`` is called or the task is cancelled, and returns then without an error. At a stop the worker
+  /// finishes batches in work, or puts them back after five seconds. It logs and retries failures of batches and of the
+  /// environment.
+  ///
+  /// A worker has one run: another call waits for the end of the same run.
   ///
   /// - Throws: failures that need a new worker: the sandbox is gone, or another process removed the worker's directory.
   public func run() async throws {
     try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { (ended: CheckedContinuation<Void, any Error>) in
-        do {
-          try ThreadGroup().start { [self] in ended.resume(with: Result { try work() }) }
-        } catch {
-          ended.resume(throwing: error)
-        }
-      }
+      try await end()
     } onCancel: {
-      stop()
+      shutdown.stop()
     }
   }
 
-  /// Makes ``run()`` return soon. For any thread.
-  public func stop() { shutdown.stop() }
+  /// Stops the worker, and returns when ``run()`` has ended and the worker has left the spool. A batch that hangs in a
+  /// library holds this up, which the log says (`batch.stuck`): only the end of the process ends it.
+  ///
+  /// A worker that has not started leaves the spool, too. More calls do no harm.
+  public func stop() async {
+    shutdown.stop()
+    // `run()` throws the error.
+    try? await end()
+  }
 
   /// The reason why no new batch is begun, for a readiness check; nil when all is well.
-  public var trouble: String? { loop.trouble }
+  public var trouble: String? {
+    let isRunning = state.withLock { $0.isStarted && $0.result == nil }
+    return loop.trouble ?? (isRunning ? nil : "not running")
+  }
+
+  /// Starts the loop on a thread of its own, unless it has started, and waits for its end.
+  private func end() async throws {
+    try await withCheckedThrowingContinuation { (waiter: CheckedContinuation<Void, any Error>) in
+      let (result, isFirst) = state.withLock { state in
+        if state.result == nil { state.waiters.append(waiter) }
+        defer { state.isStarted = true }
+        return (state.result, !state.isStarted)
+      }
+      if let result { waiter.resume(with: result) }
+      guard isFirst else { return }
+      do {
+        try ThreadGroup().start { [self] in
+          // Nobody joins this thread.
+          pthread_detach(pthread_self())
+          finish(Result { try work() })
+        }
+      } catch {
+        finish(.failure(error))
+      }
+    }
+  }
+
+  private func finish(_ result: Result<Void, any Error>) {
+    let waiters = state.withLock { state in
+      defer { state.waiters = [] }
+      state.result = result
+      return state.waiters
+    }
+    for waiter in waiters { waiter.resume(with: result) }
+  }
 
   private func work() throws {
     let end = try loop.run(onStuck: { [logger = loop.worker.logger] in

@@ -37,7 +37,7 @@ package final class ThreadPool<Element: Sendable>: @unchecked Sendable {
     mutex.deallocate()
   }
 
-  /// Starts threads that work until the pool is closed.
+  /// Starts threads that work until the pool is closed. If one cannot be started, the others end.
   ///
   /// - Parameters:
   ///   - wake: called after each element.
@@ -45,14 +45,20 @@ package final class ThreadPool<Element: Sendable>: @unchecked Sendable {
   package func start(
     threads: Int, wake: @escaping @Sendable () -> Void, _ makeWork: @escaping @Sendable () -> (Element) -> Bool
   ) throws(ThreadError) {
-    for _ in 0..<threads {
-      try group.start { [self] in
-        let work = makeWork()
-        while let element = next() {
-          finish(isDone: work(element))
-          wake()
+    do {
+      for _ in 0..<threads {
+        try group.start { [self] in
+          let work = makeWork()
+          while let element = next() {
+            finish(isDone: work(element))
+            wake()
+          }
         }
       }
+    } catch {
+      close()
+      join()
+      throw error
     }
   }
 

@@ -72,7 +72,8 @@ package final class Worker: Sendable {
   /// - Parameter counters: the counts before a restart.
   package init(
     _ id: WorkerID, queue: any BatchQueue, store: any ArtifactStore, options: BatchEncoder.Options, keepBatches: Bool,
-    maxTime: Int, minFree: Int, counters: WorkerCounters = WorkerCounters(), logger: Logger
+    maxTime: Int, minFree: Int, counters: WorkerCounters = WorkerCounters(), logger: Logger,
+    metrics: (any WorkerMetrics)? = nil
   ) {
     self.queue = queue
     self.store = store
@@ -83,7 +84,7 @@ package final class Worker: Sendable {
     var own = logger
     own[metadataKey: "worker"] = "\(id)"
     self.logger = own
-    meter = WorkerMeter(continuing: counters)
+    meter = WorkerMeter(continuing: counters, metrics)
     jobs = JobWatch(maxTime: maxTime)
   }
 

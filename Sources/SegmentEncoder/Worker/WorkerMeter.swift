@@ -16,22 +16,40 @@ package final class WorkerMeter: Sendable {
     package fileprivate(set) var totalMs = 0
   }
 
+  /// The name of the durations.
+  package static let duration = "encoder_worker_batch_duration_seconds"
   /// Upper bounds of the buckets, in seconds.
   package static let boundsS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
 
   private let counts: Mutex<Counts>
+  private let metrics: (any WorkerMetrics)?
 
-  init(continuing counters: WorkerCounters) { counts = Mutex(Counts(counters: counters)) }
+  /// - Parameter metrics: gets what this meter counts from now on.
+  init(continuing counters: WorkerCounters, _ metrics: (any WorkerMetrics)?) {
+    counts = Mutex(Counts(counters: counters))
+    self.metrics = metrics
+    if let metrics { for counter in WorkerCounter.all { counter.add(to: metrics) } }
+  }
 
   package var now: Counts { counts.withLock { $0 } }
 
-  func add(_ change: (inout Counts) -> Void) { counts.withLock { change(&$0) } }
+  func add(_ change: (inout Counts) -> Void) {
+    let (before, after) = counts.withLock { counts in
+      let before = counts
+      change(&counts)
+      return (before, counts)
+    }
+    guard let metrics else { return }
+    for counter in WorkerCounter.all {
+      counter.add(to: metrics) { after[keyPath: $0] - before[keyPath: $0] }
+    }
+  }
 
   /// Adds a batch.
   ///
   /// - Parameter receipts: of its sessions.
   func add(_ receipts: [Receipt], tookMs: Int) {
-    counts.withLock { counts in
+    add { counts in
       if receipts.allSatisfy(\.duplicate) { counts.counters.duplicates += 1 } else { counts.counters.published += 1 }
       for receipt in receipts {
         if !receipt.duplicate {
@@ -46,6 +64,7 @@ package final class WorkerMeter: Sendable {
       counts.durations[index] += 1
       counts.totalMs += tookMs
     }
+    metrics?.record(Self.duration, .milliseconds(tookMs))
   }
 }
 

@@ -55,25 +55,14 @@ final class HealthRoutes: Sendable {
     text.gauge(
       "encoder_worker_batches_stuck", "Batches in work that are beyond their deadline.", worker.jobs.stuck.count)
     let counts = worker.meter.now
-    let counters = counts.counters
-    text.metric(
-      "encoder_worker_batches_total", "Batches that this worker has finished, by outcome.", "counter", by: "outcome",
-      [
-        ("published", "\(counters.published)"), ("duplicate", "\(counters.duplicates)"),
-        ("quarantined", "\(counters.quarantined)"),
-      ])
-    text.counter("encoder_worker_segments_total", "Segments that it has published.", counters.segments)
-    text.counter("encoder_worker_frames_total", "Captured frames in them.", counters.frames)
-    text.counter(
-      "encoder_worker_frames_unchanged_total", "Frames equal to the one before, which cost no encode.",
-      counts.unchanged)
-    text.counter("encoder_worker_frames_refused_total", "Frames that could not be shown.", counters.refused)
-    text.counter("encoder_worker_bytes_total", "Bytes of the segments that it has published.", counts.bytes)
+    for counter in WorkerCounter.all {
+      text.metric(
+        counter.name, counter.help, "counter", by: counter.hasOutcomes ? "outcome" : "",
+        counter.values.map { ($0.outcome, "\(counts[keyPath: $0.count])") })
+    }
     text.histogram(
-      "encoder_worker_batch_duration_seconds", "Time from a batch's claim to its publication.",
-      bounds: WorkerMeter.boundsS, counts: counts.durations, sum: Double(counts.totalMs) / 1_000)
-    text.counter("encoder_worker_rescues_total", "Batches taken over from dead workers.", counts.takeovers)
-    text.counter("encoder_worker_failures_total", "Failures of the environment.", counts.failures)
+      WorkerMeter.duration, "Time from a batch's claim to its publication.", bounds: WorkerMeter.boundsS,
+      counts: counts.durations, sum: Double(counts.totalMs) / 1_000)
     text.process()
     // If the disk fails, the other metrics remain.
     switch try? current() {

@@ -11,7 +11,7 @@ do {
   let worker = try SpoolWorker(spool: CommandLine.arguments[1], logger: logger)
   let work = Task.detached { try await worker.run() }
   while let line = readLine() { logger.info("\(line): \(worker.trouble ?? "ready")") }
-  worker.stop()
+  await worker.stop()
   try await work.value
   logger.info("stopped")
 } catch {

@@ -1,0 +1,14 @@
+/// Gets the metrics of a worker, under the names that `encoder-worker run` has in its `/metrics`.
+///
+/// A worker calls it on several threads at a time, and continues when it returns: pass the numbers to a metrics library,
+/// and do not wait.
+public protocol WorkerMetrics: Sendable {
+  /// Adds to a counter, such as `encoder_worker_segments_total`. Each counter begins with a 0, so that it exists before
+  /// its first event.
+  ///
+  /// - Parameter labels: `outcome` of `encoder_worker_batches_total`; none of the others.
+  func increment(_ counter: String, _ labels: [(String, String)], by amount: Int)
+
+  /// Records how long a batch took: `encoder_worker_batch_duration_seconds`.
+  func record(_ timer: String, _ duration: Duration)
+}
