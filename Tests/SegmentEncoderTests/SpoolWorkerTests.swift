@@ -101,6 +101,18 @@ import Testing
     #expect(metrics.counters.values.allSatisfy { $0 == 0 })
   }
 
+  @Test func nextWorkerRemovesWhatAWorkerLeftThatWasReleasedWithoutARun() async throws {
+    do { _ = try worker() }
+    #expect(try !spool.names("claimed").isEmpty)
+    let next = try worker()
+    async let run: Void = next.run()
+    try spool.add("exact-1fps")
+    try await eventually("the batch is counted") { metrics.batches("published") == 1 }
+    await next.stop()
+    try await run
+    #expect(try spool.isAtRest)
+  }
+
   @Test func everyCallOfRunAndStopWaitsForTheSameEnd() async throws {
     let worker = try worker()
     let claimed = spool.path + "/claimed"

@@ -74,7 +74,8 @@ public final class SpoolWorker: Sendable {
   ///
   /// A worker has one run: another call waits for the end of the same run.
   ///
-  /// - Throws: failures that need a new worker: the sandbox is gone, or another process removed the worker's directory.
+  /// - Throws: failures that need a new worker: the sandbox is gone, another process removed the worker's directory, or a
+  ///   thread cannot be started.
   public func run() async throws {
     try await withTaskCancellationHandler {
       try await end()
@@ -83,8 +84,9 @@ public final class SpoolWorker: Sendable {
     }
   }
 
-  /// Stops the worker, and returns when ``run()`` has ended and the worker has left the spool. A batch that hangs in a
-  /// library holds this up, which the log says (`batch.stuck`): only the end of the process ends it.
+  /// Stops the worker, and returns when ``run()`` has ended and the worker has left the spool: after some five seconds at
+  /// the latest, unless a batch hangs in a library or on a disk. Only the end of the process ends that, so limit the
+  /// time of your shutdown. The next worker takes the batch over.
   ///
   /// A worker that has not started leaves the spool, too. More calls do no harm.
   public func stop() async {
