@@ -9,10 +9,6 @@ struct MetricsText {
 
   mutating func gauge(_ name: String, _ help: String, _ value: Int) { metric(name, help, "gauge", [("", "\(value)")]) }
 
-  mutating func counter(_ name: String, _ help: String, _ value: Int) {
-    metric(name, help, "counter", [("", "\(value)")])
-  }
-
   /// Adds a metric, with a sample for each value of a label.
   ///
   /// - Parameter label: empty for a metric without labels. Label values are not escaped.
