@@ -15,6 +15,7 @@ struct EncoderWorker: ParsableCommand {
         encoder-worker encode DIR -o OUTPUT         encode a directory of frames
         encoder-worker serve OUTPUT                 show the sessions in a browser
         encoder-worker stitch SESSION --to FILE     make one film of a session
+        encoder-worker frame SESSION --at T --to F  write the picture at an instant
         encoder-worker verify OUTPUT                check all sessions
         encoder-worker inspect BATCH                show a batch, encode nothing
         encoder-worker enqueue --spool DIR *.jpg    put frames into a spool
@@ -33,9 +34,9 @@ struct EncoderWorker: ParsableCommand {
     version: "encoder-worker \(version)",
     subcommands: [
       RunCommand.self, EncodeCommand.self, EnqueueCommand.self, CollectCommand.self, StitchCommand.self,
-      SheetCommand.self, VerifyCommand.self, ReencodeCommand.self, InspectCommand.self, StatusCommand.self,
-      QuarantineCommand.self, PruneCommand.self, ServeCommand.self, ReconcileCommand.self, PlaylistCommand.self,
-      ConfigCommand.self,
+      FrameCommand.self, SheetCommand.self, VerifyCommand.self, ReencodeCommand.self, InspectCommand.self,
+      StatusCommand.self, QuarantineCommand.self, PruneCommand.self, ServeCommand.self, ReconcileCommand.self,
+      PlaylistCommand.self, ConfigCommand.self,
     ],
     defaultSubcommand: RunCommand.self)
 

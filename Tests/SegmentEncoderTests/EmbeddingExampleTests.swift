@@ -31,6 +31,10 @@ import Testing
       ])
     #expect((Int(String(decoding: probe, as: UTF8.self).prefix { $0.isNumber }) ?? 0) >= 11)
     #expect(try Data(contentsOf: URL(fileURLWithPath: scratch.path("shown/first.jpg"))).starts(with: [0xFF, 0xD8]))
+    let session = try PublishedSession(output + "/lobby")
+    let frame = try #require(session.captured.last { $0.timeMs <= session.index.startMs + 1_500 })
+    #expect(shown.text.contains("captured at \(frame.timeMs), on screen until "))
+    #expect(try ImageProbe(scratch.path("shown/frame.jpg")).pixels().number == 1)
     #expect(try run("ShowSessions", output, "nobody", scratch.path("none")).status == 1)
   }
 

@@ -1,6 +1,7 @@
 """Tests the page of a session, in headless Chromium. The tests read the painted number off the picture."""
 
 import unittest
+import urllib.request
 from datetime import datetime, timezone
 
 from selenium import webdriver
@@ -312,7 +313,7 @@ class Damage(PageTest):
         self.assertEqual(self.browser.run("return document.documentElement.dataset.state"), "failed")
         self.assertIn("no session nobody", self.browser.find("#message").text)
         # The page shows and offers nothing else.
-        for selector in ["#download", "#link", ".side", ".deck"]:
+        for selector in ["#download", "#link", "#picture", ".side", ".deck"]:
             self.assertFalse(self.browser.find(selector).is_displayed(), selector)
 
     def test_session_that_cannot_be_loaded_shows_the_reason(self):
@@ -388,7 +389,7 @@ class Controls(PageTest):
                 break
             reached.append(name)
             self.assertEqual(outline, "solid", name)
-        for name in ["Sessions", "link", "download", "zoom-out", "zoom-in", "zoom-all", "timeline", "back", "previous",
+        for name in ["Sessions", "link", "picture", "download", "zoom-out", "zoom-in", "zoom-all", "timeline", "back", "previous",
                      "play", "next", "forward", "rate", "Keys"]:
             self.assertIn(name, reached)
 
@@ -408,6 +409,36 @@ class Controls(PageTest):
         self.browser.press(Keys.ENTER)
         self.shown(2)
         self.assertEqual(self.browser.run("return document.documentElement.dataset.state"), "paused")
+
+    def copying(self, body):
+        self.browser.run("Object.defineProperty(navigator, 'clipboard', {configurable: true, "
+                         f"value: {{writeText: async text => {{ {body} }}}}}})")
+
+    def test_link_to_the_picture_on_screen_is_copied(self):
+        self.copying("window.copied = text")
+        self.browser.press(Keys.ARROW_RIGHT)
+        self.shown(1)
+        self.browser.press("c")
+        self.browser.wait("window.copied && document.getElementById('said').textContent === 'Link to the picture copied.'")
+        link = self.browser.run("return copied")
+        self.assertEqual(link, f"{self.serving.url}/sessions/exact-1fps/frame.jpg?t=1767859513340")
+        with urllib.request.urlopen(link) as answer:
+            self.assertEqual((answer.headers["Content-Type"], answer.read(2)), ("image/jpeg", b"\xff\xd8"))
+        self.browser.wait("document.getElementById('picture').textContent === 'Picture link'")
+
+    def test_link_to_the_picture_is_shown_where_nothing_can_be_copied(self):
+        self.copying("throw new Error()")
+        self.browser.find("#picture").click()
+        self.browser.wait("document.getElementById('message-text').textContent.endsWith('frame.jpg?t=1767859512340')")
+        self.assertTrue(self.browser.find("#message").is_displayed())
+        self.browser.press(Keys.ARROW_RIGHT)
+        self.browser.wait("document.getElementById('message').hidden")
+
+    def test_gap_has_no_link_to_a_picture(self):
+        self.open_session("gap", "#t=1767859522340")
+        self.browser.wait("document.documentElement.dataset.picture === 'gap'")
+        self.browser.press("c")
+        self.browser.wait("document.getElementById('said').textContent === 'There is no picture in a gap.'")
 
     def test_timeline_is_a_slider_with_the_shown_time_as_its_text(self):
         self.browser.press(Keys.ARROW_RIGHT)

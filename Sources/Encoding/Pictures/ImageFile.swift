@@ -21,11 +21,13 @@ package enum ImageFile {
     }
   }
 
-  /// - Parameter picture: RGB24.
-  package static func png(_ picture: FrameBuffer) throws(FFmpegError) -> [UInt8] {
+  /// - Parameters:
+  ///   - picture: RGB24.
+  ///   - effort: zlib's level, 1 to 9; a higher level makes smaller files and takes longer.
+  package static func png(_ picture: FrameBuffer, effort: Int32 = 6) throws(FFmpegError) -> [UInt8] {
     try encode(picture, as: AV_CODEC_ID_PNG) { context in
       context.pointee.color_range = AVCOL_RANGE_JPEG
-      context.pointee.compression_level = 6
+      context.pointee.compression_level = effort
     }
   }
 

@@ -65,10 +65,9 @@ package final class PictureConverter {
   func fitted(
     _ source: FrameBuffer, as size: PixelSize, into box: PixelSize, isRGB: Bool
   ) throws(FFmpegError) -> FrameBuffer {
-    let colours = source.colours
-    source.crop(width: size.width, height: size.height)
-    return try convert(
-      source, to: isRGB ? AV_PIX_FMT_RGB24 : AV_PIX_FMT_YUV420P, size: size.fitted(into: box), colours: colours)
+    try convert(
+      source, visible: size, to: isRGB ? AV_PIX_FMT_RGB24 : AV_PIX_FMT_YUV420P, size: size.fitted(into: box),
+      colours: source.colours)
   }
 
   /// Blends RGBA over the background.
@@ -92,19 +91,24 @@ package final class PictureConverter {
   }
 
   /// Converts to the colours of JFIF.
+  ///
+  /// - Parameter visible: the upper left part of the source to convert; nil for all of it.
   private func convert(
-    _ source: FrameBuffer, to format: AVPixelFormat, size: PixelSize? = nil, colours: YUVColours = .jfif
+    _ source: FrameBuffer, visible: PixelSize? = nil, to format: AVPixelFormat, size: PixelSize? = nil,
+    colours: YUVColours = .jfif
   ) throws(FFmpegError) -> FrameBuffer {
-    let size = size ?? source.size
+    let visible = visible ?? source.size
+    let size = size ?? visible
+    precondition(visible.width <= source.width && visible.height <= source.height)
     let result = try FrameBuffer(width: size.width, height: size.height, format: format)
     let conversion = Conversion(
-      source: source.size, format: Self.plain(source.format), colours: colours, target: size, targetFormat: format)
+      source: visible, format: Self.plain(source.format), colours: colours, target: size, targetFormat: format)
     if scaler?.conversion != conversion { scaler = try Scaler(conversion) }
     try check(
       "sws_scale",
       cff_scaler_scale(
         scaler?.context, source.planes.map { UnsafePointer($0.start) }, source.planes.map { Int32($0.stride) },
-        Int32(source.height), result.planes.map(\.start), result.planes.map { Int32($0.stride) }))
+        Int32(visible.height), result.planes.map(\.start), result.planes.map { Int32($0.stride) }))
     return result
   }
 

@@ -30,6 +30,8 @@ public final class DecoderForkServer: Sendable {
 
   private struct Idle {
     let key: String
+    /// The digest of the file that it has open, if any.
+    let file: String?
     let decoder: DecoderProcess
     /// In monotonic milliseconds.
     let since: Int
@@ -109,11 +111,15 @@ public final class DecoderForkServer: Sendable {
   ///
   /// - Parameters:
   ///   - session: the owner of the bytes: a session, or a file; nil for a new decoder.
+  ///   - file: the digest of a file that it had better have open.
   ///   - isLimited: whether its CPU time is bounded; a film may take any time.
-  package func decoder(for session: String?, isLimited: Bool = true) throws -> DecoderProcess {
+  package func decoder(for session: String?, file: String? = nil, isLimited: Bool = true) throws -> DecoderProcess {
     endIdle()
     let waiting = session.flatMap { session in
-      idle.withLock { idle in idle.lastIndex { $0.key == session }.map { idle.remove(at: $0).decoder } }
+      idle.withLock { idle in
+        let index = idle.lastIndex { $0.key == session && $0.file == file } ?? idle.lastIndex { $0.key == session }
+        return index.map { idle.remove(at: $0).decoder }
+      }
     }
     if let waiting { return waiting }
     // Memory with a picture that is still in use is freed with that picture.
@@ -122,11 +128,13 @@ public final class DecoderForkServer: Sendable {
   }
 
   /// Keeps an idle decoder for its session. It must have answered all questions.
-  package func keep(_ decoder: DecoderProcess, for session: String) {
+  ///
+  /// - Parameter file: the digest of the file that it has open, if any.
+  package func keep(_ decoder: DecoderProcess, for session: String, file: String? = nil) {
     let uses = decoder.uses.add(1, ordering: .relaxed).newValue
     let surplus = idle.withLock { idle -> DecoderProcess? in
       if uses >= Self.maximumUses { return decoder }
-      idle.append(Idle(key: session, decoder: decoder, since: MonotonicClock.milliseconds()))
+      idle.append(Idle(key: session, file: file, decoder: decoder, since: MonotonicClock.milliseconds()))
       // Two threads may work on one session. Archives bring a new decoder each time, which must not displace other sessions'.
       if let older = idle.firstIndex(where: { $0.key == session }), idle.count(where: { $0.key == session }) > 2 {
         return idle.remove(at: older).decoder

@@ -15,6 +15,8 @@ final class VideoAnswers {
   private let limits: Limits
   private let converter = PictureConverter()
   private var film: VideoPictures?
+  /// The segment whose pictures were wanted last, and the time up to which it is decoded, in ticks.
+  private var segment: (digest: String, reached: Int64, film: VideoPictures)?
 
   init(_ channel: DecoderChannel, limits: Limits) {
     self.channel = channel
@@ -29,19 +31,14 @@ final class VideoAnswers {
       case .track: try track(of: file)
       case .openFilm:
         let (track, keyDTS): (Int, Int64?) = try (question.read(), question.read())
-        film = nil
+        (film, segment) = (nil, nil)
         film = try VideoPictures(file, name: "", track: track, keyDTS: keyDTS, limits: limits, step: channel.step)
         channel.answer(Outcome.done)
       case .filmPicture:
         let slot = try question.slot()
         let picture = try film?.picture(at: question.read(), as: question.read())
         channel.answer(Outcome.done, picture?.lay(into: slots.buffer(slot)))
-      case .pictures:
-        let order = try question.read(SegmentPicturesOrder.self)
-        try SegmentPictures.decode(file, "", order, converter) { picture in
-          picture.packed(isRGB: order.isRGB).withUnsafeBytes { channel.output($0) }
-        }
-        channel.answer(Outcome.done)
+      case .pictures: try pictures(of: file, question.read())
       case .problems:
         let json = try JSONParser.parse(Array(try question.read(String.self).utf8))
         channel.answer(Outcome.done, try SegmentFileVerification.problems(json, PublishedSegment(json), file))
@@ -69,6 +66,20 @@ final class VideoAnswers {
     channel.answer(
       Outcome.done, track.index, track.timeBase.numerator, track.timeBase.denominator, track.quarterTurns,
       track.creationTime)
+  }
+
+  /// Goes on in the segment that is open if no wanted picture lies behind: neighbours need not be decoded from the key frame.
+  private func pictures(of file: ChannelBytes, _ order: SegmentPicturesOrder) throws {
+    guard let first = order.starts.first, let last = order.starts.last else { return channel.answer(Outcome.done) }
+    let opened = segment.flatMap { $0.digest == order.digest && $0.reached <= first ? $0.film : nil }
+    // An error leaves no film open.
+    (film, segment) = (nil, nil)
+    let film = try opened ?? SegmentPictures.film(of: file, "")
+    try SegmentPictures.decode(film, "", order, converter) { picture in
+      picture.packed(isRGB: order.isRGB).withUnsafeBytes { channel.output($0) }
+    }
+    segment = (order.digest, last, film)
+    channel.answer(Outcome.done)
   }
 
   private func samples(of file: ChannelBytes) throws {
@@ -148,7 +159,8 @@ extension VideoPictureForm: WireValue {
 extension SegmentPicturesOrder: WireValue {
   package init(from reader: inout WireReader) throws(DecoderFailure) {
     try self.init(
-      size: reader.read(), coded: reader.read(), starts: reader.read(), box: reader.read(), isRGB: reader.read())
+      digest: reader.read(), size: reader.read(), coded: reader.read(), starts: reader.read(), box: reader.read(),
+      isRGB: reader.read())
   }
-  package func put(to writer: inout WireWriter) { writer.put(size, coded, starts, box, isRGB) }
+  package func put(to writer: inout WireWriter) { writer.put(digest, size, coded, starts, box, isRGB) }
 }

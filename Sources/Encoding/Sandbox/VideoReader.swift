@@ -6,8 +6,10 @@ import Glibc
 import ISOMedia
 import JSON
 
-/// The pictures of a published segment that a sheet or a thumbnail shows.
+/// The pictures of a published segment that a sheet, a thumbnail or a single image shows.
 package struct SegmentPicturesOrder: Equatable {
+  /// The digest of the file: a decoder that has it open goes on where it is.
+  let digest: String
   /// The size as captured, and as coded.
   let size: PixelSize
   let coded: PixelSize
@@ -110,15 +112,17 @@ package struct VideoReader: Sendable {
       let file = MemoryBytes(buffer)
       var parts: (pictures: [FrameBuffer], bytes: [UInt8]) = ([], [])
       guard let decoders else {
-        try SegmentPictures.decode(file, segment.file, order, converter) { parts.pictures.append($0) }
+        let film = try SegmentPictures.film(of: file, segment.file)
+        try SegmentPictures.decode(film, segment.file, order, converter) { parts.pictures.append($0) }
         return parts.pictures
       }
       let wanted = FrameBuffer.packedBytes(order.fitted, isRGB: order.isRGB)
       return try ask(
-        decoders, .pictures, order, about: file, segment.file, into: parts,
+        decoders, .pictures, order, about: file, segment.file, digest: order.digest, into: parts,
         output: { found, message in
           try message.withBytes { part in
             guard !part.isEmpty else { throw DecoderFailure.malformed }
+            if found.bytes.isEmpty { found.bytes.reserveCapacity(wanted) }
             found.bytes += part
           }
           guard found.bytes.count <= wanted, found.pictures.count < order.starts.count else {
@@ -158,11 +162,13 @@ package struct VideoReader: Sendable {
   /// still, or an earlier file may be to blame.
   ///
   /// - Parameters:
+  ///   - digest: of a file that stays open in the decoder; nil for others.
   ///   - empty: the result before the first part; `output` adds each part to it.
   ///   - read: reads the answer.
   private func ask<each Value: WireValue, Parts, R>(
     _ decoders: DecoderForkServer, _ request: DecoderChild.Request, _ values: repeat each Value,
-    about file: any ByteSource, _ name: String, into empty: Parts, isCancelled: @escaping () -> Bool = { false },
+    about file: any ByteSource, _ name: String, digest: String? = nil, into empty: Parts,
+    isCancelled: @escaping () -> Bool = { false },
     output: @escaping (inout Parts, inout WireReader) throws -> Void = { _, _ in throw DecoderFailure.malformed },
     read: (Parts, inout WireReader) throws -> R
   ) throws -> R {
@@ -170,12 +176,12 @@ package struct VideoReader: Sendable {
     question.put(request, file.count, repeat each values)
     do {
       return try retryingOnce {
-        let decoder = try decoders.decoder(for: owner, isLimited: false)
+        let decoder = try decoders.decoder(for: owner, file: digest, isLimited: false)
         var parts = empty
         do {
           var answer = try ask(decoder, decoders, question, about: file, name, isCancelled) { try output(&parts, &$0) }
           let result = try read(parts, &answer)
-          decoders.keep(decoder, for: owner)
+          decoders.keep(decoder, for: owner, file: digest)
           return result
         } catch let refusal as Refusal {
           decoders.keep(decoder, for: owner)

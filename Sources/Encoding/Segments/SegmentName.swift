@@ -1,3 +1,5 @@
+import Glibc
+
 /// The names of a segment's files, made from its start.
 package enum SegmentName {
   package static func video(_ startMs: Int64) -> String { stem(startMs) + ".mp4" }
@@ -12,11 +14,27 @@ package enum SegmentName {
   package static func start(ofVideo name: String) -> Int64? { start(of: name, ".mp4") }
   package static func start(ofEvent name: String) -> Int64? { start(of: name, ".sentry.json") }
 
-  private static func start(of name: String, _ suffix: String) -> Int64? {
-    guard name.hasPrefix("segment-"), name.hasSuffix(suffix) else { return nil }
-    let digits = name.dropFirst(8).dropLast(suffix.count)
-    guard digits.utf8.count == 13, digits.utf8.allSatisfy({ $0 >= 48 && $0 <= 57 }) else { return nil }
-    return Int64(digits)
+  /// Like ``start(ofManifest:)``, for the bytes of a name: the directory of a day has tens of thousands.
+  package static func start(ofManifest name: UnsafeRawBufferPointer) -> Int64? { start(of: name, ".json") }
+
+  private static func start(of name: String, _ suffix: StaticString) -> Int64? {
+    var name = name
+    return name.withUTF8 { start(of: UnsafeRawBufferPointer($0), suffix) }
+  }
+
+  private static func start(of name: UnsafeRawBufferPointer, _ suffix: StaticString) -> Int64? {
+    let (prefix, digits): (StaticString, Int) = ("segment-", 13)
+    guard name.count == prefix.utf8CodeUnitCount + digits + suffix.utf8CodeUnitCount, let start = name.baseAddress,
+      memcmp(start, prefix.utf8Start, prefix.utf8CodeUnitCount) == 0
+    else { return nil }
+    let end = start + prefix.utf8CodeUnitCount + digits
+    guard memcmp(end, suffix.utf8Start, suffix.utf8CodeUnitCount) == 0 else { return nil }
+    var value: Int64 = 0
+    for index in prefix.utf8CodeUnitCount..<prefix.utf8CodeUnitCount + digits {
+      guard (48...57).contains(name[index]) else { return nil }
+      value = 10 * value + Int64(name[index] - 48)
+    }
+    return value
   }
 
   private static func stem(_ startMs: Int64) -> String {

@@ -34,7 +34,8 @@ package final class SegmentPictures {
     }
     let starts = segment.startsOfFrames
     let order = SegmentPicturesOrder(
-      size: size, coded: coded, starts: frames.map { MediaTime.ticks(ms: starts[$0]) }, box: box, isRGB: isRGB)
+      digest: segment.sha256, size: size, coded: coded, starts: frames.map { MediaTime.ticks(ms: starts[$0]) },
+      box: box, isRGB: isRGB)
     do {
       return try reader.pictures(of: segment, bytes, order, converter)
     } catch let failure as FFmpegError where !failure.isOutOfMemory {
@@ -42,16 +43,24 @@ package final class SegmentPictures {
     }
   }
 
-  /// Decodes a segment's video and calls `each` with each wanted picture.
+  /// Opens a segment's video.
   ///
   /// - Parameter name: names the file in errors.
-  static func decode(
-    _ file: any ByteSource, _ name: String, _ order: SegmentPicturesOrder, _ converter: PictureConverter,
-    each: (FrameBuffer) throws -> Void
-  ) throws {
+  static func film(of file: any ByteSource, _ name: String) throws -> VideoPictures {
     let reader = try MP4Reader(file)
     guard reader.parameterSets != nil else { throw BadSession(name, "no H.264 track first") }
-    let film = try VideoPictures(reader, track: 0, limits: Limits())
+    return try VideoPictures(reader, track: 0, limits: Limits())
+  }
+
+  /// Decodes a segment's video and calls `each` with each wanted picture.
+  ///
+  /// - Parameters:
+  ///   - film: decoded up to the first wanted picture at most.
+  ///   - name: names the file in errors.
+  static func decode(
+    _ film: VideoPictures, _ name: String, _ order: SegmentPicturesOrder, _ converter: PictureConverter,
+    each: (FrameBuffer) throws -> Void
+  ) throws {
     for (index, start) in order.starts.enumerated() {
       guard let picture = try film.picture(at: start) else {
         throw BadSession(name, "wanted picture \(index) has no sample at its instant")

@@ -7,10 +7,6 @@ import JSON
 
 /// The result of drawing a sheet.
 package struct ContactSheet: Sendable, Equatable {
-  package enum Format: Sendable {
-    case png, jpeg
-  }
-
   package let file: String
   package let session: String
   package let durationMs: Int64
@@ -50,7 +46,7 @@ package struct ContactSheet: Sendable, Equatable {
   ///   - progress: called with the number of tiles done and of all; an error that it throws ends the work.
   /// - Throws: ``BadSession`` when no segment can be read, ``BadTarget`` when the sheet would be too large, ``DiskError``.
   package static func write(
-    of path: String, to target: String, as format: Format, every: Int?, columns: Int?, width: Int,
+    of path: String, to target: String, as format: ImageFormat, every: Int?, columns: Int?, width: Int,
     decoders: DecoderForkServer?, progress: (Int, Int) throws -> Void
   ) throws -> ContactSheet {
     let session = try SheetSession(at: path, decoders: decoders)

@@ -130,7 +130,8 @@ package struct SessionDirectory {
     guard try DurableFile.isDirectory(path) else { return [] }
     var starts: [Int64] = []
     try Directory(opening: path, followingLinks: false).visit { name in
-      if let start = SegmentName.start(ofManifest: String(cString: name)) { starts.append(start) }
+      let bytes = UnsafeRawBufferPointer(start: name, count: strlen(name))
+      if let start = SegmentName.start(ofManifest: bytes) { starts.append(start) }
     }
     return starts.sorted()
   }

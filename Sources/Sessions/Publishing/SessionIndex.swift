@@ -25,6 +25,8 @@ package struct SessionEntry: Sendable, Equatable {
 
   package var file: String { SegmentName.video(startMs) }
   var endMs: Int64 { startMs + durationMs }
+  /// The end of the session if it is the last segment: a gap behind it belongs to the session.
+  var endWithGapMs: Int64 { endMs + gapAfterMs }
 
   /// Returns the unrecorded time up to the next segment. Within a batch any distance is a gap. Batches meet with some jitter:
   /// less than half an interval from the end of the one, gap included, to the beginning of the other is a seam.
@@ -87,7 +89,7 @@ extension SessionIndex {
   }
 
   var last: SessionEntry { entries[entries.count - 1] }
-  package var endMs: Int64 { last.endMs + last.gapAfterMs }
+  package var endMs: Int64 { last.endWithGapMs }
   package var durationMs: Int64 { endMs - startMs }
   /// Whether the segment that ends the session is there.
   package var isComplete: Bool { last.isFinal }

@@ -43,12 +43,15 @@ public final class SessionCatalog: Sendable {
 
   /// The session requested last comes last.
   private let playbacks = Mutex<[CachedPlayback]>([])
+  /// The starts of the segments of some sessions, the one requested last at the end.
+  private let listings = Mutex<[(session: SessionID, stamp: [FileStamp?], startsMs: [Int64])]>([])
   /// Only one session is read at a time, because a long one takes memory.
   private let reading = Mutex<Void>(())
   private let listing = Mutex<Void>(())
 
   /// Maximum number of cached segments of all sessions. The session requested last is always cached.
   private static let maximumCachedSegments = 20_000
+  private static let maximumListings = 8
 
   /// - Parameter decoders: the sandbox; nil to read trusted segments in this process.
   /// - Throws: `DiskError` if there is no such directory.
@@ -110,6 +113,22 @@ public final class SessionCatalog: Sendable {
       if let known, known.stamp == stamp { return known.playback }
       return try read(session, stamp, cached: known?.entries ?? [:])
     }
+  }
+
+  /// Returns the frame on screen at an instant; nil if there is no such session. It reads the manifests of three segments at most.
+  ///
+  /// - Throws: ``NothingOnScreen``; ``BadSession``, ``DamagedOutput`` if a manifest is not as it was written.
+  package func frame(of session: SessionID, at instant: SessionInstant) throws -> SessionFrame? {
+    guard let stamp = try stamp(of: session) else { return nil }
+    let directory = SessionDirectory(output: output, session: session, decoders: decoders)
+    let cached = listings.withLock { $0.first { $0.session == session && $0.stamp == stamp }?.startsMs }
+    let startsMs = try cached ?? directory.publishedStarts()
+    listings.withLock { listings in
+      listings.removeAll { $0.session == session }
+      listings.append((session, stamp, startsMs))
+      if listings.count > Self.maximumListings { listings.removeFirst() }
+    }
+    return startsMs.isEmpty ? nil : try SessionFrame(of: directory, at: instant, startsMs: startsMs)
   }
 
   /// Opens `session.json`, `session.ffconcat`, a video or a manifest.

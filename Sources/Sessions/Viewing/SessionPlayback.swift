@@ -22,7 +22,9 @@ public final class SessionPlayback: Sendable {
   package let problems: [Problem]
   /// In the order of their starts.
   package let segments: [PublishedSegment]
-  private let directory: SessionDirectory
+  /// The starts of all segments, in order, with those whose manifests cannot be read.
+  let startsMs: [Int64]
+  let directory: SessionDirectory
   private let parts: [HLSSegment]
   /// The number of frames that could not be decoded.
   private let refused: Int
@@ -54,6 +56,7 @@ public final class SessionPlayback: Sendable {
     let media = parts.map { HLSPlaylist.Entry($0) }
     self.directory = directory
     self.segments = segments
+    startsMs = (segments.map(\.startMs) + known.compactMap { SegmentName.start(ofManifest: $0.file) }).sorted()
     self.parts = parts
     session = directory.session
     fragments = Dictionary(zip(media.map(\.file), parts.indices)) { first, _ in first }

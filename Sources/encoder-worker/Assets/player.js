@@ -233,15 +233,32 @@ async function download(event) {
 
 async function copyLink() {
   history.replaceState(null, '', `#t=${session.startMs + named()}`);
-  try {
-    await navigator.clipboard.writeText(location.href);
-    say('Link copied.');
-    $('link').textContent = 'Link copied';
-  } catch {
-    say('The link is in the address bar.');
-    $('link').textContent = 'See the address bar';
+  const isCopied = await copy(location.href);
+  say(isCopied ? 'Link copied.' : 'The link is in the address bar.');
+  label('link', isCopied ? 'Link copied' : 'See the address bar');
+}
+
+/** Copies the address of the picture on screen, as an image. Where the browser refuses, the page shows the address. */
+async function copyPictureLink() {
+  const link = new URL(`frame.jpg?t=${session.startMs + named()}`, location.href).href;
+  if (playback.picture === 'gap') return say('There is no picture in a gap.');
+  if (await copy(link)) {
+    say('Link to the picture copied.');
+    return label('picture', 'Link copied');
   }
-  $('link').addEventListener('blur', () => ($('link').textContent = 'Copy link'), {once: true});
+  notice = {title: 'Link to this picture', text: link, positionMs: playback.positionMs};
+  message(notice.title, link, false);
+  say('The link to the picture is shown on the page.');
+}
+
+const copy = text => Promise.resolve(navigator.clipboard?.writeText(text) ?? Promise.reject()).then(() => true, () => false);
+
+/** Shows the result of a button on it for a moment. */
+function label(id, text) {
+  const button = $(id);
+  button.dataset.text ??= button.textContent;
+  button.textContent = text;
+  setTimeout(() => (button.textContent = button.dataset.text), 3_000);
 }
 
 const commands = {
@@ -257,12 +274,13 @@ const commands = {
   'zoom-all': () => timeline.zoom(Infinity, playback.positionMs),
   retry: () => media.retry(),
   link: copyLink,
+  picture: copyPictureLink,
 };
 
 const keys = {
   ' ': 'play', ArrowLeft: 'previous', ',': 'previous', ArrowRight: 'next', '.': 'next', ArrowDown: 'back',
   PageDown: 'back', ArrowUp: 'forward', PageUp: 'forward', Home: 'first', End: 'last', '+': 'zoom-in', '=': 'zoom-in',
-  '-': 'zoom-out', 0: 'zoom-all',
+  '-': 'zoom-out', 0: 'zoom-all', c: 'picture', C: 'picture',
 };
 
 function listen() {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Encoding
 import FileSystem
 import SegmentEncoder
 import Sessions
@@ -30,10 +31,7 @@ struct SheetCommand: ReportingCommand {
   @OptionGroup var sandbox: SandboxOptions
   @OptionGroup var settings: SettingsOption
 
-  private var format: ContactSheet.Format? {
-    let name = to.lowercased()
-    return name.hasSuffix(".png") ? .png : name.hasSuffix(".jpg") || name.hasSuffix(".jpeg") ? .jpeg : nil
-  }
+  private var format: ImageFormat? { ImageFormat(ofName: to) }
 
   func validate() throws {
     if format == nil { throw ValidationError("--to names a .png or a .jpg") }

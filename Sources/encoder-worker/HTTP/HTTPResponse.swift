@@ -8,6 +8,8 @@ struct HTTPRequest {
   /// Percent-decoded; begins with a slash.
   let path: String
   let header: (_ name: String) -> String?
+  /// An argument of the address, `?name=value`, decoded; a plus sign is a space.
+  let argument: (_ name: String) -> String?
 
   /// Whether the client has the version with this tag.
   func has(_ tag: String) -> Bool {
@@ -40,6 +42,7 @@ struct HTTPResponse {
     case script = "text/javascript; charset=utf-8"
     case svg = "image/svg+xml"
     case jpeg = "image/jpeg"
+    case png = "image/png"
     case json = "application/json"
     case text = "text/plain; charset=utf-8"
     case metrics = "text/plain; version=0.0.4; charset=utf-8"
@@ -69,8 +72,9 @@ struct HTTPResponse {
   }
 
   /// An error as JSON.
-  static func failure(_ status: Int, _ text: String) -> HTTPResponse {
-    HTTPResponse(.json, Array((JSONValue.object(["error": .string(text)]).line + "\n").utf8), status: status)
+  static func failure(_ status: Int, _ text: String, _ facts: [String: JSONValue] = [:]) -> HTTPResponse {
+    let object = JSONValue.object(facts.merging(["error": .string(text)]) { $1 })
+    return HTTPResponse(.json, Array((object.line + "\n").utf8), status: status)
   }
 
   /// Returns the response to a conditional request or a request for a range.

@@ -17,6 +17,8 @@ final class SessionRoutes: Sendable {
   private let meter = RequestMeter()
   /// Limits memory: a segment is read as a whole.
   private let semaphore = Semaphore(width: 8)
+  /// Limits memory and decoders: a picture takes several times its pixels.
+  private let frameSemaphore = Semaphore(width: 4)
 
   /// - Parameter scratch: a directory for films that are being downloaded.
   init(_ catalog: SessionCatalog, scratch: String) {
@@ -68,11 +70,10 @@ final class SessionRoutes: Sendable {
     if let file = try catalog.file(name, of: session) {
       return HTTPResponse(name.hasSuffix(".mp4") ? .mp4 : name.hasSuffix(".json") ? .json : .text, file)
     }
+    if let format = Self.frames[name] { return try frame(of: session, as: format, request) }
     // The page itself reports a missing or unreadable session.
     if name.isEmpty { return Assets.page("player.html") }
-    guard let playback = try catalog.playback(of: session) else {
-      return .failure(404, "there is no session \(session); it may have been pruned, or the address is wrong")
-    }
+    guard let playback = try catalog.playback(of: session) else { return Self.noSession(session) }
     switch name {
     case "timeline.json": return HTTPResponse(.json, playback.timeline, tag: playback.digest)
     case "faults.json": return HTTPResponse(.json, playback.faults, tag: "\(playback.digest)-faults")
@@ -98,6 +99,30 @@ final class SessionRoutes: Sendable {
         return HTTPResponse(.fragment, bytes, tag: name)
       }
       return try semaphore.pass { try playback.initialization(named: name) }.map { HTTPResponse(.mp4, $0, tag: name) }
+    }
+  }
+
+  private static func noSession(_ session: SessionID) -> HTTPResponse {
+    .failure(404, "there is no session \(session); it may have been pruned, or the address is wrong")
+  }
+
+  private static let frames: [String: ImageFormat] = ["frame.jpg": .jpeg, "frame.png": .png]
+
+  /// The picture on screen at the instant `t`.
+  private func frame(of session: SessionID, as format: ImageFormat, _ request: HTTPRequest) throws -> HTTPResponse {
+    // No form of an instant has a space; it was a plus sign.
+    let text = (request.argument("t") ?? "").map { $0 == " " ? "+" : $0 }
+    guard let instant = SessionInstant(String(text)) else {
+      return .failure(400, "t, as in ?t=1767859512340, is an instant: \(SessionInstant.rule)")
+    }
+    do {
+      guard let frame = try catalog.frame(of: session, at: instant) else { return Self.noSession(session) }
+      let tag = frame.tag
+      // Do not decode the picture for a client that has it.
+      let image = request.has(tag) ? [] : try frameSemaphore.pass { try frame.image(as: format) }
+      return HTTPResponse(format == .png ? .png : .jpeg, image, tag: tag)
+    } catch let nothing as NothingOnScreen {
+      return .failure(404, "\(nothing)", nothing.members)
     }
   }
 

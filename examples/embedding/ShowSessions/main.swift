@@ -1,11 +1,13 @@
-// Lists the sessions of a directory, and writes the files that a player requests: ShowSessions OUTPUT SESSION TARGET
+// Lists the sessions of a directory, and writes the files that a player requests, the first picture in small, and the one on screen
+// after a second and a half: ShowSessions OUTPUT SESSION TARGET
 import Foundation
 import SegmentEncoder
 
 let words = CommandLine.arguments
 do {
   let catalog = try SessionCatalog(of: words[1])
-  for session in try catalog.sessions() { print("\(session.session): \(session.frames) frames") }
+  let sessions = try catalog.sessions()
+  for session in sessions { print("\(session.session): \(session.frames) frames") }
   guard let id = SessionID(words[2]), let playback = try catalog.playback(of: id) else {
     print("no session \(words[2])")
     exit(1)
@@ -20,6 +22,12 @@ do {
   }
   if let picture = try playback.thumbnail() {
     try Data(picture).write(to: target.appendingPathComponent("first.jpg"))
+  }
+  if let startMs = sessions.first(where: { $0.session == id })?.startMs,
+    let frame = try playback.frame(at: startMs + 1_500)
+  {
+    try Data(frame.image).write(to: target.appendingPathComponent("frame.jpg"))
+    print("after 1.5 s: captured at \(frame.captureMs), on screen until \(frame.shownMs.upperBound)")
   }
   print("a player can open \(target.path)/session.m3u8")
 } catch {

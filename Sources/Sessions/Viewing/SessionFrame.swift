@@ -1,0 +1,97 @@
+// The picture on screen at an instant of a session, as an image of its captured size. One video is read, and decoded up to the
+// picture.
+
+import Encoding
+import FileSystem
+import FrameBatches
+import JSON
+
+/// A frame on screen, and where its picture is decoded from.
+package struct SessionFrame: Sendable {
+  package let session: SessionID
+  /// The instant that was asked for, in unix milliseconds.
+  package let atMs: Int64
+  package let shown: ShownFrame
+  /// The name of the captured image.
+  package let source: String
+  private let directory: SessionDirectory
+
+  /// - Parameter startsMs: the starts of all published segments, in order; at least one.
+  /// - Throws: ``NothingOnScreen``; ``BadSession``, ``DamagedOutput`` if a manifest is not as it was written.
+  init(of directory: SessionDirectory, at instant: SessionInstant, startsMs: [Int64]) throws {
+    var manifests: [Int64: JSONValue] = [:]
+    let atMs = instant.unixMs(inSessionFrom: startsMs[0])
+    let shown = try ShownFrame(at: atMs, in: directory.session, startsMs: startsMs) { index in
+      let (segment, json) = try directory.soundManifest(startsMs[index])
+      manifests[segment.startMs] = json
+      return segment
+    }
+    let frames = manifests[shown.segment.startMs]?.object?["frames"]?.array ?? []
+    self.atMs = atMs
+    self.shown = shown
+    self.directory = directory
+    session = directory.session
+    source = frames.indices.contains(shown.index) ? frames[shown.index].object?["source"]?.string ?? "" : ""
+  }
+
+  /// A frame of a session by its path, `OUTPUT/SESSION`.
+  package init(of path: String, at instant: SessionInstant, decoders: DecoderForkServer? = nil) throws {
+    let directory = try SessionDirectory(at: path, decoders: decoders)
+    let startsMs = try directory.publishedStarts()
+    guard !startsMs.isEmpty else {
+      throw BadSession(path, "no published segment", advice: "name a directory OUTPUT/SESSION")
+    }
+    try self.init(of: directory, at: instant, startsMs: startsMs)
+  }
+
+  /// Changes with the picture.
+  package var tag: String { "\(shown.segment.sha256.prefix(32))-\(shown.index)" }
+
+  /// Decodes the picture and encodes it as an image: PNG has the decoded colours, JPEG is close to them.
+  ///
+  /// - Throws: ``BadSession`` if the video is missing, damaged, or not the one that the manifest describes.
+  package func image(as format: ImageFormat) throws -> [UInt8] {
+    try directory.image(of: shown, as: format)
+  }
+
+  /// Writes the picture. A file at `target` is replaced atomically.
+  ///
+  /// - Returns: the file's path, and its size in bytes.
+  package func write(to target: String, as format: ImageFormat) throws -> (file: String, bytes: Int) {
+    let target = try Stitching.file(target)
+    let bytes = try image(as: format)
+    try DurableFile.replace(target, bytes, temporary: "\(target).part")
+    try Directory(opening: DurableFile.parentDirectory(of: target)).sync()
+    return (target, bytes.count)
+  }
+
+  /// The members of a JSON object.
+  package var members: [String: JSONValue] {
+    [
+      "session": .string(session.description), "atMs": .number(atMs), "timeMs": .number(shown.frame.timeMs),
+      "shownFromMs": .number(shown.shownMs.lowerBound), "shownUntilMs": .number(shown.shownMs.upperBound),
+      "status": .string((shown.frame.isCaptured ? FrameHold.Status.captured : .continued).rawValue),
+      "source": .string(source), "segment": .string(shown.segment.file), "frame": .number(shown.index),
+      "width": .number(shown.segment.width), "height": .number(shown.segment.height),
+    ]
+  }
+}
+
+extension SessionDirectory {
+  /// Less effort makes files that are some percent larger in a third of the time.
+  private static let pngEffort: Int32 = 1
+  /// The best quality of mjpeg but one: from there on files grow, and nobody sees a difference.
+  private static let jpegScale: Int32 = 2
+
+  /// Returns a frame's picture as an image of its captured size.
+  func image(of shown: ShownFrame, as format: ImageFormat) throws -> [UInt8] {
+    let segment = shown.segment
+    let pictures = try SegmentPictures(reader, isRGB: format == .png).pictures(
+      of: segment, bytes: try video(of: segment), frames: [shown.index],
+      fitting: PixelSize(width: segment.width, height: segment.height))
+    switch format {
+    case .png: return try ImageFile.png(pictures[0], effort: Self.pngEffort)
+    case .jpeg: return try ImageFile.jpeg(pictures[0], scale: Self.jpegScale)
+    }
+  }
+}
