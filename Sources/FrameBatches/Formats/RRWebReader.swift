@@ -33,6 +33,9 @@ struct RRWebReader {
   /// The number of events so far, not counting requests that contain events.
   private var events = 0
   private var changes = 0
+  private var touches = 0
+  /// Indices of ``recordings`` that may have a picture.
+  private var pictured: Set<Int> = []
   private var lastTimeMs: Int64 = 0
   /// Whether an event was recognised.
   private(set) var isRecording = false
@@ -103,17 +106,18 @@ struct RRWebReader {
     return (pair[1], window)
   }
 
-  /// - Returns: nil for an event that changes no picture.
+  /// - Returns: nil for an event that changes no picture and has no pointer.
   private mutating func entry(
     _ json: JSONValue, _ frame: String, _ window: String?
   ) throws -> RRWebRecording.Entry? {
-    let event = try RRWebEvent(json, limits: limits)
+    let event = try RRWebEvent(json, limits: limits, touches: limits.touches - touches)
+    touches += event.pointers.events.count
     lastTimeMs = event.timeMs
     changes += event.changes.count
     guard changes / Self.changesPerEvent <= limits.entries else {
       throw BadBatch("read", name, "too many changes of pictures", advice: "split the batch")
     }
-    guard event.canvas != nil || !event.changes.isEmpty || !event.refused.isEmpty else { return nil }
+    if event.isEmpty { return nil }
     return RRWebRecording.Entry(name: frame, window: window ?? json.text("windowId"), event: event)
   }
 
@@ -140,9 +144,11 @@ struct RRWebReader {
     guard !entries.isEmpty else { return }
     let index = indices[session] ?? recordings.count
     if index == recordings.count {
-      try requireFewSessions(index + 1)
       indices[session] = index
       recordings.append(RRWebRecording(session: session))
+    }
+    if entries.contains(where: \.event.concernsPictures), pictured.insert(index).inserted {
+      try requireFewSessions(pictured.count)
     }
     recordings[index].entries += entries
   }
