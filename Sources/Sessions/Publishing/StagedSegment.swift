@@ -19,6 +19,8 @@ package struct StagedSegment {
   package let refused: [RefusedFrame]
   /// By capture, in unix milliseconds.
   package let notes: [Int64: String]
+  /// The pointer events; nil if there is none.
+  package var touches: SegmentTouches?
 
   /// - Throws: ``SegmentTooLarge``, ``DiskError``.
   package init(_ segment: EncodedSegment, in staging: Staging, refused: [RefusedFrame], notes: [Int64: String]) throws {
