@@ -96,6 +96,49 @@ import Testing
     #expect(seconds.map(\.count).max() == PointerTrack.movesPerSecond + PointerTrack.pressesPerSecond)
   }
 
+  /// Reads a batch of two frames and an entry with masks that is refused.
+  private func refusing(_ entry: String) throws -> Batch {
+    let path = try scratch.directory("refused-\(UUID().uuidString)")
+    let folder = path.split(separator: "/").last.map(String.init) ?? ""
+    for file in ["a", "b", "c"] {
+      try scratch.file("\(folder)/\(file).jpg", Fixture("single-frame").bytes("1767859512340.jpg"))
+    }
+    let json = #"""
+      {"version":1,"frames":[{"file":"a.jpg","timeMs":1767859512340},{"file":"b.jpg","timeMs":1767859514340},\#(entry)],
+      "events":[{"timeMs":1767859512341,"type":"down","x":1,"y":2}]}
+      """#
+    try scratch.file(folder + "/batch.json", Array(json.utf8))
+    return try BatchReader(reading: path).batch
+  }
+
+  private static let mask = #"[{"x":1,"y":1,"width":1,"height":1}]"#
+
+  @Test(arguments: [
+    #""file":"a.jpg","masks":\#(mask)"#, #""file":"../c.jpg","masks":\#(mask)"#,
+    #""file":"a.jpg","redactions":\#(mask)"#,
+    #""layers":[{"file":"c.jpg","masks":\#(mask)}]"#,
+    #""layers":[{"file":"c.jpg","opacity":7,"masks":7}],"width":9,"height":9"#,
+  ])
+  func refusedEntryWithMasksHidesEventsFromItsInstant(entry: String) throws {
+    let batch = try refusing(#"{"timeMs":1767859513340,\#(entry)}"#)
+    #expect(batch.pointers.blindMs == [1_767_859_513_340])
+    #expect(batch.pointers.events.count == 1 && batch.refused.count >= 1)
+    let plain = try refusing(#"{"timeMs":1767859513340,"file":"a.jpg"}"#)
+    #expect(plain.pointers.blindMs == [])
+  }
+
+  @Test(arguments: [
+    #""file":"c.jpg","timeMs":NaN,"masks":\#(mask)"#, #""file":"c.jpg","masks":\#(mask)"#,
+    #""file":"c.jpg","timeMs":5,"masks":\#(mask)"#, #""file":"c.jpg","timeMs":1867859513340,"masks":\#(mask)"#,
+    #""file":"c.jpg","timeMs":1867859513340,"masks":7"#,
+  ])
+  func masksAtAnUnknownTimeHideAllEvents(entry: String) throws {
+    let batch = try refusing("{\(entry)}")
+    #expect(batch.frames.count == 2)
+    #expect(batch.pointers == .none)
+    #expect(batch.warnings.contains { $0.hasPrefix("1 pointer event is left out: ") && $0.contains("mask") })
+  }
+
   // MARK: - rrweb
 
   private static func rrweb(_ data: String, _ second: Int64 = 0) -> String {

@@ -103,7 +103,8 @@ export class Touches {
         const visible = isStill ? Number(strength(point) > 0) : strength(point);
         if (visible === 0) return;
         if (point.isPress) this.#circle(point, ringPx, visible, false);
-        if (index > 0 && !isStill) this.#line(places[index - 1], point, visible);
+        const before = places[index - 1];
+        if (before && !isStill && point.atMs - before.atMs <= trailMs) this.#line(before, point, visible);
       });
       if (isDown) this.#circle(places.at(-1), dotPx, 1, true);
     }
