@@ -243,6 +243,17 @@ import Testing
     #expect(try RRWebTests.batch(text).session.description == "one")
   }
 
+  @Test func orderOfSessionsIsThatOfTheirFirstPictures() throws {
+    let screen = #"{"type":4,"timestamp":\#(Self.start),"data":{"width":393,"height":852,"href":""}}"#
+    let text = [
+      RRWebTests.request("one", [screen, Self.gesture[0]]), RRWebTests.request("two", [RRWebTests.snapshot(0)]),
+      RRWebTests.request("one", [RRWebTests.snapshot(0)]),
+    ].joined(separator: "\n")
+    let sessions = try #require(try RRWebTests.read(text))
+    #expect(sessions.readers.map(\.batch.session.description) == ["two", "one"])
+    #expect(sessions.readers.map(\.batch.pointers.events.count) == [0, 1])
+  }
+
   // MARK: - Sentry for Android
 
   private func android(_ recording: String) throws -> Batch {

@@ -11,6 +11,8 @@ struct RRWebRecording {
   /// The session; nil if the recording does not name it.
   let session: String?
   var entries: [Entry] = []
+  /// Whether an entry concerns pictures.
+  var isPictured = false
 }
 
 /// Collects the events of a text by sessions.
@@ -22,7 +24,10 @@ struct RRWebReader {
 
   private let name: String
   private let limits: Limits
-  private(set) var recordings: [RRWebRecording] = []
+  /// Of all sessions, also of those that have pointer events only.
+  private var found: [RRWebRecording] = []
+  /// Indices of those that may have a picture, in the order of their first ones.
+  private var pictured: [Int] = []
   private(set) var refused: [RefusedFrame] = []
   private var indices: [String?: Int] = [:]
   /// Events of a record that is not read to its end, so that its session is not known yet.
@@ -34,13 +39,14 @@ struct RRWebReader {
   private var events = 0
   private var changes = 0
   private var touches = 0
-  /// Indices of ``recordings`` that may have a picture.
-  private var pictured: Set<Int> = []
   private var lastTimeMs: Int64 = 0
   /// Whether an event was recognised.
   private(set) var isRecording = false
 
   init(name: String, limits: Limits) { (self.name, self.limits) = (name, limits) }
+
+  /// The recordings that may have a picture.
+  var recordings: [RRWebRecording] { pictured.map { found[$0] } }
 
   /// Takes the next piece of the text.
   ///
@@ -142,14 +148,16 @@ struct RRWebReader {
   private mutating func add(_ entries: [RRWebRecording.Entry], to session: String?) throws {
     waiting = []
     guard !entries.isEmpty else { return }
-    let index = indices[session] ?? recordings.count
-    if index == recordings.count {
+    let index = indices[session] ?? found.count
+    if index == found.count {
       indices[session] = index
-      recordings.append(RRWebRecording(session: session))
+      found.append(RRWebRecording(session: session))
     }
-    if entries.contains(where: \.event.concernsPictures), pictured.insert(index).inserted {
-      try requireFewSessions(pictured.count)
+    if !found[index].isPictured, entries.contains(where: \.event.concernsPictures) {
+      try requireFewSessions(pictured.count + 1)
+      found[index].isPictured = true
+      pictured.append(index)
     }
-    recordings[index].entries += entries
+    found[index].entries += entries
   }
 }
