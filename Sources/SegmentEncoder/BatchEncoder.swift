@@ -228,16 +228,10 @@ private struct SegmentCollector: HoldConsumer, ~Copyable {
     }
   }
 
-  /// Returns all segments, in order.
-  ///
-  /// - Parameter touches: of each segment.
+  /// Returns all segments, in order, with the touches of each.
   func finish(_ batch: Batch, _ touches: [SegmentTouches?]) throws -> [StagedSegment] {
     guard !closed.isEmpty else { throw BadBatch(undecodable: batch, refused) }
-    return zip(closed, touches).map { segment, touches in
-      var segment = segment
-      segment.touches = touches
-      return segment
-    }
+    return zip(closed, touches).map { $0.with($1) }
   }
 
   /// Removes the files of all segments.

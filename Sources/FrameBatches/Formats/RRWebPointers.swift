@@ -22,7 +22,9 @@ enum RRWebPointers {
       guard let kind = kind(of: data.object?["type"]?.integer) else { return }
       return append(data, kind, pointer, timeMs, to: &list, limit)
     }
-    for position in data.object?["positions"]?.array ?? [] {
+    let positions = data.object?["positions"]?.array ?? []
+    guard list.events.count < limit else { return list.omit(PointerEventList.isFull, count: positions.count) }
+    for position in positions {
       let offset = position.object?["timeOffset"].map { $0.double ?? .nan } ?? 0
       guard abs(offset) <= maximumOffsetMs else {
         list.omit("timeOffset: not a number of a reasonable size")

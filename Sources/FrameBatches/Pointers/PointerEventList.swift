@@ -1,5 +1,7 @@
 /// The pointer events that a format found, up to a limit, and the number of those that it left out.
 package struct PointerEventList: Sendable {
+  static let isFull = "beyond the limit of a batch"
+
   package private(set) var events: [PointerEvent] = []
   /// The number of events that are left out, and the reason of the first.
   private var omitted = 0
@@ -11,7 +13,7 @@ package struct PointerEventList: Sendable {
 
   /// - Parameter limit: events beyond it are counted only.
   mutating func append(_ event: PointerEvent, limit: Int) {
-    guard events.count < limit else { return omit("beyond the limit of a batch") }
+    guard events.count < limit else { return omit(Self.isFull) }
     events.append(event)
   }
 
