@@ -99,31 +99,33 @@ export class Touches {
     for (const {points, isDown} of lines) {
       const places = points.map(point => ({...point, x: point.x * width, y: point.y * height}));
       const strength = ({atMs}) => Math.max(0, 1 - (ms - atMs) / trailMs);
-      places.forEach((point, index) => {
+      for (const point of places) {
         const visible = isStill ? Number(strength(point) > 0) : strength(point);
-        if (visible === 0) return;
-        if (point.isPress) this.#circle(point, ringPx, visible, false);
-        const before = places[index - 1];
-        if (before && !isStill && point.atMs - before.atMs <= trailMs) this.#line(before, point, visible);
-      });
+        if (point.isPress && visible) this.#circle(point, ringPx, visible, false);
+      }
+      // Two colours, one of which contrasts with any picture.
+      for (const [colour, lineWidth] of isStill ? [] : [['#fff', 6], ['#0f766e', 3]]) {
+        places.forEach((point, index) => {
+          const before = places[index - 1];
+          if (!before || point.atMs - before.atMs > trailMs) return;
+          this.#line(before, point, strength(point), colour, lineWidth);
+        });
+      }
       if (isDown) this.#circle(places.at(-1), dotPx, 1, true);
     }
     context.globalAlpha = 1;
   }
 
-  /** Draws a line in two colours, one of which contrasts with any picture. */
-  #line(from, to, alpha) {
+  #line(from, to, alpha, colour, width) {
+    if (alpha === 0) return;
     const context = this.#canvas.getContext('2d');
     context.globalAlpha = alpha;
-    context.lineCap = 'round';
-    for (const [colour, width] of [['#fff', 6], ['#0f766e', 3]]) {
-      context.strokeStyle = colour;
-      context.lineWidth = width;
-      context.beginPath();
-      context.moveTo(from.x, from.y);
-      context.lineTo(to.x, to.y);
-      context.stroke();
-    }
+    context.strokeStyle = colour;
+    context.lineWidth = width;
+    context.beginPath();
+    context.moveTo(from.x, from.y);
+    context.lineTo(to.x, to.y);
+    context.stroke();
   }
 
   #circle({x, y}, radius, alpha, isFilled) {
