@@ -90,6 +90,30 @@ def bare_pixels():
         ("batch.json", text.encode()), ("a.bgra", bytes(range(128, 176))), ("b.wide", bytes(range(128, 188)))])
 
 
+def pointers():
+    """Returns a description with pointer events."""
+    kinds = ("down", "move", "move", "up", "cancel")
+    events = [{"timeMs": 1767859512340 + 300 * number, "type": kind, "x": 1.5 * number, "y": 2, "pointer": number % 2}
+              for number, kind in enumerate(kinds)]
+    masks = [{"x": 1, "y": 1, "width": 2, "height": 2}]
+    text = json.dumps({"version": 1, "scale": 1.5, "events": events + [{"timeMs": 1, "type": "tap"}], "frames": [
+        {"file": "a.jpg", "timeMs": 1767859512340}, {"file": "b.jpg", "timeMs": 1767859513340, "masks": masks}]})
+    return container("pointers/", [("batch.json", text.encode()), ("a.jpg", b""), ("b.jpg", b"")])
+
+
+def interactions():
+    """Returns rrweb events of a touch and of a mouse."""
+    def event(at, **data):
+        return {"type": 3, "timestamp": 1767859512340 + at, "data": data}
+    positions = [{"x": 11.25, "y": 21, "id": 0, "timeOffset": -40}, {"x": 12, "y": 22, "timeOffset": 0}]
+    return [
+        {"type": 4, "timestamp": 1767859512340, "data": {"href": "", "width": 390, "height": 844}},
+        event(100, source=2, type=7, id=0, x=10, y=20, pointerType=2, pointerId=1),
+        event(500, source=6, positions=positions, pointerId=1), event(600, source=2, type=9, x=12, y=22, pointerId=1),
+        event(700, source=1, positions=positions), event(800, source=12, positions=positions),
+        event(900, source=2, type=10, x=1, y=2)]
+
+
 def formats():
     for path in FIXTURES.iterdir():
         if (path / "batch.json").exists():
@@ -101,6 +125,7 @@ def formats():
     seed("native", "archive", container("batch", [
         ("folder/batch.json", (FIXTURES / "masks" / "batch.json").read_bytes()), ("folder/0000.jpg", b"")]))
     seed("native", "bare", bare_pixels())
+    seed("native", "pointers", pointers())
     seed("plain", "format", directory(FORMATS / "plain@1"))
     for path in FORMATS.glob("*sentry-cocoa"):
         seed("sentry-cocoa", path.name, directory(path))
@@ -110,6 +135,9 @@ def formats():
             seed("json", file.name, file.read_bytes())
     for path in FORMATS.glob("sentry-android*/*"):
         seed("sentry-android", path.parent.name, directory(path))
+    facts = "config.width=176\nreplay.recording={}" + json.dumps(interactions()) + "\nsegment.id=0"
+    seed("sentry-android", "pointers", container("replay_" + 32 * "a" + "/", [
+        ("1767859512340.jpg", b""), (".ongoing_segment", facts.encode())]))
     for path in FORMATS.glob("*-tar*/*"):
         files = [(name, cut(name, data)) for name, data in members(path)]
         seed("recorder-tar", path.parent.name, container(stem(path), files))
@@ -176,6 +204,9 @@ def recordings():
         for path in (path for folder in folders for path in FORMATS.glob(folder + "/*.json*")):
             data = re.sub(rb"[A-Za-z0-9+/\\]{400,}", lambda text: text[0][:96], unpacked(path))
             seed(target, path.parent.name + "-" + path.name, stem(path).encode() + b"\n" + data)
+    picture = {"type": 2, "timestamp": 1767859512340, "data": {"wireframes": [{
+        "id": 1, "x": 0, "y": 0, "width": 390, "height": 844, "type": "screenshot", "base64": 96 * "A"}]}}
+    seed("rrweb", "pointers", b"pointers\n" + json.dumps([picture] + interactions()).encode())
 
 
 def tar(form):

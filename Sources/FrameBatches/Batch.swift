@@ -74,10 +74,12 @@ package struct Batch: Sendable {
   package let warnings: [String]
   /// The producer's metadata, copied into the manifests unchanged.
   package let metadata: JSONValue
+  /// The pointer events.
+  package let pointers: PointerTrack
 
   package init(
     name: String, session: SessionID, intervalMs: Int64, endMs: Int64, capture: Capture, isFinal: Bool, frames: [Frame],
-    refused: [RefusedFrame], warnings: [String], metadata: JSONValue
+    refused: [RefusedFrame], warnings: [String], metadata: JSONValue, pointers: PointerTrack = .none
   ) {
     self.name = name
     self.session = session
@@ -89,6 +91,7 @@ package struct Batch: Sendable {
     self.refused = refused
     self.warnings = warnings
     self.metadata = metadata
+    self.pointers = pointers
   }
 }
 

@@ -1,5 +1,5 @@
-// The digest of a batch covers its session, its interval, end, capture mode, final flag and metadata. It also covers each frame's
-// source name, capture time, composition and image bytes. It covers neither the name of the batch nor its packing.
+// The digest of a batch covers its session, its interval, end, capture mode, final flag, metadata and pointer events. It also covers
+// each frame's source name, capture time, composition and image bytes. It covers neither the name of the batch nor its packing.
 
 import FileSystem
 import Glibc
@@ -16,6 +16,8 @@ package struct BatchDigest {
       "batch-digest/2\n\(batch.session)\n\(batch.intervalMs) \(batch.endMs) \(batch.capture.rawValue) \(batch.isFinal)\n"
     )
     sum.update(batch.metadata.bytes())
+    // Digests of batches without pointer events are those of versions that did not read them.
+    sum.update(batch.pointers.canonicalText)
   }
 
   /// Adds a frame. The caller adds the frames in the order of the batch.

@@ -63,7 +63,7 @@ extension Batch {
     guard draft.frames.count <= limits.frames else {
       throw bad("\(draft.frames.count) frames, more than the limit of \(limits.frames)", "split the batch")
     }
-    let (frames, refused) = Batch.inOrder(draft.frames, limits: limits)
+    let (frames, refused, hasLostMasks) = Batch.inOrder(draft.frames, limits: limits)
     guard let last = frames.last else {
       let why = (draft.refused + refused).first.map { "; \($0.source): \($0.reason)" } ?? ""
       if case .names? = options.times, draft.frames.isEmpty {
@@ -82,12 +82,18 @@ extension Batch {
         "endMs \(endMs) is not after the last capture \(last.timeMs)",
         "endMs is when the last frame stops being on screen, in unix milliseconds")
     }
+    var list = draft.pointers
+    // Nobody knows when the masks of a frame with a wrong time were on screen.
+    if hasLostMasks {
+      list.omitAll("a frame with masks has a time that cannot be used")
+    }
+    let pointers = PointerTrack(&list, blindMs: draft.blindMs, limits: limits)
     self.init(
       name: name, session: session, intervalMs: intervalMs, endMs: endMs,
       capture: draft.capture ?? options.capture ?? draft.defaultCapture, isFinal: draft.isFinal ?? options.isFinal,
       frames: frames, refused: (draft.refused + refused).shortened(to: limits),
-      warnings: draft.warnings,
-      metadata: draft.metadata)
+      warnings: draft.warnings + (list.warning.map { [$0] } ?? []),
+      metadata: draft.metadata, pointers: pointers)
   }
 
   /// Returns the advice for instants in a unit other than milliseconds.
@@ -106,7 +112,11 @@ extension Batch {
   }
 
   /// Sorts frames by capture. Of frames at the same instant, the later one in the producer's order comes first.
-  private static func inOrder(_ frames: [Frame], limits: Limits) -> ([Frame], [RefusedFrame]) {
+  ///
+  /// - Returns: the frames, those that are refused, and whether one of these has masks.
+  private static func inOrder(
+    _ frames: [Frame], limits: Limits
+  ) -> (frames: [Frame], refused: [RefusedFrame], hasLostMasks: Bool) {
     let (good, bad) = frames.enumerated().reduce(into: ([(offset: Int, element: Frame)](), [Frame]())) {
       result, frame in
       if limits.instants.contains(frame.element.timeMs) {
@@ -120,7 +130,8 @@ extension Batch {
       RefusedFrame(source: $0.source, reason: "instant \($0.timeMs) lies outside 2001 to 2100")
     }
     let (kept, jumped) = withoutJumps(sorted.map(\.element), limits: limits)
-    return (kept, refused + jumped)
+    let masked = frames.count { $0.look.hidesAnything }
+    return (kept, refused + jumped, masked > kept.count { $0.look.hidesAnything })
   }
 
   /// Refuses frames far from the largest group of frames: their clock was wrong.

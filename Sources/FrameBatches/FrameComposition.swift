@@ -29,6 +29,19 @@ package struct FrameComposition: Sendable, Equatable {
   /// The reason why the whole picture is hidden; nil if it is not.
   package var blackout: String? { if case .everything(let reason) = masks { reason } else { nil } }
 
+  /// Whether a mask of the picture, or of a layer, hides a part of it.
+  package var hidesAnything: Bool {
+    guard masks.areEmpty, case .layers(let layers, _, _) = content else { return !masks.areEmpty }
+    return layers.contains { !$0.masks.areEmpty }
+  }
+
+  /// Whether a point of the picture is hidden. A mask of a layer hides what lies under it, and also what other layers show over it.
+  package func hides(x: Double, y: Double) -> Bool {
+    if masks.hide(x: x, y: y) { return true }
+    guard case .layers(let layers, _, _) = content else { return false }
+    return layers.contains { $0.masks.hide(x: x - Double($0.x), y: y - Double($0.y)) }
+  }
+
   /// The composition as a text for the batch's digest. Equal compositions have equal texts, in every version of this program.
   var canonicalText: String {
     switch content {

@@ -14,6 +14,8 @@ public struct Limits: Sendable {
   public var layers = 64
   /// Entries of one batch: frames and all other files, or events of a recording.
   public var entries = 20_000
+  /// Pointer events of one batch.
+  public var touches = 100_000
   /// Bytes of an archive's content, unpacked.
   public var unpackedBytes = 512 << 20
   /// Maximum ratio of an archive's unpacked size to its packed size. It applies beyond ``bytesOfAnyRatio``.

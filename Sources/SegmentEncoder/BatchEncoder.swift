@@ -153,7 +153,7 @@ public final class BatchEncoder {
     }
     stage.enter(.encode)
     var digest = BatchDigest(of: source.batch)
-    let (segments, unchanged) = try encode(source, digest: &digest, isCancelled: isCancelled)
+    let (segments, unchanged, warnings) = try encode(source, digest: &digest, isCancelled: isCancelled)
     defer { for segment in segments { unlink(segment.file) } }
     stage.enter(.publish)
     let publishing = options.profile?.start(.publish)
@@ -162,6 +162,7 @@ public final class BatchEncoder {
       segments, digest: digest.finish(), settings: settings, isCancelled: isCancelled)
     var receipt = try published.updateViews()
     receipt.unchanged = unchanged
+    receipt.warnings += warnings
     return receipt
   }
 
@@ -175,14 +176,16 @@ public final class BatchEncoder {
 
   private func encode(
     _ source: BatchReader, digest: inout BatchDigest, isCancelled: @escaping () -> Bool
-  ) throws -> (segments: [StagedSegment], unchanged: Int) {
+  ) throws -> (segments: [StagedSegment], unchanged: Int, warnings: [String]) {
     var segments = SegmentCollector(
       settings: settings, keyFrames: keyFrames, staging: store.staging, profile: options.profile, progress: stage,
       refused: source.batch.refused)
     do {
       let unchanged = try FrameLoop.walk(
         source, options, keyFrames, digest: &digest, into: &segments, isCancelled: isCancelled)
-      return (try segments.finish(source.batch), unchanged)
+      let placement = try PointerPlacement(
+        of: source.batch, on: segments.closed.map(\.holds), isCancelled: isCancelled)
+      return (try segments.finish(source.batch, placement.touches), unchanged, placement.warnings)
     } catch {
       segments.discard()
       throw error
@@ -225,10 +228,10 @@ private struct SegmentCollector: HoldConsumer, ~Copyable {
     }
   }
 
-  /// Returns all segments, in order.
-  func finish(_ batch: Batch) throws -> [StagedSegment] {
+  /// Returns all segments, in order, with the touches of each.
+  func finish(_ batch: Batch, _ touches: [SegmentTouches?]) throws -> [StagedSegment] {
     guard !closed.isEmpty else { throw BadBatch(undecodable: batch, refused) }
-    return closed
+    return zip(closed, touches).map { $0.with($1) }
   }
 
   /// Removes the files of all segments.

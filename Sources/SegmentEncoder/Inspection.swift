@@ -30,7 +30,8 @@ package struct InspectedBatch {
 
   /// One line of JSON.
   package var json: String {
-    JSONValue.object([
+    let pointers = batch.pointers.events.count
+    return JSONValue.object([
       "batch": .string(batch.name), "format": .string(format), "session": .string(batch.session.description),
       "intervalMs": .number(batch.intervalMs), "capture": .string(batch.capture.rawValue),
       "final": .bool(batch.isFinal),
@@ -42,7 +43,7 @@ package struct InspectedBatch {
           let startMs = $0.capture.timeMs + $0.holdMs
           return .object(["startMs": .number(startMs), "endMs": .number(startMs + $0.gapAfterMs)])
         }),
-    ]).line
+    ]).setting(pointers > 0 ? ["touches": .number(pointers)] : [:]).line
   }
 
   /// Reads a batch and decodes the frames of its sessions.

@@ -74,6 +74,20 @@ import Testing
     #expect(objects.keys.map { objects[$0] } == before && objects.puts - puts <= session.batches.count)
   }
 
+  @Test func touchesAreInAStoreAsInADirectory() throws {
+    let batch = try scratch.directory("touched")
+    try scratch.file("touched/a.jpg", Fixture("single-frame").bytes("1767859512340.jpg"))
+    let json = #"""
+      {"version":1,"frames":[{"file":"a.jpg","timeMs":1767859512340}],"events":[{"timeMs":1767859512341,"type":"down","x":1,"y":2}]}
+      """#
+    try scratch.file("touched/batch.json", Array(json.utf8))
+    try publish([batch], with: encoder())
+    let files = try directory([batch])
+    expectSame(files)
+    let manifest = try #require(files["output/touched/segment-1767859512340.json"])
+    #expect(try JSONParser.parse(manifest).object?["touches"]?.object?["events"]?.line == #"[[1,"down",0,1,2]]"#)
+  }
+
   @Test(arguments: [3, 8]) func aPlaylistGrowsWithIt(seed: Int) throws {
     let session = try GeneratedSession(seed: seed, in: scratch)
     let inOrder = session.batches.sorted()

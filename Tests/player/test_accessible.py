@@ -7,6 +7,7 @@ from pathlib import Path
 
 import browser
 from browser import PageTest
+from test_touches import event, touched
 
 # The path at which scripts/setup installs axe-core.
 AXE = Path(os.environ.get("AXE_DIRECTORY", browser.ROOT / ".build/axe")) / "axe_playwright_python/axe.min.js"
@@ -19,6 +20,7 @@ class Pages(PageTest):
     @classmethod
     def sessions(cls, output):
         browser.encode(output, "rotation", "gap", "corrupt-frames", "exact-1fps")
+        touched(output, "touched", [event(500, "down", 45, 80)])
 
     @classmethod
     def damage(cls, output):
@@ -33,7 +35,8 @@ class Pages(PageTest):
         yield "list"
         start = self.index("gap")["startMs"]
         for session, fragment, picture in [
-                ("rotation", f"#t={start + 3_000}", "ready"), ("corrupt-frames", "", "ready"),
+                ("rotation", f"#t={start + 3_000}", "ready"), ("touched", f"#t={start + 1_000}", "ready"),
+                ("corrupt-frames", "", "ready"),
                 ("gap", f"#t={start + 10_000}", "gap"), ("exact-1fps", "", "missing")]:
             self.open_session(session, fragment)
             self.browser.wait("document.documentElement.dataset.picture === arguments[0]", picture)

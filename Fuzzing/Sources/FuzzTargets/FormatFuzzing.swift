@@ -77,6 +77,51 @@ enum FormatFuzzing {
     require(batch.refused.count <= limits.refusals + 1, "few words on refused frames")
     require(batch.refused.allSatisfy { $0.source.utf8.count <= limits.nameBytes }, "short names of refused frames")
     require((try? JSONParser.parse(batch.metadata.bytes())) == batch.metadata, "metadata that a manifest can repeat")
+    check(batch.pointers, limits)
+    place(batch)
+  }
+
+  private static func check(_ track: PointerTrack, _ limits: Limits) {
+    let events = track.events
+    require(events.count <= limits.touches, "pointer events, within limits")
+    require(events.allSatisfy { limits.instants.contains($0.timeMs) && $0.pointer >= 0 }, "events that can be placed")
+    require(zip(events, events.dropFirst()).allSatisfy { $0.timeMs <= $1.timeMs }, "events in order")
+    require(
+      events.allSatisfy { max(abs($0.x), abs($0.y)) <= PointerEvent.maximumCoordinate }, "coordinates, within limits")
+  }
+
+  /// Checks that what is kept of the pointer events lies under no mask of its picture, and that readers take it.
+  private static func place(_ batch: Batch) {
+    if batch.pointers.events.isEmpty { return }
+    var timeline = Timeline(of: batch, maxHoldMs: 5_000)
+    var holds: [FrameHold] = []
+    for (index, frame) in batch.frames.enumerated() where index == 0 || batch.frames[index - 1].timeMs < frame.timeMs {
+      // Some frames cannot be decoded, and some pictures have another size.
+      guard index % 7 != 3 else { continue }
+      let width = index % 5 == 4 ? 320 : 180
+      holds += timeline.append(Capture(source: "", timeMs: frame.timeMs, width: width, height: 320))
+    }
+    // A day of one picture has many segments.
+    holds += timeline.finish(endMs: min(batch.endMs, batch.frames[batch.frames.count - 1].timeMs + 60_000))
+    var segments: [[FrameHold]] = []
+    for hold in holds {
+      if hold.opensSegment { segments.append([]) }
+      segments[segments.count - 1].append(hold)
+    }
+    guard let placement = try? PointerPlacement(of: batch, on: segments, isCancelled: { false }) else { return }
+    require(placement.touches.count == segments.count, "touches of each segment")
+    for (touches, holds) in zip(placement.touches, segments) {
+      guard let touches, let last = holds.last else { continue }
+      let durationMs = last.endMs - holds[0].startMs
+      require((try? SegmentTouches(touches.json, durationMs: durationMs)) == touches, "touches that readers take")
+      for event in touches.events {
+        let timeMs = holds[0].startMs + event.offsetMs
+        let shown = holds.last { $0.startMs <= timeMs }?.capture
+        let (x, y) = (event.x * Double(shown?.width ?? 0) / touches.width, event.y * 320 / touches.height)
+        let looks = batch.frames.filter { $0.timeMs == shown?.timeMs }.map(\.look)
+        require(!looks.contains { $0.hides(x: x, y: y) }, "no touch under a mask")
+      }
+    }
   }
 
   /// Checks that masks become whole pixels inside the picture, or cover all of it.

@@ -24,6 +24,10 @@ package struct BatchDraft {
   /// Warnings for the operator.
   package var warnings: [String] = []
   package var metadata = JSONValue.object([:])
+  /// In the producer's order.
+  package var pointers = PointerEventList()
+  /// The captures of refused frames whose masks, if they have any, are not in ``frames``.
+  package var blindMs: [Int64] = []
 }
 
 /// A batch before its format is known: its name, which for most recorders contains the session, and its contents.

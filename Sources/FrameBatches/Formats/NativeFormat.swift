@@ -61,6 +61,7 @@ package enum NativeFormat: BatchFormat {
     // If all frames have `timeMs`, their names are not read: a local time without its zone is no error then.
     let isTimed = listed?.allSatisfy { $0.object?["timeMs"] != nil } ?? false
     let times = try isTimed ? NativeTimes() : NativeTimes(json, draft, source, except: path, limits: limits)
+    draft.pointers = NativePointers.read(json, units)
     var shown: Set<String> = []
     for (index, entry) in (listed ?? []).enumerated() {
       let place = "frames[\(index)]"
@@ -90,6 +91,13 @@ package enum NativeFormat: BatchFormat {
         )
       } catch {
         draft.refused.append(RefusedFrame(source: source, reason: "\(place): \(error)"))
+        guard mayHide(entry, unknownHere) else { continue }
+        // Its masks were on screen, too.
+        if let timeMs = entry.object?["timeMs"]?.integer, limits.instants.contains(timeMs) {
+          draft.blindMs.append(timeMs)
+        } else {
+          draft.pointers.omitAll("\(place) is refused, and has masks")
+        }
       }
     }
     for name in contents.topNames where !known.contains(name) {
@@ -112,6 +120,12 @@ package enum NativeFormat: BatchFormat {
     }
     let files = (layers.array ?? []).compactMap { $0.object?["file"]?.string }.map(plain)
     return files.count == layers.array?.count ? files : nil
+  }
+
+  /// Whether an entry has masks, or keys that may be meant as such.
+  private static func mayHide(_ entry: JSONValue, _ unknown: [UnknownKey]) -> Bool {
+    let layers = entry.object?["layers"]?.array ?? []
+    return unknown.contains(where: \.mayHide) || ([entry] + layers).contains { $0.object?["masks"] != nil }
   }
 
   /// Removes `./` from the start of a name; some recorders write it.

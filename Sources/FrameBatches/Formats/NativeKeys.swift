@@ -6,12 +6,13 @@ import JSON
 enum NativeKeys {
   private static let batch: Set = [
     "version", "session", "intervalMs", "endMs", "final", "capture", "frames", "metadata", "scale", "maskColor",
-    "nameTime", "times", "start", "fps", "timeZone",
+    "nameTime", "times", "start", "fps", "timeZone", "events",
   ]
   private static let frame: Set = ["file", "timeMs", "masks", "pixels"]
   private static let layered: Set = ["timeMs", "masks", "layers", "width", "height"]
   private static let layer: Set = ["file", "x", "y", "width", "height", "z", "opacity", "masks", "pixels"]
   private static let mask: Set = ["x", "y", "width", "height", "color"]
+  private static let event: Set = ["timeMs", "type", "x", "y", "pointer"]
   private static let pixels: Set = ["format", "width", "height", "bytesPerRow", "alphaBytesPerRow", "alpha"]
 
   /// Returns the unknown keys of the batch as a whole.
@@ -26,6 +27,9 @@ enum NativeKeys {
     return unknown(json, json.object?["layers"]?.array == nil ? frame.union(["layers"]) : layered, place)
       + inside(json, place) + layers
   }
+
+  /// Returns the unknown keys of an entry of `events`.
+  package static func unknown(inEvent json: JSONValue) -> [UnknownKey] { unknown(json, event, "") }
 
   /// Returns the unknown keys of masks and pixels.
   private static func inside(_ json: JSONValue, _ place: String) -> [UnknownKey] {

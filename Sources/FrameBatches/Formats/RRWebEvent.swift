@@ -29,6 +29,10 @@ struct RRWebEvent {
   private(set) var changes: [RRWebChange] = []
   /// A picture of a canvas.
   private(set) var canvas: (id: Int64, literal: Range<Int>)?
+  /// The pointer events, in no space yet.
+  private(set) var pointers = PointerEventList()
+  /// The size of the screen in the recorder's unit.
+  private(set) var screen: RRWebArea?
   /// Images that cannot be shown, with the reasons.
   private(set) var refused: [String] = []
 
@@ -44,15 +48,26 @@ struct RRWebEvent {
     return members["type"]?.integer != nil && members["timestamp"] != nil && members["data"] != nil
   }
 
-  /// - Parameter limits: of the images in one event.
+  /// Whether it has, or may have had, a picture.
+  var concernsPictures: Bool { isLost || canvas != nil || !changes.isEmpty || !refused.isEmpty }
+
+  /// Whether no reader needs it.
+  var isEmpty: Bool { !concernsPictures && pointers.isEmpty && screen == nil }
+
+  /// - Parameters:
+  ///   - limits: of the images in one event.
+  ///   - touches: the number of pointer events that the batch may still have.
   /// - Throws: ``JSONError`` for an event without an instant.
-  init(_ json: JSONValue, limits: Limits) throws(JSONError) {
+  init(_ json: JSONValue, limits: Limits, touches: Int) throws(JSONError) {
     timeMs = try json.required("timestamp", .integer)
     guard let type = json.object?["type"]?.integer, let data = json.object?["data"], data.object != nil else { return }
     switch (type, data.object?["source"]?.integer) {
     case (2, _): readSnapshot(data)
     case (3, 0): readMutation(data)
     case (3, 9): readCanvas(data)
+    case (3, let source) where RRWebPointers.isSource(source):
+      RRWebPointers.read(data, timeMs: timeMs, into: &pointers, limit: touches)
+    case (4, _): screen = RRWebArea(screen: data)
     default: break
     }
     guard images <= limits.layers else { throw JSONError("\(images) images, more than the limit of \(limits.layers)") }

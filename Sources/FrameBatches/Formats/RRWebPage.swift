@@ -63,6 +63,11 @@ struct RRWebArea: Equatable {
     self.init(number("x"), number("y"), number("width"), number("height"))
   }
 
+  /// A whole screen.
+  init?(screen: JSONValue) {
+    self.init(0, 0, screen.object?["width"]?.double, screen.object?["height"]?.double)
+  }
+
   /// `width="96" height="32" style="position:absolute;left:0px;top:64px;"`.
   init?(attributes: JSONValue) {
     func length(_ key: String) -> Double? {
@@ -83,4 +88,9 @@ struct RRWebArea: Equatable {
     self != other && x <= other.x && y <= other.y && x + width >= other.x + other.width
       && y + height >= other.y + other.height
   }
+}
+
+extension RRWebArea {
+  /// The space of pointer events on a picture that fills the rectangle.
+  var space: PointerSpace { .area(x: x, y: y, width: width, height: height) }
 }

@@ -27,6 +27,8 @@ struct RRWebPlayer {
   private mutating func drafts(of recording: RRWebRecording) throws -> [BatchDraft] {
     var screen = draft(recording.session)
     var stack = RRWebStack()
+    // The screen, where an image does not state its own area.
+    var area: RRWebArea?
     var canvases: [(id: Int64, window: String?, draft: BatchDraft)] = []
     var indices: [Int64: Int] = [:]
     // Events of equal instants keep the order of the text.
@@ -36,6 +38,8 @@ struct RRWebPlayer {
     for entry in order.map({ recording.entries[$0] }) {
       if entry.event.isLost { stack.loseTrack() }
       screen.refused += entry.event.refused.map { RefusedFrame(source: entry.name, reason: $0) }
+      area = entry.event.screen ?? area
+      screen.pointers.add(entry.event.pointers, in: (stack.images.first?.area ?? area)?.space ?? .pixels)
       if let canvas = entry.event.canvas {
         let index = indices[canvas.id] ?? canvases.count
         if index == canvases.count {

@@ -11,6 +11,8 @@ struct RRWebRecording {
   /// The session; nil if the recording does not name it.
   let session: String?
   var entries: [Entry] = []
+  /// Whether an entry concerns pictures.
+  var isPictured = false
 }
 
 /// Collects the events of a text by sessions.
@@ -22,7 +24,10 @@ struct RRWebReader {
 
   private let name: String
   private let limits: Limits
-  private(set) var recordings: [RRWebRecording] = []
+  /// Of all sessions, also of those that have pointer events only.
+  private var found: [RRWebRecording] = []
+  /// Indices of those that may have a picture, in the order of their first ones.
+  private var pictured: [Int] = []
   private(set) var refused: [RefusedFrame] = []
   private var indices: [String?: Int] = [:]
   /// Events of a record that is not read to its end, so that its session is not known yet.
@@ -33,11 +38,15 @@ struct RRWebReader {
   /// The number of events so far, not counting requests that contain events.
   private var events = 0
   private var changes = 0
+  private var touches = 0
   private var lastTimeMs: Int64 = 0
   /// Whether an event was recognised.
   private(set) var isRecording = false
 
   init(name: String, limits: Limits) { (self.name, self.limits) = (name, limits) }
+
+  /// The recordings that may have a picture.
+  var recordings: [RRWebRecording] { pictured.map { found[$0] } }
 
   /// Takes the next piece of the text.
   ///
@@ -103,17 +112,18 @@ struct RRWebReader {
     return (pair[1], window)
   }
 
-  /// - Returns: nil for an event that changes no picture.
+  /// - Returns: nil for an event that changes no picture and has no pointer.
   private mutating func entry(
     _ json: JSONValue, _ frame: String, _ window: String?
   ) throws -> RRWebRecording.Entry? {
-    let event = try RRWebEvent(json, limits: limits)
+    let event = try RRWebEvent(json, limits: limits, touches: limits.touches - touches)
+    touches += event.pointers.events.count
     lastTimeMs = event.timeMs
     changes += event.changes.count
     guard changes / Self.changesPerEvent <= limits.entries else {
       throw BadBatch("read", name, "too many changes of pictures", advice: "split the batch")
     }
-    guard event.canvas != nil || !event.changes.isEmpty || !event.refused.isEmpty else { return nil }
+    if event.isEmpty { return nil }
     return RRWebRecording.Entry(name: frame, window: window ?? json.text("windowId"), event: event)
   }
 
@@ -138,12 +148,16 @@ struct RRWebReader {
   private mutating func add(_ entries: [RRWebRecording.Entry], to session: String?) throws {
     waiting = []
     guard !entries.isEmpty else { return }
-    let index = indices[session] ?? recordings.count
-    if index == recordings.count {
-      try requireFewSessions(index + 1)
+    let index = indices[session] ?? found.count
+    if index == found.count {
       indices[session] = index
-      recordings.append(RRWebRecording(session: session))
+      found.append(RRWebRecording(session: session))
     }
-    recordings[index].entries += entries
+    if !found[index].isPictured, entries.contains(where: \.event.concernsPictures) {
+      try requireFewSessions(pictured.count + 1)
+      found[index].isPictured = true
+      pictured.append(index)
+    }
+    found[index].entries += entries
   }
 }

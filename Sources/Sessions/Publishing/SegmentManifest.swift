@@ -64,6 +64,10 @@ package struct SegmentManifest {
   }
 
   package var json: JSONValue {
+    facts.setting(staged.touches.map { ["touches": $0.json] } ?? [:])
+  }
+
+  private var facts: JSONValue {
     .object([
       "format": .string(PublishedSegment.format), "session": .string(batch.session.description),
       "batch": .string(segment.batch),

@@ -19,6 +19,8 @@ package struct StagedSegment {
   package let refused: [RefusedFrame]
   /// By capture, in unix milliseconds.
   package let notes: [Int64: String]
+  /// The pointer events; nil if there is none.
+  private(set) var touches: SegmentTouches?
 
   /// - Throws: ``SegmentTooLarge``, ``DiskError``.
   package init(_ segment: EncodedSegment, in staging: Staging, refused: [RefusedFrame], notes: [Int64: String]) throws {
@@ -35,6 +37,13 @@ package struct StagedSegment {
     self.refused = refused
     self.notes = notes
     file = try staging.write(segment.bytes)
+  }
+
+  /// Returns the segment with these pointer events.
+  package func with(_ touches: SegmentTouches?) -> StagedSegment {
+    var segment = self
+    segment.touches = touches
+    return segment
   }
 
   package var startMs: Int64 { holds[0].startMs }

@@ -50,6 +50,13 @@ enum SegmentVerification {
     {
       problems.append("the holds do not add up to the duration")
     }
+    if let touches = json.object?["touches"] {
+      do {
+        _ = try SegmentTouches(touches, durationMs: segment.durationMs)
+      } catch {
+        problems.append("touches: \(error)")
+      }
+    }
     var start = segment.startMs
     for (index, frame) in segment.frames.enumerated() {
       if frame.isCaptured ? frame.timeMs != start : index > 0 || frame.timeMs >= segment.startMs {

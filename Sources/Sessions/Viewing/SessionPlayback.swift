@@ -44,6 +44,8 @@ public final class SessionPlayback: Sendable {
     let frames: [UInt8]
     let refused: [UInt8]
     let refusedCount: Int
+    /// The number of pointer events, which pages read from the manifest.
+    let touches: Int
   }
 
   /// - Parameters:
@@ -184,7 +186,7 @@ public final class SessionPlayback: Sendable {
         "codedWidth": .number(segment.codedWidth), "codedHeight": .number(segment.codedHeight),
         "codec": .string(entry.codec), "fragment": .string(media[number].file),
         "initialization": .string(media[number].initialization),
-      ])
+      ]).setting(entry.touches > 0 ? ["touches": .number(entry.touches)] : [:])
       text += members.bytes().dropLast()
       text += Array(",\"frames\":".utf8) + entry.frames + Array(",\"refused\":".utf8) + entry.refused
       text.append(UInt8(ascii: "}"))
@@ -212,6 +214,7 @@ extension SessionPlayback.Entry {
         ]
       },
       refused: list("refused") { ["source": text($0["source"]), "reason": text($0["reason"])] },
-      refusedCount: json.object?["refused"]?.array?.count ?? 0)
+      refusedCount: json.object?["refused"]?.array?.count ?? 0,
+      touches: json.object?["touches"]?.object?["events"]?.array?.count ?? 0)
   }
 }

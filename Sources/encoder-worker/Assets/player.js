@@ -7,12 +7,13 @@ import {Playback} from './playback.js';
 import {Session} from './session.js';
 import {ask, brief, clock, count, exact, hold, instant, naming, size} from './text.js';
 import {Timeline} from './timeline.js';
+import {Touches} from './touches.js';
 
 const page = document.documentElement;
 const $ = id => document.getElementById(id);
 const jumpMs = 10_000;
 
-let session, playback, media, timeline, notes;
+let session, playback, media, timeline, notes, touches;
 
 async function start() {
   const id = decodeURIComponent(location.pathname.split('/').filter(part => part).at(-1));
@@ -42,6 +43,8 @@ async function start() {
     playback.pause();
     playback.seek(place(session.startMs + ms));
   });
+  touches = new Touches($('touch-layer'), session, changed);
+  $('touches').hidden = !touches.exist;
   listen();
   try {
     await playback.open(media);
@@ -105,6 +108,7 @@ function show() {
   timeline.lost = media.failures.map(({segment}) => segment);
   notes.failures = media.failures;
   fitScreen();
+  touches.show(touched(picture), positionMs);
   $('wait').hidden = picture !== 'loading';
   $('screen').classList.toggle('empty', picture === 'gap' || picture === 'missing');
   explain(picture);
@@ -139,6 +143,20 @@ function fitScreen() {
     if (box.style.width !== styleWidth) box.style.width = styleWidth;
     if (box.style.height !== styleHeight) box.style.height = styleHeight;
   }
+}
+
+/** Returns the segment whose picture the video shows; undefined for none, and while the picture has another size. */
+function touched(picture) {
+  const {segment, isPlaying} = playback;
+  const isShown = picture === 'ready' || (isPlaying && picture === 'loading');
+  const {videoWidth, videoHeight} = $('video');
+  return isShown && segment?.codedWidth === videoWidth && segment.codedHeight === videoHeight ? segment : undefined;
+}
+
+function toggleTouches() {
+  touches.isOn = !touches.isOn;
+  $('touches').setAttribute('aria-pressed', touches.isOn);
+  changed();
 }
 
 /** A message that does not concern the picture; it stays until the position changes. */
@@ -201,7 +219,8 @@ function settle(picture) {
   history.replaceState(null, '', `#t=${session.startMs + named()}`);
   // Screen readers that focus the timeline read its value anyway.
   if (document.activeElement === $('timeline')) return;
-  say(picture === 'missing' ? $('message-text').textContent : $('timeline').getAttribute('aria-valuetext'));
+  const where = [$('timeline').getAttribute('aria-valuetext'), touches.text].filter(text => text).join('; ');
+  say(picture === 'missing' ? $('message-text').textContent : where);
 }
 
 /** Returns the time at the playhead; for a capture reached by steps, the capture's own time. */
@@ -275,12 +294,13 @@ const commands = {
   retry: () => media.retry(),
   link: copyLink,
   picture: copyPictureLink,
+  touches: toggleTouches,
 };
 
 const keys = {
   ' ': 'play', ArrowLeft: 'previous', ',': 'previous', ArrowRight: 'next', '.': 'next', ArrowDown: 'back',
   PageDown: 'back', ArrowUp: 'forward', PageUp: 'forward', Home: 'first', End: 'last', '+': 'zoom-in', '=': 'zoom-in',
-  '-': 'zoom-out', 0: 'zoom-all', c: 'picture', C: 'picture',
+  '-': 'zoom-out', 0: 'zoom-all', c: 'picture', C: 'picture', t: 'touches', T: 'touches',
 };
 
 function listen() {

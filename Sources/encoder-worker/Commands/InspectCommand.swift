@@ -64,6 +64,8 @@ struct InspectCommand: ReportingCommand {
       if frame.gapAfterMs > 0 { lines.append("  gap                        " + "\(frame.gapAfterMs)".rightAligned(9)) }
     }
     lines += inspected.refused.map { "  refused \($0.source): \($0.reason)" }
+    let pointers = batch.pointers.events.count
+    if pointers > 0 { lines.append("  \(count(pointers, "pointer event"))") }
     lines += batch.warnings.map { "  warning: \($0)" }
     return lines.map(\.oneLine).joined(separator: "\n")
   }

@@ -15,6 +15,7 @@ struct LimitSetting: ExpressibleByArgument {
     "layers": (\.layers, 1...1_024), "entries": (\.entries, 1...1_000_000),
     "unpacked-bytes": (\.unpackedBytes, 1...1 << 40), "ratio": (\.ratio, 1...1_000_000),
     "json-bytes": (\.jsonBytes, 1...1 << 26), "segments": (\.segments, 1...1_000_000),
+    "touches": (\.touches, 1...100_000),
   ]
 
   static let names = known.keys.sorted().joined(separator: ", ")

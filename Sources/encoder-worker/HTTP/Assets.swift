@@ -11,6 +11,7 @@ enum Assets {
     "notes.js": (.script, PackageResources.notes_js), "playback.js": (.script, PackageResources.playback_js),
     "player.js": (.script, PackageResources.player_js), "session.js": (.script, PackageResources.session_js),
     "text.js": (.script, PackageResources.text_js), "timeline.js": (.script, PackageResources.timeline_js),
+    "touches.js": (.script, PackageResources.touches_js),
   ]
 
   private static let tags = files.mapValues { Digest.of($0.1) }

@@ -1,0 +1,318 @@
+import TestSupport
+import Testing
+
+@testable import Encoding
+@testable import FileSystem
+@testable import FrameBatches
+@testable import JSON
+
+/// The place of pointer events on the timeline, and masks over them.
+@Suite struct PointerPlacementTests {
+  /// A frame of a test: its capture, its masks, and whether it can be decoded.
+  private struct Shot {
+    let timeMs: Int64
+    var masks = Masks.none
+    var isDecoded = true
+    var size = PixelSize(width: 100, height: 200)
+  }
+
+  private static let start: Int64 = 1_767_859_512_340
+
+  private static func mask(_ x: Double, _ y: Double, _ width: Double, _ height: Double) -> Masks {
+    .rectangles([Mask(x: x, y: y, width: width, height: height)])
+  }
+
+  private static func event(
+    _ timeMs: Int64, _ kind: PointerEvent.Kind, _ x: Double, _ y: Double, pointer: Int32 = 0,
+    space: PointerSpace = .pixels
+  ) -> PointerEvent {
+    PointerEvent(timeMs: start + timeMs, kind: kind, pointer: pointer, x: x, y: y, space: space)!
+  }
+
+  /// Places events on the segments that the timeline makes of the shots.
+  private static func place(
+    _ events: [PointerEvent], on shots: [Shot], endMs: Int64, blindMs: [Int64] = [], maxHoldMs: Int64 = 5_000
+  ) throws -> (touches: [SegmentTouches?], warnings: [String], segments: [[FrameHold]]) {
+    var list = PointerEventList()
+    for event in events { list.append(event, limit: 100_000) }
+    let track = PointerTrack(&list, blindMs: blindMs.map { start + $0 }, limits: Limits())
+    #expect(track.events.count == events.count)
+    let batch = Batch(
+      name: "b", session: SessionID("s")!, intervalMs: 1_000, endMs: start + endMs, capture: .interval, isFinal: false,
+      frames: shots.enumerated().map { index, shot in
+        Frame(
+          source: "\(index)", paths: ["\(index)"], timeMs: start + shot.timeMs,
+          look: FrameComposition(content: .image(nil), masks: shot.masks))
+      }, refused: [], warnings: [], metadata: .object([:]), pointers: track)
+    var timeline = Timeline(of: batch, maxHoldMs: maxHoldMs)
+    var holds: [FrameHold] = []
+    for (index, shot) in shots.enumerated() where shot.isDecoded {
+      holds += timeline.append(
+        Capture(source: "\(index)", timeMs: start + shot.timeMs, width: shot.size.width, height: shot.size.height))
+    }
+    holds += timeline.finish(endMs: start + endMs)
+    var segments: [[FrameHold]] = []
+    for hold in holds {
+      if hold.opensSegment { segments.append([]) }
+      segments[segments.count - 1].append(hold)
+    }
+    let placement = try PointerPlacement(of: batch, on: segments) { false }
+    return (placement.touches, placement.warnings, segments)
+  }
+
+  private static func texts(_ touches: SegmentTouches?) -> [String] {
+    (touches?.events ?? []).map { "\($0.offsetMs) \($0.kind) \($0.pointer) \($0.x) \($0.y)" }
+  }
+
+  // MARK: - Times
+
+  @Test func eventBelongsToTheSegmentThatContainsItsInstant() throws {
+    let shots = (0..<10).map { Shot(timeMs: 1_000 * $0) }
+    let events = [-1, 0, 4_999, 5_000, 9_999, 10_000].map { Self.event($0, .move, 1, 2) }
+    let found = try Self.place(events, on: shots, endMs: 10_000)
+    #expect(found.segments.count == 2)
+    let both = ["0 move 0 1.0 2.0", "4999 move 0 1.0 2.0"]
+    #expect(found.touches.map(Self.texts) == [both, both + ["4999 cancel 0 1.0 2.0"]])
+    #expect(found.warnings == ["2 pointer events are left out: no segment has their time"])
+  }
+
+  @Test func eventInAGapIsDroppedAndEndsTheTrailBeforeIt() throws {
+    let shots = [Shot(timeMs: 0), Shot(timeMs: 20_000)]
+    let events = [
+      Self.event(100, .down, 1, 2), Self.event(4_000, .move, 3, 4), Self.event(10_000, .move, 5, 6),
+      Self.event(20_100, .move, 7, 8),
+    ]
+    let found = try Self.place(events, on: shots, endMs: 21_000)
+    #expect(
+      found.touches.map(Self.texts) == [
+        ["100 down 0 1.0 2.0", "4000 move 0 3.0 4.0", "4000 cancel 0 3.0 4.0"], ["100 move 0 7.0 8.0"],
+      ])
+    #expect(found.warnings == ["1 pointer event is left out: no segment has their time"])
+  }
+
+  @Test func batchWithoutEventsHasNoTouchesAndNoWarnings() throws {
+    let found = try Self.place([], on: [Shot(timeMs: 0)], endMs: 1_000)
+    #expect(found.touches == [nil] && found.warnings == [])
+  }
+
+  @Test func cancelledPlacementThrows() throws {
+    var list = PointerEventList()
+    list.append(Self.event(0, .down, 1, 1), limit: 9)
+    let batch = Batch(
+      name: "b", session: SessionID("s")!, intervalMs: 1, endMs: 2, capture: .interval, isFinal: false, frames: [],
+      refused: [], warnings: [], metadata: .null, pointers: PointerTrack(&list, blindMs: [], limits: Limits()))
+    #expect(throws: Cancelled.self) { try PointerPlacement(of: batch, on: []) { true } }
+  }
+
+  // MARK: - Coordinates
+
+  @Test func coordinatesStayAsCapturedWithTheSizeOfTheirSpace() throws {
+    for (space, size, point) in [
+      (PointerSpace.pixels, (100.0, 200.0), (12.25, 34.5)), (.picture(scale: 3), (33.33, 66.67), (12.25, 34.5)),
+      (.area(x: 2, y: 4, width: 390, height: 844), (390, 844), (10.25, 30.5)),
+    ] {
+      let found = try Self.place([Self.event(0, .down, 12.25, 34.5, space: space)], on: [Shot(timeMs: 0)], endMs: 1_000)
+      let touches = try #require(found.touches[0])
+      #expect((touches.width, touches.height) == size)
+      #expect((touches.events[0].x, touches.events[0].y) == point)
+    }
+  }
+
+  @Test func allCoordinatesOfASegmentAreInTheSpaceOfItsFirstEvent() throws {
+    let events = [
+      Self.event(0, .down, 50, 100), Self.event(1, .move, 195, 422, space: .area(x: 0, y: 0, width: 390, height: 844)),
+    ]
+    let touches = try #require(try Self.place(events, on: [Shot(timeMs: 0)], endMs: 1_000).touches[0])
+    #expect((touches.width, touches.height) == (100, 200))
+    #expect(touches.events.map(\.x) == [50, 50] && touches.events.map(\.y) == [100, 100])
+  }
+
+  @Test func spaceWithoutExtentIsNotUsed() throws {
+    let space = PointerSpace.area(x: 0, y: 0, width: 0.001, height: 5)
+    let found = try Self.place([Self.event(0, .down, 0, 0, space: space)], on: [Shot(timeMs: 0)], endMs: 1_000)
+    #expect(found.touches == [nil])
+  }
+
+  // MARK: - Masks
+
+  @Test func eventUnderAMaskIsDroppedAndNoTrailLeadsThroughIt() throws {
+    let shots = [Shot(timeMs: 0, masks: Self.mask(0, 100.5, 100, 50)), Shot(timeMs: 1_000)]
+    let events = [
+      Self.event(10, .down, 50, 90), Self.event(20, .move, 50, 99.99), Self.event(30, .move, 50, 100),
+      Self.event(40, .up, 50, 150.9), Self.event(45, .down, 9, 9, pointer: 1), Self.event(50, .move, 50, 151),
+      Self.event(60, .up, 50, 160), Self.event(70, .down, 50, 120), Self.event(80, .up, 50, 120),
+      Self.event(1_001, .down, 50, 120),
+    ]
+    let found = try Self.place(events, on: shots, endMs: 2_000)
+    #expect(
+      Self.texts(found.touches[0]) == [
+        "10 down 0 50.0 90.0", "20 move 0 50.0 99.99", "20 cancel 0 50.0 99.99", "45 down 1 9.0 9.0",
+        "50 move 0 50.0 151.0", "60 up 0 50.0 160.0", "1001 down 0 50.0 120.0",
+      ])
+    #expect(found.warnings == [])
+  }
+
+  @Test func masksOfTheNextPictureHideWhatComesAfterACapture() throws {
+    let shots = [Shot(timeMs: 0), Shot(timeMs: 1_000, masks: Self.mask(0, 100, 100, 100)), Shot(timeMs: 2_000)]
+    let events = [0, 1, 999, 1_000, 1_999, 2_000].map { Self.event($0, .down, 5, 150) }
+    #expect(try Self.place(events, on: shots, endMs: 3_000).touches[0]?.events.map(\.offsetMs) == [0, 0, 2_000])
+    let above = [0, 1, 999, 1_000, 1_999, 2_000].map { Self.event($0, .down, 5, 50) }
+    #expect(try Self.place(above, on: shots, endMs: 3_000).touches[0]?.events.count == 6)
+  }
+
+  @Test(arguments: ["blackout", "refused", "blind", "turned"])
+  func masksThatCannotBeAppliedAsGivenHideAllEvents(kind: String) throws {
+    var shots = [Shot(timeMs: 0), Shot(timeMs: 1_000), Shot(timeMs: 2_000)]
+    var blindMs: [Int64] = []
+    switch kind {
+    case "blackout": shots[1].masks = .everything(because: "of a test")
+    case "refused": (shots[1].masks, shots[1].isDecoded) = (Self.mask(0, 0, 1, 1), false)
+    case "blind": blindMs = [1_000]
+    default: (shots[1].masks, shots[1].size) = (Self.mask(0, 0, 1, 1), PixelSize(width: 200, height: 100))
+    }
+    let events = [0, 500, 1_000, 1_999, 2_000].map { Self.event($0, .down, 50, 50) }
+    let found = try Self.place(events, on: shots, endMs: 3_000, blindMs: blindMs)
+    let kept = found.touches.enumerated().flatMap { index, touches in
+      (touches?.events ?? []).filter { $0.kind == .down }.map {
+        found.segments[index][0].startMs - Self.start + $0.offsetMs
+      }
+    }
+    // A turned picture has the pixels of its masks while it is shown.
+    #expect(kept == (kind == "turned" ? [0, 1_000, 1_999, 2_000] : [0, 2_000]))
+  }
+
+  @Test func masksOfLayersHideAtTheirPlaceInThePicture() {
+    let layer = Layer(raw: nil, x: 10, y: 20, size: nil, opacity: 1, masks: Self.mask(5, 5, 10, 10))
+    let look = FrameComposition(content: .layers([layer], width: 100, height: 100), masks: .none)
+    #expect(look.hidesAnything)
+    #expect(look.hides(x: 15, y: 25) && look.hides(x: 24.9, y: 34.9))
+    #expect(!look.hides(x: 14.9, y: 25) && !look.hides(x: 25, y: 35) && !look.hides(x: 5, y: 5))
+    let all = Layer(raw: nil, x: 0, y: 0, size: nil, opacity: 1, masks: .everything(because: ""))
+    #expect(FrameComposition(content: .layers([all], width: 1, height: 1), masks: .none).hides(x: 900, y: -900))
+  }
+
+  @Test func edgesThatAreNoNumbersHideEverythingOnTheirSide() {
+    for value in [Double.nan, .infinity, -.infinity] {
+      let masks = Masks.rectangles([Mask(x: 0, y: 0, width: 10, height: 10).scaled(value, 1)])
+      #expect(masks.hide(x: 5, y: 5) || value == -.infinity, "\(value)")
+    }
+    #expect(Self.mask(10.5, 0, 0, 1).hide(x: 10, y: 0.5))
+  }
+
+  /// Random masks, spaces, refused frames and unreadable masks: nothing under a mask in force is kept, no trail leads through a
+  /// dropped event, and what is far from every mask is kept.
+  @Test(arguments: Extent.of(1...60, full: 1...2_000))
+  func noEventUnderAMaskInForceIsKeptAndNoTrailCrossesOne(seed: Int) throws {
+    var random = Random(seed: seed)
+    let size = PixelSize(width: Int(random.int(20...300)), height: Int(random.int(20...300)))
+    let shots = (0..<Int(random.int(1...8))).map { index in
+      var shot = Shot(timeMs: 1_000 * Int64(index), size: size)
+      if random.once(in: 2) {
+        shot.masks = .rectangles(
+          (0..<random.int(1...3)).map { _ in
+            Mask(
+              x: Double(random.int(-100...1_500)) / 8, y: Double(random.int(-100...1_500)) / 8,
+              width: Double(random.int(0...800)) / 8, height: Double(random.int(0...800)) / 8)
+          })
+      } else if random.once(in: 8) {
+        shot.masks = .everything(because: "of a test")
+      }
+      shot.isDecoded = index == 0 || !random.once(in: 5)
+      return shot
+    }
+    let blindMs = random.once(in: 4) ? [random.int(0...7) * 1_000] : []
+    let spaces: [PointerSpace] = [
+      .pixels, .picture(scale: 3), .area(x: 10, y: -5, width: Double(size.width) / 3, height: Double(size.height) / 3),
+    ]
+    let space = spaces[Int(random.int(0...2))]
+    var timeMs: Int64 = -50
+    let events = (0..<300).map { _ in
+      timeMs += random.int(1...60)
+      let kinds = PointerEvent.Kind.allCases
+      return Self.event(
+        timeMs, kinds[Int(random.int(0...3))], Double(random.int(-2_000...30_000)) / 100,
+        Double(random.int(-2_000...30_000)) / 100, pointer: Int32(random.int(0...2)),
+        space: random.once(in: 10) ? spaces[Int(random.int(0...2))] : space)
+    }
+    let found = try Self.place(events, on: shots, endMs: 1_000 * Int64(shots.count), blindMs: blindMs)
+    var kept: [Int32: [(timeMs: Int64, kind: PointerEvent.Kind)]] = [:]
+    for (touches, holds) in zip(found.touches, found.segments) {
+      guard let touches else { continue }
+      for event in touches.events {
+        let timeMs = holds[0].startMs - Self.start + event.offsetMs
+        kept[event.pointer, default: []].append((timeMs, event.kind))
+        let (x, y) = (event.x * Double(size.width) / touches.width, event.y * Double(size.height) / touches.height)
+        // The masks of the last picture that was decoded, and all that is in force since.
+        let inForce = shots.indices.filter { shots[$0].timeMs <= timeMs }
+        let shown = try #require(inForce.last { shots[$0].isDecoded })
+        #expect(!shots[shown].masks.covers(x, y), "\(event) under a mask of picture \(shown)")
+        let latest = try #require(inForce.last)
+        #expect(latest == shown || shots[latest].masks.areEmpty, "\(event) while masks of a refused frame are in force")
+        #expect(
+          !blindMs.contains { $0 <= timeMs && timeMs < $0 + 1_000 && $0 < 1_000 * shots.count }, "\(event) is blind")
+      }
+    }
+    for pointer in Int32(0)...2 {
+      // No line joins the events before and after one that is left out.
+      var rest = (kept[pointer] ?? [])[...]
+      var isCut = true
+      for event in events where event.pointer == pointer {
+        let time = event.timeMs - Self.start
+        if let next = rest.first, next == (time, event.kind) {
+          rest.removeFirst()
+          isCut = event.kind == .up || event.kind == .cancel
+          // A cut has the time of the event before it.
+          if let cut = rest.first, cut == (time, .cancel) {
+            rest.removeFirst()
+            isCut = true
+          }
+        } else {
+          #expect(isCut, "pointer \(pointer): a trail leads through \(event)")
+        }
+      }
+    }
+    let isPlain = shots.allSatisfy { $0.masks.areEmpty } && blindMs.isEmpty
+    let inTime = events.count { (Self.start..<Self.start + 1_000 * Int64(shots.count)).contains($0.timeMs) }
+    #expect(!isPlain || kept.values.joined().count >= inTime)
+  }
+
+  // MARK: - Manifest
+
+  @Test func manifestIsReadAsItIsWritten() throws {
+    let touches = SegmentTouches(
+      width: 33.33, height: 844,
+      events: [
+        .init(offsetMs: 0, kind: .down, pointer: 0, x: 0.01, y: -1_000_000),
+        .init(offsetMs: 0, kind: .up, pointer: .max, x: 314.3, y: 5),
+      ])
+    #expect(
+      touches.json.line
+        == #"{"events":[[0,"down",0,0.01,-1000000],[0,"up",2147483647,314.3,5]],"height":844,"width":33.33}"#)
+    #expect(try SegmentTouches(touches.json, durationMs: 1) == touches)
+  }
+
+  @Test(arguments: [
+    "7", "{}", #"{"width":1,"height":1}"#, #"{"width":1,"height":1,"events":[]}"#,
+    #"{"width":0,"height":1,"events":[[0,"up",0,1,2]]}"#, #"{"width":NaN,"height":1,"events":[[0,"up",0,1,2]]}"#,
+    #"{"width":1,"height":1,"events":[[5000,"up",0,1,2]]}"#, #"{"width":1,"height":1,"events":[[-1,"up",0,1,2]]}"#,
+    #"{"width":1,"height":1,"events":[[5,"up",0,1,2],[4,"up",0,1,2]]}"#,
+    #"{"width":1,"height":1,"events":[[5,"tap",0,1,2]]}"#, #"{"width":1,"height":1,"events":[[5,"up",-1,1,2]]}"#,
+    #"{"width":1,"height":1,"events":[[5,"up",0,Infinity,2]]}"#, #"{"width":1,"height":1,"events":[[5,"up",0,1]]}"#,
+    #"{"width":1,"height":1,"events":[{"x":1}]}"#,
+  ])
+  func invalidMemberOfAManifestIsRefused(text: String) throws {
+    let json = try JSONParser.parse(Array(text.utf8))
+    #expect(throws: JSONError.self) { try SegmentTouches(json, durationMs: 5_000) }
+  }
+}
+
+extension Masks {
+  /// Whether a mask covers a part of the pixel at a point.
+  fileprivate func covers(_ x: Double, _ y: Double) -> Bool {
+    guard case .rectangles(let list) = self else { return true }
+    return list.contains { mask in
+      x >= mask.x.rounded(.down) && x < (mask.x + mask.width).rounded(.up) && y >= mask.y.rounded(.down)
+        && y < (mask.y + mask.height).rounded(.up)
+    }
+  }
+}
