@@ -35,7 +35,7 @@ struct EncoderWorker: ParsableCommand {
       RunCommand.self, EncodeCommand.self, EnqueueCommand.self, CollectCommand.self, StitchCommand.self,
       SheetCommand.self, VerifyCommand.self, ReencodeCommand.self, InspectCommand.self, StatusCommand.self,
       QuarantineCommand.self, PruneCommand.self, ServeCommand.self, ReconcileCommand.self, PlaylistCommand.self,
-      ConfigCommand.self,
+      ConfigCommand.self, ImportCommand.self,
     ],
     defaultSubcommand: RunCommand.self)
 
