@@ -108,6 +108,29 @@ import Testing
     return file
   }
 
+  /// Each video is refused, or imported as it can be decoded: the test support verifies all that is published.
+  @Test func mutatedVideosAreRefusedOrImportedAndVerified() throws {
+    try folder.video("0.mp4", as: .ios)
+    let (whole, count) = (try folder.bytes("0.mp4"), Int64(Extent.of(40, full: 2_000)))
+    try FileManager.default.removeItem(atPath: folder.file("0.mp4"))
+    var random = Random(seed: 5)
+    for number in 0..<count {
+      var bytes = whole
+      for _ in 0..<random.int(1...8) {
+        // `moov` lies at the end.
+        let first = random.once(in: 4) ? 0 : max(0, bytes.count - 900)
+        bytes[Int(random.int(Int64(first)...Int64(bytes.count - 1)))] = UInt8(random.int(0...255))
+      }
+      if random.once(in: 8) { bytes = bytes.prefix(Int(random.int(1...Int64(bytes.count)))) }
+      try folder.write("\(Self.start + number * 20_000).mp4", bytes)
+    }
+    let run = try EncoderWorker.run("import", folder.path, "-o", scratch.path("imported"), "--json")
+    #expect([0, 65].contains(run.status), "\(run.errors)")
+    let result = try JSONDecoder().decode(Result.self, from: run.output)
+    #expect(result.videos + result.skipped.count + result.refused.count == Int(count))
+    #expect(result.videos > 0 && !result.refused.isEmpty)
+  }
+
   @Test func damagedPictureIsNotPublished() throws {
     try folder.video("0.mp4", frames: 3, size: "640x480")
     var bytes = try folder.bytes("0.mp4")

@@ -84,6 +84,21 @@ import Testing
     try expectTheSameFilm(of: PublishedSession(scratch.path("output/" + generated.name)))
   }
 
+  /// Then the event is right, and each coded picture is a frame.
+  @Test func timingTrackOfAnotherTimeIsNotUsed() throws {
+    let session = try EncoderWorker.encode(Fixture("single-frame"), into: scratch, "--sentry")
+    let folder = try SegmentFolder(in: scratch)
+    try FileManager.default.copyItem(atPath: session.video(session.manifests[0]), toPath: folder.file("0.mp4"))
+    try folder.events([SegmentFolder.event(0, atMs: 60_000)])
+    let result = try run(folder)
+    #expect(result.status == 0)
+    #expect(result.errors.contains("its timing track is of another time than its event, and is not used"))
+    let again = try PublishedSession(scratch.path("imported/replay"))
+    #expect(again.index.startMs == Self.start + 60_000)
+    #expect(again.manifests[0].frames.count == session.manifests[0].samples)
+    #expect(again.index.durationMs == session.manifests[0].durationMs)
+  }
+
   // MARK: - Segments of Sentry's SDKs
 
   @Test(arguments: [SegmentFolder.Producer.ios, .android])

@@ -32,11 +32,11 @@ enum SegmentReadback {
       let entry = try tables[0].skipping(8).children("avc1")[0]
       try require(try entry.number(at: 24), file.width << 16 | file.height, "the size of its pictures")
       let extensions = try entry.skipping(78)
-      guard try extensions.first("avcC").bytes.elementsEqual(file.parameterSets.configuration) else {
+      let boxes =
+        try file.colour == nil
+        ? extensions.children("avcC", "pasp") : extensions.children("avcC", "colr", "pasp")
+      guard boxes[0].bytes.elementsEqual(file.parameterSets.configuration) else {
         throw SegmentMismatch("its parameter sets differ")
-      }
-      guard try extensions.all("colr").count == (file.colour == nil ? 0 : 1) else {
-        throw SegmentMismatch("its colours differ")
       }
     }
   }

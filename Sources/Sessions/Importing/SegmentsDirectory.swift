@@ -30,10 +30,10 @@ struct SegmentsDirectory {
 
   /// Whether a directory is no session, but has videos.
   static func isRecognised(_ path: String, _ limits: Limits) -> Bool {
-    guard let directory = try? Directory(opening: path), let names = try? entries(of: directory, limits) else {
-      return false
-    }
-    let isSession = names.contains { SegmentName.start(ofManifest: $0) != nil || $0 == SessionView.jsonFile }
+    guard !DurableFile.exists(path + "/" + SessionView.jsonFile), let directory = try? Directory(opening: path),
+      let names = try? entries(of: directory, limits)
+    else { return false }
+    let isSession = names.contains { SegmentName.start(ofManifest: $0) != nil }
     return !isSession && names.contains { (try? kind(of: $0, in: directory)) == .video }
   }
 
