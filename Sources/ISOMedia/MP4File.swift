@@ -6,10 +6,13 @@ package struct Sample {
   /// Ticks of ``MediaTime/timescale``; more than zero.
   package let duration: Int64
   package let data: [UInt8]
+  /// Whether it is a key frame. The first sample of a segment is always one.
+  package let isKey: Bool
 
-  package init(duration: Int64, data: [UInt8]) {
+  package init(duration: Int64, data: [UInt8], isKey: Bool = false) {
     self.duration = duration
     self.data = data
+    self.isKey = isKey
   }
 }
 
@@ -18,15 +21,20 @@ package struct MP4File {
   package let width: Int
   package let height: Int
   package let parameterSets: ParameterSets
-  /// Only the first sample is a key frame.
+  package let colour: VideoColour?
+  /// The first sample is a key frame; in our own segments it is the only one.
   package let video: [Sample]
   /// UTF-8 texts; their durations add up to the video's.
   package let timing: [Sample]
 
-  package init(width: Int, height: Int, parameterSets: ParameterSets, video: [Sample], timing: [Sample]) {
+  package init(
+    width: Int, height: Int, parameterSets: ParameterSets, colour: VideoColour? = .screen, video: [Sample],
+    timing: [Sample]
+  ) {
     self.width = width
     self.height = height
     self.parameterSets = parameterSets
+    self.colour = colour
     self.video = video
     self.timing = timing
   }
@@ -51,7 +59,7 @@ package struct MP4File {
     texts.append(timing, at: offset)
     pictures.append(
       video, at: offset + timing.reduce(0) { $0 + UInt64($1.data.count) },
-      as: VideoDescription(width: width, height: height, parameterSets: parameterSets))
+      as: VideoDescription(width: width, height: height, parameterSets: parameterSets, colour: colour))
     return MP4Movie.bytes(of: [pictures, texts])
   }
 }

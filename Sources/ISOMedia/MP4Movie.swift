@@ -25,15 +25,19 @@ package struct MP4Track {
   var duration: UInt64 { durations.reduce(0) { $0 + UInt64($1) } }
 
   /// An upper bound of the bytes that `samples` in `chunks` add to `moov`.
-  package static func tableSize(samples: Int, chunks: Int) -> Int { 12 * samples + 24 * chunks }
+  ///
+  /// - Parameter keys: the number of key frames besides the first ones of the chunks.
+  package static func tableSize(samples: Int, chunks: Int, keys: Int) -> Int { 12 * samples + 24 * chunks + 4 * keys }
 
-  /// Adds contiguous samples from `offset` on; the first is a key frame.
+  /// Adds contiguous samples from `offset` on; the first is a key frame in any case.
   ///
   /// - Parameter description: of video.
   package mutating func append(_ samples: [Sample], at offset: UInt64, as description: VideoDescription? = nil) {
     if let description, !descriptions.contains(description) { descriptions.append(description) }
     let index = descriptions.firstIndex { $0 == description } ?? 0
-    keys.append(UInt32(sizes.count + 1))
+    for (index, sample) in samples.enumerated() where index == 0 || sample.isKey {
+      keys.append(UInt32(sizes.count + index + 1))
+    }
     chunks.append((offset, samples.count, index + 1))
     for sample in samples {
       durations.append(UInt32(sample.duration))

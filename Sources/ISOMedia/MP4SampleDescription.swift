@@ -1,16 +1,37 @@
+/// How the YUV of a video is made of RGB, in the numbers of ISO/IEC 23091-2.
+package struct VideoColour: Sendable, Equatable {
+  package let primaries: Int
+  package let transfer: Int
+  package let matrix: Int
+  package let isFullRange: Bool
+
+  package init(primaries: Int, transfer: Int, matrix: Int, isFullRange: Bool) {
+    (self.primaries, self.transfer, self.matrix) = (primaries, transfer, matrix)
+    self.isFullRange = isFullRange
+  }
+
+  /// The colours of our encoder: BT.709, sRGB, BT.601, limited range.
+  package static let screen = VideoColour(primaries: 1, transfer: 13, matrix: 6, isFullRange: false)
+}
+
 /// The coding of video samples.
 package struct VideoDescription: Equatable {
   /// Pixels as coded.
   package let width: Int
   package let height: Int
   package let parameterSets: ParameterSets
+  /// nil if only the parameter sets tell it.
+  package let colour: VideoColour?
   /// Whether key frames carry their parameter sets too, which ISO/IEC 14496-15, 5.4.2 allows `avc3` only.
   package let isInBand: Bool
 
-  package init(width: Int, height: Int, parameterSets: ParameterSets, isInBand: Bool = false) {
+  package init(
+    width: Int, height: Int, parameterSets: ParameterSets, colour: VideoColour? = .screen, isInBand: Bool = false
+  ) {
     self.width = width
     self.height = height
     self.parameterSets = parameterSets
+    self.colour = colour
     self.isInBand = isInBand
   }
 
@@ -36,12 +57,14 @@ extension MP4Box {
       entry.u16(24)  // depth
       entry.u16(0xFFFF)
       entry.box("avcC") { $0.append(description.parameterSets.configuration) }
-      entry.box("colr") { box in
-        box.ascii("nclx")
-        box.u16(1)  // primaries: BT.709
-        box.u16(13)  // transfer: sRGB
-        box.u16(6)  // matrix: BT.601
-        box.u8(0)  // limited range
+      if let colour = description.colour {
+        entry.box("colr") { box in
+          box.ascii("nclx")
+          for number in [colour.primaries, colour.transfer, colour.matrix] {
+            box.u16(UInt16(truncatingIfNeeded: number))
+          }
+          box.u8(colour.isFullRange ? 0x80 : 0)
+        }
       }
       entry.box("pasp") { $0.u32(1, 1) }
     }

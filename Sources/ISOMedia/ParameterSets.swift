@@ -44,6 +44,18 @@ package struct ParameterSets: Equatable {
     self.init(sequence: sequence.bytes, picture: picture.bytes)
   }
 
+  /// Whether the pictures are 4:2:0 with 8 bits, as ``configuration`` says of the profiles that have a choice
+  /// (ITU-T H.264, 7.3.2.1.1).
+  package var isOrdinary420: Bool {
+    var reader = BitReader(unit: sequence.prefix(64))
+    _ = reader.bits(8)
+    let profile = reader.bits(8)
+    _ = (reader.bits(16), reader.unsigned())
+    guard profile >= 100 || profile == 44 || profile == 83 || profile == 86 else { return true }
+    let formats = (reader.unsigned(), reader.unsigned(), reader.unsigned())
+    return formats == (1, 0, 0)
+  }
+
   /// Both as NAL units behind their lengths, to put before a key frame.
   package var lengthPrefixed: [UInt8] {
     var units = MP4Box()

@@ -34,9 +34,9 @@ struct EncoderWorker: ParsableCommand {
     version: "encoder-worker \(version)",
     subcommands: [
       RunCommand.self, EncodeCommand.self, EnqueueCommand.self, CollectCommand.self, StitchCommand.self,
-      FrameCommand.self, SheetCommand.self, VerifyCommand.self, ReencodeCommand.self, InspectCommand.self,
-      StatusCommand.self, QuarantineCommand.self, PruneCommand.self, ServeCommand.self, ReconcileCommand.self,
-      PlaylistCommand.self, ConfigCommand.self,
+      FrameCommand.self, SheetCommand.self, VerifyCommand.self, ReencodeCommand.self, ImportCommand.self,
+      InspectCommand.self, StatusCommand.self, QuarantineCommand.self, PruneCommand.self, ServeCommand.self,
+      ReconcileCommand.self, PlaylistCommand.self, ConfigCommand.self,
     ],
     defaultSubcommand: RunCommand.self)
 

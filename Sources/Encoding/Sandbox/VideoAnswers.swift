@@ -42,7 +42,7 @@ final class VideoAnswers {
       case .problems:
         let json = try JSONParser.parse(Array(try question.read(String.self).utf8))
         channel.answer(Outcome.done, try SegmentFileVerification.problems(json, PublishedSegment(json), file))
-      case .samples: try samples(of: file)
+      case .samples: try samples(of: file, question.read())
       case .probe, .decode, .unpack: throw DecoderFailure.malformed
       }
     } catch let failure as DecoderFailure {
@@ -65,7 +65,7 @@ final class VideoAnswers {
     }
     channel.answer(
       Outcome.done, track.index, track.timeBase.numerator, track.timeBase.denominator, track.quarterTurns,
-      track.creationTime)
+      track.creationTime, track.timingIndex, track.isOnlyVideo, track.hasEnd)
   }
 
   /// Goes on in the segment that is open if no wanted picture lies behind: neighbours need not be decoded from the key frame.
@@ -82,14 +82,14 @@ final class VideoAnswers {
     channel.answer(Outcome.done)
   }
 
-  private func samples(of file: ChannelBytes) throws {
-    let stored = try StoredSamples(of: file, "")
+  private func samples(of file: ChannelBytes, _ tracks: StoredSamples.Tracks) throws {
+    let stored = try StoredSamples(of: file, "", tracks)
     for (index, sample) in stored.samples.enumerated() {
       sample.data.withUnsafeBytes {
-        channel.output($0, after: index, sample.track, sample.pts, sample.duration)
+        channel.output($0, after: index, sample.track, sample.pts, sample.duration, sample.isKey)
       }
     }
-    channel.answer(Outcome.done, stored.configuration.map(WireBytes.init))
+    channel.answer(Outcome.done, stored.configuration.map(WireBytes.init), stored.colour)
   }
 }
 
@@ -154,6 +154,21 @@ extension VideoPictureForm: WireValue {
     try self.init(size: reader.read(), quarterTurns: reader.read(), maxSide: reader.read())
   }
   package func put(to writer: inout WireWriter) { writer.put(size, quarterTurns, maxSide) }
+}
+
+extension StoredSamples.Tracks: WireValue {
+  package init(from reader: inout WireReader) throws(DecoderFailure) {
+    try self.init(video: reader.read(), timing: reader.read(), areSome: reader.read())
+  }
+  package func put(to writer: inout WireWriter) { writer.put(video, timing, areSome) }
+}
+
+extension VideoColour: WireValue {
+  package init(from reader: inout WireReader) throws(DecoderFailure) {
+    try self.init(primaries: reader.read(), transfer: reader.read(), matrix: reader.read(), isFullRange: reader.read())
+    guard [primaries, transfer, matrix].allSatisfy((0...255).contains) else { throw .malformed }
+  }
+  package func put(to writer: inout WireWriter) { writer.put(primaries, transfer, matrix, isFullRange) }
 }
 
 extension SegmentPicturesOrder: WireValue {

@@ -52,7 +52,8 @@ package struct VideoReader: Sendable {
       let (samples, keys) = found
       let track = try VideoTrack(
         index: answer.read(), timeBase: (answer.read(), answer.read()), quarterTurns: answer.read(),
-        creationTime: answer.read(), samples: samples, keys: keys)
+        creationTime: answer.read(), timingIndex: answer.read(), isOnlyVideo: answer.read(), hasEnd: answer.read(),
+        samples: samples, keys: keys)
       let timeBase = [track.timeBase.numerator, track.timeBase.denominator]
       guard timeBase.allSatisfy({ (1...Int64(Int32.max)).contains($0) }), (0..<4).contains(track.quarterTurns),
         track.index >= 0,
@@ -78,18 +79,32 @@ package struct VideoReader: Sendable {
 
   /// Reads a segment's samples as they are stored.
   package func samples(of segment: PublishedSegment, _ bytes: [UInt8]) throws -> StoredSamples {
+    try samples(of: bytes, segment.file, .ofSegment, limit: segment.samples + segment.frames.count)
+  }
+
+  /// Reads the samples of some tracks as they are stored.
+  ///
+  /// - Parameters:
+  ///   - name: names the file in errors.
+  ///   - limit: the maximum number of samples.
+  package func samples(
+    of bytes: [UInt8], _ name: String, _ tracks: StoredSamples.Tracks, limit: Int,
+    isCancelled: @escaping () -> Bool = { false }
+  ) throws -> StoredSamples {
     try bytes.withUnsafeBytes { buffer in
       let file = MemoryBytes(buffer)
-      guard let decoders else { return try StoredSamples(of: file, segment.file) }
+      guard let decoders else { return try StoredSamples(of: file, name, tracks) }
       let empty: (samples: [StoredSamples.Stored], bytes: Int) = ([], 0)
       return try ask(
-        decoders, .samples, about: file, segment.file, into: empty,
+        decoders, .samples, tracks, about: file, name, into: empty, isCancelled: isCancelled,
         output: { found, message in
           let (index, track): (Int, Int) = try (message.read(), message.read())
-          let (pts, duration): (Int64, Int64) = try (message.read(), message.read())
+          let (pts, duration, isKey): (Int64, Int64, Bool) = try (message.read(), message.read(), message.read())
           let isNew = index == found.samples.count
-          if isNew { found.samples.append(.init(track: track, pts: pts, duration: duration, data: [])) }
-          guard index == found.samples.count - 1, index >= 0, index < segment.samples + segment.frames.count else {
+          if isNew {
+            found.samples.append(.init(track: track, pts: pts, duration: duration, isKey: isKey, data: []))
+          }
+          guard index == found.samples.count - 1, index >= 0, index < limit else {
             throw DecoderFailure.malformed
           }
           try message.withBytes { part in
@@ -99,7 +114,8 @@ package struct VideoReader: Sendable {
           }
         }
       ) { found, answer in
-        StoredSamples(configuration: try answer.read(WireBytes?.self)?.bytes, samples: found.samples)
+        try StoredSamples(
+          configuration: answer.read(WireBytes?.self)?.bytes, colour: answer.read(), samples: found.samples)
       }
     }
   }

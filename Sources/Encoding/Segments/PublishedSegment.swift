@@ -53,6 +53,9 @@ package struct PublishedSegment: Sendable, Equatable {
     startMs == other.startMs && endMs == other.endMs && parts == other.parts && frames == other.frames
   }
 
+  /// Whether another program has coded it. Then it has that program's key frames.
+  package var isImported: Bool { encoder.object?["imported"]?.bool == true }
+
   /// The facts that decide its parameter sets.
   package var pictureKind: String { "\(codedWidth)x\(codedHeight) \(encoder.line)" }
 

@@ -25,14 +25,19 @@ enum SegmentReadback {
         continue
       }
       var tables = try table.children("stsd", "stts", "stss", "stsc", "stsz", "stco")
-      guard try tables.remove(at: 2).numbers() == [1] else { throw SegmentMismatch("its key frames differ") }
+      let keys = file.video.indices.filter { $0 == 0 || file.video[$0].isKey }.map { $0 + 1 }
+      guard try tables.remove(at: 2).numbers() == keys else { throw SegmentMismatch("its key frames differ") }
       try compare(tables, in: bytes, with: file.video)
       // Version, flags and count come first; then the fields of a video's entry (ISO/IEC 14496-12, 12.1.3).
       let entry = try tables[0].skipping(8).children("avc1")[0]
       try require(try entry.number(at: 24), file.width << 16 | file.height, "the size of its pictures")
-      guard
-        try entry.skipping(78).children("avcC", "colr", "pasp")[0].bytes.elementsEqual(file.parameterSets.configuration)
-      else { throw SegmentMismatch("its parameter sets differ") }
+      let extensions = try entry.skipping(78)
+      let boxes =
+        try file.colour == nil
+        ? extensions.children("avcC", "pasp") : extensions.children("avcC", "colr", "pasp")
+      guard boxes[0].bytes.elementsEqual(file.parameterSets.configuration) else {
+        throw SegmentMismatch("its parameter sets differ")
+      }
     }
   }
 

@@ -16,6 +16,30 @@ package struct EncodedSegment {
   package let samples: Int
 }
 
+extension EncodedSegment {
+  /// Makes a segment of coded samples.
+  ///
+  /// - Parameters:
+  ///   - video: the first one is the key frame; their durations add up to those of `holds`.
+  ///   - holds: at least one.
+  package init(
+    copying video: [Sample], of source: FinishedVideo, holds: [FrameHold]
+  ) throws(SegmentMismatch) {
+    try self.init(
+      MP4File(
+        width: source.size.width, height: source.size.height, parameterSets: source.parameterSets,
+        colour: source.colour, video: video, timing: holds.map(\.timingSample)), holds: holds)
+  }
+
+  fileprivate init(_ file: MP4File, holds: [FrameHold]) throws(SegmentMismatch) {
+    let bytes = file.bytes
+    try SegmentReadback.compare(bytes, with: file)
+    self.init(
+      holds: holds, bytes: bytes, codec: file.parameterSets.codec, codedWidth: file.width, codedHeight: file.height,
+      samples: file.video.count)
+  }
+}
+
 /// Writes one segment. Dropping it abandons the segment.
 package struct SegmentWriter: ~Copyable {
   private let settings: EncoderSettings
@@ -92,12 +116,8 @@ package struct SegmentWriter: ~Copyable {
     let holds = holds.map(\.hold)
     let file = MP4File(
       width: key.codedWidth, height: key.codedHeight, parameterSets: key.parameterSets, video: try video(key),
-      timing: holds.map { Sample(duration: MediaTime.ticks(ms: $0.holdMs), data: $0.timingText) })
-    let bytes = file.bytes
-    try SegmentReadback.compare(bytes, with: file)
-    return EncodedSegment(
-      holds: holds, bytes: bytes, codec: file.parameterSets.codec, codedWidth: key.codedWidth,
-      codedHeight: key.codedHeight, samples: file.video.count)
+      timing: holds.map(\.timingSample))
+    return try EncodedSegment(file, holds: holds)
   }
 
   /// Ends the encoding, unless the segment shows only a picture whose key frame is known.
@@ -149,14 +169,18 @@ package struct SegmentWriter: ~Copyable {
 }
 
 extension FrameHold {
+  /// Maximum bytes of a source's name on the timing track.
+  static let sourceBytes = 1_024
+
   /// The sample on the timing track: JSON behind its length in 2 bytes (3GPP TS 26.245, 5.17), with the capture in unix
   /// milliseconds, the frame's source, and whether it was captured in an earlier segment.
-  fileprivate var timingText: [UInt8] {
+  fileprivate var timingSample: Sample {
     var members: [String: JSONValue] = [
-      "t": .number(capture.timeMs), "f": .string(capture.source.shortened(to: 1_024)),
+      "t": .number(capture.timeMs), "f": .string(capture.source.shortened(to: Self.sourceBytes)),
     ]
     if status == .continued { members["continued"] = .bool(true) }
     let text = JSONValue.object(members).bytes()
-    return withUnsafeBytes(of: UInt16(text.count).bigEndian) { Array($0) } + text
+    let length = withUnsafeBytes(of: UInt16(text.count).bigEndian) { Array($0) }
+    return Sample(duration: MediaTime.ticks(ms: holdMs), data: length + text)
   }
 }

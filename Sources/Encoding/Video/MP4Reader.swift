@@ -63,6 +63,12 @@ package final class MP4Reader {
     return (Int64(base.num), Int64(base.den))
   }
 
+  /// A track's duration in its units; nil if it is unknown.
+  func duration(of track: Int) -> Int64? {
+    let duration = stream(track).pointee.duration
+    return duration == cff_no_pts() ? nil : duration
+  }
+
   /// The clockwise rotation of a track's pictures in quarter turns; nil if they are mirrored or turned by another angle.
   func quarterTurns(of track: Int) -> Int? {
     guard let matrix = withUnsafePointer(to: library, { cff_display_matrix($0, stream(track)) }) else { return 0 }
@@ -88,18 +94,28 @@ package final class MP4Reader {
     try check("av_seek_frame", library.av_seek_frame(format, Int32(track), dts, AVSEEK_FLAG_BACKWARD))
   }
 
-  /// The `avcC` of the first track; nil if it is not H.264.
-  var configuration: [UInt8]? {
-    guard trackCount > 0, let parameters = format?.pointee.streams[0]?.pointee.codecpar,
-      parameters.pointee.codec_id == AV_CODEC_ID_H264
+  /// The `avcC` of a track; nil if there is no such track, or if it is not H.264.
+  func configuration(of track: Int) -> [UInt8]? {
+    guard (0..<trackCount).contains(track), case let parameters = parameters(of: track).pointee,
+      parameters.codec_id == AV_CODEC_ID_H264
     else { return nil }
-    return Array(
-      UnsafeBufferPointer(start: parameters.pointee.extradata, count: Int(parameters.pointee.extradata_size)))
+    return Array(UnsafeBufferPointer(start: parameters.extradata, count: Int(parameters.extradata_size)))
   }
 
-  /// The parameter sets in ``configuration``; nil if it is not as we write it.
+  /// The colours in the sample description of a track; nil if it has none. FFmpeg has the numbers of ISO/IEC 23091-2.
+  func colour(of track: Int) -> VideoColour? {
+    guard (0..<trackCount).contains(track), case let parameters = parameters(of: track).pointee,
+      parameters.color_primaries != AVCOL_PRI_UNSPECIFIED || parameters.color_trc != AVCOL_TRC_UNSPECIFIED
+        || parameters.color_space != AVCOL_SPC_UNSPECIFIED
+    else { return nil }
+    return VideoColour(
+      primaries: Int(parameters.color_primaries.rawValue), transfer: Int(parameters.color_trc.rawValue),
+      matrix: Int(parameters.color_space.rawValue), isFullRange: parameters.color_range == AVCOL_RANGE_JPEG)
+  }
+
+  /// The parameter sets of the first track; nil if they are not as we write them.
   var parameterSets: ParameterSets? {
-    configuration.flatMap { $0.withUnsafeBufferPointer { ParameterSets(configuration: $0) } }
+    configuration(of: 0).flatMap { $0.withUnsafeBufferPointer { ParameterSets(configuration: $0) } }
   }
 
   /// A sample, valid until the next one is read.

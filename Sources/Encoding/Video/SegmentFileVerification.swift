@@ -26,7 +26,10 @@ enum SegmentFileVerification {
       guard starts.indices.contains(sample.track) else { return problems + ["more than two tracks"] }
       if sample.pts != ends[sample.track] || sample.dts != sample.pts { problems.append("a sample is not contiguous") }
       if sample.track == 0 {
-        if sample.isKey != starts[0].isEmpty { problems.append("the first sample is not the only key frame") }
+        let isFirst = starts[0].isEmpty
+        if isFirst ? !sample.isKey : sample.isKey && !segment.isImported {
+          problems.append("the first sample is not the only key frame")
+        }
         pictures += try decoder.decode(sample).map { ($0.width, $0.height) }
       } else {
         texts.append(Array(sample.bytes))

@@ -27,10 +27,16 @@ package struct VideoTrack {
   /// The index of the track in the file.
   package let index: Int
   /// The track's units, in seconds.
-  let timeBase: (numerator: Int64, denominator: Int64)
+  package let timeBase: (numerator: Int64, denominator: Int64)
   package let quarterTurns: Int
   /// The file's `creation_time`, as it is written; nil if it has none.
   package let creationTime: String?
+  /// The index of the timing track in the file; nil if it has none.
+  package let timingIndex: Int?
+  /// Whether the file has no other video track.
+  package let isOnlyVideo: Bool
+  /// Whether the file says when the last sample ends. libavformat guesses a duration where it does not.
+  package let hasEnd: Bool
   /// The shown samples, by presentation time.
   package let samples: [Sample]
   /// The key frames, by presentation time, whose successors need no sample before them. Some are not shown.
@@ -38,6 +44,9 @@ package struct VideoTrack {
 }
 
 extension VideoTrack {
+  /// The cause of ``BadSession`` for a track without samples.
+  package static let noPicture = "no picture"
+
   /// Reads a file once.
   ///
   /// - Parameter name: names the file in errors.
@@ -67,6 +76,7 @@ extension VideoTrack {
     var keys: [(sample: Sample, index: Int)] = []
     var size: PixelSize?
     var leastPts: [Int64] = []
+    var (leastDTS, lastDTS) = (Int64.max, Int64.min)
     var timing = TimingTrack(in: reader, beside: index)
     while let sample = try reader.next() {
       if isCancelled() { throw Cancelled() }
@@ -92,8 +102,9 @@ extension VideoTrack {
         throw bad("more than the limit of \(limits.filmPictures) pictures", "cut it into parts")
       }
       if !sample.isDiscarded { shown.append(found) }
+      (leastDTS, lastDTS) = (min(leastDTS, sample.dts), max(lastDTS, sample.dts))
     }
-    guard !shown.isEmpty, !keys.isEmpty else { throw bad("no picture", "name an MP4 with one") }
+    guard !shown.isEmpty, !keys.isEmpty else { throw bad(Self.noPicture, "name an MP4 with one") }
     // Then each element is the earliest time of its sample and of all samples behind it.
     for index in leastPts.indices.dropLast().reversed() { leastPts[index] = min(leastPts[index], leastPts[index + 1]) }
     // A picture that is shown before its key frame needs samples before that (open GOP). The first key frame has none.
@@ -102,6 +113,11 @@ extension VideoTrack {
     timeBase = reader.timeBase(of: index)
     self.quarterTurns = quarterTurns
     creationTime = reader.creationTime
+    timingIndex = timing.track
+    isOnlyVideo = (0..<reader.trackCount).allSatisfy {
+      $0 == index || reader.parameters(of: $0).pointee.codec_type != AVMEDIA_TYPE_VIDEO
+    }
+    hasEnd = reader.duration(of: index).map { $0 > leastDTS.distance(to: lastDTS) } ?? true
     samples = timing.dating(shown.sorted { $0.pts < $1.pts })
     self.keys = closed.map(\.element.sample).sorted { $0.pts < $1.pts }
   }
@@ -136,7 +152,7 @@ extension VideoTrack {
 /// The captures of a film by `stitch`, from its timing track.
 private struct TimingTrack {
   /// The index of the track; nil if there is none.
-  private var track: Int?
+  private(set) var track: Int?
   /// Unix milliseconds of captures, by presentation time in the film's units.
   private var instants: [Int64: Int64] = [:]
 

@@ -30,12 +30,14 @@ extension SegmentSamples {
       let tracks = try movie.all("trak")
       guard tracks.count == 2 else { throw SegmentMismatch("not two tracks") }
       let table = try tracks[0].table
-      let record = try table.first("stsd").skipping(8).first("avc1").skipping(78).first("avcC")
-      guard let sets = ParameterSets(configuration: record.bytes) else {
+      let entry = try table.first("stsd").skipping(8).first("avc1").skipping(78)
+      guard let sets = ParameterSets(configuration: try entry.first("avcC").bytes) else {
         throw SegmentMismatch("no parameter sets")
       }
+      let colours = try entry.all("colr")
       self.init(
-        parameterSets: sets, video: try table.samples(segment.samples, in: segment.bytes),
+        parameterSets: sets, colour: colours.isEmpty ? nil : try colours[0].colour,
+        video: try table.samples(segment.samples, in: segment.bytes),
         timing: try tracks[1].table.samples(segment.frames.count, in: segment.bytes))
     } catch let mismatch as SegmentMismatch {
       throw BadSession(segment.file, "its tables are not those of a segment: \(mismatch)")
@@ -44,6 +46,15 @@ extension SegmentSamples {
 }
 
 extension BoxReader {
+  /// The content of `colr`, behind its type (ISO/IEC 14496-12, 12.1.5).
+  fileprivate var colour: VideoColour {
+    get throws(SegmentMismatch) {
+      try VideoColour(
+        primaries: number(at: 4, bytes: 2), transfer: number(at: 6, bytes: 2), matrix: number(at: 8, bytes: 2),
+        isFullRange: number(at: 10, bytes: 1) & 0x80 != 0)
+    }
+  }
+
   /// The sample tables of a track.
   fileprivate var table: BoxReader {
     get throws(SegmentMismatch) { try first("mdia").first("minf").first("stbl") }

@@ -65,6 +65,17 @@ package struct DirectoryStore: ArtifactStore {
     }
   }
 
+  /// Publishes the segments of a finished video, which is a batch of its own.
+  ///
+  /// - Throws: ``BadBatch``; ``Cancelled``.
+  func publish(
+    _ manifests: [SegmentManifest], of batch: Batch, digest: String, isCancelled: () -> Bool
+  ) throws -> Receipt {
+    let directory = SessionDirectory(output: staging.output, session: batch.session)
+    return try DirectoryPublication(store: self, batch: batch, directory: directory)
+      .commit(manifests, digest: digest, isCancelled: isCancelled).updateViews()
+  }
+
   package var dueInMs: Int? { index.dueInMs }
 
   package func flushPending(all: Bool) -> [ViewUpdateFailure] { index.flushPending(staging, all: all) }
@@ -122,8 +133,14 @@ private struct DirectoryPublication: Publication {
   func commit(
     _ segments: [StagedSegment], digest: String, settings: EncoderSettings, isCancelled: () -> Bool
   ) throws -> PublishedBatch {
+    try commit(
+      SegmentManifest.all(segments, of: batch, digest: digest, settings), digest: digest, isCancelled: isCancelled)
+  }
+
+  func commit(
+    _ manifests: [SegmentManifest], digest: String, isCancelled: () -> Bool
+  ) throws -> PublishedBatch {
     let (index, staging) = (store.index, store.staging)
-    let manifests = SegmentManifest.all(segments, of: batch, digest: digest, settings)
     let new = manifests.map(\.segment)
     let lock = try directory.lock(isCancelled)
     return try withExtendedLifetime(lock) {

@@ -29,9 +29,15 @@ package struct SegmentManifest {
   package static func all(
     _ segments: [StagedSegment], of batch: Batch, digest: String, _ settings: EncoderSettings
   ) -> [SegmentManifest] {
+    all(segments, of: batch, digest: digest, encoder: settings.json)
+  }
+
+  /// - Parameter encoder: all that decides the bytes of the segments besides their pictures.
+  static func all(
+    _ segments: [StagedSegment], of batch: Batch, digest: String, encoder: JSONValue
+  ) -> [SegmentManifest] {
     segments.enumerated().map { index, segment in
-      SegmentManifest(
-        segment, of: batch, digest: digest, part: index + 1, parts: segments.count, encoder: settings.json)
+      SegmentManifest(segment, of: batch, digest: digest, part: index + 1, parts: segments.count, encoder: encoder)
     }
   }
 

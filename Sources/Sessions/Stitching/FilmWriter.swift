@@ -28,10 +28,12 @@ struct FilmWriter {
     let kinds = Set(plan.parts.map(\.segment.pictureKind))
     isMixed = kinds.count > 1
     let samples = plan.parts.reduce(0) { $0 + $1.segment.samples + $1.segment.frames.count + 1 }
+    let keys = plan.parts.reduce(0) { $0 + ($1.segment.isImported ? $1.segment.samples : 0) }
     let chapterSize = plan.chapters.reduce(0) { $0 + 9 + $1.title.utf8.count }
     // Two parameter sets have 2 KiB at most.
     movieSpace =
-      4_096 + 4_096 * kinds.count + MP4Track.tableSize(samples: samples, chunks: 2 * plan.parts.count) + chapterSize
+      4_096 + 4_096 * kinds.count + MP4Track.tableSize(samples: samples, chunks: 2 * plan.parts.count, keys: keys)
+      + chapterSize
     end = Self.movieOffset + movieSpace + 16
     try file.write(MP4Movie.fileType, at: 0)
   }

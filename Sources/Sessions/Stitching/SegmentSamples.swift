@@ -5,6 +5,8 @@ import ISOMedia
 struct SegmentSamples {
   /// The parameter sets of the video.
   var parameterSets: ParameterSets
+  /// The colours in its sample description.
+  private(set) var colour: VideoColour?
   private(set) var video: [Sample] = []
   private(set) var timing: [Sample] = []
   /// Whether the key frame carries the parameter sets.
@@ -34,12 +36,13 @@ extension SegmentSamples {
         throw bad("a sample out of time")
       }
       ends[sample.track] += sample.duration
-      tracks[sample.track].append(Sample(duration: sample.duration, data: sample.data))
+      tracks[sample.track].append(
+        Sample(duration: sample.duration, data: sample.data, isKey: sample.isKey && segment.isImported))
     }
     guard let sets = stored.configuration.flatMap({ ParameterSets(configuration: $0) }) else {
       throw bad("no H.264 track first")
     }
-    self.init(parameterSets: sets, video: tracks[0], timing: tracks[1])
+    self.init(parameterSets: sets, colour: stored.colour, video: tracks[0], timing: tracks[1])
     guard video.count == segment.samples, timing.count == segment.frames.count else { throw bad("samples are missing") }
   }
 
@@ -53,16 +56,20 @@ extension SegmentSamples {
     if gap > 0 { timing.append(Sample(duration: gap, data: [0, 0])) }
   }
 
-  /// Puts the parameter sets before the key frame, for readers of pictures of several kinds.
+  /// Puts the parameter sets before each key frame, for readers of pictures of several kinds.
   mutating func carryParameterSets() {
-    video[0] = Sample(duration: video[0].duration, data: parameterSets.lengthPrefixed + video[0].data)
+    for (index, sample) in video.enumerated() where index == 0 || sample.isKey {
+      video[index] = Sample(
+        duration: sample.duration, data: parameterSets.lengthPrefixed + sample.data, isKey: sample.isKey)
+    }
     isInBand = true
   }
 
   /// Returns the sample description of the video.
   func description(of segment: PublishedSegment) -> VideoDescription {
     VideoDescription(
-      width: segment.codedWidth, height: segment.codedHeight, parameterSets: parameterSets, isInBand: isInBand)
+      width: segment.codedWidth, height: segment.codedHeight, parameterSets: parameterSets, colour: colour,
+      isInBand: isInBand)
   }
 
   private static func stretchLast(_ samples: inout [Sample], to length: Int64, _ file: String) throws(BadSession) {
@@ -80,6 +87,6 @@ extension SegmentSamples {
     guard duration <= MediaTime.ticks(ms: MediaTime.maximumSampleMs) else {
       throw BadSession(file, "a hold of more than 6.6 hours behind it", advice: "stitch with --gaps cut")
     }
-    samples.append(Sample(duration: duration, data: last.data))
+    samples.append(Sample(duration: duration, data: last.data, isKey: last.isKey))
   }
 }

@@ -12,7 +12,7 @@ struct SheetCommand: ReportingCommand {
       Each picture has its capture time (UTC) and the time since the session's start. A gap is a hatched tile. A damaged or missing segment has a tile that says so, and the exit status is 65.
       """)
 
-  @Argument(help: ArgumentHelp("A published session: OUTPUT/SESSION.", valueName: "session-dir"))
+  @Argument(help: ArgumentHelp("A published session, OUTPUT/SESSION, or finished segments.", valueName: "session-dir"))
   var session: String
 
   @Option(help: ArgumentHelp("The image to write or replace: a .png or a .jpg.", valueName: "file"))
@@ -41,11 +41,15 @@ struct SheetCommand: ReportingCommand {
   }
 
   func execute() throws {
-    guard let format else { return }
     let decoders = try sandbox.videoDecoders()
+    try ImportCommand.withSession(session, sandbox, decoders) { try draw($0, decoders) }
+  }
+
+  private func draw(_ path: String, _ decoders: DecoderForkServer?) throws {
+    guard let format else { return }
     let sheet = try withProgress(in: "tiles") {
       try ContactSheet.write(
-        of: session, to: to, as: format, every: every, columns: columns, width: width, decoders: decoders, progress: $0)
+        of: path, to: to, as: format, every: every, columns: columns, width: width, decoders: decoders, progress: $0)
     }
     for problem in sheet.warnings + sheet.damaged { say("\(session): \(problem.file): \(problem.what)") }
     results.print(json: sheet.json, text: Self.text(sheet))

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Encoding
 import FileSystem
 import SegmentEncoder
 import Sessions
@@ -14,12 +15,15 @@ struct StitchCommand: ReportingCommand {
     commandName: "stitch",
     abstract: "Make one MP4 or an HLS stream of a session, without re-encoding.",
     discussion: """
+      SESSION_DIR is a published session, or a directory of finished MP4 segments and their Sentry events, as import reads them.
+
       mp4: each frame is shown at its capture minus the session's start. The film has the timing track, and gaps are chapters.
       hls: DIR/multivariant.m3u8, DIR/session.m3u8, DIR/iframes.m3u8 and a CMAF fragment for each segment, at the same times. Players skip gaps. Existing files in DIR are used again.
       """)
 
   @Argument(
-    help: ArgumentHelp("A published session: OUTPUT/SESSION.", valueName: "session-dir"), completion: .directory)
+    help: ArgumentHelp("A published session, OUTPUT/SESSION, or finished segments.", valueName: "session-dir"),
+    completion: .directory)
   var session: String
 
   @Option(
@@ -51,10 +55,14 @@ struct StitchCommand: ReportingCommand {
 
   func execute() throws {
     let decoders = try sandbox.videoDecoders()
+    try ImportCommand.withSession(session, sandbox, decoders) { try stitch($0, decoders) }
+  }
+
+  private func stitch(_ path: String, _ decoders: DecoderForkServer?) throws {
     let result = try withProgress(in: "segments") { advance in
       switch format {
-      case .mp4: try Stitching.film(of: session, to: to, gaps: gaps ?? .hold, decoders: decoders, progress: advance)
-      case .hls: try Stitching.hls(of: session, to: to, decoders: decoders, progress: advance)
+      case .mp4: try Stitching.film(of: path, to: to, gaps: gaps ?? .hold, decoders: decoders, progress: advance)
+      case .hls: try Stitching.hls(of: path, to: to, decoders: decoders, progress: advance)
       }
     }
     for warning in result.warnings { say("\(session): \(warning.file): \(warning.what)") }
