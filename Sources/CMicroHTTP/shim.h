@@ -101,6 +101,11 @@ static inline const char *cmh_header(const cmh_library *library, struct MHD_Conn
   return library->MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
 
+// Returns an argument of the request's address; the library decodes percent signs, and makes a space of each plus sign.
+static inline const char *cmh_argument(const cmh_library *library, struct MHD_Connection *connection, const char *name) {
+  return library->MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name);
+}
+
 // A part of an open file.
 typedef struct cmh_part {
   int file;

@@ -8,6 +8,8 @@ struct HTTPRequest {
   /// Percent-decoded; begins with a slash.
   let path: String
   let header: (_ name: String) -> String?
+  /// An argument of the address, `?name=value`, decoded; a plus sign is a space.
+  let argument: (_ name: String) -> String?
 
   /// Whether the client has the version with this tag.
   func has(_ tag: String) -> Bool {

@@ -118,6 +118,8 @@ final class HTTPServer: Sendable {
     func serve(_ connection: OpaquePointer, _ method: String, _ path: String) -> Bool {
       let request = HTTPRequest(method: method, path: path) { [library] name in
         withUnsafePointer(to: library) { cmh_header($0, connection, name).map { String(cString: $0) } }
+      } argument: { [library] name in
+        withUnsafePointer(to: library) { cmh_argument($0, connection, name).map { String(cString: $0) } }
       }
       return send(reply(to: request).answering(request), on: connection)
     }
