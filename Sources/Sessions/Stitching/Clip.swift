@@ -32,7 +32,7 @@ package struct Clip: Sendable, Equatable {
     func bad(_ fault: BadClip.Fault) -> BadClip {
       BadClip(session: session, fault: fault, fromMs: fromMs, toMs: toMs, bounds: bounds)
     }
-    guard fromMs < toMs || to == nil else { throw bad(.empty) }
+    guard from == nil || to == nil || fromMs < toMs else { throw bad(.empty) }
     guard fromMs < bounds.upperBound, toMs > bounds.lowerBound else { throw bad(.outside) }
     return max(fromMs, bounds.lowerBound)..<min(toMs, bounds.upperBound)
   }

@@ -79,12 +79,14 @@ extension SegmentSamples {
     let cadence = SampleCadence(for: durations.map { max(1, $0 / MediaTime.ticks(ms: 1)) })
     guard cadence != .asCaptured, let writer = try? SkipSliceWriter(after: parameterSets) else { return }
     let longest = max(MediaTime.ticks(ms: cadence.sampleMs), durations.reduce(0, +) / Self.maximumRepeats + 1)
+    // All repeats are equal but for their numbers.
+    let repeated = writer.picture(1)
     var samples: [Sample] = []
     for sample in video {
       let count = 1 + (sample.duration - 1) / longest
       let bounds = (0...count).map { sample.duration * $0 / count }
       for (index, (start, end)) in zip(bounds, bounds.dropFirst()).enumerated() {
-        samples.append(Sample(duration: end - start, data: index == 0 ? sample.data : writer.picture(samples.count)))
+        samples.append(Sample(duration: end - start, data: index == 0 ? sample.data : repeated))
       }
     }
     guard let numbered = try? numbered(samples, writer) else { return }

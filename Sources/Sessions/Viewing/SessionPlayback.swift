@@ -158,7 +158,7 @@ public final class SessionPlayback: Sendable {
   /// - Parameter scratch: a directory with room for it.
   /// - Throws: ``BadClip`` if it shows nothing; `BadSession` if a segment is missing or damaged, or the session has changed since;
   ///   `DiskError`.
-  package func film(of clip: Clip, in scratch: String) throws -> OpenFile? {
+  package func film(of clip: Clip = .whole, in scratch: String) throws -> OpenFile? {
     let part = try directory.segments(of: clip)
     let known = segments.firstIndex { $0.startMs == part.segments[0].startMs } ?? 0
     guard part.segments == Array(segments[known...].prefix(part.segments.count)), try range(of: clip) == part.range
