@@ -8,19 +8,7 @@ struct BitReader {
   var bitCount: Int { 8 * bytes.count }
 
   /// - Parameter unit: a NAL unit with its header.
-  init(unit: some Sequence<UInt8>) {
-    var payload: [UInt8] = []
-    var zeros = 0
-    for byte in unit {
-      if zeros == 2 && byte == 3 {
-        zeros = 0
-        continue
-      }
-      zeros = byte == 0 ? zeros + 1 : 0
-      payload.append(byte)
-    }
-    bytes = payload
-  }
+  init(unit: some Sequence<UInt8>) { bytes = NALUnit.payload(of: unit) }
 
   /// Reads a number. The bits after the end of the unit are zeros.
   mutating func bits(_ count: Int) -> Int {
@@ -75,18 +63,55 @@ struct BitWriter {
   /// Writes se(v).
   mutating func put(signed value: Int) { put(unsigned: value > 0 ? 2 * value - 1 : -2 * value) }
 
+  /// Writes zeros up to the next byte.
+  mutating func align() { while !isAligned { put(false) } }
+
+  /// Writes whole bytes, from the start of a byte on.
+  mutating func put(aligned more: UnsafeBufferPointer<UInt8>) {
+    precondition(isAligned)
+    bytes += more
+    bitCount += 8 * more.count
+  }
+
+  /// Writes the stop bit and the zeros after it.
+  mutating func stop() {
+    put(true)
+    align()
+  }
+
   /// The unit with its emulation prevention bytes.
-  var unit: [UInt8] {
-    var result: [UInt8] = []
+  var unit: [UInt8] { NALUnit.unit(of: bytes) }
+}
+
+extension NALUnit {
+  /// Returns a unit without its emulation prevention bytes.
+  static func payload(of unit: some Sequence<UInt8>) -> [UInt8] {
+    var payload: [UInt8] = []
     var zeros = 0
-    for byte in bytes {
+    for byte in unit {
+      if zeros == 2 && byte == 3 {
+        zeros = 0
+        continue
+      }
+      zeros = byte == 0 ? zeros + 1 : 0
+      payload.append(byte)
+    }
+    return payload
+  }
+
+  /// Returns a unit with its emulation prevention bytes.
+  static func unit(of payload: [UInt8]) -> [UInt8] {
+    var unit: [UInt8] = []
+    unit.reserveCapacity(payload.count + payload.count / 64)
+    var zeros = 0
+    for byte in payload {
       if zeros == 2 && byte <= 3 {
-        result.append(3)
+        unit.append(3)
         zeros = 0
       }
       zeros = byte == 0 ? zeros + 1 : 0
-      result.append(byte)
+      unit.append(byte)
     }
-    return result
+    return unit
   }
 }

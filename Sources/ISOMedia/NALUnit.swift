@@ -32,6 +32,11 @@ package struct NALUnit {
     return units
   }
 
+  /// Returns a unit behind its length in 4 bytes.
+  static func lengthPrefixed(_ unit: [UInt8]) -> [UInt8] {
+    withUnsafeBytes(of: UInt32(unit.count).bigEndian) { Array($0) } + unit
+  }
+
   /// Returns the units that carry pictures, each behind its length in 4 bytes. This leaves out x264's 700 bytes of settings
   /// before every first picture, and the parameter sets, which are in the sample description.
   package static func lengthPrefixed(_ units: [NALUnit]) -> [UInt8] {

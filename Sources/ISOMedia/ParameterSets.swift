@@ -3,6 +3,8 @@ package struct ParameterSets: Equatable {
   /// At least 4 bytes.
   package let sequence: [UInt8]
   package let picture: [UInt8]
+  /// The picture parameter set of ``KeyPictureWriter``, in a film that has such a picture.
+  package var keyPicture: [UInt8]?
 
   package init(sequence: [UInt8], picture: [UInt8]) {
     self.sequence = sequence
@@ -18,9 +20,12 @@ package struct ParameterSets: Equatable {
     record.u8(0xE0 | 1)
     record.u16(UInt16(sequence.count))
     record.append(sequence)
-    record.u8(1)
-    record.u16(UInt16(picture.count))
-    record.append(picture)
+    let pictures = [picture, keyPicture].compactMap { $0 }
+    record.u8(UInt8(pictures.count))
+    for picture in pictures {
+      record.u16(UInt16(picture.count))
+      record.append(picture)
+    }
     if sequence[1] >= 100 {
       record.append([0xFC | 1, 0xF8, 0xF8, 0])  // High profile: 4:2:0, 8 bits, 8 bits, no extensions
     }
@@ -56,14 +61,9 @@ package struct ParameterSets: Equatable {
     return formats == (1, 0, 0)
   }
 
-  /// Both as NAL units behind their lengths, to put before a key frame.
+  /// All as NAL units behind their lengths, to put before a key frame.
   package var lengthPrefixed: [UInt8] {
-    var units = MP4Box()
-    for unit in [sequence, picture] {
-      units.u32(UInt32(unit.count))
-      units.append(unit)
-    }
-    return units.bytes
+    [sequence, picture, keyPicture].compactMap { $0 }.flatMap(NALUnit.lengthPrefixed)
   }
 
   /// The `codecs` parameter of RFC 6381.

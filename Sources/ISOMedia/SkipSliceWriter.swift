@@ -51,8 +51,7 @@ package struct SkipSliceWriter {
     while !slice.isAligned { slice.put(true) }
     var coder = SkipCoder(slice)
     for macroblock in 1...macroblocks { coder.skip(isLast: macroblock == macroblocks) }
-    let unit = coder.slice.unit
-    return withUnsafeBytes(of: UInt32(unit.count).bigEndian) { Array($0) } + unit
+    return NALUnit.lengthPrefixed(coder.slice.unit)
   }
 
   /// Sets the number of a coded picture among all pictures of the segment.
@@ -63,17 +62,27 @@ package struct SkipSliceWriter {
     let (header, first, kind, set) = (slice.bits(8), slice.unsigned(), slice.unsigned(), slice.unsigned())
     let start = 32 + slice.position
     let bytes = start / 8...(start + frameNumberBits - 1) / 8
-    // The unit is alone. Without zeros at its number, before or after, its emulation prevention bytes stay the same.
     guard header & 0x1F == NALUnit.Kind.slice.rawValue, first == 0, kind == 5, set == pictureParameterSet,
-      unit.prefix(4).reduce(0, { $0 << 8 | Int($1) }) == unit.count - 4, bytes.upperBound < unit.count,
-      !unit[bytes].contains(0)
+      unit.prefix(4).reduce(0, { $0 << 8 | Int($1) }) == unit.count - 4, bytes.upperBound < unit.count
     else { throw SegmentMismatch("a coded picture is of another kind") }
+    // Without zeros at its number, before or after, its emulation prevention bytes stay the same.
+    var head = Array(unit[...bytes.upperBound])
+    setNumber(number, in: &head, at: start)
+    if !unit[bytes].contains(0), !head[bytes].contains(0) {
+      unit.replaceSubrange(bytes, with: head[bytes])
+    } else {
+      var payload = NALUnit.payload(of: unit[4...])
+      setNumber(number, in: &payload, at: slice.position)
+      unit = NALUnit.lengthPrefixed(NALUnit.unit(of: payload))
+    }
+  }
+
+  private func setNumber(_ number: Int, in bytes: inout [UInt8], at start: Int) {
     for bit in 0..<frameNumberBits {
       let (byte, mask) = ((start + bit) / 8, UInt8(0x80) >> ((start + bit) % 8))
       let isSet = number >> (frameNumberBits - 1 - bit) & 1 == 1
-      unit[byte] = isSet ? unit[byte] | mask : unit[byte] & ~mask
+      bytes[byte] = isSet ? bytes[byte] | mask : bytes[byte] & ~mask
     }
-    guard !unit[bytes].contains(0) else { throw SegmentMismatch("a coded picture cannot be numbered") }
   }
 
   /// The quantiser. Nothing is quantised with it, but it selects the coder's initial states: at 51, skips are the likeliest.

@@ -238,6 +238,45 @@ import Testing
     try expectToPlay(films)
   }
 
+  /// Cuts before, at and behind captures, at seams of segments, and in a gap. The first picture is on screen before playback.
+  @Test func clipsPlayFromTheirFirstPictureToTheirEnd() throws {
+    var films: [Film] = []
+    for (name, ranges, speed): (String, [Range<Int64>], String) in [
+      ("exact-1fps", [2_300..<5_700, 4_999..<6_001, 1_000..<3_001, 3_999..<4_400], "1"),
+      ("irregular-3fps", [1_111..<3_333], "1"), ("gap", [6_500..<9_500, 14_000..<17_000], "1"),
+      ("rotation", [1_500..<4_200], "1"), ("on-change", [500..<4_000], "1"), ("exact-1fps", [2_300..<8_700], "2.5"),
+      ("irregular-3fps", [1_111..<2_222], "0.4"),
+    ] {
+      let session = try EncoderWorker.encode(Fixture(name), into: scratch)
+      for range in ranges {
+        let file = "clip-\(films.count).mp4"
+        let start = session.index.startMs
+        let result = try EncoderWorker.run(
+          "stitch", session.path, "--to", scratch.path(file), "--from", "\(start + range.lowerBound)", "--to-time",
+          "\(start + range.upperBound)", "--speed", speed)
+        try #require(result.status == 0, "\(result.errors)")
+        let captures = session.captured.enumerated().map { (number: $0, atMs: $1.timeMs - start) }
+        let factor = try #require(Double(speed))
+        let shown = captures.filter { capture in
+          capture.atMs < range.upperBound
+            && captures.dropFirst(capture.number + 1).first.map { $0.atMs > range.lowerBound } ?? true
+        }.map { ($0.number, Int64(Double(max(0, $0.atMs - range.lowerBound)) / factor)) }
+        films.append(Film(file: file, captures: shown, endMs: Int64(Double(range.count) / factor)))
+      }
+    }
+    let first = try Browser(serving: scratch.path).run(
+      Self.page + """
+        const result = [];
+        for (const file of parameters) {
+          const video = await film(file);
+          result.push([number(video), Math.round(video.duration * 1000)]);
+        }
+        return result;
+        """, parameters: films.map(\.file), as: [[Int64]].self)
+    #expect(first == films.map { [Int64($0.captures[0].number), $0.endMs] })
+    try expectToPlay(films)
+  }
+
   /// Captures and ends that browsers cut short unless the encoder repeats pictures. The test plays the first segment of
   /// each.
   private static let segments: [(captures: [Int64], endMs: Int64)] = [

@@ -4,9 +4,12 @@ import Testing
 @testable import ISOMedia
 @testable import Sessions
 
-/// Returns the parts as text: film start + length (of which gap).
+/// Returns the parts as text: film start + length (of which gap), and from where in the segment.
 private func parts(_ plan: StitchPlan) -> [String] {
-  plan.parts.map { "\($0.startMs)+\($0.lengthMs)" + ($0.gapMs > 0 ? " (\($0.gapMs))" : "") }
+  plan.parts.map {
+    "\($0.startMs)+\($0.lengthMs)" + ($0.gapMs > 0 ? " (\($0.gapMs))" : "")
+      + ($0.skippedMs > 0 ? " from \($0.skippedMs)" : "")
+  }
 }
 
 @Suite struct FilmPlanTests {
@@ -38,5 +41,58 @@ private func parts(_ plan: StitchPlan) -> [String] {
   @Test func aSessionWithoutGapsHasNoChapters() {
     #expect(
       StitchPlan([PublishedSegment.made(0, 5_000), PublishedSegment.made(5_000, 9_000)], gaps: .hold).chapters.isEmpty)
+  }
+
+  struct Cut: Sendable {
+    let range: Range<Int64>
+    let held: [String]
+    let cut: [String]
+  }
+
+  /// The gap is from 8 000 to 11 000; the last one from 15 000 to 15 250.
+  @Test(arguments: [
+    Cut(range: 1_000..<6_000, held: ["0+5000"], cut: ["0+5000"]),
+    Cut(range: 1_001..<5_999, held: ["0+4998 from 1"], cut: ["0+4998 from 1"]),
+    Cut(range: 5_999..<6_001, held: ["0+1 from 4999", "1+1"], cut: ["0+1 from 4999", "1+1"]),
+    Cut(range: 7_000..<9_000, held: ["0+2000 (1000) from 1000"], cut: ["0+1000 from 1000"]),
+    Cut(range: 8_000..<11_000, held: ["0+3000 (3000) from 2000"], cut: []),
+    Cut(range: 8_500..<9_000, held: ["0+500 (500) from 2500"], cut: []),
+    Cut(range: 9_000..<11_500, held: ["0+2000 (2000) from 3000", "2000+500"], cut: ["0+500"]),
+    // At the seam, the next segment cuts the one before it short.
+    Cut(range: 11_600..<11_800, held: ["0+100 from 600", "100+100"], cut: ["0+100 from 600", "100+100"]),
+    // The other seam is held.
+    Cut(range: 14_100..<14_500, held: ["0+300 from 2400", "300+100"], cut: ["0+300 from 2400", "300+100"]),
+    Cut(range: 14_900..<15_250, held: ["0+350 (250) from 500"], cut: ["0+100 from 500"]),
+  ])
+  func rangeCutsTheFirstAndTheLastPart(cut: Cut) {
+    #expect(parts(StitchPlan(session, gaps: .hold, range: cut.range)) == cut.held)
+    #expect(parts(StitchPlan(session, gaps: .cut, range: cut.range)) == cut.cut)
+    let plan = StitchPlan(session, gaps: .hold, range: cut.range)
+    #expect(plan.shown == cut.range)
+    #expect(plan.durationMs == Int64(cut.range.count))
+  }
+
+  @Test func chaptersOfAClipAreItsOwnAtItsSpeed() throws {
+    let double = try #require(FilmSpeed("2"))
+    #expect(
+      StitchPlan(session, gaps: .hold, range: 7_000..<12_000, speed: double).chapters == [
+        Chapter(startMs: 0, title: "start"), Chapter(startMs: 500, title: "gap of 3 s"),
+        Chapter(startMs: 2_000, title: "after a gap of 3 s"),
+      ])
+    #expect(
+      StitchPlan(session, gaps: .hold, range: 9_000..<12_000).chapters == [
+        Chapter(startMs: 0, title: "start"), Chapter(startMs: 2_000, title: "after a gap of 3 s"),
+      ])
+    #expect(StitchPlan(session, gaps: .cut, range: 9_000..<12_000).chapters.isEmpty)
+    #expect(StitchPlan(session, gaps: .hold, range: 1_000..<8_000).chapters.isEmpty)
+  }
+
+  @Test func onlyPartsThatAreCutOrSlowGetRepeats() throws {
+    let plan = StitchPlan(session, gaps: .hold, range: 2_000..<11_800)
+    #expect(plan.parts.map { plan.needsRepeats($0) } == [true, false, false, true])
+    let slow = StitchPlan(session, gaps: .hold, speed: try #require(FilmSpeed("0.5")))
+    #expect(slow.parts.allSatisfy { slow.needsRepeats($0) })
+    let fast = StitchPlan(session, gaps: .hold, speed: try #require(FilmSpeed("2")))
+    #expect(!fast.parts.contains { fast.needsRepeats($0) })
   }
 }

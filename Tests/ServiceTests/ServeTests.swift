@@ -88,6 +88,43 @@ import Testing
     }
   }
 
+  @Test func partOfAFilmEqualsStitch() throws {
+    let (server, sessions) = try serve("exact-1fps")
+    let (start, end) = (sessions[0].index.startMs, sessions[0].index.endMs)
+    let (path, film) = ("/sessions/exact-1fps/session.mp4", scratch.path("film.mp4"))
+    func get(_ query: String, _ headers: [String: String] = [:]) throws -> RunningServer.Reply {
+      try server.get("\(path)?\(query)", headers)
+    }
+    #expect(
+      try EncoderWorker.run(
+        "stitch", sessions[0].path, "--to", film, "--from", "+2.5s", "--to-time", "+7s", "--speed", "2"
+      ).status == 0)
+    let reply = try get("from=\(start + 2_500)&to=\(start + 7_000)&speed=2")
+    #expect(reply.body == FileManager.default.contents(atPath: film))
+    let name = "exact-1fps-\(start + 2_500)-\(start + 7_000)-2.mp4"
+    #expect(reply.headers["content-disposition"] == "attachment; filename=\"\(name)\"")
+    // The same part by other words is the same version; other parts are not.
+    let tag = try #require(reply.headers["etag"])
+    #expect(try get("from=%2B2.5s&to=+7s&speed=2.0", ["If-None-Match": tag]).status == 304)
+    for other in ["from=+2.5s&to=+7s", "from=+2.501s&to=+7s&speed=2", "to=+7s&speed=2", ""] {
+      #expect(try get(other, ["If-None-Match": tag]).status == 200, "\(other)")
+    }
+    // Only the segments of the part are needed.
+    try FileManager.default.removeItem(atPath: sessions[0].video(sessions[0].manifests[2]))
+    #expect(try get("from=+1s&to=+4s").status == 200)
+    #expect(try get("from=+1s&to=+12s").status == 422)
+    for (status, query) in [
+      (400, "from=+3s&to=+3s"), (400, "from=noon"), (400, "to=1e9"), (400, "speed=0"), (400, "speed=1000"),
+      (404, "from=\(end)"), (404, "to=\(start)"), (404, "from=0&to=1"),
+    ] {
+      let refusal = try get(query)
+      #expect(refusal.status == status, "\(query): \(refusal.text)")
+      #expect(refusal.text.contains("\"error\""))
+    }
+    // More parts than the cache has room for.
+    for ms in 0..<20 { #expect(try get("from=+0.\(100 + ms)s&to=+1s", ["Range": "bytes=4-7"]).text == "ftyp") }
+  }
+
   @Test func growingSessionIsServedInItsCurrentState() throws {
     let spool = try TestSpool()
     try spool.addSmall("day@1", startMs: 1_767_859_512_340)

@@ -54,6 +54,9 @@ SEGMENTS = {
 
 # MARK: Sessions
 
+CLIPPED = ["regular-1", "irregular-2", "gap-1", "rotated-1", "seams-1"]
+
+
 def batch(captures, end, pictures=PICTURES, first=0, **keys):
     """Returns a batch: its captures with their pictures, and further keys of its batch.json."""
     return [(ms, pictures[(first + index) % len(pictures)]) for index, ms in enumerate(captures)], end, keys
@@ -126,6 +129,27 @@ def captures(output, session, batches):
             now += frame["holdMs"]
             spans[frame["timeMs"]] = (since, now)
     return [(int(picture.stem), spans[START + ms][0] - START, spans[START + ms][1] - START) for ms, picture in frames]
+
+
+def clips(output, spans, target):
+    """Cuts random parts out of five sessions. Returns for each file its length, and its pictures with their starts."""
+    chance = random.Random(40)
+    found = {}
+    target.mkdir()
+    for session in CLIPPED:
+        starts = [(number, since) for number, since, _ in spans[session]]
+        end = json.loads((output / session / "session.json").read_text())["durationMs"]
+        ends = [since for _, since in starts[1:]] + [end]
+        for index in range(8):
+            begin = chance.choice([chance.randrange(end - 400), max(0, chance.choice(starts)[1] + chance.randint(-1, 1))])
+            begin = min(begin, end - 100)
+            until = min(end, begin + chance.randint(100, 3_500))
+            name = f"{session}-{index}.mp4"
+            subprocess.run([WORKER, "stitch", output / session, "--to", target / name, "--from", str(START + begin),
+                            "--to-time", str(START + until)], check=True, capture_output=True)
+            found[name] = until - begin, [(number, max(0, since - begin)) for (number, since), last in zip(starts, ends)
+                                          if since < until and last > begin]
+    return found
 
 
 # MARK: Pages
@@ -265,6 +289,40 @@ def check_films(browser, films, server):
     return good, count, bad
 
 
+def check_clips(browser, clips, server):
+    """Loads clips and plays them. Returns those that show their first picture at once and tell their length, and those that
+    end in time and show every picture."""
+    opened, played, bad = 0, 0, []
+    for name, (length, pictures) in clips.items():
+        browser.open(f"{server.url}/plain.html")
+        state = browser.run_async(LOAD, f"clips/{name}")
+        # A browser may paint the first picture after it says that it can play.
+        deadline = time.monotonic() + 3
+        while state == "ok" and (shown := number(browser)) != pictures[0][0] and time.monotonic() < deadline:
+            time.sleep(0.1)
+        duration = browser.run("return document.getElementById('video').duration") if state == "ok" else 0
+        if state == "ok" and shown == pictures[0][0] and abs(duration * 1000 - length) < 0.5:
+            opened += 1
+        else:
+            bad.append(f"{name}: {state}, shows {shown} instead of {pictures[0][0]}, {duration} s of {length} ms")
+        # A picture that is shown for less than two refreshes of the screen may be missed.
+        ends = [since for _, since in pictures[1:]] + [length]
+        long = {picture for (picture, since), end in zip(pictures, ends) if end - since >= 100}
+        for attempt in range(3):
+            browser.open(f"{server.url}/plain.html")
+            result = browser.run_async(PLAY, f"clips/{name}")
+            seen = {int(key) for key in result["seen"]}
+            # An empty picture is read as 0.
+            is_good = result["ended"] >= length - 150 and long <= seen <= {picture for picture, _ in pictures} | {0}
+            if is_good:
+                break
+        if is_good:
+            played += 1
+        else:
+            bad.append(f"{name}: ended at {result['ended']} of {length} ms, shown {result['seen']} of {pictures}")
+    return opened, played, len(clips), bad
+
+
 def check_page(browser, spans, url):
     """Opens each session on the player page and steps through it."""
     loads, steps, count, most, bad = 0, 0, 0, 0, []
@@ -389,6 +447,7 @@ def report(asked, scratch):
         spans[session] = captures(scratch / "output", session, batches)
         subprocess.run([WORKER, "stitch", scratch / "output" / session, "--to", scratch / "films" / f"{session}.mp4"],
                        check=True, capture_output=True)
+    cut = clips(scratch / "output", spans, scratch / "clips")
     names = colour_files(scratch)
     server = Server(scratch)
     server.directory = scratch
@@ -401,7 +460,7 @@ def report(asked, scratch):
             print(f"{name} …", file=sys.stderr)
             browser = drivers.ALL[name]()
             try:
-                column, faults = judge(browser, files, spans, names, server, url)
+                column, faults = judge(browser, files, spans, cut, names, server, url)
             finally:
                 browser.close()
             columns.append(column)
@@ -420,7 +479,7 @@ def report(asked, scratch):
     return 0 if is_good else 1
 
 
-def judge(browser, files, spans, names, server, url):
+def judge(browser, files, spans, cut, names, server, url):
     """Runs all parts in one browser. Returns the rows of its column, and the failures."""
     faults = []
     good, count, bad = check_segments(browser, files, server)
@@ -431,6 +490,10 @@ def judge(browser, files, spans, names, server, url):
     column["Paused seeks in films show the capture"] = f"{good} of {count}"
     for text in bad:
         print(f"{browser.name}: {text}", file=sys.stderr)
+    opened, played, count, bad = check_clips(browser, cut, server)
+    column["Clips show their first picture at once, and tell their length"] = f"{opened} of {count}"
+    column["Clips play in real time, every picture seen"] = f"{played} of {count}"
+    faults += bad
     column["HLS through hls.js: sessions that play to their end"] = check_hls(browser, server)
     loads, sessions, steps, count, most, bad = check_page(browser, spans, url)
     column["Player page: sessions that load"] = f"{loads} of {sessions}"

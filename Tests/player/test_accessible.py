@@ -45,6 +45,11 @@ class Pages(PageTest):
         self.browser.run("document.querySelector('.keys').open = true")
         self.browser.wait("!document.getElementById('overview').hidden")
         yield "zoomed, with keys"
+        self.browser.run("""
+            document.querySelector('.keys').open = false;
+            document.getElementById('part').open = true""")
+        self.browser.wait("!document.querySelector('.range').hidden")
+        yield "with a part"
         self.browser.command("Network.enable")
         self.browser.command("Network.setBlockedURLs", urls=["*timeline.json"])
         self.open_session("gap")

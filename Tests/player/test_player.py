@@ -390,7 +390,7 @@ class Controls(PageTest):
             reached.append(name)
             self.assertEqual(outline, "solid", name)
         for name in ["Sessions", "link", "picture", "download", "zoom-out", "zoom-in", "zoom-all", "timeline", "back", "previous",
-                     "play", "next", "forward", "rate", "Keys"]:
+                     "play", "next", "forward", "rate", "Part", "Keys"]:
             self.assertIn(name, reached)
 
     def test_each_key_seeks_to_its_target(self):
@@ -490,6 +490,59 @@ class Controls(PageTest):
             return fetch(document.getElementById('download').href).then(async answer =>
               new TextDecoder().decode((await answer.arrayBuffer()).slice(4, 8)))""")
         self.assertEqual(kind, "ftyp")
+
+    def part(self):
+        """Returns the part that would be downloaded: its text, and the address that its link asks for."""
+        return self.browser.run("""
+            return new Promise(resolve => {
+              const asked = window.fetch;
+              window.fetch = path => {
+                window.fetch = asked;
+                resolve([document.getElementById('part-text').textContent, path]);
+                return new Promise(() => {});
+              };
+              document.getElementById('download-part').click();
+            })""")
+
+    def test_part_between_two_marks_can_be_downloaded(self):
+        start = self.index("exact-1fps")["startMs"]
+        self.browser.press(".", ".")
+        self.shown(2)
+        self.browser.press("i")
+        self.browser.wait("document.getElementById('part').open")
+        self.browser.press(".", ".", ".", ".")
+        self.shown(6)
+        self.browser.press("o")
+        self.browser.wait("document.getElementById('said').textContent === 'Part: +2.000 s to +6.000 s'")
+        self.browser.wait("!document.querySelector('.range').hidden")
+        self.browser.run("document.getElementById('part-speed').value = '2'")
+        text, path = self.part()
+        self.assertEqual(text, "+2.000 s to +6.000 s")
+        self.assertEqual(path, f"session.mp4?from={start + 2_000}&to={start + 6_000}&speed=2")
+        kind, size = self.browser.run("""
+            return fetch(arguments[0]).then(async answer => {
+              const bytes = await answer.arrayBuffer();
+              return [new TextDecoder().decode(bytes.slice(4, 8)), bytes.byteLength];
+            })""", path)
+        self.assertEqual(kind, "ftyp")
+        self.assertGreater(size, 10_000)
+
+    def test_part_without_marks_is_the_visible_one_and_a_mark_replaces_the_other(self):
+        start = self.index("exact-1fps")["startMs"]
+        self.assertEqual(self.part()[1], f"session.mp4?from={start}&to={start + 12_000}")
+        self.open_session("exact-1fps")
+        self.shown(0)
+        self.browser.press("+", "+")
+        self.browser.wait("!document.getElementById('overview').hidden")
+        self.browser.run("document.getElementById('part').open = true")
+        self.browser.wait("document.getElementById('part-text').textContent === '+0.000 s to +3.000 s'")
+        # An end before the start, and a start behind the end.
+        self.browser.press(Keys.END, "i")
+        self.browser.wait("document.getElementById('part-text').textContent === '+11.000 s to +12.000 s'")
+        self.browser.press(Keys.HOME, ".", "o")
+        self.browser.wait("document.getElementById('said').textContent.endsWith('to +1.000 s')")
+        self.browser.press(".", ".", "i")
+        self.browser.wait("document.getElementById('said').textContent.startsWith('Part: +3.000 s to ')")
 
     def test_link_with_an_invalid_position_opens_the_session(self):
         for fragment in ["#t=", "#t=x", "#t=1", "#t=99999999999999", "#"]:

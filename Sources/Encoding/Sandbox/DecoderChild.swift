@@ -12,7 +12,7 @@ struct DecoderChild {
     /// Unpack an archive.
     case unpack
     /// Questions about videos, for ``VideoAnswers``.
-    case track, openFilm, filmPicture, pictures, problems, samples
+    case track, openFilm, filmPicture, pictures, problems, samples, codedPicture
   }
 
   /// The result of decoding a frame, first in the answer.

@@ -43,6 +43,10 @@ final class VideoAnswers {
         let json = try JSONParser.parse(Array(try question.read(String.self).utf8))
         channel.answer(Outcome.done, try SegmentFileVerification.problems(json, PublishedSegment(json), file))
       case .samples: try samples(of: file, question.read())
+      case .codedPicture:
+        let order = try question.read(CodedPictureOrder.self)
+        try order.planes(of: file, "").withUnsafeBytes { channel.output($0) }
+        channel.answer(Outcome.done)
       case .probe, .decode, .unpack: throw DecoderFailure.malformed
       }
     } catch let failure as DecoderFailure {

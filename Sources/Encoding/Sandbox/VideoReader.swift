@@ -155,6 +155,28 @@ package struct VideoReader: Sendable {
     }
   }
 
+  /// Decodes one picture of a published segment, with the columns and rows that players crop.
+  ///
+  /// - Returns: the planes, one after the other, without gaps.
+  package func planes(of order: CodedPictureOrder, in segment: PublishedSegment, _ bytes: [UInt8]) throws -> [UInt8] {
+    try bytes.withUnsafeBytes { buffer in
+      let file = MemoryBytes(buffer)
+      guard let decoders else { return try order.planes(of: file, segment.file) }
+      return try ask(
+        decoders, .codedPicture, order, about: file, segment.file, into: [UInt8](),
+        output: { found, message in
+          try message.withBytes { part in
+            guard !part.isEmpty, found.count + part.count <= order.bytes else { throw DecoderFailure.malformed }
+            found += part
+          }
+        }
+      ) { found, _ in
+        guard found.count == order.bytes else { throw DecoderFailure.malformed }
+        return found
+      }
+    }
+  }
+
   /// Opens a film's track and passes its pictures to `body`.
   ///
   /// - Parameter keyDTS: the decoding time of the key frame to start at; nil for the first sample.

@@ -6,19 +6,19 @@ import ISOMedia
 /// sample behind long ones is never shown, and after an irregular sample a picture may come half a second early. Samples
 /// of about equal length avoid that, and so do samples of at most a quarter of a second. A hold is divided evenly,
 /// because a sample that begins just before a capture makes Chromium show the wrong picture.
-struct SampleCadence: Equatable {
+package struct SampleCadence: Equatable {
   /// Maximum duration of a sample, in milliseconds.
-  let sampleMs: Int64
+  package let sampleMs: Int64
 
   /// Codes every picture once.
-  static let asCaptured = SampleCadence(sampleMs: .max)
+  package static let asCaptured = SampleCadence(sampleMs: .max)
   /// A cadence for any holds.
-  static let dense = SampleCadence(sampleMs: 250)
+  package static let dense = SampleCadence(sampleMs: 250)
 
   init(sampleMs: Int64) { self.sampleMs = sampleMs }
 
   /// The cadence for a segment with these holds, in milliseconds.
-  init(for holds: [Int64]) {
+  package init(for holds: [Int64]) {
     let longest = holds.max() ?? 0
     let isRegular = holds.count > 1 && longest <= 1_100 && Self.isEven(holds, .asCaptured, 0.8)
     // Some three captures a second or more play in time despite jitter, unless the last hold is short.

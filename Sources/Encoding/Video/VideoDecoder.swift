@@ -6,10 +6,14 @@ import FrameBatches
 final class VideoDecoder {
   private let codec: CodecContext
 
-  init(_ parameters: UnsafePointer<AVCodecParameters>, limits: Limits = Limits()) throws(FFmpegError) {
+  /// - Parameter isCropped: whether pictures lack the columns and rows that players crop.
+  init(
+    _ parameters: UnsafePointer<AVCodecParameters>, limits: Limits = Limits(), isCropped: Bool = true
+  ) throws(FFmpegError) {
     codec = try CodecContext(parameters)
     let context = codec.pointer
     context.pointee.thread_count = 1
+    context.pointee.apply_cropping = isCropped ? 1 : 0
     context.pointee.err_recognition = cff_strict_input()
     // libavcodec counts whole blocks at the edges.
     context.pointee.max_pixels = Int64(limits.pixels + 128 * limits.side)

@@ -13,11 +13,15 @@ final class VideoPictures: FilmPictures {
   private let converter = PictureConverter()
   private let step: () -> Void
 
-  /// - Parameter step: called for each sample that is read.
-  init(_ reader: MP4Reader, track: Int, limits: Limits, step: @escaping () -> Void = {}) throws {
+  /// - Parameters:
+  ///   - isCropped: whether pictures lack the columns and rows that players crop.
+  ///   - step: called for each sample that is read.
+  init(
+    _ reader: MP4Reader, track: Int, limits: Limits, isCropped: Bool = true, step: @escaping () -> Void = {}
+  ) throws {
     self.reader = reader
     self.track = track
-    decoder = try VideoDecoder(reader.parameters(of: track), limits: limits)
+    decoder = try VideoDecoder(reader.parameters(of: track), limits: limits, isCropped: isCropped)
     self.step = step
   }
 

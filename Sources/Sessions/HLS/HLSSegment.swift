@@ -53,6 +53,7 @@ struct HLSSegment {
 
   private func placed(_ samples: consuming SegmentSamples) throws(BadSession) -> (MP4Fragment, VideoDescription) {
     try samples.stretch(toMs: lengthMs, gapMs: 0, file: segment.file)
+    try samples.requireReadableDurations(segment.file)
     samples.parameterSets = samples.parameterSets.atOneFrameASecond
     if carriesParameterSets { samples.carryParameterSets() }
     let fragment = MP4Fragment(startMs: startMs, video: samples.video, timing: samples.timing)

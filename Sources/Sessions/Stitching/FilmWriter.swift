@@ -18,6 +18,7 @@ struct FilmWriter {
   private var descriptions: [String: VideoDescription] = [:]
   private var timing = MP4Track(isVideo: false)
   private var end: Int
+  private var clock: FilmClock
   private static let movieOffset = MP4Movie.fileType.count
   /// A film has at least this many bytes for each unused byte: 0.5 %.
   private static let sizePerUnusedByte = 200
@@ -27,10 +28,14 @@ struct FilmWriter {
     self.plan = plan
     let kinds = Set(plan.parts.map(\.segment.pictureKind))
     isMixed = kinds.count > 1
-    let samples = plan.parts.reduce(0) { $0 + $1.segment.samples + $1.segment.frames.count + 1 }
+    clock = FilmClock(plan.speed)
+    let samples = plan.parts.reduce(0) { sum, part in
+      let repeats = plan.needsRepeats(part) ? SegmentSamples.mostRepeats(inMs: plan.speed.film(part.lengthMs)) : 0
+      return sum + part.segment.samples + part.segment.frames.count + 1 + repeats
+    }
     let keys = plan.parts.reduce(0) { $0 + ($1.segment.isImported ? $1.segment.samples : 0) }
     let chapterSize = plan.chapters.reduce(0) { $0 + 9 + $1.title.utf8.count }
-    // Two parameter sets have 2 KiB at most.
+    // A segment's two parameter sets have 2 KiB at most; a key picture's has some bytes.
     movieSpace =
       4_096 + 4_096 * kinds.count + MP4Track.tableSize(samples: samples, chunks: 2 * plan.parts.count, keys: keys)
       + chapterSize
@@ -40,11 +45,13 @@ struct FilmWriter {
 
   mutating func append(_ part: StitchPlan.Part, from directory: SessionDirectory) throws {
     let segment = part.segment
-    var samples = try SegmentSamples(of: segment, in: directory)
-    try samples.stretch(toMs: part.lengthMs, gapMs: part.gapMs, file: segment.file)
+    let known = descriptions[segment.pictureKind]
+    var samples = try self.samples(of: part, from: directory)
+    // The parts of a kind have one description.
+    samples.parameterSets.keyPicture = samples.parameterSets.keyPicture ?? known?.parameterSets.keyPicture
     if isMixed { samples.carryParameterSets() }
     let description = samples.description(of: segment)
-    let known = descriptions.updateValue(description, forKey: segment.pictureKind)
+    descriptions[segment.pictureKind] = description
     guard known == nil || known == description else {
       throw BadSession(segment.file, "other parameter sets than its manifest makes one expect")
     }
@@ -56,8 +63,35 @@ struct FilmWriter {
     end += texts.count + pictures.count
   }
 
+  /// Reads the samples of a part, as the film has them.
+  private mutating func samples(of part: StitchPlan.Part, from directory: SessionDirectory) throws -> SegmentSamples {
+    let segment = part.segment
+    let bytes = try directory.video(of: segment)
+    var samples = try SegmentSamples(of: segment, bytes: bytes, reader: directory.reader)
+    try samples.stretch(toMs: part.skippedMs + part.lengthMs, gapMs: part.gapMs, file: segment.file)
+    let start = samples.removeBeginning(ofMs: part.skippedMs)
+    if plan.speed != .normal { samples.retime(from: MediaTime.ticks(ms: part.startMs), &clock) }
+    try samples.requireReadableDurations(segment.file)
+    do {
+      if start > 0 {
+        try samples.open { writer in
+          let order = CodedPictureOrder(start: start, columns: writer.columns, rows: writer.rows)
+          return try directory.reader.planes(of: order, in: segment, bytes)
+        }
+      }
+    } catch is SegmentMismatch {
+      throw BadSession(
+        segment.file, "the video of another encoder, which cannot be cut inside",
+        advice: "begin at \(segment.startMs), or run reencode first")
+    } catch let error as FFmpegError {
+      throw BadSession(segment.file, "\(error)")
+    }
+    if plan.needsRepeats(part) { samples.addRepeats() }
+    return samples
+  }
+
   private var movie: [UInt8] {
-    MP4Movie.bytes(of: [video, timing], chapters: plan.chapters, startMs: plan.parts.first?.segment.startMs)
+    MP4Movie.bytes(of: [video, timing], chapters: plan.chapters, startMs: plan.parts.first?.shown.lowerBound)
   }
 
   /// Writes `moov` and the header of `mdat`.

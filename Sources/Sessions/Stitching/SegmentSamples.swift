@@ -56,6 +56,13 @@ extension SegmentSamples {
     if gap > 0 { timing.append(Sample(duration: gap, data: [0, 0])) }
   }
 
+  /// - Throws: ``BadSession`` if a picture is shown for longer than a reader can count.
+  func requireReadableDurations(_ file: String) throws(BadSession) {
+    guard (video + timing).allSatisfy({ $0.duration <= MediaTime.ticks(ms: MediaTime.maximumSampleMs) }) else {
+      throw BadSession(file, "a hold of more than 6.6 hours behind it", advice: "stitch with --gaps cut")
+    }
+  }
+
   /// Puts the parameter sets before each key frame, for readers of pictures of several kinds.
   mutating func carryParameterSets() {
     for (index, sample) in video.enumerated() where index == 0 || sample.isKey {
@@ -72,6 +79,11 @@ extension SegmentSamples {
       isInBand: isInBand)
   }
 
+  /// Replaces the samples.
+  mutating func set(video: [Sample], timing: [Sample]) {
+    (self.video, self.timing) = (video, timing)
+  }
+
   private static func stretchLast(_ samples: inout [Sample], to length: Int64, _ file: String) throws(BadSession) {
     var start = samples.reduce(0) { $0 + $1.duration }
     // Repeats may lie behind the next segment's start.
@@ -84,9 +96,6 @@ extension SegmentSamples {
     guard let last else { return }
     let duration = length - start
     guard duration > 0 else { throw BadSession(file, "the next segment begins too early") }
-    guard duration <= MediaTime.ticks(ms: MediaTime.maximumSampleMs) else {
-      throw BadSession(file, "a hold of more than 6.6 hours behind it", advice: "stitch with --gaps cut")
-    }
     samples.append(Sample(duration: duration, data: last.data, isKey: last.isKey))
   }
 }

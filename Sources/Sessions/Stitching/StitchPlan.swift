@@ -1,4 +1,4 @@
-// The time of each segment in a film of its session. Pure.
+// The time of each segment in a film of its session, or of a part of it. Pure.
 
 import Encoding
 import ISOMedia
@@ -19,42 +19,73 @@ struct StitchPlan: Equatable {
   /// One segment in the film.
   struct Part: Equatable {
     let segment: PublishedSegment
-    /// From the film's start.
+    /// From the film's start, at normal speed.
     let startMs: Int64
+    /// The beginning of the segment that the film leaves out.
+    let skippedMs: Int64
     /// Up to the next part: the last picture is held longer, or cut short, to close a seam.
     let lengthMs: Int64
-    /// The unrecorded part of the length.
+    /// The unrecorded part of the length, at its end.
     let gapMs: Int64
+    /// Whether the film shows less of the segment than a film of the whole session.
+    let isCut: Bool
+
+    /// The part of the session, in unix milliseconds.
+    var shown: Range<Int64> { segment.startMs + skippedMs..<segment.startMs + skippedMs + lengthMs }
   }
 
   let parts: [Part]
+  /// At the film's speed.
   let chapters: [Chapter]
+  let speed: FilmSpeed
 
-  var durationMs: Int64 { parts.reduce(0) { $0 + $1.lengthMs } }
+  /// At the film's speed, rounded down.
+  var durationMs: Int64 { speed.film(parts.reduce(0) { $0 + $1.lengthMs }) }
 
-  /// - Parameter segments: in the order of their starts.
-  init(_ segments: [PublishedSegment], gaps: GapRule) {
+  /// The part of the session, in unix milliseconds; there is at least one part.
+  var shown: Range<Int64> { parts[0].shown.lowerBound..<parts[parts.count - 1].shown.upperBound }
+
+  /// - Parameters:
+  ///   - segments: in the order of their starts.
+  ///   - range: the part of the session to show, in unix milliseconds; nil for all.
+  init(_ segments: [PublishedSegment], gaps: GapRule, range: Range<Int64>? = nil, speed: FilmSpeed = .normal) {
     var parts: [Part] = []
     var now: Int64 = 0
     var chapters: [Chapter] = []
     for (index, segment) in segments.enumerated() {
       let next = index + 1 < segments.count ? segments[index + 1] : nil
       let gapMs = next.map { segment.gap(before: $0)?.lengthMs ?? 0 } ?? segment.gapAfterMs
-      let shownMs = (next?.startMs ?? segment.endMs + gapMs) - segment.startMs - gapMs
-      let heldMs = gaps == .hold ? gapMs : 0
+      let endMs = next?.startMs ?? segment.endMs + gapMs
+      let gapStartMs = endMs - gapMs
+      let all = segment.startMs..<(gaps == .hold ? endMs : gapStartMs)
+      let shown = range.map { all.clamped(to: $0) } ?? all
+      let atMs = now
+      if !shown.isEmpty {
+        parts.append(
+          Part(
+            segment: segment, startMs: now, skippedMs: shown.lowerBound - segment.startMs,
+            lengthMs: Int64(shown.count), gapMs: max(0, shown.upperBound - max(gapStartMs, shown.lowerBound)),
+            isCut: shown != all))
+        now += Int64(shown.count)
+      }
       if gapMs > 0 {
-        if gaps == .hold { chapters.append(Chapter(startMs: now + shownMs, title: "gap of \(Self.text(gapMs))")) }
-        if next != nil {
-          chapters.append(Chapter(startMs: now + shownMs + heldMs, title: "after a gap of \(Self.text(gapMs))"))
+        if gaps == .hold, gapStartMs > shown.lowerBound, gapStartMs < shown.upperBound {
+          chapters.append(Chapter(startMs: atMs + gapStartMs - shown.lowerBound, title: "gap of \(Self.text(gapMs))"))
+        }
+        if next != nil, !parts.isEmpty, range.map({ $0.contains(endMs) }) ?? true {
+          chapters.append(Chapter(startMs: now, title: "after a gap of \(Self.text(gapMs))"))
         }
       }
-      parts.append(Part(segment: segment, startMs: now, lengthMs: shownMs + heldMs, gapMs: heldMs))
-      now += shownMs + heldMs
     }
     self.parts = parts
+    self.speed = speed
     // Players start the film at its first chapter.
-    self.chapters = chapters.isEmpty ? [] : [Chapter(startMs: 0, title: "start")] + chapters
+    let start = chapters.isEmpty ? [] : [Chapter(startMs: 0, title: "start")]
+    self.chapters = (start + chapters).map { Chapter(startMs: speed.film($0.startMs), title: $0.title) }
   }
+
+  /// Whether players may lose time in a part with the repeats of its segment alone.
+  func needsRepeats(_ part: Part) -> Bool { part.isCut || speed.isSlow }
 
   private static func text(_ ms: Int64) -> String {
     ms % 1_000 == 0 ? "\(ms / 1_000) s" : "\(ms.secondsText) s"

@@ -18,6 +18,9 @@ public struct StitchedSession: Sendable, Equatable {
   public let segments: Int
   /// The size of all files of the result, in bytes.
   public let bytes: Int
+  /// The part of the session that is shown, in unix milliseconds.
+  package let shown: Range<Int64>
+  package var speed = FilmSpeed.normal
   /// Missing parts of the session.
   package let warnings: [Problem]
 
@@ -25,7 +28,8 @@ public struct StitchedSession: Sendable, Equatable {
   public var json: String {
     JSONValue.object([
       "file": .string(file), "session": .string(session), "durationMs": .number(durationMs),
-      "segments": .number(segments), "bytes": .number(bytes), "warnings": .array(warnings.map(\.json)),
+      "segments": .number(segments), "bytes": .number(bytes), "fromMs": .number(shown.lowerBound),
+      "toMs": .number(shown.upperBound), "speed": .number(speed.description), "warnings": .array(warnings.map(\.json)),
     ]).line
   }
 }
@@ -59,10 +63,20 @@ public enum Stitching {
     of path: String, to target: String, gaps: GapRule = .hold, decoders: DecoderForkServer? = nil,
     progress: (Int, Int) throws -> Void = { _, _ in }
   ) throws -> StitchedSession {
+    try film(of: path, showing: .whole, to: target, gaps: gaps, decoders: decoders, progress: progress)
+  }
+
+  /// Writes a film of a part of a session. Only segments of this part are read.
+  ///
+  /// - Throws: ``BadClip`` if it shows nothing; errors of ``film(of:to:gaps:decoders:progress:)``.
+  package static func film(
+    of path: String, showing clip: Clip, to target: String, gaps: GapRule, decoders: DecoderForkServer?,
+    progress: (Int, Int) throws -> Void
+  ) throws -> StitchedSession {
     let directory = try SessionDirectory(at: path, decoders: decoders)
-    let segments = try directory.soundSegments()
+    let session = try directory.segments(of: clip)
+    let plan = try StitchPlan(session, of: clip, gaps: gaps, in: directory.session)
     let target = try Self.file(target)
-    let plan = StitchPlan(segments, gaps: gaps)
     let temporary = "\(target).part"
     let file = try OutputFile(restarting: temporary)
     do {
@@ -72,7 +86,7 @@ public enum Stitching {
       try Directory(opening: DurableFile.parentDirectory(of: target)).sync()
       return StitchedSession(
         file: target, session: directory.session.description, durationMs: plan.durationMs, segments: plan.parts.count,
-        bytes: bytes, warnings: SessionOrder.missingParts(of: segments))
+        bytes: bytes, shown: plan.shown, speed: plan.speed, warnings: session.warnings)
     } catch {
       unlink(temporary)
       throw error
@@ -110,7 +124,8 @@ public enum Stitching {
     return StitchedSession(
       file: "\(target)/\(HLSPlaylist.file)", session: directory.session.description,
       durationMs: segments[segments.count - 1].endMs - segments[0].startMs, segments: segments.count, bytes: bytes,
-      warnings: SessionOrder.missingParts(of: segments))
+      shown: segments[0].startMs..<segments[segments.count - 1].endMs, warnings: SessionOrder.missingParts(of: segments)
+    )
   }
 
   /// Returns the path of a file to write or to replace, which must not be in a published session.

@@ -19,12 +19,15 @@ enum SessionOrder {
   }
 
   /// Returns batches with missing parts.
-  static func missingParts(of segments: [PublishedSegment]) -> [Problem] {
+  ///
+  /// - Parameter isAll: whether the segments are all of the session; otherwise only parts between them can be missing.
+  static func missingParts(of segments: [PublishedSegment], isAll: Bool = true) -> [Problem] {
     var problems: [Problem] = []
     for (digest, parts) in Dictionary(grouping: segments, by: \.batchDigest) {
       let present = Set(parts.map(\.part))
+      let (first, last) = isAll ? (1, max(1, parts[0].parts)) : (present.min() ?? 1, present.max() ?? 1)
       // List the first five.
-      let missing = Array((1...max(1, parts[0].parts)).lazy.filter { !present.contains($0) }.prefix(6))
+      let missing = Array((first...last).lazy.filter { !present.contains($0) }.prefix(6))
       guard !missing.isEmpty || parts.contains(where: { $0.parts != parts[0].parts }) else { continue }
       let which = missing.prefix(5).map(String.init).joined(separator: ", ") + (missing.count > 5 ? " …" : "")
       problems.append(

@@ -149,17 +149,30 @@ public final class SessionPlayback: Sendable {
   /// A digest of the first segment.
   public var firstDigest: String { segments[0].sha256 }
 
-  /// Writes the session as one MP4 with its gaps held, to a file without a name.
+  /// Returns the part of the session that a clip shows, in unix milliseconds.
+  ///
+  /// - Throws: ``BadClip`` if it shows nothing.
+  package func range(of clip: Clip) throws(BadClip) -> Range<Int64> {
+    let (first, last) = (segments[0], segments[segments.count - 1])
+    return try clip.range(
+      in: first.startMs..<max(first.startMs + 1, last.endMs + last.gapAfterMs), of: session)
+  }
+
+  /// Writes the session, or a part of it, as one MP4 with its gaps held, to a file without a name.
   ///
   /// - Parameter scratch: a directory with room for it.
-  /// - Throws: `BadSession` if a segment is missing or damaged, or the session has changed since; `DiskError`.
-  package func film(in scratch: String) throws -> OpenFile? {
-    let segments = try directory.soundSegments()
-    guard segments == self.segments else {
+  /// - Throws: ``BadClip`` if it shows nothing; `BadSession` if a segment is missing or damaged, or the session has changed since;
+  ///   `DiskError`.
+  package func film(of clip: Clip = .whole, in scratch: String) throws -> OpenFile? {
+    let part = try directory.segments(of: clip)
+    let known = segments.firstIndex { $0.startMs == part.segments[0].startMs } ?? 0
+    guard part.segments == Array(segments[known...].prefix(part.segments.count)), try range(of: clip) == part.range
+    else {
       throw BadSession(session.description, "changed meanwhile", advice: "reload the page")
     }
+    let plan = try StitchPlan(part, of: clip, gaps: .hold, in: session)
     let file = try OutputFile(unnamedIn: scratch)
-    _ = try Stitching.write(StitchPlan(segments, gaps: .hold), of: directory, to: file)
+    _ = try Stitching.write(plan, of: directory, to: file)
     return try file.forReading()
   }
 

@@ -3,6 +3,7 @@
 import {FragmentMedia} from './media.js';
 import {PlaylistMedia} from './native.js';
 import {Notes} from './notes.js';
+import {Part} from './part.js';
 import {Playback} from './playback.js';
 import {Session} from './session.js';
 import {ask, brief, clock, count, exact, hold, instant, naming, size} from './text.js';
@@ -13,7 +14,7 @@ const page = document.documentElement;
 const $ = id => document.getElementById(id);
 const jumpMs = 10_000;
 
-let session, playback, media, timeline, notes, touches;
+let session, playback, media, timeline, notes, touches, part;
 
 async function start() {
   const id = decodeURIComponent(location.pathname.split('/').filter(part => part).at(-1));
@@ -39,6 +40,7 @@ async function start() {
   }
   media = new Media($('video'), session, changed);
   timeline = new Timeline($('timeline'), session, ms => playback.seek(ms));
+  part = new Part(session, timeline);
   notes = new Notes(session, ms => {
     playback.pause();
     playback.seek(place(session.startMs + ms));
@@ -104,6 +106,7 @@ function show() {
   page.dataset.picture = picture;
   page.dataset.frame = playback.step.index;
   page.dataset.position = positionMs;
+  showPart();
   timeline.update(positionMs, playback.step, isPlaying || playback.positionMs !== shownMs);
   timeline.lost = media.failures.map(({segment}) => segment);
   notes.failures = media.failures;
@@ -234,20 +237,34 @@ function say(text) {
 }
 
 /** Requests one byte first, so that a film that cannot be made shows its error. */
-async function download(event) {
+async function download(event, film) {
   event.preventDefault();
-  const link = $('download');
+  const link = event.currentTarget;
+  const label = link.textContent;
   link.textContent = 'Preparing…';
   try {
-    await ask('session.mp4', undefined, {Range: 'bytes=0-0'});
-    location.assign('session.mp4');
+    await ask(film, undefined, {Range: 'bytes=0-0'});
+    location.assign(film);
   } catch (error) {
     const text = sentence(error.message);
     notice = {title: 'The film cannot be made', text, positionMs: playback?.positionMs};
     message(notice.title, text, false);
     say(text);
   }
-  link.textContent = 'Download MP4';
+  link.textContent = label;
+}
+
+/** Shows the part that a download would have, while its panel is open. */
+function showPart() {
+  timeline.part = $('part').open ? part : undefined;
+  if ($('part-text').textContent !== part.text) $('part-text').textContent = part.text;
+}
+
+function markPart(mark) {
+  part[mark](Math.floor(named()));
+  $('part').open = true;
+  say(`Part: ${part.text}`);
+  changed();
 }
 
 async function copyLink() {
@@ -295,17 +312,22 @@ const commands = {
   link: copyLink,
   picture: copyPictureLink,
   touches: toggleTouches,
+  'part-begin': () => markPart('begin'),
+  'part-end': () => markPart('end'),
 };
 
 const keys = {
   ' ': 'play', ArrowLeft: 'previous', ',': 'previous', ArrowRight: 'next', '.': 'next', ArrowDown: 'back',
   PageDown: 'back', ArrowUp: 'forward', PageUp: 'forward', Home: 'first', End: 'last', '+': 'zoom-in', '=': 'zoom-in',
-  '-': 'zoom-out', 0: 'zoom-all', c: 'picture', C: 'picture', t: 'touches', T: 'touches',
+  '-': 'zoom-out', 0: 'zoom-all', c: 'picture', C: 'picture', t: 'touches', T: 'touches', i: 'part-begin',
+  I: 'part-begin', o: 'part-end', O: 'part-end',
 };
 
 function listen() {
   for (const [id, command] of Object.entries(commands)) $(id)?.addEventListener('click', () => command());
-  $('download').addEventListener('click', download);
+  $('download').addEventListener('click', event => download(event, 'session.mp4'));
+  $('download-part').addEventListener('click', event => download(event, part.film($('part-speed').value)));
+  $('part').addEventListener('toggle', changed);
   $('rate').addEventListener('change', () => playback.setRate(Number($('rate').value)));
   document.addEventListener('keydown', event => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest('select, input')) return;

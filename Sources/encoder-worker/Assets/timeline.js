@@ -18,6 +18,8 @@ export class Timeline {
   #view;
   #redrawing = false;
   #pointers = new Map();
+  /** The marked part, {fromMs, toMs}; undefined for none. */
+  part;
 
   /** @param seek - called with milliseconds from the session's start. */
   constructor(root, session, seek) {
@@ -30,21 +32,21 @@ export class Timeline {
     this.#map = new SessionMap(part('map'), session);
     this.#overview = new SessionMap(this.#overviewCanvas, session);
     const current = element('div', {className: 'current'});
-    part('cursor').before(current);
-    this.#parts = {current, cursor: part('cursor'), playhead: part('playhead'), tip: part('tip')};
+    const range = element('div', {className: 'range', hidden: true});
+    part('cursor').before(range, current);
+    this.#parts = {range, current, cursor: part('cursor'), playhead: part('playhead'), tip: part('tip')};
     root.setAttribute('aria-valuemax', session.lengthMs);
     this.#listen();
   }
 
   /** Moves the playhead. */
   update(positionMs, step, isFollowed) {
-    const {current, playhead} = this.#parts;
+    const {current, playhead, range} = this.#parts;
     if (isFollowed && this.isZoomed) this.#follow(positionMs);
     this.#place(playhead, positionMs);
-    const [from, to] = [Math.max(0, this.#x(step.atMs)), Math.min(this.#x(step.endMs), this.#map.width)];
-    current.hidden = to <= 0 || from >= this.#map.width;
-    current.style.transform = `translateX(${from}px)`;
-    current.style.width = `${Math.max(2, to - from)}px`;
+    this.#span(current, step.atMs, step.endMs);
+    if (this.part) this.#span(range, this.part.fromMs, this.part.toMs);
+    else range.hidden = true;
     this.#element.setAttribute('aria-valuenow', Math.round(positionMs));
   }
 
@@ -57,6 +59,11 @@ export class Timeline {
     if (segments.length === this.#lost.length) return;
     this.#lost = segments;
     this.redraw();
+  }
+
+  /** The visible part, {fromMs, toMs}. */
+  get view() {
+    return this.#view;
   }
 
   get isZoomed() {
@@ -117,6 +124,13 @@ export class Timeline {
     const x = this.#x(ms);
     mark.hidden = x < -1 || x > this.#map.width + 1;
     mark.style.transform = `translateX(${Math.min(x, this.#map.width - 2)}px)`;
+  }
+
+  #span(mark, fromMs, toMs) {
+    const [from, to] = [Math.max(0, this.#x(fromMs)), Math.min(this.#x(toMs), this.#map.width)];
+    mark.hidden = to <= 0 || from >= this.#map.width;
+    mark.style.transform = `translateX(${from}px)`;
+    mark.style.width = `${Math.max(2, to - from)}px`;
   }
 
   #msUnder(event) {

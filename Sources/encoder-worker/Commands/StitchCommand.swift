@@ -1,6 +1,7 @@
 import ArgumentParser
 import Encoding
 import FileSystem
+import FrameBatches
 import SegmentEncoder
 import Sessions
 
@@ -18,6 +19,7 @@ struct StitchCommand: ReportingCommand {
       SESSION_DIR is a published session, or a directory of finished MP4 segments and their Sentry events, as import reads them.
 
       mp4: each frame is shown at its capture minus the session's start. The film has the timing track, and gaps are chapters.
+      --from and --to-time cut out a part: it begins with the picture on screen, and ends exactly.
       hls: DIR/multivariant.m3u8, DIR/session.m3u8, DIR/iframes.m3u8 and a CMAF fragment for each segment, at the same times. Players skip gaps. Existing files in DIR are used again.
       """)
 
@@ -37,6 +39,15 @@ struct StitchCommand: ReportingCommand {
   @Option(help: "Gaps of the film: hold keeps the picture before the gap, cut leaves the gap out. (default: hold)")
   var gaps: GapRule?
 
+  @Option(help: ArgumentHelp("Begin at this instant: unix ms, ISO 8601, or +12.5s from the start.", valueName: "t"))
+  var from: String?
+
+  @Option(name: .customLong("to-time"), help: ArgumentHelp("End at this instant.", valueName: "t"))
+  var toTime: String?
+
+  @Option(help: ArgumentHelp("Speed of the film, 0.1 to 100. (default: 1)", valueName: "x"))
+  var speed: String?
+
   @OptionGroup var results: ResultOptions
   @OptionGroup var sandbox: SandboxOptions
   @OptionGroup var settings: SettingsOption
@@ -51,6 +62,24 @@ struct StitchCommand: ReportingCommand {
     if format == .hls, gaps != nil {
       throw ValidationError("--gaps is for films; in an HLS playlist gaps are marked, and players skip them")
     }
+    if format == .hls, from != nil || toTime != nil || speed != nil {
+      throw ValidationError("--from, --to-time and --speed are for films; HLS has whole segments: use --format mp4")
+    }
+    _ = try clip()
+  }
+
+  private func clip() throws -> Clip {
+    func instant(_ option: String, _ text: String?) throws -> SessionInstant? {
+      guard let text else { return nil }
+      guard let instant = SessionInstant(text) else {
+        throw ValidationError("\(option) '\(text)': not an instant; it is \(SessionInstant.rule)")
+      }
+      return instant
+    }
+    guard let speed = FilmSpeed(speed ?? "1") else {
+      throw ValidationError("--speed '\(speed ?? "")': it is \(FilmSpeed.rule)")
+    }
+    return Clip(from: try instant("--from", from), to: try instant("--to-time", toTime), speed: speed)
   }
 
   func execute() throws {
@@ -61,7 +90,9 @@ struct StitchCommand: ReportingCommand {
   private func stitch(_ path: String, _ decoders: DecoderForkServer?) throws {
     let result = try withProgress(in: "segments") { advance in
       switch format {
-      case .mp4: try Stitching.film(of: path, to: to, gaps: gaps ?? .hold, decoders: decoders, progress: advance)
+      case .mp4:
+        try Stitching.film(
+          of: path, showing: clip(), to: to, gaps: gaps ?? .hold, decoders: decoders, progress: advance)
       case .hls: try Stitching.hls(of: path, to: to, decoders: decoders, progress: advance)
       }
     }

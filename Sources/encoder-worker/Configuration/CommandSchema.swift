@@ -20,8 +20,8 @@ struct CommandSchema {
     var isSetting: Bool { !Self.ofOneCall.contains(name) }
 
     private static let ofOneCall: Set = [
-      "all", "at", "batches", "config", "dry-run", "from", "help", "json", "repair", "session", "start", "to",
-      "version", "watch",
+      "all", "at", "batches", "config", "dry-run", "from", "help", "json", "repair", "session", "speed", "start", "to",
+      "to-time", "version", "watch",
     ]
   }
 

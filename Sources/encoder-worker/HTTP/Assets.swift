@@ -9,7 +9,8 @@ enum Assets {
     "list.js": (.script, PackageResources.list_js), "map.js": (.script, PackageResources.map_js),
     "media.js": (.script, PackageResources.media_js), "native.js": (.script, PackageResources.native_js),
     "notes.js": (.script, PackageResources.notes_js), "playback.js": (.script, PackageResources.playback_js),
-    "player.js": (.script, PackageResources.player_js), "session.js": (.script, PackageResources.session_js),
+    "part.js": (.script, PackageResources.part_js), "player.js": (.script, PackageResources.player_js),
+    "session.js": (.script, PackageResources.session_js),
     "text.js": (.script, PackageResources.text_js), "timeline.js": (.script, PackageResources.timeline_js),
     "touches.js": (.script, PackageResources.touches_js),
   ]

@@ -10,8 +10,8 @@ import Sessions
 final class SessionRoutes: Sendable {
   private let catalog: SessionCatalog
   private let scratch: String
-  /// Files without names, by digest of the session.
-  private let films = LazyCache<OpenFile>(capacity: 4)
+  /// Files without names, by digest of the session, part and speed.
+  private let films = LazyCache<OpenFile>(capacity: 8, maximumCost: 4 << 30) { $0.size }
   /// JPEGs of first pictures, by digest of the first segment.
   private let thumbnails = LazyCache<[UInt8]>(capacity: 2_000)
   private let meter = RequestMeter()
@@ -85,15 +85,7 @@ final class SessionRoutes: Sendable {
       return try thumbnails.value(playback.firstDigest) { try playback.thumbnail() }
         .map { HTTPResponse(.jpeg, $0, tag: playback.digest) }
     case "session.mp4":
-      // Do not make the film for a client that has it.
-      var reply = HTTPResponse(.mp4, [])
-      if !request.has(playback.digest) {
-        guard let film = try films.value(playback.digest, { try playback.film(in: scratch) }) else { return nil }
-        reply = HTTPResponse(.mp4, film)
-      }
-      reply.tag = playback.digest
-      reply.headers.append(("Content-Disposition", "attachment; filename=\"\(session).mp4\""))
-      return reply
+      return try film(of: playback, request)
     default:
       if let bytes = try semaphore.pass({ try playback.fragment(named: name) }) {
         return HTTPResponse(.fragment, bytes, tag: name)
@@ -123,6 +115,29 @@ final class SessionRoutes: Sendable {
       return HTTPResponse(format == .png ? .png : .jpeg, image, tag: tag)
     } catch let nothing as NothingOnScreen {
       return .failure(404, "\(nothing)", nothing.members)
+    }
+  }
+
+  /// The session as a film, or a part of it.
+  private func film(of playback: SessionPlayback, _ request: HTTPRequest) throws -> HTTPResponse? {
+    do {
+      let clip = try request.clip()
+      let range = try playback.range(of: clip)
+      let part = clip == .whole ? "" : "-\(range.lowerBound)-\(range.upperBound)-\(clip.speed)"
+      let tag = playback.digest + part
+      // Do not make the film for a client that has it.
+      var reply = HTTPResponse(.mp4, [])
+      if !request.has(tag) {
+        guard let film = try films.value(tag, { try playback.film(of: clip, in: scratch) }) else { return nil }
+        reply = HTTPResponse(.mp4, film)
+      }
+      reply.tag = tag
+      reply.headers.append(("Content-Disposition", "attachment; filename=\"\(playback.session)\(part).mp4\""))
+      return reply
+    } catch let bad as BadArguments {
+      return .failure(400, "\(bad)")
+    } catch let bad as BadClip {
+      return .failure(bad.fault == .empty ? 400 : 404, "\(bad)")
     }
   }
 

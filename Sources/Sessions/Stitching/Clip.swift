@@ -1,0 +1,131 @@
+// A part of a session, as a person names it, and what has to be read for it.
+
+import Encoding
+import FrameBatches
+import ISOMedia
+
+/// The part of a session that a film shows, and its speed.
+package struct Clip: Sendable, Equatable {
+  /// A whole session.
+  package static let whole = Clip(from: nil, to: nil)
+
+  let from: SessionInstant?
+  let to: SessionInstant?
+  package let speed: FilmSpeed
+
+  /// - Parameters:
+  ///   - from: nil for the session's start.
+  ///   - to: where the film ends; nil for the session's end.
+  package init(from: SessionInstant?, to: SessionInstant?, speed: FilmSpeed = .normal) {
+    (self.from, self.to, self.speed) = (from, to, speed)
+  }
+
+  var isWhole: Bool { from == nil && to == nil }
+
+  /// Returns the part of a session in unix milliseconds, without what lies outside of the session.
+  ///
+  /// - Parameter bounds: of the session; not empty.
+  /// - Throws: ``BadClip`` if nothing of the session is left.
+  func range(in bounds: Range<Int64>, of session: SessionID) throws(BadClip) -> Range<Int64> {
+    let fromMs = from?.unixMs(inSessionFrom: bounds.lowerBound) ?? bounds.lowerBound
+    let toMs = to?.unixMs(inSessionFrom: bounds.lowerBound) ?? max(fromMs, bounds.upperBound)
+    func bad(_ fault: BadClip.Fault) -> BadClip {
+      BadClip(session: session, fault: fault, fromMs: fromMs, toMs: toMs, bounds: bounds)
+    }
+    guard from == nil || to == nil || fromMs < toMs else { throw bad(.empty) }
+    guard fromMs < bounds.upperBound, toMs > bounds.lowerBound else { throw bad(.outside) }
+    return max(fromMs, bounds.lowerBound)..<min(toMs, bounds.upperBound)
+  }
+
+  /// Returns the bounds of the session that shorten the clip.
+  func notes(in bounds: Range<Int64>, of session: SessionID) -> [Problem] {
+    let (startMs, endMs) = (bounds.lowerBound, bounds.upperBound)
+    var notes: [String] = []
+    if let from, from.unixMs(inSessionFrom: startMs) < startMs {
+      notes.append("the session begins at \(startMs.instantText); the film begins there")
+    }
+    if let to, to.unixMs(inSessionFrom: startMs) > endMs {
+      notes.append("the session ends at \(endMs.instantText); the film ends there")
+    }
+    return notes.map { Problem(file: session.description, what: $0) }
+  }
+}
+
+extension Int64 {
+  /// Unix milliseconds for a person, and for a command.
+  fileprivate var instantText: String { "\(dateText) (\(self))" }
+}
+
+/// A clip that shows nothing of its session.
+package struct BadClip: Error, Equatable, CustomStringConvertible {
+  package enum Fault {
+    /// It does not begin before it ends.
+    case empty
+    case outside
+    /// Nothing was recorded in it, and gaps are left out.
+    case gap
+  }
+
+  package let session: SessionID
+  package let fault: Fault
+  let fromMs: Int64
+  let toMs: Int64
+  /// Of the session.
+  let bounds: Range<Int64>
+
+  package var description: String {
+    let part = "cut \(session) from \(fromMs.instantText) to \(toMs.instantText)"
+    let whole = "the session is from \(bounds.lowerBound.instantText) to \(bounds.upperBound.instantText)"
+    switch fault {
+    case .empty: return "\(part): nothing is between; \(whole): name an end after the start"
+    case .outside: return "\(part): outside of the session; \(whole): name instants in it"
+    case .gap: return "\(part): nothing was recorded there; \(whole): name other instants, or hold gaps"
+    }
+  }
+}
+
+/// The segments that a film of a clip is made of.
+struct ClippedSession {
+  /// In the order of their starts. The last one may lie behind the clip: it tells where the one before it ends.
+  let segments: [PublishedSegment]
+  /// Of the session, in unix milliseconds.
+  let bounds: Range<Int64>
+  /// The part of the session in unix milliseconds.
+  let range: Range<Int64>
+  /// Faults that do not prevent the film.
+  let warnings: [Problem]
+}
+
+extension SessionDirectory {
+  /// Reads the manifests that a clip needs. Their digests are checked.
+  ///
+  /// - Throws: ``BadSession`` if there are none, or if two overlap; ``BadClip``.
+  func segments(of clip: Clip) throws -> ClippedSession {
+    let starts = try publishedStarts()
+    guard let first = starts.first, let last = try starts.last.map({ try soundManifest($0).segment }) else {
+      throw BadSession(path, "no published segment", advice: "name a directory OUTPUT/SESSION")
+    }
+    let bounds = first..<max(first + 1, last.endMs + last.gapAfterMs)
+    let range = try clip.range(in: bounds, of: session)
+    let before = max(0, starts.count { $0 <= range.lowerBound } - 1)
+    let behind = starts.count { $0 < range.upperBound }
+    let segments = try starts[before..<min(behind + 1, starts.count)].map {
+      $0 == last.startMs ? last : try soundManifest($0).segment
+    }
+    if let overlap = SessionOrder.overlaps(of: segments).first { throw BadSession(overlap.file, overlap.what) }
+    return ClippedSession(
+      segments: segments, bounds: bounds, range: range,
+      warnings: clip.notes(in: bounds, of: session) + SessionOrder.missingParts(of: segments, isAll: clip.isWhole))
+  }
+}
+
+extension StitchPlan {
+  /// - Throws: ``BadClip`` if it shows nothing.
+  init(_ part: ClippedSession, of clip: Clip, gaps: GapRule, in session: SessionID) throws(BadClip) {
+    self.init(part.segments, gaps: gaps, range: clip.isWhole ? nil : part.range, speed: clip.speed)
+    guard !parts.isEmpty else {
+      throw BadClip(
+        session: session, fault: .gap, fromMs: part.range.lowerBound, toMs: part.range.upperBound, bounds: part.bounds)
+    }
+  }
+}

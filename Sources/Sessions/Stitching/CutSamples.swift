@@ -1,0 +1,95 @@
+// The samples of a segment that a film shows in part, or at another speed.
+
+import Encoding
+import ISOMedia
+
+extension SegmentSamples {
+  /// Removes what is shown before an instant. The picture on screen then becomes the first one, for the rest of its time.
+  ///
+  /// - Returns: the start of the first picture's sample, in ticks from the segment's start. Unless it is 0, the picture refers to
+  ///   others: see ``open(with:_:)``.
+  mutating func removeBeginning(ofMs lengthMs: Int64) -> Int64 {
+    let length = MediaTime.ticks(ms: lengthMs)
+    let (pictures, start) = Self.removing(length, from: video)
+    set(video: pictures, timing: Self.removing(length, from: timing).samples)
+    return start
+  }
+
+  private static func removing(_ length: Int64, from samples: [Sample]) -> (samples: [Sample], start: Int64) {
+    var rest = samples[...]
+    var start: Int64 = 0
+    while let first = rest.first, start + first.duration <= length {
+      start += first.duration
+      rest.removeFirst()
+    }
+    guard let first = rest.first else { return ([], start) }
+    return ([Sample(duration: start + first.duration - length, data: first.data)] + rest.dropFirst(), start)
+  }
+
+  /// Makes a key frame of the first picture, and numbers the pictures from there.
+  ///
+  /// - Parameter planes: returns its decoded planes.
+  /// - Throws: ``SegmentMismatch`` for a video of another encoder.
+  mutating func open(with planes: (KeyPictureWriter) throws -> [UInt8]) throws {
+    let writer = try KeyPictureWriter(for: parameterSets)
+    let key = Sample(duration: video[0].duration, data: try writer.picture(planes(writer)))
+    set(video: try numbered([key] + video.dropFirst(), SkipSliceWriter(after: parameterSets)), timing: timing)
+    parameterSets.keyPicture = writer.parameterSet
+  }
+
+  private func numbered(_ samples: [Sample], _ writer: SkipSliceWriter) throws(SegmentMismatch) -> [Sample] {
+    var numbered = samples
+    for index in samples.indices.dropFirst() {
+      var data = samples[index].data
+      try writer.renumber(&data, index)
+      numbered[index] = Sample(duration: samples[index].duration, data: data)
+    }
+    return numbered
+  }
+
+  /// Moves all bounds of samples to another speed.
+  ///
+  /// - Parameters:
+  ///   - start: of the samples, in ticks from the film's start at normal speed.
+  ///   - clock: of the film; segments are in order.
+  mutating func retime(from start: Int64, _ clock: inout FilmClock) {
+    let bounds = [video, timing].map { $0.reduce(into: [start]) { $0.append($0[$0.count - 1] + $1.duration) } }
+    var film: [Int64: Int64] = [:]
+    for bound in Set(bounds.joined()).sorted() { film[bound] = clock.film(bound) }
+    func retimed(_ samples: [Sample], _ bounds: [Int64]) -> [Sample] {
+      samples.indices.map { index in
+        Sample(duration: (film[bounds[index + 1]] ?? 0) - (film[bounds[index]] ?? 0), data: samples[index].data)
+      }
+    }
+    set(video: retimed(video, bounds[0]), timing: retimed(timing, bounds[1]))
+  }
+
+  /// Maximum number of repeats that a film adds to a segment.
+  private static let maximumRepeats: Int64 = 2_000
+
+  /// An upper bound of the repeats that ``addRepeats()`` adds to a segment.
+  static func mostRepeats(inMs lengthMs: Int64) -> Int {
+    Int(min(lengthMs / SampleCadence.dense.sampleMs + 1, maximumRepeats))
+  }
+
+  /// Repeats pictures so that players stay in time, as the encoder does: see ``SampleCadence``. The video of another encoder
+  /// stays as it is.
+  mutating func addRepeats() {
+    let durations = video.map(\.duration)
+    let cadence = SampleCadence(for: durations.map { max(1, $0 / MediaTime.ticks(ms: 1)) })
+    guard cadence != .asCaptured, let writer = try? SkipSliceWriter(after: parameterSets) else { return }
+    let longest = max(MediaTime.ticks(ms: cadence.sampleMs), durations.reduce(0, +) / Self.maximumRepeats + 1)
+    // All repeats are equal but for their numbers.
+    let repeated = writer.picture(1)
+    var samples: [Sample] = []
+    for sample in video {
+      let count = 1 + (sample.duration - 1) / longest
+      let bounds = (0...count).map { sample.duration * $0 / count }
+      for (index, (start, end)) in zip(bounds, bounds.dropFirst()).enumerated() {
+        samples.append(Sample(duration: end - start, data: index == 0 ? sample.data : repeated))
+      }
+    }
+    guard let numbered = try? numbered(samples, writer) else { return }
+    set(video: numbered, timing: timing)
+  }
+}
