@@ -60,7 +60,7 @@ final class HealthRoutes: Sendable {
       "encoder_worker_batches_total", "Batches that this worker has finished, by outcome.", "counter", by: "outcome",
       [
         ("published", "\(counters.published)"), ("duplicate", "\(counters.duplicates)"),
-        ("quarantined", "\(counters.quarantined)"),
+        ("quarantined", "\(counters.quarantined)"), ("refused", "\(counters.refusedBatches)"),
       ])
     text.counter("encoder_worker_segments_total", "Segments that it has published.", counters.segments)
     text.counter("encoder_worker_frames_total", "Captured frames in them.", counters.frames)

@@ -35,7 +35,7 @@ func reportingFailures(_ work: () throws -> Void) throws {
     default: say("encoder-worker: \(error)", .error)
     }
     switch error {
-    case is BadBatch, is BadSession, is DamagedOutput: throw ExitStatus.badBatch
+    case is BadBatch, is BadSession, is DamagedOutput, is SessionDeleted: throw ExitStatus.badBatch
     case is BadTarget, is BadList, is NoSuchBatch, is NothingToServe, is NoSuchSpool: throw ExitCode.validationFailure
     default: throw ExitStatus.of(error)
     }
