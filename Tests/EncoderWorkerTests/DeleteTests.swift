@@ -152,10 +152,13 @@ import Testing
 
   @Test func wrongUsageChangesNothing() throws {
     let before = try snapshot(of: spool.path)
+    // Its workers may have another output.
+    _ = try spool.scratch.directory("elsewhere/incoming")
     let calls: [[String]] = [
       [], ["--output", spool.output], ["../walk", "--output", spool.output], ["walk"],
       [".walk", "--output", spool.output],
-      ["walk", "--output", spool.scratch.path("none")], ["walk", "--output", spool.output + "/walk"],
+      ["walk", "--spool", spool.scratch.path("elsewhere")], ["walk", "--output", spool.scratch.path("none")],
+      ["walk", "--output", spool.output + "/walk"],
       ["walk", "--output", spool.path + "/done", "--spool", spool.path], ["walk", "--spool", spool.output],
       ["walk", "--output", spool.output, "--store", "s3://bucket"],
       ["walk", "--output", spool.output, "--undelete", "--reason", "x"],

@@ -101,6 +101,8 @@ def disturbed(nth, full):
             drain(spool)
             if left := copies(spool, wanted):
                 raise Broken(f"bytes of its pictures are in {left}")
+            if left := spools.names(spool, "quarantine"):
+                raise Broken(f"left in quarantine: {left}")
             if left := [name for name in spools.names(spool, "output") if name not in (".deleted", ".staging", "other")]:
                 raise Broken(f"left in output: {left}")
             if (left := spools.names(spool, "output", ".deleted")) != [SESSION + ".json"]:

@@ -53,6 +53,9 @@ package struct SessionTombstones: Sendable {
     if let tombstone = try tombstone(of: session) { throw SessionDeleted(tombstone) }
   }
 
+  /// Whether there may be any.
+  package func mayExist() throws(DiskError) -> Bool { try open() != nil }
+
   /// Returns the deleted sessions.
   package func sessions() throws(DiskError) -> Set<SessionID> {
     let names = try open()?.entries().map(\.name) ?? []

@@ -19,7 +19,7 @@ package struct DirectoryStore: ArtifactStore {
 
   private var tombstones: SessionTombstones { SessionTombstones(output: staging.output) }
 
-  package func hasTombstones() throws -> Bool { try !tombstones.sessions().isEmpty }
+  package func hasTombstones() throws -> Bool { try tombstones.mayExist() }
 
   package func tombstone(of session: SessionID) throws -> Tombstone? { try tombstones.tombstone(of: session) }
 

@@ -55,8 +55,8 @@ struct ObjectBatchDeletion {
       guard let found = try sessions(of: object, named: former),
         try found.sessions.contains(where: isDeleted)
       else { return }
-      try objects.delete(object.key, nil)
-      try objects.delete(reason, nil)
+      // After a crash between the two, the one that is left tells the session.
+      for key in found.isCertain ? [reason, object.key] : [object.key, reason] { try objects.delete(key, nil) }
       add(object, found)
     }
   }
@@ -69,7 +69,13 @@ struct ObjectBatchDeletion {
       last = end.key
       for object in page where !object.key.hasSuffix("/") {
         if identifier.isCancelled() { throw Cancelled() }
-        try body(object, String(object.key.dropFirst(prefix.count)))
+        do {
+          try body(object, String(object.key.dropFirst(prefix.count)))
+        } catch let failure as ObjectStoreError where failure.isOfOneObject {
+          // An archived object, or a key that the store refuses: it does not stop the others.
+          deletion.failures.append(failure)
+          deletion.remains.unidentified.append(object.key)
+        }
       }
     }
   }

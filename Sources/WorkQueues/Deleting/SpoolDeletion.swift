@@ -81,7 +81,7 @@ struct SpoolDeletion {
       // A worker was faster; it refuses the batch.
       return
     }
-    let name = path.hasPrefix(spool.path + "/") ? String(path.dropFirst(spool.path.utf8.count + 1)) : path
+    let name = String(decoding: path.utf8.dropFirst(spool.path.utf8.count + 1), as: UTF8.self)
     for session in sessions.sessions { deletion.reports[session]?.add(batch: name, files) }
   }
 
@@ -89,6 +89,11 @@ struct SpoolDeletion {
   private func removeAll(in path: String, directoriesOnly: Bool = false) throws {
     for entry in try Directory.entries(ifAt: path) where entry.kind == .directory || !directoriesOnly {
       let batch = path + "/" + entry.name
+      // A path cannot have a name that is not UTF-8.
+      guard entry.name.utf8.elementsEqual(entry.bytes) else {
+        deletion.remains.unidentified.append(batch)
+        continue
+      }
       try deletion.attempt {
         guard let found = try sessions(of: batch, named: entry.name),
           found.sessions.allSatisfy(deleted.contains)
@@ -168,7 +173,8 @@ struct SpoolDeletion {
         guard let found = try sessions(of: batch.path, named: former),
           found.sessions.contains(where: deleted.contains)
         else { return }
-        try remove(batch.path, found) { try quarantine.purge(batch) }
+        // After a crash between the two, the one that is left tells the session.
+        try remove(batch.path, found) { try quarantine.purge(batch, reasonFirst: found.isCertain) }
       }
     }
     // Reasons of batches that an interrupted run has removed.

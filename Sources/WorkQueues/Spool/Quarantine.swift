@@ -79,7 +79,10 @@ package struct Quarantine: Sendable {
   }
 
   /// Removes a batch and its reason.
-  package func purge(_ batch: Batch) throws {
+  ///
+  /// - Parameter reasonFirst: whether the batch is to be the rest after a crash, not the reason.
+  package func purge(_ batch: Batch, reasonFirst: Bool = false) throws {
+    if reasonFirst { try removeReason(of: batch) }
     let target = try spool.hide(batch.path)
     try removeReason(of: batch)
     try DurableFile.removeTree(target)

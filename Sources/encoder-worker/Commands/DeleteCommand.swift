@@ -115,7 +115,6 @@ struct DeleteCommand: ReportingCommand {
     let spool = try spool.map { try Spool(opening: $0) }
     let output = output ?? spool?.defaultOutput ?? ""
     try SessionDirectory.requireOutside(output)
-    if let spool, self.output == nil { try DurableFile.makeDirectories(spool.defaultOutput) }
     let cause =
       !DurableFile.isReachableDirectory(output)
       ? "no directory" : spool.map { !$0.allows(output: output) } ?? false ? "batches lie there" : nil
