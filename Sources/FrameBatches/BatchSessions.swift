@@ -56,16 +56,25 @@ package struct BatchSessions {
     var release = Optional(opened.release)
     defer { release?(nil) }
     try Self.requireOneDescription(opened.source.contents, opened.name)
-    for format in Self.formats {
-      guard let sessions = try BatchSessions(opened.source, as: format, name: opened.name, limits: limits) else {
-        continue
-      }
+    if let sessions = try BatchSessions(opened, limits: limits) {
       self = sessions
       // A process that has seen several sessions decodes none of them.
       release.take()?(sessions.readers.count == 1 ? sessions.readers[0].batch.session : nil)
       return
     }
     throw UnknownBatch.explain(opened.source.contents, name: opened.name, limits: limits)
+  }
+
+  /// Reads a container as the first format that recognises it; nil if none does.
+  init?(_ opened: OpenedBatch, limits: Limits) throws {
+    for format in Self.formats {
+      guard let sessions = try BatchSessions(opened.source, as: format, name: opened.name, limits: limits) else {
+        continue
+      }
+      self = sessions
+      return
+    }
+    return nil
   }
 
   /// Reads a container as one format; nil if it has another format.
@@ -108,11 +117,8 @@ package struct BatchSessions {
   /// Refuses a `batch.json` that would be ignored, because its masks would not be painted: with a similar name, in a folder, as a
   /// link, or as one of two.
   private static func requireOneDescription(_ contents: any BatchContents, _ batch: String) throws {
-    func isDescription(_ name: String) -> Bool {
-      lastComponent(of: name).lowercased().hasPrefix(NativeFormat.description)
-    }
-    let refused = contents.refused.filter { isDescription($0.source) }
-    let names = contents.names.filter(isDescription) + refused.map(\.source)
+    let refused = contents.refused.filter { NativeFormat.isDescription($0.source) }
+    let names = contents.names.filter(NativeFormat.isDescription) + refused.map(\.source)
     guard let name = names.first else { return }
     let isReadable =
       refused.isEmpty && contents.topNames.contains(name) && lastComponent(of: name) == NativeFormat.description

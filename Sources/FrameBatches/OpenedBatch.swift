@@ -48,7 +48,7 @@ struct OpenedBatch {
   }
 
   /// Returns the session of a batch without a session of its own: the option, or the batch's name up to `@`.
-  private static func session(_ batch: String, _ options: InputOptions) -> String {
+  fileprivate static func session(_ batch: String, _ options: InputOptions) -> String {
     options.session ?? String(batch.prefix { $0 != "@" })
   }
 
@@ -59,9 +59,16 @@ struct OpenedBatch {
   ]
 
   /// Returns a file's name without archive suffixes.
-  private static func stem(of name: String) -> String {
+  fileprivate static func stem(of name: String) -> String {
     let suffix = archiveSuffixes.first { name.lowercased().hasSuffix($0) }
     return String(name.dropLast(suffix?.count ?? 0))
+  }
+}
+
+extension BatchReader {
+  /// Returns the session that a batch's name says; nil if it says none that can be used.
+  package static func session(ofBatchNamed name: String) -> SessionID? {
+    SessionID(OpenedBatch.session(OpenedBatch.stem(of: lastComponent(of: name)), InputOptions()))
   }
 }
 

@@ -14,6 +14,8 @@ package struct Sample {
     self.data = data
     self.isKey = isKey
   }
+
+  package func lasting(_ duration: Int64) -> Sample { Sample(duration: duration, data: data, isKey: isKey) }
 }
 
 package struct MP4File {

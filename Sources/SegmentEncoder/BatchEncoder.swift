@@ -59,7 +59,7 @@ public final class BatchEncoder {
   ///   - path: a directory or a file; `-` is a file on standard input.
   ///   - session: for a batch that does not name its own.
   ///   - isCancelled: asked before each frame, and last before anything is published.
-  /// - Returns: a receipt for each session of the batch.
+  /// - Returns: a receipt for each session of the batch, also for one that is refused because it was deleted: ``Receipt/refusal``.
   /// - Throws: ``ViewUpdateFailure`` when a session is published but its views are not up to date. After any other error nothing
   ///   is published that a retry does not find; see ``Disposition``.
   public func publish(
@@ -74,6 +74,8 @@ public final class BatchEncoder {
     fileprivate let opening: Profile.Watch?
 
     package var sessions: [SessionID] { batch.readers.map(\.batch.session) }
+    /// The sessions, also those that cannot be published.
+    package var allSessions: [SessionID] { sessions + batch.refused.compactMap { SessionID($0.session) } }
   }
 
   /// Reads a batch and checks its limits.
@@ -91,6 +93,16 @@ public final class BatchEncoder {
       reading: path, files: files, options: input, limits: options.limits, unpacker: options.decoders,
       isCancelled: recordingActivity(isCancelled))
     return ReadBatch(batch: batch, opening: opening)
+  }
+
+  /// Returns the sessions that a batch names, even one that cannot be read.
+  package func sessions(namedIn path: String, isCancelled: @escaping () -> Bool) throws -> [SessionID] {
+    stage.enter(.open)
+    defer { stage.enter(.queue) }
+    return try NamedSessions.of(
+      path, options: options.input, limits: options.limits, unpacker: options.decoders,
+      isCancelled: recordingActivity(isCancelled)
+    ).sessions
   }
 
   /// Encodes and publishes a batch that was read, session by session.
@@ -121,6 +133,8 @@ public final class BatchEncoder {
     for reader in batch.batch.readers {
       do {
         if let receipt = try body(reader) { receipts.append(receipt) }
+      } catch let deleted as SessionDeleted {
+        receipts.append(Receipt(refusing: batch.batch.name, for: deleted))
       } catch {
         guard case .quarantine(let bad) = Disposition(of: error, batch: batch.batch.name) else { throw error }
         refused.append(RefusedSession(session: reader.batch.session.description, error: bad))

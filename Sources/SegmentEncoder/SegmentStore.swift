@@ -37,6 +37,10 @@ struct EmbeddedStore: ArtifactStore {
   let store: any SegmentStore
   let staging: Staging
 
+  func hasTombstones() -> Bool { false }
+
+  func tombstone(of session: SessionID) -> Tombstone? { nil }
+
   func prepare(_ source: BatchReader, isCancelled: () -> Bool) throws -> Preparation {
     .ready(EmbeddedPublication(store: store, batch: source.batch))
   }

@@ -4,7 +4,7 @@ import Testing
 /// Runs a sample of `make torture`, larger with TEST_EXTENT=full. Skips parts that this machine cannot run, with the
 /// reason.
 @Suite struct TortureTests {
-  @Test(arguments: ["kills", "failures", "disk", "workers", "power"])
+  @Test(arguments: ["kills", "failures", "disk", "workers", "power", "deletions"])
   func eachBatchIsPublishedOnceWithTheExpectedBytes(part: String) throws {
     let script = Fixture.root.appendingPathComponent("Tests/torture/torture.py").path
     let result = try Tool.run(

@@ -2,10 +2,10 @@ import Foundation
 
 /// A session generated from a seed. It has one to three frames a second with jitter, gaps and screen rotation. Batches
 /// start up to 400 ms early or late, and some have a single frame.
-public struct GeneratedSession {
+public struct GeneratedSession: Sendable {
   public static let startMs: Int64 = 1_767_859_512_340
 
-  public struct Frame {
+  public struct Frame: Sendable {
     public let timeMs: Int64
     public let isLandscape: Bool
   }

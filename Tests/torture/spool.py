@@ -124,7 +124,7 @@ def digests(output):
     """Returns every file of every session, and every directory, with its digest."""
     found = {}
     for path, directories, files in os.walk(output):
-        if path == output:
+        if path == output and ".staging" in directories:
             directories.remove(".staging")
         for name in directories + files:
             file = os.path.join(path, name)
@@ -193,7 +193,7 @@ def check_verifies(spool):
 
 def check_sessions(output):
     """Checks that verify finds no fault in any session."""
-    sessions = [os.path.join(output, name) for name in names(output) if name != ".staging"]
+    sessions = [os.path.join(output, name) for name in names(output) if name not in (".staging", ".deleted")]
     result = subprocess.run([worker(), "verify", *sessions], stdin=subprocess.DEVNULL, capture_output=True)
     if result.returncode != 0:
         raise Broken("verify: " + (result.stdout + result.stderr).decode(errors="replace").strip()[-600:])

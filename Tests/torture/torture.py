@@ -3,11 +3,11 @@
 
 The parts kill the worker before every call that changes a file, make every call on the spool fail once, fill the disk,
 kill eight workers at random, and cut the power. After each, the output must equal that of an undisturbed run, byte for
-byte.
+byte. The part deletions kills `delete` in the same way: the session must be whole or gone.
 
 Usage: torture.py [--short] [--minutes MINUTES] [PART...]
 
-PARTS: kills failures disk workers power; by default all. --short takes a sample of each. --minutes repeats the part
+PARTS: kills failures disk workers power deletions; by default all. --short takes a sample of each. --minutes repeats the part
 workers, with different random numbers each round, for this many minutes. ENCODER_WORKER names the program.
 """
 import argparse
@@ -15,8 +15,10 @@ import time
 
 from calls import failures, kills, power
 from crowd import disk, workers
+from deletions import deletions
 
-PARTS = {"kills": kills, "failures": failures, "disk": disk, "workers": workers, "power": power}
+PARTS = {"kills": kills, "failures": failures, "disk": disk, "workers": workers, "power": power,
+         "deletions": deletions}
 
 
 def main():

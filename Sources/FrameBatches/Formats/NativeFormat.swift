@@ -8,6 +8,9 @@ package enum NativeFormat: BatchFormat {
   package static let name = "native"
   package static let description = "batch.json"
 
+  /// Whether a file is a `batch.json`, or was meant to be one.
+  static func isDescription(_ name: String) -> Bool { lastComponent(of: name).lowercased().hasPrefix(description) }
+
   package static func read(_ source: BatchSource, limits: Limits) throws -> [BatchDraft]? {
     let contents = source.contents
     let candidates = contents.topNames.filter { lastComponent(of: $0) == description }

@@ -122,6 +122,7 @@ package final class Worker: Sendable {
     let begunMs = MonotonicClock.milliseconds()
     let deadline = MonotonicClock.seconds() + maxTime
     var about: Logger.Metadata = ["batch": "\(claim.name)"]
+    var sessions = BatchReader.session(ofBatchNamed: claim.name).map { [$0] } ?? []
     do {
       let isOver = { [queue, claim] in
         isCancelled() || MonotonicClock.seconds() >= deadline || queue.hasLost(claim)
@@ -137,27 +138,51 @@ package final class Worker: Sendable {
       case .batch(let batch): fetched = batch
       }
       claim = fetched.claim
-      let receipts = try publish(fetched, with: encoder, &about, isCancelled: isOver)
-      try queue.retire(claim, receipts, keep: keepBatches)
-      meter.add(receipts, tookMs: MonotonicClock.milliseconds() - begunMs)
-      for receipt in receipts { log(receipt) }
+      let receipts = try publish(fetched, with: encoder, &about, &sessions, isCancelled: isOver)
+      try finish(claim, receipts, sessions, begunMs: begunMs)
       return .done
     } catch {
       let isLate = error is Cancelled && !isCancelled()
-      return dispose(claim, after: isLate ? BatchTimeout(seconds: maxTime) : error, about: about)
+      return dispose(
+        claim, after: isLate ? BatchTimeout(seconds: maxTime) : error, sessions, begunMs: begunMs, about: about)
     }
   }
 
+  /// Retires a batch. One with a deleted session is not kept.
+  private func finish(_ claim: Claim, _ receipts: [Receipt], _ sessions: [SessionID], begunMs: Int) throws {
+    let keep = try keepBatches && refusals(of: claim, sessions).isEmpty
+    try queue.retire(claim, receipts, keep: keep)
+    meter.add(receipts, tookMs: MonotonicClock.milliseconds() - begunMs)
+    for receipt in receipts { log(receipt) }
+  }
+
+  /// Returns a receipt for each session that was deleted.
+  private func refusals(of claim: Claim, _ sessions: [SessionID]) throws -> [Receipt] {
+    try sessions.compactMap { try store.tombstone(of: $0) }
+      .map { Receipt(refusing: claim.name, for: SessionDeleted($0)) }
+  }
+
   /// Publishes a batch. If too many workers have died with it, it only looks whether the batch is published.
+  ///
+  /// - Parameter sessions: set to the sessions of the batch, as soon as they are known.
   private func publish(
     _ fetched: FetchedBatch, with encoder: BatchEncoder, _ about: inout Logger.Metadata,
-    isCancelled: @escaping () -> Bool
+    _ sessions: inout [SessionID], isCancelled: @escaping () -> Bool
   ) throws -> [Receipt] {
     defer { fetched.discard() }
     let claim = fetched.claim
     // After more deaths than this, workers also died while they only looked.
     if claim.attempt <= 2 * Claim.attempts {
-      let batch = try encoder.read(fetched.path, isCancelled: isCancelled)
+      let batch: BatchEncoder.ReadBatch
+      do {
+        batch = try encoder.read(fetched.path, isCancelled: isCancelled)
+      } catch let bad as BadBatch {
+        if try store.hasTombstones() {
+          sessions = try encoder.sessions(namedIn: fetched.path, isCancelled: isCancelled)
+        }
+        throw bad
+      }
+      sessions = batch.allSessions
       about["session"] = "\(batch.sessions.map(\.description).joined(separator: " "))"
       if claim.attempt <= Claim.attempts { return try encoder.publish(batch, isCancelled: isCancelled) }
       let receipts = try encoder.rollBack(batch, isCancelled: isCancelled)
@@ -168,8 +193,11 @@ package final class Worker: Sendable {
       advice: "report this error with the batch")
   }
 
-  /// Puts a batch back, quarantines it, or keeps it for a retry, by the disposition of its error.
-  private func dispose(_ claim: Claim, after error: any Error, about: Logger.Metadata) -> Outcome {
+  /// Puts a batch back, quarantines it, or keeps it for a retry, by the disposition of its error. A batch with a deleted session
+  /// does not go to quarantine, where its pictures would stay: it is refused.
+  private func dispose(
+    _ claim: Claim, after error: any Error, _ sessions: [SessionID], begunMs: Int, about: Logger.Metadata
+  ) -> Outcome {
     do {
       if queue.hasLost(claim) {
         logger.notice("batch.lost", metadata: about.merging(["reason": "another worker has taken it over"]) { $1 })
@@ -186,6 +214,11 @@ package final class Worker: Sendable {
         logger.info("batch.returned", metadata: about)
         return .released
       case .quarantine(let reason), .unknown(let reason):
+        let refusals = try refusals(of: claim, sessions)
+        guard refusals.isEmpty else {
+          try finish(claim, refusals, sessions, begunMs: begunMs)
+          return .done
+        }
         let name = try queue.quarantine(claim, reason)
         meter.add { $0.counters.quarantined += 1 }
         // The batch's name in quarantine.
@@ -216,6 +249,10 @@ package final class Worker: Sendable {
     let counts: Logger.Metadata = [
       "segments": .stringConvertible(receipt.segments), "frames": .stringConvertible(receipt.frames),
     ]
+    if let refusal = receipt.refusal {
+      logger.notice("batch.refused", metadata: metadata.merging(["reason": "\(refusal)"]) { $1 })
+      return
+    }
     logger.info(
       receipt.duplicate ? "batch.duplicate" : "batch.published", metadata: metadata.merging(counts) { $1 })
   }

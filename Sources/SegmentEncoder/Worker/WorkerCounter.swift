@@ -22,7 +22,7 @@ package struct WorkerCounter: Sendable {
       "batches", "Batches that this worker has finished, by outcome.",
       by: [
         ("published", \.counters.published), ("duplicate", \.counters.duplicates),
-        ("quarantined", \.counters.quarantined),
+        ("quarantined", \.counters.quarantined), ("refused", \.counters.refusedBatches),
       ]),
     WorkerCounter("segments", "Segments that it has published.", \.counters.segments),
     WorkerCounter("frames", "Captured frames in them.", \.counters.frames),

@@ -50,7 +50,14 @@ package final class WorkerMeter: Sendable {
   /// - Parameter receipts: of its sessions.
   func add(_ receipts: [Receipt], tookMs: Int) {
     add { counts in
-      if receipts.allSatisfy(\.duplicate) { counts.counters.duplicates += 1 } else { counts.counters.published += 1 }
+      let published = receipts.filter { $0.refusal == nil }
+      if published.isEmpty {
+        counts.counters.refusedBatches += 1
+      } else if published.allSatisfy(\.duplicate) {
+        counts.counters.duplicates += 1
+      } else {
+        counts.counters.published += 1
+      }
       for receipt in receipts {
         if !receipt.duplicate {
           counts.counters.segments += receipt.segments

@@ -8,24 +8,34 @@ struct ObjectPublication: Publication {
   let store: ObjectStore
   let batch: Batch
   let session: ObjectSession
-  /// The published segments before the batch was encoded.
-  let published: ObjectSession.Published?
+  /// The session before the batch was encoded.
+  let head: ObjectSession.Head
 
   func commit(
     _ segments: [StagedSegment], digest: String, settings: EncoderSettings, isCancelled: () -> Bool
   ) throws -> PublishedBatch {
+    try session.removingObjectsIfDeleted {
+      try publish(segments, digest: digest, settings: settings, isCancelled: isCancelled)
+    }
+  }
+
+  private func publish(
+    _ segments: [StagedSegment], digest: String, settings: EncoderSettings, isCancelled: () -> Bool
+  ) throws -> PublishedBatch {
     let manifests = SegmentManifest.all(segments, of: batch, digest: digest, settings)
     let planned = manifests.map(\.segment)
-    // Placed objects do not change. After a lost race for the index they are not checked again.
+    // Placed objects do not change. After a lost race for the index they are not checked again, unless the session was deleted.
     var placed: [PublishedSegment]?
+    var generation = head.generation
     var attempt = 0
     // First use the index that `prepare` read: if the session has changed since, nothing is published.
     var isOld = true
     while true {
       defer { isOld = false }
-      let before = try isOld ? published : session.published()
+      let before = try isOld ? head : session.head()
+      if before.generation != generation { (placed, generation) = (nil, before.generation) }
       let near = try session.segments(
-        near: planned[0].startMs..<max(planned[planned.count - 1].endMs, batch.endMs), in: before)
+        near: planned[0].startMs..<max(planned[planned.count - 1].endMs, batch.endMs), in: before.published)
       let left = near.filter { $0.batchDigest == digest }
       if left.isWhole { return store.confirm(left, of: batch, in: session) }
       let others = near.filter { $0.batchDigest != digest }
@@ -45,8 +55,10 @@ struct ObjectPublication: Publication {
           own, of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
           warnings: batch.warnings + SegmentManifest.notes(in: manifests))
         return PublishedBatch(receipt) {
-          try store.updateViews(of: session, after: next)
-          try store.updatePlaylist(of: session, with: zip(own, segments.map(\.file)))
+          try session.removingObjectsIfDeleted {
+            try store.updateViews(of: session, after: next)
+            try store.updatePlaylist(of: session, with: zip(own, segments.map(\.file)))
+          }
           return []
         }
       }

@@ -13,6 +13,16 @@ struct ObjectSession {
   /// The store's name in messages.
   let name: String
 
+  /// The head at a moment.
+  struct Head {
+    /// Nil if nothing is published.
+    fileprivate(set) var published: Published?
+    /// The tag of the head object; nil if there is none yet.
+    fileprivate(set) var tag: ObjectTag?
+    /// The identity of the session since it was allowed again after a deletion; nil before any.
+    fileprivate(set) var generation: String?
+  }
+
   /// The published segments at a moment.
   struct Published {
     /// The totals, and the segments that no page lists.
@@ -50,28 +60,46 @@ struct ObjectSession {
   /// Maximum size of a view in bytes: a week in segments of five seconds has some 28 MB.
   private static let viewBytes = 32 << 20
   /// Maximum size of the head and of a page in bytes, far above that of a session of a week.
-  private static let indexBytes = 4 << 20
+  static let indexBytes = 4 << 20
 
   func key(_ file: String) -> String { "output/\(id)/\(file)" }
 
   func contested(_ key: String) -> SegmentWriteConflict { SegmentWriteConflict(name: name, key: key) }
 
-  private func indexKey(_ file: String) -> String { "index/\(id)/\(file)" }
-  private var headKey: String { indexKey("head.json") }
+  func indexKey(_ file: String) -> String { "index/\(id)/\(file)" }
+  var headKey: String { indexKey("head.json") }
 
   // MARK: - The index
 
   /// Returns the published segments; nil if there are none.
-  func published() throws -> Published? {
-    guard let there = try objects.get(headKey, limit: Self.indexBytes) else { return try importedView() }
+  ///
+  /// - Throws: ``SessionDeleted``.
+  func published() throws -> Published? { try head().published }
+
+  /// Returns the session as it is now.
+  ///
+  /// - Throws: ``SessionDeleted``.
+  func head() throws -> Head {
+    guard let there = try objects.get(headKey, limit: Self.indexBytes) else {
+      return Head(published: try importedView())
+    }
     do {
       let json = try JSONParser.parse(there.bytes)
-      guard try json.required("format", .string) == "session-index/1" else { throw JSONError("format: another one") }
+      let generation = try json.optional("generation", .string)
+      switch try json.required("format", .string) {
+      case "session-index/1": break
+      case Self.undeletedFormat: return Head(tag: there.tag, generation: generation)
+      case Tombstone.format: throw SessionDeleted(try Tombstone(json, of: id))
+      default: throw JSONError("format: another one")
+      }
       let pages = try json.required("pages", .array).map { (page) throws(JSONError) in
         guard let page = page.string.flatMap(Page.init) else { throw JSONError("pages: not a page's name") }
         return page
       }
-      return Published(index: try SessionIndex(json, of: id), pages: pages, tag: there.tag)
+      let published = Published(index: try SessionIndex(json, of: id), pages: pages, tag: there.tag)
+      return Head(published: published, tag: there.tag, generation: generation)
+    } catch let deleted as SessionDeleted {
+      throw deleted
     } catch {
       throw DamagedOutput(path: name + headKey, cause: "\(error)")
     }
@@ -136,14 +164,14 @@ struct ObjectSession {
 
   /// Publishes placed segments.
   ///
-  /// - Parameter published: the session when the overlaps were checked.
+  /// - Parameter head: the session when the overlaps were checked.
   /// - Returns: the session after the publication; nil if it has changed meanwhile.
-  func publish(_ new: [PublishedSegment], after published: Published?) throws -> Published? {
+  func publish(_ new: [PublishedSegment], after head: Head) throws -> Published? {
     let new = new.map(\.entry)
-    guard var next = published ?? SessionIndex(session: id, entries: new).map({ Published(index: $0) }) else {
+    guard var next = head.published ?? SessionIndex(session: id, entries: new).map({ Published(index: $0) }) else {
       throw JSONError("no segments")
     }
-    if published != nil { try add(new, to: &next) }
+    if head.published != nil { try add(new, to: &next) }
     if next.index.entries.count > Page.maximumInHead {
       next.pages += try sealed(
         next.index.removeFirst(
@@ -152,8 +180,9 @@ struct ObjectSession {
     var members = next.index.members
     members["format"] = .string("session-index/1")
     members["pages"] = .array(next.pages.map { .string($0.file) })
+    members["generation"] = head.generation.map { .string($0) }
     let bytes = JSONValue.object(members).bytes() + [UInt8(ascii: "\n")]
-    guard let tag = try objects.put(headKey, .bytes(bytes), .json, when: .unchanged(since: published?.tag)) else {
+    guard let tag = try objects.put(headKey, .bytes(bytes), .json, when: .unchanged(since: head.tag)) else {
       return nil
     }
     next.tag = tag

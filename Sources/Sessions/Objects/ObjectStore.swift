@@ -63,10 +63,15 @@ package final class ObjectStore: ArtifactStore {
     var failures: [ViewUpdateFailure] = []
     for (id, known) in due.withLock({ $0 }) where all || now >= known.firstMs {
       do {
-        if all || now >= known.viewsMs ?? .max { try updateViews(of: session(id)) }
-        if let heldBack = known.heldBack, all || now >= heldBack.dueMs {
-          try updatePlaylist(of: session(id), releasedMs: heldBack.lastMs)
+        try session(id).removingObjectsIfDeleted {
+          if all || now >= known.viewsMs ?? .max { try updateViews(of: session(id)) }
+          if let heldBack = known.heldBack, all || now >= heldBack.dueMs {
+            try updatePlaylist(of: session(id), releasedMs: heldBack.lastMs)
+          }
         }
+      } catch is SessionDeleted {
+        // The next scan removes the marker.
+        due.withLock { $0[id] = nil }
       } catch {
         let laterMs = now + SessionViews.retryMs
         due.withLock { due in
@@ -98,7 +103,11 @@ package final class ObjectStore: ArtifactStore {
           all || (try? objects.head(marker.key)?.ageS).map({ $0 >= Self.markerS }) ?? false
         else { continue }
         do {
-          try session(id).updateViews()
+          do {
+            try session(id).removingObjectsIfDeleted { try session(id).updateViews() }
+          } catch is SessionDeleted {
+            // There are no views.
+          }
           try objects.delete(marker.key, marker.tag)
         } catch {
           failures.append(ViewUpdateFailure(session: id, error: error, isOurs: false))
@@ -157,6 +166,8 @@ package final class ObjectStore: ArtifactStore {
   ) throws {
     guard hasHLS else { return }
     let new = try ObjectPlaylist(session: session, staging: staging).update(with: known, releasedMs: releasedMs)
+    // If it was deleted meanwhile, the playlist came after the removal.
+    if let deleted = try session.tombstone() { throw SessionDeleted(deleted) }
     due.withLock { due in
       // A later segment does not defer it further.
       if let new, due[session.id]?.heldBack?.startMs == new.startMs { return }
@@ -165,16 +176,20 @@ package final class ObjectStore: ArtifactStore {
     }
   }
 
+  package func hasTombstones() -> Bool { true }
+
+  package func tombstone(of id: SessionID) throws -> Tombstone? { try session(id).tombstone() }
+
   package func prepare(_ source: BatchReader, isCancelled: () -> Bool) throws -> Preparation {
     let (session, batch) = (session(source.batch.session), source.batch)
-    let published = try session.published()
+    let head = try session.removingObjectsIfDeleted { try session.head() }
     // A batch is listed as a whole or not at all, so its first segment is enough.
     let range = batch.frames[0].timeMs..<batch.endMs
     let within =
-      try published.map { try session.entries(near: range, in: $0) }?.filter { range.contains($0.startMs) } ?? []
+      try head.published.map { try session.entries(near: range, in: $0) }?.filter { range.contains($0.startMs) } ?? []
     guard let first = try within.first.map({ try session.segment($0.startMs) }),
       first.batchDigest == (try BatchDigest.of(source, isCancelled: isCancelled))
-    else { return .ready(ObjectPublication(store: self, batch: batch, session: session, published: published)) }
+    else { return .ready(ObjectPublication(store: self, batch: batch, session: session, head: head)) }
     let own = try [first] + within.dropFirst().prefix(first.parts - 1).map { try session.segment($0.startMs) }
     return .alreadyPublished(confirm(own, of: batch, in: session))
   }
@@ -188,8 +203,10 @@ package final class ObjectStore: ArtifactStore {
   /// Returns a batch that was published before. Its worker may have died before it updated the views.
   func confirm(_ own: [PublishedSegment], of batch: Batch, in session: ObjectSession) -> PublishedBatch {
     PublishedBatch(Receipt(own, of: batch, refused: [], duplicate: true, warnings: [])) {
-      try self.updateViews(of: session, after: nil)
-      try self.updatePlaylist(of: session)
+      try session.removingObjectsIfDeleted {
+        try self.updateViews(of: session, after: nil)
+        try self.updatePlaylist(of: session)
+      }
       return []
     }
   }

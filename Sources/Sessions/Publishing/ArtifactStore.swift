@@ -7,17 +7,22 @@ import FrameBatches
 /// A store of sessions, for several threads and for workers on several hosts.
 ///
 /// It publishes a batch as a whole and once, durable even after a power cut. It throws ``BadBatch`` if other content is published
-/// for the same time. Every other error is a failure of the store.
+/// for the same time, and ``SessionDeleted`` if the session was deleted. Every other error is a failure of the store.
 package protocol ArtifactStore: Sendable {
   /// The directory of unpublished files.
   var staging: Staging { get }
+  /// Whether any session may have been deleted.
+  func hasTombstones() throws -> Bool
+  /// Returns the tombstone of a session; nil if it was not deleted.
+  func tombstone(of session: SessionID) throws -> Tombstone?
   /// Looks whether a batch is published.
   ///
-  /// - Throws: ``Cancelled``.
+  /// - Throws: ``SessionDeleted``; ``Cancelled``.
   func prepare(_ source: BatchReader, isCancelled: () -> Bool) throws -> Preparation
   /// Rolls back a batch that a dead worker published in part.
   ///
   /// - Returns: the batch if it is published as a whole; nil if nothing of it is left.
+  /// - Throws: ``SessionDeleted``; ``Cancelled``.
   func rollBack(_ source: BatchReader, isCancelled: () -> Bool) throws -> PublishedBatch?
   /// The time until ``flushPending(all:)`` is due, in milliseconds; nil if all views are up to date.
   var dueInMs: Int? { get }
@@ -43,7 +48,7 @@ package protocol Publication {
   ///   - digest: of the batch.
   ///   - settings: the encoder settings of the segments.
   ///   - isCancelled: asked while the store waits for the session's lock, and last before the publication.
-  /// - Throws: ``BadBatch``; ``Cancelled``. Nothing is published then that a retry does not find.
+  /// - Throws: ``BadBatch``; ``SessionDeleted``; ``Cancelled``. Nothing is published then that a retry does not find.
   func commit(
     _ segments: [StagedSegment], digest: String, settings: EncoderSettings, isCancelled: () -> Bool
   ) throws -> PublishedBatch
@@ -62,13 +67,13 @@ package struct PublishedBatch {
 
   /// Updates the session's views, or defers that.
   ///
-  /// - Throws: ``ViewUpdateFailure``; ``Cancelled``.
+  /// - Throws: ``ViewUpdateFailure``; ``SessionDeleted`` if it was deleted after the publication; ``Cancelled``.
   package consuming func updateViews() throws -> Receipt {
     do {
       var receipt = receipt
       receipt.warnings += try update()
       return receipt
-    } catch let error as Cancelled {
+    } catch let error where error is Cancelled || error is SessionDeleted {
       throw error
     } catch {
       throw ViewUpdateFailure(session: receipt.session, error: error, isOurs: true)

@@ -17,8 +17,15 @@ package struct DirectoryStore: ArtifactStore {
     self.index = index
   }
 
+  private var tombstones: SessionTombstones { SessionTombstones(output: staging.output) }
+
+  package func hasTombstones() throws -> Bool { try tombstones.mayExist() }
+
+  package func tombstone(of session: SessionID) throws -> Tombstone? { try tombstones.tombstone(of: session) }
+
   package func prepare(_ source: BatchReader, isCancelled: () -> Bool) throws -> Preparation {
     let directory = SessionDirectory(output: staging.output, session: source.batch.session)
+    try tombstones.requireNone(of: directory.session)
     let publication = DirectoryPublication(store: self, batch: source.batch, directory: directory)
     guard try DurableFile.isDirectory(directory.path) else { return .ready(publication) }
     // Without a valid cache, take the lock: another worker may be publishing.
@@ -50,6 +57,7 @@ package struct DirectoryStore: ArtifactStore {
 
   package func rollBack(_ source: BatchReader, isCancelled: () -> Bool) throws -> PublishedBatch? {
     let directory = SessionDirectory(output: staging.output, session: source.batch.session)
+    try tombstones.requireNone(of: directory.session)
     guard try DurableFile.isDirectory(directory.path) else { return nil }
     let lock = try directory.lock(isCancelled)
     return try withExtendedLifetime(lock) {

@@ -8,11 +8,13 @@ public struct Receipt: Sendable, Equatable {
   public let batch: String
   /// The session that the batch belongs to.
   public let session: SessionID
-  /// The start of the first segment, in unix milliseconds.
+  /// Why nothing of this session was published: it was deleted. Then there are no segments, and a retry does not help. Else nil.
+  public let refusal: String?
+  /// The start of the first segment, in unix milliseconds; 0 without segments.
   public let startMs: Int64
-  /// The end of the last segment, in unix milliseconds.
+  /// The end of the last segment, in unix milliseconds; 0 without segments.
   public let endMs: Int64
-  /// The number of the batch's segments; at least one.
+  /// The number of the batch's segments; 0 after a ``refusal``.
   public let segments: Int
   /// The number of captured frames in the segments.
   public let frames: Int
@@ -36,6 +38,7 @@ public struct Receipt: Sendable, Equatable {
   ) {
     self.batch = batch.name
     session = batch.session
+    refusal = nil
     startMs = segments[0].startMs
     endMs = segments[segments.count - 1].endMs
     self.segments = segments.count
@@ -47,16 +50,32 @@ public struct Receipt: Sendable, Equatable {
     self.warnings = warnings
   }
 
+  /// For a batch of a deleted session.
+  package init(refusing batch: String, for deleted: SessionDeleted) {
+    self.batch = batch
+    session = deleted.tombstone.session
+    refusal = "\(deleted)"
+    (startMs, endMs, segments, frames, bytes) = (0, 0, 0, 0, 0)
+    (published, refused, warnings) = ([], [], [])
+    duplicate = false
+  }
+
   /// One line of JSON.
   public var json: String { JSONValue.object(members).line }
 
   package var members: [String: JSONValue] {
-    [
+    var members: [String: JSONValue] = [
       "batch": .string(batch), "session": .string(session.description), "startMs": .number(startMs),
       "endMs": .number(endMs), "segments": .number(segments), "frames": .number(frames),
       "unchanged": .number(unchanged),
       "refused": .array(refused.map(\.json)), "bytes": .number(bytes), "duplicate": .bool(duplicate),
       "warnings": .array(warnings.map { .string($0) }),
     ]
+    if let refusal {
+      members["refusal"] = .string(refusal)
+      // Nothing is published that they would be the bounds of.
+      (members["startMs"], members["endMs"]) = (nil, nil)
+    }
+    return members
   }
 }

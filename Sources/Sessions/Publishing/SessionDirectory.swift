@@ -1,4 +1,4 @@
-// `OUTPUT/SESSION`: the published segments of one session, its lock, and checks of its files. A segment is published once its
+// `OUTPUT/SESSION`: the published segments of one session, and checks of its files. A segment is published once its
 // manifest exists. The manifest comes last, and nothing published is ever replaced.
 
 import Encoding
@@ -23,12 +23,23 @@ package struct SessionDirectory {
   package init(at path: String, decoders: DecoderForkServer? = nil) throws {
     // Follow a link in the given path, but no links inside.
     let resolved = DurableFile.resolved(path)
-    guard let session = SessionID(lastComponent(of: resolved)), try DurableFile.isDirectory(resolved) else {
+    let id = SessionID(lastComponent(of: resolved))
+    if let id, let deleted = try Self.deletion(of: id, at: resolved) {
+      throw BadSession(path, deleted.what, advice: "name another session")
+    }
+    guard let session = id, try DurableFile.isDirectory(resolved) else {
       throw BadSession(path, "not a session's directory", advice: "name a directory OUTPUT/SESSION")
     }
     self.session = session
     self.path = resolved
     reader = VideoReader(decoders, owner: resolved)
+  }
+
+  /// Returns the deletion of a session; nil if it was not deleted, or its output is missing.
+  private static func deletion(of session: SessionID, at path: String) throws -> SessionDeleted? {
+    let output = DurableFile.parentDirectory(of: path)
+    guard DurableFile.isReachableDirectory(output) else { return nil }
+    return try SessionTombstones(output: output).tombstone(of: session).map(SessionDeleted.init)
   }
 
   /// Throws if an output is a published session or lies in one.
@@ -50,79 +61,6 @@ package struct SessionDirectory {
       }
       path = DurableFile.parentDirectory(of: path)
     }
-  }
-
-  /// Runs `body` under the session's lock.
-  ///
-  /// - Parameter isCancelled: asked while another worker has the lock, and once it is ours.
-  /// - Throws: ``Cancelled``.
-  @discardableResult
-  package func locked<R>(_ isCancelled: () -> Bool = { false }, _ body: () throws -> R) throws -> R {
-    let lock = try lock(isCancelled)
-    return try withExtendedLifetime(lock) { try body() }
-  }
-
-  /// Like ``locked(_:_:)``, but fails if another process has the lock, and creates no directory.
-  ///
-  /// - Returns: nil if there is no such session.
-  /// - Throws: ``SessionHeld``.
-  package func lockedIfFree<R>(_ body: () throws -> R) throws -> R? {
-    let directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
-    if directory < 0 && errno == ENOENT { return nil }
-    guard directory >= 0 else { throw DiskError("open", path) }
-    let lock = try lock(directory) { file, name in
-      if flock(file, LOCK_EX | LOCK_NB) != 0 { throw errno == EWOULDBLOCK ? SessionHeld() : DiskError("flock", name) }
-    }
-    return try lock.map { lock in try withExtendedLifetime(lock) { try body() } }
-  }
-
-  /// Takes the session's lock. Creates the directory if it is missing.
-  ///
-  /// - Returns: the lock, released with the last reference.
-  func lock(_ isCancelled: () -> Bool = { false }) throws -> SessionLock {
-    while true {
-      try DurableFile.makeDirectories(path)
-      let directory = try check("open", path) { open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) }
-      let lock = try lock(directory) { file, name in
-        // A worker holds it while files are synced; a stopped process holds it for ever.
-        var pause: UInt32 = 500
-        while flock(file, LOCK_EX | LOCK_NB) != 0 {
-          guard errno == EWOULDBLOCK || errno == EINTR else { throw DiskError("flock", name) }
-          if isCancelled() { throw Cancelled() }
-          usleep(pause)
-          pause = min(2 * pause, 50_000)
-        }
-        if isCancelled() { throw Cancelled() }
-      }
-      if let lock { return lock }
-    }
-  }
-
-  /// Locks the open directory, or a file in it if the file system has no locks on directories.
-  ///
-  /// - Returns: nil if the session was removed meanwhile.
-  private func lock(_ directory: Int32, _ seize: (Int32, String) throws -> Void) throws -> SessionLock? {
-    func lock(_ file: Int32, _ name: String) throws -> SessionLock? {
-      let lock = SessionLock(file)
-      try seize(file, name)
-      // The lock may be on a file that was removed while we waited.
-      return try isSame(file, name) ? lock : nil
-    }
-    do {
-      return try lock(directory, path)
-    } catch let failure as DiskError where failure.saysNoLocks {
-      let name = path + "/.lock"
-      let file = try check("open", name) { open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644) }
-      return try lock(file, name)
-    }
-  }
-
-  /// Throws if the disk does not answer: a wrong answer would make us wait for our own lock.
-  private func isSame(_ descriptor: Int32, _ path: String) throws(DiskError) -> Bool {
-    var (opened, named) = (stat(), stat())
-    try check("stat", path) { fstat(descriptor, &opened) }
-    try check("stat", path) { lstat(path, &named) == 0 || errno == ENOENT ? 0 : -1 }
-    return (opened.st_ino, opened.st_dev) == (named.st_ino, named.st_dev)
   }
 
   /// Returns the starts of all published segments, in order.
@@ -241,16 +179,6 @@ package struct SessionDirectory {
     let candidates = starts[max(0, first - 1)...].prefix { $0 < range.upperBound }
     return try candidates.map(segment)
   }
-}
-
-/// A session's lock. No other worker publishes there while this exists.
-final class SessionLock {
-  private let descriptor: Int32
-
-  /// Takes over a locked file.
-  fileprivate init(_ descriptor: Int32) { self.descriptor = descriptor }
-
-  deinit { close(descriptor) }
 }
 
 /// A file in the output that this program did not write. The worker does not replace it.

@@ -197,6 +197,16 @@ package final class SessionViews: Sendable {
   private func flush(
     _ directory: SessionDirectory, releasedMs: Int64, isLast: Bool, temporary: String
   ) throws {
+    do {
+      try flushLocked(directory, releasedMs: releasedMs, isLast: isLast, temporary: temporary)
+    } catch is SessionDeleted {
+      try unmark(directory)
+    }
+  }
+
+  private func flushLocked(
+    _ directory: SessionDirectory, releasedMs: Int64, isLast: Bool, temporary: String
+  ) throws {
     guard try DurableFile.isDirectory(directory.path) else { return try unmark(directory) }
     // A worker that publishes holds the lock for a moment; a stopped process holds it for ever.
     let deadline = MonotonicClock.milliseconds() + (isLast ? 10 : 1) * 1_000

@@ -39,11 +39,26 @@ package final class Staging: Sendable {
     self.isDurable = isDurable
     directory = try WorkerDirectory(in: parent, worker: worker)
     // Leftovers that cannot be removed do no harm.
-    _ = try WorkerDirectory.takeOver(in: parent) { dead in
+    _ = try Self.removeLeftovers(in: output)
+  }
+
+  /// Removes unpublished files of dead workers of this host.
+  ///
+  /// - Returns: the failures of single directories.
+  package static func removeLeftovers(in output: String) throws -> [any Error] {
+    let parent = output + "/.staging"
+    guard try DurableFile.isDirectory(parent) else { return [] }
+    return try WorkerDirectory.takeOver(in: parent) { dead in
       for entry in try Directory(opening: dead).entries() where entry.name != "alive" {
         try DurableFile.removeTree(dead + "/" + entry.name)
       }
     }
+  }
+
+  /// Returns the directories of unpublished files of workers of other hosts, dead or alive.
+  package static func ofOtherHosts(in output: String) throws -> [String] {
+    let parent = output + "/.staging"
+    return try DurableFile.isDirectory(parent) ? WorkerDirectory.ofOtherHosts(in: parent) : []
   }
 
   /// Writes a file that no other process uses.

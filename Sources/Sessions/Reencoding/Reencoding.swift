@@ -72,6 +72,7 @@ package final class Reencoding: Sendable {
     let staging = try staging()
     publication = DirectoryStore(staging: staging, index: SessionViews())
     directory = SessionDirectory(output: staging.output, session: source.session)
+    if let deleted = try publication.tombstone(of: source.session) { throw SessionDeleted(deleted) }
     let published = try directory.publishedStarts()
     let (all, made) = (source.pieces, Set(published))
     self.made = made

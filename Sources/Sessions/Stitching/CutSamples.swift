@@ -23,7 +23,7 @@ extension SegmentSamples {
       rest.removeFirst()
     }
     guard let first = rest.first else { return ([], start) }
-    return ([Sample(duration: start + first.duration - length, data: first.data)] + rest.dropFirst(), start)
+    return ([first.lasting(start + first.duration - length)] + rest.dropFirst(), start)
   }
 
   /// Makes a key frame of the first picture, and numbers the pictures from there.
@@ -58,7 +58,7 @@ extension SegmentSamples {
     for bound in Set(bounds.joined()).sorted() { film[bound] = clock.film(bound) }
     func retimed(_ samples: [Sample], _ bounds: [Int64]) -> [Sample] {
       samples.indices.map { index in
-        Sample(duration: (film[bounds[index + 1]] ?? 0) - (film[bounds[index]] ?? 0), data: samples[index].data)
+        samples[index].lasting((film[bounds[index + 1]] ?? 0) - (film[bounds[index]] ?? 0))
       }
     }
     set(video: retimed(video, bounds[0]), timing: retimed(timing, bounds[1]))
@@ -86,7 +86,7 @@ extension SegmentSamples {
       let count = 1 + (sample.duration - 1) / longest
       let bounds = (0...count).map { sample.duration * $0 / count }
       for (index, (start, end)) in zip(bounds, bounds.dropFirst()).enumerated() {
-        samples.append(Sample(duration: end - start, data: index == 0 ? sample.data : repeated))
+        samples.append(index == 0 ? sample.lasting(end) : Sample(duration: end - start, data: repeated))
       }
     }
     guard let numbered = try? numbered(samples, writer) else { return }

@@ -96,6 +96,6 @@ extension SegmentSamples {
     guard let last else { return }
     let duration = length - start
     guard duration > 0 else { throw BadSession(file, "the next segment begins too early") }
-    samples.append(Sample(duration: duration, data: last.data, isKey: last.isKey))
+    samples.append(last.lasting(duration))
   }
 }

@@ -76,9 +76,10 @@ public final class SessionCatalog: Sendable {
     try listing.withLock { _ in
       let directory = try Directory(opening: output)
       let known = summaries.withLock { $0 }
+      let deleted = try tombstones.sessions()
       var found: [String: (stamp: FileStamp, summary: SessionSummary)] = [:]
       for entry in try directory.entries() where entry.kind == .directory {
-        guard let session = SessionID(entry.name),
+        guard let session = SessionID(entry.name), !deleted.contains(session),
           let stamp = directory.stamp(of: entry.name + "/" + SessionView.jsonFile)
         else { continue }
         let cached = known[entry.name].flatMap { $0.stamp == stamp ? $0 : nil }
@@ -104,9 +105,14 @@ public final class SessionCatalog: Sendable {
 
   // MARK: - One session
 
-  /// Returns a session as it is now; nil if it has no segment.
+  private var tombstones: SessionTombstones { SessionTombstones(output: output) }
+
+  /// Returns the tombstone of a session; nil if it was not deleted.
+  package func tombstone(of session: SessionID) throws -> Tombstone? { try tombstones.tombstone(of: session) }
+
+  /// Returns a session as it is now; nil if it has no segment, or was deleted.
   public func playback(of session: SessionID) throws -> SessionPlayback? {
-    guard let stamp = try stamp(of: session) else { return nil }
+    guard try tombstone(of: session) == nil, let stamp = try stamp(of: session) else { return nil }
     if let known = known(session), known.stamp == stamp { return known.playback }
     return try reading.withLock { _ in
       let known = known(session)

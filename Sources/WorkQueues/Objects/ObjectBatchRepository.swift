@@ -6,7 +6,7 @@ import JSON
 import Sessions
 
 package struct ObjectBatchRepository: Sendable {
-  private let objects: any ObjectClient
+  let objects: any ObjectClient
   private let name: String
 
   /// - Parameter name: the store's name in messages.
@@ -15,24 +15,27 @@ package struct ObjectBatchRepository: Sendable {
     self.name = name
   }
 
-  private static let incoming = "incoming/"
+  static let incoming = "incoming/"
 
   func path(of batch: String) -> String { "\(name)\(Self.incoming)\(batch)" }
 
   /// Throws ``BadBatch`` unless the name is a plain path. Its last component names the batch in manifests.
   func requirePlain(_ batch: String) throws {
-    guard Self.isPlain(batch) else {
+    guard isPlain(batch) else {
       throw BadBatch(
         "read", batch, "no name for a batch", advice: "name objects without //, . and .., with at most 800 bytes")
     }
   }
 
-  private static func isPlain(_ batch: String) -> Bool {
+  func isPlain(_ batch: String) -> Bool {
     // A key has at most 1 024 bytes: the rest is for the store's prefix and the other parts of a receipt's key.
     let parts = batch.split(separator: "/", omittingEmptySubsequences: false)
     return batch.utf8.count <= 800
       && parts.allSatisfy { !["", ".", ".."].contains($0) && $0.utf8.count <= 255 && !$0.utf8.contains(0) }
   }
+
+  /// Returns the tag of a waiting batch; nil if there is none.
+  func tag(of batch: String) throws -> ObjectTag? { try objects.head(Self.incoming + batch)?.tag }
 
   /// Downloads a batch; returns nil if there is none.
   func fetch(_ batch: String, to path: String, limit: Int) throws -> ObjectTag? {
@@ -45,8 +48,14 @@ package struct ObjectBatchRepository: Sendable {
 
   /// The outcome of a batch.
   enum BatchOutcome {
-    case published
+    /// Published; or refused, because its sessions were deleted.
+    case finished
     case quarantined(cause: String)
+  }
+
+  /// The outcome in a receipt.
+  enum ReceiptOutcome: String {
+    case published, refused, quarantined
   }
 
   /// The outcome by the receipts of this name; nil if there is none.
@@ -56,7 +65,8 @@ package struct ObjectBatchRepository: Sendable {
     }
     // Receipts of `a/b` lie below those of `a`.
     let own = receipts.filter { $0["object"]?.string == batch }
-    if own.contains(where: { $0["outcome"]?.string == "published" }) { return .published }
+    let outcomes = own.compactMap { $0["outcome"]?.string.flatMap(ReceiptOutcome.init) }
+    if outcomes.contains(where: { $0 != .quarantined }) { return .finished }
     return own.first.map { .quarantined(cause: $0["cause"]?.string ?? "") }
   }
 
@@ -66,9 +76,11 @@ package struct ObjectBatchRepository: Sendable {
   }
 
   /// Writes the receipt, then removes the batch.
-  func writeReceipt(_ batch: String, _ tag: ObjectTag, _ outcome: String, _ members: [String: JSONValue]) throws {
+  func writeReceipt(
+    _ batch: String, _ tag: ObjectTag, _ outcome: ReceiptOutcome, _ members: [String: JSONValue]
+  ) throws {
     let own: [String: JSONValue] = [
-      "format": .string("batch-receipt/1"), "object": .string(batch), "outcome": .string(outcome),
+      "format": .string("batch-receipt/1"), "object": .string(batch), "outcome": .string(outcome.rawValue),
       "tag": .string(tag.description),
     ]
     let text = JSONValue.object(members.merging(own) { $1 }).bytes() + [UInt8(ascii: "\n")]
@@ -77,7 +89,7 @@ package struct ObjectBatchRepository: Sendable {
     while try objects.put(key, .bytes(text), .json, when: .absent) == nil {
       // A receipt that is there has the same outcome, or is from before a retry of the batch.
       guard let there = try objects.get(key, limit: 1 << 20) else { continue }
-      if try JSONParser.parse(there.bytes).object?["outcome"]?.string == outcome { break }
+      if try JSONParser.parse(there.bytes).object?["outcome"]?.string == outcome.rawValue { break }
       if try objects.put(key, .bytes(text), .json, when: .matching(there.tag)) != nil { break }
     }
     // A producer may have written another batch under this name. Not every store knows the condition of `delete`.
@@ -88,7 +100,7 @@ package struct ObjectBatchRepository: Sendable {
   ///
   /// - Returns: its name in quarantine.
   func quarantine(_ claim: Claim, _ reason: BadBatch, worker: WorkerID) throws -> String {
-    let isPlain = Self.isPlain(claim.name)
+    let isPlain = isPlain(claim.name)
     // A batch called like a reason file gets another name, too.
     let stem =
       isPlain && !claim.name.hasSuffix(Quarantine.reasonEnding)
@@ -111,7 +123,7 @@ package struct ObjectBatchRepository: Sendable {
     // The claim has no tag if the batch was too large to fetch. An object without a plain name is no batch: it stays.
     if isPlain, let tag = try claim.tag ?? objects.head(Self.incoming + claim.name)?.tag {
       _ = try objects.copy(Self.incoming + claim.name, tag, to: "quarantine/\(name)")
-      try writeReceipt(claim.name, tag, "quarantined", ["quarantine": .string(name), "cause": .string("\(reason)")])
+      try writeReceipt(claim.name, tag, .quarantined, ["quarantine": .string(name), "cause": .string("\(reason)")])
     }
     return name
   }
@@ -172,7 +184,7 @@ package struct ObjectBatchRepository: Sendable {
       // The naming rule of a spool holds for the last component.
       let keys = page.map(\.key).filter { !$0.hasSuffix("/") && BatchDirectory.isComplete(lastComponent(of: $0)) }
       let all = keys.map { String($0.dropFirst(Self.incoming.count)) }
-      let owed = all.filter(Self.isPlain)
+      let owed = all.filter(isPlain)
       result.owed += owed.count
       result.misnamed += all.count - owed.count
       result.queued += owed.isEmpty ? 0 : try names.add(owed)

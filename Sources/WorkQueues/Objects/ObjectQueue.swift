@@ -5,6 +5,7 @@
 //   receipts/NAME/TAG.json       the outcome of the batch with this content
 //   quarantine/NAME              and NAME.reason.json: cannot be encoded
 //   done/NAME                    published, kept on request
+//   index/SESSION/head.json      the published segments of a session, or its tombstone
 //   output/SESSION/…             published sessions
 
 import FileSystem
@@ -68,7 +69,7 @@ package final class ObjectQueue: BatchQueue {
     }
     // A worker died, or lost the queue, before it acknowledged the name.
     switch try batches.outcome(of: claim.name) {
-    case .published:
+    case .finished:
       try names.acknowledge(claim)
       return .alreadyFinished(isQuarantined: false)
     case .quarantined(let cause):
@@ -81,12 +82,18 @@ package final class ObjectQueue: BatchQueue {
   package func handBack(_ claim: Claim) throws { try names.handBack(claim) }
 
   package func retire(_ claim: Claim, _ receipts: [Receipt], keep: Bool) throws {
-    guard let tag = claim.tag else { throw NoSuchBatchObject(name: batches.path(of: claim.name)) }
+    // An object without a plain name is no batch: it stays.
+    guard batches.isPlain(claim.name) else { return try names.acknowledge(claim) }
+    // The claim has no tag if the batch was too large to fetch.
+    guard let tag = try claim.tag ?? batches.tag(of: claim.name) else {
+      throw NoSuchBatchObject(name: batches.path(of: claim.name))
+    }
     if keep { try batches.keep(claim.name, tag) }
     // The receipt of one session is that of the batch.
     let members =
       receipts.count == 1 ? receipts[0].members : ["sessions": .array(receipts.map { .object($0.members) })]
-    try batches.writeReceipt(claim.name, tag, "published", members)
+    let isRefused = receipts.allSatisfy { $0.refusal != nil }
+    try batches.writeReceipt(claim.name, tag, isRefused ? .refused : .published, members)
     try names.acknowledge(claim)
   }
 

@@ -42,29 +42,9 @@ final class PruneRun {
 
   func remove(_ path: String, _ what: String, by removal: () throws -> Void) {
     attempt {
-      let bytes = Self.bytes(at: path)
+      let bytes = FileCount(of: path).bytes
       if !pruning.isDryRun { try removal() }
       pruned.append(Pruned(path: path, what: what, bytes: bytes))
-    }
-  }
-
-  /// The size of a file, or of all files in a directory. Unreadable files and links count zero; no link is followed.
-  private static func bytes(at path: String) -> Int {
-    if let directory = try? Directory(opening: path, followingLinks: false) { return directory.fileBytes() }
-    return DurableFile.isFile(path) ? (try? DurableFile.size(of: path)) ?? 0 : 0
-  }
-}
-
-extension Directory {
-  /// - Parameter depth: the levels that count; no producer nests deeper.
-  fileprivate func fileBytes(depth: Int = 64) -> Int {
-    let entries = (try? self.entries()) ?? []
-    return entries.reduce(0) { sum, entry in
-      switch entry.kind {
-      case .file: sum + (state(of: entry).map { Int($0.st_size) } ?? 0)
-      case .directory where depth > 0: sum + ((try? Directory(entry, in: self))?.fileBytes(depth: depth - 1) ?? 0)
-      default: sum
-      }
     }
   }
 }

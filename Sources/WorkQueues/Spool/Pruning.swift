@@ -11,18 +11,23 @@ package struct Pruning {
   let spool: Spool
   let output: String
   private let retention: Retention
+  /// The reason in the tombstones of removed sessions; nil for no tombstones.
+  let tombstoneReason: String?
   let isDryRun: Bool
 
   /// - Parameters:
   ///   - output: nil for the spool's default.
+  ///   - tombstoneReason: the reason in the tombstones of removed sessions; nil to let them come back.
   ///   - isDryRun: whether to remove nothing and only report.
   package init(
-    spool: Spool, output: String?, retention: Retention = Retention(nowMs: WallClock.nowMs), isDryRun: Bool
+    spool: Spool, output: String?, retention: Retention = Retention(nowMs: WallClock.nowMs),
+    tombstoneReason: String? = nil, isDryRun: Bool
   ) {
     self.spool = spool
     // A link given by the operator is followed; links inside are not.
     self.output = DurableFile.resolved(output ?? spool.defaultOutput)
     self.retention = retention
+    self.tombstoneReason = tombstoneReason
     self.isDryRun = isDryRun
   }
 

@@ -41,6 +41,19 @@ package struct Quarantine: Sendable {
     return try names.filter { !$0.hasSuffix(Self.reasonEnding) || all.contains($0 + Self.reasonEnding) }.map(batch)
   }
 
+  /// The reasons that a removal has left behind, with the former names of their batches.
+  func reasonsWithoutBatch() throws -> [(path: String, batch: String)] {
+    let names = try Directory.entries(ifAt: spool.quarantine).map(\.name)
+    let all = Set(names)
+    return try names.filter {
+      $0.hasSuffix(Self.reasonEnding) && !all.contains($0 + Self.reasonEnding)
+        && !all.contains(String($0.dropLast(Self.reasonEnding.count)))
+    }.compactMap { name in
+      let path = spool.quarantine + "/" + name
+      return try BadBatch.reason(at: path)?["batch"]?.string.map { (path, $0) }
+    }
+  }
+
   /// - Throws: ``NoSuchBatch``.
   package func batch(_ name: String) throws -> Batch {
     let path = spool.quarantine + "/" + name
@@ -66,7 +79,10 @@ package struct Quarantine: Sendable {
   }
 
   /// Removes a batch and its reason.
-  package func purge(_ batch: Batch) throws {
+  ///
+  /// - Parameter reasonFirst: whether the batch is to be the rest after a crash, not the reason.
+  package func purge(_ batch: Batch, reasonFirst: Bool = false) throws {
+    if reasonFirst { try removeReason(of: batch) }
     let target = try spool.hide(batch.path)
     try removeReason(of: batch)
     try DurableFile.removeTree(target)
@@ -98,9 +114,12 @@ extension BadBatch {
 
   /// Reads a reason file; returns nil for any other file.
   static func reason(at path: String) throws(DiskError) -> [String: JSONValue]? {
-    guard let bytes = try DurableFile.contents(of: path, limit: 1 << 20),
-      let reason = try? JSONParser.parse(bytes).object, reason["format"]?.string == reasonFormat
-    else { return nil }
+    try DurableFile.contents(of: path, limit: 1 << 20).flatMap(reason(in:))
+  }
+
+  /// Reads the bytes of a reason; returns nil for any others.
+  static func reason(in bytes: [UInt8]) -> [String: JSONValue]? {
+    guard let reason = try? JSONParser.parse(bytes).object, reason["format"]?.string == reasonFormat else { return nil }
     return reason
   }
 

@@ -23,16 +23,13 @@ package struct Retention: Sendable {
 }
 
 extension PruneRun {
-  /// The beginning of a session's name while it is removed; no session can have such a name.
-  private static let hidden = ".pruned~"
-
   func prune(by retention: Retention) {
     let nowMs = retention.nowMs
     if let ageMs = retention.keptMs { attempt { try pruneKept(before: nowMs - ageMs) } }
     if let ageMs = retention.quarantinedMs { attempt { try pruneQuarantine(before: nowMs - ageMs) } }
     if let ageMs = retention.sessionsMs { attempt { try pruneSessions(before: nowMs - ageMs) } }
     attempt {
-      for entry in try entries(in: output) where entry.kind == .directory && entry.name.hasPrefix(Self.hidden) {
+      for entry in try entries(in: output) where entry.kind == .directory && SessionDirectory.isHidden(entry.name) {
         remove(output + "/" + entry.name, "a session on its way out")
       }
     }
@@ -82,17 +79,17 @@ extension PruneRun {
     }
   }
 
-  /// Call it with the session locked: a worker that waits for the lock finds that the directory is another, or none,
-  /// and begins anew.
+  /// Call it with the session locked.
   private func prune(_ directory: SessionDirectory, before limitMs: Int64) throws {
     let manifests = try directory.publishedStarts().map { directory.path + "/" + SegmentName.manifest($0) }
     let files = manifests + [directory.path + "/" + SessionView.jsonFile]
     guard !manifests.isEmpty, let lastMs = files.compactMap(changedMs).max(), lastMs < limitMs else { return }
     remove(directory.path, "a session") {
-      let target = output + "/\(Self.hidden)\(WorkerID())"
-      try check("rename", directory.path) { rename(directory.path, target) }
-      try Directory(opening: output).sync()
-      try DurableFile.removeTree(target)
+      if let reason = pruning.tombstoneReason {
+        _ = try SessionTombstones(output: output).add(
+          Tombstone(directory.session, deletedAtMs: WallClock.nowMs, reason: reason))
+      }
+      try DurableFile.removeTree(directory.hide())
     }
   }
 

@@ -9,6 +9,8 @@ package struct WorkerCounters: Sendable {
   /// Batches that had been published before.
   package var duplicates = 0
   package var quarantined = 0
+  /// Batches of which all sessions were deleted.
+  package var refusedBatches = 0
   package var segments = 0
   package var frames = 0
   /// Frames that could not be shown.
@@ -21,7 +23,8 @@ package struct WorkerCounters: Sendable {
   private static let file = "tally"
   private static let format = "worker-tally/1"
   private static let members: [(name: String, path: WritableKeyPath<WorkerCounters, Int> & Sendable)] = [
-    ("published", \.published), ("duplicates", \.duplicates), ("quarantined", \.quarantined), ("segments", \.segments),
+    ("published", \.published), ("duplicates", \.duplicates), ("quarantined", \.quarantined),
+    ("refusedBatches", \.refusedBatches), ("segments", \.segments),
     ("frames", \.frames), ("refused", \.refused), ("perMinute", \.perMinute), ("runningS", \.runningS),
   ]
 

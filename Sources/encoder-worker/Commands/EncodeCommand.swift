@@ -80,7 +80,8 @@ struct EncodeCommand: ReportingCommand {
         for refused in receipt.refused { say("\(path): refused \(refused.source): \(refused.reason)") }
         for warning in receipt.warnings { say("\(path): \(warning)") }
       }
-      return nil
+      // The caller gets no segment of this batch.
+      return receipts.allSatisfy { $0.refusal != nil } ? ExitStatus.badBatch : nil
     } catch {
       let disposition = Disposition(of: Self.explained(error, path, options), batch: path)
       if results.json { answer(disposition.json(batch: path, error)) }
@@ -106,6 +107,7 @@ struct EncodeCommand: ReportingCommand {
   }
 
   private func text(_ receipt: Receipt) -> String {
+    if let refusal = receipt.refusal { return "\(receipt.batch): refused: \(refusal)" }
     let verb = receipt.duplicate ? "published before" : "published"
     return "\(receipt.batch): \(verb): session \(receipt.session), \(count(receipt.segments, "segment")), "
       + "\(count(receipt.frames, "frame")), \(receipt.endMs - receipt.startMs) ms, \(receipt.bytes) bytes, "

@@ -30,6 +30,9 @@ struct PruneCommand: ReportingCommand {
     transform: Age.init)
   var sessions: Age?
 
+  @Flag(help: "Refuse later batches of the sessions that --sessions removes, as delete does.")
+  var tombstones = false
+
   @Flag(help: "Print what would be removed, and remove nothing.")
   var dryRun = false
 
@@ -42,7 +45,10 @@ struct PruneCommand: ReportingCommand {
 
   @OptionGroup var settings: SettingsOption
 
-  func validate() throws { try Lease.validate(lease) }
+  func validate() throws {
+    if tombstones && sessions == nil { throw ValidationError("--tombstones works with --sessions AGE") }
+    try Lease.validate(lease)
+  }
 
   func execute() throws {
     let pruning = try pruning()
@@ -76,7 +82,9 @@ struct PruneCommand: ReportingCommand {
     retention.keptMs = done?.ms
     retention.quarantinedMs = quarantine?.ms
     retention.sessionsMs = sessions?.ms
-    return Pruning(spool: spool, output: directories.output, retention: retention, isDryRun: dryRun)
+    return Pruning(
+      spool: spool, output: directories.output, retention: retention,
+      tombstoneReason: tombstones ? "older than the maximum age of prune" : nil, isDryRun: dryRun)
   }
 }
 

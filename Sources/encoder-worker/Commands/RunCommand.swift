@@ -212,6 +212,7 @@ extension WorkerCounters {
     ]
     if duplicates > 0 { parts.append("\(duplicates) published before") }
     if refused > 0 { parts.append(count(refused, "frame") + " refused") }
+    if refusedBatches > 0 { parts.append(count(refusedBatches, "batch", "batches") + " of deleted sessions refused") }
     if quarantined > 0 { parts.append(count(quarantined, "batch", "batches") + " in quarantine") }
     return parts.joined(separator: ", ")
   }

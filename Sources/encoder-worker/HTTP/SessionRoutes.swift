@@ -42,6 +42,7 @@ final class SessionRoutes: Sendable {
 
   private func route(_ request: HTTPRequest) throws -> HTTPResponse? {
     let parts = request.parts
+    if let gone = try deletion(at: parts) { return gone }
     switch (parts.first, parts.count) {
     case ("", 1): return Assets.page("list.html")
     case ("sessions.json", 1):
@@ -63,6 +64,14 @@ final class SessionRoutes: Sendable {
       guard let session = SessionID(parts[1]) else { return nil }
       return try file(parts[2], of: session, request)
     default: return nil
+    }
+  }
+
+  /// Returns the answer for every path of a deleted session; nil for other paths.
+  private func deletion(at parts: [String]) throws -> HTTPResponse? {
+    guard parts.count > 1, parts[0] == "sessions", let session = SessionID(parts[1]) else { return nil }
+    return try catalog.tombstone(of: session).map {
+      .failure(410, SessionDeleted($0).what)
     }
   }
 

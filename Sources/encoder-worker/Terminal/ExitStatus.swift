@@ -36,7 +36,8 @@ func reportingFailures(_ work: () throws -> Void) throws {
     }
     switch error {
     case let clip as BadClip where clip.fault == .empty: throw ExitCode.validationFailure
-    case is BadClip, is BadBatch, is BadSession, is DamagedOutput, is NothingOnScreen: throw ExitStatus.badBatch
+    case is BadClip, is BadBatch, is BadSession, is DamagedOutput, is NothingOnScreen, is SessionDeleted:
+      throw ExitStatus.badBatch
     case is BadTarget, is BadList, is NoSuchBatch, is NothingToServe, is NoSuchSpool: throw ExitCode.validationFailure
     default: throw ExitStatus.of(error)
     }

@@ -1,0 +1,80 @@
+// Removes a session from an output directory. One rename under the session's lock hides it before anything of it is removed:
+// after a crash it is there as a whole or not at all, and the next `delete` or `prune` removes the rest. No link is followed.
+
+import Encoding
+import FileSystem
+import FrameBatches
+import Glibc
+
+/// The files of a session that were removed.
+package struct RemovedSession: Sendable, Equatable {
+  package internal(set) var segments = 0
+  /// All files, or objects, of the session.
+  package internal(set) var files = FileCount()
+
+  package init() {}
+}
+
+package struct SessionRemoval {
+  /// Milliseconds to wait for a worker that publishes in the session. A stopped process holds the lock for ever.
+  private static let lockMs = 30_000
+
+  private let output: String
+  private let isCancelled: () -> Bool
+
+  /// - Parameter isCancelled: asked while a worker holds a session.
+  package init(output: String, isCancelled: @escaping () -> Bool) {
+    self.output = output
+    self.isCancelled = isCancelled
+  }
+
+  /// Removes a session that has a tombstone, and the rest of an interrupted removal.
+  ///
+  /// - Throws: ``SessionHeld`` if another process does not release the session.
+  package func remove(_ session: SessionID) throws -> RemovedSession {
+    // Over NFS this shows the sessions that other hosts have made.
+    _ = try Directory(opening: output)
+    let directory = SessionDirectory(output: output, session: session)
+    let deadline = MonotonicClock.milliseconds() + Self.lockMs
+    do {
+      let lock = try directory.lockExisting { isCancelled() || MonotonicClock.milliseconds() >= deadline }
+      try withExtendedLifetime(lock) {
+        // Without the tombstone the session has been allowed again meanwhile.
+        guard lock != nil, try SessionTombstones(output: output).tombstone(of: session) != nil else { return }
+        _ = try directory.hide()
+      }
+    } catch is Cancelled where !isCancelled() {
+      throw SessionHeld()
+    }
+    let markers = DirtySessionMarkers(output: output)
+    try markers.remove(session)
+    markers.tidyUp()
+    return try removeHidden(session)
+  }
+
+  private func removeHidden(_ session: SessionID) throws -> RemovedSession {
+    var removed = RemovedSession()
+    let entries = try Directory(opening: output, followingLinks: false).entries()
+    for entry in entries where entry.kind == .directory && SessionDirectory.isHidden(entry.name, of: session) {
+      let path = output + "/" + entry.name
+      removed.files += FileCount(of: path)
+      removed.segments += try Directory.names(ifAt: path).count { SegmentName.start(ofManifest: $0) != nil }
+      try DurableFile.removeTree(path)
+    }
+    try Directory(opening: output).sync()
+    return removed
+  }
+}
+
+extension Directory {
+  /// The names in a directory; none if there is none.
+  fileprivate static func names(ifAt path: String) throws(DiskError) -> [String] {
+    do throws(DiskError) {
+      return try Directory(opening: path, followingLinks: false).entries().map(\.name)
+    } catch {
+      // Another process removes it, too.
+      guard error.code == ENOENT else { throw error }
+      return []
+    }
+  }
+}

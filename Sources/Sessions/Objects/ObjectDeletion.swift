@@ -1,0 +1,161 @@
+// Deletion in an object store. The tombstone of a session is its head: the object that every publication replaces on the condition
+// that it is unchanged. So a publication precedes the tombstone, or fails. Objects that a publisher writes later are invisible;
+// it finds the tombstone afterwards and removes them, or the next worker that gets its batch does.
+
+import Encoding
+import FileSystem
+import FrameBatches
+import JSON
+
+extension ObjectSession {
+  /// The format of a head after `delete --undelete`: nothing is published.
+  static let undeletedFormat = "session-undeleted/1"
+
+  /// The files that clients read first. Without them a session is gone for readers.
+  private static let entryPoints = [
+    SessionView.jsonFile, SessionView.scriptFile, HLSPackage.directory + "/" + HLSPlaylist.file,
+    HLSPackage.directory + "/" + HLSViews.multivariantFile, HLSPackage.directory + "/" + HLSViews.keyFramesFile,
+  ]
+
+  /// Returns the tombstone of the session; nil if it was not deleted.
+  func tombstone() throws -> Tombstone? {
+    try tombstone(in: objects.get(headKey, limit: Self.indexBytes))
+  }
+
+  /// - Returns: nil for a head that is no tombstone.
+  private func tombstone(in head: StoredObject?) throws -> Tombstone? {
+    guard let head, let json = try? JSONParser.parse(head.bytes), json.object?["format"]?.string == Tombstone.format
+    else { return nil }
+    do {
+      return try Tombstone(json, of: id)
+    } catch {
+      throw DamagedOutput(path: name + headKey, cause: "\(error)")
+    }
+  }
+
+  /// Writes the tombstone, whatever the head is. One that is there stays.
+  ///
+  /// - Returns: the tombstone that is there now.
+  /// - Throws: ``Cancelled``.
+  func add(_ tombstone: Tombstone, isCancelled: () -> Bool) throws -> Tombstone {
+    var attempt = 0
+    while true {
+      if isCancelled() { throw Cancelled() }
+      SegmentWriteConflict.pause(attempt)
+      attempt += 1
+      let there = try objects.get(headKey, limit: Self.indexBytes)
+      if let known = try self.tombstone(in: there) { return known }
+      let condition = PutCondition.unchanged(since: there?.tag)
+      if try objects.put(headKey, .bytes(tombstone.bytes), .json, when: condition) != nil { return tombstone }
+    }
+  }
+
+  /// Allows a deleted session again. The head stays, and gets a generation: a publisher that read the session before its deletion
+  /// must not take the head for the one that it knows.
+  ///
+  /// - Returns: whether there was a tombstone.
+  /// - Throws: ``BadSession`` if the removal is not finished; ``Cancelled``.
+  func removeTombstone(isCancelled: () -> Bool) throws -> Bool {
+    let members: [String: JSONValue] = [
+      "format": .string(Self.undeletedFormat), "generation": .string("\(WorkerID())"),
+    ]
+    while true {
+      if isCancelled() { throw Cancelled() }
+      guard let there = try objects.get(headKey, limit: Self.indexBytes), try tombstone(in: there) != nil else {
+        return false
+      }
+      guard try objects.list(key(""), after: nil).isEmpty, try pageKeys().isEmpty else {
+        throw BadSession(
+          name + key(""), "its objects are not all removed", advice: "run delete again, then delete --undelete")
+      }
+      let text = JSONValue.object(members).bytes() + [UInt8(ascii: "\n")]
+      if try objects.put(headKey, .bytes(text), .json, when: .matching(there.tag)) != nil { return true }
+    }
+  }
+
+  /// Removes all objects of a session that has a tombstone.
+  ///
+  /// - Throws: ``Cancelled``.
+  func removeObjects(isCancelled: () -> Bool = { false }) throws -> RemovedSession {
+    var removed = RemovedSession()
+    var last: String?
+    while true {
+      let page = try objects.list(key(""), after: last)
+      // Listed objects of a session that is allowed again belong to it.
+      guard let end = page.last, try tombstone() != nil else { break }
+      if last == nil { for file in Self.entryPoints { try objects.delete(key(file), nil) } }
+      for object in page {
+        if isCancelled() { throw Cancelled() }
+        try objects.delete(object.key, nil)
+        removed.files.add(fileOf: object.size)
+        if SegmentName.start(ofManifest: String(object.key.dropFirst(key("").count))) != nil { removed.segments += 1 }
+      }
+      last = end.key
+    }
+    for page in try pageKeys() {
+      guard try tombstone() != nil else { break }
+      try objects.delete(page.key, nil)
+      removed.files.add(fileOf: page.size)
+    }
+    return removed
+  }
+
+  /// Runs the work of a publisher. If it finds the session deleted, or an object of it missing because it is being deleted, objects
+  /// of the publisher may have come after the removal: they are removed.
+  ///
+  /// - Throws: ``SessionDeleted``.
+  func removingObjectsIfDeleted<R>(_ body: () throws -> R) throws -> R {
+    do {
+      return try body()
+    } catch let error where error is SessionDeleted || error is DamagedOutput {
+      guard let tombstone = try tombstone() else { throw error }
+      _ = try removeObjects()
+      throw SessionDeleted(tombstone)
+    }
+  }
+
+  /// Pages of the index.
+  private func pageKeys() throws -> [ObjectInfo] {
+    var pages: [ObjectInfo] = []
+    var last: String?
+    while true {
+      let page = try objects.list(indexKey(""), after: last)
+      guard let end = page.last else { return pages }
+      pages += page.filter { $0.key != headKey }
+      last = end.key
+    }
+  }
+}
+
+/// Deletes sessions of an object store.
+package struct ObjectDeletion {
+  private let objects: any ObjectClient
+  private let name: String
+  private let isCancelled: () -> Bool
+
+  /// - Parameter name: the store's name in messages.
+  package init(_ objects: any ObjectClient, name: String, isCancelled: @escaping () -> Bool = { false }) {
+    self.objects = objects
+    self.name = name
+    self.isCancelled = isCancelled
+  }
+
+  private func session(_ id: SessionID) -> ObjectSession { ObjectSession(id: id, objects: objects, name: name) }
+
+  package func tombstone(of id: SessionID) throws -> Tombstone? { try session(id).tombstone() }
+
+  /// - Returns: the tombstone that is there now.
+  package func add(_ tombstone: Tombstone) throws -> Tombstone {
+    try session(tombstone.session).add(tombstone, isCancelled: isCancelled)
+  }
+
+  /// Removes the objects of a session that has a tombstone.
+  package func remove(_ id: SessionID) throws -> RemovedSession {
+    try session(id).removeObjects(isCancelled: isCancelled)
+  }
+
+  /// - Returns: whether there was a tombstone.
+  package func removeTombstone(of id: SessionID) throws -> Bool {
+    try session(id).removeTombstone(isCancelled: isCancelled)
+  }
+}

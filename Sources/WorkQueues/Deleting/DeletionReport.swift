@@ -1,0 +1,49 @@
+import FileSystem
+import FrameBatches
+import JSON
+import Sessions
+
+/// The removals of one run of `delete` in a session, for an audit log.
+package struct DeletionReport: Sendable {
+  package let tombstone: Tombstone
+  /// The removed published files.
+  package var session = RemovedSession()
+  /// The removed batches, as `done/NAME`.
+  package private(set) var batches: [String] = []
+  private var batchFiles = FileCount()
+
+  package init(_ tombstone: Tombstone) { self.tombstone = tombstone }
+
+  mutating func add(batch: String, _ files: FileCount) {
+    batches.append(batch)
+    batchFiles += files
+  }
+
+  /// The number of removed files, or objects, and their size.
+  package var files: FileCount {
+    var sum = session.files
+    sum += batchFiles
+    return sum
+  }
+
+  /// One line of JSON.
+  package func json(_ remains: RemainingBatches) -> String {
+    JSONValue.object(
+      tombstone.members.merging([
+        "segments": .number(session.segments), "files": .number(files.files), "bytes": .number(files.bytes),
+        "batches": .array(batches.map { .string($0) }), "held": .array(remains.held.map { .string($0) }),
+        "unidentified": .array(remains.unidentified.map { .string($0) }),
+      ]) { $1 }
+    ).line
+  }
+}
+
+/// Batches that a run of `delete` left, and that may have pictures of a deleted session.
+package struct RemainingBatches: Sendable, Equatable {
+  /// Batches that a worker holds. It refuses them, or their deleted sessions.
+  package internal(set) var held: [String] = []
+  /// Batches that tell no session.
+  package internal(set) var unidentified: [String] = []
+
+  package init() {}
+}

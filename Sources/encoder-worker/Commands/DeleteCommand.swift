@@ -1,0 +1,137 @@
+import ArgumentParser
+import FileSystem
+import FrameBatches
+import JSON
+import SegmentEncoder
+import Sessions
+import WorkQueues
+
+struct DeleteCommand: ReportingCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "delete",
+    abstract: "Remove sessions for good, and refuse their later batches.",
+    usage: """
+      encoder-worker delete <session> ... --output <dir> [--spool <dir>] [<options>]
+      encoder-worker delete <session> ... --store s3://<bucket> [<options>]
+      """,
+    discussion: """
+      Writes a tombstone for each session (id, time, reason), then removes its video, manifests, views and thumbnails, and its batches in the spool or store: waiting, kept and quarantined. From then on workers refuse batches of it. A second run finishes an interrupted one. Prints a JSON object for each session, for an audit log: what was removed, the batches that workers still hold, and those that tell no session.
+      """)
+
+  @Argument(help: ArgumentHelp("IDs of sessions.", valueName: "session"))
+  var sessions: [String]
+
+  @Option(
+    name: .shortAndLong, help: ArgumentHelp("The directory for sessions. (default: SPOOL/output)", valueName: "dir"),
+    completion: .directory)
+  var output: String?
+
+  @Option(
+    help: ArgumentHelp("The spool whose batches of the sessions are removed, too.", valueName: "dir"),
+    completion: .directory)
+  var spool: String?
+
+  @Option(
+    help: ArgumentHelp("The object store of batches and sessions.", valueName: "s3://bucket/prefix"),
+    transform: S3Location.init(_:))
+  var store: S3Location?
+
+  @Option(help: ArgumentHelp("The reason, for the tombstone and the audit log.", valueName: "text"))
+  var reason: String?
+
+  @Flag(help: "Remove the tombstones only: later batches are published again.")
+  var undelete = false
+
+  @OptionGroup var sandbox: SandboxOptions
+  @OptionGroup var settings: SettingsOption
+
+  func validate() throws {
+    for session in sessions where SessionID(session) == nil {
+      throw ValidationError("'\(session)' is no session's id; \(SessionID.rule), and name its directory with --output")
+    }
+    if output == nil && spool == nil && store == nil { throw ValidationError("--output DIR or --store URL is missing") }
+    if store != nil && (output != nil || spool != nil) {
+      throw ValidationError("--store, or --output and --spool: one or the other")
+    }
+    if undelete && reason != nil { throw ValidationError("--reason is for a deletion, not for --undelete") }
+    if let reason, reason.utf8.count > Tombstone.maximumReasonBytes {
+      throw ValidationError("--reason has at most \(Tombstone.maximumReasonBytes) bytes")
+    }
+  }
+
+  func execute() throws {
+    // Start the sandbox before the process has threads.
+    let readsBatches = !undelete && (spool != nil || store != nil)
+    let decoders = try readsBatches ? sandbox.decoders(Limits()) : nil
+    let stop = PendingStop(try TerminationSignals())
+    let place = try place(decoders, stop)
+    var ids: [SessionID] = []
+    for id in sessions.compactMap({ SessionID($0) }) where !ids.contains(id) { ids.append(id) }
+    if undelete {
+      for id in ids { try undelete(id, at: place) }
+    } else {
+      try delete(ids, at: place)
+    }
+  }
+
+  private func undelete(_ id: SessionID, at place: any DeletionPlace) throws {
+    let wasDeleted = try place.removeTombstone(of: id)
+    answer(JSONValue.object(["session": .string(id.description), "undeleted": .bool(wasDeleted)]).line)
+    say(wasDeleted ? "\(id): later batches of it are published again" : "\(id): it was not deleted")
+  }
+
+  private func delete(_ ids: [SessionID], at place: any DeletionPlace) throws {
+    let nowMs = WallClock.nowMs
+    let run = DeletionRun(place)
+    let end = Result { try run.delete(ids.map { Tombstone($0, deletedAtMs: nowMs, reason: reason ?? "") }) }
+    // Also after a failure: this is the only record of the removal.
+    for id in ids {
+      guard let report = run.reports[id] else { continue }
+      answer(report.json(run.remains))
+      let removed =
+        report.files.files == 0
+        ? "nothing of it was there"
+        : "\(count(report.session.segments, "segment")) and \(count(report.batches.count, "batch", "batches")) removed, "
+          + "\(count(report.files.bytes, "byte"))"
+      say("\(id): \(removed); later batches of it are refused in \(place.name)")
+    }
+    for path in run.remains.unidentified { say("\(path): tells no session; look at it, and remove it yourself") }
+    for path in run.remains.held { say("\(path): a worker holds it; run this again when it is done") }
+    if spool == nil && store == nil { say("batches were not looked for: name their spool with --spool") }
+    for failure in run.failures { say("encoder-worker: \(failure); run it again", .error) }
+    try end.get()
+    if let failure = run.failures.first { throw ExitStatus.of(failure) }
+    if !run.remains.held.isEmpty { throw ExitStatus.temporaryFailure }
+  }
+
+  private func place(_ decoders: DecoderForkServer?, _ stop: PendingStop) throws -> any DeletionPlace {
+    let identifier = BatchIdentifier(unpacker: decoders, isCancelled: stop.isRequested)
+    if let store {
+      let objects = try S3Client(store, S3Settings())
+      let id = WorkerID()
+      try objects.requireConditions(tryingAt: "incoming/.\(id)", name: "\(store)")
+      return StoreDeletionPlace(objects, name: "\(store)", staging: try Remote.staging(for: id), identifier)
+    }
+    let spool = try spool.map { try Spool(opening: $0) }
+    let output = output ?? spool?.defaultOutput ?? ""
+    try SessionDirectory.requireOutside(output)
+    let cause =
+      !DurableFile.isReachableDirectory(output)
+      ? "no directory" : spool.map { !$0.allows(output: output) } ?? false ? "batches lie there" : nil
+    if let cause { throw BadTarget(path: output, cause: cause, advice: "name the directory where sessions go") }
+    return DirectoryDeletionPlace(output: DurableFile.resolved(output), spool: spool, identifier)
+  }
+}
+
+/// A request to stop, by a signal. For one thread.
+private final class PendingStop {
+  private let signals: TerminationSignals
+  private var isStopped = false
+
+  init(_ signals: TerminationSignals) { self.signals = signals }
+
+  func isRequested() -> Bool {
+    isStopped = isStopped || signals.takePending()
+    return isStopped
+  }
+}

@@ -1,0 +1,128 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import FileSystem
+@testable import FrameBatches
+@testable import Sessions
+@testable import WorkQueues
+
+/// Deletion of sessions beside a worker that holds a batch.
+@Suite struct SpoolDeletionTests {
+  private let scratch: ScratchDirectory
+  private let spool: Spool
+  private let queue: SpoolQueue
+  private let id: SessionID
+
+  init() throws {
+    scratch = try ScratchDirectory()
+    spool = try Spool(creating: scratch.path("spool"))
+    queue = try SpoolQueue(spool, worker: WorkerID(), elsewhere: HeartbeatMonitor(lease: 10))
+    id = try #require(SessionID("walk"))
+    try DurableFile.makeDirectories(spool.defaultOutput)
+  }
+
+  private func claim(_ name: String) throws -> Claim {
+    let batch = try scratch.directory("spool/incoming/\(name)")
+    try scratch.file(
+      "spool/incoming/\(name)/1767859512340.jpg", try Fixture("exact-1fps").bytes("0000.jpg"))
+    #expect(DurableFile.exists(batch))
+    let entry = try #require(try queue.waiting().first { $0.name == name })
+    return try #require(try queue.claim(entry))
+  }
+
+  private func delete(waitMs: Int, isCancelled: @escaping () -> Bool = { false }) throws -> DeletionRun {
+    let place = DirectoryDeletionPlace(
+      output: spool.defaultOutput, spool: spool, BatchIdentifier(unpacker: nil, isCancelled: isCancelled),
+      waitMs: waitMs)
+    let run = DeletionRun(place)
+    try run.delete([Tombstone(id, deletedAtMs: 1, reason: "")])
+    return run
+  }
+
+  @Test func heldBatchOfTheSessionIsReported() throws {
+    let (own, other) = (try claim("walk@1"), try claim("other@1"))
+    let run = try delete(waitMs: 60)
+    #expect(run.remains.held == [own.path] && run.failures.isEmpty)
+    #expect(DurableFile.exists(own.path) && DurableFile.exists(other.path))
+    queue.leave()
+  }
+
+  /// The worker had looked before the tombstone was there, and quarantines or keeps the batch afterwards.
+  @Test(arguments: [false, true]) func deletionWaitsForHeldBatchAndFindsItWhereItWent(isKept: Bool) throws {
+    let own = try claim("walk@1")
+    let spool = spool
+    let moving = ThreadGroup()
+    try moving.start {
+      usleep(150_000)
+      try? DurableFile.makeDirectories(spool.done)
+      rename(own.path, (isKept ? spool.done : spool.quarantine) + "/walk@1")
+    }
+    let run = try delete(waitMs: 60_000)
+    moving.join()
+    #expect(run.remains == RemainingBatches() && run.failures.isEmpty)
+    #expect(run.reports[id]?.batches == [(isKept ? "done" : "quarantine") + "/walk@1"])
+    #expect(try names(in: spool.quarantine) == [] && names(in: spool.done) == [] && names(in: spool.trash) == [])
+    queue.leave()
+  }
+
+  @Test func waitEndsWithAStopRequest() throws {
+    _ = try claim("walk@1")
+    var questions = 0
+    #expect(throws: Cancelled.self) {
+      _ = try delete(waitMs: 600_000) {
+        questions += 1
+        return questions > 8
+      }
+    }
+    queue.leave()
+  }
+
+  @Test func batchWithOtherSessionsWaitsForAWorkerButIsNotKept() throws {
+    for place in ["incoming", "done"] {
+      _ = try scratch.directory("spool/\(place)/desk@1")
+      for screen in ["1", "2"] {
+        try scratch.file(
+          "spool/\(place)/desk@1/1767859512340_m\(screen).jpg", try Fixture("exact-1fps").bytes("0000.jpg"))
+      }
+    }
+    let run = DeletionRun(
+      DirectoryDeletionPlace(output: spool.defaultOutput, spool: spool, BatchIdentifier(unpacker: nil), waitMs: 10))
+    let screen = try #require(SessionID("desk.m1"))
+    try run.delete([Tombstone(screen, deletedAtMs: 1, reason: "")])
+    #expect(run.reports[screen]?.batches == ["done/desk@1"])
+    #expect(try names(in: spool.incoming) == ["desk@1"])
+    // All of its sessions are deleted now, in two runs.
+    let second = DeletionRun(
+      DirectoryDeletionPlace(output: spool.defaultOutput, spool: spool, BatchIdentifier(unpacker: nil), waitMs: 10))
+    let other = try #require(SessionID("desk.m2"))
+    try second.delete([Tombstone(other, deletedAtMs: 2, reason: "")])
+    #expect(second.reports[other]?.batches == ["incoming/desk@1"] && second.failures.isEmpty)
+    queue.leave()
+  }
+
+  /// Links in the spool lead to files of others.
+  @Test func linksAreNotFollowed() throws {
+    let precious = try scratch.directory("walk@1")
+    try scratch.file("walk@1/1767859512340.jpg", try Fixture("exact-1fps").bytes("0000.jpg"))
+    for place in [spool.quarantine, spool.incoming, spool.trash] { symlink(precious, place + "/walk@1") }
+    symlink(precious, spool.defaultOutput + "/.pruned~walk~x~1~y")
+    symlink(precious, spool.done)
+    let run = try delete(waitMs: 10)
+    #expect(try names(in: precious) == ["1767859512340.jpg"])
+    #expect(try names(in: spool.trash) == [])
+    #expect(run.remains.held.isEmpty)
+    queue.leave()
+  }
+
+  @Test func reasonWhoseBatchIsGoneIsRemoved() throws {
+    for (name, batch) in [("a", "walk@1.tar"), ("b", "other@1.tar")] {
+      try scratch.file(
+        "spool/quarantine/\(name).reason.json",
+        Array(#"{"format":"quarantine-reason/1","batch":"\#(batch)","worker":"x"}"#.utf8))
+    }
+    _ = try delete(waitMs: 10)
+    #expect(try names(in: spool.quarantine) == ["b.reason.json"])
+    queue.leave()
+  }
+}
