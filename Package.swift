@@ -101,6 +101,7 @@ let package = Package(
       name: "SegmentEncoderTests",
       dependencies: layers + [
         "SegmentEncoder", "TestSupport", "EncodeFrames", "OwnStore", "RunWorker", "ShowSessions",
+        .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: test
     ),

@@ -34,8 +34,8 @@ struct EncoderWorker: ParsableCommand {
     subcommands: [
       RunCommand.self, EncodeCommand.self, EnqueueCommand.self, CollectCommand.self, StitchCommand.self,
       SheetCommand.self, VerifyCommand.self, ReencodeCommand.self, InspectCommand.self, StatusCommand.self,
-      QuarantineCommand.self, PruneCommand.self, ServeCommand.self, ReconcileCommand.self, PlaylistCommand.self,
-      ConfigCommand.self,
+      QuarantineCommand.self, NotifyCommand.self, PruneCommand.self, ServeCommand.self, ReconcileCommand.self,
+      PlaylistCommand.self, ConfigCommand.self,
     ],
     defaultSubcommand: RunCommand.self)
 

@@ -8,40 +8,8 @@ import Sessions
 import WorkQueues
 
 package final class Worker: Sendable {
-  /// A batch in the hands of an encoding thread.
-  enum WorkItem: Sendable {
-    /// A batch to claim.
-    case waiting(QueueEntry)
-    /// A claim that is retried after a failure of the environment.
-    case held(Claim)
-    /// A claim recovered from a dead worker. It is worked on alone: if this worker dies, too, this batch is the cause.
-    case recovered(Claim)
-
-    var claim: Claim? {
-      switch self {
-      case .waiting: nil
-      case .held(let claim), .recovered(let claim): claim
-      }
-    }
-
-    /// Whether the batch may have killed a worker.
-    var runsAlone: Bool {
-      switch self {
-      case .waiting: false
-      case .held(let claim): claim.attempt > 1
-      case .recovered: true
-      }
-    }
-
-    /// The batch's name; nil if the queue tells it only with the claim.
-    var batch: String? { if case .waiting(let entry) = self { entry.name } else { claim?.name } }
-
-    /// Whether it is this worker's first attempt.
-    var isFirstAttempt: Bool { if case .held = self { false } else { true } }
-  }
-
   enum Outcome {
-    /// Published or quarantined.
+    /// Published or quarantined; it may still wait for the delivery of its event.
     case done
     /// Put back, or another worker has it.
     case released
@@ -54,6 +22,8 @@ package final class Worker: Sendable {
   package let logger: Logger
   package let meter: WorkerMeter
   package let jobs: JobWatch
+  /// Nil if only the queue is told of finished batches.
+  package let events: EventDelivery?
   let options: BatchEncoder.Options
   /// Free bytes on the output's disk that a new batch needs.
   private let minFree: Int
@@ -72,7 +42,8 @@ package final class Worker: Sendable {
   /// - Parameter counters: the counts before a restart.
   package init(
     _ id: WorkerID, queue: any BatchQueue, store: any ArtifactStore, options: BatchEncoder.Options, keepBatches: Bool,
-    maxTime: Int, minFree: Int, counters: WorkerCounters = WorkerCounters(), logger: Logger
+    maxTime: Int, minFree: Int, counters: WorkerCounters = WorkerCounters(),
+    events: EventDelivery? = nil, logger: Logger
   ) {
     self.queue = queue
     self.store = store
@@ -80,6 +51,7 @@ package final class Worker: Sendable {
     self.keepBatches = keepBatches
     self.maxTime = maxTime
     self.minFree = minFree
+    self.events = events
     var own = logger
     own[metadataKey: "worker"] = "\(id)"
     self.logger = own
@@ -103,6 +75,7 @@ package final class Worker: Sendable {
         guard let begun = try queue.begin(held) else { return .released }
         claim = begun
       case .waiting(let entry):
+        if events?.notifier?.isFull == true { return .released }
         guard let claimed = try queue.claim(entry) else { return .released }
         claim = claimed
       }
@@ -137,10 +110,8 @@ package final class Worker: Sendable {
       }
       claim = fetched.claim
       let receipts = try publish(fetched, with: encoder, &about, isCancelled: isOver)
-      try queue.retire(claim, receipts, keep: keepBatches)
-      meter.add(receipts, tookMs: MonotonicClock.milliseconds() - begunMs)
-      for receipt in receipts { log(receipt) }
-      return .done
+      let tookMs = MonotonicClock.milliseconds() - begunMs
+      return try conclude(FinishedBatch(claim: claim, ending: .retire(receipts, tookMs: tookMs), about: about))
     } catch {
       let isLate = error is Cancelled && !isCancelled()
       return dispose(claim, after: isLate ? BatchTimeout(seconds: maxTime) : error, about: about)
@@ -185,15 +156,54 @@ package final class Worker: Sendable {
         logger.info("batch.returned", metadata: about)
         return .released
       case .quarantine(let reason), .unknown(let reason):
-        let name = try queue.quarantine(claim, reason)
-        meter.add { $0.counters.quarantined += 1 }
-        // The batch's name in quarantine.
-        let found: Logger.Metadata = ["batch": "\(name)", "reason": "\(reason)", "advice": "\(reason.advice)"]
-        logger.warning("batch.quarantined", metadata: about.merging(found) { $1 })
-        return .done
+        return try conclude(FinishedBatch(claim: claim, ending: .quarantine(reason), about: about))
       }
     } catch {
       return queue.hasLost(claim) ? .released : failed(.held(claim), error, about: about)
+    }
+  }
+
+  /// Hands over the event of a finished batch, then ends the batch. The notifier ends it after the delivery.
+  private func conclude(_ batch: FinishedBatch) throws -> Outcome {
+    var batch = batch
+    if events != nil || queue.takesEvents {
+      let event = batch.event
+      events?.write?(event)
+      if queue.takesEvents { try queue.announce(batch.claim, key: event.key, event: event.line) }
+      if let notifier = events?.notifier {
+        if batch.isBlameless { batch.claim = try queue.forgive(batch.claim) }
+        notifier.add(batch, event)
+        return .done
+      }
+    }
+    try end(batch)
+    return .done
+  }
+
+  /// Ends a batch whose event is delivered, or refused by its receiver. For any thread.
+  func settle(_ batch: FinishedBatch, keeping refused: RefusedNotification?) -> Outcome {
+    do {
+      if let refused { try queue.notifications.add(refused) }
+      try end(batch)
+      return .done
+    } catch {
+      return dispose(batch.claim, after: error, about: batch.about)
+    }
+  }
+
+  /// Retires a batch, or moves it to quarantine.
+  private func end(_ batch: FinishedBatch) throws {
+    switch batch.ending {
+    case .retire(let receipts, let tookMs):
+      try queue.retire(batch.claim, receipts, keep: keepBatches)
+      meter.add(receipts, tookMs: tookMs)
+      for receipt in receipts { log(receipt) }
+    case .quarantine(let reason):
+      let name = try queue.quarantine(batch.claim, reason)
+      meter.add { $0.counters.quarantined += 1 }
+      // The batch's name in quarantine.
+      let found: Logger.Metadata = ["batch": "\(name)", "reason": "\(reason)", "advice": "\(reason.advice)"]
+      logger.warning("batch.quarantined", metadata: batch.about.merging(found) { $1 })
     }
   }
 
@@ -218,34 +228,4 @@ package final class Worker: Sendable {
     logger.info(
       receipt.duplicate ? "batch.duplicate" : "batch.published", metadata: metadata.merging(counts) { $1 })
   }
-}
-
-/// A batch exceeded its timeout.
-struct BatchTimeout: Error, CustomStringConvertible {
-  let seconds: Int
-  var description: String { "stopped after \(seconds) s, the limit of --max-time" }
-}
-
-/// A failure for an unknown reason, which is counted.
-struct UnknownFailure: Error, CustomStringConvertible {
-  let batch: String
-  /// The number of failures so far.
-  let count: Int
-  let error: any Error
-  var description: String { "\(batch): \(error); try \(count) of \(Claim.unknownFailures)" }
-
-  /// Seconds until the retry: a transient cause may pass.
-  var pause: Int { 1 << (2 * (count - 1)) }
-}
-
-/// Less disk space is free than `--min-free` asks for.
-struct LowDiskSpace: Error, CustomStringConvertible {
-  let free: Int
-  let wanted: Int
-  var description: String { "\(free) bytes free in the output, less than the \(wanted) of --min-free" }
-}
-
-/// Another process took this worker for dead and removed its directory.
-struct WorkerEvicted: Error, CustomStringConvertible {
-  var description: String { "another process took this worker for dead and removed its directory; start it again" }
 }

@@ -35,8 +35,10 @@ func reportingFailures(_ work: () throws -> Void) throws {
     default: say("encoder-worker: \(error)", .error)
     }
     switch error {
-    case is BadBatch, is BadSession, is DamagedOutput: throw ExitStatus.badBatch
-    case is BadTarget, is BadList, is NoSuchBatch, is NothingToServe, is NoSuchSpool: throw ExitCode.validationFailure
+    case is BadBatch, is BadSession, is DamagedOutput, is StillRefused: throw ExitStatus.badBatch
+    case is BadTarget, is BadList, is NoSuchBatch, is NoSuchNotification, is NothingToServe, is NoSuchSpool,
+      is UnusableSecret:
+      throw ExitCode.validationFailure
     default: throw ExitStatus.of(error)
     }
   }
