@@ -115,4 +115,47 @@ import Testing
       "\(attempts.count { $0.status != 0 }) answers, \(accepted.count) accepted, \(repeated) repeated,",
       "\(quarantined.count { !$0.hasSuffix(".reason.json") }) quarantined")
   }
+
+  /// A worker is killed before each call that changes a file or sends bytes; the next one finishes the work.
+  @Test(arguments: [204, 422]) func killBeforeAnyCallLosesNoEvent(status: Int) throws {
+    receiver.answer(["status": status, "watch": [spool.path + "/done", spool.path + "/quarantine"]])
+    var kills = 0
+    for call in ["mkdir", "pwrite64", "fsync", "link", "rename", "renameat2", "unlink", "rmdir", "sendto"] {
+      // strace counts the calls of each thread.
+      var number = Extent.of(Int.random(in: 1...3), full: 1)
+      while try !isWhole(afterKillBefore: number, call, status) {
+        kills += 1
+        number += Extent.of(3, full: 1)
+      }
+    }
+    #expect(kills > 8)
+    print("events: \(kills) workers killed before a call, answers \(status)")
+  }
+
+  /// Runs a worker that is killed before a call, and then the next one. Returns whether the first one did not get that far.
+  private func isWhole(afterKillBefore number: Int, _ call: String, _ status: Int) throws -> Bool {
+    let words = ["run", "--spool", spool.path, "--drain", "--keep-batches", "--jobs", "1", "--notify", receiver.url]
+    let (good, bad) = ("\(call)\(number)@1", "bad-\(call)\(number)")
+    try spool.addSmall(good, startMs: 1_767_859_512_340)
+    try spool.add(file: bad, Array(bad.utf8))
+    let trace = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=\(call)"]
+    let fault = ["-e", "inject=\(call):signal=SIGKILL:when=\(number)", EncoderWorker.path]
+    let first = try Tool.run("strace", trace + fault + words)
+    let rest = try Tool.run(EncoderWorker.path, words)
+    #expect([0, 65].contains(rest.status), "\(call) \(number): \(rest.errors)")
+    #expect(try spool.isAtRest, "\(call) \(number)")
+    let answered = try receiver.log().filter { $0.status != 0 }
+    for name in [good, bad] {
+      let own = try answered.filter { try $0.event.batch == name }
+      #expect(own.first?.isRetired == false, "\(call) \(number): \(name)")
+      #expect(try Set(own.map { try $0.event.key }).count == 1, "\(call) \(number): \(name)")
+      let kept = try spool.names("notifications")
+      let isKept = try own.first.map { try kept.contains($0.event.key + ".json") }
+      #expect(isKept == (status == 422), "\(call) \(number): \(name)")
+    }
+    // A reason without its batch, from before the kill, keeps its name.
+    let retired = try retired()
+    #expect(retired.contains(good) && !retired.isDisjoint(with: [bad, bad + ".2"]), "\(call) \(number)")
+    return first.status == 65
+  }
 }
