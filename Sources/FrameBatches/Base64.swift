@@ -1,5 +1,21 @@
-/// Base64 (RFC 4648, section 4) as recorders write images.
-enum Base64 {
+/// Base64 (RFC 4648, section 4) as recorders write images and webhooks write keys.
+package enum Base64 {
+  /// Decodes a text; returns nil if it is not base64.
+  package static func decode(_ text: String) -> [UInt8]? { decode(text.utf8[...]) }
+
+  /// Returns the text for these bytes, with padding.
+  package static func encode(_ bytes: [UInt8]) -> String {
+    var text: [UInt8] = []
+    for start in stride(from: 0, to: bytes.count, by: 3) {
+      let group = bytes[start..<min(start + 3, bytes.count)]
+      let bits = group.reduce(UInt32(0)) { $0 << 8 | UInt32($1) } << UInt32(8 * (3 - group.count))
+      for digit in 0..<4 {
+        text.append(digit <= group.count ? digits[Int(bits >> UInt32(18 - 6 * digit) & 63)] : UInt8(ascii: "="))
+      }
+    }
+    return String(decoding: text, as: UTF8.self)
+  }
+
   /// Decodes an image, with or without a `data:` URI before it.
   ///
   /// - Returns: nil for a text that is not base64.
@@ -43,13 +59,14 @@ enum Base64 {
     return padding == 0 || (digits + padding) % 4 == 0 ? bytes : nil
   }
 
+  private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+
   private static let space: UInt8 = 64
 
   /// The value of each character: a digit of base 64, ``space``, or 255.
   private static let values: [UInt8] = {
     var values = [UInt8](repeating: 255, count: 256)
-    let digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-    for (value, character) in digits.utf8.enumerated() { values[Int(character)] = UInt8(value) }
+    for (value, character) in digits.enumerated() { values[Int(character)] = UInt8(value) }
     for character in " \r\n\t".utf8 { values[Int(character)] = space }
     return values
   }()

@@ -93,6 +93,19 @@ package protocol BatchQueue: Sendable {
   func fetch(_ claim: Claim) throws -> FetchResult
   /// Puts a batch back into the queue.
   func handBack(_ claim: Claim) throws
+  /// Whether the queue itself tells others of finished batches.
+  var takesEvents: Bool { get }
+  /// Tells others of a finished batch, before it is retired or quarantined. The same event may come more than once.
+  ///
+  /// - Parameters:
+  ///   - key: the event's idempotency key.
+  ///   - event: one line of JSON.
+  func announce(_ claim: Claim, key: String, event: String) throws
+  /// Forgets the attempts that ended with the death of a worker: the batch is finished, and waits only for the delivery of
+  /// its event. The deaths of workers that hold it from now on do not count.
+  func forgive(_ claim: Claim) throws -> Claim
+  /// The events that their receiver has refused.
+  var notifications: any NotificationStore { get }
   /// Removes a published batch, or keeps it.
   func retire(_ claim: Claim, _ receipts: [Receipt], keep: Bool) throws
   /// Moves a batch to quarantine, byte for byte, with the reason beside it.

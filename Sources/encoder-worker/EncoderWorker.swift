@@ -35,8 +35,8 @@ struct EncoderWorker: ParsableCommand {
     subcommands: [
       RunCommand.self, EncodeCommand.self, EnqueueCommand.self, CollectCommand.self, StitchCommand.self,
       FrameCommand.self, SheetCommand.self, VerifyCommand.self, ReencodeCommand.self, ImportCommand.self,
-      InspectCommand.self, StatusCommand.self, QuarantineCommand.self, PruneCommand.self, DeleteCommand.self,
-      ServeCommand.self, ReconcileCommand.self, PlaylistCommand.self, ConfigCommand.self,
+      InspectCommand.self, StatusCommand.self, QuarantineCommand.self, NotifyCommand.self, PruneCommand.self,
+      DeleteCommand.self, ServeCommand.self, ReconcileCommand.self, PlaylistCommand.self, ConfigCommand.self,
     ],
     defaultSubcommand: RunCommand.self)
 

@@ -203,7 +203,8 @@ import Testing
       for file in try names(in: folder.path) {
         let text = try String(contentsOf: folder.appendingPathComponent(file), encoding: .utf8)
         logged.formUnion(
-          try found("\"((?:batch|disk|environment|frame|queue|recovery|session|worker)\\.[a-z]+)\"", in: text))
+          try found(
+            "\"((?:batch|disk|environment|frame|notification|queue|recovery|session|worker)\\.[a-z]+)\"", in: text))
       }
     }
     #expect(!logged.isEmpty && events.symmetricDifference(logged).sorted() == [])

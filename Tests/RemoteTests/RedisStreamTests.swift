@@ -518,4 +518,41 @@ struct RedisStreamTests {
     #expect(try worker("four", forgetAfter: 0).takeOver() == [])
     #expect(try workers() == ["one"])
   }
+
+  @Test func onlyTheHolderOfAnEntryAnnouncesAnEvent() throws {
+    let one = try worker()
+    _ = try one.add(["a"])
+    let entry = try take(one)
+    for _ in 0..<2 { #expect(try one.announce(entry, key: "k", event: "{}")) }
+    let (_, taken) = try takeOver(entry)
+    #expect(taken.name == "a")
+    #expect(try !one.announce(entry, key: "late", event: "{}") && !one.holds(entry.id))
+    let fields = try server.command("XRANGE", "{encoder-worker}:published", "-", "+")
+    #expect(fields.count == 10 && fields.count { $0 == "k" } == 2 && !fields.contains("late"))
+  }
+
+  @Test func streamOfEventsIsBounded() throws {
+    let one = try worker()
+    _ = try one.add(["a"])
+    let entry = try take(one)
+    // Redis trims whole nodes of a hundred entries.
+    for number in 0..<(RedisStream.maximumEvents + 500) {
+      #expect(try one.announce(entry, key: "\(number)", event: "{}"))
+    }
+    let length = try server.command("XLEN", "{encoder-worker}:published").first.flatMap { Int($0) } ?? 0
+    #expect((RedisStream.maximumEvents...RedisStream.maximumEvents + 200).contains(length))
+  }
+
+  @Test func forgivenEntryStartsWithItsFirstAttemptAgain() throws {
+    let one = try worker()
+    _ = try one.add(["a"])
+    let entry = try take(one)
+    let (two, taken) = try takeOver(entry)
+    let begun = try #require(try two.begin(taken))
+    #expect(begun.attempt > 1)
+    #expect(try two.forgive(begun)?.attempt == 1)
+    #expect(try one.forgive(entry) == nil)
+    let (three, again) = try takeOver(begun, by: "three")
+    #expect(try three.begin(again)?.attempt == 2)
+  }
 }

@@ -19,11 +19,13 @@ struct RemoteWorkerTests {
   private let store: StoreServer
   private let scratch: ScratchDirectory
   private let client: S3Client
+  private let receiver: ReceiverServer
   /// A prefix for this test only.
   private let location = "s3://\(StoreServer.bucket)/\(UUID().uuidString)"
 
   init() throws {
     (queue, store, scratch) = (try QueueServer(), try StoreServer.shared.get(), try ScratchDirectory())
+    receiver = try ReceiverServer()
     let environment = store.environment
     client = try S3Client(S3Location(location), S3Settings { environment[$0] })
   }
@@ -91,7 +93,9 @@ struct RemoteWorkerTests {
   ///
   /// - Parameter midway: called once, when half of the batches are done.
   private func storm(kills maximum: Int, midway: () throws -> Void = {}) throws {
-    func worker() throws -> RunningWorker { try start("--lease", "10", "--jobs", "1") }
+    func worker() throws -> RunningWorker {
+      try start("--lease", "10", "--jobs", "1", "--notify", receiver.url)
+    }
     var workers = try (0..<4).map { _ in try worker() }
     // A worker that is killed at its start leaves the objects of its conditional-write probe.
     func owedCount() throws -> Int { try keys("incoming/").count { !$0.hasPrefix(".") } }
@@ -112,10 +116,13 @@ struct RemoteWorkerTests {
       guard kills < maximum, left <= owed - owed * (kills + 1) / (maximum + 2) else { return false }
       // Waits a random time, so that the kill hits any step of the work on a batch.
       usleep(UInt32.random(in: 0..<20_000))
+      try expectNotified()
       if kills % 3 == 0 {
         queue.kill()
+        receiver.kill()
         usleep(200_000)
         try queue.restart()
+        try receiver.restart()
       } else {
         guard let index = try killHolder(among: workers, orphans: &orphans) else { return false }
         workers[index] = try worker()
@@ -131,6 +138,27 @@ struct RemoteWorkerTests {
       try waitUntil("the worker handles signals") { try takesSignals(worker.processIdentifier) }
       worker.signal(SIGTERM)
       #expect(try worker.wait() == 0)
+    }
+  }
+
+  /// Checks that the event of each batch with a receipt is delivered, and has one key.
+  private func expectNotified() throws {
+    // Read the log after the receipts.
+    let finished = try Set(keys("receipts/").compactMap { $0.split(separator: "/").first.map(String.init) })
+    let events = try receiver.events()
+    #expect(finished.subtracting(events.map(\.batch)).sorted() == [])
+    #expect(Dictionary(grouping: events, by: \.batch).allSatisfy { Set($0.value.map(\.key)).count == 1 })
+  }
+
+  /// Returns the events in the stream.
+  private func streamed() throws -> [ReceiverServer.Event] {
+    // Five lines an entry: its ID, and two fields with their values.
+    let lines = try queue.command("XRANGE", "{encoder-worker}:published", "-", "+")
+    return try stride(from: 0, to: lines.count - 4, by: 5).map {
+      #expect(lines[$0 + 1] == "key" && lines[$0 + 3] == "event")
+      let event = try JSONDecoder().decode(ReceiverServer.Event.self, from: Data(lines[$0 + 4].utf8))
+      #expect(event.key == lines[$0 + 2])
+      return event
     }
   }
 
@@ -187,6 +215,11 @@ struct RemoteWorkerTests {
     #expect(queued.text == "{\"misnamed\":0,\"owed\":\(first),\"queued\":\(first)}\n", "\(queued.errors)")
     try storm(kills: Extent.of(6, full: 12))
     try expectAll(first, spool)
+    try expectNotified()
+    // Redis is told of each batch, too.
+    let events = try streamed()
+    #expect(Set(events.map(\.batch)).count == first)
+    #expect(Set(events.map(\.key)) == Set(try receiver.events().map(\.key)))
     // Each invalid batch is among the dead letters, once.
     let letters = try queue.command("XRANGE", "{encoder-worker}:dead", "-", "+")
     for name in bad { #expect(letters.count { $0 == name } == 1, "\(name)") }
@@ -202,6 +235,42 @@ struct RemoteWorkerTests {
       #expect(again.status == 0, "\(again.errors)")
     }
     try expectAll(all, spool)
+    try expectNotified()
+  }
+
+  @Test func eventIsDeliveredBeforeTheReceipt() throws {
+    receiver.answer(["hold": true])
+    _ = try run(["enqueue", "--session", "phone", Fixture("jittered").path])
+    #expect(try client.put("incoming/bad", .bytes([1, 2, 3]), .archive, when: .absent) != nil)
+    _ = try run(["reconcile"])
+    let worker = try start("--notify", receiver.url, "--jobs", "1")
+    try waitUntil("both events have arrived") { try receiver.log().count == 2 }
+    #expect(try keys("receipts/").isEmpty && keys("quarantine/").isEmpty && keys("incoming/").count == 2)
+    #expect(try Set(streamed().map(\.event)) == ["batch.published", "batch.quarantined"])
+    receiver.answer([:])
+    try waitUntil("both batches have a receipt") { try keys("receipts/").count == 2 }
+    try waitUntil("the queue is empty") { try queue.command("XLEN", "encoder-worker") == ["0"] }
+    worker.signal(SIGTERM)
+    #expect(try worker.wait() == 0)
+    #expect(try Set(streamed().map(\.key)) == Set(receiver.events().map(\.key)) && streamed().count == 2)
+  }
+
+  @Test func refusedEventIsKeptInTheStore() throws {
+    receiver.answer(["status": 410])
+    _ = try run(["enqueue", "--session", "phone", Fixture("jittered").path])
+    let result = try run(["run", "--drain", "--notify", receiver.url])
+    #expect(result.status == 0 && result.errors.contains("notification.refused"), "\(result.errors)")
+    #expect(try keys("receipts/").count == 1 && keys("incoming/").isEmpty)
+    let key = try #require(receiver.log().last).event.key
+    #expect(try keys("notifications/") == [key + ".json"])
+    func notify(_ words: String...) throws -> Tool.Result {
+      try Tool.run(EncoderWorker.path, ["notify"] + words + ["--store", location], environment: environment)
+    }
+    #expect(try notify("list").text.contains(key))
+    receiver.answer([:])
+    let retried = try notify("retry", "--all", "--notify", receiver.url)
+    #expect(retried.status == 0, "\(retried.errors)")
+    #expect(try keys("notifications/").isEmpty && receiver.events().map(\.key) == [key])
   }
 
   @Test func enqueuedFramesArePublishedAsASession() throws {

@@ -9,6 +9,7 @@ final class MemoryNames: NameQueue {
     var held: [String: (name: String, attempt: Int)] = [:]
     var expired: [String: (name: String, attempt: Int)] = [:]
     var deadLetters: [String] = []
+    var events: [(key: String, event: String)] = []
     var last = 0
     var lostState = false
   }
@@ -17,6 +18,8 @@ final class MemoryNames: NameQueue {
 
   var count: Int { state.withLock { $0.waiting.count + $0.held.count + $0.expired.count } }
   var deadLetters: [String] { state.withLock { $0.deadLetters } }
+
+  var events: [(key: String, event: String)] { state.withLock { $0.events } }
 
   func flush() { state.withLock { $0 = State(lostState: true) } }
   /// Simulates a dead worker whose lease has expired.
@@ -56,6 +59,21 @@ final class MemoryNames: NameQueue {
   }
 
   func renew(_ name: Claim) -> Bool { holds(name.id) }
+
+  func forgive(_ name: Claim) -> Claim? {
+    state.withLock { state in
+      guard state.held[name.id] != nil else { return nil }
+      state.held[name.id]?.attempt = 1
+      return Claim(id: name.id, name: name.name, attempt: 1, failures: name.failures)
+    }
+  }
+
+  func announce(_ name: Claim, key: String, event: String) -> Bool {
+    state.withLock { state in
+      if state.held[name.id] != nil { state.events.append((key, event)) }
+      return state.held[name.id] != nil
+    }
+  }
 
   func handBack(_ name: Claim) {
     state.withLock { if $0.held.removeValue(forKey: name.id) != nil { $0.waiting.append(name.name) } }

@@ -8,40 +8,8 @@ import Sessions
 import WorkQueues
 
 package final class Worker: Sendable {
-  /// A batch in the hands of an encoding thread.
-  enum WorkItem: Sendable {
-    /// A batch to claim.
-    case waiting(QueueEntry)
-    /// A claim that is retried after a failure of the environment.
-    case held(Claim)
-    /// A claim recovered from a dead worker. It is worked on alone: if this worker dies, too, this batch is the cause.
-    case recovered(Claim)
-
-    var claim: Claim? {
-      switch self {
-      case .waiting: nil
-      case .held(let claim), .recovered(let claim): claim
-      }
-    }
-
-    /// Whether the batch may have killed a worker.
-    var runsAlone: Bool {
-      switch self {
-      case .waiting: false
-      case .held(let claim): claim.attempt > 1
-      case .recovered: true
-      }
-    }
-
-    /// The batch's name; nil if the queue tells it only with the claim.
-    var batch: String? { if case .waiting(let entry) = self { entry.name } else { claim?.name } }
-
-    /// Whether it is this worker's first attempt.
-    var isFirstAttempt: Bool { if case .held = self { false } else { true } }
-  }
-
   enum Outcome {
-    /// Published or quarantined.
+    /// Published or quarantined; it may still wait for the delivery of its event.
     case done
     /// Put back, or another worker has it.
     case released
@@ -54,6 +22,8 @@ package final class Worker: Sendable {
   package let logger: Logger
   package let meter: WorkerMeter
   package let jobs: JobWatch
+  /// Nil if only the queue is told of finished batches.
+  package let events: EventDelivery?
   let options: BatchEncoder.Options
   /// Free bytes on the output's disk that a new batch needs.
   private let minFree: Int
@@ -72,8 +42,8 @@ package final class Worker: Sendable {
   /// - Parameter counters: the counts before a restart.
   package init(
     _ id: WorkerID, queue: any BatchQueue, store: any ArtifactStore, options: BatchEncoder.Options, keepBatches: Bool,
-    maxTime: Int, minFree: Int, counters: WorkerCounters = WorkerCounters(), logger: Logger,
-    metrics: (any WorkerMetrics)? = nil
+    maxTime: Int, minFree: Int, counters: WorkerCounters = WorkerCounters(),
+    events: EventDelivery? = nil, logger: Logger, metrics: (any WorkerMetrics)? = nil
   ) {
     self.queue = queue
     self.store = store
@@ -81,6 +51,7 @@ package final class Worker: Sendable {
     self.keepBatches = keepBatches
     self.maxTime = maxTime
     self.minFree = minFree
+    self.events = events
     var own = logger
     own[metadataKey: "worker"] = "\(id)"
     self.logger = own
@@ -104,6 +75,7 @@ package final class Worker: Sendable {
         guard let begun = try queue.begin(held) else { return .released }
         claim = begun
       case .waiting(let entry):
+        if events?.notifier?.isFull == true { return .released }
         guard let claimed = try queue.claim(entry) else { return .released }
         claim = claimed
       }
@@ -119,10 +91,8 @@ package final class Worker: Sendable {
       ])
     jobs.begin(claim.name, encoder.stage)
     defer { jobs.end(encoder.stage) }
-    let begunMs = MonotonicClock.milliseconds()
     let deadline = MonotonicClock.seconds() + maxTime
-    var about: Logger.Metadata = ["batch": "\(claim.name)"]
-    var sessions = BatchReader.session(ofBatchNamed: claim.name).map { [$0] } ?? []
+    var facts = BatchFacts(of: claim)
     do {
       let isOver = { [queue, claim] in
         isCancelled() || MonotonicClock.seconds() >= deadline || queue.hasLost(claim)
@@ -133,41 +103,35 @@ package final class Worker: Sendable {
       case .alreadyFinished(isQuarantined: true):
         meter.add { $0.counters.quarantined += 1 }
         let found: Logger.Metadata = ["reason": "it had been quarantined"]
-        logger.warning("batch.quarantined", metadata: about.merging(found) { $1 })
+        logger.warning("batch.quarantined", metadata: facts.about.merging(found) { $1 })
         return .done
       case .batch(let batch): fetched = batch
       }
       claim = fetched.claim
-      let receipts = try publish(fetched, with: encoder, &about, &sessions, isCancelled: isOver)
-      try finish(claim, receipts, sessions, begunMs: begunMs)
-      return .done
+      let receipts = try publish(fetched, with: encoder, &facts, isCancelled: isOver)
+      return try conclude(FinishedBatch(claim: claim, ending: .retire(receipts, tookMs: facts.ageMs), facts: facts))
     } catch {
       let isLate = error is Cancelled && !isCancelled()
-      return dispose(
-        claim, after: isLate ? BatchTimeout(seconds: maxTime) : error, sessions, begunMs: begunMs, about: about)
+      return dispose(claim, after: isLate ? BatchTimeout(seconds: maxTime) : error, facts)
     }
   }
 
-  /// Retires a batch. One with a deleted session is not kept.
-  private func finish(_ claim: Claim, _ receipts: [Receipt], _ sessions: [SessionID], begunMs: Int) throws {
-    let keep = try keepBatches && refusals(of: claim, sessions).isEmpty
-    try queue.retire(claim, receipts, keep: keep)
-    meter.add(receipts, tookMs: MonotonicClock.milliseconds() - begunMs)
-    for receipt in receipts { log(receipt) }
-  }
-
   /// Returns a receipt for each session that was deleted.
-  private func refusals(of claim: Claim, _ sessions: [SessionID]) throws -> [Receipt] {
-    try sessions.compactMap { try store.tombstone(of: $0) }
+  private func refusals(of claim: Claim, _ facts: BatchFacts) throws -> [Receipt] {
+    try facts.sessions.compactMap { try store.tombstone(of: $0) }
       .map { Receipt(refusing: claim.name, for: SessionDeleted($0)) }
   }
 
+  /// Returns how a batch ends that cannot be encoded. One with a deleted session is refused: in quarantine its pictures would
+  /// stay.
+  private func ending(of claim: Claim, _ facts: BatchFacts, after reason: BadBatch) throws -> FinishedBatch.Ending {
+    let refusals = try refusals(of: claim, facts)
+    return refusals.isEmpty ? .quarantine(reason) : .retire(refusals, tookMs: facts.ageMs)
+  }
+
   /// Publishes a batch. If too many workers have died with it, it only looks whether the batch is published.
-  ///
-  /// - Parameter sessions: set to the sessions of the batch, as soon as they are known.
   private func publish(
-    _ fetched: FetchedBatch, with encoder: BatchEncoder, _ about: inout Logger.Metadata,
-    _ sessions: inout [SessionID], isCancelled: @escaping () -> Bool
+    _ fetched: FetchedBatch, with encoder: BatchEncoder, _ facts: inout BatchFacts, isCancelled: @escaping () -> Bool
   ) throws -> [Receipt] {
     defer { fetched.discard() }
     let claim = fetched.claim
@@ -178,12 +142,12 @@ package final class Worker: Sendable {
         batch = try encoder.read(fetched.path, isCancelled: isCancelled)
       } catch let bad as BadBatch {
         if try store.hasTombstones() {
-          sessions = try encoder.sessions(namedIn: fetched.path, isCancelled: isCancelled)
+          facts.sessions = try encoder.sessions(namedIn: fetched.path, isCancelled: isCancelled)
         }
         throw bad
       }
-      sessions = batch.allSessions
-      about["session"] = "\(batch.sessions.map(\.description).joined(separator: " "))"
+      facts.sessions = batch.allSessions
+      facts.about["session"] = "\(batch.sessions.map(\.description).joined(separator: " "))"
       if claim.attempt <= Claim.attempts { return try encoder.publish(batch, isCancelled: isCancelled) }
       let receipts = try encoder.rollBack(batch, isCancelled: isCancelled)
       if !receipts.isEmpty { return receipts }
@@ -193,11 +157,9 @@ package final class Worker: Sendable {
       advice: "report this error with the batch")
   }
 
-  /// Puts a batch back, quarantines it, or keeps it for a retry, by the disposition of its error. A batch with a deleted session
-  /// does not go to quarantine, where its pictures would stay: it is refused.
-  private func dispose(
-    _ claim: Claim, after error: any Error, _ sessions: [SessionID], begunMs: Int, about: Logger.Metadata
-  ) -> Outcome {
+  /// Puts a batch back, quarantines it, or keeps it for a retry, by the disposition of its error.
+  private func dispose(_ claim: Claim, after error: any Error, _ facts: BatchFacts) -> Outcome {
+    let about = facts.about
     do {
       if queue.hasLost(claim) {
         logger.notice("batch.lost", metadata: about.merging(["reason": "another worker has taken it over"]) { $1 })
@@ -214,20 +176,62 @@ package final class Worker: Sendable {
         logger.info("batch.returned", metadata: about)
         return .released
       case .quarantine(let reason), .unknown(let reason):
-        let refusals = try refusals(of: claim, sessions)
-        guard refusals.isEmpty else {
-          try finish(claim, refusals, sessions, begunMs: begunMs)
-          return .done
-        }
-        let name = try queue.quarantine(claim, reason)
-        meter.add { $0.counters.quarantined += 1 }
-        // The batch's name in quarantine.
-        let found: Logger.Metadata = ["batch": "\(name)", "reason": "\(reason)", "advice": "\(reason.advice)"]
-        logger.warning("batch.quarantined", metadata: about.merging(found) { $1 })
-        return .done
+        return try conclude(
+          FinishedBatch(claim: claim, ending: ending(of: claim, facts, after: reason), facts: facts))
       }
     } catch {
       return queue.hasLost(claim) ? .released : failed(.held(claim), error, about: about)
+    }
+  }
+
+  /// Hands over the event of a finished batch, then ends the batch. The notifier ends it after the delivery.
+  private func conclude(_ batch: FinishedBatch) throws -> Outcome {
+    var batch = batch
+    if events != nil || queue.takesEvents {
+      let event = batch.event
+      events?.write?(event)
+      if queue.takesEvents { try queue.announce(batch.claim, key: event.key, event: event.line) }
+      if let notifier = events?.notifier {
+        if batch.isBlameless { batch.claim = try queue.forgive(batch.claim) }
+        notifier.add(batch, event)
+        return .done
+      }
+    }
+    try end(batch)
+    return .done
+  }
+
+  /// Ends a batch whose event is delivered, or refused by its receiver. For any thread.
+  func settle(_ batch: FinishedBatch, keeping refused: RefusedNotification?) -> Outcome {
+    do {
+      if let refused { try queue.notifications.add(refused) }
+      try end(batch)
+      return .done
+    } catch {
+      return dispose(batch.claim, after: error, batch.facts)
+    }
+  }
+
+  /// Retires a batch, or moves it to quarantine. A batch with a session that was deleted, perhaps while the event was on its
+  /// way, is not kept.
+  private func end(_ batch: FinishedBatch) throws {
+    let ending: FinishedBatch.Ending =
+      switch batch.ending {
+      case .retire: batch.ending
+      case .quarantine(let reason): try self.ending(of: batch.claim, batch.facts, after: reason)
+      }
+    switch ending {
+    case .retire(let receipts, let tookMs):
+      let keep = try keepBatches && refusals(of: batch.claim, batch.facts).isEmpty
+      try queue.retire(batch.claim, receipts, keep: keep)
+      meter.add(receipts, tookMs: tookMs)
+      for receipt in receipts { log(receipt) }
+    case .quarantine(let reason):
+      let name = try queue.quarantine(batch.claim, reason)
+      meter.add { $0.counters.quarantined += 1 }
+      // The batch's name in quarantine.
+      let found: Logger.Metadata = ["batch": "\(name)", "reason": "\(reason)", "advice": "\(reason.advice)"]
+      logger.warning("batch.quarantined", metadata: batch.facts.about.merging(found) { $1 })
     }
   }
 
@@ -256,34 +260,4 @@ package final class Worker: Sendable {
     logger.info(
       receipt.duplicate ? "batch.duplicate" : "batch.published", metadata: metadata.merging(counts) { $1 })
   }
-}
-
-/// A batch exceeded its timeout.
-struct BatchTimeout: Error, CustomStringConvertible {
-  let seconds: Int
-  var description: String { "stopped after \(seconds) s, the limit of --max-time" }
-}
-
-/// A failure for an unknown reason, which is counted.
-struct UnknownFailure: Error, CustomStringConvertible {
-  let batch: String
-  /// The number of failures so far.
-  let count: Int
-  let error: any Error
-  var description: String { "\(batch): \(error); try \(count) of \(Claim.unknownFailures)" }
-
-  /// Seconds until the retry: a transient cause may pass.
-  var pause: Int { 1 << (2 * (count - 1)) }
-}
-
-/// Less disk space is free than `--min-free` asks for.
-struct LowDiskSpace: Error, CustomStringConvertible {
-  let free: Int
-  let wanted: Int
-  var description: String { "\(free) bytes free in the output, less than the \(wanted) of --min-free" }
-}
-
-/// Another process took this worker for dead and removed its directory.
-struct WorkerEvicted: Error, CustomStringConvertible {
-  var description: String { "another process took this worker for dead and removed its directory; start it again" }
 }

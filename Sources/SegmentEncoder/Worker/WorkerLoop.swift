@@ -30,6 +30,7 @@ package final class WorkerLoop: Sendable {
   private let pool = ThreadPool<Worker.WorkItem>(isExclusive: \.runsAlone)
   private let retries: RetryScheduler
   private let isDiskSpaceLow = Atomic(false)
+  private let isWaitingForReceiver = Atomic(false)
 
   /// Seconds between scans for claims abandoned by dead workers.
   private static let rescan = 5
@@ -50,8 +51,11 @@ package final class WorkerLoop: Sendable {
     if shutdown.isStopping { return "stopping" }
     if isDiskSpaceLow.load(ordering: .relaxed) { return "too little free space in the output" }
     if let trouble = retries.trouble { return "\(trouble)" }
+    if let trouble = notifier?.trouble { return trouble }
     return worker.jobs.stuck.count >= threads ? "every batch in work is stuck" : nil
   }
+
+  private var notifier: EventNotifier? { worker.events?.notifier }
 
   /// Runs on the caller's thread and `threads` others until a stop request, or until a drained queue is empty.
   ///
@@ -73,6 +77,9 @@ package final class WorkerLoop: Sendable {
       let encoder = worker.makeEncoder()
       return { [self] in perform($0, with: encoder) }
     }
+    try notifier?.start(worker.logger, wake: shutdown.wake) { [self] batch, refused in
+      _ = settle(worker.settle(batch, keeping: refused))
+    }
     var takeOverAt = 0
     var queueUnavailable = false
     var rate = ThroughputReporter()
@@ -84,12 +91,16 @@ package final class WorkerLoop: Sendable {
           try takeOver()
         }
         pool.offer(retries.due())
-        if pool.isEmpty, try hasRoom() {
+        if pool.isEmpty, try hasRoom(), hasRoomForEvents() {
           let deferredNames = retries.deferredNames
           pool.offer(
             try worker.queue.waiting().filter { !deferredNames.contains($0.name ?? "") }.map(Worker.WorkItem.waiting))
           // Dead workers may have held more batches than one scan takes over.
-          if drains && pool.isIdle && !retries.isAwaiting, try !takeOver() { break }
+          if drains && pool.isIdle && isDelivered && !retries.isAwaiting, try !takeOver() { break }
+        }
+        if drains, pool.isIdle, let failure = notifier?.surrender {
+          retries.record(failure, isSystemWide: false)
+          break
         }
         if queueUnavailable {
           queueUnavailable = false
@@ -109,7 +120,7 @@ package final class WorkerLoop: Sendable {
       worker.options.decoders?.endIdle()
       show?(progress)
       rate.show(worker)
-      let maximumMs = retries.isAwaiting || show != nil ? 1_000 : Int.max
+      let maximumMs = retries.isAwaiting || show != nil || drains && !isDelivered ? 1_000 : Int.max
       wait(ms: queueUnavailable ? Self.rescan * 1_000 : min(pollMs, maximumMs), watch)
     }
     finish()
@@ -166,6 +177,22 @@ package final class WorkerLoop: Sendable {
     }
   }
 
+  /// Whether all events are delivered.
+  private var isDelivered: Bool { notifier?.isIdle ?? true }
+
+  /// Whether more batches may wait for the delivery of their events. Logs each change once.
+  private func hasRoomForEvents() -> Bool {
+    let trouble = notifier?.trouble
+    if isWaitingForReceiver.exchange(trouble != nil, ordering: .relaxed) != (trouble != nil) {
+      if let trouble {
+        worker.logger.error("notification.paused", metadata: ["reason": "\(trouble)"])
+      } else {
+        worker.logger.notice("notification.resumed")
+      }
+    }
+    return trouble == nil
+  }
+
   /// Waits for the batches in work; after a stop request they have some seconds.
   private func finish() {
     pool.close()
@@ -175,7 +202,10 @@ package final class WorkerLoop: Sendable {
       wait(ms: Self.rescan * 1_000)
     }
     pool.join()
-    for claim in pool.remaining.compactMap(\.claim) + retries.held {
+    // As long as the receiver answers, the last events are delivered.
+    while !isDelivered, notifier?.isFailing == false, retries.fatal == nil, shutdown.shouldContinue() { wait(ms: 100) }
+    let undelivered = notifier?.stop().map(\.claim) ?? []
+    for claim in pool.remaining.compactMap(\.claim) + retries.held + undelivered {
       let about: Logger.Metadata = ["batch": "\(claim.name)"]
       do {
         try worker.queue.handBack(claim)
@@ -205,7 +235,12 @@ package final class WorkerLoop: Sendable {
 
   /// Works on one batch, on an encoding thread; returns whether the batch is done.
   private func perform(_ item: Worker.WorkItem, with encoder: BatchEncoder) -> Bool {
-    switch worker.perform(item, with: encoder, isCancelled: { self.shutdown.isOverdue }) {
+    settle(worker.perform(item, with: encoder, isCancelled: { self.shutdown.isOverdue }))
+  }
+
+  /// Schedules a retry of a batch if it failed; returns whether the batch is done.
+  private func settle(_ outcome: Worker.Outcome) -> Bool {
+    switch outcome {
     case .done:
       if retries.succeed() { worker.logger.warning("environment.recovered") }
       return true

@@ -18,6 +18,10 @@ package protocol NameQueue: Sendable {
   func fail(_ claim: Claim) throws -> Claim?
   /// Renews the claim's lease now, before an irreversible step; returns false when another worker has the claim.
   func renew(_ claim: Claim) throws -> Bool
+  /// Sets the attempts of a claim to one; returns nil when another worker has it.
+  func forgive(_ claim: Claim) throws -> Claim?
+  /// Adds an event of a claim's batch to the stream of events; returns false when another worker has the claim.
+  func announce(_ claim: Claim, key: String, event: String) throws -> Bool
   /// Puts the name back as if this worker had never claimed it.
   func handBack(_ claim: Claim) throws
   /// Removes the name.

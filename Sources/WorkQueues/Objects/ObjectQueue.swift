@@ -6,6 +6,7 @@
 //   quarantine/NAME              and NAME.reason.json: cannot be encoded
 //   done/NAME                    published, kept on request
 //   index/SESSION/head.json      the published segments of a session, or its tombstone
+//   notifications/KEY.json       events that their receiver has refused
 //   output/SESSION/…             published sessions
 
 import FileSystem
@@ -15,6 +16,7 @@ import Sessions
 package final class ObjectQueue: BatchQueue {
   private let names: any NameQueue
   private let batches: ObjectBatchRepository
+  package let notifications: any NotificationStore
   private let staging: Staging
   private let worker: WorkerID
   private let maximumBytes: Int
@@ -32,6 +34,7 @@ package final class ObjectQueue: BatchQueue {
   ) {
     self.names = names
     batches = ObjectBatchRepository(objects, name: name)
+    notifications = ObjectNotifications(objects, name: name)
     self.staging = staging
     self.worker = worker
     self.maximumBytes = maximumBytes
@@ -80,6 +83,19 @@ package final class ObjectQueue: BatchQueue {
   }
 
   package func handBack(_ claim: Claim) throws { try names.handBack(claim) }
+
+  package var takesEvents: Bool { true }
+
+  package func announce(_ claim: Claim, key: String, event: String) throws {
+    guard try names.announce(claim, key: key, event: event) else { throw Cancelled() }
+  }
+
+  package func forgive(_ claim: Claim) throws -> Claim {
+    guard claim.attempt > 1 else { return claim }
+    guard var forgiven = try names.forgive(claim) else { throw Cancelled() }
+    forgiven.tag = claim.tag
+    return forgiven
+  }
 
   package func retire(_ claim: Claim, _ receipts: [Receipt], keep: Bool) throws {
     // An object without a plain name is no batch: it stays.

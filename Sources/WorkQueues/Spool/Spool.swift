@@ -6,6 +6,7 @@
 //   quarantine/  NAME and NAME.reason.json: cannot be encoded
 //   done/        published, kept on request
 //   trash/       published, or purged, and about to be removed
+//   notifications/  KEY.json: events that their receiver has refused
 //   collect/     a directory for each folder that `collect` watches: its journal, and the batch that it makes
 
 import FileSystem
@@ -21,6 +22,7 @@ package struct Spool: Sendable {
   package var quarantine: String { path + "/quarantine" }
   package var done: String { path + "/done" }
   var trash: String { path + "/trash" }
+  var notifications: String { path + "/notifications" }
   var collectors: String { path + "/collect" }
   /// The default output directory.
   package var defaultOutput: String { path + "/output" }
@@ -58,7 +60,8 @@ package struct Spool: Sendable {
   /// Whether a directory may be the output. The spool and its directories may not: a session can be called like them.
   package func allows(output: String) -> Bool {
     let output = DurableFile.resolved(Self.withoutSlash(output))
-    let states = [incoming, temporary, claimed, quarantine, done, trash, collectors].map(DurableFile.resolved)
+    let states = [incoming, temporary, claimed, quarantine, done, trash, collectors, notifications]
+      .map(DurableFile.resolved)
     return output != DurableFile.resolved(path) && !states.contains { output == $0 || output.hasPrefix($0 + "/") }
   }
 

@@ -102,6 +102,16 @@ package final class SpoolQueue: BatchQueue {
     try counted(claim, attempt: claim.attempt, failures: claim.failures + 1)
   }
 
+  package func forgive(_ claim: Claim) throws(DiskError) -> Claim {
+    claim.attempt > 1 ? try counted(claim, attempt: 1, failures: claim.failures) : claim
+  }
+
+  package var takesEvents: Bool { false }
+
+  package func announce(_ claim: Claim, key: String, event: String) {}
+
+  package var notifications: any NotificationStore { SpoolNotifications(of: spool) }
+
   private func counted(_ claim: Claim, attempt: Int, failures: Int) throws(DiskError) -> Claim {
     let next = newClaim(claim.name, attempt, failures)
     try check("rename", claim.directory) { rename(claim.directory, next.directory) }

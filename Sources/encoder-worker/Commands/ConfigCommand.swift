@@ -37,9 +37,13 @@ struct ConfigCommand: ParsableCommand {
     }
   }
 
-  /// The value without a password.
+  /// The value without a password, or another secret in an address.
   private static func shown(_ value: String, of option: CommandSchema.Option) -> String {
-    option.name == "queue" ? RedisURL(argument: value).description : value
+    switch option.name {
+    case "queue": RedisURL(argument: value).description
+    case "notify": WebhookURL(argument: value).name
+    default: value
+    }
   }
 
   /// The settings that count: the last of those with the same key, such as `side=4096` and `side=2000`.

@@ -20,33 +20,6 @@ struct QuarantineCommand: ParsableCommand {
     func open() throws -> Quarantine { Quarantine(of: try Spool(opening: spool)) }
   }
 
-  /// The batches of a call.
-  struct BatchNames: ParsableArguments {
-    @Argument(help: ArgumentHelp("Names of batches in quarantine.", valueName: "name"))
-    var names: [String] = []
-
-    @Flag(help: "All batches in quarantine.")
-    var all = false
-
-    func validate() throws {
-      guard all != !names.isEmpty else { throw ValidationError("name batches, or say --all") }
-    }
-
-    /// Runs `body` for each batch, also after a failure. Throws the last failure and prints those before it.
-    func forEach(of quarantine: Quarantine, _ body: (Quarantine.Batch) throws -> Void) throws {
-      var failure: (any Error)?
-      for batch in try all ? quarantine.batches() : names.map(quarantine.batch) {
-        do {
-          try body(batch)
-        } catch {
-          if let failure { say("encoder-worker: \(failure)", .error) }
-          failure = error
-        }
-      }
-      if let failure { throw failure }
-    }
-  }
-
   struct List: ReportingCommand {
     static let configuration = CommandConfiguration(
       commandName: "list", abstract: "List quarantined batches with date and reason.")
@@ -92,11 +65,11 @@ struct QuarantineCommand: ParsableCommand {
       commandName: "retry", abstract: "Put batches back into the queue.")
 
     @OptionGroup var quarantine: SpoolOption
-    @OptionGroup var selection: BatchNames
+    @OptionGroup var selection: NamedItems
 
     func execute() throws {
       let quarantine = try quarantine.open()
-      try selection.forEach(of: quarantine) { batch in
+      try selection.forEach(all: quarantine.batches, named: quarantine.batch) { batch in
         answer("\(batch.name): waits again as \(try quarantine.retry(batch))".oneLine)
       }
     }
@@ -107,14 +80,14 @@ struct QuarantineCommand: ParsableCommand {
       commandName: "purge", abstract: "Remove batches for good, with their reasons.")
 
     @OptionGroup var quarantine: SpoolOption
-    @OptionGroup var selection: BatchNames
+    @OptionGroup var selection: NamedItems
 
     @Flag(help: "Print what would be removed, and remove nothing.")
     var dryRun = false
 
     func execute() throws {
       let quarantine = try quarantine.open()
-      try selection.forEach(of: quarantine) { batch in
+      try selection.forEach(all: quarantine.batches, named: quarantine.batch) { batch in
         if !dryRun { try quarantine.purge(batch) }
         answer("\(batch.path): \(dryRun ? "would be removed" : "removed")".oneLine)
       }

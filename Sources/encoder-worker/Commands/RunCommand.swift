@@ -66,6 +66,7 @@ struct RunCommand: ReportingCommand {
   )
   var host: [String] = []
 
+  @OptionGroup(title: "Events") var notifications: NotificationOptions
   @OptionGroup var capture: CaptureArguments
   @OptionGroup var log: LogOptions
   @OptionGroup var settings: SettingsOption
@@ -112,6 +113,7 @@ struct RunCommand: ReportingCommand {
 
   func execute() throws {
     let logger = log.logger()
+    let events = try notifications.delivery()
     let options = try encoding.encoder(capture.options())
     let signals = try TerminationSignals()
     let shutdown = try ShutdownState()
@@ -127,7 +129,7 @@ struct RunCommand: ReportingCommand {
     try Self.listen(to: signals, for: shutdown, reaping: restart.counters != nil)
     let worker = Worker(
       id, queue: queue, store: store, options: options, keepBatches: keepBatches, maxTime: maxTime, minFree: minFree,
-      counters: restart.counters ?? WorkerCounters(), logger: logger)
+      counters: restart.counters ?? WorkerCounters(), events: events, logger: logger)
     let loop = WorkerLoop(worker, threads: encoding.threads, drains: drain, shutdown: shutdown)
     let routes = HealthRoutes(worker, shutdown, trouble: { loop.trouble })
     let server = try socket.map { try HTTPServer(on: $0, hosts: host) { routes.answer($0) } }
@@ -142,6 +144,9 @@ struct RunCommand: ReportingCommand {
     let end = try loop.run(onStuck: { restart(because: $0, of: worker) }, show: progress.isShown ? show : nil)
     progress.finish()
     let status = conclude(end, worker.counters, output: store.staging.output, isStopping: shutdown.isStopping)
+    if drain, let refused = events?.notifier?.counts.refused, refused > 0 {
+      say("\(count(refused, "event was", "events were")) refused by the receiver, and kept: see notify list")
+    }
     if let profile = options.profile { say(lines: table(profile.rows)) }
     if let status { throw status }
   }

@@ -91,7 +91,9 @@ extension CommandSchema.Option {
     let parts = text.split(separator: "(default: ", maxSplits: 1)
     documentedDefault = parts.count == 2 && text.hasSuffix(")") ? String(parts[1].dropLast()) : nil
     // Values that every command accepts.
-    let examples = ["to": "sheet.png", "queue": "redis://localhost", "store": "s3://bucket"]
+    let examples = [
+      "to": "sheet.png", "queue": "redis://localhost", "store": "s3://bucket", "notify": "http://localhost",
+    ]
     example = members["allValues"]?.array?.first?.string ?? examples[long] ?? "1"
   }
 }

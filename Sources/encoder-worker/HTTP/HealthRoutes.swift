@@ -25,7 +25,7 @@ final class HealthRoutes: Sendable {
   func answer(_ request: HTTPRequest) -> HTTPResponse {
     switch request.path {
     case "/healthz": return .state(illness)
-    case "/readyz": return .state(trouble())
+    case "/readyz": return .state(trouble(), remark: worker.events?.notifier?.remark)
     case "/metrics": return HTTPResponse(.metrics, Array(metrics().utf8))
     case "/": return HTTPResponse(.text, Array("encoder-worker: /metrics, /healthz, /readyz\n".utf8))
     default: return .failure(404, "nothing is at \(request.path)")
@@ -63,6 +63,7 @@ final class HealthRoutes: Sendable {
     text.histogram(
       WorkerMeter.duration, "Time from a batch's claim to its publication.", bounds: WorkerMeter.boundsS,
       counts: counts.durations, sum: Double(counts.totalMs) / 1_000)
+    write(worker.events?.notifier?.counts ?? EventNotifier.Counts(), to: &text)
     text.process()
     // If the disk fails, the other metrics remain.
     switch try? current() {
@@ -73,6 +74,15 @@ final class HealthRoutes: Sendable {
     case nil: break
     }
     return text.text
+  }
+
+  private func write(_ events: EventNotifier.Counts, to text: inout MetricsText) {
+    text.metric(
+      "encoder_worker_notifications_total",
+      "Attempts to deliver an event to --notify, by outcome; a failed one is repeated.", "counter", by: "outcome",
+      [("sent", "\(events.sent)"), ("failed", "\(events.failed)"), ("refused", "\(events.refused)")])
+    text.gauge(
+      "encoder_worker_notifications_pending", "Batches that wait for the delivery of their events.", events.pending)
   }
 
   private func write(_ status: SpoolStatus, to text: inout MetricsText) {
@@ -104,7 +114,10 @@ final class HealthRoutes: Sendable {
 
 extension HTTPResponse {
   /// The answer to a health check: 200 without trouble, else 503.
-  fileprivate static func state(_ trouble: String?) -> HTTPResponse {
-    HTTPResponse(.text, Array(((trouble ?? "ok") + "\n").utf8), status: trouble == nil ? 200 : 503)
+  ///
+  /// - Parameter remark: told to people while there is no trouble.
+  fileprivate static func state(_ trouble: String?, remark: String? = nil) -> HTTPResponse {
+    let text = [trouble ?? "ok", trouble == nil ? remark : nil].compactMap { $0 }.joined(separator: "\n")
+    return HTTPResponse(.text, Array((text + "\n").utf8), status: trouble == nil ? 200 : 503)
   }
 }

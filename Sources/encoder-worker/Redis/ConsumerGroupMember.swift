@@ -25,7 +25,7 @@ final class ConsumerGroupMember: Sendable {
     self.connection = connection
     self.worker = worker
     // The braces put all keys into one slot of a cluster.
-    keys = [url.stream] + ["batches", "dead", "store", "group"].map { "{\(url.stream)}:\($0)" }
+    keys = [url.stream] + ["batches", "dead", "store", "group", "published"].map { "{\(url.stream)}:\($0)" }
   }
 
   var heldIDs: [String] { held.withLock { Array($0.keys) } }

@@ -15,6 +15,8 @@ final class RedisStream: NameQueue {
 
   /// The maximum bytes of a batch's name.
   static let nameBytes = 1_024
+  /// The number of events that the stream of events keeps at least.
+  static let maximumEvents = 10_000
   /// The maximum of entries that one call takes over; other workers may be free for the rest.
   private static let takenOverAtOnce = 16
   private static let addedAtOnce = 1_000
@@ -113,6 +115,15 @@ final class RedisStream: NameQueue {
   func fail(_ entry: Entry) throws -> Entry? {
     guard try isDone(.fail, entry, [entry.name, "\(entry.failures + 1)"]) else { return nil }
     return Entry(id: entry.id, name: entry.name, attempt: entry.attempt, failures: entry.failures + 1)
+  }
+
+  func forgive(_ entry: Entry) throws -> Entry? {
+    guard try isDone(.begin, entry, ["1"]) else { return nil }
+    return Entry(id: entry.id, name: entry.name, attempt: 1, failures: entry.failures)
+  }
+
+  func announce(_ entry: Entry, key: String, event: String) throws -> Bool {
+    try isDone(.announce, entry, [key, event])
   }
 
   /// Puts an entry back at the end, and does not count this attempt.

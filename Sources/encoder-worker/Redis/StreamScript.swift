@@ -2,7 +2,7 @@
 //
 // KEYS: the stream; `batches`, a hash from the name of each owed batch to its entry and its failures for unknown
 // reasons; `dead`, a stream of batches that cannot be encoded; `store`, the store of the batches; `made`, the ID of the
-// group, which differs after a loss of data. ARGV: the worker's name in the group, the script's own arguments, and the
+// group, which differs after a loss of data; `published`, a stream of the events of batches. ARGV: the worker's name in the group, the script's own arguments, and the
 // ID of the group that the worker joined.
 
 import WorkQueues
@@ -21,7 +21,7 @@ struct StreamScript: Sendable {
   }
 
   private static let common = """
-    local stream, batches, dead, store, made = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+    local stream, batches, dead, store, made, published = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
     local me, joined, group = ARGV[1], table.remove(ARGV), '\(group)'
 
     local function field(fields, name)
@@ -216,6 +216,15 @@ struct StreamScript: Sendable {
     end
     redis.call('XACK', stream, group, ARGV[2])
     redis.call('XDEL', stream, ARGV[2])
+    return 1
+    """)
+
+  /// Arguments: entry, key, event. A stream of events that nobody reads stays bounded.
+  static let announce = StreamScript(
+    "announce a batch",
+    """
+    if not owned(ARGV[2]) then return 0 end
+    redis.call('XADD', published, 'MAXLEN', '~', \(RedisStream.maximumEvents), '*', 'key', ARGV[3], 'event', ARGV[4])
     return 1
     """)
 

@@ -36,9 +36,12 @@ func reportingFailures(_ work: () throws -> Void) throws {
     }
     switch error {
     case let clip as BadClip where clip.fault == .empty: throw ExitCode.validationFailure
-    case is BadClip, is BadBatch, is BadSession, is DamagedOutput, is NothingOnScreen, is SessionDeleted:
+    case is BadClip, is BadBatch, is BadSession, is DamagedOutput, is NothingOnScreen, is SessionDeleted,
+      is StillRefused:
       throw ExitStatus.badBatch
-    case is BadTarget, is BadList, is NoSuchBatch, is NothingToServe, is NoSuchSpool: throw ExitCode.validationFailure
+    case is BadTarget, is BadList, is NoSuchBatch, is NoSuchNotification, is NothingToServe, is NoSuchSpool,
+      is UnusableSecret:
+      throw ExitCode.validationFailure
     default: throw ExitStatus.of(error)
     }
   }

@@ -28,7 +28,8 @@ final class CurlTransfer {
   private let isOverdue: () -> Bool
 
   private static let known: Set = [
-    "etag", "content-length", "transfer-encoding", "x-amz-bucket-region", "last-modified", "date",
+    "etag", "content-length", "transfer-encoding", "x-amz-bucket-region", "last-modified", "date", "location",
+    "retry-after",
   ]
   private static let maximumErrorBytes = 64 << 10
 

@@ -1,4 +1,4 @@
-// The only file that loads libcurl.
+// The only file that loads libcurl: for an object store, and for a receiver of events.
 
 import CCurl
 import FileSystem
@@ -11,6 +11,7 @@ struct CurlRequest {
     case get = "GET"
     case head = "HEAD"
     case put = "PUT"
+    case post = "POST"
     case delete = "DELETE"
   }
 
@@ -105,11 +106,11 @@ final class CurlPool: Sendable {
     case .get: try number(CURLOPT_HTTPGET, 1)
     case .head: try number(CURLOPT_NOBODY, 1)
     case .delete: try text(CURLOPT_CUSTOMREQUEST, "DELETE")
-    case .put:
-      // A POST with the method PUT: libcurl's own upload sends "Expect: 100-continue" and waits, even for the smallest
-      // body.
+    case .put, .post:
+      // A PUT is a POST with the method PUT: libcurl's own upload sends "Expect: 100-continue" and waits, even for the
+      // smallest body.
       try number(CURLOPT_POST, 1)
-      try text(CURLOPT_CUSTOMREQUEST, "PUT")
+      if request.method == .put { try text(CURLOPT_CUSTOMREQUEST, "PUT") }
       try check(ccurl_set_size(library, curl, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(bytes)), handle)
     }
     try check(ccurl_set_headers(library, curl, headers), handle)

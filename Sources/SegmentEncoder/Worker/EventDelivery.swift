@@ -1,0 +1,11 @@
+/// The places that get the events of batches.
+package struct EventDelivery: Sendable {
+  /// Called on an encoding thread, once or more for each batch, before the batch is retired.
+  let write: (@Sendable (BatchEvent) -> Void)?
+  package let notifier: EventNotifier?
+
+  package init(write: (@Sendable (BatchEvent) -> Void)?, notifier: EventNotifier?) {
+    self.write = write
+    self.notifier = notifier
+  }
+}

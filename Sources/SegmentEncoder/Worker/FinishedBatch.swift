@@ -1,0 +1,48 @@
+import FileSystem
+import FrameBatches
+import Logging
+import Sessions
+import WorkQueues
+
+/// What a worker knows of a claimed batch.
+struct BatchFacts: Sendable {
+  /// The facts for the log.
+  var about: Logger.Metadata
+  /// The sessions of the batch; before it is read, the one that its name tells.
+  var sessions: [SessionID]
+  private let claimedMs = MonotonicClock.milliseconds()
+
+  init(of claim: Claim) {
+    about = ["batch": "\(claim.name)"]
+    sessions = BatchReader.session(ofBatchNamed: claim.name).map { [$0] } ?? []
+  }
+
+  /// Milliseconds since the claim.
+  var ageMs: Int { MonotonicClock.milliseconds() - claimedMs }
+}
+
+/// A batch that is published, or cannot be. It stays claimed until its event is delivered.
+struct FinishedBatch: Sendable {
+  enum Ending: Sendable {
+    /// - Parameter tookMs: the time since the claim.
+    case retire([Receipt], tookMs: Int)
+    case quarantine(BadBatch)
+  }
+
+  var claim: Claim
+  let ending: Ending
+  let facts: BatchFacts
+
+  var event: BatchEvent {
+    switch ending {
+    case .retire(let receipts, _): BatchEvent(batch: claim.name, receipts)
+    case .quarantine(let reason): BatchEvent(batch: claim.name, reason)
+    }
+  }
+
+  /// Whether the deaths of workers that wait for the delivery say nothing of the batch. After too many deaths, the batch goes
+  /// to quarantine for them, and the next worker has to know it.
+  var isBlameless: Bool {
+    if case .quarantine = ending { claim.attempt <= Claim.attempts } else { true }
+  }
+}

@@ -1,0 +1,31 @@
+import WorkQueues
+
+/// A batch exceeded its timeout.
+struct BatchTimeout: Error, CustomStringConvertible {
+  let seconds: Int
+  var description: String { "stopped after \(seconds) s, the limit of --max-time" }
+}
+
+/// A failure for an unknown reason, which is counted.
+struct UnknownFailure: Error, CustomStringConvertible {
+  let batch: String
+  /// The number of failures so far.
+  let count: Int
+  let error: any Error
+  var description: String { "\(batch): \(error); try \(count) of \(Claim.unknownFailures)" }
+
+  /// Seconds until the retry: a transient cause may pass.
+  var pause: Int { 1 << (2 * (count - 1)) }
+}
+
+/// Less disk space is free than `--min-free` asks for.
+struct LowDiskSpace: Error, CustomStringConvertible {
+  let free: Int
+  let wanted: Int
+  var description: String { "\(free) bytes free in the output, less than the \(wanted) of --min-free" }
+}
+
+/// Another process took this worker for dead and removed its directory.
+struct WorkerEvicted: Error, CustomStringConvertible {
+  var description: String { "another process took this worker for dead and removed its directory; start it again" }
+}

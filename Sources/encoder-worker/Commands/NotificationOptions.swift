@@ -1,0 +1,62 @@
+import ArgumentParser
+import SegmentEncoder
+
+/// The receiver of the events of `run`.
+struct NotificationOptions: ParsableArguments {
+  @Flag(help: "Print one line of JSON for each batch: published, duplicate or quarantined.")
+  var json = false
+
+  @Option(
+    help: ArgumentHelp(
+      "Send the same JSON as an HTTP POST to this address, at least once, before the batch is retired.",
+      valueName: "url"))
+  var notify: WebhookURL?
+
+  @OptionGroup var secret: SecretOption
+
+  @Option(
+    help: ArgumentHelp(
+      "Start no batch while this many wait for the delivery of their events.", valueName: "batches"))
+  var notifyPending = 1_000
+
+  @Option(
+    help: ArgumentHelp(
+      "With --drain: give up, and put batches back, if the receiver takes no event for this many seconds.",
+      valueName: "seconds"))
+  var notifyTimeout = 60
+
+  func validate() throws {
+    try notify?.validate()
+    try require("--notify-pending", notifyPending, in: 1...100_000, "batches")
+    try require("--notify-timeout", notifyTimeout, in: 1...86_400, "seconds")
+    if notify == nil, secret.notifySecretFile != nil {
+      throw ValidationError("--notify-secret-file works with --notify")
+    }
+  }
+
+  /// Returns nil without these options: then nothing is loaded, and no thread is started.
+  ///
+  /// - Throws: ``UnusableSecret``, ``DiskError``, ``MissingLibrary``.
+  func delivery() throws -> EventDelivery? {
+    guard json || notify != nil else { return nil }
+    var notifier: EventNotifier?
+    if let notify {
+      notifier = EventNotifier(
+        try WebhookReceiver(notify, secret.signer()), limit: notifyPending, timeoutS: notifyTimeout)
+    }
+    return EventDelivery(write: json ? { @Sendable event in answer(event.line) } : nil, notifier: notifier)
+  }
+}
+
+/// The file with the secret that signs events.
+struct SecretOption: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Sign each POST with the secret in this file, after Standard Webhooks. Others may not read the file.",
+      valueName: "file"),
+    completion: .file())
+  var notifySecretFile: String?
+
+  /// Returns nil without a secret.
+  func signer() throws -> WebhookSigner? { try notifySecretFile.map(WebhookSigner.init(file:)) }
+}

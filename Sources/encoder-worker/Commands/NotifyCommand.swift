@@ -1,0 +1,131 @@
+import ArgumentParser
+import SegmentEncoder
+import WorkQueues
+
+struct NotifyCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "notify",
+    abstract: "List, show, retry or remove events that their receiver has refused.",
+    subcommands: [List.self, Show.self, Retry.self, Purge.self],
+    defaultSubcommand: List.self)
+
+  struct PlaceOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The spool.", valueName: "dir"), completion: .directory)
+    var spool: String?
+
+    @Option(
+      help: ArgumentHelp("The object store, instead of a spool: s3://BUCKET[/PREFIX].", valueName: "url"),
+      transform: S3Location.init(_:))
+    var store: S3Location?
+
+    @OptionGroup var settings: SettingsOption
+
+    func validate() throws {
+      guard (spool == nil) != (store == nil) else {
+        throw ValidationError(spool == nil ? "--spool DIR is missing, or --store" : "--spool or --store: one of them")
+      }
+    }
+
+    func open() throws -> any NotificationStore {
+      if let store { return ObjectNotifications(try S3Client(store, S3Settings()), name: "\(store)") }
+      return SpoolNotifications(of: try Spool(opening: spool ?? ""))
+    }
+  }
+
+  struct List: ReportingCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "list", abstract: "List refused events with date and reason.")
+
+    @OptionGroup var place: PlaceOptions
+    @OptionGroup var results: ResultOptions
+
+    func execute() throws {
+      let events = try place.open().all()
+      if events.isEmpty && !results.json { return say("no refused events") }
+      results.print(events, head: ["key", "since", "event", "batch", "why"]) { event in
+        event.json.line
+      } row: { event in
+        [event.key, event.timeMs.dateText, event.text("event") ?? "?", event.text("batch") ?? "?", event.cause]
+      }
+    }
+  }
+
+  struct Show: ReportingCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "show", abstract: "Print refused events as they were sent, one object a line.")
+
+    @OptionGroup var place: PlaceOptions
+
+    @Argument(help: ArgumentHelp("Keys of refused events.", valueName: "key"))
+    var keys: [String]
+
+    func execute() throws {
+      let store = try place.open()
+      for key in keys { answer(try store.notification(key).event) }
+    }
+  }
+
+  struct Retry: ReportingCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "retry", abstract: "Send refused events again, each with its key.")
+
+    @OptionGroup var place: PlaceOptions
+    @OptionGroup var selection: NamedItems
+
+    @Option(help: ArgumentHelp("The address of the receiver.", valueName: "url"))
+    var notify: WebhookURL
+
+    @OptionGroup var secret: SecretOption
+
+    func validate() throws { try notify.validate() }
+
+    func execute() throws {
+      let store = try place.open()
+      let receiver = try WebhookReceiver(notify, secret.signer())
+      try selection.forEach(all: store.all, named: store.notification) { event in
+        switch receiver.send(key: event.key, event: event.event, isCancelled: { false }) {
+        case .accepted: try store.remove(event.key)
+        case .refused(let cause): throw StillRefused(key: event.key, receiver: receiver.name, cause: cause)
+        case .failed(let cause, _): throw NotDelivered(key: event.key, receiver: receiver.name, cause: cause)
+        case .cancelled: throw NotDelivered(key: event.key, receiver: receiver.name, cause: "cancelled")
+        }
+        answer("\(event.key): \(receiver.name) has taken it")
+      }
+    }
+  }
+
+  struct Purge: ReportingCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "purge", abstract: "Remove refused events for good.")
+
+    @OptionGroup var place: PlaceOptions
+    @OptionGroup var selection: NamedItems
+
+    @Flag(help: "Print what would be removed, and remove nothing.")
+    var dryRun = false
+
+    func execute() throws {
+      let store = try place.open()
+      try selection.forEach(all: store.all, named: store.notification) { event in
+        if !dryRun { try store.remove(event.key) }
+        answer("\(event.key): \(dryRun ? "would be removed" : "removed")")
+      }
+    }
+  }
+}
+
+/// The receiver refused an event once more.
+struct StillRefused: Error, CustomStringConvertible {
+  let key: String
+  let receiver: String
+  let cause: String
+  var description: String { "send \(key) to \(receiver): \(cause)" }
+}
+
+/// The receiver took no event.
+private struct NotDelivered: Error, CustomStringConvertible {
+  let key: String
+  let receiver: String
+  let cause: String
+  var description: String { "send \(key) to \(receiver): \(cause); nothing is lost, run it again" }
+}
