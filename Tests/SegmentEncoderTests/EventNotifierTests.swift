@@ -41,9 +41,9 @@ private final class ScriptedReceiver: EventReceiver {
   }
 
   private func batch(_ name: String) -> FinishedBatch {
-    FinishedBatch(
-      claim: Claim(id: name, name: name, attempt: 1, failures: 0),
-      ending: .quarantine(BadBatch("read", name, "test", advice: "none")), about: [:])
+    let claim = Claim(id: name, name: name, attempt: 1, failures: 0)
+    return FinishedBatch(
+      claim: claim, ending: .quarantine(BadBatch("read", name, "test", advice: "none")), facts: BatchFacts(of: claim))
   }
 
   private func add(_ names: [String], to notifier: EventNotifier) {

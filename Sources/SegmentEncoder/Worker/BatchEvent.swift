@@ -37,9 +37,9 @@ package struct BatchEvent: Sendable {
   package init(batch: String, _ receipts: [Receipt], timeMs: Int64 = WallClock.nowMs) {
     var room = Room()
     let sessions = receipts.map { Self.json($0, &room) }
+    let identities = receipts.map { $0.published.first?.batchDigest ?? "refused \($0.session)" }
     self.init(
-      batch, Outcome(of: receipts), key: ["published"] + receipts.map { $0.published.first?.batchDigest ?? "refused \($0.session)" },
-      ["sessions": .array(sessions)], timeMs)
+      batch, Outcome(of: receipts), key: ["published"] + identities, ["sessions": .array(sessions)], timeMs)
   }
 
   /// - Parameter reason: why the batch goes to quarantine.
@@ -82,7 +82,8 @@ package struct BatchEvent: Sendable {
         ["startMs": .number(receipt.startMs), "endMs": .number(receipt.endMs)]
       }
     return .object([
-      "session": .string(receipt.session.description), "duplicate": .bool(receipt.duplicate), "frames": .number(receipt.frames),
+      "session": .string(receipt.session.description), "duplicate": .bool(receipt.duplicate),
+      "frames": .number(receipt.frames),
       "bytes": .number(receipt.bytes), "segmentCount": .number(receipt.segments),
       "segments": .array(segments.map(json)),
       "gaps": .array(

@@ -2,15 +2,9 @@ import Encoding
 import FrameBatches
 
 extension SessionPlayback {
-  /// The picture on screen at an instant.
-  public struct Frame: Sendable, Equatable {
-    /// The capture, in unix milliseconds.
-    public let captureMs: Int64
-    /// When the picture is on screen, in unix milliseconds. A picture that the next segment continues is on screen for longer.
-    public let shownMs: Range<Int64>
-    /// The picture in its captured size: a JPEG, or a PNG.
-    public let image: [UInt8]
-  }
+  /// A picture on screen: its capture, in unix milliseconds; when it is on screen, in unix milliseconds; and the picture in its
+  /// captured size, a JPEG or a PNG. A picture that the next segment continues is on screen for longer.
+  public typealias Frame = (captureMs: Int64, shownMs: Range<Int64>, image: [UInt8])
 
   /// Returns the picture on screen at an instant, for any thread. One segment is read, and decoded up to the picture; the decoder
   /// stays open for pictures behind it.
@@ -28,7 +22,7 @@ extension SessionPlayback {
       return nil
     }
     let image = try directory.image(of: shown, as: isLossless ? .png : .jpeg)
-    return Frame(captureMs: shown.frame.timeMs, shownMs: shown.shownMs, image: image)
+    return (shown.frame.timeMs, shown.shownMs, image)
   }
 
   /// Returns a segment from memory, or the reason why its manifest could not be read.
