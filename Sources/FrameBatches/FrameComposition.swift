@@ -35,11 +35,12 @@ package struct FrameComposition: Sendable, Equatable {
     return layers.contains { !$0.masks.areEmpty }
   }
 
-  /// Whether a point of the picture is hidden. A mask of a layer hides what lies under it, and also what other layers show over it.
-  package func hides(x: Double, y: Double) -> Bool {
-    if masks.hide(x: x, y: y) { return true }
+  /// Whether a part of a line on the picture is hidden. A mask of a layer hides what lies under it, and also what other layers show
+  /// over it.
+  package func hides(_ line: PointerLine) -> Bool {
+    if masks.hide(line) { return true }
     guard case .layers(let layers, _, _) = content else { return false }
-    return layers.contains { $0.masks.hide(x: x - Double($0.x), y: y - Double($0.y)) }
+    return layers.contains { $0.masks.hide(line.moved(x: -Double($0.x), y: -Double($0.y))) }
   }
 
   /// The composition as a text for the batch's digest. Equal compositions have equal texts, in every version of this program.

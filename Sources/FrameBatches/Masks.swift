@@ -57,14 +57,12 @@ package enum Masks: Sendable, Equatable {
 
   package var areEmpty: Bool { self == .none }
 
-  /// Whether a point lies in a pixel that a mask covers, even outside of the picture.
-  package func hide(x: Double, y: Double) -> Bool {
+  /// Whether a line meets a pixel that a mask covers, even outside of the picture.
+  package func hide(_ line: PointerLine) -> Bool {
     guard case .rectangles(let list) = self else { return true }
-    func covers(_ start: Double, _ length: Double, _ value: Double) -> Bool {
-      // A mask whose edge is not a number after scaling covers everything on that side.
-      !(value < start.rounded(.down)) && !(value >= (start + length).rounded(.up))
+    return list.contains {
+      line.meets(x: PointerLine.pixels($0.x, $0.width), y: PointerLine.pixels($0.y, $0.height))
     }
-    return list.contains { covers($0.x, $0.width, x) && covers($0.y, $0.height, y) }
   }
 
   /// The masks as a text for the batch's digest. Equal masks have equal texts, in every version of this program.

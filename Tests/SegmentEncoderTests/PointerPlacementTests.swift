@@ -152,6 +152,32 @@ import Testing
     #expect(found.warnings == [])
   }
 
+  @Test func lineAcrossAMaskIsCutAlthoughBothOfItsEndsAreSeen() throws {
+    let shots = [Shot(timeMs: 0, masks: Self.mask(0, 100, 100, 50)), Shot(timeMs: 1_000)]
+    func kinds(_ events: PointerEvent...) throws -> [PointerEvent.Kind] {
+      try Self.place(events, on: shots, endMs: 2_000).touches.flatMap { ($0?.events ?? []).map(\.kind) }
+    }
+    #expect(try kinds(Self.event(10, .down, 50, 90), Self.event(20, .move, 50, 160)) == [.down, .cancel, .move])
+    #expect(try kinds(Self.event(10, .down, 50, 90), Self.event(20, .up, 90, 99.99)) == [.down, .up])
+    #expect(try kinds(Self.event(10, .down, 50, 90), Self.event(20, .down, 50, 160)) == [.down, .down])
+    #expect(try kinds(Self.event(10, .up, 50, 90), Self.event(20, .move, 50, 160)) == [.up, .move])
+    #expect(
+      try kinds(Self.event(10, .move, 50, 90), Self.event(20, .move, 9, 9, pointer: 1), Self.event(30, .up, 50, 150))
+        == [.move, .cancel, .move, .up])
+    #expect(try kinds(Self.event(1_010, .down, 50, 90), Self.event(1_020, .move, 50, 160)) == [.down, .move])
+  }
+
+  @Test(arguments: [
+    ((0.0, 0.0), (10.0, 10.0), true), ((0, 5), (10, 5), true), ((5, 0), (5, 10), true), ((3, 0), (10, 2), false),
+    ((0, 4), (2.9, 4), false), ((0, 4), (3, 4), true), ((7, 0), (7, 10), false), ((6.99, 0), (6.99, 10), true),
+    ((0, 9), (9, 0), true), ((0, 14), (14, 0), false), ((4, 4), (4, 4), true), ((9, 9), (9, 9), false),
+  ])
+  func lineMeetsARectangle(from: (Double, Double), to: (Double, Double), meets: Bool) {
+    for (one, other) in [(from, to), (to, from)] {
+      #expect(Self.mask(3, 3, 4, 4).hide(PointerLine(from: one, to: other)) == meets)
+    }
+  }
+
   @Test func masksOfTheNextPictureHideWhatComesAfterACapture() throws {
     let shots = [Shot(timeMs: 0), Shot(timeMs: 1_000, masks: Self.mask(0, 100, 100, 100)), Shot(timeMs: 2_000)]
     let events = [0, 1, 999, 1_000, 1_999, 2_000].map { Self.event($0, .down, 5, 150) }
@@ -185,18 +211,18 @@ import Testing
     let layer = Layer(raw: nil, x: 10, y: 20, size: nil, opacity: 1, masks: Self.mask(5, 5, 10, 10))
     let look = FrameComposition(content: .layers([layer], width: 100, height: 100), masks: .none)
     #expect(look.hidesAnything)
-    #expect(look.hides(x: 15, y: 25) && look.hides(x: 24.9, y: 34.9))
-    #expect(!look.hides(x: 14.9, y: 25) && !look.hides(x: 25, y: 35) && !look.hides(x: 5, y: 5))
+    #expect(look.hides(.init(x: 15, y: 25)) && look.hides(.init(x: 24.9, y: 34.9)))
+    #expect(!look.hides(.init(x: 14.9, y: 25)) && !look.hides(.init(x: 25, y: 35)) && !look.hides(.init(x: 5, y: 5)))
     let all = Layer(raw: nil, x: 0, y: 0, size: nil, opacity: 1, masks: .everything(because: ""))
-    #expect(FrameComposition(content: .layers([all], width: 1, height: 1), masks: .none).hides(x: 900, y: -900))
+    #expect(FrameComposition(content: .layers([all], width: 1, height: 1), masks: .none).hides(.init(x: 900, y: -900)))
   }
 
   @Test func edgesThatAreNoNumbersHideEverythingOnTheirSide() {
     for value in [Double.nan, .infinity, -.infinity] {
       let masks = Masks.rectangles([Mask(x: 0, y: 0, width: 10, height: 10).scaled(value, 1)])
-      #expect(masks.hide(x: 5, y: 5) || value == -.infinity, "\(value)")
+      #expect(masks.hide(.init(x: 5, y: 5)) || value == -.infinity, "\(value)")
     }
-    #expect(Self.mask(10.5, 0, 0, 1).hide(x: 10, y: 0.5))
+    #expect(Self.mask(10.5, 0, 0, 1).hide(.init(x: 10, y: 0.5)))
   }
 
   /// Random masks, spaces, refused frames and unreadable masks: nothing under a mask in force is kept, no trail leads through a
@@ -236,16 +262,24 @@ import Testing
     }
     let found = try Self.place(events, on: shots, endMs: 1_000 * Int64(shots.count), blindMs: blindMs)
     var kept: [Int32: [(timeMs: Int64, kind: PointerEvent.Kind)]] = [:]
+    var lines: [Int32: (x: Double, y: Double)] = [:]
     for (touches, holds) in zip(found.touches, found.segments) {
       guard let touches else { continue }
       for event in touches.events {
         let timeMs = holds[0].startMs - Self.start + event.offsetMs
         kept[event.pointer, default: []].append((timeMs, event.kind))
         let (x, y) = (event.x * Double(size.width) / touches.width, event.y * Double(size.height) / touches.height)
+        let from = event.kind == .down ? nil : lines[event.pointer]
+        lines[event.pointer] = event.kind == .down || event.kind == .move ? (x, y) : nil
         // The masks of the last picture that was decoded, and all that is in force since.
         let inForce = shots.indices.filter { shots[$0].timeMs <= timeMs }
         let shown = try #require(inForce.last { shots[$0].isDecoded })
         #expect(!shots[shown].masks.covers(x, y), "\(event) under a mask of picture \(shown)")
+        for part in stride(from: 0.0, to: 1, by: 0.03) {
+          guard let from, event.kind != .cancel else { break }
+          let point = (from.x + (x - from.x) * part, from.y + (y - from.y) * part)
+          #expect(!shots[shown].masks.covers(point.0, point.1), "a line from \(from) to \(event) crosses a mask")
+        }
         let latest = try #require(inForce.last)
         #expect(latest == shown || shots[latest].masks.areEmpty, "\(event) while masks of a refused frame are in force")
         #expect(

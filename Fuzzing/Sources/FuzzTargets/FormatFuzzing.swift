@@ -119,7 +119,7 @@ enum FormatFuzzing {
         let shown = holds.last { $0.startMs <= timeMs }?.capture
         let (x, y) = (event.x * Double(shown?.width ?? 0) / touches.width, event.y * 320 / touches.height)
         let looks = batch.frames.filter { $0.timeMs == shown?.timeMs }.map(\.look)
-        require(!looks.contains { $0.hides(x: x, y: y) }, "no touch under a mask")
+        require(!looks.contains { $0.hides(PointerLine(x: x, y: y)) }, "no touch under a mask")
       }
     }
   }

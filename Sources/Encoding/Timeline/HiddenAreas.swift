@@ -16,7 +16,7 @@ struct HiddenAreas {
     /// Whether the pixels of its masks are unknown.
     var hidesAll: Bool { isBlind || size == nil && hasMasks }
 
-    func hides(x: Double, y: Double) -> Bool { hidesAll || looks.contains { $0.hides(x: x, y: y) } }
+    func hides(_ line: PointerLine) -> Bool { hidesAll || looks.contains { $0.hides(line) } }
   }
 
   private let moments: [Moment]
@@ -37,20 +37,18 @@ struct HiddenAreas {
     self.moments = moments.values.sorted { $0.timeMs < $1.timeMs }
   }
 
-  /// Whether a point is hidden at an instant. Ask for instants in ascending order.
+  /// Whether a part of a line is hidden at an instant. Ask for instants in ascending order.
   ///
-  /// - Parameters:
-  ///   - x, y: in pixels of the picture on screen.
-  ///   - capture: the picture on screen, captured at the instant or before it.
-  mutating func hide(x: Double, y: Double, at timeMs: Int64, on capture: Capture) -> Bool {
+  /// - Parameter capture: the picture on screen, captured at the instant or before it.
+  mutating func hide(_ line: PointerLine, at timeMs: Int64, on capture: Capture) -> Bool {
     while last + 1 < moments.count, moments[last + 1].timeMs <= timeMs { last += 1 }
     while shown + 1 < moments.count, moments[shown].timeMs < capture.timeMs { shown += 1 }
     guard last < moments.count, shown <= last, moments[shown].timeMs == capture.timeMs,
       let size = moments[shown].size
     else { return true }
-    if moments[shown].hides(x: x, y: y) || last > shown && moments[last].hidesAll { return true }
+    if moments[shown].hides(line) || last > shown && moments[last].hidesAll { return true }
     guard timeMs > moments[last].timeMs, last + 1 < moments.count else { return false }
     let next = moments[last + 1]
-    return next.hasMasks && (next.size != size || next.hides(x: x, y: y))
+    return next.hasMasks && (next.size != size || next.hides(line))
   }
 }

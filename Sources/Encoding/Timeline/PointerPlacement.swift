@@ -1,6 +1,6 @@
 // Puts the pointer events of a batch on its segments. Pure. An event belongs to the segment that contains its instant. Events in gaps
-// and outside of the batch's time are dropped, and so are events under a mask. Before a dropped event the pointer is cancelled, at its
-// last position, so that no viewer draws a line to its next position.
+// and outside of the batch's time are dropped, and so are events under a mask. Before a dropped event, and before a line across a mask,
+// the pointer is cancelled, at its last position, so that no viewer draws a line to its next position.
 
 import FileSystem
 import FrameBatches
@@ -11,10 +11,13 @@ package struct PointerPlacement {
   /// Tells the operator of events at times that no segment has.
   package private(set) var warnings: [String] = []
 
-  /// A position in ``touches``.
+  /// A place in ``touches``.
   private struct Place {
     let segment: Int
     let event: Int
+    /// The position in pixels of the picture.
+    let x: Double
+    let y: Double
   }
 
   private let segments: [[FrameHold]]
@@ -56,17 +59,21 @@ package struct PointerPlacement {
     let (width, height) = touches[segment].map { ($0.width, $0.height) } ?? size
     // All coordinates of a segment are in the space of its first event.
     guard let x = PointerEvent.coordinate((event.x - origin.x) * (width / size.width)),
-      let y = PointerEvent.coordinate((event.y - origin.y) * (height / size.height)),
-      !areas.hide(
-        x: x * Double(picture.width) / width, y: y * Double(picture.height) / height, at: event.timeMs,
-        on: shown.capture)
+      let y = PointerEvent.coordinate((event.y - origin.y) * (height / size.height))
     else { return false }
+    let point = (x: x * Double(picture.width) / width, y: y * Double(picture.height) / height)
+    if areas.hide(PointerLine(x: point.x, y: point.y), at: event.timeMs, on: shown.capture) { return false }
+    if event.kind != .down, let last = open[event.pointer] {
+      let line = PointerLine(from: (last.x, last.y), to: point)
+      if areas.hide(line, at: event.timeMs, on: shown.capture) { cut(event.pointer) }
+    }
     if touches[segment] == nil { touches[segment] = SegmentTouches(width: width, height: height, events: []) }
     touches[segment]?.events.append(
       SegmentTouches.Event(
         offsetMs: event.timeMs - segments[segment][0].startMs, kind: event.kind, pointer: event.pointer, x: x, y: y))
     let goesOn = event.kind == .down || event.kind == .move
-    open[event.pointer] = goesOn ? Place(segment: segment, event: (touches[segment]?.events.count ?? 1) - 1) : nil
+    let index = (touches[segment]?.events.count ?? 1) - 1
+    open[event.pointer] = goesOn ? Place(segment: segment, event: index, x: point.x, y: point.y) : nil
     return true
   }
 
