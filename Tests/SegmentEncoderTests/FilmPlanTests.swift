@@ -87,12 +87,19 @@ private func parts(_ plan: StitchPlan) -> [String] {
     #expect(StitchPlan(session, gaps: .hold, range: 1_000..<8_000).chapters.isEmpty)
   }
 
-  @Test func onlyPartsThatAreCutOrSlowGetRepeats() throws {
-    let plan = StitchPlan(session, gaps: .hold, range: 2_000..<11_800)
-    #expect(plan.parts.map { plan.needsRepeats($0) } == [true, false, false, true])
-    let slow = StitchPlan(session, gaps: .hold, speed: try #require(FilmSpeed("0.5")))
-    #expect(slow.parts.allSatisfy { slow.needsRepeats($0) })
-    let fast = StitchPlan(session, gaps: .hold, speed: try #require(FilmSpeed("2")))
-    #expect(!fast.parts.contains { fast.needsRepeats($0) })
+  /// Before a last part that is cut, eight seconds of the film get as many as possible.
+  @Test func onlyPartsThatAreCutOrSlowOrNearACutEndGetRepeats() throws {
+    func cadences(_ range: Range<Int64>? = nil, speed: String = "1") throws -> [StitchPlan.Cadence] {
+      let plan = StitchPlan(session, gaps: .hold, range: range, speed: try #require(FilmSpeed(speed)))
+      return plan.parts.map { plan.cadence(of: $0) }
+    }
+    #expect(try cadences() == Array(repeating: .ofSegment, count: 5))
+    #expect(try cadences(2_000..<15_250) == [.own, .ofSegment, .ofSegment, .ofSegment, .ofSegment])
+    #expect(try cadences(2_000..<14_300) == [.own, .dense, .dense, .dense])
+    #expect(try cadences(1_000..<14_300) == [.ofSegment, .dense, .dense, .dense])
+    #expect(try cadences(1_000..<14_300, speed: "2") == Array(repeating: .dense, count: 4))
+    #expect(try cadences(1_000..<14_300, speed: "0.1") == [.own, .own, .own, .dense])
+    #expect(try cadences(speed: "0.5") == Array(repeating: .own, count: 5))
+    #expect(try cadences(speed: "2") == Array(repeating: .ofSegment, count: 5))
   }
 }

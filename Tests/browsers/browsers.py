@@ -210,6 +210,8 @@ PLAY = """
     const canvas = document.createElement('canvas'), context = canvas.getContext('2d', {willReadFrequently: true});
     function number() {
       let result = 0;
+      // Pictures may change their size.
+      if (canvas.width !== video.videoWidth) [canvas.width, canvas.height] = [video.videoWidth, video.videoHeight];
       context.drawImage(video, 0, 0);
       for (let bit = 0; bit < 8; bit++) {
         const [x, y] = [Math.floor(canvas.width * (2 * bit + 1) / 16), Math.floor(canvas.height * 3 / 8)];
@@ -290,24 +292,27 @@ def check_films(browser, films, server):
 
 
 def check_clips(browser, clips, server):
-    """Loads clips and plays them. Returns those that show their first picture at once and tell their length, and those that
-    end in time and show every picture."""
+    """Loads clips and plays them. Returns those that show their first picture and tell their length, and those that end in
+    time and show every picture."""
     opened, played, bad = 0, 0, []
     for name, (length, pictures) in clips.items():
         browser.open(f"{server.url}/plain.html")
-        state = browser.run_async(LOAD, f"clips/{name}")
-        # A browser may paint the first picture after it says that it can play.
-        deadline = time.monotonic() + 3
-        while state == "ok" and (shown := number(browser)) != pictures[0][0] and time.monotonic() < deadline:
-            time.sleep(0.1)
+        state, shown = browser.run_async(LOAD, f"clips/{name}"), None
+        # A browser may paint the first picture after it says that it can play; WebKitGTK may wait for a seek.
+        for attempt in range(4):
+            if attempt == 2:
+                browser.run_async(SEEK, 0)
+            if state == "ok" and (shown := number(browser)) == pictures[0][0]:
+                break
+            time.sleep(0.3)
         duration = browser.run("return document.getElementById('video').duration") if state == "ok" else 0
         if state == "ok" and shown == pictures[0][0] and abs(duration * 1000 - length) < 0.5:
             opened += 1
         else:
             bad.append(f"{name}: {state}, shows {shown} instead of {pictures[0][0]}, {duration} s of {length} ms")
-        # A picture that is shown for less than two refreshes of the screen may be missed.
+        # The first picture was seen. One that is shown for less than two refreshes of the screen may be missed.
         ends = [since for _, since in pictures[1:]] + [length]
-        long = {picture for (picture, since), end in zip(pictures, ends) if end - since >= 100}
+        long = {picture for (picture, since), end in list(zip(pictures, ends))[1:] if end - since >= 100}
         for attempt in range(3):
             browser.open(f"{server.url}/plain.html")
             result = browser.run_async(PLAY, f"clips/{name}")
@@ -491,7 +496,7 @@ def judge(browser, files, spans, cut, names, server, url):
     for text in bad:
         print(f"{browser.name}: {text}", file=sys.stderr)
     opened, played, count, bad = check_clips(browser, cut, server)
-    column["Clips show their first picture at once, and tell their length"] = f"{opened} of {count}"
+    column["Clips show their first picture, and tell their length"] = f"{opened} of {count}"
     column["Clips play in real time, every picture seen"] = f"{played} of {count}"
     faults += bad
     column["HLS through hls.js: sessions that play to their end"] = check_hls(browser, server)

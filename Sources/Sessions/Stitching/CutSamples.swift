@@ -67,16 +67,18 @@ extension SegmentSamples {
   /// Maximum number of repeats that a film adds to a segment.
   private static let maximumRepeats: Int64 = 2_000
 
-  /// An upper bound of the repeats that ``addRepeats()`` adds to a segment.
+  /// An upper bound of the repeats that ``addRepeats(_:)`` adds to a segment.
   static func mostRepeats(inMs lengthMs: Int64) -> Int {
     Int(min(lengthMs / SampleCadence.dense.sampleMs + 1, maximumRepeats))
   }
 
   /// Repeats pictures so that players stay in time, as the encoder does: see ``SampleCadence``. The video of another encoder
   /// stays as it is.
-  mutating func addRepeats() {
+  ///
+  /// - Parameter cadence: nil for the one that the samples need.
+  mutating func addRepeats(_ cadence: SampleCadence? = nil) {
     let durations = video.map(\.duration)
-    let cadence = SampleCadence(for: durations.map { max(1, $0 / MediaTime.ticks(ms: 1)) })
+    let cadence = cadence ?? SampleCadence(for: durations.map { max(1, $0 / MediaTime.ticks(ms: 1)) })
     guard cadence != .asCaptured, let writer = try? SkipSliceWriter(after: parameterSets) else { return }
     let longest = max(MediaTime.ticks(ms: cadence.sampleMs), durations.reduce(0, +) / Self.maximumRepeats + 1)
     // All repeats are equal but for their numbers.

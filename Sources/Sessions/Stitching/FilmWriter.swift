@@ -17,6 +17,8 @@ struct FilmWriter {
   /// One for each ``PublishedSegment/pictureKind``: this bounds the size of `moov`.
   private var descriptions: [String: VideoDescription] = [:]
   private var timing = MP4Track(isVideo: false)
+  /// Whether a frame was captured in what the film shows. WebKitGTK waits for ever for the first text of a track without any.
+  private var hasTexts = false
   private var end: Int
   private var clock: FilmClock
   private static let movieOffset = MP4Movie.fileType.count
@@ -30,7 +32,8 @@ struct FilmWriter {
     isMixed = kinds.count > 1
     clock = FilmClock(plan.speed)
     let samples = plan.parts.reduce(0) { sum, part in
-      let repeats = plan.needsRepeats(part) ? SegmentSamples.mostRepeats(inMs: plan.speed.film(part.lengthMs)) : 0
+      let repeats =
+        plan.cadence(of: part) != .ofSegment ? SegmentSamples.mostRepeats(inMs: plan.speed.film(part.lengthMs)) : 0
       return sum + part.segment.samples + part.segment.frames.count + 1 + repeats
     }
     let keys = plan.parts.reduce(0) { $0 + ($1.segment.isImported ? $1.segment.samples : 0) }
@@ -57,6 +60,7 @@ struct FilmWriter {
     }
     let texts = samples.timing.flatMap(\.data)
     let pictures = samples.video.flatMap(\.data)
+    hasTexts = hasTexts || samples.timing.contains { $0.data.count > 2 }
     timing.append(samples.timing, at: UInt64(end))
     video.append(samples.video, at: UInt64(end + texts.count), as: description)
     try file.write(texts + pictures, at: end)
@@ -86,12 +90,17 @@ struct FilmWriter {
     } catch let error as FFmpegError {
       throw BadSession(segment.file, "\(error)")
     }
-    if plan.needsRepeats(part) { samples.addRepeats() }
+    switch plan.cadence(of: part) {
+    case .ofSegment: break
+    case .own: samples.addRepeats()
+    case .dense: samples.addRepeats(.dense)
+    }
     return samples
   }
 
   private var movie: [UInt8] {
-    MP4Movie.bytes(of: [video, timing], chapters: plan.chapters, startMs: plan.parts.first?.shown.lowerBound)
+    MP4Movie.bytes(
+      of: hasTexts ? [video, timing] : [video], chapters: plan.chapters, startMs: plan.parts.first?.shown.lowerBound)
   }
 
   /// Writes `moov` and the header of `mdat`.

@@ -84,8 +84,27 @@ struct StitchPlan: Equatable {
     self.chapters = (start + chapters).map { Chapter(startMs: speed.film($0.startMs), title: $0.title) }
   }
 
-  /// Whether players may lose time in a part with the repeats of its segment alone.
-  func needsRepeats(_ part: Part) -> Bool { part.isCut || speed.isSlow }
+  /// The pictures in whose durations Chromium looks for that of a film's last one.
+  private static let recentPictures: Int64 = 32
+
+  /// Returns the cadence that a part needs beside the repeats of its segment.
+  func cadence(of part: Part) -> Cadence {
+    guard let last = parts.last, last.isCut else { return part.isCut || speed.isSlow ? .own : .ofSegment }
+    let behindMs = last.startMs + last.lengthMs - part.startMs - part.lengthMs
+    // A short last picture behind long ones is not shown.
+    if speed.film(behindMs) < Self.recentPictures * SampleCadence.dense.sampleMs { return .dense }
+    return part.isCut || speed.isSlow ? .own : .ofSegment
+  }
+
+  /// The repeats in a part of a film.
+  enum Cadence {
+    /// Those of the segment.
+    case ofSegment
+    /// Further ones for the part's own durations.
+    case own
+    /// As many as a player may ever need.
+    case dense
+  }
 
   private static func text(_ ms: Int64) -> String {
     ms % 1_000 == 0 ? "\(ms / 1_000) s" : "\(ms.secondsText) s"
