@@ -4,7 +4,7 @@ import Logging
 import Sessions
 import WorkQueues
 
-/// What a worker knows of a claimed batch.
+/// The facts of a claimed batch.
 struct BatchFacts: Sendable {
   /// The facts for the log.
   var about: Logger.Metadata
