@@ -291,6 +291,26 @@ import Testing
     }
   }
 
+  @Test func settingsShowNoSecretOfTheAddress() throws {
+    let result = try EncoderWorker.run("config", "run", "--spool", spool.path, "--notify", "https://h:8443/hush?hush")
+    #expect(result.status == 0 && result.text.contains("https://h:8443 "), "\(result.errors)")
+    #expect(!result.text.contains("hush"))
+  }
+
+  @Test func draftOfARefusedEventIsPrunedWhenItsWorkerIsDead() throws {
+    let folder = try spool.scratch.directory("spool/notifications")
+    let key = String(repeating: "a", count: 64)
+    let host = ProcessInfo.processInfo.hostName
+    for name in [
+      ".\(host)~99999999~dead1.\(key).part", ".\(host)~1~live1.\(key).part", ".other~99999999~x.\(key).part",
+    ] {
+      try spool.scratch.file("spool/notifications/" + name, [1])
+    }
+    #expect(try EncoderWorker.run("prune", "--spool", spool.path).status == 0)
+    #expect(try names(in: folder).map { $0.prefix(6) }.count == 2)
+    #expect(try EncoderWorker.run("notify", "list", "--spool", spool.path, "--json").text.isEmpty)
+  }
+
   /// The receiver of docs/events.md checks the signature and drops repeated keys.
   @Test func documentedReceiverTakesEachEventOnce() throws {
     let page = try String(contentsOf: Fixture.root.appendingPathComponent("docs/events.md"), encoding: .utf8)
