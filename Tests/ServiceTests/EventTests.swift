@@ -239,6 +239,17 @@ import Testing
     #expect(events.allSatisfy { $0.event == "batch.duplicate" } && Set(events.map(\.key)).isSuperset(of: sent))
   }
 
+  @Test func drainGivesUpOnAReceiverThatHangs() throws {
+    let receiver = try ReceiverServer()
+    receiver.answer(["hold": true])
+    try addSmall(6)
+    let result = try spool.drain("--notify", receiver.url, "--notify-timeout", "1", verifying: false)
+    #expect(result.status == 75 && result.errors.contains("no answer"), "\(result.errors)")
+    #expect(try spool.names("incoming").count == 6 && spool.names("claimed").isEmpty)
+    // The request was cancelled before its own timeout.
+    #expect(try receiver.log().count == 4)
+  }
+
   @Test func stoppedWorkerPutsUndeliveredBatchesBack() throws {
     let receiver = try ReceiverServer()
     receiver.answer(["hold": true])
