@@ -239,6 +239,17 @@ import Testing
     #expect(events.allSatisfy { $0.event == "batch.duplicate" } && Set(events.map(\.key)).isSuperset(of: sent))
   }
 
+  @Test func drainGivesUpOnAReceiverThatHangs() throws {
+    let receiver = try ReceiverServer()
+    receiver.answer(["hold": true])
+    try addSmall(6)
+    let result = try spool.drain("--notify", receiver.url, "--notify-timeout", "1", verifying: false)
+    #expect(result.status == 75 && result.errors.contains("no answer"), "\(result.errors)")
+    #expect(try spool.names("incoming").count == 6 && spool.names("claimed").isEmpty)
+    // The request was cancelled before its own timeout.
+    #expect(try receiver.log().count == 4)
+  }
+
   @Test func stoppedWorkerPutsUndeliveredBatchesBack() throws {
     let receiver = try ReceiverServer()
     receiver.answer(["hold": true])
@@ -289,6 +300,26 @@ import Testing
       let result = try Tool.run(EncoderWorker.path, ["run", "--spool", spool.path, "--drain"] + words)
       #expect(result.status == 64 && !result.errors.contains("hush"), "\(words): \(result.errors)")
     }
+  }
+
+  @Test func settingsShowNoSecretOfTheAddress() throws {
+    let result = try EncoderWorker.run("config", "run", "--spool", spool.path, "--notify", "https://h:8443/hush?hush")
+    #expect(result.status == 0 && result.text.contains("https://h:8443 "), "\(result.errors)")
+    #expect(!result.text.contains("hush"))
+  }
+
+  @Test func draftOfARefusedEventIsPrunedWhenItsWorkerIsDead() throws {
+    let folder = try spool.scratch.directory("spool/notifications")
+    let key = String(repeating: "a", count: 64)
+    let host = ProcessInfo.processInfo.hostName
+    for name in [
+      ".\(host)~99999999~dead1.\(key).part", ".\(host)~1~live1.\(key).part", ".other~99999999~x.\(key).part",
+    ] {
+      try spool.scratch.file("spool/notifications/" + name, [1])
+    }
+    #expect(try EncoderWorker.run("prune", "--spool", spool.path).status == 0)
+    #expect(try names(in: folder).map { $0.prefix(6) }.count == 2)
+    #expect(try EncoderWorker.run("notify", "list", "--spool", spool.path, "--json").text.isEmpty)
   }
 
   /// The receiver of docs/events.md checks the signature and drops repeated keys.

@@ -239,14 +239,3 @@ package final class EventNotifier: Sendable {
     }
   }
 }
-
-/// The receiver of events does not answer, and the worker ends.
-struct ReceiverUnavailable: Error, CustomStringConvertible {
-  let receiver: String
-  let pending: Int
-  let timeoutS: Int
-  let cause: String
-  var description: String {
-    "\(receiver) took no event for \(timeoutS) s, the limit of --notify-timeout (\(cause)); \(count(pending, "batch is", "batches are")) put back"
-  }
-}

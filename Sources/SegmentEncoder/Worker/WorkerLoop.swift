@@ -81,7 +81,7 @@ package final class WorkerLoop: Sendable {
       _ = settle(worker.settle(batch, keeping: refused))
     }
     var takeOverAt = 0
-    var queueUnavailable = false
+    var (queueUnavailable, hasSurrendered) = (false, false)
     var rate = ThroughputReporter()
     while !retries.shouldAbort && !shutdown.isStopping {
       shutdown.beat()
@@ -100,6 +100,7 @@ package final class WorkerLoop: Sendable {
         }
         if drains, pool.isIdle, let failure = notifier?.surrender {
           retries.record(failure, isSystemWide: false)
+          hasSurrendered = true
           break
         }
         if queueUnavailable {
@@ -123,7 +124,7 @@ package final class WorkerLoop: Sendable {
       let maximumMs = retries.isAwaiting || show != nil || drains && !isDelivered ? 1_000 : Int.max
       wait(ms: queueUnavailable ? Self.rescan * 1_000 : min(pollMs, maximumMs), watch)
     }
-    finish()
+    finish(delivers: !hasSurrendered)
     return End(
       failure: retries.fatal ?? retries.first, isFatal: retries.fatal != nil,
       queueHasLostData: worker.queue.fault == .dataLost,
@@ -194,7 +195,9 @@ package final class WorkerLoop: Sendable {
   }
 
   /// Waits for the batches in work; after a stop request they have some seconds.
-  private func finish() {
+  ///
+  /// - Parameter delivers: whether to deliver the last events, as long as the receiver answers.
+  private func finish(delivers: Bool) {
     pool.close()
     while pool.activeCount > 0 {
       flushPending()
@@ -202,8 +205,9 @@ package final class WorkerLoop: Sendable {
       wait(ms: Self.rescan * 1_000)
     }
     pool.join()
-    // As long as the receiver answers, the last events are delivered.
-    while !isDelivered, notifier?.isFailing == false, retries.fatal == nil, shutdown.shouldContinue() { wait(ms: 100) }
+    while delivers, !isDelivered, notifier?.isFailing == false, retries.fatal == nil, shutdown.shouldContinue() {
+      wait(ms: 100)
+    }
     let undelivered = notifier?.stop().map(\.claim) ?? []
     for claim in pool.remaining.compactMap(\.claim) + retries.held + undelivered {
       let about: Logger.Metadata = ["batch": "\(claim.name)"]

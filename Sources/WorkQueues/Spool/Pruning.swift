@@ -54,6 +54,7 @@ package struct Pruning {
     for parent in parents { run.attempt { try run.pruneDirectories(in: parent) } }
     run.attempt(run.pruneTrash)
     run.attempt(run.pruneDrafts)
+    run.attempt(run.pruneNotificationDrafts)
     // Before single videos: their session may go as a whole.
     run.prune(by: retention)
     run.attempt(run.pruneVideos)
@@ -130,6 +131,14 @@ extension PruneRun {
       // In another container the same number is another process; all containers of the host see the lock.
       let draft = try Directory(opening: path, followingLinks: false)
       if try draft.lock() { remove(path, "an enqueue that did not end") }
+    }
+  }
+
+  /// Drafts of refused events.
+  fileprivate func pruneNotificationDrafts() throws {
+    for entry in try Directory.entries(ifAt: spool.notifications)
+    where WorkerID.isOnThisHost(entry.name) && entry.name.hasSuffix(".part") && WorkerID.isProcessGone(entry.name) {
+      remove(spool.notifications + "/" + entry.name, "a refused event whose worker died")
     }
   }
 
