@@ -15,6 +15,7 @@ import Testing
     let pictures = try PictureBytes(in: (0..<4).map { Fixture("exact-1fps").path + String(format: "/%04d.jpg", $0) })
     let workers = try (0..<2).map { _ in try spool.start("--keep-batches", "--hls", "--thumbnails", "--jobs", "2") }
     defer { for worker in workers { worker.signal(SIGKILL) } }
+    try spool.waitUntil("the workers have made the output") { FileManager.default.fileExists(atPath: spool.output) }
     var added = 0
     for round in 0..<Extent.of(6, full: 60) {
       let session = "walk\(round)"
