@@ -47,7 +47,7 @@ import Testing
   @Test func countersBeginWithZeroAndCountBatchesFramesAndBytes() async throws {
     let worker = try worker()
     let zeros = metrics.counters
-    #expect(zeros.count == 10 && zeros.values.allSatisfy { $0 == 0 })
+    #expect(zeros.count == 11 && zeros.values.allSatisfy { $0 == 0 })
     async let run: Void = worker.run()
     try spool.add("exact-1fps")
     try await eventually("the batch is counted") { metrics.batches("published") == 1 }

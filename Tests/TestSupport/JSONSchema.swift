@@ -7,7 +7,7 @@ public struct JSONSchema {
 
   private static let known: Set = [
     "$schema", "$defs", "$ref", "title", "type", "required", "properties", "items", "enum", "const", "pattern",
-    "minimum", "minItems", "maxItems", "if", "then", "else",
+    "minimum", "maximum", "minItems", "maxItems", "if", "then", "else",
   ]
 
   public init(_ path: String) throws {
@@ -41,6 +41,9 @@ public struct JSONSchema {
     }
     if let minimum = schema["minimum"] as? Int, (value as? Int).map({ $0 < minimum }) ?? true {
       faults.append("\(path): below \(minimum)")
+    }
+    if let maximum = schema["maximum"] as? Int, (value as? Int).map({ $0 > maximum }) ?? true {
+      faults.append("\(path): above \(maximum)")
     }
     if let list = value as? [Any] {
       if let minimum = schema["minItems"] as? Int, list.count < minimum { faults.append("\(path): too short") }
