@@ -140,7 +140,8 @@ import Testing
   }
 
   @Test func pausedSeekInAFilmShowsTheLatestCapture() throws {
-    let sessions = try Self.fixtures.map { try EncoderWorker.encode($0, into: scratch) }
+    let encoded = try Self.fixtures.map { try EncoderWorker.encode($0, into: scratch) }
+    let sessions = try encoded + [SegmentFolder.importedSession(in: scratch)]
     for session in sessions {
       let film = scratch.path("\(session.index.session).mp4")
       try #require(try EncoderWorker.run("stitch", session.path, "--to", film).status == 0)
@@ -164,7 +165,8 @@ import Testing
 
   /// Appends unchanged fragments to Media Source Extensions, as hls.js does.
   @Test func pausedSeekInFragmentsShowsTheLatestCapture() throws {
-    let sessions = try Self.fixtures.map { try EncoderWorker.encode($0, into: scratch) }
+    let encoded = try Self.fixtures.map { try EncoderWorker.encode($0, into: scratch) }
+    let sessions = try encoded + [SegmentFolder.importedSession(in: scratch)]
     for session in sessions {
       let hls = scratch.path("hls-\(session.index.session)")
       try #require(try EncoderWorker.run("stitch", session.path, "--to", hls, "--format", "hls").status == 0)

@@ -35,17 +35,31 @@ public struct SegmentFolder {
 
   /// Writes a video of a moving test picture.
   ///
-  /// - Parameter rate: pictures a second.
+  /// - Parameters:
+  ///   - rate: pictures a second.
+  ///   - input: ffmpeg's options for other pictures.
   public func video(
     _ name: String, as producer: Producer = .android, frames: Int = 5, rate: Int = 1, size: String = "64x96",
-    options: [String] = []
+    of input: [String]? = nil, options: [String] = []
   ) throws {
     try Tool.output(
       "ffmpeg",
-      [
-        "-v", "error", "-y", "-f", "lavfi", "-i", "testsrc2=s=\(size):r=\(rate)", "-frames:v", "\(frames)", "-c:v",
-        "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-threads", "1",
+      ["-v", "error", "-y"] + (input ?? ["-f", "lavfi", "-i", "testsrc2=s=\(size):r=\(rate)"]) + [
+        "-frames:v", "\(frames)", "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-threads", "1",
       ] + producer.options + options + [path + "/" + name])
+  }
+
+  /// Returns the frames of `exact-1fps`, encoded as on iOS and imported; a gap and a seam are between the videos.
+  public static func importedSession(in scratch: ScratchDirectory) throws -> PublishedSession {
+    let folder = try SegmentFolder("imported-ios", in: scratch)
+    for (segment, start) in [0, 4, 8].enumerated() {
+      let input = ["-framerate", "1", "-start_number", "\(start)", "-i", Fixture("exact-1fps").path + "/%04d.jpg"]
+      try folder.video("\(segment).mp4", as: .ios, frames: 4, of: input)
+    }
+    try folder.events([event(0, atMs: 0), event(1, atMs: 9_000), event(2, atMs: 13_050)])
+    let result = try EncoderWorker.run("import", folder.path, "--output", scratch.path("output"))
+    guard result.status == 0 else { throw Tool.Failure(result.errors) }
+    return try PublishedSession(scratch.path("output/imported-ios"))
   }
 
   public func copy(_ name: String, as other: String) throws {
