@@ -512,6 +512,8 @@ class Controls(PageTest):
         self.browser.wait("document.getElementById('part').open")
         self.browser.press(".", ".", ".", ".")
         self.shown(6)
+        # The page has announced the new position, so that it does not replace the announcement of the part.
+        self.browser.wait("document.getElementById('said').textContent.startsWith('frame 7 of 12')")
         self.browser.press("o")
         self.browser.wait("document.getElementById('said').textContent === 'Part: +2.000 s to +6.000 s'")
         self.browser.wait("!document.querySelector('.range').hidden")
@@ -540,9 +542,9 @@ class Controls(PageTest):
         self.browser.press(Keys.END, "i")
         self.browser.wait("document.getElementById('part-text').textContent === '+11.000 s to +12.000 s'")
         self.browser.press(Keys.HOME, ".", "o")
-        self.browser.wait("document.getElementById('said').textContent.endsWith('to +1.000 s')")
+        self.browser.wait("document.getElementById('part-text').textContent.endsWith('to +1.000 s')")
         self.browser.press(".", ".", "i")
-        self.browser.wait("document.getElementById('said').textContent.startsWith('Part: +3.000 s to ')")
+        self.browser.wait("document.getElementById('part-text').textContent.startsWith('+3.000 s to ')")
 
     def test_link_with_an_invalid_position_opens_the_session(self):
         for fragment in ["#t=", "#t=x", "#t=1", "#t=99999999999999", "#"]:
