@@ -207,13 +207,13 @@ struct RemoteWorkerTests {
 
   @Test func noBatchIsLostWhenWorkersOrRedisAreKilled() throws {
     let spool = try TestSpool()
-    let (first, all) = (Extent.of(60, full: 500), Extent.of(90, full: 580))
+    let (first, all) = (Extent.of(60, full: 1_800), Extent.of(90, full: 2_000))
     let bad = badNames(0..<first)
     try submit(0..<first, to: spool)
     #expect(try spool.drain().status == 65)
     let queued = try run(["reconcile", "--json"])
     #expect(queued.text == "{\"misnamed\":0,\"owed\":\(first),\"queued\":\(first)}\n", "\(queued.errors)")
-    try storm(kills: Extent.of(6, full: 12))
+    try storm(kills: Extent.of(6, full: 24))
     try expectAll(first, spool)
     try expectNotified()
     // Redis is told of each batch, too.
