@@ -85,7 +85,6 @@ import Testing
       [header, Self.chunk("tRNS", .init(repeating: 0, count: 6)), data, Self.end],
       [header, Self.chunk("PLTE", [1, 2, 3]), data, Self.end],
       [header, data, Self.chunk("iCCP", [65, 0, 0]), Self.end],
-      [header, Self.chunk("iCCP", [65, 0, 0, 1]), data, Self.end],
       // More and fewer pixels than the header has, and an unknown filter.
       [header, Self.chunk("IDAT", Self.stored(pixels + [0])), Self.end],
       [header, Self.chunk("IDAT", Self.stored(pixels.dropLast())), Self.end],
