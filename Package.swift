@@ -40,11 +40,14 @@ let package = Package(
     // Without pkgConfig: SwiftPM warns of its flags on some releases.
     .systemLibrary(name: "CLittleCMS", providers: [.apt(["liblcms2-dev"])]),
     .systemLibrary(name: "CNettle", pkgConfig: "nettle", providers: [.apt(["nettle-dev"])]),
+    .systemLibrary(name: "CDeflate", pkgConfig: "libdeflate", providers: [.apt(["libdeflate-dev"])]),
     .systemLibrary(name: "CMicroHTTP", providers: [.apt(["libmicrohttpd-dev"])]),
     .systemLibrary(name: "CHiredis", providers: [.apt(["libhiredis-dev"])]),
     .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CLinux"),
+    // Our own C: the compiler turns its loops into vector instructions.
+    .target(name: "CPixels"),
     // The layers, lowest first. Each imports only the modules that it lists here.
     .target(name: "FileSystem", dependencies: ["CLinux", "CNettle"], swiftSettings: strict),
     .target(name: "JSON", swiftSettings: strict),
@@ -54,7 +57,7 @@ let package = Package(
       swiftSettings: strict),
     .target(
       name: "Encoding",
-      dependencies: ["FileSystem", "JSON", "ISOMedia", "FrameBatches", "CFFmpeg", "CLittleCMS", "CLinux"],
+      dependencies: ["FileSystem", "JSON", "ISOMedia", "FrameBatches", "CFFmpeg", "CLittleCMS", "CDeflate", "CPixels", "CLinux"],
       swiftSettings: strict,
       linkerSettings: [.linkedLibrary("lcms2")]
     ),

@@ -233,11 +233,11 @@ def archives():
             ["zstd", "-qc"], input=data, stdout=subprocess.PIPE, check=True).stdout)
 
 
-def picture(codec, form, *filters):
+def picture(codec, form, *filters, options=()):
     scaled = ",".join(["scale=17:12", *filters, "format=" + form])
     return subprocess.run(
         ["ffmpeg", "-v", "error", "-i", FIXTURES / "exact-1fps" / "0000.jpg", "-vf", scaled, "-c:v", codec,
-         "-strict", "unofficial", "-f", "image2pipe", "-"], stdout=subprocess.PIPE, check=True).stdout
+         *options, "-strict", "unofficial", "-f", "image2pipe", "-"], stdout=subprocess.PIPE, check=True).stdout
 
 
 def exif(tag):
@@ -249,6 +249,11 @@ def pictures():
     for codec, forms in (("png", PNGS), ("mjpeg", JPEGS), ("libwebp", ["yuv420p", "yuva420p", "bgra"])):
         for form in forms:
             seed("picture", f"{codec}-{form}", picture(codec, form))
+    for path in (*FIXTURES.glob("wide-colour/*.png"), *FIXTURES.glob("colour-bars/*0.png")):
+        seed("png", path.name, path.read_bytes())
+    for form in ("rgb24", "rgba"):
+        for filters in ("none", "sub", "up", "avg", "paeth", "mixed"):
+            seed("png", f"{form}-{filters}", picture("png", form, options=["-pred", filters]))
     jpeg, png = picture("mjpeg", "yuvj422p"), picture("png", "rgba")
     for tag in range(2, 9):
         body = exif(tag)

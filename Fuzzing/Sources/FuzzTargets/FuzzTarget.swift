@@ -22,6 +22,7 @@ enum FuzzTarget: String, CaseIterable {
   case archive
   case zip
   case picture
+  case png
   case json
   case wire
 
@@ -62,6 +63,7 @@ enum FuzzTarget: String, CaseIterable {
     case .archive: ArchiveFuzzing.read(bytes)
     case .zip: ArchiveFuzzing.read(ArchiveFuzzing.withValidPlaces(bytes))
     case .picture: PictureFuzzing.decode(bytes)
+    case .png: PNGFuzzing.compare(bytes)
     case .json: JSONFuzzing.parse(bytes)
     case .wire: WireFuzzing.read(bytes)
     }

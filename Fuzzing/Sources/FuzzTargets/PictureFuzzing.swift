@@ -66,7 +66,7 @@ enum PictureFuzzing {
 
   /// Writes correct checksums into the chunks of a PNG (ISO/IEC 15948, 5.3). Without them the decoder rejects nearly
   /// every mutation at once.
-  private static func withValidChecksums(_ bytes: [UInt8]) -> [UInt8] {
+  static func withValidChecksums(_ bytes: [UInt8]) -> [UInt8] {
     guard ImageKind(of: bytes) == .png else { return bytes }
     var bytes = bytes
     var offset = 8

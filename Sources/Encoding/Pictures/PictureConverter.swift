@@ -1,6 +1,7 @@
 // Converts decoded images and videos to the planar 4:2:0 that is coded. An ordinary JPEG needs no conversion.
 
 import CFFmpeg
+import CPixels
 import FileSystem
 import FrameBatches
 
@@ -74,18 +75,9 @@ package final class PictureConverter {
   private func flattened(_ source: FrameBuffer) throws(FFmpegError) -> FrameBuffer {
     let result = try FrameBuffer(width: source.width, height: source.height, format: AV_PIX_FMT_RGB24)
     let (from, to) = (source.plane(0), result.plane(0))
-    let behind = [background.red, background.green, background.blue].map { UInt32($0) }
+    let behind = [background.red, background.green, background.blue]
     for row in 0..<source.height {
-      let input = from.start + row * from.stride
-      let output = to.start + row * to.stride
-      for column in 0..<source.width {
-        let alpha = UInt32(input[4 * column + 3])
-        for channel in 0..<3 {
-          let value = UInt32(input[4 * column + channel])
-          let mixed = (value * alpha + behind[channel] * (255 - alpha) + 127) / 255
-          output[3 * column + channel] = UInt8(alpha == 255 ? value : mixed)
-        }
-      }
+      cpx_flatten(from.start + row * from.stride, source.width, behind, to.start + row * to.stride)
     }
     return result
   }

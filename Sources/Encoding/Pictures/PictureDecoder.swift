@@ -1,4 +1,4 @@
-// Decodes image files to 4:2:0 planes, through libavcodec. A file with any damage is refused: no part of its picture is shown.
+// Decodes image files to 4:2:0 planes, through libavcodec and `PNGDecoder`. A file with any damage is refused: no part of its picture is shown.
 
 import CFFmpeg
 import FileSystem
@@ -20,6 +20,7 @@ package final class PictureDecoder {
   private let limits: Limits
   private let converter: PictureConverter
   private let profiles = ColourManagement()
+  private let plainPNGs: PNGDecoder
   private let profile: Profile?
   /// The decoding time of the current picture so far.
   private var decoding = Profile.Span()
@@ -28,6 +29,7 @@ package final class PictureDecoder {
     self.profile = profile
     self.limits = limits
     converter = PictureConverter(background: background)
+    plainPNGs = PNGDecoder(limits: limits)
   }
 
   /// - Parameters:
@@ -174,7 +176,8 @@ package final class PictureDecoder {
     // One decoder a file: a JPEG decoder keeps tables, and would use them for a file without tables.
     let decoded: FrameBuffer
     do {
-      decoded = try ImageCodec(kind, limits: limits, buffer).decode(essential)
+      let plain = kind == .png ? plainPNGs.decode(essential, size: size) : nil
+      decoded = try plain ?? ImageCodec(kind, limits: limits, buffer).decode(essential)
     } catch let refusal as RefusedPicture {
       // libavcodec refuses a picture whose profile cannot be unpacked.
       let bare = kind == .png ? PNGChunks.essential(of: file, withoutProfile: "damaged") : nil

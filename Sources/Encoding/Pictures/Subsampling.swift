@@ -3,6 +3,7 @@
 // the chroma of an odd side.
 
 import CFFmpeg
+import CPixels
 import FileSystem
 
 extension FrameBuffer {
@@ -20,36 +21,15 @@ extension FrameBuffer {
     return result
   }
 
-  /// Applies JFIF's matrix (ITU-T T.871, 7), in 65 536ths.
   private func convertRGB(into result: FrameBuffer) {
     let from = plane(0)
     let (luma, blue, red) = (result.plane(0), result.plane(1), result.plane(2))
     for pair in 0..<(height + 1) / 2 {
-      let rows = (2 * pair, min(2 * pair + 1, height - 1))
-      let upper = UnsafePointer(from.start) + rows.0 * from.stride
-      let lower = UnsafePointer(from.start) + rows.1 * from.stride
-      Self.luma(of: upper, width, into: luma.start + rows.0 * luma.stride)
-      Self.luma(of: lower, width, into: luma.start + rows.1 * luma.stride)
-      let (blues, reds) = (blue.start + pair * blue.stride, red.start + pair * red.stride)
-      for column in 0..<(width + 1) / 2 {
-        let (left, right) = (6 * column, 3 * min(2 * column + 1, width - 1))
-        func sum(_ channel: Int) -> Int32 {
-          let (a, b) = (Int32(upper[left &+ channel]), Int32(upper[right &+ channel]))
-          let (c, d) = (Int32(lower[left &+ channel]), Int32(lower[right &+ channel]))
-          return a &+ b &+ c &+ d
-        }
-        let (r, g, b) = (sum(0), sum(1), sum(2))
-        // The sums of four pixels have 262 144ths; the constant is 128.5. Pure blue or red reaches 255.5, hence the bound.
-        blues[column] = UInt8(min(255, (-11_059 &* r &- 21_709 &* g &+ 32_768 &* b &+ 33_685_504) >> 18))
-        reds[column] = UInt8(min(255, (32_768 &* r &- 27_439 &* g &- 5_329 &* b &+ 33_685_504) >> 18))
-      }
-    }
-  }
-
-  private static func luma(of row: UnsafePointer<UInt8>, _ width: Int, into luma: UnsafeMutablePointer<UInt8>) {
-    for column in 0..<width {
-      let (r, g, b) = (Int32(row[3 &* column]), Int32(row[3 &* column &+ 1]), Int32(row[3 &* column &+ 2]))
-      luma[column] = UInt8(truncatingIfNeeded: (19_595 &* r &+ 38_470 &* g &+ 7_471 &* b &+ 32_768) >> 16)
+      let (upper, lower) = (2 * pair, min(2 * pair + 1, height - 1))
+      cpx_subsample(
+        from.start + upper * from.stride, from.start + lower * from.stride, width,
+        luma.start + upper * luma.stride, luma.start + lower * luma.stride,
+        blue.start + pair * blue.stride, red.start + pair * red.stride)
     }
   }
 

@@ -11,7 +11,7 @@ enum WarmUp {
     let decoder = PictureDecoder(limits: limits, background: background)
     let look = FrameComposition(content: .image(nil), masks: .rectangles([]))
     // Ignore an error here: the first files of a batch will fail in the same way.
-    for image in [jpeg, png, webp] { _ = try? decoder.picture(from: [image], look) }
+    for image in [jpeg, png, greyPNG, webp] { _ = try? decoder.picture(from: [image], look) }
     for archive in [gzip, zstd] { unpack(archive) }
     return decoder
   }
@@ -56,6 +56,13 @@ enum WarmUp {
     """
     89504e470d0a1a0a0000000d4948445200000010000000100802000000909168360000001a4944415478da633c1120c7400a606220118c6a
     18d53074340000e7db0156204c5da30000000049454e44ae426082
+    """)
+
+  /// A kind that libavcodec decodes.
+  private static let greyPNG = bytes(
+    """
+    89504e470d0a1a0a0000000d49484452000000100000001008000000003a98a0bd0000001149444154789c638c6240054c0c235a00007156007a
+    a23ab0c10000000049454e44ae426082
     """)
 
   static let webp = bytes(

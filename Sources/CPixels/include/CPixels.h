@@ -1,0 +1,23 @@
+// Loops over pixels that the compiler turns into vector instructions (SSE2, NEON). They check no sizes: the caller
+// guarantees them.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Bytes behind the last row that `cpx_unfilter` may read.
+#define CPX_SLACK 8
+
+// Reverses the filters of a PNG in place (ISO/IEC 15948, 9): `rows` rows, each a filter byte and `count` bytes of pixels.
+// A pixel has `size` bytes, 3 or 4; `count` is at least that. Filter bytes are lost. Returns false at an unknown filter.
+bool cpx_unfilter(uint8_t *bytes, size_t count, size_t rows, size_t size);
+
+// Converts two rows of RGB24 to 4:2:0, with JFIF's matrix (ITU-T T.871, 7) in 65 536ths. A chroma sample is the mean of
+// two by two pixels; the last pixel of an odd width counts twice. Both rows may be the same one.
+void cpx_subsample(
+    const uint8_t *upper, const uint8_t *lower, size_t width, uint8_t *upper_luma, uint8_t *lower_luma, uint8_t *blue,
+    uint8_t *red);
+
+// Blends a row of RGBA over a colour, to RGB24, each sample to the nearest.
+void cpx_flatten(const uint8_t *rgba, size_t width, const uint8_t colour[3], uint8_t *rgb);
