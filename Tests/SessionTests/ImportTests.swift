@@ -27,8 +27,12 @@ import Testing
 
   private func film(_ path: String, _ name: String, _ options: String...) throws -> Data {
     let file = scratch.path(name)
-    let result = try Tool.run(EncoderWorker.path, ["stitch", path, "--to", file] + options)
+    let temporary = try scratch.directory("temporary")
+    let result = try Tool.run(
+      EncoderWorker.path, ["stitch", path, "--to", file] + options, environment: ["TMPDIR": temporary])
     try #require(result.status == 0, "\(result.errors)")
+    // Nothing of the pictures stays.
+    #expect(try FileManager.default.subpathsOfDirectory(atPath: temporary).allSatisfy { !$0.hasSuffix(".mp4") })
     return try Data(contentsOf: URL(fileURLWithPath: file))
   }
 
