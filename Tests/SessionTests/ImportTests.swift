@@ -133,6 +133,12 @@ import Testing
     #expect(film.streams[0].colorSpace == colours.colorSpace)
     let shown = try Pixels.decode(scratch.path("film.mp4"), width: 64, height: 96)
     #expect(shown.map(\.bytes) == sources.map(\.bytes))
+    if producer == .ios {
+      // Each of its pictures is a key frame.
+      _ = try self.film(session.path, "clip.mp4", "--from", "+2.5s", "--to-time", "+4s")
+      let clip = try Pixels.decode(scratch.path("clip.mp4"), width: 64, height: 96)
+      #expect(clip.first?.bytes == sources[2].bytes)
+    }
     #expect(try EncoderWorker.run("stitch", folder.path, "--to", scratch.path("hls"), "--format", "hls").status == 0)
     #expect(try Probe(scratch.path("hls/session.m3u8")).packets.count == 10)
     let sheet = try EncoderWorker.run("sheet", folder.path, "--to", scratch.path("sheet.png"), "--json")
