@@ -84,6 +84,22 @@ import Testing
     }
   }
 
+  @Test func eventInTheFileOfAnotherKeyIsIgnored() throws {
+    let scratch = try ScratchDirectory()
+    let objects = MemoryObjects()
+    let (key, other) = (String(repeating: "a", count: 64), String(repeating: "b", count: 64))
+    let spool = SpoolNotifications(of: try Spool(creating: scratch.path("spool")))
+    let stores: [any NotificationStore] = [spool, ObjectNotifications(objects, name: "s3://test/")]
+    for store in stores { try store.add(RefusedNotification(key: key, event: "{}", cause: "c")) }
+    let bytes = try #require(objects["notifications/\(key).json"])
+    try scratch.file("spool/notifications/\(other).json", bytes)
+    objects["notifications/\(other).json"] = bytes
+    for store in stores {
+      #expect(try store.all().map(\.key) == [key])
+      #expect(throws: NoSuchNotification.self) { try store.notification(other) }
+    }
+  }
+
   @Test func attemptsOfAWaitingBatchAreForgiven() throws {
     let scratch = try ScratchDirectory()
     let spool = try Spool(creating: scratch.path("spool"))

@@ -27,8 +27,12 @@ import Testing
 
   private func film(_ path: String, _ name: String, _ options: String...) throws -> Data {
     let file = scratch.path(name)
-    let result = try Tool.run(EncoderWorker.path, ["stitch", path, "--to", file] + options)
+    let temporary = try scratch.directory("temporary")
+    let result = try Tool.run(
+      EncoderWorker.path, ["stitch", path, "--to", file] + options, environment: ["TMPDIR": temporary])
     try #require(result.status == 0, "\(result.errors)")
+    // Nothing of the pictures stays.
+    #expect(try FileManager.default.subpathsOfDirectory(atPath: temporary).allSatisfy { !$0.hasSuffix(".mp4") })
     return try Data(contentsOf: URL(fileURLWithPath: file))
   }
 
@@ -129,6 +133,12 @@ import Testing
     #expect(film.streams[0].colorSpace == colours.colorSpace)
     let shown = try Pixels.decode(scratch.path("film.mp4"), width: 64, height: 96)
     #expect(shown.map(\.bytes) == sources.map(\.bytes))
+    if producer == .ios {
+      // Each of its pictures is a key frame.
+      _ = try self.film(session.path, "clip.mp4", "--from", "+2.5s", "--to-time", "+4s")
+      let clip = try Pixels.decode(scratch.path("clip.mp4"), width: 64, height: 96)
+      #expect(clip.first?.bytes == sources[2].bytes)
+    }
     #expect(try EncoderWorker.run("stitch", folder.path, "--to", scratch.path("hls"), "--format", "hls").status == 0)
     #expect(try Probe(scratch.path("hls/session.m3u8")).packets.count == 10)
     let sheet = try EncoderWorker.run("sheet", folder.path, "--to", scratch.path("sheet.png"), "--json")

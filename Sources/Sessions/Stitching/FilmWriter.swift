@@ -77,7 +77,8 @@ struct FilmWriter {
     if plan.speed != .normal { samples.retime(from: MediaTime.ticks(ms: part.startMs), &clock) }
     try samples.requireReadableDurations(segment.file)
     do {
-      if start > 0 {
+      // An imported video may have a key frame there.
+      if start > 0, samples.video.first?.isKey != true {
         try samples.open { writer in
           let order = CodedPictureOrder(start: start, columns: writer.columns, rows: writer.rows)
           return try directory.reader.planes(of: order, in: segment, bytes)
@@ -85,7 +86,7 @@ struct FilmWriter {
       }
     } catch is SegmentMismatch {
       throw BadSession(
-        segment.file, "the video of another encoder, which cannot be cut inside",
+        segment.file, "the video of another encoder, which cannot be cut between its key frames",
         advice: "begin at \(segment.startMs), or run reencode first")
     } catch let error as FFmpegError {
       throw BadSession(segment.file, "\(error)")

@@ -29,7 +29,9 @@ package struct ObjectNotifications: NotificationStore {
   }
 
   package func find(_ key: String) throws -> RefusedNotification? {
-    try objects.get(path(key), limit: RefusedNotification.maximumBytes).flatMap { RefusedNotification($0.bytes) }
+    try objects.get(path(key), limit: RefusedNotification.maximumBytes).flatMap {
+      RefusedNotification($0.bytes, named: key)
+    }
   }
 
   package func remove(_ key: String) throws { try objects.delete(path(key), nil) }

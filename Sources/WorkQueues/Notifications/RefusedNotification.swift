@@ -22,9 +22,11 @@ package struct RefusedNotification: Sendable {
   }
 
   /// Reads a file of ``bytes``; returns nil for another file.
-  init?(_ bytes: [UInt8]) {
+  ///
+  /// - Parameter key: the key that the file's name has. After its delivery, the event is removed by it.
+  init?(_ bytes: [UInt8], named key: String) {
     guard let members = try? JSONParser.parse(bytes).object, members["format"]?.string == Self.format,
-      let event = members["event"], event.object != nil, let key = members["key"]?.string, Self.isKey(key)
+      let event = members["event"], event.object != nil, members["key"]?.string == key, Self.isKey(key)
     else { return nil }
     self.init(
       key: key, event: event.line, cause: members["cause"]?.string ?? "", timeMs: members["timeMs"]?.integer ?? 0)

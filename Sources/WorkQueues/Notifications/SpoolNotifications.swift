@@ -24,7 +24,7 @@ package struct SpoolNotifications: NotificationStore {
   package func find(_ key: String) throws -> RefusedNotification? {
     guard try DurableFile.isThere(path(key)) else { return nil }
     return try DurableFile.contents(of: path(key), limit: RefusedNotification.maximumBytes)
-      .flatMap(RefusedNotification.init)
+      .flatMap { RefusedNotification($0, named: key) }
   }
 
   package func remove(_ key: String) throws {

@@ -2,7 +2,6 @@ import ArgumentParser
 import Encoding
 import FileSystem
 import FrameBatches
-import Glibc
 import SegmentEncoder
 import Sessions
 
@@ -78,7 +77,10 @@ struct ImportCommand: ReportingCommand {
     _ path: String, _ sandbox: SandboxOptions, _ decoders: DecoderForkServer?, _ body: (String) throws -> Void
   ) throws {
     guard Importing.isRecognised(path) else { return try body(path) }
-    let scratch = try ScratchDirectory()
+    // The next command removes what a killed one has left.
+    let staging = try Remote.staging(for: WorkerID())
+    defer { staging.remove() }
+    let scratch = Staging.Scratch(in: staging)
     defer { scratch.remove() }
     let name = String(lastComponent(of: DurableFile.resolved(path)).prefix { $0 != "@" })
     let result = try run(
@@ -92,18 +94,4 @@ struct ImportCommand: ReportingCommand {
     try body(session)
     if !result.refused.isEmpty { throw ExitStatus.badBatch }
   }
-}
-
-/// A private directory for files that are needed during one command.
-private struct ScratchDirectory {
-  let path: String
-
-  init() throws(DiskError) {
-    let parent = getenv("TMPDIR").map { String(cString: $0) } ?? ""
-    let path = "\(parent.isEmpty ? "/tmp" : parent)/encoder-worker-import-\(WorkerID())"
-    try check("mkdir", path) { mkdir(path, 0o700) }
-    self.path = path
-  }
-
-  func remove() { try? DurableFile.removeTree(path) }
 }
