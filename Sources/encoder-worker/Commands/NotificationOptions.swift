@@ -3,7 +3,7 @@ import SegmentEncoder
 
 /// The receiver of the events of `run`.
 struct NotificationOptions: ParsableArguments {
-  @Flag(help: "Print one line of JSON for each batch: published, duplicate or quarantined.")
+  @Flag(help: "Print one line of JSON for each batch: published, duplicate, refused or quarantined.")
   var json = false
 
   @Option(
