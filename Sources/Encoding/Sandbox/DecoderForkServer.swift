@@ -111,7 +111,7 @@ public final class DecoderForkServer: Sendable {
   ///
   /// - Parameters:
   ///   - session: the owner of the bytes: a session, or a file; nil for a new decoder.
-  ///   - file: the digest of a file that it had better have open.
+  ///   - file: the digest of a file; a process that has it open is preferred.
   ///   - isLimited: whether its CPU time is bounded; a film may take any time.
   package func decoder(for session: String?, file: String? = nil, isLimited: Bool = true) throws -> DecoderProcess {
     endIdle()

@@ -29,7 +29,7 @@ package enum SessionInstant: Equatable, Sendable {
     }
   }
 
-  /// Far behind every instant that a frame may have.
+  /// Later than any capture.
   private static let maximumMs: Int64 = 1 << 42
 
   private static func milliseconds(ofSeconds text: Substring) -> Int64? {

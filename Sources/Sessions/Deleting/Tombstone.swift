@@ -12,7 +12,7 @@ package struct Tombstone: Sendable, Equatable {
   package static let maximumReasonBytes = 1_000
   /// Maximum size of a tombstone, in bytes: a byte of the reason may become six.
   static let maximumBytes = 16 << 10
-  /// Far behind every time of a deletion, in unix milliseconds.
+  /// Later than any deletion, in unix milliseconds.
   private static let latestMs: Int64 = 1 << 42
 
   package let session: SessionID

@@ -52,8 +52,8 @@ package struct Clip: Sendable, Equatable {
 }
 
 extension Int64 {
-  /// Unix milliseconds for a person, and for a command.
-  fileprivate var instantText: String { "\(dateText) (\(self))" }
+  /// An instant in messages: as a date, and as unix milliseconds for a command.
+  var instantText: String { "\(dateText) (\(self))" }
 }
 
 /// A clip that shows nothing of its session.

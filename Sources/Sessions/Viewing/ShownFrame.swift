@@ -69,8 +69,8 @@ package struct NothingOnScreen: Error, Equatable, CustomStringConvertible {
   package let bounds: Range<Int64>
 
   package var description: String {
-    let (from, to) = (Self.text(bounds.lowerBound), Self.text(bounds.upperBound))
-    return "session \(session): no picture at \(Self.text(atMs)): "
+    let (from, to) = (bounds.lowerBound.instantText, bounds.upperBound.instantText)
+    return "session \(session): no picture at \(atMs.instantText): "
       + (isGap
         ? "nothing was captured from \(from) to \(to); name an instant before or after this gap"
         : "the session is from \(from) to before \(to); name an instant in it")
@@ -83,6 +83,4 @@ package struct NothingOnScreen: Error, Equatable, CustomStringConvertible {
       isGap ? "gap" : "bounds": SessionIndex.Gap(startMs: bounds.lowerBound, endMs: bounds.upperBound).json,
     ]
   }
-
-  private static func text(_ ms: Int64) -> String { "\(ms.dateText) (\(ms))" }
 }

@@ -32,8 +32,8 @@ struct FrameCommand: ReportingCommand {
   @OptionGroup var settings: SettingsOption
 
   func validate() throws {
-    if SessionInstant(at) == nil { throw ValidationError("--at '\(at)': an instant is \(SessionInstant.rule)") }
-    if ImageFormat(ofName: to) == nil { throw ValidationError("--to names a .png or a .jpg") }
+    if SessionInstant(at) == nil { throw ValidationError("--at '\(at)': not an instant; it is \(SessionInstant.rule)") }
+    if ImageFormat(ofName: to) == nil { throw ValidationError("--to '\(to)': name a file that ends in .png or .jpg") }
   }
 
   func execute() throws {

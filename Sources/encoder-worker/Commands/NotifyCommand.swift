@@ -89,7 +89,7 @@ struct NotifyCommand: ParsableCommand {
         case .failed(let cause, _): throw NotDelivered(key: event.key, receiver: receiver.name, cause: cause)
         case .cancelled: throw NotDelivered(key: event.key, receiver: receiver.name, cause: "cancelled")
         }
-        answer("\(event.key): \(receiver.name) has taken it")
+        answer("\(event.key): delivered to \(receiver.name)")
       }
     }
   }

@@ -34,7 +34,7 @@ struct SheetCommand: ReportingCommand {
   private var format: ImageFormat? { ImageFormat(ofName: to) }
 
   func validate() throws {
-    if format == nil { throw ValidationError("--to names a .png or a .jpg") }
+    if format == nil { throw ValidationError("--to '\(to)': name a file that ends in .png or .jpg") }
     if let every, every < 1 { throw ValidationError("--every is 1 or more") }
     try require("--columns", columns, in: 1...1_000)
     try require("--width", width, in: 72...4_096, "pixels")

@@ -65,6 +65,9 @@ struct StitchCommand: ReportingCommand {
     if format == .hls, from != nil || toTime != nil || speed != nil {
       throw ValidationError("--from, --to-time and --speed are for films; HLS has whole segments: use --format mp4")
     }
+    if from != nil, toTime == nil, SessionInstant(to) != nil {
+      throw ValidationError("--to '\(to)' is an instant: --to names the film, and --to-time its end")
+    }
     _ = try clip()
   }
 

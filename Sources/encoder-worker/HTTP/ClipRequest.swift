@@ -9,17 +9,23 @@ struct BadArguments: Error, CustomStringConvertible {
 extension HTTPRequest {
   /// The part of a session that a request for a film names with `from`, `to` and `speed`.
   func clip() throws(BadArguments) -> Clip {
-    func instant(_ name: String) throws(BadArguments) -> SessionInstant? {
-      // No form of an instant has a space; it was a plus sign.
-      guard let text = argument(name)?.map({ $0 == " " ? "+" : $0 }), !text.isEmpty else { return nil }
-      guard let instant = SessionInstant(String(text)) else {
-        throw BadArguments(description: "\(name), as in ?\(name)=1767859512340, is an instant: \(SessionInstant.rule)")
-      }
-      return instant
-    }
     guard let speed = FilmSpeed(argument("speed") ?? "1") else {
       throw BadArguments(description: "speed, as in ?speed=2, is \(FilmSpeed.rule)")
     }
-    return Clip(from: try instant("from"), to: try instant("to"), speed: speed)
+    return Clip(from: try optionalInstant("from"), to: try optionalInstant("to"), speed: speed)
+  }
+
+  private func optionalInstant(_ name: String) throws(BadArguments) -> SessionInstant? {
+    (argument(name) ?? "").isEmpty ? nil : try instant(name)
+  }
+
+  /// The instant that an argument names.
+  func instant(_ name: String) throws(BadArguments) -> SessionInstant {
+    // No form of an instant has a space; it was a plus sign.
+    let text = (argument(name) ?? "").map { $0 == " " ? "+" : $0 }
+    guard let instant = SessionInstant(String(text)) else {
+      throw BadArguments(description: "\(name), as in ?\(name)=1767859512340, is an instant: \(SessionInstant.rule)")
+    }
+    return instant
   }
 }

@@ -111,17 +111,15 @@ final class SessionRoutes: Sendable {
 
   /// The picture on screen at the instant `t`.
   private func frame(of session: SessionID, as format: ImageFormat, _ request: HTTPRequest) throws -> HTTPResponse {
-    // No form of an instant has a space; it was a plus sign.
-    let text = (request.argument("t") ?? "").map { $0 == " " ? "+" : $0 }
-    guard let instant = SessionInstant(String(text)) else {
-      return .failure(400, "t, as in ?t=1767859512340, is an instant: \(SessionInstant.rule)")
-    }
     do {
+      let instant = try request.instant("t")
       guard let frame = try catalog.frame(of: session, at: instant) else { return Self.noSession(session) }
       let tag = frame.tag
       // Do not decode the picture for a client that has it.
       let image = request.has(tag) ? [] : try frameSemaphore.pass { try frame.image(as: format) }
       return HTTPResponse(format == .png ? .png : .jpeg, image, tag: tag)
+    } catch let bad as BadArguments {
+      return .failure(400, "\(bad)")
     } catch let nothing as NothingOnScreen {
       return .failure(404, "\(nothing)", nothing.members)
     }
