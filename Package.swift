@@ -57,7 +57,9 @@ let package = Package(
       swiftSettings: strict),
     .target(
       name: "Encoding",
-      dependencies: ["FileSystem", "JSON", "ISOMedia", "FrameBatches", "CFFmpeg", "CLittleCMS", "CDeflate", "CPixels", "CLinux"],
+      dependencies: [
+        "FileSystem", "JSON", "ISOMedia", "FrameBatches", "CFFmpeg", "CLittleCMS", "CDeflate", "CPixels", "CLinux",
+      ],
       swiftSettings: strict,
       linkerSettings: [.linkedLibrary("lcms2")]
     ),
