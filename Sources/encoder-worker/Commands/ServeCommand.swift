@@ -31,9 +31,9 @@ struct ServeCommand: ReportingCommand {
   @OptionGroup var settings: SettingsOption
 
   func execute() throws {
-    // The allocator would keep memory for each connection.
-    clinux_keep_memory(128 << 10, 128 << 10)
     let decoders = try sandbox.videoDecoders()
+    // The allocator would keep memory for each connection. Decoders, which are forked by now, keep theirs.
+    clinux_keep_memory(128 << 10, 128 << 10)
     let signals = try TerminationSignals()
     let catalog: SessionCatalog
     do {
