@@ -199,13 +199,14 @@ import Testing
     let arguments = ["import", folder.path, "--output", scratch.path("imported")]
     try #require(try EncoderWorker.run("import", folder.path, "-o", scratch.path("undisturbed")).status == 0)
     var random = Random(seed: 1)
-    var kills = 0
-    for round in 0..<Extent.of(6, full: 60) {
+    var (kills, round) = (0, 0)
+    while kills < Extent.of(4, full: 40) && round < 200 {
+      round += 1
       let run = try RunningWorker(arguments)
-      usleep(UInt32(random.int(20...400)) * 1_000)
+      usleep(UInt32(random.int(1...150)) * 1_000)
       run.signal(round % 3 == 2 ? SIGTERM : SIGKILL)
       if try run.wait() != 0 { kills += 1 }
-      if round % 5 == 4 { try? FileManager.default.removeItem(atPath: scratch.path("imported")) }
+      if round % 3 == 0 { try? FileManager.default.removeItem(atPath: scratch.path("imported")) }
     }
     #expect(kills > 0)
     try #require(try Tool.run(EncoderWorker.path, arguments).status == 0)
