@@ -68,6 +68,16 @@ package final class Directory: Sendable {
     return result.sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
   }
 
+  /// Returns the entries of a directory; none if there is no directory, or only a link to one.
+  package static func entries(ifAt path: String) throws(DiskError) -> [Entry] {
+    do throws(DiskError) {
+      return try Directory(opening: path, followingLinks: false).entries()
+    } catch {
+      guard [ENOENT, ENOTDIR, ELOOP].contains(error.code) else { throw error }
+      return []
+    }
+  }
+
   /// Calls `body` with the name of each entry but `.` and `..`, in no order.
   package func visit(_ body: (UnsafePointer<CChar>) -> Void) throws(DiskError) {
     try scan { name, _ in

@@ -3,10 +3,10 @@ import Glibc
 /// A state that threads share and wait for: a lock with a condition variable. `Mutex` has no condition, and a thread that waits here
 /// does not block Swift's cooperative pool.
 package final class Monitor<State>: @unchecked Sendable {
-  /// The result of a look at the state.
-  package enum Look<Value> {
+  /// The result of a check of the state.
+  package enum CheckResult<Value> {
     case found(Value)
-    /// Look again after a change; or after this many milliseconds, if there is no change before.
+    /// Check again after a change; or after this many milliseconds, if there is no change before.
     case wait(ms: Int?)
   }
 
@@ -50,12 +50,12 @@ package final class Monitor<State>: @unchecked Sendable {
     return body(&state)
   }
 
-  /// Waits until `look` finds a value. A change that `look` makes wakes no other thread.
-  package func wait<Value>(until look: (inout State) -> Look<Value>) -> Value {
+  /// Waits until `check` finds a value. A change that `check` makes wakes no other thread.
+  package func wait<Value>(until check: (inout State) -> CheckResult<Value>) -> Value {
     pthread_mutex_lock(mutex)
     defer { pthread_mutex_unlock(mutex) }
     while true {
-      switch look(&state) {
+      switch check(&state) {
       case .found(let value): return value
       case .wait(ms: nil): pthread_cond_wait(changed, mutex)
       case .wait(let ms?):

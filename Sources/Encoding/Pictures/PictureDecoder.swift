@@ -1,4 +1,5 @@
-// Decodes image files to 4:2:0 planes, through libavcodec and `PNGDecoder`. A file with any damage is refused: no part of its picture is shown.
+// Decodes image files to 4:2:0 planes, through libavcodec and `PNGDecoder`. A file with any damage is refused: no part of its
+// picture is shown.
 
 import CFFmpeg
 import FileSystem

@@ -20,8 +20,9 @@ package struct PointerPlacement {
     let y: Double
   }
 
+  private let batch: Batch
   private let segments: [[FrameHold]]
-  private var areas: HiddenAreas
+  private lazy var areas = HiddenAreas(of: batch, captures: segments.joined().map(\.capture))
   /// The hold of the last event, and its segment.
   private var segment = 0
   private var hold = 0
@@ -33,10 +34,8 @@ package struct PointerPlacement {
   ///   - segments: the holds of each segment, in order.
   ///   - isCancelled: asked from time to time.
   package init(of batch: Batch, on segments: [[FrameHold]], isCancelled: () -> Bool) throws(Cancelled) {
-    self.segments = segments
+    (self.batch, self.segments) = (batch, segments)
     touches = Array(repeating: nil, count: segments.count)
-    areas = HiddenAreas(of: batch, captures: segments.joined().map(\.capture))
-    guard !batch.pointers.events.isEmpty else { return }
     for (index, event) in batch.pointers.events.enumerated() {
       if index % 1_024 == 0, isCancelled() { throw Cancelled() }
       if !keep(event) { cut(event.pointer) }

@@ -227,11 +227,10 @@ package final class EventNotifier: Sendable {
       if pending.sentMs >= state.failedMs { state.failures += 1 }
       (state.failedMs, state.cause) = (nowMs, cause)
       let askedMs = 1_000 * min(max(retryAfterS ?? 0, 0), Self.maximumRetryAfterS)
-      func pause(_ failures: Int) -> Int { BackOff.pauseMs(failures: failures, jitter: .random(in: 0...1)) }
-      let pauseMs = max(askedMs, pause(state.failures))
+      let pauseMs = max(askedMs, BackOff.pauseMs(failures: state.failures))
       state.resumeMs = nowMs + pauseMs
       // The next attempt is that of another event: this one may be the cause.
-      pending.notBeforeMs = state.resumeMs + (state.waiting.isEmpty ? 0 : pause(pending.failures))
+      pending.notBeforeMs = state.resumeMs + (state.waiting.isEmpty ? 0 : BackOff.pauseMs(failures: pending.failures))
       state.counts.failed += 1
       state.active -= 1
       state.putBack(pending)

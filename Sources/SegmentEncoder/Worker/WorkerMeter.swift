@@ -34,12 +34,12 @@ package final class WorkerMeter: Sendable {
   package var now: Counts { counts.withLock { $0 } }
 
   func add(_ change: (inout Counts) -> Void) {
+    guard let metrics else { return counts.withLock { change(&$0) } }
     let (before, after) = counts.withLock { counts in
       let before = counts
       change(&counts)
       return (before, counts)
     }
-    guard let metrics else { return }
     for counter in WorkerCounter.all {
       counter.add(to: metrics) { after[keyPath: $0] - before[keyPath: $0] }
     }

@@ -58,23 +58,10 @@ package struct SessionRemoval {
     for entry in entries where entry.kind == .directory && SessionDirectory.isHidden(entry.name, of: session) {
       let path = output + "/" + entry.name
       removed.files += FileCount(of: path)
-      removed.segments += try Directory.names(ifAt: path).count { SegmentName.start(ofManifest: $0) != nil }
+      removed.segments += try Directory.entries(ifAt: path).count { SegmentName.start(ofManifest: $0.name) != nil }
       try DurableFile.removeTree(path)
     }
     try Directory(opening: output).sync()
     return removed
-  }
-}
-
-extension Directory {
-  /// The names in a directory; none if there is none.
-  fileprivate static func names(ifAt path: String) throws(DiskError) -> [String] {
-    do throws(DiskError) {
-      return try Directory(opening: path, followingLinks: false).entries().map(\.name)
-    } catch {
-      // Another process removes it, too.
-      guard error.code == ENOENT else { throw error }
-      return []
-    }
   }
 }

@@ -74,7 +74,7 @@ package struct BadClip: Error, Equatable, CustomStringConvertible {
   let bounds: Range<Int64>
 
   package var description: String {
-    let part = "cut \(session) from \(fromMs.instantText) to \(toMs.instantText)"
+    let part = "cut session \(session) from \(fromMs.instantText) to \(toMs.instantText)"
     let whole = "the session is from \(bounds.lowerBound.instantText) to \(bounds.upperBound.instantText)"
     switch fault {
     case .empty: return "\(part): nothing is between; \(whole): name an end after the start"

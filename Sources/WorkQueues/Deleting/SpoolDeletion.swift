@@ -45,7 +45,9 @@ struct SpoolDeletion {
         try removeAll(in: spool.collectors + "/" + folder.name, directoriesOnly: true)
       }
     }
-    try deletion.attempt { try removeKept() }
+    try deletion.attempt {
+      try removeAll(in: spool.done) { $0.sessions.contains(where: deleted.contains) }
+    }
     try deletion.attempt { try removeQuarantined() }
     try deletion.attempt { try emptyTrash() }
   }
@@ -85,8 +87,12 @@ struct SpoolDeletion {
     for session in sessions.sessions { deletion.reports[session]?.add(batch: name, files) }
   }
 
-  /// Removes the batches in a directory whose sessions were all deleted.
-  private func removeAll(in path: String, directoriesOnly: Bool = false) throws {
+  /// Removes batches in a directory: those whose sessions were all deleted.
+  ///
+  /// - Parameter isConcerned: whether to remove a batch; nil for this rule.
+  private func removeAll(
+    in path: String, directoriesOnly: Bool = false, where isConcerned: ((NamedSessions) -> Bool)? = nil
+  ) throws {
     for entry in try Directory.entries(ifAt: path) where entry.kind == .directory || !directoriesOnly {
       let batch = path + "/" + entry.name
       // A path cannot have a name that is not UTF-8.
@@ -96,7 +102,7 @@ struct SpoolDeletion {
       }
       try deletion.attempt {
         guard let found = try sessions(of: batch, named: entry.name),
-          found.sessions.allSatisfy(deleted.contains)
+          isConcerned?(found) ?? found.sessions.allSatisfy(deleted.contains)
         else { return }
         try remove(batch, found) { try DurableFile.removeTree(spool.hide(batch)) }
       }
@@ -152,18 +158,6 @@ struct SpoolDeletion {
   }
 
   // MARK: - Finished batches
-
-  private func removeKept() throws {
-    for entry in try Directory.entries(ifAt: spool.done) {
-      let path = spool.done + "/" + entry.name
-      try deletion.attempt {
-        guard let found = try sessions(of: path, named: entry.name),
-          found.sessions.contains(where: deleted.contains)
-        else { return }
-        try remove(path, found) { try DurableFile.removeTree(spool.hide(path)) }
-      }
-    }
-  }
 
   private func removeQuarantined() throws {
     let quarantine = Quarantine(of: spool)

@@ -80,13 +80,6 @@ package struct Spool: Sendable {
   static func owner(inTrash name: String) -> String { name.split(separator: "~").prefix(3).joined(separator: "~") }
 }
 
-extension Directory {
-  /// The entries of a directory; none if there is no directory, or only a link to one.
-  static func entries(ifAt path: String) throws(DiskError) -> [Entry] {
-    try DurableFile.isDirectory(path) ? Directory(opening: path).entries() : []
-  }
-}
-
 /// A given path is no spool.
 package struct NoSuchSpool: Error, CustomStringConvertible {
   package let path: String

@@ -110,7 +110,7 @@ struct DeleteCommand: ReportingCommand {
       let objects = try S3Client(store, S3Settings())
       let id = WorkerID()
       try objects.requireConditions(tryingAt: "incoming/.\(id)", name: "\(store)")
-      return StoreDeletionPlace(objects, name: "\(store)", staging: try Remote.staging(for: id), identifier)
+      return StoreDeletionPlace(objects, name: "\(store)", staging: try Staging.temporary(for: id), identifier)
     }
     let spool = try spool.map { try Spool(opening: $0) }
     let output = output ?? spool?.defaultOutput ?? ""

@@ -78,7 +78,7 @@ struct ImportCommand: ReportingCommand {
   ) throws {
     guard Importing.isRecognised(path) else { return try body(path) }
     // The next command removes what a killed one has left.
-    let staging = try Remote.staging(for: WorkerID())
+    let staging = try Staging.temporary(for: WorkerID())
     defer { staging.remove() }
     let scratch = Staging.Scratch(in: staging)
     defer { scratch.remove() }

@@ -1,6 +1,25 @@
 import ArgumentParser
 
-/// Kept things that a call names, or all of them.
+/// The options of `purge`.
+struct PurgeOptions: ParsableArguments {
+  @OptionGroup var selection: NamedItems
+
+  @Flag(help: "Print what would be removed, and remove nothing.")
+  var dryRun = false
+
+  /// Removes each item, and prints its name.
+  func purge<Item>(
+    all list: () throws -> [Item], named find: (String) throws -> Item, name: (Item) -> String,
+    _ remove: (Item) throws -> Void
+  ) throws {
+    try selection.forEach(all: list, named: find) { item in
+      if !dryRun { try remove(item) }
+      answer("\(name(item)): \(dryRun ? "would be removed" : "removed")".oneLine)
+    }
+  }
+}
+
+/// Kept items that a call names, or all of them.
 struct NamedItems: ParsableArguments {
   @Argument(help: ArgumentHelp("Names as in the list.", valueName: "name"))
   var names: [String] = []

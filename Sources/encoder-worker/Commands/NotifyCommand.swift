@@ -99,17 +99,11 @@ struct NotifyCommand: ParsableCommand {
       commandName: "purge", abstract: "Remove refused events for good.")
 
     @OptionGroup var place: PlaceOptions
-    @OptionGroup var selection: NamedItems
-
-    @Flag(help: "Print what would be removed, and remove nothing.")
-    var dryRun = false
+    @OptionGroup var options: PurgeOptions
 
     func execute() throws {
       let store = try place.open()
-      try selection.forEach(all: store.all, named: store.notification) { event in
-        if !dryRun { try store.remove(event.key) }
-        answer("\(event.key): \(dryRun ? "would be removed" : "removed")")
-      }
+      try options.purge(all: store.all, named: store.notification, name: \.key) { try store.remove($0.key) }
     }
   }
 }

@@ -80,17 +80,11 @@ struct QuarantineCommand: ParsableCommand {
       commandName: "purge", abstract: "Remove batches for good, with their reasons.")
 
     @OptionGroup var quarantine: SpoolOption
-    @OptionGroup var selection: NamedItems
-
-    @Flag(help: "Print what would be removed, and remove nothing.")
-    var dryRun = false
+    @OptionGroup var options: PurgeOptions
 
     func execute() throws {
       let quarantine = try quarantine.open()
-      try selection.forEach(all: quarantine.batches, named: quarantine.batch) { batch in
-        if !dryRun { try quarantine.purge(batch) }
-        answer("\(batch.path): \(dryRun ? "would be removed" : "removed")".oneLine)
-      }
+      try options.purge(all: quarantine.batches, named: quarantine.batch, name: \.path) { try quarantine.purge($0) }
     }
   }
 }

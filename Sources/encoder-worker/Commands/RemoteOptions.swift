@@ -58,10 +58,4 @@ struct Remote {
   /// The store's name in messages.
   var name: String { "\(objects.location)" }
   var batches: ObjectBatchRepository { ObjectBatchRepository(objects, name: name) }
-
-  /// The local directory of files that are not yet in the store.
-  static func staging(for worker: WorkerID) throws -> Staging {
-    let parent = getenv("TMPDIR").map { String(cString: $0) } ?? ""
-    return try Staging(scratch: "\(parent.isEmpty ? "/tmp" : parent)/encoder-worker-\(geteuid())", worker: worker)
-  }
 }

@@ -200,7 +200,7 @@ struct RunCommand: ReportingCommand {
       return try SpoolWorker.open(source.spool ?? "", output: output, as: id, lease: lease, views)
     }
     try remote.objects.requireConditions(tryingAt: "incoming/.\(id)", name: remote.name)
-    let staging = try Remote.staging(for: id)
+    let staging = try Staging.temporary(for: id)
     return (
       ObjectQueue(
         remote.names, remote.objects, name: remote.name, staging: staging, worker: id,

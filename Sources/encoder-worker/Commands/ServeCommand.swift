@@ -45,8 +45,7 @@ struct ServeCommand: ReportingCommand {
       throw NothingToServe(
         path: output, cause: "a spool; its sessions are in \(output)/output, or where its worker says")
     }
-    let scratch = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-    let site = SessionRoutes(catalog, scratch: scratch)
+    let site = SessionRoutes(catalog, scratch: temporaryDirectory)
     let server = try HTTPServer(
       on: ListeningSocket(at: listen ?? ListenAddress(host: "127.0.0.1", port: 8_080)), hosts: host
     ) { site.answer($0) }

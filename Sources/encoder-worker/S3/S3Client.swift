@@ -1,5 +1,6 @@
 import FileSystem
 import Glibc
+import SegmentEncoder
 import Sessions
 import Synchronization
 
@@ -182,16 +183,10 @@ extension S3Client {
       guard failure.isTransient, attempt < settings.retries else {
         throw failure.error(request.kind, subject, isSigned: settings.credentials != nil)
       }
-      pause(attempt)
+      usleep(UInt32(1_000 * BackOff.pauseMs(failures: attempt + 1, firstMs: settings.pauseMs)))
       if isOverdue() { throw Cancelled() }
       attempt += 1
     }
-  }
-
-  /// Exponential backoff with jitter.
-  private func pause(_ attempt: Int) {
-    let maximum = settings.pauseMs << attempt
-    usleep(UInt32(1_000 * Int.random(in: maximum / 2...max(1, maximum))))
   }
 
   /// Signs a request for each attempt: a store refuses a signature that is minutes old.
