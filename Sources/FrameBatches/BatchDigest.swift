@@ -38,20 +38,10 @@ package struct BatchDigest {
   }
 
   private mutating func digest(of bytes: [UInt8]) -> String {
-    if let previous, isEqual(previous.bytes, bytes) { return previous.digest }
+    if let previous, haveEqualBytes(previous.bytes[...], bytes) { return previous.digest }
     let digest = SHA256.hex(of: bytes)
     previous = (bytes, digest)
     return digest
-  }
-
-  /// Returns the result of `==`. `memcmp` is faster than `==`, which compares byte by byte.
-  private func isEqual(_ one: [UInt8], _ other: [UInt8]) -> Bool {
-    one.count == other.count
-      && one.withUnsafeBytes { one in
-        other.withUnsafeBytes { other in
-          one.isEmpty || memcmp(one.baseAddress!, other.baseAddress!, one.count) == 0
-        }
-      }
   }
 
   package mutating func finish() -> String { sum.finish() }

@@ -15,6 +15,7 @@ public final class BatchEncoder {
   private let options: Options
   private let settings: EncoderSettings
   private let keyFrames: KeyFrameCache
+  private var lastFrame: LastFrame?
   package let store: any ArtifactStore
   /// The stage of the work. Each call of `isCancelled` records activity.
   package let stage = BatchStage()
@@ -196,7 +197,7 @@ public final class BatchEncoder {
       refused: source.batch.refused)
     do {
       let unchanged = try FrameLoop.walk(
-        source, options, keyFrames, digest: &digest, into: &segments, isCancelled: isCancelled)
+        source, options, keyFrames, after: &lastFrame, digest: &digest, into: &segments, isCancelled: isCancelled)
       let placement = try PointerPlacement(
         of: source.batch, on: segments.closed.map(\.holds), isCancelled: isCancelled)
       return (try segments.finish(source.batch, placement.touches), unchanged, placement.warnings)
@@ -227,14 +228,17 @@ private struct SegmentCollector: HoldConsumer, ~Copyable {
 
   mutating func note(_ text: String, on capture: Capture) { notes[capture.timeMs] = text }
 
-  mutating func show(_ picture: SourceFrame, in holds: [FrameHold], _ isCancelled: () -> Bool) throws {
+  mutating func show(
+    _ picture: SourceFrame, in holds: [FrameHold], nextDiffers: Bool, _ isCancelled: () -> Bool
+  ) throws {
     progress.advance()
-    for hold in holds {
+    for (index, hold) in holds.enumerated() {
       if isCancelled() { throw Cancelled() }
       if hold.opensSegment {
         open = SegmentWriter(first: picture, settings: settings, profile: profile)
       }
-      try open?.show(picture, in: hold)
+      let isLast = index == holds.count - 1 && hold.closingGapMs == nil
+      try open?.show(picture, in: hold, nextDiffers: nextDiffers && isLast)
       if hold.closingGapMs != nil {
         try close()
         if let key = picture.key, let identity = picture.identity { keyFrames.remember(key, as: identity) }

@@ -76,7 +76,8 @@ package struct InspectedBatch {
     format = source.format
     var digest = BatchDigest(of: batch)
     var sink = Sink(refused: batch.refused)
-    try FrameLoop.walk(source, options, nil, digest: &digest, into: &sink, isCancelled: { false })
+    var last: LastFrame?
+    try FrameLoop.walk(source, options, nil, after: &last, digest: &digest, into: &sink, isCancelled: { false })
     (frames, refused, segments) = (sink.frames, sink.refused, sink.segments)
     guard !frames.isEmpty else { throw BadBatch(undecodable: batch, refused) }
   }
@@ -91,7 +92,9 @@ package struct InspectedBatch {
 
     mutating func note(_ text: String, on capture: Capture) { notes[capture.timeMs] = text }
 
-    mutating func show(_ picture: SourceFrame, in holds: [FrameHold], _ isCancelled: () -> Bool) throws {
+    mutating func show(
+      _ picture: SourceFrame, in holds: [FrameHold], nextDiffers: Bool, _ isCancelled: () -> Bool
+    ) throws {
       for hold in holds {
         if hold.opensSegment { segments += 1 }
         if hold.status == .captured {

@@ -9,19 +9,31 @@ package protocol HoldConsumer: ~Copyable {
   mutating func refuse(_ frame: RefusedFrame)
   /// Takes a note on a frame before `show` gets the frame.
   mutating func note(_ text: String, on capture: Capture)
-  mutating func show(_ frame: SourceFrame, in holds: [FrameHold], _ isCancelled: () -> Bool) throws
+  /// - Parameter nextDiffers: whether a frame with other pixels is known to follow.
+  mutating func show(
+    _ frame: SourceFrame, in holds: [FrameHold], nextDiffers: Bool, _ isCancelled: () -> Bool
+  ) throws
+}
+
+/// The decoded frame that a batch ends with. The next batch of a session often begins with the same files.
+package struct LastFrame {
+  fileprivate let identity: String
+  fileprivate let picture: SourceFrame
+  fileprivate let notes: [String]
 }
 
 package enum FrameLoop {
+  /// - Parameter last: the frame that the previous batch of this thread ended with; becomes that of this batch.
   /// - Returns: the number of frames that look like the one before, which are not encoded.
   @discardableResult
   package static func walk<Sink: HoldConsumer & ~Copyable>(
-    _ source: BatchReader, _ options: EncodingOptions, _ cache: KeyFrameCache?, digest: inout BatchDigest,
-    into sink: inout Sink, isCancelled: @escaping () -> Bool
+    _ source: BatchReader, _ options: EncodingOptions, _ cache: KeyFrameCache?, after last: inout LastFrame?,
+    digest: inout BatchDigest, into sink: inout Sink, isCancelled: @escaping () -> Bool
   ) throws -> Int {
     let batch = source.batch
     var timeline = Timeline(of: batch, maxHoldMs: options.maxHoldMs)
-    var decoder = FrameDecoder(source, options, cache, isCancelled)
+    var decoder = FrameDecoder(source, options, cache, after: last.take(), isCancelled)
+    defer { last = decoder.last }
     var shown: (picture: SourceFrame, frame: Frame)?
     for frame in batch.frames {
       if isCancelled() { throw Cancelled() }
@@ -41,14 +53,17 @@ package enum FrameLoop {
       }
       let capture = Capture(source: frame.source, timeMs: frame.timeMs, width: picture.width, height: picture.height)
       let holds = timeline.append(capture)
-      if let shown { try sink.show(shown.picture, in: holds, isCancelled) }
+      if let shown {
+        let nextDiffers = picture !== shown.picture && picture.differsFromPrevious
+        try sink.show(shown.picture, in: holds, nextDiffers: nextDiffers, isCancelled)
+      }
       if let note = frame.note { notes.append(note) }
       if let reason = frame.look.blackout { notes.insert("blacked out: \(reason)", at: 0) }
       if !notes.isEmpty { sink.note(notes.joined(separator: "; "), on: capture) }
       shown = (picture, frame)
     }
     let holds = timeline.finish(endMs: batch.endMs)
-    if let shown { try sink.show(shown.picture, in: holds, isCancelled) }
+    if let shown { try sink.show(shown.picture, in: holds, nextDiffers: false, isCancelled) }
     return decoder.unchanged
   }
 }
@@ -72,14 +87,18 @@ private struct FrameDecoder {
   private let profile: Profile?
   /// Maximum bytes of the files of a frame with a cached key frame, which stay in memory. Larger frames are decoded at once.
   private static let maximumKeptBytes = 4 << 20
-  private var previous: (identity: String, picture: SourceFrame, notes: [String])?
+  private var previous: LastFrame?
+  /// Whether `previous` is of another batch.
+  private var isFirst = true
   /// The number of frames that look like the one before.
   private(set) var unchanged = 0
 
   init(
-    _ source: BatchReader, _ options: EncodingOptions, _ cache: KeyFrameCache?, _ isCancelled: @escaping () -> Bool
+    _ source: BatchReader, _ options: EncodingOptions, _ cache: KeyFrameCache?, after last: LastFrame?,
+    _ isCancelled: @escaping () -> Bool
   ) {
     self.source = source
+    previous = last
     self.cache = cache
     profile = options.profile
     decoder =
@@ -89,16 +108,22 @@ private struct FrameDecoder {
       ?? PictureDecoder(limits: options.limits, background: options.background, profile: options.profile)
   }
 
+  /// The frame that was decoded last. One that is not decoded keeps its files, and its decoder.
+  var last: LastFrame? { previous.flatMap { $0.picture.isDecoded ? $0 : nil } }
+
   /// - Throws: ``RefusedPicture`` if the frame is at fault.
   mutating func decode(_ frame: Frame, digest: inout BatchDigest) throws -> (SourceFrame, notes: [String]) {
     let reading = profile?.start(.read)
     let images = try source.images(of: frame)
     let identity = digest.add(frame, images)
     reading?.stop()
+    defer { isFirst = false }
     if let previous, previous.identity == identity {
-      unchanged += 1
+      if !isFirst { unchanged += 1 }
       return (previous.picture, previous.notes)
     }
+    // Now its memory can be used again.
+    if isFirst { previous = nil }
     var files: [[UInt8]] = []
     for (path, image) in zip(frame.paths, images) {
       switch image {
@@ -111,11 +136,15 @@ private struct FrameDecoder {
     var picture = try picture(from: files, frame, identity)
     let notes = picture.notes
     // Another file may have the same pixels.
-    if let previous, previous.picture.isDecoded, picture.isDecoded, try previous.picture.looksLike(picture) {
-      picture = previous.picture
-      unchanged += 1
+    if let previous, previous.picture.isDecoded, picture.isDecoded {
+      if try previous.picture.looksLike(picture) {
+        picture = previous.picture
+        unchanged += 1
+      } else {
+        picture.differsFromPrevious = true
+      }
     }
-    previous = (identity, picture, notes)
+    previous = LastFrame(identity: identity, picture: picture, notes: notes)
     return (picture, notes)
   }
 

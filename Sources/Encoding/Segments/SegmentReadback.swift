@@ -1,6 +1,7 @@
 // Reads a finished segment back from its boxes and tables, as a player does, and compares every sample byte by byte. A segment
 // with any difference is never published. Tests and `verify` use libavformat for that: loading it takes longer than a segment.
 
+import FileSystem
 import ISOMedia
 
 enum SegmentReadback {
@@ -61,7 +62,7 @@ enum SegmentReadback {
     for (sample, (duration, size)) in zip(samples, zip(durations, sizes)) {
       try require(duration, Int(sample.duration), "a sample's duration")
       try require(size, sample.data.count, "a sample's size")
-      guard offset + size <= bytes.count, bytes[offset..<offset + size].elementsEqual(sample.data) else {
+      guard offset + size <= bytes.count, haveEqualBytes(bytes[offset..<offset + size], sample.data) else {
         throw SegmentMismatch("a sample's bytes differ")
       }
       offset += size

@@ -44,15 +44,15 @@ extension EncodedSegment {
 package struct SegmentWriter: ~Copyable {
   private let settings: EncoderSettings
   private let profile: Profile?
-  /// The first frame; nil once another picture is encoded.
+  /// The first frame; nil once another picture is known to follow.
   private var only: SourceFrame?
   private let width: Int
   private let height: Int
   private var holds: [PlacedHold] = []
-  /// Opened for the second picture, or at the end.
+  /// Opened once another picture is known to follow, or at the end.
   private var encoder: H264Encoder?
   private var coded: [CodedPicture] = []
-  /// The frame on screen.
+  /// The frame on screen; nil if the next one is known to differ.
   private var shown: SourceFrame?
   /// The end of the last hold, in ticks from the segment's start.
   private var end: Int64 = 0
@@ -77,14 +77,17 @@ package struct SegmentWriter: ~Copyable {
 
   /// Adds a hold that begins at the end of the one before.
   ///
-  /// - Parameter sampleStarts: the starts of its samples, in ticks from its own start, the first at 0; nil for those that
-  ///   players need.
-  package mutating func show(_ frame: SourceFrame, in hold: FrameHold, sampleStarts: [Int64]? = nil) throws {
+  /// - Parameters:
+  ///   - nextDiffers: whether a hold of this segment follows whose frame is known to have other pixels.
+  ///   - sampleStarts: the starts of its samples, in ticks from its own start, the first at 0; nil for those that players need.
+  package mutating func show(
+    _ frame: SourceFrame, in hold: FrameHold, nextDiffers: Bool = false, sampleStarts: [Int64]? = nil
+  ) throws {
     guard sampleStarts.map({ $0.first == 0 }) ?? true else {
       throw SegmentMismatch("a picture is not shown at its capture")
     }
     let repeats = try shown.map { try $0.looksLike(frame) } ?? false
-    if !repeats && shown != nil {
+    if !repeats && !holds.isEmpty {
       let picture = try frame.picture()
       let encoder = try openEncoder()
       let watch = profile?.start(.encode)
@@ -95,6 +98,11 @@ package struct SegmentWriter: ~Copyable {
     holds.append(PlacedHold(hold: hold, start: end, repeats: repeats, sampleStarts: sampleStarts))
     shown = frame
     end += MediaTime.ticks(ms: hold.holdMs)
+    if nextDiffers {
+      // The frame is encoded, and not compared with the next one: its pixels are not needed any more.
+      _ = try openEncoder()
+      (only, shown) = (nil, nil)
+    }
   }
 
   /// Returns the encoder, which is opened with the first picture.

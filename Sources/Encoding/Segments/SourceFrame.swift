@@ -13,6 +13,8 @@ package final class SourceFrame {
   /// The key frame of a segment that shows only this frame; nil until one is encoded.
   package internal(set) var key: KeyFrame?
   private(set) var isDecoded: Bool
+  /// Whether its pixels are known to differ from those of the frame before it in its batch.
+  var differsFromPrevious = false
   /// Decodes the files, or returns the decoded picture.
   private var load: () throws -> Picture
 
