@@ -23,6 +23,14 @@ struct DecoderChannel {
   /// Returns the next question, or nil when the worker has closed the socket.
   func question() -> WireReader? { length().flatMap { read($0) }.map(WireReader.init) }
 
+  /// Reads files of these sizes, which follow a question. They are not part of it, so that no copy is needed.
+  func files(_ sizes: [Int]) -> [[UInt8]] {
+    sizes.map { size in
+      guard size >= 0, let file = read(size) else { _exit(1) }
+      return file
+    }
+  }
+
   /// Reads bytes of the file at an offset.
   ///
   /// - Returns: the number of bytes; 0 at the end of the file.

@@ -25,6 +25,8 @@ public final class DecoderForkServer: Sendable {
   package let limits: Limits
   /// Memory of decoders that have ended, for reuse.
   private let retired = Mutex<[PictureSlots]>([])
+  /// The first decoder until it gets a session.
+  private let unused: Mutex<DecoderProcess?>
   /// Idle decoders of sessions, the one idle for longest first.
   private let idle = Mutex<[Idle]>([])
 
@@ -39,6 +41,8 @@ public final class DecoderForkServer: Sendable {
 
   /// Maximum number of idle decoders, their maximum idle time, and the number of batches after which they are replaced.
   private static let (maximumIdle, idleMs, maximumUses) = (4, 10_000, 64)
+  /// Maximum bytes of the pictures of idle decoders while another session gets a decoder.
+  private static let maximumIdleBytes = 8 << 20
   /// The timeout of the fork server, which needs some milliseconds.
   private static let timeoutSeconds = 60
   /// Maximum CPU seconds of a decoder of batches.
@@ -73,38 +77,39 @@ public final class DecoderForkServer: Sendable {
     }
     control = Mutex(sockets[0])
     self.limits = limits
-    if let isConfined = try? Self.probe(control, limits) {
-      self.isConfined = isConfined
-    } else {
-      // Retry once: the machine may have stood still, or killed a process.
-      isConfined = try Self.probe(control, limits)
-    }
+    // Retry once: the machine may have stood still, or killed a process.
+    let first: (decoder: DecoderProcess, isConfined: Bool)
+    do { first = try Self.firstDecoder(control, limits) } catch { first = try Self.firstDecoder(control, limits) }
+    unused = Mutex(first.decoder)
+    isConfined = first.isConfined
   }
 
   deinit {
     // So that their CPU time is counted as this process's: the fork server exits without a wait for its children.
+    if let unused = unused.withLock({ $0.take() }) { _ = try? end(unused) }
     for idle in idle.withLock({ $0 }) { _ = try? end(idle.decoder) }
     control.withLock { control in if control >= 0 { close(control) } }
     var status: Int32 = 0
     waitpid(process, &status, 0)
   }
 
-  /// Returns whether the kernel ends a decoder that makes a forbidden system call.
-  private static func probe(_ control: borrowing Mutex<Int32>, _ limits: Limits) throws -> Bool {
-    let child = try fork(control, try newSlots(limits), cpuSeconds: cpuSeconds)
-    var question = WireWriter()
-    question.put(DecoderChild.Request.probe)
-    try? child.send(question.framed, ms: 1_000 * limits.decodeSeconds)
-    var answer = [UInt8](repeating: 0, count: 1)
-    // nil when there is no answer in time; then the child still runs, and `end` kills it.
-    let received = try? child.receive(into: &answer, ms: 1_000 * limits.decodeSeconds)
-    let signal = try end(control, child)
-    if signal == SIGSYS { return true }
-    if received == 1 { return false }
-    throw SandboxError(
-      description: received == nil
-        ? "a decoder does not answer within \(limits.decodeSeconds) s"
-        : "a decoder cannot be started (\(signal == 0 ? "it exited" : "signal \(signal)"))")
+  /// Starts the first decoder, and asks it whether the kernel filters its system calls.
+  private static func firstDecoder(
+    _ control: borrowing Mutex<Int32>, _ limits: Limits
+  ) throws -> (decoder: DecoderProcess, isConfined: Bool) {
+    let decoder = try fork(control, try newSlots(limits), cpuSeconds: cpuSeconds)
+    do {
+      var question = WireWriter()
+      question.put(DecoderChild.Request.isConfined)
+      var answer = try decoder.ask(question.framed, seconds: limits.decodeSeconds, DecoderExchange())
+      return (decoder, try answer.read())
+    } catch {
+      let signal = try end(control, decoder)
+      throw SandboxError(
+        description: error as? DecoderFailure == .late
+          ? "a decoder does not answer within \(limits.decodeSeconds) s"
+          : "a decoder cannot be started (\(signal == 0 ? "it exited" : "signal \(signal)"))")
+    }
   }
 
   /// Returns a decoder that has seen bytes of this session only: an idle one, or a new one.
@@ -122,6 +127,8 @@ public final class DecoderForkServer: Sendable {
       }
     }
     if let waiting { return waiting }
+    if isLimited, let unused = unused.withLock({ $0.take() }) { return unused }
+    endSurplus()
     // Memory with a picture that is still in use is freed with that picture.
     let cleared = retired.withLock { $0.popLast() }.flatMap { $0.clear() ? $0 : nil }
     return try Self.fork(control, cleared ?? Self.newSlots(limits), cpuSeconds: isLimited ? Self.cpuSeconds : 0)
@@ -142,6 +149,21 @@ public final class DecoderForkServer: Sendable {
       return idle.count > Self.maximumIdle ? idle.removeFirst().decoder : nil
     }
     if let surplus { _ = try? end(surplus) }
+  }
+
+  /// Ends idle decoders, so that another one, with pictures as large as those of the last one, has room beside them.
+  private func endSurplus() {
+    let gone = idle.withLock { idle in
+      var bytes = idle.reduce(idle.last?.decoder.slots.usedBytes ?? 0) { $0 + $1.decoder.slots.usedBytes }
+      let kept = idle.firstIndex { idle in
+        defer { bytes -= idle.decoder.slots.usedBytes }
+        return bytes <= Self.maximumIdleBytes
+      }
+      let gone = idle.prefix(upTo: kept ?? idle.endIndex)
+      idle.removeFirst(gone.count)
+      return gone
+    }
+    for decoder in gone { _ = try? end(decoder.decoder) }
   }
 
   /// Ends decoders that have been idle for too long.
@@ -243,6 +265,7 @@ private struct ForkServerProcess {
     for number in [SIGINT, SIGTERM, SIGHUP, SIGPIPE] { signal(number, SIG_IGN) }
     clinux_die_with_parent()
     let decoder = WarmUp.decoder(limits: limits, background: background)
+    guard let addressSpace = Self.addressSpace else { _exit(1) }
     let null = open("/dev/null", O_RDWR)
     for descriptor: Int32 in 0...2 { dup2(null, descriptor) }
     dup2(control, 3)
@@ -258,7 +281,8 @@ private struct ForkServerProcess {
         if process == 0 {
           close(3)
           DecoderChild(
-            socket: descriptors[0], memory: descriptors[1], limits: limits, decoder: decoder, cpuSeconds: message[1]
+            socket: descriptors[0], memory: descriptors[1], limits: limits, decoder: decoder,
+            addressSpace: addressSpace, cpuSeconds: message[1]
           ).run()
         }
         answer = process > 0 ? Int(process) : -Int(errno)
@@ -271,5 +295,17 @@ private struct ForkServerProcess {
       guard clinux_send(3, &answer, size, nil, 0) == size else { break }
     }
     _exit(0)
+  }
+
+  /// The size of this process's address space in bytes; nil where the kernel does not tell.
+  private static var addressSpace: UInt64? {
+    // The first number is pages (proc_pid_statm(5)); the size of the file is 0.
+    let file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { return nil }
+    defer { close(file) }
+    var text = [UInt8](repeating: 0, count: 64)
+    guard read(file, &text, text.count) > 0 else { return nil }
+    let pages = UInt64(String(decoding: text.prefix { $0 != UInt8(ascii: " ") }, as: UTF8.self))
+    return pages.map { $0 * UInt64(sysconf(Int32(_SC_PAGESIZE))) }
   }
 }

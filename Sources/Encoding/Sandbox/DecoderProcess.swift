@@ -185,8 +185,8 @@ package final class PictureSlots: Sendable {
   private struct State {
     /// Bytes written in each slot; nil when that is unknown.
     var written: [Int]? = indices.map { _ in 0 }
-    /// Bytes of each slot that are mapped for writing.
-    var populated = indices.map { _ in 0 }
+    /// Bytes of each slot that are mapped.
+    var mapped = indices.map { _ in 0 }
     /// The slots of pictures in use.
     var taken: Set<Int> = []
   }
@@ -229,6 +229,9 @@ package final class PictureSlots: Sendable {
     }
   }
 
+  /// The bytes of all pictures; the maximum that is reused when the decoder has not told.
+  var usedBytes: Int { state.withLock { $0.written?.reduce(0, +) ?? Self.keptBytes } }
+
   /// Records the number of bytes written in a slot; nil when it is unknown.
   func recordWrite(_ index: Int, bytes: Int?) {
     state.withLock { state in
@@ -258,10 +261,9 @@ package final class PictureSlots: Sendable {
   func buffer(_ index: Int) -> SharedPictureBuffer {
     SharedPictureBuffer(memory(of: index)) { [self] bytes in
       state.withLock { state in
-        guard state.populated[index] < bytes else { return }
-        state.populated[index] = bytes
-        // Where the kernel cannot map all pages at once, it maps each at its first write.
-        _ = clinux_populate(start(of: index), bytes)
+        guard state.mapped[index] < bytes else { return }
+        state.mapped[index] = bytes
+        clinux_touch(start(of: index), bytes)
       }
     }
   }

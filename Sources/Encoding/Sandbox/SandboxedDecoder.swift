@@ -79,10 +79,13 @@ final class SandboxedDecoder: FrameDecoding {
     var layout: PlaneLayout?
     // The content that a refused picture left there is unknown.
     defer { child.slots.recordWrite(slot, bytes: layout?.bytes) }
-    var question = WireWriter(capacity: files.reduce(4_096) { $0 + $1.count })
-    question.put(DecoderChild.Request.decode, slot, look, files.map(WireBytes.init))
+    var question = WireWriter()
+    question.put(DecoderChild.Request.decode, slot, look, files.map(\.count))
+    var message = question.framed
+    message.reserveCapacity(files.reduce(message.count) { $0 + $1.count })
+    for file in files { message += file }
     var answer = try child.ask(
-      question.framed, seconds: host.limits.decodeSeconds, DecoderExchange(isCancelled: isCancelled))
+      message, seconds: host.limits.decodeSeconds, DecoderExchange(isCancelled: isCancelled))
     switch try answer.read(DecoderChild.Outcome.self) {
     case .picture:
       let planes = try answer.layout(host.limits, bytes: child.slots.size)

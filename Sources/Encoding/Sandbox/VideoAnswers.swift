@@ -47,7 +47,7 @@ final class VideoAnswers {
         let order = try question.read(CodedPictureOrder.self)
         try order.planes(of: file, "").withUnsafeBytes { channel.output($0) }
         channel.answer(Outcome.done)
-      case .probe, .decode, .unpack: throw DecoderFailure.malformed
+      case .isConfined, .decode, .unpack: throw DecoderFailure.malformed
       }
     } catch let failure as DecoderFailure {
       throw failure
