@@ -1,4 +1,5 @@
 import ArgumentParser
+import CLinux
 import Encoding
 import FileSystem
 import FrameBatches
@@ -32,6 +33,8 @@ struct EncodeCommand: ReportingCommand {
     let batches = try selection.batches(output: output)
     if batches.isEmpty { say("no batch to encode") }
     let options = try encoding.encoder(input.options())
+    // Code is mapped again in a millisecond, which a single batch is not worth.
+    if batches.count > 1 { clinux_release_code() }
     let signals = try TerminationSignals()
     let staging = try Staging(output: output, worker: WorkerID())
     defer { staging.remove() }

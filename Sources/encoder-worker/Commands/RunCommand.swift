@@ -1,4 +1,5 @@
 import ArgumentParser
+import CLinux
 import Encoding
 import FileSystem
 import Glibc
@@ -115,6 +116,7 @@ struct RunCommand: ReportingCommand {
     let logger = log.logger()
     let events = try notifications.delivery()
     let options = try encoding.encoder(capture.options())
+    clinux_release_code()
     let signals = try TerminationSignals()
     let shutdown = try ShutdownState()
     let restart = WorkerRestart()
