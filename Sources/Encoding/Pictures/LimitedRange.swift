@@ -11,16 +11,25 @@ extension FrameBuffer {
       let (start, stride) = plane(index)
       let shift = index == 0 ? 0 : 1
       let (columns, rows) = ((width + shift) >> shift, (height + shift) >> shift)
-      for row in 0..<rows {
-        if index == 0 {
-          Self.scale(start + row * stride, columns, by: 219, offset: 16 * 255)
-        } else {
-          Self.scale(start + row * stride, columns, by: 224, offset: 128 * (255 - 224))
-        }
-      }
+      for row in 0..<rows { Self.limit(start + row * stride, columns, isLuma: index == 0) }
     }
     frame.pointee.format = AV_PIX_FMT_YUV420P.rawValue
     frame.pointee.color_range = AVCOL_RANGE_MPEG
+  }
+
+  /// Returns a sample of full range in limited range.
+  static func limited(_ sample: UInt8, isLuma: Bool) -> UInt8 {
+    var sample = sample
+    limit(&sample, 1, isLuma: isLuma)
+    return sample
+  }
+
+  private static func limit(_ samples: UnsafeMutablePointer<UInt8>, _ count: Int, isLuma: Bool) {
+    if isLuma {
+      scale(samples, count, by: 219, offset: 16 * 255)
+    } else {
+      scale(samples, count, by: 224, offset: 128 * (255 - 224))
+    }
   }
 
   /// Makes each sample `(factor × sample + offset) / 255`, rounded. In 16 bits, which the compiler turns into vectors.

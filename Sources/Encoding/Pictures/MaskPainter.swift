@@ -5,7 +5,7 @@ import FileSystem
 import FrameBatches
 
 enum MaskPainter {
-  /// - Parameter picture: 8-bit planar YUV (full range, BT.601), grey with grey masks, RGB24 or RGBA.
+  /// - Parameter picture: 8-bit planar YUV (BT.601, full range or as coded), grey with grey masks, RGB24 or RGBA.
   static func paint(_ masks: Masks, on picture: FrameBuffer) throws(FFmpegError) {
     let all = Mask(x: 0, y: 0, width: Double(picture.width), height: Double(picture.height))
     let rectangles =
@@ -18,7 +18,8 @@ enum MaskPainter {
     for mask in rectangles {
       let (columns, rows) = mask.pixels(width: picture.width, height: picture.height)
       if columns.isEmpty || rows.isEmpty { continue }
-      let (colour, yuv) = (mask.colour, mask.colour.yuv)
+      let colour = mask.colour
+      let yuv = picture.isCoded ? colour.limitedYUV : colour.yuv
       switch picture.format {
       case AV_PIX_FMT_RGB24: fill(picture.plane(0), columns, rows, with: [colour.red, colour.green, colour.blue])
       case AV_PIX_FMT_RGBA: fill(picture.plane(0), columns, rows, with: [colour.red, colour.green, colour.blue, 255])
@@ -60,6 +61,15 @@ extension Masks {
 }
 
 extension Colour {
+  /// The colour in the limited range of segments.
+  fileprivate var limitedYUV: (y: UInt8, u: UInt8, v: UInt8) {
+    let full = yuv
+    return (
+      FrameBuffer.limited(full.y, isLuma: true), FrameBuffer.limited(full.u, isLuma: false),
+      FrameBuffer.limited(full.v, isLuma: false)
+    )
+  }
+
   /// The colour in JFIF (ITU-T T.871, 7).
   fileprivate var yuv: (y: UInt8, u: UInt8, v: UInt8) {
     let (red, green, blue) = (Double(red), Double(green), Double(blue))

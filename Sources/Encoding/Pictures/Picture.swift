@@ -150,6 +150,9 @@ package final class FrameBuffer {
   /// How an image's YUV is made of RGB: as in JFIF, except for WebP, which has limited range.
   var coloursOfImage: YUVColours { frame.pointee.color_range == AVCOL_RANGE_MPEG ? .coded : .jfif }
 
+  /// Whether the picture has the form of segments already, as in lossy WebP.
+  var isCoded: Bool { format == AV_PIX_FMT_YUV420P && frame.pointee.color_range == AVCOL_RANGE_MPEG }
+
   /// Whether the picture needs a display of high dynamic range (PQ, HLG).
   var isHighDynamicRange: Bool {
     [AVCOL_TRC_SMPTE2084, AVCOL_TRC_ARIB_STD_B67].contains(frame.pointee.color_trc)

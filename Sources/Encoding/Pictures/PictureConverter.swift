@@ -14,6 +14,7 @@ package final class PictureConverter {
 
   /// Converts an image to a form that masks can be painted on: 8-bit planar YUV or grey as decoded, otherwise RGB.
   func paintable(_ source: FrameBuffer) throws(FFmpegError) -> FrameBuffer {
+    if source.isCoded { return source }
     switch source.format {
     case AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUVJ440P, AV_PIX_FMT_YUVJ444P, AV_PIX_FMT_GRAY8,
       AV_PIX_FMT_RGB24:

@@ -73,7 +73,7 @@ package final class PictureDecoder {
     let planar = try paintable.subsampled()
     // Pixels on both sides of a mask's edge share chroma, which gets the mask's colour.
     if planar !== paintable { try MaskPainter.paint(masks, on: planar) }
-    try planar.limitRange()
+    if !planar.isCoded { try planar.limitRange() }
     return try Picture(adopting: planar)
   }
 

@@ -7,9 +7,9 @@ import CPixels
 import FileSystem
 
 extension FrameBuffer {
-  /// - Precondition: 8-bit planar YUV of full range, grey or RGB: a result of ``PictureConverter/paintable(_:)``.
+  /// - Precondition: 8-bit planar YUV, grey or RGB: a result of ``PictureConverter/paintable(_:)``.
   func subsampled() throws(FFmpegError) -> FrameBuffer {
-    guard format != AV_PIX_FMT_YUVJ420P else { return self }
+    if format == AV_PIX_FMT_YUVJ420P || isCoded { return self }
     let result = try FrameBuffer(width: width, height: height, format: AV_PIX_FMT_YUV420P)
     if format == AV_PIX_FMT_RGB24 {
       convertRGB(into: result)
