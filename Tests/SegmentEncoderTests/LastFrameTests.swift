@@ -17,7 +17,8 @@ import Testing
 
   /// Makes a batch of fixture frames at one a second.
   private func batch(_ name: String, _ pictures: [Int], startMs: Int, note: String = "") throws -> String {
-    let names = try FileManager.default.contentsOfDirectory(atPath: frames.path).filter { $0.hasSuffix(".jpg") }.sorted()
+    let names = try FileManager.default.contentsOfDirectory(atPath: frames.path)
+      .filter { $0.hasSuffix(".jpg") }.sorted()
     try FileManager.default.createDirectory(atPath: scratch.path(name), withIntermediateDirectories: true)
     for (index, picture) in pictures.enumerated() {
       try scratch.file("\(name)/\(startMs + 1_000 * index).jpg", frames.bytes(names[picture]))
@@ -26,8 +27,11 @@ import Testing
     return scratch.path(name)
   }
 
-  /// Publishes these batches with one encoder, or with one for each. Returns the receipts, and the number of decoded pictures.
-  private func publish(_ batches: [String], into output: String, sharesEncoder: Bool) throws -> ([Receipt], decoded: Int) {
+  /// Publishes these batches with one encoder, or with one for each. Returns the receipts, and the number of decoded
+  /// pictures.
+  private func publish(
+    _ batches: [String], into output: String, sharesEncoder: Bool
+  ) throws -> ([Receipt], decoded: Int) {
     var options = BatchEncoder.Options()
     let profile = Profile()
     options.profile = profile

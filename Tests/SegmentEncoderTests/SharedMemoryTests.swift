@@ -25,6 +25,16 @@ import Testing
     }
   }
 
+  /// Memory of idle decoders is limited while another session gets a decoder.
+  @Test(
+    arguments: [
+      ([], 0), ([3 << 20], 0), ([5 << 20], 1), ([3 << 20, 3 << 20], 1), ([1 << 20, 1 << 20, 1 << 20], 0),
+      ([6 << 20, 1 << 20, 1 << 20], 1), ([1 << 20, 1 << 20, 40 << 20], 3),
+    ] as [([Int], Int)])
+  func oldestIdleDecodersMakeRoom(usedBytes: [Int], gone: Int) {
+    #expect(DecoderForkServer.surplus(usedBytes) == gone)
+  }
+
   @Test func memoryInUseIsNotReused() throws {
     let slot = slots.free()
     let layout = PlaneLayout(withoutGaps: PixelSize(width: 16, height: 16), used: 0)

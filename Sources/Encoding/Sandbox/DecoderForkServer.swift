@@ -151,19 +151,25 @@ public final class DecoderForkServer: Sendable {
     if let surplus { _ = try? end(surplus) }
   }
 
-  /// Ends idle decoders, so that another one, with pictures as large as those of the last one, has room beside them.
+  /// Ends idle decoders, so that another one has room beside them.
   private func endSurplus() {
     let gone = idle.withLock { idle in
-      var bytes = idle.reduce(idle.last?.decoder.slots.usedBytes ?? 0) { $0 + $1.decoder.slots.usedBytes }
-      let kept = idle.firstIndex { idle in
-        defer { bytes -= idle.decoder.slots.usedBytes }
-        return bytes <= Self.maximumIdleBytes
-      }
-      let gone = idle.prefix(upTo: kept ?? idle.endIndex)
-      idle.removeFirst(gone.count)
-      return gone
+      let count = Self.surplus(idle.map(\.decoder.slots.usedBytes))
+      defer { idle.removeFirst(count) }
+      return idle.prefix(count)
     }
     for decoder in gone { _ = try? end(decoder.decoder) }
+  }
+
+  /// Returns the number of idle decoders, oldest first, that have no room beside another one.
+  ///
+  /// - Parameter usedBytes: of the pictures of each. The other one is expected to have pictures as large as those of the last one.
+  static func surplus(_ usedBytes: [Int]) -> Int {
+    var bytes = usedBytes.reduce(usedBytes.last ?? 0, +)
+    return usedBytes.prefix { used in
+      defer { bytes -= used }
+      return bytes > maximumIdleBytes
+    }.count
   }
 
   /// Ends decoders that have been idle for too long.

@@ -99,8 +99,7 @@ package struct DirectoryStore: ArtifactStore {
       let file = staging.temporaryFile()
       try DurableFile.create(file, SegmentManifest.text(of: manifest))
       // An existing manifest has the same content.
-      _ = try DurableFile.link(file, to: directory.path + "/" + SegmentName.manifest(staged.startMs))
-      try check("unlink", file) { unlink(file) }
+      if try !DurableFile.move(file, to: directory.path + "/" + SegmentName.manifest(staged.startMs)) { unlink(file) }
     }
     try Directory(opening: directory.path).sync()
   }
@@ -124,11 +123,7 @@ package struct DirectoryStore: ArtifactStore {
 
   /// Gives a staged file its name. An existing video without a manifest is a leftover of a dead worker, and is replaced.
   private func place(_ file: String, as target: String) throws(DiskError) {
-    if try DurableFile.link(file, to: target) {
-      try check("unlink", file) { unlink(file) }
-    } else {
-      try check("rename", target) { rename(file, target) }
-    }
+    if try !DurableFile.move(file, to: target) { try check("rename", target) { rename(file, target) } }
   }
 }
 
