@@ -4,9 +4,6 @@ import CFFmpeg
 @testable import FrameBatches
 
 /// Compares the decoder of plain PNGs with libavcodec: it accepts no file that libavcodec refuses, and makes the same pixels.
-///
-/// libdeflate reads some Huffman codes that zlib refuses (see `PNGDecoder`). Mutations do not find
-/// such a stream, because its Adler-32 must be right.
 package enum PNGFuzzing {
   static func compare(_ bytes: [UInt8]) {
     // Changes to the pixels' checksum or structure remain; only the chunks' checksums are corrected.

@@ -1,8 +1,5 @@
 // Decodes the PNGs that recorders write, 8-bit RGB and RGBA, four times as fast as libavcodec. It never refuses a file: it leaves
 // all other kinds, and everything unusual or damaged, to libavcodec.
-//
-// One rule is less strict: libdeflate reads incomplete Huffman codes, and symbols 286 and 287 and distances 30 and 31, which zlib
-// refuses. No encoder writes them, and damage does not get past both checksums: only a file made for it has them.
 
 import CDeflate
 import CFFmpeg
@@ -62,7 +59,9 @@ final class PNGDecoder {
       guard stream.first == 0x78 else { return false }
       var read = 0
       let status = libdeflate_zlib_decompress_ex(inflater, stream.baseAddress, stream.count, start, size, &read, nil)
+      // Between the two bytes of its header and the four of its checksum (RFC 1950).
       return status == LIBDEFLATE_SUCCESS && read == stream.count
+        && cpx_is_strict_deflate(stream.baseAddress! + 2, stream.count - 6)
     }
     if png.data.count == 1 {
       return file.withUnsafeBufferPointer { unpack(UnsafeBufferPointer(rebasing: $0[png.data[0]])) }
