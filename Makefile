@@ -61,11 +61,13 @@ nightly-nfs:
 sanitize:
 	scripts/sanitize
 
-# Compares the worker with common ffmpeg recipes over real sessions, or CORPUS=DIR.
+# Compares the worker with stock ffmpeg over real sessions, or CORPUS=DIR, in some 40 minutes on two cores; ROUNDS=1 is
+# sooner and less exact. PARTS selects some of: jpeg png webp large sandbox decoding batches jobs startup finished scale
+# profile. Only a run of all parts over the usual sessions writes Benchmarks/RESULTS.md and the README's figures.
 bench:
 	scripts/setup bench
 	scripts/build
-	/usr/bin/python3 Benchmarks/bench.py $(CORPUS)
+	/usr/bin/python3 Benchmarks/bench.py --rounds $(ROUNDS) $(if $(CORPUS),--corpus "$(CORPUS)") $(PARTS)
 
 # Estimates the needs of a million sessions a day, by arithmetic and simulation.
 capacity:

@@ -27,8 +27,11 @@ from pathlib import Path
 import numpy
 from matplotlib import colors, pyplot, ticker
 
-import bench
 import limit
+import measure
+import pictures
+from likeness import luma, recipe_places, segments_of, similarity, ssim, truth_of
+from recipes import recipe_segments
 
 SESSIONS = ("s01", "s04", "s07")
 READ_SESSIONS = ("s01", "s04")
@@ -90,8 +93,8 @@ class Session:
     def __init__(self, worker, path, scratch):
         scratch.mkdir()
         self.name, self.scratch, self.truth, self.plan = path.name, scratch, scratch / "truth.y", scratch / "plan"
-        bench.run([worker, "encode", path / "jpg", "--session", path.name, "--output", scratch, "--jobs", "1"])
-        self.segments = bench.segments_of(scratch / path.name)
+        measure.run([worker, "encode", path / "jpg", "--session", path.name, "--output", scratch, "--jobs", "1"])
+        self.segments = segments_of(scratch / path.name)
         self.frames = {frame.name: frame for frame in sorted((path / "jpg").glob("*.jpg"))}
         self.size = (self.segments[0]["width"], self.segments[0]["height"])
         # Without OWN, the base's own part of the parameters, to compare the base with plain presets of x264.
@@ -100,7 +103,7 @@ class Session:
         lines = self.plan.read_text().splitlines()
         self.pictures = [Path(line.split(" ", 1)[1]) for line in lines if line != "segment"]
         for picture in self.pictures:
-            bench.luma(["-i", bench.truth_of(picture)], self.truth)
+            luma(["-i", truth_of(picture)], self.truth)
         self.lossless = (path / "png").is_dir()
         if self.name in READ_SESSIONS:
             self.words = self.read(self.truth)
@@ -121,7 +124,7 @@ class Session:
     def luma(self, sources):
         with tempfile.NamedTemporaryFile(dir=self.scratch) as file:
             for source in sources:
-                bench.luma(source, file.name, size=self.size)
+                luma(source, file.name, size=self.size)
             yield file.name
 
     def sources(self, setting):
@@ -131,7 +134,7 @@ class Session:
 
     def likeness(self, setting):
         with self.luma(self.sources(setting)) as coded:
-            values = bench.ssim(coded, self.truth, self.size)
+            values = ssim(coded, self.truth, self.size)
         assert len(values) == len(self.pictures), f"{setting}: {len(values)} pictures, not {len(self.pictures)}"
         return values
 
@@ -156,8 +159,8 @@ class Session:
     def recipe(self):
         """Returns bytes a frame of the recipe for each segment, and SSIM of the pictures that we code."""
         folder = self.scratch / "recipe"
-        _, parts = bench.recipe_segments(self.segments, self.frames, folder)
-        values = bench.similarity(self.segments, bench.recipe_places(self.segments, parts), self.frames, folder)
+        _, parts = recipe_segments(self.segments, self.frames, folder)
+        values = similarity(self.segments, recipe_places(self.segments, parts), self.frames, folder)
         shown = [frame["source"] for segment in self.segments for frame in segment["frames"]]
         coded = {picture.name for picture in self.pictures}
         size = sum(part.stat().st_size for part in parts) / len(self.frames)
@@ -327,7 +330,7 @@ def plot(measured, target):
 def report(measured, sessions):
     return f"""# Settings
 
-`make sweep`, {date.today()}, {bench.machine()}. The base: preset superfast, CRF {BASE.crf}, `{OWN}`, on top of the worker's own
+`make sweep`, {date.today()}, {measure.machine()}. The base: preset superfast, CRF {BASE.crf}, `{OWN}`, on top of the worker's own
 `{sessions[0].fixed}`. Beside it
 one thing is changed at a time; a row that says only preset and CRF has nothing else on top.
 
@@ -356,19 +359,19 @@ SSIM-Y (– where its ladder does not reach, or does so only beyond its best).
 
 def main():
     os.environ["OMP_THREAD_LIMIT"] = "1"
-    corpus = bench.corpus(sys.argv[1] if len(sys.argv) > 1 else None)
+    corpus = pictures.corpus(sys.argv[1] if len(sys.argv) > 1 else None)
     if not corpus:
         sys.exit(f"sweep.py: no corpus with {', '.join(SESSIONS)}; make sweep CORPUS=DIR")
     scratch = Path(tempfile.mkdtemp())
     try:
-        program, worker = limit.build(scratch), bench.built()
+        program, worker = limit.build(scratch), measure.built()
         print("truth …", file=sys.stderr)
         sessions = [Session(worker, corpus / name, scratch / name) for name in SESSIONS]
         measured = encode(program, sessions)
         compare(sessions, measured)
     finally:
         shutil.rmtree(scratch)
-    folder = bench.ROOT / "Benchmarks"
+    folder = measure.ROOT / "Benchmarks"
     (folder / "SWEEP.md").write_text(report(measured, sessions))
     plot(measured, folder / "sweep.svg")
 

@@ -140,6 +140,12 @@ import Testing
     #expect(readme.split(whereSeparator: \.isWhitespace).count <= 2_200)
   }
 
+  @Test func benchmarkPageAndQuotedFiguresMatchTheResults() throws {
+    let script = Fixture.root.appendingPathComponent("Benchmarks/page.py").path
+    let result = try Tool.run("python3", [script, "--check"])
+    #expect(result.status == 0, "\(result.errors)")
+  }
+
   @Test func everyMakeTargetInTheDocumentationExists() throws {
     let makefile = try String(contentsOf: Fixture.root.appendingPathComponent("Makefile"), encoding: .utf8)
     let targets = try found("^([a-z][a-z-]*):", in: makefile)

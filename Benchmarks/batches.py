@@ -1,0 +1,55 @@
+"""Measures the cost of a batch beside that of its pictures. For bench.py.
+
+CPU is of the worker and its decoder processes, start and end included.
+"""
+
+from functools import partial
+
+from measure import START, batch, drain, in_turn, new_spool, ratios
+from pictures import frames_of
+from profiles import stages
+
+SMALL = 5
+# Rounds of small batches for each round of the rest.
+SMALL_ROUNDS = 3
+
+
+def small(worker, paths, scratch, rounds):
+    """Compares batches of five frames with one batch of all frames, in turn, with and without the sandbox.
+
+    There is a frame a second, so that both ways make the same segments.
+    """
+    def spent(frames, size, mode):
+        spool = new_spool(scratch / "small")
+        for first in range(0, len(frames), size):
+            batch(spool / "incoming" / f"s@{first:04}", frames[first:first + size], START + first * 1_000)
+        used = drain(worker, spool, "--jobs", "1", "--sandbox", mode)
+        made = len(list((spool / "output" / "s").glob("segment-*.json")))
+        assert made == len(frames) // SMALL, f"{made} segments"
+        return used.cpu
+
+    result = []
+    for path in paths:
+        frames = frames_of(path / "jpg")
+        frames = frames[:len(frames) // SMALL * SMALL]
+        for mode in ("require", "off"):
+            costs = in_turn(SMALL_ROUNDS * rounds, {size: partial(spent, frames, size, mode)
+                                                    for size in (SMALL, len(frames))})
+            result.append({"name": path.name, "sandbox": mode, "batches": len(frames) // SMALL, "size": SMALL,
+                           "frames": len(frames)} | ratios(costs[SMALL], costs[len(frames)]))
+    return result
+
+
+def overhead(worker, frames, scratch, rounds):
+    """Measures CPU ms of a batch of two frames beside decoding and encoding, with and without the sandbox."""
+    def spent(mode):
+        spool = new_spool(scratch / "overhead")
+        starts = [(copy, first) for copy in range(4) for first in range(0, len(frames) - 1, 2)]
+        for copy, first in starts:
+            batch(spool / "incoming" / f"s{copy}@{first:04}", frames[first:first + 2], START + first * 1_000)
+        used = drain(worker, spool, "--jobs", "1", "--profile", "--sandbox", mode)
+        found = stages(used)
+        return (used.cpu * 1_000 - found["decode"][1] - found["encode"][1]) / len(starts)
+
+    costs = in_turn(rounds, {mode: partial(spent, mode) for mode in ("require", "off")})
+    return {mode: min(values) for mode, values in costs.items()}

@@ -1,0 +1,158 @@
+"""The details of the benchmark results: a section for each part. For page.py."""
+
+from recipes import OPTIONS
+from sessions import CLOSE_ROUNDS, OURS
+from summary import sessions_of, table, title
+
+MODES = ("require", "off")
+
+
+def spread(one):
+    """Returns the median of all ratios, the range of the middle half, and the ratio of the least of each."""
+    rounds = sorted(one["rounds"])
+    quarter = len(rounds) // 4
+    return f"{one['median']:.3f}", f"{rounds[quarter]:.3f}–{rounds[-1 - quarter]:.3f}", f"{one['least']:.3f}"
+
+
+def session_section(found):
+    rows = []
+    for session in found:
+        ours = session["rows"][OURS]
+        for name, row in session["rows"].items():
+            rows.append((
+                f"{title(session)}: {session['frames']} frames, {session['segments']} segments", name,
+                f"{row['cpu']:.2f}", f"{row['cpu'] / ours['cpu']:.2f}", f"{row['wall']:.2f}",
+                f"{row['bytes']:.0f}", f"{ours['bytes'] / row['bytes']:.2f}",
+                f"{row['ssim']:.4f}" if row["ssim"] else "", f"{row['memory']:.0f}"))
+    head = ["session", "", "CPU ms a frame", "× ours", "wall ms a frame", "bytes a frame", "ours / this", "SSIM-Y",
+            "peak RSS, MB"]
+    return f"""## Sessions
+
+`balanced`, `--jobs 1`; the least CPU of the rounds in turn, each program in each, and all but the recipe a segment
+{CLOSE_ROUNDS} times in each. SSIM-Y is against the lossless truth where there is one, else against the captured file. RSS is that
+of the largest process: the worker, or its decoder.
+
+- The recipe: `ffmpeg -y -f concat -safe 0 -i LIST {' '.join(OPTIONS)} OUT`.
+- The bare loop decodes and encodes what we do, with the same libraries and settings, and nothing else (`limit.c`).
+- JPEG: the files of the corpus; s01 and s04 have lossless originals. PNG: these originals, for RGBA with an opaque
+  alpha channel. WebP: the originals, lossy, of the JPEG's quality. Large screens: the originals, or else the captured
+  files, scaled, as JPEG of the session's own quality. Their truth is the scaled picture.
+
+![CPU and bytes a frame](results.svg)
+
+{table(head, rows)}"""
+
+
+def sandbox_section(found):
+    median, middle, least = spread(found)
+    return f"""## The sandbox
+
+Over all JPEG sessions of the corpus: {median} times the CPU of `--sandbox off`. That is the median of
+{len(found['rounds'])} rounds in turn; half of them are in {middle}; of the least of each it is {least}.
+"""
+
+
+def decoding_section(found):
+    rows = [(title(one), *(f"{cpu:.2f}" for cpu in (one["decode"], one["convert"], one["decode"] + one["convert"],
+                                                    one["ffmpeg"]))) for one in found]
+    return f"""## Decoding
+
+CPU ms of a frame that differs from the one before, by the worker's own profile; the least of the rounds. Beside it,
+stock ffmpeg decodes the same frames to 4:2:0 with one thread, without its start.
+
+{table(["frames", "decode", "convert", "both", "ffmpeg"], rows)}"""
+
+
+def batches_section(found):
+    rows = [(f"{one['name']}: {one['batches']} batches of {one['size']} / one of {one['frames']} frames, "
+             f"`--sandbox {one['sandbox']}`", *spread(one)) for one in found["small"]]
+    overhead = [(f"`--sandbox {mode}`", f"{found['overhead'][mode]:.2f}") for mode in MODES]
+    return f"""## Small batches
+
+CPU of `run --drain --jobs 1`, start included, in turn. There is a frame a second: both ways make the same segments.
+
+{table(["batches", "median", "half of the rounds in", "of the least of each"], rows)}
+CPU ms of a batch of two frames, one segment, beside decoding and encoding; start and fsync included:
+
+{table(["", "CPU ms"], overhead)}"""
+
+
+def jobs_section(found):
+    speeds = found["throughput"]
+    names = {"jobs": "two jobs of a worker / one job", "workers": "two workers / one worker"}
+    pairs = [(f"{what}, `--sandbox {mode}`", speeds[mode][key]) for mode in MODES for key, what in names.items()]
+    pairs.append(("two bare loops / one", speeds["loops"]))
+    rows = [(what, *spread(one["speed"]), f"{one['cpu']:.2f}") for what, one in pairs]
+    peaks = [(f"frames {size}", f"{peak:.0f}") for size, peak in found["memory"].items()]
+    return f"""## Jobs and workers
+
+Speed by the wall clock, `run --drain` over a spool of all JPEG sessions twice, in batches of ten frames; and the CPU
+for the same work. Two bare loops do twice the work of one: they show what two cores of this machine can do at most.
+
+{table(["", "speed, median", "half of the rounds in", "of the least of each", "CPU"], rows)}
+![The ratios of all rounds](ratios.svg)
+
+Peak RSS of `encode --jobs 2`, four batches of 15 frames:
+
+{table(["", "MB"], peaks)}"""
+
+
+def startup_section(found):
+    names = {"encode": "`encode`, one batch of five equal frames", "encode by ffmpeg": "the recipe, the same frames",
+             "version": "`encoder-worker --version`", "version of ffmpeg": "`ffmpeg -version`"}
+    rows = [(what, f"{found[name]['least']:.1f}", f"{found[name]['median']:.1f}") for name, what in names.items()]
+    return f"""## Start
+
+{table(["", "CPU ms, least", "median"], rows)}"""
+
+
+def finished_section(found):
+    names = {
+        "stitch": "`stitch`", "stitch by ffmpeg": "`ffmpeg -f concat -c copy`",
+        "hls": "`stitch --format hls`", "hls by ffmpeg": "`ffmpeg -f concat -c copy -f hls`",
+        "verify": "`verify`", "verify by ffmpeg": "`ffmpeg -f null`, of the film",
+        "reencode": "`reencode --quality small`", "reencode by ffmpeg": "`ffmpeg -preset superfast`, of the film"}
+    rows = []
+    for name, what in names.items():
+        row = found["rows"][name]
+        rows.append((what, f"{row['cpu']:.2f}", f"{row['wall']:.2f}", f"{row['memory']:.0f}",
+                     f"{row['bytes'] / 1e6:.1f}" if row["bytes"] else ""))
+    return f"""## A finished session of an hour
+
+{found['segments']} segments, {found['bytes'] / 1e6:.0f} MB. The least CPU and wall clock of the rounds in turn.
+
+{table(["", "CPU s", "wall s", "peak RSS, MB", "MB written"], rows)}"""
+
+
+def scale_section(found):
+    rows = []
+    for few, many, cpu in (
+            ("one tiny picture, {few} batches waiting", "the same, {many} waiting", found["waiting"]),
+            ("one tiny segment, a new session", "the same, a session of {many} segments", found["segments"])):
+        rows += [(few.format(**cpu), f"{cpu['cpu'][0]:.2f}", ""),
+                 (many.format(**cpu), f"{cpu['cpu'][1]:.2f}", f"{cpu['cpu'][1] / cpu['cpu'][0]:.2f}")]
+    return f"""## Long queues and long sessions
+
+{table(["", "CPU ms a batch", "× the row above"], rows)}"""
+
+
+def profile_section(found):
+    return f"""## A profile
+
+{found['session']} in batches of ten frames, `run --drain --profile --jobs 1`.
+
+```
+{found['table']}
+```
+"""
+
+
+SECTIONS = {"sandbox": sandbox_section, "decoding": decoding_section, "batches": batches_section,
+            "jobs": jobs_section, "startup": startup_section, "finished": finished_section, "scale": scale_section,
+            "profile": profile_section}
+
+
+def text(parts):
+    found = sessions_of(parts)
+    return "\n".join(([session_section(found)] if found else [])
+                     + [make(parts[part]) for part, make in SECTIONS.items() if part in parts])
