@@ -10,6 +10,7 @@
 // and of encoding.
 #include <libavcodec/avcodec.h>
 #include <libavutil/opt.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,6 +100,9 @@ static long drain(AVCodecContext *encoder, AVPacket *packet, FILE *out) {
 int main(int count, char **arguments) {
   if (count != 5) return 64;
   av_log_set_level(AV_LOG_ERROR);
+  // Keep memory as the worker does. Otherwise the kernel clears the buffers of large pictures again for each segment.
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 64 << 20);
   FILE *out = fopen(arguments[4], "wb");
   AVPacket *packet = av_packet_alloc();
   AVCodecContext *encoder = NULL;
