@@ -1,22 +1,23 @@
 #!/usr/bin/python3
-"""Runs the worker as a service under a steady load, and checks that memory and open files stay flat, and nothing is lost.
+"""Runs the worker as a service under a steady load, and checks that nothing is lost, and that nothing grows.
 
     make soak                      an hour of load on a spool, then an hour through a queue and a store
     make soak MINUTES=5            minutes of each; below TRUSTED minutes the page goes to .build/soak
     Benchmarks/soak.py WORKER [--minutes 60] [--parts spool,store] [--corpus DIR] [--to DIR]
 
-500 live sessions hand over a batch of five small frames each five seconds, on a fixed schedule: evenly spread and all at
-once, in turn. The worker is restarted twice, once by SIGKILL. Latency is from the rename into incoming/ (with a queue: the
-entry in its stream) to the arrival of the batch's event. On a machine that cannot do that many batches, fewer sessions
-live: ready batches are drained before each part, and the sessions take at most SHARE of that rate.
+500 live sessions hand over a batch of five small frames each five seconds, on a fixed schedule: evenly spread and all
+at once, in turn. The worker is restarted twice, once by SIGKILL. Latency is from the rename into incoming/ (with a
+queue: the entry in its stream) to the arrival of the batch's event. On a machine that cannot do that many batches,
+fewer sessions live: ready batches are drained before each part, and the sessions take at most SHARE of that rate.
 
 The exit status is 1 if a batch was lost, quarantined, or published twice with other content, if the index of a session
 differs from its events, if batches still wait in the end, or if memory or open files grow beyond the LIMITS of
-soak_figures.py. There is no limit of latency. Writes Benchmarks/SOAK.md and its chart.
+soak_figures.py. There is no limit of latency. A run that passes writes Benchmarks/SOAK.md and its chart.
 """
 
 import argparse
 import collections
+import contextlib
 import os
 import random
 import shutil
@@ -40,11 +41,13 @@ ROOT = Path(__file__).resolve().parent.parent
 SESSIONS = 500
 # The share of the measured rate that the load may take; rounds of the measurement, and batches of each.
 SHARE, ROUNDS, READY = 0.7, 5, 300
+# Seconds between samples: no divisor of a tick, so that samples fall on all parts of a burst.
 SAMPLE_S = 3
 # Seconds for the batches that wait after the last arrival.
 DRAIN_S = 60
 # Live sessions that `verify` reads in the end.
 VERIFIED = 25
+# Minutes of a run whose page is worth keeping.
 TRUSTED = 10
 MEMORY = Path("/dev/shm")
 # The kinds of queue, and the jobs of the worker: with a store, jobs also wait for answers.
@@ -106,8 +109,10 @@ def control(worker, ledger, start, length, done, failed):
             if worker.restart(name) and name == "SIGTERM":
                 ledger.fault(f"the worker did not end with 0 after {name}")
         if time.monotonic() >= due:
-            worker.sample()
             due += SAMPLE_S
+            with contextlib.suppress(OSError):
+                # A worker that is gone is found above.
+                worker.sample()
 
 
 def finish(worker, binary, queue, ledger, load, scratch):
@@ -134,6 +139,7 @@ def finish(worker, binary, queue, ledger, load, scratch):
 
 
 def soak(name, binary, length, scratch, pictures):
+    """Runs one part for `length` seconds. Returns what was measured."""
     kind, jobs = PARTS[name]
     command = [binary, "run", "--json", "--jobs", str(jobs)]
     possible = rate(kind, command, scratch, pictures)
@@ -168,7 +174,10 @@ def soak(name, binary, length, scratch, pictures):
 
 
 def real(binary, paths, scratch):
-    """Returns CPU ms for a batch of five frames, by corpus session. Each batch has a session, and so a decoder, of its own."""
+    """Returns the size of captured frames, and CPU ms for a batch of five, by session of the corpus.
+
+    Each batch has a session, and so a decoder, of its own.
+    """
     idle = [scale.new_spool(scratch / f"idle-{turn}") for turn in range(3)]
     start = min(scale.cpu([binary, "--spool", spool, "--drain"]) for spool in idle)
     costs = {}
@@ -178,7 +187,9 @@ def real(binary, paths, scratch):
         for number in range(count):
             scale.captured(spool, f"s{number:03}", frames[number * 5:number * 5 + 5])
         costs[path.name] = (scale.cpu([binary, "--spool", spool, "--drain", "--jobs", "1"]) - start) * 1e3 / count
-    return costs
+    size = subprocess.run(["ffprobe", "-v", "error", "-show_entries", "stream=width,height", "-of", "csv=p=0:s=x",
+                           frames[0]], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    return size.replace("x", "×"), costs
 
 
 def main():
@@ -202,13 +213,11 @@ def main():
         parts = [soak(name, binary, length, scratch, pictures) for name in options.parts.split(",")]
         faults = [f"{part.title}: {fault}" for part in parts for fault in part.faults]
         if faults:
-            print((scratch / "log").read_text()[-2_000:], file=sys.stderr)
-        text = soak_page.page(parts, costs, rates, SHARE, SESSIONS)
+            sys.exit("\n".join(["soak: the run failed", *faults, (scratch / "log").read_text()[-2_000:]]))
+        text = soak_page.page(parts, *costs, rates, SHARE, SESSIONS)
     (target / "SOAK.md").write_text(text)
     soak_chart.draw(parts, target / "soak.svg")
     print(text)
-    print(f"soak: {target}/SOAK.md", *faults, sep="\n", file=sys.stderr)
-    sys.exit(1 if faults else 0)
 
 
 if __name__ == "__main__":

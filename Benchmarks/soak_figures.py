@@ -116,10 +116,10 @@ class Part:
         first = min(at + latency for at, latency in self.batches if at + latency > ended) - restart.at
         near = [latency for at, latency in self.batches if at < restart.at + TICK - 1 and at + latency > restart.at]
         waiting = max(self.ledger.peaks[second] for second in range(int(restart.at) - 1, int(restart.at) + TICK - 1))
-        return first, max(near), waiting
+        return first, max(near, default=0), waiting
 
     @property
     def faults(self):
-        grown = [f"{name} grew by {self.growth(name):.1f}, more than {limit}"
-                 for name, limit in LIMITS.items() if self.growth(name) > limit]
-        return self.ledger.faults + grown
+        """Returns the reasons why the part failed. A part with lost batches may have ended early."""
+        return self.ledger.faults or [f"{name} grew by {self.growth(name):.1f}, more than {limit}"
+                                      for name, limit in LIMITS.items() if self.growth(name) > limit]

@@ -117,9 +117,11 @@ class Store:
 
     def leftovers(self):
         """Returns batches that are neither published nor prepared, and entries of the queue."""
-        entries = subprocess.run(["redis-cli", "-s", self.running.socket, "XRANGE", "encoder-worker", "-", "+"], check=True,
-                                 capture_output=True, text=True).stdout.split()
-        return entries + [key for prefix in ("incoming/", "quarantine/", "behind/") for key in self.running.keys(prefix)]
+        listed = subprocess.run(["redis-cli", "-s", self.running.socket, "XRANGE", "encoder-worker", "-", "+"],
+                                check=True, capture_output=True, text=True).stdout.split()
+        for prefix in ("incoming/", "quarantine/", "behind/"):
+            listed += self.running.keys(prefix)
+        return listed
 
     def close(self):
         self.running.__exit__()
