@@ -2,7 +2,7 @@
 """Runs the worker as a service under a steady load, and checks that nothing is lost, and that nothing grows.
 
     make soak                      an hour of load on a spool, then an hour through a queue and a store
-    make soak MINUTES=5            minutes of each; below TRUSTED minutes the page goes to .build/soak
+    make soak MINUTES=5            minutes of each
     Benchmarks/soak.py WORKER [--minutes 60] [--parts spool,store] [--corpus DIR] [--to DIR]
 
 500 live sessions hand over a batch of five small frames each five seconds, on a fixed schedule: evenly spread and all
@@ -12,7 +12,8 @@ fewer sessions live: ready batches are drained before each part, and the session
 
 The exit status is 1 if a batch was lost, quarantined, or published twice with other content, if the index of a session
 differs from its events, if batches still wait in the end, or if memory or open files grow beyond the LIMITS of
-soak_figures.py. There is no limit of latency. A run that passes writes Benchmarks/SOAK.md and its chart.
+soak_figures.py. There is no limit of latency. A run that passes writes SOAK.md and its chart: to Benchmarks
+if it has both parts and TRUSTED minutes, else to .build/soak.
 """
 
 import argparse
@@ -183,7 +184,7 @@ def real(binary, paths, scratch):
     costs = {}
     for path in sorted(paths):
         frames = sorted((path / "jpg").glob("*.jpg"))
-        spool, count = scale.new_spool(scratch / path.name), len(frames) // 5
+        spool, count = scale.new_spool(scratch / path.name), max(1, len(frames) // 5)
         for number in range(count):
             scale.captured(spool, f"s{number:03}", frames[number * 5:number * 5 + 5])
         costs[path.name] = (scale.cpu([binary, "--spool", spool, "--drain", "--jobs", "1"]) - start) * 1e3 / count
@@ -200,8 +201,10 @@ def main():
     parser.add_argument("--corpus")
     parser.add_argument("--to", type=Path, metavar="DIR")
     options = parser.parse_args()
-    length = round(options.minutes * 60 / TICK) * TICK
-    target = options.to or (ROOT / "Benchmarks" if options.minutes >= TRUSTED else ROOT / ".build" / "soak")
+    length = max(PHASES, round(options.minutes * 60 / TICK)) * TICK
+    names = options.parts.split(",")
+    isWhole = options.minutes >= TRUSTED and names == [*PARTS]
+    target = options.to or (ROOT / "Benchmarks" if isWhole else ROOT / ".build" / "soak")
     for folder in (target, ROOT / ".build"):
         folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="soak-", dir=room()) as scratch:
@@ -210,7 +213,7 @@ def main():
         pictures = scale.tiny(scratch / "pictures", "96x160")
         costs = real(binary, remote.corpus(options.corpus, scratch), scratch)
         rates = compare_disk(binary, pictures, scratch)
-        parts = [soak(name, binary, length, scratch, pictures) for name in options.parts.split(",")]
+        parts = [soak(name, binary, length, scratch, pictures) for name in names]
         faults = [f"{part.title}: {fault}" for part in parts for fault in part.faults]
         if faults:
             sys.exit("\n".join(["soak: the run failed", *faults, (scratch / "log").read_text()[-2_000:]]))
