@@ -41,7 +41,7 @@ from soak_worker import Worker, cpu_seconds
 ROOT = Path(__file__).resolve().parent.parent
 SESSIONS = 500
 # The share of the measured rate that the load may take; rounds of the measurement, and batches of each.
-SHARE, ROUNDS, READY = 0.7, 5, 300
+SHARE, ROUNDS, READY = 0.85, 5, 300
 # Seconds between samples: no divisor of a tick, so that samples fall on all parts of a burst.
 SAMPLE_S = 3
 # Seconds for the batches that wait after the last arrival.
