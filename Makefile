@@ -1,4 +1,4 @@
-.PHONY: demo test test-all test-full test-corpus platforms fuzz mutate torture nightly-nfs sanitize bench capacity sweep browsers docs serving remote lint-examples build man deb test-deb image format fixtures clean
+.PHONY: demo test test-all test-full test-corpus platforms fuzz mutate torture nightly-nfs sanitize bench capacity sweep browsers docs serving remote soak lint-examples build man deb test-deb image format fixtures clean
 
 # Encodes the frames of a bundled example into segments in ./demo. Installs what it needs.
 demo:
@@ -104,6 +104,14 @@ remote:
 	scripts/setup remote
 	scripts/build
 	/usr/bin/python3 Benchmarks/remote.py $(CORPUS)
+
+# Runs the worker under a steady load of 500 live sessions for MINUTES minutes, then through a queue and a store for as
+# long; checks that nothing is lost, and that memory and open files do not grow. CORPUS=DIR as for `make remote`.
+soak: MINUTES = 60
+soak:
+	scripts/setup soak
+	scripts/build
+	/usr/bin/python3 Benchmarks/soak.py .build/release/encoder-worker --minutes $(MINUTES) $(if $(CORPUS),--corpus $(CORPUS))
 
 # Checks the examples for batch engines with the tools of those engines.
 lint-examples: build

@@ -59,8 +59,8 @@ def on(core):
 class Servers:
     """A new Redis and a new store, on one core or on any."""
 
-    def __init__(self, store, place, core):
-        self.log = place / "requests"
+    def __init__(self, store, place, core, log=None):
+        self.log = Path(log or place / "requests")
         self.log.touch()
         script = ([ROOT / "Tests/store/serve.py", BUCKET, self.log] if store == MOTO else
                   [ROOT / "Benchmarks/remote_store.py", self.log, *((GET_MS, PUT_MS) if store == SLOW else (0, 0))])

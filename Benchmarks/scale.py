@@ -17,10 +17,10 @@ FEW, MANY = 100, 100_000
 DAY = 17_280
 
 
-def tiny(folder):
-    """Makes four pictures of 64×64 pixels."""
+def tiny(folder, size="64x64"):
+    """Makes four small pictures."""
     folder.mkdir()
-    subprocess.run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc=size=64x64:rate=1", "-frames:v", "4", "-q:v",
+    subprocess.run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", f"testsrc=size={size}:rate=1", "-frames:v", "4", "-q:v",
                     "5", folder / "%d.jpg"], check=True)
     return sorted(folder.glob("*.jpg"))
 

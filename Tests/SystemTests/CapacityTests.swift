@@ -1,11 +1,17 @@
 import TestSupport
 import Testing
 
-/// Tests the arithmetic and the simulation behind `Benchmarks/CAPACITY.md`.
+/// Tests the scripts behind pages in `Benchmarks`.
 @Suite struct CapacityTests {
-  @Test func simulationPublishesEachBatchOnceAndThePageMatchesItsInputs() throws {
-    let tests = Fixture.root.appendingPathComponent("Tests/capacity")
-    let result = try Tool.run("python3", ["-m", "unittest", "test_capacity"], in: tests)
+  /// The arithmetic and the simulation of `CAPACITY.md`.
+  @Test func simulationPublishesEachBatchOnceAndThePageMatchesItsInputs() throws { try run("test_capacity") }
+
+  /// The load and the checks of `SOAK.md`.
+  @Test func soakFindsLossesAndGrowthAndItsLoadWaitsForNoWorker() throws { try run("test_soak") }
+
+  private func run(_ tests: String) throws {
+    let result = try Tool.run(
+      "python3", ["-m", "unittest", tests], in: Fixture.root.appendingPathComponent("Tests/capacity"))
     #expect(result.status == 0, "\(result.errors)")
   }
 }
