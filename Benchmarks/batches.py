@@ -3,7 +3,9 @@
 CPU is of the worker and its decoder processes, start and end included.
 """
 
+import tempfile
 from functools import partial
+from pathlib import Path
 
 from measure import START, batch, drain, in_turn, new_spool, ratios
 from pictures import frames_of
@@ -41,15 +43,19 @@ def small(worker, paths, scratch, rounds):
 
 
 def overhead(worker, frames, scratch, rounds):
-    """Measures CPU ms of a batch of two frames beside decoding and encoding, with and without the sandbox."""
-    def spent(mode):
-        spool = new_spool(scratch / "overhead")
+    """Measures CPU ms of a batch of two frames beside decoding and encoding, without the start of the worker: with and
+    without the sandbox, on disk and in memory."""
+    def spent(mode, place):
+        spool = new_spool(place / "overhead")
+        idle = drain(worker, spool, "--jobs", "1", "--sandbox", mode).cpu
         starts = [(copy, first) for copy in range(4) for first in range(0, len(frames) - 1, 2)]
         for copy, first in starts:
             batch(spool / "incoming" / f"s{copy}@{first:04}", frames[first:first + 2], START + first * 1_000)
         used = drain(worker, spool, "--jobs", "1", "--profile", "--sandbox", mode)
         found = stages(used)
-        return (used.cpu * 1_000 - found["decode"][1] - found["encode"][1]) / len(starts)
+        return ((used.cpu - idle) * 1_000 - found["decode"][1] - found["encode"][1]) / len(starts)
 
-    costs = in_turn(rounds, {mode: partial(spent, mode) for mode in ("require", "off")})
-    return {mode: min(values) for mode, values in costs.items()}
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
+        costs = in_turn(rounds, {(mode, name): partial(spent, mode, place) for mode in ("require", "off")
+                                 for name, place in (("disk", scratch), ("memory", Path(memory)))})
+    return {mode: {name: min(costs[mode, name]) for name in ("disk", "memory")} for mode in ("require", "off")}

@@ -66,15 +66,16 @@ stock ffmpeg decodes the same frames to 4:2:0 with one thread, without its start
 def batches_section(found):
     rows = [(f"{one['name']}: {one['batches']} batches of {one['size']} / one of {one['frames']} frames, "
              f"`--sandbox {one['sandbox']}`", *spread(one)) for one in found["small"]]
-    overhead = [(f"`--sandbox {mode}`", f"{found['overhead'][mode]:.2f}") for mode in MODES]
+    overhead = [(f"`--sandbox {mode}`", *(f"{found['overhead'][mode][place]:.2f}" for place in ("disk", "memory")))
+                for mode in MODES]
     return f"""## Small batches
 
 CPU of `run --drain --jobs 1`, start included, in turn. There is a frame a second: both ways make the same segments.
 
 {table(["batches", "median", "half of the rounds in", "of the least of each"], rows)}
-CPU ms of a batch of two frames, one segment, beside decoding and encoding; start and fsync included:
+CPU ms of a batch of two frames, one segment, beside decoding and encoding, fsync included, the start of the worker not:
 
-{table(["", "CPU ms"], overhead)}"""
+{table(["", "files on disk", "files in memory"], overhead)}"""
 
 
 def jobs_section(found):
