@@ -65,7 +65,8 @@ static inline int clinux_release_parts(struct dl_phdr_info *info, size_t size, v
   return 0;
 }
 // Unmaps the pages of code and constants of all libraries; the kernel maps those again that are used. The start of the program has
-// touched 20 MB of them, of which encoding uses a quarter. Parts that have ever been writable stay.
+// touched 20 MB of them, of which encoding uses a quarter. Parts that are writable, or were until they were relocated, stay. Private
+// changes to code itself are lost: breakpoints, and relocations in code, which no library of a distribution has.
 static inline void clinux_release_code(void) { dl_iterate_phdr(clinux_release_parts, NULL); }
 
 // An affinity mask of 1 024 CPUs (sched_setaffinity(2)).

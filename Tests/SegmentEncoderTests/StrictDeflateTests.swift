@@ -58,9 +58,12 @@ import Testing
     var random = Random(seed: seed)
     var (read, refused) = (0, 0)
     for _ in 0..<1_500 {
-      let kind = random.int(0...3)
-      let bytes = (0..<Int(random.int(1...400))).map { index -> UInt8 in
+      let kind = random.int(0...4)
+      // The frequencies of the last kind halve from value to value, so that its codes are long.
+      let count = kind == 4 && random.once(in: 20) ? 20_000 : 400
+      let bytes = (0..<Int(random.int(1...Int64(count)))).map { index -> UInt8 in
         switch kind {
+        case 4: UInt8(random.next().trailingZeroBitCount)
         case 0: UInt8(random.int(0...255))
         case 1: UInt8(random.int(0...2))
         case 2: UInt8(index / 7)

@@ -1,4 +1,4 @@
-// Converts decoded images and videos to the planar 4:2:0 that is coded. An ordinary JPEG needs no conversion.
+// Converts decoded images and videos to the planar 4:2:0 that is coded. An ordinary JPEG and a lossy WebP need no conversion.
 
 import CFFmpeg
 import CPixels

@@ -23,15 +23,18 @@ struct DecoderChild {
   let memory: Int32
   let limits: Limits
   let decoder: PictureDecoder
-  /// The size of the fork server's address space in bytes, which this process has inherited.
+  /// The size of the fork server's address space in bytes, which this process has inherited. Pictures come on top of it.
   let addressSpace: UInt64
+  /// Whether to end unless the kernel filters the system calls of this process.
+  let mustBeConfined: Bool
   /// Maximum seconds of CPU; 0 for no limit.
   let cpuSeconds: Int
 
   func run() -> Never {
     clinux_die_with_parent()
-    guard let slots = try? PictureSlots(memory, limits: limits), applyLimits() else { _exit(1) }
+    guard let slots = try? PictureSlots(memory, limits: limits), applyLimits(slots) else { _exit(1) }
     let isConfined = clinux_only_compute() == 0 && clinux_is_filtered() != 0
+    guard isConfined || !mustBeConfined else { _exit(1) }
     let channel = DecoderChannel(socket: socket)
     let video = VideoAnswers(channel, limits: limits)
     while var question = channel.question() {
@@ -40,10 +43,11 @@ struct DecoderChild {
     _exit(0)
   }
 
-  private func applyLimits() -> Bool {
+  private func applyLimits(_ slots: PictureSlots) -> Bool {
     // Beside the memory in use: a picture needs at most four times 16 bits a pixel, and a few copies in 8 bits.
     let pixels = UInt64(limits.pixels) * 32 + 256 << 20
-    return clinux_limit_memory(addressSpace + pixels) == 0
+    let shared = UInt64(PictureSlots.indices.count * slots.size)
+    return clinux_limit_memory(addressSpace + shared + pixels) == 0
       && (cpuSeconds == 0 || clinux_limit_cpu(UInt64(cpuSeconds)) == 0) && clinux_limit_files() == 0
   }
 

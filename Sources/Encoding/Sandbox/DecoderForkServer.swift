@@ -22,16 +22,17 @@ public final class DecoderForkServer: Sendable {
   private let process: Int32
   /// Whether the kernel filters the system calls of decoders.
   public let isConfined: Bool
+  /// Whether the CPU time of the first decoder is bounded.
+  private let isFirstLimited: Bool
   package let limits: Limits
   /// Memory of decoders that have ended, for reuse.
   private let retired = Mutex<[PictureSlots]>([])
-  /// The first decoder until it gets a session.
-  private let unused: Mutex<DecoderProcess?>
-  /// Idle decoders of sessions, the one idle for longest first.
+  /// Idle decoders, the one idle for longest first.
   private let idle = Mutex<[Idle]>([])
 
   private struct Idle {
-    let key: String
+    /// Nil for the first decoder until it gets a session.
+    let key: String?
     /// The digest of the file that it has open, if any.
     let file: String?
     let decoder: DecoderProcess
@@ -79,14 +80,22 @@ public final class DecoderForkServer: Sendable {
     self.limits = limits
     // Retry once: the machine may have stood still, or killed a process.
     let first: (decoder: DecoderProcess, isConfined: Bool)
-    do { first = try Self.firstDecoder(control, limits) } catch { first = try Self.firstDecoder(control, limits) }
-    unused = Mutex(first.decoder)
+    do {
+      first = try Self.firstDecoder(control, limits, readsVideos)
+    } catch {
+      first = try Self.firstDecoder(control, limits, readsVideos)
+    }
     isConfined = first.isConfined
+    isFirstLimited = !readsVideos
+    // It may be killed while it waits, as any idle decoder.
+    first.decoder.uses.store(1, ordering: .relaxed)
+    idle.withLock {
+      $0 = [Idle(key: nil, file: nil, decoder: first.decoder, since: MonotonicClock.milliseconds())]
+    }
   }
 
   deinit {
     // So that their CPU time is counted as this process's: the fork server exits without a wait for its children.
-    if let unused = unused.withLock({ $0.take() }) { _ = try? end(unused) }
     for idle in idle.withLock({ $0 }) { _ = try? end(idle.decoder) }
     control.withLock { control in if control >= 0 { close(control) } }
     var status: Int32 = 0
@@ -95,9 +104,10 @@ public final class DecoderForkServer: Sendable {
 
   /// Starts the first decoder, and asks it whether the kernel filters its system calls.
   private static func firstDecoder(
-    _ control: borrowing Mutex<Int32>, _ limits: Limits
+    _ control: borrowing Mutex<Int32>, _ limits: Limits, _ readsVideos: Bool
   ) throws -> (decoder: DecoderProcess, isConfined: Bool) {
-    let decoder = try fork(control, try newSlots(limits), cpuSeconds: cpuSeconds)
+    let decoder = try fork(
+      control, try newSlots(limits), cpuSeconds: readsVideos ? 0 : cpuSeconds, mustBeConfined: false)
     do {
       var question = WireWriter()
       question.put(DecoderChild.Request.isConfined)
@@ -127,11 +137,18 @@ public final class DecoderForkServer: Sendable {
       }
     }
     if let waiting { return waiting }
-    if isLimited, let unused = unused.withLock({ $0.take() }) { return unused }
+    let first = idle.withLock { idle in
+      idle.firstIndex { $0.key == nil && isLimited == isFirstLimited }.map { idle.remove(at: $0).decoder }
+    }
+    if let first { return first }
     endSurplus()
-    // Memory with a picture that is still in use is freed with that picture.
-    let cleared = retired.withLock { $0.popLast() }.flatMap { $0.clear() ? $0 : nil }
-    return try Self.fork(control, cleared ?? Self.newSlots(limits), cpuSeconds: isLimited ? Self.cpuSeconds : 0)
+    let cleared = retired.withLock { retired in
+      // Memory with a picture that is still in use waits for the end of that picture.
+      retired.lastIndex { !$0.isInUse }.map { retired.remove(at: $0) }
+    }.flatMap { $0.clear() ? $0 : nil }
+    return try Self.fork(
+      control, cleared ?? Self.newSlots(limits), cpuSeconds: isLimited ? Self.cpuSeconds : 0, mustBeConfined: isConfined
+    )
   }
 
   /// Keeps an idle decoder for its session. It must have answered all questions.
@@ -203,13 +220,14 @@ public final class DecoderForkServer: Sendable {
   }
 
   private static func fork(
-    _ control: borrowing Mutex<Int32>, _ slots: PictureSlots, cpuSeconds: Int
+    _ control: borrowing Mutex<Int32>, _ slots: PictureSlots, cpuSeconds: Int, mustBeConfined: Bool
   ) throws -> DecoderProcess {
     var sockets: [Int32] = [-1, -1]
     try check("socketpair", "decoder") { clinux_stream_pair(&sockets) }
     defer { close(sockets[1]) }
     do {
-      let process = try ask(control, .fork, cpuSeconds, [sockets[1], slots.descriptor])
+      let process = try ask(
+        control, mustBeConfined ? .forkConfined : .fork, cpuSeconds, [sockets[1], slots.descriptor])
       guard process > 0 else { throw DiskError("fork", "decoder", code: Int32(-process)) }
       return DecoderProcess(process: Int32(process), socket: sockets[0], slots: slots)
     } catch {
@@ -260,7 +278,7 @@ public final class DecoderForkServer: Sendable {
 
 /// The process that forks decoders.
 private struct ForkServerProcess {
-  enum Request: Int { case fork, reap }
+  enum Request: Int { case fork, forkConfined, reap }
 
   let control: Int32
   let limits: Limits
@@ -281,14 +299,15 @@ private struct ForkServerProcess {
     let size = MemoryLayout<Int>.size
     while clinux_receive(3, &message, 2 * size, &descriptors) == 2 * size {
       var answer = 0
-      switch Request(rawValue: message[0]) {
-      case .fork:
+      let request = Request(rawValue: message[0])
+      switch request {
+      case .fork, .forkConfined:
         let process = clinux_fork()
         if process == 0 {
           close(3)
           DecoderChild(
             socket: descriptors[0], memory: descriptors[1], limits: limits, decoder: decoder,
-            addressSpace: addressSpace, cpuSeconds: message[1]
+            addressSpace: addressSpace, mustBeConfined: request == .forkConfined, cpuSeconds: message[1]
           ).run()
         }
         answer = process > 0 ? Int(process) : -Int(errno)

@@ -183,8 +183,10 @@ package final class PictureSlots: Sendable {
   private let state = Mutex(State())
 
   private struct State {
-    /// Bytes written in each slot; nil when that is unknown.
-    var written: [Int]? = indices.map { _ in 0 }
+    /// Bytes written in each slot, as reported.
+    var written = indices.map { _ in 0 }
+    /// Whether more may be written than was reported.
+    var isWrittenUnknown = false
     /// Bytes of each slot that are mapped.
     var mapped = indices.map { _ in 0 }
     /// The slots of pictures in use.
@@ -216,10 +218,10 @@ package final class PictureSlots: Sendable {
   /// or the written size is unknown.
   func clear() -> Bool {
     state.withLock { state in
-      guard let written = state.written, written.reduce(0, +) <= Self.keptBytes, state.taken.isEmpty else {
+      guard !state.isWrittenUnknown, state.written.reduce(0, +) <= Self.keptBytes, state.taken.isEmpty else {
         return false
       }
-      for (index, bytes) in written.enumerated() {
+      for (index, bytes) in state.written.enumerated() {
         memset(start(of: index), 0, bytes)
         // A compromised decoder may have written more than it reported.
         guard clinux_punch(descriptor, index * size + bytes, size - bytes) == 0 else { return false }
@@ -229,17 +231,20 @@ package final class PictureSlots: Sendable {
     }
   }
 
-  /// The bytes of all pictures; the maximum that is reused when the decoder has not told.
-  var usedBytes: Int { state.withLock { $0.written?.reduce(0, +) ?? Self.keptBytes } }
+  /// The bytes of all pictures, as the decoder has reported them.
+  var usedBytes: Int { state.withLock { $0.written.reduce(0, +) } }
+
+  /// Whether a picture in there is in use.
+  var isInUse: Bool { state.withLock { !$0.taken.isEmpty } }
 
   /// Records the number of bytes written in a slot; nil when it is unknown.
   func recordWrite(_ index: Int, bytes: Int?) {
     state.withLock { state in
-      guard let bytes, let before = state.written?[index] else {
-        state.written = nil
-        return
+      if let bytes {
+        state.written[index] = max(state.written[index], bytes)
+      } else {
+        state.isWrittenUnknown = true
       }
-      state.written?[index] = max(before, bytes)
     }
   }
 

@@ -7,7 +7,7 @@ package final class SharedPictureBuffer {
   let memory: UnsafeMutableBufferPointer<UInt8>
   /// Bytes written so far, from the start.
   var used = 0
-  /// Maps so many bytes from the start for writing, all pages at once instead of one at each page fault.
+  /// Maps the pages of so many bytes from the start that exist, sixteen at a time.
   let prepare: (Int) -> Void
 
   init(_ memory: UnsafeMutableBufferPointer<UInt8>, prepare: @escaping (Int) -> Void = { _ in }) {

@@ -119,7 +119,11 @@ private struct FrameDecoder {
     reading?.stop()
     defer { isFirst = false }
     if let previous, previous.identity == identity {
-      if !isFirst { unchanged += 1 }
+      if isFirst {
+        previous.picture.differsFromPrevious = false
+      } else {
+        unchanged += 1
+      }
       return (previous.picture, previous.notes)
     }
     // Now its memory can be used again.
