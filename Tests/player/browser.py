@@ -125,15 +125,17 @@ class Browser:
 
     def when(self, condition, result, *arguments):
         """Waits until a JavaScript expression is true. Returns the value of another one from the same turn of the
-        page's event loop."""
+        page's event loop. Looks directly after each repaint, at which the page reports its state."""
         script = """
             const done = arguments[arguments.length - 1];
             %s
-            (function look(...given) {
+            const given = [...arguments].slice(0, -1);
+            const look = () => requestAnimationFrame(() => setTimeout(() => {
               const held = (function () { return (%s); })(...given);
               if (held) return done((function () { return (%s); })(...given));
-              setTimeout(look, 10, ...given);
-            })(...[...arguments].slice(0, -1));""" % (PICTURE, condition, result)
+              look();
+            }));
+            look();""" % (PICTURE, condition, result)
         deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
@@ -188,6 +190,8 @@ PICTURE = """
 # Whether the page reports a capture: its number, and `ready` or `missing`.
 SHOWN = ("Number(document.documentElement.dataset.frame) === arguments[0] && "
          "document.documentElement.dataset.picture === arguments[1]")
+# Whether the video has a picture, too: a new media source may have replaced the one that the page has reported.
+PAINTED = f"{SHOWN} && document.querySelector('video').readyState >= 2"
 
 _browser = None
 
@@ -273,4 +277,4 @@ class PageTest(unittest.TestCase):
 
     def assert_shown(self, frame):
         """Waits until the page reports a capture, and reads the picture in the same turn of the event loop."""
-        self.assertEqual(self.browser.when(SHOWN, "pictureNumber()", frame, "ready"), frame)
+        self.assertEqual(self.browser.when(PAINTED, "pictureNumber()", frame, "ready"), frame)

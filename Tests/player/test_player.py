@@ -63,7 +63,7 @@ class Frames(PageTest):
                 for number in numbers if len(captures) > 1 else []:
                     with self.subTest(session=session, number=number):
                         self.browser.press(key)
-                        seen = self.browser.when(browser.SHOWN, """{
+                        seen = self.browser.when(browser.PAINTED, """{
                             picture: pictureNumber(), hash: location.hash, texts: Object.fromEntries(
                               ['number', 'total', 'captured', 'offset', 'hold', 'source'].map(
                                 id => [id, document.getElementById(id).textContent]))}""", number, "ready")
@@ -604,7 +604,7 @@ class Long(PageTest):
         for batch in [7, 3, 5, 0, 6]:
             number = batch * self.frames + self.frames // 2
             self.browser.run("location.hash = `t=${arguments[0]}`", start + number * 1_000)
-            self.assertEqual(self.browser.when(browser.SHOWN, "pictureNumber()", number, "ready"), batch)
+            self.assertEqual(self.browser.when(browser.PAINTED, "pictureNumber()", number, "ready"), batch)
         self.assertLess(len(self.fetched()), 6 * 20)
         last = self.batches * self.frames - 1
         self.browser.press(Keys.END)

@@ -90,6 +90,8 @@ export class FragmentMedia {
     const opened = new Promise(resolve => source.addEventListener('sourceopen', resolve, {once: true}));
     const url = URL.createObjectURL(source);
     this.#video.src = url;
+    // The video shows nothing until the source is open.
+    this.#changed();
     await opened;
     URL.revokeObjectURL(url);
     source.duration = this.#session.lengthMs / 1000;
