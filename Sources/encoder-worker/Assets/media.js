@@ -90,7 +90,7 @@ export class FragmentMedia {
     const opened = new Promise(resolve => source.addEventListener('sourceopen', resolve, {once: true}));
     const url = URL.createObjectURL(source);
     this.#video.src = url;
-    // The video shows nothing until the source is open.
+    // The video has lost its picture. Reports that now, not when the source is open.
     this.#changed();
     await opened;
     URL.revokeObjectURL(url);
@@ -425,7 +425,6 @@ export class FragmentMedia {
     if (!wasPaused) this.#restSeconds = this.#positionMs / 1000;
     await this.open();
     if (!wasPaused) this.#video.play().catch(() => {});
-    this.#changed();
   }
 }
 
