@@ -40,7 +40,7 @@ SEED ?= 1
 mutate:
 	scripts/setup test
 	scripts/build
-	python3 Tests/torture/mutate.py .build/release/encoder-worker --count $(N) --seed $(SEED)
+	. scripts/environment && /usr/bin/python3 Tests/torture/mutate.py .build/release/encoder-worker --count $(N) --seed $(SEED)
 
 # Kills a worker before every call that changes a file, fails every call once, fills disks, cuts the power, and encodes
 # 2 000 batches with workers killed at random. Repeats the last part until the minutes are over. Runs the mutated
@@ -48,8 +48,8 @@ mutate:
 torture: mutate
 	scripts/setup torture
 	scripts/build
-	ENCODER_WORKER="$$(swift build -c release --show-bin-path)/encoder-worker" \
-	  python3 Tests/torture/torture.py --minutes $(MINUTES)
+	. scripts/environment && ENCODER_WORKER=.build/release/encoder-worker \
+	  /usr/bin/python3 Tests/torture/torture.py --minutes $(MINUTES)
 
 # Tests hosts that share a spool over real NFS, ROUNDS times with each kind of mount; in a virtual machine if this
 # kernel has no NFS.
@@ -67,25 +67,25 @@ sanitize:
 bench:
 	scripts/setup bench
 	scripts/build
-	/usr/bin/python3 Benchmarks/bench.py --rounds $(ROUNDS) $(if $(CORPUS),--corpus "$(CORPUS)") $(PARTS)
+	. scripts/environment && /usr/bin/python3 Benchmarks/bench.py --rounds $(ROUNDS) $(if $(CORPUS),--corpus "$(CORPUS)") $(PARTS)
 
 # Estimates the needs of a million sessions a day, by arithmetic and simulation.
 capacity:
 	scripts/setup capacity
-	/usr/bin/python3 Benchmarks/capacity.py
+	. scripts/environment && /usr/bin/python3 Benchmarks/capacity.py
 
 # Measures x264's settings over real sessions, or CORPUS=DIR: CPU, bytes, similarity, legibility.
 sweep:
 	scripts/setup sweep
 	scripts/build
-	/usr/bin/python3 Benchmarks/sweep.py $(CORPUS)
+	. scripts/environment && /usr/bin/python3 Benchmarks/sweep.py $(CORPUS)
 
 # Plays segments, films, the player page and colours in Chromium, Firefox ESR and WebKitGTK, and checks screenshots;
 # BROWSERS selects some. PHOTOS=DIR adds photographs, HLS_JS=FILE plays HLS through that copy of hls.js.
 browsers:
 	scripts/setup browsers
 	scripts/build
-	/usr/bin/python3 Tests/browsers/browsers.py --page docs/players.md $(BROWSERS)
+	. scripts/environment && /usr/bin/python3 Tests/browsers/browsers.py --page docs/players.md $(BROWSERS)
 
 # Builds the library's documentation as a web site in .build/docs.
 docs:
@@ -96,14 +96,14 @@ docs:
 serving:
 	scripts/setup demo
 	scripts/build
-	python3 Benchmarks/serving.py .build/release/encoder-worker --seconds $(SECONDS)
+	. scripts/environment && /usr/bin/python3 Benchmarks/serving.py .build/release/encoder-worker --seconds $(SECONDS)
 SECONDS ?= 60
 
 # Measures the cost of a queue and a store against a spool, over real sessions, or CORPUS=DIR.
 remote:
 	scripts/setup remote
 	scripts/build
-	/usr/bin/python3 Benchmarks/remote.py $(CORPUS)
+	. scripts/environment && /usr/bin/python3 Benchmarks/remote.py $(CORPUS)
 
 # Runs the worker under a steady load of 500 live sessions for MINUTES minutes, then through a queue and a store for as
 # long; checks that nothing is lost, and that memory and open files do not grow. CORPUS=DIR as for `make remote`.
@@ -111,7 +111,7 @@ soak: MINUTES = 60
 soak:
 	scripts/setup soak
 	scripts/build
-	/usr/bin/python3 Benchmarks/soak.py .build/release/encoder-worker --minutes $(MINUTES) $(if $(CORPUS),--corpus $(CORPUS))
+	. scripts/environment && /usr/bin/python3 Benchmarks/soak.py .build/release/encoder-worker --minutes $(MINUTES) $(if $(CORPUS),--corpus $(CORPUS))
 
 # Checks the examples for batch engines with the tools of those engines.
 lint-examples: build
@@ -143,9 +143,9 @@ format:
 
 # Makes all fixtures again; needs python3-pil and zstd.
 fixtures:
-	/usr/bin/python3 fixtures/generate.py
-	/usr/bin/python3 fixtures/generate_formats.py
-	/usr/bin/python3 fixtures/generate_colours.py
+	. scripts/environment && /usr/bin/python3 fixtures/generate.py
+	. scripts/environment && /usr/bin/python3 fixtures/generate_formats.py
+	. scripts/environment && /usr/bin/python3 fixtures/generate_colours.py
 
 clean:
 	rm -rf .build demo

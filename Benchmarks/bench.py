@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Compares the worker with stock ffmpeg, over the same frames, in one run.
 
     make bench                     the sessions of ../shared/corpus, or of fixtures/ if that directory is missing

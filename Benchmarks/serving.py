@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Measures the cost of `encoder-worker serve`: a list of many sessions, and many clients at once.
 
-    python3 Benchmarks/serving.py .build/release/encoder-worker [--sessions 1000] [--clients 200] [--seconds 60]
+    /usr/bin/python3 Benchmarks/serving.py .build/release/encoder-worker [--sessions 1000] [--clients 200] [--seconds 60]
 
 Prints a table. Exits with 1 if an answer was wrong, or if the server's memory grew although the requests stayed the
 same.

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Makes the fuzzing seeds from the fixtures: seeds.py DIRECTORY (creates a directory for each target in it)
 
 Images are cut to their first bytes where a reader only reads names. Small seeds are fast, and mutations then hit the

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Makes the manual page, encoder-worker(1), from the program's help. Usage: manual.py PROGRAM >encoder-worker.1"""
 import json
 import os

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Packs a root directory into an OCI image archive (OCI image layout 1.0). Usage: oci.py ROOT ARCHIVE VERSION ARCHITECTURE TIME"""
 import gzip
 import hashlib

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Prints the software bill of materials of the package, SPDX 2.3 in JSON. Usage: sbom.py VERSION DEPENDS TIME"""
 import hashlib
 import json

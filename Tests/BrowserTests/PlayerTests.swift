@@ -15,7 +15,7 @@ import Testing
     }
     // Debian's selenium package is available only to Debian's own Python.
     let result = try Tool.run(
-      "/usr/bin/python3", ["-m", "unittest"] + files.map { String($0.dropLast(3)) }, in: directory,
+      Tool.python, ["-m", "unittest"] + files.map { String($0.dropLast(3)) }, in: directory,
       environment: ["ENCODER_WORKER": EncoderWorker.path, "PYTHONDONTWRITEBYTECODE": "1"])
     #expect(result.status == 0, "\(result.errors)")
     #expect(count > 0 && result.errors.contains("Ran \(count) tests in"), "\(count) tests: \(result.errors)")

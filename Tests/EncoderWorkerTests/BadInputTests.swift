@@ -53,7 +53,7 @@ import Testing
       sys.exit(subprocess.run(sys.argv[2:], stderr=subprocess.STDOUT).returncode)
       """
     let result = try Tool.run(
-      "python3",
+      Tool.python,
       ["-c", script, spool.path + "/incoming/walk/" + file, EncoderWorker.path, "--spool", spool.path, "--drain"])
     #expect(result.status == 65, "\(result.text)")
     let reason = try reason("walk")

@@ -142,7 +142,7 @@ import Testing
 
   @Test func benchmarkPageAndQuotedFiguresMatchTheResults() throws {
     let script = Fixture.root.appendingPathComponent("Benchmarks/page.py").path
-    let result = try Tool.run("python3", [script, "--check"])
+    let result = try Tool.run(Tool.python, [script, "--check"])
     #expect(result.status == 0, "\(result.errors)")
   }
 

@@ -31,7 +31,7 @@ import Testing
     let scratch = try ScratchDirectory()
     let path = try #require(Self.sample)
     let unpacked = try scratch.directory("trace")
-    try Tool.output("python3", ["-m", "zipfile", "-e", path, unpacked])
+    try Tool.output(Tool.python, ["-m", "zipfile", "-e", path, unpacked])
     let frames = try frames(unpacked + "/trace.trace")
     try #require(frames.count == 30)
     // The same frames as a native batch.

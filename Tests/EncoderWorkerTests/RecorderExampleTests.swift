@@ -57,7 +57,7 @@ import Testing
     let frames = Self.list { "(\($0), pathlib.Path(r\"\($1)\").read_bytes())" }
     let path = try program(
       "python", "recorder.py", calling: "send(r\"\(spool.path)\", \"lobby\", [\(frames)], final=True)")
-    try Tool.output("python3", [path])
+    try Tool.output(Tool.python, [path])
     try expectPublished()
   }
 

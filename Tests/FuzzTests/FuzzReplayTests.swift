@@ -13,7 +13,7 @@ import WorkQueues
   /// A directory of seeds for each target, made of the fixtures.
   private static let seeds = Result {
     let scratch = try ScratchDirectory()
-    try Tool.output("python3", [Fixture.root.appendingPathComponent("Fuzzing/seeds.py").path, scratch.path])
+    try Tool.output(Tool.python, [Fixture.root.appendingPathComponent("Fuzzing/seeds.py").path, scratch.path])
     return scratch
   }
 

@@ -15,7 +15,7 @@ import Testing
   init() throws {
     let script = "import json, sys, yaml; print(json.dumps(list(yaml.safe_load_all(open(sys.argv[1])))))"
     let path = Fixture.root.appendingPathComponent("examples/kubernetes/worker.yaml").path
-    let text = try Tool.output("/usr/bin/python3", ["-c", script, path])
+    let text = try Tool.output(Tool.python, ["-c", script, path])
     let all = try #require(try JSONParser.parse(Array(text)).array)
     documents = Dictionary(uniqueKeysWithValues: all.map { ($0.at("kind").string ?? "", $0) })
   }

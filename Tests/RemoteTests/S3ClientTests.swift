@@ -218,9 +218,8 @@ import WorkQueues
       "AWS_SESSION_TOKEN": "to/ken+=",
     ]
     let client = try S3Client(S3Location("s3://replay"), S3Settings { values[$0] })
-    let moto = Fixture.root.appendingPathComponent(".build/moto").path
     let urls = Self.keys.map { client.plainURL(for: $0) }
-    let theirs = try Tool.output("/usr/bin/python3", ["-c", script, moto] + urls)
+    let theirs = try Tool.output(Tool.python, ["-c", script, StoreServer.modules] + urls)
     func words(_ url: some StringProtocol) -> Set<Substring> { Set(String(url).split { "?&".contains($0) }) }
     let lines = String(decoding: theirs, as: UTF8.self).split(separator: "\n")
     #expect(lines.count == Self.keys.count)

@@ -24,7 +24,7 @@ import Testing
     let baseline = Fixture("exact-1fps").path + "/0000.jpg"
     // Pillow writes the progressive JPEG, because libavcodec writes only baseline.
     try Tool.output(
-      "/usr/bin/python3",
+      Tool.python,
       [
         "-c", "import sys; from PIL import Image; Image.open(sys.argv[1]).save(sys.argv[2], progressive=True)",
         baseline, progressive,

@@ -199,7 +199,7 @@ import Testing
           found.append([int(t.replace(tzinfo=utc).timestamp()), good])
         print(json.dumps([zone, found]))
       """
-    let text = try Tool.output("/usr/bin/python3", ["-c", program] + zones)
+    let text = try Tool.output(Tool.python, ["-c", program] + zones)
     for line in text.split(separator: 10) {
       let json = try #require(try JSONParser.parse(Array(line)).array)
       let zone = try #require(try ZoneRules(named: json[0].string ?? ""))

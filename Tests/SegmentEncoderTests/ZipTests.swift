@@ -96,7 +96,7 @@ import Testing
               archive.writestr(f"{1767859512340 + number}.jpg", bytes(1 << 20))
       """
     let path = scratch.path("bomb.zip")
-    try Tool.output("python3", ["-c", script, path, "33"])
+    try Tool.output(Tool.python, ["-c", script, path, "33"])
     let tight = #expect(throws: BadBatch.self) { try BatchReader(reading: path) }
     #expect(tight?.cause == "unpacks to more than 200 times its size")
     var limits = Limits()
@@ -104,7 +104,7 @@ import Testing
     let large = #expect(throws: BadBatch.self) { try BatchReader(reading: path, limits: limits) }
     #expect(large?.cause == "unpacks to more than the limit of 33554432 bytes")
     // A small archive may have the compression ratio of a zip bomb.
-    try Tool.output("python3", ["-c", script, path, "3"])
+    try Tool.output(Tool.python, ["-c", script, path, "3"])
     #expect(try BatchReader(reading: path).batch.frames.count == 3)
   }
 

@@ -334,7 +334,7 @@ import Testing
     let port = UInt16.random(in: 10_000..<15_000)
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = ["python3", "-B", script, "\(port)", secret]
+    process.arguments = [Tool.python, "-B", script, "\(port)", secret]
     let output = Pipe()
     process.standardOutput = output
     process.standardError = FileHandle.nullDevice

@@ -247,7 +247,7 @@ import Testing
       for thread in threads: thread.join()
       print("\\n".join(lines))
       """
-    let result = try Tool.run("python3", ["-c", script, "http://127.0.0.1:\(server.port)"] + paths)
+    let result = try Tool.run(Tool.python, ["-c", script, "http://127.0.0.1:\(server.port)"] + paths)
     let lines = result.text.split(separator: "\n")
     #expect(lines.count == 12 * paths.count, "\(result.errors)")
     let digests = try expected.mapValues { body in

@@ -17,7 +17,7 @@ import Testing
 
   private func attack(_ kind: String) throws {
     let script = Fixture.root.appendingPathComponent("Tests/torture/attacks.py").path
-    try Tool.output("python3", [script, kind, spool.path + "/tmp/attack", outside + "/victim.jpg"])
+    try Tool.output(Tool.python, [script, kind, spool.path + "/tmp/attack", outside + "/victim.jpg"])
     try FileManager.default.moveItem(atPath: spool.path + "/tmp/attack", toPath: spool.path + "/incoming/attack")
   }
 
@@ -55,7 +55,7 @@ import Testing
   @Test func nestedCompressionIsQuarantinedAtLittleCost() throws {
     let script = Fixture.root.appendingPathComponent("Tests/torture/nested.py").path
     let number = Extent.of(40, full: 200)
-    try Tool.output("python3", [script, "\(number)", spool.path + "/incoming"])
+    try Tool.output(Tool.python, [script, "\(number)", spool.path + "/incoming"])
     try spool.add("exact-1fps")
     let causes = try drainAll(within: 200 << 20)
     #expect(causes.count == number)

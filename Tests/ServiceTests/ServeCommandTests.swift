@@ -18,7 +18,7 @@ import Testing
 
   @Test func manySessionsAndConcurrentClientsAreServed() throws {
     let script = Fixture.root.appendingPathComponent("Benchmarks/serving.py").path
-    let result = try Tool.run("python3", [script, EncoderWorker.path, "--seconds", Extent.of("2", full: "5")])
+    let result = try Tool.run(Tool.python, [script, EncoderWorker.path, "--seconds", Extent.of("2", full: "5")])
     #expect(result.status == 0 && result.text.contains(" 0 errors "), "\(result.text)\(result.errors)")
   }
 

@@ -350,7 +350,7 @@ import Testing
           got += more
       print(got)
       """
-    let result = try Tool.run("python3", ["-c", script, "\(server.port)", file])
+    let result = try Tool.run(Tool.python, ["-c", script, "\(server.port)", file])
     let got = try #require(Int(result.text.filter(\.isNumber)), "\(result.errors)")
     #expect(got > 0 && got < 64 << 20)
   }

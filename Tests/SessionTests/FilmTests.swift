@@ -202,7 +202,7 @@ import Testing
       ])
     let film = scratch.path("apart-\(Self.start).mp4")
     let script = Fixture.root.appendingPathComponent("Tests/torture/tracks_apart.py").path
-    try Tool.output("python3", [script, together, film])
+    try Tool.output(Tool.python, [script, together, film])
     let result = try reencode(film)
     try #require(result.status == 0, "\(result.errors)")
     #expect(try PublishedSession(scratch.path("again/apart-\(Self.start)")).captured.count == 1_500)

@@ -11,7 +11,7 @@ import Testing
 
   private func run(_ tests: String) throws {
     let result = try Tool.run(
-      "python3", ["-m", "unittest", tests], in: Fixture.root.appendingPathComponent("Tests/capacity"))
+      Tool.python, ["-m", "unittest", tests], in: Fixture.root.appendingPathComponent("Tests/capacity"))
     #expect(result.status == 0, "\(result.errors)")
   }
 }

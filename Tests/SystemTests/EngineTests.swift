@@ -13,7 +13,7 @@ import Testing
   @Test func everyCallInTheExamplesIsAcceptedByTheProgram() async throws { try await run("calls.py") }
 
   private func run(_ script: String) async throws {
-    let result = try await runWaiting("/usr/bin/python3", "engines/" + script)
+    let result = try await runWaiting("engines/" + script)
     #expect(result.status == 0, "\(result.text)\(result.errors)")
   }
 

@@ -9,7 +9,7 @@ import Testing
     let script = Fixture.root.appendingPathComponent("Tests/torture/forged.py").path
     let (sessions, videos) = Extent.of((60, 100), full: (250, 625))
     let result = try Tool.run(
-      "python3",
+      Tool.python,
       [
         script, EncoderWorker.path, "--sessions", "\(sessions)", "--videos", "\(videos)", "--seed", "\(seed)",
         "--scratch",

@@ -5,7 +5,7 @@ import Testing
 /// nightly-nfs` runs them over NFS.
 @Suite struct HostTests {
   @Test func frozenAndDeadHostsNeitherLoseNorDuplicateBatches() async throws {
-    let result = try await runWaiting("python3", "hosts/hosts.py")
+    let result = try await runWaiting("hosts/hosts.py")
     #expect(result.status == 0, "\(result.text)\(result.errors)")
     if result.text.contains("skipped") { print(result.text, terminator: "") }
   }

@@ -8,7 +8,7 @@ import Testing
   func eachBatchIsPublishedOnceWithTheExpectedBytes(part: String) throws {
     let script = Fixture.root.appendingPathComponent("Tests/torture/torture.py").path
     let result = try Tool.run(
-      "python3", [script, "--short", part], environment: ["ENCODER_WORKER": EncoderWorker.path])
+      Tool.python, [script, "--short", part], environment: ["ENCODER_WORKER": EncoderWorker.path])
     #expect(result.status == 0, "\(result.text)\(result.errors)")
     if result.text.contains("skipped") { print(result.text, terminator: "") }
   }

@@ -180,7 +180,7 @@ private final class Server {
 
   init(serving directory: String) throws {
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = ["python3", "-c", Self.program, directory]
+    process.arguments = [Tool.python, "-c", Self.program, directory]
     let pipe = Pipe()
     process.standardOutput = pipe
     process.standardInput = FileHandle.nullDevice

@@ -32,7 +32,7 @@ public enum EncoderWorker {
       status = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
       print(status, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
       """
-    let result = try Tool.run("python3", ["-c", script, path] + arguments)
+    let result = try Tool.run(Tool.python, ["-c", script, path] + arguments)
     let numbers = result.text.split { $0.isWhitespace }.compactMap { Int($0) }
     guard result.status == 0, numbers.count == 2 else { throw Tool.Failure(result.errors) }
     return Measured(status: Int32(numbers[0]), errors: result.errors, peakBytes: 1_024 * numbers[1])

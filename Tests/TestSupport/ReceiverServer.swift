@@ -97,7 +97,7 @@ public final class ReceiverServer {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     let script = Fixture.root.appendingPathComponent("Tests/receiver/receiver.py").path
-    process.arguments = ["python3", "-B", script, "\(port)", directory.path("log"), directory.path("control")]
+    process.arguments = [Tool.python, "-B", script, "\(port)", directory.path("log"), directory.path("control")]
     input = Pipe()
     let output = Pipe()
     process.standardInput = input

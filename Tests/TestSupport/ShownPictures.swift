@@ -117,17 +117,11 @@ public struct ShownPicture {
 
 /// The reference decoder.
 public enum Pillow {
-  /// Debian installs python3-pil for its own python3, which need not be the first on the path.
-  private static let python = ["python3", "/usr/bin/python3"].first { python in
-    (try? Tool.run(python, ["-c", "import PIL"]).status) == 0
-  }
-
   /// Runs a script in `Tests/reference` and returns its output.
   @discardableResult
   public static func run(_ script: String, _ arguments: [String], input: String = "") throws -> String {
-    guard let python else { throw Tool.Failure("no Pillow: scripts/setup test installs it") }
     let path = Fixture.root.appendingPathComponent("Tests/reference/\(script)").path
-    let result = try Tool.run(python, [path] + arguments, input: Data(input.utf8))
+    let result = try Tool.run(Tool.python, [path] + arguments, input: Data(input.utf8))
     guard result.status == 0 else { throw Tool.Failure("\(script): \(result.errors)") }
     return result.text
   }

@@ -6,8 +6,13 @@ public final class StoreServer: Sendable {
   public static let bucket = "replay"
   /// The reason that skipped store tests print.
   public static let reason = "moto is not there; scripts/setup test installs it"
-  public static let isInstalled = FileManager.default.fileExists(
-    atPath: Fixture.root.appendingPathComponent(".build/moto/moto").path)
+  public static let isInstalled =
+    (try? Tool.run(
+      Tool.python, ["-c", "import sys; sys.path.insert(0, sys.argv[1]); import flask_cors, moto", modules]
+    )
+    .status) == 0
+  /// The directory of moto, where Debian has no package of it.
+  public static let modules = Fixture.root.appendingPathComponent(".build/moto").path
 
   public let port: UInt16
   private let process = Process()
@@ -18,7 +23,7 @@ public final class StoreServer: Sendable {
   public init(_ script: String = "serve.py") throws {
     let script = Fixture.root.appendingPathComponent("Tests/store/\(script)").path
     // Debian's Python, for which moto is installed.
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/python3")
+    process.executableURL = URL(fileURLWithPath: Tool.python)
     process.arguments = ["-B", script, Self.bucket]
     process.standardInput = input
     let output = Pipe()
@@ -96,7 +101,7 @@ public final class StoreServer: Sendable {
       print("\\0".join(keys), end="")
       """
     let output = try Tool.output(
-      "/usr/bin/python3", ["-c", script, "\(endpoint)/open/\(Self.bucket)", prefix])
+      Tool.python, ["-c", script, "\(endpoint)/open/\(Self.bucket)", prefix])
     return output.split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
   }
 

@@ -28,7 +28,7 @@ public enum Terminal {
       sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
       """
     return try Tool.run(
-      "python3", ["-c", script, "\(columns)", EncoderWorker.path] + arguments,
+      Tool.python, ["-c", script, "\(columns)", EncoderWorker.path] + arguments,
       environment: ["TERM": "xterm"].merging(environment) { $1 })
   }
 }

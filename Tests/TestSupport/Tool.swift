@@ -17,6 +17,9 @@ public struct Tool {
     public init(_ description: String) { self.description = description }
   }
 
+  /// Debian's Python, with the modules that `scripts/setup` installs for it. Another one may come first on the path.
+  public static let python = "/usr/bin/python3"
+
   /// Runs a program from the path and returns its output, for any exit status.
   ///
   /// - Parameter verifying: Whether to verify the published output. False after a test has damaged the output.
@@ -67,7 +70,8 @@ public final class ScratchDirectory: Sendable {
   public var path: String { url.path }
 
   public init() throws {
-    url = FileManager.default.temporaryDirectory.appendingPathComponent("segment-encoder-\(UUID().uuidString)")
+    // Short: the path of a socket in it has at most 107 bytes, and TMPDIR may be long.
+    url = FileManager.default.temporaryDirectory.appendingPathComponent("se-\(UUID().uuidString.prefix(13))")
     try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
   }
 

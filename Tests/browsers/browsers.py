@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Tests how browsers show the encoder's files, by screenshots: segments, films, HLS, the player page, colours.
 
     make browsers        installs three browsers and writes docs/players.md; the exit status is 0 if all checks pass

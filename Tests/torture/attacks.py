@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Makes one hostile batch: attacks.py KIND PATH VICTIM
 
 PATH becomes a directory or a file. VICTIM is a file outside of PATH, which no reader may read or write. Large batches

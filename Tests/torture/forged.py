@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Runs the commands that read sessions and videos on forged ones, and checks how each command ends.
 
     forged.py WORKER --sessions N --videos M --seed S --scratch DIR [--seconds 10] [--megabytes 300]

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Lets a worker drain a spool of mutated batches, and checks the result.
 
     mutate.py WORKER [--count N] [--seed S] [--first I] [--piece N] [--keep DIR]

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Converts our changelog to Debian's. Usage: changelog.py CHANGELOG.md VERSION MAINTAINER DATE"""
 import re
 import sys
