@@ -20,16 +20,26 @@ package struct BatchReader {
   package func images(of frame: Frame) throws -> [FileContents] {
     // A file that is several layers is read once.
     var read: [String: FileContents] = [:]
-    var left = limits.frameBytes
-    return try zip(frame.paths, frame.look.raws).map { path, raw in
+    var total = 0
+    let files: [FileContents] = try zip(frame.paths, frame.look.raws).map { path, raw in
       let key = (raw == nil ? "image " : "pixels ") + path
-      let file =
+      var file =
         try read[key] ?? contents.contents(of: path, limit: raw == nil ? limits.fileBytes : limits.frameBytes)
         ?? .refused("missing")
+      if case .refused(let reason) = file {
+        file = .refused(LimitAdvice.completing(reason, isImage: raw == nil, limits))
+      }
       read[key] = file
+      if case .bytes(let bytes) = file { total += bytes.count }
+      return file
+    }
+    guard total > limits.frameBytes else { return files }
+    let advice = total <= Limits.maximumBytes ? "; " + LimitAdvice(["frame-bytes": total]).text : ""
+    var left = limits.frameBytes
+    return files.map { file in
       guard case .bytes(let bytes) = file else { return file }
       left -= bytes.count
-      return left >= 0 ? file : .refused("more than \(limits.frameBytes) bytes in all layers")
+      return left >= 0 ? file : .refused("more than \(limits.frameBytes) bytes in all layers" + advice)
     }
   }
 }

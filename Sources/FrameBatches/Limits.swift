@@ -46,4 +46,22 @@ public struct Limits: Sendable {
 
   /// The default limits.
   public init() {}
+
+  /// The largest values that an operator can set.
+  package static let maximumSide = 16_384
+  package static let maximumPixels = 268_435_456
+  package static let maximumBytes = 2_147_000_000
+
+  /// The limits of films: `import` and `reencode` read each segment that the worker can write with a higher limit of sides.
+  package static var ofFilms: Limits {
+    var limits = Limits()
+    limits.side = maximumSide
+    return limits
+  }
+  /// The limits of published segments, which any limits of the worker may have let through.
+  package static var published: Limits {
+    var limits = ofFilms
+    limits.pixels = maximumPixels
+    return limits
+  }
 }

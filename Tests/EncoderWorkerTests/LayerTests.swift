@@ -118,7 +118,7 @@ import Testing
     let (session, _) = try encode([back, #""width":32,"height":32,"layers":[\#(layer),\#(layer),\#(layer),\#(layer)]"#])
     #expect(
       session.manifests[0].refused.map(\.reason) == [
-        "decode big.raw+big.raw+big.raw+big.raw: big.raw: more than 134217728 bytes in all layers"
+        "decode big.raw+big.raw+big.raw+big.raw: big.raw: more than 134217728 bytes in all layers; raise the limit with --limit frame-bytes=167772160"
       ])
   }
 

@@ -218,7 +218,7 @@ private func cause(_ body: () throws -> Void) -> String? {
       Issue.record("a large file was read")
       return
     }
-    #expect(reason.hasSuffix("bytes, more than the limit of 100"))
+    #expect(reason.contains("bytes, more than the limit of 100; raise the limit with --limit file-bytes="))
     let long = try native(
       #"{"version":1,"session":"S","capture":"onChange","endMs":4102444799999,"frames":[{"file":"a.jpg","timeMs":1767859512340}]}"#
     )

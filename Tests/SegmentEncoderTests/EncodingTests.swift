@@ -193,7 +193,8 @@ import Testing
     // 24 × 256 pixels a side. The limit counts each layer twice: as stored and as composed. No data follows the
     // headers.
     let look = FrameComposition(content: .layers([layer, layer, layer], width: 100, height: 100), masks: .none)
-    #expect(throws: RefusedPicture(reason: "layer 2: too many pixels in all layers")) {
+    let reason = "layer 2: too many pixels in all layers; raise the limit with --limit pixels=56623104"
+    #expect(throws: RefusedPicture(reason: reason)) {
       try decoder.picture(from: Array(repeating: header(24), count: 3), look, into: nil)
     }
   }

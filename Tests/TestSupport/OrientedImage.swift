@@ -14,7 +14,7 @@ public enum OrientedImage {
   }
 
   /// The checksum of a PNG chunk (ISO/IEC 15948, annex D).
-  private static func crc(_ bytes: [UInt8]) -> Int {
+  static func crc(_ bytes: [UInt8]) -> Int {
     let sum = bytes.reduce(0xFFFF_FFFF as UInt32) { sum, byte in
       (0..<8).reduce(sum ^ UInt32(byte)) { value, _ in value & 1 == 1 ? 0xEDB8_8320 ^ value >> 1 : value >> 1 }
     }

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Makes small pictures of every accepted kind, of odd sides, all with the same content. Usage: make_pictures.py
 OUTPUT"""
+import io
 import sys
 
 from PIL import Image, PngImagePlugin
@@ -46,6 +47,19 @@ for name, sampling in [("444", 0), ("422", 1), ("420", 2)]:
     rgb.save(f"{output}/jpeg-{name}-progressive.jpg", quality=95, subsampling=sampling, progressive=True)
 rgb.save(f"{output}/jpeg-as-rgb.jpg", quality=95, subsampling=0)
 grey.save(f"{output}/jpeg-grey.jpg", quality=95)
+rgb.save(f"{output}/jpeg-restarts.jpg", quality=95, restart_marker_blocks=2)
+# Frames of MJPEG leave the standard Huffman tables out (ITU-T T.81, K.3.3).
+plain = io.BytesIO()
+rgb.save(plain, "JPEG", quality=95)
+plain = plain.getvalue()
+bare, place = plain[:2], 2
+while plain[place + 1] != 0xDA:
+    end = place + 2 + int.from_bytes(plain[place + 2:place + 4], "big")
+    bare += plain[place:end] if plain[place + 1] != 0xC4 else b""
+    place = end
+for name, data in [("no-tables", bare + plain[place:]), ("bytes-behind", plain + b"\0\0dhav" + plain[-700:])]:
+    with open(f"{output}/jpeg-{name}.jpg", "wb") as file:
+        file.write(data)
 rgb.convert("CMYK").save(f"{output}/jpeg-cmyk.jpg", quality=95)
 turned = Image.Exif()
 turned[0x0112] = 6

@@ -107,16 +107,20 @@ package final class PictureDecoder {
   /// Limits the pixels of all layers, as stored and as shown, by their headers, before any layer is decoded.
   private func requireFewPixels(_ layers: [Layer], _ files: [[UInt8]]) throws {
     var pixels = 0
+    var excess: Int?
     for (index, (layer, file)) in zip(layers, files).enumerated() {
       let stored = layer.raw?.size ?? ImageKind(of: file)?.size(of: file) ?? PixelSize(width: 0, height: 0)
       // The decoder refuses layers with an impossible size.
       guard max(stored.width, stored.height) <= limits.side else { continue }
       let size = layer.size ?? stored
       pixels += stored.width * stored.height + size.width * size.height
-      guard pixels <= 4 * limits.pixels else {
-        throw RefusedPicture(reason: "layer \(index): too many pixels in all layers")
-      }
+      if excess == nil, pixels > 4 * limits.pixels { excess = index }
     }
+    guard let excess else { return }
+    let needed = (pixels + 3) / 4
+    throw RefusedPicture(
+      reason: "layer \(excess): too many pixels in all layers"
+        + (LimitAdvice(pixels: needed).map { "; " + $0.text } ?? ""))
   }
 
   /// Returns an image in sRGB as it is stored, and its orientation.
@@ -145,19 +149,17 @@ package final class PictureDecoder {
     _ file: [UInt8], into buffer: SharedPictureBuffer?, notes: inout [String]
   ) throws -> (pixels: FrameBuffer, orientation: Orientation) {
     guard let kind = ImageKind(of: file) else {
+      if file.isEmpty { throw RefusedPicture(reason: "an empty file") }
+      if case .otherImage(let other) = FileKind(of: file) { throw RefusedPicture(reason: other.refusal) }
       let other = FileKind(of: file).map { ", but \($0.described)" } ?? ""
-      throw RefusedPicture(reason: file.isEmpty ? "an empty file" : "neither JPEG, PNG nor WebP" + other)
+      throw RefusedPicture(reason: "neither JPEG, PNG nor WebP" + other)
     }
     // Parsed once: that reads the whole file.
     let jpeg = kind == .jpeg ? JPEGFile(file) : nil
     guard let size = kind == .jpeg ? jpeg?.size : kind.size(of: file) else {
       throw RefusedPicture(reason: "invalid data")
     }
-    guard max(size.width, size.height) <= limits.side, size.width * size.height <= limits.pixels else {
-      throw RefusedPicture(
-        reason:
-          "\(size.width)×\(size.height) pixels, more than the limit of \(limits.side) a side, \(limits.pixels) in all")
-    }
+    if let reason = size.excess(of: limits) { throw RefusedPicture(reason: reason) }
     let essential: [UInt8]
     switch kind {
     case .jpeg:

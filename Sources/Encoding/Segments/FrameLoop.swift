@@ -72,10 +72,36 @@ extension BadBatch {
   /// The error of a batch without a decodable frame.
   package init(undecodable batch: Batch, _ refused: [RefusedFrame]) {
     // The reason of a frame says more than that of another file.
-    let first = (refused.first { $0.reason.hasPrefix("decode ") } ?? refused.first).map { "; \($0.reason)" } ?? ""
+    let undecoded = refused.filter { $0.reason.hasPrefix("decode ") }
+    let first = undecoded.first ?? refused.first
+    let kinds = undecoded.reduce(into: [OtherImage: Int]()) { counts, frame in
+      if let kind = OtherImage(inReason: frame.reason) { counts[kind, default: 0] += 1 }
+    }
+    let named = OtherImage.allCases.compactMap { kind in kinds[kind].map { "\($0) \(kind.rawValue)" } }
+    let most = OtherImage.allCases.max { kinds[$0, default: 0] < kinds[$1, default: 0] }
+    let limits = LimitAdvice(in: undecoded.map(\.reason))
+    let advice: String
+    if let most, let example = undecoded.first(where: { OtherImage(inReason: $0.reason) == most }) {
+      advice = most.advice(for: example.source)
+    } else {
+      advice =
+        limits?.text ?? "check that the recorder writes whole JPEG, PNG or WebP files, under the names that it lists"
+    }
+    // The advice has the remedy already.
+    let cause = first.map { named.isEmpty && limits == nil ? $0.reason : $0.reason.withoutRemedy }
     self.init(
-      "decode", batch.name, "none of its \(batch.frames.count) frames can be decoded" + first,
-      advice: "check that the recorder writes whole JPEG, PNG or WebP files, under the names that it lists")
+      "decode", batch.name,
+      "none of its \(batch.frames.count) frames can be decoded"
+        + (named.isEmpty ? "" : ": " + named.joined(separator: ", ")) + (cause.map { "; \($0)" } ?? ""),
+      advice: advice)
+  }
+}
+
+extension String {
+  /// A reason up to the semicolon before its remedy.
+  fileprivate var withoutRemedy: String {
+    let parts = split(separator: "; ")
+    return parts.dropLast(parts.count > 1 ? 1 : 0).joined(separator: "; ")
   }
 }
 

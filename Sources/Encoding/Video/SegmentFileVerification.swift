@@ -17,7 +17,7 @@ enum SegmentFileVerification {
     }
     if sets.codec != json.object?["codec"]?.string { problems.append("another codec than its manifest says") }
     if reader.durationUs != segment.durationMs * 1_000 { problems.append("another duration than its manifest says") }
-    let decoder = try VideoDecoder(reader.parameters(of: 0))
+    let decoder = try VideoDecoder(reader.parameters(of: 0), limits: .published)
     var starts: [[Int64]] = [[], []]
     var ends: [Int64] = [0, 0]
     var texts: [[UInt8]] = []

@@ -29,7 +29,7 @@ package final class SegmentPictures {
   {
     let size = PixelSize(width: segment.width, height: segment.height)
     let coded = PixelSize(width: segment.codedWidth, height: segment.codedHeight)
-    guard size.width <= coded.width, size.height <= coded.height, coded.isWithin(Limits()) else {
+    guard size.width <= coded.width, size.height <= coded.height, coded.isWithin(.published) else {
       throw BadSession(segment.file, "pictures of \(size.width)×\(size.height) pixels do not fit their coded size")
     }
     let starts = segment.startsOfFrames
@@ -49,7 +49,7 @@ package final class SegmentPictures {
   static func film(of file: any ByteSource, _ name: String) throws -> VideoPictures {
     let reader = try MP4Reader(file)
     guard reader.parameterSets != nil else { throw BadSession(name, "no H.264 track first") }
-    return try VideoPictures(reader, track: 0, limits: Limits())
+    return try VideoPictures(reader, track: 0, limits: .published)
   }
 
   /// Decodes a segment's video and calls `each` with each wanted picture.

@@ -8,7 +8,7 @@ final class VideoDecoder {
 
   /// - Parameter isCropped: whether pictures lack the columns and rows that players crop.
   init(
-    _ parameters: UnsafePointer<AVCodecParameters>, limits: Limits = Limits(), isCropped: Bool = true
+    _ parameters: UnsafePointer<AVCodecParameters>, limits: Limits, isCropped: Bool = true
   ) throws(FFmpegError) {
     codec = try CodecContext(parameters)
     let context = codec.pointer

@@ -31,7 +31,8 @@ package enum Archive {
         try each(.refused(RefusedFrame(source: entry.path, reason: reason)))
       } else if entry.kind == .file, !isRecorderJunk(entry.path) {
         if entry.size > limits.frameBytes {
-          let reason = "\(entry.size) bytes, more than the limit of \(limits.frameBytes)"
+          let fault = "\(entry.size) bytes, more than the limit of \(limits.frameBytes)"
+          let reason = LimitAdvice.completing(fault, isImage: true, limits)
           try each(.refused(RefusedFrame(source: entry.path, reason: reason)))
         } else if !names.insert(entry.path).inserted {
           try each(.refused(RefusedFrame(source: entry.path, reason: "a second entry of the same name")))

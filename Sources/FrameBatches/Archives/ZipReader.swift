@@ -29,7 +29,8 @@ struct ZipReader {
         try each(.refused(RefusedFrame(source: header.path.shortened(to: 4_096), reason: reason)))
       } else if header.kind == .file, !isRecorderJunk(header.path) {
         if header.size > limits.frameBytes {
-          let reason = "\(header.size) bytes, more than the limit of \(limits.frameBytes)"
+          let fault = "\(header.size) bytes, more than the limit of \(limits.frameBytes)"
+          let reason = LimitAdvice.completing(fault, isImage: true, limits)
           try each(.refused(RefusedFrame(source: header.path, reason: reason)))
         } else if !names.insert(header.path).inserted {
           try each(.refused(RefusedFrame(source: header.path, reason: "a second entry of the same name")))

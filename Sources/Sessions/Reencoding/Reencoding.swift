@@ -33,7 +33,7 @@ package final class Reencoding: Sendable {
     /// The session of an MP4, and unix milliseconds of its first picture; nil to read them from its name or the file.
     package var session: SessionID?
     package var startMs: Int64?
-    package var limits = Limits()
+    package var limits = Limits.ofFilms
     /// The processes that decode videos; nil to decode trusted videos in this process.
     package var decoders: DecoderForkServer?
 

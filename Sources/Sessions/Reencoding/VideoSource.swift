@@ -71,6 +71,13 @@ struct SessionSource: VideoSource {
     _ piece: Int, isCancelled: @escaping () -> Bool, _ body: ([SegmentOrder], any FilmPictures) throws -> Void
   ) throws {
     let (segment, json) = try directory.soundManifest(pieces[piece][0])
+    let coded = PixelSize(width: segment.codedWidth, height: segment.codedHeight)
+    if let limits = directory.reader.decoders?.limits, !coded.isWithin(limits) {
+      throw BadSession(
+        segment.file,
+        "pictures of \(coded.width)×\(coded.height) pixels, more than the limit of \(limits.pixels) in all",
+        advice: "encode its batch again with another --quality, or use --sandbox off for a trusted session")
+    }
     let bytes = try directory.video(of: segment)
     let starts = try SegmentSamples(of: segment, bytes: bytes, reader: directory.reader).video.reduce(into: [0]) {
       $0.append($0.last! + $1.duration)
@@ -87,7 +94,7 @@ struct SessionSource: VideoSource {
       })
     try bytes.withUnsafeBytes { buffer in
       try directory.reader.withFilm(
-        in: MemoryBytes(buffer), name: segment.file, track: 0, keyDTS: nil, limits: Limits(), isCancelled: isCancelled
+        in: MemoryBytes(buffer), name: segment.file, track: 0, keyDTS: nil, limits: .published, isCancelled: isCancelled
       ) { try body([order], $0) }
     }
   }

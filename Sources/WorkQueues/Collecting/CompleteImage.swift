@@ -16,7 +16,10 @@ enum CompleteImage {
   ///   - tail: the last ``edge`` bytes, or all of a shorter file.
   static func fault(head: [UInt8], tail: [UInt8], size: Int) -> String? {
     guard size > 0 else { return "empty" }
-    guard let kind = ImageKind(of: head) else { return "not a JPEG, PNG or WebP image" }
+    guard let kind = ImageKind(of: head) else {
+      if case .otherImage(let other) = FileKind(of: head) { return other.refusal }
+      return "not a JPEG, PNG or WebP image"
+    }
     switch kind {
     case .jpeg: return tail.suffix(2) == [0xFF, 0xD9] ? nil : "the JPEG has no end"
     case .png: return tail == lastChunk ? nil : "the PNG has no end"

@@ -43,7 +43,7 @@ struct ImportCommand: ReportingCommand {
   private static func run(
     _ segments: String, session: SessionID?, decoders: DecoderForkServer?, decodeSeconds: Int, output: String
   ) throws -> ImportedSession {
-    var limits = Limits()
+    var limits = Limits.ofFilms
     limits.decodeSeconds = decodeSeconds
     let signals = try TerminationSignals()
     var work = try Importing(

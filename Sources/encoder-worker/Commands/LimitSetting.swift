@@ -10,8 +10,9 @@ struct LimitSetting: ExpressibleByArgument {
 
   /// The limits by name, with their ranges.
   private static let known: [String: (WritableKeyPath<Limits, Int> & Sendable, ClosedRange<Int>)] = [
-    "file-bytes": (\.fileBytes, 1...2_147_000_000), "frame-bytes": (\.frameBytes, 1...2_147_000_000),
-    "side": (\.side, 1...16_384), "pixels": (\.pixels, 1...268_435_456), "frames": (\.frames, 1...100_000),
+    "file-bytes": (\.fileBytes, 1...Limits.maximumBytes), "frame-bytes": (\.frameBytes, 1...Limits.maximumBytes),
+    "side": (\.side, 1...Limits.maximumSide), "pixels": (\.pixels, 1...Limits.maximumPixels),
+    "frames": (\.frames, 1...100_000),
     "layers": (\.layers, 1...1_024), "entries": (\.entries, 1...1_000_000),
     "unpacked-bytes": (\.unpackedBytes, 1...1 << 40), "ratio": (\.ratio, 1...1_000_000),
     "json-bytes": (\.jsonBytes, 1...1 << 26), "segments": (\.segments, 1...1_000_000),

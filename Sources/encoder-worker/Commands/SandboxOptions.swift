@@ -25,7 +25,7 @@ struct SandboxOptions: ParsableArguments {
 
   /// Returns decoders of videos; nil if there is no sandbox. Call it before the process has threads.
   func videoDecoders() throws -> DecoderForkServer? {
-    var limits = Limits()
+    var limits = Limits.ofFilms
     limits.decodeSeconds = maxDecode
     if sandbox == .off { try FormatLibrary.load() }
     return try decoders(limits, readsVideos: true)

@@ -1,0 +1,54 @@
+import Glibc
+
+/// The kinds of files that people send in place of JPEG, PNG and WebP frames.
+package enum FileKind {
+  case image(ImageKind)
+  case otherImage(OtherImage)
+  case video
+  case zip
+
+  package init?(of file: some Collection<UInt8>) {
+    if let kind = ImageKind(of: file) {
+      self = .image(kind)
+    } else if let other = OtherImage(of: file) {
+      self = .otherImage(other)
+    } else if file.dropFirst(4).starts(with: "ftyp".utf8) {
+      self = .video
+    } else if file.starts(with: "PK\u{3}\u{4}".utf8) {
+      self = .zip
+    } else {
+      return nil
+    }
+  }
+
+  /// Whether a path leads to a JPEG, PNG or WebP image.
+  package static func isImage(_ path: String) -> Bool {
+    let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    guard file >= 0 else { return false }
+    defer { close(file) }
+    var prefix = [UInt8](repeating: 0, count: 16)
+    let count = read(file, &prefix, prefix.count)
+    return count > 0 && ImageKind(of: prefix.prefix(count)) != nil
+  }
+
+  package var described: String {
+    switch self {
+    case .image(let kind): "one \(kind.name) image"
+    case .otherImage(let other): other.described
+    case .video: "an MP4 video"
+    case .zip: "a zip archive"
+    }
+  }
+
+  /// The remedy; nil for an image that can be a frame.
+  ///
+  /// - Parameter name: the name of the file, for its suffix; nil if it has none that helps.
+  func advice(for name: String?) -> String? {
+    switch self {
+    case .image: nil
+    case .otherImage(let other): other.advice(for: name)
+    case .video: "run: encoder-worker reencode FILE.mp4 --output DIR --quality balanced"
+    case .zip: "send the zip archive itself: alone, and not compressed again"
+    }
+  }
+}

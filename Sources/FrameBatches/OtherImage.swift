@@ -1,0 +1,140 @@
+// Image formats that are no frames, told apart by their first bytes, and a command of Debian that converts each.
+
+import Glibc
+
+/// A format of images that has to be converted first.
+package enum OtherImage: String, CaseIterable {
+  case avif = "AVIF"
+  case heic = "HEIC"
+  case bmp = "BMP"
+  case gif = "GIF"
+  case tiff = "TIFF"
+  case jpeg2000 = "JPEG 2000"
+  case jpegXL = "JPEG XL"
+  case pbm = "PBM"
+  case pgm = "PGM"
+  case ppm = "PPM"
+  case pam = "PAM"
+  case pfm = "PFM"
+  case psd = "PSD"
+  case ico = "ICO"
+  case pdf = "PDF"
+  case svg = "SVG"
+
+  init?(of file: some Collection<UInt8>) {
+    func has(_ bytes: [UInt8], at offset: Int = 0) -> Bool { file.dropFirst(offset).starts(with: bytes) }
+    func has(_ text: String, at offset: Int = 0) -> Bool { has(Array(text.utf8), at: offset) }
+    if has("ftyp", at: 4), let brand = Self(brands: Array(file.prefix(64))) {
+      self = brand
+    } else if has("BM") {
+      self = .bmp
+    } else if has("GIF8") {
+      self = .gif
+    } else if has("II*\0") || has("MM\0*") || has("II+\0") || has("MM\0+") {
+      self = .tiff
+    } else if has([0, 0, 0, 12]) && has("jP  \r\n", at: 4) || has([0xFF, 0x4F, 0xFF, 0x51]) {
+      self = .jpeg2000
+    } else if has([0xFF, 0x0A]) || has([0, 0, 0, 12]) && has("JXL \r\n", at: 4) {
+      self = .jpegXL
+    } else if has("8BPS") {
+      self = .psd
+    } else if has([0, 0, 1, 0]) {
+      self = .ico
+    } else if has("%PDF-") {
+      self = .pdf
+    } else if has("<svg") || has("<?xml"), String(decoding: file.prefix(1_024), as: UTF8.self).contains("<svg") {
+      self = .svg
+    } else if has("P"), let map = Self(portableMap: Array(file.prefix(3))) {
+      self = map
+    } else {
+      return nil
+    }
+  }
+
+  /// The brands of a file in boxes (ISO/IEC 14496-12, 4.3): the major one, a version, and the compatible ones. An image that names
+  /// no codec first (`mif1`) names it behind.
+  private init?(brands start: [UInt8]) {
+    let size = min(max(start.prefix(4).bigEndian, 12), start.count)
+    let brands = stride(from: 8, to: size - 3, by: 4).filter { $0 != 12 }.map {
+      String(decoding: start[$0..<$0 + 4], as: UTF8.self)
+    }
+    guard let major = brands.first else { return nil }
+    let isImage = ["mif1", "msf1"].contains(major)
+    if ["avif", "avis"].contains(major) || isImage && brands.contains("avif") {
+      self = .avif
+    } else if isImage || ["heic", "heix", "heim", "heis", "hevc", "hevx"].contains(major) {
+      self = .heic
+    } else {
+      return nil
+    }
+  }
+
+  /// The maps of Netpbm: a letter, a digit, and white space.
+  private init?(portableMap start: [UInt8]) {
+    guard start.count == 3, [0x20, 0x09, 0x0A, 0x0D, UInt8(ascii: "#")].contains(start[2]) else { return nil }
+    switch start[1] {
+    case UInt8(ascii: "1"), UInt8(ascii: "4"): self = .pbm
+    case UInt8(ascii: "2"), UInt8(ascii: "5"): self = .pgm
+    case UInt8(ascii: "3"), UInt8(ascii: "6"): self = .ppm
+    case UInt8(ascii: "7"): self = .pam
+    case UInt8(ascii: "F"), UInt8(ascii: "f"): self = .pfm
+    default: return nil
+    }
+  }
+
+  /// The format that a reason of ``refusal`` names.
+  package init?(inReason reason: String) {
+    guard let known = Self.allCases.first(where: { reason.contains($0.refusal) }) else { return nil }
+    self = known
+  }
+
+  package var described: String {
+    let article = [.avif, .ico, .svg].contains(self) ? "an" : "a"
+    return "\(article) \(rawValue) \(self == .pdf ? "document" : "image")"
+  }
+
+  /// The reason to refuse a frame, with the command that makes a frame of the file.
+  package var refusal: String {
+    "neither JPEG, PNG nor WebP, but \(described); convert it: \(command("FILE.\(suffix)", to: "FILE"))"
+  }
+
+  /// The remedy for a directory of files.
+  ///
+  /// - Parameter name: the name of one of the files.
+  package func advice(for name: String?) -> String {
+    let own = name?.split(separator: ".", omittingEmptySubsequences: false).dropFirst().last ?? ""
+    let isPlain = !own.isEmpty && own.utf8.allSatisfy { isalnum(Int32($0)) != 0 }
+    let loop = command(#""$f""#, to: #""png/${f%.*}""#)
+    return "convert the frames to JPEG, PNG or WebP: mkdir -p png; "
+      + "for f in *.\(isPlain ? String(own) : suffix); do \(loop); done" + (package.map { " (package \($0))" } ?? "")
+  }
+
+  private var suffix: String {
+    switch self {
+    case .tiff: "tif"
+    case .jpeg2000: "jp2"
+    case .jpegXL: "jxl"
+    default: rawValue.lowercased()
+    }
+  }
+
+  /// Returns the command that converts a file to a PNG; ffmpeg reads all formats but four.
+  private func command(_ input: String, to stem: String) -> String {
+    switch self {
+    case .avif, .heic: "heif-convert \(input) \(stem).png"
+    case .svg: "rsvg-convert -o \(stem).png \(input)"
+    case .pdf: "pdftoppm -png -singlefile \(input) \(stem)"
+    default: "ffmpeg -i \(input) -frames:v 1 \(stem).png"
+    }
+  }
+
+  /// The Debian package of a command other than ffmpeg.
+  private var package: String? {
+    switch self {
+    case .avif, .heic: "libheif-examples"
+    case .svg: "librsvg2-bin"
+    case .pdf: "poppler-utils"
+    default: nil
+    }
+  }
+}
