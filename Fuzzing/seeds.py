@@ -262,6 +262,19 @@ def pictures():
         # The fuzz target corrects the checksum before it decodes the file.
         chunk = struct.pack(">I", len(body)) + b"eXIf" + body + bytes(4)
         seed("picture", f"turned-{tag}.png", png[:33] + chunk + png[33:])
+    def chunk(name, body):
+        return struct.pack(">I", len(body)) + name + body + bytes(4)
+
+    p3 = chunk(b"cHRM", struct.pack(">8I", 31270, 32900, 68000, 32000, 26500, 69000, 15000, 6000))
+    for name, form, chunks in (
+        ("pq", "rgb48be", chunk(b"cICP", bytes([9, 16, 0, 1]))), ("hlg", "rgba64be", chunk(b"cICP", bytes([9, 18, 0, 1]))),
+        ("p3-code", "rgba", chunk(b"cICP", bytes([12, 13, 0, 0]))),
+        ("linear", "gray16be", chunk(b"gAMA", struct.pack(">I", 100000)) + p3),
+        ("old-gamma", "pal8", chunk(b"gAMA", struct.pack(">I", 55556)) + p3),
+    ):
+        data = picture("png", form)
+        seed("picture", f"colours-{name}.png", data[:33] + chunks + data[33:])
+        seed("png", f"colours-{name}.png", data[:33] + chunks + data[33:])
     for pattern in ("colour-bars/*0.*", "corrupt-frames/*", "wide-colour/*.*g", "wide-colour/*.webp"):
         for path in FIXTURES.glob(pattern):
             seed("picture", path.name, path.read_bytes())

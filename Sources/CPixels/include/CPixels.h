@@ -25,3 +25,11 @@ void cpx_subsample(
 
 // Blends a row of RGBA over a colour, to RGB24, each sample to the nearest.
 void cpx_flatten(const uint8_t *rgba, size_t width, const uint8_t colour[3], uint8_t *rgb);
+
+// Converts a row of 1 to 4 channels (grey or RGB, an even number with alpha last), of 8 bits or of 16 with the high byte first, to
+// sRGB: RGB24, or RGBA if it has alpha. `light` has the light of each value, 256 or 65 536 of them; `matrix`, row by row, leads
+// to linear sRGB, and light outside 0 to 1 is clipped. `weights`, unless it is null, makes luminance of light, whose power
+// of 0.2 multiplies the light first. `codes` has the value of light in 65 535ths.
+void cpx_to_srgb(
+    const uint8_t *from, size_t width, size_t channels, bool is_wide, const float *light, const float matrix[9],
+    const float *weights, const uint8_t *codes, uint8_t *to);

@@ -98,7 +98,7 @@ private struct PlainPNG {
 
   init?(_ file: [UInt8]) {
     let header = ImageChunk.chunks(of: file, .png, from: 8).first { _ in true }
-    guard let header, header.name == "IHDR", header.size == 13, Self.isIntact(header, in: file), let body = header.body
+    guard let header, header.name == "IHDR", header.size == 13, header.isIntact(in: file), let body = header.body
     else { return nil }
     size = PixelSize(width: body.prefix(4).bigEndian, height: body.dropFirst(4).prefix(4).bigEndian)
     guard size.width > 0, size.height > 0 else { return nil }
@@ -109,7 +109,7 @@ private struct PlainPNG {
     default: return nil
     }
     for chunk in ImageChunk.chunks(of: file, .png, from: header.range.upperBound) {
-      guard Self.isIntact(chunk, in: file), let body = chunk.body else { return nil }
+      guard chunk.isIntact(in: file), let body = chunk.body else { return nil }
       switch chunk.name {
       case "iCCP" where profile == nil && data.isEmpty: profile = chunk.range
       case "IDAT" where chunk.size > 0: data.append(body.indices)
@@ -119,12 +119,15 @@ private struct PlainPNG {
     }
     return nil
   }
+}
 
-  private static func isIntact(_ chunk: ImageChunk, in file: [UInt8]) -> Bool {
-    guard chunk.range.count == 12 + chunk.size else { return false }
+extension ImageChunk {
+  /// Whether a chunk of a PNG is whole, with the right checksum.
+  func isIntact(in file: [UInt8]) -> Bool {
+    guard range.count == 12 + size else { return false }
     let checksum = file.withUnsafeBufferPointer {
-      libdeflate_crc32(0, $0.baseAddress! + chunk.range.lowerBound + 4, 4 + chunk.size)
+      libdeflate_crc32(0, $0.baseAddress! + range.lowerBound + 4, 4 + size)
     }
-    return Int(checksum) == file[chunk.range.suffix(4)].bigEndian
+    return Int(checksum) == file[range.suffix(4)].bigEndian
   }
 }

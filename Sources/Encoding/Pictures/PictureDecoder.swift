@@ -21,6 +21,7 @@ package final class PictureDecoder {
   private let limits: Limits
   private let converter: PictureConverter
   private let profiles = ColourManagement()
+  private let spaces = ColourSpaceConverter()
   private let plainPNGs: PNGDecoder
   private let profile: Profile?
   /// The decoding time of the current picture so far.
@@ -129,8 +130,12 @@ package final class PictureDecoder {
   ) throws -> (pixels: FrameBuffer, orientation: Orientation) {
     if let raw { return (try raw.picture(from: file), .upright) }
     let start = Profile.Span.now
-    let (decoded, orientation) = try decode(file, into: buffer, notes: &notes)
+    let (decoded, orientation, colours) = try decode(file, into: buffer, notes: &notes)
     decoding = decoding + (.now - start)
+    if case .other(let space) = colours {
+      if let note = space.note, !notes.contains(note) { notes.append(note) }
+      return (try converting { try spaces.converted(decoded, from: space, converter) }, orientation)
+    }
     switch profiles.conversion(of: decoded) {
     case .none: return (decoded, orientation)
     case .unusable(let reason):
@@ -147,7 +152,7 @@ package final class PictureDecoder {
 
   private func decode(
     _ file: [UInt8], into buffer: SharedPictureBuffer?, notes: inout [String]
-  ) throws -> (pixels: FrameBuffer, orientation: Orientation) {
+  ) throws -> (pixels: FrameBuffer, orientation: Orientation, colours: PNGColours) {
     guard let kind = ImageKind(of: file) else {
       if file.isEmpty { throw RefusedPicture(reason: "an empty file") }
       if case .otherImage(let other) = FileKind(of: file) { throw RefusedPicture(reason: other.refusal) }
@@ -161,15 +166,18 @@ package final class PictureDecoder {
     }
     if let reason = size.excess(of: limits) { throw RefusedPicture(reason: reason) }
     let essential: [UInt8]
+    var colours = PNGColours.profile
     switch kind {
     case .jpeg:
       if let reason = jpeg?.reasonToRefuse { throw RefusedPicture(reason: reason) }
       guard let jpeg, JPEGScans.areComplete(jpeg) else { throw RefusedPicture(reason: "incomplete") }
       essential = jpeg.essential
     case .png:
-      let chunks = PNGChunks.essential(of: file)
+      colours = PNGColours(of: file, notes: &notes)
+      let isProfileUnused = colours != .profile
+      let chunks = PNGChunks.essential(of: file, withoutProfile: isProfileUnused ? "unused" : nil)
       essential = chunks.file
-      if let reason = chunks.lostProfile { notes.append(Self.note(lostProfile: reason)) }
+      if let reason = chunks.lostProfile, !isProfileUnused { notes.append(Self.note(lostProfile: reason)) }
     case .webp:
       guard let still = WebPChunks.still(of: file) else {
         throw RefusedPicture(reason: "an animated WebP whose first frame does not fill it is not supported")
@@ -190,11 +198,11 @@ package final class PictureDecoder {
     }
     guard decoded.size == size else { throw RefusedPicture(reason: "two sizes in one file") }
     let orientation = Orientation(of: file, kind: kind, jpeg: jpeg)
-    guard kind == .png, let grey = PNGChunks.transparentGrey(of: file) else { return (decoded, orientation) }
+    guard kind == .png, let grey = PNGChunks.transparentGrey(of: file) else { return (decoded, orientation, colours) }
     if decoded.colourProfile != nil { notes.append(Self.note(lostProfile: "with a transparent grey")) }
     let rgba = try converting { try converter.rgba(decoded) }
     rgba.makeTransparent(grey: grey)
-    return (rgba, orientation)
+    return (rgba, orientation, colours)
   }
 
   private static func note(lostProfile reason: String) -> String {

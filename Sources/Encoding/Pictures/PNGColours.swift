@@ -1,0 +1,74 @@
+// The colour space of a PNG by its chunks, in the order of precedence of the specification (PNG, third edition, 4.3): cICP, iCCP,
+// sRGB, gAMA with cHRM. Damaged chunks are ignored, with a note.
+
+import FrameBatches
+
+enum PNGColours: Equatable {
+  /// The ICC profile decides; without one it is sRGB.
+  case profile
+  /// sRGB, whatever profile the file has.
+  case standard
+  case other(ColourSpace)
+
+  private static let names = ["cICP", "iCCP", "sRGB", "gAMA", "cHRM"]
+  /// Values of gAMA that are taken for the curve of sRGB, in 100 000ths: 45 455 is 1/2.2, and ffmpeg writes 50 994 for BT.709.
+  private static let gammasOfSRGB = 43_000...52_000
+  /// Values outside describe no screen; 0 is forbidden.
+  private static let gammas = 10_000...1_000_000
+
+  /// - Parameter notes: gets the reason why the stated colours are not used.
+  init(of file: [UInt8], notes: inout [String]) {
+    var found: [String: ImageChunk] = [:]
+    for chunk in ImageChunk.chunks(of: file, .png, from: 8) {
+      // Chunks behind the pixels do not count.
+      if chunk.name == "IDAT" { break }
+      if Self.names.contains(chunk.name), found[chunk.name] == nil { found[chunk.name] = chunk }
+    }
+    self = .profile
+    /// Returns the body of an intact chunk.
+    func body(_ name: String) -> ArraySlice<UInt8>? {
+      found[name].flatMap { $0.isIntact(in: file) ? $0.body : nil }
+    }
+    if found["cICP"] != nil {
+      if let space = body("cICP").flatMap(ColourSpace.init(cICP:)) {
+        self = space.isStandard ? .standard : .other(space)
+        return
+      }
+      notes.append("shown without its cICP chunk, which is damaged or not supported")
+    }
+    guard found["iCCP"] == nil, found["sRGB"] == nil, found["gAMA"] != nil else { return }
+    guard let gamma = body("gAMA"), gamma.count == 4, Self.gammas.contains(gamma.bigEndian) else {
+      notes.append("shown as sRGB: its gAMA chunk cannot be used")
+      return
+    }
+    let transfer: ColourSpace.Transfer =
+      Self.gammasOfSRGB.contains(gamma.bigEndian) ? .sRGB : .power(100_000 / Double(gamma.bigEndian))
+    let primaries = found["cHRM"] == nil ? .sRGB : body("cHRM").flatMap(Chromaticities.init(cHRM:))
+    guard let space = primaries.flatMap({ ColourSpace(transfer, $0, isFullRange: true) }) else {
+      notes.append("shown as sRGB: its cHRM chunk cannot be used")
+      return
+    }
+    if !space.isStandard { self = .other(space) }
+  }
+}
+
+extension ColourSpace {
+  /// - Parameter body: four values of ITU-T H.273: primaries, transfer, matrix, range (PNG, 11.3.2.6).
+  /// - Returns: nil for a space that is not supported.
+  fileprivate init?(cICP body: ArraySlice<UInt8>) {
+    let body = Array(body)
+    guard body.count == 4, body[2] == 0, body[3] <= 1, let primaries = Chromaticities(code: body[0]) else { return nil }
+    let transfer: Transfer
+    switch body[1] {
+    // Players show the curve of cameras (BT.709, BT.601, BT.2020) as that of sRGB.
+    case 1, 6, 14, 15, 13: transfer = .sRGB
+    case 4: transfer = .power(2.2)
+    case 5: transfer = .power(2.8)
+    case 8: transfer = .power(1)
+    case 16: transfer = .pq
+    case 18: transfer = .hlg
+    default: return nil
+    }
+    self.init(transfer, primaries, isFullRange: body[3] == 1)
+  }
+}
