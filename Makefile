@@ -62,12 +62,14 @@ sanitize:
 	scripts/sanitize
 
 # Compares the worker with stock ffmpeg over real sessions, or CORPUS=DIR, in some 40 minutes on two cores; ROUNDS=1 is
-# sooner and less exact. PARTS selects some of: jpeg png webp large sandbox decoding batches jobs startup finished scale
-# profile. Only a run of all parts over the usual sessions writes Benchmarks/RESULTS.md and the README's figures.
+# sooner and less exact. PARTS selects some of: jpeg png webp large phone sandbox decoding batches jobs startup finished
+# scale profile. Only a run of all parts over the usual sessions writes Benchmarks/RESULTS.md and the README's figures.
+# BASE=PROGRAM compares the instructions and the CPU of this build with those of another build of encoder-worker.
 bench:
 	scripts/setup bench
 	scripts/build
-	. scripts/environment && /usr/bin/python3 Benchmarks/bench.py --rounds $(ROUNDS) $(if $(CORPUS),--corpus "$(CORPUS)") $(PARTS)
+	. scripts/environment && /usr/bin/python3 Benchmarks/bench.py --rounds $(ROUNDS) $(if $(BASE),--base "$(BASE)") \
+	  $(if $(CORPUS),--corpus "$(CORPUS)") $(PARTS)
 
 # Estimates the needs of a million sessions a day, by arithmetic and simulation.
 capacity:

@@ -1,13 +1,14 @@
 """Measures the cost of a batch beside that of its pictures. For bench.py.
 
-CPU is of the worker and its decoder processes, start and end included.
+CPU and instructions are of the worker and its decoder processes, start and end included.
 """
 
 import tempfile
 from functools import partial
 from pathlib import Path
 
-from measure import START, batch, drain, in_turn, new_spool, ratios
+from measure import START, at_once, batch, drain, in_turn, new_spool, ratios
+from meters import Clock
 from pictures import frames_of
 from profiles import stages
 
@@ -16,29 +17,47 @@ SMALL = 5
 SMALL_ROUNDS = 3
 
 
-def small(worker, paths, scratch, rounds):
+def whole(path):
+    """Returns as many frames of a session as fill batches of five."""
+    frames = frames_of(path / "jpg")
+    return frames[:len(frames) // SMALL * SMALL]
+
+
+def drained(meter, worker, frames, size, spool, *options):
+    """Runs a worker over batches of so many frames, one a second. Returns its Used."""
+    new_spool(spool)
+    for first in range(0, len(frames), size):
+        batch(spool / "incoming" / f"s@{first:04}", frames[first:first + size], START + first * 1_000)
+    used = drain(meter.program(worker), spool, "--jobs", "1", *(options or meter.options), run=meter.run)
+    made = len(list((spool / "output" / "s").glob("segment-*.json")))
+    assert made == len(frames) // SMALL, f"{made} segments"
+    return used
+
+
+def small(meter, worker, paths, scratch, rounds):
     """Compares batches of five frames with one batch of all frames, in turn, with and without the sandbox.
 
     There is a frame a second, so that both ways make the same segments.
     """
-    def spent(frames, size, mode):
-        spool = new_spool(scratch / "small")
-        for first in range(0, len(frames), size):
-            batch(spool / "incoming" / f"s@{first:04}", frames[first:first + size], START + first * 1_000)
-        used = drain(worker, spool, "--jobs", "1", "--sandbox", mode)
-        made = len(list((spool / "output" / "s").glob("segment-*.json")))
-        assert made == len(frames) // SMALL, f"{made} segments"
-        return used.cpu
+    def counted(frames, size, mode):
+        spool = Path(tempfile.mkdtemp(prefix="small-", dir=scratch))
+        return drained(meter, worker, frames, size, spool, "--sandbox", mode).instructions
 
     result = []
     for path in paths:
-        frames = frames_of(path / "jpg")
-        frames = frames[:len(frames) // SMALL * SMALL]
+        frames = whole(path)
+        sizes = (SMALL, len(frames))
         for mode in ("require", "off"):
-            costs = in_turn(SMALL_ROUNDS * rounds, {size: partial(spent, frames, size, mode)
-                                                    for size in (SMALL, len(frames))})
+            used = in_turn(SMALL_ROUNDS * rounds, {
+                size: partial(drained, Clock(), worker, frames, size, scratch / "small", "--sandbox", mode)
+                for size in sizes})
+            few, many = ([one.cpu for one in used[size]] for size in sizes)
+            instructions = None
+            if mode == "off" or meter.sandboxed:
+                counts = at_once([partial(counted, frames, size, mode) for size in sizes])
+                instructions = counts[0] / counts[1]
             result.append({"name": path.name, "sandbox": mode, "batches": len(frames) // SMALL, "size": SMALL,
-                           "frames": len(frames)} | ratios(costs[SMALL], costs[len(frames)]))
+                           "frames": len(frames), "instructions": instructions} | ratios(few, many))
     return result
 
 

@@ -11,7 +11,7 @@ STYLE = {"svg.fonttype": "none", "svg.hashsalt": "results", "font.size": 9, "axe
 
 
 def label(session):
-    return f"{session['kind']}\n{session['name']}"
+    return f"{session['kind']} {session['name']}".replace(" ", "\n")
 
 
 def sessions(parts, target):
@@ -27,7 +27,7 @@ def sessions(parts, target):
             if name == OURS:
                 panel.bar_label(drawn, fmt="%.1f", fontsize=8, padding=1)
         panel.set(title=title, yscale="log", xticks=range(len(found)), xlim=(-0.5, len(found) - 0.5))
-        panel.set_xticklabels(map(label, found), fontsize=8)
+        panel.set_xticklabels(map(label, found), fontsize=7)
         panel.set_ylim(top=2 * panel.get_ylim()[1])
         panel.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,g}"))
         panel.grid(axis="y", color="0.92")

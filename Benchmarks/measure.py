@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections import namedtuple
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,18 +28,18 @@ sys.exit(os.waitstatus_to_exitcode(status) != 0)
 """
 START = 1_767_859_512_340
 # CPU seconds (user + system) with all processes that the program waited for, the peak RSS of the largest of them in MB,
-# wall-clock seconds, and the text on standard error.
-Used = namedtuple("Used", "cpu memory wall errors")
+# wall-clock seconds, the text on standard error, and the instructions if a meter counted them (meters.py).
+Used = namedtuple("Used", "cpu memory wall errors instructions", defaults=(None,))
 
 
-def together(commands, script=os.devnull):
+def together(commands, script=None):
     """Runs commands at the same time, each with this script on standard input. Returns a Used for each."""
     with contextlib.ExitStack() as stack:
         running = []
         for command in commands:
             log = stack.enter_context(tempfile.NamedTemporaryFile("r"))
             errors = stack.enter_context(tempfile.TemporaryFile("w+"))
-            text = stack.enter_context(open(script))
+            text = stack.enter_context(open(script or os.devnull))
             launcher = [sys.executable, "-I", "-S", "-c", LAUNCHER, log.name, *map(str, command)]
             running.append((command, log, errors, subprocess.Popen(
                 launcher, stdin=text, stdout=subprocess.DEVNULL, stderr=errors)))
@@ -52,9 +53,22 @@ def together(commands, script=os.devnull):
         return result
 
 
-def run(command, script=os.devnull):
+def run(command, script=None):
     """Runs a command with this script on standard input. Returns its Used."""
     return together([command], script)[0]
+
+
+def added(runs):
+    """Returns the Used of commands that ran one after the other."""
+    counts = [one.instructions for one in runs]
+    return Used(sum(one.cpu for one in runs), max(one.memory for one in runs), sum(one.wall for one in runs), "",
+                None if None in counts else sum(counts))
+
+
+def at_once(calls):
+    """Calls functions on all cores, and returns their results: to count instructions, not to measure time."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return [one.result() for one in [pool.submit(call) for call in calls]]
 
 
 def in_turn(rounds, programs):
@@ -87,7 +101,7 @@ def batch(path, frames, startMs=None):
     return path
 
 
-def drain(worker, spool, *options):
+def drain(worker, spool, *options, run=run):
     """Runs a worker until the spool is empty. Returns its Used."""
     return run([worker, "run", "--spool", spool, "--drain", *options])
 

@@ -28,7 +28,7 @@ def text(results):
 {results["load"]:.1f}. `Benchmarks/page.py` makes this page from `results.json`.
 
 {summary.text(results["parts"])}
-{details.text(results["parts"])}
+{details.text(results["parts"], results.get("instructions"))}
 ## Time of the run
 
 {sum(results["minutes"].values()):.0f} minutes: {minutes}.
@@ -65,13 +65,14 @@ def rounded(value):
 
 
 def write(results):
-    """Keeps the results of a whole run, and writes the charts and all pages with figures of it."""
+    """Keeps the results of a whole run, and writes the charts and all pages with figures of it: all or none."""
     import chart
     results = rounded(results)
+    written = list(pages(results))
     RESULTS.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
     chart.sessions(results["parts"], PAGE.with_name("results.svg"))
     chart.ratios(results["parts"], PAGE.with_name("ratios.svg"))
-    for path, page in pages(results):
+    for path, page in written:
         path.write_text(page)
 
 

@@ -18,6 +18,8 @@ from measure import ROOT, run
 Session = namedtuple("Session", "name kind folder")
 LARGE = ((1179, 2556), (1440, 3120))
 LARGE_FRAMES = 40
+# The points of a phone's screen: recorders that capture at 1 × write this size.
+POINTS = (393, 852)
 # The quality of a recorder's JPEG or WebP, unless session.json says another one.
 QUALITY = 80
 
@@ -127,6 +129,14 @@ def large(paths, scratch):
                          {"suffix": ".jpg", "save": {"quality": quality(path), "subsampling": "4:2:0"}})
             result.append(Session(path.name, f"{size[0]}×{size[1]}", files))
     return result
+
+
+def phone(paths, scratch):
+    """Returns sessions of PNG of a phone's size in points, as Sentry's SDK for iOS writes them."""
+    scaled = {"suffix": ".png", "size": POINTS}
+    return [Session(f"{path.name} {POINTS[0]}×{POINTS[1]}", "PNG",
+                    made(lossless(path), scratch / f"{path.name}-{POINTS[0]}" / "png", scaled))
+            for path in chosen(paths, "s01", "s04")]
 
 
 if __name__ == "__main__":

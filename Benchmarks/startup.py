@@ -1,29 +1,38 @@
-"""Measures the CPU of `encode` with one batch of five idle frames, and of a bare start, beside ffmpeg. For bench.py."""
+"""Measures `encode` with one batch of five idle frames, and a bare start, beside ffmpeg. For bench.py."""
 
-import shutil
 import statistics
 
-from measure import START, batch, in_turn, run
+from measure import START, batch, in_turn
+from meters import Clock
 from pictures import frames_of
 from recipes import recipe
+from sessions import encode
 
 # Starts for each round of the rest.
 STARTS = 5
 
 
-def startup(worker, path, scratch, rounds):
-    """Returns the least and the median CPU milliseconds of each command. The five frames are one of this session's."""
-    idle = batch(scratch / "idle" / "jpg", frames_of(path / "jpg")[:1] * 5, START)
-    frames, output = frames_of(idle), scratch / "out"
+def idle_frames(path, scratch):
+    """Returns a directory of five frames: the first one of a session, again and again."""
+    return batch(scratch / "idle" / "jpg", frames_of(path / "jpg")[:1] * 5, START)
 
-    def encode():
-        shutil.rmtree(output, ignore_errors=True)
-        return run([worker, "encode", idle, "--session", "s", "--output", output, "--jobs", "1"])
 
-    spent = in_turn(STARTS * rounds, {
-        "encode": encode,
-        "encode by ffmpeg": lambda: recipe(frames, START + 5_000, idle.parent)[0],
-        "version": lambda: run([worker, "--version"]),
-        "version of ffmpeg": lambda: run(["ffmpeg", "-version"])})
+def ours(meter, worker, idle):
+    return {"encode": lambda: encode(meter, worker, idle, idle.parent / "out"),
+            "version": lambda: meter.run([meter.program(worker), "--version"])}
+
+
+def startup(meter, worker, path, scratch, rounds):
+    """Returns the least and the median CPU milliseconds of each command, and its instructions."""
+    idle = idle_frames(path, scratch)
+
+    def programs(meter):
+        return ours(meter, worker, idle) | {
+            "encode by ffmpeg": lambda: recipe(frames_of(idle), START + 5_000, idle.parent, run=meter.run)[0],
+            "version of ffmpeg": lambda: meter.run(["ffmpeg", "-version"])}
+
+    spent = in_turn(STARTS * rounds, programs(Clock()))
+    counts = {name: call().instructions for name, call in programs(meter).items()}
     costs = {name: [used.cpu * 1_000 for used in all] for name, all in spent.items()}
-    return {name: {"least": min(values), "median": statistics.median(values)} for name, values in costs.items()}
+    return {name: {"least": min(values), "median": statistics.median(values), "instructions": counts[name]}
+            for name, values in costs.items()}

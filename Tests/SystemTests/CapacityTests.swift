@@ -9,6 +9,9 @@ import Testing
   /// The load and the checks of `SOAK.md`.
   @Test func soakFindsLossesAndGrowthAndItsLoadWaitsForNoWorker() throws { try run("test_soak") }
 
+  /// The counts of instructions and the pages of `make bench`.
+  @Test func benchCountsInstructionsAndOnlyAWholeRunWritesPages() throws { try run("test_meters") }
+
   private func run(_ tests: String) throws {
     let result = try Tool.run(
       Tool.python, ["-m", "unittest", tests], in: Fixture.root.appendingPathComponent("Tests/capacity"))
