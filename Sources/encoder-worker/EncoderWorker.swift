@@ -27,7 +27,7 @@ struct EncoderWorker: ParsableCommand {
 
       A batch is a directory or a tar, tar.gz or tar.zst of frames named <unix ms>.jpg, .png or .webp, or of frames and a batch.json, or a batch of Sentry, OpenReplay or Rejourney. Each segment comes with a manifest.
 
-      Options can also stand in a file (--config FILE, or ENCODER_WORKER_CONFIG), as max-hold = 3000, and in the environment, as ENCODER_WORKER_MAX_HOLD=3000.
+      Settings can also stand in a file (--config FILE, or ENCODER_WORKER_CONFIG), as max-hold = 3000, and in the environment, as ENCODER_WORKER_MAX_HOLD=3000.
 
       Exit status: 0 all done, 64 wrong usage, 65 a batch was refused (all else is done), 74 or 75 the environment failed (disk full, I/O error; nothing is lost, run it again).
       """,

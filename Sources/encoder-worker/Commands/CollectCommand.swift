@@ -18,7 +18,7 @@ struct CollectCommand: ReportingCommand {
   @Argument(help: ArgumentHelp("The folder to watch.", valueName: "dir"), completion: .directory)
   var folder: String
 
-  @Option(help: ArgumentHelp("The spool for the batches.", valueName: "dir"), completion: .directory)
+  @Option(help: .setting("The spool for the batches.", valueName: "dir"), completion: .directory)
   var spool: String
 
   @Option(
@@ -26,13 +26,13 @@ struct CollectCommand: ReportingCommand {
       "Session of all pictures. (default: a new one after each pause, <dir>-<first capture>)", valueName: "id"))
   var session: String?
 
-  @Option(help: ArgumentHelp("Seconds between batches; 60 pictures make one earlier.", valueName: "seconds"))
+  @Option(help: .setting("Seconds between batches; 60 pictures make one earlier.", valueName: "seconds"))
   var every = 5
 
-  @Option(help: ArgumentHelp("Seconds without a picture that end the session.", valueName: "seconds"))
+  @Option(help: .setting("Seconds without a picture that end the session.", valueName: "seconds"))
   var idle = 60
 
-  @Flag(help: "Keep the files instead of removing them.")
+  @Flag(help: .setting("Keep the files instead of removing them."))
   var keep = false
 
   @OptionGroup var capture: CaptureArguments

@@ -8,7 +8,7 @@ struct ConfigCommand: ParsableCommand {
     abstract: "Show a command's settings, and the source of each.",
     usage: "encoder-worker config [<command>] [<its options>] [--config <file>] [--json]",
     discussion: """
-      Options can stand in a file (max-hold = 3000) and in the environment (ENCODER_WORKER_MAX_HOLD=3000). A flag overrides the environment, the environment overrides the file. The default command is run. Exit status 64 if the command would refuse the settings.
+      Settings are options that can also stand in a file (max-hold = 3000) and in the environment (ENCODER_WORKER_MAX_HOLD=3000). A flag overrides the environment, the environment overrides the file. The default command is run. Exit status 64 if the command would refuse the settings.
       """)
 
   @OptionGroup var settings: SettingsOption

@@ -22,17 +22,17 @@ struct DeleteCommand: ReportingCommand {
   var sessions: [String]
 
   @Option(
-    name: .shortAndLong, help: ArgumentHelp("The directory for sessions. (default: SPOOL/output)", valueName: "dir"),
+    name: .shortAndLong, help: .setting("The directory for sessions. (default: SPOOL/output)", valueName: "dir"),
     completion: .directory)
   var output: String?
 
   @Option(
-    help: ArgumentHelp("The spool whose batches of the sessions are removed, too.", valueName: "dir"),
+    help: .setting("The spool whose batches of the sessions are removed, too.", valueName: "dir"),
     completion: .directory)
   var spool: String?
 
   @Option(
-    help: ArgumentHelp("The object store of batches and sessions.", valueName: "s3://bucket/prefix"),
+    help: .setting("The object store of batches and sessions.", valueName: "s3://bucket/prefix"),
     transform: S3Location.init(_:))
   var store: S3Location?
 

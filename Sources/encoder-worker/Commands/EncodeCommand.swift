@@ -19,7 +19,7 @@ struct EncodeCommand: ReportingCommand {
   @OptionGroup var selection: BatchSelection
 
   @Option(
-    name: .shortAndLong, help: ArgumentHelp("The directory for sessions.", valueName: "dir"), completion: .directory)
+    name: .shortAndLong, help: .setting("The directory for sessions.", valueName: "dir"), completion: .directory)
   var output: String
 
   @OptionGroup var input: InputArguments

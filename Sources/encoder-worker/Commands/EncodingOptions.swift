@@ -29,35 +29,32 @@ enum Lease {
 
 /// Options that decide the segments' content; the same for every command that encodes.
 struct EncodingOptions: ParsableArguments {
-  @Option(name: .shortAndLong, help: "small, balanced or sharp: fewer bytes, or more legible text.")
+  @Option(name: .shortAndLong, help: .setting("small, balanced or sharp: fewer bytes, or more legible text."))
   var quality = Quality.balanced
 
   @Option(
-    help: ArgumentHelp("Maximum hold of a picture in milliseconds; the rest is listed as a gap.", valueName: "ms"))
+    help: .setting("Maximum hold of a picture in milliseconds; the rest is listed as a gap.", valueName: "ms"))
   var maxHold: Int64 = 5_000
 
-  @Option(help: ArgumentHelp("Colour behind transparent pixels: six hexadecimal digits.", valueName: "colour"))
+  @Option(help: .setting("Colour behind transparent pixels: six hexadecimal digits.", valueName: "colour"))
   var background = Colour.black
 
   @Option(
-    help: ArgumentHelp(
+    help: .setting(
       "Refuse frames that are this many milliseconds away from all others, after a jump of the clock.", valueName: "ms")
   )
   var maxJump: Int64 = 86_400_000
 
   @OptionGroup var sandbox: SandboxOptions
 
-  @Option(
-    help: ArgumentHelp(
-      "Change a limit: \(LimitSetting.names). May be given several times.", valueName: "name=value"))
-  var limit: [LimitSetting] = []
+  @OptionGroup var changed: LimitOptions
 
   @Option(
     name: .shortAndLong,
-    help: ArgumentHelp("Number of batches in parallel. (default: the number of cores)", valueName: "n"))
+    help: .setting("Number of batches in parallel. (default: the number of cores)", valueName: "n"))
   var jobs: Int?
 
-  @Flag(help: "At the end, print the time of each stage on standard error.")
+  @Flag(help: .setting("At the end, print the time of each stage on standard error."))
   var profile = false
 
   func validate() throws {
@@ -74,7 +71,7 @@ struct EncodingOptions: ParsableArguments {
     options.input = input
     options.quality = quality
     options.maxHoldMs = maxHold
-    for setting in limit { setting.apply(to: &options.limits) }
+    options.limits = changed.limits
     options.limits.jumpMs = maxJump
     options.limits.decodeSeconds = sandbox.maxDecode
     options.background = background
@@ -86,6 +83,6 @@ struct EncodingOptions: ParsableArguments {
 
 /// Options for events; the same for every command that publishes batches.
 struct EventOptions: ParsableArguments {
-  @Flag(help: "Keep Sentry's rrweb event beside each manifest: segment-<start>.sentry.json.")
+  @Flag(help: .setting("Keep Sentry's rrweb event beside each manifest: segment-<start>.sentry.json."))
   var sentry = false
 }

@@ -18,7 +18,7 @@ struct ImportCommand: ReportingCommand {
   var segments: String
 
   @Option(
-    name: .shortAndLong, help: ArgumentHelp("The directory for sessions.", valueName: "dir"), completion: .directory)
+    name: .shortAndLong, help: .setting("The directory for sessions.", valueName: "dir"), completion: .directory)
   var output: String
 
   @Option(help: ArgumentHelp("The session. (default: the directory's name up to @)", valueName: "id"))

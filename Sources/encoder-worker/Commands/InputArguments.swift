@@ -7,27 +7,27 @@ extension Batch.Capture: ExpressibleByArgument {}
 /// Options for facts that recorders may not write; the same for every command that reads batches.
 struct CaptureArguments: ParsableArguments {
   @Option(
-    help: ArgumentHelp(
+    help: .setting(
       "interval: a long silence is a gap; onChange: a picture that stayed. (default: by the batch's format)",
       valueName: "mode"))
   var capture: Batch.Capture?
 
   @Option(
-    help: ArgumentHelp(
+    help: .setting(
       "Nominal capture interval in milliseconds. (default: 1000, or the frames' median distance)", valueName: "ms"))
   var interval: Int64?
 
   @Option(
-    help: ArgumentHelp(
+    help: .setting(
       "Pattern of capture times in names, such as '%Y-%m-%d %H.%M.%S' or %s. See docs/input-formats.md.",
       valueName: "pattern"))
   var nameTime: String?
 
   @Option(
-    help: ArgumentHelp("Zone of local times in names: UTC, +01:00, or a name like Europe/Berlin.", valueName: "zone"))
+    help: .setting("Zone of local times in names: UTC, +01:00, or a name like Europe/Berlin.", valueName: "zone"))
   var timeZone: String?
 
-  @Option(help: ArgumentHelp("mtime: take the modification times of the files as capture times.", valueName: "source"))
+  @Option(help: .setting("mtime: take the modification times of the files as capture times.", valueName: "source"))
   var times: String?
 
   func validate() throws {

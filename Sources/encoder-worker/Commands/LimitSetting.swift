@@ -30,5 +30,19 @@ struct LimitSetting: ExpressibleByArgument {
     self.value = value
   }
 
-  func apply(to limits: inout Limits) { limits[keyPath: key] = value }
+  fileprivate func apply(to limits: inout Limits) { limits[keyPath: key] = value }
+}
+
+/// Options for limits; the same for every command that reads batches.
+struct LimitOptions: ParsableArguments {
+  @Option(
+    help: .setting(
+      "Change a limit: \(LimitSetting.names). May be given several times.", valueName: "name=value"))
+  var limit: [LimitSetting] = []
+
+  var limits: Limits {
+    var limits = Limits()
+    for setting in limit { setting.apply(to: &limits) }
+    return limits
+  }
 }

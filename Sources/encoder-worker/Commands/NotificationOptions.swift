@@ -7,7 +7,7 @@ struct NotificationOptions: ParsableArguments {
   var json = false
 
   @Option(
-    help: ArgumentHelp(
+    help: .setting(
       "Send the same JSON as an HTTP POST to this address, at least once, before the batch is retired.",
       valueName: "url"))
   var notify: WebhookURL?
@@ -15,12 +15,12 @@ struct NotificationOptions: ParsableArguments {
   @OptionGroup var secret: SecretOption
 
   @Option(
-    help: ArgumentHelp(
+    help: .setting(
       "Start no batch while this many wait for the delivery of their events.", valueName: "batches"))
   var notifyPending = 1_000
 
   @Option(
-    help: ArgumentHelp(
+    help: .setting(
       "With --drain: give up, and put batches back, if the receiver takes no event for this many seconds.",
       valueName: "seconds"))
   var notifyTimeout = 60
@@ -51,7 +51,7 @@ struct NotificationOptions: ParsableArguments {
 /// The file with the secret that signs events.
 struct SecretOption: ParsableArguments {
   @Option(
-    help: ArgumentHelp(
+    help: .setting(
       "Sign each POST with the secret in this file, after Standard Webhooks. Others may not read the file.",
       valueName: "file"),
     completion: .file())

@@ -10,11 +10,11 @@ struct NotifyCommand: ParsableCommand {
     defaultSubcommand: List.self)
 
   struct PlaceOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The spool.", valueName: "dir"), completion: .directory)
+    @Option(help: .setting("The spool.", valueName: "dir"), completion: .directory)
     var spool: String?
 
     @Option(
-      help: ArgumentHelp("The object store, instead of a spool: s3://BUCKET[/PREFIX].", valueName: "url"),
+      help: .setting("The object store, instead of a spool: s3://BUCKET[/PREFIX].", valueName: "url"),
       transform: S3Location.init(_:))
     var store: S3Location?
 
@@ -72,7 +72,7 @@ struct NotifyCommand: ParsableCommand {
     @OptionGroup var place: PlaceOptions
     @OptionGroup var selection: NamedItems
 
-    @Option(help: ArgumentHelp("The address of the receiver.", valueName: "url"))
+    @Option(help: .setting("The address of the receiver.", valueName: "url"))
     var notify: WebhookURL
 
     @OptionGroup var secret: SecretOption

@@ -20,13 +20,13 @@ struct PlaylistCommand: ParsableCommand {
   @Argument(help: ArgumentHelp("The session's ID.", valueName: "session"))
   var session: String
 
-  @Option(help: ArgumentHelp("The object store.", valueName: "s3://bucket/prefix"), transform: S3Location.init(_:))
+  @Option(help: .setting("The object store.", valueName: "s3://bucket/prefix"), transform: S3Location.init(_:))
   var store: S3Location
 
-  @Option(help: ArgumentHelp("Lifetime of the URLs in seconds, at most a week.", valueName: "s"))
+  @Option(help: .setting("Lifetime of the URLs in seconds, at most a week.", valueName: "s"))
   var expires = 3_600
 
-  @Flag(help: "Print unsigned URLs, for public buckets.")
+  @Flag(help: .setting("Print unsigned URLs, for public buckets."))
   var plain = false
 
   @Option(help: "hls or ffconcat.")

@@ -39,7 +39,7 @@ struct PruneCommand: ReportingCommand {
   @OptionGroup var results: ResultOptions
 
   @Option(
-    help: ArgumentHelp(
+    help: .setting(
       "Watch workers of other hosts for this many seconds before they count as dead.", valueName: "seconds"))
   var lease = Lease.defaultValue
 

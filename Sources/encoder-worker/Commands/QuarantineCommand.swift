@@ -12,7 +12,7 @@ struct QuarantineCommand: ParsableCommand {
     defaultSubcommand: List.self)
 
   struct SpoolOption: ParsableArguments {
-    @Option(help: ArgumentHelp("The spool.", valueName: "dir"), completion: .directory)
+    @Option(help: .setting("The spool.", valueName: "dir"), completion: .directory)
     var spool: String
 
     @OptionGroup var settings: SettingsOption

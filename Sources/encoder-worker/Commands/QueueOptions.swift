@@ -3,7 +3,7 @@ import ArgumentParser
 /// The queue of batches: a spool, or a queue and a store.
 struct QueueOptions: ParsableArguments {
   @Option(
-    help: ArgumentHelp("The spool directory; created if it is missing.", valueName: "dir"), completion: .directory)
+    help: .setting("The spool directory; created if it is missing.", valueName: "dir"), completion: .directory)
   var spool: String?
 
   @OptionGroup var remote: RemoteOptions

@@ -18,13 +18,13 @@ struct ReencodeCommand: ReportingCommand {
   var source: String
 
   @Option(
-    name: .shortAndLong, help: ArgumentHelp("The directory for sessions.", valueName: "dir"), completion: .directory)
+    name: .shortAndLong, help: .setting("The directory for sessions.", valueName: "dir"), completion: .directory)
   var output: String
 
-  @Option(name: .shortAndLong, help: "small, balanced or sharp: fewer bytes, or more legible text.")
+  @Option(name: .shortAndLong, help: .setting("small, balanced or sharp: fewer bytes, or more legible text."))
   var quality: Quality
 
-  @Option(help: ArgumentHelp("Maximum of the longer side in pixels, 16 to 8192.", valueName: "n"))
+  @Option(help: .setting("Maximum of the longer side in pixels, 16 to 8192.", valueName: "n"))
   var maxSide: Int?
 
   @Option(help: ArgumentHelp("Session of an imported MP4. (default: the file's name)", valueName: "id"))
@@ -38,7 +38,7 @@ struct ReencodeCommand: ReportingCommand {
 
   @Option(
     name: .shortAndLong,
-    help: ArgumentHelp("Number of segments in parallel. (default: the number of cores)", valueName: "n"))
+    help: .setting("Number of segments in parallel. (default: the number of cores)", valueName: "n"))
   var jobs: Int?
 
   @OptionGroup var results: ResultOptions

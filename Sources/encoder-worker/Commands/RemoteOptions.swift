@@ -8,19 +8,19 @@ import WorkQueues
 /// A queue and a store, used instead of a spool.
 struct RemoteOptions: ParsableArguments {
   @Option(
-    help: ArgumentHelp(
+    help: .setting(
       "Redis stream with the batch names: redis://[[USER]:PASSWORD@]HOST[:PORT][/DB][?stream=NAME], or unix:///SOCKET[?stream=NAME].",
       valueName: "url"))
   var queue: RedisURL?
 
   @Option(
-    help: ArgumentHelp(
+    help: .setting(
       "Object store of batches and sessions: s3://BUCKET[/PREFIX]. Set AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
       valueName: "url"),
     transform: S3Location.init(_:))
   var store: S3Location?
 
-  @Flag(help: "Allow a Redis without persistence; run reconcile often to queue lost batches again.")
+  @Flag(help: .setting("Allow a Redis without persistence; run reconcile often to queue lost batches again."))
   var allowNonDurableQueue = false
 
   /// The name of the flag before version 0.1.

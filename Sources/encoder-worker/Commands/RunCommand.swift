@@ -24,46 +24,46 @@ struct RunCommand: ReportingCommand {
   @OptionGroup var source: QueueOptions
 
   @Option(
-    name: .shortAndLong, help: ArgumentHelp("The directory for sessions. (default: SPOOL/output)", valueName: "dir"),
+    name: .shortAndLong, help: .setting("The directory for sessions. (default: SPOOL/output)", valueName: "dir"),
     completion: .directory)
   var output: String?
 
-  @Flag(help: "Encode everything that waits, then exit.")
+  @Flag(help: .setting("Encode everything that waits, then exit."))
   var drain = false
 
-  @Flag(help: "Keep published batches in done/ instead of removing them.")
+  @Flag(help: .setting("Keep published batches in done/ instead of removing them."))
   var keepBatches = false
 
-  @Flag(help: "Keep a live HLS playlist of each session in its hls/.")
+  @Flag(help: .setting("Keep a live HLS playlist of each session in its hls/."))
   var hls = false
 
-  @Flag(help: "Keep preview thumbnails of each session in its thumbnails/.")
+  @Flag(help: .setting("Keep preview thumbnails of each session in its thumbnails/."))
   var thumbnails = false
 
   @OptionGroup var events: EventOptions
 
-  @Option(help: ArgumentHelp("Timeout of a batch in seconds; then it counts as failed.", valueName: "seconds"))
+  @Option(help: .setting("Timeout of a batch in seconds; then it counts as failed.", valueName: "seconds"))
   var maxTime = 3_600
 
   @Option(
-    help: ArgumentHelp(
+    help: .setting(
       "Minimum free bytes on the output disk (with a queue: in TMPDIR) before a batch is started.", valueName: "bytes"))
   var minFree = 0
 
   @Option(
-    help: ArgumentHelp(
+    help: .setting(
       "Take over claims whose worker sent no heartbeat for this many seconds. On the same host, claims of dead workers are taken over at once.",
       valueName: "seconds"))
   var lease = Lease.defaultValue
 
   @Option(
-    help: ArgumentHelp(
+    help: .setting(
       "Serve /metrics, /healthz and /readyz on this address; a port alone means localhost.", valueName: "host:port"),
     transform: ListenAddress.init(_:))
   var listen: ListenAddress?
 
   @Option(
-    help: ArgumentHelp("Accept requests for this host name, too. May be given several times.", valueName: "name")
+    help: .setting("Accept requests for this host name, too. May be given several times.", valueName: "name")
   )
   var host: [String] = []
 

@@ -11,13 +11,13 @@ enum Sandbox: String, ExpressibleByArgument, CaseIterable {
 /// The same for every command that decodes.
 struct SandboxOptions: ParsableArguments {
   @Option(
-    help: ArgumentHelp(
+    help: .setting(
       "Decode untrusted files in confined processes: if the kernel can (auto), always or fail (require), or never (off).",
       valueName: "mode"))
   var sandbox = Sandbox.auto
 
   @Option(
-    help: ArgumentHelp(
+    help: .setting(
       "Timeout of a decoder in seconds; then the file is refused.", valueName: "seconds"))
   var maxDecode = 30
 

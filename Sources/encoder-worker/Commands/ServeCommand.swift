@@ -17,14 +17,14 @@ struct ServeCommand: ReportingCommand {
   var output: String
 
   @Option(
-    help: ArgumentHelp(
+    help: .setting(
       "Address to listen on; a port alone means localhost, 0 a free port. (default: 127.0.0.1:8080)",
       valueName: "host:port"),
     transform: ListenAddress.init(_:))
   var listen: ListenAddress?
 
   @Option(
-    help: ArgumentHelp("Accept requests for this host name, too. May be given several times.", valueName: "name"))
+    help: .setting("Accept requests for this host name, too. May be given several times.", valueName: "name"))
   var host: [String] = []
 
   @OptionGroup var sandbox: SandboxOptions

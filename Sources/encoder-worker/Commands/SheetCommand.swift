@@ -21,10 +21,10 @@ struct SheetCommand: ReportingCommand {
   @Option(help: ArgumentHelp("Show every N-th capture. (default: some 60 captures in all)", valueName: "n"))
   var every: Int?
 
-  @Option(help: ArgumentHelp("Tiles in a row. (default: fits a screen)", valueName: "n"))
+  @Option(help: .setting("Tiles in a row. (default: fits a screen)", valueName: "n"))
   var columns: Int?
 
-  @Option(help: ArgumentHelp("Maximum width of a picture in pixels, 72 to 4096.", valueName: "pixels"))
+  @Option(help: .setting("Maximum width of a picture in pixels, 72 to 4096.", valueName: "pixels"))
   var width = 200
 
   @OptionGroup var results: ResultOptions

@@ -36,7 +36,8 @@ struct StitchCommand: ReportingCommand {
   @Option(help: "mp4 or hls.")
   var format = StitchFormat.mp4
 
-  @Option(help: "Gaps of the film: hold keeps the picture before the gap, cut leaves the gap out. (default: hold)")
+  @Option(
+    help: .setting("Gaps of the film: hold keeps the picture before the gap, cut leaves the gap out. (default: hold)"))
   var gaps: GapRule?
 
   @Option(help: ArgumentHelp("Begin at this instant: unix ms, ISO 8601, or +12.5s from the start.", valueName: "t"))

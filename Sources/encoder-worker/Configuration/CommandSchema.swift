@@ -16,31 +16,27 @@ struct CommandSchema {
     /// A valid value.
     let example: String
 
-    /// Whether the option may be set in a file or in the environment.
-    var isSetting: Bool { !Self.ofOneCall.contains(name) }
-
-    private static let ofOneCall: Set = [
-      "all", "at", "batches", "config", "dry-run", "from", "help", "json", "repair", "session", "speed", "start", "to",
-      "to-time", "version", "watch",
-    ]
+    /// Whether the option may be set in a file or in the environment: see `ArgumentHelp.setting`.
+    let isSetting: Bool
   }
 
   let name: String
   let options: [Option]
   /// The number of documented arguments that are no options.
   let arguments: Int
-  private let subcommands: [CommandSchema]
+  let subcommands: [CommandSchema]
   private let defaultSubcommand: String?
 
   /// The whole program.
   static func program() throws -> CommandSchema {
-    let text: String
-    do {
-      _ = try EncoderWorker.parseAsRoot(["--experimental-dump-help"])
-      text = ""
-    } catch {
-      // The parser throws its output, as it does for help.
-      text = EncoderWorker.message(for: error)
+    let text = SettingMark.$isShown.withValue(true) {
+      do {
+        _ = try EncoderWorker.parseAsRoot(["--experimental-dump-help"])
+        return ""
+      } catch {
+        // The parser throws its output, as it does for help.
+        return EncoderWorker.message(for: error)
+      }
     }
     return CommandSchema(try JSONParser.parse(Array(text.utf8)).object?["command"] ?? .null, EncoderWorker.self)
   }
@@ -87,6 +83,7 @@ extension CommandSchema.Option {
     isRepeating = members["isRepeating"]?.bool == true
     isRequired = members["isOptional"]?.bool == false
     defaultValue = isFlag ? "false" : members["defaultValue"]?.string
+    isSetting = members["discussion"]?.string == SettingMark.text
     let text = members["abstract"]?.string ?? ""
     let parts = text.split(separator: "(default: ", maxSplits: 1)
     documentedDefault = parts.count == 2 && text.hasSuffix(")") ? String(parts[1].dropLast()) : nil

@@ -51,33 +51,34 @@ struct Invocation {
     let options = program.allOptions
     return variables.flatMap { variable -> [Setting] in
       let name = SettingsEnvironment.option(of: variable.name)
-      let known = options.first { $0.name == name }
+      let known = options.first { $0.name == name && $0.isSetting } ?? options.first { $0.name == name }
       if name == "config" || known == nil && SettingsEnvironment.isServiceLink(variable.name) { return [] }
       let values = known?.isRepeating == true ? SettingsEnvironment.values(variable.value) : [variable.value]
       return values.map { Setting(name, $0, .environment(variable.name)) }
     }
   }
 
-  /// Returns the settings that this command takes. Each must be an option of some command.
+  /// Returns the settings that this command takes. Each must be a setting of some command: one file serves all.
   private static func check(
     _ settings: [Setting], _ program: CommandSchema, _ command: CommandSchema
   ) throws -> [Setting] {
     let options = program.allOptions
+    let known = options.filter(\.isSetting)
     var seen: Set<String> = []
     return try settings.filter { setting in
-      guard let known = options.first(where: { $0.name == setting.name }) else {
-        let meant = nearest(setting.name, among: options.filter(\.isSetting).map(\.name))
+      guard let known = known.first(where: { $0.name == setting.name }) else {
+        if options.contains(where: { $0.name == setting.name }) {
+          throw setting.source.error(
+            "'\(setting.name)' is no setting: it concerns one call; give it as --\(setting.name)")
+        }
+        let meant = nearest(setting.name, among: known.map(\.name))
         throw setting.source.error(
           "no command has an option '\(setting.name)'\(meant.map { "; is '\($0)' meant?" } ?? "; see --help")")
-      }
-      guard known.isSetting else {
-        throw setting.source.error(
-          "'\(setting.name)' is no setting: it concerns one call; give it as --\(setting.name)")
       }
       guard known.isRepeating || seen.insert(setting.name).inserted else {
         throw setting.source.error("a second '\(setting.name)'; remove one")
       }
-      guard let own = command.option(setting.name) else { return false }
+      guard let own = command.option(setting.name), own.isSetting else { return false }
       guard !own.isFlag || ["true", "false"].contains(setting.value) else {
         throw setting.source.error("'\(setting.name)' is true or false, not '\(setting.value)'")
       }

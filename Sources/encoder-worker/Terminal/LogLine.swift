@@ -76,16 +76,16 @@ struct LineLogHandler: LogHandler {
 
 /// Log options.
 struct LogOptions: ParsableArguments {
-  @Option(help: "Log format: text, or json with one object a line.")
+  @Option(help: .setting("Log format: text, or json with one object a line."))
   var logFormat = LogFormat.text
 
   @Option(
-    help: ArgumentHelp(
+    help: .setting(
       "Log level: error, warning, notice, info (each batch) or debug (each claim). (default: warning)"),
     transform: level)
   var logLevel: Logger.Level?
 
-  @Flag(name: .shortAndLong, help: "Short for --log-level info.")
+  @Flag(name: .shortAndLong, help: .setting("Short for --log-level info."))
   var verbose = false
 
   /// Makes the logger. Call it before anything is written to standard error.

@@ -1,0 +1,148 @@
+import ArgumentParser
+import Foundation
+import TestSupport
+import Testing
+
+@testable import encoder_worker
+
+/// Only an option that is declared as a setting acts in a file and in the environment: all options of all commands.
+@Suite struct SettingDeclarationTests {
+  private static let capture: Set = ["capture", "interval", "name-time", "time-zone", "times"]
+  private static let log: Set = ["log-format", "log-level", "verbose"]
+  private static let sandbox: Set = ["sandbox", "max-decode"]
+  private static let remote: Set = ["queue", "store", "allow-non-durable-queue"]
+  private static let encoding =
+    sandbox.union(["quality", "max-hold", "background", "max-jump", "limit", "jobs", "profile"])
+
+  /// The settings of each command, by hand. Whatever removes, reverses, or names what one call is about is not here.
+  private static let settings: [String: Set<String>] = [
+    "run": capture.union(log).union(remote).union(encoding).union([
+      "spool", "output", "drain", "keep-batches", "hls", "thumbnails", "sentry", "max-time", "min-free", "lease",
+      "listen", "host", "notify", "notify-secret-file", "notify-pending", "notify-timeout",
+    ]),
+    "encode": capture.union(encoding).union(["output", "sentry"]),
+    "inspect": capture.union(encoding),
+    "enqueue": capture.union(remote).union(["spool"]),
+    "collect": capture.union(log).union(["spool", "every", "idle", "keep"]),
+    "stitch": sandbox.union(["gaps"]),
+    "frame": sandbox,
+    "sheet": sandbox.union(["columns", "width"]),
+    "verify": sandbox,
+    "reencode": sandbox.union(["output", "quality", "max-side", "jobs"]),
+    "import": sandbox.union(["output"]),
+    "status": ["spool", "output"],
+    "quarantine list": ["spool"], "quarantine show": ["spool"], "quarantine retry": ["spool"],
+    "quarantine purge": ["spool"],
+    "notify list": ["spool", "store"], "notify show": ["spool", "store"],
+    "notify retry": ["spool", "store", "notify", "notify-secret-file"], "notify purge": ["spool", "store"],
+    "prune": ["spool", "output", "lease"],
+    "delete": sandbox.union(["output", "spool", "store"]),
+    "serve": sandbox.union(["listen", "host"]),
+    "reconcile": remote,
+    "playlist": ["store", "expires", "plain"],
+    "config": [],
+  ]
+
+  /// The commands without subcommands, by their words.
+  private static func leaves(_ command: CommandSchema, _ words: [String] = []) -> [(words: [String], CommandSchema)] {
+    let subcommands = command.subcommands.filter { $0.name != "help" }
+    return subcommands.isEmpty
+      ? [(words, command)] : subcommands.flatMap { leaves($0, words + [$0.name]) }
+  }
+
+  private let scratch: ScratchDirectory
+
+  init() throws { scratch = try ScratchDirectory() }
+
+  private static func variable(_ option: String) -> String {
+    SettingsEnvironment.prefix + option.uppercased().replacing("-", with: "_")
+  }
+
+  @Test func onlyDeclaredOptionsAreSettings() throws {
+    let commands = try Self.leaves(.program())
+    #expect(Set(commands.map { $0.words.joined(separator: " ") }) == Set(Self.settings.keys))
+    for (words, command) in commands {
+      let name = words.joined(separator: " ")
+      #expect(Set(command.options.filter(\.isSetting).map(\.name)) == Self.settings[name], "\(name)")
+    }
+  }
+
+  /// A name that is a setting of another command is accepted, because one file serves all commands, and changes nothing.
+  @Test func optionThatIsNoSettingIsNeverTakenFromAVariableOrAFile() throws {
+    let program = try CommandSchema.program()
+    let everywhere = Set(program.allOptions.filter(\.isSetting).map(\.name))
+    var elsewhere: [String] = []
+    for (words, command) in Self.leaves(program) {
+      for option in command.options where !option.isSetting {
+        let value = option.isFlag ? "true" : option.example
+        let file = try scratch.file("settings.conf", Array("\(option.name) = \(value)\n".utf8))
+        let variables = [(name: Self.variable(option.name), value: value)]
+        let calls = [{ try Invocation(words, variables) }, { try Invocation(words, [], file: file) }]
+        for (index, call) in calls.enumerated() {
+          if everywhere.contains(option.name) {
+            elsewhere.append(option.name)
+            #expect(try call().settings.isEmpty, "\(words) \(option.name)")
+          } else if option.name != "config" || index > 0 {
+            let error = #expect(throws: ValidationError.self, "\(words) \(option.name)") { try call() }
+            #expect(error.map { "\($0)".contains("'\(option.name)' is no setting") } == true, "\(words) \(option.name)")
+          }
+        }
+      }
+    }
+    #expect(Set(elsewhere) == ["every"])
+  }
+
+  @Test(arguments: [
+    ("delete", "undelete", "true"), ("delete", "reason", "x"), ("prune", "tombstones", "true"),
+    ("prune", "dry-run", "true"), ("prune", "sessions", "1s"), ("prune", "done", "1s"), ("prune", "quarantine", "1s"),
+    ("quarantine purge", "all", "true"), ("notify purge", "dry-run", "true"), ("stitch", "to", "film.mp4"),
+    ("stitch", "format", "hls"), ("encode", "final", "true"), ("enqueue", "session", "x"), ("encode", "shard", "0/2"),
+    ("verify", "repair", "true"), ("enqueue", "start", "1767859512340"),
+  ])
+  func optionThatActsIsNoSetting(command: String, option: String, value: String) throws {
+    let words = command.split(separator: " ").map(String.init)
+    #expect(throws: ValidationError.self) { try Invocation(words, [(Self.variable(option), value)]) }
+  }
+
+  @Test func deletionIsNotReversedByASetting() throws {
+    let output = scratch.path("output")
+    let encode = ["encode", Fixture("gap").path, "--output", output]
+    #expect(try Tool.run(EncoderWorker.path, encode).status == 0)
+    let file = try scratch.file("undelete.conf", Array("undelete = true\n".utf8))
+    let words = ["delete", "gap", "--output", output]
+    for (words, environment) in [
+      (words, ["ENCODER_WORKER_UNDELETE": "true"]), (words + ["--config", file], [:]),
+    ] {
+      let result = try Tool.run(EncoderWorker.path, words, environment: environment)
+      #expect(result.status == 64 && result.errors.contains("'undelete' is no setting"), "\(result.errors)")
+      #expect(FileManager.default.fileExists(atPath: output + "/gap/session.json"))
+    }
+    // The place of a deletion may be a setting.
+    let result = try Tool.run(EncoderWorker.path, ["delete", "gap"], environment: ["ENCODER_WORKER_OUTPUT": output])
+    #expect(result.status == 0 && !FileManager.default.fileExists(atPath: output + "/gap"), "\(result.errors)")
+  }
+
+  @Test func markOfSettingsIsNotInTheHelp() throws {
+    let text = try EncoderWorker.run("--experimental-dump-help").text
+    #expect(!text.contains(#""discussion" : "\#(SettingMark.text)""#))
+    #expect(try EncoderWorker.run("help", "encode").text.contains("--quality"))
+  }
+
+  @Test func documentationListsTheSettingsOfEachCommand() throws {
+    let page = try String(
+      contentsOf: Fixture.root.appendingPathComponent("docs/configuration.md"), encoding: .utf8)
+    var listed: [String: Set<String>] = [:]
+    for row in page.split(separator: "\n") where row.hasPrefix("| `") && !row.hasPrefix("| `--") {
+      let cells = row.split(separator: "|").map { cell in
+        cell.split(separator: "`").enumerated().filter { $0.offset % 2 == 1 }.map { String($0.element) }
+      }
+      for command in cells[0] { listed[command, default: []].formUnion(cells[1]) }
+    }
+    for (words, _) in try Self.leaves(.program()) {
+      // All commands of a group have a row of the group's name, or one of their own.
+      let names = [words.joined(separator: " "), words[0]]
+      let all = names.reduce(into: Set<String>()) { $0.formUnion(listed[$1] ?? []) }
+      #expect(all == Self.settings[names[0]], "\(names[0])")
+    }
+  }
+}
