@@ -71,7 +71,9 @@ extension Batch {
         sessionText.isEmpty ? "name it with --session, or in batch.json" : SessionID.rule)
     }
     guard draft.frames.count <= limits.frames else {
-      throw bad("\(draft.frames.count) frames, more than the limit of \(limits.frames)", "split the batch")
+      throw bad(
+        "\(draft.frames.count) frames, more than the limit of \(limits.frames)",
+        "split the batch" + (draft.frames.count <= 100_000 ? ", or give --limit frames=\(draft.frames.count)" : ""))
     }
     let (frames, refused, hasLostMasks) = Batch.inOrder(draft.frames, limits: limits)
     guard let last = frames.last else {
@@ -110,6 +112,10 @@ extension Batch {
   private static func adviceOnInstants(_ frames: [Frame], _ limits: Limits) -> String {
     guard let instant = frames.first?.timeMs, instant > 0 else {
       return "name frames by their capture, <unix ms>.jpg, or list them in batch.json"
+    }
+    if frames.allSatisfy({ $0.timeMs < 10_000_000 }) {
+      return
+        "for numbered frames give encode or enqueue --start T --fps R; else name frames by their capture, <unix ms>.jpg"
     }
     let (scaled, isTooLarge) = instant.multipliedReportingOverflow(by: 1_000)
     let units = [

@@ -19,7 +19,7 @@ package struct FrameComposition: Sendable, Equatable {
   }
 
   /// How each file's pixels are laid out; nil for image files.
-  var raws: [RawPixels?] {
+  package var raws: [RawPixels?] {
     switch content {
     case .image(let raw): [raw]
     case .layers(let layers, _, _): layers.map(\.raw)

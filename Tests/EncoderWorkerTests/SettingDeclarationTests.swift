@@ -22,7 +22,7 @@ import Testing
     ]),
     "encode": capture.union(encoding).union(["output", "sentry"]),
     "inspect": capture.union(encoding),
-    "enqueue": capture.union(remote).union(["spool"]),
+    "enqueue": capture.union(remote).union(["spool", "limit"]),
     "collect": capture.union(log).union(["spool", "every", "idle", "keep"]),
     "stitch": sandbox.union(["gaps"]),
     "frame": sandbox,

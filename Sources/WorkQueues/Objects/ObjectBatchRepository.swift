@@ -134,11 +134,15 @@ package struct ObjectBatchRepository: Sendable {
   ///   - paths: image files, or one directory with them and perhaps a `batch.json`.
   ///   - options: facts that the files do not state; the batch states them in its `batch.json`.
   /// - Returns: the batch's name.
-  package func enqueue(_ paths: [String], _ options: InputOptions, in names: any NameQueue) throws -> String {
-    let (stem, files, description) = try Enqueuer.gather(paths, options)
-    let own = description.map { [(NativeFormat.description, $0)] } ?? []
+  package func enqueue(
+    _ paths: [String], _ options: InputOptions, limits: Limits = Limits(), in names: any NameQueue
+  ) throws -> String {
+    let batch = try EnqueuedBatch(of: paths, options, limits)
+    let stem = batch.name
+    let own = batch.description.map { [(NativeFormat.description, $0)] } ?? []
     let bytes = try Archive.tar(
-      try (files.map { (lastComponent(of: $0), try Enqueuer.bytes(of: $0)) } + own).sorted { $0.0 < $1.0 })
+      try (batch.files.map { (lastComponent(of: $0), try Enqueuer.bytes(of: $0, limits)) } + own).sorted { $0.0 < $1.0 }
+    )
     var name = "\(stem).tar"
     var number = 1
     while try objects.put(Self.incoming + name, .bytes(bytes), .archive, when: .absent) == nil {
