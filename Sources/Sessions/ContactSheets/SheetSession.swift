@@ -40,7 +40,7 @@ struct SheetSession {
     }
     guard pieces.contains(where: { $0.segment != nil }) else {
       if let first = lost.first { throw BadSession(path + "/" + first.file, first.what) }
-      throw BadSession(path, "no published segment", advice: "name a directory OUTPUT/SESSION")
+      throw BadSession(path, "no published segment", advice: SessionAdvice.naming(insteadOf: path))
     }
     self.pieces = pieces.sorted { $0.startMs < $1.startMs }
     self.refused = refused

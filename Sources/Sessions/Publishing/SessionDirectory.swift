@@ -28,7 +28,7 @@ package struct SessionDirectory {
       throw BadSession(path, deleted.what, advice: "name another session")
     }
     guard let session = id, try DurableFile.isDirectory(resolved) else {
-      throw BadSession(path, "not a session's directory", advice: "name a directory OUTPUT/SESSION")
+      throw BadSession(path, "not a session's directory", advice: SessionAdvice.naming(insteadOf: path))
     }
     self.session = session
     self.path = resolved
@@ -123,7 +123,7 @@ package struct SessionDirectory {
   func soundSegments() throws -> [PublishedSegment] {
     let segments = try publishedStarts().map { try soundManifest($0).segment }
     guard !segments.isEmpty else {
-      throw BadSession(path, "no published segment", advice: "name a directory OUTPUT/SESSION")
+      throw BadSession(path, "no published segment", advice: SessionAdvice.naming(insteadOf: path))
     }
     if let overlap = SessionOrder.overlaps(of: segments).first { throw BadSession(overlap.file, overlap.what) }
     return segments

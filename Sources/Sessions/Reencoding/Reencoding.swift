@@ -92,7 +92,8 @@ package final class Reencoding: Sendable {
   private static func source(
     _ path: String, _ options: Options, _ isCancelled: @escaping () -> Bool
   ) throws -> any VideoSource {
-    let advice = "name a directory OUTPUT/SESSION, or an MP4"
+    let existing = DurableFile.exists(path) ? nil : SessionAdvice.existing(insteadOf: path)
+    let advice = "\(existing ?? "name a directory OUTPUT/SESSION"), or an MP4"
     if isSession(path) {
       return try SessionSource(SessionDirectory(at: path, decoders: options.decoders))
     }

@@ -103,7 +103,7 @@ extension SessionDirectory {
   func segments(of clip: Clip) throws -> ClippedSession {
     let starts = try publishedStarts()
     guard let first = starts.first, let last = try starts.last.map({ try soundManifest($0).segment }) else {
-      throw BadSession(path, "no published segment", advice: "name a directory OUTPUT/SESSION")
+      throw BadSession(path, "no published segment", advice: SessionAdvice.naming(insteadOf: path))
     }
     let bounds = first..<max(first + 1, last.endMs + last.gapAfterMs)
     let range = try clip.range(in: bounds, of: session)

@@ -39,7 +39,7 @@ package struct SessionFrame: Sendable {
     let directory = try SessionDirectory(at: path, decoders: decoders)
     let startsMs = try directory.publishedStarts()
     guard !startsMs.isEmpty else {
-      throw BadSession(path, "no published segment", advice: "name a directory OUTPUT/SESSION")
+      throw BadSession(path, "no published segment", advice: SessionAdvice.naming(insteadOf: path))
     }
     try self.init(of: directory, at: instant, startsMs: startsMs)
   }

@@ -94,6 +94,9 @@ struct DeleteCommand: ReportingCommand {
         : "\(count(report.session.segments, "segment")) and \(count(report.batches.count, "batch", "batches")) removed, "
           + "\(count(report.files.bytes, "byte"))"
       say("\(id): \(removed); later batches of it are refused in \(place.name)")
+      if report.files.files == 0, store == nil, let others = SessionAdvice.alike(id, in: place.name) {
+        say("\(place.name) has \(others): to delete them, name them")
+      }
     }
     for path in run.remains.unidentified { say("\(path): tells no session; look at it, and remove it yourself") }
     for path in run.remains.held { say("\(path): a worker holds it; run this again when it is done") }
