@@ -21,6 +21,22 @@ import Testing
     #expect(SessionInstant(text) == nil)
   }
 
+  @Test(arguments: [
+    ("2026-01-08T08:05:12", "add it: 2026-01-08T08:05:12Z for UTC, or 2026-01-08T08:05:12+01:00"),
+    ("2026-01-08 08:05:12.340", "add it: 2026-01-08T08:05:12.340Z for UTC"),
+    ("2026-01-08 08:05:12Z", "write 2026-01-08T08:05:12Z"), ("12.5s", "write +12.5s"), ("+12.5", "write +12.5s"),
+    ("12.5", "write +12.5s"), ("1767859512.340", "write milliseconds: 1767859512340"),
+    ("tomorrow", "it is unix milliseconds, ISO 8601 with a zone, or +12.5s"),
+    ("2026-13-08T08:05:12", "it is unix milliseconds"),
+  ])
+  func faultNamesAnInstantThatIsOne(_ text: String, _ advice: String) throws {
+    let fault = SessionInstant.fault(of: text)
+    #expect(fault.contains(advice), "\(fault)")
+    guard !advice.hasPrefix("it is") else { return }
+    let words = fault.replacing(",", with: "").split(separator: " ").map(String.init)
+    #expect(words.contains { $0 != text && SessionInstant($0) != nil }, "\(fault)")
+  }
+
   @Test func instantAfterTheStartBecomesUnixTime() {
     #expect(SessionInstant.afterStartMs(500).unixMs(inSessionFrom: 1_000) == 1_500)
     #expect(SessionInstant.unixMs(7).unixMs(inSessionFrom: 1_000) == 7)

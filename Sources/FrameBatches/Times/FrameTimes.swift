@@ -89,8 +89,13 @@ extension InputOptions {
       return
     }
     guard let startMs = Int64(start) ?? ISOTime.instant(in: start) else {
+      let shown = start.shortened(to: 40)
+      let isLocal = ISOTime.instant(in: shown + "Z") != nil
       throw InvalidOption(
-        .start, "'\(start.shortened(to: 40))' is no instant; write unix milliseconds or 2026-01-08T08:05:12.340Z")
+        .start,
+        isLocal
+          ? "'\(shown)' is a time without its zone; add it: \(shown)Z for UTC, or \(shown)+01:00"
+          : "'\(shown)' is no instant; write unix milliseconds or 2026-01-08T08:05:12.340Z")
     }
     guard fps == nil || intervalMs == nil else {
       throw InvalidOption(.fps, "frames per second or an interval, not both")

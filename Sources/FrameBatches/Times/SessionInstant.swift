@@ -8,6 +8,21 @@ package enum SessionInstant: Equatable, Sendable {
   /// The forms that ``init(_:)`` reads, for a message.
   package static let rule = "unix milliseconds, ISO 8601 with a zone, or +12.5s from the session's start"
 
+  /// Returns why a text is no instant, and what to write instead. An instant that it names is one.
+  package static func fault(of text: String) -> String {
+    let joined = text.replacing(" ", with: "T", maxReplacements: 1)
+    if SessionInstant(joined + "Z") != nil, SessionInstant(joined + "+01:00") != nil {
+      return "a time without its zone; add it: \(joined)Z for UTC, or \(joined)+01:00"
+    }
+    if let ms = milliseconds(ofSeconds: text[...]), (100_000_000_000...maximumMs).contains(ms) {
+      return "looks like unix seconds; write milliseconds: \(ms)"
+    }
+    if let meant = [joined, "+" + text, "+" + text + "s", text + "s"].first(where: { SessionInstant($0) != nil }) {
+      return "not an instant; write \(meant)"
+    }
+    return "not an instant; it is \(rule)"
+  }
+
   /// - Parameter text: unix milliseconds, ISO 8601 with a zone, or `+<seconds>s` with up to three decimals.
   /// - Returns: nil for any other text.
   package init?(_ text: String) {

@@ -32,7 +32,7 @@ struct FrameCommand: ReportingCommand {
   @OptionGroup var settings: SettingsOption
 
   func validate() throws {
-    if SessionInstant(at) == nil { throw ValidationError("--at '\(at)': not an instant; it is \(SessionInstant.rule)") }
+    if SessionInstant(at) == nil { throw ValidationError("--at '\(at)': \(SessionInstant.fault(of: at))") }
     if ImageFormat(ofName: to) == nil { throw ValidationError("--to '\(to)': name a file that ends in .png or .jpg") }
   }
 

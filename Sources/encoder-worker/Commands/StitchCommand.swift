@@ -76,7 +76,7 @@ struct StitchCommand: ReportingCommand {
     func instant(_ option: String, _ text: String?) throws -> SessionInstant? {
       guard let text else { return nil }
       guard let instant = SessionInstant(text) else {
-        throw ValidationError("\(option) '\(text)': not an instant; it is \(SessionInstant.rule)")
+        throw ValidationError("\(option) '\(text)': \(SessionInstant.fault(of: text))")
       }
       return instant
     }
