@@ -54,7 +54,9 @@ struct SegmentsDirectory {
     }
     self.init(path: path, warnings: warnings)
     for name in videos {
-      place(name, events.match(name, isOnly: videos.count == 1), events.manifests[name], limits)
+      place(
+        name, events.match(name, isOnly: videos.count == 1), events.manifests[name], hasEvents: events.count > 0, limits
+      )
     }
     if sources.isEmpty {
       throw BadSession(path, "\(refused[0].file): \(refused[0].what)", advice: "see docs/input-formats.md")
@@ -72,7 +74,7 @@ struct SegmentsDirectory {
 
   /// Adds a video to those that can be imported, or to the others.
   private mutating func place(
-    _ name: String, _ match: EventList.Match?, _ manifest: PublishedSegment?, _ limits: Limits
+    _ name: String, _ match: EventList.Match?, _ manifest: PublishedSegment?, hasEvents: Bool, _ limits: Limits
   ) {
     switch match {
     case .event(let event):
@@ -82,7 +84,8 @@ struct SegmentsDirectory {
       if let startMs = NameNumber.instant(in: name, limits) {
         sources.append(Source(name: name, startMs: startMs, event: nil, manifest: manifest))
       } else {
-        refused.append(Problem(file: name, what: "no event tells when it was recorded; \(Self.advice)"))
+        let advice = hasEvents ? Self.advice : "name it <unix ms of its first picture>.mp4"
+        refused.append(Problem(file: name, what: "no event tells when it was recorded; \(advice)"))
       }
     }
   }

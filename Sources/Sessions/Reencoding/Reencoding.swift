@@ -109,12 +109,28 @@ package final class Reencoding: Sendable {
 
   /// - Throws: ``BadSession`` when a published manifest has other settings, or another source.
   private func requireSame(_ manifest: JSONValue, at start: Int64) throws {
-    guard manifest.setting(try description(of: manifest, at: start)) == manifest else {
+    let description = try description(of: manifest, at: start)
+    guard manifest.setting(description) == manifest else {
+      let isOther = description["reencodedFrom"] != manifest.object?["reencodedFrom"]
       throw BadSession(
         directory.path + "/" + SegmentName.manifest(start),
         "published there already, with other settings or from another source",
-        advice: "name another output directory")
+        advice: isOther && !Self.isSession(path) ? try adviceOnParts() : "name another output directory")
     }
+  }
+
+  /// Returns the remedy for an MP4 where another one has been published: it may be the next part of a recording.
+  private func adviceOnParts() throws -> String {
+    let other = "name another session with --session, or another output directory"
+    let bytes = try? DurableFile.contents(of: path, limit: SessionDirectory.maximumVideoBytes)
+    let reader = VideoReader(options.decoders, owner: path)
+    guard let first = starts.min(), let bytes,
+      (try? FinishedVideo(
+        reading: bytes, name: lastComponent(of: path), reader, limits: options.limits, isCancelled: { false })) != nil
+    else { return "\(other); to make one session of several MP4s, join them to one MP4 first" }
+    return "\(other); to make one session of several MP4s, put them into a directory, "
+      + "each named <unix ms of its first picture>.mp4 (this one \(first).mp4), "
+      + "and run: encoder-worker import DIRECTORY --session ID --output DIR"
   }
 
   /// Returns the part of a manifest that describes the encoding.
