@@ -8,16 +8,24 @@ package struct NamedSessions: Sendable, Equatable {
   package let sessions: [SessionID]
   /// Whether the batch itself names them; else only its file name does.
   package let isCertain: Bool
+  /// Whether the batch can be read, and nothing in it names a session: then the name says it for certain.
+  package private(set) var isReadableWithoutSession = false
 
   package init(_ sessions: [SessionID], isCertain: Bool) {
     self.sessions = sessions
     self.isCertain = isCertain
   }
 
-  /// - Parameter name: a batch's name.
-  package init(byNameOf name: String) {
+  /// - Parameters:
+  ///   - name: a batch's name.
+  ///   - isReadable: whether the batch can be read, and nothing in it names a session.
+  package init(byNameOf name: String, isReadable: Bool = false) {
     self.init(BatchReader.session(ofBatchNamed: name).map { [$0] } ?? [], isCertain: false)
+    isReadableWithoutSession = isReadable
   }
+
+  /// Whether no other session can be in the batch.
+  package var isComplete: Bool { isCertain || isReadableWithoutSession && !sessions.isEmpty }
 
   /// Maximum number of files `batch.json` that are asked: a good batch has one.
   private static let maximumDescriptions = 16
@@ -38,18 +46,28 @@ package struct NamedSessions: Sendable, Equatable {
       defer { opened.release(nil) }
       let described = try descriptions(in: opened.source.contents, limits)
       var read: [SessionID] = []
+      var isUnknown = false
       do {
         if let batch = try BatchSessions(opened, limits: limits) {
           read = batch.readers.map(\.batch.session) + batch.refused.compactMap { SessionID($0.session) }
+        } else {
+          isUnknown = true
         }
       } catch is BadBatch {
         // Its description may still name a session.
       }
       let all = read + described.filter { !read.contains($0) }
-      return all.isEmpty ? NamedSessions(byNameOf: path) : NamedSessions(all, isCertain: true)
+      guard all.isEmpty else { return NamedSessions(all, isCertain: true) }
+      return NamedSessions(byNameOf: path, isReadable: isUnknown && namesNone(opened.source.contents))
     } catch is BadBatch {
       return NamedSessions(byNameOf: path)
     }
+  }
+
+  /// Whether no file in a container that no format recognises can name a session. A text may be the torn one of a recorder.
+  private static func namesNone(_ contents: any BatchContents) -> Bool {
+    contents.stream == nil && contents.text == nil
+      && !(contents.names + contents.refused.map(\.source)).contains(where: NativeFormat.isDescription)
   }
 
   /// The sessions in all files `batch.json`, also in places where a worker does not take them.

@@ -104,6 +104,22 @@ import Testing
     #expect(second[0].files == 0 && second[0].reason == "request 17" && second[0].deletedAtMs == lines[0].deletedAtMs)
   }
 
+  /// A torn archive may have a `batch.json` that names the session. A directory that can be read has none.
+  @Test func unreadableBatchesOfOtherSessionsTakeOneLineAndReadableOnesNone() throws {
+    try add("other@7", [0, 1])
+    try spool.scratch.file("spool/quarantine/other@7.tar", try archive(of: "incoming/other@7", prefix: 9_000))
+    _ = try spool.scratch.directory("spool/quarantine/third@1")
+    try spool.scratch.file("spool/quarantine/third@1/notes.txt", Array("text".utf8))
+    let result = try delete("walk")
+    #expect(result.status == 0, "\(result.errors)")
+    let unreadable = ["other@7.tar", "unknown"].map { spool.path + "/quarantine/" + $0 }
+    #expect(try lines(result)[0].unidentified == unreadable)
+    let line =
+      "2 batches that cannot be read, of other sessions by name: \(unreadable[0]) (other), \(unreadable[1]) (unknown)"
+    #expect(result.errors.contains(line), "\(result.errors)")
+    #expect(!result.errors.contains("look at it") && !result.errors.contains("third@1"), "\(result.errors)")
+  }
+
   /// An archive with a `batch.json` that names the session, and nothing that can be used.
   private func description(of session: String) throws -> [UInt8] {
     let draft = try spool.scratch.directory("draft")

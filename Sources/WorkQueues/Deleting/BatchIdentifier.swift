@@ -30,14 +30,16 @@ package struct BatchIdentifier {
   /// - Throws: ``DiskError`` when reading fails; ``Cancelled`` when it has to stop.
   func sessions(of path: String, named name: String) throws -> NamedSessions {
     let deadline = MonotonicClock.milliseconds() + Self.deadlineMs
+    var isReadable = false
     do {
       let found = try NamedSessions.of(path, limits: limits, unpacker: unpacker) {
         isCancelled() || MonotonicClock.milliseconds() >= deadline
       }
       if found.isCertain { return found }
+      isReadable = found.isReadableWithoutSession
     } catch is Cancelled where !isCancelled() {
       // The name may tell.
     }
-    return NamedSessions(byNameOf: name)
+    return NamedSessions(byNameOf: name, isReadable: isReadable)
   }
 }

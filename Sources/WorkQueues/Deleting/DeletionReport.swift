@@ -42,8 +42,26 @@ package struct DeletionReport: Sendable {
 package struct RemainingBatches: Sendable, Equatable {
   /// Batches that a worker holds. It refuses them, or their deleted sessions.
   package internal(set) var held: [String] = []
-  /// Batches that tell no session.
-  package internal(set) var unidentified: [String] = []
+  /// Batches that may have more sessions than they tell.
+  package private(set) var unidentified: [String] = []
+  /// The fault of each of these and the remedy, for people.
+  package private(set) var remarks: [String: String] = [:]
+  /// Unidentified batches whose names say other sessions than deleted ones.
+  package private(set) var namedOtherwise: [String: SessionID] = [:]
 
   package init() {}
+
+  mutating func add(unidentified path: String, _ remark: String) {
+    unidentified.append(path)
+    remarks[path] = remark
+  }
+
+  /// - Parameter found: the sessions by the batch's name alone.
+  mutating func add(unreadable path: String, _ found: NamedSessions) {
+    unidentified.append(path)
+    namedOtherwise[path] = found.sessions.first
+    if found.sessions.isEmpty {
+      remarks[path] = "cannot be read, and its name says no session; look at it, and remove it yourself"
+    }
+  }
 }

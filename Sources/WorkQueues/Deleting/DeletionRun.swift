@@ -79,7 +79,10 @@ package struct DirectoryDeletionPlace: DeletionPlace {
   package func removeBatches(of run: DeletionRun) throws {
     // Workers that died with segments of the session.
     run.failures += try Staging.removeLeftovers(in: output)
-    for other in try Staging.ofOtherHosts(in: output) { run.remains.unidentified.append(other) }
+    for other in try Staging.ofOtherHosts(in: output) {
+      run.remains.add(
+        unidentified: other, "unpublished files of a worker of another host; prune removes them when it is dead")
+    }
     guard let spool else { return }
     try SpoolDeletion(spool, run, deleted: tombstones.sessions(), identifier, waitMs: waitMs).run()
   }

@@ -74,7 +74,7 @@ struct ObjectBatchDeletion {
         } catch let failure as ObjectStoreError where failure.isOfOneObject {
           // An archived object, or a key that the store refuses: it does not stop the others.
           deletion.failures.append(failure)
-          deletion.remains.unidentified.append(object.key)
+          deletion.remains.add(unidentified: object.key, "cannot be read; look at it, and remove it yourself")
         }
       }
     }
@@ -97,8 +97,8 @@ struct ObjectBatchDeletion {
         // Its name may tell.
       }
     }
-    if try found.isCertain || found.sessions.contains(where: isDeleted) { return found }
-    deletion.remains.unidentified.append(object.key)
+    if try found.isComplete || found.sessions.contains(where: isDeleted) { return found }
+    deletion.remains.add(unreadable: object.key, found)
     return nil
   }
 

@@ -63,12 +63,12 @@ struct SpoolDeletion {
     } catch let failure as DiskError {
       if DurableFile.exists(path) {
         deletion.failures.append(failure)
-        deletion.remains.unidentified.append(path)
+        deletion.remains.add(unidentified: path, "cannot be read now; run this again")
       }
       return nil
     }
-    guard found.isCertain || found.sessions.contains(where: deleted.contains) else {
-      if DurableFile.exists(path) { deletion.remains.unidentified.append(path) }
+    guard found.isComplete || found.sessions.contains(where: deleted.contains) else {
+      if DurableFile.exists(path) { deletion.remains.add(unreadable: path, found) }
       return nil
     }
     return found
@@ -97,7 +97,7 @@ struct SpoolDeletion {
       let batch = path + "/" + entry.name
       // A path cannot have a name that is not UTF-8.
       guard entry.name.utf8.elementsEqual(entry.bytes) else {
-        deletion.remains.unidentified.append(batch)
+        deletion.remains.add(unidentified: batch, "its name is not UTF-8; look at it, and remove it yourself")
         continue
       }
       try deletion.attempt {
@@ -148,7 +148,7 @@ struct SpoolDeletion {
         for batch in try Directory.entries(ifAt: path + "/" + claim.name) {
           let batch = path + "/" + claim.name + "/" + batch.name
           let found = try? identifier.sessions(of: batch, named: lastComponent(of: batch))
-          if found.map({ !$0.isCertain || $0.sessions.contains(where: deleted.contains) }) ?? true {
+          if found.map({ !$0.isComplete || $0.sessions.contains(where: deleted.contains) }) ?? true {
             held.append(batch)
           }
         }

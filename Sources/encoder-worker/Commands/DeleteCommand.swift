@@ -15,7 +15,7 @@ struct DeleteCommand: ReportingCommand {
       encoder-worker delete <session> ... --store s3://<bucket> [<options>]
       """,
     discussion: """
-      Writes a tombstone for each session (id, time, reason), then removes its video, manifests, views and thumbnails, and its batches in the spool or store: waiting, kept and quarantined. From then on workers refuse batches of it. A second run finishes an interrupted one. Prints a JSON object for each session, for an audit log: what was removed, the batches that workers still hold, and those that tell no session.
+      Writes a tombstone for each session (id, time, reason), then removes its video, manifests, views and thumbnails, and its batches in the spool or store: waiting, kept and quarantined. From then on workers refuse batches of it. A second run finishes an interrupted one. Prints a JSON object for each session, for an audit log: what was removed, the batches that workers still hold, and those that cannot be read.
       """)
 
   @Argument(help: ArgumentHelp("IDs of sessions.", valueName: "session"))
@@ -98,13 +98,26 @@ struct DeleteCommand: ReportingCommand {
         say("\(place.name) has \(others): to delete them, name them")
       }
     }
-    for path in run.remains.unidentified { say("\(path): tells no session; look at it, and remove it yourself") }
+    for path in run.remains.unidentified {
+      if let remark = run.remains.remarks[path] { say("\(path): \(remark)") }
+    }
+    if let note = Self.note(on: run.remains.namedOtherwise) { say(note) }
     for path in run.remains.held { say("\(path): a worker holds it; run this again when it is done") }
     if spool == nil && store == nil { say("batches were not looked for: name their spool with --spool") }
     for failure in run.failures { say("encoder-worker: \(failure); run it again", .error) }
     try end.get()
     if let failure = run.failures.first { throw ExitStatus.of(failure) }
     if !run.remains.held.isEmpty { throw ExitStatus.temporaryFailure }
+  }
+
+  /// Returns a line on unreadable batches whose names say other sessions; nil if there are none.
+  private static func note(on batches: [String: SessionID]) -> String? {
+    let shown = batches.sorted { $0.key < $1.key }.prefix(3).map { "\($0.key) (\($0.value))" }.joined(separator: ", ")
+    guard !batches.isEmpty else { return nil }
+    let more = batches.count > 3 ? ", and \(batches.count - 3) more" : ""
+    return
+      "\(count(batches.count, "batch", "batches")) that cannot be read, of other sessions by name: \(shown)\(more); "
+      + "remove one yourself if its name is wrong"
   }
 
   private func place(_ decoders: DecoderForkServer?, _ stop: PendingStop) throws -> any DeletionPlace {
