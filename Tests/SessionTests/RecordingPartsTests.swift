@@ -37,7 +37,7 @@ import Testing
     let refused = try reencode(1)
     #expect(refused.status == 65, "\(refused.errors)")
     #expect(refused.errors.contains("each named <unix ms of its first picture>.mp4 (this one 1767859515000.mp4)"))
-    #expect(refused.errors.contains("run: encoder-worker import DIRECTORY --session ID --output DIR"))
+    #expect(refused.errors.contains("run: encoder-worker import DIRECTORY --session NEW --output DIR"))
     for part in 0..<2 {
       try FileManager.default.moveItem(
         atPath: scratch.path("parts/record-\(part).mp4"),

@@ -37,7 +37,7 @@ import Testing
   @Test func outputInPlaceOfASessionIsAnsweredWithItsSessions() throws {
     let result = try run(["stitch", "out", "--to", "film.mp4"])
     #expect(
-      result.errors.contains("it holds sessions: name one of them, ")
+      result.errors.contains("name a directory OUTPUT/SESSION; it holds ")
         && result.errors.contains("/out/login1.canvas3, ") && result.errors.contains("/out/other"), "\(result.errors)")
   }
 

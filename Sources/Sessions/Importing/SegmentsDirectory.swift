@@ -43,10 +43,12 @@ struct SegmentsDirectory {
     var videos: [String] = []
     var events = EventList()
     var warnings: [Problem] = []
+    var hasEvents = false
     for name in try Self.entries(of: directory, limits) {
       if isCancelled() { throw Cancelled() }
       let kind = try Self.kind(of: name, in: directory)
       if kind == .video { videos.append(name) }
+      hasEvents = hasEvents || kind == .events
       if kind == .events { warnings += try events.add(contentsOf: name, in: directory, limits) }
     }
     guard !videos.isEmpty else {
@@ -55,8 +57,7 @@ struct SegmentsDirectory {
     self.init(path: path, warnings: warnings)
     for name in videos {
       place(
-        name, events.match(name, isOnly: videos.count == 1), events.manifests[name], hasEvents: events.count > 0, limits
-      )
+        name, events.match(name, isOnly: videos.count == 1), events.manifests[name], hasEvents: hasEvents, limits)
     }
     if sources.isEmpty {
       throw BadSession(path, "\(refused[0].file): \(refused[0].what)", advice: "see docs/input-formats.md")

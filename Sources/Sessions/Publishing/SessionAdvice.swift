@@ -16,7 +16,7 @@ package enum SessionAdvice {
     var path = path
     while path.hasSuffix("/") && path.utf8.count > 1 { path.removeLast() }
     let inside = sessions(in: path)
-    if !inside.isEmpty { return "it holds sessions: name one of them, \(list(inside.map { path + "/" + $0 }))" }
+    if !inside.isEmpty { return "name a directory OUTPUT/SESSION; it holds \(list(inside.map { path + "/" + $0 }))" }
     let output = DurableFile.parentDirectory(of: path)
     let others = sessions(in: output).filter { $0 != lastComponent(of: path) }
     let alike = alike(lastComponent(of: path), among: others)

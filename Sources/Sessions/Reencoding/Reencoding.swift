@@ -92,8 +92,10 @@ package final class Reencoding: Sendable {
   private static func source(
     _ path: String, _ options: Options, _ isCancelled: @escaping () -> Bool
   ) throws -> any VideoSource {
-    let existing = DurableFile.exists(path) ? nil : SessionAdvice.existing(insteadOf: path)
-    let advice = "\(existing ?? "name a directory OUTPUT/SESSION"), or an MP4"
+    let advice = "name a directory OUTPUT/SESSION, or an MP4"
+    if !DurableFile.exists(path), let existing = SessionAdvice.existing(insteadOf: path) {
+      throw BadSession(path, "no such file or directory", advice: "\(existing), or an MP4")
+    }
     if isSession(path) {
       return try SessionSource(SessionDirectory(at: path, decoders: options.decoders))
     }
@@ -130,7 +132,7 @@ package final class Reencoding: Sendable {
     else { return "\(other); to make one session of several MP4s, join them to one MP4 first" }
     return "\(other); to make one session of several MP4s, put them into a directory, "
       + "each named <unix ms of its first picture>.mp4 (this one \(first).mp4), "
-      + "and run: encoder-worker import DIRECTORY --session ID --output DIR"
+      + "and run: encoder-worker import DIRECTORY --session NEW --output DIR"
   }
 
   /// Returns the part of a manifest that describes the encoding.
