@@ -3,17 +3,23 @@
 
 #include <dlfcn.h>
 #include <microhttpd.h>
+#include <poll.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
+#ifndef POLLRDHUP
+#define POLLRDHUP 0x2000  // Linux, poll(2); the header has it for GNU sources only
+#endif
+
 #define CMH_FUNCTIONS(f)                                                                                      \
   f(MHD_start_daemon) f(MHD_stop_daemon) f(MHD_create_response_from_buffer)             \
       f(MHD_create_response_from_callback) f(MHD_add_response_header) f(MHD_queue_response)             \
-          f(MHD_destroy_response) f(MHD_lookup_connection_value) f(MHD_get_connection_values) f(MHD_get_connection_info) \
-              f(MHD_http_unescape)
+          f(MHD_destroy_response) f(MHD_lookup_connection_value) f(MHD_get_connection_values_n)             \
+              f(MHD_get_connection_info) f(MHD_http_unescape) f(MHD_get_version)
 
 // An immutable table of functions.
 typedef struct __attribute__((swift_attr("@Sendable"))) cmh_library {
@@ -39,10 +45,14 @@ static inline void cmh_silence(void *nothing, const char *format, va_list values
 }
 
 // Decodes percent signs in place; the context is the library's function. Text with %00 stays encoded, because it would
-// end the C string early; it matches no path of ours, since those have no percent sign.
+// end the C string early. A path with an encoded slash, backslash or dot stays encoded, too: the server refuses it.
 static inline size_t cmh_unescape(void *unescape, struct MHD_Connection *connection, char *text) {
   (void)connection;
-  return strstr(text, "%00") ? strlen(text) : ((size_t(*)(char *))unescape)(text);
+  for (const char *at = text; (at = strchr(at, '%')); at++) {
+    int is_separator = !strncasecmp(at, "%2f", 3) || !strncasecmp(at, "%5c", 3) || !strncasecmp(at, "%2e", 3);
+    if (!strncmp(at, "%00", 3) || (text[0] == '/' && is_separator)) return strlen(text);
+  }
+  return ((size_t(*)(char *))unescape)(text);
 }
 
 // Limits of a server.
@@ -77,24 +87,94 @@ static inline int cmh_descriptor(const cmh_library *library, struct MHD_Connecti
   return info ? (int)info->connect_fd : -1;
 }
 
-// The counts of the headers that name a request's host and delimit its body.
-typedef struct cmh_framing {
-  int hosts, lengths, codings;
-} cmh_framing;
+// Whether the client has closed its side of a connection.
+static inline int cmh_is_client_gone(const cmh_library *library, struct MHD_Connection *connection) {
+  struct pollfd socket = {cmh_descriptor(library, connection), POLLRDHUP, 0};
+  return poll(&socket, 1, 0) > 0;
+}
 
-static inline enum MHD_Result cmh_count(void *context, enum MHD_ValueKind kind, const char *name, const char *value) {
-  cmh_framing *framing = (cmh_framing *)context;
-  (void)kind, (void)value;
-  if (!strcasecmp(name, "Host")) framing->hosts++;
-  if (!strcasecmp(name, "Content-Length")) framing->lengths++;
-  if (!strcasecmp(name, "Transfer-Encoding")) framing->codings++;
+// The counts of a request's headers that decide its host and its length, or that others may read in another way.
+typedef struct cmh_headers {
+  int hosts, lengths, codings, chunked;
+  // Headers that continue on the next line.
+  int folded;
+  // Headers whose name or value has a character that is not allowed there, such as white space before the colon.
+  int malformed;
+} cmh_headers;
+
+typedef struct cmh_header_check {
+  cmh_headers headers;
+  // Whether the library is of a version that keeps headers in its buffer as they came, and does not refuse malformed ones.
+  int is_lenient;
+  // The end of the last header's value; NULL before the first one.
+  const char *end;
+} cmh_header_check;
+
+// Whether a name is a token (RFC 9110, 5.6.2).
+static inline int cmh_is_token(const char *name, size_t size) {
+  static const char others[] = "!#$%&'*+-.^_`|~";
+  for (size_t index = 0; index < size; index++) {
+    char c = name[index];
+    int is_letter = (c | 32) >= 'a' && (c | 32) <= 'z', is_digit = c >= '0' && c <= '9';
+    if (!is_letter && !is_digit && (!c || !strchr(others, c))) return 0;
+  }
+  return size > 0;
+}
+
+// Whether a value has no control character but the tab (RFC 9110, 5.5).
+static inline int cmh_is_value(const char *value, size_t size) {
+  for (size_t index = 0; index < size; index++) {
+    unsigned char c = (unsigned char)value[index];
+    if ((c < 32 && c != '\t') || c == 127) return 0;
+  }
+  return 1;
+}
+
+// Whether a header is on one line. libmicrohttpd 0.9 appends the second line to the header's name, in other memory, and leaves the
+// value where it was. In all other headers only a colon, which the library replaces by a zero, and white space are between both.
+static inline int cmh_is_on_a_line(const char *name, size_t size, const char *value) {
+  if ((uintptr_t)value <= (uintptr_t)(name + size)) return 0;
+  size_t between = (size_t)(value - name) - size - 1;
+  // The library's buffer is smaller.
+  if (between > 32 << 10) return 0;
+  for (const char *at = name + size + 1; at < value; at++)
+    if (*at != ' ' && *at != '\t') return 0;
+  return 1;
+}
+
+static inline enum MHD_Result cmh_check_header(
+    void *context, enum MHD_ValueKind kind, const char *name, size_t name_size, const char *value, size_t value_size) {
+  cmh_header_check *check = (cmh_header_check *)context;
+  cmh_headers *headers = &check->headers;
+  (void)kind;
+  if (!value) value = "", value_size = 0;
+  else if (check->is_lenient) {
+    if (!cmh_is_on_a_line(name, name_size, value)) headers->folded++;
+    // Only the end of a line is between two headers; otherwise a NUL hides a part of a line.
+    if (check->end && (uintptr_t)name - (uintptr_t)check->end - 1 > 1) headers->malformed++;
+    check->end = value + value_size;
+  }
+  if (!cmh_is_token(name, name_size) || !cmh_is_value(value, value_size)) headers->malformed++;
+  if (!strcasecmp(name, "Host")) headers->hosts++;
+  if (!strcasecmp(name, "Content-Length")) headers->lengths++;
+  if (!strcasecmp(name, "Transfer-Encoding")) {
+    headers->codings++;
+    if (!strcasecmp(value, "chunked")) headers->chunked++;
+  }
   return MHD_YES;
 }
 
-static inline cmh_framing cmh_framing_of(const cmh_library *library, struct MHD_Connection *connection) {
-  cmh_framing framing = {0, 0, 0};
-  library->MHD_get_connection_values(connection, MHD_HEADER_KIND, cmh_count, &framing);
-  return framing;
+// - method: the first byte of the request in the library's buffer.
+static inline cmh_headers cmh_headers_of(
+    const cmh_library *library, struct MHD_Connection *connection, const char *method) {
+  // From 1.0 on, the library refuses folded lines, NUL and empty names itself.
+  cmh_header_check check = {{0, 0, 0, 0, 0, 0}, !strncmp(library->MHD_get_version(), "0.9.", 4), NULL};
+  library->MHD_get_connection_values_n(connection, MHD_HEADER_KIND, cmh_check_header, &check);
+  const union MHD_ConnectionInfo *size =
+      check.end ? library->MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE) : NULL;
+  // Two ends of lines are behind the last header. The library ends the headers at a line without a name, too.
+  if (size && (uintptr_t)method + size->header_size - (uintptr_t)check.end - 2 > 2) check.headers.malformed++;
+  return check.headers;
 }
 
 static inline const char *cmh_header(const cmh_library *library, struct MHD_Connection *connection, const char *name) {
@@ -110,6 +190,9 @@ static inline const char *cmh_argument(const cmh_library *library, struct MHD_Co
 typedef struct cmh_part {
   int file;
   unsigned long long offset;
+  // Keeps the file open, until `release` is called with it.
+  void *owner;
+  void (*release)(void *owner);
 } cmh_part;
 
 // Ends the connection if the file has become shorter; sendfile(2), the library's default, does not report that.
@@ -118,35 +201,46 @@ static inline ssize_t cmh_read_part(void *context, uint64_t position, char *buff
   ssize_t count = pread(part->file, buffer, most, (off_t)(part->offset + position));
   return count > 0 ? count : MHD_CONTENT_READER_END_WITH_ERROR;
 }
-static inline void cmh_close_part(void *context) {
-  close(((cmh_part *)context)->file);
-  free(context);
-}
-static inline struct MHD_Response *cmh_file_response(
-    const cmh_library *library, size_t count, int file, unsigned long long offset) {
-  cmh_part *part = (cmh_part *)malloc(sizeof *part);
-  if (!part) return NULL;
-  part->file = file;
-  part->offset = offset;
-  struct MHD_Response *response =
-      library->MHD_create_response_from_callback(count, 32 << 10, cmh_read_part, part, cmh_close_part);
-  if (!response) free(part);
-  return response;
+static inline void cmh_release_part(void *context) {
+  cmh_part *part = (cmh_part *)context;
+  part->release(part->owner);
+  free(part);
 }
 
-// Sends copied bytes, or `count` bytes of an open file, which it closes afterwards. Returns whether the response was
-// queued.
-static inline int cmh_send(
-    const cmh_library *library, struct MHD_Connection *connection, unsigned status, const void *bytes, size_t count,
-    int file, unsigned long long offset, const char *const *headers, size_t headerCount) {
-  struct MHD_Response *response =
-      file >= 0 && count > 0 ? cmh_file_response(library, count, file, offset)
-                : library->MHD_create_response_from_buffer(count, (void *)bytes, MHD_RESPMEM_MUST_COPY);
-  if (file >= 0 && (!response || count == 0)) close(file);
+static inline int cmh_queue(
+    const cmh_library *library, struct MHD_Connection *connection, unsigned status, struct MHD_Response *response,
+    const char *const *headers, size_t headerCount) {
   if (!response) return 0;
   for (size_t index = 0; index + 1 < headerCount; index += 2)
     library->MHD_add_response_header(response, headers[index], headers[index + 1]);
   int queued = library->MHD_queue_response(connection, status, response) == MHD_YES;
   library->MHD_destroy_response(response);
   return queued;
+}
+
+// Sends copied bytes. Returns whether the response was queued.
+static inline int cmh_send(
+    const cmh_library *library, struct MHD_Connection *connection, unsigned status, const void *bytes, size_t count,
+    const char *const *headers, size_t headerCount) {
+  struct MHD_Response *response =
+      library->MHD_create_response_from_buffer(count, (void *)bytes, MHD_RESPMEM_MUST_COPY);
+  return cmh_queue(library, connection, status, response, headers, headerCount);
+}
+
+// Sends `count` bytes of a file, and releases its owner afterwards. Returns whether the response was queued.
+static inline int cmh_send_part(
+    const cmh_library *library, struct MHD_Connection *connection, unsigned status, size_t count, cmh_part part,
+    const char *const *headers, size_t headerCount) {
+  cmh_part *copy = count > 0 ? (cmh_part *)malloc(sizeof *copy) : NULL;
+  struct MHD_Response *response = NULL;
+  if (copy) {
+    *copy = part;
+    response = library->MHD_create_response_from_callback(count, 32 << 10, cmh_read_part, copy, cmh_release_part);
+  }
+  if (!response) {
+    free(copy);
+    part.release(part.owner);
+    if (count == 0) return cmh_send(library, connection, status, NULL, 0, headers, headerCount);
+  }
+  return cmh_queue(library, connection, status, response, headers, headerCount);
 }

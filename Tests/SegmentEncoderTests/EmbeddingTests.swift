@@ -59,7 +59,7 @@ import Testing
     #expect(try playback.fragment(named: "../session.json") == nil)
     #expect(try playback.initialization(named: "session.json") == nil)
     #expect(try catalog.playback(of: #require(SessionID("nobody"))) == nil)
-    let film = try #require(try playback.film(in: scratch.path))
+    let film = try playback.film(in: scratch.path)
     let bytes = try FileHandle(fileDescriptor: film.descriptor, closeOnDealloc: false).readToEnd()
     try scratch.file("film.mp4", Array(#require(bytes)))
     #expect(bytes?.count == film.size)

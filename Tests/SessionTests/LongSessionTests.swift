@@ -45,31 +45,6 @@ import Testing
     (try? FileManager.default.copyItem(atPath: source, toPath: target)) != nil
   }
 
-  /// Makes a session of `count` segments of five seconds; each is a hard link to the same file.
-  private func session(of count: Int, in scratch: ScratchDirectory) throws -> String {
-    let original = try EncoderWorker.encode(Fixture("exact-1fps"), into: scratch)
-    let video = original.video(original.manifests[0])
-    let text = try Data(contentsOf: URL(fileURLWithPath: video.replacingOccurrences(of: ".mp4", with: ".json")))
-    var manifest = try #require(try JSONSerialization.jsonObject(with: text) as? [String: Any])
-    let frames = try #require(manifest["frames"] as? [[String: Any]])
-    let path = try scratch.directory("exact-1fps")
-    for number in 0..<count {
-      let shiftMs = Int64(number) * 5_000
-      let name = "\(path)/segment-\(1_767_859_512_340 + shiftMs)"
-      manifest["batchDigest"] = "\(number)"
-      manifest["parts"] = 1
-      manifest["file"] = "segment-\(1_767_859_512_340 + shiftMs).mp4"
-      manifest["startMs"] = 1_767_859_512_340 + shiftMs
-      manifest["endMs"] = 1_767_859_517_340 + shiftMs
-      manifest["frames"] = frames.enumerated().map { index, frame in
-        frame.merging(["timeMs": 1_767_859_512_340 + shiftMs + Int64(index) * 1_000]) { $1 }
-      }
-      try EncoderWorker.seal(manifest).write(to: URL(fileURLWithPath: name + ".json"))
-      try FileManager.default.linkItem(atPath: video, toPath: name + ".mp4")
-    }
-    return path
-  }
-
   private func peakMemory(_ arguments: String...) throws -> Int {
     let run = try EncoderWorker.measure(arguments)
     guard run.status == 0 else { throw Tool.Failure(run.errors) }
@@ -82,7 +57,9 @@ import Testing
     let (hour, day) = (try ScratchDirectory(), try ScratchDirectory())
     let film = day.path("film.mp4")
     let (few, many) = (Extent.of(50, full: 720), Extent.of(1_200, full: 17_280))
-    let (sessionOfAnHour, sessionOfADay) = (try session(of: few, in: hour), try session(of: many, in: day))
+    let (sessionOfAnHour, sessionOfADay) = (
+      try LongSession.make(of: few, in: hour), try LongSession.make(of: many, in: day)
+    )
     for (format, target) in [("mp4", "film.mp4"), ("hls", "hls")] {
       let ofAnHour = try peakMemory("stitch", sessionOfAnHour, "--to", hour.path(target), "--format", format)
       let ofADay = try peakMemory("stitch", sessionOfADay, "--to", day.path(target), "--format", format)
@@ -106,7 +83,7 @@ import Testing
   @Test(arguments: ["mp4", "hls"])
   func eachByteIsReadOnce(format: String) throws {
     let scratch = try ScratchDirectory()
-    let path = try session(of: 100, in: scratch)
+    let path = try LongSession.make(of: 100, in: scratch)
     let log = scratch.path("log")
     try Tool.output(
       "strace",

@@ -8,11 +8,17 @@ public final class RunningServer {
   /// - Parameters:
   /// - arguments: Arguments of the program.
   /// - listening: The address to listen on. Port 0 selects a free port.
+  /// - log: A file for strace(1)'s log of all opened files; nil for none. It has all files of the answers so far: strace writes a
+  ///   line before the call returns.
   public init(
-    _ arguments: [String], environment: [String: String] = [:], listening: String = "127.0.0.1:0"
+    _ arguments: [String], environment: [String: String] = [:], listening: String = "127.0.0.1:0",
+    openedTo log: String? = nil
   ) throws {
-    process.executableURL = URL(fileURLWithPath: EncoderWorker.path)
-    process.arguments = arguments + ["--listen", listening]
+    // With -D, strace runs as a child of the server.
+    let options = ["-D", "-f", "-e", "trace=open,openat,openat2", "-e", "signal=none", "-o"]
+    let strace = log.map { ["strace"] + options + [$0] } ?? []
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = strace + [EncoderWorker.path] + arguments + ["--listen", listening]
     process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
     process.standardInput = FileHandle.nullDevice
     let pipe = Pipe()
@@ -68,9 +74,28 @@ public final class RunningServer {
     return try exchange("\(method) \(path) HTTP/1.1\r\n\(head)\r\n", timeoutS: timeoutS)
   }
 
+  /// The sizes of files without a name that the server has open: its films.
+  public func unnamedFiles() throws -> [Int] {
+    let directory = "/proc/\(processIdentifier)/fd"
+    return try FileManager.default.contentsOfDirectory(atPath: directory).compactMap { name in
+      let link = try? FileManager.default.destinationOfSymbolicLink(atPath: directory + "/" + name)
+      var status = stat()
+      guard let link, link.hasSuffix(" (deleted)"), !link.hasPrefix("/memfd:"),
+        stat(directory + "/" + name, &status) == 0,
+        status.st_mode & S_IFMT == S_IFREG
+      else { return nil }
+      return Int(status.st_size)
+    }
+  }
+
   /// Opens a connection to the server. The caller closes it.
-  public func connection() throws -> Int32 {
+  ///
+  /// - Parameter bufferBytes: the size of the client's receive buffer; nil for the system's.
+  public func connection(bufferBytes: Int32? = nil) throws -> Int32 {
     let file = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    if var bufferBytes {
+      setsockopt(file, SOL_SOCKET, SO_RCVBUF, &bufferBytes, socklen_t(MemoryLayout<Int32>.size))
+    }
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = port.bigEndian

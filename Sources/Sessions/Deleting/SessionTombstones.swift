@@ -63,6 +63,12 @@ package struct SessionTombstones: Sendable {
       names.filter { $0.hasSuffix(Self.ending) }.compactMap { SessionID(String($0.dropLast(Self.ending.count))) })
   }
 
+  /// Returns those of some sessions that have a tombstone, which is not read.
+  package func sessions(among sessions: Set<SessionID>) throws(DiskError) -> Set<SessionID> {
+    guard !sessions.isEmpty, let directory = try open() else { return [] }
+    return sessions.filter { directory.stamp(of: name(of: $0)) != nil }
+  }
+
   /// Writes a tombstone, durable when this returns. One that is there stays.
   ///
   /// - Returns: the tombstone that is there now.

@@ -74,6 +74,26 @@ package struct SessionDirectory {
     return starts.sorted()
   }
 
+  /// Returns the start of the first segment that `session.ffconcat` lists, at a cost that does not depend on their number; or of
+  /// all, if there is no such view. A view may be a moment behind the segments.
+  ///
+  /// - Returns: nil if there is no segment.
+  package func firstStart() throws -> Int64? {
+    let directory = try Directory(opening: path, followingLinks: false)
+    if let script = try OpenFile(SessionView.scriptFile, in: directory) {
+      var head = [UInt8](repeating: 0, count: 128)
+      let count = head.withUnsafeMutableBytes { pread(script.descriptor, $0.baseAddress, $0.count, 0) }
+      let lines = String(decoding: head.prefix(max(0, count)), as: UTF8.self).split(separator: "\n")
+      if lines.count > 1, lines[1].hasPrefix("file "),
+        let start = SegmentName.start(ofVideo: String(lines[1].dropFirst(5))),
+        directory.stamp(of: SegmentName.manifest(start)) != nil
+      {
+        return start
+      }
+    }
+    return try publishedStarts().first
+  }
+
   /// Rolls back segments of a batch that was never published as a whole. Call it with the session locked.
   func rollBack(_ segments: [PublishedSegment]) throws {
     for segment in segments.reversed() {

@@ -99,8 +99,9 @@ struct ClippedSession {
 extension SessionDirectory {
   /// Reads the manifests that a clip needs. Their digests are checked.
   ///
+  /// - Parameter progress: called for each manifest; an error that it throws ends the work.
   /// - Throws: ``BadSession`` if there are none, or if two overlap; ``BadClip``.
-  func segments(of clip: Clip) throws -> ClippedSession {
+  func segments(of clip: Clip, progress: () throws -> Void = {}) throws -> ClippedSession {
     let starts = try publishedStarts()
     guard let first = starts.first, let last = try starts.last.map({ try soundManifest($0).segment }) else {
       throw BadSession(path, "no published segment", advice: SessionAdvice.naming(insteadOf: path))
@@ -109,8 +110,9 @@ extension SessionDirectory {
     let range = try clip.range(in: bounds, of: session)
     let before = max(0, starts.count { $0 <= range.lowerBound } - 1)
     let behind = starts.count { $0 < range.upperBound }
-    let segments = try starts[before..<min(behind + 1, starts.count)].map {
-      $0 == last.startMs ? last : try soundManifest($0).segment
+    let segments = try starts[before..<min(behind + 1, starts.count)].map { start in
+      try progress()
+      return start == last.startMs ? last : try soundManifest(start).segment
     }
     if let overlap = SessionOrder.overlaps(of: segments).first { throw BadSession(overlap.file, overlap.what) }
     return ClippedSession(

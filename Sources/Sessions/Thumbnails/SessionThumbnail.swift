@@ -21,7 +21,13 @@ package enum SessionThumbnail {
       let startMs = try startMs ?? directory.publishedStarts().first,
       try DurableFile.isThere(directory.path + "/" + SegmentName.manifest(startMs))
     else { return nil }
-    let segment = try directory.segment(startMs)
+    return try jpeg(of: directory.segment(startMs), in: directory, side: side)
+  }
+
+  /// Returns a segment's first picture as JPEG. It reads the segment's video only.
+  ///
+  /// - Throws: ``BadSession`` if the video is not as it was published, ``DiskError``.
+  static func jpeg(of segment: PublishedSegment, in directory: SessionDirectory, side: Int = 320) throws -> [UInt8] {
     let box = PixelSize(width: max(1, side), height: max(1, side))
     let pictures = try SegmentPictures(directory.reader, isRGB: false).pictures(
       of: segment, bytes: try directory.video(of: segment), frames: [0], fitting: box)

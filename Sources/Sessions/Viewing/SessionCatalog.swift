@@ -7,28 +7,6 @@ import Glibc
 import JSON
 import Synchronization
 
-/// An entry of the session list.
-public struct SessionSummary: Sendable, Equatable {
-  /// The session's name.
-  public let session: SessionID
-  /// The start in unix milliseconds; nil if the session cannot be read: ``error`` has the reason.
-  public let startMs: Int64?
-  /// The end in unix milliseconds; nil if the session cannot be read.
-  public let endMs: Int64?
-  /// The number of frames.
-  public let frames: Int
-  /// The number of segments.
-  public let segments: Int
-  /// The number of gaps between segments.
-  public let gaps: Int
-  /// The size of all segments, in bytes.
-  public let bytes: Int
-  /// Whether the segment that ends the session is published.
-  public let isComplete: Bool
-  /// The reason why the session cannot be read; nil if it can.
-  public let error: String?
-}
-
 /// Reads an output that workers write to at the same time. For any thread.
 public final class SessionCatalog: Sendable {
   /// The output's path.
@@ -45,8 +23,8 @@ public final class SessionCatalog: Sendable {
   private let playbacks = Mutex<[CachedPlayback]>([])
   /// The starts of the segments of some sessions, the one requested last at the end.
   private let listings = Mutex<[(session: SessionID, stamp: [FileStamp?], startsMs: [Int64])]>([])
-  /// Only one session is read at a time, because a long one takes memory.
-  private let reading = Mutex<Void>(())
+  /// A session is read once, whatever the number of requests. Few are read at a time, because a long one takes memory.
+  private let reading = KeyLocks<SessionID>(width: 4)
   private let listing = Mutex<Void>(())
 
   /// Maximum number of cached segments of all sessions. The session requested last is always cached.
@@ -114,7 +92,7 @@ public final class SessionCatalog: Sendable {
   public func playback(of session: SessionID) throws -> SessionPlayback? {
     guard try tombstone(of: session) == nil, let stamp = try stamp(of: session) else { return nil }
     if let known = known(session), known.stamp == stamp { return known.playback }
-    return try reading.withLock { _ in
+    return try reading.withLock(session) {
       let known = known(session)
       if let known, known.stamp == stamp { return known.playback }
       return try read(session, stamp, cached: known?.entries ?? [:])
@@ -125,16 +103,40 @@ public final class SessionCatalog: Sendable {
   ///
   /// - Throws: ``NothingOnScreen``; ``BadSession``, ``DamagedOutput`` if a manifest is not as it was written.
   package func frame(of session: SessionID, at instant: SessionInstant) throws -> SessionFrame? {
+    guard let startsMs = try startsMs(of: session), !startsMs.isEmpty else { return nil }
+    return try SessionFrame(of: directory(of: session), at: instant, startsMs: startsMs)
+  }
+
+  /// Returns the first segment of a session; nil if there is no such session. It reads one manifest.
+  ///
+  /// - Throws: ``BadSession``, ``DamagedOutput`` if the manifest is not as it was written.
+  package func firstSegment(of session: SessionID) throws -> PublishedSegment? {
+    guard try stamp(of: session) != nil, let firstMs = try directory(of: session).firstStart() else { return nil }
+    return try directory(of: session).soundManifest(firstMs).segment
+  }
+
+  /// Returns the first picture of a segment as a JPEG that fits 320 × 320 pixels. It reads one video.
+  ///
+  /// - Throws: ``BadSession`` if the video is missing, damaged, or not the one that the manifest describes.
+  package func thumbnail(of segment: PublishedSegment, of session: SessionID) throws -> [UInt8] {
+    try SessionThumbnail.jpeg(of: segment, in: directory(of: session))
+  }
+
+  private func directory(of session: SessionID) -> SessionDirectory {
+    SessionDirectory(output: output, session: session, decoders: decoders)
+  }
+
+  /// Returns the starts of a session's segments, in order; nil if there is no such session.
+  private func startsMs(of session: SessionID) throws -> [Int64]? {
     guard let stamp = try stamp(of: session) else { return nil }
-    let directory = SessionDirectory(output: output, session: session, decoders: decoders)
     let cached = listings.withLock { $0.first { $0.session == session && $0.stamp == stamp }?.startsMs }
-    let startsMs = try cached ?? directory.publishedStarts()
+    let startsMs = try cached ?? directory(of: session).publishedStarts()
     listings.withLock { listings in
       listings.removeAll { $0.session == session }
       listings.append((session, stamp, startsMs))
       if listings.count > Self.maximumListings { listings.removeFirst() }
     }
-    return startsMs.isEmpty ? nil : try SessionFrame(of: directory, at: instant, startsMs: startsMs)
+    return startsMs
   }
 
   /// Opens `session.json`, `session.ffconcat`, a video or a manifest.
@@ -161,7 +163,7 @@ public final class SessionCatalog: Sendable {
   private func read(
     _ session: SessionID, _ stamp: [FileStamp?], cached: [Int64: SessionPlayback.Entry]
   ) throws -> SessionPlayback? {
-    let directory = SessionDirectory(output: output, session: session, decoders: decoders)
+    let directory = directory(of: session)
     let opened = try Directory(opening: directory.path, followingLinks: false)
     let names = try opened.entries().map(\.name)
     var problems: [Problem] = []
@@ -200,59 +202,36 @@ public final class SessionCatalog: Sendable {
     else { return nil }
     return [own, directory.stamp(of: session.description + "/" + SessionView.jsonFile)]
   }
-}
 
-extension SessionSummary {
-  /// - Parameter output: the directory that has the session's.
-  init(_ session: SessionID, in output: Directory) {
-    do {
-      let directory = try Directory(opening: session.description, in: output)
-      guard case .bytes(let bytes)? = try directory.contents(of: SessionView.jsonFile, limit: 64 << 20) else {
-        throw JSONError("not a plain file")
-      }
-      self = try SessionSummary(session, bytes)
-    } catch let error as JSONError {
-      self.init(session, error: "\(SessionView.jsonFile): \(error); encoder-worker verify --repair makes it anew")
-    } catch {
-      self.init(session, error: "\(error)")
-    }
+  // MARK: - Removed sessions
+
+  /// Sessions that are not in the output any more.
+  package struct Removed {
+    /// Those with a tombstone.
+    package var deleted: Set<SessionID> = []
+    /// Those without a directory, for example after `prune`.
+    package var missing: Set<SessionID> = []
+
+    package var all: Set<SessionID> { deleted.union(missing) }
   }
 
-  private init(_ session: SessionID, error: String) {
-    self.init(
-      session: session, startMs: nil, endMs: nil, frames: 0, segments: 0, gaps: 0, bytes: 0, isComplete: false,
-      error: error)
-  }
-
-  private init(_ session: SessionID, _ bytes: [UInt8]) throws(JSONError) {
-    let (json, gaps, segments) = try Self.parse(bytes, of: session)
-    let (startMs, endMs) = (try json.count("startMs"), try json.count("endMs"))
-    guard startMs <= endMs else { throw JSONError("endMs: before startMs") }
-    self.init(
-      session: session, startMs: startMs, endMs: endMs, frames: Int(try json.count("frames")), segments: segments,
-      gaps: gaps, bytes: Int(try json.count("bytes")), isComplete: try json.required("complete", .bool), error: nil)
-  }
-
-  /// Returns the members but the lists, and the lengths of those. Long lists of our own are counted only.
-  private static func parse(
-    _ bytes: [UInt8], of session: SessionID
-  ) throws(JSONError) -> (json: JSONValue, gaps: Int, segments: Int) {
-    if bytes.count > 1 << 20, let parts = SessionView.parts(of: bytes, session: session) {
-      return (parts.members, parts.gapCount, parts.segmentCount)
-    }
-    guard bytes.count <= 4 << 20 else { throw JSONError("not as it was written") }
-    let json = try JSONParser.parse(bytes)
-    return (json, try json.required("gaps", .array).count, try json.required("segments", .array).count)
-  }
-
-  package var json: JSONValue {
-    guard let startMs, let endMs else {
-      return .object(["session": .string(session.description), "error": .string(error ?? "")])
-    }
-    return .object([
-      "session": .string(session.description), "startMs": .number(startMs), "endMs": .number(endMs),
-      "durationMs": .number(endMs - startMs), "frames": .number(frames), "segments": .number(segments),
-      "gaps": .number(gaps), "bytes": .number(bytes), "complete": .bool(isComplete),
-    ])
+  /// Forgets what is cached of sessions that were deleted or removed.
+  ///
+  /// - Parameter others: further sessions to look for, of which the caller caches something.
+  /// - Returns: those that were deleted or removed.
+  package func forgetRemoved(and others: Set<SessionID>) throws -> Removed {
+    let sessions =
+      others
+      .union(playbacks.withLock { $0.map(\.playback.session) })
+      .union(listings.withLock { $0.map(\.session) })
+      .union(summaries.withLock { $0.values.map(\.summary.session) })
+    let directory = try Directory(opening: output)
+    let missing = sessions.filter { directory.stamp(of: $0.description) == nil }
+    let removed = Removed(deleted: try tombstones.sessions(among: sessions), missing: missing)
+    guard !removed.all.isEmpty else { return removed }
+    playbacks.withLock { $0.removeAll { removed.all.contains($0.playback.session) } }
+    listings.withLock { $0.removeAll { removed.all.contains($0.session) } }
+    summaries.withLock { $0 = $0.filter { !removed.all.contains($0.value.summary.session) } }
+    return removed
   }
 }

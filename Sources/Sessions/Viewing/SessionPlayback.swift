@@ -87,9 +87,15 @@ public final class SessionPlayback: Sendable {
   ///
   /// - Returns: nil for any other name.
   /// - Throws: `DiskError`.
-  public func playlist(named name: String) throws -> [UInt8]? {
+  public func playlist(named name: String) throws -> [UInt8]? { try playlist(named: name) {} }
+
+  /// Like ``playlist(named:)``.
+  ///
+  /// - Parameter progress: called for each video; an error that it throws ends the work.
+  package func playlist(named name: String, progress: () throws -> Void) throws -> [UInt8]? {
     guard [HLSViews.keyFramesFile, HLSViews.multivariantFile].contains(name) else { return nil }
     let text = try Self.playlist(of: session, parts, playable) { part in
+      try progress()
       do {
         return HLSPlaylist.Entry(part, layout: try part.layout(from: directory))
       } catch is BadSession {
@@ -158,13 +164,26 @@ public final class SessionPlayback: Sendable {
       in: first.startMs..<max(first.startMs + 1, last.endMs + last.gapAfterMs), of: session)
   }
 
+  /// The size of the segments that a part of the session is made of, in bytes: about that of its film.
+  package func bytes(in range: Range<Int64>) -> Int {
+    segments.reduce(0) { sum, segment in
+      let endMs = max(segment.startMs, segment.endMs) + segment.gapAfterMs
+      let isIn = segment.startMs < range.upperBound && endMs > range.lowerBound
+      return isIn ? sum + min(segment.bytes, SessionDirectory.maximumVideoBytes) : sum
+    }
+  }
+
   /// Writes the session, or a part of it, as one MP4 with its gaps held, to a file without a name.
   ///
-  /// - Parameter scratch: a directory with room for it.
+  /// - Parameters:
+  ///   - scratch: a directory with room for it.
+  ///   - progress: called for each manifest and each segment; an error that it throws ends the work.
   /// - Throws: ``BadClip`` if it shows nothing; `BadSession` if a segment is missing or damaged, or the session has changed since;
   ///   `DiskError`.
-  package func film(of clip: Clip = .whole, in scratch: String) throws -> OpenFile? {
-    let part = try directory.segments(of: clip)
+  package func film(
+    of clip: Clip = .whole, in scratch: String, progress: () throws -> Void = {}
+  ) throws -> OpenFile {
+    let part = try directory.segments(of: clip, progress: progress)
     let known = segments.firstIndex { $0.startMs == part.segments[0].startMs } ?? 0
     guard part.segments == Array(segments[known...].prefix(part.segments.count)), try range(of: clip) == part.range
     else {
@@ -172,8 +191,9 @@ public final class SessionPlayback: Sendable {
     }
     let plan = try StitchPlan(part, of: clip, gaps: .hold, in: session)
     let file = try OutputFile(unnamedIn: scratch)
-    _ = try Stitching.write(plan, of: directory, to: file)
-    return try file.forReading()
+    _ = try Stitching.write(plan, of: directory, to: file) { _, _ in try progress() }
+    guard let film = try file.forReading() else { throw DiskError("read", scratch, code: EINVAL) }
+    return film
   }
 
   // MARK: - For players

@@ -52,6 +52,9 @@ struct ServeCommand: ReportingCommand {
     if !server.address.isLoopback && host.isEmpty {
       say("encoder-worker: everybody who can reach \(server.address.description) sees all sessions")
     }
+    // A lost mount may block this thread, not the main one.
+    let sweeper = try PeriodicThread("removed sessions", everyMs: 2_000) { try? site.forgetRemovedSessions() }
+    defer { sweeper.stop() }
     answer("http://\(server.address.description)/")
     while !signals.wait(ms: 5_000) { decoders?.endIdle() }
     // Nothing needs cleanup. Do not wait for clients that download a long film.

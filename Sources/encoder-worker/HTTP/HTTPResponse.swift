@@ -10,6 +10,8 @@ struct HTTPRequest {
   let header: (_ name: String) -> String?
   /// An argument of the address, `?name=value`, decoded; a plus sign is a space.
   let argument: (_ name: String) -> String?
+  /// Whether the client has closed its side of the connection.
+  let isAbandoned: () -> Bool
 
   /// Whether the client has the version with this tag.
   func has(_ tag: String) -> Bool {
@@ -18,6 +20,12 @@ struct HTTPRequest {
       let trimmed = item.prefix { $0 != " " }
       return trimmed == "*" || (trimmed.hasPrefix("W/") ? trimmed.dropFirst(2) : trimmed) == "\"\(tag)\""
     }
+  }
+
+  /// Whether the path has an encoded slash, backslash, dot or NUL, which other programs on the way may read as the character itself.
+  var hasEncodedSeparator: Bool {
+    let path = path.lowercased()
+    return ["%2f", "%5c", "%2e", "%00"].contains { path.contains($0) }
   }
 
   var parts: [String] { path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init) }

@@ -40,13 +40,14 @@ final class HTTPServer: Sendable {
     var before = sigset_t()
     clinux_block_signals(&before)
     defer { clinux_restore_signals(&before) }
-    let handler: MHD_AccessHandlerCallback = { context, connection, path, method, _, _, uploaded, state in
-      guard let context, let connection, let path, let method, let state else { return .NO }
+    let handler: MHD_AccessHandlerCallback = { context, connection, path, method, version, _, uploaded, state in
+      guard let context, let connection, let path, let method, let version, let state else { return .NO }
       let service = Unmanaged<Service>.fromOpaque(context).takeUnretainedValue()
       // The first call has the headers, the next ones the body, which is dropped.
       if state.pointee == nil {
         state.pointee = context
-        return service.isAmbiguous(connection) ? (service.refuse(connection) ? .YES : .NO) : .YES
+        guard let fault = service.fault(of: connection, method, version) else { return .YES }
+        return service.refuse(connection, fault) ? .YES : .NO
       }
       if let uploaded, uploaded.pointee > 0 {
         uploaded.pointee = 0
@@ -102,15 +103,25 @@ final class HTTPServer: Sendable {
       self.answer = answer
     }
 
-    /// Whether a proxy may read another host or another length from these headers (RFC 9112, 11.2).
-    func isAmbiguous(_ connection: OpaquePointer) -> Bool {
-      let framing = withUnsafePointer(to: library) { cmh_framing_of($0, connection) }
-      return framing.hosts > 1 || framing.lengths > 1 || framing.codings > 0 && framing.lengths > 0
+    /// Returns the reason why a proxy may read another host, another length or other headers from a request (RFC 9112, 11.2);
+    /// nil if there is none.
+    func fault(
+      of connection: OpaquePointer, _ method: UnsafePointer<CChar>, _ version: UnsafePointer<CChar>
+    ) -> String? {
+      let headers = withUnsafePointer(to: library) { cmh_headers_of($0, connection, method) }
+      if headers.folded > 0 { return "a header continues on the next line; write it on one line" }
+      if headers.malformed > 0 { return "a header has a character that is not allowed there" }
+      if headers.hosts > 1 || headers.lengths + headers.codings > 1 {
+        return "a request has one Host, and one of Content-Length and Transfer-Encoding at most"
+      }
+      if headers.codings > headers.chunked || headers.codings > 0 && strcmp(version, "HTTP/1.0") == 0 {
+        return "the Transfer-Encoding is not chunked, or not of HTTP/1.1"
+      }
+      return nil
     }
 
-    func refuse(_ connection: OpaquePointer) -> Bool {
-      var refusal = HTTPResponse.failure(
-        400, "a request has one Host, and one of Content-Length and Transfer-Encoding at most")
+    func refuse(_ connection: OpaquePointer, _ fault: String) -> Bool {
+      var refusal = HTTPResponse.failure(400, fault)
       refusal.headers.append(("Connection", "close"))
       return send(refusal, on: connection)
     }
@@ -120,11 +131,19 @@ final class HTTPServer: Sendable {
         withUnsafePointer(to: library) { cmh_header($0, connection, name).map { String(cString: $0) } }
       } argument: { [library] name in
         withUnsafePointer(to: library) { cmh_argument($0, connection, name).map { String(cString: $0) } }
+      } isAbandoned: { [library] in
+        withUnsafePointer(to: library) { cmh_is_client_gone($0, connection) != 0 }
       }
-      return send(reply(to: request).answering(request), on: connection)
+      var reply = reply(to: request).answering(request)
+      // A proxy may see another end of the body, so no further request is read from the connection.
+      if request.header("Content-Length").map({ $0 != "0" }) ?? (request.header("Transfer-Encoding") != nil) {
+        reply.headers.append(("Connection", "close"))
+      }
+      return send(reply, on: connection)
     }
 
     private func reply(to request: HTTPRequest) -> HTTPResponse {
+      if request.hasEncodedSeparator { return .failure(400, "a path has no %2F, %5C, %2E and %00") }
       guard request.method == "GET" || request.method == "HEAD" else {
         var refusal = HTTPResponse.failure(405, "only GET and HEAD are answered")
         refusal.headers.append(("Allow", "GET, HEAD"))
@@ -158,15 +177,15 @@ final class HTTPServer: Sendable {
         case .bytes(let bytes):
           return bytes.withUnsafeBytes {
             cmh_send(
-              library, connection, UInt32(reply.status), $0.baseAddress, $0.count, -1, 0, pointers, pointers.count) != 0
+              library, connection, UInt32(reply.status), $0.baseAddress, $0.count, pointers, pointers.count) != 0
           }
         case .file(let file, let range):
-          // The library closes it after sending.
-          let copy = fcntl(file.descriptor, F_DUPFD_CLOEXEC, 0)
-          guard copy >= 0 else { return false }
-          return cmh_send(
-            library, connection, UInt32(reply.status), nil, range.count, copy, UInt64(range.lowerBound), pointers,
-            pointers.count) != 0
+          // The library releases it after sending.
+          let part = cmh_part(
+            file: file.descriptor, offset: UInt64(range.lowerBound), owner: Unmanaged.passRetained(file).toOpaque()
+          ) { Unmanaged<OpenFile>.fromOpaque($0!).release() }
+          return cmh_send_part(
+            library, connection, UInt32(reply.status), range.count, part, pointers, pointers.count) != 0
         }
       }
     }

@@ -1,40 +1,35 @@
+import FileSystem
 import Synchronization
 
-/// Values by key, each made by its first request, one at a time. Removes the least recently used values; keeps the last one.
-final class LazyCache<Value: Sendable>: Sendable {
+/// Values by key, each made once by its first request while others with this key wait. Removes the least recently used values.
+final class LazyCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   private let capacity: Int
-  private let maximumCost: Int
-  private let cost: @Sendable (Value) -> Int
   /// The most recently used entry is the last one.
-  private let entries = Mutex<[(key: String, value: Value)]>([])
-  private let making = Mutex<Void>(())
+  private let entries = Mutex<[(key: Key, value: Value)]>([])
+  private let making = KeyLocks<Key>()
 
-  /// - Parameters:
-  ///   - capacity: maximum number of values.
-  ///   - maximumCost: maximum sum of the values' costs.
-  init(capacity: Int, maximumCost: Int = .max, cost: @escaping @Sendable (Value) -> Int = { _ in 0 }) {
-    (self.capacity, self.maximumCost, self.cost) = (capacity, maximumCost, cost)
-  }
+  /// - Parameter capacity: maximum number of values.
+  init(capacity: Int) { self.capacity = capacity }
 
-  /// Returns the value of a key; nil if it cannot be made.
-  func value(_ key: String, _ make: () throws -> Value?) throws -> Value? {
+  /// Returns the value of a key.
+  func value(_ key: Key, _ make: () throws -> Value) throws -> Value {
     if let cached = cached(key) { return cached }
-    return try making.withLock { _ in
+    return try making.withLock(key) {
       if let cached = cached(key) { return cached }
-      guard let made = try make() else { return nil }
+      let made = try make()
       entries.withLock { entries in
         entries.append((key, made))
-        while entries.count > 1,
-          entries.count > capacity || entries.reduce(0, { $0 + cost($1.value) }) > maximumCost
-        {
-          entries.removeFirst()
-        }
+        if entries.count > capacity { entries.removeFirst() }
       }
       return made
     }
   }
 
-  private func cached(_ key: String) -> Value? {
+  var keys: [Key] { entries.withLock { $0.map(\.key) } }
+
+  func removeAll(where isRemoved: (Key) -> Bool) { entries.withLock { $0.removeAll { isRemoved($0.key) } } }
+
+  private func cached(_ key: Key) -> Value? {
     entries.withLock { entries in
       guard let index = entries.lastIndex(where: { $0.key == key }) else { return nil }
       let found = entries.remove(at: index)

@@ -10,20 +10,34 @@ import Sessions
 final class SessionRoutes: Sendable {
   private let catalog: SessionCatalog
   private let scratch: String
-  /// Files without names, by digest of the session, part and speed.
-  private let films = LazyCache<OpenFile>(capacity: 8, maximumCost: 4 << 30) { $0.size }
-  /// JPEGs of first pictures, by digest of the first segment.
-  private let thumbnails = LazyCache<[UInt8]>(capacity: 2_000)
+  private let films: FilmCache
+  /// JPEGs of first pictures.
+  private let thumbnails = LazyCache<FirstSegment, [UInt8]>(capacity: 2_000)
   private let meter = RequestMeter()
   /// Limits memory: a segment is read as a whole.
   private let semaphore = Semaphore(width: 8)
   /// Limits memory and decoders: a picture takes several times its pixels.
   private let frameSemaphore = Semaphore(width: 4)
 
+  private struct FirstSegment: Hashable {
+    let session: SessionID
+    let digest: String
+  }
+
   /// - Parameter scratch: a directory for films that are being downloaded.
   init(_ catalog: SessionCatalog, scratch: String) {
     self.catalog = catalog
     self.scratch = scratch
+    films = FilmCache { (try? DurableFile.freeBytes(at: scratch)) ?? .max }
+  }
+
+  /// Removes what is cached of sessions that were deleted or removed. Call it every few seconds.
+  func forgetRemovedSessions() throws {
+    let cached = films.sessions.union(thumbnails.keys.map(\.session))
+    let removed = try catalog.forgetRemoved(and: cached)
+    guard !removed.all.isEmpty else { return }
+    films.remove(deleted: removed.deleted, missing: removed.missing)
+    thumbnails.removeAll { removed.all.contains($0.session) }
   }
 
   func answer(_ request: HTTPRequest) -> HTTPResponse {
@@ -33,6 +47,9 @@ final class SessionRoutes: Sendable {
       reply = try route(request) ?? .failure(404, "nothing is at \(request.path)")
     } catch let error where error is BadSession || error is DamagedOutput {
       reply = .failure(422, "\(error)")
+    } catch let gone as ClientGone {
+      // The number that nginx logs; nobody reads the answer.
+      reply = .failure(499, "\(gone)")
     } catch {
       reply = .failure(503, "\(error); try again")
     }
@@ -80,6 +97,7 @@ final class SessionRoutes: Sendable {
       return HTTPResponse(name.hasSuffix(".mp4") ? .mp4 : name.hasSuffix(".json") ? .json : .text, file)
     }
     if let format = Self.frames[name] { return try frame(of: session, as: format, request) }
+    if name == "thumbnail.jpg" { return try thumbnail(of: session, request) }
     // The page itself reports a missing or unreadable session.
     if name.isEmpty { return Assets.page("player.html") }
     guard let playback = try catalog.playback(of: session) else { return Self.noSession(session) }
@@ -88,11 +106,9 @@ final class SessionRoutes: Sendable {
     case "faults.json": return HTTPResponse(.json, playback.faults, tag: "\(playback.digest)-faults")
     case "session.m3u8": return HTTPResponse(.playlist, playback.playlist, tag: playback.digest)
     case "iframes.m3u8", "multivariant.m3u8":
-      return try semaphore.pass { try playback.playlist(named: name) }
-        .map { HTTPResponse(.playlist, $0, tag: "\(playback.digest)-\(name)") }
-    case "thumbnail.jpg":
-      return try thumbnails.value(playback.firstDigest) { try playback.thumbnail() }
-        .map { HTTPResponse(.jpeg, $0, tag: playback.digest) }
+      return try semaphore.pass {
+        try playback.playlist(named: name) { if request.isAbandoned() { throw ClientGone() } }
+      }.map { HTTPResponse(.playlist, $0, tag: "\(playback.digest)-\(name)") }
     case "session.mp4":
       return try film(of: playback, request)
     default:
@@ -105,6 +121,18 @@ final class SessionRoutes: Sendable {
 
   private static func noSession(_ session: SessionID) -> HTTPResponse {
     .failure(404, "there is no session \(session); it may have been pruned, or the address is wrong")
+  }
+
+  /// The first picture of the session, made from its first segment alone.
+  private func thumbnail(of session: SessionID, _ request: HTTPRequest) throws -> HTTPResponse {
+    guard let first = try catalog.firstSegment(of: session) else { return Self.noSession(session) }
+    let tag = "\(first.sha256.prefix(32))-thumbnail"
+    // Do not decode the picture for a client that has it.
+    if request.has(tag) { return HTTPResponse(.jpeg, [], tag: tag) }
+    let image = try thumbnails.value(FirstSegment(session: session, digest: first.sha256)) {
+      try frameSemaphore.pass { try catalog.thumbnail(of: first, of: session) }
+    }
+    return HTTPResponse(.jpeg, image, tag: tag)
   }
 
   private static let frames: [String: ImageFormat] = ["frame.jpg": .jpeg, "frame.png": .png]
@@ -126,7 +154,7 @@ final class SessionRoutes: Sendable {
   }
 
   /// The session as a film, or a part of it.
-  private func film(of playback: SessionPlayback, _ request: HTTPRequest) throws -> HTTPResponse? {
+  private func film(of playback: SessionPlayback, _ request: HTTPRequest) throws -> HTTPResponse {
     do {
       let clip = try request.clip()
       let range = try playback.range(of: clip)
@@ -135,7 +163,11 @@ final class SessionRoutes: Sendable {
       // Do not make the film for a client that has it.
       var reply = HTTPResponse(.mp4, [])
       if !request.has(tag) {
-        guard let film = try films.value(tag, { try playback.film(of: clip, in: scratch) }) else { return nil }
+        let wanted = FilmCache.Request(
+          key: tag, session: playback.session, bytes: playback.bytes(in: range), isAbandoned: request.isAbandoned)
+        let film = try films.film(wanted) { requireClient in
+          try playback.film(of: clip, in: scratch, progress: requireClient)
+        }
         reply = HTTPResponse(.mp4, film)
       }
       reply.tag = tag
@@ -145,6 +177,10 @@ final class SessionRoutes: Sendable {
       return .failure(400, "\(bad)")
     } catch let bad as BadClip {
       return .failure(bad.fault == .empty ? 400 : 404, "\(bad)")
+    } catch let busy as FilmsBusy {
+      var refusal = HTTPResponse.failure(503, "\(busy)")
+      refusal.headers.append(("Retry-After", "\(FilmsBusy.retryAfterS)"))
+      return refusal
     }
   }
 

@@ -1,0 +1,54 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `thumbnail.jpg` of a session, which the list shows on the session's card.
+@Suite struct ThumbnailRequestTests {
+  private let scratch: ScratchDirectory
+
+  init() throws { scratch = try ScratchDirectory() }
+
+  /// A card costs the same at any length of the session, also after a change of the session.
+  @Test func thumbnailReadsTheFirstSegmentOnly() throws {
+    let session = try LongSession.make(of: 200, in: scratch, output: "long")
+    let log = scratch.path("log")
+    let server = try RunningServer(["serve", scratch.path("long"), "--sandbox", "off"], openedTo: log)
+    let first = try server.get("/sessions/exact-1fps/thumbnail.jpg")
+    #expect(first.status == 200 && first.headers["content-type"] == "image/jpeg")
+    try Data("{}".utf8).write(to: URL(fileURLWithPath: session + "/session.json"))
+    #expect(try server.get("/sessions/exact-1fps/thumbnail.jpg").body == first.body)
+    let opened = try String(contentsOfFile: log, encoding: .utf8).components(separatedBy: "\n")
+    let segment = "segment-\(LongSession.startMs)"
+    #expect(opened.count { $0.contains(".mp4\"") } == 1 && opened.count { $0.contains(segment + ".mp4\"") } == 1)
+    let manifests = opened.filter { $0.firstMatch(of: /segment-\d+\.json"/) != nil }
+    #expect(manifests.count == 2 && manifests.allSatisfy { $0.contains(segment) }, "\(manifests.count)")
+  }
+
+  @Test func unchangedThumbnailOfAGrowingSessionIsNotSentAgain() throws {
+    let spool = try TestSpool()
+    try spool.addSmall("day@2", startMs: 1_767_859_514_340)
+    try spool.drain()
+    let server = try RunningServer(["serve", spool.output])
+    let path = "/sessions/day/thumbnail.jpg"
+    let first = try server.get(path)
+    let tag = try #require(first.headers["etag"])
+    try spool.addSmall("day@3", startMs: 1_767_859_516_340)
+    try spool.drain()
+    let again = try server.get(path, ["If-None-Match": tag])
+    #expect(again.status == 304 && again.body.isEmpty && again.headers["etag"] == tag)
+    // An earlier segment has another first picture.
+    try spool.addSmall("day@1", startMs: 1_767_859_512_340, frames: [5, 6])
+    try spool.drain()
+    let earlier = try server.get(path, ["If-None-Match": tag])
+    #expect(earlier.status == 200 && earlier.body != first.body)
+    #expect(try server.get("/sessions/nobody/thumbnail.jpg").status == 404)
+  }
+
+  @Test func damagedFirstSegmentHasNoThumbnail() throws {
+    let session = try EncoderWorker.encode(Fixture("gap"), into: scratch)
+    let server = try RunningServer(["serve", scratch.path("output")])
+    try FileManager.default.removeItem(atPath: session.video(session.manifests[0]))
+    let reply = try server.get("/sessions/gap/thumbnail.jpg")
+    #expect(reply.status == 422 && reply.text.contains(session.manifests[0].file), "\(reply.text)")
+  }
+}
