@@ -3,6 +3,7 @@ import SegmentEncoder
 import TestSupport
 import Testing
 
+@testable import FileSystem
 @testable import SegmentEncoder
 @testable import encoder_worker
 

@@ -98,8 +98,8 @@ import Testing
   @Test func lateBatchChangesThePlaylist() throws {
     let late = session.batches.sorted().reversed()
     try publish(Array(late), with: encoder(hls: true))
-    // Fragments of the earlier playlist remain, because players may have them.
-    let files = try directory(Array(late), hls: true)
+    // Fragments of the earlier playlist remain for a while, because players may have them.
+    let files = try directory(Array(late), hls: true).filter { !$0.key.hasPrefix("output/.superseded/") }
     for (name, bytes) in files where name.hasSuffix(".m3u8") { #expect(objects[name] == bytes, "\(name)") }
     #expect(Set(files.keys).isSubset(of: objects.keys))
   }

@@ -49,6 +49,9 @@ package struct SessionRemoval {
     let markers = DirtySessionMarkers(output: output)
     try markers.remove(session)
     markers.tidyUp()
+    let superseded = SupersededLists(output: output)
+    try superseded.remove(session)
+    superseded.tidyUp()
     return try removeHidden(session)
   }
 

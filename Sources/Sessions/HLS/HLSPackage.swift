@@ -1,5 +1,6 @@
 // A session as HLS on disk: playlists, a fragment for each segment, and the initializations that decode them. Like session.json
-// it is a view. The names of fragments and initializations change with their contents, and session.m3u8 is written last.
+// it is a view. The names of fragments and initializations change with their contents, and session.m3u8 is written last. Files that
+// a live playlist no longer names stay for a while: see SupersededFiles.swift.
 
 import Encoding
 import FileSystem
@@ -15,6 +16,8 @@ struct HLSPackage {
   let path: String
   /// A temporary name that no other process uses, on the same file system.
   let temporary: String
+  /// Unix milliseconds.
+  var nowMs = WallClock.nowMs
 
   /// Writes the package of a finished session.
   ///
@@ -75,6 +78,23 @@ struct HLSPackage {
     try DurableFile.contents(of: path + "/" + HLSPlaylist.file, limit: SessionView.maximumBytes)
   }
 
+  /// Returns the files that the media playlist names.
+  func named() throws -> Set<String> { try text().map(HLSPlaylist.files) ?? [] }
+
+  /// Returns whether the media playlist is older than the time for which files that it replaced stay.
+  func isUnchanged(atMs nowMs: Int64) throws -> Bool {
+    var status = stat()
+    guard let text = try text(), lstat(path + "/" + HLSPlaylist.file, &status) == 0 else { return false }
+    let changedMs = WallClock.unixMs(status.st_mtim.tv_sec, status.st_mtim.tv_nsec)
+    return nowMs - changedMs >= SupersededFiles.graceMs(after: text, durationMs: .max)
+  }
+
+  /// Removes a file that no playlist names.
+  func remove(_ name: String) throws(DiskError) {
+    let file = path + "/" + name
+    try check("unlink", file) { unlink(file) == 0 || errno == ENOENT ? 0 : -1 }
+  }
+
   /// Replaces the playlists, the media playlist last, after the files that they name are on the disk.
   private func replace(_ views: HLSViews, _ media: [UInt8], in directory: Directory) throws {
     try directory.sync()
@@ -97,11 +117,8 @@ extension HLSPackage {
     /// The starts of the first and the last of them.
     let startMs: Int64
     let lastMs: Int64
-    /// When they are listed anyway, in monotonic milliseconds.
-    let dueMs: Int
-
-    /// Returns the same segments, listed later.
-    func postponed(to dueMs: Int) -> HeldBack { HeldBack(startMs: startMs, lastMs: lastMs, dueMs: dueMs) }
+    /// The time after which they are listed anyway, in milliseconds.
+    let waitMs: Int
   }
 
   /// The result of an update of a live playlist.
@@ -118,9 +135,7 @@ extension HLSPackage {
     let batchStartMs = segments.first { $0.batchDigest == first.batchDigest }?.startMs ?? first.startMs
     // The next batch is expected to last as long as this one.
     let waitMs = min(max(2 * (first.endMs - batchStartMs), Self.waitMs.lowerBound), Self.waitMs.upperBound)
-    return HeldBack(
-      startMs: first.startMs, lastMs: segments[segments.endIndex - 1].startMs,
-      dueMs: MonotonicClock.milliseconds() + Int(waitMs))
+    return HeldBack(startMs: first.startMs, lastMs: segments[segments.endIndex - 1].startMs, waitMs: Int(waitMs))
   }
 
   /// Returns the start of the last segment that the playlist lists, in unix milliseconds; nil where there is none.
@@ -176,7 +191,14 @@ extension HLSPackage {
     return try list(
       segments[...], behind: playlist, sessionStartMs: segments[0].startMs, releasedMs: releasedMs,
       from: session, progress: progress
-    ) { _ in }
+    ) { _ in
+    } preparing: { text in
+      // Files of the playlist that is there, and leftovers of a worker that died.
+      let graceMs = SupersededFiles.graceMs(after: try self.text() ?? [], durationMs: text.endMs - segments[0].startMs)
+      try SupersededLists(output: DurableFile.parentDirectory(of: session.path), temporary: temporary).add(
+        Directory(opening: path, followingLinks: false).entries().map(\.name), of: session.session,
+        dueMs: nowMs + graceMs, keeping: HLSPlaylist.files(in: Array(text.text.utf8)))
+    }
   }
 
   /// Adds segments to a live package.
@@ -207,11 +229,13 @@ extension HLSPackage {
 
   /// Writes segments that a playlist does not list yet.
   ///
-  /// - Parameter refuse: called with an entry for which there is no room; when it returns, the entry is left out.
+  /// - Parameters:
+  ///   - refuse: called with an entry for which there is no room; when it returns, the entry is left out.
+  ///   - prepare: called before the playlist is replaced.
   private func list(
     _ segments: ArraySlice<PublishedSegment>, behind previous: HLSPlaylist, sessionStartMs: Int64, releasedMs: Int64,
     from session: SessionDirectory, progress: (Int, Int) throws -> Void = { _, _ in },
-    refuse: (HLSPlaylist.Entry) throws -> Void
+    refuse: (HLSPlaylist.Entry) throws -> Void, preparing prepare: (HLSPlaylist) throws -> Void = { _ in }
   ) throws -> Outcome {
     guard let last = segments.last else { return Outcome(heldBack: nil) }
     var playlist = previous
@@ -244,6 +268,7 @@ extension HLSPackage {
     if playlist.hasGaps, !DurableFile.exists(path + "/" + HLSPlaylist.gapFile) {
       try replace(HLSPlaylist.gapFile, MP4Fragment.empty)
     }
+    try prepare(playlist)
     let text = Array(playlist.text.utf8)
     try replace(HLSViews(of: text), text, in: directory)
     return outcome

@@ -125,6 +125,19 @@ struct HLSPlaylist {
     text.split(separator: UInt8(ascii: "\n")).compactMap(start(of:))
   }
 
+  /// Returns whether a playlist has its end tag, so that players do not reload it.
+  static func hasEnded(_ text: [UInt8]) -> Bool { text.suffix(endTag.utf8.count).elementsEqual(endTag.utf8) }
+
+  /// Returns the files that a playlist names.
+  static func files(in text: [UInt8]) -> Set<String> {
+    let lines = text.split(separator: UInt8(ascii: "\n")).compactMap { (line) -> String? in
+      if line.first != UInt8(ascii: "#") { return String(decoding: line, as: UTF8.self) }
+      guard line.starts(with: mapTag.utf8) else { return nil }
+      return String(decoding: line.dropFirst(mapTag.utf8.count + 1).dropLast(), as: UTF8.self)
+    }
+    return Set(lines)
+  }
+
   private static func start(of line: ArraySlice<UInt8>) -> Int64? {
     line.starts(with: "segment-".utf8) ? Int64(String(decoding: line.dropFirst(8).prefix(13), as: UTF8.self)) : nil
   }

@@ -92,6 +92,7 @@ extension ObjectSession {
       }
       last = end.key
     }
+    if try tombstone() != nil { try SupersededObjects(of: self).remove() }
     for page in try pageKeys() {
       guard try tombstone() != nil else { break }
       try objects.delete(page.key, nil)

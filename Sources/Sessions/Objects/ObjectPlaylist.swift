@@ -8,8 +8,11 @@ import Glibc
 struct ObjectPlaylist {
   let session: ObjectSession
   let staging: Staging
+  /// Unix milliseconds.
+  let nowMs: Int64
 
   private var key: String { session.key(HLSPackage.directory + "/" + HLSPlaylist.file) }
+  private var superseded: SupersededObjects { SupersededObjects(of: session) }
 
   /// Adds the published segments that the playlist lacks.
   ///
@@ -38,6 +41,7 @@ struct ObjectPlaylist {
       // Listed segments stay listed.
       let releasedMs = max(releasedMs, listed.last ?? .min)
       var outcome: HLSPackage.Outcome?
+      var isRebuilt = false
       if let there, let end = listed.last {
         let rest = try session.entries(near: end..<Int64.max, in: published).map(\.startMs).filter { $0 > end }
         // A session only grows, so equal counts mean equal segments.
@@ -50,12 +54,14 @@ struct ObjectPlaylist {
       }
       if outcome == nil {
         // A segment belongs before listed ones.
+        isRebuilt = there != nil
         try DurableFile.removeTree(package.path)
         let all = try fetch(
           session.whole(published).entries.map(\.startMs), known, into: directory, releasedMs: releasedMs)
         outcome = try package.update(all, releasedMs: releasedMs, from: directory)
       }
-      if let outcome, try store(package, over: there) { return outcome.heldBack }
+      let durationMs = index.endMs - index.startMs
+      if let outcome, try store(package, over: there, isRebuilt: isRebuilt, durationMs) { return outcome.heldBack }
     }
     throw session.contested(key)
   }
@@ -78,21 +84,43 @@ struct ObjectPlaylist {
     return segments
   }
 
+  /// - Parameters:
+  ///   - isRebuilt: whether files of the playlist that is there may be superseded.
+  ///   - durationMs: of the session.
   /// - Returns: whether no other worker has written the playlist meanwhile.
-  private func store(_ package: HLSPackage, over there: StoredObject?) throws -> Bool {
+  private func store(
+    _ package: HLSPackage, over there: StoredObject?, isRebuilt: Bool, _ durationMs: Int64
+  ) throws -> Bool {
     let playlist = package.path + "/" + HLSPlaylist.file
     guard let text = try DurableFile.contents(of: playlist, limit: SessionView.maximumBytes), text != there?.bytes
     else { return true }
     let views = [HLSViews.keyFramesFile, HLSViews.multivariantFile]
-    for name in try Directory(opening: package.path).entries().map(\.name) where name != HLSPlaylist.file {
-      // The worker that writes the playlist also replaces the playlists made from it. Other files change their names with their
-      // contents, so an existing one is the same.
-      let isView = views.contains(name)
+    let made = Set(try Directory(opening: package.path).entries().map(\.name)).subtracting(views + [HLSPlaylist.file])
+    let old = there.map { HLSPlaylist.files(in: $0.bytes) } ?? []
+    // The names of these change with their contents, so an existing one is the same. It may be superseded, and due for removal.
+    let reused = try made.sorted().filter { try !create($0, in: package) && !old.contains($0) }
+    if isRebuilt || !reused.isEmpty {
+      let names = isRebuilt ? try superseded.files() : []
+      let graceMs = SupersededFiles.graceMs(after: there?.bytes ?? [], durationMs: durationMs)
+      guard try superseded.add(names, dueMs: nowMs + graceMs, keeping: HLSPlaylist.files(in: text)) else {
+        return false
+      }
+      for name in reused { _ = try create(name, in: package) }
+    }
+    // The worker that writes the playlist also replaces the playlists made from it.
+    for name in views {
+      let file = package.path + "/" + name
+      guard DurableFile.exists(file) else { continue }
       _ = try session.objects.put(
-        session.key(HLSPackage.directory + "/" + name), .file(package.path + "/" + name),
-        isView ? .playlist : .video, when: isView ? .always : .absent)
+        session.key(HLSPackage.directory + "/" + name), .file(file), .playlist, when: .always)
     }
     return try session.objects.put(key, .bytes(text), .playlist, when: .unchanged(since: there?.tag)) != nil
+  }
+
+  /// - Returns: whether there was no such object.
+  private func create(_ name: String, in package: HLSPackage) throws -> Bool {
+    try session.objects.put(
+      session.key(HLSPackage.directory + "/" + name), .file(package.path + "/" + name), .video, when: .absent) != nil
   }
 }
 

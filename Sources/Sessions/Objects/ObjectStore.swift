@@ -19,25 +19,23 @@ package final class ObjectStore: ArtifactStore {
   private let hasHLS: Bool
   /// The store's name in messages.
   private let name: String
-  /// The due times of a session, in monotonic milliseconds.
+  /// The views of a session that this process deferred.
   private struct Due {
-    var viewsMs: Int?
+    var views = DueViews()
     /// The tag of our marker.
     var marker: ObjectTag?
-    /// The segments that its live playlist holds back.
-    var heldBack: HLSPackage.HeldBack?
-
-    var isEmpty: Bool { viewsMs == nil && heldBack == nil }
-    var firstMs: Int { min(viewsMs ?? .max, heldBack?.dueMs ?? .max) }
   }
 
   private let due = Mutex<[SessionID: Due]>([:])
   /// The time of the next scan for markers of other workers, in monotonic milliseconds.
-  private let nextScanMs = Mutex(0)
+  private let nextScanMs = Mutex(Int.min)
   private static let scanMs = 60_000
   /// A marker older than this many seconds belongs to a dead worker.
   private static let markerS = 600
   private static let markers = "behind/"
+  /// The monotonic clock, and that of the day.
+  private let clock: @Sendable () -> Int
+  private let wallClock: @Sendable () -> Int64
 
   /// The lag of a long session's views in milliseconds, which grows with their size.
   private static func lagMs(_ segments: Int) -> Int { min(max(1_000, 4 * segments), 120_000) }
@@ -45,8 +43,17 @@ package final class ObjectStore: ArtifactStore {
   /// Seconds after which an unlisted object is an orphan of a dead worker: no batch takes that long.
   static let orphanTTL = 7_200
 
-  /// - Parameter name: the store's name in messages.
-  package init(_ objects: any ObjectClient, name: String, staging: Staging, hls: Bool) {
+  /// - Parameters:
+  ///   - name: the store's name in messages.
+  ///   - clock: a monotonic clock, in milliseconds.
+  ///   - wallClock: unix milliseconds.
+  package init(
+    _ objects: any ObjectClient, name: String, staging: Staging, hls: Bool,
+    clock: @escaping @Sendable () -> Int = MonotonicClock.milliseconds,
+    wallClock: @escaping @Sendable () -> Int64 = { WallClock.nowMs }
+  ) {
+    self.clock = clock
+    self.wallClock = wallClock
     self.objects = objects
     self.name = name
     self.staging = staging
@@ -54,30 +61,29 @@ package final class ObjectStore: ArtifactStore {
   }
 
   package var dueInMs: Int? {
-    let firstMs = due.withLock { $0.values.map(\.firstMs).min() } ?? .max
-    return max(0, min(firstMs, nextScanMs.withLock { $0 }) - MonotonicClock.milliseconds())
+    let firstMs = min(due.withLock { $0.values.map(\.views.firstMs).min() } ?? .max, nextScanMs.withLock { $0 })
+    let nowMs = clock()
+    return firstMs > nowMs ? firstMs - nowMs : 0
   }
 
   package func flushPending(all: Bool) -> [ViewUpdateFailure] {
-    let now = MonotonicClock.milliseconds()
+    let now = clock()
     var failures: [ViewUpdateFailure] = []
-    for (id, known) in due.withLock({ $0 }) where all || now >= known.firstMs {
+    for (id, known) in due.withLock({ $0 }).mapValues(\.views) where all || now >= known.firstMs {
       do {
         try session(id).removingObjectsIfDeleted {
           if all || now >= known.viewsMs ?? .max { try updateViews(of: session(id)) }
-          if let heldBack = known.heldBack, all || now >= heldBack.dueMs {
-            try updatePlaylist(of: session(id), releasedMs: heldBack.lastMs)
+          if let releasedMs = known.releasedMs(atMs: all ? .max : now) {
+            try updatePlaylist(of: session(id), releasedMs: releasedMs)
           }
         }
+        due.withLock { $0[id]?.views.succeed() }
       } catch is SessionDeleted {
         // The next scan removes the marker.
         due.withLock { $0[id] = nil }
       } catch {
-        let laterMs = now + SessionViews.retryMs
-        due.withLock { due in
-          if due[id]?.viewsMs != nil { due[id]?.viewsMs = laterMs }
-          if let heldBack = due[id]?.heldBack { due[id]?.heldBack = heldBack.postponed(to: laterMs) }
-        }
+        let failedMs = clock()
+        due.withLock { $0[id]?.views.fail(atMs: failedMs) }
         failures.append(ViewUpdateFailure(session: id, error: error, isOurs: true))
       }
     }
@@ -86,7 +92,25 @@ package final class ObjectStore: ArtifactStore {
       next = now + Self.scanMs
       return true
     }
-    return scans ? failures + updateViewsOfOthers(all: all) : failures
+    return scans ? failures + updateViewsOfOthers(all: all) + removeSuperseded() : failures
+  }
+
+  /// Removes files that no playlist has named for some minutes, of all sessions.
+  private func removeSuperseded() -> [ViewUpdateFailure] {
+    var (last, failures): (String?, [ViewUpdateFailure]) = (nil, [])
+    // An unreachable store fails the next batch; the lists stay.
+    while let lists = try? objects.list(SupersededObjects.prefix, after: last), let end = lists.last {
+      last = end.key
+      for list in lists {
+        guard let id = SessionID(String(list.key.dropFirst(SupersededObjects.prefix.count))) else { continue }
+        do {
+          try SupersededObjects(of: session(id)).removeDue(atMs: wallClock())
+        } catch {
+          failures.append(ViewUpdateFailure(session: id, error: error, isOurs: false))
+        }
+      }
+    }
+    return failures
   }
 
   /// Updates the views that dead workers left behind.
@@ -124,12 +148,12 @@ package final class ObjectStore: ArtifactStore {
     guard let long = try published ?? session.published(), long.isLong, !long.index.isComplete else {
       return try session.updateViews(published)
     }
-    if due.withLock({ $0[session.id]?.viewsMs }) != nil { return }
+    if due.withLock({ $0[session.id]?.views.viewsMs }) != nil { return }
     let tag = try objects.put(
       Self.markers + session.id.description, .bytes(Array("\(WorkerID())".utf8)), .archive, when: .always)
-    let dueMs = MonotonicClock.milliseconds() + Self.lagMs(long.index.count)
+    let dueMs = clock() + Self.lagMs(long.index.count)
     due.withLock { due in
-      due[session.id, default: Due()].viewsMs = dueMs
+      due[session.id, default: Due()].views.viewsMs = dueMs
       due[session.id]?.marker = tag
     }
   }
@@ -138,20 +162,20 @@ package final class ObjectStore: ArtifactStore {
   private func updateViews(of session: ObjectSession) throws {
     // A thread that publishes from here on writes the marker again.
     let marker = due.withLock { due in
-      defer { due[session.id]?.viewsMs = nil }
-      return due[session.id]?.viewsMs == nil ? nil : due[session.id]?.marker
+      defer { due[session.id]?.views.viewsMs = nil }
+      return due[session.id]?.views.viewsMs == nil ? nil : due[session.id]?.marker
     }
     guard let marker else { return }
     do {
       try session.updateViews()
       try objects.delete(Self.markers + session.id.description, marker)
     } catch {
-      due.withLock { $0[session.id, default: Due()].viewsMs = 0 }
+      due.withLock { $0[session.id, default: Due()].views.viewsMs = 0 }
       throw error
     }
     due.withLock { due in
       if due[session.id]?.marker == marker { due[session.id]?.marker = nil }
-      if due[session.id]?.isEmpty == true { due[session.id] = nil }
+      if due[session.id]?.views.isEmpty == true { due[session.id] = nil }
     }
   }
 
@@ -165,14 +189,14 @@ package final class ObjectStore: ArtifactStore {
     releasedMs: Int64 = .min
   ) throws {
     guard hasHLS else { return }
-    let new = try ObjectPlaylist(session: session, staging: staging).update(with: known, releasedMs: releasedMs)
+    let new = try ObjectPlaylist(session: session, staging: staging, nowMs: wallClock())
+      .update(with: known, releasedMs: releasedMs)
     // If it was deleted meanwhile, the playlist came after the removal.
     if let deleted = try session.tombstone() { throw SessionDeleted(deleted) }
+    let nowMs = clock()
     due.withLock { due in
-      // A later segment does not defer it further.
-      if let new, due[session.id]?.heldBack?.startMs == new.startMs { return }
-      if new != nil || due[session.id] != nil { due[session.id, default: Due()].heldBack = new }
-      if due[session.id]?.isEmpty == true { due[session.id] = nil }
+      if new != nil || due[session.id] != nil { due[session.id, default: Due()].views.hold(new, atMs: nowMs) }
+      if due[session.id]?.views.isEmpty == true { due[session.id] = nil }
     }
   }
 

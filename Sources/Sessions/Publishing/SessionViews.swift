@@ -12,30 +12,26 @@ import Synchronization
 package final class SessionViews: Sendable {
   /// A marker older than this many seconds belongs to a dead process.
   private static let markS = 5
-  /// The pause before a retry, in milliseconds.
-  static let retryMs = 30_000
   /// Maximum number of segments that views may lack.
   private static let maximumBehind = 200
 
   /// Maximum lag of views, in milliseconds. The views of a session of hours have megabytes, and are written less often.
   private static func lagMs(_ segments: Int) -> Int { segments < 4_000 ? 400 : 800 }
 
-  /// The due times of a session's views that this process deferred, in monotonic milliseconds.
-  private struct Due {
-    /// All views.
-    var viewsMs: Int?
-    /// The segments that its live playlist holds back.
-    var heldBack: HLSPackage.HeldBack?
-
-    /// The earlier of the two.
-    var firstMs: Int { min(viewsMs ?? .max, heldBack?.dueMs ?? .max) }
-  }
-
-  private let behind = Mutex<[SessionID: Due]>([:])
+  /// The views that this process deferred.
+  private let behind = Mutex<[SessionID: DueViews]>([:])
+  /// The views that other processes left behind, and that cannot be updated now.
+  private let failing = Mutex<[SessionID: DueViews]>([:])
   /// The time of the next scan for markers of other processes, in monotonic milliseconds. Each session with a live playlist has
   /// one.
-  private let nextScanMs = Mutex(0)
+  private let nextScanMs = Mutex(Int.min)
   private static let scanMs = 1_000
+  /// The time of the next removal of superseded files.
+  private let nextRemovalMs = Mutex(Int.min)
+  private static let removalMs = 60_000
+  /// The monotonic clock, and that of the day.
+  private let clock: @Sendable () -> Int
+  private let wallClock: @Sendable () -> Int64
   private let shouldContinue: @Sendable () -> Bool
   private let hasHLS: Bool
   private let hasThumbnails: Bool
@@ -46,11 +42,17 @@ package final class SessionViews: Sendable {
   ///   - thumbnails: whether players have thumbnails of them.
   ///   - sentry: whether there is an event for Sentry beside each manifest.
   ///   - shouldContinue: asked between files; if it returns false, the rest is left to the next worker.
+  ///   - clock: a monotonic clock, in milliseconds.
+  ///   - wallClock: unix milliseconds.
   package init(
     hls: Bool = false, thumbnails: Bool = false, sentry: Bool = false,
-    shouldContinue: @escaping @Sendable () -> Bool = { true }
+    shouldContinue: @escaping @Sendable () -> Bool = { true },
+    clock: @escaping @Sendable () -> Int = MonotonicClock.milliseconds,
+    wallClock: @escaping @Sendable () -> Int64 = { WallClock.nowMs }
   ) {
     self.shouldContinue = shouldContinue
+    self.clock = clock
+    self.wallClock = wallClock
     hasHLS = hls
     hasThumbnails = thumbnails
     hasEvents = sentry
@@ -77,9 +79,9 @@ package final class SessionViews: Sendable {
       try Self.wasWritten(directory.path + "/" + SessionView.jsonFile, withinMs: lagMs)
     else { return false }
     try mark(directory)
-    let dueMs = MonotonicClock.milliseconds() + lagMs
+    let dueMs = clock() + lagMs
     behind.withLock { behind in
-      if behind[directory.session]?.viewsMs == nil { behind[directory.session, default: Due()].viewsMs = dueMs }
+      if behind[directory.session]?.viewsMs == nil { behind[directory.session, default: DueViews()].viewsMs = dueMs }
     }
     return true
   }
@@ -113,7 +115,9 @@ package final class SessionViews: Sendable {
     _ directory: SessionDirectory, _ cache: SessionIndexCache? = nil, adding new: [PublishedSegment] = [],
     releasedMs: Int64 = .min, temporary: String
   ) throws -> [String] {
-    let update = ViewUpdate(directory: directory, releasedMs: releasedMs, temporary: temporary) { _, _ in
+    let update = ViewUpdate(
+      directory: directory, releasedMs: releasedMs, temporary: temporary, nowMs: wallClock()
+    ) { _, _ in
       if !self.shouldContinue() { throw Cancelled() }
     }
     let outcome =
@@ -129,15 +133,16 @@ package final class SessionViews: Sendable {
   /// Writes a marker, so that segments that are held back are listed in time even if this process dies.
   private func mark(_ directory: SessionDirectory, _ heldBack: HLSPackage.HeldBack) throws {
     try mark(directory)
+    let nowMs = clock()
     let dueMs = behind.withLock { behind in
-      var heldBack = heldBack
-      // A later segment does not defer it further.
-      if let known = behind[directory.session]?.heldBack, known.startMs == heldBack.startMs { heldBack = known }
-      behind[directory.session] = Due(heldBack: heldBack)
-      return heldBack.dueMs
+      var due = behind[directory.session] ?? DueViews()
+      due.viewsMs = nil
+      due.succeed()
+      due.hold(heldBack, atMs: nowMs)
+      behind[directory.session] = due
+      return due.firstMs
     }
-    try DirtySessionMarkers(beside: directory).postpone(
-      directory.session, byMs: dueMs - MonotonicClock.milliseconds())
+    try DirtySessionMarkers(beside: directory).postpone(directory.session, byMs: dueMs - nowMs)
   }
 
   private func mark(_ directory: SessionDirectory) throws {
@@ -154,36 +159,40 @@ package final class SessionViews: Sendable {
 
   /// The time until the next update is due, in milliseconds; nil if none is.
   package var dueInMs: Int? {
-    behind.withLock { $0.values.map(\.firstMs).min() }.map { max(0, $0 - MonotonicClock.milliseconds()) }
+    behind.withLock { $0.values.map(\.firstMs).min() }.map { max(0, $0 - clock()) }
   }
 
-  /// Updates the views that are due, and those that a dead process left behind.
+  /// Updates the views that are due, and those that a dead process left behind. Removes superseded files.
   ///
   /// - Parameter all: whether to update views that are not due, too. Then live playlists hold nothing back.
   /// - Returns: the updates that failed; they are retried later.
   package func flushPending(_ staging: Staging, all: Bool = false) -> [ViewUpdateFailure] {
-    let now = MonotonicClock.milliseconds()
+    let now = clock()
     let own = behind.withLock { $0 }
     var due = own.filter { all || now >= $0.value.firstMs }.map { session, due in
-      let released = due.heldBack.flatMap { now >= $0.dueMs ? $0.lastMs : nil }
-      return (session: session, isOurs: true, releasedMs: all ? .max : released ?? .min)
+      (session: session, isOurs: true, releasedMs: all ? .max : due.releasedMs(atMs: now) ?? .min)
     }
     let markers = DirtySessionMarkers(output: staging.output)
-    let scans = nextScanMs.withLock { next in
-      if !all && now < next { return false }
-      next = now + Self.scanMs
-      return true
+    if isDue(nextScanMs, everyMs: Self.scanMs, all, now) {
+      let waiting = failing.withLock { $0.filter { !all && now < $0.value.firstMs } }
+      let others = markers.sessions(
+        dueForS: all ? nil : Self.markS, except: Array(own.keys) + Array(waiting.keys))
+      // Another process may have updated some meanwhile.
+      failing.withLock { failing in failing = failing.filter { waiting[$0.key] != nil || others.contains($0.key) } }
+      due += others.map { (session: $0, isOurs: false, releasedMs: .max) }
     }
-    let others = scans ? markers.sessions(dueForS: all ? nil : Self.markS, except: own.keys) : []
-    due += others.map { (session: $0, isOurs: false, releasedMs: .max) }
     var failures: [ViewUpdateFailure] = []
     for (session, isOurs, releasedMs) in due {
       let directory = SessionDirectory(output: staging.output, session: session)
       do {
         try flush(directory, releasedMs: releasedMs, isLast: all, temporary: staging.temporaryFile())
+        if !isOurs { failing.withLock { _ = $0.removeValue(forKey: session) } }
       } catch {
-        behind.withLock { behind in
-          if isOurs { behind[session] = Due(viewsMs: now + Self.retryMs, heldBack: behind[session]?.heldBack) }
+        let failedMs = clock()
+        if isOurs {
+          behind.withLock { $0[session]?.fail(atMs: failedMs) }
+        } else {
+          failing.withLock { $0[session, default: DueViews(viewsMs: failedMs)].fail(atMs: failedMs) }
         }
         let isHeld = error is Cancelled && shouldContinue()
         failures.append(
@@ -191,6 +200,33 @@ package final class SessionViews: Sendable {
       }
     }
     if all { markers.tidyUp() }
+    if isDue(nextRemovalMs, everyMs: Self.removalMs, all, now) {
+      failures += removeSuperseded(SupersededLists(output: staging.output, temporary: staging.temporaryFile()))
+    }
+    return failures
+  }
+
+  private func isDue(_ nextMs: borrowing Mutex<Int>, everyMs: Int, _ all: Bool, _ nowMs: Int) -> Bool {
+    nextMs.withLock { next in
+      if !all && nowMs < next { return false }
+      next = nowMs + everyMs
+      return true
+    }
+  }
+
+  /// Removes files that no playlist has named for some minutes, of all sessions.
+  private func removeSuperseded(_ lists: SupersededLists) -> [ViewUpdateFailure] {
+    var failures: [ViewUpdateFailure] = []
+    for session in lists.sessions() {
+      do {
+        try lists.removeDue(of: session, atMs: wallClock())
+      } catch is SessionHeld {
+        // Later.
+      } catch {
+        failures.append(ViewUpdateFailure(session: session, error: error, isOurs: false))
+      }
+    }
+    lists.tidyUp()
     return failures
   }
 

@@ -21,11 +21,13 @@ struct ViewUpdate {
   let releasedMs: Int64
   /// A file name to write under, on the same file system.
   let temporary: String
+  /// Unix milliseconds.
+  let nowMs: Int64
   /// Called between files; throws if the worker has to stop.
   let progress: (_ done: Int, _ total: Int) throws -> Void
 
   private var playlist: HLSPackage {
-    HLSPackage(path: directory.path + "/" + HLSPackage.directory, temporary: temporary)
+    HLSPackage(path: directory.path + "/" + HLSPackage.directory, temporary: temporary, nowMs: nowMs)
   }
 
   /// Adds the segments that the views lack.

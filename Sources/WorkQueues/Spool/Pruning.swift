@@ -57,7 +57,7 @@ package struct Pruning {
     run.attempt(run.pruneNotificationDrafts)
     // Before single videos: their session may go as a whole.
     run.prune(by: retention)
-    run.attempt(run.pruneVideos)
+    run.attempt { try run.pruneFiles(atMs: retention.nowMs) }
     return (run.pruned, run.skipped, run.failures)
   }
 
@@ -142,14 +142,18 @@ extension PruneRun {
     }
   }
 
-  /// Videos that were never published.
-  fileprivate func pruneVideos() throws {
+  /// Videos that were never published, and files of live packages that no playlist names any more.
+  fileprivate func pruneFiles(atMs nowMs: Int64) throws {
+    let lists = SupersededLists(output: output)
     for entry in try Directory.entries(ifAt: output) where entry.kind == .directory {
       guard let session = SessionID(entry.name) else { continue }
       let directory = SessionDirectory(output: output, session: session)
       attempt {
         do {
           _ = try directory.lockedIfFree {
+            let superseded = try lists.removable(in: directory, atMs: nowMs)
+            for path in superseded { remove(path, "a file that no playlist names") }
+            if !superseded.isEmpty && !pruning.isDryRun { try lists.removeDue(in: directory, atMs: nowMs) }
             let orphans = try directory.orphans()
             for name in orphans { remove(directory.path + "/" + name, "a video without a manifest") }
             // If nothing else is in it.
@@ -160,5 +164,8 @@ extension PruneRun {
         }
       }
     }
+    if pruning.isDryRun { return }
+    for session in lists.sessions() where try !DurableFile.isThere(output + "/\(session)") { try lists.remove(session) }
+    lists.tidyUp()
   }
 }

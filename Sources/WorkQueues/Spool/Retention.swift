@@ -17,7 +17,7 @@ package struct Retention: Sendable {
   /// Since a session's last publication.
   package var sessionsMs: Int64?
   /// In unix milliseconds.
-  fileprivate let nowMs: Int64
+  let nowMs: Int64
 
   package init(nowMs: Int64) { self.nowMs = nowMs }
 }

@@ -1,0 +1,96 @@
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Encoding
+@testable import FileSystem
+@testable import FrameBatches
+@testable import SegmentEncoder
+@testable import Sessions
+
+/// The live package of the session `walk` in a directory or an object store, under clocks that a test sets.
+final class GrowingPackage: Sendable {
+  static let startMs: Int64 = 1_767_859_512_340
+
+  let scratch: ScratchDirectory
+  let objects = MemoryObjects()
+  private let clock = Mutex((monotonicMs: 1_000_000, unixMs: GrowingPackage.startMs))
+
+  init() throws { scratch = try ScratchDirectory() }
+
+  var output: String { scratch.path("output") }
+  var session: SessionID { get throws { try #require(SessionID("walk")) } }
+
+  var nowMs: Int { clock.withLock { $0.monotonicMs } }
+  var unixMs: Int64 { clock.withLock { $0.unixMs } }
+
+  /// Lets time pass on both clocks.
+  func pass(ms: Int) {
+    clock.withLock { $0 = ($0.monotonicMs + ms, $0.unixMs + Int64(ms)) }
+  }
+
+  /// Writes a batch with a frame each second.
+  ///
+  /// - Parameter seconds: since ``startMs``.
+  func batch(_ seconds: Range<Int>) throws -> String {
+    let path = try scratch.directory("walk@\(UUID().uuidString)")
+    for second in seconds {
+      try FileManager.default.copyItem(
+        atPath: Fixture("gap").path + "/0000.jpg", toPath: "\(path)/\(Self.startMs + Int64(second) * 1_000).jpg")
+    }
+    return path
+  }
+
+  func views() -> SessionViews {
+    SessionViews(hls: true, clock: { [self] in nowMs }, wallClock: { [self] in unixMs })
+  }
+
+  func store(_ client: (any ObjectClient)? = nil) throws -> ObjectStore {
+    ObjectStore(
+      client ?? objects, name: "s3://test/",
+      staging: try Staging(scratch: scratch.path("own"), worker: WorkerID()), hls: true, clock: { [self] in nowMs },
+      wallClock: { [self] in unixMs })
+  }
+
+  func staging() throws -> Staging { try Staging(output: output, worker: WorkerID()) }
+
+  /// Publishes in the directory, and lists all segments.
+  func publish(_ seconds: Range<Int>, _ views: SessionViews) throws {
+    let staging = try staging()
+    _ = try BatchEncoder(BatchEncoder.Options(), staging: staging, index: views).publish(batch(seconds))
+    #expect(views.flushPending(staging, all: true).isEmpty)
+    staging.remove()
+  }
+
+  /// Publishes in the object store, and lists all segments.
+  func publish(_ seconds: Range<Int>, _ store: ObjectStore) throws {
+    _ = try encoder(store).publish(batch(seconds))
+    #expect(store.flushPending(all: true).isEmpty)
+  }
+
+  func encoder(_ store: ObjectStore) -> BatchEncoder {
+    BatchEncoder(BatchEncoder.Options(), publishingTo: store, keyFrames: KeyFrameCache())
+  }
+
+  /// The files of `hls/` in the directory.
+  func files() throws -> Set<String> { Set(try TestSupport.names(in: output + "/walk/hls")) }
+
+  /// The files of `hls/` in the object store.
+  var storedFiles: Set<String> {
+    let folder = "output/walk/hls/"
+    return Set(objects.keys.filter { $0.hasPrefix(folder) }.map { String($0.dropFirst(folder.count)) })
+  }
+
+  /// The playlists, and the files that the media playlist names.
+  func wanted(in playlist: [UInt8]?) throws -> Set<String> {
+    let named = HLSPlaylist.files(in: try #require(playlist))
+    return named.union([HLSPlaylist.file, HLSViews.keyFramesFile, HLSViews.multivariantFile])
+  }
+
+  func wanted() throws -> Set<String> {
+    try wanted(in: DurableFile.contents(of: output + "/walk/hls/session.m3u8", limit: .max))
+  }
+
+  func storedWanted() throws -> Set<String> { try wanted(in: objects["output/walk/hls/session.m3u8"]) }
+}
