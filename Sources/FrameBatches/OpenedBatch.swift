@@ -2,6 +2,7 @@
 
 import FileSystem
 import Glibc
+import JSON
 
 /// A batch whose files can be read, before its format is known.
 struct OpenedBatch {
@@ -121,9 +122,12 @@ package struct TextDocument {
     }
   }
 
-  /// Returns whether a text begins as a JSON object or array does.
-  package static func isJSON(_ start: some Sequence<UInt8>) -> Bool {
-    let first = start.first { ![0x20, 0x0A, 0x0D, 0x09].contains($0) }
+  /// Returns whether a text begins as a JSON object or array does. A byte order mark may precede it.
+  package static func isJSON(_ start: some Collection<UInt8>) -> Bool {
+    let mark = JSONParser.byteOrderMark
+    let first = start.dropFirst(start.starts(with: mark) ? mark.count : 0).first {
+      ![0x20, 0x0A, 0x0D, 0x09].contains($0)
+    }
     return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
   }
 

@@ -1,16 +1,19 @@
 /// Parses JSON (RFC 8259), and the words NaN, Infinity and -Infinity, which some recorders write. Refuses an object with
-/// two equal keys.
+/// two equal keys. Ignores a byte order mark before the text. Half a surrogate pair, which programs write that cut a text
+/// between its halves, becomes U+FFFD.
 package struct JSONParser {
   /// Maximum nesting of values.
   private static let depthLimit = 64
+  /// U+FEFF in UTF-8.
+  package static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
   private let bytes: [UInt8]
   private var position = 0
 
   package static func parse(_ bytes: [UInt8]) throws(JSONError) -> JSONValue {
     guard String(validating: bytes, as: UTF8.self) != nil else { throw JSONError("not UTF-8") }
-    guard !bytes.starts(with: [0xEF, 0xBB, 0xBF]) else { throw JSONError("a byte order mark before the text") }
     var parser = JSONParser(bytes: bytes)
+    if bytes.starts(with: byteOrderMark) { parser.position = byteOrderMark.count }
     let value = try parser.value(depth: 0)
     parser.skipSpace()
     guard parser.position == bytes.count else { throw parser.unexpected("more after the end") }
@@ -99,13 +102,16 @@ package struct JSONParser {
     case UInt8(ascii: "u"):
       var code = try hexadecimal()
       if 0xD800..<0xDC00 ~= code, bytes[position...].starts(with: "\\u".utf8) {
+        let end = position
         position += 2
         let low = try hexadecimal()
-        guard 0xDC00..<0xE000 ~= low else { throw unexpected("half a character") }
-        code = 0x10000 + (code - 0xD800) << 10 + (low - 0xDC00)
+        if 0xDC00..<0xE000 ~= low {
+          code = 0x10000 + (code - 0xD800) << 10 + (low - 0xDC00)
+        } else {
+          position = end
+        }
       }
-      guard let scalar = UnicodeScalar(code) else { throw unexpected("half a character") }
-      return Character(scalar)
+      return Character(UnicodeScalar(code) ?? "\u{FFFD}")
     default: throw unexpected("an unknown escape")
     }
   }

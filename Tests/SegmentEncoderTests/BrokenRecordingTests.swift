@@ -71,6 +71,29 @@ import Testing
     }
   }
 
+  /// Titles and texts of a page are cut between the halves of an emoji, and editors put a mark before a text.
+  @Test func halfACharacterOrAMarkInATextThatIsNotReadLosesNoEvent() throws {
+    func event(_ second: Int64, _ title: String) -> String {
+      RRWebTests.snapshot(second).replacingOccurrences(of: #""data":{"#, with: #""data":{"title":"\#(title)","#)
+    }
+    let mark = "\u{FEFF}"
+    for text in [
+      "[\(event(0, #"\ud83d"#)),\(event(1, #"\ude00 x"#))]",
+      "\(event(0, #"\ud83d\u0041"#))\n\(event(1, "x"))",
+      mark + "[\(event(0, "")),\(event(1, ""))]", mark + event(0, "") + "\n" + mark + event(1, ""),
+      mark + RRWebTests.request("one", [event(0, #"\ud83d"#), event(1, "")]),
+    ] {
+      let batch = try RRWebTests.batch(text)
+      #expect(RRWebTests.seconds(of: batch) == [0, 1], "\(text)")
+      #expect(batch.refused == [])
+    }
+    // Half a pair that is not escaped is no UTF-8.
+    var bytes = Array("[\(event(0, "@@@")),\(event(1, ""))]".utf8)
+    let place = try #require(bytes.firstIndex(of: UInt8(ascii: "@")))
+    bytes.replaceSubrange(place..<place + 3, with: [0xED, 0xA0, 0x80])
+    #expect(try RRWebTests.read(bytes)?.readers[0].batch.frames.count == 2)
+  }
+
   @Test func imageThatIsNotBase64IsRefusedWhenItIsRead() throws {
     let bad = String(repeating: "?", count: 80)
     let escaped = RRWebTests.pixel.replacingOccurrences(of: "/", with: "\\/").replacingOccurrences(

@@ -18,6 +18,18 @@ import Testing
     #expect(try parse(#"{"b":1,"a":2}"#).line == #"{"a":2,"b":1}"#)
   }
 
+  /// JavaScript's `JSON.stringify` writes half a pair as an escape where a program cut a text between the halves.
+  @Test func halfASurrogatePairBecomesTheReplacementCharacter() throws {
+    #expect(try parse(#""\ud800""#).string == "\u{FFFD}")
+    #expect(try parse(#""\ud800\u0041""#).string == "\u{FFFD}A")
+    #expect(try parse(#""\ud800\ud83d\ude00""#).string == "\u{FFFD}😀")
+    #expect(try parse(#"["\udc00x","\ud83d\n"]"#).array?.map(\.string) == ["\u{FFFD}x", "\u{FFFD}\n"])
+  }
+
+  @Test func byteOrderMarkBeforeTheTextIsIgnored() throws {
+    #expect(try parse("\u{FEFF}{\"a\":1}").line == #"{"a":1}"#)
+  }
+
   @Test func wholeNumberInAnyNotationIsAnInteger() throws {
     #expect(try parse("1767859512340").integer == 1_767_859_512_340)
     #expect(try parse("1767859512340.0").integer == 1_767_859_512_340)
@@ -33,8 +45,8 @@ import Testing
 
   @Test(arguments: [
     "", " ", "nul", "[1,]", "[1 2]", #"{"a"}"#, #"{"a":}"#, "{a:1}", "{'a':1}", "01", "1.", ".5", "+1", "1e", "--1",
-    #""a"#, #""\x""#, #""\ud800""#, #""\ud800\u0041""#, #""\u12g4""#, #""\u+123""#, "\"a\nb\"", "[1]x",
-    #"{"a":1,"a":2}"#, "// x", "Inf", "\u{FEFF}1",
+    #""a"#, #""\x""#, #""\u12g4""#, #""\u+123""#, "\"a\nb\"", "[1]x",
+    #"{"a":1,"a":2}"#, "// x", "Inf", #""\ud800\u00""#, "\u{FEFF}", "\u{FEFF}\u{FEFF}1", "1\u{FEFF}",
   ])
   func invalidJSONIsRefused(text: String) {
     #expect(throws: JSONError.self, "\(text)") { try parse(text) }

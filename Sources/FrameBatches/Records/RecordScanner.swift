@@ -2,6 +2,8 @@
 // it. The text is an array of records, one record, or lines of either. A broken line is reported, and reading goes on with the
 // next line; a broken array or object ends the reading.
 
+import JSON
+
 struct RecordScanner {
   private struct Container {
     let isObject: Bool
@@ -98,8 +100,9 @@ struct RecordScanner {
       expectsKey = containers.last?.isObject == true
       append(byte)
     default:
-      guard !containers.isEmpty else { return try fail(at: place, "not JSON") }
-      append(byte)
+      guard containers.isEmpty else { return append(byte) }
+      // A byte order mark is at the start, and in the middle where files were joined.
+      if !JSONParser.byteOrderMark.contains(byte) { try fail(at: place, "not JSON") }
     }
   }
 

@@ -26,7 +26,9 @@ struct Skeleton {
   func parsed() throws(JSONError) -> JSONValue {
     guard let bytes else { throw JSONError("larger than it may be, at byte \(range.lowerBound)") }
     do {
-      return try JSONParser.parse(bytes)
+      // Invalid UTF-8, such as half a surrogate pair that is not escaped, becomes U+FFFD: most texts of an event are not read.
+      let isText = String(validating: bytes, as: UTF8.self) != nil
+      return try JSONParser.parse(isText ? bytes : Array(String(decoding: bytes, as: UTF8.self).utf8))
     } catch {
       // The columns of a skeleton are not those of the text.
       let text = error.description

@@ -117,8 +117,7 @@ struct SegmentsDirectory {
     if start.dropFirst(4).starts(with: "ftyp".utf8) || videoSuffixes.contains(where: name.lowercased().hasSuffix) {
       return .video
     }
-    let first = start.first { $0 > 0x20 }
-    return first == UInt8(ascii: "{") || first == UInt8(ascii: "[") ? .events : nil
+    return TextDocument.isJSON(start) ? .events : nil
   }
 }
 
