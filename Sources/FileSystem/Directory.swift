@@ -113,6 +113,21 @@ package final class Directory: Sendable {
   ///
   /// - Returns: the file's bytes, or why they are not read; nil if there is no such file.
   package func contents(of name: String, limit: Int) throws -> FileContents? {
+    try read(name) { file throws(DiskError) in try readRegularFile(file, path: path + "/" + name, limit: limit) }
+  }
+
+  /// Reads the first bytes of a regular file beneath this directory.
+  ///
+  /// - Returns: at most `count` bytes, or why they are not read; nil if there is no such file.
+  package func start(of name: String, count: Int) throws -> FileContents? {
+    try read(name) { file throws(DiskError) in
+      try readRegularFile(file, path: path + "/" + name, limit: .max, count: count)
+    }
+  }
+
+  private func read(
+    _ name: String, _ body: (Int32) throws(DiskError) -> FileContents
+  ) throws(DiskError) -> FileContents? {
     guard !name.utf8.contains(0) else { return .refused("no name that a file can have") }
     // O_NONBLOCK: opening a FIFO would wait for a writer.
     var file = clinux_open_beneath(descriptor, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
@@ -130,7 +145,7 @@ package final class Directory: Sendable {
       }
     }
     defer { close(file) }
-    return try readRegularFile(file, path: path + "/" + name, limit: limit)
+    return try body(file)
   }
 
   /// Removes all entries. Links are removed, not followed. Directories nested deeper than `depth` are first moved up to
@@ -193,13 +208,15 @@ package enum FileContents {
   case refused(String)
 }
 
-/// Reads an open file to its end if it is a regular file of at most `limit` bytes.
-package func readRegularFile(_ file: Int32, path: String, limit: Int) throws(DiskError) -> FileContents {
+/// Reads an open file to its end, or its first `count` bytes, if it is a regular file of at most `limit` bytes.
+package func readRegularFile(
+  _ file: Int32, path: String, limit: Int, count maximum: Int = .max
+) throws(DiskError) -> FileContents {
   var status = stat()
   try check("fstat", path) { fstat(file, &status) }
   guard status.st_mode & S_IFMT == S_IFREG else { return .refused("not a regular file") }
   guard status.st_size <= limit else { return .refused("\(status.st_size) bytes, more than the limit of \(limit)") }
-  var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
+  var bytes = [UInt8](repeating: 0, count: min(Int(status.st_size), maximum))
   var filled = 0
   while filled < bytes.count {
     let count = try check("read", path) {

@@ -45,8 +45,8 @@ public struct RefusedFrame: Sendable, Equatable {
   }
 }
 
-/// A batch: frames of one session in the order of their captures. Of two frames at the same instant, the later one in the
-/// producer's order comes first. It is shown if it can be decoded.
+/// A batch: frames of one session in the order of their captures. Of several frames at the same instant, the first one that
+/// can be decoded is shown. The file in the shallowest folder comes first, then the larger picture, then the later one.
 package struct Batch: Sendable {
   /// The capture mode of the recorder.
   package enum Capture: String, Sendable {

@@ -21,6 +21,8 @@ package protocol BatchContents {
   var refused: [RefusedFrame] { get }
   /// Returns the file's bytes, or the reason why it cannot be read; nil if there is no such file.
   func contents(of name: String, limit: Int) throws -> FileContents?
+  /// Returns the first bytes of a file, at most `count`; nil if it cannot be read.
+  func start(of name: String, count: Int) throws -> [UInt8]?
   /// Returns a file in the container, or in the same directory as the container. Some recorders describe a batch there.
   func sideFile(_ name: String, limit: Int) throws -> FileContents?
 }
@@ -31,6 +33,12 @@ extension BatchContents {
   package var text: StreamContents? { nil }
 
   package func modifiedMs(_ name: String) throws -> Int64? { nil }
+
+  package func start(of name: String, count: Int) throws -> [UInt8]? {
+    // An archive is in memory.
+    guard case .bytes(let bytes)? = try contents(of: name, limit: 1 << 40) else { return nil }
+    return Array(bytes.prefix(count))
+  }
 
   package func sideFile(_ name: String, limit: Int) throws -> FileContents? { try contents(of: name, limit: limit) }
 }
@@ -100,6 +108,8 @@ package struct StreamContents: BatchContents {
 struct DirectoryContents: BatchContents {
   package let names: [String]
   package let refused: [RefusedFrame]
+  /// The first folder in a folder. Files in such folders are not read.
+  let deeperFolder: String?
   private let directory: Directory
 
   package var topNames: [String] { names.filter { !$0.contains("/") } }
@@ -114,7 +124,7 @@ struct DirectoryContents: BatchContents {
       count += entries.count
       guard count <= limits.entries else {
         throw BadBatch(
-          "read", lastComponent(of: path), "more than \(limits.entries) entries", advice: "split the batch")
+          "read", lastComponent(of: path), "more than \(limits.entries) entries", advice: Limits.advice("entries"))
       }
       for entry in entries where !isRecorderJunk(entry.name) {
         let isText = entry.name.utf8.elementsEqual(entry.bytes)
@@ -130,17 +140,30 @@ struct DirectoryContents: BatchContents {
       }
       return folders
     }
+    var deeper: String?
     // Recorders put frames at most one level deep.
     for folder in try list(directory, folder: "") {
       guard let inner = try? Directory(opening: folder, in: directory) else { continue }
-      _ = try list(inner, folder: folder + "/")
+      let folders = try list(inner, folder: folder + "/")
+      deeper = deeper ?? folders.first.map { folder + "/" + $0 }
     }
-    (self.names, self.refused) = (names, refused)
+    (self.names, self.refused, deeperFolder) = (names, refused, deeper)
   }
 
   package func contents(of name: String, limit: Int) throws -> FileContents? {
+    try reading(name) { try directory.contents(of: name, limit: limit) }
+  }
+
+  package func start(of name: String, count: Int) throws -> [UInt8]? {
+    guard case .bytes(let bytes)? = try reading(name, { try directory.start(of: name, count: count) }) else {
+      return nil
+    }
+    return bytes
+  }
+
+  private func reading(_ name: String, _ body: () throws -> FileContents?) throws -> FileContents? {
     do {
-      return try directory.contents(of: name, limit: limit)
+      return try body()
     } catch let failure as DiskError where failure.code == EACCES {
       // An unreadable frame may be a good one, so the batch fails as a whole.
       throw BadBatch(
@@ -181,7 +204,9 @@ struct ListedContents: BatchContents {
       }
     }
     guard files.count <= limits.entries else {
-      throw BadBatch("read", files[0], "more than \(limits.entries) files", advice: "split the batch")
+      throw BadBatch(
+        "read", files[0], "\(files.count) files, more than the limit of \(limits.entries)",
+        advice: Limits.advice("entries", files.count, most: 1_000_000))
     }
     self.paths = paths
     names = paths.keys.sorted()
@@ -195,6 +220,15 @@ struct ListedContents: BatchContents {
   }
 
   func contents(of name: String, limit: Int) throws -> FileContents? {
+    try read(name, limit: limit, count: .max)
+  }
+
+  func start(of name: String, count: Int) throws -> [UInt8]? {
+    guard case .bytes(let bytes)? = try read(name, limit: .max, count: count) else { return nil }
+    return bytes
+  }
+
+  private func read(_ name: String, limit: Int, count: Int) throws -> FileContents? {
     guard let path = paths[name] else { return nil }
     let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     if file < 0 && errno == EACCES {
@@ -202,7 +236,7 @@ struct ListedContents: BatchContents {
     }
     guard file >= 0 else { throw DiskError("open", path) }
     defer { close(file) }
-    return try readRegularFile(file, path: path, limit: limit)
+    return try readRegularFile(file, path: path, limit: limit, count: count)
   }
 }
 

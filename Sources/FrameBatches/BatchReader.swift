@@ -59,7 +59,8 @@ extension Batch {
   /// Sorts and checks the frames of a draft.
   ///
   /// - Parameter session: the name of the session; nil if none is known.
-  package init(_ draft: BatchDraft, session: String?, name: String, options: InputOptions, limits: Limits) throws {
+  init(_ draft: BatchDraft, of source: BatchSource, session: String?, name: String, limits: Limits) throws {
+    let options = source.options
     func bad(_ cause: String, _ advice: String) -> BadBatch {
       BadBatch("read", name, cause, advice: advice)
     }
@@ -73,14 +74,17 @@ extension Batch {
     guard draft.frames.count <= limits.frames else {
       throw bad(
         "\(draft.frames.count) frames, more than the limit of \(limits.frames)",
-        "split the batch" + (draft.frames.count <= 100_000 ? ", or give --limit frames=\(draft.frames.count)" : ""))
+        Limits.advice("frames", draft.frames.count, most: 100_000))
     }
-    let (frames, refused, hasLostMasks) = Batch.inOrder(draft.frames, limits: limits)
+    let order = try FrameOrder(draft, in: source.contents, limits: limits)
+    let frames = order.frames
     guard let last = frames.last else {
-      let why = (draft.refused + refused).first.map { "; \($0.source): \($0.reason)" } ?? ""
+      let why = (draft.refused + order.refused).first.map { "; \($0.source): \($0.reason)" } ?? ""
       if case .names? = options.times, draft.frames.isEmpty {
+        let advice = NameAdvice(for: source.contents, limits: limits).remedy
         throw bad(
-          "no frame that can be used" + why, "describe the whole name without its suffix; %* stands for any text")
+          "no frame that can be used" + why,
+          advice ?? "describe the whole name without its suffix; %* stands for any text")
       }
       throw bad("no frame that can be used" + why, Self.adviceOnInstants(draft.frames, limits))
     }
@@ -96,21 +100,21 @@ extension Batch {
     }
     var list = draft.pointers
     // Nobody knows when the masks of a frame with a wrong time were on screen.
-    if hasLostMasks {
+    if order.hasLostMasks {
       list.omitAll("a frame with masks has a time that cannot be used")
     }
     let pointers = PointerTrack(&list, blindMs: draft.blindMs, limits: limits)
     self.init(
       name: name, session: session, intervalMs: intervalMs, endMs: endMs,
       capture: draft.capture ?? options.capture ?? draft.defaultCapture, isFinal: draft.isFinal ?? options.isFinal,
-      frames: frames, refused: (draft.refused + refused).shortened(to: limits),
-      warnings: draft.warnings + (list.warning.map { [$0] } ?? []),
+      frames: frames, refused: (draft.refused + order.refused).shortened(to: limits),
+      warnings: draft.warnings + order.warnings + (list.warning.map { [$0] } ?? []),
       metadata: draft.metadata, pointers: pointers)
   }
 
   /// Returns the advice for instants in a unit other than milliseconds.
   private static func adviceOnInstants(_ frames: [Frame], _ limits: Limits) -> String {
-    guard let instant = frames.first?.timeMs, instant > 0 else {
+    guard let frame = frames.first, case let instant = frame.timeMs, instant > 0 else {
       return "name frames by their capture, <unix ms>.jpg, or list them in batch.json"
     }
     if frames.allSatisfy({ $0.timeMs < 10_000_000 }) {
@@ -119,54 +123,16 @@ extension Batch {
     }
     let (scaled, isTooLarge) = instant.multipliedReportingOverflow(by: 1_000)
     let units = [
-      ("seconds", isTooLarge ? 0 : scaled), ("microseconds", instant / 1_000), ("nanoseconds", instant / 1_000_000),
+      ("seconds", isTooLarge ? 0 : scaled), ("microseconds", instant.roundedDivision(by: 1_000)),
+      ("nanoseconds", instant.roundedDivision(by: 1_000_000)),
     ]
     guard let (unit, meant) = units.first(where: { limits.instants.contains($0.1) }) else {
       return "name frames by their capture, <unix ms>.jpg, or list them in batch.json"
     }
-    return "\(instant) looks like \(unit); give milliseconds: \(meant)"
-  }
-
-  /// Sorts frames by capture. Of frames at the same instant, the later one in the producer's order comes first.
-  ///
-  /// - Returns: the frames, those that are refused, and whether one of these has masks.
-  private static func inOrder(
-    _ frames: [Frame], limits: Limits
-  ) -> (frames: [Frame], refused: [RefusedFrame], hasLostMasks: Bool) {
-    let (good, bad) = frames.enumerated().reduce(into: ([(offset: Int, element: Frame)](), [Frame]())) {
-      result, frame in
-      if limits.instants.contains(frame.element.timeMs) {
-        result.0.append(frame)
-      } else {
-        result.1.append(frame.element)
-      }
-    }
-    let sorted = good.sorted { ($0.element.timeMs, -$0.offset) < ($1.element.timeMs, -$1.offset) }
-    let refused = bad.map {
-      RefusedFrame(source: $0.source, reason: "instant \($0.timeMs) lies outside 2001 to 2100")
-    }
-    let (kept, jumped) = withoutJumps(sorted.map(\.element), limits: limits)
-    let masked = frames.count { $0.look.hidesAnything }
-    return (kept, refused + jumped, masked > kept.count { $0.look.hidesAnything })
-  }
-
-  /// Refuses frames far from the largest group of frames: their clock was wrong.
-  private static func withoutJumps(_ frames: [Frame], limits: Limits) -> ([Frame], [RefusedFrame]) {
-    var runs: [ArraySlice<Frame>] = []
-    var start = 0
-    for index in frames.indices
-    where index + 1 == frames.count || frames[index + 1].timeMs - frames[index].timeMs > limits.jumpMs {
-      runs.append(frames[start...index])
-      start = index + 1
-    }
-    // Of several largest groups, keep the first.
-    guard let kept = runs.max(by: { ($0.count, -$0.startIndex) < ($1.count, -$1.startIndex) }) else { return ([], []) }
-    let refused = runs.filter { $0.startIndex != kept.startIndex }.joined().map {
-      RefusedFrame(
-        source: $0.source,
-        reason: "instant \($0.timeMs) is more than \(limits.jumpMs) ms from the others: a clock that jumped")
-    }
-    return (Array(kept), refused)
+    // The names of plain frames are numbers alone.
+    let isPlain = frame.paths.first.map(PlainFormat.instant(ofName:)) == instant
+    let pattern = unit == "seconds" && isPlain ? ", or read the names with --name-time %s" : ""
+    return "\(instant) looks like \(unit); give milliseconds: \(meant)" + pattern
   }
 
   /// Returns 1000 if the median distance of the captures is between 600 and 1600 ms; else the median, at most an hour.

@@ -36,6 +36,9 @@ package struct BatchSessions {
     ]
   }
 
+  /// The reason to refuse a file in a folder that no format reads.
+  private static let inFolder = "in a folder of its own"
+
   /// Each session costs a decoder process, an encoder and files of its own.
   static let maximumSessions = 1_000
 
@@ -92,13 +95,14 @@ package struct BatchSessions {
     let others = source.contents.names.filter { !known.contains($0) }
     drafts[0].refused =
       source.contents.refused + drafts[0].refused
-      + others.map { RefusedFrame(source: $0, reason: "in a folder of its own") }
+      + others.map { RefusedFrame(source: $0, reason: Self.inFolder) }
+    drafts[0].warnings += Self.warnings(ofLost: drafts, in: source.contents, limits)
     var readers: [BatchReader] = []
     var refused: [RefusedSession] = []
     for draft in drafts {
       let session = draft.session ?? source.session.map { name in draft.key.map { "\(name).\($0)" } ?? name }
       do {
-        let batch = try Batch(draft, session: session, name: name, options: source.options, limits: limits)
+        let batch = try Batch(draft, of: source, session: session, name: name, limits: limits)
         guard !readers.contains(where: { $0.batch.session == batch.session }) else {
           throw BadBatch("read", name, "session \(batch.session) is in it twice", advice: "send two batches")
         }
@@ -112,6 +116,29 @@ package struct BatchSessions {
     self.name = name
     self.readers = readers
     self.refused = refused
+  }
+
+  /// Returns a warning if a format leaves out many of the pictures.
+  private static func warnings(
+    ofLost drafts: [BatchDraft], in contents: any BatchContents, _ limits: Limits
+  ) -> [String] {
+    let lost = drafts.flatMap(\.refused).filter { NameAdvice.isPicture($0.source) }
+    let total = lost.count + drafts.reduce(0) { $0 + $1.frames.count }
+    guard lost.isMany(of: total) else { return [] }
+    let reasons = Dictionary(grouping: lost, by: \.reason)
+    guard let most = reasons.values.max(by: { ($0.count, $1[0].source) < ($1.count, $0[0].source) }) else { return [] }
+    var advice = ""
+    if most[0].reason == inFolder {
+      advice = "; give a folder as a batch of its own to read it"
+    } else if most[0].reason.hasPrefix("the name is not "),
+      let pattern = NameAdvice(for: contents, limits: limits).patternForAll
+    {
+      advice = "; \(pattern) reads all names"
+    }
+    return [
+      "\(lost.count) of \(total) pictures are left out; \(most.count) of these, the first \(most[0].source.shortened(to: 255)): "
+        + most[0].reason + advice
+    ]
   }
 
   /// Refuses a `batch.json` that would be ignored, because its masks would not be painted: with a similar name, in a folder, as a

@@ -118,7 +118,8 @@ package struct TextDocument {
     guard Self.isJSON(start) else { return nil }
     guard file.size <= limits.unpackedBytes else {
       throw BadBatch(
-        "read", name, "\(file.size) bytes, more than the limit of \(limits.unpackedBytes)", advice: "split the batch")
+        "read", name, "\(file.size) bytes, more than the limit of \(limits.unpackedBytes)",
+        advice: Limits.advice("unpacked-bytes", file.size))
     }
   }
 

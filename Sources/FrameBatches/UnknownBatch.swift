@@ -4,14 +4,15 @@ import FileSystem
 
 enum UnknownBatch {
   static let advice = "send frames named <unix ms>.jpg or .png, frames and a batch.json, or a recorder's batch"
-  private static let renaming = "rename each frame <unix ms>.jpg, or list the frames and their times in a batch.json"
-
   /// Returns the cause and the advice for a batch that no format recognises.
   ///
   /// - Parameter name: the batch's name in messages.
   static func explain(_ contents: any BatchContents, name: String, limits: Limits) -> BadBatch {
     func bad(_ cause: String, _ advice: String) -> BadBatch {
       BadBatch("read", name, cause.isEmpty ? "no known format" : "no known format: \(cause)", advice: advice)
+    }
+    if let stream = contents.stream, stream.starts(with: [0xFF, 0xFE]) || stream.starts(with: [0xFE, 0xFF]) {
+      return bad("the file is text in UTF-16", "convert it to UTF-8, for example with: iconv -f UTF-16 -t UTF-8")
     }
     if contents.text != nil {
       return bad("JSON, but no recording that is known", "see docs/input-formats.md for the JSON of recorders")
@@ -24,56 +25,81 @@ enum UnknownBatch {
     if let first = contents.refused.first {
       return BadBatch("read", name, "no frames; \(first.source) is \(first.reason)", advice: advice)
     }
-    guard let first = contents.topNames.sorted().first else {
-      let folders = Set(contents.names.compactMap { $0.split(separator: "/").first }).sorted()
-      guard let folder = folders.first else { return BadBatch("read", name, "nothing in it", advice: advice) }
-      return bad(
-        "all its files lie in folders, the first in '\(folder.prefix(80))'",
-        "if each folder is a batch, run: encoder-worker encode --batches DIR --output DIR")
+    let names = NameAdvice(for: contents, limits: limits)
+    if contents.topNames.isEmpty {
+      return inFolders(contents, names, bad) ?? BadBatch("read", name, "nothing in it", advice: advice)
     }
-    // Other files may lie beside the images.
-    let image = contents.topNames.sorted().prefix(maximumProbes).lazy.compactMap { name in
-      Self.kind(of: name, in: contents, limits).map { (name: name, kind: $0) }
-    }.first
-    let shown = "'\(lastComponent(of: image?.name ?? first).shortened(to: 80))'"
-    guard let (name, kind) = image else { return bad("\(shown) is no image", advice) }
+    let (name, kind) = example(of: contents)
+    let shown = "'\(lastComponent(of: name).shortened(to: 80))'"
+    guard let kind else { return bad("\(shown) is no image", advice) }
     if let advice = kind.advice(for: name) {
       let suffix = name.split(separator: ".").last.map { "." + $0.lowercased() } ?? ""
       let count = contents.topNames.count { $0.lowercased().hasSuffix(suffix) }
       let others = count > 1 ? " (\(count) files end in \(suffix))" : ""
       return bad("\(shown) is \(kind.described)\(others)", advice)
     }
-    let (fault, advice) = fault(ofName: lastComponent(of: name))
+    let (fault, advice) = fault(of: names, example: name)
     return bad("\(shown) \(fault)", advice)
   }
 
-  /// Maximum number of files that are read in search of an image.
-  private static let maximumProbes = 64
+  /// Maximum number of files that are read to find a picture.
+  private static let examples = 64
 
-  private static func kind(of name: String, in contents: any BatchContents, _ limits: Limits) -> FileKind? {
-    guard case .bytes(let bytes)? = try? contents.contents(of: name, limit: limits.fileBytes) else { return nil }
-    return FileKind(of: bytes)
+  /// Returns the first file that is an image or a video, and its kind; without one, the first file.
+  private static func example(of contents: any BatchContents) -> (name: String, kind: FileKind?) {
+    let names = contents.topNames.sorted()
+    // Other files may lie before and between the pictures.
+    let likely = names.filter(NameAdvice.isPicture).prefix(examples) + names.prefix(examples)
+    for name in likely {
+      if let start = try? contents.start(of: name, count: 1_024), let kind = FileKind(of: start) { return (name, kind) }
+    }
+    return (likely.first ?? "", nil)
   }
 
-  /// Returns the reason why the name of an image contains no capture time, and the remedy.
-  private static func fault(ofName name: String) -> (cause: String, advice: String) {
-    let digits = name.split { !$0.isASCII || !$0.isNumber }.map(String.init)
-    let year = digits.firstIndex {
-      $0.count == 4 && ("2001"..."2099").contains($0) || $0.count == 8 && $0.hasPrefix("20")
+  /// Explains a batch without files at its top level; nil if it has none in folders, either.
+  private static func inFolders(
+    _ contents: any BatchContents, _ advice: NameAdvice, _ bad: (_ cause: String, _ advice: String) -> BadBatch
+  ) -> BadBatch? {
+    guard let first = contents.names.sorted().first, let folder = first.split(separator: "/").first else {
+      return (contents as? DirectoryContents)?.deeperFolder.map { deeper in
+        bad(
+          "its files lie in folders of folders, the first in '\(deeper.shortened(to: 80))'",
+          "give the folders that hold the pictures, each as a batch: encoder-worker encode FOLDER --output DIR")
+      }
     }
-    if year != nil {
-      let pattern = NamePattern.describing(name) ?? "%Y-%m-%d %H.%M.%S"
+    let cause = "all its files lie in folders, the first in '\(folder.prefix(80))'"
+    let names = contents.names.filter(NameAdvice.isPicture)
+    if names.isEmpty || names.contains(where: { PlainFormat.instant(ofName: $0) != nil }) {
+      return bad(cause, "if each folder is a batch, run: encoder-worker encode --batches DIR --output DIR")
+    }
+    if let remedy = advice.remedy, !advice.hasHalfDays { return bad(cause, remedy) }
+    let isLoose = ((try? contents.modifiedMs(first)) ?? nil) != nil
+    let times =
+      "if the files have the times of their captures, run: encoder-worker encode --batches DIR --times mtime --output DIR; else "
+    return bad(cause + ", and their names tell no date", (isLoose ? times : "") + NameAdvice.renaming)
+  }
+
+  /// Returns the reason why the names of images contain no capture time, and the remedy.
+  private static func fault(of names: NameAdvice, example name: String) -> (cause: String, advice: String) {
+    let times = names.hasModificationTimes ? "use the times of the files with --times mtime; else " : ""
+    if names.hasDates {
+      if names.hasHalfDays {
+        return (
+          "has a 12-hour clock's time in its name (AM or PM), which no pattern reads", times + NameAdvice.renaming
+        )
+      }
       return (
-        "has a date in its name, not its capture time in unix milliseconds",
-        "describe the names to encode or enqueue, for example --name-time '\(pattern)' --time-zone Europe/Berlin"
+        "has a date in its name, not its capture time in unix milliseconds", names.remedy ?? times + NameAdvice.renaming
       )
     }
-    if digits.isEmpty {
-      return ("has no capture time in its name", renaming + "; or use the times of the files with --times mtime")
+    guard lastComponent(of: name).contains(where: { $0.isASCII && $0.isNumber }) else {
+      return ("has no capture time in its name", times + NameAdvice.renaming)
     }
+    let numbered =
+      "for numbered frames give encode or enqueue --start T --fps R, for example --start 2026-01-08T08:05:12Z --fps 1; else "
     return (
       "has a number in its name that is not its capture time in unix milliseconds",
-      "for numbered frames give encode or enqueue --start T --fps R, for example --start 2026-01-08T08:05:12Z --fps 1; else \(renaming)"
+      names.remedy ?? (names.areNumbered ? numbered : times) + NameAdvice.renaming
     )
   }
 }

@@ -154,10 +154,11 @@ public final class BatchEncoder {
     _ source: BatchReader, _ opening: Profile.Watch?, isCancelled: @escaping () -> Bool
   ) throws -> Receipt {
     stage.enter(.open)
-    guard Timeline.segmentBound(of: source.batch, maxHoldMs: options.maxHoldMs) <= options.limits.segments else {
+    let bound = Int(Timeline.segmentBound(of: source.batch, maxHoldMs: options.maxHoldMs))
+    guard bound <= options.limits.segments else {
       throw BadBatch(
         "plan", source.batch.name, "more than the limit of \(options.limits.segments) segments",
-        advice: "split the batch")
+        advice: Limits.advice("segments", bound, most: 1_000_000))
     }
     let preparation = try store.prepare(source, isCancelled: isCancelled)
     opening?.stop()

@@ -36,8 +36,11 @@ import Testing
       "encode screens -o out", 65, "'Shot 2026-01-08 at 08.05.12.png'", "has a date in its name",
       "--name-time 'Shot %Y-%m-%d at %H.%M.%S'"),
     Mistake(
-      "encode dates -o out", 65, "'Screenshot 2026-01-08.jpg'", "has a date in its name", "--name-time '%Y-%m-%d"),
-    Mistake("encode seconds -o out", 65, "1767859512.jpg", "looks like seconds", "give milliseconds: 1767859512000"),
+      "encode dates -o out", 65, "'Screenshot 2026-01-08.jpg'", "has a date in its name",
+      "use the times of the files with --times mtime"),
+    Mistake(
+      "encode seconds -o out", 65, "1767859512.jpg", "looks like seconds", "give milliseconds: 1767859512000",
+      "--name-time %s"),
     Mistake("encode micros -o out", 65, "1767859512000000.jpg", "looks like microseconds", "1767859512000"),
     Mistake("encode bitmaps -o out", 65, "'a.bmp' is a BMP image", "convert the frames to JPEG, PNG or WebP"),
     Mistake("encode phones -o out", 65, "'IMG_1.HEIC' is a HEIC image", "convert the frames to JPEG, PNG or WebP"),

@@ -175,6 +175,38 @@ import Testing
     }
   }
 
+  /// In Chicago, clocks showed the hour from 01:00 twice on 6 November 2022.
+  @Test func repeatedHourIsRefusedWithRemediesThatReadTheBatch() throws {
+    let names = ["cam-20221106-003000.jpg", "cam-20221106-013000.jpg", "cam-20221106-023000.jpg"]
+    let (path, pattern) = (try batch(names), "cam-%Y%m%d-%H%M%S")
+    let found = try BatchSessions(reading: path, options: options(pattern, timeZone: "America/Chicago")).readers[0]
+      .batch
+    #expect(
+      found.refused.map(\.reason) == [
+        "clocks in America/Chicago showed the time in its name twice, and no sequence tells which it is; "
+          + "use --times mtime, or --time-zone -05:00 up to the change of clocks and -06:00 after it"
+      ])
+    #expect(try read(path, options(times: "mtime"))["s"]?.count == 3)
+    #expect(try read(path, options(pattern, timeZone: "-05:00"))["s"]?[1] == 1_667_716_200_000)
+    // An archive keeps no exact times.
+    try Tool.output("tar", ["-C", path, "-cf", scratch.path("cam.tar"), "."])
+    let packed = try BatchSessions(
+      reading: scratch.path("cam.tar"), options: options(pattern, timeZone: "America/Chicago")
+    ).readers[0].batch
+    #expect(packed.refused.map { $0.reason.contains("mtime") } == [false])
+  }
+
+  @Test func halfDayClockUnderAPatternOfHoursIsAWarning() throws {
+    let path = try batch(["shot 2026-01-08 08.05.12 AM.png", "shot 2026-01-08 08.05.13 PM.png"])
+    let found = try BatchSessions(reading: path, options: options("shot %Y-%m-%d %H.%M.%S %*", timeZone: "UTC"))
+    #expect(found.readers[0].batch.warnings.map { $0.hasPrefix("2 of 2 names have AM or PM") } == [true])
+  }
+
+  @Test func patternWithAFolderIsRefusedBecauseItReadsNamesOnly() throws {
+    let error = #expect(throws: InvalidOption.self) { try options("%Y-%m-%d/%H-%M-%S") }
+    #expect(error?.cause.contains("and no folders") == true)
+  }
+
   /// Python's zoneinfo reads the same time zone database.
   @Test func localTimesHaveTheInstantsThatPythonFinds() throws {
     let zones = [
@@ -241,8 +273,10 @@ import Testing
   @Test func numbersThatCannotBeInstantsAreRefused() throws {
     let path = try batch(["1.png", "9223372036854775807.png", "99999999999999999999.png", "01.png"])
     let found = try BatchSessions(reading: path, options: options(start: "1767859512340", fps: "1")).readers[0].batch
-    #expect(found.frames.map(\.timeMs) == [1_767_859_512_340])
-    #expect(found.refused.count == 3)
+    // 1.png and 01.png have one number: the first of them in the order of the frames is shown.
+    #expect(found.frames.map(\.timeMs) == [1_767_859_512_340, 1_767_859_512_340])
+    #expect(found.frames.map(\.source) == ["1.png", "01.png"])
+    #expect(found.refused.count == 2)
   }
 
   @Test(

@@ -38,9 +38,10 @@ package enum FrameLoop {
     for frame in batch.frames {
       if isCancelled() { throw Cancelled() }
       if let shown, shown.frame.timeMs == frame.timeMs {
+        let images = try source.images(of: frame)
+        digest.add(frame, images)
         sink.refuse(
-          RefusedFrame(source: frame.source, reason: "\(shown.frame.source) has the same instant and came later"))
-        try digest.add(frame, source.images(of: frame))
+          RefusedFrame(source: frame.fullName, reason: reason(toPrefer: shown.frame, shown.picture, to: frame, images)))
         continue
       }
       let picture: SourceFrame
@@ -65,6 +66,20 @@ package enum FrameLoop {
     let holds = timeline.finish(endMs: batch.endMs)
     if let shown { try sink.show(shown.picture, in: holds, nextDiffers: false, isCancelled) }
     return decoder.unchanged
+  }
+}
+
+extension FrameLoop {
+  /// Returns why a frame is shown and not another one at the same instant.
+  private static func reason(
+    toPrefer shown: Frame, _ picture: SourceFrame, to frame: Frame, _ images: [FileContents]
+  ) -> String {
+    let same = "\(shown.fullName) has the same instant and"
+    guard shown.folderDepth == frame.folderDepth else { return "\(same) lies in a higher folder" }
+    guard images.count == 1, case .bytes(let file) = images[0], let size = ImageKind(of: file)?.size(of: file),
+      size.width.multipliedReportingOverflow(by: size.height).partialValue < picture.width * picture.height
+    else { return "\(same) came later" }
+    return "\(same) is larger: \(picture.width)×\(picture.height), not \(size.width)×\(size.height)"
   }
 }
 

@@ -47,17 +47,19 @@ package enum Archive {
   }
 
   static func hasTooManyEntries(_ name: String, _ limits: Limits) -> BadBatch {
-    BadBatch("read", name, "more than \(limits.entries) entries", advice: "split the batch")
+    BadBatch("read", name, "more than \(limits.entries) entries", advice: Limits.advice("entries"))
   }
 
   static func isTooLarge(_ name: String, _ limits: Limits) -> BadBatch {
-    BadBatch("read", name, "unpacks to more than the limit of \(limits.unpackedBytes) bytes", advice: "split the batch")
+    BadBatch(
+      "read", name, "unpacks to more than the limit of \(limits.unpackedBytes) bytes",
+      advice: Limits.advice("unpacked-bytes"))
   }
 
   static func isTooTight(_ name: String, _ limits: Limits) -> BadBatch {
     BadBatch(
       "read", name, "unpacks to more than \(limits.ratio) times its size",
-      advice: "split the batch, or pack it less tightly")
+      advice: Limits.advice("ratio") + ", or pack it less tightly")
   }
 }
 

@@ -18,6 +18,10 @@ package struct BatchDraft {
   package var isFinal: Bool?
   /// In the producer's order.
   package var frames: [Frame] = []
+  /// Whether that order is the order of the captures: in a list, in records, or by numbers in names.
+  package var isListed = false
+  /// The remedy for several files at one instant; nil if the format has none of its own.
+  var adviceOnEqualInstants: String?
   package var refused: [RefusedFrame] = []
   /// Names of files that the format has used and that are not frames, or that ``frames`` or ``refused`` list under another name.
   var sideFiles: Set<String> = []
@@ -38,6 +42,8 @@ package struct BatchSource {
   /// The session of a recording that does not name its own; nil if the batch has no name.
   package var session: String?
   package var options = InputOptions()
+  /// Whether a `batch.json` lists the frames, also those in folders.
+  var isDescribed = false
 
   /// The name up to its last `-`. Some recorders write a time behind that `-`.
   var nameBeforeDash: String? {

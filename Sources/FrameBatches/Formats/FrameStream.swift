@@ -24,7 +24,7 @@ struct FrameStream {
     let readings = [false, true].map { FrameStream(stream, isRejourney: $0, limit: limits.entries + 1) }
     guard let best = readings.max(by: { $0.understood < $1.understood }), best.understood > 0 else { return nil }
     guard best.records.count <= limits.entries else {
-      throw BadBatch("read", source.name, "more than \(limits.entries) records", advice: "split the batch")
+      throw BadBatch("read", source.name, "more than \(limits.entries) records", advice: Limits.advice("entries"))
     }
     self = best
   }
@@ -65,6 +65,7 @@ struct FrameStream {
   ///   - epoch: the zero of the instants, in unix milliseconds.
   package func draft(named name: String, epoch: Int64) -> BatchDraft {
     var draft = BatchDraft()
+    draft.isListed = true
     for (index, record) in records.enumerated() {
       let source = "\(name)#\(index)"
       switch record {

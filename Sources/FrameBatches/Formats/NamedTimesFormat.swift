@@ -55,20 +55,26 @@ package enum NamedTimesFormat: BatchFormat {
   private static let sampleSize = 16
 
   package static func read(_ source: BatchSource, limits: Limits) throws -> [BatchDraft]? {
-    let names = source.contents.names
-    if case .names(let pattern)? = source.options.times { return try drafts(of: names, Naming([pattern]), source) }
+    let (all, top) = (source.contents.names, source.contents.topNames)
+    if case .names(let pattern)? = source.options.times {
+      let naming = Naming([pattern])
+      // As in the plain form, files in folders are left out where others lie beside the folders.
+      let isFlat = !source.isDescribed && top.contains { naming.match($0) != nil }
+      return try drafts(of: isFlat ? top : all, naming, source)
+    }
+    if !source.isDescribed {
+      if let naming = naming(of: top) { return try drafts(of: top, naming, source) }
+      if top.contains(where: { PlainFormat.instant(ofName: $0) != nil }) { return nil }
+    }
+    return try naming(of: all).map { try drafts(of: all, $0, source) }
+  }
+
+  /// Returns the naming of most of the first names; nil if none has any of them.
+  private static func naming(of names: [String]) -> Naming? {
     let sample = names.prefix(sampleSize)
     let counts = namings.map { naming in sample.count { naming.match($0) != nil } }
     guard let most = counts.max(), most > 0, let index = counts.firstIndex(of: most) else { return nil }
-    return try drafts(of: names, namings[index], source)
-  }
-
-  /// A file with the time in its name.
-  private struct NamedFile {
-    let path: String
-    let time: NamedTime
-    var instant: Int64?
-    var note: String?
+    return namings[index]
   }
 
   private static func drafts(of names: [String], _ naming: Naming, _ source: BatchSource) throws -> [BatchDraft] {
@@ -105,10 +111,16 @@ package enum NamedTimesFormat: BatchFormat {
   ) -> BatchDraft {
     var draft = BatchDraft()
     if let prefix = naming.keyPrefix { draft.key = group.map { prefix + $0 } } else { draft.session = group }
+    if files.contains(where: { $0.time.isWholeSecond && $0.time.sequence == nil }) {
+      draft.adviceOnEqualInstants =
+        "names that tell whole seconds need a number that orders the pictures of a second: read it with %q in --name-time"
+    }
     // These recorders skip screens without a change.
     draft.defaultCapture = .onChange
     let zone = source.options.timeZone?.description ?? "its zone"
-    for file in spread(resolved(files)) {
+    let files = ordered(spread(resolved(files)), &draft)
+    draft.warnings = warnings(on: files, naming.patterns)
+    for file in files {
       if let instant = file.instant {
         var frame = Frame(source: lastComponent(of: file.path), path: file.path, timeMs: instant)
         frame.note = file.note
@@ -117,63 +129,19 @@ package enum NamedTimesFormat: BatchFormat {
         let reason =
           file.time.instants.isEmpty
           ? "clocks in \(zone) skipped the time in its name"
-          : "clocks in \(zone) showed the time in its name twice, and no sequence tells which it is"
+          : "clocks in \(zone) showed the time in its name twice, and no sequence tells which it is; "
+            + remedy(for: file, source.contents)
         draft.refused.append(RefusedFrame(source: file.path, reason: reason))
       }
     }
     return draft
   }
 
-  /// Chooses between the two instants of a time that clocks showed twice, if the order of the sequence allows only one of them.
-  private static func resolved(_ files: [NamedFile]) -> [NamedFile] {
-    var files = files
-    guard files.contains(where: { $0.time.instants.count > 1 }) else {
-      for index in files.indices { files[index].instant = files[index].time.instants.first }
-      return files
-    }
-    let timed = files.indices.filter { !files[$0].time.instants.isEmpty }
-    let sequence = timed.compactMap { files[$0].time.sequence }
-    for index in timed where files[index].time.instants.count == 1 {
-      files[index].instant = files[index].time.instants[0]
-    }
-    guard sequence.count == timed.count, Set(sequence).count == timed.count else { return files }
-    let order = timed.sorted { (files[$0].time.sequence ?? 0) < (files[$1].time.sequence ?? 0) }
-    guard let earliest = monotonic(order.map { files[$0].time.instants }),
-      let latest = monotonic(order.reversed().map { files[$0].time.instants.reversed().map { -$0 } })
-    else { return files }
-    for (index, (early, late)) in zip(order, zip(earliest, latest.reversed())) where early == -late {
-      files[index].instant = early
-    }
-    return files
-  }
-
-  /// Returns the lowest choices that do not decrease; nil if there are none.
-  private static func monotonic(_ choices: [[Int64]]) -> [Int64]? {
-    var chosen: [Int64] = []
-    for each in choices {
-      guard let next = each.first(where: { $0 >= chosen.last ?? .min }) else { return nil }
-      chosen.append(next)
-    }
-    return chosen
-  }
-
-  /// Spreads the frames of each second over it, in the order of their sequence, if their names contain no fraction of it.
-  private static func spread(_ files: [NamedFile]) -> [NamedFile] {
-    var files = files
-    let seconds = Dictionary(
-      grouping: files.indices.filter { files[$0].time.isWholeSecond && files[$0].time.sequence != nil }
-    ) {
-      files[$0].instant
-    }
-    for (instant, indexes) in seconds where indexes.count > 1 {
-      guard let instant else { continue }
-      let order = indexes.sorted { (files[$0].time.sequence ?? 0) < (files[$1].time.sequence ?? 0) }
-      for (place, index) in order.enumerated() {
-        files[index].instant = instant + Int64(place * 1_000 / order.count)
-        files[index].note = "frame \(place + 1) of \(order.count) in its second, which were spread over it"
-      }
-    }
-    return files
+  /// Returns the options with which a time that clocks showed twice can be read.
+  private static func remedy(for file: NamedFile, _ contents: any BatchContents) -> String {
+    let isLoose = !file.path.contains("/") && ((try? contents.modifiedMs(file.path)) ?? nil) != nil
+    let fixed = "--time-zone \(file.time.offsets.joined(separator: " up to the change of clocks and ")) after it"
+    return "use " + (isLoose ? "--times mtime, or " : "") + fixed
   }
 
   /// Returns a file's name without its suffix, and the suffix in lower case. Digits behind a point are no suffix.

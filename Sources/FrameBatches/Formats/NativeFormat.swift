@@ -26,11 +26,13 @@ package enum NativeFormat: BatchFormat {
 
   /// Returns the text of a `batch.json` that states all facts of a batch of single images.
   package static func description(of batch: Batch) -> [UInt8] {
-    JSONValue.object([
+    // Of two files at one instant, the later one in the list is shown.
+    let frames = batch.frames.enumerated().sorted { ($0.element.timeMs, -$0.offset) < ($1.element.timeMs, -$1.offset) }
+    return JSONValue.object([
       "version": .number(1), "session": .string(batch.session.description), "intervalMs": .number(batch.intervalMs),
       "endMs": .number(batch.endMs), "capture": .string(batch.capture.rawValue), "final": .bool(batch.isFinal),
       "frames": .array(
-        batch.frames.map { .object(["file": .string($0.paths[0]), "timeMs": .number($0.timeMs)]) }),
+        frames.map { .object(["file": .string($0.element.paths[0]), "timeMs": .number($0.element.timeMs)]) }),
     ]).bytes(pretty: true) + [UInt8(ascii: "\n")]
   }
 
@@ -55,6 +57,7 @@ package enum NativeFormat: BatchFormat {
 
     var known: Set<String> = [path]
     let listed = try json.optional("frames", .array)
+    draft.isListed = listed != nil
     let units = NativeUnits(json, limits: limits)
     var unknown = NativeKeys.unknown(inBatch: json)
     // A key of the batch does not say which frames it hides.

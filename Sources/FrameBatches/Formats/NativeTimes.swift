@@ -15,6 +15,7 @@ struct NativeTimes {
   ///   - path: the path of `batch.json` itself.
   init(_ json: JSONValue, _ draft: BatchDraft, _ source: BatchSource, except path: String, limits: Limits) throws {
     var source = source
+    source.isDescribed = true
     let nameTime = try json.optional("nameTime", .string)
     let times = try json.optional("times", .string)
     let start = try json.optional("start", .scalar)

@@ -10,23 +10,22 @@ package enum NumberedFormat: BatchFormat {
     var draft = BatchDraft()
     draft.defaultCapture = .onChange
     draft.intervalMs = rate.intervalMs
-    var files: [Int64: String] = [:]
+    var files: [(number: Int64, path: String)] = []
     for path in source.contents.topNames {
       guard let number = number(in: path) else {
         draft.refused.append(RefusedFrame(source: path, reason: "the name has no number"))
         continue
       }
-      if let other = files.updateValue(path, forKey: number) {
-        draft.refused.append(RefusedFrame(source: other, reason: "\(lastComponent(of: path)) has the same number"))
-      }
+      files.append((number, path))
     }
-    if !files.isEmpty, files.keys.allSatisfy(limits.instants.contains), let example = files.values.min() {
+    let numbers = files.map(\.number)
+    if numbers.allSatisfy(limits.instants.contains), let example = files.map(\.path).min() {
       throw BadBatch(
         "read", source.name, "the names are capture times already, as \(lastComponent(of: example).shortened(to: 80))",
         advice: "leave out --start, and --fps or --interval")
     }
-    let first = files.keys.min() ?? 0
-    for (number, path) in files.sorted(by: { $0.key < $1.key }) {
+    let first = numbers.min() ?? 0
+    for (number, path) in files.sorted(by: { ($0.number, $0.path) < ($1.number, $1.path) }) {
       guard let offsetMs = rate.offsetMs(of: number - first),
         case (let timeMs, let isTooLarge) = startMs.addingReportingOverflow(offsetMs), !isTooLarge
       else {
@@ -36,6 +35,15 @@ package enum NumberedFormat: BatchFormat {
       draft.frames.append(Frame(source: lastComponent(of: path), path: path, timeMs: timeMs))
     }
     return [draft]
+  }
+
+  /// Returns a name without its last run of digits.
+  static func form(of path: String) -> String {
+    let stem = NamedTimesFormat.parts(of: path).stem
+    let isDigit: (Character) -> Bool = { ("0"..."9").contains($0) }
+    guard let end = stem.lastIndex(where: isDigit) else { return String(stem) }
+    let start = stem[...end].lastIndex { !isDigit($0) }.map { stem.index(after: $0) } ?? stem.startIndex
+    return stem[..<start] + "#" + stem[stem.index(after: end)...]
   }
 
   /// Returns the last run of digits in a name without its suffix.

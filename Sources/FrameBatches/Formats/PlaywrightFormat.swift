@@ -40,6 +40,7 @@ private struct Screencast {
   /// The pictures of frames.
   private var pictures: Set<String> = []
   private var count = 0
+  private var traces = 0
 
   /// Maximum number of pages. Each page is a session.
   private static let maximumPages = 256
@@ -66,9 +67,10 @@ private struct Screencast {
   /// - Parameter path: of the trace; paths of pictures are relative to its folder.
   mutating func add(_ trace: PlaywrightTrace, _ path: String) throws {
     let folder = path.dropLast(lastComponent(of: path).count)
+    traces += 1
     try trace.forEachEvent(lineLimit: limits.jsonBytes) { line, event in
       count += 1
-      guard count <= limits.entries else { throw bad("more than \(limits.entries) frames", "split the trace") }
+      guard count <= limits.entries else { throw bad("more than \(limits.entries) frames", Limits.advice("entries")) }
       switch event {
       case .success(let event): try add(event, picture: folder + event.picture)
       case .failure(let fault): refused.append(RefusedFrame(source: "\(path):\(line)", reason: fault.reason))
@@ -100,6 +102,8 @@ private struct Screencast {
     var drafts = pages.sorted { $0.key < $1.key }.map { key, page in
       var draft = page
       (draft.key, draft.defaultCapture) = (key, .onChange)
+      // The traces of a batch follow each other by name.
+      draft.isListed = traces == 1
       return draft
     }
     // A picture of the screencast that no trace names is a lost frame. All other files belong to pages and actions.

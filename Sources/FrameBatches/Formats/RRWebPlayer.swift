@@ -31,11 +31,15 @@ struct RRWebPlayer {
     var area: RRWebArea?
     var canvases: [(id: Int64, window: String?, draft: BatchDraft)] = []
     var indices: [Int64: Int] = [:]
+    /// The places of the frames in the text, by name.
+    var places: [String: Int] = [:]
     // Events of equal instants keep the order of the text.
     let order = recording.entries.indices.sorted {
       (recording.entries[$0].event.timeMs, $0) < (recording.entries[$1].event.timeMs, $1)
     }
-    for entry in order.map({ recording.entries[$0] }) {
+    for place in order {
+      let entry = recording.entries[place]
+      places[entry.name] = place
       if entry.event.isLost { stack.loseTrack() }
       screen.refused += entry.event.refused.map { RefusedFrame(source: entry.name, reason: $0) }
       area = entry.event.screen ?? area
@@ -69,7 +73,14 @@ struct RRWebPlayer {
     }
     // A page with a canvas has images that are no screenshots.
     let isScreen = !screen.frames.isEmpty || canvases.isEmpty && !screen.refused.isEmpty
-    return (isScreen ? [screen] : []) + canvases.map(\.draft)
+    // Recorders write the events of several windows one after the other.
+    let isListed = Set(recording.entries.map(\.window)).count == 1
+    return ((isScreen ? [screen] : []) + canvases.map(\.draft)).map { draft in
+      var draft = draft
+      draft.isListed = isListed
+      if isListed { draft.frames.sort { (places[$0.source] ?? 0) < (places[$1.source] ?? 0) } }
+      return draft
+    }
   }
 
   private static let image = FrameComposition(content: .image(nil), masks: .none)

@@ -54,7 +54,7 @@ struct RRWebReader {
   mutating func take(_ piece: RecordPiece) throws -> Bool {
     pieces += 1
     guard pieces <= limits.entries else {
-      throw BadBatch("read", name, "more than \(limits.entries) events", advice: "split the batch")
+      throw BadBatch("read", name, "more than \(limits.entries) events", advice: Limits.advice("entries"))
     }
     let number = events
     let frame = "\(name)#\(number)"
@@ -121,7 +121,7 @@ struct RRWebReader {
     lastTimeMs = event.timeMs
     changes += event.changes.count
     guard changes / Self.changesPerEvent <= limits.entries else {
-      throw BadBatch("read", name, "too many changes of pictures", advice: "split the batch")
+      throw BadBatch("read", name, "too many changes of pictures", advice: Limits.advice("entries"))
     }
     if event.isEmpty { return nil }
     return RRWebRecording.Entry(name: frame, window: window ?? json.text("windowId"), event: event)

@@ -8,7 +8,10 @@ package enum RecorderTarFormat: BatchFormat {
 
   package static func read(_ source: BatchSource, limits: Limits) throws -> [BatchDraft]? {
     var draft = BatchDraft()
-    for name in source.contents.names {
+    let top = source.contents.topNames
+    // As in the plain form, files in folders are left out where others lie beside the folders.
+    let names = top.contains { instant(ofName: lastComponent(of: $0)) != nil } ? top : source.contents.names
+    for name in names {
       let base = lastComponent(of: name)
       if let instant = instant(ofName: base) {
         draft.frames.append(Frame(source: base, path: name, timeMs: instant))

@@ -10,13 +10,14 @@ package enum ScreencastFormat: BatchFormat {
     guard let text = source.contents.text else { return nil }
     var draft = BatchDraft()
     draft.defaultCapture = .onChange
+    draft.isListed = true
     var records = 0
     var broken: [RefusedFrame] = []
     var isScreencast = false
     try RecordScanner.scan(text, limits: limits) { piece in
       records += 1
       guard records <= limits.entries else {
-        throw BadBatch("read", source.name, "more than \(limits.entries) records", advice: "split the batch")
+        throw BadBatch("read", source.name, "more than \(limits.entries) records", advice: Limits.advice("entries"))
       }
       let frame = "\(source.name)#\(draft.frames.count + broken.count)"
       switch piece {

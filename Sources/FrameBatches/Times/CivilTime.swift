@@ -35,4 +35,7 @@ extension Int64 {
   func flooredDivision(by divisor: Int64) -> Int64 {
     self / divisor - (self % divisor < 0 ? 1 : 0)
   }
+
+  /// The quotient of a number that is not negative, rounded to the nearest whole number.
+  func roundedDivision(by divisor: Int64) -> Int64 { self / divisor + (self % divisor >= divisor / 2 ? 1 : 0) }
 }

@@ -70,30 +70,6 @@ package struct NamePattern: Sendable, Equatable, CustomStringConvertible {
     guard times[2] || !(date + [.fraction]).contains(where: has) && !fields.contains(.zone) else { return nil }
   }
 
-  /// Returns the pattern of a name with a date and a time of day; nil for other names.
-  static func describing(_ name: String) -> String? {
-    let stem = NamedTimesFormat.parts(of: name).stem
-    var runs: [Substring] = stem.split { !("0"..."9").contains($0) }
-    let forms = [["%Y", "%m", "%d", "%H", "%M", "%S"], ["%Y%m%d", "%H%M%S"], ["%Y%m%d%H%M%S"]]
-    let widths = [[4, 2, 2, 2, 2, 2], [8, 6], [14]]
-    while let first = runs.first {
-      let form = zip(forms, widths).first { runs.prefix($1.count).map(\.utf8.count) == $1 }
-      guard first.hasPrefix("20"), let fields = form?.0 else {
-        runs.removeFirst()
-        continue
-      }
-      var pattern = ""
-      var start = stem.startIndex
-      for (run, field) in zip(runs, fields) {
-        pattern += stem[start..<run.startIndex].replacing("%", with: "%%") + field
-        start = run.endIndex
-      }
-      pattern += stem[start...].replacing("%", with: "%%")
-      return NamePattern(pattern)?.match(stem) == nil ? nil : pattern
-    }
-    return nil
-  }
-
   private static func field(_ letter: UInt8) -> Field? {
     switch UnicodeScalar(letter) {
     case "Y": .digits(.year, 4...4)
@@ -119,6 +95,9 @@ package struct NamePattern: Sendable, Equatable, CustomStringConvertible {
   var needsZone: Bool {
     !fields.contains(.zone) && fields.contains { if case .digits(.second, _) = $0 { true } else { false } }
   }
+
+  /// Whether names contain the hour of a local time.
+  var hasHours: Bool { fields.contains { if case .digits(.hour, _) = $0 { true } else { false } } }
 
   /// Reads a name.
   ///

@@ -6,20 +6,22 @@ struct NamedTime {
   let sequence: Int64?
   /// Whether the name contains no fraction of the second.
   let isWholeSecond: Bool
+  /// The offsets from UTC of ``instants``, as `--time-zone` takes them; empty for a time that is not local.
+  let offsets: [String]
 
   /// - Parameter zone: the zone of a local time.
   /// - Returns: nil for a name without a time that exists on a calendar.
   init?(_ match: NamePattern.Match, zone: ZoneRules?) {
     sequence = match.number(.sequence)
     if let instant = match.number(.unixMilliseconds) {
-      (instants, isWholeSecond) = ([instant], false)
+      (instants, isWholeSecond, offsets) = ([instant], false, [])
       return
     }
     if let seconds = match.seconds {
       let parts = seconds.split(separator: UInt8(ascii: "."))
       guard let whole = Int64(String(decoding: parts[0], as: UTF8.self)) else { return nil }
       instants = [whole * 1_000 + (parts.count == 2 ? Self.milliseconds(parts[1]) : 0)]
-      isWholeSecond = parts.count == 1
+      (isWholeSecond, offsets) = (parts.count == 1, [])
       return
     }
     guard let year = match.number(.year), let month = match.number(.month), let day = match.number(.day),
@@ -28,8 +30,17 @@ struct NamedTime {
       let zone = match.zone.map({ ZoneRules(offset: String(decoding: $0, as: UTF8.self)) }) ?? zone
     else { return nil }
     let fraction = match.digits[.fraction]
-    instants = zone.instants(atLocal: time.seconds).map { $0 * 1_000 + (fraction.map(Self.milliseconds) ?? 0) }
+    let seconds = zone.instants(atLocal: time.seconds)
+    offsets = seconds.map { Self.offset(time.seconds - $0) }
+    instants = seconds.map { $0 * 1_000 + (fraction.map(Self.milliseconds) ?? 0) }
     isWholeSecond = fraction == nil
+  }
+
+  /// `+01:00` for 3 600 seconds.
+  private static func offset(_ seconds: Int64) -> String {
+    let minutes = seconds.magnitude / 60
+    let digits = [minutes / 60, minutes % 60].map { $0 < 10 ? "0\($0)" : "\($0)" }
+    return (seconds < 0 ? "-" : "+") + digits.joined(separator: ":")
   }
 
   /// Digits behind a point, rounded to milliseconds.

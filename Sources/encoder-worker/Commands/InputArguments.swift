@@ -23,7 +23,9 @@ struct CaptureArguments: ParsableArguments {
       valueName: "pattern"))
   var nameTime: String?
 
+  // An offset may begin with a minus sign.
   @Option(
+    parsing: .unconditional,
     help: .setting("Zone of local times in names: UTC, +01:00, or a name like Europe/Berlin.", valueName: "zone"))
   var timeZone: String?
 

@@ -1,0 +1,101 @@
+// The instants of files with times in their names: repeated hours, seconds with several files, and names that tell other times.
+
+import FileSystem
+
+extension NamedTimesFormat {
+  /// A file with the time in its name.
+  struct NamedFile {
+    let path: String
+    let time: NamedTime
+    var instant: Int64?
+    var note: String?
+  }
+
+  /// Puts files into the order of their sequence, if it numbers all files of the batch and not those of each second.
+  static func ordered(_ files: [NamedFile], _ draft: inout BatchDraft) -> [NamedFile] {
+    let numbers = files.compactMap(\.time.sequence)
+    guard files.count > 2, numbers.count == files.count, Set(numbers).count == files.count else { return files }
+    draft.isListed = true
+    return files.sorted { ($0.time.sequence ?? 0) < ($1.time.sequence ?? 0) }
+  }
+
+  /// Number of frames in one second that is suspicious in any batch, and in a batch that has most frames in that second.
+  private static let (crowd, smallCrowd) = (60, 10)
+
+  /// Returns warnings if names probably tell other times than the patterns read.
+  static func warnings(on files: [NamedFile], _ patterns: [NamePattern]) -> [String] {
+    var warnings: [String] = []
+    let halfDays = patterns.contains(where: \.hasHours) ? files.filter { NameAdvice.isHalfDay($0.path) } : []
+    if let first = halfDays.first {
+      warnings.append(
+        "\(halfDays.count) of \(files.count) names have AM or PM, which the pattern does not read: their times can be twelve "
+          + "hours off, the first is \(lastComponent(of: first.path).shortened(to: 80))")
+    }
+    let whole = files.filter { $0.time.isWholeSecond && $0.instant != nil }
+    let seconds = Dictionary(grouping: whole) { ($0.instant ?? 0).flooredDivision(by: 1_000) }
+    guard let (second, crowded) = seconds.max(by: { ($0.value.count, $1.key) < ($1.value.count, $0.key) }),
+      crowded.count > crowd || crowded.count >= smallCrowd && 2 * crowded.count > files.count
+    else { return warnings }
+    return warnings + [
+      "\(crowded.count) of \(files.count) names tell the same second, \(second * 1_000) in unix milliseconds: "
+        + (crowded.allSatisfy { $0.time.sequence != nil }
+          ? "the pictures were spread over it, about \(1_000 / crowded.count) ms apart"
+          : "check that the pattern reads the right digits")
+    ]
+  }
+
+  /// Chooses between the two instants of a time that clocks showed twice, if the order of the sequence allows only one of them.
+  static func resolved(_ files: [NamedFile]) -> [NamedFile] {
+    var files = files
+    guard files.contains(where: { $0.time.instants.count > 1 }) else {
+      for index in files.indices { files[index].instant = files[index].time.instants.first }
+      return files
+    }
+    let timed = files.indices.filter { !files[$0].time.instants.isEmpty }
+    let sequence = timed.compactMap { files[$0].time.sequence }
+    for index in timed where files[index].time.instants.count == 1 {
+      files[index].instant = files[index].time.instants[0]
+    }
+    guard sequence.count == timed.count, Set(sequence).count == timed.count else { return files }
+    let order = timed.sorted { (files[$0].time.sequence ?? 0) < (files[$1].time.sequence ?? 0) }
+    guard let earliest = monotonic(order.map { files[$0].time.instants }),
+      let latest = monotonic(order.reversed().map { files[$0].time.instants.reversed().map { -$0 } })
+    else { return files }
+    for (index, (early, late)) in zip(order, zip(earliest, latest.reversed())) where early == -late {
+      files[index].instant = early
+    }
+    return files
+  }
+
+  /// Returns the lowest choices that do not decrease; nil if there are none.
+  private static func monotonic(_ choices: [[Int64]]) -> [Int64]? {
+    var chosen: [Int64] = []
+    for each in choices {
+      guard let next = each.first(where: { $0 >= chosen.last ?? .min }) else { return nil }
+      chosen.append(next)
+    }
+    return chosen
+  }
+
+  /// Spreads the frames of each second over it, in the order of their sequence, if their names contain no fraction of it.
+  static func spread(_ files: [NamedFile]) -> [NamedFile] {
+    var files = files
+    let seconds = Dictionary(
+      grouping: files.indices.filter { files[$0].time.isWholeSecond && files[$0].time.sequence != nil }
+    ) {
+      files[$0].instant
+    }
+    for (instant, indexes) in seconds where indexes.count > 1 {
+      guard let instant else { continue }
+      // Two files of one number, such as a picture and its thumbnail, are of one instant.
+      let numbers = Set(indexes.map { files[$0].time.sequence ?? 0 }).sorted()
+      let places = Dictionary(uniqueKeysWithValues: numbers.enumerated().map { ($0.element, $0.offset) })
+      for index in indexes where numbers.count > 1 {
+        let place = places[files[index].time.sequence ?? 0] ?? 0
+        files[index].instant = instant + Int64(place * 1_000 / numbers.count)
+        files[index].note = "frame \(place + 1) of \(numbers.count) in its second, which were spread over it"
+      }
+    }
+    return files
+  }
+}

@@ -1,0 +1,191 @@
+// Puts the frames of a batch into the order of their captures, and says where that differs from the recorder's order. Of several
+// frames at one instant, the one to show comes first: the others are shown only if it cannot be decoded.
+
+/// The frames of a batch in the order of their captures.
+struct FrameOrder {
+  /// A frame, and its place in the recorder's order.
+  private struct Placed {
+    let place: Int
+    var frame: Frame
+  }
+
+  private(set) var frames: [Frame] = []
+  /// Frames whose instants cannot be used.
+  private(set) var refused: [RefusedFrame] = []
+  /// Whether a refused frame has masks.
+  private(set) var hasLostMasks = false
+  private(set) var warnings: [String] = []
+
+  /// Maximum number of frames with a note on the recorder's order; a list in reverse order has a note for each frame.
+  private static let maximumNotes = 20
+
+  init(_ draft: BatchDraft, in contents: any BatchContents, limits: Limits) throws {
+    let all = draft.frames.enumerated().map { Placed(place: $0.offset, frame: $0.element) }
+    let sorted = all.filter { limits.instants.contains($0.frame.timeMs) }
+      .sorted { ($0.frame.timeMs, -$0.place) < ($1.frame.timeMs, -$1.place) }
+    refused = all.filter { !limits.instants.contains($0.frame.timeMs) }.map {
+      RefusedFrame(source: $0.frame.source, reason: "instant \($0.frame.timeMs) lies outside 2001 to 2100")
+    }
+    var kept = withoutJumps(sorted, limits: limits)
+    if refused.isMany(of: all.count), let first = refused.first {
+      warnings.append(
+        "\(refused.count) of \(all.count) frames have times that cannot be used; the first is \(first.source): \(first.reason)"
+      )
+    }
+    hasLostMasks = all.count { $0.frame.look.hidesAnything } > kept.count { $0.frame.look.hidesAnything }
+    if draft.isListed { noteSteps(in: &kept) }
+    let isRecord = contents.names.isEmpty
+    try Self.rank(&kept) { group in
+      isRecord ? group : try Self.ranked(group, isListed: draft.isListed, in: contents)
+    }
+    frames = kept.map(\.frame)
+    warnOfEqualInstants(isRecord: isRecord, draft.adviceOnEqualInstants)
+  }
+
+  /// Refuses frames far from the largest group of frames: their clock was wrong.
+  private mutating func withoutJumps(_ frames: [Placed], limits: Limits) -> [Placed] {
+    var runs: [ArraySlice<Placed>] = []
+    var start = 0
+    for index in frames.indices
+    where index + 1 == frames.count || frames[index + 1].frame.timeMs - frames[index].frame.timeMs > limits.jumpMs {
+      runs.append(frames[start...index])
+      start = index + 1
+    }
+    // Of several largest groups, keep the first.
+    guard let kept = runs.max(by: { ($0.count, -$0.startIndex) < ($1.count, -$1.startIndex) }) else { return [] }
+    refused += runs.filter { $0.startIndex != kept.startIndex }.joined().map {
+      RefusedFrame(
+        source: $0.frame.source,
+        reason: "instant \($0.frame.timeMs) is more than \(limits.jumpMs) ms from the others: a clock that jumped")
+    }
+    return Array(kept)
+  }
+
+  // MARK: - The recorder's order
+
+  /// Notes the places where a frame is earlier than the one before it in the recorder's order.
+  private mutating func noteSteps(in kept: inout [Placed]) {
+    let order = kept.indices.sorted { kept[$0].place < kept[$1].place }
+    var (steps, earlier) = (0, 0)
+    var first: (step: Frame, before: Frame)?
+    var latestMs = Int64.min
+    for (index, previous) in zip(order.dropFirst(), order) {
+      let (frame, before) = (kept[index].frame, kept[previous].frame)
+      latestMs = max(latestMs, before.timeMs)
+      if frame.timeMs < latestMs { earlier += 1 }
+      guard frame.timeMs < before.timeMs else { continue }
+      steps += 1
+      first = first ?? (frame, before)
+      guard steps <= Self.maximumNotes else { continue }
+      let note = "comes after \(before.source), whose time is \(before.timeMs - frame.timeMs) ms later"
+      kept[index].frame.note = [frame.note, note].compactMap { $0 }.joined(separator: "; ")
+    }
+    guard let (step, before) = first else { return }
+    warnings.append(
+      "the clock stepped back, or the list is out of order: \(earlier) of \(kept.count) frames come after a frame with a later time, "
+        + "the first is \(step.source) (\(before.timeMs - step.timeMs) ms before \(before.source)); "
+        + "they are shown in the order of their times; check the recorder's clock")
+  }
+
+  // MARK: - Equal instants
+
+  private static func rank(_ kept: inout [Placed], _ ranked: ([Placed]) throws -> [Placed]) rethrows {
+    var start = 0
+    while start < kept.count {
+      let timeMs = kept[start].frame.timeMs
+      let end = kept[start...].firstIndex { $0.frame.timeMs != timeMs } ?? kept.count
+      if end - start > 1 { kept.replaceSubrange(start..<end, with: try ranked(Array(kept[start..<end]))) }
+      start = end
+    }
+  }
+
+  /// Sorts the files of one instant: the one in the shallowest folder comes first, then the larger picture, then the later one.
+  private static func ranked(
+    _ group: [Placed], isListed: Bool, in contents: any BatchContents
+  ) throws -> [Placed] {
+    let depths = group.map(\.frame.folderDepth)
+    var pixels: [Int: Int] = [:]
+    for (placed, depth) in zip(group, depths) where depths.count(where: { $0 == depth }) > 1 {
+      pixels[placed.place] = try placed.frame.pixels(in: contents)
+    }
+    return group.sorted { one, other in
+      let (depth, otherDepth) = (one.frame.folderDepth, other.frame.folderDepth)
+      guard depth == otherDepth else { return depth < otherDepth }
+      let (size, otherSize) = (pixels[one.place] ?? 0, pixels[other.place] ?? 0)
+      guard size == otherSize else { return size > otherSize }
+      let (name, otherName) = (one.frame.fullName, other.frame.fullName)
+      guard !isListed, name != otherName else { return one.place > other.place }
+      return otherName.utf8.lexicographicallyPrecedes(name.utf8)
+    }
+  }
+
+  private mutating func warnOfEqualInstants(isRecord: Bool, _ advice: String?) {
+    var (instants, taken) = (0, 0)
+    var hidden: [Frame] = []
+    var index = 0
+    while index < frames.count {
+      let end = frames[index...].firstIndex { $0.timeMs != frames[index].timeMs } ?? frames.count
+      instants += 1
+      taken += end - index > 1 ? 1 : 0
+      hidden += frames[(index + 1)..<end]
+      index = end
+    }
+    guard let first = hidden.first, hidden.isMany(of: frames.count) else { return }
+    let counts =
+      "\(taken) of \(instants) instants have more than one \(isRecord ? "record" : "file"), so \(hidden.count) of "
+      + "\(frames.count) are not shown, the first is \(first.fullName)"
+    let folders = Dictionary(grouping: hidden.map(\.folder)) { $0 }.mapValues(\.count)
+    let most = folders.max { ($0.value, $1.key) < ($1.value, $0.key) }
+    if isRecord {
+      warnings.append(counts + "; the last record of an instant is shown")
+    } else if let most, !most.key.isEmpty, 2 * most.value > hidden.count {
+      warnings.append(
+        counts + "; \(most.value) of these lie in '\(most.key.shortened(to: 255))': "
+          + "to leave that folder out, move it out of the batch")
+    } else {
+      warnings.append(counts + "; " + (advice ?? "to choose others, send the batch without the files that are shown"))
+    }
+  }
+}
+
+extension Collection {
+  /// Whether the elements are so many of a batch's that a warning has to count them: a tenth, or 20.
+  func isMany(of total: Int) -> Bool { count >= 2 && (10 * count >= total || count >= 20) }
+}
+
+extension Frame {
+  /// The producer's name of the frame; for a file in a folder, its path in the batch.
+  package var fullName: String {
+    guard paths.count == 1, paths[0].hasSuffix("/" + source) else { return source }
+    return paths[0]
+  }
+
+  /// The number of folders around the frame's file; 0 for a record.
+  package var folderDepth: Int { fullName.utf8.count { $0 == UInt8(ascii: "/") } }
+
+  /// The folder of the frame's file; empty at the top level.
+  fileprivate var folder: String {
+    let name = fullName
+    return name.lastIndex(of: "/").map { String(name[..<$0]) } ?? ""
+  }
+
+  /// Bytes of a file in which its header is: EXIF and profiles of up to 64 KiB each may precede the size.
+  private static let headerBytes = 256 << 10
+  /// Pixels along one side of the largest picture that is compared; larger ones are refused in any case.
+  private static let largestSide = 1 << 24
+
+  /// Returns the number of pixels in the picture. A file without a readable size counts as the largest: it is refused with its own
+  /// reason, and then the next file is shown.
+  fileprivate func pixels(in contents: any BatchContents) throws -> Int {
+    let size: PixelSize?
+    switch look.content {
+    case .image(nil):
+      let start = try paths.first.flatMap { try contents.start(of: $0, count: Self.headerBytes) } ?? []
+      size = ImageKind(of: start)?.size(of: start)
+    case .image(let raw?): size = raw.size
+    case .layers(_, let width, let height): size = PixelSize(width: width, height: height)
+    }
+    guard let size, size.width <= Self.largestSide, size.height <= Self.largestSide else { return .max }
+    return size.width * size.height
+  }
+}

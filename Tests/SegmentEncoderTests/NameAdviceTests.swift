@@ -1,0 +1,114 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import FileSystem
+@testable import FrameBatches
+
+/// The advice for names without a known time: the options that it gives read the batch's own names.
+@Suite struct NameAdviceTests {
+  private let scratch: ScratchDirectory
+  private static var jpeg: [UInt8] { get throws { try Fixture("single-frame").bytes("1767859512340.jpg") } }
+
+  init() throws { scratch = try ScratchDirectory() }
+
+  private func batch(_ names: [String]) throws -> String {
+    let path = try scratch.directory("batch-\(UUID().uuidString)")
+    for name in names {
+      let file = URL(fileURLWithPath: path + "/" + name)
+      try FileManager.default.createDirectory(
+        at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+      try Data(Self.jpeg).write(to: file)
+    }
+    return path
+  }
+
+  private func refusal(_ path: String) throws -> BadBatch {
+    try #require(
+      #expect(throws: BadBatch.self) { try BatchSessions(reading: path, options: InputOptions(session: "s")) })
+  }
+
+  /// Names, the advised pattern, and the instants that it reads.
+  @Test(
+    arguments: [
+      (
+        ["Shot 2026-01-08 at 08.05.12.png", "Shot 2026-01-08 at 08.05.13.png"], "Shot %Y-%m-%d at %H.%M.%S", [0, 1_000]
+      ),
+      (["image-20260108080512.jpg", "image-20260108080513.jpg"], "image-%Y%m%d%H%M%S", [0, 1_000]),
+      (["19700101-065047.jpg", "20260108-080512.jpg", "20260108-080513.jpg"], "%Y%m%d-%H%M%S", [0, 1_000]),
+      (["cam-20260108-080512.jpg", "cam-20260108-080513_1.jpg"], "cam-%Y%m%d-%H%M%S%*", [0, 1_000]),
+      (["a 20260108_080512-1.jpg", "b 20260108_080512-2.jpg"], "%*%Y%m%d_%H%M%S-%q", [0, 500]),
+      (["x.1767859512.00433.jpg", "x.1767859513.1.jpg"], "x.%s", [4, 1_100]),
+      (["x-1767859512340.jpg", "y-1767859513340.jpg"], "%*%Q", [340, 1_340]),
+      (["2026-01-08 08.05.12,25.jpg", "2026-01-08 08.05.13,5.jpg"], "%Y-%m-%d %H.%M.%S,%f", [250, 1_500]),
+      (["l'ete 2026-01-08 08.05.12.jpg"], "l'ete %Y-%m-%d %H.%M.%S", [0]),
+    ] as [([String], String, [Int64])])
+  func advisedPatternReadsTheNames(names: [String], pattern: String, offsetsMs: [Int64]) throws {
+    let path = try batch(names)
+    let refusal = try refusal(path)
+    let quoted = pattern.replacingOccurrences(of: "'", with: "'\\''")
+    #expect(refusal.advice.contains("--name-time '\(quoted)'"), "\(refusal.advice)")
+    var options = InputOptions(session: "s")
+    try options.setTimes(nameTime: pattern, times: nil, start: nil, fps: nil, timeZone: "UTC")
+    let batch = try BatchSessions(reading: path, options: options).readers[0].batch
+    #expect(batch.frames.map { $0.timeMs - 1_767_859_512_000 } == offsetsMs)
+  }
+
+  /// macOS separates AM and PM by a narrow space that nobody can type, and hours have one digit.
+  @Test(arguments: [
+    ["Screenshot 2026-04-15 at 12.59.58\u{202F}AM.png", "Screenshot 2026-04-15 at 9.12.10\u{202F}PM.png"],
+    ["Screenshot 2026-04-15 at 12.59.58 pm.png", "Screenshot 2026-04-15 at 11.12.10 am.png"],
+    ["Captura 2026-04-15 a las 12.59.58 p. m..png"],
+    ["スクリーンショット 2026-04-15 午後12.59.58.png"],
+  ])
+  func noPatternIsAdvisedForA12HourClock(names: [String]) throws {
+    let path = try batch(names)
+    let refusal = try refusal(path)
+    #expect(refusal.cause.contains("has a 12-hour clock's time in its name (AM or PM)"), "\(refusal)")
+    #expect(refusal.advice.hasPrefix("use the times of the files with --times mtime; else rename"))
+    #expect(!refusal.advice.contains("--name-time"))
+    try Tool.output("tar", ["-C", path, "-cf", scratch.path("a.tar"), "."])
+    #expect(try self.refusal(scratch.path("a.tar")).advice.hasPrefix("rename each frame"))
+  }
+
+  @Test func noPatternIsAdvisedThatMostNamesFail() throws {
+    let refusal = try refusal(
+      batch(["a 2026-01-08 08.05.12.jpg"] + (1...5).map { "holiday \($0) of 2026.jpg" }))
+    #expect(!refusal.advice.contains("--name-time"))
+    #expect(refusal.advice.contains("--times mtime"))
+    // Numbered frames need a number each.
+    #expect(try self.refusal(batch(["a1.jpg", "b1.jpg"])).advice.contains("--start") == false)
+    #expect(try self.refusal(batch(["a1.jpg", "a2.jpg"])).advice.contains("--start T --fps R"))
+  }
+
+  @Test func otherFilesBesideThePicturesDoNotHideThem() throws {
+    let path = try batch(["shot 2026-01-08 08.05.12.jpg"])
+    for name in [".directory", "AAA.db", "desktop.ini"] { try scratch.file(lastComponent(of: path) + "/" + name, [1]) }
+    let refusal = try refusal(path)
+    #expect(refusal.cause.contains("'shot 2026-01-08 08.05.12.jpg' has a date in its name"))
+  }
+
+  @Test func foldersThatTellTheDateHaveAdviceThatReadsThem() throws {
+    let dated = try batch(["2026-01-08/08-05-12.jpg", "2026-01-08/08-05-13.jpg"])
+    let advice = try refusal(dated).advice
+    #expect(advice.contains("encode --batches DIR --times mtime"))
+    var options = InputOptions(session: "s")
+    try options.setTimes(nameTime: nil, times: "mtime", start: nil, fps: nil, timeZone: nil)
+    #expect(try BatchSessions(reading: dated + "/2026-01-08", options: options).readers[0].batch.frames.count == 2)
+    let named = try batch(["one/shot 2026-01-08 08.05.12.jpg", "two/shot 2026-01-08 08.05.13.jpg"])
+    #expect(try refusal(named).advice.contains("--name-time 'shot %Y-%m-%d %H.%M.%S'"))
+    let deep = try refusal(batch(["2026-01-08/001/jpg/12.jpg"]))
+    #expect(deep.cause.contains("folders of folders, the first in '2026-01-08/001'"))
+  }
+
+  @Test func limitsAreNamedWithTheValueThatTheBatchNeeds() throws {
+    let path = try batch((0..<4).map { "\(1_767_859_512_000 + $0 * 1_000).jpg" })
+    var limits = Limits()
+    limits.frames = 3
+    let error = #expect(throws: BadBatch.self) { try BatchSessions(reading: path, limits: limits) }
+    #expect(error?.cause == "4 frames, more than the limit of 3")
+    #expect(error?.advice == "raise the limit with --limit frames=4, or split the batch")
+    limits.frames = 4
+    #expect(try BatchSessions(reading: path, limits: limits).readers[0].batch.frames.count == 4)
+  }
+}
