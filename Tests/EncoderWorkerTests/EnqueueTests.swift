@@ -87,7 +87,7 @@ import Testing
     let environment = ["ENCODER_WORKER_LIMIT": "frames=3"]
     let result = try run("enqueue", "--spool", "spool", "yard", environment: environment)
     #expect(result.status == 65 && result.errors.contains("4 frames, more than the limit of 3"), "\(result.errors)")
-    #expect(result.errors.contains("give --limit frames=4"), "\(result.errors)")
+    #expect(result.errors.contains("--limit frames=4"), "\(result.errors)")
     #expect(try waiting() == [])
     #expect(
       try run("enqueue", "--spool", "spool", "yard", "--limit", "frames=4", environment: environment).status == 0)
