@@ -7,7 +7,7 @@ import Testing
   func readersOfForgedSessionsNeitherCrashNorHangNorExceedMemory(seed: Int) throws {
     let scratch = try ScratchDirectory()
     let script = Fixture.root.appendingPathComponent("Tests/torture/forged.py").path
-    let (sessions, videos) = Extent.of((60, 100), full: (250, 625))
+    let (sessions, videos) = Extent.of((40, 60), full: (250, 625))
     let result = try Tool.run(
       Tool.python,
       [
