@@ -5,7 +5,8 @@ import Testing
 @Suite struct BadInputTests {
   private let spool: TestSpool
 
-  init() throws { spool = try TestSpool() }
+  // Another user can reach `/tmp`, whatever TMPDIR says.
+  init() throws { spool = try TestSpool(in: URL(fileURLWithPath: "/tmp")) }
 
   private struct Reason: Decodable {
     let format: String, batch: String, operation: String, file: String, cause: String, advice: String

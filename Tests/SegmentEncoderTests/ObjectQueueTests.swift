@@ -258,7 +258,7 @@ import Testing
     let long = String(repeating: "é", count: 120)
     try Data(Archive.tar([("a", [1, 2, 3]), (long, [UInt8](repeating: 9, count: 70_000))]))
       .write(to: URL(fileURLWithPath: archive))
-    let listed = try Tool.output("tar", ["-tvf", archive, "--quoting-style=literal"])
+    let listed = try Tool.output("tar", ["--utc", "-tvf", archive, "--quoting-style=literal"])
     #expect(String(decoding: listed, as: UTF8.self).contains("70000 1970-01-01 00:00 \(long)"))
   }
 

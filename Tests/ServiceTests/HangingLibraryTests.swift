@@ -11,7 +11,8 @@ import Testing
 
   /// The directory of the hostile library, which is built once.
   private static let library = Result {
-    let directory = try ScratchDirectory()
+    // Blanks separate the names in LD_PRELOAD.
+    let directory = try ScratchDirectory(in: URL(fileURLWithPath: "/tmp"))
     let source = Fixture.root.appendingPathComponent("Tests/torture/hostile_library.c").path
     try Tool.output(
       "clang",

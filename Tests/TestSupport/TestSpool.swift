@@ -7,8 +7,8 @@ public struct TestSpool {
 
   public var output: String { path + "/output" }
 
-  public init() throws {
-    scratch = try ScratchDirectory()
+  public init(in parent: URL = FileManager.default.temporaryDirectory) throws {
+    scratch = try ScratchDirectory(in: parent)
     path = scratch.path("spool")
     for state in ["incoming", "tmp"] { _ = try scratch.directory("spool/" + state) }
   }

@@ -69,9 +69,10 @@ public final class ScratchDirectory: Sendable {
 
   public var path: String { url.path }
 
-  public init() throws {
+  /// - Parameter parent: The directory for it. Other users can reach `/tmp`, and its path has no blanks.
+  public init(in parent: URL = FileManager.default.temporaryDirectory) throws {
     // Short: the path of a socket in it has at most 107 bytes, and TMPDIR may be long.
-    url = FileManager.default.temporaryDirectory.appendingPathComponent("se-\(UUID().uuidString.prefix(13))")
+    url = parent.appendingPathComponent("se-\(UUID().uuidString.prefix(13))")
     try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
   }
 

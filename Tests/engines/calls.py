@@ -197,7 +197,8 @@ def check_airflow(programs, status, again):
 
 
 def main():
-    with tempfile.TemporaryDirectory(prefix="calls-") as root:
+    # The engines split command lines at blanks, which TMPDIR may have.
+    with tempfile.TemporaryDirectory(prefix="calls-", dir="/tmp") as root:
         batches = os.path.join(root, "batches")
         fill(batches, BATCHES)
         alone = expected(batches, os.path.join(root, "alone"))

@@ -53,9 +53,9 @@ private func adviceOnMaking(_ path: String) -> String {
   while !["/", "."].contains(existing), !DurableFile.exists(existing) {
     existing = DurableFile.parentDirectory(of: existing)
   }
-  let own = "name a directory of your own, as ~/\(lastComponent(of: path))"
+  let own = "name a directory of your own, as ~/\(lastComponent(of: path).shellWord)"
   guard access(existing, W_OK | X_OK) != 0 else { return own }
-  return "you may not write to \(existing): run 'sudo install -d -o $USER \(path)', or \(own)"
+  return "you may not write to \(existing): run: sudo install -d -o $USER \(path.shellWord); or \(own)"
 }
 
 /// Writes a message for people to standard error, in one line: names in it may hold line ends and control characters.
