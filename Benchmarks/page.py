@@ -37,9 +37,10 @@ def text(results):
 
 def quotes(results):
     """Returns the figures that other pages quote: a path, a pattern of a line or phrase, and the text in its place."""
-    rows = summary.readme(results["parts"])
-    return [("README.md", rf"^\| {re.escape(label)} \|.*$", row) for label, row in rows.items()] + [
-        ("docs/security.md", r"`make bench` measured .*? CPU than with `off`", summary.sandbox(results["parts"]))]
+    # The rows between the head of the README's table and the first one without figures.
+    table = r"(?<=^\|---\|---\|---\|---\|\n)(?:\|.*\n)*?(?=\| time of a frame \|)"
+    return [("README.md", table, summary.readme(results["parts"])),
+            ("docs/security.md", r"`make bench` measured .*? CPU than with `off`", summary.sandbox(results["parts"]))]
 
 
 def pages(results):

@@ -178,7 +178,7 @@ Everything else that was measured beside a wanted figure, or beside ffmpeg:
 
 
 def readme(parts):
-    """Returns the rows of figures in the table of the README, by their labels."""
+    """Returns the rows of figures in the table of the README."""
     found = {title(session): session["rows"] for session in sessions_of(parts)}
     jpeg, screens = ("JPEG s01", "JPEG s04", "JPEG s02"), "reading, typing, idle screen"
     forms, other = ("PNG s01 RGB", "WebP s01", "JPEG s01, 1440×3120"), "PNG, WebP, 1440×3120"
@@ -210,7 +210,8 @@ def readme(parts):
         f"similarity {preset}: {screens}": row(jpeg, second, alike),
         f"similarity of reading: {other}": row(forms, first, alike),
     }
-    return {label: f"| {' | '.join([label, *cells])} |" for label, cells in rows.items()}
+    # A row without a figure to compare with says nothing.
+    return "".join(f"| {' | '.join([label, *cells])} |\n" for label, cells in rows.items() if {*cells[1:]} != {NONE})
 
 
 def sandbox(parts):
