@@ -99,7 +99,8 @@ struct FrameOrder {
     }
   }
 
-  /// Sorts the files of one instant: the one in the shallowest folder comes first, then the larger picture, then the later one.
+  /// Sorts the files of one instant: one with masks comes first, then the one in the shallowest folder, the larger picture, and the
+  /// later one. Without the masks of their neighbour, the others are shown black only: they may show the same screen.
   private static func ranked(
     _ group: [Placed], isListed: Bool, in contents: any BatchContents
   ) throws -> [Placed] {
@@ -108,7 +109,10 @@ struct FrameOrder {
     for (placed, depth) in zip(group, depths) where depths.count(where: { $0 == depth }) > 1 {
       pixels[placed.place] = try placed.frame.pixels(in: contents)
     }
+    let isMasked = group.contains { $0.frame.look.hidesAnything }
     return group.sorted { one, other in
+      let (hides, otherHides) = (one.frame.look.hidesAnything, other.frame.look.hidesAnything)
+      guard hides == otherHides else { return hides }
       let (depth, otherDepth) = (one.frame.folderDepth, other.frame.folderDepth)
       guard depth == otherDepth else { return depth < otherDepth }
       let (size, otherSize) = (pixels[one.place] ?? 0, pixels[other.place] ?? 0)
@@ -116,6 +120,9 @@ struct FrameOrder {
       let (name, otherName) = (one.frame.fullName, other.frame.fullName)
       guard !isListed, name != otherName else { return one.place > other.place }
       return otherName.utf8.lexicographicallyPrecedes(name.utf8)
+    }.map { placed in
+      guard isMasked, !placed.frame.look.hidesAnything else { return placed }
+      return Placed(place: placed.place, frame: placed.frame.hidden(because: "another file of its instant has masks"))
     }
   }
 
@@ -154,6 +161,12 @@ extension Collection {
 }
 
 extension Frame {
+  /// Returns the frame with its whole picture hidden.
+  fileprivate func hidden(because reason: String) -> Frame {
+    let look = FrameComposition(content: look.content, masks: .everything(because: reason))
+    return Frame(source: source, paths: paths, timeMs: timeMs, look: look, note: note)
+  }
+
   /// The producer's name of the frame; for a file in a folder, its path in the batch.
   package var fullName: String {
     guard paths.count == 1, paths[0].hasSuffix("/" + source) else { return source }

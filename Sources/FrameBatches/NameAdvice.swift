@@ -35,7 +35,7 @@ struct NameAdvice {
     guard let (pattern, read) = pattern(for: names), 2 * read >= names.count else { return nil }
     let quoted = pattern.description.replacing("'", with: "'\\''")
     return "describe the names to encode or enqueue, for example --name-time '\(quoted)'"
-      + (pattern.needsZone ? " --time-zone Europe/Berlin" : "")
+      + (pattern.needsZone ? " --time-zone \(isUniversal(pattern) ? "UTC" : "Europe/Berlin")" : "")
       + (read < names.count ? "; it reads \(read) of \(names.count) names" : "")
   }
 
@@ -70,13 +70,23 @@ struct NameAdvice {
     contents.topNames.first.map { (try? contents.modifiedMs($0)) ?? nil } ?? nil != nil
   }
 
-  /// Whether a name says AM or PM, in Latin or East Asian letters.
+  /// Whether a pattern has the name of universal time behind its fields.
+  private func isUniversal(_ pattern: NamePattern) -> Bool {
+    ["UTC", "GMT"].contains { pattern.description.contains($0) }
+  }
+
+  /// Whether a name says AM or PM behind a digit, or in East Asian letters.
   static func isHalfDay(_ path: String) -> Bool {
     let stem = NamedTimesFormat.parts(of: path).stem.lowercased()
     if ["午前", "午後", "上午", "下午", "오전", "오후"].contains(where: stem.contains) { return true }
-    let words = stem.split { !$0.isLetter }
-    return words.contains { ["am", "pm"].contains($0) }
-      || zip(words, words.dropFirst()).contains { ["a", "p"].contains($0) && $1 == "m" }
+    let letters = Array(stem.filter { $0 != "." })
+    return letters.indices.contains { index in
+      guard letters[index].isNumber else { return false }
+      let rest = letters[(index + 1)...].drop { $0.isWhitespace || "_-".contains($0) }
+      let behind = rest.dropFirst().drop(while: \.isWhitespace)
+      guard let first = rest.first, "ap".contains(first), behind.first == "m" else { return false }
+      return behind.dropFirst().first.map { !$0.isLetter && !$0.isNumber } ?? true
+    }
   }
 
   /// Returns the pattern that reads the most names, and how many it reads.

@@ -104,7 +104,7 @@ package enum OtherImage: String, CaseIterable {
   package func advice(for name: String?) -> String {
     let own = name?.split(separator: ".", omittingEmptySubsequences: false).dropFirst().last ?? ""
     let isPlain = !own.isEmpty && own.utf8.allSatisfy { isalnum(Int32($0)) != 0 }
-    let loop = command(#""$f""#, to: #""png/${f%.*}""#)
+    let loop = command(#""./$f""#, to: #""png/${f%.*}""#)
     return "convert the frames to JPEG, PNG or WebP: mkdir -p png; "
       + "for f in *.\(isPlain ? String(own) : suffix); do \(loop); done" + (package.map { " (package \($0))" } ?? "")
   }

@@ -52,6 +52,23 @@ import Testing
     #expect(try waiting() == [])
   }
 
+  @Test func picturesThatNoWorkerDecodesAreRefusedWithTheRemedy() throws {
+    // The start of a PNG of 9000×16 pixels, and that of a BMP.
+    let wide: [UInt8] =
+      [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13, 0x49, 0x48, 0x44, 0x52]
+      + [0, 0, 0x23, 0x28, 0, 0, 0, 16, 8, 2, 0, 0, 0]
+    let cases = [
+      ("wide", wide, "--limit side=9000"), ("bitmaps", Array("BM".utf8) + [UInt8](repeating: 0, count: 60), "BMP"),
+    ]
+    for (name, image, remedy) in cases {
+      try directory(name, ["1767859512340.png"], image: image)
+      let refused = try run("enqueue", "--spool", "spool", name)
+      #expect(refused.status == 65 && refused.errors.contains(remedy), "\(refused.errors)")
+    }
+    #expect(try waiting() == [])
+    #expect(try run("enqueue", "--spool", "spool", "wide", "--limit", "side=9000").status == 0)
+  }
+
   @Test(arguments: [
     (#"{"version":1,"#, "not JSON"), (#"{"version":1,"session":"a b"}"#, "the session id \"a b\" cannot be used"),
     (#"{"version":2}"#, "version 2 is not known"), (#"{"version":1,"frames":[]}"#, "no frame that can be used"),

@@ -110,6 +110,23 @@ import Testing
     #expect(try read(broken).frames.map(\.source) == ["1767859512000.jpg", "1767859512000.png"])
   }
 
+  /// A producer may list a picture, and then the same screen redacted and smaller.
+  @Test func fileWithMasksIsShownBeforeALargerOneWithoutAndTheOtherIsHidden() throws {
+    let list = """
+      {"version":1,"frames":[{"file":"a.png","timeMs":1767859512000},{"file":"b.png","timeMs":1767859512000,\
+      "masks":[{"x":0,"y":0,"width":9,"height":9}]}]}
+      """
+    let path = try folder([
+      ("a.png", Self.png(200, 100)), ("b.png", Self.png(20, 10)), ("batch.json", Array(list.utf8)),
+    ])
+    for path in [path, try tar(path)] {
+      let frames = try read(path).frames
+      #expect(frames.map(\.source) == ["b.png", "a.png"])
+      #expect(frames[0].look.blackout == nil && frames[0].look.hidesAnything)
+      #expect(frames[1].look.blackout == "another file of its instant has masks")
+    }
+  }
+
   @Test func laterNameIsShownOfTwoEqualPictures() throws {
     let path = try folder([("1767859512000.jpg", Self.png(2, 1)), ("1767859512000.png", Self.png(2, 1))])
     let archive = scratch.path("reversed.tar")

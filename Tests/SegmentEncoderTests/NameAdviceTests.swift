@@ -42,6 +42,13 @@ import Testing
       (["x-1767859512340.jpg", "y-1767859513340.jpg"], "%*%Q", [340, 1_340]),
       (["2026-01-08 08.05.12,25.jpg", "2026-01-08 08.05.13,5.jpg"], "%Y-%m-%d %H.%M.%S,%f", [250, 1_500]),
       (["l'ete 2026-01-08 08.05.12.jpg"], "l'ete %Y-%m-%d %H.%M.%S", [0]),
+      (["cam 2026-01-08T08-05-12_pm25.png"], "cam %Y-%m-%dT%H-%M-%S_pm25", [0]),
+      (["I am 2026-01-08 08.05.12.png"], "I am %Y-%m-%d %H.%M.%S", [0]),
+      // The zone in a name counts, and not one that is named to the program.
+      (["shot 2026-01-08T00-05-12-0800.jpg"], "shot %Y-%m-%dT%H-%M-%S%z", [0]),
+      (["2026-01-08T09-05-12.250+01:00 a.jpg"], "%Y-%m-%dT%H-%M-%S.%f%z a", [250]),
+      (["2026-01-08T08-05-12Z shot.jpg"], "%Y-%m-%dT%H-%M-%S%z shot", [0]),
+      (["2026-01-08 08.05.12-0001.jpg", "2026-01-08 08.05.12-0002.jpg"], "%Y-%m-%d %H.%M.%S-%q", [0, 500]),
     ] as [([String], String, [Int64])])
   func advisedPatternReadsTheNames(names: [String], pattern: String, offsetsMs: [Int64]) throws {
     let path = try batch(names)
@@ -52,6 +59,11 @@ import Testing
     try options.setTimes(nameTime: pattern, times: nil, start: nil, fps: nil, timeZone: "UTC")
     let batch = try BatchSessions(reading: path, options: options).readers[0].batch
     #expect(batch.frames.map { $0.timeMs - 1_767_859_512_000 } == offsetsMs)
+  }
+
+  @Test func universalTimeInANameIsTheAdvisedZone() throws {
+    let advice = try refusal(batch(["cam 2026-01-08 08.05.12 UTC.jpg"])).advice
+    #expect(advice.contains("--name-time 'cam %Y-%m-%d %H.%M.%S UTC' --time-zone UTC"), "\(advice)")
   }
 
   /// macOS separates AM and PM by a narrow space that nobody can type, and hours have one digit.

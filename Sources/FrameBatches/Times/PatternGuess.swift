@@ -65,17 +65,34 @@ struct PatternGuess {
   }
 
   private var tails: [String] {
-    var tails = [tail]
+    var tails: [String] = []
     let isDigit: (Character) -> Bool = { ("0"..."9").contains($0) }
-    if isDate, let first = tail.first, ".,".contains(first) {
-      let digits = tail.dropFirst().prefix(while: isDigit)
-      if !digits.isEmpty { tails.append("\(first)%f" + tail.dropFirst(1 + digits.count)) }
+    if isDate {
+      var (read, rest) = ("", tail[...])
+      if let first = rest.first, ".,".contains(first) {
+        let digits = rest.dropFirst().prefix(while: isDigit)
+        if !digits.isEmpty { (read, rest) = ("\(first)%f", rest.dropFirst(1 + digits.count)) }
+      }
+      if let zone = Self.zone(at: rest) { tails.append(read + "%z" + rest.dropFirst(zone)) }
+      if !read.isEmpty { tails.append(read + rest) }
     }
+    tails.append(tail)
     if let end = tail.lastIndex(where: isDigit) {
       let start = tail[...end].lastIndex { !isDigit($0) }.map { tail.index(after: $0) } ?? tail.startIndex
       tails.append(tail[..<start] + "%q" + tail[tail.index(after: end)...])
     }
     return tails + ["%*"]
+  }
+
+  /// Returns the length of the zone that a text begins with; nil if it begins with none. `-0001` may count pictures, so that a
+  /// negative offset without a colon has to be of whole hours.
+  private static func zone(at text: Substring) -> Int? {
+    func matches(_ shape: String) -> Bool {
+      guard text.count >= shape.count else { return false }
+      let fits = zip(text, shape).allSatisfy { $1 == "d" ? ("0"..."9").contains($0) : $0 == $1 }
+      return fits && text.dropFirst(shape.count).first.map { !$0.isLetter && !$0.isNumber } ?? true
+    }
+    return ["Z", "+dd:dd", "-dd:dd", "+dddd", "-0d00", "-1d00"].first(where: matches)?.count
   }
 
   private static func text(_ literal: Substring) -> String { String(literal.replacing("%", with: "%%")) }

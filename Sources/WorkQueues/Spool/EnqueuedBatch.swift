@@ -114,7 +114,7 @@ struct EnqueuedBatch {
         "name it <unix ms>.jpg or .png, add --name-time or --start and --fps, or send a directory with a batch.json")
   }
 
-  /// Refuses a batch without any file that begins as an image does: no worker could decode a frame of it.
+  /// Refuses a batch without any file that begins as an image within the limits: no worker could decode a frame of it.
   private static func requireImage(in reader: BatchReader) throws {
     guard reader.batch.frames.allSatisfy({ $0.paths.count == 1 && $0.look.raws.allSatisfy { $0 == nil } }) else {
       return
@@ -123,8 +123,15 @@ struct EnqueuedBatch {
     for frame in reader.batch.frames {
       switch try reader.images(of: frame).first {
       case .bytes(let bytes)?:
-        if ImageKind(of: bytes) != nil { return }
-        let reason = bytes.isEmpty ? "an empty file" : "neither JPEG, PNG nor WebP"
+        let reason: String
+        switch FileKind(of: bytes) {
+        case .image(let kind):
+          // A picture without a readable size is left to the decoder.
+          guard let excess = kind.size(of: bytes)?.excess(of: reader.limits) else { return }
+          reason = excess
+        case .otherImage(let other): reason = other.refusal
+        default: reason = bytes.isEmpty ? "an empty file" : "neither JPEG, PNG nor WebP"
+        }
         refused.append(RefusedFrame(source: frame.source, reason: "decode \(frame.source): \(reason)"))
       case .refused(let reason)?: refused.append(RefusedFrame(source: frame.source, reason: reason))
       case nil: break

@@ -17,13 +17,14 @@ struct CaptureArguments: ParsableArguments {
       "Nominal capture interval in milliseconds. (default: 1000, or the frames' median distance)", valueName: "ms"))
   var interval: Int64?
 
+  // A pattern may begin with a minus sign, and so may an offset.
   @Option(
+    parsing: .unconditional,
     help: .setting(
       "Pattern of capture times in names, such as '%Y-%m-%d %H.%M.%S' or %s. See docs/input-formats.md.",
       valueName: "pattern"))
   var nameTime: String?
 
-  // An offset may begin with a minus sign.
   @Option(
     parsing: .unconditional,
     help: .setting("Zone of local times in names: UTC, +01:00, or a name like Europe/Berlin.", valueName: "zone"))
