@@ -23,7 +23,11 @@ import Testing
   func unreadableFileQuarantinesTheBatch(file: String) throws {
     try spool.add("exact-1fps", as: "walk")
     let batch = spool.path + "/incoming/walk/"
-    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: batch + file)
+    // A clone made with a private umask has private files.
+    for name in try names(in: batch) {
+      let mode = name == file ? 0o600 : 0o644
+      try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: batch + name)
+    }
     // The unprivileged user can reach this copy.
     let worker = spool.scratch.path("encoder-worker")
     try FileManager.default.copyItem(atPath: EncoderWorker.path, toPath: worker)
