@@ -9,6 +9,9 @@ extension String {
         let isLetter = (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
         return isLetter || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || "/._-+=:,@%".utf8.contains(byte)
       }
-    return isPlain ? self : "'\(replacing("'", with: "'\\''"))'"
+    return isPlain ? self : shellQuoted
   }
+
+  /// The text in single quotes, as one word of a shell command.
+  package var shellQuoted: String { "'\(replacing("'", with: "'\\''"))'" }
 }

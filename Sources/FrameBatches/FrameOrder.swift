@@ -100,7 +100,7 @@ struct FrameOrder {
   }
 
   /// Sorts the files of one instant: one with masks comes first, then the one in the shallowest folder, the larger picture, and the
-  /// later one. Without the masks of their neighbour, the others are shown black only: they may show the same screen.
+  /// later one. The others of a file with masks become black: they may show the same screen, and have no masks of their own.
   private static func ranked(
     _ group: [Placed], isListed: Bool, in contents: any BatchContents
   ) throws -> [Placed] {

@@ -33,8 +33,7 @@ struct NameAdvice {
       return (hasModificationTimes ? "use the times of the files with --times mtime, or " : "") + Self.renaming
     }
     guard let (pattern, read) = pattern(for: names), 2 * read >= names.count else { return nil }
-    let quoted = pattern.description.replacing("'", with: "'\\''")
-    return "describe the names to encode or enqueue, for example --name-time '\(quoted)'"
+    return "describe the names to encode or enqueue, for example --name-time \(pattern.description.shellQuoted)"
       + (pattern.needsZone ? " --time-zone \(isUniversal(pattern) ? "UTC" : "Europe/Berlin")" : "")
       + (read < names.count ? "; it reads \(read) of \(names.count) names" : "")
   }
@@ -42,7 +41,7 @@ struct NameAdvice {
   /// Returns an option that reads all names; nil if there is none.
   var patternForAll: String? {
     guard !hasHalfDays, let (pattern, read) = pattern(for: names), read == names.count else { return nil }
-    return "--name-time '\(pattern.description.replacing("'", with: "'\\''"))'"
+    return "--name-time \(pattern.description.shellQuoted)"
   }
 
   static let renaming = "rename each frame <unix ms>.jpg, or list the frames and their times in a batch.json"

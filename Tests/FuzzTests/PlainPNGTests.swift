@@ -23,22 +23,6 @@ import Testing
     chunk("IHDR", number(width) + number(height) + kind)
   }
 
-  /// A zlib stream of stored blocks.
-  private static func stored(_ bytes: [UInt8]) -> [UInt8] {
-    var result: [UInt8] = [0x78, 0x01]
-    for start in stride(from: 0, to: bytes.count, by: 65_535) {
-      let block = bytes[start..<min(start + 65_535, bytes.count)]
-      let size = number(block.count, 2)
-      result += [start + 65_535 < bytes.count ? 0 : 1, size[1], size[0], ~size[1], ~size[0]] + block
-    }
-    var (a, b) = (1, 0)
-    for byte in bytes {
-      a = (a + Int(byte)) % 65_521
-      b = (b + a) % 65_521
-    }
-    return result + number(b, 2) + number(a, 2)
-  }
-
   private static func isPlain(_ parts: [UInt8]...) -> Bool {
     PNGFuzzing.isDecodedAsPlain(PictureFuzzing.withValidChecksums(signature + parts.joined()))
   }
@@ -56,7 +40,7 @@ import Testing
     var random = Random(seed: 7)
     for (width, height) in [(1, 1), (1, 9), (2, 2), (3, 4), (5, 3), (17, 1), (16, 8), (31, 7), (333, 40)] {
       for _ in 0..<Extent.of(3, full: 100) {
-        let data = Self.stored(Self.rows(width, height, size, &random, filter))
+        let data = PNGImage.stored(Self.rows(width, height, size, &random, filter))
         let header = Self.header(width, height, [8, size == 3 ? 2 : 6, 0, 0, 0])
         #expect(Self.isPlain(header, Self.chunk("IDAT", data), Self.end))
         // In two chunks, with text around them, which the worker removes.
@@ -73,7 +57,7 @@ import Testing
     var random = Random(seed: 8)
     let pixels = Self.rows(9, 5, 3, &random, nil)
     let header = Self.header(9, 5, [8, 2, 0, 0, 0])
-    let stream = Self.stored(pixels)
+    let stream = PNGImage.stored(pixels)
     let data = Self.chunk("IDAT", stream)
     #expect(Self.isPlain(header, data, Self.end))
     let unusual: [[[UInt8]]] = [
@@ -86,9 +70,9 @@ import Testing
       [header, Self.chunk("PLTE", [1, 2, 3]), data, Self.end],
       [header, data, Self.chunk("iCCP", [65, 0, 0]), Self.end],
       // More and fewer pixels than the header has, and an unknown filter.
-      [header, Self.chunk("IDAT", Self.stored(pixels + [0])), Self.end],
-      [header, Self.chunk("IDAT", Self.stored(pixels.dropLast())), Self.end],
-      [header, Self.chunk("IDAT", Self.stored([5] + pixels.dropFirst())), Self.end],
+      [header, Self.chunk("IDAT", PNGImage.stored(pixels + [0])), Self.end],
+      [header, Self.chunk("IDAT", PNGImage.stored(pixels.dropLast())), Self.end],
+      [header, Self.chunk("IDAT", PNGImage.stored([5] + pixels.dropFirst())), Self.end],
       [Self.header(9, 5, [8, 2, 0, 0, 1]), data, Self.end], [Self.header(9, 5, [8, 2, 1, 0, 0]), data, Self.end],
       [Self.header(9, 5, [8, 2, 0, 1, 0]), data, Self.end], [Self.header(27, 5, [8, 0, 0, 0, 0]), data, Self.end],
       [Self.header(0, 5, [8, 2, 0, 0, 0]), data, Self.end], [Self.header(9, 0, [8, 2, 0, 0, 0]), data, Self.end],
@@ -109,7 +93,7 @@ import Testing
     var random = Random(seed: 9)
     let small =
       Self.signature + Self.header(3, 2, [8, 6, 0, 0, 0])
-      + Self.chunk("IDAT", Self.stored(Self.rows(3, 2, 4, &random, nil))) + Self.end
+      + Self.chunk("IDAT", PNGImage.stored(Self.rows(3, 2, 4, &random, nil))) + Self.end
     for file in [PictureFuzzing.withValidChecksums(small), untagged, withProfile] {
       #expect(PNGFuzzing.isDecodedAsPlain(file))
       let places = stride(from: 0, to: file.count, by: max(1, file.count / Extent.of(300, full: 3_000)))

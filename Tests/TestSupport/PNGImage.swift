@@ -34,7 +34,7 @@ public enum PNGImage {
   }
 
   /// A zlib stream of stored blocks.
-  private static func stored(_ bytes: [UInt8]) -> [UInt8] {
+  public static func stored(_ bytes: [UInt8]) -> [UInt8] {
     var result: [UInt8] = [0x78, 0x01]
     for start in stride(from: 0, to: bytes.count, by: 65_535) {
       let block = bytes[start..<min(start + 65_535, bytes.count)]
