@@ -3,22 +3,25 @@ import Synchronization
 @testable import FileSystem
 @testable import Sessions
 
-/// A client of a ``MemoryObjects`` that dies before a request: from then on every request fails.
+/// A client of a ``MemoryObjects`` that dies before a request: from then on every request fails, or a number of them.
 final class StoppingObjects: ObjectClient {
   struct Stopped: EnvironmentFailure {}
 
   private let objects: MemoryObjects
-  private let left: Mutex<Int>
+  private let failing: Range<Int>
   private let before: (@Sendable (Int) -> Void)?
   private let made = Mutex(0)
 
   /// - Parameters:
   ///   - requests: The number of requests that succeed.
+  ///   - failures: The number of those that fail then.
   ///   - before: Called before each request, with its number from 0.
-  init(_ objects: MemoryObjects, after requests: Int = .max, before: (@Sendable (Int) -> Void)? = nil) {
+  init(
+    _ objects: MemoryObjects, after requests: Int = .max, failures: Int = .max, before: (@Sendable (Int) -> Void)? = nil
+  ) {
     self.objects = objects
     self.before = before
-    left = Mutex(requests)
+    failing = requests..<(failures < .max - requests ? requests + failures : .max)
   }
 
   /// The number of requests so far.
@@ -30,10 +33,7 @@ final class StoppingObjects: ObjectClient {
       return made - 1
     }
     before?(number)
-    try left.withLock { left in
-      guard left > 0 else { throw Stopped() }
-      left -= 1
-    }
+    if failing.contains(number) { throw Stopped() }
   }
 
   func get(_ key: String, limit: Int) throws -> StoredObject? {

@@ -43,9 +43,6 @@ import Testing
     #expect(SupersededFiles.graceMs(after: live, durationMs: 60_000) == 300_000)
     #expect(SupersededFiles.graceMs(after: live + Array("#EXT-X-ENDLIST\n".utf8), durationMs: 60_000) == 360_000)
   }
-
-  // MARK: - In a directory
-
   /// A batch from before the session's start changes every fragment.
   @Test func viewerOfThePreviousPlaylistGetsItsBytesUntilTheyAreRemoved() throws {
     let views = package.views()
@@ -63,6 +60,24 @@ import Testing
     #expect(views.flushPending(staging, all: true).isEmpty)
     #expect(try package.files() == package.wanted())
     #expect(!DurableFile.exists(package.output + "/.superseded"))
+  }
+
+  /// The list was written, and the playlist was not.
+  @Test func viewersKeepTheirTimeAfterAFailedReplacement() throws {
+    let playlist = URL(fileURLWithPath: package.output + "/walk/hls/session.m3u8")
+    try package.publish(10..<12, package.views())
+    let before = try (text: Data(contentsOf: playlist), files: package.files())
+    try package.publish(0..<2, package.views())
+    try before.text.write(to: playlist)
+    package.pass(ms: graceMs - 1_000)
+    let views = package.views()
+    try package.publish(2..<4, views)
+    package.pass(ms: graceMs - 1)
+    #expect(try views.flushPending(package.staging(), all: true).isEmpty)
+    #expect(try package.files().isSuperset(of: before.files))
+    package.pass(ms: 1)
+    #expect(try views.flushPending(package.staging(), all: true).isEmpty)
+    #expect(try package.files() == package.wanted())
   }
 
   @Test func filesOfAStoppedWorkerAreRemovedByTheNext() throws {
@@ -147,97 +162,5 @@ import Testing
     #expect(try prune(atMs: laterMs) == superseded.sorted())
     #expect(try package.files() == package.wanted())
     #expect(!DurableFile.exists(package.output + "/.superseded"))
-  }
-
-  // MARK: - In an object store
-
-  private func lists() -> [String] { package.objects.keys.filter { $0.hasPrefix("superseded/") } }
-
-  @Test func viewerOfAStoreGetsItsBytesUntilTheyAreRemoved() throws {
-    let store = try package.store()
-    try package.publish(10..<12, store)
-    let before = package.storedFiles
-    try package.publish(0..<2, store)
-    let superseded = try package.storedFiles.subtracting(package.storedWanted())
-    #expect(superseded.count == 1 && before.isSuperset(of: superseded) && lists() == ["superseded/walk"])
-    package.pass(ms: graceMs - 1)
-    #expect(store.flushPending(all: true).isEmpty)
-    #expect(package.storedFiles.isSuperset(of: superseded))
-    package.pass(ms: 1)
-    // Another worker removes them.
-    #expect(try package.store().flushPending(all: false).isEmpty)
-    #expect(try package.storedFiles == package.storedWanted() && lists().isEmpty)
-  }
-
-  /// A worker that dies before any request leaves nothing that stays for ever, and never a playlist without its files.
-  @Test func workerThatDiesAtAnyRequestLeavesNothingToStay() throws {
-    let store = try package.store()
-    try package.publish(10..<12, store)
-    let late = try package.batch(0..<2)
-    let start = package.objects.keys.map { ($0, package.objects[$0]) }
-    var requests = 0
-    var isDone = false
-    while !isDone {
-      for key in package.objects.keys { package.objects[key] = nil }
-      for (key, bytes) in start { package.objects[key] = bytes }
-      let dying = try package.store(StoppingObjects(package.objects, after: requests))
-      isDone = (try? package.encoder(dying).publish(late)) != nil && dying.flushPending(all: true).isEmpty
-      #expect(try package.storedFiles.isSuperset(of: package.storedWanted()), "\(requests) requests")
-      let next = try package.store()
-      _ = try package.encoder(next).publish(late)
-      #expect(next.flushPending(all: true).isEmpty)
-      // A worker that died while it removed files is given up later.
-      for _ in 0..<3 {
-        package.pass(ms: graceMs + Int(SupersededFiles.takeoverMs))
-        #expect(next.flushPending(all: true).isEmpty)
-        #expect(try package.storedFiles.isSuperset(of: package.storedWanted()), "\(requests) requests")
-      }
-      #expect(try package.storedFiles == package.storedWanted() && lists().isEmpty, "\(requests) requests")
-      requests += 1
-    }
-    #expect(requests > 20)
-  }
-
-  @Test func workerThatDiesDuringARemovalIsTakenOver() throws {
-    try package.publish(10..<12, package.store())
-    try package.publish(0..<2, package.store())
-    package.pass(ms: graceMs)
-    for requests in 0..<12 {
-      _ = try package.store(StoppingObjects(package.objects, after: requests)).flushPending(all: false)
-      #expect(try package.storedFiles.isSuperset(of: package.storedWanted()))
-    }
-    package.pass(ms: Int(SupersededFiles.takeoverMs))
-    #expect(try package.store().flushPending(all: false).isEmpty)
-    #expect(try package.storedFiles == package.storedWanted() && lists().isEmpty)
-  }
-
-  /// A worker had made the fragment and died, and another had listed it.
-  @Test func listedFileThatIsNamedAgainStays() throws {
-    let store = try package.store()
-    let playlist = "output/walk/hls/session.m3u8"
-    try package.publish(0..<2, store)
-    let before = package.objects[playlist]
-    let late = try package.batch(2..<4)
-    _ = try package.encoder(store).publish(late)
-    #expect(store.flushPending(all: true).isEmpty)
-    let text = String(decoding: try #require(package.objects[playlist]), as: UTF8.self)
-    let fragment = try #require(text.split(separator: "\n").last)
-    package.objects[playlist] = before
-    package.objects["superseded/walk"] = Array("1 \(fragment)\n".utf8)
-    _ = try package.encoder(store).publish(late)
-    #expect(lists() == ["superseded/walk"])
-    #expect(store.flushPending(all: true).isEmpty)
-    #expect(try package.storedFiles == package.storedWanted() && package.storedFiles.contains(String(fragment)))
-    #expect(lists().isEmpty)
-  }
-
-  @Test func fileThatIsBeingRemovedIsNotNamed() throws {
-    let superseded = SupersededObjects(
-      of: ObjectSession(id: try package.session, objects: package.objects, name: "s3://test/"))
-    let name = "segment-1767859512340-90c15cef.m4s"
-    package.objects["superseded/walk"] = Array("-1 \(name)\n".utf8)
-    #expect(try !superseded.add([], dueMs: 1, keeping: [name]))
-    #expect(try superseded.add(["gap.m4s"], dueMs: 1, keeping: []))
-    #expect(package.objects["superseded/walk"].map { String(decoding: $0, as: UTF8.self) } == "1 gap.m4s\n-1 \(name)\n")
   }
 }

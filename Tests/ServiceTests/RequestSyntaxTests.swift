@@ -13,11 +13,13 @@ import Testing
     server = try RunningServer(["serve", scratch.path("output")])
   }
 
-  /// The body is a request, which a server that overlooks the body answers.
+  /// The body is a request, which a server that overlooks the body answers. libmicrohttpd 1.0 itself refuses unknown codings of a
+  /// body, with status 501.
   private func expectRefusal(_ head: String) throws {
     let hidden = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
     let reply = try server.exchange("\(head)\r\n\(hidden)")
-    #expect(reply.status == 400, "\(head.debugDescription): \(reply.status)")
+    let hasCoding = head.contains("Transfer-Encoding")
+    #expect(reply.status == 400 || hasCoding && reply.status == 501, "\(head.debugDescription): \(reply.status)")
     #expect(!reply.text.contains("encoder_worker_http_requests_total"), "\(head.debugDescription)")
   }
 

@@ -194,10 +194,12 @@ extension HLSPackage {
     ) { _ in
     } preparing: { text in
       // Files of the playlist that is there, and leftovers of a worker that died.
-      let graceMs = SupersededFiles.graceMs(after: try self.text() ?? [], durationMs: text.endMs - segments[0].startMs)
-      try SupersededLists(output: DurableFile.parentDirectory(of: session.path), temporary: temporary).add(
-        Directory(opening: path, followingLinks: false).entries().map(\.name), of: session.session,
-        dueMs: nowMs + graceMs, keeping: HLSPlaylist.files(in: Array(text.text.utf8)))
+      let there = try self.text() ?? []
+      let graceMs = SupersededFiles.graceMs(after: there, durationMs: text.endMs - segments[0].startMs)
+      try SupersededLists(output: DurableFile.parentDirectory(of: session.path), temporary: temporary).replace(
+        HLSPlaylist.files(in: there), with: HLSPlaylist.files(in: Array(text.text.utf8)),
+        among: Directory(opening: path, followingLinks: false).entries().map(\.name), of: session.session,
+        dueMs: nowMs + graceMs)
     }
   }
 

@@ -61,15 +61,27 @@ struct SupersededFiles: Equatable {
     removingMs = removingMs.filter { !named.contains($0.key) }
   }
 
-  /// Adds files. One that is listed keeps its time.
-  mutating func add(_ files: some Sequence<String>, dueMs newMs: Int64) {
-    for file in files where removingMs[file] == nil && Self.canList(file) { dueMs[file] = dueMs[file] ?? newMs }
+  /// Adds the files that the next playlist does not name, and takes out those that it names. A file that is listed keeps its time,
+  /// unless viewers can still find it in the published playlist: then an earlier replacement of that playlist failed.
+  ///
+  /// - Parameters:
+  ///   - files: of the package.
+  ///   - published: the files that the published playlist names.
+  mutating func replace(
+    _ published: Set<String>, with named: Set<String>, among files: some Sequence<String>, dueMs newMs: Int64
+  ) {
+    keep(published)
+    keep(named)
+    for file in published.union(files)
+    where !named.contains(file) && removingMs[file] == nil && Self.canList(file) {
+      dueMs[file] = dueMs[file] ?? newMs
+    }
   }
 
-  /// Returns the files that may be removed now.
-  func due(atMs nowMs: Int64) -> [String] {
+  /// Returns the files that may be removed now, a number of them at most.
+  func due(atMs nowMs: Int64, limit: Int = .max) -> [String] {
     let abandoned = removingMs.filter { $0.value <= nowMs - Self.takeoverMs }
-    return (Array(dueMs.filter { $0.value <= nowMs }.keys) + Array(abandoned.keys)).sorted()
+    return Array((Array(dueMs.filter { $0.value <= nowMs }.keys) + Array(abandoned.keys)).sorted().prefix(limit))
   }
 
   /// Marks files as being removed.
@@ -81,7 +93,14 @@ struct SupersededFiles: Equatable {
   func isRemoving(any files: Set<String>) -> Bool { removingMs.keys.contains(where: files.contains) }
 
   /// Takes out removed files.
-  mutating func endRemoval(of files: [String]) { for file in files { (dueMs[file], removingMs[file]) = (nil, nil) } }
+  mutating func endRemoval(of files: some Sequence<String>) {
+    for file in files { (dueMs[file], removingMs[file]) = (nil, nil) }
+  }
+
+  /// Takes back the marks of files whose removal failed. They are due at once.
+  mutating func giveUpRemoval(of files: some Sequence<String>, atMs nowMs: Int64) {
+    for file in files where removingMs[file] != nil { (dueMs[file], removingMs[file]) = (nowMs, nil) }
+  }
 }
 
 extension UInt8 {

@@ -24,13 +24,14 @@ package struct SupersededLists {
     ((try? Directory.entries(ifAt: path)) ?? []).compactMap { SessionID($0.name) }
   }
 
-  /// Adds the files of a package that its next playlist does not name, and takes out those that it names. Call it with the session
-  /// locked, before the playlist is replaced.
-  func add(_ names: [String], of session: SessionID, dueMs: Int64, keeping named: Set<String>) throws {
+  /// Lists the files that only the published playlist of a package names, and `files` that no playlist names. Call it with the
+  /// session locked, before the playlist is replaced.
+  func replace(
+    _ published: Set<String>, with named: Set<String>, among files: [String], of session: SessionID, dueMs: Int64
+  ) throws {
     var list = try list(of: session)
     let old = list
-    list.keep(named)
-    list.add(names.filter { !named.contains($0) }, dueMs: dueMs)
+    list.replace(published, with: named, among: files, dueMs: dueMs)
     if list != old { try write(list, of: session) }
   }
 

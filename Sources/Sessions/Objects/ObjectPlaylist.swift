@@ -96,16 +96,18 @@ struct ObjectPlaylist {
     else { return true }
     let views = [HLSViews.keyFramesFile, HLSViews.multivariantFile]
     let made = Set(try Directory(opening: package.path).entries().map(\.name)).subtracting(views + [HLSPlaylist.file])
-    let old = there.map { HLSPlaylist.files(in: $0.bytes) } ?? []
-    // The names of these change with their contents, so an existing one is the same. It may be superseded, and due for removal.
-    let reused = try made.sorted().filter { try !create($0, in: package) && !old.contains($0) }
-    if isRebuilt || !reused.isEmpty {
-      let names = isRebuilt ? try superseded.files() : []
-      let graceMs = SupersededFiles.graceMs(after: there?.bytes ?? [], durationMs: durationMs)
-      guard try superseded.add(names, dueMs: nowMs + graceMs, keeping: HLSPlaylist.files(in: text)) else {
-        return false
-      }
-      for name in reused { _ = try create(name, in: package) }
+    if isRebuilt, let old = there?.bytes {
+      let graceMs = SupersededFiles.graceMs(after: old, durationMs: durationMs)
+      try superseded.replace(
+        HLSPlaylist.files(in: old), with: HLSPlaylist.files(in: text), among: superseded.files(), dueMs: nowMs + graceMs
+      )
+    } else {
+      try superseded.keep(made)
+    }
+    // The names of these change with their contents, so an existing one is the same.
+    for name in made.sorted() {
+      _ = try session.objects.put(
+        session.key(HLSPackage.directory + "/" + name), .file(package.path + "/" + name), .video, when: .absent)
     }
     // The worker that writes the playlist also replaces the playlists made from it.
     for name in views {
@@ -115,12 +117,6 @@ struct ObjectPlaylist {
         session.key(HLSPackage.directory + "/" + name), .file(file), .playlist, when: .always)
     }
     return try session.objects.put(key, .bytes(text), .playlist, when: .unchanged(since: there?.tag)) != nil
-  }
-
-  /// - Returns: whether there was no such object.
-  private func create(_ name: String, in package: HLSPackage) throws -> Bool {
-    try session.objects.put(
-      session.key(HLSPackage.directory + "/" + name), .file(package.path + "/" + name), .video, when: .absent) != nil
   }
 }
 

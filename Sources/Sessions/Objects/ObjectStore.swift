@@ -30,6 +30,9 @@ package final class ObjectStore: ArtifactStore {
   /// The time of the next scan for markers of other workers, in monotonic milliseconds.
   private let nextScanMs = Mutex(Int.min)
   private static let scanMs = 60_000
+  /// The number of superseded files that a scan removes at most, the time that it has for them, and the time to the next scan when it
+  /// left some.
+  private static let (removals, removalMs, soonMs) = (100, 5_000, 1_000)
   /// A marker older than this many seconds belongs to a dead worker.
   private static let markerS = 600
   private static let markers = "behind/"
@@ -95,18 +98,24 @@ package final class ObjectStore: ArtifactStore {
     return scans ? failures + updateViewsOfOthers(all: all) + removeSuperseded() : failures
   }
 
-  /// Removes files that no playlist has named for some minutes, of all sessions.
+  /// Removes files that no playlist has named for some minutes, of all sessions; so few that batches do not wait for long.
   private func removeSuperseded() -> [ViewUpdateFailure] {
     var (last, failures): (String?, [ViewUpdateFailure]) = (nil, [])
+    var left = Self.removals
+    let deadlineMs = MonotonicClock.milliseconds() + Self.removalMs
     // An unreachable store fails the next batch; the lists stay.
     while let lists = try? objects.list(SupersededObjects.prefix, after: last), let end = lists.last {
       last = end.key
       for list in lists {
         guard let id = SessionID(String(list.key.dropFirst(SupersededObjects.prefix.count))) else { continue }
         do {
-          try SupersededObjects(of: session(id)).removeDue(atMs: wallClock())
+          left -= try SupersededObjects(of: session(id)).removeDue(atMs: wallClock(), limit: left, until: deadlineMs)
         } catch {
           failures.append(ViewUpdateFailure(session: id, error: error, isOurs: false))
+        }
+        if left == 0 || MonotonicClock.milliseconds() >= deadlineMs {
+          nextScanMs.withLock { $0 = clock() + Self.soonMs }
+          return failures
         }
       }
     }

@@ -1,6 +1,6 @@
 // `superseded/SESSION` in an object store: the files of the session's HLS stream that its playlist no longer names. There is no lock.
 // Both sides change the list on the condition that it is unchanged: a publisher takes out the files that it names again, and a worker
-// marks files before it removes them. A publisher that finds its file marked waits until it is gone, and creates it again.
+// marks files before it removes them. A publisher that finds its file marked tries again later, when the file is gone.
 
 import Encoding
 import FileSystem
@@ -29,40 +29,60 @@ struct SupersededObjects {
     }
   }
 
-  /// Adds the files that the next playlist does not name, and takes out those that it names. Call it before the playlist is replaced.
+  /// Takes out files that the next playlist names. Call it before they are created: from then on no worker removes them.
   ///
-  /// - Returns: false if a file that it names is being removed.
-  func add(_ names: [String], dueMs: Int64, keeping named: Set<String>) throws -> Bool {
-    var isFree = true
+  /// - Throws: ``SegmentWriteConflict`` if one of them is being removed.
+  func keep(_ named: Set<String>) throws {
     try change { list in
-      isFree = !list.isRemoving(any: named)
-      guard isFree else { return }
+      if list.isRemoving(any: named) { throw session.contested(key) }
       list.keep(named)
-      list.add(names.filter { !named.contains($0) }, dueMs: dueMs)
     }
-    return isFree
   }
 
-  /// Removes the files whose time has come.
-  func removeDue(atMs nowMs: Int64) throws {
-    // Another worker takes over later than this.
-    let deadlineMs = MonotonicClock.milliseconds() + Int(SupersededFiles.takeoverMs / 2)
+  /// Like ``keep(_:)``, and lists the files that only the published playlist names, and `files` that no playlist names.
+  func replace(_ published: Set<String>, with named: Set<String>, among files: [String], dueMs: Int64) throws {
+    try change { list in
+      if list.isRemoving(any: named) { throw session.contested(key) }
+      list.replace(published, with: named, among: files, dueMs: dueMs)
+    }
+  }
+
+  /// Removes files whose time has come.
+  ///
+  /// - Parameters:
+  ///   - limit: the number of files, at most. The others stay for a later call.
+  ///   - deadlineMs: after this monotonic time no further file is removed. It is before another worker takes over.
+  /// - Returns: the number of removed files.
+  func removeDue(atMs nowMs: Int64, limit: Int, until deadlineMs: Int) throws -> Int {
     var due: [String] = []
     try change { list in
-      due = list.due(atMs: nowMs)
+      due = list.due(atMs: nowMs, limit: limit)
       if due.isEmpty { return }
       // Read after the list: a publisher changes the list first.
       let playlist = try objects.get(session.key(HLSPackage.directory + "/" + HLSPlaylist.file), limit: Self.limit)
       list.keep(playlist.map { HLSPlaylist.files(in: $0.bytes) } ?? [])
-      due = list.due(atMs: nowMs)
+      due = list.due(atMs: nowMs, limit: limit)
       list.beginRemoval(of: due, atMs: nowMs)
     }
-    if due.isEmpty { return }
-    for name in due {
-      if MonotonicClock.milliseconds() >= deadlineMs { return }
-      try objects.delete(session.key(HLSPackage.directory + "/" + name), nil)
+    var removed = 0
+    do {
+      while removed < due.count, removed == 0 || MonotonicClock.milliseconds() < deadlineMs {
+        try objects.delete(session.key(HLSPackage.directory + "/" + due[removed]), nil)
+        removed += 1
+      }
+    } catch {
+      // The store may still remove the file of the failed request, so that one stays marked. No publisher has to wait for the others.
+      try? change { list in
+        list.endRemoval(of: due.prefix(removed))
+        list.giveUpRemoval(of: due.dropFirst(removed + 1), atMs: nowMs)
+      }
+      throw error
     }
-    try change { $0.endRemoval(of: due) }
+    try change { list in
+      list.endRemoval(of: due.prefix(removed))
+      list.giveUpRemoval(of: due.dropFirst(removed), atMs: nowMs)
+    }
+    return removed
   }
 
   /// Removes the list.
