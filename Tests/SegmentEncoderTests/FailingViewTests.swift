@@ -62,6 +62,28 @@ import Testing
     #expect(try package.files() == package.wanted() && !DurableFile.exists(package.output + "/.behind/walk"))
   }
 
+  @Test func failureThatAnotherWorkerMendsFailsNoRun() throws {
+    let session = try #require(SessionID("walk"))
+    func failsRun(_ error: any Error, isOurs: Bool = true, isOfRemoval: Bool = false) -> Bool {
+      ViewUpdateFailure(session: session, error: error, isOurs: isOurs, isOfRemoval: isOfRemoval).failsRun
+    }
+    let full = DiskError("write", "session.json", code: ENOSPC)
+    #expect(failsRun(full) && failsRun(full, isOurs: false) && failsRun(SessionHeld()))
+    #expect(!failsRun(SessionHeld(), isOurs: false) && !failsRun(Cancelled()))
+    #expect(!failsRun(SegmentWriteConflict(name: "store", key: "index")))
+    #expect(!failsRun(full, isOurs: false, isOfRemoval: true))
+  }
+
+  @Test func failedRemovalInAStoreFailsNoRun() throws {
+    let store = try package.store()
+    _ = try package.encoder(store).publish(package.batch(0..<2))
+    #expect(store.flushPending(all: true).isEmpty)
+    package.objects["superseded/walk"] = Array("no list".utf8)
+    package.objects.fail(from: 0)
+    let failures = store.flushPending(all: true)
+    #expect(failures.allSatisfy { $0.isOfRemoval && !$0.failsRun }, "\(failures)")
+  }
+
   @Test func lastingFailureOfAStoreIsRetriedWithGrowingPauses() throws {
     let store = try package.store()
     _ = try package.encoder(store).publish(package.batch(0..<2))

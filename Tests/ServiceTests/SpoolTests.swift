@@ -140,6 +140,20 @@ import Testing
   }
 
   /// The next batch of the session removes videos that a dead worker linked without manifests.
+  @Test func failedRemovalOfSupersededFilesIsLoggedAndDoesNotFailADrain() throws {
+    let spool = try TestSpool()
+    try spool.addSmall("walk", startMs: 1_767_859_512_340)
+    #expect(try spool.drain("--hls").status == 0)
+    // A directory in the place of a file cannot be removed.
+    let name = "init-1x1-aaaaaaaa.mp4"
+    for path in ["/.superseded", "/walk/hls/" + name] {
+      try FileManager.default.createDirectory(atPath: spool.output + path, withIntermediateDirectories: true)
+    }
+    try Data("1000 \(name)\n".utf8).write(to: URL(fileURLWithPath: spool.output + "/.superseded/walk"))
+    let drain = try spool.drain("--hls", verifying: false)
+    #expect(drain.status == 0 && drain.errors.contains("session.outdated"), "\(drain.status): \(drain.errors)")
+  }
+
   @Test func videosWithoutManifestsAreRemovedWithTheNextBatch() throws {
     try spool.add("exact-1fps")
     _ = try spool.scratch.directory("spool/output/exact-1fps")

@@ -231,11 +231,8 @@ package final class WorkerLoop: Sendable {
     for outdated in worker.store.flushPending(all: all) {
       worker.logger.error(
         "session.outdated", metadata: ["session": "\(outdated.session)", "error": "\(outdated.error)"])
-      // An update that fails here may still succeed later; and a stop is no failure. Another process that holds a session updates
-      // the views that it left behind.
-      if all && !(outdated.error is Cancelled) && (outdated.isOurs || !(outdated.error is SessionHeld)) {
-        retries.record(outdated.error, isSystemWide: false)
-      }
+      // An update that fails before the end may still succeed later.
+      if all && outdated.failsRun { retries.record(outdated.error, isSystemWide: false) }
     }
   }
 

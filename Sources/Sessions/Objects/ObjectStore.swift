@@ -95,7 +95,11 @@ package final class ObjectStore: ArtifactStore {
       next = now + Self.scanMs
       return true
     }
-    return scans ? failures + updateViewsOfOthers(all: all) + removeSuperseded() : failures
+    guard scans else { return failures }
+    return failures + updateViewsOfOthers(all: all)
+      + removeSuperseded().map {
+        ViewUpdateFailure(session: $0.session, error: $0.error, isOurs: false, isOfRemoval: true)
+      }
   }
 
   /// Removes files that no playlist has named for some minutes, of all sessions; so few that batches do not wait for long.

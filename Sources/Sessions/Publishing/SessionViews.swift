@@ -223,7 +223,7 @@ package final class SessionViews: Sendable {
       } catch is SessionHeld {
         // Later.
       } catch {
-        failures.append(ViewUpdateFailure(session: session, error: error, isOurs: false))
+        failures.append(ViewUpdateFailure(session: session, error: error, isOurs: false, isOfRemoval: true))
       }
     }
     lists.tidyUp()
