@@ -56,6 +56,9 @@ package struct SessionTombstones: Sendable {
   /// Whether there may be any.
   package func mayExist() throws(DiskError) -> Bool { try open() != nil }
 
+  /// Returns a stamp that changes with the set of tombstones; nil if there is none.
+  package func stamp() throws(DiskError) -> FileStamp? { try open()?.stamp(of: ".") }
+
   /// Returns the deleted sessions.
   package func sessions() throws(DiskError) -> Set<SessionID> {
     let names = try open()?.entries().map(\.name) ?? []

@@ -26,6 +26,7 @@ public final class SessionCatalog: Sendable {
   /// A session is read once, whatever the number of requests. Few are read at a time, because a long one takes memory.
   private let reading = KeyLocks<SessionID>(width: 4)
   private let listing = Mutex<Void>(())
+  private let looked = Mutex(Looked())
 
   /// Maximum number of cached segments of all sessions. The session requested last is always cached.
   private static let maximumCachedSegments = 20_000
@@ -215,7 +216,18 @@ public final class SessionCatalog: Sendable {
     package var all: Set<SessionID> { deleted.union(missing) }
   }
 
-  /// Forgets what is cached of sessions that were deleted or removed.
+  /// The sessions that were there at the last look for removed ones.
+  private struct Looked {
+    /// Change when a session or a tombstone comes or goes.
+    var stamps: [FileStamp?] = []
+    /// Whether an earlier look had the same stamps. Two changes within a tick of the file system's clock have one stamp.
+    var isSettled = false
+    var sessions: Set<SessionID> = []
+  }
+
+  /// Forgets what is cached of sessions that were deleted or removed. Call it every few seconds: it looks for a session when something
+  /// of it is cached, and again when the output's directory or that of the tombstones has changed. Otherwise its cost does not depend
+  /// on the number of sessions. Summaries are read anew with each list.
   ///
   /// - Parameter others: further sessions to look for, of which the caller caches something.
   /// - Returns: those that were deleted or removed.
@@ -224,10 +236,17 @@ public final class SessionCatalog: Sendable {
       others
       .union(playbacks.withLock { $0.map(\.playback.session) })
       .union(listings.withLock { $0.map(\.session) })
-      .union(summaries.withLock { $0.values.map(\.summary.session) })
+    guard !sessions.isEmpty else { return Removed() }
     let directory = try Directory(opening: output)
-    let missing = sessions.filter { directory.stamp(of: $0.description) == nil }
-    let removed = Removed(deleted: try tombstones.sessions(among: sessions), missing: missing)
+    let stamps = [directory.stamp(of: "."), try tombstones.stamp()]
+    let removed = try looked.withLock { looked in
+      let isUnchanged = looked.stamps == stamps
+      let new = isUnchanged && looked.isSettled ? sessions.subtracting(looked.sessions) : sessions
+      let missing = new.filter { directory.stamp(of: $0.description) == nil }
+      let removed = Removed(deleted: try tombstones.sessions(among: new), missing: missing)
+      looked = Looked(stamps: stamps, isSettled: isUnchanged, sessions: sessions.subtracting(removed.all))
+      return removed
+    }
     guard !removed.all.isEmpty else { return removed }
     playbacks.withLock { $0.removeAll { removed.all.contains($0.playback.session) } }
     listings.withLock { $0.removeAll { removed.all.contains($0.session) } }
