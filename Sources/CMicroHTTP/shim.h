@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #ifndef POLLRDHUP
@@ -45,11 +46,11 @@ static inline void cmh_silence(void *nothing, const char *format, va_list values
 }
 
 // Decodes percent signs in place; the context is the library's function. Text with %00 stays encoded, because it would
-// end the C string early. A path with an encoded slash, backslash or dot stays encoded, too: the server refuses it.
+// end the C string early. A path with an encoded slash or backslash stays encoded, too: the server refuses it.
 static inline size_t cmh_unescape(void *unescape, struct MHD_Connection *connection, char *text) {
   (void)connection;
   for (const char *at = text; (at = strchr(at, '%')); at++) {
-    int is_separator = !strncasecmp(at, "%2f", 3) || !strncasecmp(at, "%5c", 3) || !strncasecmp(at, "%2e", 3);
+    int is_separator = !strncasecmp(at, "%2f", 3) || !strncasecmp(at, "%5c", 3);
     if (!strncmp(at, "%00", 3) || (text[0] == '/' && is_separator)) return strlen(text);
   }
   return ((size_t(*)(char *))unescape)(text);
@@ -87,10 +88,22 @@ static inline int cmh_descriptor(const cmh_library *library, struct MHD_Connecti
   return info ? (int)info->connect_fd : -1;
 }
 
-// Whether the client has closed its side of a connection.
-static inline int cmh_is_client_gone(const cmh_library *library, struct MHD_Connection *connection) {
+// Whether the client has closed a connection.
+//
+// A client that is gone and one that only sends nothing more (shutdown(2), `nc -N`) look alike: both have sent a FIN. TCP answers new data
+// with a reset if no process reads it (RFC 9293, 3.10.7.4), so one byte of urgent data is sent. Clients that do not ask for urgent data
+// never see it: it is no part of the stream that read(2) returns. A second byte could become a part of it.
+//
+// - is_probed: whether the byte was sent; 0 at the first call of a request.
+static inline int cmh_is_client_gone(const cmh_library *library, struct MHD_Connection *connection, int *is_probed) {
   struct pollfd socket = {cmh_descriptor(library, connection), POLLRDHUP, 0};
-  return poll(&socket, 1, 0) > 0;
+  if (poll(&socket, 1, 0) <= 0) return 0;
+  if (socket.revents & POLLRDHUP && !(socket.revents & (POLLHUP | POLLERR)) && !*is_probed) {
+    *is_probed = send(socket.fd, "\n", 1, MSG_OOB | MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
+    // A client on the same machine has answered by now, another one before a later call.
+    poll(&socket, 1, 0);
+  }
+  return (socket.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
 }
 
 // The counts of a request's headers that decide its host and its length, or that others may read in another way.

@@ -41,6 +41,23 @@ import Testing
     #expect(try server.unnamedFiles().count <= 3)
   }
 
+  /// As `printf 'GET …' | nc -N` does.
+  @Test(arguments: ["session.mp4?speed=1.5", "iframes.m3u8", "thumbnail.jpg"])
+  func clientThatSendsNothingMoreGetsItsAnswer(name: String) throws {
+    for version in ["1.0", "1.1"] {
+      let file = try server.connection()
+      defer { close(file) }
+      send("GET /sessions/exact-1fps/\(name) HTTP/\(version)\r\nHost: localhost\r\nConnection: close\r\n\r\n", on: file)
+      shutdown(file, Int32(SHUT_WR))
+      let answer = try reply(on: file)
+      let head = String(decoding: answer.prefix(1_000), as: UTF8.self)
+      #expect(head.hasPrefix("HTTP/1.1 200 "), "\(name): \(head.prefix(40))")
+      let end = try #require(answer.firstRange(of: Data("\r\n\r\n".utf8)))
+      let whole = try server.get("/sessions/exact-1fps/\(name)")
+      #expect(answer[end.upperBound...] == whole.body, "\(name)")
+    }
+  }
+
   @Test func playlistOfAClientThatHasLeftIsNotMade() async throws {
     let log = scratch.path("log")
     let server = try RunningServer(["serve", scratch.path("long"), "--sandbox", "off"], openedTo: log)

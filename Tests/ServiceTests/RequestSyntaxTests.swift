@@ -82,7 +82,8 @@ import Testing
   @Test(arguments: [
     "/sessions/..%2fsecret", "/sessions/..%2Fsecret", "/sessions%2Fexact-1fps/", "/%2f/", "/sessions/exact-1fps%5c",
     "/sessions/exact-1fps/%5Csession.json", "/sessions/%2e%2e/secret", "/sessions/.%2E/secret",
-    "/sessions/exact-1fps%00/", "/sessions/exact-1fps/session%2ejson", "/sessions/%61%2f", "/sessions/a%252fb/",
+    "/sessions/exact-1fps%00/", "/sessions/%2e/secret", "/sessions/exact-1fps/%2E%2e", "/sessions/%2E./",
+    "/sessions/%61%2f", "/sessions/a%252fb/",
     "/assets/%2e%2e/secret", "/sessions/exact-1fps/session.json%00.txt",
   ])
   func encodedSeparatorInAPathIsRefused(path: String) throws {
@@ -90,8 +91,21 @@ import Testing
     #expect(reply.status == 400 && reply.text.contains("%2F"), "\(path): \(reply.status)")
   }
 
+  @Test func encodedDotInASessionsNameIsDecoded() throws {
+    let spool = try TestSpool()
+    try spool.addSmall("plain", startMs: 1_767_859_512_340)
+    let encoded = try EncoderWorker.run(
+      "encode", spool.path + "/incoming/plain", "--output", scratch.path("output"), "--session", "a.b")
+    #expect(encoded.status == 0, "\(encoded.errors)")
+    for path in ["/sessions/a%2Eb/", "/sessions/a%2eb/timeline.json", "/sessions/a%2Eb/session%2Emp4"] {
+      #expect(try server.get(path).status == 200, "\(path)")
+    }
+    #expect(try server.get("/sessions/a%2Eb").headers["location"] == "/sessions/a.b/")
+  }
+
   @Test func otherEncodedCharactersAreDecoded() throws {
-    #expect(try server.get("/sessions/exact%2D1fps/session%2Ejson").status == 400)
+    #expect(try server.get("/sessions/exact%2D1fps/session%2Ejson").status == 200)
+    #expect(try server.get("/sessions/exact-1fps%2E/").status == 200)
     #expect(try server.get("/sessions/exact%2D1fps/session.json").status == 200)
     #expect(try server.get("/sessions/exact-1fps/frame.jpg?t=%2B0%2e5s").status == 200)
     #expect(try server.get("/sessions/exact-1fps/frame.jpg?t=%2F").status == 400)

@@ -10,7 +10,7 @@ struct HTTPRequest {
   let header: (_ name: String) -> String?
   /// An argument of the address, `?name=value`, decoded; a plus sign is a space.
   let argument: (_ name: String) -> String?
-  /// Whether the client has closed its side of the connection.
+  /// Whether the client has closed the connection. A client that only sends nothing more has not.
   let isAbandoned: () -> Bool
 
   /// Whether the client has the version with this tag.
@@ -22,10 +22,10 @@ struct HTTPRequest {
     }
   }
 
-  /// Whether the path has an encoded slash, backslash, dot or NUL, which other programs on the way may read as the character itself.
-  var hasEncodedSeparator: Bool {
-    let path = path.lowercased()
-    return ["%2f", "%5c", "%2e", "%00"].contains { path.contains($0) }
+  /// Whether other programs on the way may read another path: it has an encoded slash, backslash or NUL, or a segment `.` or `..`.
+  var isAmbiguous: Bool {
+    let lower = path.lowercased()
+    return ["%2f", "%5c", "%00"].contains { lower.contains($0) } || parts.contains { $0 == "." || $0 == ".." }
   }
 
   var parts: [String] { path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init) }

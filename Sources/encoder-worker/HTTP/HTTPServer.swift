@@ -127,12 +127,13 @@ final class HTTPServer: Sendable {
     }
 
     func serve(_ connection: OpaquePointer, _ method: String, _ path: String) -> Bool {
+      var isProbed: Int32 = 0
       let request = HTTPRequest(method: method, path: path) { [library] name in
         withUnsafePointer(to: library) { cmh_header($0, connection, name).map { String(cString: $0) } }
       } argument: { [library] name in
         withUnsafePointer(to: library) { cmh_argument($0, connection, name).map { String(cString: $0) } }
       } isAbandoned: { [library] in
-        withUnsafePointer(to: library) { cmh_is_client_gone($0, connection) != 0 }
+        withUnsafePointer(to: library) { cmh_is_client_gone($0, connection, &isProbed) != 0 }
       }
       var reply = reply(to: request).answering(request)
       // A proxy may see another end of the body, so no further request is read from the connection.
@@ -143,7 +144,7 @@ final class HTTPServer: Sendable {
     }
 
     private func reply(to request: HTTPRequest) -> HTTPResponse {
-      if request.hasEncodedSeparator { return .failure(400, "a path has no %2F, %5C, %2E and %00") }
+      if request.isAmbiguous { return .failure(400, "a path has no %2F, %5C and %00, and no part . or ..") }
       guard request.method == "GET" || request.method == "HEAD" else {
         var refusal = HTTPResponse.failure(405, "only GET and HEAD are answered")
         refusal.headers.append(("Allow", "GET, HEAD"))
