@@ -53,8 +53,9 @@ import Testing
       let head = String(decoding: answer.prefix(1_000), as: UTF8.self)
       #expect(head.hasPrefix("HTTP/1.1 200 "), "\(name): \(head.prefix(40))")
       let end = try #require(answer.firstRange(of: Data("\r\n\r\n".utf8)))
-      let whole = try server.get("/sessions/exact-1fps/\(name)")
-      #expect(answer[end.upperBound...] == whole.body, "\(name)")
+      // The report of a difference would take long.
+      let isWhole = answer[end.upperBound...] == (try server.get("/sessions/exact-1fps/\(name)").body)
+      #expect(isWhole, "\(name)")
     }
   }
 
