@@ -44,8 +44,8 @@ import Testing
     #expect(result.status == 0, "\(arguments): \(result.text)\(result.errors)")
   }
 
-  /// Adds the same colours, one minute later.
-  private func goOn() throws {
+  /// Adds the same colours, from an instant on.
+  private func goOn(atMs start: Int) throws {
     let batch = try scratch.directory("batch")
     for (index, name) in try names(in: Fixture("colour-bars").path).filter({ !$0.hasSuffix(".json") }).sorted()
       .enumerated()
@@ -53,7 +53,7 @@ import Testing
       let suffix = name.split(separator: ".").last ?? ""
       try FileManager.default.copyItem(
         atPath: Fixture("colour-bars").path + "/" + name,
-        toPath: batch + "/\(1_767_859_572_340 + 1_000 * index).\(suffix)")
+        toPath: batch + "/\(start + 1_000 * index).\(suffix)")
     }
     try run("encode", batch, "--output", scratch.path("output"), "--session", "full-range")
   }
@@ -73,7 +73,7 @@ import Testing
   }
 
   @Test func fullRangeSessionContinuesInLimitedRange() throws {
-    try goOn()
+    try goOn(atMs: 1_767_859_572_340)
     try run("verify", session)
     let mixed = try PublishedSession(session)
     let ranges = try mixed.manifests.map { try range(of: mixed.video($0)) }
@@ -93,5 +93,18 @@ import Testing
     let anew = try PublishedSession(scratch.path("anew/full-range"))
     #expect(try anew.manifests.allSatisfy { try range(of: anew.video($0)) == "tv" })
     #expect(zip(try anew.pictures().flatMap { $0 }, old + new).allSatisfy { $0.difference(to: $1) < 1.5 })
+  }
+
+  /// Of the film's second 5 seconds, two are in full range and three in limited range.
+  @Test func filmThatChangesRangeInsideASegmentIsReencodedWithItsColours() throws {
+    try goOn(atMs: 1_767_859_519_340)
+    let all = try PublishedSession(session).pictures().flatMap { $0 }
+    try run("stitch", session, "--to", scratch.path("film.mp4"))
+    let ranges = try ranges(ofPictures: scratch.path("film.mp4"))
+    #expect(ranges == Array(repeating: "pc", count: 7) + Array(repeating: "tv", count: 7))
+    try run("reencode", scratch.path("film.mp4"), "--output", scratch.path("anew"), "--quality", "sharp")
+    let anew = try PublishedSession(scratch.path("anew/film")).pictures().flatMap { $0 }
+    #expect(anew.count == all.count)
+    #expect(zip(anew, all).allSatisfy { $0.difference(to: $1) < 1.5 })
   }
 }

@@ -142,8 +142,15 @@ package final class FrameBuffer {
       case AVCOL_SPC_SMPTE170M, AVCOL_SPC_BT470BG, AVCOL_SPC_FCC: SWS_CS_ITU601
       default: height < 720 ? SWS_CS_ITU601 : SWS_CS_ITU709
       }
+    // Where a film changes to limited range, libavcodec keeps the pixel format that implies full range.
+    let isFullRange =
+      switch frame.pointee.color_range {
+      case AVCOL_RANGE_JPEG: true
+      case AVCOL_RANGE_MPEG: false
+      default: format == AV_PIX_FMT_YUVJ420P
+      }
     return YUVColours(
-      matrix: matrix, isFullRange: frame.pointee.color_range == AVCOL_RANGE_JPEG || format == AV_PIX_FMT_YUVJ420P,
+      matrix: matrix, isFullRange: isFullRange,
       isChromaCentred: frame.pointee.chroma_location == AVCHROMA_LOC_CENTER)
   }
 
