@@ -75,13 +75,16 @@ import Testing
   }
 
   @Test func failedRemovalInAStoreFailsNoRun() throws {
-    let store = try package.store()
-    _ = try package.encoder(store).publish(package.batch(0..<2))
-    #expect(store.flushPending(all: true).isEmpty)
-    package.objects["superseded/walk"] = Array("no list".utf8)
-    package.objects.fail(from: 0)
-    let failures = store.flushPending(all: true)
-    #expect(failures.allSatisfy { $0.isOfRemoval && !$0.failsRun }, "\(failures)")
+    let name = "segment-1767859512340-90c15cef.m4s"
+    var failures: [ViewUpdateFailure] = []
+    for request in 0..<12 {
+      package.objects["output/walk/hls/" + name] = [1]
+      package.objects["superseded/walk"] = Array("1 \(name)\n".utf8)
+      let client = StoppingObjects(package.objects, after: request, failures: 1)
+      failures += try package.store(client).flushPending(all: true)
+    }
+    // Of the list, the playlist, the removal and so on.
+    #expect(failures.count > 3 && failures.allSatisfy { $0.isOfRemoval && !$0.failsRun }, "\(failures)")
   }
 
   @Test func lastingFailureOfAStoreIsRetriedWithGrowingPauses() throws {

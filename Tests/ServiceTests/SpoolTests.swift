@@ -139,7 +139,6 @@ import Testing
     #expect(try names(in: session).filter { $0.hasSuffix(".mp4") }.count == 12)
   }
 
-  /// The next batch of the session removes videos that a dead worker linked without manifests.
   @Test func failedRemovalOfSupersededFilesIsLoggedAndDoesNotFailADrain() throws {
     let spool = try TestSpool()
     try spool.addSmall("walk", startMs: 1_767_859_512_340)
@@ -154,6 +153,7 @@ import Testing
     #expect(drain.status == 0 && drain.errors.contains("session.outdated"), "\(drain.status): \(drain.errors)")
   }
 
+  /// The next batch of the session removes videos that a dead worker linked without manifests.
   @Test func videosWithoutManifestsAreRemovedWithTheNextBatch() throws {
     try spool.add("exact-1fps")
     _ = try spool.scratch.directory("spool/output/exact-1fps")

@@ -30,9 +30,8 @@ package final class ObjectStore: ArtifactStore {
   /// The time of the next scan for markers of other workers, in monotonic milliseconds.
   private let nextScanMs = Mutex(Int.min)
   private static let scanMs = 60_000
-  /// The number of superseded files that a scan removes at most, the time that it has for them, and the time to the next scan when it
-  /// left some.
-  private static let (removals, removalMs, soonMs) = (100, 5_000, 1_000)
+  /// The time to the next scan after one that left superseded files.
+  private static let soonMs = 1_000
   /// A marker older than this many seconds belongs to a dead worker.
   private static let markerS = 600
   private static let markers = "behind/"
@@ -95,34 +94,13 @@ package final class ObjectStore: ArtifactStore {
       next = now + Self.scanMs
       return true
     }
-    guard scans else { return failures }
-    return failures + updateViewsOfOthers(all: all)
-      + removeSuperseded().map {
-        ViewUpdateFailure(session: $0.session, error: $0.error, isOurs: false, isOfRemoval: true)
-      }
+    return scans ? failures + updateViewsOfOthers(all: all) + removeSuperseded() : failures
   }
 
-  /// Removes files that no playlist has named for some minutes, of all sessions; so few that batches do not wait for long.
+  /// Removes files that no playlist has named for some minutes, of all sessions.
   private func removeSuperseded() -> [ViewUpdateFailure] {
-    var (last, failures): (String?, [ViewUpdateFailure]) = (nil, [])
-    var left = Self.removals
-    let deadlineMs = MonotonicClock.milliseconds() + Self.removalMs
-    // An unreachable store fails the next batch; the lists stay.
-    while let lists = try? objects.list(SupersededObjects.prefix, after: last), let end = lists.last {
-      last = end.key
-      for list in lists {
-        guard let id = SessionID(String(list.key.dropFirst(SupersededObjects.prefix.count))) else { continue }
-        do {
-          left -= try SupersededObjects(of: session(id)).removeDue(atMs: wallClock(), limit: left, until: deadlineMs)
-        } catch {
-          failures.append(ViewUpdateFailure(session: id, error: error, isOurs: false))
-        }
-        if left == 0 || MonotonicClock.milliseconds() >= deadlineMs {
-          nextScanMs.withLock { $0 = clock() + Self.soonMs }
-          return failures
-        }
-      }
-    }
+    let (failures, isComplete) = SupersededObjects.removeDue(in: objects, atMs: wallClock(), of: session)
+    if !isComplete { nextScanMs.withLock { $0 = clock() + Self.soonMs } }
     return failures
   }
 

@@ -12,6 +12,8 @@ struct SupersededObjects {
   private let session: ObjectSession
   private var objects: any ObjectClient { session.objects }
   private var key: String { Self.prefix + session.id.description }
+  /// The number of files that a scan removes at most, and the time that it has for them, so that batches do not wait for long.
+  private static let (removals, removalMs) = (100, 5_000)
   /// Maximum size of a list or a playlist, in bytes.
   private static let limit = 32 << 20
 
@@ -47,13 +49,38 @@ struct SupersededObjects {
     }
   }
 
-  /// Removes files whose time has come.
+  /// Removes files whose time has come, of all sessions.
+  ///
+  /// - Returns: `isComplete` is false if a later scan has to remove more.
+  static func removeDue(
+    in objects: any ObjectClient, atMs nowMs: Int64, of session: (SessionID) -> ObjectSession
+  ) -> (failures: [ViewUpdateFailure], isComplete: Bool) {
+    var (last, failures): (String?, [ViewUpdateFailure]) = (nil, [])
+    var left = removals
+    let deadlineMs = MonotonicClock.milliseconds() + removalMs
+    // An unreachable store fails the next batch; the lists stay.
+    while let lists = try? objects.list(prefix, after: last), let end = lists.last {
+      last = end.key
+      for list in lists {
+        guard let id = SessionID(String(list.key.dropFirst(prefix.count))) else { continue }
+        do {
+          left -= try SupersededObjects(of: session(id)).removeDue(atMs: nowMs, limit: left, until: deadlineMs)
+        } catch {
+          failures.append(ViewUpdateFailure(session: id, error: error, isOurs: false, isOfRemoval: true))
+        }
+        if left == 0 || MonotonicClock.milliseconds() >= deadlineMs { return (failures, false) }
+      }
+    }
+    return (failures, true)
+  }
+
+  /// Removes files of the session whose time has come.
   ///
   /// - Parameters:
   ///   - limit: the number of files, at most. The others stay for a later call.
   ///   - deadlineMs: after this monotonic time no further file is removed. It is before another worker takes over.
   /// - Returns: the number of removed files.
-  func removeDue(atMs nowMs: Int64, limit: Int, until deadlineMs: Int) throws -> Int {
+  private func removeDue(atMs nowMs: Int64, limit: Int, until deadlineMs: Int) throws -> Int {
     var due: [String] = []
     try change { list in
       due = list.due(atMs: nowMs, limit: limit)

@@ -97,7 +97,7 @@ public struct ViewUpdateFailure: Error, CustomStringConvertible {
   package var failsRun: Bool {
     switch error {
     case is Cancelled, is SegmentWriteConflict: false
-    case is SessionHeld: isOurs && !isOfRemoval
+    case is SessionHeld: isOurs
     default: !isOfRemoval
     }
   }
