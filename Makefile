@@ -61,7 +61,7 @@ nightly-nfs:
 sanitize:
 	scripts/sanitize
 
-# Compares the worker with stock ffmpeg over real sessions, or CORPUS=DIR, in some 40 minutes on two cores; ROUNDS=1 is
+# Compares the worker with stock ffmpeg over real sessions, or CORPUS=DIR, in some 70 minutes on two cores; ROUNDS=1 is
 # sooner and less exact. PARTS selects some of: jpeg png webp large phone sandbox decoding batches jobs startup finished
 # scale profile. Only a run of all parts over the usual sessions writes Benchmarks/RESULTS.md and the README's figures.
 # BASE=PROGRAM compares the instructions and the CPU of this build with those of another build of encoder-worker.
