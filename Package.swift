@@ -16,7 +16,7 @@ let test: [SwiftSetting] =
 
 /// The modules of the library, which its tests import.
 let layers: [Target.Dependency] = [
-  "FileSystem", "JSON", "ISOMedia", "FrameBatches", "Encoding", "Sessions", "WorkQueues",
+  "FileSystem", "JSON", "ISOMedia", "FrameBatches", "Encoding", "Sessions", "Notifying", "WorkQueues",
 ]
 
 let package = Package(
@@ -69,21 +69,41 @@ let package = Package(
       swiftSettings: strict
     ),
     .target(
-      name: "WorkQueues", dependencies: ["FileSystem", "JSON", "FrameBatches", "Encoding", "Sessions", "CLinux"],
+      name: "Notifying",
+      dependencies: [
+        "FileSystem", "JSON", "FrameBatches", "Encoding", "Sessions", .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: strict),
+    .target(
+      name: "WorkQueues",
+      dependencies: ["FileSystem", "JSON", "FrameBatches", "Encoding", "Sessions", "Notifying", "CLinux"],
       swiftSettings: strict),
     .target(
       name: "SegmentEncoder",
       dependencies: layers + ["CLinux", .product(name: "Logging", package: "swift-log")],
       swiftSettings: strict
     ),
+    .target(
+      name: "Collecting", dependencies: ["FileSystem", "JSON", "FrameBatches", "WorkQueues", "CLinux"],
+      swiftSettings: strict),
+    .target(
+      name: "Remote",
+      dependencies: [
+        "FileSystem", "Encoding", "Sessions", "Notifying", "WorkQueues", "CHiredis", "CCurl", "CLinux",
+      ],
+      swiftSettings: strict),
+    .target(
+      name: "Serving",
+      dependencies: layers + ["SegmentEncoder", "CMicroHTTP", "CLinux"],
+      resources: [.embedInCode("Assets")],
+      swiftSettings: strict),
     .executableTarget(
       name: "encoder-worker",
       dependencies: layers + [
-        "SegmentEncoder", "CLinux", "CMicroHTTP", "CHiredis", "CCurl",
+        "SegmentEncoder", "Collecting", "Remote", "Serving", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
       ],
-      resources: [.embedInCode("Assets")],
       swiftSettings: strict
     ),
     // Each shows one way to embed the library; EmbeddingExampleTests runs them.
@@ -105,31 +125,33 @@ let package = Package(
     .testTarget(
       name: "SegmentEncoderTests",
       dependencies: layers + [
-        "SegmentEncoder", "TestSupport", "EncodeFrames", "OwnStore", "RunWorker", "ShowSessions",
+        "SegmentEncoder", "Collecting", "TestSupport", "EncodeFrames", "OwnStore", "RunWorker",
+        "ShowSessions",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: test
     ),
     .testTarget(
       name: "EncoderWorkerTests",
-      dependencies: layers + ["encoder-worker", "SegmentEncoder", "TestSupport"],
+      dependencies: layers + ["encoder-worker", "Remote", "SegmentEncoder", "Serving", "TestSupport"],
       swiftSettings: test
     ),
     .testTarget(
       name: "SessionTests",
-      dependencies: layers + ["encoder-worker", "SegmentEncoder", "TestSupport"],
+      dependencies: layers + ["encoder-worker", "Remote", "SegmentEncoder", "Serving", "TestSupport"],
       swiftSettings: test
     ),
     .testTarget(
       name: "ServiceTests",
       dependencies: layers + [
-        "encoder-worker", "SegmentEncoder", "TestSupport", .product(name: "Logging", package: "swift-log"),
+        "encoder-worker", "Remote", "SegmentEncoder", "Serving", "TestSupport",
+        .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: test
     ),
     .testTarget(
       name: "RemoteTests",
-      dependencies: layers + ["encoder-worker", "SegmentEncoder", "TestSupport"],
+      dependencies: layers + ["encoder-worker", "Remote", "SegmentEncoder", "Serving", "TestSupport"],
       swiftSettings: test
     ),
     .target(

@@ -1,6 +1,7 @@
 // The queue of batches. The spool is one such queue, a queue of names beside an object store is the other.
 
 import FrameBatches
+import Notifying
 import Sessions
 
 /// A waiting batch.

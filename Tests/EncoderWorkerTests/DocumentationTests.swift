@@ -204,8 +204,9 @@ import Testing
     let events = try table("event", of: "docs/operations.md").reduce(into: Set<String>()) {
       $0.formUnion(try found("^`([a-z.]+)`", in: $1[0]))
     }
-    let logged = try ["SegmentEncoder", "encoder-worker"].reduce(into: Set<String>()) { logged, module in
-      let folder = Fixture.root.appendingPathComponent("Sources/\(module)/Worker")
+    let places = ["SegmentEncoder/Worker", "Notifying", "encoder-worker/Worker"]
+    let logged = try places.reduce(into: Set<String>()) { logged, place in
+      let folder = Fixture.root.appendingPathComponent("Sources/\(place)")
       for file in try names(in: folder.path) {
         let text = try String(contentsOf: folder.appendingPathComponent(file), encoding: .utf8)
         logged.formUnion(

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import Remote
 @testable import encoder_worker
 
 @Suite struct RedisURLTests {

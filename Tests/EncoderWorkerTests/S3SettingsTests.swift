@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 import WorkQueues
 
+@testable import Remote
 @testable import encoder_worker
 
 @Suite struct S3SettingsTests {

@@ -4,6 +4,8 @@ import TestSupport
 import Testing
 
 @testable import FileSystem
+@testable import Notifying
+@testable import Remote
 @testable import SegmentEncoder
 @testable import encoder_worker
 

@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 import WorkQueues
 
+@testable import Remote
 @testable import encoder_worker
 
 /// Tests the client against a store that sends wrong or no responses.

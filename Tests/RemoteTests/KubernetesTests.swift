@@ -4,6 +4,7 @@ import Testing
 
 @testable import FileSystem
 @testable import JSON
+@testable import Remote
 @testable import Sessions
 @testable import encoder_worker
 

@@ -9,6 +9,7 @@ import Testing
 import WorkQueues
 
 @testable import FileSystem
+@testable import Remote
 @testable import encoder_worker
 
 /// Tests connections to Redis, and the durability checks on it.

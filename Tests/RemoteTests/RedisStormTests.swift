@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 import WorkQueues
 
+@testable import Remote
 @testable import encoder_worker
 
 /// Workers and Redis crash at random. Each batch must be completed once, and none lost.
@@ -25,7 +26,7 @@ struct RedisStormTests {
       while !isOver.load(ordering: .relaxed) {
         number += 1
         let worker = try? RedisStream(
-          url, consumer: "\(thread).\(number)", store: "s3://test/", lease: 1, allowsNonDurable: false)
+          url, consumer: "\(thread).\(number)", store: "s3://test/", lease: 1, allowsNonDurable: false, warn: { _ in })
         while let worker, !isOver.load(ordering: .relaxed), Int.random(in: 0..<20) > 0 { live(worker) }
         usleep(10_000)
       }
@@ -63,7 +64,8 @@ struct RedisStormTests {
   @Test func eachBatchIsAcknowledgedOrDeadLetteredOnce() throws {
     let server = try QueueServer(["--appendfsync", "always"])
     let url = try RedisURL(server.url)
-    let queue = try RedisStream(url, consumer: "producer", store: "s3://test/", lease: 1, allowsNonDurable: false)
+    let queue = try RedisStream(
+      url, consumer: "producer", store: "s3://test/", lease: 1, allowsNonDurable: false, warn: { _ in })
     let names = Set((0..<400).map { "batch-\($0)" })
     #expect(try queue.add(Array(names)) == 400)
     let storm = Storm(url)

@@ -9,6 +9,7 @@ import TestSupport
 import Testing
 import WorkQueues
 
+@testable import Remote
 @testable import encoder_worker
 
 /// Tests claims and outcomes of batches.

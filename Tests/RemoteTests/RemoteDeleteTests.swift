@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import Remote
 @testable import Sessions
 @testable import encoder_worker
 

@@ -6,6 +6,7 @@ import Testing
 @testable import FileSystem
 @testable import FrameBatches
 @testable import JSON
+@testable import Remote
 @testable import Sessions
 @testable import WorkQueues
 @testable import encoder_worker

@@ -8,6 +8,7 @@ import TestSupport
 import Testing
 import WorkQueues
 
+@testable import Remote
 @testable import encoder_worker
 
 /// Tests the client against a store that checks every signature.

@@ -6,6 +6,7 @@ import Testing
 @testable import FileSystem
 @testable import FrameBatches
 @testable import JSON
+@testable import Notifying
 @testable import SegmentEncoder
 @testable import Sessions
 @testable import WorkQueues
@@ -62,7 +63,7 @@ import Testing
     let event = BatchEvent(batch: "é\n\u{1B}/\\\"", BadBatch("read", "f", "cause", advice: "a"))
     let objects = MemoryObjects()
     let stores: [any NotificationStore] = [
-      SpoolNotifications(of: try Spool(creating: scratch.path("spool"))),
+      SpoolNotifications(in: try Spool(creating: scratch.path("spool")).notifications),
       ObjectNotifications(objects, name: "s3://test/"),
     ]
     _ = try scratch.directory("spool/notifications")
@@ -88,7 +89,7 @@ import Testing
     let scratch = try ScratchDirectory()
     let objects = MemoryObjects()
     let (key, other) = (String(repeating: "a", count: 64), String(repeating: "b", count: 64))
-    let spool = SpoolNotifications(of: try Spool(creating: scratch.path("spool")))
+    let spool = SpoolNotifications(in: try Spool(creating: scratch.path("spool")).notifications)
     let stores: [any NotificationStore] = [spool, ObjectNotifications(objects, name: "s3://test/")]
     for store in stores { try store.add(RefusedNotification(key: key, event: "{}", cause: "c")) }
     let bytes = try #require(objects["notifications/\(key).json"])

@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import Collecting
 @testable import FileSystem
 @testable import FrameBatches
 @testable import WorkQueues

@@ -2,6 +2,7 @@ import Foundation
 import JSON
 import TestSupport
 
+@testable import Collecting
 @testable import FileSystem
 @testable import FrameBatches
 @testable import WorkQueues

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import Collecting
 @testable import FrameBatches
 @testable import WorkQueues
 

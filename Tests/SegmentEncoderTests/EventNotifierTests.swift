@@ -6,6 +6,7 @@ import Testing
 
 @testable import FileSystem
 @testable import FrameBatches
+@testable import Notifying
 @testable import SegmentEncoder
 @testable import WorkQueues
 
@@ -46,11 +47,11 @@ private final class ScriptedReceiver: EventReceiver {
       claim: claim, ending: .quarantine(BadBatch("read", name, "test", advice: "none")), facts: BatchFacts(of: claim))
   }
 
-  private func add(_ names: [String], to notifier: EventNotifier) {
+  private func add(_ names: [String], to notifier: EventNotifier<FinishedBatch>) {
     for name in names { notifier.add(batch(name), batch(name).event) }
   }
 
-  private func start(_ notifier: EventNotifier) throws {
+  private func start(_ notifier: EventNotifier<FinishedBatch>) throws {
     let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
     @Sendable func wake() {}
     try notifier.start(logger, wake: wake) { [settled] batch, refused in
@@ -75,7 +76,7 @@ private final class ScriptedReceiver: EventReceiver {
       default: .accepted
       }
     }
-    let notifier = EventNotifier(receiver, limit: 100, timeoutS: 60)
+    let notifier = EventNotifier<FinishedBatch>(receiver, limit: 100, timeoutS: 60)
     try start(notifier)
     add(["a", "bad", "b"], to: notifier)
     try wait("all are settled") { notifier.isIdle }
@@ -91,7 +92,7 @@ private final class ScriptedReceiver: EventReceiver {
     let receiver = ScriptedReceiver { batch, _ in
       batch == "poison" ? .failed(cause: "500", retryAfterS: nil) : .accepted
     }
-    let notifier = EventNotifier(receiver, limit: 100, timeoutS: 60)
+    let notifier = EventNotifier<FinishedBatch>(receiver, limit: 100, timeoutS: 60)
     add(["poison"] + (0..<20).map { "b\($0)" }, to: notifier)
     try start(notifier)
     // A batch is settled a moment before its delivery counts as ended.
@@ -104,7 +105,7 @@ private final class ScriptedReceiver: EventReceiver {
 
   @Test func receiverThatIsAwayGetsOneAttemptAtATime() throws {
     let receiver = ScriptedReceiver { _, _ in .failed(cause: "away", retryAfterS: 3_600) }
-    let notifier = EventNotifier(receiver, limit: 3, timeoutS: 0)
+    let notifier = EventNotifier<FinishedBatch>(receiver, limit: 3, timeoutS: 0)
     try start(notifier)
     add(["a"], to: notifier)
     try wait("the first attempt has failed") { notifier.isFailing }
@@ -120,7 +121,7 @@ private final class ScriptedReceiver: EventReceiver {
 
   @Test func deliveryInProgressIsCancelledByAStop() throws {
     let receiver = ScriptedReceiver { batch, _ in batch == "hangs" ? .cancelled : .accepted }
-    let notifier = EventNotifier(receiver, limit: 4, timeoutS: 60)
+    let notifier = EventNotifier<FinishedBatch>(receiver, limit: 4, timeoutS: 60)
     try start(notifier)
     add(["hangs", "a"], to: notifier)
     try wait("the other event is settled") {
@@ -133,7 +134,7 @@ private final class ScriptedReceiver: EventReceiver {
   @Test func fullNotifierHasRoomAgainWhenAQuarterIsFree() throws {
     let gate = Gate()
     let receiver = ScriptedReceiver { _, _ in gate.isAway ? .failed(cause: "away", retryAfterS: nil) : .accepted }
-    let notifier = EventNotifier(receiver, limit: 4, timeoutS: 60)
+    let notifier = EventNotifier<FinishedBatch>(receiver, limit: 4, timeoutS: 60)
     try start(notifier)
     add(["a", "b", "c", "d"], to: notifier)
     try wait("an attempt has failed") { notifier.isFailing }

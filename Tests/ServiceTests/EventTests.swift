@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import Notifying
 @testable import SegmentEncoder
 @testable import encoder_worker
 

@@ -5,6 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import Serving
 @testable import encoder_worker
 
 /// Films that are made for clients of `serve`, without a server.

@@ -2,6 +2,7 @@ import FileSystem
 import TestSupport
 import Testing
 
+@testable import Serving
 @testable import encoder_worker
 
 /// Values that are made once, by key.

@@ -1,6 +1,7 @@
 import FileSystem
 import FrameBatches
 import Logging
+import Notifying
 import Sessions
 import WorkQueues
 
@@ -22,7 +23,7 @@ struct BatchFacts: Sendable {
 }
 
 /// A batch that is published, or cannot be. It stays claimed until its event is delivered.
-struct FinishedBatch: Sendable {
+package struct FinishedBatch: Sendable {
   enum Ending: Sendable {
     /// - Parameter tookMs: the time since the claim.
     case retire([Receipt], tookMs: Int)

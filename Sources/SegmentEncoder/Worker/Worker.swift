@@ -4,6 +4,7 @@ import Encoding
 import FileSystem
 import FrameBatches
 import Logging
+import Notifying
 import Sessions
 import WorkQueues
 

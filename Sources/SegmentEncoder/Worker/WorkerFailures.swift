@@ -29,14 +29,3 @@ struct LowDiskSpace: Error, CustomStringConvertible {
 struct WorkerEvicted: Error, CustomStringConvertible {
   var description: String { "another process took this worker for dead and removed its directory; start it again" }
 }
-
-/// The receiver of events does not answer, and the worker ends.
-struct ReceiverUnavailable: Error, CustomStringConvertible {
-  let receiver: String
-  let pending: Int
-  let timeoutS: Int
-  let cause: String
-  var description: String {
-    "\(receiver) took no event for \(timeoutS) s, the limit of --notify-timeout (\(cause)); \(count(pending, "batch is", "batches are")) put back"
-  }
-}

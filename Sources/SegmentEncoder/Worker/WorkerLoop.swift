@@ -4,6 +4,7 @@
 import FileSystem
 import Glibc
 import Logging
+import Notifying
 import Sessions
 import Synchronization
 import WorkQueues
@@ -56,7 +57,7 @@ package final class WorkerLoop: Sendable {
     return worker.jobs.stuck.count >= threads ? "every batch in work is stuck" : nil
   }
 
-  private var notifier: EventNotifier? { worker.events?.notifier }
+  private var notifier: EventNotifier<FinishedBatch>? { worker.events?.notifier }
 
   /// Runs on the caller's thread and `threads` others until a stop request, or until a drained queue is empty.
   ///

@@ -74,8 +74,3 @@ package final class WorkerMeter: Sendable {
     metrics?.record(Self.duration, .milliseconds(tookMs))
   }
 }
-
-/// `1 segment`, `2 segments`.
-package func count(_ number: Int, _ one: String, _ many: String? = nil) -> String {
-  "\(number) \(number == 1 ? one : many ?? one + "s")"
-}

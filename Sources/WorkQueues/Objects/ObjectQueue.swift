@@ -11,6 +11,7 @@
 
 import FileSystem
 import FrameBatches
+import Notifying
 import Sessions
 
 package final class ObjectQueue: BatchQueue {

@@ -22,8 +22,8 @@ package struct Spool: Sendable {
   package var quarantine: String { path + "/quarantine" }
   package var done: String { path + "/done" }
   var trash: String { path + "/trash" }
-  var notifications: String { path + "/notifications" }
-  var collectors: String { path + "/collect" }
+  package var notifications: String { path + "/notifications" }
+  package var collectors: String { path + "/collect" }
   /// The default output directory.
   package var defaultOutput: String { path + "/output" }
 

@@ -6,6 +6,7 @@ import FileSystem
 import FrameBatches
 import Glibc
 import JSON
+import Notifying
 import Sessions
 import Synchronization
 
@@ -110,7 +111,7 @@ package final class SpoolQueue: BatchQueue {
 
   package func announce(_ claim: Claim, key: String, event: String) {}
 
-  package var notifications: any NotificationStore { SpoolNotifications(of: spool) }
+  package var notifications: any NotificationStore { SpoolNotifications(in: spool.notifications) }
 
   private func counted(_ claim: Claim, attempt: Int, failures: Int) throws(DiskError) -> Claim {
     let next = newClaim(claim.name, attempt, failures)

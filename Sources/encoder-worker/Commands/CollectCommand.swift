@@ -1,4 +1,5 @@
 import ArgumentParser
+import Collecting
 import FileSystem
 import FrameBatches
 import Glibc

@@ -1,5 +1,7 @@
 import ArgumentParser
 import JSON
+import Notifying
+import Remote
 import SegmentEncoder
 
 struct ConfigCommand: ParsableCommand {

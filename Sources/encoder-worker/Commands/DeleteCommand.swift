@@ -2,6 +2,7 @@ import ArgumentParser
 import FileSystem
 import FrameBatches
 import JSON
+import Remote
 import SegmentEncoder
 import Sessions
 import WorkQueues
@@ -123,7 +124,7 @@ struct DeleteCommand: ReportingCommand {
   private func place(_ decoders: DecoderForkServer?, _ stop: PendingStop) throws -> any DeletionPlace {
     let identifier = BatchIdentifier(unpacker: decoders, isCancelled: stop.isRequested)
     if let store {
-      let objects = try S3Client(store, S3Settings())
+      let objects = try S3Client(store, .ofEnvironment())
       let id = WorkerID()
       try objects.requireConditions(tryingAt: "incoming/.\(id)", name: "\(store)")
       return StoreDeletionPlace(objects, name: "\(store)", staging: try Staging.temporary(for: id), identifier)

@@ -1,4 +1,5 @@
 import ArgumentParser
+import FileSystem
 import FrameBatches
 import ISOMedia
 import SegmentEncoder

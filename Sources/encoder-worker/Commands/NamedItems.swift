@@ -1,4 +1,5 @@
 import ArgumentParser
+import FileSystem
 
 /// The options of `purge`.
 struct PurgeOptions: ParsableArguments {

@@ -1,5 +1,14 @@
 import ArgumentParser
+import Notifying
+import Remote
 import SegmentEncoder
+
+// The parser would print a refused value. So an option of this type takes no `transform`, and its command calls
+// `validate()`.
+extension WebhookURL: ExpressibleByArgument {
+  /// - Throws: a usage error.
+  func validate() throws { if let fault { throw ValidationError("--notify: \(fault)") } }
+}
 
 /// The receiver of the events of `run`.
 struct NotificationOptions: ParsableArguments {
@@ -39,10 +48,11 @@ struct NotificationOptions: ParsableArguments {
   /// - Throws: ``UnusableSecret``, ``DiskError``, ``MissingLibrary``.
   func delivery() throws -> EventDelivery? {
     guard json || notify != nil else { return nil }
-    var notifier: EventNotifier?
+    var notifier: EventNotifier<FinishedBatch>?
     if let notify {
       notifier = EventNotifier(
-        try WebhookReceiver(notify, secret.signer()), limit: notifyPending, timeoutS: notifyTimeout)
+        try WebhookReceiver(notify, secret),
+        limit: notifyPending, timeoutS: notifyTimeout)
     }
     return EventDelivery(write: json ? { @Sendable event in answer(event.line) } : nil, notifier: notifier)
   }
@@ -59,4 +69,10 @@ struct SecretOption: ParsableArguments {
 
   /// Returns nil without a secret.
   func signer() throws -> WebhookSigner? { try notifySecretFile.map(WebhookSigner.init(file:)) }
+}
+
+extension WebhookReceiver {
+  init(_ url: WebhookURL, _ secret: SecretOption) throws {
+    try self.init(url, secret.signer(), userAgent: "encoder-worker/\(EncoderWorker.version)")
+  }
 }

@@ -1,4 +1,6 @@
 import ArgumentParser
+import Notifying
+import Remote
 import SegmentEncoder
 import WorkQueues
 
@@ -27,8 +29,8 @@ struct NotifyCommand: ParsableCommand {
     }
 
     func open() throws -> any NotificationStore {
-      if let store { return ObjectNotifications(try S3Client(store, S3Settings()), name: "\(store)") }
-      return SpoolNotifications(of: try Spool(opening: spool ?? ""))
+      if let store { return ObjectNotifications(try S3Client(store, .ofEnvironment()), name: "\(store)") }
+      return SpoolNotifications(in: try Spool(opening: spool ?? "").notifications)
     }
   }
 
@@ -81,7 +83,7 @@ struct NotifyCommand: ParsableCommand {
 
     func execute() throws {
       let store = try place.open()
-      let receiver = try WebhookReceiver(notify, secret.signer())
+      let receiver = try WebhookReceiver(notify, secret)
       try selection.forEach(all: store.all, named: store.notification) { event in
         switch receiver.send(key: event.key, event: event.event, isCancelled: { false }) {
         case .accepted: try store.remove(event.key)

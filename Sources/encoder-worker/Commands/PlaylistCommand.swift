@@ -3,11 +3,10 @@ import Encoding
 import FileSystem
 import FrameBatches
 import Glibc
+import Remote
 import SegmentEncoder
 
-enum PlaylistFormat: String, ExpressibleByArgument, CaseIterable {
-  case hls, ffconcat
-}
+extension PlaylistFormat: ExpressibleByArgument {}
 
 struct PlaylistCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -42,7 +41,7 @@ struct PlaylistCommand: ParsableCommand {
   }
 
   func run() throws {
-    let access = try S3Settings()
+    let access = try S3Settings.ofEnvironment()
     if access.credentials == nil && !plain {
       throw ValidationError(
         "nothing to sign links with; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or say --plain")

@@ -1,9 +1,23 @@
 import ArgumentParser
 import FileSystem
 import Glibc
+import Remote
 import SegmentEncoder
 import Sessions
 import WorkQueues
+
+// The parser would print a refused value, with its password. So an option of this type takes no `transform`, and its
+// command calls `validate()`.
+extension RedisURL: ExpressibleByArgument {
+  /// - Throws: a usage error.
+  func validate() throws {
+    do {
+      try check()
+    } catch {
+      throw ValidationError("--queue: \(error.description)")
+    }
+  }
+}
 
 /// A queue and a store, used instead of a spool.
 struct RemoteOptions: ParsableArguments {
@@ -41,18 +55,32 @@ struct RemoteOptions: ParsableArguments {
   /// - Returns: nil if there are no such options.
   func connect(
     as worker: WorkerID, lease: Int, isOverdue: @escaping @Sendable () -> Bool = { false }
-  ) throws -> Remote? {
+  ) throws -> RemoteBackends? {
     guard let queue, let store else { return nil }
-    return Remote(
+    return RemoteBackends(
       names: try RedisStream(
         queue, consumer: "\(worker)", store: "\(store)", lease: lease,
-        allowsNonDurable: allowNonDurableQueue || allowForgetfulQueue),
-      objects: try S3Client(store, S3Settings(), isOverdue: isOverdue))
+        allowsNonDurable: allowNonDurableQueue || allowForgetfulQueue,
+        warn: { say("encoder-worker: \($0)", .warning) }),
+      objects: try S3Client(store, .ofEnvironment(), isOverdue: isOverdue))
+  }
+}
+
+extension S3Settings {
+  /// Reads the environment of this process.
+  ///
+  /// - Throws: wrong usage that names the variable.
+  static func ofEnvironment() throws -> S3Settings {
+    do {
+      return try S3Settings()
+    } catch {
+      throw ValidationError("\(error)")
+    }
   }
 }
 
 /// A queue and a store that are connected.
-struct Remote {
+struct RemoteBackends {
   let names: RedisStream
   let objects: S3Client
   /// The store's name in messages.

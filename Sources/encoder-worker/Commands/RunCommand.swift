@@ -4,6 +4,7 @@ import Encoding
 import FileSystem
 import Glibc
 import SegmentEncoder
+import Serving
 import Sessions
 import WorkQueues
 
@@ -133,7 +134,7 @@ struct RunCommand: ReportingCommand {
       id, queue: queue, store: store, options: options, keepBatches: keepBatches, maxTime: maxTime, minFree: minFree,
       counters: restart.counters ?? WorkerCounters(), events: events, logger: logger)
     let loop = WorkerLoop(worker, threads: encoding.threads, drains: drain, shutdown: shutdown)
-    let routes = HealthRoutes(worker, shutdown, trouble: { loop.trouble })
+    let routes = HealthRoutes(worker, shutdown, version: EncoderWorker.version, trouble: { loop.trouble })
     let server = try socket.map { try HTTPServer(on: $0, hosts: host) { routes.answer($0) } }
     if let server { say("listening at http://\(server.address.description)/") }
     defer { withExtendedLifetime(server) {} }

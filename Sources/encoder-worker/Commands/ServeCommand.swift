@@ -3,6 +3,7 @@ import CLinux
 import FileSystem
 import Glibc
 import SegmentEncoder
+import Serving
 import Sessions
 
 struct ServeCommand: ReportingCommand {
@@ -45,7 +46,7 @@ struct ServeCommand: ReportingCommand {
       throw NothingToServe(
         path: output, cause: "a spool; its sessions are in \(output)/output, or where its worker says")
     }
-    let site = SessionRoutes(catalog, scratch: temporaryDirectory)
+    let site = SessionRoutes(catalog, scratch: temporaryDirectory, version: EncoderWorker.version)
     let server = try HTTPServer(
       on: ListeningSocket(at: listen ?? ListenAddress(host: "127.0.0.1", port: 8_080)), hosts: host
     ) { site.answer($0) }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import FileSystem
 import Glibc
 import SegmentEncoder
 import WorkQueues

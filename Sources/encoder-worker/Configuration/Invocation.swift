@@ -1,4 +1,5 @@
 import ArgumentParser
+import FileSystem
 
 /// A call of the program: its words, and the settings that file and environment add to them. Flags override the
 /// environment, the environment overrides the file. Options that may be repeated keep all values, the nearest last.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import FileSystem
 
 /// A value of an option, and its source.
 struct Setting {

@@ -4,6 +4,7 @@ import FileSystem
 import FrameBatches
 import Glibc
 import Logging
+import Notifying
 import SegmentEncoder
 import Sessions
 import WorkQueues

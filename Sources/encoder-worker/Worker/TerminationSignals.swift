@@ -52,9 +52,3 @@ final class TerminationSignals: Sendable {
     return true
   }
 }
-
-struct SystemError: Error, CustomStringConvertible {
-  let operation: String
-  let code: Int32
-  var description: String { "\(operation): \(String(cString: strerror(code)))" }
-}

@@ -1,0 +1,71 @@
+// Signatures of events after the Standard Webhooks specification: HMAC-SHA256 over the ID, the time and the body.
+// https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+
+import FileSystem
+import FrameBatches
+import Glibc
+
+package struct WebhookSigner: Sendable {
+  private static let prefix = "whsec_"
+  private static let maximumBytes = 4_096
+
+  private let secret: [UInt8]
+
+  /// - Parameter secret: the content of a secret file: any text, or `whsec_` and base64. Line ends behind it do not count.
+  /// - Returns: nil for an empty secret, or one that is no base64 after `whsec_`.
+  package init?(secret content: [UInt8]) {
+    let text = Array(content.reversed().drop { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }.reversed())
+    if text.starts(with: Self.prefix.utf8) {
+      guard let encoded = String(validating: text.dropFirst(Self.prefix.utf8.count), as: UTF8.self),
+        let bytes = Base64.decode(encoded)
+      else { return nil }
+      secret = bytes
+    } else {
+      secret = text
+    }
+    if secret.isEmpty { return nil }
+  }
+
+  /// Reads a secret file. It may be a link, as in a mounted Kubernetes secret.
+  ///
+  /// - Throws: ``UnusableSecret``; ``DiskError``.
+  package init(file path: String) throws {
+    let descriptor = try check("open", path) { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
+    guard let file = try OpenFile(owning: descriptor, path: path) else {
+      throw UnusableSecret(path: path, cause: "no file", advice: "name a file with the secret")
+    }
+    var status = stat()
+    guard fstat(file.descriptor, &status) == 0 else { throw DiskError("fstat", path) }
+    guard status.st_mode & (S_IROTH | S_IWOTH) == 0 else {
+      throw UnusableSecret(path: path, cause: "everybody may read it", advice: "run: chmod 600 \(path)")
+    }
+    guard file.size <= Self.maximumBytes else {
+      throw UnusableSecret(
+        path: path, cause: "more than \(Self.maximumBytes) bytes", advice: "name a file that has only the secret")
+    }
+    var bytes = [UInt8](repeating: 0, count: file.size)
+    let count = try check("read", path) { pread(file.descriptor, &bytes, bytes.count, 0) }
+    guard let signer = WebhookSigner(secret: Array(bytes.prefix(count))) else {
+      throw UnusableSecret(
+        path: path, cause: "empty, or no base64 after \(Self.prefix)",
+        advice: "make one: openssl rand -base64 32 >FILE; chmod 600 FILE")
+    }
+    self = signer
+  }
+
+  /// Returns the signature of a message.
+  ///
+  /// - Parameter timeS: in unix seconds.
+  package func signature(id: String, timeS: Int64, body: [UInt8]) -> String {
+    let message = Array("\(id).\(timeS).".utf8) + body
+    return "v1," + Base64.encode(SHA256.authentication(of: message, key: secret))
+  }
+}
+
+/// A secret file that is not used.
+package struct UnusableSecret: Error, CustomStringConvertible {
+  let path: String
+  let cause: String
+  let advice: String
+  package var description: String { "read \(path): \(cause); \(advice)" }
+}

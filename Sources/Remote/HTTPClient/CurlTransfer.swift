@@ -1,0 +1,142 @@
+import CCurl
+import CLinux
+import FileSystem
+import Glibc
+import Sessions
+
+/// The callbacks of libcurl for one request and its response. For one thread.
+package final class CurlTransfer {
+  /// Takes the bytes of a successful response. An error ends the transfer.
+  package typealias Sink = (_ bytes: UnsafeRawBufferPointer, _ offset: Int) throws -> Void
+
+  let body: RequestBody
+  /// The HTTP status; 0 before the response.
+  package private(set) var status = 0
+  /// The headers that are used, by name in lower case.
+  package private(set) var headers: [String: String] = [:]
+  /// The beginning of an error response.
+  package private(set) var errorBody: [UInt8] = []
+  /// The error of this side that ended the transfer.
+  private(set) var failure: (any Error)?
+  /// The bytes of a successful response that were received.
+  private(set) var received = 0
+
+  private var sent = 0
+  private let key: String
+  private let limit: Int
+  private let sink: Sink
+  private let isOverdue: () -> Bool
+
+  private static let known: Set = [
+    "etag", "content-length", "transfer-encoding", "x-amz-bucket-region", "last-modified", "date", "location",
+    "retry-after",
+  ]
+  private static let maximumErrorBytes = 64 << 10
+
+  /// - Parameters:
+  ///   - limit: the maximum bytes of a successful response.
+  ///   - isOverdue: called during the transfer, at least once a second; true cancels it.
+  package init(
+    sending body: RequestBody, key: String, limit: Int, isOverdue: @escaping () -> Bool, sink: @escaping Sink
+  ) {
+    self.isOverdue = isOverdue
+    self.body = body
+    self.key = key
+    self.limit = limit
+    self.sink = sink
+  }
+
+  /// The Content-Length of the response; nil if it is missing or invalid.
+  var length: Int? { headers["content-length"].flatMap { Int($0) } }
+
+  /// Seconds since the last modification, by the server's clock; nil if a header is missing.
+  var ageS: Int? {
+    let times = ["last-modified", "date"].map { headers[$0].map { clinux_http_time($0) } ?? 0 }
+    return times.contains(0) ? nil : times[1] - times[0]
+  }
+
+  /// Whether the response tells where it ends.
+  var hasEnd: Bool { length != nil || headers["transfer-encoding"]?.lowercased() == "chunked" }
+
+  func connect(_ library: UnsafePointer<ccurl_library>, _ curl: UnsafeMutableRawPointer) -> CURLcode {
+    ccurl_set_callbacks(
+      library, curl,
+      { bytes, size, count, context in
+        guard let bytes, let context else { return 0 }
+        Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
+          .takeHeader(UnsafeRawBufferPointer(start: bytes, count: size * count))
+        return size * count
+      },
+      { bytes, size, count, context in
+        guard let bytes, let context else { return 0 }
+        let all = UnsafeRawBufferPointer(start: bytes, count: size * count)
+        // Any other number than the received one ends the transfer.
+        return Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue().take(all) ? all.count : all.count + 1
+      },
+      { bytes, size, count, context in
+        guard let bytes, let context else { return Int(CURL_READFUNC_ABORT) }
+        return Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
+          .give(UnsafeMutableRawBufferPointer(start: bytes, count: size * count))
+      },
+      { context, offset, origin in
+        guard let context, origin == SEEK_SET else { return Int32(CURL_SEEKFUNC_CANTSEEK) }
+        Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue().sent = Int(offset)
+        return Int32(CURL_SEEKFUNC_OK)
+      },
+      { context, _, _, _, _ in
+        guard let context else { return 1 }
+        return Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue().shouldContinue() ? 0 : 1
+      },
+      Unmanaged.passUnretained(self).toOpaque())
+  }
+
+  private func shouldContinue() -> Bool {
+    if isOverdue() { failure = Cancelled() }
+    return failure == nil
+  }
+
+  private func takeHeader(_ bytes: UnsafeRawBufferPointer) {
+    let line = String(decoding: bytes, as: UTF8.self)
+    // A response begins; the one before was a 100.
+    if line.hasPrefix("HTTP/") {
+      status = line.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
+      headers = [:]
+      return
+    }
+    guard let colon = line.firstIndex(of: ":") else { return }
+    let name = line[..<colon].lowercased()
+    guard Self.known.contains(name) else { return }
+    headers[name] = String(line[line.index(after: colon)...].drop { $0 == " " }.prefix { !$0.isNewline })
+  }
+
+  /// - Returns: whether the transfer continues.
+  private func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    guard (200...299).contains(status) else {
+      errorBody += bytes.prefix(Self.maximumErrorBytes - errorBody.count)
+      return errorBody.count < Self.maximumErrorBytes
+    }
+    guard max(length ?? 0, received + bytes.count) <= limit else {
+      failure = ObjectTooLarge(key: key, limit: limit)
+      return false
+    }
+    do {
+      try sink(bytes, received)
+      received += bytes.count
+      return true
+    } catch {
+      failure = error
+      return false
+    }
+  }
+
+  private func give(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+    do {
+      let count = try body.read(into: buffer, at: sent)
+      sent += count
+      return count
+    } catch {
+      failure = error
+      return Int(CURL_READFUNC_ABORT)
+    }
+  }
+}

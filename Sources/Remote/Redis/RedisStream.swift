@@ -1,0 +1,218 @@
+// Names of batches in a Redis stream. The workers of all hosts are consumers of one group. A worker renews the leases
+// of its entries; others take over an entry with an expired lease. Each step is one script, which is atomic. A step of
+// an entry's holder checks the holder first, so a late step does nothing.
+//
+// A step that throws may have run: its reply may be lost. Every step is idempotent.
+
+import FileSystem
+import Synchronization
+import WorkQueues
+
+/// A queue of batches in Redis; for several threads.
+package final class RedisStream: NameQueue {
+  /// Its `id` is Redis' own: `1767859512340-0`.
+  package typealias Entry = Claim
+
+  /// The maximum bytes of a batch's name.
+  static let nameBytes = 1_024
+  /// The number of events that the stream of events keeps at least.
+  static let maximumEvents = 10_000
+  /// The maximum of entries that one call takes over; other workers may be free for the rest.
+  private static let takenOverAtOnce = 16
+  private static let addedAtOnce = 1_000
+
+  private let membership: ConsumerGroupMember
+  private let renewal: PeriodicThread
+  private let leaseMs: Int
+  private let forgetAfterMs: Int
+  /// Serializes ``next()`` and ``takeOver()``: entries are recorded as held before the next request.
+  private let taking = Mutex<Void>(())
+
+  /// Connects, and joins the group.
+  ///
+  /// - Parameters:
+  ///   - consumer: this worker's name in the group, unique for each run.
+  ///   - store: the store of the batches; a stream belongs to one store.
+  ///   - lease: seconds without renewal after which other workers take over an entry.
+  ///   - allowsNonDurable: whether to warn of a Redis that may lose data, instead of refusing it.
+  ///   - forgetAfter: seconds after which an idle consumer without entries is removed from the group.
+  ///   - warn: called when Redis may lose data, or has lost it.
+  /// - Throws: ``BadRedisURL``, ``NonDurableRedis``, ``StreamOfAnotherStore``, ``RedisError``, ``MissingLibrary``.
+  package init(
+    _ url: RedisURL, consumer: String, store: String, lease: Int, allowsNonDurable: Bool, forgetAfter: Int = 3_600,
+    warn: @escaping @Sendable (String) -> Void
+  ) throws {
+    let reported = Mutex<[NonDurableRedis.Weakness]>([])
+    // Check each new connection: Redis may have other settings, or be another server.
+    let connection = try RedisConnection(url) { facts in
+      guard facts.generation >= 7 else {
+        throw RedisError(
+          url, "ask what it is", "Redis \(facts["redis_version"] ?? "of an unknown version") is too old",
+          advice: "take 7.0 or later")
+      }
+      let weaknesses = facts.weaknesses
+      let nonDurable = NonDurableRedis(queue: url.description, weaknesses: weaknesses)
+      guard allowsNonDurable || weaknesses.isEmpty else { throw nonDurable }
+      let isNew = reported.withLock { reported in
+        defer { reported = weaknesses }
+        return reported != weaknesses
+      }
+      if isNew, !weaknesses.isEmpty { warn(nonDurable.risk) }
+    }
+    let membership = ConsumerGroupMember(url, worker: consumer, store: store, connection: connection, warn: warn)
+    try membership.join()
+    self.membership = membership
+    leaseMs = 1_000 * max(1, lease)
+    forgetAfterMs = 1_000 * forgetAfter
+    // A failed renewal is retried; the next operation reports why.
+    renewal = try PeriodicThread("lease", everyMs: leaseMs / 3) { try? membership.renew() }
+  }
+
+  package func waitingCount() throws -> Int { try integer(.waiting) }
+
+  /// The number of entries that other workers hold, dead or alive, and of entries in lost replies to this worker.
+  package func heldElsewhereCount() throws -> Int {
+    let counts = try membership.run(.held).list?.compactMap(\.integer) ?? []
+    guard counts.count == 2 else { throw unexpectedReply(to: .held) }
+    return max(0, counts[0] - min(counts[1], membership.heldIDs.count))
+  }
+
+  /// Takes the next waiting entry. Invalid entries go to the dead letters.
+  package func next() throws -> Entry? {
+    try taking.withLock { _ in
+      while true {
+        let reply = try membership.run(.next)
+        switch reply {
+        case .list:
+          if let entry = try admit(reply, from: .next, hasBegun: true) { return entry }
+        // The script has removed many duplicates; there may be more.
+        case .integer: continue
+        default: return nil
+        }
+      }
+    }
+  }
+
+  /// Takes over entries with an expired lease. Time in which Redis was not reachable does not count: no worker could
+  /// renew its leases.
+  package func takeOver() throws -> [Entry] {
+    try taking.withLock { _ in
+      let reply = try membership.run(.takeOver) { steadyMs in
+        let idleMs = steadyMs >= leaseMs ? leaseMs : 1 << 50
+        return ["\(idleMs)", "\(Self.takenOverAtOnce)", "\(forgetAfterMs)"] + membership.heldIDs
+      }
+      guard let entries = reply.list else { throw unexpectedReply(to: .takeOver) }
+      return try entries.compactMap { try admit($0, from: .takeOver, hasBegun: false) }
+    }
+  }
+
+  package func begin(_ entry: Entry) throws -> Entry? {
+    guard try isDone(.begin, entry, ["\(entry.attempt + 1)"]) else { return nil }
+    membership.hold(entry.id, hasBegun: true)
+    return Entry(id: entry.id, name: entry.name, attempt: entry.attempt + 1, failures: entry.failures)
+  }
+
+  package func fail(_ entry: Entry) throws -> Entry? {
+    guard try isDone(.fail, entry, [entry.name, "\(entry.failures + 1)"]) else { return nil }
+    return Entry(id: entry.id, name: entry.name, attempt: entry.attempt, failures: entry.failures + 1)
+  }
+
+  package func forgive(_ entry: Entry) throws -> Entry? {
+    guard try isDone(.begin, entry, ["1"]) else { return nil }
+    return Entry(id: entry.id, name: entry.name, attempt: 1, failures: entry.failures)
+  }
+
+  package func announce(_ entry: Entry, key: String, event: String) throws -> Bool {
+    try isDone(.announce, entry, [key, event])
+  }
+
+  /// Puts an entry back at the end, and does not count this attempt.
+  package func handBack(_ entry: Entry) throws {
+    let attempt = membership.hasBegun(entry.id) ? entry.attempt - 1 : entry.attempt
+    _ = try isDone(.handBack, entry, [entry.name, "\(entry.failures)", "\(max(0, attempt))"])
+    membership.drop(entry.id)
+  }
+
+  package func acknowledge(_ entry: Entry) throws {
+    _ = try isDone(.acknowledge, entry, [entry.name])
+    membership.drop(entry.id)
+  }
+
+  package func deadLetter(_ entry: Entry, reason: String) throws {
+    _ = try isDone(.deadLetter, entry, [entry.name, "\(entry.failures)", "\(entry.attempt)", reason])
+    membership.drop(entry.id)
+  }
+
+  package func add(_ names: [String]) throws -> Int {
+    for name in names { if let fault = Self.fault(of: name) { throw UnusableBatchName(name: name, fault: fault) } }
+    return try stride(from: 0, to: names.count, by: Self.addedAtOnce).reduce(0) { sum, start in
+      sum + (try integer(.add, Array(names[start...].prefix(Self.addedAtOnce))))
+    }
+  }
+
+  package var lostState: Bool { membership.lostState }
+
+  package func renew(_ entry: Entry) throws -> Bool {
+    guard let lost = try membership.run(.renew, [entry.id]).list else { throw unexpectedReply(to: .renew) }
+    if !lost.isEmpty { membership.drop(entry.id) }
+    return lost.isEmpty
+  }
+
+  package var heldCount: Int { membership.heldIDs.count }
+
+  /// Whether this worker holds an entry, as of the last renewal. Sends no command.
+  package func holds(_ id: String) -> Bool { membership.holds(id) }
+
+  /// Stops renewing leases. Without entries, the worker leaves the group; else other workers take them over after the
+  /// lease.
+  package func leave() {
+    renewal.stop()
+    _ = try? membership.run(.leave)
+    membership.connection.close()
+  }
+
+  /// Records an entry of a reply as held. Moves an invalid entry to the dead letters, and returns nil.
+  private func admit(_ reply: RedisReply, from script: StreamScript, hasBegun: Bool) throws -> Entry? {
+    guard let values = reply.list, values.count >= 4, let id = values[0].text, case .bytes(let bytes) = values[1],
+      let attempt = values[2].integer, let failures = values[3].integer
+    else { throw unexpectedReply(to: script) }
+    let name = String(validating: bytes, as: UTF8.self)
+    let entry = Entry(id: id, name: name ?? "", attempt: attempt, failures: failures)
+    if let fault = name.map(Self.fault) ?? "is no UTF-8" {
+      try deadLetter(entry, reason: "the entry's field batch \(fault); a batch is added by: XADD STREAM * batch NAME")
+      return nil
+    }
+    membership.hold(id, hasBegun: hasBegun)
+    return entry
+  }
+
+  /// The reason why a name is invalid; nil if it is valid.
+  private static func fault(of name: String) -> String? {
+    if name.isEmpty { return "is missing or empty" }
+    if name.utf8.count > nameBytes { return "is longer than \(nameBytes) bytes" }
+    return name.utf8.contains(0) ? "holds a NUL" : nil
+  }
+
+  /// - Returns: whether this worker held the entry.
+  private func isDone(_ script: StreamScript, _ entry: Entry, _ arguments: [String]) throws -> Bool {
+    let isHolder = try integer(script, [entry.id] + arguments) == 1
+    if !isHolder { membership.drop(entry.id) }
+    return isHolder
+  }
+
+  private func integer(_ script: StreamScript, _ arguments: [String] = []) throws -> Int {
+    guard let value = try membership.run(script, arguments).integer else { throw unexpectedReply(to: script) }
+    return value
+  }
+
+  private func unexpectedReply(to script: StreamScript) -> RedisError {
+    RedisError.unexpectedReply(membership.connection.url, script.operation)
+  }
+}
+
+/// An invalid name of a batch.
+struct UnusableBatchName: Error, CustomStringConvertible {
+  let name: String
+  let fault: String
+  var description: String { "add \(name.prefix(80)): its name \(fault); name it otherwise" }
+}

@@ -1,0 +1,227 @@
+import FileSystem
+import Glibc
+import Sessions
+import Synchronization
+
+/// An object store with the protocol of S3.
+package final class S3Client: ObjectClient {
+  package let location: S3Location
+  private let settings: S3Settings
+  private let address: S3Address
+  /// Signs requests; nil without credentials.
+  private let signer: S3Signer?
+  private let pool: CurlPool
+  private let counts = Mutex<[String: Int]>([:])
+  private let isOverdue: @Sendable () -> Bool
+
+  /// More than the largest list of a thousand keys.
+  private static let maximumListBytes = 16 << 20
+
+  /// - Parameter isOverdue: called during requests; when it returns true, they throw ``Cancelled``.
+  /// - Throws: ``MissingLibrary``.
+  package init(
+    _ location: S3Location, _ settings: S3Settings, isOverdue: @escaping @Sendable () -> Bool = { false }
+  ) throws {
+    self.isOverdue = isOverdue
+    self.location = location
+    self.settings = settings
+    address = S3Address(location, settings)
+    signer = settings.credentials.map { [address] in
+      S3Signer(address: address, region: settings.region, credentials: $0)
+    }
+    pool = try CurlPool.shared()
+  }
+
+  /// The number of requests by kind: `GET`, `HEAD`, `PUT`, `COPY`, `DELETE`, `LIST`.
+  var requests: [String: Int] { counts.withLock { $0 } }
+
+  package func get(_ key: String, limit: Int) throws -> StoredObject? {
+    guard let (answer, bytes) = try fetch(S3Request(kind: "GET", method: .get, key: key), limit: limit) else {
+      return nil
+    }
+    return StoredObject(bytes: bytes, tag: try tag(of: answer, "GET", key))
+  }
+
+  package func download(_ key: String, to path: String, limit: Int) throws -> ObjectTag? {
+    let file = try DownloadedFile(creating: path)
+    guard let answer = try ask(S3Request(kind: "GET", method: .get, key: key), limit: limit, sink: file.write) else {
+      return nil
+    }
+    let tag = try tag(of: answer, "GET", key)
+    try file.keep(answer.received)
+    return tag
+  }
+
+  package func head(_ key: String) throws -> ObjectInfo? {
+    guard let answer = try ask(S3Request(kind: "HEAD", method: .head, key: key)) else { return nil }
+    guard let size = answer.length else { throw invalidResponse("HEAD", key, "no Content-Length") }
+    return ObjectInfo(key: key, size: size, tag: try tag(of: answer, "HEAD", key), ageS: answer.ageS)
+  }
+
+  package func put(_ key: String, _ body: ObjectBody, _ kind: ObjectKind, when condition: PutCondition) throws
+    -> ObjectTag?
+  {
+    var request = S3Request(kind: "PUT", method: .put, key: key, headers: kind.headers, body: try RequestBody(body))
+    switch condition {
+    case .always: break
+    case .absent: request.headers.append(("If-None-Match", "*"))
+    case .matching(let tag): request.headers.append(("If-Match", tag.description))
+    }
+    // With a condition, 404 also means that it does not hold.
+    return try ask(request, nothing: condition == .always ? [] : [404, 412]).map { try tag(of: $0, "PUT", key) }
+  }
+
+  /// Checks the tag before the copy: few stores besides Amazon's know x-amz-copy-source-if-match.
+  package func copy(_ key: String, _ tag: ObjectTag, to target: String) throws -> Bool {
+    guard try head(key)?.tag == tag else { return false }
+    let source = "/\(location.bucket)/" + PercentEncoding.encoded(location.prefix + key, keepingSlashes: true)
+    let headers = [("x-amz-copy-source", source), ("Content-Type", "application/octet-stream")]
+    return try ask(S3Request(kind: "COPY", method: .put, key: target, headers: headers)) != nil
+  }
+
+  package func delete(_ key: String, _ tag: ObjectTag?) throws {
+    let headers = tag.map { [("If-Match", $0.description)] } ?? []
+    do {
+      _ = try ask(S3Request(kind: "DELETE", method: .delete, key: key, headers: headers), nothing: [404, 412])
+    } catch let failure as ObjectStoreError where tag != nil && failure.status == 501 {
+      // The store does not know that condition.
+      try delete(key, nil)
+    }
+  }
+
+  package func list(_ prefix: String, after key: String?) throws -> [ObjectInfo] {
+    var last = key
+    while true {
+      let page = try page(prefix, after: last)
+      if let last, let first = page.first, !last.utf8.lexicographicallyPrecedes(first.key.utf8) {
+        throw invalidResponse("LIST", prefix, "what comes after \(last) begins with \(first.key)")
+      }
+      // Some tools create an object with the prefix as its key, as if it were a directory.
+      let objects = page.filter { !$0.key.isEmpty }
+      if !objects.isEmpty || page.isEmpty { return objects }
+      last = page.last?.key
+    }
+  }
+
+  private func page(_ prefix: String, after key: String?) throws -> [ObjectInfo] {
+    var query = ["list-type": "2", "encoding-type": "url", "prefix": location.prefix + prefix]
+    query["start-after"] = key.map { location.prefix + $0 }
+    query["max-keys"] = settings.listCount.map(String.init)
+    let request = S3Request(kind: "LIST", method: .get, key: nil, query: query)
+    let bytes = try fetch(request, nothing: [], limit: Self.maximumListBytes)?.bytes ?? []
+    return try ListObjectsPage.parse(bytes, subject: location.name(of: prefix), location)
+  }
+
+  /// Returns a URL that lets its bearer fetch an object.
+  ///
+  /// - Parameter now: unix milliseconds.
+  package func presignedURL(for key: String, expires seconds: Int, now: Int64) throws -> String {
+    guard let signer else {
+      throw ObjectStoreError(
+        "presign", location.name(of: key), "there are no credentials",
+        advice: "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+    }
+    guard (1...S3Signer.maximumExpiryS).contains(seconds) else {
+      throw ObjectStoreError(
+        "presign", location.name(of: key), "\(seconds) seconds", advice: "name 1 to \(S3Signer.maximumExpiryS)")
+    }
+    return signer.presignedURL(of: location.prefix + key, expiresS: seconds, now: now)
+  }
+
+  /// Returns the unsigned URL of an object.
+  package func plainURL(for key: String) -> String { address.url(of: location.prefix + key) }
+}
+
+extension S3Client {
+  /// Returns a response and its body.
+  private func fetch(
+    _ request: S3Request, nothing: Set<Int> = [404], limit: Int
+  ) throws -> (answer: CurlTransfer, bytes: [UInt8])? {
+    var bytes: [UInt8] = []
+    let answer = try ask(request, nothing: nothing, limit: limit) { piece, offset in
+      if offset == 0 { bytes.removeAll(keepingCapacity: true) }
+      bytes += piece
+    }
+    return answer.map { ($0, Array(bytes.prefix($0.received))) }
+  }
+
+  /// Sends a request, with retries of transient failures.
+  ///
+  /// - Parameter nothing: the statuses for which it returns nil. A missing bucket is always an error.
+  private func ask(
+    _ request: S3Request, nothing: Set<Int> = [404], limit: Int = 64 << 10,
+    sink: @escaping CurlTransfer.Sink = { _, _ in }
+  ) throws -> CurlTransfer? {
+    let payloadDigest = try signer == nil ? "" : request.body.digest()
+    let subject = location.name(
+      of: request.key ?? request.query["prefix"].map { String($0.dropFirst(location.prefix.count)) } ?? "")
+    var attempt = 0
+    while true {
+      counts.withLock { $0[request.kind, default: 0] += 1 }
+      var copied: [UInt8] = []
+      let transfer = CurlTransfer(sending: request.body, key: request.key ?? "", limit: limit, isOverdue: isOverdue) {
+        bytes, offset in
+        if request.kind == "COPY" { copied += bytes }
+        try sink(bytes, offset)
+      }
+      let failure: S3ErrorResponse
+      do {
+        try pool.perform(prepared(request, payloadDigest), transfer)
+        let isGood = (200...299).contains(transfer.status)
+        let text = String(decoding: isGood ? copied : transfer.errorBody, as: UTF8.self)
+        // A copy may fail after the response has begun.
+        if isGood && S3XML.first("Code", in: text) == nil {
+          guard request.method == .put || transfer.hasEnd || transfer.status == 204 else {
+            throw TransferFailure(cause: "neither Content-Length nor an end", isTransient: false)
+          }
+          return transfer
+        }
+        failure = S3ErrorResponse(transfer.status, text, transfer.headers)
+        if nothing.contains(failure.status), failure.code != "NoSuchBucket" { return nil }
+      } catch let error as TransferFailure {
+        failure = S3ErrorResponse(error)
+      }
+      guard failure.isTransient, attempt < settings.retries else {
+        throw failure.error(request.kind, subject, isSigned: settings.credentials != nil)
+      }
+      usleep(UInt32(1_000 * BackOff.pauseMs(failures: attempt + 1, firstMs: settings.pauseMs)))
+      if isOverdue() { throw Cancelled() }
+      attempt += 1
+    }
+  }
+
+  /// Signs a request for each attempt: a store refuses a signature that is minutes old.
+  private func prepared(_ request: S3Request, _ payloadDigest: String) -> CurlRequest {
+    let key = request.key.map { location.prefix + $0 }
+    let query = S3Address.query(request.query)
+    let headers =
+      signer?.signed(
+        request.method.rawValue, key, query: query, headers: request.headers, payloadDigest: payloadDigest,
+        now: WallClock.nowMs) ?? request.headers
+    return CurlRequest(
+      method: request.method, url: address.url(of: key, query: query), headers: headers,
+      timeoutS: settings.timeoutS)
+  }
+
+  private func tag(of answer: CurlTransfer, _ operation: String, _ key: String) throws -> ObjectTag {
+    guard let tag = answer.headers["etag"].flatMap({ ObjectTag(s3: $0) }) else {
+      throw invalidResponse(operation, key, "no ETag")
+    }
+    return tag
+  }
+
+  private func invalidResponse(_ operation: String, _ key: String, _ cause: String) -> ObjectStoreError {
+    .invalidResponse(operation, location.name(of: key), cause)
+  }
+}
+
+private struct S3Request {
+  /// The key of ``S3Client/requests``.
+  let kind: String
+  let method: CurlRequest.Method
+  /// Relative to the location; nil for the bucket.
+  let key: String?
+  var query: [String: String] = [:]
+  var headers: [(name: String, value: String)] = []
+  var body = RequestBody.bytes([])
+}

@@ -1,0 +1,63 @@
+import Encoding
+import FileSystem
+import Sessions
+
+package enum PlaylistFormat: String, CaseIterable {
+  case hls, ffconcat
+}
+
+/// A session's playlist in a store. Replaces its file names by URLs.
+package struct StoredPlaylist {
+  package let session: String
+  package let format: PlaylistFormat
+
+  package init(session: String, format: PlaylistFormat) {
+    self.session = session
+    self.format = format
+  }
+
+  /// A session of a day has some 3 MB.
+  package static let maximumBytes = 64 << 20
+
+  private static let end = "#EXT-X-ENDLIST"
+  private static let map = "#EXT-X-MAP:URI=\""
+
+  /// The key of the playlist.
+  package var key: String { folder + (format == .hls ? "session.m3u8" : "session.ffconcat") }
+
+  /// The prefix of the playlist and of the files that it names.
+  private var folder: String { "output/\(session)/" + (format == .hls ? "hls/" : "") }
+
+  /// The remedy for a missing playlist.
+  package var advice: String {
+    format == .hls ? "check that its worker runs with --hls" : "check that it is published there"
+  }
+
+  /// - Parameter link: returns the URL of an object.
+  package func linked(_ text: String, _ link: (String) throws -> String) throws -> String {
+    let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+    let linked = try lines.map { try self.linked($0, link) }.joined(separator: "\n")
+    // The URLs expire, so the playlist is ended: players must not poll it.
+    return format == .hls && !lines.contains { $0 == Self.end } ? linked + Self.end + "\n" : linked
+  }
+
+  private func linked(_ line: Substring, _ link: (String) throws -> String) throws -> String {
+    switch format {
+    case .hls where line.hasPrefix(Self.map) && line.hasSuffix("\""):
+      "\(Self.map)\(try link(key(of: line.dropFirst(Self.map.count).dropLast())))\""
+    case .hls where line.isEmpty || line.hasPrefix("#"): String(line)
+    case .hls: try link(key(of: line))
+    case .ffconcat where line.hasPrefix("file "):
+      "file '\(try link(key(of: line.dropFirst("file ".count).filter { $0 != "'" })))'"
+    case .ffconcat: String(line)
+    }
+  }
+
+  /// Only for files beside the playlist: it must not lead clients to other objects of the bucket.
+  private func key(of name: some StringProtocol) throws -> String {
+    guard name.isPlain(and: "-_."), !name.isEmpty, !name.hasPrefix(".") else {
+      throw BadSession(key, "names '\(name)', which is no file beside it", advice: "publish the session again")
+    }
+    return folder + name
+  }
+}

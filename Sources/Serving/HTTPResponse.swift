@@ -1,0 +1,137 @@
+// Requests and responses of HTTP (RFC 9110), as values.
+
+import FileSystem
+import JSON
+
+package struct HTTPRequest {
+  let method: String
+  /// Percent-decoded; begins with a slash.
+  let path: String
+  let header: (_ name: String) -> String?
+  /// An argument of the address, `?name=value`, decoded; a plus sign is a space.
+  let argument: (_ name: String) -> String?
+  /// Whether the client has closed the connection. A client that only sends nothing more has not.
+  let isAbandoned: () -> Bool
+
+  /// Whether the client has the version with this tag.
+  func has(_ tag: String) -> Bool {
+    (header("If-None-Match") ?? "").split(separator: ",").contains { item in
+      let item = item.drop { $0 == " " }
+      let trimmed = item.prefix { $0 != " " }
+      return trimmed == "*" || (trimmed.hasPrefix("W/") ? trimmed.dropFirst(2) : trimmed) == "\"\(tag)\""
+    }
+  }
+
+  /// Whether other programs on the way may read another path: it has an encoded slash, backslash or NUL, or a segment `.` or `..`.
+  var isAmbiguous: Bool {
+    let lower = path.lowercased()
+    return ["%2f", "%5c", "%00"].contains { lower.contains($0) } || parts.contains { $0 == "." || $0 == ".." }
+  }
+
+  var parts: [String] { path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init) }
+}
+
+package struct HTTPResponse {
+  enum Body {
+    case bytes([UInt8])
+    case file(OpenFile, Range<Int>)
+
+    var count: Int {
+      switch self {
+      case .bytes(let bytes): bytes.count
+      case .file(_, let range): range.count
+      }
+    }
+  }
+
+  enum Kind: String {
+    case html = "text/html; charset=utf-8"
+    case css = "text/css; charset=utf-8"
+    case script = "text/javascript; charset=utf-8"
+    case svg = "image/svg+xml"
+    case jpeg = "image/jpeg"
+    case png = "image/png"
+    case json = "application/json"
+    case text = "text/plain; charset=utf-8"
+    case metrics = "text/plain; version=0.0.4; charset=utf-8"
+    case mp4 = "video/mp4"
+    case fragment = "video/iso.segment"
+    case playlist = "application/vnd.apple.mpegurl"
+  }
+
+  var status = 200
+  let kind: Kind
+  var headers: [(name: String, value: String)] = []
+  var body: Body
+  /// Identifies the body's version. A response without a tag is sent as a whole only.
+  var tag: String?
+
+  init(_ kind: Kind, _ bytes: [UInt8], status: Int = 200, tag: String? = nil) {
+    self.status = status
+    self.kind = kind
+    body = .bytes(bytes)
+    self.tag = tag
+  }
+
+  init(_ kind: Kind, _ file: OpenFile) {
+    self.kind = kind
+    body = .file(file, 0..<file.size)
+    tag = file.tag
+  }
+
+  /// An error as JSON.
+  static func failure(_ status: Int, _ text: String, _ facts: [String: JSONValue] = [:]) -> HTTPResponse {
+    let object = JSONValue.object(facts.merging(["error": .string(text)]) { $1 })
+    return HTTPResponse(.json, Array((object.line + "\n").utf8), status: status)
+  }
+
+  /// Returns the response to a conditional request or a request for a range.
+  func answering(_ request: HTTPRequest) -> HTTPResponse {
+    guard status == 200, let tag else { return self }
+    var reply = self
+    let quoted = "\"\(tag)\""
+    reply.headers.append(("ETag", quoted))
+    reply.headers.append(("Accept-Ranges", "bytes"))
+    if request.has(tag) {
+      reply.status = 304
+      reply.body = .bytes([])
+      return reply
+    }
+    // The client has a part of another version.
+    if let condition = request.header("If-Range"), condition != quoted { return reply }
+    guard let text = request.header("Range"), let wanted = Self.range(text, of: body.count) else { return reply }
+    guard let range = wanted else {
+      var refusal = HTTPResponse.failure(416, "the file has \(body.count) bytes")
+      refusal.headers.append(("Content-Range", "bytes */\(body.count)"))
+      return refusal
+    }
+    reply.status = 206
+    reply.headers.append(("Content-Range", "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(body.count)"))
+    switch body {
+    case .bytes(let bytes): reply.body = .bytes(Array(bytes[range]))
+    case .file(let file, let all):
+      reply.body = .file(file, (all.lowerBound + range.lowerBound)..<(all.lowerBound + range.upperBound))
+    }
+    return reply
+  }
+
+  /// Parses a Range header with one range of bytes. Others are ignored, as RFC 9110 (14.2) allows.
+  ///
+  /// - Returns: nil for the whole body, an inner nil for a range outside of it.
+  private static func range(_ text: String, of count: Int) -> Range<Int>?? {
+    guard text.hasPrefix("bytes="), !text.contains(",") else { return nil }
+    let ends = text.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false)
+    func number(_ text: Substring) -> Int? {
+      text.isEmpty || !text.isDecimal ? nil : Int(text) ?? .max
+    }
+    guard ends.count == 2 else { return nil }
+    switch (number(ends[0]), number(ends[1])) {
+    case (nil, let last?) where ends[0].isEmpty:
+      return last == 0 || count == 0 ? .some(nil) : max(0, count - last)..<count
+    case (let first?, let last) where last != nil || ends[1].isEmpty:
+      if let last, last < first { return nil }
+      return first >= count ? .some(nil) : first..<(min(last ?? .max, count - 1) + 1)
+    default: return nil
+    }
+  }
+}

@@ -1,0 +1,201 @@
+// The routes of `serve`: the pages, and each session's data. Every part of a path must be a known name, so no path
+// leads out of the output.
+
+import Encoding
+import FileSystem
+import FrameBatches
+import SegmentEncoder
+import Sessions
+
+package final class SessionRoutes: Sendable {
+  private let catalog: SessionCatalog
+  private let scratch: String
+  private let version: String
+  private let films: FilmCache
+  /// JPEGs of first pictures.
+  private let thumbnails = LazyCache<FirstSegment, [UInt8]>(capacity: 2_000)
+  private let meter = RequestMeter()
+  /// Limits memory: a segment is read as a whole.
+  private let semaphore = Semaphore(width: 8)
+  /// Limits memory and decoders: a picture takes several times its pixels.
+  private let frameSemaphore = Semaphore(width: 4)
+
+  private struct FirstSegment: Hashable {
+    let session: SessionID
+    let digest: String
+  }
+
+  /// - Parameters:
+  ///   - scratch: a directory for films that are being downloaded.
+  ///   - version: of the program, for metrics.
+  package init(_ catalog: SessionCatalog, scratch: String, version: String) {
+    self.catalog = catalog
+    self.scratch = scratch
+    self.version = version
+    films = FilmCache { (try? DurableFile.freeBytes(at: scratch)) ?? .max }
+  }
+
+  /// Removes what is cached of sessions that were deleted or removed. Call it every few seconds.
+  package func forgetRemovedSessions() throws {
+    let cached = films.sessions.union(thumbnails.keys.map(\.session))
+    let removed = try catalog.forgetRemoved(and: cached)
+    guard !removed.all.isEmpty else { return }
+    films.remove(deleted: removed.deleted, missing: removed.missing)
+    thumbnails.removeAll { removed.all.contains($0.session) }
+  }
+
+  package func answer(_ request: HTTPRequest) -> HTTPResponse {
+    meter.begin()
+    let reply: HTTPResponse
+    do {
+      reply = try route(request) ?? .failure(404, "nothing is at \(request.path)")
+    } catch let error where error is BadSession || error is DamagedOutput {
+      reply = .failure(422, "\(error)")
+    } catch let gone as ClientGone {
+      // The number that nginx logs; nobody reads the answer.
+      reply = .failure(499, "\(gone)")
+    } catch {
+      reply = .failure(503, "\(error); try again")
+    }
+    meter.end(status: reply.status)
+    return reply
+  }
+
+  private func route(_ request: HTTPRequest) throws -> HTTPResponse? {
+    let parts = request.parts
+    if let gone = try deletion(at: parts) { return gone }
+    switch (parts.first, parts.count) {
+    case ("", 1): return Assets.page("list.html")
+    case ("sessions.json", 1):
+      let list = try catalog.list()
+      return HTTPResponse(.json, list, tag: Digest.of(list))
+    case ("assets", 2): return Assets.file(parts[1])
+    case ("favicon.ico", 1): return Assets.file("favicon.svg")
+    case ("healthz", 1), ("readyz", 1):
+      // The server is ready if the output can be read.
+      try catalog.requireOutput()
+      return HTTPResponse(.text, Array("ok\n".utf8))
+    case ("metrics", 1): return HTTPResponse(.metrics, Array(try metrics().utf8))
+    case ("sessions", 2):
+      guard let session = SessionID(parts[1]) else { return nil }
+      var reply = HTTPResponse(.text, Array("see /sessions/\(session)/\n".utf8), status: 308)
+      reply.headers.append(("Location", "/sessions/\(session)/"))
+      return reply
+    case ("sessions", 3):
+      guard let session = SessionID(parts[1]) else { return nil }
+      return try file(parts[2], of: session, request)
+    default: return nil
+    }
+  }
+
+  /// Returns the answer for every path of a deleted session; nil for other paths.
+  private func deletion(at parts: [String]) throws -> HTTPResponse? {
+    guard parts.count > 1, parts[0] == "sessions", let session = SessionID(parts[1]) else { return nil }
+    return try catalog.tombstone(of: session).map {
+      .failure(410, SessionDeleted($0).what)
+    }
+  }
+
+  private func file(_ name: String, of session: SessionID, _ request: HTTPRequest) throws -> HTTPResponse? {
+    if let file = try catalog.file(name, of: session) {
+      return HTTPResponse(name.hasSuffix(".mp4") ? .mp4 : name.hasSuffix(".json") ? .json : .text, file)
+    }
+    if let format = Self.frames[name] { return try frame(of: session, as: format, request) }
+    if name == "thumbnail.jpg" { return try thumbnail(of: session, request) }
+    // The page itself reports a missing or unreadable session.
+    if name.isEmpty { return Assets.page("player.html") }
+    guard let playback = try catalog.playback(of: session) else { return Self.noSession(session) }
+    switch name {
+    case "timeline.json": return HTTPResponse(.json, playback.timeline, tag: playback.digest)
+    case "faults.json": return HTTPResponse(.json, playback.faults, tag: "\(playback.digest)-faults")
+    case "session.m3u8": return HTTPResponse(.playlist, playback.playlist, tag: playback.digest)
+    case "iframes.m3u8", "multivariant.m3u8":
+      return try semaphore.pass {
+        try playback.playlist(named: name) { if request.isAbandoned() { throw ClientGone() } }
+      }.map { HTTPResponse(.playlist, $0, tag: "\(playback.digest)-\(name)") }
+    case "session.mp4":
+      return try film(of: playback, request)
+    default:
+      if let bytes = try semaphore.pass({ try playback.fragment(named: name) }) {
+        return HTTPResponse(.fragment, bytes, tag: name)
+      }
+      return try semaphore.pass { try playback.initialization(named: name) }.map { HTTPResponse(.mp4, $0, tag: name) }
+    }
+  }
+
+  private static func noSession(_ session: SessionID) -> HTTPResponse {
+    .failure(404, "there is no session \(session); it may have been pruned, or the address is wrong")
+  }
+
+  /// The first picture of the session, made from its first segment alone.
+  private func thumbnail(of session: SessionID, _ request: HTTPRequest) throws -> HTTPResponse {
+    guard let first = try catalog.firstSegment(of: session) else { return Self.noSession(session) }
+    let tag = "\(first.sha256.prefix(32))-thumbnail"
+    // Do not decode the picture for a client that has it.
+    if request.has(tag) { return HTTPResponse(.jpeg, [], tag: tag) }
+    let image = try thumbnails.value(FirstSegment(session: session, digest: first.sha256)) {
+      try frameSemaphore.pass { try catalog.thumbnail(of: first, of: session) }
+    }
+    return HTTPResponse(.jpeg, image, tag: tag)
+  }
+
+  private static let frames: [String: ImageFormat] = ["frame.jpg": .jpeg, "frame.png": .png]
+
+  /// The picture on screen at the instant `t`.
+  private func frame(of session: SessionID, as format: ImageFormat, _ request: HTTPRequest) throws -> HTTPResponse {
+    do {
+      let instant = try request.instant("t")
+      guard let frame = try catalog.frame(of: session, at: instant) else { return Self.noSession(session) }
+      let tag = frame.tag
+      // Do not decode the picture for a client that has it.
+      let image = request.has(tag) ? [] : try frameSemaphore.pass { try frame.image(as: format) }
+      return HTTPResponse(format == .png ? .png : .jpeg, image, tag: tag)
+    } catch let bad as BadArguments {
+      return .failure(400, "\(bad)")
+    } catch let nothing as NothingOnScreen {
+      return .failure(404, "\(nothing)", nothing.members)
+    }
+  }
+
+  /// The session as a film, or a part of it.
+  private func film(of playback: SessionPlayback, _ request: HTTPRequest) throws -> HTTPResponse {
+    do {
+      let clip = try request.clip()
+      let range = try playback.range(of: clip)
+      let part = clip == .whole ? "" : "-\(range.lowerBound)-\(range.upperBound)-\(clip.speed)"
+      let tag = playback.digest + part
+      // Do not make the film for a client that has it.
+      var reply = HTTPResponse(.mp4, [])
+      if !request.has(tag) {
+        let wanted = FilmCache.Request(
+          key: tag, session: playback.session, bytes: playback.bytes(in: range), isAbandoned: request.isAbandoned)
+        let film = try films.film(wanted) { requireClient in
+          try playback.film(of: clip, in: scratch, progress: requireClient)
+        }
+        reply = HTTPResponse(.mp4, film)
+      }
+      reply.tag = tag
+      reply.headers.append(("Content-Disposition", "attachment; filename=\"\(playback.session)\(part).mp4\""))
+      return reply
+    } catch let bad as BadArguments {
+      return .failure(400, "\(bad)")
+    } catch let bad as BadClip {
+      return .failure(bad.fault == .empty ? 400 : 404, "\(bad)")
+    } catch let busy as FilmsBusy {
+      var refusal = HTTPResponse.failure(503, "\(busy)")
+      refusal.headers.append(("Retry-After", "\(FilmsBusy.retryAfterS)"))
+      return refusal
+    }
+  }
+
+  private func metrics() throws -> String {
+    var text = MetricsText()
+    meter.write(to: &text)
+    let sessions = try catalog.sessions()
+    text.gauge("encoder_worker_sessions", "Sessions in the output.", sessions.count)
+    text.gauge("encoder_worker_session_bytes", "Bytes of their videos.", sessions.reduce(0) { $0 + $1.bytes })
+    text.gauge("encoder_worker_output_free_bytes", "Free bytes on the output's file system.", try catalog.freeBytes())
+    text.process(version: version)
+    return text.text
+  }
+}
