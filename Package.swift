@@ -87,6 +87,9 @@ let package = Package(
       name: "Collecting", dependencies: ["FileSystem", "JSON", "FrameBatches", "WorkQueues", "CLinux"],
       swiftSettings: strict),
     .target(
+      name: "Deleting", dependencies: ["FileSystem", "JSON", "FrameBatches", "Sessions", "WorkQueues"],
+      swiftSettings: strict),
+    .target(
       name: "Remote",
       dependencies: [
         "FileSystem", "Encoding", "Sessions", "Notifying", "WorkQueues", "CHiredis", "CCurl", "CLinux",
@@ -100,7 +103,7 @@ let package = Package(
     .executableTarget(
       name: "encoder-worker",
       dependencies: layers + [
-        "SegmentEncoder", "Collecting", "Remote", "Serving", "CLinux",
+        "SegmentEncoder", "Collecting", "Deleting", "Remote", "Serving", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
       ],
@@ -125,7 +128,7 @@ let package = Package(
     .testTarget(
       name: "SegmentEncoderTests",
       dependencies: layers + [
-        "SegmentEncoder", "Collecting", "TestSupport", "EncodeFrames", "OwnStore", "RunWorker",
+        "SegmentEncoder", "Collecting", "Deleting", "TestSupport", "EncodeFrames", "OwnStore", "RunWorker",
         "ShowSessions",
         .product(name: "Logging", package: "swift-log"),
       ],

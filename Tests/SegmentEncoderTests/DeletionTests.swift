@@ -3,6 +3,7 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import Deleting
 @testable import Encoding
 @testable import FileSystem
 @testable import FrameBatches
@@ -29,9 +30,10 @@ import Testing
       BatchEncoder.Options(), staging: try Staging(output: output, worker: WorkerID()), index: SessionViews(hls: hls))
   }
 
-  private func delete(_ id: SessionID, reason: String = "asked for") throws -> DeletionRun {
-    let run = DeletionRun(DirectoryDeletionPlace(output: output, spool: nil, BatchIdentifier(unpacker: nil)))
-    try run.delete([Tombstone(id, deletedAtMs: 1_767_859_512_340, reason: reason)])
+  private func delete(_ id: SessionID, reason: String = "asked for") throws -> Deletion {
+    let place = DirectoryDeletionPlace(output: output, spool: nil, BatchIdentifier(unpacker: nil))
+    let run = place.delete([Tombstone(id, deletedAtMs: 1_767_859_512_340, reason: reason)])
+    try run.end.get()
     return run
   }
 

@@ -4,6 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import Deleting
 @testable import Encoding
 @testable import FileSystem
 @testable import FrameBatches
@@ -43,9 +44,9 @@ import Testing
   }
 
   @discardableResult
-  private func delete(_ client: any ObjectClient) throws -> DeletionRun {
-    let run = DeletionRun(try place(client))
-    try run.delete([Tombstone(id, deletedAtMs: 1_767_859_512_340, reason: "asked for")])
+  private func delete(_ client: any ObjectClient) throws -> Deletion {
+    let run = try place(client).delete([Tombstone(id, deletedAtMs: 1_767_859_512_340, reason: "asked for")])
+    try run.end.get()
     return run
   }
 

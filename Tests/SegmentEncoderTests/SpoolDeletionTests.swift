@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import Deleting
 @testable import FileSystem
 @testable import FrameBatches
 @testable import Sessions
@@ -31,12 +32,12 @@ import Testing
     return try #require(try queue.claim(entry))
   }
 
-  private func delete(waitMs: Int, isCancelled: @escaping () -> Bool = { false }) throws -> DeletionRun {
+  private func delete(waitMs: Int, isCancelled: @escaping () -> Bool = { false }) throws -> Deletion {
     let place = DirectoryDeletionPlace(
       output: spool.defaultOutput, spool: spool, BatchIdentifier(unpacker: nil, isCancelled: isCancelled),
       waitMs: waitMs)
-    let run = DeletionRun(place)
-    try run.delete([Tombstone(id, deletedAtMs: 1, reason: "")])
+    let run = place.delete([Tombstone(id, deletedAtMs: 1, reason: "")])
+    try run.end.get()
     return run
   }
 
@@ -86,17 +87,17 @@ import Testing
           "spool/\(place)/desk@1/1767859512340_m\(screen).jpg", try Fixture("exact-1fps").bytes("0000.jpg"))
       }
     }
-    let run = DeletionRun(
-      DirectoryDeletionPlace(output: spool.defaultOutput, spool: spool, BatchIdentifier(unpacker: nil), waitMs: 10))
+    let deletionPlace = DirectoryDeletionPlace(
+      output: spool.defaultOutput, spool: spool, BatchIdentifier(unpacker: nil), waitMs: 10)
     let screen = try #require(SessionID("desk.m1"))
-    try run.delete([Tombstone(screen, deletedAtMs: 1, reason: "")])
+    let run = deletionPlace.delete([Tombstone(screen, deletedAtMs: 1, reason: "")])
+    try run.end.get()
     #expect(run.reports[screen]?.batches == ["done/desk@1"])
     #expect(try names(in: spool.incoming) == ["desk@1"])
     // All of its sessions are deleted now, in two runs.
-    let second = DeletionRun(
-      DirectoryDeletionPlace(output: spool.defaultOutput, spool: spool, BatchIdentifier(unpacker: nil), waitMs: 10))
     let other = try #require(SessionID("desk.m2"))
-    try second.delete([Tombstone(other, deletedAtMs: 2, reason: "")])
+    let second = deletionPlace.delete([Tombstone(other, deletedAtMs: 2, reason: "")])
+    try second.end.get()
     #expect(second.reports[other]?.batches == ["incoming/desk@1"] && second.failures.isEmpty)
     queue.leave()
   }

@@ -6,7 +6,7 @@ import JSON
 import Sessions
 
 package struct ObjectBatchRepository: Sendable {
-  let objects: any ObjectClient
+  package let objects: any ObjectClient
   private let name: String
 
   /// - Parameter name: the store's name in messages.
@@ -15,7 +15,7 @@ package struct ObjectBatchRepository: Sendable {
     self.name = name
   }
 
-  static let incoming = "incoming/"
+  package static let incoming = "incoming/"
 
   func path(of batch: String) -> String { "\(name)\(Self.incoming)\(batch)" }
 
@@ -27,7 +27,7 @@ package struct ObjectBatchRepository: Sendable {
     }
   }
 
-  func isPlain(_ batch: String) -> Bool {
+  package func isPlain(_ batch: String) -> Bool {
     // A key has at most 1 024 bytes: the rest is for the store's prefix and the other parts of a receipt's key.
     let parts = batch.split(separator: "/", omittingEmptySubsequences: false)
     return batch.utf8.count <= 800
@@ -54,7 +54,7 @@ package struct ObjectBatchRepository: Sendable {
   }
 
   /// The outcome in a receipt.
-  enum ReceiptOutcome: String {
+  package enum ReceiptOutcome: String {
     case published, refused, quarantined
   }
 
@@ -76,7 +76,7 @@ package struct ObjectBatchRepository: Sendable {
   }
 
   /// Writes the receipt, then removes the batch.
-  func writeReceipt(
+  package func writeReceipt(
     _ batch: String, _ tag: ObjectTag, _ outcome: ReceiptOutcome, _ members: [String: JSONValue]
   ) throws {
     let own: [String: JSONValue] = [

@@ -7,7 +7,7 @@ import Glibc
 import JSON
 
 package struct Quarantine: Sendable {
-  static let reasonEnding = ".reason.json"
+  package static let reasonEnding = ".reason.json"
 
   /// A batch in quarantine.
   package struct Batch: Sendable {
@@ -42,7 +42,7 @@ package struct Quarantine: Sendable {
   }
 
   /// The reasons that a removal has left behind, with the former names of their batches.
-  func reasonsWithoutBatch() throws -> [(path: String, batch: String)] {
+  package func reasonsWithoutBatch() throws -> [(path: String, batch: String)] {
     let names = try Directory.entries(ifAt: spool.quarantine).map(\.name)
     let all = Set(names)
     return try names.filter {
@@ -118,7 +118,7 @@ extension BadBatch {
   }
 
   /// Reads the bytes of a reason; returns nil for any others.
-  static func reason(in bytes: [UInt8]) -> [String: JSONValue]? {
+  package static func reason(in bytes: [UInt8]) -> [String: JSONValue]? {
     guard let reason = try? JSONParser.parse(bytes).object, reason["format"]?.string == reasonFormat else { return nil }
     return reason
   }

@@ -21,7 +21,7 @@ package struct Spool: Sendable {
   package var claimed: String { path + "/claimed" }
   package var quarantine: String { path + "/quarantine" }
   package var done: String { path + "/done" }
-  var trash: String { path + "/trash" }
+  package var trash: String { path + "/trash" }
   package var notifications: String { path + "/notifications" }
   package var collectors: String { path + "/collect" }
   /// The default output directory.
@@ -68,7 +68,7 @@ package struct Spool: Sendable {
   /// Moves a batch to the trash in one step: half a batch must never look like a batch.
   ///
   /// - Returns: its new path, to be removed by the caller; after a crash the next worker removes it.
-  func hide(_ path: String) throws(DiskError) -> String {
+  package func hide(_ path: String) throws(DiskError) -> String {
     try DurableFile.makeDirectories(trash)
     let target = trash + "/\(WorkerID())~1"
     try check("rename", path) { rename(path, target) }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Deleting
 import FileSystem
 import FrameBatches
 import JSON
@@ -83,8 +84,7 @@ struct DeleteCommand: ReportingCommand {
 
   private func delete(_ ids: [SessionID], at place: any DeletionPlace) throws {
     let nowMs = WallClock.nowMs
-    let run = DeletionRun(place)
-    let end = Result { try run.delete(ids.map { Tombstone($0, deletedAtMs: nowMs, reason: reason ?? "") }) }
+    let run = place.delete(ids.map { Tombstone($0, deletedAtMs: nowMs, reason: reason ?? "") })
     // Also after a failure: this is the only record of the removal.
     for id in ids {
       guard let report = run.reports[id] else { continue }
@@ -106,7 +106,7 @@ struct DeleteCommand: ReportingCommand {
     for path in run.remains.held { say("\(path): a worker holds it; run this again when it is done") }
     if spool == nil && store == nil { say("batches were not looked for: name their spool with --spool") }
     for failure in run.failures { say("encoder-worker: \(failure); run it again", .error) }
-    try end.get()
+    try run.end.get()
     if let failure = run.failures.first { throw ExitStatus.of(failure) }
     if !run.remains.held.isEmpty { throw ExitStatus.temporaryFailure }
   }

@@ -3,18 +3,49 @@ import FrameBatches
 import JSON
 import Sessions
 
+/// The result of one run of `delete`: what it removed, what it left, and how it ended.
+package struct Deletion {
+  /// The removals in each session that has a tombstone of this run.
+  package private(set) var reports: [SessionID: DeletionReport] = [:]
+  package internal(set) var remains = RemainingBatches()
+  /// Failures that did not stop the run.
+  package internal(set) var failures: [any Error] = []
+  /// ``Cancelled``; or a failure of a tombstone: then nothing is removed.
+  package internal(set) var end = Result<Void, any Error>.success(())
+
+  mutating func begin(_ tombstone: Tombstone) { reports[tombstone.session] = DeletionReport(tombstone) }
+
+  mutating func add(_ removed: RemovedSession, of session: SessionID) { reports[session]?.session = removed }
+
+  /// Adds a removed batch to the report of each of its sessions.
+  mutating func add(batch: String, of sessions: NamedSessions, _ files: FileCount) {
+    for session in sessions.sessions { reports[session]?.add(batch: batch, files) }
+  }
+
+  /// Runs a step. Its failure does not stop the next one, but a request to stop does.
+  mutating func attempt(_ step: (inout Deletion) throws -> Void) throws {
+    do {
+      try step(&self)
+    } catch let stop as Cancelled {
+      throw stop
+    } catch {
+      failures.append(error)
+    }
+  }
+}
+
 /// The removals of one run of `delete` in a session, for an audit log.
 package struct DeletionReport: Sendable {
   package let tombstone: Tombstone
   /// The removed published files.
-  package var session = RemovedSession()
+  package fileprivate(set) var session = RemovedSession()
   /// The removed batches, as `done/NAME`.
   package private(set) var batches: [String] = []
   private var batchFiles = FileCount()
 
-  package init(_ tombstone: Tombstone) { self.tombstone = tombstone }
+  init(_ tombstone: Tombstone) { self.tombstone = tombstone }
 
-  mutating func add(batch: String, _ files: FileCount) {
+  fileprivate mutating func add(batch: String, _ files: FileCount) {
     batches.append(batch)
     batchFiles += files
   }

@@ -4,10 +4,10 @@
 import FileSystem
 import FrameBatches
 import Sessions
+import WorkQueues
 
-struct ObjectBatchDeletion {
+struct ObjectBatchRemoval {
   private let batches: ObjectBatchRepository
-  private let deletion: DeletionRun
   private let staging: Staging
   private let identifier: BatchIdentifier
   private let isDeleted: (SessionID) throws -> Bool
@@ -15,15 +15,13 @@ struct ObjectBatchDeletion {
   private var objects: any ObjectClient { batches.objects }
 
   /// - Parameters:
-  ///   - deletion: gets the report.
   ///   - staging: the place for fetched batches.
   ///   - isDeleted: whether a session was deleted, in this run or in an earlier one.
   init(
-    _ batches: ObjectBatchRepository, _ deletion: DeletionRun, staging: Staging, _ identifier: BatchIdentifier,
+    _ batches: ObjectBatchRepository, staging: Staging, _ identifier: BatchIdentifier,
     isDeleted: @escaping (SessionID) throws -> Bool
   ) {
     self.batches = batches
-    self.deletion = deletion
     self.staging = staging
     self.identifier = identifier
     self.isDeleted = isDeleted
@@ -32,36 +30,39 @@ struct ObjectBatchDeletion {
   /// Removes the batches: those that wait if all of their sessions were deleted, finished ones if any was.
   ///
   /// - Throws: ``Cancelled``; errors of the store.
-  func run() throws {
-    try forEach(in: ObjectBatchRepository.incoming) { object, name in
-      guard let found = try sessions(of: object, named: name),
+  func run(_ deletion: inout Deletion) throws {
+    try forEach(in: ObjectBatchRepository.incoming, &deletion) { object, name, deletion in
+      guard let found = try sessions(of: object, named: name, &deletion),
         try found.sessions.allSatisfy(isDeleted)
       else { return }
       // A queue may name the batch: its worker finds the receipt.
       try batches.writeReceipt(name, object.tag, .refused, ["cause": .string("its sessions were deleted")])
-      add(object, found)
+      add(object, found, &deletion)
     }
-    try forEach(in: "done/") { object, name in
-      guard let found = try sessions(of: object, named: name),
+    try forEach(in: "done/", &deletion) { object, name, deletion in
+      guard let found = try sessions(of: object, named: name, &deletion),
         try found.sessions.contains(where: isDeleted)
       else { return }
       try objects.delete(object.key, nil)
-      add(object, found)
+      add(object, found, &deletion)
     }
-    try forEach(in: "quarantine/") { object, name in
+    try forEach(in: "quarantine/", &deletion) { object, name, deletion in
       guard !name.hasSuffix(Quarantine.reasonEnding) else { return try removeReason(object, of: name) }
       let reason = object.key + Quarantine.reasonEnding
       let former = try formerName(inReason: reason) ?? name
-      guard let found = try sessions(of: object, named: former),
+      guard let found = try sessions(of: object, named: former, &deletion),
         try found.sessions.contains(where: isDeleted)
       else { return }
       // After a crash between the two, the one that is left tells the session.
       for key in found.isCertain ? [reason, object.key] : [object.key, reason] { try objects.delete(key, nil) }
-      add(object, found)
+      add(object, found, &deletion)
     }
   }
 
-  private func forEach(in prefix: String, _ body: (ObjectInfo, _ name: String) throws -> Void) throws {
+  private func forEach(
+    in prefix: String, _ deletion: inout Deletion,
+    _ body: (ObjectInfo, _ name: String, inout Deletion) throws -> Void
+  ) throws {
     var last: String?
     while true {
       let page = try objects.list(prefix, after: last)
@@ -70,7 +71,7 @@ struct ObjectBatchDeletion {
       for object in page where !object.key.hasSuffix("/") {
         if identifier.isCancelled() { throw Cancelled() }
         do {
-          try body(object, String(object.key.dropFirst(prefix.count)))
+          try body(object, String(object.key.dropFirst(prefix.count)), &deletion)
         } catch let failure as ObjectStoreError where failure.isOfOneObject {
           // An archived object, or a key that the store refuses: it does not stop the others.
           deletion.failures.append(failure)
@@ -81,7 +82,9 @@ struct ObjectBatchDeletion {
   }
 
   /// Returns the sessions of a batch; nil if it cannot be told whether a deleted one is among them, or it is gone.
-  private func sessions(of object: ObjectInfo, named name: String) throws -> NamedSessions? {
+  private func sessions(
+    of object: ObjectInfo, named name: String, _ deletion: inout Deletion
+  ) throws -> NamedSessions? {
     let copy = Staging.Scratch(in: staging)
     defer { copy.remove() }
     let component = lastComponent(of: name)
@@ -102,10 +105,10 @@ struct ObjectBatchDeletion {
     return nil
   }
 
-  private func add(_ object: ObjectInfo, _ found: NamedSessions) {
+  private func add(_ object: ObjectInfo, _ found: NamedSessions, _ deletion: inout Deletion) {
     var files = FileCount()
     files.add(fileOf: object.size)
-    for session in found.sessions { deletion.reports[session]?.add(batch: object.key, files) }
+    deletion.add(batch: object.key, of: found, files)
   }
 
   /// Removes a reason whose batch an interrupted run has removed.

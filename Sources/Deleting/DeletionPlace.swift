@@ -4,6 +4,7 @@
 import FileSystem
 import FrameBatches
 import Sessions
+import WorkQueues
 
 /// The place of sessions and of their batches.
 package protocol DeletionPlace {
@@ -15,37 +16,24 @@ package protocol DeletionPlace {
   func removeTombstone(of session: SessionID) throws -> Bool
   /// Removes the published files of a session that has a tombstone.
   func remove(_ session: SessionID) throws -> RemovedSession
-  /// Removes the batches of deleted sessions.
-  func removeBatches(of run: DeletionRun) throws
+  /// Removes the batches of deleted sessions, and adds what it removed and what it left.
+  ///
+  /// - Throws: ``Cancelled``; a failure that stops it.
+  func removeBatches(_ deletion: inout Deletion) throws
 }
 
-package final class DeletionRun {
-  private let place: any DeletionPlace
-  package internal(set) var reports: [SessionID: DeletionReport] = [:]
-  package internal(set) var remains = RemainingBatches()
-  package internal(set) var failures: [any Error] = []
-
-  package init(_ place: any DeletionPlace) { self.place = place }
-
+extension DeletionPlace {
   /// Deletes sessions. A session that cannot be removed now does not stop the others.
-  ///
-  /// - Throws: ``Cancelled``; a failure of a tombstone: then nothing is removed.
-  package func delete(_ tombstones: [Tombstone]) throws {
-    for tombstone in tombstones { reports[tombstone.session] = DeletionReport(try place.add(tombstone)) }
-    for tombstone in tombstones {
-      try attempt { self.reports[tombstone.session]?.session = try self.place.remove(tombstone.session) }
+  package func delete(_ tombstones: [Tombstone]) -> Deletion {
+    var deletion = Deletion()
+    deletion.end = Result {
+      for tombstone in tombstones { deletion.begin(try add(tombstone)) }
+      for tombstone in tombstones {
+        try deletion.attempt { $0.add(try remove(tombstone.session), of: tombstone.session) }
+      }
+      try deletion.attempt(removeBatches)
     }
-    try attempt { try self.place.removeBatches(of: self) }
-  }
-
-  func attempt(_ body: () throws -> Void) throws {
-    do {
-      try body()
-    } catch let stop as Cancelled {
-      throw stop
-    } catch {
-      failures.append(error)
-    }
+    return deletion
   }
 }
 
@@ -76,15 +64,15 @@ package struct DirectoryDeletionPlace: DeletionPlace {
     try SessionRemoval(output: output, isCancelled: identifier.isCancelled).remove(session)
   }
 
-  package func removeBatches(of run: DeletionRun) throws {
+  package func removeBatches(_ deletion: inout Deletion) throws {
     // Workers that died with segments of the session.
-    run.failures += try Staging.removeLeftovers(in: output)
+    deletion.failures += try Staging.removeLeftovers(in: output)
     for other in try Staging.ofOtherHosts(in: output) {
-      run.remains.add(
+      deletion.remains.add(
         unidentified: other, "unpublished files of a worker of another host; prune removes them when it is dead")
     }
     guard let spool else { return }
-    try SpoolDeletion(spool, run, deleted: tombstones.sessions(), identifier, waitMs: waitMs).run()
+    try SpoolBatchRemoval(spool, deleted: tombstones.sessions(), identifier, waitMs: waitMs).run(&deletion)
   }
 }
 
@@ -105,18 +93,19 @@ package struct StoreDeletionPlace: DeletionPlace {
     self.identifier = identifier
   }
 
-  private var deletion: ObjectDeletion { ObjectDeletion(objects, name: name, isCancelled: identifier.isCancelled) }
+  private var sessions: ObjectDeletion { ObjectDeletion(objects, name: name, isCancelled: identifier.isCancelled) }
 
-  package func add(_ tombstone: Tombstone) throws -> Tombstone { try deletion.add(tombstone) }
+  package func add(_ tombstone: Tombstone) throws -> Tombstone { try sessions.add(tombstone) }
 
-  package func removeTombstone(of session: SessionID) throws -> Bool { try deletion.removeTombstone(of: session) }
+  package func removeTombstone(of session: SessionID) throws -> Bool { try sessions.removeTombstone(of: session) }
 
-  package func remove(_ session: SessionID) throws -> RemovedSession { try deletion.remove(session) }
+  package func remove(_ session: SessionID) throws -> RemovedSession { try sessions.remove(session) }
 
-  package func removeBatches(of run: DeletionRun) throws {
+  package func removeBatches(_ deletion: inout Deletion) throws {
     defer { staging.remove() }
-    try ObjectBatchDeletion(ObjectBatchRepository(objects, name: name), run, staging: staging, identifier) {
-      try run.reports[$0] != nil || deletion.tombstone(of: $0) != nil
-    }.run()
+    let begun = Set(deletion.reports.keys)
+    try ObjectBatchRemoval(ObjectBatchRepository(objects, name: name), staging: staging, identifier) {
+      try begun.contains($0) || sessions.tombstone(of: $0) != nil
+    }.run(&deletion)
   }
 }
