@@ -17,6 +17,8 @@ package struct NotificationCounts: Sendable {
   package init() {}
 }
 
+/// Delivers each event until its receiver accepts or refuses it.
+///
 /// - Parameter Batch: a batch that is claimed until its event is delivered.
 package final class EventNotifier<Batch: Sendable>: Sendable {
   private struct Pending: Sendable {

@@ -10,7 +10,7 @@ package struct WebhookURL: Sendable {
   /// The reason why the address is invalid; nil if it is valid.
   package let fault: String?
 
-  /// Accepts any argument; ``fault`` tells of an invalid one. The parser would print a refused value.
+  /// Accepts any argument; ``fault`` says why one is invalid. The parser would print a refused value.
   package init(argument: String) {
     text = argument
     fault = Self.fault(of: argument)

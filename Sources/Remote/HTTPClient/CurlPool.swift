@@ -6,8 +6,8 @@ import Glibc
 import Synchronization
 
 /// An HTTP request without its body.
-package struct CurlRequest {
-  package enum Method: String {
+struct CurlRequest {
+  enum Method: String {
     case get = "GET"
     case head = "HEAD"
     case put = "PUT"
@@ -20,14 +20,10 @@ package struct CurlRequest {
   let headers: [(name: String, value: String)]
   /// Seconds without a byte after which the request fails.
   let timeoutS: Int
-
-  package init(method: Method, url: String, headers: [(name: String, value: String)], timeoutS: Int) {
-    (self.method, self.url, self.headers, self.timeoutS) = (method, url, headers, timeoutS)
-  }
 }
 
 /// Sends requests of any thread, over reused connections.
-package final class CurlPool: Sendable {
+final class CurlPool: Sendable {
   private nonisolated(unsafe) let library: UnsafePointer<ccurl_library>
   private let idle = Mutex<[Handle]>([])
 
@@ -43,7 +39,7 @@ package final class CurlPool: Sendable {
     return CurlPool(functions)
   }
 
-  package static func shared() throws -> CurlPool { try loaded.get() }
+  static func shared() throws -> CurlPool { try loaded.get() }
 
   private init(_ library: UnsafePointer<ccurl_library>) { self.library = library }
 
@@ -62,7 +58,7 @@ package final class CurlPool: Sendable {
   /// Sends a request with the body of `transfer`, which gets the response.
   ///
   /// - Throws: ``TransferFailure`` if the response is missing or incomplete; the error of `transfer`.
-  package func perform(_ request: CurlRequest, _ transfer: CurlTransfer) throws {
+  func perform(_ request: CurlRequest, _ transfer: CurlTransfer) throws {
     guard let handle = idle.withLock({ $0.popLast() }) ?? Handle(library) else {
       throw TransferFailure(cause: "curl_easy_init: out of memory", isTransient: true)
     }
@@ -138,8 +134,8 @@ package final class CurlPool: Sendable {
 }
 
 /// The response is missing or incomplete.
-package struct TransferFailure: Error {
-  package let cause: String
+struct TransferFailure: Error {
+  let cause: String
   /// Whether a retry may help.
   let isTransient: Bool
 }

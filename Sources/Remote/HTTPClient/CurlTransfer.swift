@@ -5,17 +5,17 @@ import Glibc
 import Sessions
 
 /// The callbacks of libcurl for one request and its response. For one thread.
-package final class CurlTransfer {
+final class CurlTransfer {
   /// Takes the bytes of a successful response. An error ends the transfer.
-  package typealias Sink = (_ bytes: UnsafeRawBufferPointer, _ offset: Int) throws -> Void
+  typealias Sink = (_ bytes: UnsafeRawBufferPointer, _ offset: Int) throws -> Void
 
   let body: RequestBody
   /// The HTTP status; 0 before the response.
-  package private(set) var status = 0
+  private(set) var status = 0
   /// The headers that are used, by name in lower case.
-  package private(set) var headers: [String: String] = [:]
+  private(set) var headers: [String: String] = [:]
   /// The beginning of an error response.
-  package private(set) var errorBody: [UInt8] = []
+  private(set) var errorBody: [UInt8] = []
   /// The error of this side that ended the transfer.
   private(set) var failure: (any Error)?
   /// The bytes of a successful response that were received.
@@ -36,7 +36,7 @@ package final class CurlTransfer {
   /// - Parameters:
   ///   - limit: the maximum bytes of a successful response.
   ///   - isOverdue: called during the transfer, at least once a second; true cancels it.
-  package init(
+  init(
     sending body: RequestBody, key: String, limit: Int, isOverdue: @escaping () -> Bool, sink: @escaping Sink
   ) {
     self.isOverdue = isOverdue

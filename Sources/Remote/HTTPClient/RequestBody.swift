@@ -3,7 +3,7 @@ import Glibc
 import Sessions
 
 /// The body of a request: bytes, or a file that each attempt reads while it sends.
-package enum RequestBody {
+enum RequestBody {
   case bytes([UInt8])
   case file(OpenFile, path: String)
 

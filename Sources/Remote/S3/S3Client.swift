@@ -58,9 +58,9 @@ package final class S3Client: ObjectClient {
     return ObjectInfo(key: key, size: size, tag: try tag(of: answer, "HEAD", key), ageS: answer.ageS)
   }
 
-  package func put(_ key: String, _ body: ObjectBody, _ kind: ObjectKind, when condition: PutCondition) throws
-    -> ObjectTag?
-  {
+  package func put(
+    _ key: String, _ body: ObjectBody, _ kind: ObjectKind, when condition: PutCondition
+  ) throws -> ObjectTag? {
     var request = S3Request(kind: "PUT", method: .put, key: key, headers: kind.headers, body: try RequestBody(body))
     switch condition {
     case .always: break

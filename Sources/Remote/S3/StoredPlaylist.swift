@@ -2,6 +2,7 @@ import Encoding
 import FileSystem
 import Sessions
 
+/// The kind of a playlist: HLS, or a list of files for ffmpeg.
 package enum PlaylistFormat: String, CaseIterable {
   case hls, ffconcat
 }
