@@ -22,7 +22,7 @@ test-full:
 test-corpus:
 	scripts/setup test
 	SESSION_CORPUS="$(or $(CORPUS),../shared/corpus)" BAD_IMAGES="$(or $(BAD_IMAGES),../shared/bad-images)" \
-	  RECORDER_SAMPLES="$(or $(SAMPLES),../shared/samples)" scripts/run-tests EncoderWorkerTests SessionTests
+	  RECORDER_SAMPLES="$(or $(SAMPLES),../shared/samples)" scripts/run-tests ProgramTests InputTests FinishedSessionTests
 
 # Builds and tests on each supported release of Debian; RELEASES selects some. Needs root and a Debian mirror.
 platforms:

@@ -19,6 +19,12 @@ let layers: [Target.Dependency] = [
   "FileSystem", "JSON", "ISOMedia", "FrameBatches", "Encoding", "Sessions", "Notifying", "WorkQueues",
 ]
 
+/// Returns a target of tests, which imports the given modules and TestSupport.
+func tests(_ name: String, in folder: String = "", of modules: [Target.Dependency] = []) -> Target {
+  .testTarget(
+    name: name, dependencies: modules + ["TestSupport"], path: "Tests/\(folder)\(name)", swiftSettings: test)
+}
+
 let package = Package(
   name: "SegmentEncoder",
   products: [
@@ -125,45 +131,37 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: layers + ["SegmentEncoder", "CLinux"], path: "Tests/TestSupport",
       swiftSettings: strict),
-    .testTarget(
-      name: "SegmentEncoderTests",
-      dependencies: layers + [
-        "SegmentEncoder", "Collecting", "Deleting", "TestSupport", "EncodeFrames", "OwnStore", "RunWorker",
-        "ShowSessions",
-        .product(name: "Logging", package: "swift-log"),
-      ],
-      swiftSettings: test
-    ),
-    .testTarget(
-      name: "EncoderWorkerTests",
-      dependencies: layers + ["encoder-worker", "Remote", "SegmentEncoder", "Serving", "TestSupport"],
-      swiftSettings: test
-    ),
-    .testTarget(
-      name: "SessionTests",
-      dependencies: layers + ["encoder-worker", "Remote", "SegmentEncoder", "Serving", "TestSupport"],
-      swiftSettings: test
-    ),
-    .testTarget(
-      name: "ServiceTests",
-      dependencies: layers + [
-        "encoder-worker", "Remote", "SegmentEncoder", "Serving", "TestSupport",
-        .product(name: "Logging", package: "swift-log"),
-      ],
-      swiftSettings: test
-    ),
-    .testTarget(
-      name: "RemoteTests",
-      dependencies: layers + ["encoder-worker", "Remote", "SegmentEncoder", "Serving", "TestSupport"],
-      swiftSettings: test
-    ),
+    // Unit tests: a target for each module.
+    tests("FileSystemTests", of: ["FileSystem"]),
+    tests("JSONTests", of: ["JSON"]),
+    tests("ISOMediaTests", of: ["FileSystem", "ISOMedia", "FrameBatches", "Encoding", "CFFmpeg"]),
+    tests("FrameBatchesTests", of: ["FileSystem", "JSON", "FrameBatches", "Encoding", "Sessions", "SegmentEncoder"]),
+    tests("EncodingTests", of: layers + ["SegmentEncoder", "CFFmpeg", "CDeflate", "CPixels", "CZlib", "CLinux"]),
+    tests("SessionsTests", of: layers + ["SegmentEncoder"]),
+    tests("NotifyingTests", of: layers + ["SegmentEncoder", .product(name: "Logging", package: "swift-log")]),
+    tests("WorkQueuesTests", of: layers + ["SegmentEncoder"]),
+    tests("SegmentEncoderTests", of: layers + ["SegmentEncoder", .product(name: "Logging", package: "swift-log")]),
+    tests("CollectingTests", of: ["FileSystem", "JSON", "FrameBatches", "WorkQueues", "Collecting"]),
+    tests(
+      "DeletingTests",
+      of: layers + ["SegmentEncoder", "Deleting", .product(name: "Logging", package: "swift-log")]),
+    tests("RemoteTests", of: layers + ["SegmentEncoder", "Remote"]),
+    tests("ServingTests", of: ["FileSystem", "FrameBatches", "Serving"]),
+    tests("EncoderWorkerTests", of: ["FileSystem", "Notifying", "SegmentEncoder", "Remote", "encoder-worker"]),
+    // End-to-end tests run the program.
+    tests(
+      "ProgramTests", in: "EndToEnd/", of: ["FileSystem", "EncodeFrames", "OwnStore", "RunWorker", "ShowSessions"]),
+    tests("InputTests", in: "EndToEnd/", of: ["ISOMedia"]),
+    tests("FinishedSessionTests", in: "EndToEnd/", of: ["FrameBatches", "Encoding", "Sessions"]),
+    tests(
+      "ServiceTests", in: "EndToEnd/",
+      of: ["FileSystem", "Notifying", "SegmentEncoder", .product(name: "Logging", package: "swift-log")]),
+    tests("RemoteServiceTests", in: "EndToEnd/", of: ["FileSystem", "JSON", "FrameBatches", "Remote"]),
+    tests("BrowserTests", in: "EndToEnd/"),
+    tests("SystemTests", in: "EndToEnd/"),
     .target(
       name: "FuzzTargets", dependencies: layers + ["SegmentEncoder", "CFFmpeg", "CLinux"],
       path: "Fuzzing/Sources/FuzzTargets", swiftSettings: strict),
-    .testTarget(
-      name: "FuzzTests", dependencies: layers + ["FuzzTargets", "SegmentEncoder", "TestSupport"], swiftSettings: test),
-    .testTarget(name: "BrowserTests", dependencies: ["TestSupport"], swiftSettings: test),
-    .testTarget(
-      name: "SystemTests", dependencies: layers + ["SegmentEncoder", "TestSupport"], swiftSettings: test),
+    tests("FuzzTests", of: ["Encoding", "WorkQueues", "FuzzTargets"]),
   ]
 )

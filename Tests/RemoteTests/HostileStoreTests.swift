@@ -7,7 +7,6 @@ import Testing
 import WorkQueues
 
 @testable import Remote
-@testable import encoder_worker
 
 /// Tests the client against a store that sends wrong or no responses.
 @Suite struct HostileStoreTests {

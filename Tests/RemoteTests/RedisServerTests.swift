@@ -10,7 +10,6 @@ import WorkQueues
 
 @testable import FileSystem
 @testable import Remote
-@testable import encoder_worker
 
 /// Tests connections to Redis, and the durability checks on it.
 @Suite(.enabled(if: QueueServer.isInstalled, "there is no redis-server: scripts/setup test"))

@@ -7,7 +7,6 @@ import Testing
 import WorkQueues
 
 @testable import Remote
-@testable import encoder_worker
 
 /// Workers and Redis crash at random. Each batch must be completed once, and none lost.
 @Suite(.enabled(if: QueueServer.isInstalled, "there is no redis-server: scripts/setup test"))

@@ -10,7 +10,6 @@ import Testing
 import WorkQueues
 
 @testable import Remote
-@testable import encoder_worker
 
 /// Tests claims and outcomes of batches.
 @Suite(.enabled(if: QueueServer.isInstalled, "there is no redis-server: scripts/setup test"))

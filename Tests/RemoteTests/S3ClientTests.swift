@@ -9,7 +9,6 @@ import Testing
 import WorkQueues
 
 @testable import Remote
-@testable import encoder_worker
 
 /// Tests the client against a store that checks every signature.
 @Suite(.enabled(if: StoreServer.isInstalled, Comment(rawValue: StoreServer.reason))) struct S3ClientTests {

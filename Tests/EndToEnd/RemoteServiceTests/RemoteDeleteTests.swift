@@ -1,0 +1,89 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Remote
+
+/// `delete --store`, beside workers with a queue.
+@Suite(
+  .enabled(if: QueueServer.isInstalled, "redis-server is not there; scripts/setup test installs it"),
+  .enabled(if: StoreServer.isInstalled, "\(StoreServer.reason)"))
+struct RemoteDeleteTests {
+  private let queue: QueueServer
+  private let store: StoreServer
+  private let scratch: ScratchDirectory
+  private let client: S3Client
+  private let location = "s3://\(StoreServer.bucket)/\(UUID().uuidString)"
+
+  init() throws {
+    (queue, store, scratch) = (try QueueServer(), try StoreServer.shared.get(), try ScratchDirectory())
+    let environment = store.environment
+    client = try S3Client(S3Location(location), S3Settings { environment[$0] })
+  }
+
+  private var environment: [String: String] { store.environment.merging(["TMPDIR": scratch.path("")]) { $1 } }
+
+  private func run(_ words: String..., isQueued: Bool = true) throws -> Tool.Result {
+    let place = (isQueued ? ["--queue", queue.url] : []) + ["--store", location]
+    return try Tool.run(EncoderWorker.path, words + place, environment: environment)
+  }
+
+  private func keys() throws -> [String] {
+    var all: [String] = []
+    while case let page = try client.list("", after: all.last), !page.isEmpty { all += page.map(\.key) }
+    return all.filter { !$0.hasPrefix("receipts/") }
+  }
+
+  private func copies() throws -> [String] {
+    let pictures = try PictureBytes(in: [Fixture("jittered").path])
+    return try keys().filter { pictures.isPart(of: Data(try client.get($0, limit: 1 << 30)?.bytes ?? [])) }
+  }
+
+  private func enqueue(_ session: String, _ fixture: String = "jittered") throws {
+    #expect(try run("enqueue", "--session", session, Fixture(fixture).path).status == 0)
+  }
+
+  @Test func deletedSessionStaysOutOfTheStore() throws {
+    try enqueue("phone")
+    try enqueue("other", "colour-bars")
+    #expect(try run("run", "--drain", "--hls", "--keep-batches").status == 0)
+    try enqueue("phone")
+    #expect(try copies().count > 1)
+    let result = try run("delete", "phone", "--reason", "request 17", isQueued: false)
+    #expect(result.status == 0, "\(result.errors)")
+    let line = try #require(try JSONSerialization.jsonObject(with: result.output) as? [String: Any])
+    #expect(line["session"] as? String == "phone" && (line["segments"] as? Int ?? 0) > 0)
+    #expect((line["batches"] as? [String])?.count == 2)
+    #expect(try copies() == [] && keys().filter { $0.contains("phone") } == ["index/phone/head.json"])
+    #expect(try keys().contains { $0.hasPrefix("output/other/hls/") })
+    // The queue still names the removed batch.
+    let drained = try run("run", "--drain")
+    #expect(drained.status == 0 && drained.errors.hasPrefix("0 batches published"), "\(drained.errors)")
+    try enqueue("phone")
+    let refused = try run("run", "--drain", "--keep-batches", "--hls", "--log-level", "notice")
+    #expect(refused.status == 0 && refused.errors.contains("batch.refused"), "\(refused.errors)")
+    #expect(try copies() == [] && keys().filter { $0.contains("phone") } == ["index/phone/head.json"])
+    #expect(try run("reconcile", "--json").text == "{\"misnamed\":0,\"owed\":0,\"queued\":0}\n")
+    #expect(try run("delete", "phone", "--undelete", isQueued: false).text.contains(#""undeleted":true"#))
+    try enqueue("phone")
+    #expect(try run("run", "--drain").errors.hasPrefix("1 batch published"))
+  }
+
+  @Test func workersDoNotBringASessionBack() throws {
+    let workers = try (0..<2).map { _ in
+      try RunningWorker(
+        ["run", "--queue", queue.url, "--store", location, "--hls", "--jobs", "2"], environment: environment)
+    }
+    for round in 0..<Extent.of(3, full: 30) {
+      for _ in 0..<3 { try enqueue("phone\(round)") }
+      usleep(UInt32.random(in: 0..<400_000))
+      let result = try run("delete", "phone\(round)", isQueued: false)
+      #expect(result.status == 0, "\(result.errors)")
+    }
+    try waitUntil("the queue is empty", pauseMs: 100) { try queue.command("XLEN", "encoder-worker") == ["0"] }
+    for worker in workers { worker.signal(SIGTERM) }
+    for worker in workers { #expect(try worker.wait() == 0) }
+    #expect(try copies() == [])
+    #expect(try keys().allSatisfy { $0.hasSuffix("/head.json") })
+  }
+}

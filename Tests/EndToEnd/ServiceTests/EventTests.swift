@@ -1,0 +1,360 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Notifying
+
+/// Events of batches: on standard output, and by HTTP.
+@Suite struct EventTests {
+  private let spool: TestSpool
+
+  init() throws { spool = try TestSpool() }
+
+  private func lines(_ result: Tool.Result) throws -> [[String: Any]] {
+    try result.text.split(separator: "\n").map {
+      try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
+    }
+  }
+
+  private func claimed() throws -> [String] {
+    (FileManager.default.subpaths(atPath: spool.path + "/claimed") ?? []).filter { $0.split(separator: "/").count == 3 }
+      .map { URL(fileURLWithPath: $0).lastPathComponent }.sorted()
+  }
+
+  private func addSmall(_ count: Int) throws {
+    for number in 0..<count {
+      try spool.addSmall("s@\(number)", startMs: 1_767_859_512_340 + Int64(number) * 2_000)
+    }
+  }
+
+  @Test func eachBatchHasALineThatAgreesWithItsManifests() throws {
+    let schema = try JSONSchema("docs/event.schema.json")
+    for name in ["exact-1fps", "gap", "corrupt-frames", "masks"] { try spool.add(name) }
+    try spool.add(file: "bad\u{2028}\n", [1, 2, 3])
+    let first = try spool.drain("--json")
+    #expect(first.status == 65)
+    try spool.add("gap")
+    let second = try spool.drain("--json")
+    #expect(second.status == 0)
+    for line in (first.text + second.text).split(separator: "\n") {
+      #expect(try schema.faults(of: line) == [], "\(line)")
+    }
+    let events = try lines(first)
+    #expect(events.count == 5)
+    for event in events where event["event"] as? String == "batch.published" {
+      let session = try #require((event["sessions"] as? [[String: Any]])?.first)
+      let name = try #require(session["session"] as? String)
+      let published = try PublishedSession(spool.output + "/" + name)
+      let segments = try #require(session["segments"] as? [[String: Any]])
+      #expect(segments.map { $0["file"] as? String } == published.manifests.map(\.file))
+      #expect(segments.map { $0["sha256"] as? String } == published.manifests.map(\.sha256))
+      #expect(segments.map { $0["durationMs"] as? Int64 } == published.manifests.map(\.durationMs))
+      #expect(session["frames"] as? Int == published.captured.count && session["duplicate"] as? Bool == false)
+      let gaps = try #require(session["gaps"] as? [[String: Int64]])
+      #expect(gaps.map { $0["endMs"]! - $0["startMs"]! } == published.manifests.map(\.gapAfterMs).filter { $0 > 0 })
+      if name == "corrupt-frames" { #expect(session["refusedCount"] as? Int == 3) }
+    }
+    let bad = try #require(events.first { $0["event"] as? String == "batch.quarantined" })
+    #expect(bad["batch"] as? String == "bad\u{2028}\n")
+    let reason = try #require(bad["reason"] as? [String: String])
+    #expect(reason["cause"]?.contains("no known format") == true)
+    let again = try #require(lines(second).first)
+    #expect(again["event"] as? String == "batch.duplicate")
+    #expect(again["key"] as? String == events.first { $0["batch"] as? String == "gap" }?["key"] as? String)
+  }
+
+  /// A validator that accepts everything would prove nothing.
+  @Test func schemaRefusesOtherLines() throws {
+    let schema = try JSONSchema("docs/event.schema.json")
+    try spool.add("single-frame")
+    let line = try spool.drain("--json").text
+    for (old, new) in [
+      ("batch-event/1", "batch-event/2"), ("\"key\":\"", "\"key\":\"x"), ("batch.published", "batch.quarantined"),
+      ("\"frames\":1", "\"frames\":true"), ("\"frames\":1", "\"frames\":-1"),
+      ("\"duplicate\":false", "\"duplicate\":0"),
+      ("\"sha256\"", "\"sha1\""), ("\"timeMs\":", "\"when\":"), ("\"warnings\":[]", "\"warnings\":[1]"),
+    ] {
+      #expect(line.contains(old))
+      #expect(try !schema.faults(of: line.replacing(old, with: new)).isEmpty, "\(new)")
+    }
+  }
+
+  @Test func eventIsSignedAndDeliveredBeforeTheBatchIsRetired() throws {
+    let receiver = try ReceiverServer()
+    receiver.answer(["hold": true, "watch": [spool.path + "/done", spool.path + "/quarantine"]])
+    let secret = try spool.scratch.file("secret", Array("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n".utf8))
+    chmod(secret, 0o600)
+    try spool.add("gap")
+    try spool.add(file: "bad", [1, 2, 3])
+    let worker = try spool.start(
+      "--keep-batches", "--notify", receiver.url, "--notify-secret-file", secret, "--jobs", "1")
+    try spool.waitUntil("both events have arrived") { try receiver.log().count == 2 }
+    #expect(try claimed() == ["bad", "gap"])
+    #expect(try spool.names("done").isEmpty && spool.names("quarantine").isEmpty)
+    receiver.answer([:])
+    try spool.waitUntil("both batches are done") {
+      try spool.names("done") == ["gap"] && spool.names("quarantine") == ["bad", "bad.reason.json"]
+    }
+    worker.signal(SIGTERM)
+    #expect(try worker.wait() == 0)
+    let accepted = try receiver.accepted()
+    #expect(accepted.count == 2)
+    let signer = try WebhookSigner(file: secret)
+    for request in accepted {
+      let event = try request.event
+      #expect(request.path == "/hook?token=hush" && request.headers["content-type"] == "application/json")
+      #expect(request.headers["idempotency-key"] == event.key && request.headers["webhook-id"] == event.key)
+      let time = try #require(request.headers["webhook-timestamp"].flatMap { Int64($0) })
+      let signature = signer.signature(id: event.key, timeS: time, body: Array(request.body.utf8))
+      #expect(request.headers["webhook-signature"] == signature)
+      #expect(try JSONSchema("docs/event.schema.json").faults(of: request.body) == [])
+    }
+    #expect(try receiver.log().allSatisfy { !$0.isRetired })
+  }
+
+  @Test func encodingContinuesWhileTheReceiverIsAway() throws {
+    let receiver = try ReceiverServer()
+    receiver.kill()
+    try addSmall(6)
+    let server = try RunningServer(["run", "--spool", spool.path, "--notify", receiver.url])
+    try spool.waitUntil("all batches are published, and none is retired") {
+      let metrics = try server.get("/metrics").text
+      return metrics.contains("encoder_worker_notifications_pending 6")
+    }
+    #expect(try claimed().count == 6 && PublishedSession(spool.output + "/s").manifests.count == 6)
+    try spool.waitUntil("the readiness check tells the failure") { try server.get("/readyz").text.contains("6 wait") }
+    let ready = try server.get("/readyz")
+    #expect(ready.status == 200 && !ready.text.contains("hush"))
+    try receiver.restart()
+    try spool.waitUntil("all batches are retired") {
+      try spool.names("claimed").allSatisfy { _ in try claimed().isEmpty }
+    }
+    try spool.waitUntil("the metrics count the events") {
+      try server.get("/metrics").text.contains("encoder_worker_notifications_total{outcome=\"sent\"} 6")
+    }
+    #expect(try receiver.events().map(\.batch).sorted() == (0..<6).map { "s@\($0)" })
+    #expect(try server.get("/readyz").text == "ok\n")
+    #expect(server.stop() == 0)
+    #expect(try spool.isAtRest)
+  }
+
+  @Test func noMoreBatchesAreClaimedThanMayWait() throws {
+    let receiver = try ReceiverServer()
+    receiver.answer(["status": 503])
+    try addSmall(8)
+    let server = try RunningServer([
+      "run", "--spool", spool.path, "--notify", receiver.url, "--notify-pending", "3", "--jobs", "1",
+    ])
+    try spool.waitUntil("the worker is not ready") { try server.get("/readyz").status == 503 }
+    let reason = try server.get("/readyz").text
+    #expect(reason.contains("--notify-pending") && reason.contains("503") && !reason.contains("hush"), "\(reason)")
+    #expect(try claimed().count == 3 && spool.names("incoming").count == 5)
+    receiver.answer([:])
+    try spool.waitUntil("all batches are retired") { try spool.names("incoming").isEmpty && claimed().isEmpty }
+    #expect(try Set(receiver.events().map(\.batch)).count == 8)
+    #expect(server.stop() == 0)
+  }
+
+  @Test func refusedEventIsKeptUntilItIsRetried() throws {
+    let receiver = try ReceiverServer()
+    receiver.answer(["status": 422, "body": "no such tenant\nmore"])
+    try spool.add("gap")
+    try spool.add(file: "bad", [1, 2, 3])
+    let result = try spool.drain("--notify", receiver.url)
+    #expect(result.status == 65 && result.errors.contains("notification.refused"), "\(result.errors)")
+    #expect(result.errors.contains("2 events were refused"))
+    #expect(result.errors.contains("answered 422: no such tenant") && !result.errors.contains("hush"))
+    #expect(try spool.isAtRest && spool.names("quarantine") == ["bad", "bad.reason.json"])
+    let kept = try spool.names("notifications").map { String($0.dropLast(5)) }
+    let sent = try receiver.log().filter { $0.status != 0 }
+    #expect(try Set(kept) == Set(sent.map { try $0.event.key }) && kept.count == 2)
+    func notify(_ words: String...) throws -> Tool.Result {
+      try Tool.run(EncoderWorker.path, ["notify"] + words + ["--spool", spool.path])
+    }
+    let list = try notify("list", "--json")
+    #expect(list.text.split(separator: "\n").count == 2 && list.text.contains("answered 422"))
+    #expect(try notify("list").text.contains("batch.quarantined"))
+    #expect(try notify("show", kept[0]).text.dropLast() == #require(sent.first { try $0.event.key == kept[0] }).body)
+    let refused = try notify("retry", "--all", "--notify", receiver.url)
+    #expect(refused.status == 65 && refused.errors.contains("422"), "\(refused.errors)")
+    #expect(try spool.names("notifications").count == 2)
+    receiver.answer([:])
+    let retried = try notify("retry", kept[0], "--notify", receiver.url)
+    #expect(retried.status == 0 && retried.text.contains(kept[0]), "\(retried.errors)")
+    #expect(try receiver.accepted().map(\.body) == sent.filter { try $0.event.key == kept[0] }.map(\.body))
+    #expect(try notify("purge", "--all", "--dry-run").status == 0)
+    #expect(try spool.names("notifications") == [kept[1] + ".json"])
+    #expect(try notify("purge", "--all").status == 0 && spool.names("notifications").isEmpty)
+    #expect(try notify("show", kept[1]).status == 64)
+    #expect(try notify("retry", "../incoming", "--notify", receiver.url).status == 64)
+    receiver.kill()
+    #expect(try notify("list").errors.contains("no refused events"))
+  }
+
+  @Test func redirectIsNotFollowed() throws {
+    let (receiver, other) = (try ReceiverServer(), try ReceiverServer())
+    receiver.answer(["status": 307, "headers": ["Location": other.url]])
+    try spool.add("single-frame")
+    let result = try spool.drain("--notify", receiver.url)
+    #expect(result.status == 0 && result.errors.contains("redirects are not followed"), "\(result.errors)")
+    #expect(try other.log().isEmpty && spool.names("notifications").count == 1 && spool.isAtRest)
+  }
+
+  @Test func answerOfAnyLengthIsAccepted() throws {
+    let receiver = try ReceiverServer()
+    receiver.answer(["status": 200, "bytes": 30_000_000])
+    try spool.add("single-frame")
+    #expect(try spool.drain("--notify", receiver.url).status == 0)
+    #expect(try receiver.accepted().count == 1 && spool.isAtRest)
+  }
+
+  @Test func receiverThatHangsIsTriedAgain() throws {
+    let receiver = try ReceiverServer()
+    receiver.answer(["hold": true])
+    try spool.add("single-frame")
+    let worker = try spool.start("--notify", receiver.url)
+    try spool.waitUntil("a second attempt has arrived") { try receiver.log().count == 2 }
+    #expect(try claimed() == ["single-frame"])
+    receiver.answer([:])
+    try spool.waitUntil("the batch is retired") { try claimed().isEmpty && spool.names("incoming").isEmpty }
+    worker.signal(SIGTERM)
+    #expect(try worker.wait() == 0)
+    #expect(try Set(receiver.events().map(\.key)).count == 1)
+  }
+
+  @Test func drainGivesUpAndTheNextOneSendsTheSameKey() throws {
+    let receiver = try ReceiverServer()
+    receiver.answer(["status": 500])
+    try addSmall(3)
+    let result = try spool.drain("--notify", receiver.url, "--notify-timeout", "2", verifying: false)
+    #expect(result.status == 75 && result.errors.contains("3 batches are put back"), "\(result.errors)")
+    #expect(try spool.names("incoming") == ["s@0", "s@1", "s@2"] && spool.names("claimed").isEmpty)
+    let sent = try receiver.log().map { try $0.event.key }
+    receiver.answer([:])
+    #expect(try spool.drain("--notify", receiver.url).status == 0)
+    #expect(try spool.isAtRest)
+    let events = try receiver.events()
+    #expect(events.map(\.batch).sorted() == ["s@0", "s@1", "s@2"])
+    #expect(events.allSatisfy { $0.event == "batch.duplicate" } && Set(events.map(\.key)).isSuperset(of: sent))
+  }
+
+  @Test func drainGivesUpOnAReceiverThatHangs() throws {
+    let receiver = try ReceiverServer()
+    receiver.answer(["hold": true])
+    try addSmall(6)
+    let result = try spool.drain("--notify", receiver.url, "--notify-timeout", "1", verifying: false)
+    #expect(result.status == 75 && result.errors.contains("no answer"), "\(result.errors)")
+    #expect(try spool.names("incoming").count == 6 && spool.names("claimed").isEmpty)
+    // The request was cancelled before its own timeout.
+    #expect(try receiver.log().count == 4)
+  }
+
+  @Test func stoppedWorkerPutsUndeliveredBatchesBack() throws {
+    let receiver = try ReceiverServer()
+    receiver.answer(["hold": true])
+    try addSmall(6)
+    let worker = try spool.start("--notify", receiver.url)
+    try spool.waitUntil("all are published") { try spool.names("incoming").isEmpty && receiver.log().count == 4 }
+    try spool.waitUntil("the last is published") {
+      (try? PublishedSession(spool.output + "/s").manifests.count) == 6
+    }
+    worker.signal(SIGTERM)
+    #expect(try worker.wait() == 0)
+    #expect(try spool.names("incoming").count == 6 && spool.names("claimed").isEmpty)
+    receiver.answer([:])
+    #expect(try spool.drain("--notify", receiver.url).status == 0)
+    #expect(try Set(receiver.events().map(\.batch)).count == 6)
+  }
+
+  /// Kills while a published batch waits for the delivery of its event do not count against the batch.
+  @Test func killedWorkersLoseNoEventAndQuarantineNoPublishedBatch() throws {
+    let receiver = try ReceiverServer()
+    receiver.answer(["status": 503])
+    try spool.add("gap")
+    for number in 1...8 {
+      let worker = try spool.start("--notify", receiver.url)
+      try spool.waitUntil("an event has arrived") {
+        try receiver.log().filter { $0.status == 503 }.count >= number && claimed() == ["gap"]
+      }
+      usleep(20_000)
+      worker.signal(SIGKILL)
+      #expect(try worker.wait() == -SIGKILL)
+    }
+    receiver.answer([:])
+    #expect(try spool.drain("--notify", receiver.url).status == 0)
+    #expect(try spool.isAtRest && spool.names("quarantine").isEmpty)
+    let events = try receiver.log().map { try $0.event }
+    #expect(Set(events.map(\.key)).count == 1)
+    #expect(events.first?.event == "batch.published" && events.last?.event == "batch.duplicate")
+  }
+
+  @Test func wrongReceiversAndSecretsAreRefusedAtTheStart() throws {
+    let secret = try spool.scratch.file("secret", Array("hush".utf8))
+    chmod(secret, 0o644)
+    for words in [
+      ["--notify", "ftp://h/"], ["--notify", "https://user:hush@h/"], ["--notify-secret-file", secret],
+      ["--notify", "http://h/", "--notify-secret-file", secret], ["--notify", "http://h/", "--notify-pending", "0"],
+      ["--notify", "http://h/", "--notify-timeout", "0"],
+    ] {
+      let result = try Tool.run(EncoderWorker.path, ["run", "--spool", spool.path, "--drain"] + words)
+      #expect(result.status == 64 && !result.errors.contains("hush"), "\(words): \(result.errors)")
+    }
+  }
+
+  @Test func settingsShowNoSecretOfTheAddress() throws {
+    let result = try EncoderWorker.run("config", "run", "--spool", spool.path, "--notify", "https://h:8443/hush?hush")
+    #expect(result.status == 0 && result.text.contains("https://h:8443 "), "\(result.errors)")
+    #expect(!result.text.contains("hush"))
+  }
+
+  @Test func draftOfARefusedEventIsPrunedWhenItsWorkerIsDead() throws {
+    let folder = try spool.scratch.directory("spool/notifications")
+    let key = String(repeating: "a", count: 64)
+    let host = ProcessInfo.processInfo.hostName
+    for name in [
+      ".\(host)~99999999~dead1.\(key).part", ".\(host)~1~live1.\(key).part", ".other~99999999~x.\(key).part",
+    ] {
+      try spool.scratch.file("spool/notifications/" + name, [1])
+    }
+    #expect(try EncoderWorker.run("prune", "--spool", spool.path).status == 0)
+    #expect(try names(in: folder).map { $0.prefix(6) }.count == 2)
+    #expect(try EncoderWorker.run("notify", "list", "--spool", spool.path, "--json").text.isEmpty)
+  }
+
+  /// The receiver of docs/events.md checks the signature and drops repeated keys.
+  @Test func documentedReceiverTakesEachEventOnce() throws {
+    let page = try String(contentsOf: Fixture.root.appendingPathComponent("docs/events.md"), encoding: .utf8)
+    let code = try #require(page.components(separatedBy: "```python\n").last?.components(separatedBy: "```").first)
+    #expect(code.split(separator: "\n").count <= 15)
+    let script = try spool.scratch.file("receiver.py", Array(code.utf8))
+    let secret = try spool.scratch.file("secret", Array("a long secret\n".utf8))
+    let other = try spool.scratch.file("other", Array("another secret\n".utf8))
+    for file in [secret, other] { chmod(file, 0o600) }
+    let port = UInt16.random(in: 10_000..<15_000)
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = [Tool.python, "-B", script, "\(port)", secret]
+    let output = Pipe()
+    process.standardOutput = output
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    defer {
+      kill(process.processIdentifier, SIGKILL)
+      process.waitUntilExit()
+    }
+    let url = "http://127.0.0.1:\(port)/"
+    // The first attempts may be refused: the receiver starts.
+    for _ in 0..<2 {
+      try spool.add("gap")
+      let result = try spool.drain("--notify", url, "--notify-secret-file", secret)
+      #expect(result.status == 0, "\(result.errors)")
+    }
+    try spool.add("single-frame")
+    #expect(try spool.drain("--notify", url, "--notify-secret-file", other).errors.contains("answered 401"))
+    try spool.add("odd-size")
+    #expect(try spool.drain("--notify", url, "--notify-secret-file", secret).status == 0)
+    kill(process.processIdentifier, SIGKILL)
+    let said = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+    #expect(said == "batch.published gap\nbatch.published odd-size\n")
+  }
+}

@@ -1,0 +1,119 @@
+import Synchronization
+
+@testable import Encoding
+@testable import FileSystem
+@testable import Sessions
+@testable import WorkQueues
+
+/// An in-memory object store that can fail, lose responses, or run another writer before a write.
+package final class MemoryObjects: ObjectClient {
+  package struct Failure: EnvironmentFailure {}
+
+  /// Returns whether an error is this store's failure, thrown directly or for a session's views.
+  package static func isFailure(_ error: any Error) -> Bool {
+    ((error as? ViewUpdateFailure)?.error ?? error) is Failure
+  }
+
+  private struct State {
+    var objects: [String: [UInt8]] = [:]
+    var agesS: [String: Int] = [:]
+    var puts = 0
+    var failing: Int?
+    var losing: Int?
+    var before: (@Sendable (String) -> Void)?
+    var isUnconditional = false
+  }
+
+  private let state = Mutex(State())
+
+  package init() {}
+
+  package var keys: [String] { state.withLock { $0.objects.keys.sorted() } }
+  package var puts: Int { state.withLock { $0.puts } }
+
+  package subscript(key: String) -> [UInt8]? {
+    get { state.withLock { $0.objects[key] } }
+    set { state.withLock { $0.objects[key] = newValue } }
+  }
+
+  /// Whether the store ignores conditions.
+  package var isUnconditional: Bool {
+    get { state.withLock { $0.isUnconditional } }
+    set { state.withLock { $0.isUnconditional = newValue } }
+  }
+
+  package func age(_ key: String, seconds: Int) { state.withLock { $0.agesS[key] = seconds } }
+
+  /// Sets a function that runs before each write, with the object's key and without a lock.
+  package func before(_ body: (@Sendable (String) -> Void)?) { state.withLock { $0.before = body } }
+
+  /// Makes this write and all later ones fail, counted from 0 from now on.
+  package func fail(from put: Int?) { state.withLock { ($0.puts, $0.failing) = (0, put) } }
+
+  /// Loses the response to this write, counted from 0 from now on. The client then retries it.
+  package func loseAnswer(of put: Int) { state.withLock { ($0.puts, $0.losing) = (0, put) } }
+
+  private static func tag(_ bytes: [UInt8]) -> ObjectTag { ObjectTag(SHA256.hex(of: bytes)) }
+
+  package func get(_ key: String, limit: Int) throws -> StoredObject? {
+    guard let bytes = self[key] else { return nil }
+    guard bytes.count <= limit else { throw ObjectTooLarge(key: key, limit: limit) }
+    return StoredObject(bytes: bytes, tag: Self.tag(bytes))
+  }
+
+  package func download(_ key: String, to path: String, limit: Int) throws -> ObjectTag? {
+    guard let there = try get(key, limit: limit) else { return nil }
+    try DurableFile.create(path, there.bytes, isDurable: false)
+    return there.tag
+  }
+
+  package func head(_ key: String) throws -> ObjectInfo? {
+    try get(key, limit: .max).map { there in
+      ObjectInfo(
+        key: key, size: there.bytes.count, tag: there.tag, ageS: state.withLock { $0.agesS[key] } ?? 0)
+    }
+  }
+
+  package func put(_ key: String, _ body: ObjectBody, _ kind: ObjectKind, when condition: PutCondition) throws
+    -> ObjectTag?
+  {
+    state.withLock { $0.before }?(key)
+    let bytes =
+      switch body {
+      case .bytes(let bytes): bytes
+      case .file(let path): try DurableFile.contents(of: path, limit: .max) ?? []
+      }
+    return try state.withLock { state in
+      let number = state.puts
+      state.puts += 1
+      if let failing = state.failing, number >= failing { throw Failure() }
+      let there = state.objects[key].map(Self.tag)
+      let holds =
+        switch condition {
+        case .always: true
+        case .absent: there == nil
+        case .matching(let tag): there == tag
+        }
+      guard holds || state.isUnconditional else { return nil }
+      state.objects[key] = bytes
+      state.agesS[key] = 0
+      // The retry of a conditional write finds the object that the first attempt wrote.
+      return state.losing == number && condition != .always ? nil : Self.tag(bytes)
+    }
+  }
+
+  package func copy(_ key: String, _ tag: ObjectTag, to target: String) throws -> Bool {
+    guard let bytes = self[key], Self.tag(bytes) == tag else { return false }
+    self[target] = bytes
+    return true
+  }
+
+  package func delete(_ key: String, _ tag: ObjectTag?) throws {
+    if tag == nil || tag == self[key].map(Self.tag) { self[key] = nil }
+  }
+
+  package func list(_ prefix: String, after key: String?) throws -> [ObjectInfo] {
+    let all = keys.filter { $0.hasPrefix(prefix) && $0 > (key ?? "") }
+    return all.prefix(3).map { ObjectInfo(key: $0, size: self[$0]?.count ?? 0, tag: Self.tag(self[$0] ?? [])) }
+  }
+}
