@@ -3,38 +3,26 @@ import Synchronization
 
 /// Values by key, each made once by its first request while others with this key wait. Removes the least recently used values.
 final class LazyCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-  private let capacity: Int
-  /// The most recently used entry is the last one.
-  private let entries = Mutex<[(key: Key, value: Value)]>([])
+  private let made: Mutex<LRUCache<Key, Value>>
   private let making = KeyLocks<Key>()
 
   /// - Parameter capacity: maximum number of values.
-  init(capacity: Int) { self.capacity = capacity }
+  init(capacity: Int) { made = Mutex(LRUCache(limit: capacity)) }
 
   /// Returns the value of a key.
   func value(_ key: Key, _ make: () throws -> Value) throws -> Value {
-    if let cached = cached(key) { return cached }
+    if let value = cached(key) { return value }
     return try making.withLock(key) {
-      if let cached = cached(key) { return cached }
-      let made = try make()
-      entries.withLock { entries in
-        entries.append((key, made))
-        if entries.count > capacity { entries.removeFirst() }
-      }
-      return made
+      if let value = cached(key) { return value }
+      let value = try make()
+      made.withLock { $0.insert(value, for: key) }
+      return value
     }
   }
 
-  var keys: [Key] { entries.withLock { $0.map(\.key) } }
+  var keys: [Key] { made.withLock { $0.keys } }
 
-  func removeAll(where isRemoved: (Key) -> Bool) { entries.withLock { $0.removeAll { isRemoved($0.key) } } }
+  func removeAll(where isRemoved: (Key) -> Bool) { made.withLock { $0.removeAll(where: isRemoved) } }
 
-  private func cached(_ key: Key) -> Value? {
-    entries.withLock { entries in
-      guard let index = entries.lastIndex(where: { $0.key == key }) else { return nil }
-      let found = entries.remove(at: index)
-      entries.append(found)
-      return found.value
-    }
-  }
+  private func cached(_ key: Key) -> Value? { made.withLock { $0.value(of: key) } }
 }

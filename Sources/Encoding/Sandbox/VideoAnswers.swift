@@ -102,10 +102,7 @@ final class VideoAnswers {
 private final class ChannelBytes: ByteSource {
   let count: Int
   private let channel: DecoderChannel
-  /// The least recently used first.
-  private var parts: [(index: Int, bytes: [UInt8])] = []
-
-  private static let maximumParts = 8
+  private var parts = LRUCache<Int, [UInt8]>(limit: 8)
 
   init(_ channel: DecoderChannel, count: Int) {
     self.channel = channel
@@ -124,11 +121,7 @@ private final class ChannelBytes: ByteSource {
   }
 
   private func part(_ index: Int) -> [UInt8] {
-    if let found = parts.lastIndex(where: { $0.index == index }) {
-      parts.append(parts.remove(at: found))
-      return parts[parts.count - 1].bytes
-    }
-    if parts.count == Self.maximumParts { parts.removeFirst() }
+    if let bytes = parts.value(of: index) { return bytes }
     let bytes = [UInt8](unsafeUninitializedCapacity: DecoderChannel.partBytes) { bytes, filled in
       while filled < bytes.count {
         let unfilled = UnsafeMutableRawBufferPointer(UnsafeMutableBufferPointer(rebasing: bytes[filled...]))
@@ -137,7 +130,7 @@ private final class ChannelBytes: ByteSource {
         filled += read
       }
     }
-    parts.append((index, bytes))
+    parts.insert(bytes, for: index)
     return bytes
   }
 }

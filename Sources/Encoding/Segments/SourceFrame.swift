@@ -1,3 +1,4 @@
+import FileSystem
 import ISOMedia
 import Synchronization
 
@@ -68,33 +69,17 @@ package struct KeyFrame: Sendable {
 /// encoded. An identity names the session, so that no session shows the output of another session's decoder. Encoders with
 /// the same options may share a cache.
 package final class KeyFrameCache: Sendable {
-  /// Maximum size, in bytes.
-  private let capacity: Int
-  /// The least recently used entry first.
-  private let entries = Mutex<[(identity: String, key: KeyFrame)]>([])
+  private let keys: Mutex<LRUCache<String, KeyFrame>>
 
-  package init(capacity: Int = 8 << 20) { self.capacity = capacity }
+  /// - Parameter capacity: maximum size, in bytes.
+  package init(capacity: Int = 8 << 20) { keys = Mutex(LRUCache(limit: capacity)) }
 
-  func recall(_ identity: String) -> KeyFrame? {
-    entries.withLock { entries in
-      guard let index = entries.lastIndex(where: { $0.identity == identity }) else { return nil }
-      entries.append(entries.remove(at: index))
-      return entries.last?.key
-    }
-  }
+  func recall(_ identity: String) -> KeyFrame? { keys.withLock { $0.value(of: identity) } }
 
-  /// Adds an entry, and evicts the least recently used ones.
   package func remember(_ key: KeyFrame, as identity: String) {
-    entries.withLock { entries in
-      entries.removeAll { $0.identity == identity }
-      entries.append((identity, key))
-      var bytes = entries.reduce(0) { $0 + Self.size(of: $1.key) }
-      while bytes > capacity { bytes -= Self.size(of: entries.removeFirst().key) }
-    }
+    // The key frame's bytes and the maximum overhead of an entry.
+    keys.withLock { $0.insert(key, for: identity, cost: key.data.count + 4_096) }
   }
 
-  func forget(_ identity: String) { entries.withLock { $0.removeAll { $0.identity == identity } } }
-
-  /// The key frame's bytes and the maximum overhead of an entry.
-  private static func size(of key: KeyFrame) -> Int { key.data.count + 4_096 }
+  func forget(_ identity: String) { keys.withLock { $0.removeAll { $0 == identity } } }
 }

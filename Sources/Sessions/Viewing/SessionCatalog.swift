@@ -19,10 +19,10 @@ public final class SessionCatalog: Sendable {
     let entries: [Int64: SessionPlayback.Entry]
   }
 
-  /// The session requested last comes last.
-  private let playbacks = Mutex<[CachedPlayback]>([])
-  /// The starts of the segments of some sessions, the one requested last at the end.
-  private let listings = Mutex<[(session: SessionID, stamp: [FileStamp?], startsMs: [Int64])]>([])
+  /// Each costs its segments.
+  private let playbacks = Mutex(LRUCache<SessionID, CachedPlayback>(limit: maximumCachedSegments))
+  /// The starts of the segments of some sessions.
+  private let listings = Mutex(LRUCache<SessionID, (stamp: [FileStamp?], startsMs: [Int64])>(limit: 8))
   /// A session is read once, whatever the number of requests. Few are read at a time, because a long one takes memory.
   private let reading = KeyLocks<SessionID>(width: 4)
   private let listing = Mutex<Void>(())
@@ -30,7 +30,6 @@ public final class SessionCatalog: Sendable {
 
   /// Maximum number of cached segments of all sessions. The session requested last is always cached.
   private static let maximumCachedSegments = 20_000
-  private static let maximumListings = 8
 
   /// - Parameter decoders: the sandbox; nil to read trusted segments in this process.
   /// - Throws: `DiskError` if there is no such directory.
@@ -130,13 +129,9 @@ public final class SessionCatalog: Sendable {
   /// Returns the starts of a session's segments, in order; nil if there is no such session.
   private func startsMs(of session: SessionID) throws -> [Int64]? {
     guard let stamp = try stamp(of: session) else { return nil }
-    let cached = listings.withLock { $0.first { $0.session == session && $0.stamp == stamp }?.startsMs }
-    let startsMs = try cached ?? directory(of: session).publishedStarts()
-    listings.withLock { listings in
-      listings.removeAll { $0.session == session }
-      listings.append((session, stamp, startsMs))
-      if listings.count > Self.maximumListings { listings.removeFirst() }
-    }
+    if let cached = listings.withLock({ $0.value(of: session) }), cached.stamp == stamp { return cached.startsMs }
+    let startsMs = try directory(of: session).publishedStarts()
+    listings.withLock { $0.insert((stamp, startsMs), for: session) }
     return startsMs
   }
 
@@ -152,14 +147,7 @@ public final class SessionCatalog: Sendable {
     return try OpenFile(name, in: directory)
   }
 
-  private func known(_ session: SessionID) -> CachedPlayback? {
-    playbacks.withLock { playbacks in
-      guard let index = playbacks.firstIndex(where: { $0.playback.session == session }) else { return nil }
-      let found = playbacks.remove(at: index)
-      playbacks.append(found)
-      return found
-    }
-  }
+  private func known(_ session: SessionID) -> CachedPlayback? { playbacks.withLock { $0.value(of: session) } }
 
   private func read(
     _ session: SessionID, _ stamp: [FileStamp?], cached: [Int64: SessionPlayback.Entry]
@@ -185,13 +173,9 @@ public final class SessionCatalog: Sendable {
     let playback = SessionPlayback(
       of: directory, entries, videos: Set(names.filter { SegmentName.start(ofVideo: $0) != nil }), problems: problems)
     let byStart = Dictionary(uniqueKeysWithValues: entries.map { ($0.segment.startMs, $0) })
-    playbacks.withLock { playbacks in
-      playbacks.removeAll { $0.playback.session == session }
-      playbacks.append(CachedPlayback(stamp: stamp, playback: playback, entries: byStart))
-      while playbacks.count > 1, playbacks.reduce(0, { $0 + $1.entries.count }) > Self.maximumCachedSegments {
-        playbacks.removeFirst()
-      }
-    }
+    let latest = CachedPlayback(stamp: stamp, playback: playback, entries: byStart)
+    // The session requested last is kept, however long it is.
+    playbacks.withLock { $0.insert(latest, for: session, cost: min(entries.count, Self.maximumCachedSegments)) }
     return playback
   }
 
@@ -234,8 +218,8 @@ public final class SessionCatalog: Sendable {
   package func forgetRemoved(and others: Set<SessionID>) throws -> Removed {
     let sessions =
       others
-      .union(playbacks.withLock { $0.map(\.playback.session) })
-      .union(listings.withLock { $0.map(\.session) })
+      .union(playbacks.withLock { $0.keys })
+      .union(listings.withLock { $0.keys })
     guard !sessions.isEmpty else { return Removed() }
     let directory = try Directory(opening: output)
     let stamps = [directory.stamp(of: "."), try tombstones.stamp()]
@@ -248,8 +232,8 @@ public final class SessionCatalog: Sendable {
       return removed
     }
     guard !removed.all.isEmpty else { return removed }
-    playbacks.withLock { $0.removeAll { removed.all.contains($0.playback.session) } }
-    listings.withLock { $0.removeAll { removed.all.contains($0.session) } }
+    playbacks.withLock { $0.removeAll { removed.all.contains($0) } }
+    listings.withLock { $0.removeAll { removed.all.contains($0) } }
     summaries.withLock { $0 = $0.filter { !removed.all.contains($0.value.summary.session) } }
     return removed
   }
