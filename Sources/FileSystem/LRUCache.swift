@@ -32,7 +32,7 @@ package struct LRUCache<Key: Equatable, Value> {
   /// Adds a value in the place of an earlier one of its key, then removes the least recently used ones beyond the limit. A value
   /// that costs more than the limit is not kept.
   @inlinable package mutating func insert(_ value: Value, for key: Key, cost: Int = 1) {
-    removeAll { $0 == key }
+    if let index = entries.lastIndex(where: { $0.key == key }) { total -= entries.remove(at: index).cost }
     entries.append(Entry(key: key, value: value, cost: cost))
     total += cost
     while total > limit { total -= entries.removeFirst().cost }

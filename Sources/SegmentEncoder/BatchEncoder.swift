@@ -193,77 +193,21 @@ public final class BatchEncoder {
   private func encode(
     _ source: BatchReader, digest: inout BatchDigest, isCancelled: @escaping () -> Bool
   ) throws -> (segments: [StagedSegment], unchanged: Int, warnings: [String]) {
-    var segments = SegmentCollector(
-      settings: settings, keyFrames: keyFrames, staging: store.staging, profile: options.profile, progress: stage,
-      refused: source.batch.refused)
+    var staged: [StagedSegment] = []
     do {
+      var segments = SegmentCollector(
+        settings, profile: options.profile, refused: source.batch.refused, advance: stage.advance
+      ) { [staging = store.staging] segment, refused, notes in
+        staged.append(try StagedSegment(segment, in: staging, refused: refused, notes: notes))
+      }
       let unchanged = try FrameLoop.walk(
         source, options, keyFrames, after: &lastFrame, digest: &digest, into: &segments, isCancelled: isCancelled)
-      let placement = try PointerPlacement(
-        of: source.batch, on: segments.closed.map(\.holds), isCancelled: isCancelled)
-      return (try segments.finish(source.batch, placement.touches), unchanged, placement.warnings)
+      guard !staged.isEmpty else { throw BadBatch(undecodable: source.batch, segments.refused) }
+      let placement = try PointerPlacement(of: source.batch, on: staged.map(\.holds), isCancelled: isCancelled)
+      return (zip(staged, placement.touches).map { $0.with($1) }, unchanged, placement.warnings)
     } catch {
-      segments.discard()
+      for segment in staged { unlink(segment.file) }
       throw error
     }
-  }
-}
-
-/// Collects a batch's frames into segments, and stages each segment when it closes.
-private struct SegmentCollector: HoldConsumer, ~Copyable {
-  let settings: EncoderSettings
-  let keyFrames: KeyFrameCache
-  let staging: Staging
-  let profile: Profile?
-  let progress: BatchStage
-  /// Frames that were refused since the last segment closed.
-  var refused: [RefusedFrame]
-  var open: SegmentWriter?
-  var closed: [StagedSegment] = []
-  var notes: [Int64: String] = [:]
-
-  mutating func refuse(_ frame: RefusedFrame) {
-    progress.advance()
-    refused.append(frame)
-  }
-
-  mutating func note(_ text: String, on capture: Capture) { notes[capture.timeMs] = text }
-
-  mutating func show(
-    _ picture: SourceFrame, in holds: [FrameHold], nextDiffers: Bool, _ isCancelled: () -> Bool
-  ) throws {
-    progress.advance()
-    for (index, hold) in holds.enumerated() {
-      if isCancelled() { throw Cancelled() }
-      if hold.opensSegment {
-        open = SegmentWriter(first: picture, settings: settings, profile: profile)
-      }
-      let isLast = index == holds.count - 1 && hold.closingGapMs == nil
-      try open?.show(picture, in: hold, nextDiffers: nextDiffers && isLast)
-      if hold.closingGapMs != nil {
-        try close()
-        if let key = picture.key, let identity = picture.identity { keyFrames.remember(key, as: identity) }
-      }
-    }
-  }
-
-  /// Returns all segments, in order, with the touches of each.
-  func finish(_ batch: Batch, _ touches: [SegmentTouches?]) throws -> [StagedSegment] {
-    guard !closed.isEmpty else { throw BadBatch(undecodable: batch, refused) }
-    return zip(closed, touches).map { $0.with($1) }
-  }
-
-  /// Removes the files of all segments.
-  func discard() {
-    for segment in closed { unlink(segment.file) }
-  }
-
-  private mutating func close() throws {
-    guard let writer = open.take() else { return }
-    let segment = try writer.finish()
-    let writing = profile?.start(.write)
-    closed.append(try StagedSegment(segment, in: staging, refused: refused, notes: notes))
-    writing?.stop()
-    refused = []
   }
 }

@@ -57,6 +57,7 @@ package enum FrameLoop {
       if let shown {
         let nextDiffers = picture !== shown.picture && picture.differsFromPrevious
         try sink.show(shown.picture, in: holds, nextDiffers: nextDiffers, isCancelled)
+        decoder.rememberKey(of: shown.picture, after: holds)
       }
       if let note = frame.note { notes.append(note) }
       if let reason = frame.look.blackout { notes.insert("blacked out: \(reason)", at: 0) }
@@ -64,7 +65,10 @@ package enum FrameLoop {
       shown = (picture, frame)
     }
     let holds = timeline.finish(endMs: batch.endMs)
-    if let shown { try sink.show(shown.picture, in: holds, nextDiffers: false, isCancelled) }
+    if let shown {
+      try sink.show(shown.picture, in: holds, nextDiffers: false, isCancelled)
+      decoder.rememberKey(of: shown.picture, after: holds)
+    }
     return decoder.unchanged
   }
 }
@@ -191,6 +195,12 @@ private struct FrameDecoder {
     }
     previous = LastFrame(identity: identity, picture: picture, notes: notes)
     return (picture, notes)
+  }
+
+  /// Caches the key frame of a picture when a segment has closed that shows only this picture.
+  func rememberKey(of picture: SourceFrame, after holds: [FrameHold]) {
+    guard let cache, let key = picture.key, let identity = picture.identity else { return }
+    if holds.contains(where: { $0.closingGapMs != nil }) { cache.remember(key, as: identity) }
   }
 
   private func picture(from files: [[UInt8]], _ frame: Frame, _ identity: String) throws -> SourceFrame {

@@ -27,7 +27,7 @@ package final class KeyFrameCache: Sendable {
 
   func recall(_ identity: String) -> KeyFrame? { keys.withLock { $0.value(of: identity) } }
 
-  package func remember(_ key: KeyFrame, as identity: String) {
+  func remember(_ key: KeyFrame, as identity: String) {
     // The key frame's bytes and the maximum overhead of an entry.
     keys.withLock { $0.insert(key, for: identity, cost: key.data.count + 4_096) }
   }
