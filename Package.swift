@@ -160,7 +160,7 @@ let package = Package(
     tests("BrowserTests", in: "EndToEnd/"),
     tests("SystemTests", in: "EndToEnd/"),
     .target(
-      name: "FuzzTargets", dependencies: layers + ["SegmentEncoder", "CFFmpeg", "CLinux"],
+      name: "FuzzTargets", dependencies: layers + ["SegmentEncoder", "CDeflate", "CFFmpeg", "CLinux"],
       path: "Fuzzing/Sources/FuzzTargets", swiftSettings: strict),
     tests("FuzzTests", of: ["Encoding", "WorkQueues", "FuzzTargets"]),
   ]

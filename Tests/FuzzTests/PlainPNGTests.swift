@@ -4,8 +4,8 @@ import Testing
 
 @testable import FuzzTargets
 
-/// The decoder of plain PNGs accepts whole and ordinary files, and only files that libavcodec decodes to the same pixels.
-/// `PNGFuzzing` compares them, and ends the process at a difference.
+/// The decoder of plain PNGs accepts whole and ordinary files, and decodes them to the pixels of libavcodec. `PNGFuzzing` compares
+/// them, and ends the process at a difference.
 @Suite struct PlainPNGTests {
   private static let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
   private static let end = chunk("IEND", [])
@@ -107,6 +107,13 @@ import Testing
         }
       }
     }
+  }
+
+  /// zlib refuses the stream, although its checksum and its length are right. PNGFuzzing compares the pixels.
+  @Test func streamWithIncompleteHuffmanCodeIsDecoded() throws {
+    let file = Fixture.root.appendingPathComponent("Fuzzing/regressions/png/incomplete-huffman-code")
+    // The fuzzer corrects the checksums of its inputs, too.
+    #expect(PNGFuzzing.isDecodedAsPlain(PictureFuzzing.withValidChecksums(Array(try Data(contentsOf: file)))))
   }
 
   /// Other programs' test files, below the directory BAD_IMAGES.

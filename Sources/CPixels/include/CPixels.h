@@ -13,10 +13,6 @@
 // A pixel has `size` bytes, 3 or 4; `count` is at least that. Filter bytes are lost. Returns false at an unknown filter.
 bool cpx_unfilter(uint8_t *bytes, size_t count, size_t rows, size_t size);
 
-// Whether zlib would read a deflate stream (RFC 1951) that libdeflate has read, from its start to the end of its last block. Uses
-// 10 KB of the stack. Some streams that zlib reads are refused, too.
-bool cpx_is_strict_deflate(const uint8_t *start, size_t count);
-
 // Converts two rows of RGB24 to 4:2:0, with JFIF's matrix (ITU-T T.871, 7) in 65 536ths. A chroma sample is the mean of
 // two by two pixels; the last pixel of an odd width counts twice. Both rows may be the same one.
 void cpx_subsample(
