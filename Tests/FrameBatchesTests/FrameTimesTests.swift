@@ -155,6 +155,18 @@ import Testing
     #expect(found.refused.map(\.reason) == ["clocks in Europe/Berlin skipped the time in its name"])
   }
 
+  /// Debian's files list the changes of clocks up to 2037.
+  @Test func localTimeAfterTheZonesRulesIsRefused() throws {
+    let path = try batch(["20370701T120000.png", "20400701T120000.png"])
+    let found = try BatchSessions(reading: path, options: options(timeZone: "Europe/Berlin")).readers[0].batch
+    #expect(found.frames.map(\.timeMs) == [2_130_055_200_000])
+    #expect(found.refused.map { $0.reason.hasPrefix("this system's rules of Europe/Berlin end before") } == [true])
+    // Clocks in Tokyo do not change any more.
+    let later = try batch(["20400701T120000.png"])
+    #expect(try read(later, options(timeZone: "+02:00")) == ["s": [2_224_749_600_000]])
+    #expect(try read(later, options(timeZone: "Asia/Tokyo")) == ["s": [2_224_724_400_000]])
+  }
+
   @Test func repeatedLocalHourIsResolvedBySequenceOrRefused() throws {
     // In the order 02:30, 02:50, 02:10, only one assignment of instants never goes back.
     let ordered = [
@@ -213,7 +225,7 @@ import Testing
       "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata", "America/Santiago",
       "Africa/Casablanca", "Pacific/Apia", "Asia/Kathmandu", "UTC",
     ]
-    // Hours around transitions, and hours long after the last listed transition.
+    // Hours around transitions, and others.
     let program = """
       import json, sys, zoneinfo, datetime as d
       utc = d.timezone.utc
@@ -222,7 +234,7 @@ import Testing
         found = []
         for step in range(0, 60000):
           t = d.datetime(2001, 1, 2) + d.timedelta(minutes=877 * step)
-          if t.year >= 2100: break
+          if t.year >= 2037: break
           a, b = (t.replace(tzinfo=z, fold=f) for f in (0, 1))
           near = {(t + d.timedelta(hours=h)).replace(tzinfo=z).utcoffset() for h in (-3, 3)}
           if len(near) == 1 and step % 40: continue

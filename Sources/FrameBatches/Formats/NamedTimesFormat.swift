@@ -126,15 +126,21 @@ package enum NamedTimesFormat: BatchFormat {
         frame.note = file.note
         draft.frames.append(frame)
       } else {
-        let reason =
-          file.time.instants.isEmpty
-          ? "clocks in \(zone) skipped the time in its name"
-          : "clocks in \(zone) showed the time in its name twice, and no sequence tells which it is; "
-            + remedy(for: file, source.contents)
-        draft.refused.append(RefusedFrame(source: file.path, reason: reason))
+        draft.refused.append(
+          RefusedFrame(source: file.path, reason: reason(toRefuse: file, in: zone, source.contents)))
       }
     }
     return draft
+  }
+
+  /// Returns why a local time has no instant, or two.
+  private static func reason(toRefuse file: NamedFile, in zone: String, _ contents: any BatchContents) -> String {
+    if file.time.isAfterRules {
+      return "this system's rules of \(zone) end before the time in its name; use an offset, such as --time-zone +01:00"
+    }
+    if file.time.instants.isEmpty { return "clocks in \(zone) skipped the time in its name" }
+    return "clocks in \(zone) showed the time in its name twice, and no sequence tells which it is; "
+      + remedy(for: file, contents)
   }
 
   /// Returns the options with which a time that clocks showed twice can be read.

@@ -21,13 +21,6 @@ struct CivilTime {
     let yearDay = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
     return shifted * 365 + shifted / 4 - shifted / 100 + shifted / 400 + yearDay - 719_468
   }
-
-  /// The year of a day that is counted from 1970-01-01.
-  static func year(ofDay day: Int64) -> Int64 {
-    var year = 1970 + day.flooredDivision(by: 366)
-    while days(year + 1, 1, 1) <= day { year += 1 }
-    return year
-  }
 }
 
 extension Int64 {

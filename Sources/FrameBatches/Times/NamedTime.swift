@@ -8,6 +8,8 @@ struct NamedTime {
   let isWholeSecond: Bool
   /// The offsets from UTC of ``instants``, as `--time-zone` takes them; empty for a time that is not local.
   let offsets: [String]
+  /// Whether the system's rules of the zone end before the time.
+  private(set) var isAfterRules = false
 
   /// - Parameter zone: the zone of a local time.
   /// - Returns: nil for a name without a time that exists on a calendar.
@@ -31,6 +33,7 @@ struct NamedTime {
     else { return nil }
     let fraction = match.digits[.fraction]
     let seconds = zone.instants(atLocal: time.seconds)
+    isAfterRules = zone.endsBefore(local: time.seconds)
     offsets = seconds.map { Self.offset(time.seconds - $0) }
     instants = seconds.map { $0 * 1_000 + (fraction.map(Self.milliseconds) ?? 0) }
     isWholeSecond = fraction == nil

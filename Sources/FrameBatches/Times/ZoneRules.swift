@@ -10,8 +10,8 @@ package struct ZoneRules: Sendable, Equatable, CustomStringConvertible {
   private var transitions: [Int64] = []
   /// Offsets in seconds east of Greenwich; one more than the transitions.
   private var offsets: [Int64] = [0]
-  /// The rule that holds after the last transition.
-  private var rule: DaylightRule?
+  /// When the transitions end of a zone whose clocks go on changing, in unix seconds. Debian's files have them up to 2037.
+  private var end = Int64.max
 
   private static let directory = "/usr/share/zoneinfo/"
 
@@ -51,7 +51,8 @@ package struct ZoneRules: Sendable, Equatable, CustomStringConvertible {
     self.init(name, bytes)
   }
 
-  /// - Parameter bytes: a file of the data base: a block of version 1, a block of version 2, and a rule.
+  /// - Parameter bytes: a file of the data base: a block of version 1, a block of version 2, and a footer, `TZ` of POSIX.1 for later
+  ///   times. A comma in it stands before the days of changes.
   private init?(_ name: String, _ bytes: [UInt8]) {
     description = name
     guard let first = ZoneBlock(bytes[...], timeBytes: 4), let second = ZoneBlock(bytes[first.end...], timeBytes: 8),
@@ -59,25 +60,21 @@ package struct ZoneRules: Sendable, Equatable, CustomStringConvertible {
     else { return nil }
     transitions = second.transitions
     self.offsets = offsets
-    let footer = bytes[second.end...].split(separator: UInt8(ascii: "\n")).first ?? []
-    rule = DaylightRule(String(decoding: footer, as: UTF8.self))
-    guard rule != nil || footer.isEmpty else { return nil }
+    if bytes[second.end...].contains(UInt8(ascii: ",")) { end = transitions.last ?? .min }
   }
 
   /// Returns the instants, in unix seconds, at which clocks show a local time: none in the hour that a change to summer time skips,
-  /// two in the hour that a change back repeats.
+  /// two in the hour that a change back repeats; none after the end of the transitions.
   ///
   /// - Parameter local: the local time as if it were UTC, in unix seconds.
   func instants(atLocal local: Int64) -> [Int64] {
-    let all = Set(offsets + (rule?.offsets ?? []))
-    return all.map { local - $0 }.filter { offset(at: $0) + $0 == local }.sorted()
+    Set(offsets).map { local - $0 }.filter { $0 < end && offset(at: $0) + $0 == local }.sorted()
   }
 
-  private func offset(at instant: Int64) -> Int64 {
-    let index = transitions.partitioningIndex { $0 > instant }
-    if index == transitions.count, let rule { return rule.offset(at: instant) }
-    return offsets[index]
-  }
+  /// Whether a local time is after the end of the transitions.
+  func endsBefore(local: Int64) -> Bool { local - offset(at: local) >= end }
+
+  private func offset(at instant: Int64) -> Int64 { offsets[transitions.partitioningIndex { $0 > instant }] }
 }
 
 /// One block of a file of the data base (RFC 8536, 3.1 and 3.2).
