@@ -31,7 +31,7 @@ package final class HealthRoutes: Sendable {
   package func answer(_ request: HTTPRequest) -> HTTPResponse {
     switch request.path {
     case "/healthz": return .state(illness)
-    case "/readyz": return .state(trouble(), remark: worker.events?.notifier?.remark)
+    case "/readyz": return .state(trouble(), remark: worker.notifier?.remark)
     case "/metrics": return HTTPResponse(.metrics, Array(metrics().utf8))
     case "/": return HTTPResponse(.text, Array("encoder-worker: /metrics, /healthz, /readyz\n".utf8))
     default: return .failure(404, "nothing is at \(request.path)")
@@ -69,7 +69,7 @@ package final class HealthRoutes: Sendable {
     text.histogram(
       WorkerMeter.duration, "Time from a batch's claim to its publication.", bounds: WorkerMeter.boundsS,
       counts: counts.durations, sum: Double(counts.totalMs) / 1_000)
-    write(worker.events?.notifier?.counts ?? NotificationCounts(), to: &text)
+    write(worker.notifier?.counts ?? NotificationCounts(), to: &text)
     text.process(version: version)
     // If the disk fails, the other metrics remain.
     switch try? current() {

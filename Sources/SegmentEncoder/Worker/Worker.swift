@@ -23,8 +23,10 @@ package final class Worker: Sendable {
   package let logger: Logger
   package let meter: WorkerMeter
   package let jobs: JobWatch
-  /// Nil if only the queue is told of finished batches.
-  package let events: EventDelivery?
+  /// Gets the event of each batch on an encoding thread, once or more, before the batch is retired.
+  private let write: (@Sendable (BatchEvent) -> Void)?
+  /// Delivers the events to a receiver, if there is one.
+  package let notifier: EventNotifier<FinishedBatch>?
   let options: BatchEncoder.Options
   /// Free bytes on the output's disk that a new batch needs.
   private let minFree: Int
@@ -44,7 +46,8 @@ package final class Worker: Sendable {
   package init(
     _ id: WorkerID, queue: any BatchQueue, store: any ArtifactStore, options: BatchEncoder.Options, keepBatches: Bool,
     maxTime: Int, minFree: Int, counters: WorkerCounters = WorkerCounters(),
-    events: EventDelivery? = nil, logger: Logger, metrics: (any WorkerMetrics)? = nil
+    write: (@Sendable (BatchEvent) -> Void)? = nil, notifier: EventNotifier<FinishedBatch>? = nil,
+    logger: Logger, metrics: (any WorkerMetrics)? = nil
   ) {
     self.queue = queue
     self.store = store
@@ -52,7 +55,7 @@ package final class Worker: Sendable {
     self.keepBatches = keepBatches
     self.maxTime = maxTime
     self.minFree = minFree
-    self.events = events
+    (self.write, self.notifier) = (write, notifier)
     var own = logger
     own[metadataKey: "worker"] = "\(id)"
     self.logger = own
@@ -76,7 +79,7 @@ package final class Worker: Sendable {
         guard let begun = try queue.begin(held) else { return .released }
         claim = begun
       case .waiting(let entry):
-        if events?.notifier?.isFull == true { return .released }
+        if notifier?.isFull == true { return .released }
         guard let claimed = try queue.claim(entry) else { return .released }
         claim = claimed
       }
@@ -188,11 +191,11 @@ package final class Worker: Sendable {
   /// Hands over the event of a finished batch, then ends the batch. The notifier ends it after the delivery.
   private func conclude(_ batch: FinishedBatch) throws -> Outcome {
     var batch = batch
-    if events != nil || queue.takesEvents {
+    if write != nil || notifier != nil || queue.takesEvents {
       let event = batch.event
-      events?.write?(event)
+      write?(event)
       if queue.takesEvents { try queue.announce(batch.claim, key: event.key, event: event.line) }
-      if let notifier = events?.notifier {
+      if let notifier {
         if batch.isBlameless { batch.claim = try queue.forgive(batch.claim) }
         notifier.add(batch, event)
         return .done

@@ -43,18 +43,16 @@ struct NotificationOptions: ParsableArguments {
     }
   }
 
-  /// Returns nil without these options: then nothing is loaded, and no thread is started.
+  /// Prints an event; nil without `--json`.
+  var write: (@Sendable (BatchEvent) -> Void)? { json ? { @Sendable event in answer(event.line) } : nil }
+
+  /// Returns nil without a receiver: then nothing is loaded, and no thread is started.
   ///
   /// - Throws: ``UnusableSecret``, ``DiskError``, ``MissingLibrary``.
-  func delivery() throws -> EventDelivery? {
-    guard json || notify != nil else { return nil }
-    var notifier: EventNotifier<FinishedBatch>?
-    if let notify {
-      notifier = EventNotifier(
-        try WebhookReceiver(notify, secret),
-        limit: notifyPending, timeoutS: notifyTimeout)
+  func notifier() throws -> EventNotifier<FinishedBatch>? {
+    try notify.map {
+      EventNotifier(try WebhookReceiver($0, secret), limit: notifyPending, timeoutS: notifyTimeout)
     }
-    return EventDelivery(write: json ? { @Sendable event in answer(event.line) } : nil, notifier: notifier)
   }
 }
 

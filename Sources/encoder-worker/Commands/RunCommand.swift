@@ -115,7 +115,7 @@ struct RunCommand: ReportingCommand {
 
   func execute() throws {
     let logger = log.logger()
-    let events = try notifications.delivery()
+    let notifier = try notifications.notifier()
     let options = try encoding.encoder(capture.options())
     clinux_release_code()
     let signals = try TerminationSignals()
@@ -132,7 +132,7 @@ struct RunCommand: ReportingCommand {
     try Self.listen(to: signals, for: shutdown, reaping: restart.counters != nil)
     let worker = Worker(
       id, queue: queue, store: store, options: options, keepBatches: keepBatches, maxTime: maxTime, minFree: minFree,
-      counters: restart.counters ?? WorkerCounters(), events: events, logger: logger)
+      counters: restart.counters ?? WorkerCounters(), write: notifications.write, notifier: notifier, logger: logger)
     let loop = WorkerLoop(worker, threads: encoding.threads, drains: drain, shutdown: shutdown)
     let routes = HealthRoutes(worker, shutdown, version: EncoderWorker.version, trouble: { loop.trouble })
     let server = try socket.map { try HTTPServer(on: $0, hosts: host) { routes.answer($0) } }
@@ -147,7 +147,7 @@ struct RunCommand: ReportingCommand {
     let end = try loop.run(onStuck: { restart(because: $0, of: worker) }, show: progress.isShown ? show : nil)
     progress.finish()
     let status = conclude(end, worker.counters, output: store.staging.output, isStopping: shutdown.isStopping)
-    if drain, let refused = events?.notifier?.counts.refused, refused > 0 {
+    if drain, let refused = notifier?.counts.refused, refused > 0 {
       say("\(count(refused, "event was", "events were")) refused by the receiver, and kept: see notify list")
     }
     if let profile = options.profile { say(lines: table(profile.rows)) }
