@@ -37,10 +37,6 @@ struct RemoteOptions: ParsableArguments {
   @Flag(help: .setting("Allow a Redis without persistence; run reconcile often to queue lost batches again."))
   var allowNonDurableQueue = false
 
-  /// The name of the flag before version 0.1.
-  @Flag(help: .hidden)
-  var allowForgetfulQueue = false
-
   func validate() throws {
     // The parser would repeat a password in its message.
     try queue?.validate()
@@ -60,7 +56,7 @@ struct RemoteOptions: ParsableArguments {
     return RemoteBackends(
       names: try RedisStream(
         queue, consumer: "\(worker)", store: "\(store)", lease: lease,
-        allowsNonDurable: allowNonDurableQueue || allowForgetfulQueue,
+        allowsNonDurable: allowNonDurableQueue,
         warn: { say("encoder-worker: \($0)", .warning) }),
       objects: try S3Client(store, .ofEnvironment(), isOverdue: isOverdue))
   }

@@ -107,7 +107,7 @@ struct RunCommand: ReportingCommand {
     let given = CommandLine.arguments.dropFirst().prefix { $0 != "--" }
     for word in given where word.hasPrefix("--") {
       let name = String(word.dropFirst(2).prefix { $0 != "=" })
-      if command.option(name) != nil || ["help", "version", "allow-forgetful-queue"].contains(name) { continue }
+      if command.option(name) != nil || ["help", "version"].contains(name) { continue }
       let meant = nearest(name, among: command.options.map(\.name)).map { " (did you mean '--\($0)'?)" }
       throw ValidationError("unknown option '--\(name)'\(meant ?? "; see encoder-worker --help")")
     }

@@ -29,11 +29,8 @@ struct Setting {
   let source: Source
 
   init(_ name: String, _ value: String, _ source: Source) {
-    (self.name, self.value, self.source) = (Self.renamed[name] ?? name, value, source)
+    (self.name, self.value, self.source) = (name, value, source)
   }
-
-  /// New names of renamed options, by old name.
-  private static let renamed = ["allow-forgetful-queue": "allow-non-durable-queue"]
 }
 
 /// The option for the settings file. `Invocation` reads the file before the words are parsed.
