@@ -1,6 +1,8 @@
 """The page and the chart of capacity.py."""
 import dataclasses
 
+import drawing
+
 SIZES = (1e4, 1e5, 1e6, 1e7)
 
 
@@ -205,7 +207,7 @@ def chart(days, events, scale, path):
     import matplotlib
     matplotlib.use("svg")
     from matplotlib import pyplot
-    pyplot.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "capacity", "font.size": 8, "axes.titlesize": 9})
+    drawing.start("capacity", 8, 9)
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 3.8), layout="constrained")
     for cores, run in days.items():
         left.plot([4 + at / 3_600 for at, _ in run.samples[::30]], [2 * scale * owed for _, owed in run.samples[::30]],
@@ -217,4 +219,4 @@ def chart(days, events, scale, path):
     for axes in (left, right):
         axes.grid(alpha=0.3)
         axes.legend(fontsize=6)
-    figure.savefig(path, metadata={"Date": None})
+    drawing.save(figure, path)

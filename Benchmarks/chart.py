@@ -2,12 +2,12 @@
 
 from matplotlib import pyplot, ticker
 
+import drawing
 from sessions import LIMIT, OURS, SEGMENT, SESSION
 from summary import sessions_of
 
 COLOURS = {OURS: "tab:blue", LIMIT: "0.75", SEGMENT: "tab:red", SESSION: "tab:orange"}
 MODES = {"require": "", "off": ", sandbox off"}
-STYLE = {"svg.fonttype": "none", "svg.hashsalt": "results", "font.size": 9, "axes.titlesize": 10}
 
 
 def label(session):
@@ -16,7 +16,7 @@ def label(session):
 
 def sessions(parts, target):
     """Draws CPU and bytes of each session, and labels our results."""
-    pyplot.rcParams.update(STYLE)
+    drawing.start("results", 9, 10)
     found = sessions_of(parts)
     figure, panels = pyplot.subplots(2, 1, figsize=(10, 6.4), layout="constrained")
     for panel, (key, unit, title) in zip(panels, (("cpu", 1, "CPU ms a frame"), ("bytes", 1_000, "kB a frame"))):
@@ -33,13 +33,12 @@ def sessions(parts, target):
         panel.grid(axis="y", color="0.92")
         panel.set_axisbelow(True)
     panels[0].legend(ncols=4, fontsize=8, loc="upper right", frameon=False)
-    figure.savefig(target, metadata={"Date": None})
-    pyplot.close(figure)
+    drawing.save(figure, target)
 
 
 def ratios(parts, target):
     """Draws the ratio of each round, its median, and the wanted ratio: how far the rounds lie apart."""
-    pyplot.rcParams.update(STYLE)
+    drawing.start("results", 9, 10)
     speeds = parts["jobs"]["throughput"]
     names = {"jobs": "two jobs / one", "workers": "two workers / one"}
     speed = [(what + MODES[mode], speeds[mode][key]["speed"]) for key, what in names.items() for mode in MODES]
@@ -57,5 +56,4 @@ def ratios(parts, target):
         panel.set_yticklabels([what for what, _ in rows], fontsize=8)
         panel.grid(axis="x", color="0.92")
         panel.set_axisbelow(True)
-    figure.savefig(target, metadata={"Date": None})
-    pyplot.close(figure)
+    drawing.save(figure, target)

@@ -2,6 +2,7 @@
 
 from matplotlib import pyplot, ticker
 
+import drawing
 from soak_figures import WINDOW, percentile
 from soak_load import PHASES
 
@@ -39,7 +40,7 @@ def column(panels, part):
 
 
 def draw(parts, path):
-    pyplot.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "soak", "font.size": 8, "axes.titlesize": 9})
+    drawing.start("soak", 8, 9)
     figure, panels = pyplot.subplots(len(ROWS), len(parts), figsize=(5.5 * len(parts), 9), sharex=True, sharey="row",
                                      layout="constrained", squeeze=False)
     for number, part in enumerate(parts):
@@ -50,5 +51,4 @@ def draw(parts, path):
         panel.set_ylim(*((bottom / 3, top) if label == ROWS[0] else (0, top * 1.15)))
     for panel in (panels[0, 0], panels[2, 0], panels[3, 0]):
         panel.legend(fontsize=6, ncols=3, loc="lower left")
-    figure.savefig(path, metadata={"Date": None})
-    pyplot.close(figure)
+    drawing.save(figure, path)

@@ -27,6 +27,7 @@ from pathlib import Path
 import numpy
 from matplotlib import colors, pyplot, ticker
 
+import drawing
 import limit
 import measure
 import pictures
@@ -311,7 +312,7 @@ def plot_legibility(axis, measured):
 
 
 def plot(measured, target):
-    pyplot.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "sweep", "font.size": 8, "axes.titlesize": 9})
+    drawing.start("sweep", 8, 9)
     figure, panels = pyplot.subplots(1, 3, figsize=(12, 4), layout="constrained")
     for panel, name in zip(panels, READ_SESSIONS):
         points = plot_likeness(panel, measured, name)
@@ -324,7 +325,7 @@ def plot(measured, target):
         panel.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
         panel.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
         panel.xaxis.set_minor_locator(ticker.NullLocator())
-    figure.savefig(target, metadata={"Date": None})
+    drawing.save(figure, target)
 
 
 def report(measured, sessions):
