@@ -106,6 +106,26 @@ package final class DecoderProcess: Sendable {
     return received
   }
 
+  /// The use of a question's limits so far.
+  private struct Usage {
+    /// Bytes of messages to and from the decoder, which measure its work.
+    var movedBytes = 0
+    /// Bytes of the file that the decoder has read.
+    var readBytes = 0
+    /// Reads at the end of the file, which return no bytes.
+    var readsAtEnd = 0
+    /// Steps that the decoder has reported.
+    var steps = 0
+    /// Milliseconds of waiting for the decoder.
+    var waitedMs = 0
+
+    /// The time that is left: a timeout for the question, one for each mebibyte moved, and one for each step.
+    func remainingMs(timeout: Int) -> Int {
+      let mebibytes = movedBytes >> 20
+      return timeout * (1 + mebibytes + steps) - waitedMs
+    }
+  }
+
   /// Sends a question, serves the decoder's reads and output, and waits for the answer.
   ///
   /// - Parameter seconds: the timeout between two messages of the decoder. The whole question has the same time, and as much again
@@ -115,38 +135,43 @@ package final class DecoderProcess: Sendable {
     defer { clinux_unpin(affinity) }
     let timeout = 1_000 * seconds
     try send(question, ms: timeout, isCancelled: exchange.isCancelled)
-    // Bytes read, bytes in both directions, reads at the end of the file, steps, and milliseconds of waiting.
-    var (read, moved, ends, steps, waited) = (0, 0, 0, 0, 0)
+    var usage = Usage()
     while true {
       let begun = MonotonicClock.milliseconds()
-      let remaining = timeout * (1 + moved >> 20 + steps) - waited
+      let remaining = usage.remainingMs(timeout: timeout)
       guard remaining > 0 else { throw DecoderFailure.late }
       var message = try receive(ms: min(timeout, remaining), exchange.isCancelled)
-      waited += MonotonicClock.milliseconds() - begun
-      moved += message.count
+      usage.waitedMs += MonotonicClock.milliseconds() - begun
+      usage.movedBytes += message.count
       switch try message.read(DecoderChannel.Message.self) {
       case .answer: return message
       case .output: try exchange.output(&message)
       case .step:
-        steps += 1
-        guard steps <= exchange.steps else { throw DecoderFailure.malformed }
-      case .input:
-        let (offset, count): (Int, Int) = try (message.read(), message.read())
-        guard offset >= 0, (1...DecoderChannel.partBytes).contains(count) else { throw DecoderFailure.malformed }
-        let bytes = try exchange.input(offset, count)
-        read += bytes.count
-        moved += bytes.count
-        ends += bytes.isEmpty ? 1 : 0
-        // The file makes the decoder read the same parts again and again.
-        guard read <= exchange.inputBytes, ends <= Self.maximumReadsAtEnd else {
-          throw DecoderFailure.readLimitExceeded
-        }
-        var answer = WireWriter(capacity: bytes.count + 8)
-        answer.put(bytes)
-        try send(answer.bytes, ms: timeout, isCancelled: exchange.isCancelled)
+        usage.steps += 1
+        guard usage.steps <= exchange.steps else { throw DecoderFailure.malformed }
+      case .input: try answerRead(&message, exchange, &usage, timeout: timeout)
       }
       if exchange.isCancelled() { throw Cancelled() }
     }
+  }
+
+  /// Sends the bytes of the file that the decoder asks for.
+  private func answerRead(
+    _ message: inout WireReader, _ exchange: DecoderExchange, _ usage: inout Usage, timeout: Int
+  ) throws {
+    let (offset, count): (Int, Int) = try (message.read(), message.read())
+    guard offset >= 0, (1...DecoderChannel.partBytes).contains(count) else { throw DecoderFailure.malformed }
+    let bytes = try exchange.input(offset, count)
+    usage.readBytes += bytes.count
+    usage.movedBytes += bytes.count
+    usage.readsAtEnd += bytes.isEmpty ? 1 : 0
+    // The file makes the decoder read the same parts again and again.
+    guard usage.readBytes <= exchange.inputBytes, usage.readsAtEnd <= Self.maximumReadsAtEnd else {
+      throw DecoderFailure.readLimitExceeded
+    }
+    var answer = WireWriter(capacity: bytes.count + 8)
+    answer.put(bytes)
+    try send(answer.bytes, ms: timeout, isCancelled: exchange.isCancelled)
   }
 
   /// Pins the decoder and this thread to the CPU that this thread runs on, and returns the thread's previous affinity mask.
