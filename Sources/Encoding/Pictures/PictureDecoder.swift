@@ -139,7 +139,7 @@ package final class PictureDecoder {
     switch profiles.conversion(of: decoded) {
     case .none: return (decoded, orientation)
     case .unusable(let reason):
-      notes.append(Self.note(lostProfile: reason))
+      notes.append(CheckedImage.note(lostProfile: reason))
       return (decoded, orientation)
     case .transform(let transform):
       return try converting {
@@ -153,60 +153,38 @@ package final class PictureDecoder {
   private func decode(
     _ file: [UInt8], into buffer: SharedPictureBuffer?, notes: inout [String]
   ) throws -> (pixels: FrameBuffer, orientation: Orientation, colours: PNGColours) {
-    guard let kind = ImageKind(of: file) else {
-      if file.isEmpty { throw RefusedPicture(reason: "an empty file") }
-      if case .otherImage(let other) = FileKind(of: file) { throw RefusedPicture(reason: other.refusal) }
-      let other = FileKind(of: file).map { ", but \($0.described)" } ?? ""
-      throw RefusedPicture(reason: "neither JPEG, PNG nor WebP" + other)
+    let image = try CheckedImage(file, limits: limits, notes: &notes)
+    let decoded = try pixels(of: image, into: buffer, notes: &notes)
+    guard decoded.size == image.size else { throw RefusedPicture(reason: "two sizes in one file") }
+    let orientation = Orientation(of: file, kind: image.kind, jpeg: image.jpeg)
+    guard image.kind == .png, let grey = PNGChunks.transparentGrey(of: file) else {
+      return (decoded, orientation, image.colours)
     }
-    // Parsed once: that reads the whole file.
-    let jpeg = kind == .jpeg ? JPEGFile(file) : nil
-    guard let size = kind == .jpeg ? jpeg?.size : kind.size(of: file) else {
-      throw RefusedPicture(reason: "invalid data")
-    }
-    if let reason = size.excess(of: limits) { throw RefusedPicture(reason: reason) }
-    let essential: [UInt8]
-    var colours = PNGColours.profile
-    switch kind {
-    case .jpeg:
-      if let reason = jpeg?.reasonToRefuse { throw RefusedPicture(reason: reason) }
-      guard let jpeg, JPEGScans.areComplete(jpeg) else { throw RefusedPicture(reason: "incomplete") }
-      essential = jpeg.essential
-    case .png:
-      colours = PNGColours(of: file, notes: &notes)
-      let isProfileUnused = colours != .profile
-      let chunks = PNGChunks.essential(of: file, withoutProfile: isProfileUnused ? "unused" : nil)
-      essential = chunks.file
-      if let reason = chunks.lostProfile, !isProfileUnused { notes.append(Self.note(lostProfile: reason)) }
-    case .webp:
-      guard let still = WebPChunks.still(of: file) else {
-        throw RefusedPicture(reason: "an animated WebP whose first frame does not fill it is not supported")
-      }
-      essential = still
-    }
-    // One decoder a file: a JPEG decoder keeps tables, and would use them for a file without tables.
-    let decoded: FrameBuffer
-    do {
-      let plain = kind == .png ? plainPNGs.decode(essential, size: size) : nil
-      decoded = try plain ?? ImageCodec(kind, limits: limits, buffer).decode(essential)
-    } catch let refusal as RefusedPicture {
-      // libavcodec refuses a picture whose profile cannot be unpacked.
-      let bare = kind == .png ? PNGChunks.essential(of: file, withoutProfile: "damaged") : nil
-      guard let bare, let reason = bare.lostProfile, bare.file != essential else { throw refusal }
-      decoded = try ImageCodec(kind, limits: limits, buffer).decode(bare.file)
-      notes.append(Self.note(lostProfile: reason))
-    }
-    guard decoded.size == size else { throw RefusedPicture(reason: "two sizes in one file") }
-    let orientation = Orientation(of: file, kind: kind, jpeg: jpeg)
-    guard kind == .png, let grey = PNGChunks.transparentGrey(of: file) else { return (decoded, orientation, colours) }
-    if decoded.colourProfile != nil { notes.append(Self.note(lostProfile: "with a transparent grey")) }
+    if decoded.colourProfile != nil { notes.append(CheckedImage.note(lostProfile: "with a transparent grey")) }
     let rgba = try converting { try converter.rgba(decoded) }
     rgba.makeTransparent(grey: grey)
-    return (rgba, orientation, colours)
+    return (rgba, orientation, image.colours)
   }
 
-  private static func note(lostProfile reason: String) -> String {
-    "shown as sRGB: its colour profile cannot be used (\(reason))"
+  /// Decodes an image. libavcodec refuses a picture whose profile cannot be unpacked; then it gets the picture without its profile.
+  private func pixels(
+    of image: CheckedImage, into buffer: SharedPictureBuffer?, notes: inout [String]
+  ) throws -> FrameBuffer {
+    // One decoder a file: a JPEG decoder keeps tables, and would use them for a file without tables.
+    func decoded(_ file: [UInt8]) throws -> FrameBuffer {
+      try ImageCodec(image.kind, limits: limits, buffer).decode(file)
+    }
+    let refusal: RefusedPicture
+    do {
+      let plain = image.kind == .png ? plainPNGs.decode(image.essential, size: image.size) : nil
+      return try plain ?? decoded(image.essential)
+    } catch let refused as RefusedPicture {
+      refusal = refused
+    }
+    guard let bare = image.withoutProfile else { throw refusal }
+    let picture = try decoded(bare.file)
+    notes.append(CheckedImage.note(lostProfile: bare.lostProfile))
+    return picture
   }
 
   /// Runs a conversion, which fails only for a lack of memory, or for an unforeseen kind of picture.
