@@ -101,7 +101,7 @@ import Testing
         usleep(400_000)
         channel.step()
       }
-      channel.answer()
+      channel.answer(to: ConfinementRequest.self, true)
     }
   }
 

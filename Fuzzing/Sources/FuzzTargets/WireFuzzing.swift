@@ -7,7 +7,7 @@ enum WireFuzzing {
   static func read(_ bytes: [UInt8]) {
     let (limits, memory) = (FuzzTarget.limits, 200_000)
     var reader = WireReader(bytes)
-    if let layout = try? reader.layout(limits, bytes: memory) {
+    if let layout = try? reader.read(PlaneLayout.self), (try? layout.require(limits, bytes: memory)) != nil {
       require(layout.size.isWithin(limits), "a picture within limits")
       require((0...memory).contains(layout.bytes), "no more bytes than the buffer has")
       for plane in layout.planes {

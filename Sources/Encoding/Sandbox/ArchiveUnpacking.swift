@@ -6,14 +6,13 @@ import Glibc
 import JSON
 
 enum ArchiveUnpacking {
-  fileprivate enum Outcome: Int, WireValue { case done, bad, outOfMemory }
   fileprivate enum Kind: Int, WireValue { case stream, file, part, refused }
 
-  /// The decoder's side.
-  ///
-  /// - Parameter size: the size of the file in bytes; nil for a pipe.
-  static func answer(on channel: DecoderChannel, size: Int?, limits: Limits) {
-    let input = ArchiveInput(size: size) { channel.input(at: $0, into: $1) }
+  /// Unpacks an archive in the decoder, and sends its content.
+  static func unpack(
+    _ request: UnpackingRequest, on channel: DecoderChannel, limits: Limits
+  ) -> UnpackingRequest.Answer {
+    let input = ArchiveInput(size: request.size) { channel.input(at: $0, into: $1) }
     do {
       try Archive.unpack(input, name: "", limits: limits) { item in
         switch item {
@@ -23,12 +22,12 @@ enum ArchiveUnpacking {
         case .refused(let frame): channel.output(Kind.refused, frame.source, frame.reason)
         }
       }
-      channel.answer(Outcome.done)
+      return .done
     } catch let bad as BadBatch {
-      channel.answer(Outcome.bad, bad.cause, bad.advice)
+      return .bad(cause: bad.cause, advice: bad.advice)
     } catch {
       // The input comes from the worker, so the only other error is a lack of memory.
-      channel.answer(Outcome.outOfMemory)
+      return .outOfMemory
     }
   }
 }
@@ -89,16 +88,12 @@ extension DecoderForkServer: ArchiveUnpacker {
     }
     let decoder = try decoder(for: nil)
     do {
-      var question = WireWriter()
-      question.put(DecoderChild.Request.unpack, file.size)
-      var answer = try decoder.ask(question.framed, seconds: self.limits.decodeSeconds, exchange)
-      switch try answer.read(ArchiveUnpacking.Outcome.self) {
+      switch try decoder.ask(UnpackingRequest(size: file.size), seconds: self.limits.decodeSeconds, exchange) {
       case .done:
         guard contents.isWhole else { throw DecoderFailure.malformed }
         return (contents, decoder)
       case .outOfMemory: throw DecoderOutOfResources()
-      case .bad:
-        throw BadBatch("read", name, try answer.text(limit: 1_024), advice: try answer.text(limit: 1_024))
+      case .bad(let cause, let advice): throw BadBatch("read", name, cause, advice: advice)
       }
     } catch {
       throw try end(decoder, after: error)

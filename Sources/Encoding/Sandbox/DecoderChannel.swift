@@ -48,7 +48,7 @@ struct DecoderChannel {
   /// Sends a part of the result.
   func output<each Value: WireValue>(_ values: repeat each Value) { send(.output, repeat each values) }
 
-  /// Sends bytes of the result in as many messages as needed, each starting with `head`.
+  /// Sends bytes of the result in as many messages as needed, each starting with `head`. A part reads them as ``WireBytes``.
   func output<each Value: WireValue>(_ bytes: UnsafeRawBufferPointer, after head: repeat each Value) {
     for start in stride(from: 0, to: max(1, bytes.count), by: Self.partBytes) {
       let part = UnsafeRawBufferPointer(rebasing: bytes[start..<min(bytes.count, start + Self.partBytes)])
@@ -60,7 +60,7 @@ struct DecoderChannel {
     }
   }
 
-  func answer<each Value: WireValue>(_ values: repeat each Value) { send(.answer, repeat each values) }
+  func answer<Request: DecoderRequest>(to _: Request.Type, _ answer: Request.Answer) { send(.answer, answer) }
 
   private func send<each Value: WireValue>(_ kind: Message, _ values: repeat each Value) {
     var message = WireWriter()

@@ -5,20 +5,6 @@ import FrameBatches
 import Glibc
 
 struct DecoderChild {
-  enum Request: Int, WireValue {
-    /// Tell whether the kernel filters the system calls of this process. On a kernel without filters only the limits remain.
-    case isConfined
-    /// Decode a frame's files, which follow the question.
-    case decode
-    /// Unpack an archive.
-    case unpack
-    /// Questions about videos, for ``VideoAnswers``.
-    case track, openFilm, filmPicture, pictures, problems, samples, codedPicture
-  }
-
-  /// The result of decoding a frame, first in the answer.
-  enum Outcome: Int, WireValue { case picture, refused, outOfMemory }
-
   let socket: Int32
   let memory: Int32
   let limits: Limits
@@ -45,7 +31,7 @@ struct DecoderChild {
 
   private func applyLimits(_ slots: PictureSlots) -> Bool {
     // Beside the memory in use: a picture needs at most four times 16 bits a pixel, and a few copies in 8 bits.
-    let pixels = UInt64(limits.pixels) * 32 + 256 << 20
+    let pixels = UInt64(limits.pixels) * 32 + (256 << 20)
     let shared = UInt64(PictureSlots.indices.count * slots.size)
     return clinux_limit_memory(addressSpace + shared + pixels) == 0
       && (cpuSeconds == 0 || clinux_limit_cpu(UInt64(cpuSeconds)) == 0) && clinux_limit_files() == 0
@@ -55,21 +41,28 @@ struct DecoderChild {
     _ question: inout WireReader, on channel: DecoderChannel, into slots: PictureSlots, _ video: VideoAnswers,
     _ isConfined: Bool
   ) throws {
-    switch try question.read(Request.self) {
-    case .isConfined: channel.answer(isConfined)
+    switch try question.read(DecoderRequestKind.self) {
+    case .isConfined: channel.answer(to: ConfinementRequest.self, isConfined)
     case .decode:
-      let (slot, look) = try (question.slot(), question.read(FrameComposition.self))
-      let (files, buffer) = (channel.files(try question.read()), slots.buffer(slot))
-      do {
-        let decoded = try decoder.picture(from: files, look, into: buffer)
-        channel.answer(Outcome.picture, decoded.picture.lay(into: buffer), decoded.notes, decoded.work)
-      } catch let refusal as RefusedPicture {
-        channel.answer(Outcome.refused, refusal.reason)
-      } catch {
-        channel.answer(Outcome.outOfMemory)
-      }
-    case .unpack: ArchiveUnpacking.answer(on: channel, size: try question.read(), limits: limits)
-    case let request: try video.answer(request, &question, into: slots)
+      let request = try question.read(FrameRequest.self)
+      channel.answer(to: FrameRequest.self, picture(request, channel.files(request.sizes), slots.buffer(request.slot)))
+    case .unpack:
+      let request = try question.read(UnpackingRequest.self)
+      channel.answer(to: UnpackingRequest.self, ArchiveUnpacking.unpack(request, on: channel, limits: limits))
+    case let kind: try video.answer(kind, &question, into: slots)
+    }
+  }
+
+  private func picture(
+    _ request: FrameRequest, _ files: [[UInt8]], _ buffer: SharedPictureBuffer
+  ) -> FrameRequest.Answer {
+    do {
+      let decoded = try decoder.picture(from: files, request.look, into: buffer)
+      return .picture(decoded.picture.lay(into: buffer), notes: decoded.notes, decoded.work)
+    } catch let refusal as RefusedPicture {
+      return .refused(refusal.reason)
+    } catch {
+      return .outOfMemory
     }
   }
 }

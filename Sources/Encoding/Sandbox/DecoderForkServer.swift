@@ -109,10 +109,7 @@ public final class DecoderForkServer: Sendable {
     let decoder = try fork(
       control, try newSlots(limits), cpuSeconds: readsVideos ? 0 : cpuSeconds, mustBeConfined: false)
     do {
-      var question = WireWriter()
-      question.put(DecoderChild.Request.isConfined)
-      var answer = try decoder.ask(question.framed, seconds: limits.decodeSeconds, DecoderExchange())
-      return (decoder, try answer.read())
+      return (decoder, try decoder.ask(ConfinementRequest(), seconds: limits.decodeSeconds))
     } catch {
       let signal = try end(control, decoder)
       throw SandboxError(

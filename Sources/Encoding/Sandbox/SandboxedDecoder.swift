@@ -25,9 +25,6 @@ package struct DecoderOutOfResources: Error, CustomStringConvertible {
 
 /// A decoder for one thread, and one batch. An image that compromises it affects its own session only.
 final class SandboxedDecoder: FrameDecoding {
-  /// Notes on a picture go into the manifest, so their number and length are limited.
-  private static let (notes, noteBytes) = (8, 255)
-
   private let host: DecoderForkServer
   private let session: String
   private let profile: Profile?
@@ -79,21 +76,17 @@ final class SandboxedDecoder: FrameDecoding {
     var layout: PlaneLayout?
     // The content that a refused picture left there is unknown.
     defer { child.slots.recordWrite(slot, bytes: layout?.bytes) }
-    var question = WireWriter()
-    question.put(DecoderChild.Request.decode, slot, look, files.map(\.count))
-    var message = question.framed
+    var message = FrameRequest(slot: slot, look: look, sizes: files.map(\.count)).message
     message.reserveCapacity(files.reduce(message.count) { $0 + $1.count })
     for file in files { message += file }
     var answer = try child.ask(
       message, seconds: host.limits.decodeSeconds, DecoderExchange(isCancelled: isCancelled))
-    switch try answer.read(DecoderChild.Outcome.self) {
-    case .picture:
-      let planes = try answer.layout(host.limits, bytes: child.slots.size)
+    switch try answer.read(FrameRequest.Answer.self) {
+    case .picture(let planes, let notes, let work):
+      try planes.require(host.limits, bytes: child.slots.size)
       layout = planes
-      let notes = try answer.read([String].self).prefix(Self.notes).map { $0.shortened(to: Self.noteBytes) }
-      return DecodedPicture(
-        picture: try Picture(planes: child.slots, slot, planes), notes: notes, work: try answer.read())
-    case .refused: throw RefusedPicture(reason: try answer.text(limit: Self.noteBytes))
+      return DecodedPicture(picture: try Picture(planes: child.slots, slot, planes), notes: notes, work: work)
+    case .refused(let reason): throw RefusedPicture(reason: reason)
     case .outOfMemory: throw DecoderOutOfResources()
     }
   }

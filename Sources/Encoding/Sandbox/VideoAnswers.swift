@@ -8,9 +8,6 @@ import JSON
 
 /// Answers questions about one file after another.
 final class VideoAnswers {
-  /// The result, first in each answer.
-  enum Outcome: Int, WireValue { case done, bad, failed, outOfMemory }
-
   private let channel: DecoderChannel
   private let limits: Limits
   private let converter = PictureConverter()
@@ -24,57 +21,70 @@ final class VideoAnswers {
   }
 
   /// - Throws: ``DecoderFailure`` when the question makes no sense.
-  func answer(_ request: DecoderChild.Request, _ question: inout WireReader, into slots: PictureSlots) throws {
-    let file = ChannelBytes(channel, count: try question.read())
-    do {
-      switch request {
-      case .track: try track(of: file)
-      case .openFilm:
-        let (track, keyDTS): (Int, Int64?) = try (question.read(), question.read())
-        (film, segment) = (nil, nil)
-        film = try VideoPictures(file, name: "", track: track, keyDTS: keyDTS, limits: limits, step: channel.step)
-        channel.answer(Outcome.done)
-      case .filmPicture:
-        let slot = try question.slot()
-        let picture = try film?.picture(at: question.read(), as: question.read())
-        channel.answer(Outcome.done, picture?.lay(into: slots.buffer(slot)))
-      case .pictures: try pictures(of: file, question.read())
-      case .problems:
-        let json = try JSONParser.parse(Array(try question.read(String.self).utf8))
-        channel.answer(Outcome.done, try SegmentFileVerification.problems(json, PublishedSegment(json), file))
-      case .samples: try samples(of: file, question.read())
-      case .codedPicture:
-        let order = try question.read(CodedPictureOrder.self)
-        try order.planes(of: file, "").withUnsafeBytes { channel.output($0) }
-        channel.answer(Outcome.done)
-      case .isConfined, .decode, .unpack: throw DecoderFailure.malformed
+  func answer(_ kind: DecoderRequestKind, _ question: inout WireReader, into slots: PictureSlots) throws {
+    switch kind {
+    case .track: try answer(&question) { (_: TrackRequest, file) in try track(of: file) }
+    case .openFilm: try answer(&question, open)
+    case .filmPicture:
+      try answer(&question) { (request: FilmPictureRequest, _) in
+        try film?.picture(at: request.pts, as: request.form)?.lay(into: slots.buffer(request.slot))
       }
+    case .pictures: try answer(&question, pictures)
+    case .problems:
+      try answer(&question) { (request: ProblemsRequest, file) in
+        let json = try JSONParser.parse(Array(request.manifest.utf8))
+        return try SegmentFileVerification.problems(json, PublishedSegment(json), file)
+      }
+    case .samples: try answer(&question, samples)
+    case .codedPicture:
+      try answer(&question) { (order: CodedPictureOrder, file) in
+        try order.planes(of: file, "").withUnsafeBytes { channel.output($0) }
+        return NoValue()
+      }
+    case .isConfined, .decode, .unpack: throw DecoderFailure.malformed
+    }
+  }
+
+  /// Reads a request, and sends the result of `work`.
+  private func answer<Request: VideoRequest>(
+    _ question: inout WireReader, _ work: (Request, ChannelBytes) throws -> Request.Answer
+  ) throws {
+    let question = try question.read(FileRequest<Request>.self)
+    let outcome: VideoOutcome<Request.Answer>
+    do {
+      outcome = .done(try work(question.request, ChannelBytes(channel, count: question.fileBytes)))
     } catch let failure as DecoderFailure {
       throw failure
     } catch let bad as BadSession {
-      channel.answer(Outcome.bad, bad.cause, bad.advice)
+      outcome = .bad(cause: bad.cause, advice: bad.advice)
     } catch let failure as FFmpegError where !failure.isOutOfMemory {
-      channel.answer(Outcome.failed, failure.function, Int(failure.code))
+      outcome = .failed(function: failure.function, code: Int(failure.code))
     } catch {
-      channel.answer(Outcome.outOfMemory)
+      outcome = .outOfMemory
     }
+    channel.answer(to: FileRequest<Request>.self, outcome)
   }
 
-  private func track(of file: ChannelBytes) throws {
+  private func track(of file: ChannelBytes) throws -> TrackRequest.Answer {
     let track = try VideoTrack(of: file, name: "", limits: limits)
     for (list, isKey) in [(track.samples, false), (track.keys, true)] {
       for start in stride(from: 0, to: list.count, by: 4_096) {
-        channel.output(isKey, Array(list[start..<min(list.count, start + 4_096)]))
+        channel.output(TrackRequest.Part(isKey: isKey, samples: Array(list[start..<min(list.count, start + 4_096)])))
       }
     }
-    channel.answer(
-      Outcome.done, track.index, track.timeBase.numerator, track.timeBase.denominator, track.quarterTurns,
-      track.creationTime, track.timingIndex, track.isOnlyVideo, track.hasEnd)
+    return TrackRequest.Answer(track)
+  }
+
+  private func open(_ request: FilmRequest, _ file: ChannelBytes) throws -> NoValue {
+    (film, segment) = (nil, nil)
+    film = try VideoPictures(
+      file, name: "", track: request.track, keyDTS: request.keyDTS, limits: limits, step: channel.step)
+    return NoValue()
   }
 
   /// Goes on in the segment that is open if no wanted picture lies behind: neighbours need not be decoded from the key frame.
-  private func pictures(of file: ChannelBytes, _ order: SegmentPicturesOrder) throws {
-    guard let first = order.starts.first, let last = order.starts.last else { return channel.answer(Outcome.done) }
+  private func pictures(_ order: SegmentPicturesOrder, of file: ChannelBytes) throws -> NoValue {
+    guard let first = order.starts.first, let last = order.starts.last else { return NoValue() }
     let opened = segment.flatMap { $0.digest == order.digest && $0.reached <= first ? $0.film : nil }
     // An error leaves no film open.
     (film, segment) = (nil, nil)
@@ -83,17 +93,17 @@ final class VideoAnswers {
       picture.packed(isRGB: order.isRGB).withUnsafeBytes { channel.output($0) }
     }
     segment = (order.digest, last, film)
-    channel.answer(Outcome.done)
+    return NoValue()
   }
 
-  private func samples(of file: ChannelBytes, _ tracks: StoredSamples.Tracks) throws {
-    let stored = try StoredSamples(of: file, "", tracks)
+  private func samples(_ request: SamplesRequest, of file: ChannelBytes) throws -> SamplesRequest.Answer {
+    let stored = try StoredSamples(of: file, "", request.tracks)
     for (index, sample) in stored.samples.enumerated() {
-      sample.data.withUnsafeBytes {
-        channel.output($0, after: index, sample.track, sample.pts, sample.duration, sample.isKey)
-      }
+      let head = SampleHead(
+        index: index, track: sample.track, pts: sample.pts, duration: sample.duration, isKey: sample.isKey)
+      sample.data.withUnsafeBytes { channel.output($0, after: head) }
     }
-    channel.answer(Outcome.done, stored.configuration.map(WireBytes.init), stored.colour)
+    return SamplesRequest.Answer(configuration: stored.configuration, colour: stored.colour)
   }
 }
 
@@ -133,46 +143,4 @@ private final class ChannelBytes: ByteSource {
     parts.insert(bytes, for: index)
     return bytes
   }
-}
-
-// MARK: - Messages
-
-extension VideoTrack.Sample: WireValue {
-  package init(from reader: inout WireReader) throws(DecoderFailure) {
-    try self.init(
-      pts: reader.read(), dts: reader.read(), duration: reader.read(), width: reader.read(), height: reader.read(),
-      timeMs: reader.read())
-  }
-  package func put(to writer: inout WireWriter) { writer.put(pts, dts, duration, width, height, timeMs) }
-}
-
-extension VideoPictureForm: WireValue {
-  package init(from reader: inout WireReader) throws(DecoderFailure) {
-    try self.init(size: reader.read(), quarterTurns: reader.read(), maxSide: reader.read())
-  }
-  package func put(to writer: inout WireWriter) { writer.put(size, quarterTurns, maxSide) }
-}
-
-extension StoredSamples.Tracks: WireValue {
-  package init(from reader: inout WireReader) throws(DecoderFailure) {
-    try self.init(video: reader.read(), timing: reader.read(), areSome: reader.read())
-  }
-  package func put(to writer: inout WireWriter) { writer.put(video, timing, areSome) }
-}
-
-extension VideoColour: WireValue {
-  package init(from reader: inout WireReader) throws(DecoderFailure) {
-    try self.init(primaries: reader.read(), transfer: reader.read(), matrix: reader.read(), isFullRange: reader.read())
-    guard [primaries, transfer, matrix].allSatisfy((0...255).contains) else { throw .malformed }
-  }
-  package func put(to writer: inout WireWriter) { writer.put(primaries, transfer, matrix, isFullRange) }
-}
-
-extension SegmentPicturesOrder: WireValue {
-  package init(from reader: inout WireReader) throws(DecoderFailure) {
-    try self.init(
-      digest: reader.read(), size: reader.read(), coded: reader.read(), starts: reader.read(), box: reader.read(),
-      isRGB: reader.read())
-  }
-  package func put(to writer: inout WireWriter) { writer.put(digest, size, coded, starts, box, isRGB) }
 }

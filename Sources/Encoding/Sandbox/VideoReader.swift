@@ -42,27 +42,18 @@ package struct VideoReader: Sendable {
   ) throws -> VideoTrack {
     guard let decoders else { return try VideoTrack(of: file, name: name, limits: limits, isCancelled: isCancelled) }
     let empty: (samples: [VideoTrack.Sample], keys: [VideoTrack.Sample]) = ([], [])
-    return try ask(decoders, .track, about: file, name, into: empty, isCancelled: isCancelled) { found, message in
-      let (isKey, list): (Bool, [VideoTrack.Sample]) = try (message.read(), message.read())
-      guard !list.isEmpty, max(found.samples.count, found.keys.count) + list.count <= limits.filmPictures else {
-        throw DecoderFailure.malformed
-      }
-      if isKey { found.keys += list } else { found.samples += list }
-    } read: { found, answer in
-      let (samples, keys) = found
-      let track = try VideoTrack(
-        index: answer.read(), timeBase: (answer.read(), answer.read()), quarterTurns: answer.read(),
-        creationTime: answer.read(), timingIndex: answer.read(), isOnlyVideo: answer.read(), hasEnd: answer.read(),
-        samples: samples, keys: keys)
-      let timeBase = [track.timeBase.numerator, track.timeBase.denominator]
-      guard timeBase.allSatisfy({ (1...Int64(Int32.max)).contains($0) }), (0..<4).contains(track.quarterTurns),
-        track.index >= 0,
-        [samples, keys].allSatisfy({ list in
-          !list.isEmpty && zip(list, list.dropFirst()).allSatisfy { $0.pts <= $1.pts }
-            && list.allSatisfy { $0.isWithin(limits) }
-        })
+    return try ask(decoders, TrackRequest(), about: file, name, into: empty, isCancelled: isCancelled) { found, part in
+      guard !part.samples.isEmpty,
+        max(found.samples.count, found.keys.count) + part.samples.count <= limits.filmPictures
       else { throw DecoderFailure.malformed }
-      return track
+      if part.isKey { found.keys += part.samples } else { found.samples += part.samples }
+    } read: { found, answer in
+      let areSound = [found.samples, found.keys].allSatisfy { list in
+        !list.isEmpty && zip(list, list.dropFirst()).allSatisfy { $0.pts <= $1.pts }
+          && list.allSatisfy { $0.isWithin(limits) }
+      }
+      guard areSound else { throw DecoderFailure.malformed }
+      return answer.track(found.samples, keys: found.keys)
     }
   }
 
@@ -71,8 +62,9 @@ package struct VideoReader: Sendable {
     try bytes.withUnsafeBytes { buffer in
       let file = MemoryBytes(buffer)
       guard let decoders else { return try SegmentFileVerification.problems(json, segment, file) }
-      return try ask(decoders, .problems, json.line, about: file, segment.file, into: ()) { _, answer in
-        try answer.read([String].self).prefix(100).map { $0.shortened(to: Self.textBytes) }
+      let request = ProblemsRequest(manifest: json.line)
+      return try ask(decoders, request, about: file, segment.file, into: (), isCancelled: { false }) { _, answer in
+        answer.prefix(100).map { $0.shortened(to: 1_024) }
       }
     }
   }
@@ -96,26 +88,20 @@ package struct VideoReader: Sendable {
       guard let decoders else { return try StoredSamples(of: file, name, tracks) }
       let empty: (samples: [StoredSamples.Stored], bytes: Int) = ([], 0)
       return try ask(
-        decoders, .samples, tracks, about: file, name, into: empty, isCancelled: isCancelled,
-        output: { found, message in
-          let (index, track): (Int, Int) = try (message.read(), message.read())
-          let (pts, duration, isKey): (Int64, Int64, Bool) = try (message.read(), message.read(), message.read())
-          let isNew = index == found.samples.count
-          if isNew {
-            found.samples.append(.init(track: track, pts: pts, duration: duration, isKey: isKey, data: []))
-          }
-          guard index == found.samples.count - 1, index >= 0, index < limit else {
-            throw DecoderFailure.malformed
-          }
-          try message.withBytes { part in
-            found.bytes += part.count
-            guard found.bytes <= bytes.count, isNew || !part.isEmpty else { throw DecoderFailure.malformed }
-            found.samples[index].data += part
-          }
+        decoders, SamplesRequest(tracks: tracks), about: file, name, into: empty, isCancelled: isCancelled
+      ) { found, part in
+        let (sample, index) = (part.sample, part.sample.index)
+        let isNew = index == found.samples.count
+        if isNew {
+          found.samples.append(
+            .init(track: sample.track, pts: sample.pts, duration: sample.duration, isKey: sample.isKey, data: []))
         }
-      ) { found, answer in
-        try StoredSamples(
-          configuration: answer.read(WireBytes?.self)?.bytes, colour: answer.read(), samples: found.samples)
+        guard index == found.samples.count - 1, index >= 0, index < limit else { throw DecoderFailure.malformed }
+        found.bytes += part.bytes.bytes.count
+        guard found.bytes <= bytes.count, isNew || !part.bytes.bytes.isEmpty else { throw DecoderFailure.malformed }
+        found.samples[index].data += part.bytes.bytes
+      } read: { found, answer in
+        StoredSamples(configuration: answer.configuration, colour: answer.colour, samples: found.samples)
       }
     }
   }
@@ -134,21 +120,18 @@ package struct VideoReader: Sendable {
       }
       let wanted = FrameBuffer.packedBytes(order.fitted, isRGB: order.isRGB)
       return try ask(
-        decoders, .pictures, order, about: file, segment.file, digest: order.digest, into: parts,
-        output: { found, message in
-          try message.withBytes { part in
-            guard !part.isEmpty else { throw DecoderFailure.malformed }
-            if found.bytes.isEmpty { found.bytes.reserveCapacity(wanted) }
-            found.bytes += part
-          }
-          guard found.bytes.count <= wanted, found.pictures.count < order.starts.count else {
-            throw DecoderFailure.malformed
-          }
-          guard found.bytes.count == wanted else { return }
-          found.pictures.append(try FrameBuffer(unpacking: found.bytes, order.fitted, isRGB: order.isRGB))
-          found.bytes = []
+        decoders, order, about: file, segment.file, digest: order.digest, into: parts, isCancelled: { false }
+      ) { found, part in
+        guard !part.bytes.isEmpty else { throw DecoderFailure.malformed }
+        if found.bytes.isEmpty { found.bytes.reserveCapacity(wanted) }
+        found.bytes += part.bytes
+        guard found.bytes.count <= wanted, found.pictures.count < order.starts.count else {
+          throw DecoderFailure.malformed
         }
-      ) { found, _ in
+        guard found.bytes.count == wanted else { return }
+        found.pictures.append(try FrameBuffer(unpacking: found.bytes, order.fitted, isRGB: order.isRGB))
+        found.bytes = []
+      } read: { found, _ in
         guard found.pictures.count == order.starts.count, found.bytes.isEmpty else { throw DecoderFailure.malformed }
         return found.pictures
       }
@@ -163,14 +146,13 @@ package struct VideoReader: Sendable {
       let file = MemoryBytes(buffer)
       guard let decoders else { return try order.planes(of: file, segment.file) }
       return try ask(
-        decoders, .codedPicture, order, about: file, segment.file, into: [UInt8](),
-        output: { found, message in
-          try message.withBytes { part in
-            guard !part.isEmpty, found.count + part.count <= order.bytes else { throw DecoderFailure.malformed }
-            found += part
-          }
+        decoders, order, about: file, segment.file, into: [UInt8](), isCancelled: { false }
+      ) { found, part in
+        guard !part.bytes.isEmpty, found.count + part.bytes.count <= order.bytes else {
+          throw DecoderFailure.malformed
         }
-      ) { found, _ in
+        found += part.bytes
+      } read: { found, _ in
         guard found.count == order.bytes else { throw DecoderFailure.malformed }
         return found
       }
@@ -193,32 +175,26 @@ package struct VideoReader: Sendable {
   /// An answer that refuses the file. The decoder still works.
   struct Refusal: Error { let error: any Error }
 
-  /// Maximum bytes of a text from a decoder.
-  private static let textBytes = 1_024
-
   /// Asks a decoder of this owner, and keeps it for the next question. Retries once in a new decoder: the machine may have stood
   /// still, or an earlier file may be to blame.
   ///
   /// - Parameters:
   ///   - digest: of a file that stays open in the decoder; nil for others.
-  ///   - empty: the result before the first part; `output` adds each part to it.
+  ///   - empty: the result before the first part; `add` adds each part to it.
   ///   - read: reads the answer.
-  private func ask<each Value: WireValue, Parts, R>(
-    _ decoders: DecoderForkServer, _ request: DecoderChild.Request, _ values: repeat each Value,
-    about file: any ByteSource, _ name: String, digest: String? = nil, into empty: Parts,
-    isCancelled: @escaping () -> Bool = { false },
-    output: @escaping (inout Parts, inout WireReader) throws -> Void = { _, _ in throw DecoderFailure.malformed },
-    read: (Parts, inout WireReader) throws -> R
+  private func ask<Request: VideoRequest, Parts, R>(
+    _ decoders: DecoderForkServer, _ request: Request, about file: any ByteSource, _ name: String,
+    digest: String? = nil, into empty: Parts, isCancelled: @escaping () -> Bool,
+    add: @escaping (inout Parts, Request.Part) throws -> Void = { _, _ in },
+    read: (Parts, Request.Answer) throws -> R
   ) throws -> R {
-    var question = WireWriter()
-    question.put(request, file.count, repeat each values)
     do {
       return try retryingOnce {
         let decoder = try decoders.decoder(for: owner, file: digest, isLimited: false)
         var parts = empty
         do {
-          var answer = try ask(decoder, decoders, question, about: file, name, isCancelled) { try output(&parts, &$0) }
-          let result = try read(parts, &answer)
+          let answer = try ask(decoder, decoders, request, about: file, name, isCancelled) { try add(&parts, $0) }
+          let result = try read(parts, answer)
           decoders.keep(decoder, for: owner, file: digest)
           return result
         } catch let refusal as Refusal {
@@ -234,13 +210,12 @@ package struct VideoReader: Sendable {
   }
 
   /// - Throws: ``Refusal``, or the reason why there is no answer.
-  func ask(
-    _ decoder: DecoderProcess, _ decoders: DecoderForkServer, _ question: WireWriter, about file: any ByteSource,
-    _ name: String, _ isCancelled: @escaping () -> Bool,
-    output: @escaping (inout WireReader) throws -> Void = { _ in throw DecoderFailure.malformed }
-  ) throws -> WireReader {
+  func ask<Request: VideoRequest>(
+    _ decoder: DecoderProcess, _ decoders: DecoderForkServer, _ request: Request, about file: any ByteSource,
+    _ name: String, _ isCancelled: @escaping () -> Bool, add: @escaping (Request.Part) throws -> Void = { _ in }
+  ) throws -> Request.Answer {
     // The decoder reads whole parts, more than it needs when the file's data lie far apart.
-    let inputBytes = 64 << 20 + 64 * min(file.count, 1 << 40)
+    let inputBytes = (64 << 20) + 64 * min(file.count, 1 << 40)
     let exchange = DecoderExchange(
       input: { offset, count in
         try [UInt8](unsafeUninitializedCapacity: count) { bytes, filled in
@@ -248,15 +223,13 @@ package struct VideoReader: Sendable {
           guard outcome >= 0 else { throw DiskError("read", name) }
           filled = outcome
         }
-      }, output: output, inputBytes: inputBytes, steps: decoders.limits.filmPictures, isCancelled: isCancelled)
-    var answer = try decoder.ask(question.framed, seconds: decoders.limits.decodeSeconds, exchange)
-    switch try answer.read(VideoAnswers.Outcome.self) {
-    case .done: return answer
-    case .bad:
-      let (cause, advice) = try (answer.text(limit: Self.textBytes), answer.text(limit: Self.textBytes))
-      throw Refusal(error: BadSession(name, cause, advice: advice))
-    case .failed:
-      let (function, code) = try (answer.text(limit: 64), answer.read(Int.self))
+      }, output: { try add($0.read()) }, inputBytes: inputBytes, steps: decoders.limits.filmPictures,
+      isCancelled: isCancelled)
+    let question = FileRequest(fileBytes: file.count, request: request)
+    switch try decoder.ask(question, seconds: decoders.limits.decodeSeconds, exchange) {
+    case .done(let answer): return answer
+    case .bad(let cause, let advice): throw Refusal(error: BadSession(name, cause, advice: advice))
+    case .failed(let function, let code):
       throw Refusal(error: FFmpegError(function: function, code: Int32(truncatingIfNeeded: code)))
     case .outOfMemory:
       // End this decoder.

@@ -27,7 +27,7 @@ package struct WireWriter {
 
   package mutating func put<each Value: WireValue>(_ values: repeat each Value) { repeat (each values).put(to: &self) }
 
-  package mutating func put(_ value: [UInt8]) {
+  package mutating func put(_ value: some Collection<UInt8>) {
     put(value.count)
     bytes += value
   }
@@ -58,7 +58,7 @@ package struct WireReader {
     return bytes[offset..<offset + 8].reversed().reduce(0) { $0 << 8 | UInt64($1) }
   }
 
-  fileprivate mutating func byteList() throws(DecoderFailure) -> [UInt8] { try Array(bytes[byteRange()]) }
+  fileprivate mutating func byteList() throws(DecoderFailure) -> ArraySlice<UInt8> { try bytes[byteRange()] }
 
   /// Passes a byte list to `body` without a copy.
   mutating func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) throws -> Result {
@@ -80,13 +80,6 @@ package struct WireReader {
     let slot = try read(Int.self)
     guard PictureSlots.indices.contains(slot) else { throw .malformed }
     return slot
-  }
-
-  /// Reads the layout of a picture within limits, in a memory of so many bytes.
-  package mutating func layout(_ limits: Limits, bytes: Int) throws(DecoderFailure) -> PlaneLayout {
-    let layout = try read(PlaneLayout.self)
-    guard layout.size.isWithin(limits), layout.isWithin(bytes) else { throw .malformed }
-    return layout
   }
 }
 
@@ -146,8 +139,12 @@ extension WireValue where Self: RawRepresentable, RawValue: WireValue {
   package func put(to writer: inout WireWriter) { writer.put(rawValue) }
 }
 
-/// A byte list as an element of a list, or as an optional value.
-struct WireBytes { let bytes: [UInt8] }
+/// A byte list: a part of the message that it was read from, without a copy.
+struct WireBytes {
+  let bytes: ArraySlice<UInt8>
+
+  init(_ bytes: ArraySlice<UInt8>) { self.bytes = bytes }
+}
 
 extension WireBytes: WireValue {
   init(from reader: inout WireReader) throws(DecoderFailure) { bytes = try reader.byteList() }
@@ -233,6 +230,11 @@ extension Masks: WireValue {
 }
 
 extension PlaneLayout: WireValue {
+  /// Refuses a picture that is not within limits, or not in a memory of so many bytes.
+  func require(_ limits: Limits, bytes: Int) throws(DecoderFailure) {
+    guard size.isWithin(limits), isWithin(bytes) else { throw .malformed }
+  }
+
   package init(from reader: inout WireReader) throws(DecoderFailure) {
     let (size, bytes): (PixelSize, Int) = (try reader.read(), try reader.read())
     // Sums and products of such sizes do not overflow.

@@ -31,10 +31,3 @@ package struct CodedPictureOrder: Equatable {
     return picture.packed(isRGB: false)
   }
 }
-
-extension CodedPictureOrder: WireValue {
-  package init(from reader: inout WireReader) throws(DecoderFailure) {
-    (start, size) = try (reader.read(), reader.read())
-  }
-  package func put(to writer: inout WireWriter) { writer.put(start, size) }
-}

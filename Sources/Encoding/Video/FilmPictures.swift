@@ -63,12 +63,13 @@ final class SandboxedFilm: FilmPictures {
     let slot = slots.free()
     var written: Int?
     defer { slots.recordWrite(slot, bytes: written) }
-    return try ask(decoder, .filmPicture, slot, pts, form) { answer in
-      guard try answer.read(Bool.self) else {
+    let request = FilmPictureRequest(slot: slot, pts: pts, form: form)
+    return try ask(decoder, request) { layout in
+      guard let layout else {
         written = 0
         return nil
       }
-      let layout = try answer.layout(limits, bytes: slots.size)
+      try layout.require(limits, bytes: slots.size)
       guard layout.size == form.result else { throw DecoderFailure.malformed }
       written = layout.bytes
       return try Picture(planes: slots, slot, layout)
@@ -78,20 +79,16 @@ final class SandboxedFilm: FilmPictures {
   private func opened() throws -> DecoderProcess {
     if let decoder { return decoder }
     let decoder = try decoders.decoder(for: reader.owner, isLimited: false)
-    try ask(decoder, .openFilm, track, keyDTS) { _ in }
+    try ask(decoder, FilmRequest(track: track, keyDTS: keyDTS)) { _ in }
     self.decoder = decoder
     return decoder
   }
 
-  private func ask<each Value: WireValue, R>(
-    _ decoder: DecoderProcess, _ request: DecoderChild.Request, _ values: repeat each Value,
-    read: (inout WireReader) throws -> R
+  private func ask<Request: VideoRequest, R>(
+    _ decoder: DecoderProcess, _ request: Request, read: (Request.Answer) throws -> R
   ) throws -> R {
-    var question = WireWriter()
-    question.put(request, file.count, repeat each values)
     do {
-      var answer = try reader.ask(decoder, decoders, question, about: file, name, isCancelled)
-      return try read(&answer)
+      return try read(try reader.ask(decoder, decoders, request, about: file, name, isCancelled))
     } catch {
       self.decoder = nil
       let ended = try decoders.end(decoder, after: error)

@@ -1,0 +1,133 @@
+// The requests to a decoder process. Each one writes and reads itself, and so does its answer: the order of the values stands in one
+// place.
+
+import FileSystem
+import FrameBatches
+
+/// A request to a decoder process.
+protocol DecoderRequest: WireValue {
+  associatedtype Answer: WireValue
+  static var kind: DecoderRequestKind { get }
+}
+
+/// The first value of a request's message.
+enum DecoderRequestKind: Int, WireValue {
+  case isConfined, decode, unpack
+  /// Requests about videos, for ``VideoAnswers``.
+  case track, openFilm, filmPicture, pictures, problems, samples, codedPicture
+}
+
+extension DecoderRequest {
+  /// The message as it is sent.
+  var message: [UInt8] {
+    var writer = WireWriter()
+    writer.put(Self.kind, self)
+    return writer.framed
+  }
+}
+
+extension DecoderProcess {
+  /// Sends a request, serves the decoder's reads and output, and waits for the answer.
+  func ask<Request: DecoderRequest>(
+    _ request: Request, seconds: Int, _ exchange: DecoderExchange = DecoderExchange()
+  ) throws -> Request.Answer {
+    var answer = try ask(request.message, seconds: seconds, exchange)
+    return try answer.read()
+  }
+}
+
+// MARK: - The requests without a video
+
+/// Asks whether the kernel filters the system calls of the process. On a kernel without filters only the limits remain.
+struct ConfinementRequest: DecoderRequest {
+  typealias Answer = Bool
+  static let kind = DecoderRequestKind.isConfined
+}
+
+extension ConfinementRequest {
+  init(from reader: inout WireReader) {}
+  func put(to writer: inout WireWriter) {}
+}
+
+/// Asks for the picture of a frame's files, which follow the request.
+struct FrameRequest: DecoderRequest {
+  static let kind = DecoderRequestKind.decode
+  /// The slot of the shared memory to decode into.
+  let slot: Int
+  let look: FrameComposition
+  /// The bytes of each file.
+  let sizes: [Int]
+}
+
+extension FrameRequest {
+  init(from reader: inout WireReader) throws(DecoderFailure) {
+    try self.init(slot: reader.slot(), look: reader.read(), sizes: reader.read())
+  }
+  func put(to writer: inout WireWriter) { writer.put(slot, look, sizes) }
+
+  enum Answer: WireValue {
+    case picture(PlaneLayout, notes: [String], DecodingWork)
+    case refused(String)
+    case outOfMemory
+
+    private enum Kind: Int, WireValue { case picture, refused, outOfMemory }
+
+    /// Notes on a picture go into the manifest, so their number and length are limited.
+    private static let (notes, noteBytes) = (8, 255)
+
+    init(from reader: inout WireReader) throws(DecoderFailure) {
+      switch try reader.read(Kind.self) {
+      case .picture:
+        let (layout, notes): (PlaneLayout, [String]) = (try reader.read(), try reader.read())
+        let shortened = notes.prefix(Self.notes).map { $0.shortened(to: Self.noteBytes) }
+        self = .picture(layout, notes: shortened, try reader.read())
+      case .refused: self = .refused(try reader.text(limit: Self.noteBytes))
+      case .outOfMemory: self = .outOfMemory
+      }
+    }
+
+    func put(to writer: inout WireWriter) {
+      switch self {
+      case .picture(let layout, let notes, let work): writer.put(Kind.picture, layout, notes, work)
+      case .refused(let reason): writer.put(Kind.refused, reason)
+      case .outOfMemory: writer.put(Kind.outOfMemory)
+      }
+    }
+  }
+}
+
+/// Asks for the content of an archive. The decoder asks for its bytes, and sends the content before the answer.
+struct UnpackingRequest: DecoderRequest {
+  static let kind = DecoderRequestKind.unpack
+  /// The size of the file in bytes; nil for a pipe.
+  let size: Int?
+}
+
+extension UnpackingRequest {
+  init(from reader: inout WireReader) throws(DecoderFailure) { size = try reader.read() }
+  func put(to writer: inout WireWriter) { writer.put(size) }
+
+  enum Answer: WireValue {
+    case done
+    case bad(cause: String, advice: String)
+    case outOfMemory
+
+    private enum Kind: Int, WireValue { case done, bad, outOfMemory }
+
+    init(from reader: inout WireReader) throws(DecoderFailure) {
+      switch try reader.read(Kind.self) {
+      case .done: self = .done
+      case .bad: self = .bad(cause: try reader.text(limit: 1_024), advice: try reader.text(limit: 1_024))
+      case .outOfMemory: self = .outOfMemory
+      }
+    }
+
+    func put(to writer: inout WireWriter) {
+      switch self {
+      case .done: writer.put(Kind.done)
+      case .bad(let cause, let advice): writer.put(Kind.bad, cause, advice)
+      case .outOfMemory: writer.put(Kind.outOfMemory)
+      }
+    }
+  }
+}
