@@ -85,6 +85,12 @@ package struct HTTPResponse {
     return HTTPResponse(.json, Array((object.line + "\n").utf8), status: status)
   }
 
+  static func redirection(to path: String) -> HTTPResponse {
+    var reply = HTTPResponse(.text, Array("see \(path)\n".utf8), status: 308)
+    reply.headers.append(("Location", path))
+    return reply
+  }
+
   /// Returns the response to a conditional request or a request for a range.
   func answering(_ request: HTTPRequest) -> HTTPResponse {
     guard status == 200, let tag else { return self }

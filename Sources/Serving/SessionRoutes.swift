@@ -61,31 +61,40 @@ package final class SessionRoutes: Sendable {
     return reply
   }
 
+  /// The routes; the first one that matches answers.
+  private static let table: [Route] = [
+    Route("") { _, _, _ in Assets.page("list.html") },
+    Route("sessions.json") { routes, _, _ in try routes.list() },
+    Route("assets", "*") { _, parts, _ in Assets.file(parts[1]) },
+    Route("favicon.ico") { _, _, _ in Assets.file("favicon.svg") },
+    Route("healthz") { routes, _, _ in try routes.health() },
+    Route("readyz") { routes, _, _ in try routes.health() },
+    Route("metrics") { routes, _, _ in HTTPResponse(.metrics, Array(try routes.metrics().utf8)) },
+    Route(ofSession: nil) { _, session, _ in .redirection(to: "/sessions/\(session)/") },
+    // The page itself reports a missing or unreadable session.
+    Route(ofSession: "") { _, _, _ in Assets.page("player.html") },
+    Route(ofSession: "frame.jpg") { try $0.frame(of: $1, as: .jpeg, $2) },
+    Route(ofSession: "frame.png") { try $0.frame(of: $1, as: .png, $2) },
+    Route(ofSession: "thumbnail.jpg") { try $0.thumbnail(of: $1, $2) },
+    Route(ofPlayback: "timeline.json") { _, playback, _ in
+      HTTPResponse(.json, playback.timeline, tag: playback.digest)
+    },
+    Route(ofPlayback: "faults.json") { _, playback, _ in
+      HTTPResponse(.json, playback.faults, tag: "\(playback.digest)-faults")
+    },
+    Route(ofPlayback: "session.m3u8") { _, playback, _ in
+      HTTPResponse(.playlist, playback.playlist, tag: playback.digest)
+    },
+    Route(ofPlayback: "iframes.m3u8") { try $0.playlist("iframes.m3u8", of: $1, $2) },
+    Route(ofPlayback: "multivariant.m3u8") { try $0.playlist("multivariant.m3u8", of: $1, $2) },
+    Route(ofPlayback: "session.mp4") { try $0.film(of: $1, $2) },
+    Route(ofSession: "*") { try $0.file($2.parts[2], of: $1) },
+  ]
+
   private func route(_ request: HTTPRequest) throws -> HTTPResponse? {
     let parts = request.parts
     if let gone = try deletion(at: parts) { return gone }
-    switch (parts.first, parts.count) {
-    case ("", 1): return Assets.page("list.html")
-    case ("sessions.json", 1):
-      let list = try catalog.list()
-      return HTTPResponse(.json, list, tag: Digest.of(list))
-    case ("assets", 2): return Assets.file(parts[1])
-    case ("favicon.ico", 1): return Assets.file("favicon.svg")
-    case ("healthz", 1), ("readyz", 1):
-      // The server is ready if the output can be read.
-      try catalog.requireOutput()
-      return HTTPResponse(.text, Array("ok\n".utf8))
-    case ("metrics", 1): return HTTPResponse(.metrics, Array(try metrics().utf8))
-    case ("sessions", 2):
-      guard let session = SessionID(parts[1]) else { return nil }
-      var reply = HTTPResponse(.text, Array("see /sessions/\(session)/\n".utf8), status: 308)
-      reply.headers.append(("Location", "/sessions/\(session)/"))
-      return reply
-    case ("sessions", 3):
-      guard let session = SessionID(parts[1]) else { return nil }
-      return try file(parts[2], of: session, request)
-    default: return nil
-    }
+    return try Self.table.first { $0.matches(parts) }?.answer(request, at: parts, of: self)
   }
 
   /// Returns the answer for every path of a deleted session; nil for other paths.
@@ -96,31 +105,44 @@ package final class SessionRoutes: Sendable {
     }
   }
 
-  private func file(_ name: String, of session: SessionID, _ request: HTTPRequest) throws -> HTTPResponse? {
+  private func list() throws -> HTTPResponse {
+    let list = try catalog.list()
+    return HTTPResponse(.json, list, tag: Digest.of(list))
+  }
+
+  /// The server is ready if the output can be read.
+  private func health() throws -> HTTPResponse {
+    try catalog.requireOutput()
+    return HTTPResponse(.text, Array("ok\n".utf8))
+  }
+
+  /// Returns the answer of `body` for the session as it is now, or the failure that there is no session.
+  func withPlayback(
+    of session: SessionID, _ body: (SessionPlayback) throws -> HTTPResponse?
+  ) throws -> HTTPResponse? {
+    guard let playback = try catalog.playback(of: session) else { return Self.noSession(session) }
+    return try body(playback)
+  }
+
+  /// A published file, or a fragment or an initialization of the playlists.
+  private func file(_ name: String, of session: SessionID) throws -> HTTPResponse? {
     if let file = try catalog.file(name, of: session) {
       return HTTPResponse(name.hasSuffix(".mp4") ? .mp4 : name.hasSuffix(".json") ? .json : .text, file)
     }
-    if let format = Self.frames[name] { return try frame(of: session, as: format, request) }
-    if name == "thumbnail.jpg" { return try thumbnail(of: session, request) }
-    // The page itself reports a missing or unreadable session.
-    if name.isEmpty { return Assets.page("player.html") }
-    guard let playback = try catalog.playback(of: session) else { return Self.noSession(session) }
-    switch name {
-    case "timeline.json": return HTTPResponse(.json, playback.timeline, tag: playback.digest)
-    case "faults.json": return HTTPResponse(.json, playback.faults, tag: "\(playback.digest)-faults")
-    case "session.m3u8": return HTTPResponse(.playlist, playback.playlist, tag: playback.digest)
-    case "iframes.m3u8", "multivariant.m3u8":
-      return try semaphore.pass {
-        try playback.playlist(named: name) { if request.isAbandoned() { throw ClientGone() } }
-      }.map { HTTPResponse(.playlist, $0, tag: "\(playback.digest)-\(name)") }
-    case "session.mp4":
-      return try film(of: playback, request)
-    default:
+    return try withPlayback(of: session) { playback in
       if let bytes = try semaphore.pass({ try playback.fragment(named: name) }) {
         return HTTPResponse(.fragment, bytes, tag: name)
       }
       return try semaphore.pass { try playback.initialization(named: name) }.map { HTTPResponse(.mp4, $0, tag: name) }
     }
+  }
+
+  private func playlist(
+    _ name: String, of playback: SessionPlayback, _ request: HTTPRequest
+  ) throws -> HTTPResponse? {
+    try semaphore.pass {
+      try playback.playlist(named: name) { if request.isAbandoned() { throw ClientGone() } }
+    }.map { HTTPResponse(.playlist, $0, tag: "\(playback.digest)-\(name)") }
   }
 
   private static func noSession(_ session: SessionID) -> HTTPResponse {
@@ -138,8 +160,6 @@ package final class SessionRoutes: Sendable {
     }
     return HTTPResponse(.jpeg, image, tag: tag)
   }
-
-  private static let frames: [String: ImageFormat] = ["frame.jpg": .jpeg, "frame.png": .png]
 
   /// The picture on screen at the instant `t`.
   private func frame(of session: SessionID, as format: ImageFormat, _ request: HTTPRequest) throws -> HTTPResponse {
