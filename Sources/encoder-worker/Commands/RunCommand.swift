@@ -120,32 +120,25 @@ struct RunCommand: ReportingCommand {
     clinux_release_code()
     let signals = try TerminationSignals()
     let shutdown = try ShutdownState()
-    let restart = WorkerRestart()
+    let (handover, restart) = (Handover.take(), WorkerRestart())
     // Bind the socket before the worker makes files: a failure leaves nothing to clean up.
     let socket = try listen.map { try ListeningSocket(at: $0) }
     if hls || thumbnails { try FormatLibrary.load() }
     let id = WorkerID()
-    let spool = source.spool
-    let isNew = spool.map { !DurableFile.isReachableDirectory($0 + "/incoming") } ?? false
+    let isNew = source.spool.map { !DurableFile.isReachableDirectory($0 + "/incoming") } ?? false
     let (queue, store) = try open(as: id, options, shutdown)
-    if let spool, isNew { say("made the spool \(spool); rename batches into \(spool)/incoming") }
-    try Self.listen(to: signals, for: shutdown, reaping: restart.counters != nil)
+    if let spool = source.spool, isNew { say("made the spool \(spool); rename batches into \(spool)/incoming") }
+    try Self.stop(shutdown, at: signals, reaping: handover != nil)
     let worker = Worker(
       id, queue: queue, store: store, options: options, keepBatches: keepBatches, maxTime: maxTime, minFree: minFree,
-      counters: restart.counters ?? WorkerCounters(), write: notifications.write, notifier: notifier, logger: logger)
+      counters: handover?.counters ?? WorkerCounters(), write: notifications.write, notifier: notifier, logger: logger)
     let loop = WorkerLoop(worker, threads: encoding.threads, drains: drain, shutdown: shutdown)
-    let routes = HealthRoutes(worker, shutdown, version: EncoderWorker.version, trouble: { loop.trouble })
-    let server = try socket.map { try HTTPServer(on: $0, hosts: host) { routes.answer($0) } }
-    if let server { say("listening at http://\(server.address.description)/") }
+    let server = try socket.map { try serve(worker, loop, shutdown, on: $0) }
     defer { withExtendedLifetime(server) {} }
-    if let spool, !drain { say("watching \(spool)/incoming; sessions go to \(store.staging.output)") }
-    var progress = Progress(isShown: drain)
-    func show(_ work: WorkerLoop.Progress) {
-      let suffix = work.quarantined > 0 ? ", \(work.quarantined) in quarantine" : ""
-      progress.show(work.done, partly: work.partly, of: work.owed, "batches", suffix: suffix)
+    if let spool = source.spool, !drain {
+      say("watching \(spool)/incoming; sessions go to \(store.staging.output)")
     }
-    let end = try loop.run(onStuck: { restart(because: $0, of: worker) }, show: progress.isShown ? show : nil)
-    progress.finish()
+    let end = try drive(loop) { restart.execute(because: $0, of: worker) }
     let status = conclude(end, worker.counters, output: store.staging.output, isStopping: shutdown.isStopping)
     if drain, let refused = notifier?.counts.refused, refused > 0 {
       say("\(count(refused, "event was", "events were")) refused by the receiver, and kept: see notify list")
@@ -154,10 +147,33 @@ struct RunCommand: ReportingCommand {
     if let status { throw status }
   }
 
+  private func serve(
+    _ worker: Worker, _ loop: WorkerLoop, _ shutdown: ShutdownState, on socket: ListeningSocket
+  ) throws -> HTTPServer {
+    let routes = HealthRoutes(worker, shutdown, version: EncoderWorker.version, trouble: { loop.trouble })
+    let server = try HTTPServer(on: socket, hosts: host) { routes.answer($0) }
+    say("listening at http://\(server.address.description)/")
+    return server
+  }
+
+  /// Runs the loop to its end, with a progress bar for a drain.
+  private func drive(
+    _ loop: WorkerLoop, onStuck: @escaping @Sendable (JobWatch.Stuck) -> Void
+  ) throws -> WorkerLoop.End {
+    var progress = Progress(isShown: drain)
+    func show(_ work: WorkerLoop.Progress) {
+      let suffix = work.quarantined > 0 ? ", \(work.quarantined) in quarantine" : ""
+      progress.show(work.done, partly: work.partly, of: work.owed, "batches", suffix: suffix)
+    }
+    let end = try loop.run(onStuck: onStuck, show: progress.isShown ? show : nil)
+    progress.finish()
+    return end
+  }
+
   /// Stops the worker at the first signal, and ends the process at the second.
   ///
   /// - Parameter reaping: whether the sandbox of the worker from before a restart may still be a child of this process.
-  private static func listen(to signals: TerminationSignals, for shutdown: ShutdownState, reaping: Bool) throws {
+  private static func stop(_ shutdown: ShutdownState, at signals: TerminationSignals, reaping: Bool) throws {
     try ThreadGroup().start {
       while true {
         if signals.wait(ms: reaping ? 1_000 : -1) {
