@@ -38,7 +38,7 @@ import Testing
     let refusal = try #require(throws: BadRedisURL.self) { try RedisURL(text) }
     #expect(!refusal.description.contains("secret"))
     // The argument parser prints the values that it refuses, so it accepts this one and a later check refuses it.
-    #expect(throws: refusal) { try RedisURL(argument: text).check() }
+    #expect(RedisURL(argument: text).fault == refusal)
     let usage = #expect(throws: (any Error).self) { try RedisURL(argument: text).validate() }
     #expect(usage.map { "\($0)" }?.contains(refusal.description) == true)
     #expect(throws: refusal) { try RedisConnection(RedisURL(argument: text)) }

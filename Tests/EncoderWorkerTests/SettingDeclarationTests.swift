@@ -81,7 +81,7 @@ import Testing
         for (index, call) in calls.enumerated() {
           if everywhere.contains(option.name) {
             elsewhere.append(option.name)
-            #expect(try call().settings.isEmpty, "\(words) \(option.name)")
+            #expect(try call().options.allSatisfy(\.given.isEmpty), "\(words) \(option.name)")
           } else if option.name != "config" || index > 0 {
             let error = #expect(throws: ValidationError.self, "\(words) \(option.name)") { try call() }
             #expect(error.map { "\($0)".contains("'\(option.name)' is no setting") } == true, "\(words) \(option.name)")
@@ -124,7 +124,7 @@ import Testing
 
   @Test func markOfSettingsIsNotInTheHelp() throws {
     let text = try EncoderWorker.run("--experimental-dump-help").text
-    #expect(!text.contains(#""discussion" : "\#(SettingMark.text)""#))
+    #expect(!text.contains(#""discussion" : "\#(OptionFacts.mark)"#))
     #expect(try EncoderWorker.run("help", "encode").text.contains("--quality"))
   }
 

@@ -35,7 +35,7 @@ final class RedisConnection: Sendable {
     _ url: RedisURL, timeoutS: Int32 = 5, respiteMs: Int = 1_000,
     admit: @escaping @Sendable (RedisInfo) throws -> Void = { _ in }
   ) throws {
-    try url.check()
+    if let fault = url.fault { throw fault }
     self.url = url
     self.timeoutS = timeoutS
     self.respiteMs = respiteMs

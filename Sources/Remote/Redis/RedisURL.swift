@@ -19,7 +19,8 @@ package struct RedisURL: Sendable, CustomStringConvertible {
   let database: Int
   /// The key of the stream.
   let stream: String
-  private let fault: BadRedisURL?
+  /// The reason why the address is invalid; nil if it is valid.
+  package let fault: BadRedisURL?
 
   package init(_ text: String) throws(BadRedisURL) {
     let parts = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
@@ -55,8 +56,8 @@ package struct RedisURL: Sendable, CustomStringConvertible {
     }
   }
 
-  /// Accepts any argument; ``check()`` reports the error of an invalid one. The parser would print a refused value,
-  /// with its password.
+  /// Accepts any argument; ``fault`` says why one is invalid. The parser would print a refused value, with its
+  /// password.
   package init(argument: String) {
     do throws(BadRedisURL) {
       self = try RedisURL(argument)
@@ -66,8 +67,6 @@ package struct RedisURL: Sendable, CustomStringConvertible {
       fault = error
     }
   }
-
-  package func check() throws(BadRedisURL) { if let fault { throw fault } }
 
   /// Without user and password.
   package var description: String {

@@ -14,17 +14,17 @@ struct BatchSelection: ParsableArguments {
   var named: [String] = []
 
   @Option(
-    help: ArgumentHelp(
+    help: .call(
       "Read the batches' paths from a file, one a line or zero-terminated; - is standard input.",
-      valueName: "file"),
+      valueName: "file", replacesArguments: true),
     completion: .file())
   var from: String?
 
   @Option(
     name: .customLong("batches"),
-    help: ArgumentHelp(
+    help: .call(
       "Encode every entry of a directory, except names that begin with a dot or end in .tmp or .part.",
-      valueName: "dir"),
+      valueName: "dir", replacesArguments: true),
     completion: .directory)
   var folder: String?
 

@@ -19,7 +19,7 @@ struct CollectCommand: ReportingCommand {
   @Argument(help: ArgumentHelp("The folder to watch.", valueName: "dir"), completion: .directory)
   var folder: String
 
-  @Option(help: .setting("The spool for the batches.", valueName: "dir"), completion: .directory)
+  @Option(help: .setting("The spool for the batches.", valueName: "dir", place: .spool), completion: .directory)
   var spool: String
 
   @Option(

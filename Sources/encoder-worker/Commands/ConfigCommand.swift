@@ -25,50 +25,39 @@ struct ConfigCommand: ParsableCommand {
   func run() throws {
     let call = try Invocation(words, SettingsEnvironment.variables(), file: settings.config)
     validate(call)
-    let rows = call.command.options.filter(\.isSetting).flatMap { option in
-      let found = call.settings.filter { $0.name == option.name }
-      let inForce = option.isRepeating ? Self.effective(found) : found.suffix(1)
-      return inForce.isEmpty
-        ? [(option, option.defaultValue, Setting.Source.defaultValue)]
-        : inForce.map { (option, Self.shown($0.value, of: option), $0.source) }
+    let rows = call.options.filter(\.option.isSetting).flatMap { resolved in
+      resolved.values.map { (resolved.option, value: $0.value, source: $0.source) }
     }
     results.print(rows, head: ["name", "value", "from"]) { option, value, source in
-      Self.json(option.name, value, source)
+      Self.json(option.name, Self.shown(value, of: option), source)
     } row: { option, value, source in
-      [option.name, value ?? option.documentedDefault ?? "", "\(source)"]
+      [option.name, Self.shown(value, of: option) ?? option.facts.defaultValue ?? "", "\(source)"]
     }
   }
 
   /// The value without a password, or another secret in an address.
-  private static func shown(_ value: String, of option: CommandSchema.Option) -> String {
-    switch option.name {
-    case "queue": RedisURL(argument: value).description
-    case "notify": WebhookURL(argument: value).name
-    default: value
+  private static func shown(_ value: String?, of option: CommandSchema.Option) -> String? {
+    guard let value else { return nil }
+    switch option.facts.secret {
+    case .queue: return RedisURL(argument: value).description
+    case .receiver: return WebhookURL(argument: value).name
+    case nil: return value
     }
-  }
-
-  /// The settings that count: the last of those with the same key, such as `side=4096` and `side=2000`.
-  private static func effective(_ settings: [Setting]) -> [Setting] {
-    func key(_ setting: Setting) -> Substring { setting.value.prefix { $0 != "=" } }
-    return settings.enumerated().filter { index, setting in
-      !settings[(index + 1)...].contains { key($0) == key(setting) }
-    }.map(\.element)
   }
 
   /// Ends the program if the command would refuse the settings. Adds examples of missing values that a later call
   /// would give.
   private func validate(_ call: Invocation) {
-    let given = Set(call.settings.map(\.name))
     // The parser does not know that a command needs a spool, or else a queue and a store.
-    let isRemote = call.command.option("spool") == nil || !given.isDisjoint(with: ["queue", "store"])
-    let alternatives: Set = isRemote ? ["queue", "store"] : ["spool"]
-    let missing = call.command.options.filter {
-      ($0.isRequired || alternatives.contains($0.name)) && !given.contains($0.name)
+    let places = call.options.filter { !$0.given.isEmpty }.compactMap(\.option.facts.place)
+    let hasSpool = call.options.contains { $0.option.facts.place == .spool }
+    let place = hasSpool && !places.contains(.store) ? OptionFacts.Place.spool : .store
+    let missing = call.options.filter {
+      ($0.option.isRequired || $0.option.facts.place == place) && $0.given.isEmpty
     }
-    var added = missing.map { "--\($0.name)=\($0.example)" }
-    let isSupplied = call.tokens.hasArguments || !given.isDisjoint(with: ["batches", "from"])
-    if !isSupplied { added += Array(repeating: "-", count: call.command.arguments) }
+    var added = missing.map { "--\($0.option.name)=\($0.option.example)" }
+    let areReplaced = call.options.contains { $0.option.facts.replacesArguments && !$0.given.isEmpty }
+    if !call.tokens.hasArguments && !areReplaced { added += Array(repeating: "-", count: call.command.arguments) }
     _ = call.parsed(with: added)
   }
 

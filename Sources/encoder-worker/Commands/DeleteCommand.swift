@@ -24,17 +24,19 @@ struct DeleteCommand: ReportingCommand {
   var sessions: [String]
 
   @Option(
-    name: .shortAndLong, help: .setting("The directory for sessions. (default: SPOOL/output)", valueName: "dir"),
+    name: .shortAndLong, help: .setting("The directory for sessions.", default: "SPOOL/output", valueName: "dir"),
     completion: .directory)
   var output: String?
 
   @Option(
-    help: .setting("The spool whose batches of the sessions are removed, too.", valueName: "dir"),
+    help: .setting("The spool whose batches of the sessions are removed, too.", valueName: "dir", place: .spool),
     completion: .directory)
   var spool: String?
 
   @Option(
-    help: .setting("The object store of batches and sessions.", valueName: "s3://bucket/prefix"),
+    help: .setting(
+      "The object store of batches and sessions.", valueName: "s3://bucket/prefix", example: "s3://bucket",
+      place: .store),
     transform: S3Location.init(_:))
   var store: S3Location?
 
@@ -84,11 +86,11 @@ struct DeleteCommand: ReportingCommand {
 
   private func delete(_ ids: [SessionID], at place: any DeletionPlace) throws {
     let nowMs = WallClock.nowMs
-    let run = place.delete(ids.map { Tombstone($0, deletedAtMs: nowMs, reason: reason ?? "") })
+    let deletion = place.delete(ids.map { Tombstone($0, deletedAtMs: nowMs, reason: reason ?? "") })
     // Also after a failure: this is the only record of the removal.
     for id in ids {
-      guard let report = run.reports[id] else { continue }
-      answer(report.json(run.remains))
+      guard let report = deletion.reports[id] else { continue }
+      answer(report.json(deletion.remains))
       let removed =
         report.files.files == 0
         ? "nothing of it was there"
@@ -99,16 +101,16 @@ struct DeleteCommand: ReportingCommand {
         say("\(place.name) has \(others): to delete them, name them")
       }
     }
-    for path in run.remains.unidentified {
-      if let remark = run.remains.remarks[path] { say("\(path): \(remark)") }
+    for path in deletion.remains.unidentified {
+      if let remark = deletion.remains.remarks[path] { say("\(path): \(remark)") }
     }
-    if let note = Self.note(on: run.remains.namedOtherwise) { say(note) }
-    for path in run.remains.held { say("\(path): a worker holds it; run this again when it is done") }
+    if let note = Self.note(on: deletion.remains.namedOtherwise) { say(note) }
+    for path in deletion.remains.held { say("\(path): a worker holds it; run this again when it is done") }
     if spool == nil && store == nil { say("batches were not looked for: name their spool with --spool") }
-    for failure in run.failures { say("encoder-worker: \(failure); run it again", .error) }
-    try run.end.get()
-    if let failure = run.failures.first { throw ExitStatus.of(failure) }
-    if !run.remains.held.isEmpty { throw ExitStatus.temporaryFailure }
+    for failure in deletion.failures { say("encoder-worker: \(failure); run it again", .error) }
+    try deletion.end.get()
+    if let failure = deletion.failures.first { throw ExitStatus.of(failure) }
+    if !deletion.remains.held.isEmpty { throw ExitStatus.temporaryFailure }
   }
 
   /// Returns a line on unreadable batches whose names say other sessions; nil if there are none.

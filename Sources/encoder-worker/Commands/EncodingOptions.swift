@@ -51,7 +51,7 @@ struct EncodingOptions: ParsableArguments {
 
   @Option(
     name: .shortAndLong,
-    help: .setting("Number of batches in parallel. (default: the number of cores)", valueName: "n"))
+    help: .setting("Number of batches in parallel.", default: "the number of cores", valueName: "n"))
   var jobs: Int?
 
   @Flag(help: .setting("At the end, print the time of each stage on standard error."))

@@ -24,7 +24,8 @@ struct FrameCommand: ReportingCommand {
   var at: String
 
   @Option(
-    help: ArgumentHelp("The image to write or replace: a .png or a .jpg.", valueName: "file"), completion: .file())
+    help: .call("The image to write or replace: a .png or a .jpg.", valueName: "file", example: "frame.png"),
+    completion: .file())
   var to: String
 
   @OptionGroup var results: ResultOptions

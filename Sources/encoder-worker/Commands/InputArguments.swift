@@ -8,13 +8,13 @@ extension Batch.Capture: ExpressibleByArgument {}
 struct CaptureArguments: ParsableArguments {
   @Option(
     help: .setting(
-      "interval: a long silence is a gap; onChange: a picture that stayed. (default: by the batch's format)",
+      "interval: a long silence is a gap; onChange: a picture that stayed.", default: "by the batch's format",
       valueName: "mode"))
   var capture: Batch.Capture?
 
   @Option(
     help: .setting(
-      "Nominal capture interval in milliseconds. (default: 1000, or the frames' median distance)", valueName: "ms"))
+      "Nominal capture interval in milliseconds.", default: "1000, or the frames' median distance", valueName: "ms"))
   var interval: Int64?
 
   // A pattern may begin with a minus sign, and so may an offset.

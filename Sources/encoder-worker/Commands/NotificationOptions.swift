@@ -3,13 +3,6 @@ import Notifying
 import Remote
 import SegmentEncoder
 
-// The parser would print a refused value. So an option of this type takes no `transform`, and its command calls
-// `validate()`.
-extension WebhookURL: ExpressibleByArgument {
-  /// - Throws: a usage error.
-  func validate() throws { if let fault { throw ValidationError("--notify: \(fault)") } }
-}
-
 /// The receiver of the events of `run`.
 struct NotificationOptions: ParsableArguments {
   @Flag(help: "Print one line of JSON for each batch: published, duplicate, refused or quarantined.")
@@ -18,7 +11,7 @@ struct NotificationOptions: ParsableArguments {
   @Option(
     help: .setting(
       "Send the same JSON as an HTTP POST to this address, at least once, before the batch is retired.",
-      valueName: "url"))
+      valueName: "url", example: "http://localhost", secret: .receiver))
   var notify: WebhookURL?
 
   @OptionGroup var secret: SecretOption

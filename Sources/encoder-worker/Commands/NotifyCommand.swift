@@ -12,11 +12,13 @@ struct NotifyCommand: ParsableCommand {
     defaultSubcommand: List.self)
 
   struct PlaceOptions: ParsableArguments {
-    @Option(help: .setting("The spool.", valueName: "dir"), completion: .directory)
+    @Option(help: .setting("The spool.", valueName: "dir", place: .spool), completion: .directory)
     var spool: String?
 
     @Option(
-      help: .setting("The object store, instead of a spool: s3://BUCKET[/PREFIX].", valueName: "url"),
+      help: .setting(
+        "The object store, instead of a spool: s3://BUCKET[/PREFIX].", valueName: "url", example: "s3://bucket",
+        place: .store),
       transform: S3Location.init(_:))
     var store: S3Location?
 
@@ -74,7 +76,8 @@ struct NotifyCommand: ParsableCommand {
     @OptionGroup var place: PlaceOptions
     @OptionGroup var selection: NamedItems
 
-    @Option(help: .setting("The address of the receiver.", valueName: "url"))
+    @Option(
+      help: .setting("The address of the receiver.", valueName: "url", example: "http://localhost", secret: .receiver))
     var notify: WebhookURL
 
     @OptionGroup var secret: SecretOption

@@ -19,7 +19,10 @@ struct PlaylistCommand: ParsableCommand {
   @Argument(help: ArgumentHelp("The session's ID.", valueName: "session"))
   var session: String
 
-  @Option(help: .setting("The object store.", valueName: "s3://bucket/prefix"), transform: S3Location.init(_:))
+  @Option(
+    help: .setting(
+      "The object store.", valueName: "s3://bucket/prefix", example: "s3://bucket", place: .store),
+    transform: S3Location.init(_:))
   var store: S3Location
 
   @Option(help: .setting("Lifetime of the URLs in seconds, at most a week.", valueName: "s"))

@@ -13,7 +13,7 @@ struct QuarantineCommand: ParsableCommand {
     defaultSubcommand: List.self)
 
   struct SpoolOption: ParsableArguments {
-    @Option(help: .setting("The spool.", valueName: "dir"), completion: .directory)
+    @Option(help: .setting("The spool.", valueName: "dir", place: .spool), completion: .directory)
     var spool: String
 
     @OptionGroup var settings: SettingsOption

@@ -3,7 +3,8 @@ import ArgumentParser
 /// The queue of batches: a spool, or a queue and a store.
 struct QueueOptions: ParsableArguments {
   @Option(
-    help: .setting("The spool directory; created if it is missing.", valueName: "dir"), completion: .directory)
+    help: .setting("The spool directory; created if it is missing.", valueName: "dir", place: .spool),
+    completion: .directory)
   var spool: String?
 
   @OptionGroup var remote: RemoteOptions

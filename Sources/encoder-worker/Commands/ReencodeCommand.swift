@@ -38,7 +38,7 @@ struct ReencodeCommand: ReportingCommand {
 
   @Option(
     name: .shortAndLong,
-    help: .setting("Number of segments in parallel. (default: the number of cores)", valueName: "n"))
+    help: .setting("Number of segments in parallel.", default: "the number of cores", valueName: "n"))
   var jobs: Int?
 
   @OptionGroup var results: ResultOptions

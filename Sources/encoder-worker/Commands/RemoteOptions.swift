@@ -6,31 +6,18 @@ import SegmentEncoder
 import Sessions
 import WorkQueues
 
-// The parser would print a refused value, with its password. So an option of this type takes no `transform`, and its
-// command calls `validate()`.
-extension RedisURL: ExpressibleByArgument {
-  /// - Throws: a usage error.
-  func validate() throws {
-    do {
-      try check()
-    } catch {
-      throw ValidationError("--queue: \(error.description)")
-    }
-  }
-}
-
 /// A queue and a store, used instead of a spool.
 struct RemoteOptions: ParsableArguments {
   @Option(
     help: .setting(
       "Redis stream with the batch names: redis://[[USER]:PASSWORD@]HOST[:PORT][/DB][?stream=NAME], or unix:///SOCKET[?stream=NAME].",
-      valueName: "url"))
+      valueName: "url", example: "redis://localhost", place: .store, secret: .queue))
   var queue: RedisURL?
 
   @Option(
     help: .setting(
       "Object store of batches and sessions: s3://BUCKET[/PREFIX]. Set AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
-      valueName: "url"),
+      valueName: "url", example: "s3://bucket", place: .store),
     transform: S3Location.init(_:))
   var store: S3Location?
 

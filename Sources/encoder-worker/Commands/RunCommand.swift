@@ -25,7 +25,7 @@ struct RunCommand: ReportingCommand {
   @OptionGroup var source: QueueOptions
 
   @Option(
-    name: .shortAndLong, help: .setting("The directory for sessions. (default: SPOOL/output)", valueName: "dir"),
+    name: .shortAndLong, help: .setting("The directory for sessions.", default: "SPOOL/output", valueName: "dir"),
     completion: .directory)
   var output: String?
 

@@ -19,7 +19,7 @@ struct ServeCommand: ReportingCommand {
 
   @Option(
     help: .setting(
-      "Address to listen on; a port alone means localhost, 0 a free port. (default: 127.0.0.1:8080)",
+      "Address to listen on; a port alone means localhost, 0 a free port.", default: "127.0.0.1:8080",
       valueName: "host:port"),
     transform: ListenAddress.init(_:))
   var listen: ListenAddress?

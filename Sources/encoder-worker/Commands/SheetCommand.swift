@@ -15,13 +15,13 @@ struct SheetCommand: ReportingCommand {
   @Argument(help: ArgumentHelp("A published session, OUTPUT/SESSION, or finished segments.", valueName: "session-dir"))
   var session: String
 
-  @Option(help: ArgumentHelp("The image to write or replace: a .png or a .jpg.", valueName: "file"))
+  @Option(help: .call("The image to write or replace: a .png or a .jpg.", valueName: "file", example: "sheet.png"))
   var to: String
 
   @Option(help: ArgumentHelp("Show every N-th capture. (default: some 60 captures in all)", valueName: "n"))
   var every: Int?
 
-  @Option(help: .setting("Tiles in a row. (default: fits a screen)", valueName: "n"))
+  @Option(help: .setting("Tiles in a row.", default: "fits a screen", valueName: "n"))
   var columns: Int?
 
   @Option(help: .setting("Maximum width of a picture in pixels, 72 to 4096.", valueName: "pixels"))

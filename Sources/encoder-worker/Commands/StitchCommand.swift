@@ -29,7 +29,7 @@ struct StitchCommand: ReportingCommand {
   var session: String
 
   @Option(
-    help: ArgumentHelp("The MP4 to write or replace; for hls, the directory.", valueName: "path"),
+    help: .call("The MP4 to write or replace; for hls, the directory.", valueName: "path", example: "film.mp4"),
     completion: .file())
   var to: String
 
@@ -37,7 +37,8 @@ struct StitchCommand: ReportingCommand {
   var format = StitchFormat.mp4
 
   @Option(
-    help: .setting("Gaps of the film: hold keeps the picture before the gap, cut leaves the gap out. (default: hold)"))
+    help: .setting(
+      "Gaps of the film: hold keeps the picture before the gap, cut leaves the gap out.", default: "hold"))
   var gaps: GapRule?
 
   @Option(help: ArgumentHelp("Begin at this instant: unix ms, ISO 8601, or +12.5s from the start.", valueName: "t"))

@@ -11,13 +11,13 @@ struct CommandSchema {
     let isRequired: Bool
     /// The default; nil if there is none, or it depends.
     let defaultValue: String?
-    /// The default in the help text, for defaults that the parser does not know.
-    let documentedDefault: String?
     /// A valid value.
     let example: String
+    /// The facts that are declared with the option.
+    let facts: OptionFacts
 
-    /// Whether the option may be set in a file or in the environment: see `ArgumentHelp.setting`.
-    let isSetting: Bool
+    /// Whether the option may be set in a file or in the environment.
+    var isSetting: Bool { facts.isSetting }
   }
 
   let name: String
@@ -29,7 +29,7 @@ struct CommandSchema {
 
   /// The whole program.
   static func program() throws -> CommandSchema {
-    let text = SettingMark.$isShown.withValue(true) {
+    let text = OptionFacts.$areShown.withValue(true) {
       do {
         _ = try EncoderWorker.parseAsRoot(["--experimental-dump-help"])
         return ""
@@ -83,14 +83,7 @@ extension CommandSchema.Option {
     isRepeating = members["isRepeating"]?.bool == true
     isRequired = members["isOptional"]?.bool == false
     defaultValue = isFlag ? "false" : members["defaultValue"]?.string
-    isSetting = members["discussion"]?.string == SettingMark.text
-    let text = members["abstract"]?.string ?? ""
-    let parts = text.split(separator: "(default: ", maxSplits: 1)
-    documentedDefault = parts.count == 2 && text.hasSuffix(")") ? String(parts[1].dropLast()) : nil
-    // Values that every command accepts.
-    let examples = [
-      "to": "sheet.png", "queue": "redis://localhost", "store": "s3://bucket", "notify": "http://localhost",
-    ]
-    example = members["allValues"]?.array?.first?.string ?? examples[long] ?? "1"
+    facts = OptionFacts(dumped: members["discussion"]?.string)
+    example = members["allValues"]?.array?.first?.string ?? facts.example
   }
 }

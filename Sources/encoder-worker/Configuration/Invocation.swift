@@ -8,11 +8,10 @@ struct Invocation {
   let tokens: ArgumentTokens
   /// The words that name the command.
   private let commandName: [String]
-  /// The command's settings that are in force, nearest last; flags included.
-  let settings: [Setting]
-
-  /// Settings from a file or the environment.
-  private var added: [Setting] { settings.filter { $0.source != .flag } }
+  /// The settings from a file or the environment that no nearer source overrides, nearest last.
+  private let added: [Setting]
+  /// The command's options, each with its values in this call.
+  let options: [ResolvedOption]
 
   /// Whether anything but the words themselves can matter. If not, the program starts faster.
   static func needsSettings(_ words: [String], _ variables: [(name: String, value: String)]) -> Bool {
@@ -33,58 +32,27 @@ struct Invocation {
     let program = try CommandSchema.program()
     let (command, count) = program.find(words[...])
     let tokens = ArgumentTokens(words.dropFirst(count), of: command)
+    let declared = DeclaredSettings(program)
     let variable = variables.last { $0.name == SettingsEnvironment.file }?.value
     let file = try (named ?? tokens.settings.last { $0.name == "config" }?.value ?? variable).map {
-      try SettingsFile.settings(at: $0)
+      try declared.checked(SettingsFile.settings(at: $0), for: command)
     }
-    let all =
-      try Self.check(file ?? [], program, command)
-      + Self.check(Self.settings(variables, program), program, command) + tokens.settings
+    let environment = try declared.checked(declared.settings(in: variables), for: command)
+    let given = Self.nearest((file ?? []) + environment + tokens.settings, of: command)
     self.command = command
     self.tokens = tokens
     commandName = Array(words.prefix(count))
-    settings = all.enumerated().filter { index, setting in
+    added = given.filter { $0.source != .flag }
+    options = command.options.map { option in
+      ResolvedOption(option, given.filter { $0.name == option.name })
+    }
+  }
+
+  /// Leaves out values that a nearer one overrides.
+  private static func nearest(_ all: [Setting], of command: CommandSchema) -> [Setting] {
+    all.enumerated().filter { index, setting in
       command.option(setting.name)?.isRepeating == true || !all[(index + 1)...].contains { $0.name == setting.name }
     }.map(\.element)
-  }
-
-  private static func settings(_ variables: [(name: String, value: String)], _ program: CommandSchema) -> [Setting] {
-    let options = program.allOptions
-    return variables.flatMap { variable -> [Setting] in
-      let name = SettingsEnvironment.option(of: variable.name)
-      let known = options.first { $0.name == name && $0.isSetting } ?? options.first { $0.name == name }
-      if name == "config" || known == nil && SettingsEnvironment.isServiceLink(variable.name) { return [] }
-      let values = known?.isRepeating == true ? SettingsEnvironment.values(variable.value) : [variable.value]
-      return values.map { Setting(name, $0, .environment(variable.name)) }
-    }
-  }
-
-  /// Returns the settings that this command takes. Each must be a setting of some command: one file serves all.
-  private static func check(
-    _ settings: [Setting], _ program: CommandSchema, _ command: CommandSchema
-  ) throws -> [Setting] {
-    let options = program.allOptions
-    let known = options.filter(\.isSetting)
-    var seen: Set<String> = []
-    return try settings.filter { setting in
-      guard let known = known.first(where: { $0.name == setting.name }) else {
-        if options.contains(where: { $0.name == setting.name }) {
-          throw setting.source.error(
-            "'\(setting.name)' is no setting: it concerns one call; give it as --\(setting.name)")
-        }
-        let meant = nearest(setting.name, among: known.map(\.name))
-        throw setting.source.error(
-          "no command has an option '\(setting.name)'\(meant.map { "; is '\($0)' meant?" } ?? "; see --help")")
-      }
-      guard known.isRepeating || seen.insert(setting.name).inserted else {
-        throw setting.source.error("a second '\(setting.name)'; remove one")
-      }
-      guard let own = command.option(setting.name), own.isSetting else { return false }
-      guard !own.isFlag || ["true", "false"].contains(setting.value) else {
-        throw setting.source.error("'\(setting.name)' is true or false, not '\(setting.value)'")
-      }
-      return true
-    }
   }
 
   private func parse(_ settings: [Setting], with more: [String]) throws -> any ParsableCommand {
@@ -100,7 +68,6 @@ struct Invocation {
   ///
   /// - Parameter more: further words, before those that were given.
   func parsed(with more: [String] = []) -> any ParsableCommand {
-    let added = added
     do {
       return try parse(added, with: more)
     } catch {
