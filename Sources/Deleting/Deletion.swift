@@ -7,9 +7,9 @@ import Sessions
 package struct Deletion {
   /// The removals in each session that has a tombstone of this run.
   package private(set) var reports: [SessionID: DeletionReport] = [:]
-  package internal(set) var remains = RemainingBatches()
+  package private(set) var remains = RemainingBatches()
   /// Failures that did not stop the run.
-  package internal(set) var failures: [any Error] = []
+  package private(set) var failures: [any Error] = []
   /// ``Cancelled``; or a failure of a tombstone: then nothing is removed.
   package internal(set) var end = Result<Void, any Error>.success(())
 
@@ -17,20 +17,19 @@ package struct Deletion {
 
   mutating func add(_ removed: RemovedSession, of session: SessionID) { reports[session]?.session = removed }
 
-  /// Adds a removed batch to the report of each of its sessions.
-  mutating func add(batch: String, of sessions: NamedSessions, _ files: FileCount) {
-    for session in sessions.sessions { reports[session]?.add(batch: batch, files) }
-  }
+  mutating func add(failure: any Error) { failures.append(failure) }
 
-  /// Runs a step. Its failure does not stop the next one, but a request to stop does.
-  mutating func attempt(_ step: (inout Deletion) throws -> Void) throws {
-    do {
-      try step(&self)
-    } catch let stop as Cancelled {
-      throw stop
-    } catch {
-      failures.append(error)
+  /// Adds each removed batch to the report of each of its sessions, and what is left.
+  ///
+  /// - Throws: ``Cancelled`` if the removal was stopped.
+  mutating func add(_ batches: BatchRemovals) throws {
+    for (name, sessions, files) in batches.removed {
+      for session in sessions.sessions { reports[session]?.add(batch: name, files) }
     }
+    remains.add(batches.remains)
+    failures += batches.failures
+    if let stop = batches.stop as? Cancelled { throw stop }
+    if let stop = batches.stop { failures.append(stop) }
   }
 }
 
@@ -81,6 +80,13 @@ package struct RemainingBatches: Sendable, Equatable {
   package private(set) var namedOtherwise: [String: SessionID] = [:]
 
   package init() {}
+
+  mutating func add(_ others: RemainingBatches) {
+    held += others.held
+    unidentified += others.unidentified
+    remarks.merge(others.remarks) { $1 }
+    namedOtherwise.merge(others.namedOtherwise) { $1 }
+  }
 
   mutating func add(unidentified path: String, _ remark: String) {
     unidentified.append(path)

@@ -16,10 +16,10 @@ package protocol DeletionPlace {
   func removeTombstone(of session: SessionID) throws -> Bool
   /// Removes the published files of a session that has a tombstone.
   func remove(_ session: SessionID) throws -> RemovedSession
-  /// Removes the batches of deleted sessions, and adds what it removed and what it left.
+  /// Removes the batches of deleted sessions.
   ///
-  /// - Throws: ``Cancelled``; a failure that stops it.
-  func removeBatches(_ deletion: inout Deletion) throws
+  /// - Parameter begun: the sessions that this run deletes.
+  func removeBatches(of begun: Set<SessionID>) -> BatchRemovals
 }
 
 extension DeletionPlace {
@@ -28,10 +28,14 @@ extension DeletionPlace {
     var deletion = Deletion()
     deletion.end = Result {
       for tombstone in tombstones { deletion.begin(try add(tombstone)) }
-      for tombstone in tombstones {
-        try deletion.attempt { $0.add(try remove(tombstone.session), of: tombstone.session) }
+      for session in tombstones.map(\.session) {
+        do {
+          deletion.add(try remove(session), of: session)
+        } catch let failure where !(failure is Cancelled) {
+          deletion.add(failure: failure)
+        }
       }
-      try deletion.attempt(removeBatches)
+      try deletion.add(removeBatches(of: Set(deletion.reports.keys)))
     }
     return deletion
   }
@@ -64,15 +68,25 @@ package struct DirectoryDeletionPlace: DeletionPlace {
     try SessionRemoval(output: output, isCancelled: identifier.isCancelled).remove(session)
   }
 
-  package func removeBatches(_ deletion: inout Deletion) throws {
-    // Workers that died with segments of the session.
-    deletion.failures += try Staging.removeLeftovers(in: output)
-    for other in try Staging.ofOtherHosts(in: output) {
-      deletion.remains.add(
+  package func removeBatches(of begun: Set<SessionID>) -> BatchRemovals {
+    .of([removeLeftovers, findLeftoversOfOtherHosts, removeBatchesOfSpool], stopsAtFailure: true) { try $0() }
+  }
+
+  /// Removes unpublished segments of workers that died.
+  private func removeLeftovers() throws -> BatchRemovals {
+    BatchRemovals(failures: try Staging.removeLeftovers(in: output))
+  }
+
+  private func findLeftoversOfOtherHosts() throws -> BatchRemovals {
+    .of(try Staging.ofOtherHosts(in: output)) { other in
+      BatchRemovals(
         unidentified: other, "unpublished files of a worker of another host; prune removes them when it is dead")
     }
-    guard let spool else { return }
-    try SpoolBatchRemoval(spool, deleted: tombstones.sessions(), identifier, waitMs: waitMs).run(&deletion)
+  }
+
+  private func removeBatchesOfSpool() throws -> BatchRemovals {
+    guard let spool else { return BatchRemovals() }
+    return try SpoolBatchRemoval(spool, deleted: tombstones.sessions(), identifier, waitMs: waitMs).removeAll()
   }
 }
 
@@ -101,11 +115,10 @@ package struct StoreDeletionPlace: DeletionPlace {
 
   package func remove(_ session: SessionID) throws -> RemovedSession { try sessions.remove(session) }
 
-  package func removeBatches(_ deletion: inout Deletion) throws {
+  package func removeBatches(of begun: Set<SessionID>) -> BatchRemovals {
     defer { staging.remove() }
-    let begun = Set(deletion.reports.keys)
-    try ObjectBatchRemoval(ObjectBatchRepository(objects, name: name), staging: staging, identifier) {
+    return ObjectBatchRemoval(ObjectBatchRepository(objects, name: name), staging: staging, identifier) {
       try begun.contains($0) || sessions.tombstone(of: $0) != nil
-    }.run(&deletion)
+    }.removeAll()
   }
 }

@@ -27,64 +27,79 @@ struct ObjectBatchRemoval {
     self.isDeleted = isDeleted
   }
 
-  /// Removes the batches: those that wait if all of their sessions were deleted, finished ones if any was.
-  ///
-  /// - Throws: ``Cancelled``; errors of the store.
-  func run(_ deletion: inout Deletion) throws {
-    try forEach(in: ObjectBatchRepository.incoming, &deletion) { object, name, deletion in
-      guard let found = try sessions(of: object, named: name, &deletion),
-        try found.sessions.allSatisfy(isDeleted)
-      else { return }
-      // A queue may name the batch: its worker finds the receipt.
-      try batches.writeReceipt(name, object.tag, .refused, ["cause": .string("its sessions were deleted")])
-      add(object, found, &deletion)
-    }
-    try forEach(in: "done/", &deletion) { object, name, deletion in
-      guard let found = try sessions(of: object, named: name, &deletion),
-        try found.sessions.contains(where: isDeleted)
-      else { return }
-      try objects.delete(object.key, nil)
-      add(object, found, &deletion)
-    }
-    try forEach(in: "quarantine/", &deletion) { object, name, deletion in
-      guard !name.hasSuffix(Quarantine.reasonEnding) else { return try removeReason(object, of: name) }
-      let reason = object.key + Quarantine.reasonEnding
-      let former = try formerName(inReason: reason) ?? name
-      guard let found = try sessions(of: object, named: former, &deletion),
-        try found.sessions.contains(where: isDeleted)
-      else { return }
-      // After a crash between the two, the one that is left tells the session.
-      for key in found.isCertain ? [reason, object.key] : [object.key, reason] { try objects.delete(key, nil) }
-      add(object, found, &deletion)
-    }
+  /// Removes the batches: those that wait if all of their sessions were deleted, finished ones if any was. An error of the store
+  /// stops it.
+  func removeAll() -> BatchRemovals {
+    let prefixes = [
+      (ObjectBatchRepository.incoming, removeWaiting), ("done/", removeKept), ("quarantine/", removeQuarantined),
+    ]
+    return .of(prefixes, stopsAtFailure: true) { prefix, remove in removeAll(in: prefix, by: remove) }
   }
 
-  private func forEach(
-    in prefix: String, _ deletion: inout Deletion,
-    _ body: (ObjectInfo, _ name: String, inout Deletion) throws -> Void
-  ) throws {
+  private func removeAll(
+    in prefix: String, by remove: (ObjectInfo, _ name: String) throws -> BatchRemovals
+  ) -> BatchRemovals {
     var last: String?
-    while true {
-      let page = try objects.list(prefix, after: last)
-      guard let end = page.last else { return }
-      last = end.key
-      for object in page where !object.key.hasSuffix("/") {
+    let pages = AnyIterator<Result<[ObjectInfo], any Error>> {
+      let page = Result { try objects.list(prefix, after: last) }
+      last = (try? page.get())?.last?.key
+      if case .success(let listed) = page, listed.isEmpty { return nil }
+      return page
+    }
+    return .of(pages, stopsAtFailure: true) { page in
+      let batches = try page.get().filter { !$0.key.hasSuffix("/") }
+      return .of(batches, stopsAtFailure: true) { object in
         if identifier.isCancelled() { throw Cancelled() }
         do {
-          try body(object, String(object.key.dropFirst(prefix.count)), &deletion)
+          return try remove(object, String(object.key.dropFirst(prefix.count)))
         } catch let failure as ObjectStoreError where failure.isOfOneObject {
           // An archived object, or a key that the store refuses: it does not stop the others.
-          deletion.failures.append(failure)
-          deletion.remains.add(unidentified: object.key, "cannot be read; look at it, and remove it yourself")
+          return BatchRemovals(
+            unidentified: object.key, "cannot be read; look at it, and remove it yourself", failure)
         }
       }
     }
   }
 
-  /// Returns the sessions of a batch; nil if it cannot be told whether a deleted one is among them, or it is gone.
-  private func sessions(
-    of object: ObjectInfo, named name: String, _ deletion: inout Deletion
-  ) throws -> NamedSessions? {
+  private func removeWaiting(_ object: ObjectInfo, named name: String) throws -> BatchRemovals {
+    switch try sessions(of: object, named: name) {
+    case .stays(let reason): return reason
+    case .found(let found):
+      guard try found.sessions.allSatisfy(isDeleted) else { return BatchRemovals() }
+      // A queue may name the batch: its worker finds the receipt.
+      try batches.writeReceipt(name, object.tag, .refused, ["cause": .string("its sessions were deleted")])
+      return removed(object, found)
+    }
+  }
+
+  private func removeKept(_ object: ObjectInfo, named name: String) throws -> BatchRemovals {
+    switch try sessions(of: object, named: name) {
+    case .stays(let reason): return reason
+    case .found(let found):
+      guard try found.sessions.contains(where: isDeleted) else { return BatchRemovals() }
+      try objects.delete(object.key, nil)
+      return removed(object, found)
+    }
+  }
+
+  private func removeQuarantined(_ object: ObjectInfo, named name: String) throws -> BatchRemovals {
+    guard !name.hasSuffix(Quarantine.reasonEnding) else {
+      try removeReason(object, of: name)
+      return BatchRemovals()
+    }
+    let reason = object.key + Quarantine.reasonEnding
+    switch try sessions(of: object, named: try formerName(inReason: reason) ?? name) {
+    case .stays(let reason): return reason
+    case .found(let found):
+      guard try found.sessions.contains(where: isDeleted) else { return BatchRemovals() }
+      // After a crash between the two, the one that is left tells the session.
+      for key in found.isCertain ? [reason, object.key] : [object.key, reason] { try objects.delete(key, nil) }
+      return removed(object, found)
+    }
+  }
+
+  /// Returns the sessions of a batch, unless it cannot be told whether a deleted one is among them, or it is gone.
+  private func sessions(of object: ObjectInfo, named name: String) throws -> BatchFinding {
     let copy = Staging.Scratch(in: staging)
     defer { copy.remove() }
     let component = lastComponent(of: name)
@@ -94,21 +109,22 @@ struct ObjectBatchRemoval {
       try DurableFile.makeDirectories(copy.path)
       let path = copy.path + "/" + lastComponent(of: object.key)
       do {
-        guard try objects.download(object.key, to: path, limit: identifier.maximumBytes) != nil else { return nil }
+        guard try objects.download(object.key, to: path, limit: identifier.maximumBytes) != nil else {
+          return .stays(BatchRemovals())
+        }
         found = try identifier.sessions(of: path, named: component)
       } catch is ObjectTooLarge {
         // Its name may tell.
       }
     }
-    if try found.isComplete || found.sessions.contains(where: isDeleted) { return found }
-    deletion.remains.add(unreadable: object.key, found)
-    return nil
+    if try found.isComplete || found.sessions.contains(where: isDeleted) { return .found(found) }
+    return .stays(BatchRemovals(unreadable: object.key, found))
   }
 
-  private func add(_ object: ObjectInfo, _ found: NamedSessions, _ deletion: inout Deletion) {
+  private func removed(_ object: ObjectInfo, _ found: NamedSessions) -> BatchRemovals {
     var files = FileCount()
     files.add(fileOf: object.size)
-    deletion.add(batch: object.key, of: found, files)
+    return BatchRemovals(removed: object.key, found, files)
   }
 
   /// Removes a reason whose batch an interrupted run has removed.

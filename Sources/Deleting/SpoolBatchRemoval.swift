@@ -26,107 +26,105 @@ struct SpoolBatchRemoval {
   }
 
   /// Removes the batches. A failure stops no other removal.
-  ///
-  /// - Throws: ``Cancelled``.
-  func run(_ deletion: inout Deletion) throws {
-    try deletion.attempt(removeClaimsOfDeadWorkers)
-    try deletion.attempt(waitForWorkers)
-    try deletion.attempt { try removeAll(in: spool.incoming, &$0) }
-    try deletion.attempt { try removeAll(in: spool.temporary, &$0) }
-    try deletion.attempt { deletion in
-      for folder in try Directory.entries(ifAt: spool.collectors) where folder.kind == .directory {
-        // Beside the drafts there is a journal with file names.
-        try removeAll(in: spool.collectors + "/" + folder.name, directoriesOnly: true, &deletion)
-      }
-    }
-    try deletion.attempt { deletion in
-      try removeAll(in: spool.done, &deletion) { $0.sessions.contains(where: deleted.contains) }
-    }
-    try deletion.attempt(removeQuarantined)
-    try deletion.attempt(emptyTrash)
+  func removeAll() -> BatchRemovals {
+    let steps: [() throws -> BatchRemovals] = [
+      removeClaimsOfDeadWorkers, waitForWorkers, { try removeAll(in: spool.incoming) },
+      { try removeAll(in: spool.temporary) }, removeDraftsOfCollectors,
+      { try removeAll(in: spool.done) { $0.sessions.contains(where: deleted.contains) } }, removeQuarantined,
+      emptyTrash,
+    ]
+    return .of(steps) { try $0() }
   }
 
   // MARK: - One batch
 
-  /// Returns the sessions of a batch; nil if it cannot be told whether a deleted one is among them, or it is gone.
-  private func sessions(
-    of path: String, named name: String, _ deletion: inout Deletion
-  ) throws -> NamedSessions? {
+  /// Returns the sessions of a batch, unless it cannot be told whether a deleted one is among them, or it is gone.
+  private func sessions(of path: String, named name: String) throws -> BatchFinding {
     if identifier.isCancelled() { throw Cancelled() }
     let found: NamedSessions
     do {
       found = try identifier.sessions(of: path, named: name)
     } catch let failure as DiskError {
-      if DurableFile.exists(path) {
-        deletion.failures.append(failure)
-        deletion.remains.add(unidentified: path, "cannot be read now; run this again")
-      }
-      return nil
+      guard DurableFile.exists(path) else { return .stays(BatchRemovals()) }
+      return .stays(BatchRemovals(unidentified: path, "cannot be read now; run this again", failure))
     }
     guard found.isComplete || found.sessions.contains(where: deleted.contains) else {
-      if DurableFile.exists(path) { deletion.remains.add(unreadable: path, found) }
-      return nil
+      return .stays(DurableFile.exists(path) ? BatchRemovals(unreadable: path, found) : BatchRemovals())
     }
-    return found
+    return .found(found)
   }
 
-  /// Removes a batch, and reports it for each of its sessions.
+  /// Removes a batch if it is concerned.
   private func remove(
-    _ path: String, _ sessions: NamedSessions, _ deletion: inout Deletion, by removal: () throws -> Void
-  ) throws {
-    let files = FileCount(of: path)
-    do {
-      try removal()
-    } catch let failure as DiskError where failure.code == ENOENT && !DurableFile.exists(path) {
-      // A worker was faster; it refuses the batch.
-      return
+    _ path: String, named name: String, where isConcerned: (NamedSessions) -> Bool,
+    by removal: (NamedSessions) throws -> Void
+  ) throws -> BatchRemovals {
+    switch try sessions(of: path, named: name) {
+    case .stays(let reason): return reason
+    case .found(let found):
+      guard isConcerned(found) else { return BatchRemovals() }
+      let files = FileCount(of: path)
+      do {
+        try removal(found)
+      } catch let failure as DiskError where failure.code == ENOENT && !DurableFile.exists(path) {
+        // A worker was faster; it refuses the batch.
+        return BatchRemovals()
+      }
+      let name = String(decoding: path.utf8.dropFirst(spool.path.utf8.count + 1), as: UTF8.self)
+      return BatchRemovals(removed: name, found, files)
     }
-    let name = String(decoding: path.utf8.dropFirst(spool.path.utf8.count + 1), as: UTF8.self)
-    deletion.add(batch: name, of: sessions, files)
   }
 
   /// Removes batches in a directory: those whose sessions were all deleted.
   ///
   /// - Parameter isConcerned: whether to remove a batch; nil for this rule.
   private func removeAll(
-    in path: String, directoriesOnly: Bool = false, _ deletion: inout Deletion,
-    where isConcerned: ((NamedSessions) -> Bool)? = nil
-  ) throws {
-    for entry in try Directory.entries(ifAt: path) where entry.kind == .directory || !directoriesOnly {
+    in path: String, directoriesOnly: Bool = false, where isConcerned: ((NamedSessions) -> Bool)? = nil
+  ) throws -> BatchRemovals {
+    let entries = try Directory.entries(ifAt: path).filter { $0.kind == .directory || !directoriesOnly }
+    return .of(entries) { entry in
       let batch = path + "/" + entry.name
       // A path cannot have a name that is not UTF-8.
       guard entry.name.utf8.elementsEqual(entry.bytes) else {
-        deletion.remains.add(unidentified: batch, "its name is not UTF-8; look at it, and remove it yourself")
-        continue
+        return BatchRemovals(unidentified: batch, "its name is not UTF-8; look at it, and remove it yourself")
       }
-      try deletion.attempt { deletion in
-        guard let found = try sessions(of: batch, named: entry.name, &deletion),
-          isConcerned?(found) ?? found.sessions.allSatisfy(deleted.contains)
-        else { return }
-        try remove(batch, found, &deletion) { try DurableFile.removeTree(spool.hide(batch)) }
+      return try remove(batch, named: entry.name) { found in
+        isConcerned?(found) ?? found.sessions.allSatisfy(deleted.contains)
+      } by: { _ in
+        try DurableFile.removeTree(spool.hide(batch))
       }
+    }
+  }
+
+  private func removeDraftsOfCollectors() throws -> BatchRemovals {
+    .of(try Directory.entries(ifAt: spool.collectors).filter { $0.kind == .directory }, stopsAtFailure: true) {
+      folder in
+      // Beside the drafts there is a journal with file names.
+      try removeAll(in: spool.collectors + "/" + folder.name, directoriesOnly: true)
     }
   }
 
   // MARK: - Batches that workers hold
 
-  private func removeClaimsOfDeadWorkers(_ deletion: inout Deletion) throws {
-    for worker in try Directory.entries(ifAt: spool.claimed) where worker.kind == .directory {
+  private func removeClaimsOfDeadWorkers() throws -> BatchRemovals {
+    .of(try Directory.entries(ifAt: spool.claimed).filter { $0.kind == .directory }) { worker in
       let path = spool.claimed + "/" + worker.name
-      guard WorkerID.isOnThisHost(worker.name) else { continue }
-      try deletion.attempt { deletion in
-        try WorkerDirectory.withLockIfOwnerDead(path) {
-          for claim in try Directory.entries(ifAt: path) where claim.kind == .directory {
-            try removeAll(in: path + "/" + claim.name, &deletion)
-            rmdir(path + "/" + claim.name)
-          }
+      guard WorkerID.isOnThisHost(worker.name) else { return BatchRemovals() }
+      var removals = BatchRemovals()
+      try WorkerDirectory.withLockIfOwnerDead(path) {
+        let claims = try Directory.entries(ifAt: path).filter { $0.kind == .directory }
+        removals = .of(claims, stopsAtFailure: true) { claim in
+          let removals = try removeAll(in: path + "/" + claim.name)
+          rmdir(path + "/" + claim.name)
+          return removals
         }
       }
+      return removals
     }
   }
 
   /// Waits until no worker holds a batch that it may have claimed before the tombstones were there.
-  private func waitForWorkers(_ deletion: inout Deletion) throws {
+  private func waitForWorkers() throws -> BatchRemovals {
     let deadline = MonotonicClock.milliseconds() + waitMs
     var held = try heldBatches()
     while true {
@@ -135,7 +133,7 @@ struct SpoolBatchRemoval {
       if identifier.isCancelled() { throw Cancelled() }
       usleep(50_000)
     }
-    deletion.remains.held = held
+    return BatchRemovals(held: held)
   }
 
   /// Returns the paths of batches that workers hold, and that have a deleted session or tell none.
@@ -158,30 +156,41 @@ struct SpoolBatchRemoval {
 
   // MARK: - Finished batches
 
-  private func removeQuarantined(_ deletion: inout Deletion) throws {
+  private func removeQuarantined() throws -> BatchRemovals {
     let quarantine = Quarantine(of: spool)
-    for batch in try quarantine.batches() {
-      try deletion.attempt { deletion in
-        let former = batch.text("batch") ?? batch.name
-        guard let found = try sessions(of: batch.path, named: former, &deletion),
-          found.sessions.contains(where: deleted.contains)
-        else { return }
+    var removals = BatchRemovals.of(try quarantine.batches()) { batch in
+      try remove(batch.path, named: batch.text("batch") ?? batch.name) { found in
+        found.sessions.contains(where: deleted.contains)
+      } by: { found in
         // After a crash between the two, the one that is left tells the session.
-        try remove(batch.path, found, &deletion) { try quarantine.purge(batch, reasonFirst: found.isCertain) }
+        try quarantine.purge(batch, reasonFirst: found.isCertain)
       }
     }
-    // Reasons of batches that an interrupted run has removed.
-    for reason in try quarantine.reasonsWithoutBatch()
-    where BatchReader.session(ofBatchNamed: reason.batch).map(deleted.contains) ?? false {
-      try deletion.attempt { _ in try DurableFile.removeTree(reason.path) }
+    if removals.stop == nil { removals += .of([quarantine]) { try removeReasons(in: $0) } }
+    return removals
+  }
+
+  /// Removes reasons of batches that an interrupted run has removed.
+  private func removeReasons(in quarantine: Quarantine) throws -> BatchRemovals {
+    let reasons = try quarantine.reasonsWithoutBatch().filter { reason in
+      BatchReader.session(ofBatchNamed: reason.batch).map(deleted.contains) ?? false
+    }
+    return .of(reasons) { reason in
+      try DurableFile.removeTree(reason.path)
+      return BatchRemovals()
     }
   }
 
   /// Removes all of the trash: published and removed batches, whose sessions need not be known.
-  private func emptyTrash(_ deletion: inout Deletion) throws {
-    for entry in try Directory.entries(ifAt: spool.trash) {
-      try deletion.attempt { _ in try DurableFile.removeTree(spool.trash + "/" + entry.name) }
+  private func emptyTrash() throws -> BatchRemovals {
+    var removals = BatchRemovals.of(try Directory.entries(ifAt: spool.trash)) { entry in
+      try DurableFile.removeTree(spool.trash + "/" + entry.name)
+      return BatchRemovals()
     }
-    if try DurableFile.isDirectory(spool.trash) { try Directory(opening: spool.trash).sync() }
+    removals += .of([spool.trash]) { trash in
+      if try DurableFile.isDirectory(trash) { try Directory(opening: trash).sync() }
+      return BatchRemovals()
+    }
+    return removals
   }
 }
