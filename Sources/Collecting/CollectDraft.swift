@@ -38,7 +38,7 @@ struct CollectDraft {
         case .bytes(let bytes)?:
           try DurableFile.create(path + "/" + frame.file.name, bytes)
           copied.append(frame)
-        case .refused(let reason)?: left.append(LeftFile(name: frame.file.name, reason: reason))
+        case .refused(let refusal)?: left.append(LeftFile(name: frame.file.name, reason: "\(refusal)"))
         case nil: dropped.append(frame.file.name)
         }
       }

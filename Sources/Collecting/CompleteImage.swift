@@ -17,7 +17,7 @@ enum CompleteImage {
   static func fault(head: [UInt8], tail: [UInt8], size: Int) -> String? {
     guard size > 0 else { return "empty" }
     guard let kind = ImageKind(of: head) else {
-      if case .otherImage(let other) = FileKind(of: head) { return other.refusal }
+      if case .otherImage(let other) = FileKind(of: head) { return other.refusal.text }
       return "not a JPEG, PNG or WebP image"
     }
     switch kind {

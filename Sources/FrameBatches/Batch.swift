@@ -37,11 +37,35 @@ public struct RefusedFrame: Sendable, Equatable {
   public let source: String
   /// Why it is not shown.
   public let reason: String
+  package let kind: Kind
+
+  /// The kinds of reasons that advice on a batch depends on.
+  package enum Kind: Sendable {
+    /// The files of a frame cannot be decoded.
+    case undecoded(Refusal)
+    /// The name is not that of a frame.
+    case otherName
+    /// The file lies in a folder, where no format looks for it.
+    case inFolder
+    case other
+  }
 
   /// Creates an entry for a frame or file.
-  public init(source: String, reason: String) {
-    self.source = source
-    self.reason = reason
+  public init(source: String, reason: String) { self.init(source: source, reason: reason, kind: .other) }
+
+  package init(source: String, reason: String, kind: Kind) {
+    (self.source, self.reason, self.kind) = (source, reason, kind)
+  }
+
+  /// A frame whose files cannot be decoded.
+  package init(source: String, undecoded refusal: Refusal) {
+    let refusal = refusal.at("decode \(source)")
+    self.init(source: source, reason: refusal.text, kind: .undecoded(refusal))
+  }
+
+  /// Whether two entries say the same.
+  public static func == (one: RefusedFrame, other: RefusedFrame) -> Bool {
+    one.source == other.source && one.reason == other.reason
   }
 }
 

@@ -94,13 +94,13 @@ package struct StreamContents: BatchContents {
     guard parts.count == 2, parts[0] >= 0, parts[1] >= 0, parts[1] <= count - parts[0] else { return nil }
     // Base64 has four characters for three bytes; beside them are line breaks, escapes and the media type.
     let most = isText ? limit / 2 * 3 + 1_024 : limit
-    guard parts[1] <= most else { return .refused("\(parts[1]) bytes, more than the limit of \(most)") }
+    guard parts[1] <= most else { return .refused(FileRefusal(size: parts[1], limit: most)) }
     let bytes = try bytes(parts[0]..<parts[0] + parts[1])
     guard isText else { return .bytes(bytes) }
     guard let text = try? JSONParser.parse(bytes).string, let image = Base64.image(text) else {
       return .refused("not an image in base64")
     }
-    return image.count <= limit ? .bytes(image) : .refused("\(image.count) bytes, more than the limit of \(limit)")
+    return image.count <= limit ? .bytes(image) : .refused(FileRefusal(size: image.count, limit: limit))
   }
 }
 

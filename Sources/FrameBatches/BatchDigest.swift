@@ -25,12 +25,12 @@ package struct BatchDigest {
   /// - Returns: the frame's identity: a digest of the session, the images and the composition. Frames of a session with equal
   ///   identities look the same.
   @discardableResult
-  package mutating func add(_ frame: Frame, _ images: [FileContents]) -> String {
+  package mutating func add(_ frame: Frame, _ images: [FrameFile]) -> String {
     var look = frame.look.canonicalText + "\n"
     for image in images {
       switch image {
       case .bytes(let bytes): look += "\(digest(of: bytes))\n"
-      case .refused(let reason): look += "refused: \(reason)\n"
+      case .refused(let refusal): look += "refused: \(refusal.text)\n"
       }
     }
     sum.update("\(frame.timeMs) \(frame.source.utf8.count) \(frame.source)\n\(look)")

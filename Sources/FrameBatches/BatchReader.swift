@@ -17,29 +17,32 @@ package struct BatchReader {
   }
 
   /// Returns each of the frame's files, or the reason why a file cannot be used.
-  package func images(of frame: Frame) throws -> [FileContents] {
+  package func images(of frame: Frame) throws -> [FrameFile] {
     // A file that is several layers is read once.
-    var read: [String: FileContents] = [:]
+    var read: [String: FrameFile] = [:]
     var total = 0
-    let files: [FileContents] = try zip(frame.paths, frame.look.raws).map { path, raw in
+    let files: [FrameFile] = try zip(frame.paths, frame.look.raws).map { path, raw in
       let key = (raw == nil ? "image " : "pixels ") + path
-      var file =
-        try read[key] ?? contents.contents(of: path, limit: raw == nil ? limits.fileBytes : limits.frameBytes)
-        ?? .refused("missing")
-      if case .refused(let reason) = file {
-        file = .refused(LimitAdvice.completing(reason, isImage: raw == nil, limits))
-      }
+      let file = try read[key] ?? self.file(path, isImage: raw == nil)
       read[key] = file
       if case .bytes(let bytes) = file { total += bytes.count }
       return file
     }
     guard total > limits.frameBytes else { return files }
-    let advice = total <= Limits.maximumBytes ? "; " + LimitAdvice(["frame-bytes": total]).text : ""
+    let remedy = total <= Limits.maximumBytes ? Refusal.Remedy.raise(LimitAdvice([.frameBytes: total])) : nil
     var left = limits.frameBytes
     return files.map { file in
       guard case .bytes(let bytes) = file else { return file }
       left -= bytes.count
-      return left >= 0 ? file : .refused("more than \(limits.frameBytes) bytes in all layers" + advice)
+      return left >= 0 ? file : .refused(Refusal("more than \(limits.frameBytes) bytes in all layers", remedy))
+    }
+  }
+
+  private func file(_ path: String, isImage: Bool) throws -> FrameFile {
+    switch try contents.contents(of: path, limit: isImage ? limits.fileBytes : limits.frameBytes) {
+    case .bytes(let bytes)?: .bytes(bytes)
+    case .refused(let refusal)?: .refused(Refusal(refusal, isImage: isImage, limits))
+    case nil: .refused("missing")
     }
   }
 }
@@ -48,7 +51,7 @@ extension [RefusedFrame] {
   /// Returns the list cut to the limits, because an archive can have very many and very long names.
   package func shortened(to limits: Limits) -> [RefusedFrame] {
     let said = prefix(limits.refusals).map {
-      RefusedFrame(source: $0.source.shortened(to: limits.nameBytes), reason: $0.reason)
+      RefusedFrame(source: $0.source.shortened(to: limits.nameBytes), reason: $0.reason, kind: $0.kind)
     }
     guard count > limits.refusals else { return said }
     return said + [RefusedFrame(source: "…", reason: "and \(count - limits.refusals) more")]

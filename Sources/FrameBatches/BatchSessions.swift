@@ -36,9 +36,6 @@ package struct BatchSessions {
     ]
   }
 
-  /// The reason to refuse a file in a folder that no format reads.
-  private static let inFolder = "in a folder of its own"
-
   /// Each session costs a decoder process, an encoder and files of its own.
   static let maximumSessions = 1_000
 
@@ -95,7 +92,7 @@ package struct BatchSessions {
     let others = source.contents.names.filter { !known.contains($0) }
     drafts[0].refused =
       source.contents.refused + drafts[0].refused
-      + others.map { RefusedFrame(source: $0, reason: Self.inFolder) }
+      + others.map { RefusedFrame(source: $0, reason: "in a folder of its own", kind: .inFolder) }
     drafts[0].warnings += Self.warnings(ofLost: drafts, in: source.contents, limits)
     var readers: [BatchReader] = []
     var refused: [RefusedSession] = []
@@ -127,17 +124,16 @@ package struct BatchSessions {
     guard lost.isMany(of: total) else { return [] }
     let reasons = Dictionary(grouping: lost, by: \.reason)
     guard let most = reasons.values.max(by: { ($0.count, $1[0].source) < ($1.count, $0[0].source) }) else { return [] }
-    var advice = ""
-    if most[0].reason == inFolder {
-      advice = "; give a folder as a batch of its own to read it"
-    } else if most[0].reason.hasPrefix("the name is not "),
-      let pattern = NameAdvice(for: contents, limits: limits).patternForAll
-    {
-      advice = "; \(pattern) reads all names"
+    let advice: String?
+    switch most[0].kind {
+    case .inFolder: advice = "give a folder as a batch of its own to read it"
+    case .otherName:
+      advice = NameAdvice(for: contents, limits: limits).patternForAll.map { "\($0) reads all names" }
+    case .undecoded, .other: advice = nil
     }
     return [
       "\(lost.count) of \(total) pictures are left out; \(most.count) of these, the first \(most[0].source.shortened(to: 255)): "
-        + most[0].reason + advice
+        + most[0].reason + (advice.map { "; \($0)" } ?? "")
     ]
   }
 

@@ -1,68 +1,73 @@
-// The remedy for an input beyond a limit of pictures: the `--limit` that lets it through, where there is one.
+// The remedy for an input beyond a limit: the `--limit` that lets it through, where there is one.
 
-/// The values of `--limit` that an input needs.
-package struct LimitAdvice {
-  private var values: [String: Int]
+/// The values of `--limit` that a picture needs.
+package struct LimitAdvice: Sendable, Equatable {
+  package enum Limit: String, Sendable, CaseIterable {
+    case fileBytes = "file-bytes"
+    case frameBytes = "frame-bytes"
+    case pixels, side
+  }
 
-  private static let names = ["file-bytes", "frame-bytes", "pixels", "side"]
-  private static let opening = "raise the limit with "
+  package private(set) var values: [Limit: Int]
 
-  init(_ values: [String: Int]) { self.values = values }
+  package init(_ values: [Limit: Int]) { self.values = values }
 
   /// - Returns: nil for more pixels than any limit allows.
   package init?(pixels: Int) {
     guard pixels <= Limits.maximumPixels else { return nil }
-    self.init(["pixels": pixels])
+    self.init([.pixels: pixels])
   }
 
-  /// Combines the advice at the end of several reasons; nil if there is none.
-  package init?(in reasons: some Sequence<String>) {
-    values = [:]
-    for reason in reasons {
-      guard let start = reason.firstRange(of: Self.opening)?.upperBound else { continue }
-      for part in reason[start...].split(separator: " ") {
-        let words = part.split(separator: "=")
-        guard words.count == 2, Self.names.contains(String(words[0])), let value = Int(words[1]) else { continue }
-        values[String(words[0])] = max(value, values[String(words[0])] ?? 0)
-      }
-    }
+  /// - Parameter isImage: whether the file has a format; otherwise it is a file of raw pixels.
+  /// - Returns: nil for a file within the limits, or beyond what any limit allows.
+  init?(fileOf size: Int, isImage: Bool, _ limits: Limits) {
+    guard size <= Limits.maximumBytes else { return nil }
+    self.init([:])
+    if isImage, size > limits.fileBytes { values[.fileBytes] = size }
+    if size > limits.frameBytes { values[.frameBytes] = size }
+    if values.isEmpty { return nil }
+  }
+
+  /// Combines advice, so that it lets all inputs through; nil if there is none.
+  package init?(_ all: some Sequence<LimitAdvice>) {
+    values = all.reduce(into: [:]) { $0.merge($1.values, uniquingKeysWith: max) }
     if values.isEmpty { return nil }
   }
 
   package var text: String {
-    Self.opening
-      + values.sorted { $0.key > $1.key }.map { "--limit \($0.key)=\($0.value)" }.joined(separator: " ")
+    Self.text(values.sorted { $0.key.rawValue > $1.key.rawValue }.map { ($0.key.rawValue, "\($0.value)") })
   }
 
-  /// Adds the options to the reason of a file that is too large, `<bytes> bytes, more than the limit of <limit>`. Returns other
-  /// reasons as they are.
-  static func completing(_ reason: String, isImage: Bool, _ limits: Limits) -> String {
-    guard reason.contains(" bytes, more than the limit of "), let size = Int(reason.prefix { $0.isNumber }),
-      size <= Limits.maximumBytes
-    else { return reason }
-    var values: [String: Int] = [:]
-    if isImage, size > limits.fileBytes { values["file-bytes"] = size }
-    if size > limits.frameBytes { values["frame-bytes"] = size }
-    return values.isEmpty ? reason : "\(reason); \(LimitAdvice(values).text)"
+  fileprivate static func text(_ options: [(name: String, value: String)]) -> String {
+    "raise the limit with " + options.map { "--limit \($0.name)=\($0.value)" }.joined(separator: " ")
+  }
+}
+
+extension Limits {
+  /// Returns the remedy for a batch beyond a limit.
+  ///
+  /// - Parameters:
+  ///   - option: the limit's name in `--limit`.
+  ///   - needed: the value with which the batch is within the limit; nil if it is not known.
+  ///   - most: the highest value that the option takes.
+  package static func advice(_ option: String, _ needed: Int? = nil, most: Int = .max) -> String {
+    guard needed ?? 0 <= most else { return "split the batch" }
+    return LimitAdvice.text([(option, needed.map(String.init) ?? "NUMBER")]) + ", or split the batch"
   }
 }
 
 extension PixelSize {
   /// The reason why a picture of this size is beyond the limits, with the remedy; nil for a size within.
-  package func excess(of limits: Limits) -> String? {
+  package func excess(of limits: Limits) -> Refusal? {
     guard min(width, height) > 0 else { return nil }
-    func fault(_ remedy: String) -> String {
-      "\(width)×\(height) pixels, more than the limit of \(limits.side) a side, \(limits.pixels) in all; \(remedy)"
-    }
+    let fault = "\(width)×\(height) pixels, more than the limit of \(limits.side) a side, \(limits.pixels) in all"
     // The product of two larger sides may overflow.
-    guard max(width, height) <= max(limits.side, Limits.maximumSide) else {
-      return fault("scale it to at most \(Limits.maximumSide) a side")
-    }
+    guard max(width, height) <= max(limits.side, Limits.maximumSide) else { return Refusal(fault, .scale) }
     let pixels = width * height
     guard max(width, height) > limits.side || pixels > limits.pixels else { return nil }
-    var values: [String: Int] = [:]
-    if max(width, height) > limits.side { values["side"] = max(width, height) }
-    if pixels > limits.pixels { values["pixels"] = pixels }
-    return fault(LimitAdvice(values).text)
+    var values: [LimitAdvice.Limit: Int] = [:]
+    if max(width, height) > limits.side { values[.side] = max(width, height) }
+    if pixels > limits.pixels { values[.pixels] = pixels }
+    return Refusal(fault, .raise(LimitAdvice(values)))
   }
 }

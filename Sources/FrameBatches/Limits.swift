@@ -64,15 +64,4 @@ public struct Limits: Sendable {
     limits.pixels = maximumPixels
     return limits
   }
-
-  /// Returns the remedy for a batch beyond a limit.
-  ///
-  /// - Parameters:
-  ///   - option: the limit's name in `--limit`.
-  ///   - needed: the value with which the batch is within the limit; nil if it is not known.
-  ///   - most: the highest value that the option takes.
-  package static func advice(_ option: String, _ needed: Int? = nil, most: Int = .max) -> String {
-    guard needed ?? 0 <= most else { return "split the batch" }
-    return "raise the limit with --limit \(option)=\(needed.map(String.init) ?? "NUMBER"), or split the batch"
-  }
 }

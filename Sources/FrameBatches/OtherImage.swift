@@ -3,7 +3,7 @@
 import Glibc
 
 /// A format of images that has to be converted first.
-package enum OtherImage: String, CaseIterable {
+package enum OtherImage: String, Sendable, CaseIterable {
   case avif = "AVIF"
   case heic = "HEIC"
   case bmp = "BMP"
@@ -82,21 +82,16 @@ package enum OtherImage: String, CaseIterable {
     }
   }
 
-  /// The format that a reason of ``refusal`` names.
-  package init?(inReason reason: String) {
-    guard let known = Self.allCases.first(where: { reason.contains($0.refusal) }) else { return nil }
-    self = known
-  }
-
   package var described: String {
     let article = [.avif, .ico, .svg].contains(self) ? "an" : "a"
     return "\(article) \(rawValue) \(self == .pdf ? "document" : "image")"
   }
 
-  /// The reason to refuse a frame, with the command that makes a frame of the file.
-  package var refusal: String {
-    "neither JPEG, PNG nor WebP, but \(described); convert it: \(command("FILE.\(suffix)", to: "FILE"))"
-  }
+  /// The reason to refuse a frame.
+  package var refusal: Refusal { Refusal("neither JPEG, PNG nor WebP, but \(described)", .convert(self)) }
+
+  /// The remedy for a file.
+  var conversion: String { "convert it: \(command("FILE.\(suffix)", to: "FILE"))" }
 
   /// The remedy for a directory of files.
   ///

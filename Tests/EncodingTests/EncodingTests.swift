@@ -192,10 +192,12 @@ import Testing
     // 24 × 256 pixels a side. The limit counts each layer twice: as stored and as composed. No data follows the
     // headers.
     let look = FrameComposition(content: .layers([layer, layer, layer], width: 100, height: 100), masks: .none)
-    let reason = "layer 2: too many pixels in all layers; raise the limit with --limit pixels=56623104"
-    #expect(throws: RefusedPicture(reason: reason)) {
+    let refused = #expect(throws: RefusedPicture.self) {
       try decoder.picture(from: Array(repeating: header(24), count: 3), look, into: nil)
     }
+    #expect(
+      refused?.refusal.text
+        == "layer 2: too many pixels in all layers; raise the limit with --limit pixels=56623104")
   }
 
   @Test func progressiveJPEGWithMissingCoefficientBitsIsIncomplete() throws {
@@ -224,7 +226,7 @@ import Testing
     #expect {
       try decoder.picture(from: header, masks: .none)
     } throws: {
-      ($0 as? RefusedPicture)?.reason.hasPrefix("60000×60000 pixels, more than the limit") == true
+      ($0 as? RefusedPicture)?.refusal.text.hasPrefix("60000×60000 pixels, more than the limit") == true
     }
   }
 

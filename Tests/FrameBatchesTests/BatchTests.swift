@@ -212,11 +212,11 @@ private func cause(_ body: () throws -> Void) -> String? {
     limits = Limits()
     limits.fileBytes = 100
     let source = try BatchReader(reading: Fixture("jittered").path, limits: limits)
-    guard case .refused(let reason) = try source.images(of: source.batch.frames[0])[0] else {
+    guard case .refused(let refusal) = try source.images(of: source.batch.frames[0])[0] else {
       Issue.record("a large file was read")
       return
     }
-    #expect(reason.contains("bytes, more than the limit of 100; raise the limit with --limit file-bytes="))
+    #expect(refusal.text.contains("bytes, more than the limit of 100; raise the limit with --limit file-bytes="))
     let long = try native(
       #"{"version":1,"session":"S","capture":"onChange","endMs":4102444799999,"frames":[{"file":"a.jpg","timeMs":1767859512340}]}"#
     )

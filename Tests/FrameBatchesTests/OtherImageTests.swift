@@ -31,21 +31,21 @@ import Testing
 
   /// Manifests and the decoder's answers cut reasons at 255 bytes.
   @Test(arguments: OtherImage.allCases) func reasonNamesTheFormatInFewBytes(kind: OtherImage) {
-    #expect(kind.refusal.utf8.count < 200 && OtherImage(inReason: "decode x: \(kind.refusal)") == kind)
+    #expect(kind.refusal.text.utf8.count < 200 && kind.refusal.remedy == .convert(kind))
     #expect(kind.advice(for: "a b.$(x)").contains("for f in *.\(kind == .tiff ? "tif" : "")"))
     #expect(kind.advice(for: "IMG_1.Xyz").contains("for f in *.Xyz; do"))
   }
 
   @Test func adviceOnLimitsIsThatOfAllFrames() throws {
     let sizes = [(10_240, 1_440), (9_000, 9_000), (100, 12_000)]
-    let reasons = sizes.compactMap { PixelSize(width: $0, height: $1).excess(of: Limits()) }
-    #expect(reasons[0].hasSuffix("; raise the limit with --limit side=10240"))
+    let refusals = sizes.compactMap { PixelSize(width: $0, height: $1).excess(of: Limits()) }
+    #expect(refusals[0].text.hasSuffix("; raise the limit with --limit side=10240"))
+    let all = refusals.compactMap { if case .raise(let advice)? = $0.remedy { advice } else { nil } }
     #expect(
-      try #require(LimitAdvice(in: reasons + ["decode side=99999: invalid data"])).text
-        == "raise the limit with --limit side=12000 --limit pixels=81000000")
-    #expect(LimitAdvice(in: ["decode --limit side=5: invalid data"]) == nil)
+      try #require(LimitAdvice(all)).text == "raise the limit with --limit side=12000 --limit pixels=81000000")
+    #expect(LimitAdvice([] as [LimitAdvice]) == nil)
     #expect(PixelSize(width: 8_192, height: 4_000).excess(of: Limits()) == nil)
     let largest = PixelSize(width: Int(UInt32.max), height: Int(UInt32.max))
-    #expect(largest.excess(of: Limits())?.hasSuffix("scale it to at most 16384 a side") == true)
+    #expect(largest.excess(of: Limits())?.text.hasSuffix("scale it to at most 16384 a side") == true)
   }
 }

@@ -43,7 +43,7 @@ struct FuzzedContents: BatchContents {
 
   func contents(of name: String, limit: Int) throws -> FileContents? {
     guard let bytes = files[name], !name.hasPrefix("../") else { return nil }
-    return bytes.count <= limit ? .bytes(bytes) : .refused("\(bytes.count) bytes, more than the limit of \(limit)")
+    return bytes.count <= limit ? .bytes(bytes) : .refused(FileRefusal(size: bytes.count, limit: limit))
   }
 
   func sideFile(_ name: String, limit: Int) throws -> FileContents? {

@@ -21,7 +21,7 @@ enum PictureFuzzing {
   }
 
   /// Draws a frame of a batch that specifies how its files become a picture.
-  static func draw(_ look: FrameComposition, of images: [FileContents]) {
+  static func draw(_ look: FrameComposition, of images: [FrameFile]) {
     let files = images.compactMap { if case .bytes(let bytes) = $0 { withValidChecksums(bytes) } else { nil } }
     guard files.count == images.count else { return }
     _ = outcome(of: files, look, PictureDecoder(limits: FuzzTarget.limits))

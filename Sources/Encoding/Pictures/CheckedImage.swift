@@ -21,7 +21,7 @@ struct CheckedImage {
     guard let size = kind == .jpeg ? jpeg?.size : kind.size(of: file) else {
       throw RefusedPicture(reason: "invalid data")
     }
-    if let reason = size.excess(of: limits) { throw RefusedPicture(reason: reason) }
+    if let excess = size.excess(of: limits) { throw RefusedPicture(excess) }
     self.size = size
     switch kind {
     case .jpeg:
@@ -45,7 +45,7 @@ struct CheckedImage {
   private static func kind(of file: [UInt8]) throws(RefusedPicture) -> ImageKind {
     if let kind = ImageKind(of: file) { return kind }
     if file.isEmpty { throw RefusedPicture(reason: "an empty file") }
-    if case .otherImage(let other) = FileKind(of: file) { throw RefusedPicture(reason: other.refusal) }
+    if case .otherImage(let other) = FileKind(of: file) { throw RefusedPicture(other.refusal) }
     let other = FileKind(of: file).map { ", but \($0.described)" } ?? ""
     throw RefusedPicture(reason: "neither JPEG, PNG nor WebP" + other)
   }

@@ -7,7 +7,13 @@ import FrameBatches
 import Glibc
 
 /// The reason why an image file is not shown.
-struct RefusedPicture: Error, Equatable { let reason: String }
+struct RefusedPicture: Error, Equatable {
+  let refusal: Refusal
+
+  init(_ refusal: Refusal) { self.refusal = refusal }
+
+  init(reason fault: String) { refusal = Refusal(fault, nil) }
+}
 
 /// A picture, with notes for the manifest.
 package struct DecodedPicture {
@@ -99,7 +105,7 @@ package final class PictureDecoder {
           canvas.blend(fitted, x: layer.x, y: layer.y, opacity: layer.opacity)
         }
       } catch let refusal as RefusedPicture {
-        throw RefusedPicture(reason: "layer \(index): \(refusal.reason)")
+        throw RefusedPicture(refusal.refusal.at("layer \(index)"))
       }
     }
     return canvas
@@ -120,8 +126,7 @@ package final class PictureDecoder {
     guard let excess else { return }
     let needed = (pixels + 3) / 4
     throw RefusedPicture(
-      reason: "layer \(excess): too many pixels in all layers"
-        + (LimitAdvice(pixels: needed).map { "; " + $0.text } ?? ""))
+      Refusal("layer \(excess): too many pixels in all layers", LimitAdvice(pixels: needed).map { .raise($0) }))
   }
 
   /// Returns an image in sRGB as it is stored, and its orientation.

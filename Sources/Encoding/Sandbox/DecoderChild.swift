@@ -60,7 +60,7 @@ struct DecoderChild {
       let decoded = try decoder.picture(from: files, request.look, into: buffer)
       return .picture(decoded.picture.lay(into: buffer), notes: decoded.notes, decoded.work)
     } catch let refusal as RefusedPicture {
-      return .refused(refusal.reason)
+      return .refused(refusal.refusal)
     } catch {
       return .outOfMemory
     }

@@ -67,13 +67,13 @@ extension FrameRequest {
 
   enum Answer: WireValue {
     case picture(PlaneLayout, notes: [String], DecodingWork)
-    case refused(String)
+    case refused(Refusal)
     case outOfMemory
 
     private enum Kind: Int, WireValue { case picture, refused, outOfMemory }
 
     /// Notes on a picture go into the manifest, so their number and length are limited.
-    private static let (notes, noteBytes) = (8, 255)
+    static let (notes, noteBytes) = (8, 255)
 
     init(from reader: inout WireReader) throws(DecoderFailure) {
       switch try reader.read(Kind.self) {
@@ -81,7 +81,7 @@ extension FrameRequest {
         let (layout, notes): (PlaneLayout, [String]) = (try reader.read(), try reader.read())
         let shortened = notes.prefix(Self.notes).map { $0.shortened(to: Self.noteBytes) }
         self = .picture(layout, notes: shortened, try reader.read())
-      case .refused: self = .refused(try reader.text(limit: Self.noteBytes))
+      case .refused: self = .refused(try reader.read())
       case .outOfMemory: self = .outOfMemory
       }
     }
@@ -89,11 +89,51 @@ extension FrameRequest {
     func put(to writer: inout WireWriter) {
       switch self {
       case .picture(let layout, let notes, let work): writer.put(Kind.picture, layout, notes, work)
-      case .refused(let reason): writer.put(Kind.refused, reason)
+      case .refused(let refusal): writer.put(Kind.refused, refusal)
       case .outOfMemory: writer.put(Kind.outOfMemory)
       }
     }
   }
+}
+
+extension Refusal: WireValue {
+  package init(from reader: inout WireReader) throws(DecoderFailure) {
+    self.init(try reader.text(limit: FrameRequest.Answer.noteBytes), try reader.read())
+  }
+  package func put(to writer: inout WireWriter) { writer.put(fault, remedy) }
+}
+
+extension Refusal.Remedy: WireValue {
+  private enum Kind: Int, WireValue { case raise, scale, convert }
+
+  package init(from reader: inout WireReader) throws(DecoderFailure) {
+    switch try reader.read(Kind.self) {
+    case .raise: self = .raise(try reader.read())
+    case .scale: self = .scale
+    case .convert: self = .convert(try reader.read())
+    }
+  }
+
+  package func put(to writer: inout WireWriter) {
+    switch self {
+    case .raise(let advice): writer.put(Kind.raise, advice)
+    case .scale: writer.put(Kind.scale)
+    case .convert(let image): writer.put(Kind.convert, image)
+    }
+  }
+}
+
+extension OtherImage: WireValue {}
+
+/// Is sent as a value for each limit, or nil.
+extension LimitAdvice: WireValue {
+  package init(from reader: inout WireReader) throws(DecoderFailure) {
+    var values: [Limit: Int] = [:]
+    for limit in Limit.allCases { values[limit] = try reader.read(Int?.self) }
+    guard values.values.allSatisfy({ (1...Limits.maximumBytes).contains($0) }) else { throw .malformed }
+    self.init(values)
+  }
+  package func put(to writer: inout WireWriter) { for limit in Limit.allCases { writer.put(values[limit]) } }
 }
 
 /// Asks for the content of an archive. The decoder asks for its bytes, and sends the content before the answer.

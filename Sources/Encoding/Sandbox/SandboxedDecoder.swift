@@ -86,7 +86,7 @@ final class SandboxedDecoder: FrameDecoding {
       try planes.require(host.limits, bytes: child.slots.size)
       layout = planes
       return DecodedPicture(picture: try Picture(planes: child.slots, slot, planes), notes: notes, work: work)
-    case .refused(let reason): throw RefusedPicture(reason: reason)
+    case .refused(let refusal): throw RefusedPicture(refusal)
     case .outOfMemory: throw DecoderOutOfResources()
     }
   }

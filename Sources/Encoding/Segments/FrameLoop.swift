@@ -49,7 +49,7 @@ package enum FrameLoop {
       do {
         (picture, notes) = try decoder.decode(frame, digest: &digest)
       } catch let refusal as RefusedPicture {
-        sink.refuse(RefusedFrame(source: frame.source, reason: "decode \(frame.source): \(refusal.reason)"))
+        sink.refuse(RefusedFrame(source: frame.source, undecoded: refusal.refusal))
         continue
       }
       let capture = Capture(source: frame.source, timeMs: frame.timeMs, width: picture.width, height: picture.height)
@@ -76,7 +76,7 @@ package enum FrameLoop {
 extension FrameLoop {
   /// Returns why a frame is shown and not another one at the same instant.
   private static func reason(
-    toPrefer shown: Frame, _ picture: SourceFrame, to frame: Frame, _ images: [FileContents]
+    toPrefer shown: Frame, _ picture: SourceFrame, to frame: Frame, _ images: [FrameFile]
   ) -> String {
     let same = "\(shown.fullName) has the same instant and"
     guard shown.folderDepth == frame.folderDepth else { return "\(same) lies in a higher folder" }
@@ -90,37 +90,33 @@ extension FrameLoop {
 extension BadBatch {
   /// The error of a batch without a decodable frame.
   package init(undecodable batch: Batch, _ refused: [RefusedFrame]) {
-    // The reason of a frame says more than that of another file.
-    let undecoded = refused.filter { $0.reason.hasPrefix("decode ") }
-    let first = undecoded.first ?? refused.first
-    let kinds = undecoded.reduce(into: [OtherImage: Int]()) { counts, frame in
-      if let kind = OtherImage(inReason: frame.reason) { counts[kind, default: 0] += 1 }
+    let undecoded = refused.compactMap { frame -> (source: String, refusal: Refusal)? in
+      if case .undecoded(let refusal) = frame.kind { (frame.source, refusal) } else { nil }
     }
-    let named = OtherImage.allCases.compactMap { kind in kinds[kind].map { "\($0) \(kind.rawValue)" } }
-    let most = OtherImage.allCases.max { kinds[$0, default: 0] < kinds[$1, default: 0] }
-    let limits = LimitAdvice(in: undecoded.map(\.reason))
+    let formats = undecoded.compactMap { frame -> (source: String, format: OtherImage)? in
+      if case .convert(let format)? = frame.refusal.remedy { (frame.source, format) } else { nil }
+    }
+    let counts = formats.reduce(into: [OtherImage: Int]()) { $0[$1.format, default: 0] += 1 }
+    let named = OtherImage.allCases.compactMap { format in counts[format].map { "\($0) \(format.rawValue)" } }
+    let most = OtherImage.allCases.max { counts[$0, default: 0] < counts[$1, default: 0] }
+    let limits = LimitAdvice(
+      undecoded.compactMap { if case .raise(let advice)? = $0.refusal.remedy { advice } else { nil } })
     let advice: String
-    if let most, let example = undecoded.first(where: { OtherImage(inReason: $0.reason) == most }) {
+    if let most, let example = formats.first(where: { $0.format == most }) {
       advice = most.advice(for: example.source)
     } else {
       advice =
         limits?.text ?? "check that the recorder writes whole JPEG, PNG or WebP files, under the names that it lists"
     }
-    // The advice has the remedy already.
-    let cause = first.map { named.isEmpty && limits == nil ? $0.reason : $0.reason.withoutRemedy }
+    // The reason of a frame says more than that of another file. The advice has its remedy already.
+    let cause =
+      undecoded.first.map { named.isEmpty && limits == nil ? $0.refusal.text : $0.refusal.fault }
+      ?? refused.first?.reason
     self.init(
       "decode", batch.name,
       "none of its \(batch.frames.count) frames can be decoded"
         + (named.isEmpty ? "" : ": " + named.joined(separator: ", ")) + (cause.map { "; \($0)" } ?? ""),
       advice: advice)
-  }
-}
-
-extension String {
-  /// A reason up to the semicolon before its remedy.
-  fileprivate var withoutRemedy: String {
-    let parts = split(separator: "; ")
-    return parts.dropLast(parts.count > 1 ? 1 : 0).joined(separator: "; ")
   }
 }
 
@@ -177,9 +173,8 @@ private struct FrameDecoder {
     for (path, image) in zip(frame.paths, images) {
       switch image {
       case .bytes(let file): files.append(file)
-      case .refused(let reason):
-        let name = images.count > 1 ? "\(lastComponent(of: path)): " : ""
-        throw RefusedPicture(reason: name + reason)
+      case .refused(let refusal):
+        throw RefusedPicture(images.count > 1 ? refusal.at(lastComponent(of: path)) : refusal)
       }
     }
     var picture = try picture(from: files, frame, identity)
@@ -215,7 +210,7 @@ private struct FrameDecoder {
       } catch let refusal as RefusedPicture {
         // The next attempt decodes the frame first.
         cache.forget(identity)
-        throw RefusedLate(source: frame.source, reason: refusal.reason)
+        throw RefusedLate(source: frame.source, reason: refusal.refusal.text)
       }
     }
   }

@@ -40,7 +40,7 @@ package struct ArchiveContents: BatchContents {
   package func contents(of name: String, limit: Int) throws -> FileContents? {
     if let stream { return try StreamContents(.memory(stream)).contents(of: name, limit: limit) }
     guard let bytes = files[name] else { return nil }
-    return bytes.count <= limit ? .bytes(bytes) : .refused("\(bytes.count) bytes, more than the limit of \(limit)")
+    return bytes.count <= limit ? .bytes(bytes) : .refused(FileRefusal(size: bytes.count, limit: limit))
   }
 
   /// Whether all files are complete.

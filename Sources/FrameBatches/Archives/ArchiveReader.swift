@@ -31,9 +31,7 @@ package enum Archive {
         try each(.refused(RefusedFrame(source: entry.path, reason: reason)))
       } else if entry.kind == .file, !isRecorderJunk(entry.path) {
         if entry.size > limits.frameBytes {
-          let fault = "\(entry.size) bytes, more than the limit of \(limits.frameBytes)"
-          let reason = LimitAdvice.completing(fault, isImage: true, limits)
-          try each(.refused(RefusedFrame(source: entry.path, reason: reason)))
+          try each(.refused(.tooLarge(entry.path, size: entry.size, limits)))
         } else if !names.insert(entry.path).inserted {
           try each(.refused(RefusedFrame(source: entry.path, reason: "a second entry of the same name")))
         } else {
@@ -236,5 +234,13 @@ private final class ArchiveReader {
     return BadBatch(
       "read", name, cause ?? (text ?? "not an archive").lowercasedFirst,
       advice: "send a zip or tar of frames, complete, under a name that is not there before it is whole")
+  }
+}
+
+extension RefusedFrame {
+  /// A file of an archive that is larger than any frame may be.
+  static func tooLarge(_ path: String, size: Int, _ limits: Limits) -> RefusedFrame {
+    let refusal = Refusal(FileRefusal(size: size, limit: limits.frameBytes), isImage: true, limits)
+    return RefusedFrame(source: path, reason: refusal.text)
   }
 }

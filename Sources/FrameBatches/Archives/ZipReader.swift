@@ -29,9 +29,7 @@ struct ZipReader {
         try each(.refused(RefusedFrame(source: header.path.shortened(to: 4_096), reason: reason)))
       } else if header.kind == .file, !isRecorderJunk(header.path) {
         if header.size > limits.frameBytes {
-          let fault = "\(header.size) bytes, more than the limit of \(limits.frameBytes)"
-          let reason = LimitAdvice.completing(fault, isImage: true, limits)
-          try each(.refused(RefusedFrame(source: header.path, reason: reason)))
+          try each(.refused(.tooLarge(header.path, size: header.size, limits)))
         } else if !names.insert(header.path).inserted {
           try each(.refused(RefusedFrame(source: header.path, reason: "a second entry of the same name")))
         } else {
@@ -51,7 +49,7 @@ struct ZipReader {
       case .bytes(let bytes):
         try each(.file(path, size: bytes.count))
         if !bytes.isEmpty { try bytes.withUnsafeBytes { try each(.part($0)) } }
-      case .refused(let reason): try each(.refused(RefusedFrame(source: path, reason: reason)))
+      case .refused(let refusal): try each(.refused(RefusedFrame(source: path, reason: "\(refusal)")))
       }
     }
   }
@@ -63,7 +61,7 @@ struct ZipReader {
     let nameStart = entry.offset + ZipEntry.localBytes
     let start = nameStart + local.number(26, 2) + local.number(28, 2)
     guard start <= limit, entry.packedSize <= limit - start else { throw directory.overlap(entry, file) }
-    if let reason = entry.mismatch(local, try file.bytes(nameStart..<start)) { return .refused(reason) }
+    if let reason = entry.mismatch(local, try file.bytes(nameStart..<start)) { return .refused("\(reason)") }
     let packed = start..<start + entry.packedSize
     guard let bytes = try entry.method == 0 ? stored(packed) : inflated(packed, size: entry.header.size) else {
       return .refused("damaged: it does not unpack to \(entry.header.size) bytes")

@@ -83,7 +83,8 @@ package enum NamedTimesFormat: BatchFormat {
     let shown = naming.patterns.first?.description ?? ""
     for path in names {
       guard let (pattern, match) = naming.match(path) else {
-        refused.append(RefusedFrame(source: path, reason: "the name is not \(shown), a file's suffix aside"))
+        refused.append(
+          RefusedFrame(source: path, reason: "the name is not \(shown), a file's suffix aside", kind: .otherName))
         continue
       }
       if pattern.needsZone && source.options.timeZone == nil {

@@ -171,8 +171,8 @@ struct NativeDraft {
       } else if let frame = times.frames[name] {
         draft.frames.append(frame)
       } else {
-        let reason = times.refused[name] ?? "the name carries no instant"
-        draft.refused.append(RefusedFrame(source: name, reason: reason))
+        draft.refused.append(
+          times.refused[name] ?? RefusedFrame(source: name, reason: "the name carries no instant"))
       }
     }
   }

@@ -41,7 +41,8 @@ package enum NativeFormat: BatchFormat {
   private static func bytes(of path: String, in contents: any BatchContents, limits: Limits) throws -> [UInt8] {
     switch try contents.contents(of: path, limit: limits.jsonBytes) {
     case .bytes(let bytes)?: return bytes
-    case .refused(let reason)?: throw BadBatch("read", path, reason, advice: "send a plain file of reasonable size")
+    case .refused(let refusal)?:
+      throw BadBatch("read", path, "\(refusal)", advice: "send a plain file of reasonable size")
     case nil: throw BadBatch("read", path, "missing", advice: "send the batch again")
     }
   }

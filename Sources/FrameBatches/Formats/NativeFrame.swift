@@ -56,7 +56,7 @@ struct NativeFrame {
     }
     let size = PixelSize(
       width: Int(try units.pixels(entry, "width").rounded()), height: Int(try units.pixels(entry, "height").rounded()))
-    if let fault = size.excess(of: units.limits) { throw JSONError("a picture of " + fault) }
+    if let fault = size.excess(of: units.limits) { throw JSONError("a picture of " + fault.text) }
     guard size.isWithin(units.limits) else { throw JSONError("a picture of \(size.width)×\(size.height) pixels") }
     var layers: [(z: Double, file: String, layer: Layer)] = []
     var blackout: Masks?
@@ -101,7 +101,7 @@ extension Layer {
       let (width, height) = (try units.pixels(json, "width"), try units.pixels(json, "height"))
       // Edges are rounded, not lengths, so that layers that touch still do.
       let fitted = PixelSize(width: Int((left + width).rounded()) - x, height: Int((top + height).rounded()) - y)
-      if let fault = fitted.excess(of: units.limits) { throw JSONError(fault) }
+      if let fault = fitted.excess(of: units.limits) { throw JSONError(fault.text) }
       guard width > 0, height > 0, fitted.isWithin(units.limits) else {
         throw JSONError("\(fitted.width)×\(fitted.height) pixels")
       }
@@ -129,7 +129,7 @@ extension RawPixels {
       return Int(said)
     }
     let size = PixelSize(width: try count("width", atLeast: 1), height: try count("height", atLeast: 1))
-    if let fault = size.excess(of: limits) { throw JSONError(fault) }
+    if let fault = size.excess(of: limits) { throw JSONError(fault.text) }
     bytesPerRow = try count("bytesPerRow", atLeast: 4 * size.width, default: 4 * size.width)
     alphaBytesPerRow = try count("alphaBytesPerRow", atLeast: size.width, default: size.width)
     guard max(bytesPerRow / 4, alphaBytesPerRow) <= size.width + 4_096 else {

@@ -4,8 +4,8 @@ import JSON
 struct NativeTimes {
   /// The frames with a time, by path.
   private(set) var frames: [String: Frame] = [:]
-  /// The reasons why files have no time, by path.
-  private(set) var refused: [String: String] = [:]
+  /// Files without a time, by path.
+  private(set) var refused: [String: RefusedFrame] = [:]
 
   /// For a batch whose frames all have a time in `batch.json`.
   init() {}
@@ -39,7 +39,7 @@ struct NativeTimes {
     }
     for draft in drafts {
       for frame in draft.frames where frame.paths[0] != path { frames[frame.paths[0]] = frame }
-      for each in draft.refused where !isPlain { refused[each.source] = each.reason }
+      for each in draft.refused where !isPlain { refused[each.source] = each }
     }
   }
 }

@@ -15,7 +15,9 @@ package enum PlainFormat: BatchFormat {
       if let instant = instant(ofName: name) {
         draft.frames.append(Frame(source: lastComponent(of: name), path: name, timeMs: instant))
       } else {
-        draft.refused.append(RefusedFrame(source: name, reason: "the name is not <unix ms>.jpg, .jpeg, .png or .webp"))
+        draft.refused.append(
+          RefusedFrame(
+            source: name, reason: "the name is not <unix ms>.jpg, .jpeg, .png or .webp", kind: .otherName))
       }
     }
     return draft

@@ -58,7 +58,7 @@ private struct Screencast {
     case .bytes(let bytes)?:
       if let trace = PlaywrightTrace(bytes, lineLimit: limits.jsonBytes) { return trace }
       refused.append(RefusedFrame(source: path, reason: "no trace: its first line is not of context-options"))
-    case .refused(let reason)?: refused.append(RefusedFrame(source: path, reason: reason))
+    case .refused(let refusal)?: refused.append(RefusedFrame(source: path, reason: "\(refusal)"))
     case nil: break
     }
     return nil

@@ -108,7 +108,7 @@ struct RRWebStack {
     guard let picture = try size(base.literal), min(picture.width, picture.height) > 0 else {
       throw JSONError("the size of the lowest image is not known")
     }
-    if let fault = picture.excess(of: limits) { throw JSONError(fault) }
+    if let fault = picture.excess(of: limits) { throw JSONError(fault.text) }
     let (across, down) = (Double(picture.width) / area.width, Double(picture.height) / area.height)
     var layers = [Layer(raw: nil, x: 0, y: 0, size: nil, opacity: 1, masks: .none)]
     for image in images.dropFirst() {
@@ -121,7 +121,7 @@ struct RRWebStack {
       }
       let (x, y) = (Int(left.rounded()), Int(top.rounded()))
       let fitted = PixelSize(width: Int(right.rounded()) - x, height: Int(bottom.rounded()) - y)
-      if let fault = fitted.excess(of: limits) { throw JSONError(fault) }
+      if let fault = fitted.excess(of: limits) { throw JSONError(fault.text) }
       guard fitted.isWithin(limits) else { throw JSONError("an image of \(fitted.width)×\(fitted.height) pixels") }
       layers.append(Layer(raw: nil, x: x, y: y, size: fitted, opacity: 1, masks: .none))
     }

@@ -16,7 +16,8 @@ package enum RecorderTarFormat: BatchFormat {
       if let instant = instant(ofName: base) {
         draft.frames.append(Frame(source: base, path: name, timeMs: instant))
       } else {
-        draft.refused.append(RefusedFrame(source: base, reason: "the name is not <start ms>_1_<ms>.jpeg"))
+        draft.refused.append(
+          RefusedFrame(source: base, reason: "the name is not <start ms>_1_<ms>.jpeg", kind: .otherName))
       }
     }
     guard !draft.frames.isEmpty else { return nil }

@@ -40,7 +40,7 @@ package struct SessionTombstones: Sendable {
     do {
       switch try open()?.contents(of: name, limit: Tombstone.maximumBytes) {
       case nil: return nil
-      case .refused(let reason): throw JSONError(reason)
+      case .refused(let reason): throw JSONError("\(reason)")
       case .bytes(let bytes): return try Tombstone(JSONParser.parse(bytes), of: session)
       }
     } catch let error as JSONError {

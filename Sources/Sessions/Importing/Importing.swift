@@ -127,7 +127,7 @@ package struct Importing {
           return nil
         }
         return try ImportedVideo(item, bytes: bytes, reader, limits, isCancelled: isCancelled)
-      case .refused(let reason): refuse(item.name, reason)
+      case .refused(let reason): refuse(item.name, "\(reason)")
       case nil: refuse(item.name, "it is gone")
       }
     } catch is NoDuration {

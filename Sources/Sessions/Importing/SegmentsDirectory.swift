@@ -147,7 +147,7 @@ private struct EventList {
     guard let contents = try directory.contents(of: name, limit: VideoEvent.maximumBytes) else { return [] }
     guard case .bytes(let bytes) = contents else {
       guard case .refused(let reason) = contents else { return [] }
-      return [Problem(file: name, what: reason)]
+      return [Problem(file: name, what: "\(reason)")]
     }
     if let startMs = SegmentName.start(ofManifest: name),
       let (manifest, _) = try? SegmentManifest.read(bytes, of: startMs, path: name)

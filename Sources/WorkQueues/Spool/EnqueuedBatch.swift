@@ -123,17 +123,17 @@ struct EnqueuedBatch {
     for frame in reader.batch.frames {
       switch try reader.images(of: frame).first {
       case .bytes(let bytes)?:
-        let reason: String
+        let refusal: Refusal
         switch FileKind(of: bytes) {
         case .image(let kind):
           // A picture without a readable size is left to the decoder.
           guard let excess = kind.size(of: bytes)?.excess(of: reader.limits) else { return }
-          reason = excess
-        case .otherImage(let other): reason = other.refusal
-        default: reason = bytes.isEmpty ? "an empty file" : "neither JPEG, PNG nor WebP"
+          refusal = excess
+        case .otherImage(let other): refusal = other.refusal
+        default: refusal = bytes.isEmpty ? "an empty file" : "neither JPEG, PNG nor WebP"
         }
-        refused.append(RefusedFrame(source: frame.source, reason: "decode \(frame.source): \(reason)"))
-      case .refused(let reason)?: refused.append(RefusedFrame(source: frame.source, reason: reason))
+        refused.append(RefusedFrame(source: frame.source, undecoded: refusal))
+      case .refused(let refusal)?: refused.append(RefusedFrame(source: frame.source, reason: refusal.text))
       case nil: break
       }
     }

@@ -54,8 +54,8 @@ package struct Enqueuer {
     }
     defer { close(file) }
     switch try readRegularFile(file, path: source, limit: limits.fileBytes) {
-    case .refused(let reason):
-      throw BadBatch("enqueue", source, reason, advice: "enqueue plain image files of reasonable size")
+    case .refused(let refusal):
+      throw BadBatch("enqueue", source, "\(refusal)", advice: "enqueue plain image files of reasonable size")
     case .bytes(let bytes): return bytes
     }
   }
