@@ -19,7 +19,7 @@ public final class OutputDirectory: Sendable {
   public init(_ path: String, hls: Bool = false, thumbnails: Bool = false, sentry: Bool = false) throws {
     try DurableFile.makeDirectories(path)
     staging = try Staging(output: path, worker: WorkerID())
-    views = SessionViews(hls: hls, thumbnails: thumbnails, sentry: sentry)
+    views = SessionViews(.on([(.hls, hls), (.thumbnails, thumbnails), (.sentry, sentry)]))
   }
 
   /// The directory's path.

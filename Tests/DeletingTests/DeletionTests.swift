@@ -27,7 +27,8 @@ import Testing
 
   private func encoder(hls: Bool = false) throws -> BatchEncoder {
     BatchEncoder(
-      BatchEncoder.Options(), staging: try Staging(output: output, worker: WorkerID()), index: SessionViews(hls: hls))
+      BatchEncoder.Options(), staging: try Staging(output: output, worker: WorkerID()),
+      index: SessionViews(.on([(.hls, hls)])))
   }
 
   private func delete(_ id: SessionID, reason: String = "asked for") throws -> Deletion {
@@ -124,7 +125,7 @@ import Testing
 
   @Test func deferredViewsDoNotBringTheSessionBack() throws {
     let staging = try Staging(output: output, worker: WorkerID())
-    let views = SessionViews(hls: true)
+    let views = SessionViews(.hls)
     let encoder = BatchEncoder(BatchEncoder.Options(), staging: staging, index: views)
     for batch in session.batches.sorted() { _ = try encoder.publish(batch) }
     #expect(views.dueInMs != nil)

@@ -43,7 +43,7 @@ final class GrowingPackage: Sendable {
   }
 
   func views() -> SessionViews {
-    SessionViews(hls: true, clock: { [self] in nowMs }, wallClock: { [self] in unixMs })
+    SessionViews(.hls, clock: { [self] in nowMs }, wallClock: { [self] in unixMs })
   }
 
   func store(_ client: (any ObjectClient)? = nil) throws -> ObjectStore {

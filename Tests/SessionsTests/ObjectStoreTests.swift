@@ -42,7 +42,7 @@ import Testing
   private func directory(_ batches: [String], hls: Bool = false) throws -> [String: [UInt8]] {
     let output = scratch.path("output-\(UUID().uuidString)")
     let staging = try Staging(output: output, worker: WorkerID())
-    let index = SessionViews(hls: hls)
+    let index = SessionViews(.on([(.hls, hls)]))
     let encoder = BatchEncoder(BatchEncoder.Options(), staging: staging, index: index)
     for batch in batches { _ = try encoder.publish(batch) }
     #expect(index.flushPending(staging, all: true).isEmpty)

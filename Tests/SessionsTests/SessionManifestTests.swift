@@ -65,7 +65,7 @@ import Testing
           PublishedSegment.made(1_000, 6_000), PublishedSegment.made(5_801, 9_000, batch: "b"),
           PublishedSegment.made(20_000, 20_009, batch: "c"),
         ]))
-    let view = SessionView(index)
+    let view = IndexText(index)
     #expect(
       String(decoding: view.files[1].bytes, as: UTF8.self) == """
         ffconcat version 1.0

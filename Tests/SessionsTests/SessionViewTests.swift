@@ -28,11 +28,11 @@ import Testing
     }
   }
 
-  private func made(_ segments: [PublishedSegment]) -> SessionView? {
-    SessionIndex(session: session, segments: segments).map { SessionView($0) }
+  private func made(_ segments: [PublishedSegment]) -> IndexText? {
+    SessionIndex(session: session, segments: segments).map { IndexText($0) }
   }
 
-  private func text(_ view: SessionView?) -> [String] {
+  private func text(_ view: IndexText?) -> [String] {
     view?.files.map { String(decoding: $0.bytes, as: UTF8.self) } ?? []
   }
 
@@ -44,8 +44,8 @@ import Testing
     let before = try #require(made(Array(all[..<split])))
     let files = before.files
     let entries = Dictionary(uniqueKeysWithValues: all.map { ($0.startMs, $0.entry) })
-    func extended(_ files: [(name: String, bytes: [UInt8])], to starts: ArraySlice<Int64>) throws -> SessionView? {
-      try SessionView.extending(json: files[0].bytes, script: files[1].bytes, of: session, to: Array(starts)) {
+    func extended(_ files: [(name: String, bytes: [UInt8])], to starts: ArraySlice<Int64>) throws -> IndexText? {
+      try IndexText.extending(json: files[0].bytes, script: files[1].bytes, of: session, to: Array(starts)) {
         try #require(entries[$0])
       }?.view
     }
@@ -65,9 +65,9 @@ import Testing
     let files = try #require(made(all)).files
     func view(
       _ json: [UInt8], _ script: [UInt8], last: PublishedSegment? = nil, of session: SessionID? = nil
-    ) -> SessionView? {
+    ) -> IndexText? {
       let last = last ?? all[8]
-      return SessionView.extending(
+      return IndexText.extending(
         json: json, script: script, of: session ?? self.session, to: [last.startMs], { _ in last.entry })?.view
     }
     #expect(view(files[0].bytes, files[1].bytes) != nil)
@@ -105,11 +105,11 @@ import Testing
 /// The cache in a directory is valid until the directory changes.
 @Suite struct SessionNoteTests {
   private let note = SessionIndexCache(
-    count: 12, recent: [3, 5, 8], behind: [8], hasEvents: false, hasHLS: true, hasThumbnails: true)
+    count: 12, recent: [3, 5, 8], behind: [8], views: [.hls, .thumbnails])
 
   private func directory() throws -> ScratchDirectory {
     let scratch = try ScratchDirectory()
-    for name in [SessionView.jsonFile, SessionView.scriptFile] { _ = try scratch.file(name, Array(name.utf8)) }
+    for name in [IndexView.jsonFile, IndexView.scriptFile] { _ = try scratch.file(name, Array(name.utf8)) }
     return scratch
   }
 

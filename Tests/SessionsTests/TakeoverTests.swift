@@ -74,10 +74,10 @@ import Testing
       try BatchEncoder(BatchEncoder.Options(), staging: staging, index: index)
         .publish(Fixture("exact-1fps").path, session: "day")[0]
     }
-    #expect(throws: Cancelled.self) { try publish(SessionViews(thumbnails: true, shouldContinue: { false })) }
+    #expect(throws: Cancelled.self) { try publish(SessionViews(.thumbnails, shouldContinue: { false })) }
     #expect(!DurableFile.exists(output + "/exact-1fps/thumbnails/thumbnails.vtt"))
     // The segments are published. The next worker updates the views.
-    #expect(try publish(SessionViews(thumbnails: true)).duplicate)
+    #expect(try publish(SessionViews(.thumbnails)).duplicate)
     #expect(DurableFile.exists(output + "/exact-1fps/thumbnails/thumbnails.vtt"))
     staging.remove()
   }

@@ -46,7 +46,8 @@ public final class SpoolWorker: Sendable {
     shutdown = try ShutdownState()
     if hls || thumbnails { try FormatLibrary.load() }
     let id = WorkerID()
-    let views = SessionViews(hls: hls, thumbnails: thumbnails, sentry: sentry, shouldContinue: shutdown.shouldContinue)
+    let views = SessionViews(
+      .on([(.hls, hls), (.thumbnails, thumbnails), (.sentry, sentry)]), shouldContinue: shutdown.shouldContinue)
     let (queue, store) = try Self.open(spool, output: output, as: id, lease: HeartbeatMonitor.defaultLease, views)
     let worker = Worker(
       id, queue: queue, store: store, options: options, keepBatches: keepBatches, maxTime: maxTimeS,

@@ -11,12 +11,6 @@ extension ObjectSession {
   /// The format of a head after `delete --undelete`: nothing is published.
   static let undeletedFormat = "session-undeleted/1"
 
-  /// The files that clients read first. Without them a session is gone for readers.
-  private static let entryPoints = [
-    SessionView.jsonFile, SessionView.scriptFile, HLSPackage.directory + "/" + HLSPlaylist.file,
-    HLSPackage.directory + "/" + HLSViews.multivariantFile, HLSPackage.directory + "/" + HLSViews.keyFramesFile,
-  ]
-
   /// Returns the tombstone of the session; nil if it was not deleted.
   func tombstone() throws -> Tombstone? {
     try tombstone(in: objects.get(headKey, limit: Self.indexBytes))
@@ -83,7 +77,8 @@ extension ObjectSession {
       let page = try objects.list(key(""), after: last)
       // Listed objects of a session that is allowed again belong to it.
       guard let end = page.last, try tombstone() != nil else { break }
-      if last == nil { for file in Self.entryPoints { try objects.delete(key(file), nil) } }
+      // Without these files the session is gone for readers.
+      if last == nil { for file in ViewList.all.flatMap(\.entryPoints) { try objects.delete(key(file), nil) } }
       for object in page {
         if isCancelled() { throw Cancelled() }
         try objects.delete(object.key, nil)

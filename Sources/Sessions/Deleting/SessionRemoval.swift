@@ -49,9 +49,7 @@ package struct SessionRemoval {
     let markers = DirtySessionMarkers(output: output)
     try markers.remove(session)
     markers.tidyUp()
-    let superseded = SupersededLists(output: output)
-    try superseded.remove(session)
-    superseded.tidyUp()
+    for view in ViewList.all { try view.forget(session, output: output) }
     return try removeHidden(session)
   }
 

@@ -22,7 +22,7 @@ struct ObjectPlaylist {
   /// - Returns: the segments that it holds back; nil if it lists all.
   func update(
     with known: some Sequence<(PublishedSegment, String)>, releasedMs: Int64
-  ) throws -> HLSPackage.HeldBack? {
+  ) throws -> HeldBack? {
     let known = Dictionary(uniqueKeysWithValues: known.map { ($0.startMs, (segment: $0, video: $1)) })
     for attempt in 0..<20 {
       SegmentWriteConflict.pause(attempt)
@@ -40,7 +40,7 @@ struct ObjectPlaylist {
       if listed.last == index.last.startMs && listed.count == index.count { return nil }
       // Listed segments stay listed.
       let releasedMs = max(releasedMs, listed.last ?? .min)
-      var outcome: HLSPackage.Outcome?
+      var outcome: ViewOutcome?
       var isRebuilt = false
       if let there, let end = listed.last {
         let rest = try session.entries(near: end..<Int64.max, in: published).map(\.startMs).filter { $0 > end }
@@ -92,7 +92,7 @@ struct ObjectPlaylist {
     _ package: HLSPackage, over there: StoredObject?, isRebuilt: Bool, _ durationMs: Int64
   ) throws -> Bool {
     let playlist = package.path + "/" + HLSPlaylist.file
-    guard let text = try DurableFile.contents(of: playlist, limit: SessionView.maximumBytes), text != there?.bytes
+    guard let text = try DurableFile.contents(of: playlist, limit: IndexView.maximumBytes), text != there?.bytes
     else { return true }
     let views = [HLSViews.keyFramesFile, HLSViews.multivariantFile]
     let made = Set(try Directory(opening: package.path).entries().map(\.name)).subtracting(views + [HLSPlaylist.file])

@@ -107,12 +107,12 @@ struct ObjectSession {
 
   /// Returns the index of a session that a worker of an older version published: it listed all segments in `session.json`.
   private func importedView() throws -> Published? {
-    guard let there = try objects.get(key(SessionView.jsonFile), limit: Self.viewBytes) else { return nil }
-    let entries = try SessionView.videos(in: there.bytes, of: id).compactMap { SegmentName.start(ofVideo: $0) }
+    guard let there = try objects.get(key(IndexView.jsonFile), limit: Self.viewBytes) else { return nil }
+    let entries = try IndexText.videos(in: there.bytes, of: id).compactMap { SegmentName.start(ofVideo: $0) }
       .map { try segment($0).entry }
     guard zip(entries, entries.dropFirst()).allSatisfy({ $0.startMs < $1.startMs }),
       let index = SessionIndex(session: id, entries: entries)
-    else { throw DamagedOutput(path: name + key(SessionView.jsonFile), cause: "segments: not in order") }
+    else { throw DamagedOutput(path: name + key(IndexView.jsonFile), cause: "segments: not in order") }
     return Published(index: index)
   }
 
@@ -235,26 +235,26 @@ struct ObjectSession {
   }
 
   private func writeViews(of published: Published, isNew: Bool) throws {
-    let names = [SessionView.jsonFile, SessionView.scriptFile]
+    let names = [IndexView.jsonFile, IndexView.scriptFile]
     let there =
       isNew && !published.isLong
       ? [nil, nil] : try names.map { try objects.get(key($0), limit: Self.viewBytes)?.bytes }
-    let view = try extended(there, to: published) ?? SessionView(whole(published))
+    let view = try extended(there, to: published) ?? IndexText(whole(published))
     for (file, (there, kind)) in zip(view.files, zip(there, [ObjectKind.json, .text])) where file.bytes != there {
       _ = try objects.put(key(file.name), .bytes(file.bytes), kind, when: .always)
     }
   }
 
   /// Returns the views that are there, with the segments that they lack; nil if all entries are needed.
-  private func extended(_ there: [[UInt8]?], to published: Published) throws -> SessionView? {
+  private func extended(_ there: [[UInt8]?], to published: Published) throws -> IndexText? {
     guard published.isLong, let json = there[0], let script = there[1],
-      let lastMs = SessionView.lastStarts(in: json, 1).last
+      let lastMs = IndexText.lastStarts(in: json, 1).last
     else { return nil }
     let (index, entries) = (published.index, try entries(near: lastMs..<Int64.max, in: published))
     let byStart = Dictionary(uniqueKeysWithValues: entries.map { ($0.startMs, $0) })
-    let view = try SessionView.extending(json: json, script: script, of: id, to: entries.map(\.startMs)) {
+    let view = try IndexText.extending(json: json, script: script, of: id, to: entries.map(\.startMs)) {
       guard let entry = byStart[$0] else {
-        throw DamagedOutput(path: name + key(SessionView.jsonFile), cause: "lists a segment that is not published")
+        throw DamagedOutput(path: name + key(IndexView.jsonFile), cause: "lists a segment that is not published")
       }
       return entry
     }?.view

@@ -147,10 +147,10 @@ public enum Stitching {
   private static func target(_ path: String, in directory: (String) -> String) throws -> String {
     let resolved = DurableFile.resolved(path)
     var parent = DurableFile.resolved(directory(resolved))
-    if [HLSPackage.directory, ThumbnailPackage.directory].contains(lastComponent(of: parent)) {
+    if ViewList.all.compactMap(\.directory).contains(lastComponent(of: parent)) {
       parent = DurableFile.parentDirectory(of: parent)
     }
-    guard !DurableFile.exists(parent + "/" + SessionView.jsonFile) else {
+    guard !DurableFile.exists(parent + "/" + IndexView.jsonFile) else {
       throw BadTarget(path: path, cause: "inside a published session", advice: "write to another place")
     }
     return resolved

@@ -88,10 +88,7 @@ package enum Verification {
 
   /// Returns files that no manifest names.
   private static func orphans(_ names: [String], _ segments: [PublishedSegment]) -> [Problem] {
-    let known = Set(
-      segments.flatMap { [$0.file, SegmentName.event($0.startMs)] } + [
-        SessionView.jsonFile, SessionView.scriptFile, HLSPackage.directory, ThumbnailPackage.directory, ".lock",
-      ])
+    let known = Set(segments.map(\.file) + ViewList.all.flatMap { $0.names(of: segments) } + [".lock"])
     return names.filter { !known.contains($0) && SegmentName.start(ofManifest: $0) == nil }
       .map { Problem(file: $0, what: "an orphan: no manifest knows it") }
   }
@@ -99,14 +96,13 @@ package enum Verification {
   private static func problemsOfViews(
     _ names: [String], _ segments: [PublishedSegment], _ directory: SessionDirectory, repair: Bool
   ) throws -> [Problem] {
-    guard let index = SessionIndex(session: directory.session, segments: segments) else { return [] }
+    if segments.isEmpty { return [] }
     // A worker updates the views now, or the next one will.
     if !repair && DirtySessionMarkers(beside: directory).isThere(directory.session) { return [] }
     var problems: [Problem] = []
-    // All segments have events, or none.
-    let hasEvents = !Set(names).isDisjoint(with: segments.map { SegmentName.event($0.startMs) })
-    let views = SessionView(index).files + (hasEvents ? SentryEvent.files(of: segments) : [])
-    for (name, wanted) in views where try directory.bytes(of: name, limit: wanted.count) != wanted {
+    // `session.json` comes first.
+    let files = ViewList.all.reversed().flatMap { $0.files(of: segments, in: directory.session, among: names) }
+    for (name, wanted) in files where try directory.bytes(of: name, limit: wanted.count) != wanted {
       if repair {
         // Read the manifests again under the lock: another worker may have added segments.
         try directory.locked {
@@ -125,7 +121,7 @@ package enum Verification {
 extension SessionDirectory {
   /// Returns the videos that session.json lists.
   func listedVideos() throws -> [String] {
-    try bytes(of: SessionView.jsonFile, limit: SessionView.maximumBytes).map { SessionView.videos(in: $0, of: session) }
+    try bytes(of: IndexView.jsonFile, limit: IndexView.maximumBytes).map { IndexText.videos(in: $0, of: session) }
       ?? []
   }
 }

@@ -58,7 +58,7 @@ public final class SessionCatalog: Sendable {
       var found: [String: (stamp: FileStamp, summary: SessionSummary)] = [:]
       for entry in try directory.entries() where entry.kind == .directory {
         guard let session = SessionID(entry.name), !deleted.contains(session),
-          let stamp = directory.stamp(of: entry.name + "/" + SessionView.jsonFile)
+          let stamp = directory.stamp(of: entry.name + "/" + IndexView.jsonFile)
         else { continue }
         let cached = known[entry.name].flatMap { $0.stamp == stamp ? $0 : nil }
         found[entry.name] = cached ?? (stamp, SessionSummary(session, in: directory))
@@ -140,7 +140,7 @@ public final class SessionCatalog: Sendable {
   /// - Returns: nil for any other name, or if there is no plain file.
   package func file(_ name: String, of session: SessionID) throws -> OpenFile? {
     let isOurs =
-      name == SessionView.jsonFile || name == SessionView.scriptFile || SegmentName.start(ofVideo: name) != nil
+      name == IndexView.jsonFile || name == IndexView.scriptFile || SegmentName.start(ofVideo: name) != nil
       || SegmentName.start(ofManifest: name) != nil
     guard isOurs, try DurableFile.isDirectory(output + "/" + session.description) else { return nil }
     let directory = try Directory(opening: output + "/" + session.description, followingLinks: false)
@@ -185,7 +185,7 @@ public final class SessionCatalog: Sendable {
     guard try DurableFile.isDirectory(output + "/" + session.description),
       let own = directory.stamp(of: session.description)
     else { return nil }
-    return [own, directory.stamp(of: session.description + "/" + SessionView.jsonFile)]
+    return [own, directory.stamp(of: session.description + "/" + IndexView.jsonFile)]
   }
 
   // MARK: - Removed sessions

@@ -29,12 +29,12 @@ extension SessionSummary {
   init(_ session: SessionID, in output: Directory) {
     do {
       let directory = try Directory(opening: session.description, in: output)
-      guard case .bytes(let bytes)? = try directory.contents(of: SessionView.jsonFile, limit: 64 << 20) else {
+      guard case .bytes(let bytes)? = try directory.contents(of: IndexView.jsonFile, limit: 64 << 20) else {
         throw JSONError("not a plain file")
       }
       self = try SessionSummary(session, bytes)
     } catch let error as JSONError {
-      self.init(session, error: "\(SessionView.jsonFile): \(error); encoder-worker verify --repair makes it anew")
+      self.init(session, error: "\(IndexView.jsonFile): \(error); encoder-worker verify --repair makes it anew")
     } catch {
       self.init(session, error: "\(error)")
     }
@@ -59,7 +59,7 @@ extension SessionSummary {
   private static func parse(
     _ bytes: [UInt8], of session: SessionID
   ) throws(JSONError) -> (json: JSONValue, gaps: Int, segments: Int) {
-    if bytes.count > 1 << 20, let parts = SessionView.parts(of: bytes, session: session) {
+    if bytes.count > 1 << 20, let parts = IndexText.parts(of: bytes, session: session) {
       return (parts.members, parts.gapCount, parts.segmentCount)
     }
     guard bytes.count <= 4 << 20 else { throw JSONError("not as it was written") }

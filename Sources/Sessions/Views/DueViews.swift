@@ -7,7 +7,7 @@ struct DueViews {
   /// The due time of all views.
   var viewsMs: Int?
   /// The segments that the live playlist holds back, and when it lists them anyway.
-  private(set) var heldBack: (segments: HLSPackage.HeldBack, dueMs: Int)?
+  private(set) var heldBack: (segments: HeldBack, dueMs: Int)?
   /// Failed updates in a row, and the time before which there is no other.
   private var failures = 0
   private var retryMs = Int.min
@@ -20,7 +20,7 @@ struct DueViews {
   var firstMs: Int { max(min(viewsMs ?? .max, heldBack?.dueMs ?? .max), retryMs) }
 
   /// Sets the segments that the playlist holds back. A later segment does not defer the first one further.
-  mutating func hold(_ new: HLSPackage.HeldBack?, atMs nowMs: Int) {
+  mutating func hold(_ new: HeldBack?, atMs nowMs: Int) {
     if let new, heldBack?.segments.startMs == new.startMs { return }
     heldBack = new.map { ($0, nowMs + $0.waitMs) }
   }

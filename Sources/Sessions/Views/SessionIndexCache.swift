@@ -13,12 +13,8 @@ package struct SessionIndexCache: Equatable {
   var recent: [Int64]
   /// The starts of the recent segments that the views lack.
   package var behind: [Int64]
-  /// Whether the session has Sentry's events.
-  var hasEvents: Bool
-  /// Whether the session has a live playlist.
-  var hasHLS: Bool
-  /// Whether the session has thumbnails.
-  var hasThumbnails: Bool
+  /// The views that the session has.
+  var views: ViewKinds
 
   /// Shorter sessions are read as fast without a cache.
   static let leastCount = 8
@@ -34,19 +30,18 @@ package struct SessionIndexCache: Equatable {
     let size = words.withUnsafeMutableBytes { getxattr(directory, name, $0.baseAddress, $0.count) }
     guard size >= 6 * 8, size % 8 == 0, let stamp = stamp(of: directory) else { return nil }
     words = Array(words.prefix(size / 8))
-    let (flags, recentCount) = (words[3], Int(clamping: words[4]))
+    let recentCount = Int(clamping: words[4])
     guard words[0] == version, words[1] == stamp, (1...(words.count - 5)).contains(recentCount) else { return nil }
     return SessionIndexCache(
       count: Int(words[2]), recent: Array(words[5..<(5 + recentCount)]), behind: Array(words[(5 + recentCount)...]),
-      hasEvents: flags & 1 != 0, hasHLS: flags & 2 != 0, hasThumbnails: flags & 4 != 0)
+      views: ViewKinds(rawValue: words[3]).intersection(.known))
   }
 
   /// Writes the cache if possible. Call it with the session locked, after all changes of the directory.
   package func write(to directory: String) {
     // A later change in the same tick of the file system's clock would not be detected.
     guard count >= Self.leastCount, Self.passTick(of: directory), let stamp = Self.stamp(of: directory) else { return }
-    let flags: Int64 = (hasEvents ? 1 : 0) | (hasHLS ? 2 : 0) | (hasThumbnails ? 4 : 0)
-    let words = [Self.version, stamp, Int64(count), flags, Int64(recent.count)] + recent + behind
+    let words = [Self.version, stamp, Int64(count), views.rawValue, Int64(recent.count)] + recent + behind
     // Where it cannot be kept, the session is read in full next time.
     _ = words.withUnsafeBytes { setxattr(directory, Self.name, $0.baseAddress, $0.count, 0) }
   }
@@ -89,7 +84,7 @@ package struct SessionIndexCache: Equatable {
     defer { close(descriptor) }
     guard clinux_is_remote(descriptor) == 0 else { return nil }
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-    for name in [".", SessionView.jsonFile, SessionView.scriptFile] {
+    for name in [".", IndexView.jsonFile, IndexView.scriptFile] {
       var status = stat()
       guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
       let size = name == "." ? 0 : Int(status.st_size)

@@ -1,6 +1,5 @@
-// The views of a session, kept up to date with its segments' manifests: `session.json`, `session.ffconcat` and, where they are
-// asked for, the events for Sentry, `hls/` and `thumbnails/`. The views of a long session are written a few times a second at
-// most. A marker in `OUTPUT/.behind/` is written first, so that the next worker updates them after a crash.
+// The views of a session in a directory, kept up to date with its segments' manifests: those that every session has, and those that
+// are asked for. The views of a long session are written a few times a second at most. A marker in `OUTPUT/.behind/` is written first, so that the next worker updates them after a crash.
 
 import Encoding
 import FileSystem
@@ -33,39 +32,29 @@ package final class SessionViews: Sendable {
   private let clock: @Sendable () -> Int
   private let wallClock: @Sendable () -> Int64
   private let shouldContinue: @Sendable () -> Bool
-  private let hasHLS: Bool
-  private let hasThumbnails: Bool
-  private let hasEvents: Bool
+  private let wanted: ViewKinds
 
   /// - Parameters:
-  ///   - hls: whether sessions can be played while they grow.
-  ///   - thumbnails: whether players have thumbnails of them.
-  ///   - sentry: whether there is an event for Sentry beside each manifest.
+  ///   - wanted: written for every session; others are kept up to date if a session has them.
   ///   - shouldContinue: asked between files; if it returns false, the rest is left to the next worker.
   ///   - clock: a monotonic clock, in milliseconds.
   ///   - wallClock: unix milliseconds.
   package init(
-    hls: Bool = false, thumbnails: Bool = false, sentry: Bool = false,
-    shouldContinue: @escaping @Sendable () -> Bool = { true },
+    _ wanted: ViewKinds = [], shouldContinue: @escaping @Sendable () -> Bool = { true },
     clock: @escaping @Sendable () -> Int = MonotonicClock.milliseconds,
     wallClock: @escaping @Sendable () -> Int64 = { WallClock.nowMs }
   ) {
     self.shouldContinue = shouldContinue
     self.clock = clock
     self.wallClock = wallClock
-    hasHLS = hls
-    hasThumbnails = thumbnails
-    hasEvents = sentry
+    self.wanted = wanted
   }
 
   // MARK: - In a locked session
 
   /// Returns the cache of a session; nil if it is invalid, or the session lacks a view that we keep.
   func cache(of directory: SessionDirectory) -> SessionIndexCache? {
-    SessionIndexCache.read(of: directory.path).flatMap { cache in
-      (cache.hasEvents || !hasEvents) && (cache.hasHLS || !hasHLS) && (cache.hasThumbnails || !hasThumbnails)
-        ? cache : nil
-    }
+    SessionIndexCache.read(of: directory.path).flatMap { $0.views.isSuperset(of: wanted) ? $0 : nil }
   }
 
   /// Whether the update of the views may be deferred while segments are added. Then a marker is written.
@@ -76,7 +65,7 @@ package final class SessionViews: Sendable {
     // A segment older than all cached ones would leave a hole in the cache.
     guard cache.behind.count + new.count <= Self.maximumBehind, cache.recent.count > cache.behind.count,
       new.allSatisfy({ $0.startMs > cache.recent[0] }),
-      try Self.wasWritten(directory.path + "/" + SessionView.jsonFile, withinMs: lagMs)
+      try Self.wasWritten(directory.path + "/" + IndexView.jsonFile, withinMs: lagMs)
     else { return false }
     try mark(directory)
     let dueMs = clock() + lagMs
@@ -100,7 +89,8 @@ package final class SessionViews: Sendable {
     _ new: [PublishedSegment], _ cache: SessionIndexCache, in directory: SessionDirectory
   ) -> [String] {
     cache.adding(new.map(\.startMs), areBehind: true).write(to: directory.path)
-    return cache.hasEvents ? new.compactMap { SentryEvent.warning(of: $0, in: directory.session) } : []
+    return ViewList.all.filter { cache.views.contains($0.kind) }
+      .flatMap { $0.warnings(of: new, in: directory.session) }
   }
 
   /// Brings all files up to date.
@@ -120,18 +110,16 @@ package final class SessionViews: Sendable {
     ) { _, _ in
       if !self.shouldContinue() { throw Cancelled() }
     }
-    let outcome =
-      try cache.flatMap { try update.add(new, to: $0) }
-      ?? update.rebuild(events: hasEvents, hls: hasHLS, thumbnails: hasThumbnails)
+    let (outcome, known) = try cache.flatMap { try update.add(new, to: $0) } ?? update.rebuild(wanted)
     // Mark before the cache is valid: a worker that finds it valid after a crash leaves the update to the marker.
     if let heldBack = outcome.heldBack { try mark(directory, heldBack) }
-    outcome.cache?.write(to: directory.path)
+    known?.write(to: directory.path)
     if outcome.heldBack == nil { try unmark(directory) }
     return outcome.warnings
   }
 
   /// Writes a marker, so that segments that are held back are listed in time even if this process dies.
-  private func mark(_ directory: SessionDirectory, _ heldBack: HLSPackage.HeldBack) throws {
+  private func mark(_ directory: SessionDirectory, _ heldBack: HeldBack) throws {
     try mark(directory)
     let nowMs = clock()
     let dueMs = behind.withLock { behind in

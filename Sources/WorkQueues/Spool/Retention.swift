@@ -68,7 +68,7 @@ extension PruneRun {
       guard let session = SessionID(entry.name) else { continue }
       let directory = SessionDirectory(output: output, session: session)
       // The cheap check first: it is enough for a young session.
-      if let viewMs = changedMs(directory.path + "/" + SessionView.jsonFile), viewMs >= limitMs { continue }
+      if let viewMs = changedMs(directory.path + "/" + IndexView.jsonFile), viewMs >= limitMs { continue }
       attempt {
         do {
           _ = try directory.lockedIfFree { try prune(directory, before: limitMs) }
@@ -82,7 +82,7 @@ extension PruneRun {
   /// Call it with the session locked.
   private func prune(_ directory: SessionDirectory, before limitMs: Int64) throws {
     let manifests = try directory.publishedStarts().map { directory.path + "/" + SegmentName.manifest($0) }
-    let files = manifests + [directory.path + "/" + SessionView.jsonFile]
+    let files = manifests + [directory.path + "/" + IndexView.jsonFile]
     guard !manifests.isEmpty, let lastMs = files.compactMap(changedMs).max(), lastMs < limitMs else { return }
     remove(directory.path, "a session") {
       if let reason = pruning.tombstoneReason {

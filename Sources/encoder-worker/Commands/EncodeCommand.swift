@@ -38,7 +38,7 @@ struct EncodeCommand: ReportingCommand {
     let signals = try TerminationSignals()
     let staging = try Staging(output: output, worker: WorkerID())
     defer { staging.remove() }
-    let views = SessionViews(sentry: events.sentry)
+    let views = SessionViews(.on([(.sentry, events.sentry)]))
     let keyFrames = KeyFrameCache()
     let runner = ParallelRunner(batches)
     let stages = Mutex<[BatchStage]>([])

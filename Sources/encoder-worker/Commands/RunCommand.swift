@@ -215,7 +215,8 @@ struct RunCommand: ReportingCommand {
   ) throws -> (any BatchQueue, any ArtifactStore) {
     guard let remote = try source.remote.connect(as: id, lease: lease, isOverdue: { shutdown.isOverdue }) else {
       let views = SessionViews(
-        hls: hls, thumbnails: thumbnails, sentry: events.sentry, shouldContinue: shutdown.shouldContinue)
+        .on([(.hls, hls), (.thumbnails, thumbnails), (.sentry, events.sentry)]),
+        shouldContinue: shutdown.shouldContinue)
       return try SpoolWorker.open(source.spool ?? "", output: output, as: id, lease: lease, views)
     }
     try remote.objects.requireConditions(tryingAt: "incoming/.\(id)", name: remote.name)

@@ -75,7 +75,7 @@ struct HLSPackage {
 
   /// The existing media playlist.
   private func text() throws -> [UInt8]? {
-    try DurableFile.contents(of: path + "/" + HLSPlaylist.file, limit: SessionView.maximumBytes)
+    try DurableFile.contents(of: path + "/" + HLSPlaylist.file, limit: IndexView.maximumBytes)
   }
 
   /// Returns the files that the media playlist names.
@@ -112,21 +112,6 @@ struct HLSPackage {
 // MARK: - Live packages
 
 extension HLSPackage {
-  /// Segments that a live playlist does not list yet, because the next batch may change how long the first of them is shown.
-  struct HeldBack {
-    /// The starts of the first and the last of them.
-    let startMs: Int64
-    let lastMs: Int64
-    /// The time after which they are listed anyway, in milliseconds.
-    let waitMs: Int
-  }
-
-  /// The result of an update of a live playlist.
-  struct Outcome {
-    /// nil if the playlist lists all segments.
-    let heldBack: HeldBack?
-  }
-
   /// The time for which segments are held back, in milliseconds.
   private static let waitMs: ClosedRange<Int64> = 15_000...60_000
 
@@ -167,7 +152,7 @@ extension HLSPackage {
   func update(
     _ segments: [PublishedSegment], releasedMs: Int64, from session: SessionDirectory,
     progress: (Int, Int) throws -> Void = { _, _ in }
-  ) throws -> Outcome {
+  ) throws -> ViewOutcome {
     try DurableFile.makeDirectories(path)
     _ = try Directory(opening: path, followingLinks: false)
     try requireOwn(session.session)
@@ -212,7 +197,7 @@ extension HLSPackage {
   /// - Returns: nil when all has to be made from all segments.
   func extend(
     by segments: [PublishedSegment], sessionStartMs startMs: Int64, releasedMs: Int64, from session: SessionDirectory
-  ) throws -> Outcome? {
+  ) throws -> ViewOutcome? {
     _ = try Directory(opening: path, followingLinks: false)
     guard let there = try text(), let playlist = HLSPlaylist(of: session.session, continuing: there),
       HLSPlaylist.lastStart(in: there) == segments.first?.startMs
@@ -238,8 +223,8 @@ extension HLSPackage {
     _ segments: ArraySlice<PublishedSegment>, behind previous: HLSPlaylist, sessionStartMs: Int64, releasedMs: Int64,
     from session: SessionDirectory, progress: (Int, Int) throws -> Void = { _, _ in },
     refuse: (HLSPlaylist.Entry) throws -> Void, preparing prepare: (HLSPlaylist) throws -> Void = { _ in }
-  ) throws -> Outcome {
-    guard let last = segments.last else { return Outcome(heldBack: nil) }
+  ) throws -> ViewOutcome {
+    guard let last = segments.last else { return ViewOutcome() }
     var playlist = previous
     let listed = Self.listable(segments, releasedMs)
     let rest = segments[listed.endIndex...]
@@ -263,7 +248,7 @@ extension HLSPackage {
       }
       try progress(index - segments.startIndex + 1, segments.count)
     }
-    let outcome = Outcome(heldBack: rest.first.map { holdBack($0, of: segments) })
+    let outcome = ViewOutcome(heldBack: rest.first.map { holdBack($0, of: segments) })
     // Players cannot use a playlist without a segment.
     if playlist.endMs == previous.endMs { return outcome }
     if last.isFinal && rest.isEmpty { playlist.end(atMs: last.endMs) }

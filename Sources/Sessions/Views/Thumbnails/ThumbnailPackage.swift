@@ -42,7 +42,7 @@ struct ThumbnailPackage {
   func extend(
     by new: [PublishedSegment], after last: PublishedSegment, sessionStartMs startMs: Int64
   ) throws -> Bool {
-    guard let text = try DurableFile.contents(of: path + "/" + ThumbnailTrack.file, limit: SessionView.maximumBytes),
+    guard let text = try DurableFile.contents(of: path + "/" + ThumbnailTrack.file, limit: IndexView.maximumBytes),
       let track = ThumbnailTrack(startMs: startMs, continuing: text, after: last)
     else { return false }
     try write(new, after: track) { _, _ in }

@@ -1,4 +1,5 @@
-// `session.json` and `session.ffconcat`. A view of a long session is read from its files, and segments are added at its end. Pure.
+// The text of `session.json` and `session.ffconcat`. That of a long session is read from the files, and segments are added at its
+// end. Pure.
 
 import CLinux
 import Encoding
@@ -6,7 +7,7 @@ import FrameBatches
 import ISOMedia
 import JSON
 
-package struct SessionView {
+package struct IndexText {
   /// The totals, and the last segments that the view lists, at least one: all, unless it was read from files.
   private(set) var index: SessionIndex
   /// The text between the brackets of `gaps`, without the one behind the last segment.
@@ -15,9 +16,6 @@ package struct SessionView {
   private var list: [UInt8] = []
   /// The script up to the last segment, whose length depends on what follows.
   private var script = Array("ffconcat version 1.0\n".utf8)
-
-  /// Maximum size of a file in bytes: some 300 000 segments.
-  package static let maximumBytes = 64 << 20
 
   /// - Parameter index: lists all segments of the session.
   package init(_ index: SessionIndex) {
@@ -63,12 +61,12 @@ package struct SessionView {
   ///   list the first of `starts`.
   static func extending(
     json: [UInt8], script: [UInt8], of session: SessionID, to starts: [Int64], _ entry: (Int64) throws -> SessionEntry
-  ) rethrows -> (view: SessionView, kept: Int)? {
+  ) rethrows -> (view: IndexText, kept: Int)? {
     guard let parts = parts(of: json, session: session), let first = starts.first else { return nil }
     let listed = lastStarts(in: parts.list, starts.count + 64).filter { $0 >= first }
     let kept = zip(listed, starts).prefix { $0 == $1 }.count
     guard kept > 0,
-      var view = try SessionView(parts, listed[(kept - 1)...].map(entry), of: session, json: json, script: script)
+      var view = try IndexText(parts, listed[(kept - 1)...].map(entry), of: session, json: json, script: script)
     else { return nil }
     for _ in kept..<listed.count where !view.removeLast() { return nil }
     let added = try starts[kept...].map(entry)
@@ -145,13 +143,10 @@ package struct SessionView {
   /// Both files, by name.
   package var files: [(name: String, bytes: [UInt8])] {
     [
-      (Self.jsonFile, json),
-      (Self.scriptFile, script + Self.scriptEntry(index.last, lengthMs: index.last.durationMs)),
+      (IndexView.jsonFile, json),
+      (IndexView.scriptFile, script + Self.scriptEntry(index.last, lengthMs: index.last.durationMs)),
     ]
   }
-
-  package static let jsonFile = "session.json"
-  static let scriptFile = "session.ffconcat"
 
   /// Keys in their order: what comes before the lists and after them is made anew each time.
   private var json: [UInt8] {
