@@ -64,14 +64,14 @@ import Testing
 
   @Test func failureThatAnotherWorkerMendsFailsNoRun() throws {
     let session = try #require(SessionID("walk"))
-    func failsRun(_ error: any Error, isOurs: Bool = true, isOfRemoval: Bool = false) -> Bool {
-      ViewUpdateFailure(session: session, error: error, isOurs: isOurs, isOfRemoval: isOfRemoval).failsRun
+    func failsRun(_ error: any Error, _ work: ViewUpdateFailure.Work = .ownViews) -> Bool {
+      ViewUpdateFailure(session, work, error).failsRun
     }
     let full = DiskError("write", "session.json", code: ENOSPC)
-    #expect(failsRun(full) && failsRun(full, isOurs: false) && failsRun(SessionHeld()))
-    #expect(!failsRun(SessionHeld(), isOurs: false) && !failsRun(Cancelled()))
+    #expect(failsRun(full) && failsRun(full, .abandonedViews) && failsRun(SessionHeld()))
+    #expect(!failsRun(SessionHeld(), .abandonedViews) && !failsRun(Cancelled()))
     #expect(!failsRun(SegmentWriteConflict(name: "store", key: "index")))
-    #expect(!failsRun(full, isOurs: false, isOfRemoval: true))
+    #expect(!failsRun(full, .removal))
   }
 
   @Test func failedRemovalInAStoreFailsNoRun() throws {
@@ -84,7 +84,7 @@ import Testing
       failures += try package.store(client).flushPending(all: true)
     }
     // Of the list, the playlist, the removal and so on.
-    #expect(failures.count > 3 && failures.allSatisfy { $0.isOfRemoval && !$0.failsRun }, "\(failures)")
+    #expect(failures.count > 3 && failures.allSatisfy { $0.work == .removal && !$0.failsRun }, "\(failures)")
   }
 
   @Test func lastingFailureOfAStoreIsRetriedWithGrowingPauses() throws {

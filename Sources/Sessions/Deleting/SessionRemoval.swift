@@ -46,8 +46,8 @@ package struct SessionRemoval {
     } catch is Cancelled where !isCancelled() {
       throw SessionHeld()
     }
-    let markers = DirtySessionMarkers(output: output)
-    try markers.remove(session)
+    let markers = MarkerFiles(output: output)
+    try markers.remove(ViewMarker(session: session))
     markers.tidyUp()
     for view in ViewList.all { try view.forget(session, output: output) }
     return try removeHidden(session)

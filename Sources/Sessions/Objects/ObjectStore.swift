@@ -10,34 +10,20 @@ import Encoding
 import FileSystem
 import FrameBatches
 import Glibc
-import Synchronization
 
-package final class ObjectStore: ArtifactStore {
+package final class ObjectStore: ArtifactStore, DeferringStore {
   package let staging: Staging
   private let objects: any ObjectClient
   /// Whether to keep live playlists.
   private let hasHLS: Bool
   /// The store's name in messages.
   private let name: String
-  /// The views of a session that this process deferred.
-  private struct Due {
-    var views = DueViews()
-    /// The tag of our marker.
-    var marker: ObjectTag?
-  }
-
-  private let due = Mutex<[SessionID: Due]>([:])
-  /// The time of the next scan for markers of other workers, in monotonic milliseconds.
-  private let nextScanMs = Mutex(Int.min)
-  private static let scanMs = 60_000
-  /// The time to the next scan after one that left superseded files.
-  private static let soonMs = 1_000
-  /// A marker older than this many seconds belongs to a dead worker.
-  private static let markerS = 600
-  private static let markers = "behind/"
-  /// The monotonic clock, and that of the day.
-  private let clock: @Sendable () -> Int
+  private let deferred: DeferredViews
   private let wallClock: @Sendable () -> Int64
+
+  /// A scan lists objects, which takes time and costs money.
+  private static let timing = DeferredViews.Timing(
+    scanMs: 60_000, removalMs: 60_000, nextRemovalMs: 1_000, countsScans: true)
 
   /// The lag of a long session's views in milliseconds, which grows with their size.
   private static func lagMs(_ segments: Int) -> Int { min(max(1_000, 4 * segments), 120_000) }
@@ -54,7 +40,7 @@ package final class ObjectStore: ArtifactStore {
     clock: @escaping @Sendable () -> Int = MonotonicClock.milliseconds,
     wallClock: @escaping @Sendable () -> Int64 = { WallClock.nowMs }
   ) {
-    self.clock = clock
+    deferred = DeferredViews(Self.timing, clock: clock)
     self.wallClock = wallClock
     self.objects = objects
     self.name = name
@@ -62,74 +48,29 @@ package final class ObjectStore: ArtifactStore {
     hasHLS = hls
   }
 
-  package var dueInMs: Int? {
-    let firstMs = min(due.withLock { $0.values.map(\.views.firstMs).min() } ?? .max, nextScanMs.withLock { $0 })
-    let nowMs = clock()
-    return firstMs > nowMs ? firstMs - nowMs : 0
-  }
+  package var dueInMs: Int? { deferred.dueInMs }
 
-  package func flushPending(all: Bool) -> [ViewUpdateFailure] {
-    let now = clock()
-    var failures: [ViewUpdateFailure] = []
-    for (id, known) in due.withLock({ $0 }).mapValues(\.views) where all || now >= known.firstMs {
-      do {
-        try session(id).removingObjectsIfDeleted {
-          if all || now >= known.viewsMs ?? .max { try updateViews(of: session(id)) }
-          if let releasedMs = known.releasedMs(atMs: all ? .max : now) {
-            try updatePlaylist(of: session(id), releasedMs: releasedMs)
-          }
-        }
-        due.withLock { $0[id]?.views.succeed() }
-      } catch is SessionDeleted {
-        // The next scan removes the marker.
-        due.withLock { $0[id] = nil }
-      } catch {
-        let failedMs = clock()
-        due.withLock { $0[id]?.views.fail(atMs: failedMs) }
-        failures.append(ViewUpdateFailure(session: id, error: error, isOurs: true))
+  package func flushPending(all: Bool) -> [ViewUpdateFailure] { deferred.flush(self, all: all) }
+
+  var markers: MarkerObjects { MarkerObjects(objects: objects) }
+
+  func update(_ due: DueUpdate) throws {
+    let session = session(due.session)
+    do {
+      try session.removingObjectsIfDeleted {
+        if due.abandoned != nil { return try session.updateViews() }
+        if due.isOfAll { try updateDeferredViews(of: session) }
+        if let releasedMs = due.releasedMs { try updatePlaylist(of: session, releasedMs: releasedMs) }
       }
+    } catch is SessionDeleted {
+      // There are no views. The next scan removes our own marker.
+      deferred.forget(due.session)
     }
-    let scans = nextScanMs.withLock { next in
-      if !all && now < next { return false }
-      next = now + Self.scanMs
-      return true
-    }
-    return scans ? failures + updateViewsOfOthers(all: all) + removeSuperseded() : failures
+    if let marker = due.abandoned { try markers.remove(marker) }
   }
 
-  /// Removes files that no playlist has named for some minutes, of all sessions.
-  private func removeSuperseded() -> [ViewUpdateFailure] {
-    let (failures, isComplete) = SupersededObjects.removeDue(in: objects, atMs: wallClock(), of: session)
-    if !isComplete { nextScanMs.withLock { $0 = clock() + Self.soonMs } }
-    return failures
-  }
-
-  /// Updates the views that dead workers left behind.
-  ///
-  /// - Parameter all: whether to update the views of live workers, too.
-  private func updateViewsOfOthers(all: Bool) -> [ViewUpdateFailure] {
-    var (last, failures): (String?, [ViewUpdateFailure]) = (nil, [])
-    // An unreachable store fails the next batch; the markers stay.
-    while let markers = try? objects.list(Self.markers, after: last), let end = markers.last {
-      last = end.key
-      for marker in markers {
-        guard let id = SessionID(String(marker.key.dropFirst(Self.markers.count))),
-          due.withLock({ $0[id]?.marker }) == nil,
-          all || (try? objects.head(marker.key)?.ageS).map({ $0 >= Self.markerS }) ?? false
-        else { continue }
-        do {
-          do {
-            try session(id).removingObjectsIfDeleted { try session(id).updateViews() }
-          } catch is SessionDeleted {
-            // There are no views.
-          }
-          try objects.delete(marker.key, marker.tag)
-        } catch {
-          failures.append(ViewUpdateFailure(session: id, error: error, isOurs: false))
-        }
-      }
-    }
-    return failures
+  func removeSuperseded() -> (failures: [ViewUpdateFailure], isComplete: Bool) {
+    SupersededObjects.removeDue(in: objects, atMs: wallClock(), of: session)
   }
 
   /// Updates the views of a session, or defers that if they are long.
@@ -139,34 +80,29 @@ package final class ObjectStore: ArtifactStore {
     guard let long = try published ?? session.published(), long.isLong, !long.index.isComplete else {
       return try session.updateViews(published)
     }
-    if due.withLock({ $0[session.id]?.views.viewsMs }) != nil { return }
-    let tag = try objects.put(
-      Self.markers + session.id.description, .bytes(Array("\(WorkerID())".utf8)), .archive, when: .always)
-    let dueMs = clock() + Self.lagMs(long.index.count)
-    due.withLock { due in
-      due[session.id, default: Due()].views.viewsMs = dueMs
-      due[session.id]?.marker = tag
-    }
+    if deferred[session.id]?.viewsMs != nil { return }
+    let marker = try markers.add(session.id, known: nil)
+    let lagMs = Self.lagMs(long.index.count)
+    deferred.change(session.id) { due, nowMs in due.wait(untilMs: nowMs + lagMs, marker) }
   }
 
-  /// Writes the deferred views.
-  private func updateViews(of session: ObjectSession) throws {
+  /// Writes the views that this process deferred.
+  private func updateDeferredViews(of session: ObjectSession) throws {
     // A thread that publishes from here on writes the marker again.
-    let marker = due.withLock { due in
-      defer { due[session.id]?.views.viewsMs = nil }
-      return due[session.id]?.views.viewsMs == nil ? nil : due[session.id]?.marker
+    let marker = deferred.change(session.id) { due, _ in
+      defer { due.viewsMs = nil }
+      return due.viewsMs == nil ? nil : due.marker
     }
     guard let marker else { return }
     do {
       try session.updateViews()
-      try objects.delete(Self.markers + session.id.description, marker)
+      try markers.remove(marker)
     } catch {
-      due.withLock { $0[session.id, default: Due()].views.viewsMs = 0 }
+      deferred.change(session.id) { due, _ in due.viewsMs = 0 }
       throw error
     }
-    due.withLock { due in
-      if due[session.id]?.marker == marker { due[session.id]?.marker = nil }
-      if due[session.id]?.views.isEmpty == true { due[session.id] = nil }
+    deferred.change(session.id) { due, _ in
+      if due.marker == marker { due.marker = nil }
     }
   }
 
@@ -184,11 +120,7 @@ package final class ObjectStore: ArtifactStore {
       .update(with: known, releasedMs: releasedMs)
     // If it was deleted meanwhile, the playlist came after the removal.
     if let deleted = try session.tombstone() { throw SessionDeleted(deleted) }
-    let nowMs = clock()
-    due.withLock { due in
-      if new != nil || due[session.id] != nil { due[session.id, default: Due()].views.hold(new, atMs: nowMs) }
-      if due[session.id]?.views.isEmpty == true { due[session.id] = nil }
-    }
+    deferred.change(session.id) { due, nowMs in due.hold(new, atMs: nowMs) }
   }
 
   package func hasTombstones() -> Bool { true }

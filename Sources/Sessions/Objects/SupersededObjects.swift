@@ -66,7 +66,7 @@ struct SupersededObjects {
         do {
           left -= try SupersededObjects(of: session(id)).removeDue(atMs: nowMs, limit: left, until: deadlineMs)
         } catch {
-          failures.append(ViewUpdateFailure(session: id, error: error, isOurs: false, isOfRemoval: true))
+          failures.append(ViewUpdateFailure(id, .removal, error))
         }
         if left == 0 || MonotonicClock.milliseconds() >= deadlineMs { return (failures, false) }
       }

@@ -76,32 +76,7 @@ package struct PublishedBatch {
     } catch let error where error is Cancelled || error is SessionDeleted {
       throw error
     } catch {
-      throw ViewUpdateFailure(session: receipt.session, error: error, isOurs: true)
+      throw ViewUpdateFailure(receipt.session, .ownViews, error)
     }
   }
-}
-
-/// The update of a session's views failed. Its segments are published.
-public struct ViewUpdateFailure: Error, CustomStringConvertible {
-  /// The session whose views are not up to date.
-  public let session: SessionID
-  /// The error of the update.
-  public let error: any Error
-  /// Whether this process deferred the update; else a dead process did, and the next worker of the session updates them.
-  public let isOurs: Bool
-  /// Whether the failure is of the removal of superseded files, which any later worker repeats. The views are up to date.
-  package var isOfRemoval = false
-
-  /// Whether a run that ends with this failure has failed. A stop is no failure. Another process that holds the session, or has won
-  /// the race of conditional writes, updates the views that it left behind.
-  package var failsRun: Bool {
-    switch error {
-    case is Cancelled, is SegmentWriteConflict: false
-    case is SessionHeld: isOurs
-    default: !isOfRemoval
-    }
-  }
-
-  /// The description of ``error``.
-  public var description: String { "\(error)" }
 }

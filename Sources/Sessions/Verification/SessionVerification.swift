@@ -98,7 +98,7 @@ package enum Verification {
   ) throws -> [Problem] {
     if segments.isEmpty { return [] }
     // A worker updates the views now, or the next one will.
-    if !repair && DirtySessionMarkers(beside: directory).isThere(directory.session) { return [] }
+    if !repair && MarkerFiles(beside: directory).isThere(directory.session) { return [] }
     var problems: [Problem] = []
     // `session.json` comes first.
     let files = ViewList.all.reversed().flatMap { $0.files(of: segments, in: directory.session, among: names) }

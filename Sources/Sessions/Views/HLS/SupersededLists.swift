@@ -35,10 +35,24 @@ package struct SupersededLists {
     if list != old { try write(list, of: session) }
   }
 
-  /// Removes the files whose time has come.
-  ///
+  /// Removes the files whose time has come, of all sessions. Those of a session that another process holds are removed later.
+  func removeDue(atMs nowMs: Int64) -> [ViewUpdateFailure] {
+    var failures: [ViewUpdateFailure] = []
+    for session in sessions() {
+      do {
+        try removeDue(of: session, atMs: nowMs)
+      } catch is SessionHeld {
+        continue
+      } catch {
+        failures.append(ViewUpdateFailure(session, .removal, error))
+      }
+    }
+    tidyUp()
+    return failures
+  }
+
   /// - Throws: ``SessionHeld``; ``DiskError``.
-  func removeDue(of session: SessionID, atMs nowMs: Int64) throws {
+  private func removeDue(of session: SessionID, atMs nowMs: Int64) throws {
     // Without the lock, since nearly all files have to wait.
     if try DurableFile.isDirectory(output + "/\(session)"), try list(of: session).due(atMs: nowMs).isEmpty { return }
     let directory = SessionDirectory(output: output, session: session)
@@ -46,7 +60,7 @@ package struct SupersededLists {
     if try directory.lockedIfFree({ try removeDue(in: directory, atMs: nowMs) }) == nil { try remove(session) }
   }
 
-  /// Like ``removeDue(of:atMs:)``. Call it with the session locked.
+  /// Removes the files of a session whose time has come. Call it with the session locked.
   package func removeDue(in directory: SessionDirectory, atMs nowMs: Int64) throws {
     let package = package(of: directory)
     guard try DurableFile.isDirectory(package.path) else { return try remove(directory.session) }

@@ -1,11 +1,13 @@
-// When this process updates the views of a session that it deferred, or whose update failed: for a directory and for an object
-// store. All times are monotonic milliseconds. Pure, but for the jitter of retries.
+// When this process updates the views of a session that it deferred, or whose update failed. All times are monotonic milliseconds.
+// Pure, but for the jitter of retries.
 
 import FileSystem
 
 struct DueViews {
   /// The due time of all views.
   var viewsMs: Int?
+  /// The session's marker, if this process wrote it.
+  var marker: ViewMarker?
   /// The segments that the live playlist holds back, and when it lists them anyway.
   private(set) var heldBack: (segments: HeldBack, dueMs: Int)?
   /// Failed updates in a row, and the time before which there is no other.
@@ -14,10 +16,16 @@ struct DueViews {
 
   init(viewsMs: Int? = nil) { self.viewsMs = viewsMs }
 
-  var isEmpty: Bool { viewsMs == nil && heldBack == nil }
+  var isEmpty: Bool { viewsMs == nil && heldBack == nil && marker == nil }
 
   /// The time of the next update.
   var firstMs: Int { max(min(viewsMs ?? .max, heldBack?.dueMs ?? .max), retryMs) }
+
+  /// Defers all views of a session that was marked. One more batch does not defer them further.
+  mutating func wait(untilMs dueMs: Int, _ marker: ViewMarker) {
+    viewsMs = viewsMs ?? dueMs
+    self.marker = marker
+  }
 
   /// Sets the segments that the playlist holds back. A later segment does not defer the first one further.
   mutating func hold(_ new: HeldBack?, atMs nowMs: Int) {
