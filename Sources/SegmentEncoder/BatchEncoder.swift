@@ -163,7 +163,7 @@ public final class BatchEncoder {
     let preparation = try store.prepare(source, isCancelled: isCancelled)
     opening?.stop()
     let publication: any Publication
-    switch preparation {
+    switch consume preparation {
     case .alreadyPublished(let published): return try published.updateViews()
     case .ready(let ready): publication = ready
     }

@@ -100,7 +100,7 @@ extension ObjectSession {
   /// of the publisher may have come after the removal: they are removed.
   ///
   /// - Throws: ``SessionDeleted``.
-  func removingObjectsIfDeleted<R>(_ body: () throws -> R) throws -> R {
+  func removingObjectsIfDeleted<R: ~Copyable>(_ body: () throws -> R) throws -> R {
     do {
       return try body()
     } catch let error where error is SessionDeleted || error is DamagedOutput {

@@ -37,11 +37,10 @@ package struct SessionRemoval {
     let directory = SessionDirectory(output: output, session: session)
     let deadline = MonotonicClock.milliseconds() + Self.lockMs
     do {
-      let lock = try directory.lockExisting { isCancelled() || MonotonicClock.milliseconds() >= deadline }
-      try withExtendedLifetime(lock) {
+      if let lock = try directory.lockExisting({ isCancelled() || MonotonicClock.milliseconds() >= deadline }) {
         // Without the tombstone the session has been allowed again meanwhile.
-        guard lock != nil, try SessionTombstones(output: output).tombstone(of: session) != nil else { return }
-        _ = try directory.hide()
+        if try SessionTombstones(output: output).tombstone(of: session) != nil { _ = try directory.hide() }
+        lock.release()
       }
     } catch is Cancelled where !isCancelled() {
       throw SessionHeld()

@@ -143,8 +143,10 @@ package final class ObjectStore: ArtifactStore, DeferringStore {
 
   /// Unlisted objects are invisible, so there is nothing to roll back.
   package func rollBack(_ source: BatchReader, isCancelled: () -> Bool) throws -> PublishedBatch? {
-    guard case .alreadyPublished(let batch) = try prepare(source, isCancelled: isCancelled) else { return nil }
-    return batch
+    switch try prepare(source, isCancelled: isCancelled) {
+    case .alreadyPublished(let batch): return batch
+    case .ready: return nil
+    }
   }
 
   /// Returns a batch that was published before. Its worker may have died before it updated the views.

@@ -34,7 +34,7 @@ package protocol ArtifactStore: Sendable {
 }
 
 /// The state of a batch in a store before it is encoded.
-package enum Preparation {
+package enum Preparation: ~Copyable {
   /// All of it is published.
   case alreadyPublished(PublishedBatch)
   case ready(any Publication)
@@ -55,13 +55,20 @@ package protocol Publication {
 }
 
 /// A batch whose manifests are durable. As long as this exists its session is locked, in stores that have locks.
-package struct PublishedBatch {
+package struct PublishedBatch: ~Copyable {
   private let receipt: Receipt
+  private var lock: SessionLock?
   private let update: () throws -> [String]
 
   /// - Parameter update: updates the session's views, or defers that; returns warnings.
   package init(_ receipt: Receipt, update: @escaping () throws -> [String]) {
+    self.init(receipt, locked: nil, update: update)
+  }
+
+  /// - Parameter lock: the session's, released after the update.
+  init(_ receipt: Receipt, locked lock: consuming SessionLock?, update: @escaping () throws -> [String]) {
     self.receipt = receipt
+    self.lock = lock
     self.update = update
   }
 
@@ -72,6 +79,7 @@ package struct PublishedBatch {
     do {
       var receipt = receipt
       receipt.warnings += try update()
+      lock.take()?.release()
       return receipt
     } catch let error where error is Cancelled || error is SessionDeleted {
       throw error

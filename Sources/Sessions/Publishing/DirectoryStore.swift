@@ -44,14 +44,12 @@ package struct DirectoryStore: ArtifactStore {
 
   /// A batch that was published before. Its views may be outdated if the worker died before it updated them.
   fileprivate func confirm(
-    _ own: [PublishedSegment], of batch: Batch, in directory: SessionDirectory, _ lock: SessionLock
+    _ own: [PublishedSegment], of batch: Batch, in directory: SessionDirectory, _ lock: consuming SessionLock
   ) throws -> PublishedBatch {
     let cache = index.cache(of: directory)
-    return PublishedBatch(Receipt(own, of: batch, refused: [], duplicate: true, warnings: [])) {
-      try withExtendedLifetime(lock) {
-        // Outdated views are marked, and will be updated.
-        cache == nil ? try index.update(directory, temporary: staging.temporaryFile()) : []
-      }
+    return PublishedBatch(Receipt(own, of: batch, refused: [], duplicate: true, warnings: []), locked: lock) {
+      // Outdated views are marked, and will be updated.
+      cache == nil ? try index.update(directory, temporary: staging.temporaryFile()) : []
     }
   }
 
@@ -60,17 +58,16 @@ package struct DirectoryStore: ArtifactStore {
     try tombstones.requireNone(of: directory.session)
     guard try DurableFile.isDirectory(directory.path) else { return nil }
     let lock = try directory.lock(isCancelled)
-    return try withExtendedLifetime(lock) {
-      var cache = index.cache(of: directory)
-      let own = try own(try segments(near: source.batch, in: directory, &cache), source, isCancelled)
-      if own.isWhole { return try confirm(own, of: source.batch, in: directory, lock) }
-      try directory.rollBack(own)
-      try directory.removeOrphans(keeping: [])
-      try Directory(opening: directory.path).sync()
-      try index.update(directory, temporary: staging.temporaryFile())
-      rmdir(directory.path)
-      return nil
-    }
+    var cache = index.cache(of: directory)
+    let own = try own(try segments(near: source.batch, in: directory, &cache), source, isCancelled)
+    if own.isWhole { return try confirm(own, of: source.batch, in: directory, lock) }
+    try directory.rollBack(own)
+    try directory.removeOrphans(keeping: [])
+    try Directory(opening: directory.path).sync()
+    try index.update(directory, temporary: staging.temporaryFile())
+    rmdir(directory.path)
+    lock.release()
+    return nil
   }
 
   /// Publishes the segments of a finished video, which is a batch of its own.
@@ -146,35 +143,31 @@ private struct DirectoryPublication: Publication {
     let (index, staging) = (store.index, store.staging)
     let new = manifests.map(\.segment)
     let lock = try directory.lock(isCancelled)
-    return try withExtendedLifetime(lock) {
-      var cache = index.cache(of: directory)
-      let near = try directory.segments(near: new[0].startMs..<max(new[new.count - 1].endMs, batch.endMs), &cache)
-      let published = near.filter { $0.batchDigest != digest }
-      for segment in new { try segment.requireNoConflict(with: published) }
-      // Segments of a dead worker, with other cuts if the settings have changed since.
-      let left = near.filter { $0.batchDigest == digest }
-      // Or published as a whole by a worker that was faster.
-      if left.isWhole { return try store.confirm(left, of: batch, in: directory, lock) }
-      let isSameCut = left.allSatisfy { old in new.contains { $0.isCutLike(old) } }
-      if !isSameCut { try directory.rollBack(left) }
-      let own = Set(isSameCut ? left.map(\.startMs) : [])
-      let missing = manifests.filter { !own.contains($0.segment.startMs) }
-      let added = missing.map(\.segment)
-      // Write the marker before the segments.
-      let deferUpdate = try left.isEmpty && cache.map { try index.deferUpdate(directory, $0, by: added) } ?? false
-      // With a valid cache there are no orphans.
-      if cache == nil { try directory.removeOrphans(keeping: Set(added.map(\.startMs))) }
-      try store.place(missing.map { ($0.staged, $0.json) }, in: directory)
-      let known = left.isEmpty ? cache : nil
-      let receipt = Receipt(
-        new, of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
-        warnings: batch.warnings + SegmentManifest.notes(in: manifests))
-      return PublishedBatch(receipt) {
-        try withExtendedLifetime(lock) {
-          if deferUpdate, let known { return index.recordDeferred(added, known, in: directory) }
-          return try index.update(directory, known, adding: added, temporary: staging.temporaryFile())
-        }
-      }
+    var cache = index.cache(of: directory)
+    let near = try directory.segments(near: new[0].startMs..<max(new[new.count - 1].endMs, batch.endMs), &cache)
+    let published = near.filter { $0.batchDigest != digest }
+    for segment in new { try segment.requireNoConflict(with: published) }
+    // Segments of a dead worker, with other cuts if the settings have changed since.
+    let left = near.filter { $0.batchDigest == digest }
+    // Or published as a whole by a worker that was faster.
+    if left.isWhole { return try store.confirm(left, of: batch, in: directory, lock) }
+    let isSameCut = left.allSatisfy { old in new.contains { $0.isCutLike(old) } }
+    if !isSameCut { try directory.rollBack(left) }
+    let own = Set(isSameCut ? left.map(\.startMs) : [])
+    let missing = manifests.filter { !own.contains($0.segment.startMs) }
+    let added = missing.map(\.segment)
+    // Write the marker before the segments.
+    let deferUpdate = try left.isEmpty && cache.map { try index.deferUpdate(directory, $0, by: added) } ?? false
+    // With a valid cache there are no orphans.
+    if cache == nil { try directory.removeOrphans(keeping: Set(added.map(\.startMs))) }
+    try store.place(missing.map { ($0.staged, $0.json) }, in: directory)
+    let known = left.isEmpty ? cache : nil
+    let receipt = Receipt(
+      new, of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
+      warnings: batch.warnings + SegmentManifest.notes(in: manifests))
+    return PublishedBatch(receipt, locked: lock) {
+      if deferUpdate, let known { return index.recordDeferred(added, known, in: directory) }
+      return try index.update(directory, known, adding: added, temporary: staging.temporaryFile())
     }
   }
 }

@@ -5,14 +5,17 @@ import FileSystem
 import FrameBatches
 import Glibc
 
-/// A session's lock. No other worker publishes there while this exists.
-final class SessionLock {
+/// A session's lock. No other worker publishes there until it is consumed.
+struct SessionLock: ~Copyable {
   private let descriptor: Int32
 
   /// Takes over a locked file.
   fileprivate init(_ descriptor: Int32) { self.descriptor = descriptor }
 
   deinit { close(descriptor) }
+
+  /// Releases the lock. An error that is thrown before this releases it, too.
+  consuming func release() {}
 }
 
 extension SessionDirectory {
@@ -23,7 +26,9 @@ extension SessionDirectory {
   @discardableResult
   package func locked<R>(_ isCancelled: () -> Bool = { false }, _ body: () throws -> R) throws -> R {
     let lock = try lock(isCancelled)
-    return try withExtendedLifetime(lock) { try body() }
+    let result = try body()
+    lock.release()
+    return result
   }
 
   /// Like ``locked(_:_:)``, but fails if another process has the lock, and creates no directory.
@@ -32,15 +37,17 @@ extension SessionDirectory {
   /// - Throws: ``SessionHeld``.
   package func lockedIfFree<R>(_ body: () throws -> R) throws -> R? {
     guard let directory = try openIfThere() else { return nil }
-    let lock = try lock(directory) { file, name in
+    let seized = try lock(directory) { file, name in
       if flock(file, LOCK_EX | LOCK_NB) != 0 { throw errno == EWOULDBLOCK ? SessionHeld() : DiskError("flock", name) }
     }
-    return try lock.map { lock in try withExtendedLifetime(lock) { try body() } }
+    guard let lock = seized else { return nil }
+    let result = try body()
+    lock.release()
+    return result
   }
 
   /// Takes the session's lock. Creates the directory if it is missing.
   ///
-  /// - Returns: the lock, released with the last reference.
   /// - Throws: ``SessionDeleted``: nothing is published in a deleted session; ``Cancelled``.
   func lock(_ isCancelled: () -> Bool = { false }) throws -> SessionLock {
     let tombstones = SessionTombstones(output: DurableFile.parentDirectory(of: path))
@@ -101,7 +108,8 @@ extension SessionDirectory {
       let lock = SessionLock(file)
       try seize(file, name)
       // The lock may be on a file that was removed while we waited.
-      return try isSame(file, name) ? lock : nil
+      guard try isSame(file, name) else { return nil }
+      return lock
     }
     do {
       return try lock(directory, path)
