@@ -174,8 +174,8 @@ public final class BatchEncoder {
     stage.enter(.publish)
     let publishing = options.profile?.start(.publish)
     defer { publishing?.stop() }
-    let published = try publication.commit(
-      segments, digest: digest.finish(), settings: settings, isCancelled: isCancelled)
+    let manifests = SegmentManifest.all(segments, of: source.batch, digest: digest.finish(), settings)
+    let published = try publication.commit(manifests, isCancelled: isCancelled)
     var receipt = try published.updateViews()
     receipt.unchanged = unchanged
     receipt.warnings += warnings

@@ -56,16 +56,14 @@ private struct EmbeddedPublication: Publication {
   let store: any SegmentStore
   let batch: Batch
 
-  func commit(
-    _ segments: [StagedSegment], digest: String, settings: EncoderSettings, isCancelled: () -> Bool
-  ) throws -> PublishedBatch {
-    let manifests = SegmentManifest.all(segments, of: batch, digest: digest, settings)
+  func commit(_ manifests: [SegmentManifest], isCancelled: () -> Bool) throws -> PublishedBatch {
     if isCancelled() { throw Cancelled() }
     try store.publish(
-      zip(segments, manifests).map { segment, manifest in
+      manifests.map { manifest in
         FinishedSegment(
-          startMs: segment.startMs, endMs: segment.endMs, videoName: manifest.segment.file, videoPath: segment.file,
-          manifestName: SegmentName.manifest(segment.startMs), manifest: SegmentManifest.text(of: manifest.json))
+          startMs: manifest.segment.startMs, endMs: manifest.segment.endMs, videoName: manifest.segment.file,
+          videoPath: manifest.staged.file, manifestName: SegmentName.manifest(manifest.segment.startMs),
+          manifest: SegmentManifest.text(of: manifest.json))
       }, of: batch.session)
     let receipt = Receipt(
       manifests.map(\.segment), of: batch, refused: manifests.flatMap(\.refused), duplicate: false,

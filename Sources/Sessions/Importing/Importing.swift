@@ -157,7 +157,7 @@ package struct Importing {
         try check(segment.bytes, manifest)
       }
       let manifests = SegmentManifest.all(staged, of: batch, digest: digest, encoder: video.encoder)
-      let receipt = try store.publish(manifests, of: batch, digest: digest, isCancelled: isCancelled)
+      let receipt = try store.publication(of: batch).commit(manifests, isCancelled: isCancelled).updateViews()
       if receipt.duplicate { result.duplicates += 1 } else { result.videos += 1 }
       result.segments += receipt.segments
       result.frames += receipt.frames

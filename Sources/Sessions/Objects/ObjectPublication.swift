@@ -11,19 +11,13 @@ struct ObjectPublication: Publication {
   /// The session before the batch was encoded.
   let head: ObjectSession.Head
 
-  func commit(
-    _ segments: [StagedSegment], digest: String, settings: EncoderSettings, isCancelled: () -> Bool
-  ) throws -> PublishedBatch {
-    try session.removingObjectsIfDeleted {
-      try publish(segments, digest: digest, settings: settings, isCancelled: isCancelled)
-    }
+  func commit(_ manifests: [SegmentManifest], isCancelled: () -> Bool) throws -> PublishedBatch {
+    try session.removingObjectsIfDeleted { try publish(manifests, isCancelled: isCancelled) }
   }
 
-  private func publish(
-    _ segments: [StagedSegment], digest: String, settings: EncoderSettings, isCancelled: () -> Bool
-  ) throws -> PublishedBatch {
-    let manifests = SegmentManifest.all(segments, of: batch, digest: digest, settings)
+  private func publish(_ manifests: [SegmentManifest], isCancelled: () -> Bool) throws -> PublishedBatch {
     let planned = manifests.map(\.segment)
+    let digest = planned[0].batchDigest
     // Placed objects do not change. After a lost race for the index they are not checked again, unless the session was deleted.
     var placed: [PublishedSegment]?
     var generation = head.generation
@@ -57,7 +51,7 @@ struct ObjectPublication: Publication {
         return PublishedBatch(receipt) {
           try session.removingObjectsIfDeleted {
             try store.updateViews(of: session, after: next)
-            try store.updatePlaylist(of: session, with: zip(own, segments.map(\.file)))
+            try store.updatePlaylist(of: session, with: zip(own, manifests.map(\.staged.file)))
           }
           return []
         }

@@ -45,13 +45,10 @@ package protocol Publication {
   /// Publishes all segments of the batch. When this returns, their manifests are durable.
   ///
   /// - Parameters:
-  ///   - digest: of the batch.
-  ///   - settings: the encoder settings of the segments.
+  ///   - manifests: of all segments, in order, at least one.
   ///   - isCancelled: asked while the store waits for the session's lock, and last before the publication.
   /// - Throws: ``BadBatch``; ``SessionDeleted``; ``Cancelled``. Nothing is published then that a retry does not find.
-  func commit(
-    _ segments: [StagedSegment], digest: String, settings: EncoderSettings, isCancelled: () -> Bool
-  ) throws -> PublishedBatch
+  func commit(_ manifests: [SegmentManifest], isCancelled: () -> Bool) throws -> PublishedBatch
 }
 
 /// A batch whose manifests are durable. As long as this exists its session is locked, in stores that have locks.

@@ -26,7 +26,7 @@ package struct DirectoryStore: ArtifactStore {
   package func prepare(_ source: BatchReader, isCancelled: () -> Bool) throws -> Preparation {
     let directory = SessionDirectory(output: staging.output, session: source.batch.session)
     try tombstones.requireNone(of: directory.session)
-    let publication = DirectoryPublication(store: self, batch: source.batch, directory: directory)
+    let publication = publication(of: source.batch)
     guard try DurableFile.isDirectory(directory.path) else { return .ready(publication) }
     // Without a valid cache, take the lock: another worker may be publishing.
     var cache = index.cache(of: directory)
@@ -70,15 +70,10 @@ package struct DirectoryStore: ArtifactStore {
     return nil
   }
 
-  /// Publishes the segments of a finished video, which is a batch of its own.
-  ///
-  /// - Throws: ``BadBatch``; ``Cancelled``.
-  func publish(
-    _ manifests: [SegmentManifest], of batch: Batch, digest: String, isCancelled: () -> Bool
-  ) throws -> Receipt {
-    let directory = SessionDirectory(output: staging.output, session: batch.session)
-    return try DirectoryPublication(store: self, batch: batch, directory: directory)
-      .commit(manifests, digest: digest, isCancelled: isCancelled).updateViews()
+  /// Returns a batch that can be published. Nothing is known of what is there.
+  func publication(of batch: Batch) -> any Publication {
+    DirectoryPublication(
+      store: self, batch: batch, directory: SessionDirectory(output: staging.output, session: batch.session))
   }
 
   package var dueInMs: Int? { index.dueInMs }
@@ -130,18 +125,10 @@ private struct DirectoryPublication: Publication {
   let batch: Batch
   let directory: SessionDirectory
 
-  func commit(
-    _ segments: [StagedSegment], digest: String, settings: EncoderSettings, isCancelled: () -> Bool
-  ) throws -> PublishedBatch {
-    try commit(
-      SegmentManifest.all(segments, of: batch, digest: digest, settings), digest: digest, isCancelled: isCancelled)
-  }
-
-  func commit(
-    _ manifests: [SegmentManifest], digest: String, isCancelled: () -> Bool
-  ) throws -> PublishedBatch {
+  func commit(_ manifests: [SegmentManifest], isCancelled: () -> Bool) throws -> PublishedBatch {
     let (index, staging) = (store.index, store.staging)
     let new = manifests.map(\.segment)
+    let digest = new[0].batchDigest
     let lock = try directory.lock(isCancelled)
     var cache = index.cache(of: directory)
     let near = try directory.segments(near: new[0].startMs..<max(new[new.count - 1].endMs, batch.endMs), &cache)

@@ -11,7 +11,7 @@ package struct SegmentManifest {
 
   /// The facts that other segments and the session need.
   package let segment: PublishedSegment
-  let staged: StagedSegment
+  package let staged: StagedSegment
   private let batch: Batch
 
   init(
