@@ -114,7 +114,7 @@ public final class BatchEncoder {
     defer { stage.enter(.queue) }
     let isCancelled = recordingActivity(isCancelled)
     stage.begin(frames: batch.batch.readers.reduce(0) { $0 + $1.batch.frames.count })
-    return try forEachSession(of: batch) { try publish($0, batch.opening, isCancelled: isCancelled) }
+    return try forEachSession(of: batch) { try encode($0, batch.opening, isCancelled: isCancelled) }
   }
 
   /// For a batch that killed workers: finds the sessions that are published as a whole, and rolls the others back.
@@ -149,8 +149,8 @@ public final class BatchEncoder {
     return receipts
   }
 
-  /// Encodes and publishes one session of a batch.
-  private func publish(
+  /// Takes one session of a batch through its steps: prepare, encode, commit, update views.
+  private func encode(
     _ source: BatchReader, _ opening: Profile.Watch?, isCancelled: @escaping () -> Bool
   ) throws -> Receipt {
     stage.enter(.open)
@@ -169,7 +169,7 @@ public final class BatchEncoder {
     }
     stage.enter(.encode)
     var digest = BatchDigest(of: source.batch)
-    let (segments, unchanged, warnings) = try encode(source, digest: &digest, isCancelled: isCancelled)
+    let (segments, unchanged, warnings) = try stageSegments(of: source, digest: &digest, isCancelled: isCancelled)
     defer { for segment in segments { unlink(segment.file) } }
     stage.enter(.publish)
     let publishing = options.profile?.start(.publish)
@@ -190,8 +190,9 @@ public final class BatchEncoder {
     }
   }
 
-  private func encode(
-    _ source: BatchReader, digest: inout BatchDigest, isCancelled: @escaping () -> Bool
+  /// Encodes all segments of a session into unpublished files.
+  private func stageSegments(
+    of source: BatchReader, digest: inout BatchDigest, isCancelled: @escaping () -> Bool
   ) throws -> (segments: [StagedSegment], unchanged: Int, warnings: [String]) {
     var staged: [StagedSegment] = []
     do {

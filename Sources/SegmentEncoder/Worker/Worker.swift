@@ -68,56 +68,67 @@ package final class Worker: Sendable {
 
   package var counters: WorkerCounters { meter.now.counters }
 
+  /// Takes one batch through its steps: claim, fetch, read, publish, announce, retire. The error of a step decides where it goes.
   func perform(_ item: WorkItem, with encoder: BatchEncoder, isCancelled: @escaping () -> Bool) -> Outcome {
-    var claim: Claim
+    let claimed: Claim?
     do {
-      // Checked before each batch: other processes fill the disk, too.
-      if item.isFirstAttempt { try requireRoom() }
-      switch item {
-      case .held(let held): claim = held
-      case .recovered(let held):
-        guard let begun = try queue.begin(held) else { return .released }
-        claim = begun
-      case .waiting(let entry):
-        if notifier?.isFull == true { return .released }
-        guard let claimed = try queue.claim(entry) else { return .released }
-        claim = claimed
-      }
+      claimed = try claim(item)
     } catch {
       return item.claim.map(queue.hasLost) == true
         ? .released : failed(item, error, about: ["batch": "\(item.batch ?? "the next one")"])
     }
-    logger.debug(
-      "batch.claimed",
-      metadata: [
-        "batch": "\(claim.name)", "attempt": .stringConvertible(claim.attempt),
-        "failures": .stringConvertible(claim.failures),
-      ])
+    guard var claim = claimed else { return .released }
     jobs.begin(claim.name, encoder.stage)
     defer { jobs.end(encoder.stage) }
-    let deadline = MonotonicClock.seconds() + maxTime
     var facts = BatchFacts(of: claim)
+    let deadline = MonotonicClock.seconds() + maxTime
+    let isOver = { [queue, claim] in
+      isCancelled() || MonotonicClock.seconds() >= deadline || queue.hasLost(claim)
+    }
     do {
-      let isOver = { [queue, claim] in
-        isCancelled() || MonotonicClock.seconds() >= deadline || queue.hasLost(claim)
-      }
-      let fetched: FetchedBatch
       switch try queue.fetch(claim) {
-      case .alreadyFinished(isQuarantined: false): return .released
-      case .alreadyFinished(isQuarantined: true):
-        meter.add { $0.counters.quarantined += 1 }
-        let found: Logger.Metadata = ["reason": "it had been quarantined"]
-        logger.warning("batch.quarantined", metadata: facts.about.merging(found) { $1 })
-        return .done
-      case .batch(let batch): fetched = batch
+      case .alreadyFinished(let isQuarantined): return skip(facts, isQuarantined: isQuarantined)
+      case .batch(let fetched):
+        claim = fetched.claim
+        let receipts = try publish(fetched, with: encoder, &facts, isCancelled: isOver)
+        return try conclude(FinishedBatch(claim: claim, ending: .retire(receipts, tookMs: facts.ageMs), facts: facts))
       }
-      claim = fetched.claim
-      let receipts = try publish(fetched, with: encoder, &facts, isCancelled: isOver)
-      return try conclude(FinishedBatch(claim: claim, ending: .retire(receipts, tookMs: facts.ageMs), facts: facts))
     } catch {
       let isLate = error is Cancelled && !isCancelled()
       return dispose(claim, after: isLate ? BatchTimeout(seconds: maxTime) : error, facts)
     }
+  }
+
+  /// Claims a batch, or begins another attempt of one that is claimed.
+  ///
+  /// - Returns: nil if another worker has it, or the events of finished batches leave no room for another.
+  private func claim(_ item: WorkItem) throws -> Claim? {
+    // Checked before each batch: other processes fill the disk, too.
+    if item.isFirstAttempt { try requireRoom() }
+    let claim: Claim? =
+      switch item {
+      case .held(let held): held
+      case .recovered(let held): try queue.begin(held)
+      case .waiting(let entry): notifier?.isFull == true ? nil : try queue.claim(entry)
+      }
+    if let claim {
+      logger.debug(
+        "batch.claimed",
+        metadata: [
+          "batch": "\(claim.name)", "attempt": .stringConvertible(claim.attempt),
+          "failures": .stringConvertible(claim.failures),
+        ])
+    }
+    return claim
+  }
+
+  /// Leaves a batch that an earlier worker has finished.
+  private func skip(_ facts: BatchFacts, isQuarantined: Bool) -> Outcome {
+    guard isQuarantined else { return .released }
+    meter.add { $0.counters.quarantined += 1 }
+    let found: Logger.Metadata = ["reason": "it had been quarantined"]
+    logger.warning("batch.quarantined", metadata: facts.about.merging(found) { $1 })
+    return .done
   }
 
   /// Returns a receipt for each session that was deleted.
@@ -133,32 +144,36 @@ package final class Worker: Sendable {
     return refusals.isEmpty ? .quarantine(reason) : .retire(refusals, tookMs: facts.ageMs)
   }
 
-  /// Publishes a batch. If too many workers have died with it, it only looks whether the batch is published.
+  /// Reads a batch and publishes its sessions. If too many workers have died with it, it only looks whether they are published.
   private func publish(
     _ fetched: FetchedBatch, with encoder: BatchEncoder, _ facts: inout BatchFacts, isCancelled: @escaping () -> Bool
   ) throws -> [Receipt] {
     defer { fetched.discard() }
     let claim = fetched.claim
     // After more deaths than this, workers also died while they only looked.
-    if claim.attempt <= 2 * Claim.attempts {
-      let batch: BatchEncoder.ReadBatch
-      do {
-        batch = try encoder.read(fetched.path, isCancelled: isCancelled)
-      } catch let bad as BadBatch {
-        if try store.hasTombstones() {
-          facts.sessions = try encoder.sessions(namedIn: fetched.path, isCancelled: isCancelled)
-        }
-        throw bad
-      }
+    guard claim.attempt <= 2 * Claim.attempts else { throw BadBatch(fatal: claim) }
+    let batch = try read(fetched, with: encoder, &facts, isCancelled: isCancelled)
+    if claim.attempt <= Claim.attempts { return try encoder.publish(batch, isCancelled: isCancelled) }
+    let receipts = try encoder.rollBack(batch, isCancelled: isCancelled)
+    if receipts.isEmpty { throw BadBatch(fatal: claim) }
+    return receipts
+  }
+
+  /// Reads a batch, and notes its sessions: also of one that cannot be read, if a session may have been deleted.
+  private func read(
+    _ fetched: FetchedBatch, with encoder: BatchEncoder, _ facts: inout BatchFacts, isCancelled: @escaping () -> Bool
+  ) throws -> BatchEncoder.ReadBatch {
+    do {
+      let batch = try encoder.read(fetched.path, isCancelled: isCancelled)
       facts.sessions = batch.allSessions
       facts.about["session"] = "\(batch.sessions.map(\.description).joined(separator: " "))"
-      if claim.attempt <= Claim.attempts { return try encoder.publish(batch, isCancelled: isCancelled) }
-      let receipts = try encoder.rollBack(batch, isCancelled: isCancelled)
-      if !receipts.isEmpty { return receipts }
+      return batch
+    } catch let bad as BadBatch {
+      if try store.hasTombstones() {
+        facts.sessions = try encoder.sessions(namedIn: fetched.path, isCancelled: isCancelled)
+      }
+      throw bad
     }
-    throw BadBatch(
-      "encode", claim.name, "\(Claim.attempts) workers died while they worked on it",
-      advice: "report this error with the batch")
   }
 
   /// Puts a batch back, quarantines it, or keeps it for a retry, by the disposition of its error.
@@ -188,7 +203,7 @@ package final class Worker: Sendable {
     }
   }
 
-  /// Hands over the event of a finished batch, then ends the batch. The notifier ends it after the delivery.
+  /// Announces a finished batch, then ends it. With a receiver of events, ``finish(_:keeping:)`` ends it after the delivery.
   private func conclude(_ batch: FinishedBatch) throws -> Outcome {
     var batch = batch
     if write != nil || notifier != nil || queue.takesEvents {
@@ -206,7 +221,7 @@ package final class Worker: Sendable {
   }
 
   /// Ends a batch whose event is delivered, or refused by its receiver. For any thread.
-  func settle(_ batch: FinishedBatch, keeping refused: RefusedNotification?) -> Outcome {
+  func finish(_ batch: FinishedBatch, keeping refused: RefusedNotification?) -> Outcome {
     do {
       if let refused { try queue.notifications.add(refused) }
       try end(batch)
@@ -263,5 +278,14 @@ package final class Worker: Sendable {
     }
     logger.info(
       receipt.duplicate ? "batch.duplicate" : "batch.published", metadata: metadata.merging(counts) { $1 })
+  }
+}
+
+extension BadBatch {
+  /// A batch that may have killed its workers.
+  fileprivate init(fatal claim: Claim) {
+    self.init(
+      "encode", claim.name, "\(Claim.attempts) workers died while they worked on it",
+      advice: "report this error with the batch")
   }
 }

@@ -72,18 +72,12 @@ package final class WorkerLoop: Sendable {
     let (watch, pollMs) = worker.queue.watch()
     if watch < 0 { worker.logger.info("queue.polling", metadata: ["everyMs": .stringConvertible(pollMs)]) }
     defer { if watch >= 0 { close(watch) } }
-
     let watchdog = try worker.jobs.start(isStopping: { [shutdown] in shutdown.isStopping }, onStuck)
     defer { watchdog.stop() }
-    try pool.start(threads: threads, wake: shutdown.wake) { [self] in
-      let encoder = worker.makeEncoder()
-      return { [self] in perform($0, with: encoder) }
-    }
-    try notifier?.start(worker.logger, wake: shutdown.wake) { [self] batch, refused in
-      _ = settle(worker.settle(batch, keeping: refused))
-    }
+    try startThreads()
+
     var takeOverAt = 0
-    var (queueUnavailable, hasSurrendered) = (false, false)
+    var (isQueueFailing, givesUpEvents) = (false, false)
     var rate = ThroughputReporter()
     while !retries.shouldAbort && !shutdown.isStopping {
       shutdown.beat()
@@ -92,45 +86,69 @@ package final class WorkerLoop: Sendable {
           takeOverAt = MonotonicClock.seconds() + Self.rescan
           try takeOver()
         }
-        pool.offer(retries.due())
-        if pool.isEmpty, try hasRoom(), hasRoomForEvents() {
-          let deferredNames = retries.deferredNames
-          pool.offer(
-            try worker.queue.waiting().filter { !deferredNames.contains($0.name ?? "") }.map(Worker.WorkItem.waiting))
-          // Dead workers may have held more batches than one scan takes over.
-          if drains && pool.isIdle && isDelivered && !retries.isAwaiting, try !takeOver() { break }
-        }
-        if drains, pool.isIdle, let failure = notifier?.surrender {
-          retries.record(failure, isSystemWide: false)
-          hasSurrendered = true
-          break
-        }
-        if queueUnavailable {
-          queueUnavailable = false
-          if retries.succeed() { worker.logger.warning("queue.recovered") }
-        }
+        if try !handOut() { break }
+        givesUpEvents = isRefusedByReceiver()
+        if givesUpEvents { break }
+        if isQueueFailing && retries.succeed() { worker.logger.warning("queue.recovered") }
+        isQueueFailing = false
       } catch let failure as LowDiskSpace {
         retries.record(failure)
         break
       } catch {
-        queueUnavailable = true
-        worker.meter.add { $0.failures += 1 }
-        worker.logger.error(
-          "queue.failed", metadata: ["error": "\(error)", "retryInS": .stringConvertible(Self.rescan)])
-        retries.record(error, isSystemWide: true)
+        isQueueFailing = true
+        recordFailure(ofQueue: error)
       }
       flushPending()
       worker.options.decoders?.endIdle()
       show?(progress)
       rate.show(worker)
       let maximumMs = retries.isAwaiting || show != nil || drains && !isDelivered ? 1_000 : Int.max
-      wait(ms: queueUnavailable ? Self.rescan * 1_000 : min(pollMs, maximumMs), watch)
+      wait(ms: isQueueFailing ? Self.rescan * 1_000 : min(pollMs, maximumMs), watch)
     }
-    finish(delivers: !hasSurrendered)
+    finish(delivers: !givesUpEvents)
     return End(
       failure: retries.fatal ?? retries.first, isFatal: retries.fatal != nil,
       queueHasLostData: worker.queue.fault == .dataLost,
       heldElsewhere: drains ? (try? worker.queue.heldElsewhere()) ?? 0 : 0)
+  }
+
+  /// Starts the encoding threads, and the delivery of events.
+  private func startThreads() throws {
+    try pool.start(threads: threads, wake: shutdown.wake) { [self] in
+      let encoder = worker.makeEncoder()
+      return { [self] in perform($0, with: encoder) }
+    }
+    try notifier?.start(worker.logger, wake: shutdown.wake) { [self] batch, refused in
+      _ = record(worker.finish(batch, keeping: refused))
+    }
+  }
+
+  /// Hands out the retries that are due and, if no batch waits for a thread, new batches.
+  ///
+  /// - Returns: whether to go on; a drain ends when nothing is left.
+  private func handOut() throws -> Bool {
+    pool.offer(retries.due())
+    guard pool.isEmpty, try hasRoom(), hasRoomForEvents() else { return true }
+    let deferredNames = retries.deferredNames
+    pool.offer(
+      try worker.queue.waiting().filter { !deferredNames.contains($0.name ?? "") }.map(Worker.WorkItem.waiting))
+    guard drains && pool.isIdle && isDelivered && !retries.isAwaiting else { return true }
+    // Dead workers may have held more batches than one scan takes over.
+    return try takeOver()
+  }
+
+  /// Whether a drain has nothing left but events that their receiver does not take.
+  private func isRefusedByReceiver() -> Bool {
+    guard drains, pool.isIdle, let failure = notifier?.surrender else { return false }
+    retries.record(failure, isSystemWide: false)
+    return true
+  }
+
+  private func recordFailure(ofQueue error: any Error) {
+    worker.meter.add { $0.failures += 1 }
+    worker.logger.error(
+      "queue.failed", metadata: ["error": "\(error)", "retryInS": .stringConvertible(Self.rescan)])
+    retries.record(error, isSystemWide: true)
   }
 
   /// Waits for a stop request, a finished batch or the watch, and at most until an update of a session's views is due.
@@ -239,11 +257,11 @@ package final class WorkerLoop: Sendable {
 
   /// Works on one batch, on an encoding thread; returns whether the batch is done.
   private func perform(_ item: Worker.WorkItem, with encoder: BatchEncoder) -> Bool {
-    settle(worker.perform(item, with: encoder, isCancelled: { self.shutdown.isOverdue }))
+    record(worker.perform(item, with: encoder, isCancelled: { self.shutdown.isOverdue }))
   }
 
-  /// Schedules a retry of a batch if it failed; returns whether the batch is done.
-  private func settle(_ outcome: Worker.Outcome) -> Bool {
+  /// Records what became of a batch, and schedules a retry if it failed; returns whether the batch is done.
+  private func record(_ outcome: Worker.Outcome) -> Bool {
     switch outcome {
     case .done:
       if retries.succeed() { worker.logger.warning("environment.recovered") }
