@@ -8,17 +8,17 @@ package struct BatchIdentifier {
 
   private let limits: Limits
   private let unpacker: (any ArchiveUnpacker)?
-  let isCancelled: () -> Bool
+  let cancellation: Cancellation
 
   /// - Parameters:
   ///   - unpacker: unpacks archives in another process; nil to unpack trusted archives in this process.
-  ///   - isCancelled: whether to stop.
+  ///   - cancellation: whether to stop.
   package init(
-    limits: Limits = Limits(), unpacker: (any ArchiveUnpacker)?, isCancelled: @escaping () -> Bool = { false }
+    limits: Limits = Limits(), unpacker: (any ArchiveUnpacker)?, cancellation: Cancellation = .never
   ) {
     self.limits = limits
     self.unpacker = unpacker
-    self.isCancelled = isCancelled
+    self.cancellation = cancellation
   }
 
   /// The size limit of a stored batch.
@@ -29,15 +29,13 @@ package struct BatchIdentifier {
   /// - Parameter name: the name that the producer gave the batch.
   /// - Throws: ``DiskError`` when reading fails; ``Cancelled`` when it has to stop.
   func sessions(of path: String, named name: String) throws -> NamedSessions {
-    let deadline = MonotonicClock.milliseconds() + Self.deadlineMs
     var isReadable = false
     do {
-      let found = try NamedSessions.of(path, limits: limits, unpacker: unpacker) {
-        isCancelled() || MonotonicClock.milliseconds() >= deadline
-      }
+      let found = try NamedSessions.of(
+        path, limits: limits, unpacker: unpacker, cancellation: cancellation.or(afterMs: Self.deadlineMs))
       if found.isCertain { return found }
       isReadable = found.isReadableWithoutSession
-    } catch is Cancelled where !isCancelled() {
+    } catch is Cancelled where !cancellation.isRequested {
       // The name may tell.
     }
     return NamedSessions(byNameOf: name, isReadable: isReadable)

@@ -65,7 +65,7 @@ package struct DirectoryDeletionPlace: DeletionPlace {
   package func removeTombstone(of session: SessionID) throws -> Bool { try tombstones.remove(of: session) }
 
   package func remove(_ session: SessionID) throws -> RemovedSession {
-    try SessionRemoval(output: output, isCancelled: identifier.isCancelled).remove(session)
+    try SessionRemoval(output: output, cancellation: identifier.cancellation).remove(session)
   }
 
   package func removeBatches(of begun: Set<SessionID>) -> BatchRemovals {
@@ -107,7 +107,7 @@ package struct StoreDeletionPlace: DeletionPlace {
     self.identifier = identifier
   }
 
-  private var sessions: ObjectDeletion { ObjectDeletion(objects, name: name, isCancelled: identifier.isCancelled) }
+  private var sessions: ObjectDeletion { ObjectDeletion(objects, name: name, cancellation: identifier.cancellation) }
 
   package func add(_ tombstone: Tombstone) throws -> Tombstone { try sessions.add(tombstone) }
 

@@ -49,7 +49,7 @@ struct ObjectBatchRemoval {
     return .of(pages, stopsAtFailure: true) { page in
       let batches = try page.get().filter { !$0.key.hasSuffix("/") }
       return .of(batches, stopsAtFailure: true) { object in
-        if identifier.isCancelled() { throw Cancelled() }
+        try identifier.cancellation.check()
         do {
           return try remove(object, String(object.key.dropFirst(prefix.count)))
         } catch let failure as ObjectStoreError where failure.isOfOneObject {

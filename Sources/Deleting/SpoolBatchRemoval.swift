@@ -40,7 +40,7 @@ struct SpoolBatchRemoval {
 
   /// Returns the sessions of a batch, unless it cannot be told whether a deleted one is among them, or it is gone.
   private func sessions(of path: String, named name: String) throws -> BatchFinding {
-    if identifier.isCancelled() { throw Cancelled() }
+    try identifier.cancellation.check()
     let found: NamedSessions
     do {
       found = try identifier.sessions(of: path, named: name)
@@ -130,7 +130,7 @@ struct SpoolBatchRemoval {
     while true {
       held = held.filter(DurableFile.exists)
       if held.isEmpty || MonotonicClock.milliseconds() >= deadline { break }
-      if identifier.isCancelled() { throw Cancelled() }
+      try identifier.cancellation.check()
       usleep(50_000)
     }
     return BatchRemovals(held: held)

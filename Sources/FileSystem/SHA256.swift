@@ -8,13 +8,13 @@ package struct SHA256 {
   package init() { nettle_sha256_init(&context) }
 
   /// Returns the digest of a file of any size.
-  package static func hex(ofFile path: String, isCancelled: () -> Bool) throws -> String {
+  package static func hex(ofFile path: String, cancellation: Cancellation) throws -> String {
     let file = try check("open", path) { open(path, O_RDONLY | O_CLOEXEC) }
     defer { close(file) }
     var sum = SHA256()
     var buffer = [UInt8](repeating: 0, count: 1 << 20)
     while true {
-      if isCancelled() { throw Cancelled() }
+      try cancellation.check()
       let count = try check("read", path) { read(file, &buffer, buffer.count) }
       if count == 0 { return sum.finish() }
       nettle_sha256_update(&sum.context, count, buffer)

@@ -48,11 +48,11 @@ package struct BatchDigest {
 
   /// Returns the digest of a batch that is not being encoded.
   ///
-  /// - Parameter isCancelled: asked before each frame.
-  package static func of(_ source: BatchReader, isCancelled: () -> Bool = { false }) throws -> String {
+  /// - Parameter cancellation: asked before each frame.
+  package static func of(_ source: BatchReader, cancellation: Cancellation = .never) throws -> String {
     var digest = BatchDigest(of: source.batch)
     for frame in source.batch.frames {
-      if isCancelled() { throw Cancelled() }
+      try cancellation.check()
       digest.add(frame, try source.images(of: frame))
     }
     return digest.finish()

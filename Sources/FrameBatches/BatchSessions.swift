@@ -46,13 +46,13 @@ package struct BatchSessions {
   ///   - files: the images that the batch consists of; then `path` is their directory and only names the batch.
   ///   - options: facts that the batch may not state.
   ///   - unpacker: unpacks archives in another process; nil to unpack trusted archives in this process.
-  ///   - isCancelled: called before each part of an archive is read.
+  ///   - cancellation: called before each part of an archive is read.
   /// - Throws: ``BadBatch`` if nothing of it can be published, ``DiskError`` when reading fails, ``Cancelled``.
   package init(
     reading path: String, files: [String] = [], options: InputOptions = InputOptions(), limits: Limits = Limits(),
-    unpacker: (any ArchiveUnpacker)? = nil, isCancelled: @escaping () -> Bool = { false }
+    unpacker: (any ArchiveUnpacker)? = nil, cancellation: Cancellation = .never
   ) throws {
-    let opened = try OpenedBatch(reading: path, files: files, options, limits, unpacker, isCancelled)
+    let opened = try OpenedBatch(reading: path, files: files, options, limits, unpacker, cancellation)
     var release = Optional(opened.release)
     defer { release?(nil) }
     try Self.requireOneDescription(opened.source.contents, opened.name)

@@ -35,14 +35,14 @@ package struct NamedSessions: Sendable, Equatable {
   /// - Parameters:
   ///   - path: a directory or a file.
   ///   - unpacker: unpacks archives in another process; nil to unpack trusted archives in this process.
-  ///   - isCancelled: called before each part of an archive is read.
+  ///   - cancellation: called before each part of an archive is read.
   /// - Throws: ``DiskError`` when reading fails; ``Cancelled``.
   package static func of(
     _ path: String, options: InputOptions = InputOptions(), limits: Limits = Limits(),
-    unpacker: (any ArchiveUnpacker)?, isCancelled: @escaping () -> Bool
+    unpacker: (any ArchiveUnpacker)?, cancellation: Cancellation
   ) throws -> NamedSessions {
     do {
-      let opened = try OpenedBatch(reading: path, files: [], options, limits, unpacker, isCancelled)
+      let opened = try OpenedBatch(reading: path, files: [], options, limits, unpacker, cancellation)
       defer { opened.release(nil) }
       let described = try descriptions(in: opened.source.contents, limits)
       var read: [SessionID] = []

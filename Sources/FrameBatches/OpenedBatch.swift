@@ -15,7 +15,7 @@ struct OpenedBatch {
   /// - Throws: ``BadBatch``, ``DiskError``, ``Cancelled``.
   init(
     reading path: String, files: [String], _ options: InputOptions, _ limits: Limits,
-    _ unpacker: (any ArchiveUnpacker)?, _ isCancelled: @escaping () -> Bool
+    _ unpacker: (any ArchiveUnpacker)?, _ cancellation: Cancellation
   ) throws {
     let isPipe = path == "-"
     let name = isPipe ? "stdin" : BatchReader.name(of: path)
@@ -39,8 +39,8 @@ struct OpenedBatch {
       }
       let descriptor = file?.descriptor ?? STDIN_FILENO
       let unpacked: UnpackedArchive =
-        try unpacker?.unpack(descriptor, name: name, limits: limits, isCancelled: isCancelled)
-        ?? (ArchiveContents(reading: descriptor, name: name, limits: limits, isCancelled: isCancelled), { _ in })
+        try unpacker?.unpack(descriptor, name: name, limits: limits, cancellation: cancellation)
+        ?? (ArchiveContents(reading: descriptor, name: name, limits: limits, cancellation: cancellation), { _ in })
       source = BatchSource(name: stem, contents: unpacked.contents, session: session, options: options)
       release = unpacked.release
     } catch let failure as DiskError {

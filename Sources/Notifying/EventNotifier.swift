@@ -178,7 +178,8 @@ package final class EventNotifier<Batch: Sendable>: Sendable {
     _ pending: Pending, _ logger: Logger, _ settle: (Batch, RefusedNotification?) -> Void
   ) {
     let event = pending.event
-    let result = receiver.send(key: event.key, event: event.line) { [state] in state.read(\.isStopped) }
+    let result = receiver.send(
+      key: event.key, event: event.line, cancellation: Cancellation { [state] in state.read(\.isStopped) })
     let about: Logger.Metadata = ["batch": "\(event.batch)", "key": "\(event.key)"]
     switch result {
     case .accepted:

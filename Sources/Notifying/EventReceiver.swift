@@ -1,3 +1,5 @@
+import FileSystem
+
 /// A receiver of events, for several threads at once.
 package protocol EventReceiver: Sendable {
   /// The receiver's name in messages. It holds no secret.
@@ -7,8 +9,8 @@ package protocol EventReceiver: Sendable {
   /// - Parameters:
   ///   - key: the event's idempotency key.
   ///   - event: one line of JSON.
-  ///   - isCancelled: asked about once a second.
-  func send(key: String, event: String, isCancelled: @escaping () -> Bool) -> Delivery
+  ///   - cancellation: asked about once a second.
+  func send(key: String, event: String, cancellation: Cancellation) -> Delivery
 }
 
 /// The result of one attempt to deliver an event.

@@ -17,7 +17,7 @@ public final class BatchEncoder {
   private let keyFrames: KeyFrameCache
   private var lastFrame: LastFrame?
   package let store: any ArtifactStore
-  /// The stage of the work. Each call of `isCancelled` records activity.
+  /// The stage of the work. Each question of the work's cancellation records activity.
   package let stage = BatchStage()
 
   /// - Parameter output: shared by all encoders of a process.
@@ -66,7 +66,8 @@ public final class BatchEncoder {
   public func publish(
     _ path: String, session: String? = nil, isCancelled: @escaping () -> Bool = { false }
   ) throws -> [Receipt] {
-    try publish(read(path, session: session, isCancelled: isCancelled), isCancelled: isCancelled)
+    let cancellation = Cancellation(isCancelled)
+    return try publish(read(path, session: session, cancellation: cancellation), cancellation: cancellation)
   }
 
   /// A batch that was read.
@@ -83,7 +84,7 @@ public final class BatchEncoder {
   ///
   /// - Parameter files: the images that the batch consists of; then `path` is their directory, which names the batch.
   package func read(
-    _ path: String, files: [String] = [], session: String? = nil, isCancelled: @escaping () -> Bool = { false }
+    _ path: String, files: [String] = [], session: String? = nil, cancellation: Cancellation = .never
   ) throws -> ReadBatch {
     stage.enter(.open)
     defer { stage.enter(.queue) }
@@ -92,17 +93,17 @@ public final class BatchEncoder {
     input.session = session ?? input.session
     let batch = try BatchSessions(
       reading: path, files: files, options: input, limits: options.limits, unpacker: options.decoders,
-      isCancelled: recordingActivity(isCancelled))
+      cancellation: recordingActivity(cancellation))
     return ReadBatch(batch: batch, opening: opening)
   }
 
   /// Returns the sessions that a batch names, even one that cannot be read.
-  package func sessions(namedIn path: String, isCancelled: @escaping () -> Bool) throws -> [SessionID] {
+  package func sessions(namedIn path: String, cancellation: Cancellation) throws -> [SessionID] {
     stage.enter(.open)
     defer { stage.enter(.queue) }
     return try NamedSessions.of(
       path, options: options.input, limits: options.limits, unpacker: options.decoders,
-      isCancelled: recordingActivity(isCancelled)
+      cancellation: recordingActivity(cancellation)
     ).sessions
   }
 
@@ -110,21 +111,21 @@ public final class BatchEncoder {
   ///
   /// - Returns: a receipt for each session; the first one lists the sessions that were refused.
   /// - Throws: ``BadBatch`` if no session can be published.
-  package func publish(_ batch: ReadBatch, isCancelled: @escaping () -> Bool) throws -> [Receipt] {
+  package func publish(_ batch: ReadBatch, cancellation: Cancellation) throws -> [Receipt] {
     defer { stage.enter(.queue) }
-    let isCancelled = recordingActivity(isCancelled)
+    let cancellation = recordingActivity(cancellation)
     stage.begin(frames: batch.batch.readers.reduce(0) { $0 + $1.batch.frames.count })
-    return try forEachSession(of: batch) { try encode($0, batch.opening, isCancelled: isCancelled) }
+    return try forEachSession(of: batch) { try encode($0, batch.opening, cancellation: cancellation) }
   }
 
   /// For a batch that killed workers: finds the sessions that are published as a whole, and rolls the others back.
   ///
   /// - Returns: the receipts of the sessions that are published; none if none is.
-  package func rollBack(_ batch: ReadBatch, isCancelled: @escaping () -> Bool) throws -> [Receipt] {
+  package func rollBack(_ batch: ReadBatch, cancellation: Cancellation) throws -> [Receipt] {
     defer { stage.enter(.queue) }
     stage.enter(.open)
-    let isCancelled = recordingActivity(isCancelled)
-    return try forEachSession(of: batch) { try store.rollBack($0, isCancelled: isCancelled)?.updateViews() }
+    let cancellation = recordingActivity(cancellation)
+    return try forEachSession(of: batch) { try store.rollBack($0, cancellation: cancellation)?.updateViews() }
   }
 
   /// Calls `body` for each session. One that is refused does not stop the others.
@@ -151,7 +152,7 @@ public final class BatchEncoder {
 
   /// Takes one session of a batch through its steps: prepare, encode, commit, update views.
   private func encode(
-    _ source: BatchReader, _ opening: Profile.Watch?, isCancelled: @escaping () -> Bool
+    _ source: BatchReader, _ opening: Profile.Watch?, cancellation: Cancellation
   ) throws -> Receipt {
     stage.enter(.open)
     let bound = Int(Timeline.segmentBound(of: source.batch, maxHoldMs: options.maxHoldMs))
@@ -160,7 +161,7 @@ public final class BatchEncoder {
         "plan", source.batch.name, "more than the limit of \(options.limits.segments) segments",
         advice: Limits.advice("segments", bound, most: 1_000_000))
     }
-    let preparation = try store.prepare(source, isCancelled: isCancelled)
+    let preparation = try store.prepare(source, cancellation: cancellation)
     opening?.stop()
     let publication: any Publication
     switch consume preparation {
@@ -169,30 +170,30 @@ public final class BatchEncoder {
     }
     stage.enter(.encode)
     var digest = BatchDigest(of: source.batch)
-    let (segments, unchanged, warnings) = try stageSegments(of: source, digest: &digest, isCancelled: isCancelled)
+    let (segments, unchanged, warnings) = try stageSegments(of: source, digest: &digest, cancellation: cancellation)
     defer { for segment in segments { unlink(segment.file) } }
     stage.enter(.publish)
     let publishing = options.profile?.start(.publish)
     defer { publishing?.stop() }
     let manifests = SegmentManifest.all(segments, of: source.batch, digest: digest.finish(), settings)
-    let published = try publication.commit(manifests, isCancelled: isCancelled)
+    let published = try publication.commit(manifests, cancellation: cancellation)
     var receipt = try published.updateViews()
     receipt.unchanged = unchanged
     receipt.warnings += warnings
     return receipt
   }
 
-  /// Returns `isCancelled` that also records activity at each call.
-  private func recordingActivity(_ isCancelled: @escaping () -> Bool) -> () -> Bool {
-    { [stage] in
+  /// Returns a cancellation that also records activity at each question.
+  private func recordingActivity(_ cancellation: Cancellation) -> Cancellation {
+    Cancellation { [stage] in
       stage.recordActivity()
-      return isCancelled()
+      return cancellation.isRequested
     }
   }
 
   /// Encodes all segments of a session into unpublished files.
   private func stageSegments(
-    of source: BatchReader, digest: inout BatchDigest, isCancelled: @escaping () -> Bool
+    of source: BatchReader, digest: inout BatchDigest, cancellation: Cancellation
   ) throws -> (segments: [StagedSegment], unchanged: Int, warnings: [String]) {
     var staged: [StagedSegment] = []
     do {
@@ -202,9 +203,9 @@ public final class BatchEncoder {
         staged.append(try StagedSegment(segment, in: staging, refused: refused, notes: notes))
       }
       let unchanged = try FrameLoop.walk(
-        source, options, keyFrames, after: &lastFrame, digest: &digest, into: &segments, isCancelled: isCancelled)
+        source, options, keyFrames, after: &lastFrame, digest: &digest, into: &segments, cancellation: cancellation)
       guard !staged.isEmpty else { throw BadBatch(undecodable: source.batch, segments.refused) }
-      let placement = try PointerPlacement(of: source.batch, on: staged.map(\.holds), isCancelled: isCancelled)
+      let placement = try PointerPlacement(of: source.batch, on: staged.map(\.holds), cancellation: cancellation)
       return (zip(staged, placement.touches).map { $0.with($1) }, unchanged, placement.warnings)
     } catch {
       for segment in staged { unlink(segment.file) }

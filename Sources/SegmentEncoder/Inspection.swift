@@ -1,6 +1,7 @@
 // A batch as `inspect` shows it: read, decoded and put on the timeline, but not encoded.
 
 import Encoding
+import FileSystem
 import FrameBatches
 import JSON
 import Sessions
@@ -77,7 +78,7 @@ package struct InspectedBatch {
     var digest = BatchDigest(of: batch)
     var sink = Sink(refused: batch.refused)
     var last: LastFrame?
-    try FrameLoop.walk(source, options, nil, after: &last, digest: &digest, into: &sink, isCancelled: { false })
+    try FrameLoop.walk(source, options, nil, after: &last, digest: &digest, into: &sink, cancellation: .never)
     (frames, refused, segments) = (sink.frames, sink.refused, sink.segments)
     guard !frames.isEmpty else { throw BadBatch(undecodable: batch, refused) }
   }
@@ -93,7 +94,7 @@ package struct InspectedBatch {
     mutating func note(_ text: String, on capture: Capture) { notes[capture.timeMs] = text }
 
     mutating func show(
-      _ picture: SourceFrame, in holds: [FrameHold], nextDiffers: Bool, _ isCancelled: () -> Bool
+      _ picture: SourceFrame, in holds: [FrameHold], nextDiffers: Bool, _ cancellation: Cancellation
     ) throws {
       for hold in holds {
         if hold.opensSegment { segments += 1 }

@@ -41,11 +41,11 @@ struct EmbeddedStore: ArtifactStore {
 
   func tombstone(of session: SessionID) -> Tombstone? { nil }
 
-  func prepare(_ source: BatchReader, isCancelled: () -> Bool) throws -> Preparation {
+  func prepare(_ source: BatchReader, cancellation: Cancellation) throws -> Preparation {
     .ready(EmbeddedPublication(store: store, batch: source.batch))
   }
 
-  func rollBack(_ source: BatchReader, isCancelled: () -> Bool) throws -> PublishedBatch? { nil }
+  func rollBack(_ source: BatchReader, cancellation: Cancellation) throws -> PublishedBatch? { nil }
 
   var dueInMs: Int? { nil }
 
@@ -56,8 +56,8 @@ private struct EmbeddedPublication: Publication {
   let store: any SegmentStore
   let batch: Batch
 
-  func commit(_ manifests: [SegmentManifest], isCancelled: () -> Bool) throws -> PublishedBatch {
-    if isCancelled() { throw Cancelled() }
+  func commit(_ manifests: [SegmentManifest], cancellation: Cancellation) throws -> PublishedBatch {
+    try cancellation.check()
     try store.publish(
       manifests.map { manifest in
         FinishedSegment(

@@ -150,7 +150,7 @@ import Testing
 
   @Test func sessionThatIsAllowedAgainDuringTheWaitIsNotRemoved() throws {
     _ = try encoder().publish(session.batches[0])
-    #expect(try SessionRemoval(output: output, isCancelled: { false }).remove(id) == RemovedSession())
+    #expect(try SessionRemoval(output: output, cancellation: .never).remove(id) == RemovedSession())
     #expect(DurableFile.exists(output + "/\(id)"))
   }
 

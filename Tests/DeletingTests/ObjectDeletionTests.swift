@@ -247,7 +247,7 @@ import Testing
       worker, queue: queue, store: store, options: BatchEncoder.Options(), keepBatches: true, maxTime: 60, minFree: 0,
       logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }))
     while let entry = try queue.waiting().first {
-      _ = own.perform(.waiting(entry), with: own.makeEncoder(), isCancelled: { false })
+      _ = own.perform(.waiting(entry), with: own.makeEncoder(), stop: .never)
     }
     #expect(own.counters.refusedBatches == 2 && own.counters.quarantined == 1 && own.counters.published == 0)
     #expect(names.count == 0)

@@ -34,7 +34,8 @@ import Testing
 
   private func delete(waitMs: Int, isCancelled: @escaping () -> Bool = { false }) throws -> Deletion {
     let place = DirectoryDeletionPlace(
-      output: spool.defaultOutput, spool: spool, BatchIdentifier(unpacker: nil, isCancelled: isCancelled),
+      output: spool.defaultOutput, spool: spool,
+      BatchIdentifier(unpacker: nil, cancellation: Cancellation(isCancelled)),
       waitMs: waitMs)
     let run = place.delete([Tombstone(id, deletedAtMs: 1, reason: "")])
     try run.end.get()

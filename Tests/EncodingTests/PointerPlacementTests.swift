@@ -56,7 +56,7 @@ import Testing
       if hold.opensSegment { segments.append([]) }
       segments[segments.count - 1].append(hold)
     }
-    let placement = try PointerPlacement(of: batch, on: segments) { false }
+    let placement = try PointerPlacement(of: batch, on: segments, cancellation: .never)
     return (placement.touches, placement.warnings, segments)
   }
 
@@ -101,7 +101,7 @@ import Testing
     let batch = Batch(
       name: "b", session: SessionID("s")!, intervalMs: 1, endMs: 2, capture: .interval, isFinal: false, frames: [],
       refused: [], warnings: [], metadata: .null, pointers: PointerTrack(&list, blindMs: [], limits: Limits()))
-    #expect(throws: Cancelled.self) { try PointerPlacement(of: batch, on: []) { true } }
+    #expect(throws: Cancelled.self) { try PointerPlacement(of: batch, on: [], cancellation: Cancellation { true }) }
   }
 
   // MARK: - Coordinates

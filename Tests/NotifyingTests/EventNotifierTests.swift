@@ -19,7 +19,7 @@ private final class ScriptedReceiver: EventReceiver {
 
   init(_ answer: @escaping @Sendable (_ batch: String, _ attempt: Int) -> Delivery) { self.answer = answer }
 
-  func send(key: String, event: String, isCancelled: @escaping () -> Bool) -> Delivery {
+  func send(key: String, event: String, cancellation: Cancellation) -> Delivery {
     let batch = String(event.split(separator: "\"")[3])
     let attempt = attempts.withLock { attempts in
       attempts.append(batch)
@@ -28,7 +28,7 @@ private final class ScriptedReceiver: EventReceiver {
     let result = answer(batch, attempt)
     guard result == .cancelled else { return result }
     // Hangs until the notifier stops.
-    while !isCancelled() { usleep(1_000) }
+    while !cancellation.isRequested { usleep(1_000) }
     return .cancelled
   }
 }

@@ -116,8 +116,8 @@ import Testing
     let path = try batch(["1": Self.images(2), "2": Self.images(2)])
     let encoder = BatchEncoder(output: output)
     let batch = try encoder.read(path, session: "desk")
-    #expect(try encoder.rollBack(batch, isCancelled: { false }).isEmpty)
-    _ = try encoder.publish(batch, isCancelled: { false })
-    #expect(try encoder.rollBack(batch, isCancelled: { false }).map(\.duplicate) == [true, true])
+    #expect(try encoder.rollBack(batch, cancellation: .never).isEmpty)
+    _ = try encoder.publish(batch, cancellation: .never)
+    #expect(try encoder.rollBack(batch, cancellation: .never).map(\.duplicate) == [true, true])
   }
 }

@@ -135,7 +135,7 @@ import Testing
     #expect(DurableFile.exists(list))
     let tombstone = Tombstone(try package.session, deletedAtMs: 1, reason: "")
     _ = try SessionTombstones(output: package.output).add(tombstone)
-    _ = try SessionRemoval(output: package.output, isCancelled: { false }).remove(package.session)
+    _ = try SessionRemoval(output: package.output, cancellation: .never).remove(package.session)
     #expect(try names(in: package.output).filter { $0 != ".staging" } == [".deleted"])
   }
 

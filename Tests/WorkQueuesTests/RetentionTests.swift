@@ -190,7 +190,7 @@ import Testing
       }
       return false
     }
-    let seen = try directory.locked(isCancelled) { try directory.publishedStarts() }
+    let seen = try directory.locked(Cancellation(isCancelled)) { try directory.publishedStarts() }
     #expect(hasGone && seen.isEmpty && isThere("output/walk"))
   }
 

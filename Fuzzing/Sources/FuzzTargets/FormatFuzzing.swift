@@ -108,7 +108,7 @@ enum FormatFuzzing {
       if hold.opensSegment { segments.append([]) }
       segments[segments.count - 1].append(hold)
     }
-    guard let placement = try? PointerPlacement(of: batch, on: segments, isCancelled: { false }) else { return }
+    guard let placement = try? PointerPlacement(of: batch, on: segments, cancellation: .never) else { return }
     require(placement.touches.count == segments.count, "touches of each segment")
     for (touches, holds) in zip(placement.touches, segments) {
       guard let touches, let last = holds.last else { continue }

@@ -36,9 +36,9 @@ enum ArchiveUnpacking {
 extension DecoderForkServer: ArchiveUnpacker {
   /// The decoder that unpacks an archive also decodes its pictures: both belong to the same session.
   package func unpack(
-    _ descriptor: Int32, name: String, limits: Limits, isCancelled: @escaping () -> Bool
+    _ descriptor: Int32, name: String, limits: Limits, cancellation: Cancellation
   ) throws -> UnpackedArchive {
-    let (contents, decoder) = try contents(of: descriptor, name, limits, isCancelled)
+    let (contents, decoder) = try contents(of: descriptor, name, limits, cancellation)
     return (
       contents,
       { [self] session in
@@ -48,14 +48,14 @@ extension DecoderForkServer: ArchiveUnpacker {
   }
 
   private func contents(
-    of descriptor: Int32, _ name: String, _ limits: Limits, _ isCancelled: @escaping () -> Bool
+    of descriptor: Int32, _ name: String, _ limits: Limits, _ cancellation: Cancellation
   ) throws -> (ArchiveContents, DecoderProcess) {
     do {
       do {
-        return try contentsOnce(of: descriptor, name, limits, isCancelled)
+        return try contentsOnce(of: descriptor, name, limits, cancellation)
       } catch is DecoderFailure where ArchiveFile(descriptor).size != nil {
         // Retry in a new process: the machine may have stood still. A pipe cannot be read again.
-        return try contentsOnce(of: descriptor, name, limits, isCancelled)
+        return try contentsOnce(of: descriptor, name, limits, cancellation)
       }
     } catch let failure as DecoderFailure {
       let cause =
@@ -70,11 +70,11 @@ extension DecoderForkServer: ArchiveUnpacker {
   }
 
   private func contentsOnce(
-    of descriptor: Int32, _ name: String, _ limits: Limits, _ isCancelled: @escaping () -> Bool
+    of descriptor: Int32, _ name: String, _ limits: Limits, _ cancellation: Cancellation
   ) throws -> (ArchiveContents, DecoderProcess) {
     var contents = ArchiveContents(limits: limits, fileBytes: ArchiveContents.size(of: descriptor))
     let file = ArchiveFile(descriptor)
-    var exchange = DecoderExchange(inputBytes: file.readLimit, isCancelled: isCancelled)
+    var exchange = DecoderExchange(inputBytes: file.readLimit, cancellation: cancellation)
     exchange.input = { offset, count in
       guard file.canRead(at: offset) else { throw DecoderFailure.malformed }
       return try [UInt8](unsafeUninitializedCapacity: count) { bytes, filled in

@@ -39,7 +39,7 @@ struct DecoderExchange {
   /// Maximum steps that the decoder may report.
   var steps = 0
   /// Asked at every message, and twice a second.
-  var isCancelled: () -> Bool = { false }
+  var cancellation: Cancellation = .never
 }
 
 /// One decoder. For one thread at a time.
@@ -64,7 +64,7 @@ package final class DecoderProcess: Sendable {
   deinit { close(socket) }
 
   /// - Throws: ``DecoderFailure`` when the decoder does not read all of it in time, ``Cancelled``.
-  func send(_ bytes: [UInt8], ms: Int, isCancelled: () -> Bool = { false }) throws {
+  func send(_ bytes: [UInt8], ms: Int, cancellation: Cancellation = .never) throws {
     let deadline = MonotonicClock.milliseconds() + ms
     var sent = 0
     while true {
@@ -75,7 +75,7 @@ package final class DecoderProcess: Sendable {
       guard sent < bytes.count else { return }
       guard count > 0 || [EINTR, EAGAIN].contains(errno) else { throw DecoderFailure.gone }
       // The socket is full, and the decoder reads slowly or not at all.
-      if isCancelled() { throw Cancelled() }
+      try cancellation.check()
       let remaining = deadline - MonotonicClock.milliseconds()
       guard remaining > 0 else { throw DecoderFailure.late }
       var waiting = pollfd(fd: socket, events: Int16(POLLOUT), revents: 0)
@@ -86,14 +86,14 @@ package final class DecoderProcess: Sendable {
   /// Fills `bytes`, unless the decoder ends before, and returns the number of bytes received.
   ///
   /// - Throws: ``DecoderFailure`` when they do not arrive in time, ``Cancelled``.
-  func receive(into bytes: inout [UInt8], ms: Int, isCancelled: () -> Bool = { false }) throws -> Int {
+  func receive(into bytes: inout [UInt8], ms: Int, cancellation: Cancellation = .never) throws -> Int {
     let deadline = MonotonicClock.milliseconds() + ms
     var received = 0
     while received < bytes.count {
       var waiting = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
       let remaining = max(0, deadline - MonotonicClock.milliseconds())
       guard poll(&waiting, 1, Int32(min(remaining, 500))) > 0 else {
-        if isCancelled() { throw Cancelled() }
+        try cancellation.check()
         // Poll once more at the deadline: this process may have been suspended.
         if remaining == 0 { throw DecoderFailure.late }
         continue
@@ -134,13 +134,13 @@ package final class DecoderProcess: Sendable {
     let affinity = pin()
     defer { clinux_unpin(affinity) }
     let timeout = 1_000 * seconds
-    try send(question, ms: timeout, isCancelled: exchange.isCancelled)
+    try send(question, ms: timeout, cancellation: exchange.cancellation)
     var usage = Usage()
     while true {
       let begun = MonotonicClock.milliseconds()
       let remaining = usage.remainingMs(timeout: timeout)
       guard remaining > 0 else { throw DecoderFailure.late }
-      var message = try receive(ms: min(timeout, remaining), exchange.isCancelled)
+      var message = try receive(ms: min(timeout, remaining), exchange.cancellation)
       usage.waitedMs += MonotonicClock.milliseconds() - begun
       usage.movedBytes += message.count
       switch try message.read(DecoderChannel.Message.self) {
@@ -151,7 +151,7 @@ package final class DecoderProcess: Sendable {
         guard usage.steps <= exchange.steps else { throw DecoderFailure.malformed }
       case .input: try answerRead(&message, exchange, &usage, timeout: timeout)
       }
-      if exchange.isCancelled() { throw Cancelled() }
+      try exchange.cancellation.check()
     }
   }
 
@@ -171,7 +171,7 @@ package final class DecoderProcess: Sendable {
     }
     var answer = WireWriter(capacity: bytes.count + 8)
     answer.put(bytes)
-    try send(answer.bytes, ms: timeout, isCancelled: exchange.isCancelled)
+    try send(answer.bytes, ms: timeout, cancellation: exchange.cancellation)
   }
 
   /// Pins the decoder and this thread to the CPU that this thread runs on, and returns the thread's previous affinity mask.
@@ -181,14 +181,14 @@ package final class DecoderProcess: Sendable {
     return clinux_pin(process, &last)
   }
 
-  private func receive(ms: Int, _ isCancelled: () -> Bool) throws -> WireReader {
+  private func receive(ms: Int, _ cancellation: Cancellation) throws -> WireReader {
     var head = [UInt8](repeating: 0, count: 8)
-    guard try receive(into: &head, ms: ms, isCancelled: isCancelled) == 8 else { throw DecoderFailure.gone }
+    guard try receive(into: &head, ms: ms, cancellation: cancellation) == 8 else { throw DecoderFailure.gone }
     var reader = WireReader(head)
     let count = try reader.read(Int.self)
     guard (0...Self.messageBytes + DecoderChannel.partBytes).contains(count) else { throw DecoderFailure.malformed }
     var message = [UInt8](repeating: 0, count: count)
-    guard try receive(into: &message, ms: ms, isCancelled: isCancelled) == count else { throw DecoderFailure.gone }
+    guard try receive(into: &message, ms: ms, cancellation: cancellation) == count else { throw DecoderFailure.gone }
     return WireReader(message)
   }
 }

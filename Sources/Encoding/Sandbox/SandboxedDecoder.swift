@@ -28,17 +28,17 @@ final class SandboxedDecoder: FrameDecoding {
   private let host: DecoderForkServer
   private let session: String
   private let profile: Profile?
-  private let isCancelled: () -> Bool
+  private let cancellation: Cancellation
   private var child: DecoderProcess?
 
   init(
     _ host: DecoderForkServer, for session: SessionID, _ profile: Profile? = nil,
-    isCancelled: @escaping () -> Bool = { false }
+    cancellation: Cancellation = .never
   ) {
     self.host = host
     self.session = session.description
     self.profile = profile
-    self.isCancelled = isCancelled
+    self.cancellation = cancellation
   }
 
   deinit { if let child { host.keep(child, for: session) } }
@@ -80,7 +80,7 @@ final class SandboxedDecoder: FrameDecoding {
     message.reserveCapacity(files.reduce(message.count) { $0 + $1.count })
     for file in files { message += file }
     var answer = try child.ask(
-      message, seconds: host.limits.decodeSeconds, DecoderExchange(isCancelled: isCancelled))
+      message, seconds: host.limits.decodeSeconds, DecoderExchange(cancellation: cancellation))
     switch try answer.read(FrameRequest.Answer.self) {
     case .picture(let planes, let notes, let work):
       try planes.require(host.limits, bytes: child.slots.size)

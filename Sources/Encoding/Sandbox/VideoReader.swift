@@ -38,11 +38,12 @@ package struct VideoReader: Sendable {
 
   /// Reads the track of a file that can be re-encoded.
   package func track(
-    of file: any ByteSource, name: String, limits: Limits, isCancelled: @escaping () -> Bool
+    of file: any ByteSource, name: String, limits: Limits, cancellation: Cancellation
   ) throws -> VideoTrack {
-    guard let decoders else { return try VideoTrack(of: file, name: name, limits: limits, isCancelled: isCancelled) }
+    guard let decoders else { return try VideoTrack(of: file, name: name, limits: limits, cancellation: cancellation) }
     let empty: (samples: [VideoTrack.Sample], keys: [VideoTrack.Sample]) = ([], [])
-    return try ask(decoders, TrackRequest(), about: file, name, into: empty, isCancelled: isCancelled) { found, part in
+    return try ask(decoders, TrackRequest(), about: file, name, into: empty, cancellation: cancellation) {
+      found, part in
       guard !part.samples.isEmpty,
         max(found.samples.count, found.keys.count) + part.samples.count <= limits.filmPictures
       else { throw DecoderFailure.malformed }
@@ -63,7 +64,7 @@ package struct VideoReader: Sendable {
       let file = MemoryBytes(buffer)
       guard let decoders else { return try SegmentFileVerification.problems(json, segment, file) }
       let request = ProblemsRequest(manifest: json.line)
-      return try ask(decoders, request, about: file, segment.file, into: (), isCancelled: { false }) { _, answer in
+      return try ask(decoders, request, about: file, segment.file, into: (), cancellation: .never) { _, answer in
         answer.prefix(100).map { $0.shortened(to: 1_024) }
       }
     }
@@ -81,14 +82,14 @@ package struct VideoReader: Sendable {
   ///   - limit: the maximum number of samples.
   package func samples(
     of bytes: [UInt8], _ name: String, _ tracks: StoredSamples.Tracks, limit: Int,
-    isCancelled: @escaping () -> Bool = { false }
+    cancellation: Cancellation = .never
   ) throws -> StoredSamples {
     try bytes.withUnsafeBytes { buffer in
       let file = MemoryBytes(buffer)
       guard let decoders else { return try StoredSamples(of: file, name, tracks) }
       let empty: (samples: [StoredSamples.Stored], bytes: Int) = ([], 0)
       return try ask(
-        decoders, SamplesRequest(tracks: tracks), about: file, name, into: empty, isCancelled: isCancelled
+        decoders, SamplesRequest(tracks: tracks), about: file, name, into: empty, cancellation: cancellation
       ) { found, part in
         let (sample, index) = (part.sample, part.sample.index)
         let isNew = index == found.samples.count
@@ -120,7 +121,7 @@ package struct VideoReader: Sendable {
       }
       let wanted = FrameBuffer.packedBytes(order.fitted, isRGB: order.isRGB)
       return try ask(
-        decoders, order, about: file, segment.file, digest: order.digest, into: parts, isCancelled: { false }
+        decoders, order, about: file, segment.file, digest: order.digest, into: parts, cancellation: .never
       ) { found, part in
         guard !part.bytes.isEmpty else { throw DecoderFailure.malformed }
         if found.bytes.isEmpty { found.bytes.reserveCapacity(wanted) }
@@ -146,7 +147,7 @@ package struct VideoReader: Sendable {
       let file = MemoryBytes(buffer)
       guard let decoders else { return try order.planes(of: file, segment.file) }
       return try ask(
-        decoders, order, about: file, segment.file, into: [UInt8](), isCancelled: { false }
+        decoders, order, about: file, segment.file, into: [UInt8](), cancellation: .never
       ) { found, part in
         guard !part.bytes.isEmpty, found.count + part.bytes.count <= order.bytes else {
           throw DecoderFailure.malformed
@@ -164,12 +165,12 @@ package struct VideoReader: Sendable {
   /// - Parameter keyDTS: the decoding time of the key frame to start at; nil for the first sample.
   package func withFilm<R>(
     in file: any ByteSource, name: String, track: Int, keyDTS: Int64?, limits: Limits,
-    isCancelled: @escaping () -> Bool, _ body: (any FilmPictures) throws -> R
+    cancellation: Cancellation, _ body: (any FilmPictures) throws -> R
   ) throws -> R {
     guard let decoders else {
       return try body(VideoPictures(file, name: name, track: track, keyDTS: keyDTS, limits: limits))
     }
-    return try body(SandboxedFilm(self, decoders, file, name, limits, track: track, keyDTS: keyDTS, isCancelled))
+    return try body(SandboxedFilm(self, decoders, file, name, limits, track: track, keyDTS: keyDTS, cancellation))
   }
 
   /// An answer that refuses the file. The decoder still works.
@@ -184,7 +185,7 @@ package struct VideoReader: Sendable {
   ///   - read: reads the answer.
   private func ask<Request: VideoRequest, Parts, R>(
     _ decoders: DecoderForkServer, _ request: Request, about file: any ByteSource, _ name: String,
-    digest: String? = nil, into empty: Parts, isCancelled: @escaping () -> Bool,
+    digest: String? = nil, into empty: Parts, cancellation: Cancellation,
     add: @escaping (inout Parts, Request.Part) throws -> Void = { _, _ in },
     read: (Parts, Request.Answer) throws -> R
   ) throws -> R {
@@ -193,7 +194,7 @@ package struct VideoReader: Sendable {
         let decoder = try decoders.decoder(for: owner, file: digest, isLimited: false)
         var parts = empty
         do {
-          let answer = try ask(decoder, decoders, request, about: file, name, isCancelled) { try add(&parts, $0) }
+          let answer = try ask(decoder, decoders, request, about: file, name, cancellation) { try add(&parts, $0) }
           let result = try read(parts, answer)
           decoders.keep(decoder, for: owner, file: digest)
           return result
@@ -212,7 +213,7 @@ package struct VideoReader: Sendable {
   /// - Throws: ``Refusal``, or the reason why there is no answer.
   func ask<Request: VideoRequest>(
     _ decoder: DecoderProcess, _ decoders: DecoderForkServer, _ request: Request, about file: any ByteSource,
-    _ name: String, _ isCancelled: @escaping () -> Bool, add: @escaping (Request.Part) throws -> Void = { _ in }
+    _ name: String, _ cancellation: Cancellation, add: @escaping (Request.Part) throws -> Void = { _ in }
   ) throws -> Request.Answer {
     // The decoder reads whole parts, more than it needs when the file's data lie far apart.
     let inputBytes = (64 << 20) + 64 * min(file.count, 1 << 40)
@@ -224,7 +225,7 @@ package struct VideoReader: Sendable {
           filled = outcome
         }
       }, output: { try add($0.read()) }, inputBytes: inputBytes, steps: decoders.limits.filmPictures,
-      isCancelled: isCancelled)
+      cancellation: cancellation)
     let question = FileRequest(fileBytes: file.count, request: request)
     switch try decoder.ask(question, seconds: decoders.limits.decodeSeconds, exchange) {
     case .done(let answer): return answer

@@ -11,7 +11,7 @@ package protocol HoldConsumer: ~Copyable {
   mutating func note(_ text: String, on capture: Capture)
   /// - Parameter nextDiffers: whether a frame with other pixels is known to follow.
   mutating func show(
-    _ frame: SourceFrame, in holds: [FrameHold], nextDiffers: Bool, _ isCancelled: () -> Bool
+    _ frame: SourceFrame, in holds: [FrameHold], nextDiffers: Bool, _ cancellation: Cancellation
   ) throws
 }
 
@@ -28,15 +28,15 @@ package enum FrameLoop {
   @discardableResult
   package static func walk<Sink: HoldConsumer & ~Copyable>(
     _ source: BatchReader, _ options: EncodingOptions, _ cache: KeyFrameCache?, after last: inout LastFrame?,
-    digest: inout BatchDigest, into sink: inout Sink, isCancelled: @escaping () -> Bool
+    digest: inout BatchDigest, into sink: inout Sink, cancellation: Cancellation
   ) throws -> Int {
     let batch = source.batch
     var timeline = Timeline(of: batch, maxHoldMs: options.maxHoldMs)
-    var decoder = FrameDecoder(source, options, cache, after: last.take(), isCancelled)
+    var decoder = FrameDecoder(source, options, cache, after: last.take(), cancellation)
     defer { last = decoder.last }
     var shown: (picture: SourceFrame, frame: Frame)?
     for frame in batch.frames {
-      if isCancelled() { throw Cancelled() }
+      try cancellation.check()
       if let shown, shown.frame.timeMs == frame.timeMs {
         let images = try source.images(of: frame)
         digest.add(frame, images)
@@ -56,7 +56,7 @@ package enum FrameLoop {
       let holds = timeline.append(capture)
       if let shown {
         let nextDiffers = picture !== shown.picture && picture.differsFromPrevious
-        try sink.show(shown.picture, in: holds, nextDiffers: nextDiffers, isCancelled)
+        try sink.show(shown.picture, in: holds, nextDiffers: nextDiffers, cancellation)
         decoder.rememberKey(of: shown.picture, after: holds)
       }
       if let note = frame.note { notes.append(note) }
@@ -66,7 +66,7 @@ package enum FrameLoop {
     }
     let holds = timeline.finish(endMs: batch.endMs)
     if let shown {
-      try sink.show(shown.picture, in: holds, nextDiffers: false, isCancelled)
+      try sink.show(shown.picture, in: holds, nextDiffers: false, cancellation)
       decoder.rememberKey(of: shown.picture, after: holds)
     }
     return decoder.unchanged
@@ -136,7 +136,7 @@ private struct FrameDecoder {
 
   init(
     _ source: BatchReader, _ options: EncodingOptions, _ cache: KeyFrameCache?, after last: LastFrame?,
-    _ isCancelled: @escaping () -> Bool
+    _ cancellation: Cancellation
   ) {
     self.source = source
     previous = last
@@ -144,7 +144,7 @@ private struct FrameDecoder {
     profile = options.profile
     decoder =
       options.decoders.map {
-        SandboxedDecoder($0, for: source.batch.session, options.profile, isCancelled: isCancelled)
+        SandboxedDecoder($0, for: source.batch.session, options.profile, cancellation: cancellation)
       }
       ?? PictureDecoder(limits: options.limits, background: options.background, profile: options.profile)
   }

@@ -33,11 +33,11 @@ package struct SegmentCollector: HoldConsumer, ~Copyable {
   package mutating func note(_ text: String, on capture: Capture) { notes[capture.timeMs] = text }
 
   package mutating func show(
-    _ picture: SourceFrame, in holds: [FrameHold], nextDiffers: Bool, _ isCancelled: () -> Bool
+    _ picture: SourceFrame, in holds: [FrameHold], nextDiffers: Bool, _ cancellation: Cancellation
   ) throws {
     advance()
     for (index, hold) in holds.enumerated() {
-      if isCancelled() { throw Cancelled() }
+      try cancellation.check()
       if hold.opensSegment { open = SegmentWriter(first: picture, settings: settings, profile: profile) }
       let isLast = index == holds.count - 1 && hold.closingGapMs == nil
       try open?.show(picture, in: hold, nextDiffers: nextDiffers && isLast)

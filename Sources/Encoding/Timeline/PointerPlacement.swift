@@ -32,12 +32,12 @@ package struct PointerPlacement {
 
   /// - Parameters:
   ///   - segments: the holds of each segment, in order.
-  ///   - isCancelled: asked from time to time.
-  package init(of batch: Batch, on segments: [[FrameHold]], isCancelled: () -> Bool) throws(Cancelled) {
+  ///   - cancellation: asked from time to time.
+  package init(of batch: Batch, on segments: [[FrameHold]], cancellation: Cancellation) throws(Cancelled) {
     (self.batch, self.segments) = (batch, segments)
     touches = Array(repeating: nil, count: segments.count)
     for (index, event) in batch.pointers.events.enumerated() {
-      if index % 1_024 == 0, isCancelled() { throw Cancelled() }
+      if index % 1_024 == 0, cancellation.isRequested { throw Cancelled() }
       if !keep(event) { cut(event.pointer) }
     }
     for index in touches.indices { touches[index]?.sort() }

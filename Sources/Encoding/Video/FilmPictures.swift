@@ -39,16 +39,16 @@ final class SandboxedFilm: FilmPictures {
   private let limits: Limits
   private let track: Int
   private let keyDTS: Int64?
-  private let isCancelled: () -> Bool
+  private let cancellation: Cancellation
   /// The process that has the film open; nil before the first picture, and after a failure.
   private var decoder: DecoderProcess?
 
   init(
     _ reader: VideoReader, _ decoders: DecoderForkServer, _ file: any ByteSource, _ name: String, _ limits: Limits,
-    track: Int, keyDTS: Int64?, _ isCancelled: @escaping () -> Bool
+    track: Int, keyDTS: Int64?, _ cancellation: Cancellation
   ) {
     (self.reader, self.decoders, self.file, self.name, self.limits) = (reader, decoders, file, name, limits)
-    (self.track, self.keyDTS, self.isCancelled) = (track, keyDTS, isCancelled)
+    (self.track, self.keyDTS, self.cancellation) = (track, keyDTS, cancellation)
   }
 
   deinit { if let decoder { decoders.keep(decoder, for: reader.owner) } }
@@ -88,7 +88,7 @@ final class SandboxedFilm: FilmPictures {
     _ decoder: DecoderProcess, _ request: Request, read: (Request.Answer) throws -> R
   ) throws -> R {
     do {
-      return try read(try reader.ask(decoder, decoders, request, about: file, name, isCancelled))
+      return try read(try reader.ask(decoder, decoders, request, about: file, name, cancellation))
     } catch {
       self.decoder = nil
       let ended = try decoders.end(decoder, after: error)

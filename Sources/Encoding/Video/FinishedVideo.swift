@@ -54,15 +54,15 @@ extension FinishedVideo {
   /// - Parameter name: names the file in errors.
   /// - Throws: ``BadSession`` if it cannot be copied as it is, ``FFmpegError`` if it cannot be read.
   package init(
-    reading bytes: [UInt8], name: String, _ reader: VideoReader, limits: Limits, isCancelled: @escaping () -> Bool
+    reading bytes: [UInt8], name: String, _ reader: VideoReader, limits: Limits, cancellation: Cancellation
   ) throws {
     let track = try bytes.withUnsafeBytes {
-      try reader.track(of: MemoryBytes($0), name: name, limits: limits, isCancelled: isCancelled)
+      try reader.track(of: MemoryBytes($0), name: name, limits: limits, cancellation: cancellation)
     }
     // Every sample has a byte at least.
     let stored = try reader.samples(
       of: bytes, name, StoredSamples.Tracks(video: track.index, timing: track.timingIndex, areSome: true),
-      limit: min(2 * limits.filmPictures, bytes.count), isCancelled: isCancelled)
+      limit: min(2 * limits.filmPictures, bytes.count), cancellation: cancellation)
     try self.init(track, stored, name: name)
   }
 

@@ -51,7 +51,7 @@ extension VideoTrack {
   ///
   /// - Parameter name: names the file in errors.
   /// - Throws: ``FFmpegError`` if it cannot be read, ``BadSession`` if it cannot be encoded anew.
-  package init(of file: any ByteSource, name: String, limits: Limits, isCancelled: () -> Bool = { false }) throws {
+  package init(of file: any ByteSource, name: String, limits: Limits, cancellation: Cancellation = .never) throws {
     func bad(_ cause: String, _ advice: String) -> BadSession { BadSession(name, cause, advice: advice) }
     guard MP4SampleBudget.isBearable(file) else {
       throw bad("its tables list more samples than a film has", "remux it with ffmpeg -c copy")
@@ -79,7 +79,7 @@ extension VideoTrack {
     var (leastDTS, lastDTS) = (Int64.max, Int64.min)
     var timing = TimingTrack(in: reader, beside: index)
     while let sample = try reader.next() {
-      if isCancelled() { throw Cancelled() }
+      try cancellation.check()
       timing.add(sample)
       guard sample.track == index, !sample.bytes.isEmpty else { continue }
       guard sample.pts != cff_no_pts(), sample.pts.magnitude < 1 << 60, sample.dts.magnitude < 1 << 60 else {

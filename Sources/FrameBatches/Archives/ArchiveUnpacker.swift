@@ -1,5 +1,6 @@
 // Unpacks archives: in this process, or in another one through an ``ArchiveUnpacker``.
 
+import FileSystem
 import Glibc
 
 /// Unpacks archives in a sandboxed process, where a hostile archive can do no harm.
@@ -9,10 +10,10 @@ package protocol ArchiveUnpacker {
   /// - Parameters:
   ///   - descriptor: a file or a pipe.
   ///   - name: the batch's name in messages.
-  ///   - isCancelled: asked before each part of the file is read.
+  ///   - cancellation: asked before each part of the file is read.
   /// - Throws: ``BadBatch``, ``DiskError``, ``Cancelled``.
   func unpack(
-    _ descriptor: Int32, name: String, limits: Limits, isCancelled: @escaping () -> Bool
+    _ descriptor: Int32, name: String, limits: Limits, cancellation: Cancellation
   ) throws -> UnpackedArchive
 }
 
@@ -25,11 +26,13 @@ extension ArchiveContents {
   ///
   /// - Throws: ``BadBatch``, ``DiskError``, ``Cancelled``.
   package init(
-    reading descriptor: Int32, name: String, limits: Limits, isCancelled: @escaping () -> Bool = { false }
+    reading descriptor: Int32, name: String, limits: Limits, cancellation: Cancellation = .never
   ) throws {
     var contents = ArchiveContents(limits: limits, fileBytes: Self.size(of: descriptor))
     let file = ArchiveFile(descriptor)
-    let input = ArchiveInput(size: file.size) { isCancelled() ? Int(-ECANCELED) : file.read(at: $0, into: $1) }
+    let input = ArchiveInput(size: file.size) {
+      cancellation.isRequested ? Int(-ECANCELED) : file.read(at: $0, into: $1)
+    }
     try Archive.unpack(input, name: name, limits: limits) { item in
       guard contents.add(item) else { throw BadBatch("read", name, "too much in it", advice: "split the batch") }
     }

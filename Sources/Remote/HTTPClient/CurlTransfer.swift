@@ -25,7 +25,7 @@ final class CurlTransfer {
   private let key: String
   private let limit: Int
   private let sink: Sink
-  private let isOverdue: () -> Bool
+  private let cancellation: Cancellation
 
   private static let known: Set = [
     "etag", "content-length", "transfer-encoding", "x-amz-bucket-region", "last-modified", "date", "location",
@@ -35,11 +35,11 @@ final class CurlTransfer {
 
   /// - Parameters:
   ///   - limit: the maximum bytes of a successful response.
-  ///   - isOverdue: called during the transfer, at least once a second; true cancels it.
+  ///   - cancellation: asked during the transfer, at least once a second.
   init(
-    sending body: RequestBody, key: String, limit: Int, isOverdue: @escaping () -> Bool, sink: @escaping Sink
+    sending body: RequestBody, key: String, limit: Int, cancellation: Cancellation, sink: @escaping Sink
   ) {
-    self.isOverdue = isOverdue
+    self.cancellation = cancellation
     self.body = body
     self.key = key
     self.limit = limit
@@ -91,7 +91,7 @@ final class CurlTransfer {
   }
 
   private func shouldContinue() -> Bool {
-    if isOverdue() { failure = Cancelled() }
+    if cancellation.isRequested { failure = Cancelled() }
     return failure == nil
   }
 

@@ -159,7 +159,9 @@ extension S3Client {
     while true {
       counts.withLock { $0[request.kind, default: 0] += 1 }
       var copied: [UInt8] = []
-      let transfer = CurlTransfer(sending: request.body, key: request.key ?? "", limit: limit, isOverdue: isOverdue) {
+      let transfer = CurlTransfer(
+        sending: request.body, key: request.key ?? "", limit: limit, cancellation: Cancellation(isOverdue)
+      ) {
         bytes, offset in
         if request.kind == "COPY" { copied += bytes }
         try sink(bytes, offset)

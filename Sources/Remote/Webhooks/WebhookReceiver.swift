@@ -27,12 +27,11 @@ package struct WebhookReceiver: EventReceiver {
 
   package var name: String { url.name }
 
-  package func send(key: String, event: String, isCancelled: @escaping () -> Bool) -> Delivery {
+  package func send(key: String, event: String, cancellation: Cancellation) -> Delivery {
     let body = Array(event.utf8)
-    let endMs = MonotonicClock.milliseconds() + 1_000 * Self.timeoutS
     let transfer = CurlTransfer(
       sending: .bytes(body), key: name, limit: Self.maximumAnswerBytes,
-      isOverdue: { isCancelled() || MonotonicClock.milliseconds() >= endMs }, sink: { _, _ in })
+      cancellation: cancellation.or(afterMs: 1_000 * Self.timeoutS), sink: { _, _ in })
     let request = CurlRequest(
       method: .post, url: url.text, headers: headers(key, body, timeS: WallClock.nowMs / 1_000),
       timeoutS: Self.timeoutS)
@@ -41,7 +40,7 @@ package struct WebhookReceiver: EventReceiver {
     } catch {
       // The beginning of an answer is enough: the status decides.
       if transfer.status < 200 {
-        if isCancelled() { return .cancelled }
+        if cancellation.isRequested { return .cancelled }
         let cause = (error as? TransferFailure)?.cause ?? "no answer within \(Self.timeoutS) s"
         return .failed(cause: cause.oneLine, retryAfterS: nil)
       }

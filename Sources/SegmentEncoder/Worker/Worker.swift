@@ -69,7 +69,7 @@ package final class Worker: Sendable {
   package var counters: WorkerCounters { meter.now.counters }
 
   /// Takes one batch through its steps: claim, fetch, read, publish, announce, retire. The error of a step decides where it goes.
-  func perform(_ item: WorkItem, with encoder: BatchEncoder, isCancelled: @escaping () -> Bool) -> Outcome {
+  func perform(_ item: WorkItem, with encoder: BatchEncoder, stop: Cancellation) -> Outcome {
     let claimed: Claim?
     do {
       claimed = try claim(item)
@@ -81,20 +81,17 @@ package final class Worker: Sendable {
     jobs.begin(claim.name, encoder.stage)
     defer { jobs.end(encoder.stage) }
     var facts = BatchFacts(of: claim)
-    let deadline = MonotonicClock.seconds() + maxTime
-    let isOver = { [queue, claim] in
-      isCancelled() || MonotonicClock.seconds() >= deadline || queue.hasLost(claim)
-    }
+    let ends = stop.or(afterMs: 1_000 * maxTime).or { [queue, claim] in queue.hasLost(claim) }
     do {
       switch try queue.fetch(claim) {
       case .alreadyFinished(let isQuarantined): return skip(facts, isQuarantined: isQuarantined)
       case .batch(let fetched):
         claim = fetched.claim
-        let receipts = try publish(fetched, with: encoder, &facts, isCancelled: isOver)
+        let receipts = try publish(fetched, with: encoder, &facts, cancellation: ends)
         return try conclude(FinishedBatch(claim: claim, ending: .retire(receipts, tookMs: facts.ageMs), facts: facts))
       }
     } catch {
-      let isLate = error is Cancelled && !isCancelled()
+      let isLate = error is Cancelled && !stop.isRequested
       return dispose(claim, after: isLate ? BatchTimeout(seconds: maxTime) : error, facts)
     }
   }
@@ -146,31 +143,31 @@ package final class Worker: Sendable {
 
   /// Reads a batch and publishes its sessions. If too many workers have died with it, it only looks whether they are published.
   private func publish(
-    _ fetched: FetchedBatch, with encoder: BatchEncoder, _ facts: inout BatchFacts, isCancelled: @escaping () -> Bool
+    _ fetched: FetchedBatch, with encoder: BatchEncoder, _ facts: inout BatchFacts, cancellation: Cancellation
   ) throws -> [Receipt] {
     defer { fetched.discard() }
     let claim = fetched.claim
     // After more deaths than this, workers also died while they only looked.
     guard claim.attempt <= 2 * Claim.attempts else { throw BadBatch(fatal: claim) }
-    let batch = try read(fetched, with: encoder, &facts, isCancelled: isCancelled)
-    if claim.attempt <= Claim.attempts { return try encoder.publish(batch, isCancelled: isCancelled) }
-    let receipts = try encoder.rollBack(batch, isCancelled: isCancelled)
+    let batch = try read(fetched, with: encoder, &facts, cancellation: cancellation)
+    if claim.attempt <= Claim.attempts { return try encoder.publish(batch, cancellation: cancellation) }
+    let receipts = try encoder.rollBack(batch, cancellation: cancellation)
     if receipts.isEmpty { throw BadBatch(fatal: claim) }
     return receipts
   }
 
   /// Reads a batch, and notes its sessions: also of one that cannot be read, if a session may have been deleted.
   private func read(
-    _ fetched: FetchedBatch, with encoder: BatchEncoder, _ facts: inout BatchFacts, isCancelled: @escaping () -> Bool
+    _ fetched: FetchedBatch, with encoder: BatchEncoder, _ facts: inout BatchFacts, cancellation: Cancellation
   ) throws -> BatchEncoder.ReadBatch {
     do {
-      let batch = try encoder.read(fetched.path, isCancelled: isCancelled)
+      let batch = try encoder.read(fetched.path, cancellation: cancellation)
       facts.sessions = batch.allSessions
       facts.about["session"] = "\(batch.sessions.map(\.description).joined(separator: " "))"
       return batch
     } catch let bad as BadBatch {
       if try store.hasTombstones() {
-        facts.sessions = try encoder.sessions(namedIn: fetched.path, isCancelled: isCancelled)
+        facts.sessions = try encoder.sessions(namedIn: fetched.path, cancellation: cancellation)
       }
       throw bad
     }

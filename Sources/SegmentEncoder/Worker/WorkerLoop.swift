@@ -257,7 +257,7 @@ package final class WorkerLoop: Sendable {
 
   /// Works on one batch, on an encoding thread; returns whether the batch is done.
   private func perform(_ item: Worker.WorkItem, with encoder: BatchEncoder) -> Bool {
-    record(worker.perform(item, with: encoder, isCancelled: { self.shutdown.isOverdue }))
+    record(worker.perform(item, with: encoder, stop: Cancellation { [shutdown] in shutdown.isOverdue }))
   }
 
   /// Records what became of a batch, and schedules a retry if it failed; returns whether the batch is done.

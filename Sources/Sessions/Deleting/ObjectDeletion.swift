@@ -31,10 +31,10 @@ extension ObjectSession {
   ///
   /// - Returns: the tombstone that is there now.
   /// - Throws: ``Cancelled``.
-  func add(_ tombstone: Tombstone, isCancelled: () -> Bool) throws -> Tombstone {
+  func add(_ tombstone: Tombstone, cancellation: Cancellation) throws -> Tombstone {
     var attempt = 0
     while true {
-      if isCancelled() { throw Cancelled() }
+      try cancellation.check()
       SegmentWriteConflict.pause(attempt)
       attempt += 1
       let there = try objects.get(headKey, limit: Self.indexBytes)
@@ -49,12 +49,12 @@ extension ObjectSession {
   ///
   /// - Returns: whether there was a tombstone.
   /// - Throws: ``BadSession`` if the removal is not finished; ``Cancelled``.
-  func removeTombstone(isCancelled: () -> Bool) throws -> Bool {
+  func removeTombstone(cancellation: Cancellation) throws -> Bool {
     let members: [String: JSONValue] = [
       "format": .string(Self.undeletedFormat), "generation": .string("\(WorkerID())"),
     ]
     while true {
-      if isCancelled() { throw Cancelled() }
+      try cancellation.check()
       guard let there = try objects.get(headKey, limit: Self.indexBytes), try tombstone(in: there) != nil else {
         return false
       }
@@ -70,7 +70,7 @@ extension ObjectSession {
   /// Removes all objects of a session that has a tombstone.
   ///
   /// - Throws: ``Cancelled``.
-  func removeObjects(isCancelled: () -> Bool = { false }) throws -> RemovedSession {
+  func removeObjects(cancellation: Cancellation = .never) throws -> RemovedSession {
     var removed = RemovedSession()
     var last: String?
     while true {
@@ -80,7 +80,7 @@ extension ObjectSession {
       // Without these files the session is gone for readers.
       if last == nil { for file in ViewList.all.flatMap(\.entryPoints) { try objects.delete(key(file), nil) } }
       for object in page {
-        if isCancelled() { throw Cancelled() }
+        try cancellation.check()
         try objects.delete(object.key, nil)
         removed.files.add(fileOf: object.size)
         if SegmentName.start(ofManifest: String(object.key.dropFirst(key("").count))) != nil { removed.segments += 1 }
@@ -127,13 +127,13 @@ extension ObjectSession {
 package struct ObjectDeletion {
   private let objects: any ObjectClient
   private let name: String
-  private let isCancelled: () -> Bool
+  private let cancellation: Cancellation
 
   /// - Parameter name: the store's name in messages.
-  package init(_ objects: any ObjectClient, name: String, isCancelled: @escaping () -> Bool = { false }) {
+  package init(_ objects: any ObjectClient, name: String, cancellation: Cancellation = .never) {
     self.objects = objects
     self.name = name
-    self.isCancelled = isCancelled
+    self.cancellation = cancellation
   }
 
   private func session(_ id: SessionID) -> ObjectSession { ObjectSession(id: id, objects: objects, name: name) }
@@ -142,16 +142,16 @@ package struct ObjectDeletion {
 
   /// - Returns: the tombstone that is there now.
   package func add(_ tombstone: Tombstone) throws -> Tombstone {
-    try session(tombstone.session).add(tombstone, isCancelled: isCancelled)
+    try session(tombstone.session).add(tombstone, cancellation: cancellation)
   }
 
   /// Removes the objects of a session that has a tombstone.
   package func remove(_ id: SessionID) throws -> RemovedSession {
-    try session(id).removeObjects(isCancelled: isCancelled)
+    try session(id).removeObjects(cancellation: cancellation)
   }
 
   /// - Returns: whether there was a tombstone.
   package func removeTombstone(of id: SessionID) throws -> Bool {
-    try session(id).removeTombstone(isCancelled: isCancelled)
+    try session(id).removeTombstone(cancellation: cancellation)
   }
 }

@@ -20,12 +20,12 @@ package struct SessionRemoval {
   private static let lockMs = 30_000
 
   private let output: String
-  private let isCancelled: () -> Bool
+  private let cancellation: Cancellation
 
-  /// - Parameter isCancelled: asked while a worker holds a session.
-  package init(output: String, isCancelled: @escaping () -> Bool) {
+  /// - Parameter cancellation: asked while a worker holds a session.
+  package init(output: String, cancellation: Cancellation) {
     self.output = output
-    self.isCancelled = isCancelled
+    self.cancellation = cancellation
   }
 
   /// Removes a session that has a tombstone, and the rest of an interrupted removal.
@@ -35,14 +35,13 @@ package struct SessionRemoval {
     // Over NFS this shows the sessions that other hosts have made.
     _ = try Directory(opening: output)
     let directory = SessionDirectory(output: output, session: session)
-    let deadline = MonotonicClock.milliseconds() + Self.lockMs
     do {
-      if let lock = try directory.lockExisting({ isCancelled() || MonotonicClock.milliseconds() >= deadline }) {
+      if let lock = try directory.lockExisting(cancellation.or(afterMs: Self.lockMs)) {
         // Without the tombstone the session has been allowed again meanwhile.
         if try SessionTombstones(output: output).tombstone(of: session) != nil { _ = try directory.hide() }
         lock.release()
       }
-    } catch is Cancelled where !isCancelled() {
+    } catch is Cancelled where !cancellation.isRequested {
       throw SessionHeld()
     }
     let markers = MarkerFiles(output: output)

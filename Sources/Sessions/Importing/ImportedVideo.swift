@@ -42,10 +42,10 @@ struct ImportedVideo {
   /// - Throws: ``BadSession`` if the video cannot be copied, ``FFmpegError`` if it cannot be read.
   init(
     _ source: SegmentsDirectory.Source, bytes: [UInt8], _ reader: VideoReader, _ limits: Limits,
-    isCancelled: @escaping () -> Bool
+    cancellation: Cancellation
   ) throws {
     let video = try FinishedVideo(
-      reading: bytes, name: source.name, reader, limits: limits, isCancelled: isCancelled)
+      reading: bytes, name: source.name, reader, limits: limits, cancellation: cancellation)
     let (name, startMs, event) = (source.name, source.startMs, source.event)
     let timing = video.timing.flatMap { Self.frames(of: $0, startMs: startMs, limits) }
     let coded = video.samples.enumerated().map { number, sample in

@@ -43,7 +43,7 @@ package struct Importing {
   private let session: SessionID
   private let limits: Limits
   private let reader: VideoReader
-  private let isCancelled: () -> Bool
+  private let cancellation: Cancellation
   private var result: ImportedSession
 
   /// Whether a path is a directory of finished segments, and no session.
@@ -57,18 +57,18 @@ package struct Importing {
   /// - Throws: ``BadSession`` if there is nothing to import, ``DiskError``.
   package init(
     _ path: String, session: SessionID?, limits: Limits, decoders: DecoderForkServer?,
-    isCancelled: @escaping () -> Bool
+    cancellation: Cancellation
   ) throws {
     let name = lastComponent(of: DurableFile.resolved(path))
     guard let session = session ?? SessionID(String(name.prefix { $0 != "@" })) else {
       throw BadSession(path, "no name for a session", advice: "give --session; \(SessionID.rule)")
     }
-    source = try SegmentsDirectory(reading: path, limits, isCancelled: isCancelled)
+    source = try SegmentsDirectory(reading: path, limits, cancellation: cancellation)
     reader = VideoReader(decoders, owner: path)
     result = ImportedSession(session: session)
     result.refused = source.refused
     result.warnings = source.warnings
-    (self.session, self.limits, self.isCancelled) = (session, limits, isCancelled)
+    (self.session, self.limits, self.cancellation) = (session, limits, cancellation)
   }
 
   /// Publishes the videos, in the order of their starts.
@@ -81,7 +81,7 @@ package struct Importing {
     let store = DirectoryStore(staging: staging, index: SessionViews())
     var open: ImportedVideo?
     for (index, item) in source.sources.enumerated() {
-      if isCancelled() { throw Cancelled() }
+      try cancellation.check()
       try progress(index, source.sources.count)
       guard let next = try read(item) else { continue }
       guard var video = open else {
@@ -126,7 +126,7 @@ package struct Importing {
           result.skipped.append(Problem(file: item.name, what: "an empty file"))
           return nil
         }
-        return try ImportedVideo(item, bytes: bytes, reader, limits, isCancelled: isCancelled)
+        return try ImportedVideo(item, bytes: bytes, reader, limits, cancellation: cancellation)
       case .refused(let reason): refuse(item.name, "\(reason)")
       case nil: refuse(item.name, "it is gone")
       }
@@ -157,7 +157,7 @@ package struct Importing {
         try check(segment.bytes, manifest)
       }
       let manifests = SegmentManifest.all(staged, of: batch, digest: digest, encoder: video.encoder)
-      let receipt = try store.publication(of: batch).commit(manifests, isCancelled: isCancelled).updateViews()
+      let receipt = try store.publication(of: batch).commit(manifests, cancellation: cancellation).updateViews()
       if receipt.duplicate { result.duplicates += 1 } else { result.videos += 1 }
       result.segments += receipt.segments
       result.frames += receipt.frames

@@ -38,14 +38,14 @@ struct SegmentsDirectory {
   }
 
   /// - Throws: ``BadSession`` if the directory has no video whose time is known, ``DiskError``, ``Cancelled``.
-  init(reading path: String, _ limits: Limits, isCancelled: () -> Bool) throws {
+  init(reading path: String, _ limits: Limits, cancellation: Cancellation) throws {
     let directory = try Self.opened(path)
     var videos: [String] = []
     var events = EventList()
     var warnings: [Problem] = []
     var hasEvents = false
     for name in try Self.entries(of: directory, limits) {
-      if isCancelled() { throw Cancelled() }
+      try cancellation.check()
       let kind = try Self.kind(of: name, in: directory)
       if kind == .video { videos.append(name) }
       hasEvents = hasEvents || kind == .events

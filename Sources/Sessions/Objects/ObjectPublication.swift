@@ -11,11 +11,11 @@ struct ObjectPublication: Publication {
   /// The session before the batch was encoded.
   let head: ObjectSession.Head
 
-  func commit(_ manifests: [SegmentManifest], isCancelled: () -> Bool) throws -> PublishedBatch {
-    try session.removingObjectsIfDeleted { try publish(manifests, isCancelled: isCancelled) }
+  func commit(_ manifests: [SegmentManifest], cancellation: Cancellation) throws -> PublishedBatch {
+    try session.removingObjectsIfDeleted { try publish(manifests, cancellation: cancellation) }
   }
 
-  private func publish(_ manifests: [SegmentManifest], isCancelled: () -> Bool) throws -> PublishedBatch {
+  private func publish(_ manifests: [SegmentManifest], cancellation: Cancellation) throws -> PublishedBatch {
     let planned = manifests.map(\.segment)
     let digest = planned[0].batchDigest
     // Placed objects do not change. After a lost race for the index they are not checked again, unless the session was deleted.
@@ -34,7 +34,7 @@ struct ObjectPublication: Publication {
       if left.isWhole { return store.confirm(left, of: batch, in: session) }
       let others = near.filter { $0.batchDigest != digest }
       for segment in planned { try segment.requireNoConflict(with: others) }
-      if isCancelled() { throw Cancelled() }
+      try cancellation.check()
       let own: [PublishedSegment]
       do {
         own = try placed ?? store.place(manifests, in: session)
@@ -43,7 +43,7 @@ struct ObjectPublication: Publication {
         // It may have been published since.
         continue
       }
-      if isCancelled() { throw Cancelled() }
+      try cancellation.check()
       if let next = try session.publish(own, after: before) {
         let receipt = Receipt(
           own, of: batch, refused: manifests.flatMap(\.refused), duplicate: false,

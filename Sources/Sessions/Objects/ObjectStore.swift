@@ -127,7 +127,7 @@ package final class ObjectStore: ArtifactStore, DeferringStore {
 
   package func tombstone(of id: SessionID) throws -> Tombstone? { try session(id).tombstone() }
 
-  package func prepare(_ source: BatchReader, isCancelled: () -> Bool) throws -> Preparation {
+  package func prepare(_ source: BatchReader, cancellation: Cancellation) throws -> Preparation {
     let (session, batch) = (session(source.batch.session), source.batch)
     let head = try session.removingObjectsIfDeleted { try session.head() }
     // A batch is listed as a whole or not at all, so its first segment is enough.
@@ -135,15 +135,15 @@ package final class ObjectStore: ArtifactStore, DeferringStore {
     let within =
       try head.published.map { try session.entries(near: range, in: $0) }?.filter { range.contains($0.startMs) } ?? []
     guard let first = try within.first.map({ try session.segment($0.startMs) }),
-      first.batchDigest == (try BatchDigest.of(source, isCancelled: isCancelled))
+      first.batchDigest == (try BatchDigest.of(source, cancellation: cancellation))
     else { return .ready(ObjectPublication(store: self, batch: batch, session: session, head: head)) }
     let own = try [first] + within.dropFirst().prefix(first.parts - 1).map { try session.segment($0.startMs) }
     return .alreadyPublished(confirm(own, of: batch, in: session))
   }
 
   /// Unlisted objects are invisible, so there is nothing to roll back.
-  package func rollBack(_ source: BatchReader, isCancelled: () -> Bool) throws -> PublishedBatch? {
-    switch try prepare(source, isCancelled: isCancelled) {
+  package func rollBack(_ source: BatchReader, cancellation: Cancellation) throws -> PublishedBatch? {
+    switch try prepare(source, cancellation: cancellation) {
     case .alreadyPublished(let batch): return batch
     case .ready: return nil
     }

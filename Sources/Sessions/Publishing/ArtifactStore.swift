@@ -18,12 +18,12 @@ package protocol ArtifactStore: Sendable {
   /// Looks whether a batch is published.
   ///
   /// - Throws: ``SessionDeleted``; ``Cancelled``.
-  func prepare(_ source: BatchReader, isCancelled: () -> Bool) throws -> Preparation
+  func prepare(_ source: BatchReader, cancellation: Cancellation) throws -> Preparation
   /// Rolls back a batch that a dead worker published in part.
   ///
   /// - Returns: the batch if it is published as a whole; nil if nothing of it is left.
   /// - Throws: ``SessionDeleted``; ``Cancelled``.
-  func rollBack(_ source: BatchReader, isCancelled: () -> Bool) throws -> PublishedBatch?
+  func rollBack(_ source: BatchReader, cancellation: Cancellation) throws -> PublishedBatch?
   /// The time until ``flushPending(all:)`` is due, in milliseconds; nil if all views are up to date.
   var dueInMs: Int? { get }
   /// Updates the views that are due, and those that a dead process left behind.
@@ -46,9 +46,9 @@ package protocol Publication {
   ///
   /// - Parameters:
   ///   - manifests: of all segments, in order, at least one.
-  ///   - isCancelled: asked while the store waits for the session's lock, and last before the publication.
+  ///   - cancellation: asked while the store waits for the session's lock, and last before the publication.
   /// - Throws: ``BadBatch``; ``SessionDeleted``; ``Cancelled``. Nothing is published then that a retry does not find.
-  func commit(_ manifests: [SegmentManifest], isCancelled: () -> Bool) throws -> PublishedBatch
+  func commit(_ manifests: [SegmentManifest], cancellation: Cancellation) throws -> PublishedBatch
 }
 
 /// A batch whose manifests are durable. As long as this exists its session is locked, in stores that have locks.

@@ -23,7 +23,7 @@ package struct DirectoryStore: ArtifactStore {
 
   package func tombstone(of session: SessionID) throws -> Tombstone? { try tombstones.tombstone(of: session) }
 
-  package func prepare(_ source: BatchReader, isCancelled: () -> Bool) throws -> Preparation {
+  package func prepare(_ source: BatchReader, cancellation: Cancellation) throws -> Preparation {
     let directory = SessionDirectory(output: staging.output, session: source.batch.session)
     try tombstones.requireNone(of: directory.session)
     let publication = publication(of: source.batch)
@@ -33,13 +33,13 @@ package struct DirectoryStore: ArtifactStore {
     let near =
       cache != nil
       ? try segments(near: source.batch, in: directory, &cache)
-      : try directory.locked(isCancelled) {
+      : try directory.locked(cancellation) {
         cache = index.cache(of: directory)
         return try segments(near: source.batch, in: directory, &cache)
       }
-    let own = try own(near, source, isCancelled)
+    let own = try own(near, source, cancellation)
     guard own.isWhole else { return .ready(publication) }
-    return .alreadyPublished(try confirm(own, of: source.batch, in: directory, directory.lock(isCancelled)))
+    return .alreadyPublished(try confirm(own, of: source.batch, in: directory, directory.lock(cancellation)))
   }
 
   /// A batch that was published before. Its views may be outdated if the worker died before it updated them.
@@ -53,13 +53,13 @@ package struct DirectoryStore: ArtifactStore {
     }
   }
 
-  package func rollBack(_ source: BatchReader, isCancelled: () -> Bool) throws -> PublishedBatch? {
+  package func rollBack(_ source: BatchReader, cancellation: Cancellation) throws -> PublishedBatch? {
     let directory = SessionDirectory(output: staging.output, session: source.batch.session)
     try tombstones.requireNone(of: directory.session)
     guard try DurableFile.isDirectory(directory.path) else { return nil }
-    let lock = try directory.lock(isCancelled)
+    let lock = try directory.lock(cancellation)
     var cache = index.cache(of: directory)
-    let own = try own(try segments(near: source.batch, in: directory, &cache), source, isCancelled)
+    let own = try own(try segments(near: source.batch, in: directory, &cache), source, cancellation)
     if own.isWhole { return try confirm(own, of: source.batch, in: directory, lock) }
     try directory.rollBack(own)
     try directory.removeOrphans(keeping: [])
@@ -106,10 +106,10 @@ package struct DirectoryStore: ArtifactStore {
 
   /// The segments of this very batch. Without nearby segments the batch is not hashed, which would be expensive.
   private func own(
-    _ near: [PublishedSegment], _ source: BatchReader, _ isCancelled: () -> Bool
+    _ near: [PublishedSegment], _ source: BatchReader, _ cancellation: Cancellation
   ) throws -> [PublishedSegment] {
     guard !near.isEmpty else { return [] }
-    let digest = try BatchDigest.of(source, isCancelled: isCancelled)
+    let digest = try BatchDigest.of(source, cancellation: cancellation)
     return near.filter { $0.batchDigest == digest }
   }
 
@@ -125,11 +125,11 @@ private struct DirectoryPublication: Publication {
   let batch: Batch
   let directory: SessionDirectory
 
-  func commit(_ manifests: [SegmentManifest], isCancelled: () -> Bool) throws -> PublishedBatch {
+  func commit(_ manifests: [SegmentManifest], cancellation: Cancellation) throws -> PublishedBatch {
     let (index, staging) = (store.index, store.staging)
     let new = manifests.map(\.segment)
     let digest = new[0].batchDigest
-    let lock = try directory.lock(isCancelled)
+    let lock = try directory.lock(cancellation)
     var cache = index.cache(of: directory)
     let near = try directory.segments(near: new[0].startMs..<max(new[new.count - 1].endMs, batch.endMs), &cache)
     let published = near.filter { $0.batchDigest != digest }

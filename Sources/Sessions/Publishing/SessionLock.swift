@@ -21,11 +21,11 @@ struct SessionLock: ~Copyable {
 extension SessionDirectory {
   /// Runs `body` under the session's lock.
   ///
-  /// - Parameter isCancelled: asked while another worker has the lock, and once it is ours.
+  /// - Parameter cancellation: asked while another worker has the lock, and once it is ours.
   /// - Throws: ``Cancelled``.
   @discardableResult
-  package func locked<R>(_ isCancelled: () -> Bool = { false }, _ body: () throws -> R) throws -> R {
-    let lock = try lock(isCancelled)
+  package func locked<R>(_ cancellation: Cancellation = .never, _ body: () throws -> R) throws -> R {
+    let lock = try lock(cancellation)
     let result = try body()
     lock.release()
     return result
@@ -49,12 +49,12 @@ extension SessionDirectory {
   /// Takes the session's lock. Creates the directory if it is missing.
   ///
   /// - Throws: ``SessionDeleted``: nothing is published in a deleted session; ``Cancelled``.
-  func lock(_ isCancelled: () -> Bool = { false }) throws -> SessionLock {
+  func lock(_ cancellation: Cancellation = .never) throws -> SessionLock {
     let tombstones = SessionTombstones(output: DurableFile.parentDirectory(of: path))
     while true {
       try tombstones.requireNone(of: session)
       try DurableFile.makeDirectories(path)
-      guard let directory = try openIfThere(), let lock = try waitForLock(directory, isCancelled) else { continue }
+      guard let directory = try openIfThere(), let lock = try waitForLock(directory, cancellation) else { continue }
       do {
         // It may have been deleted while we waited. From here on `delete` waits for us.
         try tombstones.requireNone(of: session)
@@ -71,9 +71,9 @@ extension SessionDirectory {
   ///
   /// - Returns: nil if there is no such session.
   /// - Throws: ``Cancelled``.
-  func lockExisting(_ isCancelled: () -> Bool) throws -> SessionLock? {
+  func lockExisting(_ cancellation: Cancellation) throws -> SessionLock? {
     while let directory = try openIfThere() {
-      if let lock = try waitForLock(directory, isCancelled) { return lock }
+      if let lock = try waitForLock(directory, cancellation) { return lock }
     }
     return nil
   }
@@ -86,17 +86,17 @@ extension SessionDirectory {
   }
 
   /// - Returns: nil if the session was removed meanwhile.
-  private func waitForLock(_ directory: Int32, _ isCancelled: () -> Bool) throws -> SessionLock? {
+  private func waitForLock(_ directory: Int32, _ cancellation: Cancellation) throws -> SessionLock? {
     try lock(directory) { file, name in
       // A worker holds it while files are synced; a stopped process holds it for ever.
       var pause: UInt32 = 500
       while flock(file, LOCK_EX | LOCK_NB) != 0 {
         guard errno == EWOULDBLOCK || errno == EINTR else { throw DiskError("flock", name) }
-        if isCancelled() { throw Cancelled() }
+        try cancellation.check()
         usleep(pause)
         pause = min(2 * pause, 50_000)
       }
-      if isCancelled() { throw Cancelled() }
+      try cancellation.check()
     }
   }
 

@@ -26,13 +26,13 @@ struct FilmSource: VideoSource {
 
   var pieces: [[Int64]] { plans.map { $0.segments.map { $0[0].hold.startMs } } }
 
-  init(_ path: String, _ options: Reencoding.Options, isCancelled: @escaping () -> Bool) throws {
+  init(_ path: String, _ options: Reencoding.Options, cancellation: Cancellation) throws {
     let (startMs, limits, stem) = (options.startMs, options.limits, Self.stem(of: path))
     guard let session = options.session ?? SessionID(stem) else {
       throw BadSession(path, "no name for a session", advice: "give --session; \(SessionID.rule)")
     }
     let reader = VideoReader(options.decoders, owner: path)
-    let track = try reader.track(of: FileBytes(opening: path), name: path, limits: limits, isCancelled: isCancelled)
+    let track = try reader.track(of: FileBytes(opening: path), name: path, limits: limits, cancellation: cancellation)
     // The timing track of a stitched film has each capture to the millisecond.
     let isDated = startMs == nil && track.samples[0].timeMs != nil
     guard
@@ -60,7 +60,7 @@ struct FilmSource: VideoSource {
     let tooMany = BadSession(path, "more than the limit of \(limits.segments) segments", advice: "cut it into parts")
     // Check this before the timeline fills memory.
     guard (batch.endMs - startMs) / Timeline.segmentMs <= limits.segments else { throw tooMany }
-    source = "\(try SHA256.hex(ofFile: path, isCancelled: isCancelled)) \(startMs)"
+    source = "\(try SHA256.hex(ofFile: path, cancellation: cancellation)) \(startMs)"
     digest = SHA256.hex(of: Array("film \(session) \(source)".utf8))
     plans = Self.plans(of: batch, track, pts: pts)
     guard Self.segments(in: plans[...]) <= limits.segments else { throw tooMany }
@@ -76,7 +76,7 @@ struct FilmSource: VideoSource {
   private static func segments(in plans: ArraySlice<Plan>) -> Int { plans.reduce(0) { $0 + $1.segments.count } }
 
   func open(
-    _ piece: Int, isCancelled: @escaping () -> Bool, _ body: ([SegmentOrder], any FilmPictures) throws -> Void
+    _ piece: Int, cancellation: Cancellation, _ body: ([SegmentOrder], any FilmPictures) throws -> Void
   ) throws {
     let plan = plans[piece]
     let (before, all) = (Self.segments(in: plans[..<piece]), Self.segments(in: plans[...]))
@@ -90,7 +90,7 @@ struct FilmSource: VideoSource {
     }
     try reader.withFilm(
       in: FileBytes(opening: path), name: path, track: track.index, keyDTS: plan.key.dts, limits: limits,
-      isCancelled: isCancelled
+      cancellation: cancellation
     ) { try body(orders, $0) }
   }
 

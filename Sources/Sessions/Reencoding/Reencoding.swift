@@ -60,12 +60,12 @@ package final class Reencoding: Sendable {
   /// - Parameters:
   ///   - path: a published session, or an MP4 with an H.264 or HEVC track.
   ///   - staging: returns the output; called when the source has been checked.
-  ///   - isCancelled: called while a film is read.
+  ///   - cancellation: called while a film is read.
   /// - Throws: ``BadSession`` when the source cannot be used, or another one has been published under its name.
   package init(
-    _ path: String, _ options: Options, staging: () throws -> Staging, isCancelled: @escaping () -> Bool
+    _ path: String, _ options: Options, staging: () throws -> Staging, cancellation: Cancellation
   ) throws {
-    source = try Self.source(path, options, isCancelled)
+    source = try Self.source(path, options, cancellation)
     self.path = path
     self.options = options
     settings = EncoderSettings(options.quality)
@@ -90,7 +90,7 @@ package final class Reencoding: Sendable {
   }
 
   private static func source(
-    _ path: String, _ options: Options, _ isCancelled: @escaping () -> Bool
+    _ path: String, _ options: Options, _ cancellation: Cancellation
   ) throws -> any VideoSource {
     let advice = "name a directory OUTPUT/SESSION, or an MP4"
     if !DurableFile.exists(path), let existing = SessionAdvice.existing(insteadOf: path) {
@@ -100,7 +100,7 @@ package final class Reencoding: Sendable {
       return try SessionSource(SessionDirectory(at: path, decoders: options.decoders))
     }
     do {
-      return try FilmSource(path, options, isCancelled: isCancelled)
+      return try FilmSource(path, options, cancellation: cancellation)
     } catch let failure as FFmpegError {
       // This includes a lack of memory: a damaged file can ask for any amount.
       throw BadSession(path, failure.cause, advice: advice)
@@ -128,7 +128,7 @@ package final class Reencoding: Sendable {
     let reader = VideoReader(options.decoders, owner: path)
     guard let first = starts.min(), let bytes,
       (try? FinishedVideo(
-        reading: bytes, name: lastComponent(of: path), reader, limits: options.limits, isCancelled: { false })) != nil
+        reading: bytes, name: lastComponent(of: path), reader, limits: options.limits, cancellation: .never)) != nil
     else { return "\(other); to make one session of several MP4s, join them to one MP4 first" }
     return "\(other); to make one session of several MP4s, put them into a directory, "
       + "each named <unix ms of its first picture>.mp4 (this one \(first).mp4), "
@@ -148,14 +148,14 @@ package final class Reencoding: Sendable {
   /// Encodes and publishes the missing segments of a piece.
   ///
   /// - Parameters:
-  ///   - isCancelled: called before each picture.
+  ///   - cancellation: called before each picture.
   ///   - report: called after each segment.
-  package func encode(piece: Int, isCancelled: @escaping () -> Bool, made report: () -> Void) throws {
+  package func encode(piece: Int, cancellation: Cancellation, made report: () -> Void) throws {
     do {
-      try source.open(piece, isCancelled: isCancelled) { orders, pictures in
+      try source.open(piece, cancellation: cancellation) { orders, pictures in
         var shown: SourceFrame?
         for order in orders where !made.contains(order.startMs) {
-          try publish(order, try encode(order, pictures, &shown, isCancelled))
+          try publish(order, try encode(order, pictures, &shown, cancellation))
           report()
         }
       }
@@ -179,11 +179,11 @@ package final class Reencoding: Sendable {
   }
 
   private func encode(
-    _ order: SegmentOrder, _ pictures: any FilmPictures, _ shown: inout SourceFrame?, _ isCancelled: () -> Bool
+    _ order: SegmentOrder, _ pictures: any FilmPictures, _ shown: inout SourceFrame?, _ cancellation: Cancellation
   ) throws -> EncodedSegment {
     var writer: SegmentWriter?
     for placed in order.holds {
-      if isCancelled() { throw Cancelled() }
+      try cancellation.check()
       let picture = try picture(of: placed, from: pictures, order.quarterTurns)
       let capture = Capture(
         source: placed.hold.capture.source, timeMs: placed.hold.capture.timeMs, width: picture.width,

@@ -45,9 +45,9 @@ protocol VideoSource: Sendable {
 
   /// Opens a piece: its segments, and its pictures from the first one on.
   ///
-  /// - Parameter isCancelled: called while the piece is read.
+  /// - Parameter cancellation: called while the piece is read.
   func open(
-    _ piece: Int, isCancelled: @escaping () -> Bool, _ body: ([SegmentOrder], any FilmPictures) throws -> Void
+    _ piece: Int, cancellation: Cancellation, _ body: ([SegmentOrder], any FilmPictures) throws -> Void
   ) throws
 }
 
@@ -68,7 +68,7 @@ struct SessionSource: VideoSource {
   }
 
   func open(
-    _ piece: Int, isCancelled: @escaping () -> Bool, _ body: ([SegmentOrder], any FilmPictures) throws -> Void
+    _ piece: Int, cancellation: Cancellation, _ body: ([SegmentOrder], any FilmPictures) throws -> Void
   ) throws {
     let (segment, json) = try directory.soundManifest(pieces[piece][0])
     let coded = PixelSize(width: segment.codedWidth, height: segment.codedHeight)
@@ -94,7 +94,8 @@ struct SessionSource: VideoSource {
       })
     try bytes.withUnsafeBytes { buffer in
       try directory.reader.withFilm(
-        in: MemoryBytes(buffer), name: segment.file, track: 0, keyDTS: nil, limits: .published, isCancelled: isCancelled
+        in: MemoryBytes(buffer), name: segment.file, track: 0, keyDTS: nil, limits: .published,
+        cancellation: cancellation
       ) { try body([order], $0) }
     }
   }

@@ -166,9 +166,7 @@ package final class SessionViews: Sendable {
   private func flush(_ directory: SessionDirectory, _ due: DueUpdate, temporary: String) throws {
     guard try DurableFile.isDirectory(directory.path) else { return try unmark(directory) }
     // A worker that publishes holds the lock for a moment; a stopped process holds it for ever.
-    let deadline = MonotonicClock.milliseconds() + (due.isLast ? 10 : 1) * 1_000
-    func isLate() -> Bool { MonotonicClock.milliseconds() >= deadline }
-    try directory.locked(isLate) {
+    try directory.locked(.never.or(afterMs: (due.isLast ? 10 : 1) * 1_000)) {
       var cache = cache(of: directory)
       // At the end, check once more: the operator may have moved segments away.
       if due.isLast, let known = cache, try directory.publishedStarts().count != known.count { cache = nil }

@@ -124,7 +124,7 @@ struct DeleteCommand: ReportingCommand {
   }
 
   private func place(_ decoders: DecoderForkServer?, _ stop: PendingStop) throws -> any DeletionPlace {
-    let identifier = BatchIdentifier(unpacker: decoders, isCancelled: stop.isRequested)
+    let identifier = BatchIdentifier(unpacker: decoders, cancellation: Cancellation(stop.isRequested))
     if let store {
       let objects = try S3Client(store, .ofEnvironment())
       let id = WorkerID()

@@ -74,10 +74,9 @@ struct EncodeCommand: ReportingCommand {
     let path = batch.path
     do {
       if let refusal = batch.refusal { throw refusal }
-      let isCancelled = { runner.isCancelled }
       let receipts = try encoder.publish(
-        encoder.read(path, files: batch.files, isCancelled: isCancelled),
-        isCancelled: isCancelled)
+        encoder.read(path, files: batch.files, cancellation: runner.cancellation),
+        cancellation: runner.cancellation)
       for receipt in receipts {
         results.print(json: receipt.json, text: text(receipt).oneLine)
         for refused in receipt.refused { say("\(path): refused \(refused.source): \(refused.reason)") }

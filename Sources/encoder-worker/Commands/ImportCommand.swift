@@ -47,7 +47,8 @@ struct ImportCommand: ReportingCommand {
     limits.decodeSeconds = decodeSeconds
     let signals = try TerminationSignals()
     var work = try Importing(
-      segments, session: session, limits: limits, decoders: decoders, isCancelled: { signals.wait(ms: 0) })
+      segments, session: session, limits: limits, decoders: decoders, cancellation: Cancellation { signals.wait(ms: 0) }
+    )
     let staging = try Staging(output: output, worker: WorkerID())
     defer { staging.remove() }
     var progress = Progress()

@@ -1,4 +1,5 @@
 import ArgumentParser
+import FileSystem
 import Notifying
 import Remote
 import SegmentEncoder
@@ -88,7 +89,7 @@ struct NotifyCommand: ParsableCommand {
       let store = try place.open()
       let receiver = try WebhookReceiver(notify, secret)
       try selection.forEach(all: store.all, named: store.notification) { event in
-        switch receiver.send(key: event.key, event: event.event, isCancelled: { false }) {
+        switch receiver.send(key: event.key, event: event.event, cancellation: .never) {
         case .accepted: try store.remove(event.key)
         case .refused(let cause): throw StillRefused(key: event.key, receiver: receiver.name, cause: cause)
         case .failed(let cause, _): throw NotDelivered(key: event.key, receiver: receiver.name, cause: cause)

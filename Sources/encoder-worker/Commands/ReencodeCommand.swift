@@ -67,7 +67,7 @@ struct ReencodeCommand: ReportingCommand {
         let made = try Staging(output: output, worker: WorkerID())
         staging = made
         return made
-      }, isCancelled: { signals.wait(ms: 0) })
+      }, cancellation: Cancellation { signals.wait(ms: 0) })
     let done = Atomic<Int>(0)
     var progress = Progress()
     let runner = ParallelRunner(work.pieces)
@@ -107,7 +107,7 @@ struct ReencodeCommand: ReportingCommand {
     _ piece: Int, of work: Reencoding, _ runner: ParallelRunner<Int>, made: () -> Void
   ) -> ExitCode? {
     do {
-      try reportingFailures { try work.encode(piece: piece, isCancelled: { runner.isCancelled }, made: made) }
+      try reportingFailures { try work.encode(piece: piece, cancellation: runner.cancellation, made: made) }
       return nil
     } catch {
       return error as? ExitCode

@@ -55,4 +55,7 @@ final class ParallelRunner<Element: Sendable>: Sendable {
   var doneCount: Int { pool.counts.done }
 
   var isCancelled: Bool { isStopped.load(ordering: .relaxed) }
+
+  /// For the work on one item.
+  var cancellation: Cancellation { Cancellation { self.isCancelled } }
 }
