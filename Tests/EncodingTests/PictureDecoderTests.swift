@@ -4,56 +4,6 @@ import Testing
 @testable import Encoding
 @testable import FileSystem
 @testable import FrameBatches
-@testable import ISOMedia
-@testable import SegmentEncoder
-@testable import Sessions
-
-@Suite struct NALUnitTests {
-  private func split(_ bytes: [UInt8]) -> [[UInt8]] {
-    bytes.withUnsafeBufferPointer { NALUnit.split($0).map { Array($0.bytes) } }
-  }
-
-  @Test func startCodesSeparateUnits() {
-    #expect(
-      split([0, 0, 1, 0x67, 5, 0, 0, 0, 1, 0x68, 6, 0, 0, 1, 0x65, 7, 0, 0, 3]) == [
-        [0x67, 5], [0x68, 6], [0x65, 7, 0, 0, 3],
-      ])
-    #expect(split([0, 0, 0, 1, 0x65]) == [[0x65]])
-    #expect(split([]).isEmpty)
-    #expect(split([1, 2, 3]).isEmpty)
-  }
-
-  @Test func onlyPicturesAreKept() {
-    let stream: [UInt8] = [0, 0, 1, 0x06, 9, 9, 0, 0, 1, 0x67, 1, 0, 0, 1, 0x65, 0xAA, 0xBB]
-    let kept = stream.withUnsafeBufferPointer { NALUnit.lengthPrefixed(NALUnit.split($0)) }
-    #expect(kept == [0, 0, 0, 3, 0x65, 0xAA, 0xBB])
-  }
-}
-
-@Suite struct ImageKindTests {
-  @Test func kindAndSizeAreReadFromTheHeader() throws {
-    let jpeg = try Fixture("odd-size").bytes("1767859512340.jpg")
-    #expect(ImageKind(of: jpeg) == .jpeg)
-    #expect(try #require(ImageKind.jpeg.size(of: jpeg)) == PixelSize(width: 181, height: 321))
-    let png = try Fixture("colour-bars").bytes("1767859512340.png")
-    #expect(ImageKind(of: png) == .png)
-    #expect(try #require(ImageKind.png.size(of: png)) == PixelSize(width: 256, height: 192))
-    #expect(ImageKind(of: []) == nil)
-    #expect(ImageKind(of: Array("RIFFxxxxWEBP".utf8)) == .webp)
-    #expect(ImageKind(of: Array("RIFFxxxxWAVE".utf8)) == nil)
-    #expect(ImageKind.webp.size(of: Array("RIFFxxxxWEBPVP8 ".utf8)) == nil)
-  }
-
-  @Test func truncatedHeaderHasNoSize() throws {
-    for (kind, file) in [
-      (ImageKind.jpeg, try Fixture("odd-size").bytes("1767859512340.jpg")),
-      (.png, try Fixture("colour-bars").bytes("1767859512340.png")),
-    ] {
-      for length in 0..<24 { _ = kind.size(of: Array(file.prefix(length))) }
-    }
-    #expect(ImageKind.jpeg.size(of: [0xFF, 0xD8, 0xFF, 0xE0, 0, 0, 0xFF, 0xDA, 0, 0, 0, 0]) == nil)
-  }
-}
 
 @Suite struct PictureDecoderTests {
   private let decoder = PictureDecoder(limits: Limits())
@@ -260,25 +210,6 @@ import Testing
       #expect(try picture.bytes == copied.bytes)
       #expect(picture.lay(into: space).planes[0].stride % 128 == 0, "the picture was copied")
     }
-  }
-}
-
-@Suite struct StagedSegmentTests {
-  /// Readers refuse a segment of this size, so the worker quarantines the batch.
-  @Test func segmentAboveTheReadersLimitIsQuarantined() throws {
-    let scratch = try ScratchDirectory()
-    let staging = try Staging(output: scratch.path("output"), worker: WorkerID())
-    let segment = EncodedSegment(
-      holds: [], bytes: [UInt8](repeating: 0, count: SessionDirectory.maximumVideoBytes + 1), codec: "", codedWidth: 0,
-      codedHeight: 0, samples: 0)
-    let error = try #require(throws: SegmentTooLarge.self) {
-      try StagedSegment(segment, in: staging, refused: [], notes: [:])
-    }
-    guard case .quarantine(let reason) = Disposition(of: error, batch: "a") else {
-      Issue.record("\(Disposition(of: error, batch: "a"))")
-      return
-    }
-    #expect(reason.cause == "a segment of 134217729 bytes, more than the limit of 134217728")
   }
 }
 
