@@ -1,4 +1,4 @@
-// The instants of files with times in their names: repeated hours, seconds with several files, and names that tell other times.
+// The instants of files with times in their names: their order, seconds with several files, and names that tell other times.
 
 import FileSystem
 
@@ -42,39 +42,6 @@ extension NamedTimesFormat {
           ? "the pictures were spread over it, about \(1_000 / crowded.count) ms apart"
           : "check that the pattern reads the right digits")
     ]
-  }
-
-  /// Chooses between the two instants of a time that clocks showed twice, if the order of the sequence allows only one of them.
-  static func resolved(_ files: [NamedFile]) -> [NamedFile] {
-    var files = files
-    guard files.contains(where: { $0.time.instants.count > 1 }) else {
-      for index in files.indices { files[index].instant = files[index].time.instants.first }
-      return files
-    }
-    let timed = files.indices.filter { !files[$0].time.instants.isEmpty }
-    let sequence = timed.compactMap { files[$0].time.sequence }
-    for index in timed where files[index].time.instants.count == 1 {
-      files[index].instant = files[index].time.instants[0]
-    }
-    guard sequence.count == timed.count, Set(sequence).count == timed.count else { return files }
-    let order = timed.sorted { (files[$0].time.sequence ?? 0) < (files[$1].time.sequence ?? 0) }
-    guard let earliest = monotonic(order.map { files[$0].time.instants }),
-      let latest = monotonic(order.reversed().map { files[$0].time.instants.reversed().map { -$0 } })
-    else { return files }
-    for (index, (early, late)) in zip(order, zip(earliest, latest.reversed())) where early == -late {
-      files[index].instant = early
-    }
-    return files
-  }
-
-  /// Returns the lowest choices that do not decrease; nil if there are none.
-  private static func monotonic(_ choices: [[Int64]]) -> [Int64]? {
-    var chosen: [Int64] = []
-    for each in choices {
-      guard let next = each.first(where: { $0 >= chosen.last ?? .min }) else { return nil }
-      chosen.append(next)
-    }
-    return chosen
   }
 
   /// Spreads the frames of each second over it, in the order of their sequence, if their names contain no fraction of it.

@@ -33,6 +33,46 @@ package struct Quarantine: Sendable {
 
   package init(of spool: Spool) { self.spool = spool }
 
+  /// Moves a claimed batch here, byte for byte, with the reason beside it.
+  ///
+  /// - Returns: its name in quarantine.
+  func add(_ claim: Claim, _ reason: BadBatch, worker: WorkerID) throws -> String {
+    let name = try DurableFile.firstFree(in: spool.quarantine, claim.name.shortened(to: SpoolQueue.nameBytes)) {
+      (target) throws(DiskError) in
+      if DurableFile.exists(target) { return false }
+      // The reason comes first, because a batch in quarantine without one would be of no use. A reason that is there
+      // belongs to another batch, or is from a worker that died here: then the batch gets another number.
+      let temporary = claim.directory + ".reason"
+      unlink(temporary)
+      try DurableFile.create(temporary, reason.report(for: claim, worker: worker))
+      defer { unlink(temporary) }
+      if reason.cause == BadBatch.denied, Self.mayRead(reason.file, of: claim) {
+        throw DiskError("read", claim.path + "/" + reason.file, code: EACCES)
+      }
+      guard try DurableFile.link(temporary, to: target + Self.reasonEnding) else { return false }
+      do throws(DiskError) {
+        if try DurableFile.move(claim.path, to: target) { return true }
+      } catch {
+        // Each retry would leave another reason.
+        if DurableFile.exists(claim.path) && !DurableFile.exists(target) { unlink(target + Self.reasonEnding) }
+        throw error
+      }
+      unlink(target + Self.reasonEnding)
+      return false
+    }
+    try Directory(opening: spool.quarantine).sync()
+    rmdir(claim.directory)
+    return name
+  }
+
+  /// Whether an unreadable file is readable now: an unexported NFS directory refuses every file for a while.
+  private static func mayRead(_ file: String, of claim: Claim) -> Bool {
+    let path = file == claim.name ? claim.path : claim.path + "/" + file
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+    if descriptor >= 0 { close(descriptor) }
+    return descriptor >= 0
+  }
+
   /// All batches, by name.
   package func batches() throws -> [Batch] {
     let names = try Directory.entries(ifAt: spool.quarantine).map(\.name)

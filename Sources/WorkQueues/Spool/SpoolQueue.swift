@@ -12,14 +12,14 @@ import Synchronization
 
 package final class SpoolQueue: BatchQueue {
   /// Room for a number and `.reason.json` within the 255 bytes of a file name.
-  private static let nameBytes = 230
+  static let nameBytes = 230
 
-  private let spool: Spool
+  let spool: Spool
   private let own: WorkerDirectory
   private let worker: WorkerID
   /// The number of the last directory in ``own``, or of the last batch in the trash.
   private let lastNumber = Atomic<Int>(0)
-  private let elsewhere: HeartbeatMonitor
+  let elsewhere: HeartbeatMonitor
 
   /// - Parameter elsewhere: the monitor of workers of other hosts.
   package init(_ spool: Spool, worker: WorkerID, elsewhere: HeartbeatMonitor) throws(DiskError) {
@@ -36,55 +36,6 @@ package final class SpoolQueue: BatchQueue {
   package func claim(_ entry: QueueEntry) throws(DiskError) -> Claim? {
     let path = Array((spool.incoming + "/").utf8) + entry.bytes
     return try take(path, name: (entry.name ?? "").shortened(to: 255), attempt: 1, failures: 0)
-  }
-
-  /// Takes over the claims of dead workers: of this host at once, of other hosts after a lease without a heartbeat.
-  package func takeOver() throws(DiskError) -> (claims: [Claim], failures: [any Error]) {
-    // List them first: a later failure must not lose claims that were taken over.
-    let others = try WorkerDirectory.ofOtherHosts(in: spool.claimed)
-    var claims: [Claim] = []
-    var failures = try WorkerDirectory.takeOver(in: spool.claimed) { dead in
-      try empty(dead, into: &claims)
-      // Counters, or a partial reason file.
-      for file in try Directory(opening: dead).entries() where file.kind == .file && file.name != "alive" {
-        unlink(dead + "/" + file.name)
-      }
-    }
-    for other in others {
-      do {
-        // The worker may have lost only its connection: its directory stays.
-        if try elsewhere.hasExpired(other) { try empty(other, into: &claims) }
-      } catch {
-        if DurableFile.exists(other) { failures.append(error) }
-      }
-    }
-    elsewhere.keep(only: Set(others))
-    do throws(DiskError) {
-      try emptyTrash()
-    } catch {
-      // Recovered claims must not be lost because of this.
-      failures.append(error)
-    }
-    return (claims, failures)
-  }
-
-  /// Moves all claims of a worker to this one.
-  private func empty(_ dead: String, into claims: inout [Claim]) throws {
-    for held in try Directory(opening: dead).entries() where held.kind == .directory {
-      let directory = dead + "/" + held.name
-      let (attempt, failures) = Claim.counts(ofDirectory: held.name)
-      for batch in try Directory(opening: directory).entries() {
-        let path = Array((directory + "/" + batch.name).utf8)
-        if let claim = try take(path, name: batch.name, attempt: attempt, failures: failures) { claims.append(claim) }
-      }
-      rmdir(directory)
-    }
-  }
-
-  package func heldElsewhere() throws -> Int {
-    try WorkerDirectory.ofOtherHosts(in: spool.claimed).reduce(0) { held, other in
-      try held + Directory(opening: other).entries().filter { $0.kind == .directory }.count
-    }
   }
 
   /// Whether another worker, which took this one for dead, has taken the batch; false if the spool itself is gone.
@@ -151,40 +102,7 @@ package final class SpoolQueue: BatchQueue {
 
   @discardableResult
   package func quarantine(_ claim: Claim, _ reason: BadBatch) throws -> String {
-    let name = try DurableFile.firstFree(in: spool.quarantine, claim.name.shortened(to: Self.nameBytes)) {
-      (target) throws(DiskError) in
-      if DurableFile.exists(target) { return false }
-      // The reason comes first, because a batch in quarantine without one would be of no use. A reason that is there
-      // belongs to another batch, or is from a worker that died here: then the batch gets another number.
-      let temporary = claim.directory + ".reason"
-      unlink(temporary)
-      try DurableFile.create(temporary, reason.report(for: claim, worker: worker))
-      defer { unlink(temporary) }
-      if reason.cause == BadBatch.denied, Self.mayRead(reason.file, of: claim) {
-        throw DiskError("read", claim.path + "/" + reason.file, code: EACCES)
-      }
-      guard try DurableFile.link(temporary, to: target + Quarantine.reasonEnding) else { return false }
-      do throws(DiskError) {
-        if try DurableFile.move(claim.path, to: target) { return true }
-      } catch {
-        // Each retry would leave another reason.
-        if DurableFile.exists(claim.path) && !DurableFile.exists(target) { unlink(target + Quarantine.reasonEnding) }
-        throw error
-      }
-      unlink(target + Quarantine.reasonEnding)
-      return false
-    }
-    try Directory(opening: spool.quarantine).sync()
-    rmdir(claim.directory)
-    return name
-  }
-
-  /// Whether an unreadable file is readable now: an unexported NFS directory refuses every file for a while.
-  private static func mayRead(_ file: String, of claim: Claim) -> Bool {
-    let path = file == claim.name ? claim.path : claim.path + "/" + file
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-    if descriptor >= 0 { close(descriptor) }
-    return descriptor >= 0
+    try Quarantine(of: spool).add(claim, reason, worker: worker)
   }
 
   /// Watches `incoming/`. Renames of other hosts on NFS cause no event, and the system may have no watches left.
@@ -210,7 +128,7 @@ package final class SpoolQueue: BatchQueue {
   ///
   /// - Parameter path: in bytes, as the file system has it.
   /// - Returns: nil when the batch is gone.
-  private func take(_ path: [UInt8], name: String, attempt: Int, failures: Int) throws(DiskError) -> Claim? {
+  func take(_ path: [UInt8], name: String, attempt: Int, failures: Int) throws(DiskError) -> Claim? {
     let claim = newClaim(name, attempt, failures)
     let source = path.map { CChar(bitPattern: $0) } + [0]
     try check("mkdir", claim.directory) { mkdir(claim.directory, 0o755) }
@@ -220,19 +138,11 @@ package final class SpoolQueue: BatchQueue {
     if failure.code == ENOENT { return nil }
     throw failure
   }
-
-  /// Removes the trash of dead workers.
-  private func emptyTrash() throws(DiskError) {
-    for entry in try Directory(opening: spool.trash).entries()
-    where !DurableFile.exists(spool.claimed + "/" + Spool.owner(inTrash: entry.name)) {
-      try? DurableFile.removeTree(spool.trash + "/" + entry.name)
-    }
-  }
 }
 
 extension Claim {
   /// In a spool, the claim's directory: `claimed/<worker>/<number>.<attempt>.<failures>`.
-  fileprivate var directory: String { id }
+  var directory: String { id }
 
   /// In a spool, the batch's path while it is claimed.
   var path: String { directory + "/" + name }

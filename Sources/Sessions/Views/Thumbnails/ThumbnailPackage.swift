@@ -74,7 +74,7 @@ struct ThumbnailPackage {
     } catch is BadSession {
       return false
     }
-    try replace(sprite.file, try Sprite.jpeg(of: pictures, in: sprite.grid))
+    try replace(sprite.file, try ThumbnailSprite.jpeg(of: pictures, in: sprite.grid))
     return true
   }
 

@@ -40,7 +40,7 @@ package struct SpriteGrid: Equatable {
   }
 }
 
-package enum Sprite {
+package enum ThumbnailSprite {
   /// - Parameter pictures: planar 4:2:0, as many and as large as the grid says.
   package static func jpeg(of pictures: [FrameBuffer], in grid: SpriteGrid) throws(FFmpegError) -> [UInt8] {
     precondition(pictures.count == grid.count)
