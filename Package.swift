@@ -145,6 +145,8 @@ let package = Package(
     tests(
       "DeletingTests",
       of: layers + ["SegmentEncoder", "Deleting", .product(name: "Logging", package: "swift-log")]),
+    // The promises of every queue and every store.
+    tests("ContractTests", of: layers + ["SegmentEncoder", "Deleting", "Remote"]),
     tests("RemoteTests", of: layers + ["SegmentEncoder", "Remote"]),
     tests("ServingTests", of: ["FileSystem", "FrameBatches", "Serving"]),
     tests("EncoderWorkerTests", of: ["FileSystem", "Notifying", "SegmentEncoder", "Remote", "encoder-worker"]),

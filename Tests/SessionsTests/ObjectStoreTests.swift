@@ -174,23 +174,6 @@ import Testing
     }
   }
 
-  @Test func secondBatchForTheSameTimeIsAConflict() throws {
-    let other = try scratch.directory("other@1")
-    let batch = session.batches[0]
-    for name in try FileManager.default.contentsOfDirectory(atPath: batch) {
-      try FileManager.default.copyItem(atPath: batch + "/" + name, toPath: other + "/" + name)
-    }
-    let description = other + "/batch.json"
-    let text = try String(contentsOfFile: description, encoding: .utf8)
-    try text.replacing("\"version\"", with: "\"metadata\": {\"take\": 2}, \"version\"")
-      .write(toFile: description, atomically: true, encoding: .utf8)
-    _ = try encoder().publish(batch)
-    let before = objects.keys.map { objects[$0] }
-    let error = #expect(throws: BadBatch.self) { try encoder().publish(other) }
-    #expect(error?.cause.contains("overlaps") == true)
-    #expect(objects.keys.map { objects[$0] } == before)
-  }
-
   @Test func conflictDuringEncodingIsDetected() throws {
     let batch = session.batches[0]
     let other = try scratch.directory("other@2")

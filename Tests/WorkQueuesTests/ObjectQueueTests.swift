@@ -261,16 +261,4 @@ import Testing
     let listed = try Tool.output("tar", ["--utc", "-tvf", archive, "--quoting-style=literal"])
     #expect(String(decoding: listed, as: UTF8.self).contains("70000 1970-01-01 00:00 \(long)"))
   }
-
-  @Test func returnedBatchIsQueuedAgain() throws {
-    try upload("a@1.tar")
-    _ = names.add(["a@1.tar"])
-    let (queue, _) = try queue()
-    let claim = try #require(try queue.claim(QueueEntry(name: nil)))
-    #expect(try queue.waiting().isEmpty)
-    try queue.handBack(claim)
-    #expect(try queue.waiting().count == 1)
-    try drain()
-    #expect(keys("receipts/").count == 1)
-  }
 }

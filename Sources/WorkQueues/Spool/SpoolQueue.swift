@@ -47,7 +47,12 @@ package final class SpoolQueue: BatchQueue {
   package var fault: QueueFault? { own.isLost ? .workerEvicted : nil }
 
   package func begin(_ claim: Claim) throws(DiskError) -> Claim? {
-    try counted(claim, attempt: claim.attempt + 1, failures: claim.failures)
+    do throws(DiskError) {
+      return try counted(claim, attempt: claim.attempt + 1, failures: claim.failures)
+    } catch {
+      if hasLost(claim) { return nil }
+      throw error
+    }
   }
 
   package func fail(_ claim: Claim) throws(DiskError) -> Claim {

@@ -1,0 +1,149 @@
+import FileSystem
+import Foundation
+import FrameBatches
+import Remote
+import Sessions
+import TestSupport
+import Testing
+
+@testable import Notifying
+@testable import WorkQueues
+
+/// A queue for one test: what its workers, a producer and an operator do to it from outside.
+protocol QueueBackend {
+  /// Returns a new worker's end of the queue.
+  func worker(_ name: String) throws -> any BatchQueue
+  /// Adds a batch of one file, as a producer does.
+  func add(_ name: String, _ bytes: [UInt8]) throws
+  /// Takes the worker with this claim for dead, so that the named worker's next takeover returns the claim.
+  func expire(_ claim: Claim, for worker: String) throws
+  /// Returns the files or objects below `incoming`, `done` or `quarantine` by name.
+  func files(_ state: String) throws -> [String: [UInt8]]
+}
+
+/// The queues that the program has. A new one is added here, and has to pass ``QueueContractTests``.
+enum QueueKind: String, CaseIterable, CustomTestStringConvertible {
+  case spool
+  case namesInMemory
+  case redis
+
+  /// Those that can run on this machine. A test of its own reports a missing server.
+  static var installed: [QueueKind] { allCases.filter { $0 != .redis || QueueServer.isInstalled } }
+
+  var testDescription: String { rawValue }
+
+  func backend() throws -> any QueueBackend {
+    switch self {
+    case .spool: try SpoolBackend()
+    case .namesInMemory: try MemoryBackend()
+    case .redis: try RedisBackend()
+    }
+  }
+}
+
+private struct SpoolBackend: QueueBackend {
+  private let scratch: ScratchDirectory
+  private let spool: Spool
+
+  init() throws {
+    scratch = try ScratchDirectory()
+    spool = try Spool(creating: scratch.path("spool"))
+  }
+
+  func worker(_ name: String) throws -> any BatchQueue {
+    try SpoolQueue(spool, worker: WorkerID(), elsewhere: HeartbeatMonitor(lease: 60))
+  }
+
+  func add(_ name: String, _ bytes: [UInt8]) throws {
+    try scratch.file("draft", bytes)
+    try FileManager.default.moveItem(atPath: scratch.path("draft"), toPath: spool.incoming + "/" + name)
+  }
+
+  func expire(_ claim: Claim, for worker: String) throws {
+    let dead = "\(WorkerID.host)~99999999~dead"
+    _ = try scratch.directory("spool/claimed/" + dead)
+    try scratch.file("spool/claimed/\(dead)/alive", [1])
+    try FileManager.default.moveItem(
+      atPath: claim.id, toPath: "\(spool.claimed)/\(dead)/\(lastComponent(of: claim.id))")
+  }
+
+  func files(_ state: String) throws -> [String: [UInt8]] {
+    let directory = scratch.path("spool/" + state)
+    guard DurableFile.exists(directory) else { return [:] }
+    return Dictionary(
+      uniqueKeysWithValues: try names(in: directory).map { name in
+        (name, Array(try Data(contentsOf: URL(fileURLWithPath: directory + "/" + name))))
+      })
+  }
+}
+
+/// Batches in an object store in memory. Their names are in a queue of the backend's choice.
+private struct StoredBatches {
+  let objects = MemoryObjects()
+  let scratch: ScratchDirectory
+
+  init() throws { scratch = try ScratchDirectory() }
+
+  func worker(_ names: any NameQueue) throws -> any BatchQueue {
+    let id = WorkerID()
+    return ObjectQueue(
+      names, objects, name: "s3://test", staging: try Staging(scratch: scratch.path("own"), worker: id), worker: id,
+      maximumBytes: 1 << 20)
+  }
+
+  func files(_ state: String) -> [String: [UInt8]] {
+    let prefix = state + "/"
+    return Dictionary(
+      uniqueKeysWithValues: objects.keys.filter { $0.hasPrefix(prefix) }.compactMap { key in
+        objects[key].map { (String(key.dropFirst(prefix.count)), $0) }
+      })
+  }
+}
+
+private struct MemoryBackend: QueueBackend {
+  private let batches: StoredBatches
+  private let names = MemoryNames()
+
+  init() throws { batches = try StoredBatches() }
+
+  func worker(_ name: String) throws -> any BatchQueue { try batches.worker(MemoryNames(beside: names)) }
+
+  func add(_ name: String, _ bytes: [UInt8]) throws {
+    batches.objects["incoming/" + name] = bytes
+    _ = names.add([name])
+  }
+
+  func expire(_ claim: Claim, for worker: String) throws { names.expire(claim.id) }
+
+  func files(_ state: String) throws -> [String: [UInt8]] { batches.files(state) }
+}
+
+private struct RedisBackend: QueueBackend {
+  private let batches: StoredBatches
+  private let server: QueueServer
+
+  init() throws {
+    batches = try StoredBatches()
+    server = try QueueServer()
+  }
+
+  private func names(of worker: String) throws -> RedisStream {
+    try RedisStream(
+      RedisURL(server.url), consumer: worker, store: "s3://test/", lease: 3_600, allowsNonDurable: false,
+      warn: { _ in })
+  }
+
+  func worker(_ name: String) throws -> any BatchQueue { try batches.worker(names(of: name)) }
+
+  func add(_ name: String, _ bytes: [UInt8]) throws {
+    batches.objects["incoming/" + name] = bytes
+    _ = try names(of: "producer").add([name])
+  }
+
+  func expire(_ claim: Claim, for worker: String) throws {
+    // Redis delivers the entry, as in a lost reply. So the test need not wait for a lease.
+    try server.command("XCLAIM", "encoder-worker", "encoder-worker", worker, "0", claim.id)
+  }
+
+  func files(_ state: String) throws -> [String: [UInt8]] { batches.files(state) }
+}

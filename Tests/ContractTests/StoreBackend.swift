@@ -1,0 +1,126 @@
+import Encoding
+import FileSystem
+import Foundation
+import FrameBatches
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Deleting
+@testable import SegmentEncoder
+@testable import Sessions
+
+/// A store for one test.
+protocol StoreBackend {
+  /// Returns a worker's end of the store.
+  func store() throws -> any ArtifactStore
+  /// The published videos and manifests: `SESSION/segment-….mp4`, `SESSION/segment-….json`.
+  func segments() throws -> [String: [UInt8]]
+  /// The place of its deletions; nil if only its owner deletes sessions.
+  var deletion: (any DeletionPlace)? { get throws }
+}
+
+/// The stores that the program and the library have. A new one is added here, and has to pass ``StoreContractTests``.
+enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
+  case directory
+  case objects
+  case embedders
+
+  /// Whether it knows earlier batches: it reports a repeated one, and refuses other content for the same time. An embedder's
+  /// store only has to leave what is there as it is.
+  var knowsEarlierBatches: Bool { self != .embedders }
+
+  var testDescription: String { rawValue }
+
+  func backend() throws -> any StoreBackend {
+    switch self {
+    case .directory: try DirectoryBackend()
+    case .objects: try ObjectBackend()
+    case .embedders: try EmbedderBackend()
+    }
+  }
+}
+
+private func isSegment(_ name: String) -> Bool {
+  let parts = name.split(separator: "/")
+  return parts.count == 2 && parts[1].hasPrefix("segment-") && (name.hasSuffix(".mp4") || name.hasSuffix(".json"))
+}
+
+private struct DirectoryBackend: StoreBackend {
+  private let scratch: ScratchDirectory
+  private let output: String
+
+  init() throws {
+    scratch = try ScratchDirectory()
+    output = try scratch.directory("output")
+  }
+
+  func store() throws -> any ArtifactStore {
+    DirectoryStore(staging: try Staging(output: output, worker: WorkerID()), index: SessionViews(.hls))
+  }
+
+  func segments() throws -> [String: [UInt8]] {
+    var found: [String: [UInt8]] = [:]
+    for case let name as String in try #require(FileManager.default.enumerator(atPath: output)) where isSegment(name) {
+      found[name] = try DurableFile.contents(of: output + "/" + name, limit: .max)
+    }
+    return found
+  }
+
+  var deletion: (any DeletionPlace)? {
+    DirectoryDeletionPlace(output: output, spool: nil, BatchIdentifier(unpacker: nil))
+  }
+}
+
+private struct ObjectBackend: StoreBackend {
+  private static let name = "s3://test/"
+  private let scratch: ScratchDirectory
+  private let objects = MemoryObjects()
+
+  init() throws { scratch = try ScratchDirectory() }
+
+  private func staging() throws -> Staging { try Staging(scratch: scratch.path("own"), worker: WorkerID()) }
+
+  func store() throws -> any ArtifactStore { ObjectStore(objects, name: Self.name, staging: try staging(), hls: true) }
+
+  func segments() throws -> [String: [UInt8]] {
+    let output = objects.keys.filter { $0.hasPrefix("output/") }
+    return Dictionary(
+      uniqueKeysWithValues: output.map { (String($0.dropFirst("output/".count)), objects[$0] ?? []) }
+        .filter { isSegment($0.0) })
+  }
+
+  var deletion: (any DeletionPlace)? {
+    get throws { StoreDeletionPlace(objects, name: Self.name, staging: try staging(), BatchIdentifier(unpacker: nil)) }
+  }
+}
+
+/// A store as an embedder writes it, through the public protocol.
+private struct EmbedderBackend: StoreBackend {
+  private final class Segments: SegmentStore {
+    let files = Mutex<[String: [UInt8]]>([:])
+
+    func publish(_ segments: [FinishedSegment], of session: SessionID) throws {
+      for segment in segments {
+        let video = Array(try Data(contentsOf: URL(fileURLWithPath: segment.videoPath)))
+        files.withLock { files in
+          files["\(session)/\(segment.videoName)"] = video
+          files["\(session)/\(segment.manifestName)"] = segment.manifest
+        }
+      }
+    }
+  }
+
+  private let scratch: ScratchDirectory
+  private let segmentStore = Segments()
+
+  init() throws { scratch = try ScratchDirectory() }
+
+  func store() throws -> any ArtifactStore {
+    EmbeddedStore(store: segmentStore, staging: try Staging(scratch: scratch.path("own"), worker: WorkerID()))
+  }
+
+  func segments() -> [String: [UInt8]] { segmentStore.files.withLock { $0 } }
+
+  var deletion: (any DeletionPlace)? { nil }
+}
