@@ -1,0 +1,67 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Remote
+
+/// Redis, an object store and a receiver of events for one test.
+struct RemoteServers {
+  let queue: QueueServer
+  let store: StoreServer
+  let scratch: ScratchDirectory
+  let client: S3Client
+  let receiver: ReceiverServer
+  /// A prefix for this test only.
+  let location = "s3://\(StoreServer.bucket)/\(UUID().uuidString)"
+
+  init() throws {
+    (queue, store, scratch) = (try QueueServer(), try StoreServer.shared.get(), try ScratchDirectory())
+    receiver = try ReceiverServer()
+    let environment = store.environment
+    client = try S3Client(S3Location(location), S3Settings { environment[$0] })
+  }
+}
+
+/// A suite whose workers read batch names from a queue and objects from a store, as in production.
+protocol RemoteSuite {
+  var servers: RemoteServers { get }
+}
+
+extension RemoteSuite {
+  var queue: QueueServer { servers.queue }
+  var scratch: ScratchDirectory { servers.scratch }
+  var client: S3Client { servers.client }
+  var receiver: ReceiverServer { servers.receiver }
+  var location: String { servers.location }
+
+  var environment: [String: String] { servers.store.environment.merging(["TMPDIR": scratch.path("")]) { $1 } }
+
+  var remote: [String] { ["--queue", queue.url, "--store", location] }
+
+  func run(_ words: [String], _ others: [String: String] = [:]) throws -> Tool.Result {
+    try Tool.run(EncoderWorker.path, words + remote, environment: environment.merging(others) { $1 })
+  }
+
+  func start(_ words: String...) throws -> RunningWorker {
+    try RunningWorker(["run"] + remote + words, environment: environment)
+  }
+
+  /// Returns all keys under a prefix, without the prefix.
+  func keys(_ prefix: String) throws -> [String] {
+    var all: [String] = []
+    while case let page = try client.list(prefix, after: all.last), !page.isEmpty { all += page.map(\.key) }
+    return all.map { String($0.dropFirst(prefix.count)) }
+  }
+
+  /// Returns the events in the stream.
+  func streamed() throws -> [ReceiverServer.Event] {
+    // Five lines an entry: its ID, and two fields with their values.
+    let lines = try queue.command("XRANGE", "{encoder-worker}:published", "-", "+")
+    return try stride(from: 0, to: lines.count - 4, by: 5).map {
+      #expect(lines[$0 + 1] == "key" && lines[$0 + 3] == "event")
+      let event = try JSONDecoder().decode(ReceiverServer.Event.self, from: Data(lines[$0 + 4].utf8))
+      #expect(event.key == lines[$0 + 2])
+      return event
+    }
+  }
+}
