@@ -119,7 +119,7 @@ import Testing
   /// Other programs' test files, below the directory BAD_IMAGES.
   @Test func filesOfOtherProgramsAreDecodedAsByLibavcodec() throws {
     guard let path = ProcessInfo.processInfo.environment["BAD_IMAGES"] else { return }
-    let names = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []
+    let names = FileManager.default.subpaths(atPath: path) ?? []
     var accepted = 0
     for name in names {
       guard let data = FileManager.default.contents(atPath: "\(path)/\(name)") else { continue }

@@ -7,7 +7,7 @@ import Testing
   private static let startMs: Int64 = 1_767_859_512_340
 
   /// The track as webvtt-py and Pillow read it.
-  private struct Cue: Equatable {
+  private struct Cue: Decodable, Equatable {
     let startMs: Int64
     let endMs: Int64
     let width: Int
@@ -15,18 +15,20 @@ import Testing
     /// The frame number that the fixture's coloured patches encode.
     let number: Int
     let file: String
+
+    /// Decodes a list: start, end, width, height, number, file.
+    init(from decoder: any Decoder) throws {
+      var row = try decoder.unkeyedContainer()
+      (startMs, endMs) = (try row.decode(Int64.self), try row.decode(Int64.self))
+      (width, height) = (try row.decode(Int.self), try row.decode(Int.self))
+      (number, file) = (try row.decode(Int.self), try row.decode(String.self))
+      try #require(row.isAtEnd)
+    }
   }
 
   private func cues(_ session: String) throws -> [Cue] {
     let text = try Pillow.run("show_cues.py", [session + "/thumbnails/thumbnails.vtt"])
-    let rows = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [[Any]])
-    return try rows.map { row in
-      let numbers = row.compactMap { $0 as? Int }
-      try #require(numbers.count == 5)
-      return Cue(
-        startMs: Int64(numbers[0]), endMs: Int64(numbers[1]), width: numbers[2], height: numbers[3],
-        number: numbers[4], file: try #require(row.last as? String))
-    }
+    return try JSONDecoder().decode([Cue].self, from: Data(text.utf8))
   }
 
   private func times(_ session: String) throws -> [[Int64]] { try cues(session).map { [$0.startMs, $0.endMs] } }

@@ -8,15 +8,6 @@ import Testing
   // Another user can reach `/tmp`, whatever TMPDIR says.
   init() throws { spool = try TestSpool(in: URL(fileURLWithPath: "/tmp")) }
 
-  private struct Reason: Decodable {
-    let format: String, batch: String, operation: String, file: String, cause: String, advice: String
-  }
-
-  private func reason(_ name: String) throws -> Reason {
-    let path = spool.path + "/quarantine/\(name).reason.json"
-    return try JSONDecoder().decode(Reason.self, from: Data(contentsOf: URL(fileURLWithPath: path)))
-  }
-
   /// The worker quarantines a batch with an unreadable file; it does not publish the batch without that frame.
   @Test(
     .enabled(if: getuid() == 0, "only root can run a process as another user"), arguments: ["0000.jpg", "batch.json"])
@@ -38,7 +29,7 @@ import Testing
       "setpriv",
       ["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", worker, "--spool", spool.path, "--drain"])
     #expect(result.status == 65, "\(result.errors)")
-    let reason = try reason("walk")
+    let reason = try spool.reason("walk")
     #expect(reason.cause == "permission denied")
     #expect(reason.file.hasSuffix(file))
     #expect(FileManager.default.fileExists(atPath: spool.path + "/quarantine/walk/0000.jpg"))
@@ -61,7 +52,7 @@ import Testing
       Tool.python,
       ["-c", script, spool.path + "/incoming/walk/" + file, EncoderWorker.path, "--spool", spool.path, "--drain"])
     #expect(result.status == 65, "\(result.text)")
-    let reason = try reason("walk")
+    let reason = try spool.reason("walk")
     #expect(reason.cause == "in use: another process holds a lease on it" && reason.file.hasSuffix(file))
     #expect(!FileManager.default.fileExists(atPath: spool.output + "/exact-1fps"))
   }
@@ -124,7 +115,7 @@ import Testing
     #expect(try spool.isAtRest)
     #expect(try names(in: spool.output) == [".staging", "exact-1fps", "walk"])
     for name in bad {
-      let reason = try reason(name)
+      let reason = try spool.reason(name)
       #expect(reason.format == "quarantine-reason/1")
       #expect(reason.batch == name)
       #expect(!reason.operation.isEmpty && !reason.file.isEmpty && !reason.cause.isEmpty && !reason.advice.isEmpty)
@@ -134,14 +125,14 @@ import Testing
         #expect(kept.status == 0, "\(name): \(kept.text)")
       }
     }
-    #expect(try reason("empty").cause == "nothing in it")
-    #expect(try reason("undecodable").cause.contains("decode 1767859512340.jpg: neither JPEG, PNG nor WebP"))
-    #expect(try reason("broken-json").cause == "not JSON: a key is missing at line 1, column 14")
-    #expect(try reason("bad-session").cause == "the session id \"../up\" cannot be used")
-    #expect(try reason("bad session").cause == "the session id \"bad session\" cannot be used")
-    #expect(try reason("truncated.tar.gz").cause.hasPrefix("the archive breaks off"))
-    #expect(try reason("link").cause == "not a regular file")
-    #expect(try reason("empty-file").cause == "an empty file")
+    #expect(try spool.reason("empty").cause == "nothing in it")
+    #expect(try spool.reason("undecodable").cause.contains("decode 1767859512340.jpg: neither JPEG, PNG nor WebP"))
+    #expect(try spool.reason("broken-json").cause == "not JSON: a key is missing at line 1, column 14")
+    #expect(try spool.reason("bad-session").cause == "the session id \"../up\" cannot be used")
+    #expect(try spool.reason("bad session").cause == "the session id \"bad session\" cannot be used")
+    #expect(try spool.reason("truncated.tar.gz").cause.hasPrefix("the archive breaks off"))
+    #expect(try spool.reason("link").cause == "not a regular file")
+    #expect(try spool.reason("empty-file").cause == "an empty file")
   }
 
   @Test func nameThatExistsInQuarantineGetsASuffix() throws {
@@ -178,8 +169,8 @@ import Testing
     #expect(try spool.drain().status == 65)
     #expect(try String(contentsOfFile: spool.path + "/quarantine/foo.reason.json", encoding: .utf8) == "mine")
     #expect(try String(contentsOfFile: spool.path + "/quarantine/foo.2", encoding: .utf8) == "bad")
-    #expect(try reason("foo.2").batch == "foo")
-    #expect(try reason("foo.reason.json").batch == "foo.reason.json")
+    #expect(try spool.reason("foo.2").batch == "foo")
+    #expect(try spool.reason("foo.reason.json").batch == "foo.reason.json")
   }
 
   /// The masks hide the first picture. The second file has a header without a picture and must not show the first one.

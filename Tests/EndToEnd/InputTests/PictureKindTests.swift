@@ -21,7 +21,7 @@ import Testing
   /// Other programs' test files, below the directory BAD_IMAGES. Empty unless that is set; `make test-corpus` sets it.
   private static let corpus: [String] = {
     guard let path = ProcessInfo.processInfo.environment["BAD_IMAGES"] else { return [] }
-    let files = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []
+    let files = FileManager.default.subpaths(atPath: path) ?? []
     return files.filter { URL(fileURLWithPath: $0).pathExtension != "" }.sorted().map { "\(path)/\($0)" }
   }()
 

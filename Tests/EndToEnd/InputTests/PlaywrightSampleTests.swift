@@ -15,13 +15,22 @@ import Testing
     let timeMs: Int64
   }
 
+  /// A line of the trace.
+  private struct Event: Decodable { let type: String? }
+
+  /// A line of the type `screencast-frame`.
+  private struct ScreencastFrame: Decodable {
+    let pageId, file: String?
+    let frameSwapWallTime: Double?
+  }
+
   /// Returns the frames in the trace, with a reader other than the program's.
   private func frames(_ trace: String) throws -> [Frame] {
-    try Data(contentsOf: URL(fileURLWithPath: trace)).split(separator: 0x0A).compactMap { line in
-      let event = try JSONSerialization.jsonObject(with: line) as? [String: Any]
-      guard event?["type"] as? String == "screencast-frame", let page = event?["pageId"] as? String,
-        let file = event?["file"] as? String, let time = event?["frameSwapWallTime"] as? Double
-      else { return nil }
+    let decoder = JSONDecoder()
+    return try Data(contentsOf: URL(fileURLWithPath: trace)).split(separator: 0x0A).compactMap { line in
+      guard try decoder.decode(Event.self, from: line).type == "screencast-frame" else { return nil }
+      let frame = try decoder.decode(ScreencastFrame.self, from: line)
+      guard let page = frame.pageId, let file = frame.file, let time = frame.frameSwapWallTime else { return nil }
       return Frame(page: String(page.dropFirst("page@".count)), file: file, timeMs: Int64(time.rounded()))
     }
   }

@@ -27,15 +27,30 @@ import Testing
     #expect(try names(in: scratch.path).isEmpty)
   }
 
+  /// The line of `encode --json` for a session.
+  private struct Receipt: Decodable {
+    let session: String
+    let segments, frames: Int
+  }
+
+  /// Any line of `encode --json`.
+  private struct Line: Decodable {
+    /// Each failure has all three.
+    struct Failure: Decodable { let file, cause, advice: String }
+
+    /// Nil in the line of a session.
+    let error: Failure?
+  }
+
   @Test func archiveFromStandardInputGivesTheSameSession() throws {
     let fixture = Fixture("exact-1fps")
     let archive = try Tool.output("tar", ["-cz", "-C", fixture.path, "."])
     let result = try EncoderWorker.run("encode", "-", "--output", scratch.path("piped"), "--json", input: archive)
     #expect(result.status == 0)
-    let receipt = try #require(try JSONSerialization.jsonObject(with: result.output) as? [String: Any])
-    #expect(receipt["session"] as? String == "exact-1fps")
-    #expect(receipt["segments"] as? Int == 3)
-    #expect(receipt["frames"] as? Int == 12)
+    let receipt = try result.json(as: Receipt.self)
+    #expect(receipt.session == "exact-1fps")
+    #expect(receipt.segments == 3)
+    #expect(receipt.frames == 12)
     let session = try EncoderWorker.encode(fixture, into: scratch)
     for manifest in session.manifests {
       let piped = try Data(contentsOf: URL(fileURLWithPath: scratch.path("piped/exact-1fps/\(manifest.file)")))
@@ -61,13 +76,9 @@ import Testing
     let result = try EncoderWorker.run(
       "encode", bad, Fixture("gap").path, scratch.path("nowhere"), "--output", scratch.path("output"), "--json")
     #expect(result.status == 65)
-    let lines = try result.text.split(separator: "\n").map {
-      try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
-    }
+    let lines = try result.jsonLines(as: Line.self)
     #expect(lines.count == 3)
-    let errors = lines.compactMap { $0["error"] as? [String: String] }
-    #expect(Set(errors.compactMap { $0["file"] }) == ["bad.tar", "nowhere"])
-    #expect(errors.allSatisfy { $0["cause"] != nil && $0["advice"] != nil })
+    #expect(Set(lines.compactMap(\.error?.file)) == ["bad.tar", "nowhere"])
   }
 
   @Test func batchGivenAsADotGetsItsDirectorysName() throws {

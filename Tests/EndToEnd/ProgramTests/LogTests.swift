@@ -14,10 +14,16 @@ import Testing
     result.errors.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
   }
 
-  private func objects(_ result: Tool.Result) throws -> [[String: Any]] {
-    try lines(result).map {
-      try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any], "\($0)")
-    }
+  /// A line of the log in JSON. Each has the first three members.
+  private struct Line: Decodable {
+    let time, level, event: String
+    let worker, batch, session: String?
+    let message, reason, advice, error: String?
+    let attempt, segments, frames: Int?
+  }
+
+  private func objects(_ result: Tool.Result) throws -> [Line] {
+    try lines(result).map { try JSONDecoder().decode(Line.self, from: Data($0.utf8)) }
   }
 
   @Test func eachEventIsOneLineThatNamesTheBatch() throws {
@@ -55,18 +61,17 @@ import Testing
     try spool.add(file: nasty, [1, 2, 3])
     let result = try spool.drain("--log-format", "json", "--log-level", "debug", "--profile")
     let said = try objects(result)
-    #expect(said.allSatisfy { $0["time"] is String && $0["level"] is String && $0["event"] is String })
-    let published = try #require(said.first { $0["event"] as? String == "batch.published" })
-    #expect(published["segments"] as? Int == 1 && published["frames"] as? Int == 2)
-    #expect(published["batch"] as? String == "walk@1" && published["session"] as? String == "walk")
-    #expect(published["level"] as? String == "info" && published["worker"] is String)
-    let claimed = said.filter { $0["event"] as? String == "batch.claimed" }
-    #expect(Set(claimed.compactMap { $0["batch"] as? String }) == ["walk@1", nasty])
-    #expect(claimed.allSatisfy { $0["attempt"] as? Int == 1 })
-    let refused = try #require(said.first { $0["level"] as? String == "warning" })
-    #expect(refused["event"] as? String == "batch.quarantined" && refused["reason"] is String)
-    #expect(refused["batch"] as? String == nasty && refused["advice"] is String)
-    #expect(said.contains { ($0["message"] as? String)?.contains("stage") ?? false })
+    let published = try #require(said.first { $0.event == "batch.published" })
+    #expect(published.segments == 1 && published.frames == 2)
+    #expect(published.batch == "walk@1" && published.session == "walk")
+    #expect(published.level == "info" && published.worker != nil)
+    let claimed = said.filter { $0.event == "batch.claimed" }
+    #expect(Set(claimed.compactMap(\.batch)) == ["walk@1", nasty])
+    #expect(claimed.allSatisfy { $0.attempt == 1 })
+    let refused = try #require(said.first { $0.level == "warning" })
+    #expect(refused.event == "batch.quarantined" && refused.reason != nil)
+    #expect(refused.batch == nasty && refused.advice != nil)
+    #expect(said.contains { $0.message?.contains("stage") ?? false })
   }
 
   /// If the session is known when a batch fails, the log names it.
@@ -75,9 +80,9 @@ import Testing
     _ = try spool.scratch.directory("spool/output/walk")
     try spool.scratch.file("spool/output/walk/segment-1767859512340.json", [])
     let said = try objects(try spool.drain("--log-format", "json"))
-    let failed = try #require(said.first { $0["level"] as? String == "error" })
-    #expect(failed["event"] as? String == "batch.failed" && failed["error"] is String)
-    #expect(failed["batch"] as? String == "walk@1" && failed["session"] as? String == "walk")
+    let failed = try #require(said.first { $0.level == "error" })
+    #expect(failed.event == "batch.failed" && failed.error != nil)
+    #expect(failed.batch == "walk@1" && failed.session == "walk")
   }
 
   @Test func untrustedNamesAreEscaped() throws {

@@ -25,17 +25,23 @@ import Testing
     try Tool.run(EncoderWorker.path, ["prune", "--spool", path] + options)
   }
 
+  /// The line of `prune --json` for a session.
+  private struct Line: Decodable {
+    let path: String
+    let bytes: Int
+  }
+
   @Test func oldSessionIsRemovedAndItsBatchCanBePublishedAgain() throws {
     #expect(try prune(spool.path, "--sessions", "15w").text.isEmpty)
     let bytes = try names(in: session).reduce(0) {
-      try $0 + (FileManager.default.attributesOfItem(atPath: session + "/" + $1)[.size] as? Int ?? 0)
+      try $0 + Data(contentsOf: URL(fileURLWithPath: session + "/" + $1)).count
     }
     let said = try prune(spool.path, "--sessions", "99d", "--dry-run")
     #expect(said.text == "\(session): a session, \(bytes) bytes\n")
     #expect(said.errors.hasPrefix("1 would be removed, \(bytes) bytes"))
     let gone = try prune(spool.path, "--sessions", "99d", "--json")
-    let line = try #require(try JSONSerialization.jsonObject(with: gone.output) as? [String: Any])
-    #expect(line["path"] as? String == session && line["bytes"] as? Int == bytes)
+    let line = try gone.json(as: Line.self)
+    #expect(line.path == session && line.bytes == bytes)
     #expect(gone.errors.hasPrefix("1 removed, \(bytes) bytes"))
     #expect(try names(in: spool.output) == [".staging"])
     #expect(try spool.names("done") == ["walk@1"] && spool.names("quarantine") == ["bad", "bad.reason.json"])

@@ -43,6 +43,13 @@ struct RemoteDeleteTests {
     #expect(try run("enqueue", "--session", session, Fixture(fixture).path).status == 0)
   }
 
+  /// The line of `delete` for a session.
+  private struct Line: Decodable {
+    let session: String
+    let segments: Int
+    let batches: [String]
+  }
+
   @Test func deletedSessionStaysOutOfTheStore() throws {
     try enqueue("phone")
     try enqueue("other", "colour-bars")
@@ -51,9 +58,8 @@ struct RemoteDeleteTests {
     #expect(try copies().count > 1)
     let result = try run("delete", "phone", "--reason", "request 17", isQueued: false)
     #expect(result.status == 0, "\(result.errors)")
-    let line = try #require(try JSONSerialization.jsonObject(with: result.output) as? [String: Any])
-    #expect(line["session"] as? String == "phone" && (line["segments"] as? Int ?? 0) > 0)
-    #expect((line["batches"] as? [String])?.count == 2)
+    let line = try result.json(as: Line.self)
+    #expect(line.session == "phone" && line.segments > 0 && line.batches.count == 2)
     #expect(try copies() == [] && keys().filter { $0.contains("phone") } == ["index/phone/head.json"])
     #expect(try keys().contains { $0.hasPrefix("output/other/hls/") })
     // The queue still names the removed batch.

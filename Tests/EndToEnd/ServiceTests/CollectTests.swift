@@ -38,6 +38,16 @@ import Testing
     if way == 1 { rename(target, path) }
   }
 
+  /// The members of `batch.json`.
+  private struct Description: Decodable {
+    struct Frame: Decodable {
+      let file: String
+      let timeMs: Int64
+    }
+
+    let frames: [Frame]
+  }
+
   private func pictures(in place: String) throws -> Int {
     guard FileManager.default.fileExists(atPath: place) else { return 0 }
     return try names(in: place).reduce(0) { try $0 + names(in: place + "/" + $1).count - 1 }
@@ -51,12 +61,11 @@ import Testing
     for name in try names(in: directory) {
       let batch = directory + "/" + name
       let text = try Data(contentsOf: URL(fileURLWithPath: batch + "/batch.json"))
-      let json = try #require(try JSONSerialization.jsonObject(with: text) as? [String: Any])
-      let frames = try #require(json["frames"] as? [[String: Any]])
-      let listed = frames.compactMap { $0["file"] as? String }
+      let frames = try JSONDecoder().decode(Description.self, from: text).frames
+      let listed = frames.map(\.file)
       #expect(listed.sorted() == (try names(in: batch)).filter { $0 != "batch.json" })
-      let times = frames.compactMap { ($0["timeMs"] as? NSNumber)?.int64Value }
-      #expect(times == times.sorted() && times.count == listed.count)
+      let times = frames.map(\.timeMs)
+      #expect(times == times.sorted())
       for file in listed {
         digests[SHA256.hex(of: Array(try Data(contentsOf: URL(fileURLWithPath: batch + "/" + file)))), default: 0] += 1
       }
@@ -230,9 +239,8 @@ import Testing
     #expect(result.status == 0, "\(result.errors)")
     let session = try #require(try names(in: spool + "/output").first { !$0.hasPrefix(".") })
     #expect(session == "shots-1767855910000")
-    let text = try Data(contentsOf: URL(fileURLWithPath: spool + "/output/\(session)/session.json"))
-    let json = try #require(try JSONSerialization.jsonObject(with: text) as? [String: Any])
-    #expect(json["frames"] as? Int == 6 && (json["gaps"] as? [Any])?.isEmpty == true)
+    let index = try PublishedSession(spool + "/output/\(session)").index
+    #expect(index.frames == 6 && index.gaps.isEmpty)
   }
 
   @Test func wrongUsageExitsWith64AndSecondCollectorWith75() throws {

@@ -55,16 +55,6 @@ import Testing
     try FileManager.default.moveItem(atPath: spool.path + "/tmp/bad", toPath: spool.path + "/incoming/bad")
   }
 
-  private func causes() throws -> [String: String] {
-    let names = try spool.names("quarantine").filter { $0.hasSuffix(".reason.json") }
-    return try Dictionary(
-      uniqueKeysWithValues: names.map { name in
-        let file = URL(fileURLWithPath: spool.path + "/quarantine/" + name)
-        let reason = try JSONSerialization.jsonObject(with: Data(contentsOf: file)) as? [String: Any]
-        return (String(name.dropLast(".reason.json".count)), reason?["cause"] as? String ?? "")
-      })
-  }
-
   /// Returns a process and all its descendants.
   private func family(of process: Int32) -> Set<Int32> {
     var family: Set<Int32> = [process]
@@ -99,7 +89,7 @@ import Testing
       return try spool.names("quarantine").contains("bad.reason.json")
         && FileManager.default.fileExists(atPath: spool.output + "/exact-1fps/session.json")
     }
-    let cause = try causes()["bad"] ?? ""
+    let cause = try spool.causes()["bad"] ?? ""
     #expect(cause.contains("takes more than 1 s"), "\(cause)")
     #expect(try server.get("/healthz").status == 200 && server.get("/readyz").status == 200)
     try spool.addSmall("after", startMs: 1_767_859_512_340)
@@ -122,7 +112,7 @@ import Testing
         break
       } catch {}
     }
-    #expect(try causes()["bad"]?.contains("out of memory") == true)
+    #expect(try spool.causes()["bad"]?.contains("out of memory") == true)
     #expect(server.stop() == 0)
   }
 

@@ -33,12 +33,7 @@ import Testing
     #expect(try snapshot(of: outside) == before)
     #expect(try TestSupport.names(in: spool.scratch.path) == ["outside", "spool"])
     #expect(try spool.isAtRest)
-    return try Dictionary(
-      uniqueKeysWithValues: names.filter { $0.hasSuffix(".reason.json") }.map { name in
-        let file = URL(fileURLWithPath: spool.path + "/quarantine/" + name)
-        let reason = try JSONSerialization.jsonObject(with: Data(contentsOf: file)) as? [String: Any]
-        return (String(name.dropLast(".reason.json".count)), reason?["cause"] as? String ?? "")
-      })
+    return try spool.causes()
   }
 
   /// Runs a worker on the one batch of ``attack(_:)``.
