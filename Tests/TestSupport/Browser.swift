@@ -17,10 +17,10 @@ public final class Browser {
   }
 
   /// Runs the body of an async function in a new page and returns its result, which is JSON.
-  public func run<Result: Decodable>(_ script: String, parameters: [Any], as: Result.Type = Result.self) throws
-    -> Result
-  {
-    let values = try JSONSerialization.data(withJSONObject: parameters)
+  public func run<Result: Decodable>(
+    _ script: String, parameters: some Encodable, as: Result.Type = Result.self
+  ) throws -> Result {
+    let values = try JSONEncoder().encode(parameters)
     let (name, url) = try page(
       """
       <!doctype html><meta charset=utf-8><script>

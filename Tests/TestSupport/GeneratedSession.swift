@@ -58,15 +58,26 @@ public struct GeneratedSession: Sendable {
   private static func write(
     _ frames: [Frame], endMs: Int64, intervalMs: Int64, session: String, to path: String
   ) throws {
-    var list: [[String: Any]] = []
+    var list: [Description.Frame] = []
     for (number, frame) in frames.enumerated() {
       let source = frame.isLandscape ? "rotation/000\(3 + number % 3).jpg" : "rotation/000\(number % 3).jpg"
       try FileManager.default.copyItem(atPath: Fixture(source).path, toPath: "\(path)/\(number).jpg")
-      list.append(["file": "\(number).jpg", "timeMs": frame.timeMs])
+      list.append(Description.Frame(file: "\(number).jpg", timeMs: frame.timeMs))
     }
-    let description: [String: Any] = [
-      "version": 1, "session": session, "intervalMs": intervalMs, "endMs": endMs, "frames": list,
-    ]
-    try JSONSerialization.data(withJSONObject: description).write(to: URL(fileURLWithPath: path + "/batch.json"))
+    let description = Description(version: 1, session: session, intervalMs: intervalMs, endMs: endMs, frames: list)
+    try JSONEncoder().encode(description).write(to: URL(fileURLWithPath: path + "/batch.json"))
+  }
+
+  /// The members of `batch.json`.
+  private struct Description: Encodable {
+    struct Frame: Encodable {
+      let file: String
+      let timeMs: Int64
+    }
+
+    let version: Int
+    let session: String
+    let intervalMs, endMs: Int64
+    let frames: [Frame]
   }
 }

@@ -14,16 +14,32 @@ public final class ReceiverServer {
     /// Whether the batch was in one of the directories of `watch`.
     public let isRetired: Bool
 
-    public var event: Event {
-      get throws { try JSONDecoder().decode(Event.self, from: Data(body.utf8)) }
+    public var event: BatchEventJSON {
+      get throws { try JSONDecoder().decode(BatchEventJSON.self, from: Data(body.utf8)) }
     }
   }
 
-  /// The members of an event that most tests read.
-  public struct Event: Decodable, Equatable {
-    public let event: String
-    public let key: String
-    public let batch: String
+  /// The answer to requests, as `Tests/receiver/receiver.py` reads it. By default 204 at once.
+  public struct Answer: Encodable {
+    public var status: Int?
+    public var headers: [String: String]?
+    public var body: String?
+    /// Bytes that follow the body.
+    public var bytes: Int?
+    /// Whether requests wait for the next answer.
+    public var hold: Bool?
+    /// The answer comes up to this many seconds later.
+    public var delayS: Double?
+    /// Directories of retired batches; see ``Request/isRetired``.
+    public var watch: [String]?
+
+    public init(
+      status: Int? = nil, headers: [String: String]? = nil, body: String? = nil, bytes: Int? = nil, hold: Bool? = nil,
+      delayS: Double? = nil, watch: [String]? = nil
+    ) {
+      (self.status, self.headers, self.body, self.bytes) = (status, headers, body, bytes)
+      (self.hold, self.delayS, self.watch) = (hold, delayS, watch)
+    }
   }
 
   public private(set) var port: UInt16 = 0
@@ -41,7 +57,7 @@ public final class ReceiverServer {
       port = UInt16.random(in: 15_000..<20_000)
       let port = port
       guard Self.used.withLock({ $0.insert(port).inserted }) else { continue }
-      answer([:])
+      answer()
       if try start() { return }
     }
     throw Tool.Failure("no receiver starts")
@@ -51,10 +67,10 @@ public final class ReceiverServer {
 
   public var url: String { "http://127.0.0.1:\(port)/hook?token=hush" }
 
-  /// Sets the answer to all further requests; see `Tests/receiver/receiver.py`.
-  public func answer(_ control: [String: Any]) {
+  /// Sets the answer to all further requests.
+  public func answer(_ answer: Answer = Answer()) {
     let path = directory.path("control")
-    let text = try? JSONSerialization.data(withJSONObject: control)
+    let text = try? JSONEncoder().encode(answer)
     try? (text ?? Data()).write(to: URL(fileURLWithPath: path), options: .atomic)
   }
 
@@ -90,7 +106,7 @@ public final class ReceiverServer {
   public func accepted() throws -> [Request] { try log().filter { (200...299).contains($0.status) } }
 
   /// The events that were answered with 2xx.
-  public func events() throws -> [Event] { try accepted().map { try $0.event } }
+  public func events() throws -> [BatchEventJSON] { try accepted().map { try $0.event } }
 
   /// - Returns: false if the port is in use.
   private func start() throws -> Bool {

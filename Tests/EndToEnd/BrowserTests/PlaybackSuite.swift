@@ -81,7 +81,7 @@ extension PlaybackSuite {
     }
     // A busy machine can drop pictures although the file is good. Plays again while pictures are missing and the
     // browser reports drops or late frames.
-    async function playThrough([file, numbers, times]) {
+    async function playThrough({file, numbers, times}) {
       const attempts = [];
       while (true) {
         const attempt = await play(await film(file));

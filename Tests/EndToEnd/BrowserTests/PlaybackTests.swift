@@ -134,10 +134,18 @@ import Testing
       })
   }
 
+  /// A film as the page gets it.
+  private struct Wanted: Encodable {
+    let file: String
+    let numbers: [Int]
+    let times: [Int64]
+  }
+
   private func expectToPlay(_ films: [Film]) throws {
     let plays = try Browser(serving: scratch.path).run(
       Self.page + "return await Promise.all(parameters.map(playThrough));",
-      parameters: films.map { [$0.file, $0.captures.map(\.number), $0.times] as [Any] }, as: [[Play]].self)
+      parameters: films.map { Wanted(file: $0.file, numbers: $0.captures.map(\.number), times: $0.times) },
+      as: [[Play]].self)
     for (film, attempts) in zip(films, plays) {
       for attempt in attempts { expectNothingWrong(in: attempt, of: film) }
       let last = try #require(attempts.last)

@@ -34,13 +34,14 @@ import Testing
     let shown = try browser.run(
       Self.page + """
         const result = [];
-        for (const [file, instants] of parameters) {
+        for (const {file, instants} of parameters) {
           const video = await film(file), numbers = [];
           for (const instant of instants) numbers.push(await seek(video, instant / 1000 + 0.00001));
           result.push(numbers);
         }
         return result;
-        """, parameters: zip(sessions, wanted).map { ["\($0.index.session).mp4", $1.map(\.atMs)] }, as: [[Int]].self)
+        """, parameters: zip(sessions, wanted).map { Film(file: "\($0.index.session).mp4", instants: $1.map(\.atMs)) },
+      as: [[Int]].self)
     for (session, (numbers, instants)) in zip(sessions, zip(shown, wanted)) {
       #expect(numbers == instants.map(\.number), "\(session.index.session) at \(instants.map(\.atMs))")
     }
@@ -59,7 +60,7 @@ import Testing
     let shown = try browser.run(
       Self.page + """
         const result = [];
-        for (const [directory, codec, instants] of parameters) {
+        for (const {directory, codec, instants} of parameters) {
           const video = document.createElement('video'), source = new MediaSource(), numbers = [];
           const ready = firstPicture(video);
           video.src = URL.createObjectURL(source);
@@ -81,7 +82,7 @@ import Testing
         return result;
         """,
       parameters: zip(sessions, wanted).map {
-        ["hls-\($0.index.session)", $0.manifests[0].codec, $1.map(\.atMs)] as [Any]
+        Stream(directory: "hls-\($0.index.session)", codec: $0.manifests[0].codec, instants: $1.map(\.atMs))
       }, as: [Seeks].self)
     for (session, (seeks, instants)) in zip(sessions, zip(shown, wanted)) {
       #expect(seeks.numbers == instants.map(\.number), "\(session.index.session) at \(instants.map(\.atMs))")
@@ -93,6 +94,18 @@ import Testing
       let ends = inside.map(\.startMs) + [end]
       #expect(seeks.ranges == zip(starts, ends).map { [$0 - start, $1 - start] })
     }
+  }
+
+  /// A film as the page gets it, and the instants to seek to.
+  private struct Film: Encodable {
+    let file: String
+    let instants: [Int64]
+  }
+
+  /// A directory of fragments as the page gets it, and the instants to seek to.
+  private struct Stream: Encodable {
+    let directory, codec: String
+    let instants: [Int64]
   }
 
   private struct Seeks: Decodable {

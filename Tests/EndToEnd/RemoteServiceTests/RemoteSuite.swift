@@ -54,12 +54,12 @@ extension RemoteSuite {
   }
 
   /// Returns the events in the stream.
-  func streamed() throws -> [ReceiverServer.Event] {
+  func streamed() throws -> [BatchEventJSON] {
     // Five lines an entry: its ID, and two fields with their values.
     let lines = try queue.command("XRANGE", "{encoder-worker}:published", "-", "+")
     return try stride(from: 0, to: lines.count - 4, by: 5).map {
       #expect(lines[$0 + 1] == "key" && lines[$0 + 3] == "event")
-      let event = try JSONDecoder().decode(ReceiverServer.Event.self, from: Data(lines[$0 + 4].utf8))
+      let event = try JSONDecoder().decode(BatchEventJSON.self, from: Data(lines[$0 + 4].utf8))
       #expect(event.key == lines[$0 + 2])
       return event
     }

@@ -14,7 +14,7 @@ struct RemoteWorkerTests: RemoteSuite {
   init() throws { servers = try RemoteServers() }
 
   @Test func eventIsDeliveredBeforeTheReceipt() throws {
-    receiver.answer(["hold": true])
+    receiver.answer(.init(hold: true))
     _ = try run(["enqueue", "--session", "phone", Fixture("jittered").path])
     #expect(try client.put("incoming/bad", .bytes([1, 2, 3]), .archive, when: .absent) != nil)
     _ = try run(["reconcile"])
@@ -22,7 +22,7 @@ struct RemoteWorkerTests: RemoteSuite {
     try waitUntil("both events have arrived") { try receiver.log().count == 2 }
     #expect(try keys("receipts/").isEmpty && keys("quarantine/").isEmpty && keys("incoming/").count == 2)
     #expect(try Set(streamed().map(\.event)) == ["batch.published", "batch.quarantined"])
-    receiver.answer([:])
+    receiver.answer()
     try waitUntil("both batches have a receipt") { try keys("receipts/").count == 2 }
     try waitUntil("the queue is empty") { try queue.command("XLEN", "encoder-worker") == ["0"] }
     worker.signal(SIGTERM)
@@ -31,7 +31,7 @@ struct RemoteWorkerTests: RemoteSuite {
   }
 
   @Test func refusedEventIsKeptInTheStore() throws {
-    receiver.answer(["status": 410])
+    receiver.answer(.init(status: 410))
     _ = try run(["enqueue", "--session", "phone", Fixture("jittered").path])
     let result = try run(["run", "--drain", "--notify", receiver.url])
     #expect(result.status == 0 && result.errors.contains("notification.refused"), "\(result.errors)")
@@ -42,7 +42,7 @@ struct RemoteWorkerTests: RemoteSuite {
       try Tool.run(EncoderWorker.path, ["notify"] + words + ["--store", location], environment: environment)
     }
     #expect(try notify("list").text.contains(key))
-    receiver.answer([:])
+    receiver.answer()
     let retried = try notify("retry", "--all", "--notify", receiver.url)
     #expect(retried.status == 0, "\(retried.errors)")
     #expect(try keys("notifications/").isEmpty && receiver.events().map(\.key) == [key])

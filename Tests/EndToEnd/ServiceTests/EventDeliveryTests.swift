@@ -24,7 +24,7 @@ import Testing
 
   @Test func eventIsSignedAndDeliveredBeforeTheBatchIsRetired() throws {
     let receiver = try ReceiverServer()
-    receiver.answer(["hold": true, "watch": [spool.path + "/done", spool.path + "/quarantine"]])
+    receiver.answer(.init(hold: true, watch: [spool.path + "/done", spool.path + "/quarantine"]))
     let secret = try spool.scratch.file("secret", Array("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n".utf8))
     chmod(secret, 0o600)
     try spool.add("gap")
@@ -34,7 +34,7 @@ import Testing
     try spool.waitUntil("both events have arrived") { try receiver.log().count == 2 }
     #expect(try claimed() == ["bad", "gap"])
     #expect(try spool.names("done").isEmpty && spool.names("quarantine").isEmpty)
-    receiver.answer([:])
+    receiver.answer()
     try spool.waitUntil("both batches are done") {
       try spool.names("done") == ["gap"] && spool.names("quarantine") == ["bad", "bad.reason.json"]
     }
@@ -83,7 +83,7 @@ import Testing
 
   @Test func noMoreBatchesAreClaimedThanMayWait() throws {
     let receiver = try ReceiverServer()
-    receiver.answer(["status": 503])
+    receiver.answer(.init(status: 503))
     try addSmall(8)
     let server = try RunningServer([
       "run", "--spool", spool.path, "--notify", receiver.url, "--notify-pending", "3", "--jobs", "1",
@@ -92,7 +92,7 @@ import Testing
     let reason = try server.get("/readyz").text
     #expect(reason.contains("--notify-pending") && reason.contains("503") && !reason.contains("hush"), "\(reason)")
     #expect(try claimed().count == 3 && spool.names("incoming").count == 5)
-    receiver.answer([:])
+    receiver.answer()
     try spool.waitUntil("all batches are retired") { try spool.names("incoming").isEmpty && claimed().isEmpty }
     #expect(try Set(receiver.events().map(\.batch)).count == 8)
     #expect(server.stop() == 0)
@@ -100,12 +100,12 @@ import Testing
 
   @Test func receiverThatHangsIsTriedAgain() throws {
     let receiver = try ReceiverServer()
-    receiver.answer(["hold": true])
+    receiver.answer(.init(hold: true))
     try spool.add("single-frame")
     let worker = try spool.start("--notify", receiver.url)
     try spool.waitUntil("a second attempt has arrived") { try receiver.log().count == 2 }
     #expect(try claimed() == ["single-frame"])
-    receiver.answer([:])
+    receiver.answer()
     try spool.waitUntil("the batch is retired") { try claimed().isEmpty && spool.names("incoming").isEmpty }
     worker.signal(SIGTERM)
     #expect(try worker.wait() == 0)
@@ -114,13 +114,13 @@ import Testing
 
   @Test func drainGivesUpAndTheNextOneSendsTheSameKey() throws {
     let receiver = try ReceiverServer()
-    receiver.answer(["status": 500])
+    receiver.answer(.init(status: 500))
     try addSmall(3)
     let result = try spool.drain("--notify", receiver.url, "--notify-timeout", "2", verifying: false)
     #expect(result.status == 75 && result.errors.contains("3 batches are put back"), "\(result.errors)")
     #expect(try spool.names("incoming") == ["s@0", "s@1", "s@2"] && spool.names("claimed").isEmpty)
     let sent = try receiver.log().map { try $0.event.key }
-    receiver.answer([:])
+    receiver.answer()
     #expect(try spool.drain("--notify", receiver.url).status == 0)
     #expect(try spool.isAtRest)
     let events = try receiver.events()
@@ -130,7 +130,7 @@ import Testing
 
   @Test func drainGivesUpOnAReceiverThatHangs() throws {
     let receiver = try ReceiverServer()
-    receiver.answer(["hold": true])
+    receiver.answer(.init(hold: true))
     try addSmall(6)
     let result = try spool.drain("--notify", receiver.url, "--notify-timeout", "1", verifying: false)
     #expect(result.status == 75 && result.errors.contains("no answer"), "\(result.errors)")
@@ -141,7 +141,7 @@ import Testing
 
   @Test func stoppedWorkerPutsUndeliveredBatchesBack() throws {
     let receiver = try ReceiverServer()
-    receiver.answer(["hold": true])
+    receiver.answer(.init(hold: true))
     try addSmall(6)
     let worker = try spool.start("--notify", receiver.url)
     try spool.waitUntil("all are published") { try spool.names("incoming").isEmpty && receiver.log().count == 4 }
@@ -151,7 +151,7 @@ import Testing
     worker.signal(SIGTERM)
     #expect(try worker.wait() == 0)
     #expect(try spool.names("incoming").count == 6 && spool.names("claimed").isEmpty)
-    receiver.answer([:])
+    receiver.answer()
     #expect(try spool.drain("--notify", receiver.url).status == 0)
     #expect(try Set(receiver.events().map(\.batch)).count == 6)
   }
@@ -159,7 +159,7 @@ import Testing
   /// Kills while a published batch waits for the delivery of its event do not count against the batch.
   @Test func killedWorkersLoseNoEventAndQuarantineNoPublishedBatch() throws {
     let receiver = try ReceiverServer()
-    receiver.answer(["status": 503])
+    receiver.answer(.init(status: 503))
     try spool.add("gap")
     for number in 1...8 {
       let worker = try spool.start("--notify", receiver.url)
@@ -170,7 +170,7 @@ import Testing
       worker.signal(SIGKILL)
       #expect(try worker.wait() == -SIGKILL)
     }
-    receiver.answer([:])
+    receiver.answer()
     #expect(try spool.drain("--notify", receiver.url).status == 0)
     #expect(try spool.isAtRest && spool.names("quarantine").isEmpty)
     let events = try receiver.log().map { try $0.event }

@@ -23,13 +23,16 @@ import Testing
   }
 
   /// Answers for a while: the receiver is busy, hangs, or works. Each answer is late, so that workers die before it.
-  private func answers() -> [[String: Any]] {
-    let answers: [[String: Any]] = [
-      [:], ["status": 200, "body": "taken"], ["status": 503], ["status": 429, "headers": ["Retry-After": "1"]],
-      ["hold": true],
+  private func answers() -> [ReceiverServer.Answer] {
+    let answers: [ReceiverServer.Answer] = [
+      .init(), .init(status: 200, body: "taken"), .init(status: 503), .init(status: 429, headers: ["Retry-After": "1"]),
+      .init(hold: true),
     ]
-    let watch = [spool.path + "/done", spool.path + "/quarantine"]
-    return answers.map { $0.merging(["watch": watch, "delayS": 0.3]) { $1 } }
+    return answers.map { answer in
+      var late = answer
+      (late.delayS, late.watch) = (0.3, [spool.path + "/done", spool.path + "/quarantine"])
+      return late
+    }
   }
 
   private func retired() throws -> Set<String> {
@@ -66,7 +69,7 @@ import Testing
         usleep(UInt32.random(in: 0..<200_000))
         try receiver.restart()
         killed.receivers += 1
-      case 5: receiver.answer(answers().randomElement() ?? [:])
+      case 5: receiver.answer(answers().randomElement() ?? .init())
       default: receiver.answer(answers()[0])
       }
       try expectNotified(retired())
@@ -118,7 +121,7 @@ import Testing
 
   /// A worker is killed before each call that changes a file or sends bytes; the next one finishes the work.
   @Test(arguments: [204, 422]) func killBeforeAnyCallLosesNoEvent(status: Int) throws {
-    receiver.answer(["status": status, "watch": [spool.path + "/done", spool.path + "/quarantine"]])
+    receiver.answer(.init(status: status, watch: [spool.path + "/done", spool.path + "/quarantine"]))
     var kills = 0
     for call in ["mkdir", "pwrite64", "fsync", "link", "rename", "renameat2", "unlink", "rmdir", "sendto"] {
       // strace counts the calls of each thread.

@@ -9,12 +9,6 @@ import Testing
 
   init() throws { spool = try TestSpool() }
 
-  private func lines(_ result: Tool.Result) throws -> [[String: Any]] {
-    try result.text.split(separator: "\n").map {
-      try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
-    }
-  }
-
   @Test func eachBatchHasALineThatAgreesWithItsManifests() throws {
     let schema = try JSONSchema("docs/event.schema.json")
     for name in ["exact-1fps", "gap", "corrupt-frames", "masks"] { try spool.add(name) }
@@ -27,28 +21,25 @@ import Testing
     for line in (first.text + second.text).split(separator: "\n") {
       #expect(try schema.faults(of: line) == [], "\(line)")
     }
-    let events = try lines(first)
+    let events = try first.jsonLines(as: BatchEventJSON.self)
     #expect(events.count == 5)
-    for event in events where event["event"] as? String == "batch.published" {
-      let session = try #require((event["sessions"] as? [[String: Any]])?.first)
-      let name = try #require(session["session"] as? String)
-      let published = try PublishedSession(spool.output + "/" + name)
-      let segments = try #require(session["segments"] as? [[String: Any]])
-      #expect(segments.map { $0["file"] as? String } == published.manifests.map(\.file))
-      #expect(segments.map { $0["sha256"] as? String } == published.manifests.map(\.sha256))
-      #expect(segments.map { $0["durationMs"] as? Int64 } == published.manifests.map(\.durationMs))
-      #expect(session["frames"] as? Int == published.captured.count && session["duplicate"] as? Bool == false)
-      let gaps = try #require(session["gaps"] as? [[String: Int64]])
-      #expect(gaps.map { $0["endMs"]! - $0["startMs"]! } == published.manifests.map(\.gapAfterMs).filter { $0 > 0 })
-      if name == "corrupt-frames" { #expect(session["refusedCount"] as? Int == 3) }
+    for event in events where event.event == "batch.published" {
+      let session = try #require(event.sessions.first)
+      let published = try PublishedSession(spool.output + "/" + session.session)
+      #expect(session.segments.map(\.file) == published.manifests.map(\.file))
+      #expect(session.segments.map(\.sha256) == published.manifests.map(\.sha256))
+      #expect(session.segments.map(\.durationMs) == published.manifests.map(\.durationMs))
+      #expect(session.frames == published.captured.count && !session.duplicate)
+      let gaps = session.gaps.map { $0.endMs - $0.startMs }
+      #expect(gaps == published.manifests.map(\.gapAfterMs).filter { $0 > 0 })
+      if session.session == "corrupt-frames" { #expect(session.refusedCount == 3) }
     }
-    let bad = try #require(events.first { $0["event"] as? String == "batch.quarantined" })
-    #expect(bad["batch"] as? String == "bad\u{2028}\n")
-    let reason = try #require(bad["reason"] as? [String: String])
-    #expect(reason["cause"]?.contains("no known format") == true)
-    let again = try #require(lines(second).first)
-    #expect(again["event"] as? String == "batch.duplicate")
-    #expect(again["key"] as? String == events.first { $0["batch"] as? String == "gap" }?["key"] as? String)
+    let bad = try #require(events.first { $0.event == "batch.quarantined" })
+    #expect(bad.batch == "bad\u{2028}\n")
+    #expect(bad.reason?.cause.contains("no known format") == true)
+    let again = try #require(second.jsonLines(as: BatchEventJSON.self).first)
+    #expect(again.event == "batch.duplicate")
+    #expect(again.key == events.first { $0.batch == "gap" }?.key)
   }
 
   /// A validator that accepts everything would prove nothing.
@@ -69,7 +60,7 @@ import Testing
 
   @Test func refusedEventIsKeptUntilItIsRetried() throws {
     let receiver = try ReceiverServer()
-    receiver.answer(["status": 422, "body": "no such tenant\nmore"])
+    receiver.answer(.init(status: 422, body: "no such tenant\nmore"))
     try spool.add("gap")
     try spool.add(file: "bad", [1, 2, 3])
     let result = try spool.drain("--notify", receiver.url)
@@ -90,7 +81,7 @@ import Testing
     let refused = try notify("retry", "--all", "--notify", receiver.url)
     #expect(refused.status == 65 && refused.errors.contains("422"), "\(refused.errors)")
     #expect(try spool.names("notifications").count == 2)
-    receiver.answer([:])
+    receiver.answer()
     let retried = try notify("retry", kept[0], "--notify", receiver.url)
     #expect(retried.status == 0 && retried.text.contains(kept[0]), "\(retried.errors)")
     #expect(try receiver.accepted().map(\.body) == sent.filter { try $0.event.key == kept[0] }.map(\.body))
@@ -105,7 +96,7 @@ import Testing
 
   @Test func redirectIsNotFollowed() throws {
     let (receiver, other) = (try ReceiverServer(), try ReceiverServer())
-    receiver.answer(["status": 307, "headers": ["Location": other.url]])
+    receiver.answer(.init(status: 307, headers: ["Location": other.url]))
     try spool.add("single-frame")
     let result = try spool.drain("--notify", receiver.url)
     #expect(result.status == 0 && result.errors.contains("redirects are not followed"), "\(result.errors)")
@@ -114,7 +105,7 @@ import Testing
 
   @Test func answerOfAnyLengthIsAccepted() throws {
     let receiver = try ReceiverServer()
-    receiver.answer(["status": 200, "bytes": 30_000_000])
+    receiver.answer(.init(status: 200, bytes: 30_000_000))
     try spool.add("single-frame")
     #expect(try spool.drain("--notify", receiver.url).status == 0)
     #expect(try receiver.accepted().count == 1 && spool.isAtRest)

@@ -50,7 +50,7 @@ import Testing
     #expect(value("rescues_total") == 0 && value("failures_total") == 0)
     let videos = try names(in: spool.output).flatMap { session in
       try names(in: spool.output + "/" + session).filter { $0.hasSuffix(".mp4") }.map {
-        try FileManager.default.attributesOfItem(atPath: "\(spool.output)/\(session)/\($0)")[.size] as? Int ?? 0
+        try Data(contentsOf: URL(fileURLWithPath: "\(spool.output)/\(session)/\($0)")).count
       }
     }
     #expect(value("bytes_total") == Double(videos.reduce(0, +)))
@@ -140,11 +140,18 @@ import Testing
       }
     }
     // Prometheus checks the syntax of the queries.
-    let rules = expressions.enumerated().map { index, expression in
-      ["record": "rule:\(index)", "expr": expression]
+    struct Rules: Encodable {
+      struct Group: Encodable {
+        struct Rule: Encodable { let record, expr: String }
+        let name: String
+        let rules: [Rule]
+      }
+      let groups: [Group]
     }
-    let text = try JSONSerialization.data(
-      withJSONObject: ["groups": [["name": "dashboard", "rules": rules]]], options: .withoutEscapingSlashes)
+    let rules = expressions.enumerated().map { Rules.Group.Rule(record: "rule:\($0)", expr: $1) }
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .withoutEscapingSlashes
+    let text = try encoder.encode(Rules(groups: [.init(name: "dashboard", rules: rules)]))
     let judged = try Tool.run("promtool", ["check", "rules", spool.scratch.file("rules.yml", Array(text))])
     #expect(judged.status == 0, "\(judged.errors)")
   }
