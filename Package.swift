@@ -153,11 +153,11 @@ let package = Package(
     // End-to-end tests run the program.
     tests(
       "ProgramTests", in: "EndToEnd/", of: ["FileSystem", "EncodeFrames", "OwnStore", "RunWorker", "ShowSessions"]),
-    tests("InputTests", in: "EndToEnd/", of: ["ISOMedia"]),
-    tests("FinishedSessionTests", in: "EndToEnd/", of: ["FrameBatches", "Encoding", "Sessions"]),
+    tests("InputTests", in: "EndToEnd/", of: ["JSON", "ISOMedia"]),
+    tests("FinishedSessionTests", in: "EndToEnd/", of: ["JSON", "FrameBatches", "Encoding", "Sessions"]),
     tests(
       "ServiceTests", in: "EndToEnd/",
-      of: ["FileSystem", "Notifying", "SegmentEncoder", .product(name: "Logging", package: "swift-log")]),
+      of: ["FileSystem", "JSON", "Notifying", "SegmentEncoder", .product(name: "Logging", package: "swift-log")]),
     tests("RemoteServiceTests", in: "EndToEnd/", of: ["FileSystem", "JSON", "FrameBatches", "Remote"]),
     tests("BrowserTests", in: "EndToEnd/"),
     tests("SystemTests", in: "EndToEnd/"),

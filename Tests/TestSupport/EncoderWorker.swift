@@ -1,10 +1,5 @@
 import Foundation
 
-@testable import Encoding
-@testable import JSON
-@testable import Sessions
-@testable import WorkQueues
-
 /// The built program under test.
 public enum EncoderWorker {
   public static let path: String = {
@@ -36,12 +31,6 @@ public enum EncoderWorker {
     let numbers = result.text.split { $0.isWhitespace }.compactMap { Int($0) }
     guard result.status == 0, numbers.count == 2 else { throw Tool.Failure(result.errors) }
     return Measured(status: Int32(numbers[0]), errors: result.errors, peakBytes: 1_024 * numbers[1])
-  }
-
-  /// Returns a manifest file with a valid digest, as an attacker would write it after an edit.
-  public static func seal(_ manifest: [String: Any]) throws -> Data {
-    let text = try JSONSerialization.data(withJSONObject: manifest, options: .withoutEscapingSlashes)
-    return Data(try SegmentManifest.text(of: JSONParser.parse(Array(text))))
   }
 
   /// Encodes a fixture into a directory and reads the session back.

@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 
 /// A session of many segments, made without encoding.
 public enum LongSession {
@@ -14,23 +15,22 @@ public enum LongSession {
   public static func make(of count: Int, in scratch: ScratchDirectory, output: String = ".") throws -> String {
     let original = try EncoderWorker.encode(Fixture("exact-1fps"), into: scratch)
     let video = original.video(original.manifests[0])
-    let text = try Data(contentsOf: URL(fileURLWithPath: video.replacingOccurrences(of: ".mp4", with: ".json")))
-    guard var manifest = try JSONSerialization.jsonObject(with: text) as? [String: Any],
-      let frames = manifest["frames"] as? [[String: Any]]
-    else { throw Tool.Failure("no manifest beside \(video)") }
+    var manifest = try SegmentManifestJSON(video.replacingOccurrences(of: ".mp4", with: ".json"))
+    let frames = try manifest.frames
     let path = try scratch.directory(output == "." ? "exact-1fps" : output + "/exact-1fps")
     for number in 0..<count {
       let shiftMs = Int64(number) * 5_000
       let name = "segment-\(startMs + shiftMs)"
-      manifest["batchDigest"] = "\(number)"
-      manifest["parts"] = 1
-      manifest["file"] = name + ".mp4"
-      manifest["startMs"] = startMs + shiftMs
-      manifest["endMs"] = startMs + 5_000 + shiftMs
-      manifest["frames"] = frames.enumerated().map { index, frame in
-        frame.merging(["timeMs": startMs + shiftMs + Int64(index) * 1_000]) { $1 }
-      }
-      try EncoderWorker.seal(manifest).write(to: URL(fileURLWithPath: "\(path)/\(name).json"))
+      manifest["batchDigest"] = .string("\(number)")
+      manifest["parts"] = .number(1)
+      manifest["file"] = .string(name + ".mp4")
+      manifest["startMs"] = .number(startMs + shiftMs)
+      manifest["endMs"] = .number(startMs + 5_000 + shiftMs)
+      manifest["frames"] = .array(
+        frames.enumerated().map { index, frame in
+          frame.setting(["timeMs": .number(startMs + shiftMs + Int64(index) * 1_000)])
+        })
+      try manifest.write(to: "\(path)/\(name).json")
       try FileManager.default.linkItem(atPath: video, toPath: "\(path)/\(name).mp4")
     }
     return path

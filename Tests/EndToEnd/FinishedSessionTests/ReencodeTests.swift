@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 import TestSupport
 import Testing
 
@@ -44,25 +45,23 @@ import Testing
     let (originals, pictures) = (try session.pictures(), try again.pictures())
     for (index, (old, new)) in zip(session.manifests, again.manifests).enumerated() {
       var (left, right) = (try Self.members(session, old), try Self.members(again, new))
-      #expect(
-        right.removeValue(forKey: "reencodedFrom") as? String == left.removeValue(forKey: "manifestSha256") as? String)
+      let (source, digest) = (right.removeValue(forKey: "reencodedFrom"), left.removeValue(forKey: "manifestSha256"))
+      #expect(source == digest)
       for key in ["bytes", "sha256", "manifestSha256", "encoder"] {
         left[key] = nil
         right[key] = nil
       }
-      #expect(NSDictionary(dictionary: left) == NSDictionary(dictionary: right))
+      #expect(left == right)
       #expect(pictures[index].count == originals[index].count)
       guard Fixture.all.contains(where: { $0.path == fixture.path }) else { continue }
       #expect(zip(pictures[index], originals[index]).allSatisfy { $0.difference(to: $1) < 3 })
     }
   }
 
-  private static func members(_ session: PublishedSession, _ manifest: PublishedSession.Manifest) throws -> [String:
-    Any]
-  {
-    let file = session.path + "/" + manifest.file.replacingOccurrences(of: ".mp4", with: ".json")
-    let json = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: file)))
-    return try #require(json as? [String: Any])
+  private static func members(
+    _ session: PublishedSession, _ manifest: PublishedSession.Manifest
+  ) throws -> [String: JSONValue] {
+    try SegmentManifestJSON(session.path + "/" + manifest.file.replacingOccurrences(of: ".mp4", with: ".json")).members
   }
 
   @Test(arguments: [("rotation", 100), ("odd-size", 64), ("exact-1fps", 5_000)])

@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 import TestSupport
 import Testing
 
@@ -54,7 +55,7 @@ import Testing
   }
 
   /// Returns the names of an object's members. Sentry rejects missing and additional members.
-  private func members(_ value: Any?) throws -> Set<String> { Set(try #require(value as? [String: Any]).keys) }
+  private func members(_ value: JSONValue?) throws -> Set<String> { Set(try #require(value?.object).keys) }
 
   @Test(arguments: Fixture.sample)
   func eventMatchesItsSegmentsManifestAndFile(fixture: Fixture) throws {
@@ -82,12 +83,12 @@ import Testing
       #expect((payload.left, payload.top) == (0, 0))
 
       let file = session.path + "/segment-\(manifest.startMs).sentry.json"
-      let json = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: file))) as? [String: Any]
-      let data = json?["data"] as? [String: Any]
+      let json = try JSONParser.parse(Array(Data(contentsOf: URL(fileURLWithPath: file))))
+      let data = json.object?["data"]
       #expect(try members(json) == ["type", "timestamp", "data"])
       #expect(try members(data) == ["tag", "payload"])
       #expect(
-        try members(data?["payload"]) == [
+        try members(data?.object?["payload"]) == [
           "segmentId", "size", "duration", "encoding", "container", "height", "width", "frameCount", "frameRateType",
           "frameRate", "left", "top",
         ])
@@ -203,8 +204,8 @@ import Testing
       "noise/segment-\(Self.start).mp4: \(size) bytes, and Sentry's backend drops videos of more than 10 MiB; "
       + "choose a lower --quality"
     #expect(said.errors == "\(batch): \(warning)\n")
-    let receipt = try JSONSerialization.jsonObject(with: said.output) as? [String: Any]
-    #expect(receipt?["warnings"] as? [String] == [warning])
+    struct Receipt: Decodable { let warnings: [String] }
+    #expect(try said.json(as: Receipt.self).warnings == [warning])
     // `encode` does not repeat the warning for a duplicate.
     #expect(try EncoderWorker.run("encode", batch, "-o", output, "-q", "sharp", "--sentry").errors == "")
 

@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 import TestSupport
 import Testing
 
@@ -138,7 +139,7 @@ import Testing
     let session = try EncoderWorker.encode(Fixture("exact-1fps"), into: scratch)
     let film = scratch.path("film.mp4")
     let second = session.path + "/segment-1767859517340"
-    let manifest = try Data(contentsOf: URL(fileURLWithPath: second + ".json"))
+    var moved = try SegmentManifestJSON(second + ".json")
     for suffix in ["json", "mp4"] { try FileManager.default.removeItem(atPath: "\(second).\(suffix)") }
     let result = try EncoderWorker.run("stitch", session.path, "--to", film, "--json")
     #expect(result.status == 0)
@@ -146,13 +147,12 @@ import Testing
     #expect(result.text.contains(#""problem":"of batch exact-1fps"#))
 
     // The same segment again, 4.5 s earlier.
-    var moved = try #require(try JSONSerialization.jsonObject(with: manifest) as? [String: Any])
-    let frames = try #require(moved["frames"] as? [[String: Any]])
-    moved["startMs"] = 1_767_859_512_840
-    moved["endMs"] = 1_767_859_517_840
-    moved["file"] = "segment-1767859512840.mp4"
-    moved["frames"] = frames.map { $0.merging(["timeMs": ($0["timeMs"] as? Int ?? 0) - 4_500]) { $1 } }
-    try EncoderWorker.seal(moved).write(to: URL(fileURLWithPath: session.path + "/segment-1767859512840.json"))
+    moved["startMs"] = .number(1_767_859_512_840)
+    moved["endMs"] = .number(1_767_859_517_840)
+    moved["file"] = .string("segment-1767859512840.mp4")
+    moved["frames"] = .array(
+      try moved.frames.map { $0.setting(["timeMs": .number(try $0.required("timeMs", .integer) - 4_500)]) })
+    try moved.write(to: session.path + "/segment-1767859512840.json")
     for format in ["mp4", "hls"] {
       let overlap = try EncoderWorker.run("stitch", session.path, "--to", scratch.path("again"), "--format", format)
       #expect(overlap.status == 65)

@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 import TestSupport
 import Testing
 
@@ -26,14 +27,21 @@ import Testing
     try text.replacingOccurrences(of: old, with: new).write(to: file(name), atomically: false, encoding: .utf8)
   }
 
+  /// The output of `verify --json`.
+  private struct Report: Decodable {
+    struct Problem: Decodable { let file, problem: String }
+
+    let ok: Bool
+    let problems: [Problem]
+  }
+
   /// The problems found, as `file: problem`.
   private func problems(_ options: String...) throws -> [String] {
     let result = try Tool.run(EncoderWorker.path, ["verify", session.path, "--json"] + options)
-    let report = try #require(try JSONSerialization.jsonObject(with: result.output) as? [String: Any])
-    let problems = try #require(report["problems"] as? [[String: String]])
-    #expect(result.status == (problems.isEmpty ? 0 : 65))
-    #expect(report["ok"] as? Bool == problems.isEmpty)
-    return problems.map { "\($0["file"] ?? ""): \($0["problem"] ?? "")" }
+    let report = try result.json(as: Report.self)
+    #expect(result.status == (report.problems.isEmpty ? 0 : 65))
+    #expect(report.ok == report.problems.isEmpty)
+    return report.problems.map { "\($0.file): \($0.problem)" }
   }
 
   @Test(arguments: Fixture.sample + Fixture.corpus)
@@ -236,10 +244,9 @@ import Testing
   ])
   func numbersOutOfRangeAreRefusedDespiteAValidDigest(key: String, value: Int) throws {
     let name = session.path + "/segment-1767859512340.json"
-    let json = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: name)))
-    var manifest = try #require(json as? [String: Any])
-    manifest[key] = value
-    try EncoderWorker.seal(manifest).write(to: URL(fileURLWithPath: name))
+    var manifest = try SegmentManifestJSON(name)
+    manifest[key] = .number(value)
+    try manifest.write(to: name)
     let result = try EncoderWorker.run("verify", session.path)
     #expect(result.status == 65)
     #expect(result.text.utf8.count < 4_000)
@@ -257,14 +264,13 @@ import Testing
   @Test(arguments: [23_860_930, 47_721_859, 1 << 40])
   func holdBeyondTheRangeOfMP4IsRefusedByAllReaders(holdMs: Int) throws {
     let name = session.path + "/segment-1767859522340.json"
-    let json = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: name)))
-    var manifest = try #require(json as? [String: Any])
-    var frames = try #require(manifest["frames"] as? [[String: Any]])
-    let before = try #require(frames[frames.count - 1]["holdMs"] as? Int)
-    frames[frames.count - 1]["holdMs"] = holdMs
-    manifest["frames"] = frames
-    for key in ["endMs", "durationMs"] { manifest[key] = try #require(manifest[key] as? Int) + holdMs - before }
-    try EncoderWorker.seal(manifest).write(to: URL(fileURLWithPath: name))
+    var manifest = try SegmentManifestJSON(name)
+    var frames = try manifest.frames
+    let last = try #require(frames.popLast())
+    let addedMs = try Int64(holdMs) - last.required("holdMs", .integer)
+    manifest["frames"] = .array(frames + [last.setting(["holdMs": .number(holdMs)])])
+    for key in ["endMs", "durationMs"] { manifest[key] = .number(try #require(manifest[key]?.integer) + addedMs) }
+    try manifest.write(to: name)
     for command in [
       ["verify"], ["stitch", "--to", scratch.path("film.mp4")],
       ["stitch", "--to", scratch.path("hls"), "--format", "hls"],

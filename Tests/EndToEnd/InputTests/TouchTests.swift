@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 import TestSupport
 import Testing
 
@@ -36,27 +37,20 @@ import Testing
   ///
   /// - Returns: all that the program prints, and the manifests.
   @discardableResult
-  private func encode(_ path: String, to output: String) throws -> (printed: String, manifests: [[String: Any]]) {
+  private func encode(_ path: String, to output: String) throws -> (printed: String, manifests: [SegmentManifestJSON]) {
     let result = try EncoderWorker.run("encode", path, "--output", scratch.path(output))
     try #require(result.status == 0, "\(result.errors)")
     return (result.text + result.errors, try manifests(scratch.path(output)))
   }
 
-  private func manifests(_ output: String) throws -> [[String: Any]] {
+  private func manifests(_ output: String) throws -> [SegmentManifestJSON] {
     let session = try #require(try names(in: output).first { !$0.hasPrefix(".") })
     return try names(in: "\(output)/\(session)").sorted().filter { $0.hasPrefix("segment-") && $0.hasSuffix(".json") }
-      .map { file in
-        let data = try Data(contentsOf: URL(fileURLWithPath: "\(output)/\(session)/\(file)"))
-        return try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
-      }
+      .map { try SegmentManifestJSON("\(output)/\(session)/\($0)") }
   }
 
   /// The touches of a manifest, as the text of its member.
-  private static func touches(_ manifest: [String: Any]) throws -> String? {
-    try manifest["touches"].map {
-      String(decoding: try JSONSerialization.data(withJSONObject: $0, options: .sortedKeys), as: UTF8.self)
-    }
-  }
+  private static func touches(_ manifest: SegmentManifestJSON) -> String? { manifest["touches"]?.line }
 
   @Test func eventsAreInTheManifestOfTheirSegmentAndVideosStayTheSame() throws {
     let events = [
@@ -67,19 +61,18 @@ import Testing
     let touched = try encode(batch("touched", Self.events(events)), to: "two")
     #expect(touched.manifests.count == 2)
     #expect(
-      try touched.manifests.map(Self.touches) == [
+      touched.manifests.map(Self.touches) == [
         #"{"events":[[100,"down",0,10.5,20],[150,"move",0,11,21]],"height":320,"width":180}"#,
         #"{"events":[[0,"up",0,12,22]],"height":320,"width":180}"#,
       ])
     #expect(touched.printed.contains("1 pointer event is left out: events[4]: x and y are not two numbers"))
     #expect(touched.printed.contains("1 pointer event is left out: no segment has their time"))
     for (one, two) in zip(plain.manifests, touched.manifests) {
-      #expect(one["touches"] == nil && one["sha256"] as? String == two["sha256"] as? String)
-      #expect(one["batchDigest"] as? String != two["batchDigest"] as? String)
+      #expect(one["touches"] == nil && one["sha256"] == two["sha256"])
+      #expect(one["batchDigest"] != two["batchDigest"])
       let same = ["touches", "batch", "batchDigest", "manifestSha256"]
       #expect(
-        NSDictionary(dictionary: one.filter { !same.contains($0.key) })
-          == NSDictionary(dictionary: two.filter { !same.contains($0.key) }))
+        one.members.filter { !same.contains($0.key) } == two.members.filter { !same.contains($0.key) })
     }
     // The same batch again is recognised.
     #expect(try encode(scratch.path("touched"), to: "two").printed.contains("published before"))
@@ -98,7 +91,7 @@ import Testing
       Self.events(events + [Self.event(5_500, "down", "88", "8.5"), Self.event(6_500, "down", "99", "299")]))
     let manifests = try encode(path, to: "out").manifests
     #expect(
-      try manifests.map(Self.touches) == [
+      manifests.map(Self.touches) == [
         #"{"events":[[100,"down",0,33,277.5],[100,"cancel",0,33,277.5],[2100,"down",0,44,44],[2100,"cancel",0,44,44]],"height":320,"width":180}"#,
         #"{"events":[[1500,"down",0,99,299]],"height":320,"width":180}"#,
       ])
@@ -115,17 +108,17 @@ import Testing
       "reencode", scratch.path("one/s"), "--output", scratch.path("two"), "--max-side", "90", "--quality", "small")
     try #require(result.status == 0, "\(result.errors)")
     let after = try manifests(scratch.path("two"))
-    #expect(after[0]["width"] as? Int != before[0]["width"] as? Int)
-    #expect(try after.map(Self.touches) == before.map(Self.touches))
-    #expect(try Self.touches(after[0]) != nil)
+    #expect(after[0]["width"] != before[0]["width"])
+    #expect(after.map(Self.touches) == before.map(Self.touches))
+    #expect(Self.touches(after[0]) != nil)
   }
 
   @Test func verifyFindsTouchesOfAnotherShape() throws {
     let path = try batch("touched", Self.events([Self.event(100, "down", "10.5", "20")]))
     var manifest = try encode(path, to: "out").manifests[0]
-    manifest["touches"] = ["width": 180, "height": 320, "events": [[9_000, "down", 0, 1, 2]]]
-    let file = scratch.path("out/s/segment-\(Self.start).json")
-    try EncoderWorker.seal(manifest).write(to: URL(fileURLWithPath: file))
+    let touches = #"{"width":180,"height":320,"events":[[9000,"down",0,1,2]]}"#
+    manifest["touches"] = try JSONParser.parse(Array(touches.utf8))
+    try manifest.write(to: scratch.path("out/s/segment-\(Self.start).json"))
     let result = try Tool.run(EncoderWorker.path, ["verify", scratch.path("out/s")], verifying: false)
     #expect(result.status == 65)
     #expect((result.text + result.errors).contains("touches: event 0 is not [milliseconds, kind, pointer, x, y]"))
@@ -143,12 +136,11 @@ import Testing
     let text = try String(contentsOf: file, encoding: .utf8) + "\nreplay.recording=\(recording)"
     try text.write(to: file, atomically: false, encoding: .utf8)
     let manifest = try encode(scratch.path(name), to: "out").manifests[0]
-    let size = (manifest["width"] as? Int ?? 0, manifest["height"] as? Int ?? 0)
+    let size = (manifest["width"]?.integer ?? 0, manifest["height"]?.integer ?? 0)
     #expect(
-      try Self.touches(manifest)
+      Self.touches(manifest)
         == #"{"events":[[500,"down",0,31.3,62.5],[800,"move",0,32,63]],"height":\#(size.1),"width":\#(size.0)}"#)
-    let metadata = try JSONSerialization.data(withJSONObject: try #require(manifest["metadata"]))
-    #expect(!String(decoding: metadata, as: UTF8.self).contains("recording"))
+    #expect(try !#require(manifest["metadata"]).line.contains("recording"))
   }
 
   @Test func recordingWithoutTouchesIsNotTouched() throws {

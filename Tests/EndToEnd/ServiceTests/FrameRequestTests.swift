@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 import TestSupport
 import Testing
 
@@ -169,16 +170,19 @@ import Testing
     let session = try EncoderWorker.encode(Fixture("exact-1fps"), into: scratch)
     let server = try RunningServer(["serve", scratch.path("output")])
     let path = session.path + "/segment-\(session.manifests[0].startMs).json"
-    let original = try #require(
-      JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: path))) as? [String: Any])
-    let frames = try #require(original["frames"] as? [[String: Any]])
-    let forgeries: [[String: Any]] = [
-      ["width": 16_384, "codedWidth": 16_384], ["width": 4_000], ["codedHeight": 100, "height": 100],
-      ["frames": frames.enumerated().map { $1.merging(["holdMs": 900 + $0]) { $1 } }],
-      ["frames": [frames[0].merging(["holdMs": 0]) { $1 }, frames[1].merging(["holdMs": 777]) { $1 }, frames[2]]],
+    let original = try SegmentManifestJSON(path)
+    let frames = try original.frames
+    func frame(_ index: Int, holdMs: Int) -> JSONValue { frames[index].setting(["holdMs": .number(holdMs)]) }
+    let forgeries: [[String: JSONValue]] = [
+      ["width": .number(16_384), "codedWidth": .number(16_384)], ["width": .number(4_000)],
+      ["codedHeight": .number(100), "height": .number(100)],
+      ["frames": .array(frames.indices.map { frame($0, holdMs: 900 + $0) })],
+      ["frames": .array([frame(0, holdMs: 0), frame(1, holdMs: 777), frames[2]])],
     ]
     for forgery in forgeries {
-      try EncoderWorker.seal(original.merging(forgery) { $1 }).write(to: URL(fileURLWithPath: path))
+      var manifest = original
+      manifest.members.merge(forgery) { $1 }
+      try manifest.write(to: path)
       let reply = try server.get("/sessions/exact-1fps/frame.jpg?t=\(session.index.startMs + 2_500)")
       #expect(reply.status == 422, "\(forgery.keys): \(reply.status)")
     }

@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 import TestSupport
 import Testing
 
@@ -186,12 +187,11 @@ import Testing
   @Test func manifestWithVeryManyPartsIsReadWithoutDelay() throws {
     let (server, sessions) = try serve("exact-1fps")
     let path = sessions[0].path + "/segment-\(sessions[0].manifests[0].startMs).json"
-    let text = try Data(contentsOf: URL(fileURLWithPath: path))
-    var manifest = try #require(JSONSerialization.jsonObject(with: text) as? [String: Any])
-    manifest["parts"] = 1 << 20
-    manifest["refused"] = [NSNull(), ["source": 3]]
+    var manifest = try SegmentManifestJSON(path)
+    manifest["parts"] = .number(1 << 20)
+    manifest["refused"] = .array([.null, .object(["source": .number(3)])])
     try FileManager.default.removeItem(atPath: path)
-    try EncoderWorker.seal(manifest).write(to: URL(fileURLWithPath: path))
+    try manifest.write(to: path)
     let timeline = try timeline("exact-1fps", of: server)
     #expect(timeline.problems.count == 1 && timeline.segments[0].refused.map(\.source) == ["", ""])
   }
