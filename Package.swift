@@ -120,6 +120,9 @@ let package = Package(
       name: "EncodeFrames", dependencies: ["SegmentEncoder"], path: "examples/embedding/EncodeFrames",
       swiftSettings: strict),
     .executableTarget(
+      name: "FramesFromMemory", dependencies: ["SegmentEncoder"], path: "examples/embedding/FramesFromMemory",
+      swiftSettings: strict),
+    .executableTarget(
       name: "OwnStore", dependencies: ["SegmentEncoder"], path: "examples/embedding/OwnStore", swiftSettings: strict),
     .executableTarget(
       name: "RunWorker",
@@ -152,7 +155,8 @@ let package = Package(
     tests("EncoderWorkerTests", of: ["FileSystem", "Notifying", "SegmentEncoder", "Remote", "encoder-worker"]),
     // End-to-end tests run the program.
     tests(
-      "ProgramTests", in: "EndToEnd/", of: ["FileSystem", "EncodeFrames", "OwnStore", "RunWorker", "ShowSessions"]),
+      "ProgramTests", in: "EndToEnd/",
+      of: ["FileSystem", "EncodeFrames", "FramesFromMemory", "OwnStore", "RunWorker", "ShowSessions"]),
     tests("InputTests", in: "EndToEnd/", of: ["JSON", "ISOMedia"]),
     tests("FinishedSessionTests", in: "EndToEnd/", of: ["JSON", "FrameBatches", "Encoding", "Sessions"]),
     tests(

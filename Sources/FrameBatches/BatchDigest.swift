@@ -6,12 +6,11 @@ import Glibc
 
 /// A batch's digest, computed while the encoder reads the frames: no file is read a second time for it.
 package struct BatchDigest {
-  private let session: SessionID
+  private var frames: FrameDigests
   private var sum = SHA256()
-  private var previous: (bytes: [UInt8], digest: String)?
 
   package init(of batch: Batch) {
-    session = batch.session
+    frames = FrameDigests(of: batch.session)
     sum.update(
       "batch-digest/2\n\(batch.session)\n\(batch.intervalMs) \(batch.endMs) \(batch.capture.rawValue) \(batch.isFinal)\n"
     )
@@ -26,23 +25,13 @@ package struct BatchDigest {
   ///   identities look the same.
   @discardableResult
   package mutating func add(_ frame: Frame, _ images: [FrameFile]) -> String {
-    var look = frame.look.canonicalText + "\n"
-    for image in images {
-      switch image {
-      case .bytes(let bytes): look += "\(digest(of: bytes))\n"
-      case .refused(let refusal): look += "refused: \(refusal.text)\n"
-      }
-    }
-    sum.update("\(frame.timeMs) \(frame.source.utf8.count) \(frame.source)\n\(look)")
-    return SHA256.hex(of: Array("\(session)\n\(look)".utf8))
+    let (text, identity) = frames.digest(of: frame, images)
+    add(text)
+    return identity
   }
 
-  private mutating func digest(of bytes: [UInt8]) -> String {
-    if let previous, haveEqualBytes(previous.bytes[...], bytes) { return previous.digest }
-    let digest = SHA256.hex(of: bytes)
-    previous = (bytes, digest)
-    return digest
-  }
+  /// Adds a frame by its text.
+  package mutating func add(_ text: String) { sum.update(text) }
 
   package mutating func finish() -> String { sum.finish() }
 
@@ -56,5 +45,35 @@ package struct BatchDigest {
       digest.add(frame, try source.images(of: frame))
     }
     return digest.finish()
+  }
+}
+
+/// The digests of frames of one session.
+package struct FrameDigests {
+  private let session: SessionID
+  private var previous: (bytes: [UInt8], digest: String)?
+
+  package init(of session: SessionID) { self.session = session }
+
+  /// - Returns: the frame's text for a batch's digest, and its identity.
+  package mutating func digest(of frame: Frame, _ images: [FrameFile]) -> (text: String, identity: String) {
+    var look = frame.look.canonicalText + "\n"
+    for image in images {
+      switch image {
+      case .bytes(let bytes): look += "\(digest(of: bytes))\n"
+      case .refused(let refusal): look += "refused: \(refusal.text)\n"
+      }
+    }
+    return (
+      "\(frame.timeMs) \(frame.source.utf8.count) \(frame.source)\n\(look)",
+      SHA256.hex(of: Array("\(session)\n\(look)".utf8))
+    )
+  }
+
+  private mutating func digest(of bytes: [UInt8]) -> String {
+    if let previous, haveEqualBytes(previous.bytes[...], bytes) { return previous.digest }
+    let digest = SHA256.hex(of: bytes)
+    previous = (bytes, digest)
+    return digest
   }
 }

@@ -144,6 +144,18 @@ package struct RawPixels: Sendable, Equatable {
     self.alphaBytesPerRow = alphaBytesPerRow
   }
 
+  /// The reason why no picture can have this layout; nil if one can. Sums of its numbers do not overflow then.
+  package func fault(_ limits: Limits) -> String? {
+    guard (1...limits.side).contains(size.width), (1...limits.side).contains(size.height), size.isWithin(limits) else {
+      return "\(size.width)×\(size.height) pixels are more than the limits"
+    }
+    let rest = format == .bgr10a8 ? alphaBytesPerRow : size.width
+    guard bytesPerRow >= 4 * size.width, rest >= size.width, max(bytesPerRow / 4, rest) <= size.width + 4_096 else {
+      return "rows of \(bytesPerRow) bytes for \(size.width) pixels"
+    }
+    return nil
+  }
+
   /// The minimum size of the file, in bytes.
   package var byteCount: Int { size.height * (bytesPerRow + (format == .bgr10a8 ? alphaBytesPerRow : 0)) }
 

@@ -3,16 +3,22 @@
 
 import JSON
 
-/// A rectangle in pixels of the picture as it is shown, or of a layer; parts of pixels count as whole ones.
-package struct Mask: Sendable, Equatable {
-  package let x: Double
-  package let y: Double
-  package let width: Double
-  package let height: Double
+/// A part of a picture that must not be seen: a rectangle in pixels of the picture as it is shown, or of a layer. Parts of pixels
+/// count as whole ones.
+public struct Mask: Sendable, Equatable {
+  /// Pixels from the left side of the picture.
+  public let x: Double
+  /// Pixels from the top of the picture.
+  public let y: Double
+  /// Pixels.
+  public let width: Double
+  /// Pixels.
+  public let height: Double
   /// The colour that covers the region.
-  package let colour: Colour
+  public let colour: Colour
 
-  package init(x: Double, y: Double, width: Double, height: Double, colour: Colour = .black) {
+  /// Creates a mask. One that is not a finite rectangle blacks the whole picture out.
+  public init(x: Double, y: Double, width: Double, height: Double, colour: Colour = .black) {
     self.x = x
     self.y = y
     self.width = width
@@ -79,6 +85,12 @@ package enum Masks: Sendable, Equatable {
 }
 
 extension Masks {
+  /// Takes masks in pixels.
+  package init(_ masks: [Mask]) {
+    let bad = masks.firstIndex { !$0.isFinite }
+    self = bad.map { .everything(because: "mask \($0) is not a finite rectangle") } ?? .rectangles(masks)
+  }
+
   package init(_ json: JSONValue, in units: NativeUnits) {
     guard let scale = units.scale else {
       self = .everything(because: NativeUnits.scaleRule)
@@ -121,10 +133,14 @@ extension Mask {
   fileprivate init?(_ json: JSONValue, scale: Double, colour: Colour) {
     guard let members = json.object,
       let x = members["x"]?.double, let y = members["y"]?.double, let width = members["width"]?.double,
-      let height = members["height"]?.double,
-      // Far beyond any picture, numbers have no pixels any more.
-      [x, y, width, height].allSatisfy({ abs($0 * scale) <= 1e9 }), width >= 0, height >= 0
+      let height = members["height"]?.double
     else { return nil }
     self.init(x: x * scale, y: y * scale, width: width * scale, height: height * scale, colour: colour)
+    guard isFinite else { return nil }
+  }
+
+  /// Far beyond any picture, numbers have no pixels any more.
+  fileprivate var isFinite: Bool {
+    [x, y, width, height].allSatisfy { abs($0) <= 1e9 } && width >= 0 && height >= 0
   }
 }

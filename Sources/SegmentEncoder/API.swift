@@ -15,6 +15,8 @@ public typealias SessionID = FrameBatches.SessionID
 public typealias Limits = FrameBatches.Limits
 /// A frame that is not shown, and why.
 public typealias RefusedFrame = FrameBatches.RefusedFrame
+/// A part of a picture that must not be seen.
+public typealias Mask = FrameBatches.Mask
 /// A colour of sRGB.
 public typealias Colour = FrameBatches.Colour
 

@@ -6,16 +6,17 @@ import FrameBatches
 import Glibc
 import Sessions
 
-/// Encodes batches of captured frames and publishes them as segments. For one thread at a time: for several batches in
-/// parallel, use several threads with one encoder each.
-public final class BatchEncoder {
+/// Encodes batches of captured frames and publishes them as segments, synchronously. For any thread: threads that share an encoder
+/// work on their batches in parallel.
+public final class BatchEncoder: Sendable {
   /// How batches are decoded and encoded.
   public typealias Options = EncodingOptions
 
   private let options: Options
   private let settings: EncoderSettings
   private let keyFrames: KeyFrameCache
-  private var lastFrame: LastFrame?
+  /// The frame that the last batch ended with, for the next one.
+  private let lastFrame = Monitor<LastFrame?>(nil)
   package let store: any ArtifactStore
   /// The stage of the work. Each question of the work's cancellation records activity.
   package let stage = BatchStage()
@@ -25,13 +26,9 @@ public final class BatchEncoder {
     self.init(options, staging: output.staging, index: output.views)
   }
 
-  /// - Parameters:
-  ///   - store: shared by all encoders of a process.
-  ///   - scratch: a private directory for unpublished segments; created if it is missing.
-  /// - Throws: ``DiskError``, also if the directory belongs to another user.
-  public convenience init(_ options: Options = Options(), store: any SegmentStore, scratch: String) throws {
-    let staging = try Staging(scratch: scratch, worker: WorkerID())
-    self.init(options, publishingTo: EmbeddedStore(store: store, staging: staging), keyFrames: KeyFrameCache())
+  /// - Parameter store: gets all segments of a batch at once. Until then they are in memory.
+  public convenience init(_ options: Options = Options(), store: any SegmentStore) {
+    self.init(options, publishingTo: EmbeddedStore(store: store), keyFrames: KeyFrameCache())
   }
 
   /// - Parameters:
@@ -171,7 +168,7 @@ public final class BatchEncoder {
     stage.enter(.encode)
     var digest = BatchDigest(of: source.batch)
     let (segments, unchanged, warnings) = try stageSegments(of: source, digest: &digest, cancellation: cancellation)
-    defer { for segment in segments { unlink(segment.file) } }
+    defer { for segment in segments { segment.video.discard() } }
     stage.enter(.publish)
     let publishing = options.profile?.start(.publish)
     defer { publishing?.stop() }
@@ -199,16 +196,18 @@ public final class BatchEncoder {
     do {
       var segments = SegmentCollector(
         settings, profile: options.profile, refused: source.batch.refused, advance: stage.advance
-      ) { [staging = store.staging] segment, refused, notes in
-        staged.append(try StagedSegment(segment, in: staging, refused: refused, notes: notes))
+      ) { [store] segment, refused, notes in
+        staged.append(try StagedSegment(segment, refused: refused, notes: notes, keep: store.stage))
       }
+      var last = lastFrame.change { $0.take() }
+      defer { lastFrame.change { $0 = last } }
       let unchanged = try FrameLoop.walk(
-        source, options, keyFrames, after: &lastFrame, digest: &digest, into: &segments, cancellation: cancellation)
+        source, options, keyFrames, after: &last, digest: &digest, into: &segments, cancellation: cancellation)
       guard !staged.isEmpty else { throw BadBatch(undecodable: source.batch, segments.refused) }
       let placement = try PointerPlacement(of: source.batch, on: staged.map(\.holds), cancellation: cancellation)
       return (zip(staged, placement.touches).map { $0.with($1) }, unchanged, placement.warnings)
     } catch {
-      for segment in staged { unlink(segment.file) }
+      for segment in staged { segment.video.discard() }
       throw error
     }
   }

@@ -2,6 +2,7 @@ import Encoding
 import FileSystem
 import FrameBatches
 import Sessions
+import Synchronization
 
 /// An embedder's own store of segments. For any thread.
 public protocol SegmentStore: Sendable {
@@ -10,32 +11,39 @@ public protocol SegmentStore: Sendable {
   /// An encoder may publish a batch again after a failure, or two encoders may publish it at once: with the same names and
   /// bytes. The store must not change anything then.
   ///
-  /// - Parameter segments: in order, at least one. Their files are removed after the call.
+  /// - Parameter segments: in order, at least one.
   /// - Throws: ``BadBatch`` for a batch that must not be published, any other error for a failure of the store.
   ///   ``BatchEncoder/publish(_:session:isCancelled:)`` throws it on.
-  func publish(_ segments: [FinishedSegment], of session: SessionID) throws
+  func publish(_ segments: [Segment], of session: SessionID) throws
 }
 
-/// A segment that is encoded.
-public struct FinishedSegment: Sendable {
-  /// The time when its first frame comes on screen, in unix milliseconds.
-  public let startMs: Int64
-  /// The time when its last frame leaves the screen, in unix milliseconds.
-  public let endMs: Int64
-  /// The name that its manifest gives the video: `segment-<start>.mp4`.
-  public let videoName: String
-  /// The path of the video until it is published.
-  public let videoPath: String
-  /// The name that readers expect the manifest under: `segment-<start>.json`.
-  public let manifestName: String
-  /// The manifest: JSON in UTF-8, format `segment-manifest/1`.
-  public let manifest: [UInt8]
+/// A store in memory, for tests. For any thread.
+public final class MemoryStore: SegmentStore {
+  private let published = Mutex<[SessionID: [Int64: Segment]]>([:])
+
+  /// An empty store.
+  public init() {}
+
+  /// Adds segments. One of a session and a start that are there already is not replaced.
+  public func publish(_ segments: [Segment], of session: SessionID) {
+    published.withLock { published in
+      for segment in segments where published[session]?[segment.startMs] == nil {
+        published[session, default: [:]][segment.startMs] = segment
+      }
+    }
+  }
+
+  /// The published segments of a session, in order.
+  public func segments(of session: SessionID) -> [Segment] {
+    published.withLock { $0[session]?.values.sorted { $0.startMs < $1.startMs } ?? [] }
+  }
 }
 
 /// Adapts an embedder's store. It has no views and knows no earlier batch.
 struct EmbeddedStore: ArtifactStore {
   let store: any SegmentStore
-  let staging: Staging
+
+  func stage(_ video: [UInt8]) -> StagedVideo { .bytes(video) }
 
   func hasTombstones() -> Bool { false }
 
@@ -58,13 +66,11 @@ private struct EmbeddedPublication: Publication {
 
   func commit(_ manifests: [SegmentManifest], cancellation: Cancellation) throws -> PublishedBatch {
     try cancellation.check()
-    try store.publish(
-      manifests.map { manifest in
-        FinishedSegment(
-          startMs: manifest.segment.startMs, endMs: manifest.segment.endMs, videoName: manifest.segment.file,
-          videoPath: manifest.staged.file, manifestName: SegmentName.manifest(manifest.segment.startMs),
-          manifest: SegmentManifest.text(of: manifest.json))
-      }, of: batch.session)
+    let segments = manifests.compactMap { manifest -> Segment? in
+      guard case .bytes(let video) = manifest.staged.video else { return nil }
+      return Segment(manifest, of: batch.session, video: video)
+    }
+    try store.publish(segments, of: batch.session)
     let receipt = Receipt(
       manifests.map(\.segment), of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
       warnings: batch.warnings + SegmentManifest.notes(in: manifests))

@@ -2,7 +2,6 @@ import Encoding
 import FileSystem
 import Foundation
 import FrameBatches
-import Synchronization
 import TestSupport
 import Testing
 
@@ -36,7 +35,7 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
     switch self {
     case .directory: try DirectoryBackend()
     case .objects: try ObjectBackend()
-    case .embedders: try EmbedderBackend()
+    case .embedders: EmbedderBackend()
     }
   }
 }
@@ -95,32 +94,22 @@ private struct ObjectBackend: StoreBackend {
   }
 }
 
-/// A store as an embedder writes it, through the public protocol.
+/// A store of an embedder, through the public protocol.
 private struct EmbedderBackend: StoreBackend {
-  private final class Segments: SegmentStore {
-    let files = Mutex<[String: [UInt8]]>([:])
+  private let memory = MemoryStore()
 
-    func publish(_ segments: [FinishedSegment], of session: SessionID) throws {
-      for segment in segments {
-        let video = Array(try Data(contentsOf: URL(fileURLWithPath: segment.videoPath)))
-        files.withLock { files in
-          files["\(session)/\(segment.videoName)"] = video
-          files["\(session)/\(segment.manifestName)"] = segment.manifest
-        }
+  func store() -> any ArtifactStore { EmbeddedStore(store: memory) }
+
+  func segments() throws -> [String: [UInt8]] {
+    var files: [String: [UInt8]] = [:]
+    for session in ["generated-7", "short"] {
+      for segment in memory.segments(of: try #require(SessionID(session))) {
+        files["\(session)/\(segment.videoName)"] = segment.video
+        files["\(session)/\(segment.manifestName)"] = segment.manifest
       }
     }
+    return files
   }
-
-  private let scratch: ScratchDirectory
-  private let segmentStore = Segments()
-
-  init() throws { scratch = try ScratchDirectory() }
-
-  func store() throws -> any ArtifactStore {
-    EmbeddedStore(store: segmentStore, staging: try Staging(scratch: scratch.path("own"), worker: WorkerID()))
-  }
-
-  func segments() -> [String: [UInt8]] { segmentStore.files.withLock { $0 } }
 
   var deletion: (any DeletionPlace)? { nil }
 }

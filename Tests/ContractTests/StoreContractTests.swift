@@ -75,10 +75,9 @@ import Testing
     let threads = ThreadGroup()
     for _ in 0..<4 {
       let encoder = try encoder(backend)
-      nonisolated(unsafe) let own = encoder
       try threads.start {
         do {
-          let isDuplicate = try own.publish(batch).duplicate
+          let isDuplicate = try encoder.publish(batch).duplicate
           receipts.withLock { $0.append(isDuplicate) }
         } catch { failures.withLock { $0.append("\(error)") } }
       }

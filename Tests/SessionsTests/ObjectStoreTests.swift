@@ -107,12 +107,11 @@ import Testing
   func concurrentPublicationIsNotLost(before write: String) throws {
     let others = Mutex(Array(session.batches.dropFirst()))
     let hurrying = try encoder(hls: true)
-    nonisolated(unsafe) let another = hurrying
     // Another worker publishes a batch of the same session before each write of the index or of a view.
     objects.before { [objects] key in
       guard key.hasSuffix(write), let next = others.withLock({ $0.popLast() }) else { return }
       objects.before(nil)
-      #expect((try? another.publish(next)) != nil)
+      #expect((try? hurrying.publish(next)) != nil)
     }
     try publish([session.batches[0]], with: encoder(hls: true))
     try publish(others.withLock { $0 }, with: hurrying)
@@ -183,7 +182,7 @@ import Testing
     let text = try String(contentsOfFile: other + "/batch.json", encoding: .utf8)
     try text.replacing("\"version\"", with: "\"metadata\": {\"take\": 2}, \"version\"")
       .write(toFile: other + "/batch.json", atomically: true, encoding: .utf8)
-    nonisolated(unsafe) let another = try encoder()
+    let another = try encoder()
     // Just before the first video is created.
     objects.before { [objects] _ in
       objects.before(nil)

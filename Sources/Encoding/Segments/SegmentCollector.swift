@@ -52,5 +52,7 @@ package struct SegmentCollector: HoldConsumer, ~Copyable {
     try output(segment, refused, notes)
     writing?.stop()
     refused = []
+    // The last frame may continue in the next segment.
+    if let last = segment.holds.last { notes = notes.filter { $0.key >= last.capture.timeMs } }
   }
 }

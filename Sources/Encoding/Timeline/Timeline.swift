@@ -67,7 +67,7 @@ package struct Timeline: Sendable {
   /// The start of the open segment.
   private var segmentStart: Int64?
 
-  init(intervalMs: Int64, maxHoldMs: Int64?) {
+  package init(intervalMs: Int64, maxHoldMs: Int64?) {
     self.intervalMs = intervalMs
     self.maxHoldMs = maxHoldMs
   }

@@ -19,7 +19,7 @@ package final class Worker: Sendable {
   }
 
   package let queue: any BatchQueue
-  package let store: any ArtifactStore
+  package let store: any WorkerStore
   package let logger: Logger
   package let meter: WorkerMeter
   package let jobs: JobWatch
@@ -44,7 +44,7 @@ package final class Worker: Sendable {
 
   /// - Parameter counters: the counts before a restart.
   package init(
-    _ id: WorkerID, queue: any BatchQueue, store: any ArtifactStore, options: BatchEncoder.Options, keepBatches: Bool,
+    _ id: WorkerID, queue: any BatchQueue, store: any WorkerStore, options: BatchEncoder.Options, keepBatches: Bool,
     maxTime: Int, minFree: Int, counters: WorkerCounters = WorkerCounters(),
     write: (@Sendable (BatchEvent) -> Void)? = nil, notifier: EventNotifier<FinishedBatch>? = nil,
     logger: Logger, metrics: (any WorkerMetrics)? = nil

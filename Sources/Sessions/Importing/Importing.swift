@@ -145,7 +145,7 @@ package struct Importing {
 
   private mutating func publish(_ video: ImportedVideo, in store: DirectoryStore) throws {
     var staged: [StagedSegment] = []
-    defer { for segment in staged { unlink(segment.file) } }
+    defer { for segment in staged { segment.video.discard() } }
     do {
       let (batch, digest) = (video.batch(in: session, limits: limits), video.digest(in: session))
       for (index, segment) in try video.segments().enumerated() {

@@ -21,7 +21,7 @@ struct ObjectPlaylist {
   ///   - releasedMs: segments that start by then are not held back.
   /// - Returns: the segments that it holds back; nil if it lists all.
   func update(
-    with known: some Sequence<(PublishedSegment, String)>, releasedMs: Int64
+    with known: some Sequence<(PublishedSegment, String?)>, releasedMs: Int64
   ) throws -> HeldBack? {
     let known = Dictionary(uniqueKeysWithValues: known.map { ($0.startMs, (segment: $0, video: $1)) })
     for attempt in 0..<20 {
@@ -68,7 +68,7 @@ struct ObjectPlaylist {
 
   /// Fetches segments, and the videos of those that the playlist can list.
   private func fetch(
-    _ starts: [Int64], _ known: [Int64: (segment: PublishedSegment, video: String)],
+    _ starts: [Int64], _ known: [Int64: (segment: PublishedSegment, video: String?)],
     into directory: SessionDirectory, releasedMs: Int64
   ) throws -> [PublishedSegment] {
     let segments = try starts.map { try known[$0]?.segment ?? session.segment($0) }

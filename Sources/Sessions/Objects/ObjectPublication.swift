@@ -51,7 +51,7 @@ struct ObjectPublication: Publication {
         return PublishedBatch(receipt) {
           try session.removingObjectsIfDeleted {
             try store.updateViews(of: session, after: next)
-            try store.updatePlaylist(of: session, with: zip(own, manifests.map(\.staged.file)))
+            try store.updatePlaylist(of: session, with: zip(own, manifests.map(\.staged.video.path)))
           }
           return []
         }

@@ -11,7 +11,7 @@ import FileSystem
 import FrameBatches
 import Glibc
 
-package final class ObjectStore: ArtifactStore, DeferringStore {
+package final class ObjectStore: WorkerStore, DeferringStore {
   package let staging: Staging
   private let objects: any ObjectClient
   /// Whether to keep live playlists.
@@ -109,10 +109,10 @@ package final class ObjectStore: ArtifactStore, DeferringStore {
   /// Updates a live playlist.
   ///
   /// - Parameters:
-  ///   - known: segments that need not be fetched, and the files of their videos.
+  ///   - known: segments that need not be fetched, and the files of their videos, if they have one.
   ///   - releasedMs: segments that start by then are not held back.
   func updatePlaylist(
-    of session: ObjectSession, with known: some Sequence<(PublishedSegment, String)> = EmptyCollection(),
+    of session: ObjectSession, with known: some Sequence<(PublishedSegment, String?)> = EmptyCollection(),
     releasedMs: Int64 = .min
   ) throws {
     guard hasHLS else { return }
@@ -179,7 +179,7 @@ package final class ObjectStore: ArtifactStore, DeferringStore {
     }
     for (index, manifest) in manifests.enumerated() {
       let own = manifest.segment
-      try create(session.key(own.file), .file(manifest.staged.file), own.bytes, .video) {
+      try create(session.key(own.file), manifest.staged.video.body, own.bytes, .video) {
         SHA256.hex(of: $0) == own.sha256
       } adopting: {
         adopt(index, if: own.isCutLike)
@@ -215,5 +215,14 @@ package final class ObjectStore: ArtifactStore, DeferringStore {
     guard let ageS = info.ageS, ageS >= Self.orphanTTL,
       try objects.put(key, body, kind, when: .matching(info.tag)) != nil
     else { throw SegmentWriteConflict(name: name, key: key) }
+  }
+}
+
+extension StagedVideo {
+  fileprivate var body: ObjectBody {
+    switch self {
+    case .file(let path): .file(path)
+    case .bytes(let bytes): .bytes(bytes)
+    }
   }
 }

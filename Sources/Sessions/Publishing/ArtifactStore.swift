@@ -9,8 +9,8 @@ import FrameBatches
 /// It publishes a batch as a whole and once, durable even after a power cut. It throws ``BadBatch`` if other content is published
 /// for the same time, and ``SessionDeleted`` if the session was deleted. Every other error is a failure of the store.
 package protocol ArtifactStore: Sendable {
-  /// The directory of unpublished files.
-  var staging: Staging { get }
+  /// Keeps a video until its batch is published.
+  func stage(_ video: [UInt8]) throws -> StagedVideo
   /// Whether any session may have been deleted.
   func hasTombstones() throws -> Bool
   /// Returns the tombstone of a session; nil if it was not deleted.
@@ -31,6 +31,15 @@ package protocol ArtifactStore: Sendable {
   /// - Parameter all: whether to update views that are not due, too. Then live playlists hold nothing back.
   /// - Returns: the updates that failed; they are retried later.
   func flushPending(all: Bool) -> [ViewUpdateFailure]
+}
+
+/// A store of workers, which has a directory of unpublished files.
+package protocol WorkerStore: ArtifactStore {
+  var staging: Staging { get }
+}
+
+extension WorkerStore {
+  package func stage(_ video: [UInt8]) throws -> StagedVideo { .file(try staging.write(video)) }
 }
 
 /// The state of a batch in a store before it is encoded.

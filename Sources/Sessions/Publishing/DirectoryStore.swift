@@ -8,7 +8,7 @@ import Glibc
 import JSON
 
 /// An output directory.
-package struct DirectoryStore: ArtifactStore {
+package struct DirectoryStore: WorkerStore {
   package let staging: Staging
   package let index: SessionViews
 
@@ -84,7 +84,7 @@ package struct DirectoryStore: ArtifactStore {
   package func place(_ segments: [(staged: StagedSegment, manifest: JSONValue)], in directory: SessionDirectory) throws
   {
     for (staged, _) in segments {
-      try place(staged.file, as: directory.path + "/" + SegmentName.video(staged.startMs))
+      try place(staging.file(of: staged.video), as: directory.path + "/" + SegmentName.video(staged.startMs))
     }
     try Directory(opening: directory.path).sync()
     for (staged, manifest) in segments {

@@ -14,7 +14,7 @@ package struct SegmentManifest {
   package let staged: StagedSegment
   private let batch: Batch
 
-  init(
+  package init(
     _ staged: StagedSegment, of batch: Batch, digest: String, part: Int, parts: Int, encoder: JSONValue = .null
   ) {
     self.staged = staged

@@ -3,11 +3,23 @@
 import Encoding
 import FileSystem
 import FrameBatches
+import Glibc
 
-/// A segment on disk, not yet under its name.
+/// The bytes of a video that waits for publication.
+package enum StagedVideo: Sendable {
+  case file(String)
+  case bytes([UInt8])
+
+  /// The path of its file; nil if it is in memory.
+  package var path: String? { if case .file(let path) = self { path } else { nil } }
+
+  /// Removes the file that was not published.
+  package func discard() { if case .file(let path) = self { unlink(path) } }
+}
+
+/// A segment that is not yet under its name.
 package struct StagedSegment {
-  /// The path of its file.
-  package let file: String
+  package let video: StagedVideo
   /// At least one.
   package let holds: [FrameHold]
   let codec: String
@@ -24,6 +36,15 @@ package struct StagedSegment {
 
   /// - Throws: ``SegmentTooLarge``, ``DiskError``.
   package init(_ segment: EncodedSegment, in staging: Staging, refused: [RefusedFrame], notes: [Int64: String]) throws {
+    try self.init(segment, refused: refused, notes: notes) { .file(try staging.write($0)) }
+  }
+
+  /// - Parameter keep: keeps the bytes until the segment is published.
+  /// - Throws: ``SegmentTooLarge``, and what `keep` throws.
+  package init(
+    _ segment: EncodedSegment, refused: [RefusedFrame], notes: [Int64: String],
+    keep: ([UInt8]) throws -> StagedVideo
+  ) throws {
     guard segment.bytes.count <= SessionDirectory.maximumVideoBytes else {
       throw SegmentTooLarge(bytes: segment.bytes.count)
     }
@@ -36,7 +57,7 @@ package struct StagedSegment {
     samples = segment.samples
     self.refused = refused
     self.notes = notes
-    file = try staging.write(segment.bytes)
+    video = try keep(segment.bytes)
   }
 
   /// Returns the segment with these pointer events.

@@ -70,6 +70,14 @@ package final class Staging: Sendable {
     return path
   }
 
+  /// Returns the path of a video's file, which is written if the video is in memory.
+  func file(of video: StagedVideo) throws(DiskError) -> String {
+    switch video {
+    case .file(let path): path
+    case .bytes(let bytes): try write(bytes)
+    }
+  }
+
   /// A path that no other process uses.
   package func temporaryFile() -> String {
     directory.path + "/\(written.add(1, ordering: .relaxed).newValue)"

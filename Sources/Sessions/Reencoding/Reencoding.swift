@@ -166,7 +166,7 @@ package final class Reencoding: Sendable {
 
   private func publish(_ order: SegmentOrder, _ segment: EncodedSegment) throws {
     let staged = try StagedSegment(segment, in: publication.staging, refused: order.refused, notes: [:])
-    defer { unlink(staged.file) }
+    defer { staged.video.discard() }
     let manifest = order.manifest(staged)
     let description = try description(of: manifest, at: order.startMs)
     try directory.locked {

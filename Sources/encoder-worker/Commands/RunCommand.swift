@@ -212,7 +212,7 @@ struct RunCommand: ReportingCommand {
   /// Opens the queue of batches and the store of segments.
   private func open(
     as id: WorkerID, _ options: BatchEncoder.Options, _ shutdown: ShutdownState
-  ) throws -> (any BatchQueue, any ArtifactStore) {
+  ) throws -> (any BatchQueue, any WorkerStore) {
     guard let remote = try source.remote.connect(as: id, lease: lease, isOverdue: { shutdown.isOverdue }) else {
       let views = SessionViews(
         .on([(.hls, hls), (.thumbnails, thumbnails), (.sentry, events.sentry)]),

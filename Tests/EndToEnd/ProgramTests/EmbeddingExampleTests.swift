@@ -53,6 +53,26 @@ import Testing
     }
   }
 
+  @Test func picturesInMemoryBecomeTheSegmentsOfEncode() throws {
+    let fixture = Fixture("jittered").path
+    let pictures = try names(in: fixture).filter { $0.hasSuffix(".jpg") }.map { fixture + "/" + $0 }
+    let target = try scratch.directory("target")
+    let program = URL(fileURLWithPath: EncoderWorker.path).deletingLastPathComponent().appendingPathComponent(
+      "FramesFromMemory")
+    // It needs neither a directory for files of its own, nor one that it can write to.
+    let result = try Tool.run(
+      "sh", ["-c", "cd /proc && unset TMPDIR HOME && exec \"$0\" \"$@\"", program.path, "lobby", target] + pictures)
+    #expect(result.status == 0 && result.errors.isEmpty)
+    #expect(result.text.split(separator: "\n").count == 3)
+    #expect(try run("EncodeFrames", fixture, "lobby", scratch.path("output")).status == 0)
+    let files = try names(in: scratch.path("output/lobby")).filter { $0.hasPrefix("segment-") }
+    #expect(try names(in: target) == files)
+    for file in files where file.hasSuffix(".mp4") {
+      #expect(
+        try Fixture(file: target + "/" + file).bytes() == Fixture(file: scratch.path("output/lobby/" + file)).bytes())
+    }
+  }
+
   @Test func embeddedWorkerEncodesBatchesAndLeavesTheSpoolOnStop() throws {
     let spool = try TestSpool()
     let program = URL(fileURLWithPath: EncoderWorker.path).deletingLastPathComponent().appendingPathComponent(

@@ -5,24 +5,20 @@ import SegmentEncoder
 struct OwnStore: SegmentStore {
   let target: URL
 
-  func publish(_ segments: [FinishedSegment], of session: SessionID) throws {
+  func publish(_ segments: [Segment], of session: SessionID) throws {
     try FileManager.default.createDirectory(at: target, withIntermediateDirectories: true)
     for segment in segments {
-      let video = target.appendingPathComponent("\(session).\(segment.videoName)")
       // A repeated batch has the same names and bytes.
-      if !FileManager.default.fileExists(atPath: video.path) {
-        try FileManager.default.copyItem(atPath: segment.videoPath, toPath: video.path)
+      for (name, bytes) in [(segment.videoName, segment.video), (segment.manifestName, segment.manifest)] {
+        try Data(bytes).write(to: target.appendingPathComponent("\(session).\(name)"), options: .atomic)
       }
-      try Data(segment.manifest).write(
-        to: target.appendingPathComponent("\(session).\(segment.manifestName)"), options: .atomic)
     }
   }
 }
 
 let words = CommandLine.arguments
 do {
-  let scratch = FileManager.default.temporaryDirectory.appendingPathComponent("own-store-\(getuid())").path
-  let encoder = try BatchEncoder(store: OwnStore(target: URL(fileURLWithPath: words[3])), scratch: scratch)
+  let encoder = BatchEncoder(store: OwnStore(target: URL(fileURLWithPath: words[3])))
   for receipt in try encoder.publish(words[1], session: words[2]) {
     print("\(receipt.segments) segments of \(receipt.bytes) bytes in \(words[3])")
   }

@@ -1,0 +1,256 @@
+// Frames in, segments out. The parts are those of a batch's path: a sequence of frames, a collector of segments, manifests.
+
+import Encoding
+import FileSystem
+import FrameBatches
+import JSON
+import Sessions
+
+/// Why ``FrameEncoder`` did not take a frame, or cannot go on.
+public enum FrameEncoderError: Error, CustomStringConvertible {
+  /// The frame is not shown: its bytes or its instant cannot be used. The encoder takes the next one.
+  case refused(RefusedFrame)
+  /// The encoder takes no more frames. The segments that it has returned are whole.
+  case ended(reason: String)
+  /// The machine failed: no memory, or no decoder process. The frame was not taken; it may be appended again.
+  case environment(any Error)
+
+  /// The error as a sentence.
+  public var description: String {
+    switch self {
+    case .refused(let frame): "\(frame.source): \(frame.reason)"
+    case .ended(let reason): "the encoder has ended: \(reason)"
+    case .environment(let error): "\(error)"
+    }
+  }
+}
+
+/// Encodes frames of one session into segments, one after the other, in memory.
+///
+/// It keeps one open segment: a segment closes once a frame is appended that does not belong to it. It writes no file, and reads no
+/// environment. Its segments are those of ``BatchEncoder`` for the same frames and options, byte for byte.
+///
+/// For one thread at a time; it can be handed to another one. `segments(of:)` of an asynchronous
+/// sequence of frames is its form for Swift concurrency.
+public struct FrameEncoder: ~Copyable {
+  private let session: SessionID
+  private let settings: EncoderSettings
+  private let limits: Limits
+  private let intervalMs: Int64
+  private let capture: Batch.Capture
+  private let maxHoldMs: Int64
+  private let metadata: JSONValue
+  private var frames: FrameSequence
+  private var digests: FrameDigests
+  /// The texts of the frames of the open segment for its digest, in the order of their captures.
+  private var texts: [(timeMs: Int64, text: String)] = []
+  private var consumer: Consumer
+  private let closed: ClosedSegments
+  private var lastMs: Int64?
+  /// Why no more frames are taken.
+  private var end: String?
+
+  /// - Parameters:
+  ///   - session: the name of the session.
+  ///   - intervalMs: the nominal interval of captures, in milliseconds, from 1 to 3 600 000.
+  ///   - capturesChanges: whether frames are captured when the picture changes: then it stays on screen up to the next frame, however
+  ///     long that takes. Otherwise a time without a frame beyond ``EncodingOptions/maxHoldMs`` is a gap.
+  ///   - metadata: a JSON object that each manifest repeats.
+  ///   - options: their limits hold for each frame, and their limit of segments for each hold.
+  /// - Throws: ``FrameEncoderError/ended(reason:)`` for an interval or metadata that cannot be used.
+  public init(
+    session: SessionID, intervalMs: Int64 = 1_000, capturesChanges: Bool = false, metadata: String? = nil,
+    _ options: BatchEncoder.Options = BatchEncoder.Options()
+  ) throws(FrameEncoderError) {
+    guard (1...3_600_000).contains(intervalMs) else {
+      throw .ended(reason: "intervalMs \(intervalMs) is not between 1 and 3600000")
+    }
+    self.metadata = try Self.object(metadata, limit: options.limits.metadataBytes)
+    FFmpegLog.silence()
+    self.session = session
+    self.intervalMs = intervalMs
+    capture = capturesChanges ? .onChange : .interval
+    (limits, maxHoldMs) = (options.limits, options.maxHoldMs)
+    settings = EncoderSettings(options.quality, maxHoldMs: options.maxHoldMs, background: options.background)
+    let timeline = Timeline(intervalMs: intervalMs, maxHoldMs: capturesChanges ? nil : options.maxHoldMs)
+    frames = FrameSequence(of: session, timeline, options, nil, after: nil, Self.cancellation)
+    digests = FrameDigests(of: session)
+    let closed = ClosedSegments()
+    self.closed = closed
+    consumer = Consumer(
+      collector: SegmentCollector(settings, profile: options.profile, refused: [], advance: {}) {
+        closed.add($0, refused: $1, notes: $2)
+      }, maximumRefused: options.limits.refusals)
+  }
+
+  /// Work in a task ends when the task is cancelled.
+  private static var cancellation: Cancellation { Cancellation { Task.isCancelled } }
+
+  private static func object(_ metadata: String?, limit: Int) throws(FrameEncoderError) -> JSONValue {
+    guard let metadata else { return .null }
+    guard metadata.utf8.count <= limit else {
+      throw .ended(reason: "the metadata has \(metadata.utf8.count) bytes, more than the limit of \(limit)")
+    }
+    guard let value = try? JSONParser.parse(Array(metadata.utf8)), value.object != nil else {
+      throw .ended(reason: "the metadata is not a JSON object")
+    }
+    return value
+  }
+
+  /// Appends a frame, which is later than the one before.
+  ///
+  /// - Returns: the segments that close: none most times, one at a cut, more before a frame that comes long after the one before.
+  public mutating func append(_ frame: CapturedFrame) throws(FrameEncoderError) -> [Segment] {
+    if let end { throw .ended(reason: end) }
+    if let reason = reasonToRefuse(frame) {
+      let refused = RefusedFrame(source: frame.source, reason: reason)
+      consumer.refuse(refused)
+      consumer.refusal = nil
+      throw .refused(refused)
+    }
+    let image: FrameFile = frame.fault(limits).map { .refused($0) } ?? .bytes(frame.bytes)
+    let (text, identity) = digests.digest(of: frame.frame, [image])
+    do {
+      try frames.append(frame.frame, [image], identity, into: &consumer, Self.cancellation)
+    } catch {
+      throw failure(error)
+    }
+    if let refusal = consumer.refusal.take() { throw .refused(refusal) }
+    lastMs = frame.timeMs
+    // The segments that have closed end before this frame.
+    let segments = try take(isFinal: false)
+    texts.append((frame.timeMs, text))
+    return segments
+  }
+
+  /// Ends the session's recording.
+  ///
+  /// - Parameters:
+  ///   - endMs: when the last frame leaves the screen, in unix milliseconds; by default one interval after its capture.
+  ///   - isFinal: whether the session ends here.
+  /// - Returns: the last segments; none if no frame was taken.
+  public consuming func finish(endMs: Int64? = nil, isFinal: Bool = false) throws(FrameEncoderError) -> [Segment] {
+    guard let lastMs else { return [] }
+    if end == nil {
+      let endMs = endMs ?? lastMs + intervalMs
+      guard endMs > lastMs, limits.instants.contains(endMs) else {
+        throw .ended(reason: "the end \(endMs) is not after the last capture \(lastMs)")
+      }
+      if let reason = reasonNotToHold(untilMs: endMs, lastMs) { throw .ended(reason: reason) }
+      do {
+        try frames.finish(endMs: endMs, into: &consumer, Self.cancellation)
+      } catch {
+        throw failure(error)
+      }
+    }
+    return try take(isFinal: isFinal)
+  }
+
+  // MARK: refusals and failures
+
+  private func reasonToRefuse(_ frame: CapturedFrame) -> String? {
+    guard limits.instants.contains(frame.timeMs) else { return "instant \(frame.timeMs) lies outside 2001 to 2100" }
+    guard frame.source.utf8.count <= limits.pathBytes else {
+      return "its name has more than the limit of \(limits.pathBytes) bytes"
+    }
+    guard let lastMs else { return nil }
+    guard frame.timeMs > lastMs else { return "instant \(frame.timeMs) is not after the frame before, \(lastMs)" }
+    guard frame.timeMs - lastMs <= limits.jumpMs else {
+      return "instant \(frame.timeMs) is more than \(limits.jumpMs) ms after the frame before: a clock that jumped"
+    }
+    return reasonNotToHold(untilMs: frame.timeMs, lastMs)
+  }
+
+  /// The reason why the last frame cannot stay on screen for so long; nil if it can.
+  private func reasonNotToHold(untilMs: Int64, _ lastMs: Int64) -> String? {
+    let holdMs = capture == .onChange ? untilMs - lastMs : min(untilMs - lastMs, maxHoldMs)
+    guard holdMs / Timeline.segmentMs >= Int64(limits.segments) else { return nil }
+    return "the frame before would stay on screen for more than the limit of \(limits.segments) segments"
+  }
+
+  /// Decides what an error means for the encoder.
+  private mutating func failure(_ error: any Error) -> FrameEncoderError {
+    if !consumer.isEncoding, Disposition(of: error, batch: session.description) == .retry { return .environment(error) }
+    let reason = error is Cancelled ? "it was cancelled" : "\(error)"
+    end = reason
+    return .ended(reason: reason)
+  }
+
+  // MARK: segments
+
+  /// Returns the segments that have closed.
+  private mutating func take(isFinal: Bool) throws(FrameEncoderError) -> [Segment] {
+    let list = closed.take()
+    var segments: [Segment] = []
+    for (index, segment) in list.enumerated() {
+      do {
+        segments.append(try finished(segment, isFinal: isFinal && index == list.count - 1))
+      } catch {
+        throw failure(error)
+      }
+    }
+    return segments
+  }
+
+  private mutating func finished(_ segment: ClosedSegments.Closed, isFinal: Bool) throws -> Segment {
+    let staged = try StagedSegment(segment.encoded, refused: segment.refused, notes: segment.notes) { .bytes($0) }
+    let batch = Batch(
+      name: "\(session)@\(staged.startMs)", session: session, intervalMs: intervalMs,
+      endMs: staged.endMs + (staged.holds[staged.holds.count - 1].closingGapMs ?? 0), capture: capture,
+      isFinal: isFinal, frames: [], refused: [], warnings: [], metadata: metadata)
+    var digest = BatchDigest(of: batch)
+    let captures = Set(staged.holds.map(\.capture.timeMs))
+    for (timeMs, text) in texts where captures.contains(timeMs) { digest.add(text) }
+    // The last frame may continue in the next segment.
+    texts.removeAll { $0.timeMs < staged.holds[staged.holds.count - 1].capture.timeMs }
+    let manifest = SegmentManifest(
+      staged, of: batch, digest: digest.finish(), part: 1, parts: 1, encoder: settings.json)
+    return Segment(manifest, of: session, video: segment.encoded.bytes)
+  }
+}
+
+/// Collects segments, and remembers whether a frame was refused.
+private struct Consumer: HoldConsumer, ~Copyable {
+  var collector: SegmentCollector
+  /// Further refusals of one segment are reported, but not listed in its manifest.
+  let maximumRefused: Int
+  var refusal: RefusedFrame?
+  /// Whether the open segment may be incomplete after an error.
+  private(set) var isEncoding = false
+
+  init(collector: consuming SegmentCollector, maximumRefused: Int) {
+    self.collector = collector
+    self.maximumRefused = maximumRefused
+  }
+
+  mutating func refuse(_ frame: RefusedFrame) {
+    refusal = frame
+    if collector.refused.count < maximumRefused { collector.refuse(frame) }
+  }
+
+  mutating func note(_ text: String, on capture: Capture) { collector.note(text, on: capture) }
+
+  mutating func show(
+    _ frame: SourceFrame, in holds: [FrameHold], nextDiffers: Bool, _ cancellation: Cancellation
+  ) throws {
+    isEncoding = true
+    try collector.show(frame, in: holds, nextDiffers: nextDiffers, cancellation)
+    isEncoding = false
+  }
+}
+
+/// The segments that have closed and were not returned yet.
+private final class ClosedSegments {
+  typealias Closed = (encoded: EncodedSegment, refused: [RefusedFrame], notes: [Int64: String])
+
+  private var list: [Closed] = []
+
+  func add(_ encoded: EncodedSegment, refused: [RefusedFrame], notes: [Int64: String]) {
+    list.append((encoded, refused, notes))
+  }
+
+  func take() -> [Closed] {
+    defer { list = [] }
+    return list
+  }
+}
