@@ -31,9 +31,20 @@ let package = Package(
     .library(name: "SegmentEncoder", targets: ["SegmentEncoder"]),
     .executable(name: "encoder-worker", targets: ["encoder-worker"]),
   ],
+  // Packages of a trait are fetched only for a client that turns the trait on.
+  traits: [
+    .trait(name: "ServiceLifecycle", description: "SpoolWorker is a Service of swift-service-lifecycle."),
+    .trait(
+      name: "Observability",
+      description: "Workers count in swift-metrics, and the steps of a batch are spans of swift-distributed-tracing."),
+    .default(enabledTraits: []),
+  ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.6.0"),
+    .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
+    .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.2.0"),
   ],
   targets: [
     .systemLibrary(
@@ -86,7 +97,13 @@ let package = Package(
       swiftSettings: strict),
     .target(
       name: "SegmentEncoder",
-      dependencies: layers + ["CLinux", .product(name: "Logging", package: "swift-log")],
+      dependencies: layers + [
+        "CLinux", .product(name: "Logging", package: "swift-log"),
+        .product(
+          name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["ServiceLifecycle"])),
+        .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Observability"])),
+        .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Observability"])),
+      ],
       swiftSettings: strict
     ),
     .target(

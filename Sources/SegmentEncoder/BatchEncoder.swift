@@ -167,14 +167,17 @@ public final class BatchEncoder: Sendable {
     }
     stage.enter(.encode)
     var digest = BatchDigest(of: source.batch)
-    let (segments, unchanged, warnings) = try stageSegments(of: source, digest: &digest, cancellation: cancellation)
+    let (segments, unchanged, warnings) = try TracedStep.encode.run {
+      try stageSegments(of: source, digest: &digest, cancellation: cancellation)
+    }
     defer { for segment in segments { segment.video.discard() } }
     stage.enter(.publish)
     let publishing = options.profile?.start(.publish)
     defer { publishing?.stop() }
     let manifests = SegmentManifest.all(segments, of: source.batch, digest: digest.finish(), settings)
-    let published = try publication.commit(manifests, cancellation: cancellation)
-    var receipt = try published.updateViews()
+    var receipt = try TracedStep.publish.run {
+      try publication.commit(manifests, cancellation: cancellation).updateViews()
+    }
     receipt.unchanged = unchanged
     receipt.warnings += warnings
     return receipt

@@ -6,6 +6,13 @@ import Sessions
 import Synchronization
 import WorkQueues
 
+#if ServiceLifecycle
+  import ServiceLifecycle
+
+  /// At a graceful shutdown, ``run()`` ends as after ``stop()``.
+  extension SpoolWorker: Service {}
+#endif
+
 /// Encodes the batches of a spool in this process until it is stopped, as `encoder-worker run` does. For one run: make
 /// another worker to start again.
 ///
@@ -36,7 +43,7 @@ public final class SpoolWorker: Sendable {
   ///   - maxTimeS: the timeout of a batch, in seconds; then it counts as failed.
   ///   - minFreeBytes: the free bytes on the output's disk that a new batch needs.
   ///   - logger: gets failures, quarantined batches, and each batch (`info`).
-  ///   - metrics: gets the counts and durations.
+  ///   - metrics: gets the counts and durations; nil for swift-metrics, if the package's trait `Observability` is on.
   /// - Throws: ``DiskError``; another error if the output lies in the spool's own directories or in a session.
   public init(
     spool: String, output: String? = nil, _ options: BatchEncoder.Options = BatchEncoder.Options(), threads: Int = 1,
@@ -51,7 +58,7 @@ public final class SpoolWorker: Sendable {
     let (queue, store) = try Self.open(spool, output: output, as: id, lease: HeartbeatMonitor.defaultLease, views)
     let worker = Worker(
       id, queue: queue, store: store, options: options, keepBatches: keepBatches, maxTime: maxTimeS,
-      minFree: minFreeBytes, logger: logger, metrics: metrics)
+      minFree: minFreeBytes, logger: logger, metrics: metrics ?? systemMetrics)
     loop = WorkerLoop(worker, threads: threads, drains: false, shutdown: shutdown)
   }
 
@@ -79,7 +86,15 @@ public final class SpoolWorker: Sendable {
   ///   thread cannot be started.
   public func run() async throws {
     try await withTaskCancellationHandler {
-      try await end()
+      #if ServiceLifecycle
+        try await withGracefulShutdownHandler {
+          try await end()
+        } onGracefulShutdown: {
+          shutdown.stop()
+        }
+      #else
+        try await end()
+      #endif
     } onCancel: {
       shutdown.stop()
     }

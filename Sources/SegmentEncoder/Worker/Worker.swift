@@ -70,9 +70,13 @@ package final class Worker: Sendable {
 
   /// Takes one batch through its steps: claim, fetch, read, publish, announce, retire. The error of a step decides where it goes.
   func perform(_ item: WorkItem, with encoder: BatchEncoder, stop: Cancellation) -> Outcome {
+    TracedStep.batch.run { steps(of: item, with: encoder, stop: stop) }
+  }
+
+  private func steps(of item: WorkItem, with encoder: BatchEncoder, stop: Cancellation) -> Outcome {
     let claimed: Claim?
     do {
-      claimed = try claim(item)
+      claimed = try TracedStep.claim.run { try claim(item) }
     } catch {
       return item.claim.map(queue.hasLost) == true
         ? .released : failed(item, error, about: ["batch": "\(item.batch ?? "the next one")"])
@@ -161,7 +165,7 @@ package final class Worker: Sendable {
     _ fetched: FetchedBatch, with encoder: BatchEncoder, _ facts: inout BatchFacts, cancellation: Cancellation
   ) throws -> BatchEncoder.ReadBatch {
     do {
-      let batch = try encoder.read(fetched.path, cancellation: cancellation)
+      let batch = try TracedStep.read.run { try encoder.read(fetched.path, cancellation: cancellation) }
       facts.sessions = batch.allSessions
       facts.about["session"] = "\(batch.sessions.map(\.description).joined(separator: " "))"
       return batch
@@ -205,8 +209,10 @@ package final class Worker: Sendable {
     var batch = batch
     if write != nil || notifier != nil || queue.takesEvents {
       let event = batch.event
-      write?(event)
-      if queue.takesEvents { try queue.announce(batch.claim, key: event.key, event: event.line) }
+      try TracedStep.notify.run {
+        write?(event)
+        if queue.takesEvents { try queue.announce(batch.claim, key: event.key, event: event.line) }
+      }
       if let notifier {
         if batch.isBlameless { batch.claim = try queue.forgive(batch.claim) }
         notifier.add(batch, event)
