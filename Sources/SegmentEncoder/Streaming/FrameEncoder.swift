@@ -6,7 +6,8 @@ import FrameBatches
 import JSON
 import Sessions
 
-/// Why ``FrameEncoder`` did not take a frame, or cannot go on.
+/// Why ``FrameEncoder`` did not take a frame, or cannot go on. Its methods throw nothing else. They do not say so in their types, because
+/// the compiler of Swift 6.3 ends with an error at `catch .refused(let frame)` then.
 public enum FrameEncoderError: Error, CustomStringConvertible {
   /// The frame is not shown: its bytes or its instant cannot be used. The encoder takes the next one.
   case refused(RefusedFrame)
@@ -61,9 +62,9 @@ public struct FrameEncoder: ~Copyable {
   public init(
     session: SessionID, intervalMs: Int64 = 1_000, capturesChanges: Bool = false, metadata: String? = nil,
     _ options: BatchEncoder.Options = BatchEncoder.Options()
-  ) throws(FrameEncoderError) {
+  ) throws {
     guard (1...3_600_000).contains(intervalMs) else {
-      throw .ended(reason: "intervalMs \(intervalMs) is not between 1 and 3600000")
+      throw FrameEncoderError.ended(reason: "intervalMs \(intervalMs) is not between 1 and 3600000")
     }
     self.metadata = try Self.object(metadata, limit: options.limits.metadataBytes)
     FFmpegLog.silence()
@@ -86,13 +87,14 @@ public struct FrameEncoder: ~Copyable {
   /// Work in a task ends when the task is cancelled.
   private static var cancellation: Cancellation { Cancellation { Task.isCancelled } }
 
-  private static func object(_ metadata: String?, limit: Int) throws(FrameEncoderError) -> JSONValue {
+  private static func object(_ metadata: String?, limit: Int) throws -> JSONValue {
     guard let metadata else { return .null }
     guard metadata.utf8.count <= limit else {
-      throw .ended(reason: "the metadata has \(metadata.utf8.count) bytes, more than the limit of \(limit)")
+      throw FrameEncoderError.ended(
+        reason: "the metadata has \(metadata.utf8.count) bytes, more than the limit of \(limit)")
     }
     guard let value = try? JSONParser.parse(Array(metadata.utf8)), value.object != nil else {
-      throw .ended(reason: "the metadata is not a JSON object")
+      throw FrameEncoderError.ended(reason: "the metadata is not a JSON object")
     }
     return value
   }
@@ -100,13 +102,13 @@ public struct FrameEncoder: ~Copyable {
   /// Appends a frame, which is later than the one before.
   ///
   /// - Returns: the segments that close: none most times, one at a cut, more before a frame that comes long after the one before.
-  public mutating func append(_ frame: CapturedFrame) throws(FrameEncoderError) -> [Segment] {
-    if let end { throw .ended(reason: end) }
+  public mutating func append(_ frame: CapturedFrame) throws -> [Segment] {
+    if let end { throw FrameEncoderError.ended(reason: end) }
     if let reason = reasonToRefuse(frame) {
       let refused = RefusedFrame(source: frame.source, reason: reason)
       consumer.refuse(refused)
       consumer.refusal = nil
-      throw .refused(refused)
+      throw FrameEncoderError.refused(refused)
     }
     let image: FrameFile = frame.fault(limits).map { .refused($0) } ?? .bytes(frame.bytes)
     let (text, identity) = digests.digest(of: frame.frame, [image])
@@ -115,7 +117,7 @@ public struct FrameEncoder: ~Copyable {
     } catch {
       throw failure(error)
     }
-    if let refusal = consumer.refusal.take() { throw .refused(refusal) }
+    if let refusal = consumer.refusal.take() { throw FrameEncoderError.refused(refusal) }
     lastMs = frame.timeMs
     // The segments that have closed end before this frame.
     let segments = try take(isFinal: false)
@@ -129,14 +131,14 @@ public struct FrameEncoder: ~Copyable {
   ///   - endMs: when the last frame leaves the screen, in unix milliseconds; by default one interval after its capture.
   ///   - isFinal: whether the session ends here.
   /// - Returns: the last segments; none if no frame was taken.
-  public consuming func finish(endMs: Int64? = nil, isFinal: Bool = false) throws(FrameEncoderError) -> [Segment] {
+  public consuming func finish(endMs: Int64? = nil, isFinal: Bool = false) throws -> [Segment] {
     guard let lastMs else { return [] }
     if end == nil {
       let endMs = endMs ?? lastMs + intervalMs
       guard endMs > lastMs, limits.instants.contains(endMs) else {
-        throw .ended(reason: "the end \(endMs) is not after the last capture \(lastMs)")
+        throw FrameEncoderError.ended(reason: "the end \(endMs) is not after the last capture \(lastMs)")
       }
-      if let reason = reasonNotToHold(untilMs: endMs, lastMs) { throw .ended(reason: reason) }
+      if let reason = reasonNotToHold(untilMs: endMs, lastMs) { throw FrameEncoderError.ended(reason: reason) }
       do {
         try frames.finish(endMs: endMs, into: &consumer, Self.cancellation)
       } catch {
@@ -179,7 +181,7 @@ public struct FrameEncoder: ~Copyable {
   // MARK: segments
 
   /// Returns the segments that have closed.
-  private mutating func take(isFinal: Bool) throws(FrameEncoderError) -> [Segment] {
+  private mutating func take(isFinal: Bool) throws -> [Segment] {
     let list = closed.take()
     var segments: [Segment] = []
     for (index, segment) in list.enumerated() {

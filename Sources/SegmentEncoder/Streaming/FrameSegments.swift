@@ -93,21 +93,14 @@ private actor EncodingActor {
   nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
   func append(_ frame: CapturedFrame) throws -> [Segment] {
-    guard var encoder = encoder.take() else { return [] }
-    var segments: [Segment] = []
-    var failure: FrameEncoderError?
-    do throws(FrameEncoderError) {
-      segments = try encoder.append(frame)
-    } catch {
-      failure = error
+    do {
+      let segments = try encoder?.append(frame) ?? []
+      isEmpty = false
+      return segments
+    } catch FrameEncoderError.refused(let refused) {
+      firstRefusal = firstRefusal ?? .refused(refused)
+      return []
     }
-    self.encoder = .some(encoder)
-    switch failure {
-    case nil: isEmpty = false
-    case .refused?: firstRefusal = firstRefusal ?? failure
-    case let failure?: throw failure
-    }
-    return segments
   }
 
   /// - Throws: the first refusal if no frame was taken.

@@ -105,8 +105,10 @@ package struct ObjectBatchRepository: Sendable {
     let stem =
       isPlain && !claim.name.hasSuffix(Quarantine.reasonEnding)
       ? claim.name : "batch-" + SHA256.hex(of: Array(claim.name.utf8))
+    // The claim has no tag if the batch was too large to fetch.
+    let tag = try isPlain ? claim.tag ?? objects.head(Self.incoming + claim.name)?.tag : nil
     let identity: [String: JSONValue] = [
-      "object": .string(claim.name), "tag": claim.tag.map { .string($0.description) } ?? .null,
+      "object": .string(claim.name), "tag": tag.map { .string($0.description) } ?? .null,
     ]
     let bytes = reason.report(for: claim, worker: worker, adding: identity)
     var name = stem
@@ -120,8 +122,8 @@ package struct ObjectBatchRepository: Sendable {
       number += 1
       name = "\(stem).\(number)"
     }
-    // The claim has no tag if the batch was too large to fetch. An object without a plain name is no batch: it stays.
-    if isPlain, let tag = try claim.tag ?? objects.head(Self.incoming + claim.name)?.tag {
+    // An object without a plain name is no batch: it stays.
+    if let tag {
       _ = try objects.copy(Self.incoming + claim.name, tag, to: "quarantine/\(name)")
       try writeReceipt(claim.name, tag, .quarantined, ["quarantine": .string(name), "cause": .string("\(reason)")])
     }

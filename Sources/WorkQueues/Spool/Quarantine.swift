@@ -53,8 +53,8 @@ package struct Quarantine: Sendable {
       do throws(DiskError) {
         if try DurableFile.move(claim.path, to: target) { return true }
       } catch {
-        // Each retry would leave another reason.
-        if DurableFile.exists(claim.path) && !DurableFile.exists(target) { unlink(target + Self.reasonEnding) }
+        // Each retry would leave another reason; and another worker may have taken the batch over.
+        if !DurableFile.exists(target) { unlink(target + Self.reasonEnding) }
         throw error
       }
       unlink(target + Self.reasonEnding)

@@ -265,10 +265,10 @@ import Testing
   func holdBeyondTheRangeOfMP4IsRefusedByAllReaders(holdMs: Int) throws {
     let name = session.path + "/segment-1767859522340.json"
     var manifest = try SegmentManifestJSON(name)
-    var frames = try manifest.frames
-    let last = try #require(frames.popLast())
+    let frames = try manifest.frames
+    let last = try #require(frames.last)
     let addedMs = try Int64(holdMs) - last.required("holdMs", .integer)
-    manifest["frames"] = .array(frames + [last.setting(["holdMs": .number(holdMs)])])
+    manifest["frames"] = .array(frames.dropLast() + [last.setting(["holdMs": .number(holdMs)])])
     for key in ["endMs", "durationMs"] { manifest[key] = .number(try #require(manifest[key]?.integer) + addedMs) }
     try manifest.write(to: name)
     for command in [
