@@ -89,7 +89,7 @@ public final class SpoolWorker: Sendable {
       #if ServiceLifecycle
         try await withGracefulShutdownHandler {
           try await end()
-        } onGracefulShutdown: {
+        } onGracefulShutdown: { [shutdown] in
           shutdown.stop()
         }
       #else
