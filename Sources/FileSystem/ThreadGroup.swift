@@ -2,6 +2,9 @@ import Glibc
 
 /// Threads for long work, which would block the threads of Swift concurrency.
 package final class ThreadGroup {
+  /// The number of CPUs that are online.
+  package static var processors: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
+
   private var threads: [pthread_t] = []
 
   package init() {}

@@ -92,7 +92,7 @@ extension Batch {
       throw bad("no frame that can be used" + why, Self.adviceOnInstants(draft.frames, limits))
     }
     let intervalMs = draft.intervalMs ?? options.intervalMs ?? Batch.nominalInterval(of: frames.map(\.timeMs))
-    guard (1...3_600_000).contains(intervalMs) else {
+    guard Limits.intervals.contains(intervalMs) else {
       throw bad("intervalMs \(intervalMs) is not between 1 and 3600000", "give the nominal capture interval")
     }
     let endMs = draft.endMs ?? last.timeMs + intervalMs
@@ -144,6 +144,6 @@ extension Batch {
     guard !distances.isEmpty else { return 1_000 }
     let middle = distances.count / 2
     let median = distances.count % 2 == 1 ? distances[middle] : (distances[middle - 1] + distances[middle]) / 2
-    return (600...1_600).contains(median) ? 1_000 : min(median, 3_600_000)
+    return (600...1_600).contains(median) ? 1_000 : min(median, Limits.intervals.upperBound)
   }
 }

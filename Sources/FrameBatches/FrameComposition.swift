@@ -144,13 +144,17 @@ package struct RawPixels: Sendable, Equatable {
     self.alphaBytesPerRow = alphaBytesPerRow
   }
 
-  /// The reason why no picture can have this layout; nil if one can. Sums of its numbers do not overflow then.
-  package func fault(_ limits: Limits) -> String? {
-    guard (1...limits.side).contains(size.width), (1...limits.side).contains(size.height), size.isWithin(limits) else {
-      return "\(size.width)×\(size.height) pixels are more than the limits"
-    }
-    let rest = format == .bgr10a8 ? alphaBytesPerRow : size.width
-    guard bytesPerRow >= 4 * size.width, rest >= size.width, max(bytesPerRow / 4, rest) <= size.width + 4_096 else {
+  /// The reason why no picture can have this layout; nil if one can. Its sums do not overflow then.
+  package func refusal(_ limits: Limits) -> Refusal? {
+    guard min(size.width, size.height) > 0 else { return Refusal("\(size.width)×\(size.height) pixels", nil) }
+    return size.excess(of: limits) ?? rowFault.map { Refusal($0, nil) }
+  }
+
+  /// The reason why rows of this size cannot have so many bytes; nil if they can.
+  var rowFault: String? {
+    guard bytesPerRow >= 4 * size.width, alphaBytesPerRow >= size.width,
+      max(bytesPerRow / 4, alphaBytesPerRow) <= size.width + 4_096
+    else {
       return "rows of \(bytesPerRow) bytes for \(size.width) pixels"
     }
     return nil

@@ -23,8 +23,8 @@ struct FrameOrder {
     let all = draft.frames.enumerated().map { Placed(place: $0.offset, frame: $0.element) }
     let sorted = all.filter { limits.instants.contains($0.frame.timeMs) }
       .sorted { ($0.frame.timeMs, -$0.place) < ($1.frame.timeMs, -$1.place) }
-    refused = all.filter { !limits.instants.contains($0.frame.timeMs) }.map {
-      RefusedFrame(source: $0.frame.source, reason: "instant \($0.frame.timeMs) lies outside 2001 to 2100")
+    refused = all.compactMap { placed in
+      limits.fault(ofInstant: placed.frame.timeMs).map { RefusedFrame(source: placed.frame.source, reason: $0) }
     }
     var kept = withoutJumps(sorted, limits: limits)
     if refused.isMany(of: all.count), let first = refused.first {

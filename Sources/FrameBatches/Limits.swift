@@ -47,6 +47,14 @@ public struct Limits: Sendable {
   /// The default limits.
   public init() {}
 
+  /// Nominal intervals of captures, in milliseconds.
+  package static let intervals: ClosedRange<Int64> = 1...3_600_000
+
+  /// The reason why an instant cannot be a capture; nil if it can.
+  package func fault(ofInstant timeMs: Int64) -> String? {
+    instants.contains(timeMs) ? nil : "instant \(timeMs) lies outside 2001 to 2100"
+  }
+
   /// The largest values that an operator can set.
   package static let maximumSide = 16_384
   package static let maximumPixels = 268_435_456

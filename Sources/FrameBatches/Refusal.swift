@@ -35,7 +35,7 @@ package struct Refusal: Sendable, Equatable, ExpressibleByStringInterpolation {
   package init(stringLiteral fault: String) { self.init(fault, nil) }
 
   /// - Parameter isImage: whether the file has a format; otherwise it is a file of raw pixels.
-  init(_ file: FileRefusal, isImage: Bool, _ limits: Limits) {
+  package init(_ file: FileRefusal, isImage: Bool, _ limits: Limits) {
     let advice = file.size.flatMap { LimitAdvice(fileOf: $0, isImage: isImage, limits) }
     self.init(file.description, advice.map(Remedy.raise))
   }

@@ -66,10 +66,7 @@ private struct EmbeddedPublication: Publication {
 
   func commit(_ manifests: [SegmentManifest], cancellation: Cancellation) throws -> PublishedBatch {
     try cancellation.check()
-    let segments = manifests.compactMap { manifest -> Segment? in
-      guard case .bytes(let video) = manifest.staged.video else { return nil }
-      return Segment(manifest, of: batch.session, video: video)
-    }
+    let segments = try manifests.map { Segment($0, of: batch.session, video: try $0.staged.video.bytes()) }
     try store.publish(segments, of: batch.session)
     let receipt = Receipt(
       manifests.map(\.segment), of: batch, refused: manifests.flatMap(\.refused), duplicate: false,

@@ -132,9 +132,7 @@ extension RawPixels {
     if let fault = size.excess(of: limits) { throw JSONError(fault.text) }
     bytesPerRow = try count("bytesPerRow", atLeast: 4 * size.width, default: 4 * size.width)
     alphaBytesPerRow = try count("alphaBytesPerRow", atLeast: size.width, default: size.width)
-    guard max(bytesPerRow / 4, alphaBytesPerRow) <= size.width + 4_096 else {
-      throw JSONError("rows of \(bytesPerRow) bytes for \(size.width) pixels")
-    }
     (self.format, self.alpha, self.size) = (format, alpha, size)
+    if let fault = rowFault { throw JSONError(fault) }
   }
 }

@@ -18,7 +18,7 @@ package struct CaptureRate: Sendable, Equatable {
 
   /// - Returns: nil for an interval that is not between 1 ms and an hour.
   package init?(intervalMs: Int64) {
-    guard (1...3_600_000).contains(intervalMs) else { return nil }
+    guard Limits.intervals.contains(intervalMs) else { return nil }
     (numerator, denominator) = (1_000, intervalMs)
   }
 

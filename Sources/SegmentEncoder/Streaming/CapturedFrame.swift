@@ -1,3 +1,4 @@
+import FileSystem
 import FrameBatches
 
 /// A captured picture and its instant.
@@ -51,7 +52,7 @@ public struct CapturedFrame: Sendable {
     let layout = RawPixels(
       format: isBGRA ? .bgra : .rgba, alpha: isPremultiplied ? .premultiplied : .straight,
       size: PixelSize(width: width, height: height),
-      bytesPerRow: bytesPerRow ?? width.multipliedReportingOverflow(by: 4).partialValue, alphaBytesPerRow: 0)
+      bytesPerRow: bytesPerRow ?? width.multipliedReportingOverflow(by: 4).partialValue, alphaBytesPerRow: width)
     self.init(pixels, .image(layout), timeMs, masks, source)
   }
 
@@ -75,10 +76,12 @@ public struct CapturedFrame: Sendable {
   var frame: Frame { Frame(source: source, paths: [source], timeMs: timeMs, look: look) }
 
   /// The reason why the bytes cannot be the frame's, before they are decoded; nil if they may.
-  func fault(_ limits: Limits) -> Refusal? {
+  func refusal(_ limits: Limits) -> Refusal? {
     guard case .image(let pixels) = look.content else { return nil }
     let limit = pixels == nil ? limits.fileBytes : limits.frameBytes
-    guard bytes.count <= limit else { return Refusal("\(bytes.count) bytes, more than the limit of \(limit)", nil) }
-    return pixels?.fault(limits).map { Refusal($0, nil) }
+    guard bytes.count <= limit else {
+      return Refusal(FileRefusal(size: bytes.count, limit: limit), isImage: pixels == nil, limits)
+    }
+    return pixels?.refusal(limits)
   }
 }

@@ -15,7 +15,7 @@ final class EncodingThread: SerialExecutor {
   /// Returns the thread with the fewest encoders, for one more. The encoder calls ``leave()`` at its end.
   static func join() throws(ThreadError) -> EncodingThread {
     try all.withLock { (threads) throws(ThreadError) in
-      while threads.count < max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))) { threads.append(try EncodingThread()) }
+      while threads.count < ThreadGroup.processors { threads.append(try EncodingThread()) }
       let thread = threads.min { $0.count < $1.count } ?? threads[0]
       thread.encoders.add(1, ordering: .relaxed)
       return thread

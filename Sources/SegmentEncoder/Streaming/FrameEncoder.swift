@@ -6,8 +6,8 @@ import FrameBatches
 import JSON
 import Sessions
 
-/// Why ``FrameEncoder`` did not take a frame, or cannot go on. Its methods throw nothing else. They do not say so in their types, because
-/// the compiler of Swift 6.3 ends with an error at `catch .refused(let frame)` then.
+/// The reason why ``FrameEncoder`` did not take a frame, or cannot go on. Its methods throw nothing else. Their types do not say so,
+/// because the compiler of Swift 6.3 crashes at `catch .refused(let frame)` of a typed error.
 public enum FrameEncoderError: Error, CustomStringConvertible {
   /// The frame is not shown: its bytes or its instant cannot be used. The encoder takes the next one.
   case refused(RefusedFrame)
@@ -31,8 +31,8 @@ public enum FrameEncoderError: Error, CustomStringConvertible {
 /// It keeps one open segment: a segment closes once a frame is appended that does not belong to it. It writes no file, and reads no
 /// environment. Its segments are those of ``BatchEncoder`` for the same frames and options, byte for byte.
 ///
-/// For one thread at a time; it can be handed to another one. `segments(of:)` of an asynchronous
-/// sequence of frames is its form for Swift concurrency.
+/// One thread uses it at a time, and may hand it to another one. `segments(of:)` of an asynchronous sequence of frames is its form for
+/// Swift concurrency.
 public struct FrameEncoder: ~Copyable {
   private let session: SessionID
   private let settings: EncoderSettings
@@ -63,7 +63,7 @@ public struct FrameEncoder: ~Copyable {
     session: SessionID, intervalMs: Int64 = 1_000, capturesChanges: Bool = false, metadata: String? = nil,
     _ options: BatchEncoder.Options = BatchEncoder.Options()
   ) throws {
-    guard (1...3_600_000).contains(intervalMs) else {
+    guard Limits.intervals.contains(intervalMs) else {
       throw FrameEncoderError.ended(reason: "intervalMs \(intervalMs) is not between 1 and 3600000")
     }
     self.metadata = try Self.object(metadata, limit: options.limits.metadataBytes)
@@ -105,19 +105,17 @@ public struct FrameEncoder: ~Copyable {
   public mutating func append(_ frame: CapturedFrame) throws -> [Segment] {
     if let end { throw FrameEncoderError.ended(reason: end) }
     if let reason = reasonToRefuse(frame) {
-      let refused = RefusedFrame(source: frame.source, reason: reason)
-      consumer.refuse(refused)
-      consumer.refusal = nil
-      throw FrameEncoderError.refused(refused)
+      consumer.refuse(RefusedFrame(source: frame.source, reason: reason))
+      try throwRefusal()
     }
-    let image: FrameFile = frame.fault(limits).map { .refused($0) } ?? .bytes(frame.bytes)
-    let (text, identity) = digests.digest(of: frame.frame, [image])
+    let (batchFrame, image) = (frame.frame, frame.refusal(limits).map(FrameFile.refused) ?? .bytes(frame.bytes))
+    let (text, identity) = digests.digest(of: batchFrame, [image])
     do {
-      try frames.append(frame.frame, [image], identity, into: &consumer, Self.cancellation)
+      try frames.append(batchFrame, [image], identity, into: &consumer, Self.cancellation)
     } catch {
       throw failure(error)
     }
-    if let refusal = consumer.refusal.take() { throw FrameEncoderError.refused(refusal) }
+    try throwRefusal()
     lastMs = frame.timeMs
     // The segments that have closed end before this frame.
     let segments = try take(isFinal: false)
@@ -150,8 +148,13 @@ public struct FrameEncoder: ~Copyable {
 
   // MARK: refusals and failures
 
+  /// Throws the refusal of the frame that was appended last, if it was refused.
+  private mutating func throwRefusal() throws {
+    if let refusal = consumer.refusal.take() { throw FrameEncoderError.refused(refusal) }
+  }
+
   private func reasonToRefuse(_ frame: CapturedFrame) -> String? {
-    guard limits.instants.contains(frame.timeMs) else { return "instant \(frame.timeMs) lies outside 2001 to 2100" }
+    if let fault = limits.fault(ofInstant: frame.timeMs) { return fault }
     guard frame.source.utf8.count <= limits.pathBytes else {
       return "its name has more than the limit of \(limits.pathBytes) bytes"
     }

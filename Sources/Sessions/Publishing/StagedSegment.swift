@@ -13,6 +13,18 @@ package enum StagedVideo: Sendable {
   /// The path of its file; nil if it is in memory.
   package var path: String? { if case .file(let path) = self { path } else { nil } }
 
+  /// - Throws: ``DiskError``.
+  package func bytes() throws -> [UInt8] {
+    switch self {
+    case .bytes(let bytes): return bytes
+    case .file(let path):
+      guard let bytes = try DurableFile.contents(of: path, limit: .max) else {
+        throw DiskError("open", path, code: ENOENT)
+      }
+      return bytes
+    }
+  }
+
   /// Removes the file that was not published.
   package func discard() { if case .file(let path) = self { unlink(path) } }
 }

@@ -17,7 +17,7 @@ enum Jobs {
   static let range = 1...256
 
   /// Returns `jobs`, or the number of cores.
-  static func threads(_ jobs: Int?) -> Int { jobs ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
+  static func threads(_ jobs: Int?) -> Int { jobs ?? ThreadGroup.processors }
 }
 
 /// The lease of claims, in seconds. Workers send a heartbeat every three.

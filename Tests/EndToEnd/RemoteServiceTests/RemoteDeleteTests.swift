@@ -8,20 +8,10 @@ import Testing
 @Suite(
   .enabled(if: QueueServer.isInstalled, "redis-server is not there; scripts/setup test installs it"),
   .enabled(if: StoreServer.isInstalled, "\(StoreServer.reason)"))
-struct RemoteDeleteTests {
-  private let queue: QueueServer
-  private let store: StoreServer
-  private let scratch: ScratchDirectory
-  private let client: S3Client
-  private let location = "s3://\(StoreServer.bucket)/\(UUID().uuidString)"
+struct RemoteDeleteTests: RemoteSuite {
+  let servers: RemoteServers
 
-  init() throws {
-    (queue, store, scratch) = (try QueueServer(), try StoreServer.shared.get(), try ScratchDirectory())
-    let environment = store.environment
-    client = try S3Client(S3Location(location), S3Settings { environment[$0] })
-  }
-
-  private var environment: [String: String] { store.environment.merging(["TMPDIR": scratch.path("")]) { $1 } }
+  init() throws { servers = try RemoteServers() }
 
   private func run(_ words: String..., isQueued: Bool = true) throws -> Tool.Result {
     let place = (isQueued ? ["--queue", queue.url] : []) + ["--store", location]
@@ -29,9 +19,7 @@ struct RemoteDeleteTests {
   }
 
   private func keys() throws -> [String] {
-    var all: [String] = []
-    while case let page = try client.list("", after: all.last), !page.isEmpty { all += page.map(\.key) }
-    return all.filter { !$0.hasPrefix("receipts/") }
+    try keys("").filter { !$0.hasPrefix("receipts/") }
   }
 
   private func copies() throws -> [String] {
