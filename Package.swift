@@ -115,7 +115,8 @@ let package = Package(
     .target(
       name: "Remote",
       dependencies: [
-        "FileSystem", "Encoding", "Sessions", "Notifying", "WorkQueues", "CHiredis", "CCurl", "CLinux",
+        "FileSystem", "FrameBatches", "Encoding", "Sessions", "Notifying", "WorkQueues", "CHiredis", "CCurl",
+        "CLinux",
       ],
       swiftSettings: strict),
     .target(

@@ -67,6 +67,11 @@ package final class Profile: Sendable {
     add(.sandbox, Span(cpuNs: span.cpuNs, wallNs: span.wallNs - decoding.wallNs - converting.wallNs))
   }
 
+  /// Returns the wall time of all measurements of some stages, in nanoseconds.
+  package func wallNs(of stages: [Stage]) -> Int64 {
+    self.stages.withLock { all in stages.reduce(0) { $0 + (all[$1]?.sum.wallNs ?? 0) } }
+  }
+
   /// A table with a heading: a row for each stage with its count, its CPU and wall time, and the spread of the wall times.
   package var rows: [[String]] {
     let stages = stages.withLock { $0 }

@@ -100,10 +100,13 @@ package struct Batch: Sendable {
   package let metadata: JSONValue
   /// The pointer events.
   package let pointers: PointerTrack
+  /// The step of the producer's trace. It changes neither the bytes nor the digest of the batch.
+  package let traceParent: TraceParent?
 
   package init(
     name: String, session: SessionID, intervalMs: Int64, endMs: Int64, capture: Capture, isFinal: Bool, frames: [Frame],
-    refused: [RefusedFrame], warnings: [String], metadata: JSONValue, pointers: PointerTrack = .none
+    refused: [RefusedFrame], warnings: [String], metadata: JSONValue, pointers: PointerTrack = .none,
+    traceParent: TraceParent? = nil
   ) {
     self.name = name
     self.session = session
@@ -116,6 +119,7 @@ package struct Batch: Sendable {
     self.warnings = warnings
     self.metadata = metadata
     self.pointers = pointers
+    self.traceParent = traceParent
   }
 }
 

@@ -32,40 +32,52 @@ package struct BatchEvent: Sendable {
   package let key: String
   /// The event in one line of JSON.
   package let line: String
+  /// The step of the producer's trace. The key does not depend on it: the same batch may come again with another trace.
+  package let traceParent: TraceParent?
 
   /// - Parameter receipts: of the batch's sessions.
-  package init(batch: String, _ receipts: [Receipt], timeMs: Int64 = WallClock.nowMs) {
+  package init(
+    batch: String, _ receipts: [Receipt], traceParent: TraceParent? = nil, timeMs: Int64 = WallClock.nowMs
+  ) {
     var room = Room()
     let sessions = receipts.map { Self.json($0, &room) }
     let identities = receipts.map { $0.published.first?.batchDigest ?? "refused \($0.session)" }
     self.init(
-      batch, Outcome(of: receipts), key: ["published"] + identities, ["sessions": .array(sessions)], timeMs)
+      batch, Outcome(of: receipts), key: ["published"] + identities, ["sessions": .array(sessions)], traceParent,
+      timeMs)
   }
 
   /// - Parameter reason: why the batch goes to quarantine.
-  package init(batch: String, _ reason: BadBatch, timeMs: Int64 = WallClock.nowMs) {
+  package init(
+    batch: String, _ reason: BadBatch, traceParent: TraceParent? = nil, timeMs: Int64 = WallClock.nowMs
+  ) {
     let members: [String: JSONValue] = [
       "operation": .string(reason.operation), "file": .string(reason.file), "cause": .string(reason.cause),
       "advice": .string(reason.advice),
     ]
     self.init(
       batch, .quarantined, key: ["quarantined", reason.operation, reason.file, reason.cause],
-      ["sessions": .array([]), "reason": .object(members)], timeMs)
+      ["sessions": .array([]), "reason": .object(members)], traceParent, timeMs)
   }
 
   /// - Parameter key: the parts of the key, with the name of the batch.
-  private init(_ batch: String, _ outcome: Outcome, key: [String], _ members: [String: JSONValue], _ timeMs: Int64) {
+  private init(
+    _ batch: String, _ outcome: Outcome, key: [String], _ members: [String: JSONValue], _ traceParent: TraceParent?,
+    _ timeMs: Int64
+  ) {
     self.batch = batch
+    self.traceParent = traceParent
     self.outcome = outcome
     var sum = SHA256()
     // The lengths keep the parts apart.
     for part in [batch] + key { sum.update("\(part.utf8.count) \(part)\n") }
     self.key = sum.finish()
+    let trace = traceParent.map { [TraceParent.key: JSONValue.string($0.description)] } ?? [:]
     line =
       JSONValue.object([
         "format": .string(Self.format), "event": .string(outcome.rawValue), "key": .string(self.key),
         "timeMs": .number(timeMs), "batch": .string(batch),
-      ]).setting(members).line
+      ]).setting(members).setting(trace).line
   }
 
   private static func json(_ receipt: Receipt, _ room: inout Room) -> JSONValue {

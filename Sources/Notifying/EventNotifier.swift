@@ -179,7 +179,8 @@ package final class EventNotifier<Batch: Sendable>: Sendable {
   ) {
     let event = pending.event
     let result = receiver.send(
-      key: event.key, event: event.line, cancellation: Cancellation { [state] in state.read(\.isStopped) })
+      key: event.key, event: event.line, traceParent: event.traceParent,
+      cancellation: Cancellation { [state] in state.read(\.isStopped) })
     let about: Logger.Metadata = ["batch": "\(event.batch)", "key": "\(event.key)"]
     switch result {
     case .accepted:

@@ -1,4 +1,5 @@
 import FileSystem
+import FrameBatches
 
 /// A receiver of events, for several threads at once.
 package protocol EventReceiver: Sendable {
@@ -9,8 +10,9 @@ package protocol EventReceiver: Sendable {
   /// - Parameters:
   ///   - key: the event's idempotency key.
   ///   - event: one line of JSON.
+  ///   - traceParent: the step of the trace that the batch's producer has stated.
   ///   - cancellation: asked about once a second.
-  func send(key: String, event: String, cancellation: Cancellation) -> Delivery
+  func send(key: String, event: String, traceParent: TraceParent?, cancellation: Cancellation) -> Delivery
 }
 
 /// The result of one attempt to deliver an event.

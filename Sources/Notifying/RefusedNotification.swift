@@ -1,4 +1,5 @@
 import FileSystem
+import FrameBatches
 import JSON
 
 /// An event that its receiver has refused, with the reason. It waits for an operator.
@@ -44,6 +45,9 @@ package struct RefusedNotification: Sendable {
 
   /// A text of the event: `event`, `batch`.
   package func text(_ member: String) -> String? { json.object?["event"]?.object?[member]?.string }
+
+  /// The step of the trace that the batch's producer has stated.
+  package var traceParent: TraceParent? { text(TraceParent.key).flatMap(TraceParent.init) }
 
   /// Whether a text is an event's key: a SHA-256 in hexadecimal digits. It is safe as a file name.
   package static func isKey(_ text: String) -> Bool {

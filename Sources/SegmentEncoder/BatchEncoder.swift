@@ -73,6 +73,8 @@ public final class BatchEncoder: Sendable {
     fileprivate let opening: Profile.Watch?
 
     package var sessions: [SessionID] { batch.readers.map(\.batch.session) }
+    /// The step of the producer's trace.
+    package var traceParent: TraceParent? { batch.readers.lazy.compactMap(\.batch.traceParent).first }
     /// The sessions, also those that cannot be published.
     package var allSessions: [SessionID] { sessions + batch.refused.compactMap { SessionID($0.session) } }
   }
@@ -168,7 +170,9 @@ public final class BatchEncoder: Sendable {
     stage.enter(.encode)
     var digest = BatchDigest(of: source.batch)
     let (segments, unchanged, warnings) = try TracedStep.encode.run {
-      try stageSegments(of: source, digest: &digest, cancellation: cancellation)
+      let decoding = TracedDecoding(options.profile)
+      defer { decoding.end() }
+      return try stageSegments(of: source, digest: &digest, decoding.profile, cancellation: cancellation)
     }
     defer { for segment in segments { segment.video.discard() } }
     stage.enter(.publish)
@@ -193,12 +197,14 @@ public final class BatchEncoder: Sendable {
 
   /// Encodes all segments of a session into unpublished files.
   private func stageSegments(
-    of source: BatchReader, digest: inout BatchDigest, cancellation: Cancellation
+    of source: BatchReader, digest: inout BatchDigest, _ profile: Profile?, cancellation: Cancellation
   ) throws -> (segments: [StagedSegment], unchanged: Int, warnings: [String]) {
+    var options = options
+    options.profile = profile
     var staged: [StagedSegment] = []
     do {
       var segments = SegmentCollector(
-        settings, profile: options.profile, refused: source.batch.refused, advance: stage.advance
+        settings, profile: profile, refused: source.batch.refused, advance: stage.advance
       ) { [store] segment, refused, notes in
         staged.append(try StagedSegment(segment, refused: refused, notes: notes, keep: store.stage))
       }

@@ -19,7 +19,7 @@ private final class ScriptedReceiver: EventReceiver {
 
   init(_ answer: @escaping @Sendable (_ batch: String, _ attempt: Int) -> Delivery) { self.answer = answer }
 
-  func send(key: String, event: String, cancellation: Cancellation) -> Delivery {
+  func send(key: String, event: String, traceParent: TraceParent?, cancellation: Cancellation) -> Delivery {
     let batch = String(event.split(separator: "\"")[3])
     let attempt = attempts.withLock { attempts in
       attempts.append(batch)

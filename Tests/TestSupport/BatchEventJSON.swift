@@ -21,6 +21,7 @@ public struct BatchEventJSON: Decodable {
   public let event: String
   public let key: String
   public let batch: String
+  public let traceparent: String?
   public let sessions: [Session]
   /// Nil unless the batch is quarantined.
   public let reason: Reason?

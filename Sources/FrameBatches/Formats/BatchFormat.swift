@@ -28,6 +28,8 @@ package struct BatchDraft {
   /// Warnings for the operator.
   package var warnings: [String] = []
   package var metadata = JSONValue.object([:])
+  /// The step of the producer's trace; nil if the recorder does not state it.
+  package var traceParent: TraceParent?
   /// In the producer's order.
   package var pointers = PointerEventList()
   /// The captures of refused frames whose masks, if they have any, are not in ``frames``.

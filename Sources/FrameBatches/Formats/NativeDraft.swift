@@ -26,7 +26,7 @@ struct NativeDraft {
     var reading = try NativeDraft(json, facts, entries, at: path, source, limits)
     for (index, entry) in (entries ?? []).enumerated() { try reading.add(entry, at: "frames[\(index)]") }
     reading.addFilesWithoutEntry(source.contents.topNames)
-    reading.draft.warnings = UnknownKey.warnings(of: reading.unknown)
+    reading.draft.warnings += UnknownKey.warnings(of: reading.unknown)
     return reading.draft
   }
 
@@ -69,6 +69,13 @@ struct NativeDraft {
     }
     draft.isFinal = try json.optional("final", .bool)
     draft.metadata = try metadata(of: json, limits: limits)
+    if let value = json.object?[TraceParent.key], value != .null {
+      draft.traceParent = value.string.flatMap(TraceParent.init)
+      // The pictures matter more than their trace.
+      if draft.traceParent == nil {
+        draft.warnings.append("batch.json: traceparent is not one of W3C Trace Context, version 00, and is ignored")
+      }
+    }
     return draft
   }
 

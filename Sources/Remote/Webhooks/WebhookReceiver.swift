@@ -1,5 +1,6 @@
 import CLinux
 import FileSystem
+import FrameBatches
 import Glibc
 import Notifying
 import Sessions
@@ -27,13 +28,15 @@ package struct WebhookReceiver: EventReceiver {
 
   package var name: String { url.name }
 
-  package func send(key: String, event: String, cancellation: Cancellation) -> Delivery {
+  package func send(
+    key: String, event: String, traceParent: TraceParent?, cancellation: Cancellation
+  ) -> Delivery {
     let body = Array(event.utf8)
     let transfer = CurlTransfer(
       sending: .bytes(body), key: name, limit: Self.maximumAnswerBytes,
       cancellation: cancellation.or(afterMs: 1_000 * Self.timeoutS), sink: { _, _ in })
     let request = CurlRequest(
-      method: .post, url: url.text, headers: headers(key, body, timeS: WallClock.nowMs / 1_000),
+      method: .post, url: url.text, headers: headers(key, body, traceParent, timeS: WallClock.nowMs / 1_000),
       timeoutS: Self.timeoutS)
     do {
       try pool.perform(request, transfer)
@@ -48,12 +51,15 @@ package struct WebhookReceiver: EventReceiver {
     return Self.delivery(transfer.status, transfer.headers, transfer.errorBody, nowMs: WallClock.nowMs)
   }
 
-  private func headers(_ key: String, _ body: [UInt8], timeS: Int64) -> [(name: String, value: String)] {
+  private func headers(
+    _ key: String, _ body: [UInt8], _ traceParent: TraceParent?, timeS: Int64
+  ) -> [(name: String, value: String)] {
     var headers = [
       ("Content-Type", "application/json"), ("User-Agent", userAgent),
       ("Idempotency-Key", key), ("webhook-id", key), ("webhook-timestamp", "\(timeS)"),
     ]
     if let signer { headers.append(("webhook-signature", signer.signature(id: key, timeS: timeS, body: body))) }
+    if let traceParent { headers.append((TraceParent.key, traceParent.description)) }
     return headers
   }
 

@@ -11,12 +11,25 @@ struct BatchFacts: Sendable {
   var about: Logger.Metadata
   /// The sessions of the batch; before it is read, the one that its name tells.
   var sessions: [SessionID]
+  /// The step of the producer's trace; nil before the batch is read.
+  private(set) var traceParent: TraceParent?
   private let claimedMs = MonotonicClock.milliseconds()
 
   init(of claim: Claim) {
     about = ["batch": "\(claim.name)"]
     sessions = BatchReader.session(ofBatchNamed: claim.name).map { [$0] } ?? []
   }
+
+  /// Notes what the batch says of itself.
+  mutating func note(_ batch: BatchEncoder.ReadBatch) {
+    sessions = batch.allSessions
+    traceParent = batch.traceParent
+    about["session"] = "\(batch.sessions.map(\.description).joined(separator: " "))"
+    about.merge(trace) { $1 }
+  }
+
+  /// The trace, for each line of the log on the batch.
+  var trace: Logger.Metadata { traceParent.map { [TraceParent.key: "\($0)"] } ?? [:] }
 
   /// Milliseconds since the claim.
   var ageMs: Int { MonotonicClock.milliseconds() - claimedMs }
@@ -36,8 +49,8 @@ package struct FinishedBatch: Sendable {
 
   var event: BatchEvent {
     switch ending {
-    case .retire(let receipts, _): BatchEvent(batch: claim.name, receipts)
-    case .quarantine(let reason): BatchEvent(batch: claim.name, reason)
+    case .retire(let receipts, _): BatchEvent(batch: claim.name, receipts, traceParent: facts.traceParent)
+    case .quarantine(let reason): BatchEvent(batch: claim.name, reason, traceParent: facts.traceParent)
     }
   }
 

@@ -70,10 +70,12 @@ package final class Worker: Sendable {
 
   /// Takes one batch through its steps: claim, fetch, read, publish, announce, retire. The error of a step decides where it goes.
   func perform(_ item: WorkItem, with encoder: BatchEncoder, stop: Cancellation) -> Outcome {
-    TracedStep.batch.run { steps(of: item, with: encoder, stop: stop) }
+    TracedStep.batch.runInSpan { steps(of: item, with: encoder, in: $0, stop: stop) }
   }
 
-  private func steps(of item: WorkItem, with encoder: BatchEncoder, stop: Cancellation) -> Outcome {
+  private func steps(
+    of item: WorkItem, with encoder: BatchEncoder, in span: StepSpan, stop: Cancellation
+  ) -> Outcome {
     let claimed: Claim?
     do {
       claimed = try TracedStep.claim.run { try claim(item) }
@@ -85,6 +87,7 @@ package final class Worker: Sendable {
     jobs.begin(claim.name, encoder.stage)
     defer { jobs.end(encoder.stage) }
     var facts = BatchFacts(of: claim)
+    defer { span.link(to: facts.traceParent) }
     let ends = stop.or(afterMs: 1_000 * maxTime).or { [queue, claim] in queue.hasLost(claim) }
     do {
       switch try queue.fetch(claim) {
@@ -166,8 +169,7 @@ package final class Worker: Sendable {
   ) throws -> BatchEncoder.ReadBatch {
     do {
       let batch = try TracedStep.read.run { try encoder.read(fetched.path, cancellation: cancellation) }
-      facts.sessions = batch.allSessions
-      facts.about["session"] = "\(batch.sessions.map(\.description).joined(separator: " "))"
+      facts.note(batch)
       return batch
     } catch let bad as BadBatch {
       if try store.hasTombstones() {
@@ -247,7 +249,7 @@ package final class Worker: Sendable {
       let keep = try keepBatches && refusals(of: batch.claim, batch.facts).isEmpty
       try queue.retire(batch.claim, receipts, keep: keep)
       meter.add(receipts, tookMs: tookMs)
-      for receipt in receipts { log(receipt) }
+      for receipt in receipts { log(receipt, batch.facts.trace) }
     case .quarantine(let reason):
       let name = try queue.quarantine(batch.claim, reason)
       meter.add { $0.counters.quarantined += 1 }
@@ -263,8 +265,8 @@ package final class Worker: Sendable {
     return .failed(item, isEvicted ? WorkerEvicted() : error, about: about)
   }
 
-  private func log(_ receipt: Receipt) {
-    let metadata: Logger.Metadata = ["batch": "\(receipt.batch)", "session": "\(receipt.session)"]
+  private func log(_ receipt: Receipt, _ trace: Logger.Metadata) {
+    let metadata = trace.merging(["batch": "\(receipt.batch)", "session": "\(receipt.session)"]) { $1 }
     for refused in receipt.refused {
       let about: Logger.Metadata = ["frame": "\(refused.source)", "reason": "\(refused.reason)"]
       logger.warning("frame.refused", metadata: metadata.merging(about) { $1 })

@@ -85,8 +85,16 @@ package struct SegmentManifest {
       "sha256": .string(segment.sha256), "samples": .number(segment.samples),
       "frames": .array(staged.holds.map(json)), "refused": .array(refused.map(\.json)),
       "intervalMs": .number(segment.intervalMs), "gapAfterMs": .number(segment.gapAfterMs),
-      "final": .bool(segment.isFinal), "encoder": segment.encoder, "metadata": batch.metadata,
+      "final": .bool(segment.isFinal), "encoder": segment.encoder, "metadata": metadata,
     ])
+  }
+
+  /// The producer's metadata, with the step of its trace. A member that the producer wrote itself stays.
+  private var metadata: JSONValue {
+    guard let traceParent = batch.traceParent, batch.metadata.object?[TraceParent.key] == nil else {
+      return batch.metadata
+    }
+    return batch.metadata.setting([TraceParent.key: .string(traceParent.description)])
   }
 
   private func json(_ hold: FrameHold) -> JSONValue {

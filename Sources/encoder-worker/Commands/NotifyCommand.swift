@@ -89,7 +89,9 @@ struct NotifyCommand: ParsableCommand {
       let store = try place.open()
       let receiver = try WebhookReceiver(notify, secret)
       try selection.forEach(all: store.all, named: store.notification) { event in
-        switch receiver.send(key: event.key, event: event.event, cancellation: .never) {
+        switch receiver.send(
+          key: event.key, event: event.event, traceParent: event.traceParent, cancellation: .never)
+        {
         case .accepted: try store.remove(event.key)
         case .refused(let cause): throw StillRefused(key: event.key, receiver: receiver.name, cause: cause)
         case .failed(let cause, _): throw NotDelivered(key: event.key, receiver: receiver.name, cause: cause)

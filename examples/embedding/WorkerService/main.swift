@@ -24,3 +24,4 @@ for counter in metrics.counters.sorted(by: {
 }
 for timer in metrics.timers { print("\(timer.label) \(timer.values.count)") }
 for name in Set(tracer.finishedSpans.map(\.operationName)).sorted() { print("span \(name)") }
+for span in tracer.finishedSpans where !span.links.isEmpty { print("link of \(span.operationName)") }

@@ -1,0 +1,18 @@
+/// The step of a producer's trace that a batch belongs to: a `traceparent` of W3C Trace Context, version 00.
+package struct TraceParent: Sendable, Equatable, CustomStringConvertible {
+  /// The name of the key and of the HTTP header.
+  package static let key = "traceparent"
+
+  /// The value as the producer wrote it.
+  package let description: String
+
+  /// Creates a value; nil for a text that is not `00-<trace id>-<parent id>-<flags>` in lower-case hexadecimal digits.
+  package init?(_ text: String) {
+    let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+    let isHexadecimal = parts.joined().utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
+    guard text.utf8.count == 55, parts.map(\.utf8.count) == [2, 32, 16, 2], isHexadecimal, parts[0] == "00",
+      parts[1...2].allSatisfy({ $0.contains { $0 != "0" } })
+    else { return nil }
+    description = text
+  }
+}
