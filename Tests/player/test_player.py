@@ -637,6 +637,33 @@ class Playlist(PageTest):
                 self.browser.press(Keys.ARROW_RIGHT)
 
 
+class StuckPlaylist(PageTest):
+    """A browser's HLS player may never end a seek; opened again, it does."""
+
+    browser_options = {"before": """
+        delete window.MediaSource; delete window.ManagedMediaSource;
+        const {get, set} = Object.getOwnPropertyDescriptor(HTMLMediaElement.prototype, 'currentTime');
+        const {load} = HTMLMediaElement.prototype;
+        Object.defineProperty(HTMLMediaElement.prototype, 'currentTime',
+                              {get, set(seconds) { if (!window.isStuck) set.call(this, seconds); }});
+        HTMLMediaElement.prototype.load = function () { window.isStuck = false; load.call(this); };"""}
+
+    @classmethod
+    def sessions(cls, output):
+        browser.encode(output, "gap")
+
+    def test_a_seek_that_does_not_end_is_repeated_in_the_playlist_opened_again(self):
+        self.open_session("gap")
+        self.assert_shown(0)
+        self.browser.run("window.isStuck = true")
+        self.browser.press(Keys.END)
+        last = len(self.timeline("gap")) - 1
+        self.assert_shown(last)
+        self.assertFalse(self.browser.run("return window.isStuck"))
+        self.browser.press(Keys.ARROW_LEFT)
+        self.assert_shown(last - 1)
+
+
 def element_is_page(browser):
     return browser.run("return document.activeElement === document.body")
 

@@ -63,6 +63,11 @@ export class PlaylistMedia {
     this.open();
   }
 
+  /** Opens the playlist again, after a seek that does not end. */
+  reopen() {
+    return this.open();
+  }
+
   keep() {}
 
   has() {

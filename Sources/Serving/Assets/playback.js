@@ -2,6 +2,10 @@
 // during the last picture before a gap, a missing segment or the end: browsers stop there early, since no data follows.
 // The timer also helps when a browser stops although the next data is buffered.
 
+/** Timeout of a picture after a seek: then the media is opened again, if it can be. It doubles each time, and ends at the longest. */
+const arrivalMs = 4000;
+const longestArrivalMs = 60_000;
+
 export class Playback {
   /** Milliseconds from the session's start. */
   positionMs = 0;
@@ -20,6 +24,8 @@ export class Playback {
   #presentedIn;
   #keptAt = -Infinity;
   #insisting;
+  /** The wait for the picture of a seek: {since, timeoutMs}. */
+  #waiting;
   /** The time of the video, and when it last changed. */
   #clock = {time: -1, since: 0};
 
@@ -83,12 +89,24 @@ export class Playback {
       this.#insisting = undefined;
       const isResting = !this.isPlaying && !this.#video.seeking && this.#video.readyState >= 2;
       if (this.picture === 'loading' && isResting) this.#media.show(this.positionMs);
+      if (this.picture === 'loading') this.#reopen();
       this.keep();
       this.#changed();
     }, 250);
   }
 
+  /** Opens the media again after a timeout. Chromium's HLS player may wait for ever for a picture behind a gap. */
+  #reopen() {
+    const now = performance.now();
+    this.#waiting ??= {since: now, timeoutMs: arrivalMs};
+    const {since, timeoutMs} = this.#waiting;
+    if (!this.#media.reopen || now - since < timeoutMs || timeoutMs > longestArrivalMs) return;
+    this.#waiting = {since: now, timeoutMs: 2 * timeoutMs};
+    this.#media.reopen().then(() => this.#media.show(this.positionMs));
+  }
+
   seek(ms) {
+    this.#waiting = undefined;
     const last = this.#session.steps.at(-1);
     this.positionMs = Math.max(0, Math.min(ms, this.#session.lengthMs));
     if (this.positionMs >= this.#session.lengthMs) this.positionMs = this.#session.target(last);
