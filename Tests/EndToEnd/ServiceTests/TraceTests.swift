@@ -28,7 +28,7 @@ import Testing
     try add("good", picture, metadata: #"{"app":1}"#)
     try add("own", picture, metadata: #"{"traceparent":"mine"}"#)
     try add("bad", Array("no image".utf8))
-    let result = try spool.drain("--notify", receiver.url, "--log-format", "json")
+    let result = try spool.drain("--notify", receiver.url, "--log-format", "json", "--log-level", "info")
     #expect(result.status == 65, "\(result.errors)")
 
     #expect(try metadata("good") == #"{"app":1,"traceparent":"\#(Self.trace)"}"#)
