@@ -1,36 +1,7 @@
-// Requests and responses of HTTP (RFC 9110), as values.
-
 import FileSystem
 import JSON
 
-package struct HTTPRequest {
-  let method: String
-  /// Percent-decoded; begins with a slash.
-  let path: String
-  let header: (_ name: String) -> String?
-  /// An argument of the address, `?name=value`, decoded; a plus sign is a space.
-  let argument: (_ name: String) -> String?
-  /// Whether the client has closed the connection. A client that only sends nothing more has not.
-  let isAbandoned: () -> Bool
-
-  /// Whether the client has the version with this tag.
-  func has(_ tag: String) -> Bool {
-    (header("If-None-Match") ?? "").split(separator: ",").contains { item in
-      let item = item.drop { $0 == " " }
-      let trimmed = item.prefix { $0 != " " }
-      return trimmed == "*" || (trimmed.hasPrefix("W/") ? trimmed.dropFirst(2) : trimmed) == "\"\(tag)\""
-    }
-  }
-
-  /// Whether other programs on the way may read another path: it has an encoded slash, backslash or NUL, or a segment `.` or `..`.
-  var isAmbiguous: Bool {
-    let lower = path.lowercased()
-    return ["%2f", "%5c", "%00"].contains { lower.contains($0) } || parts.contains { $0 == "." || $0 == ".." }
-  }
-
-  var parts: [String] { path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init) }
-}
-
+/// A response of HTTP (RFC 9110), as a value.
 package struct HTTPResponse {
   enum Body {
     case bytes([UInt8])
