@@ -664,6 +664,33 @@ class StuckPlaylist(PageTest):
         self.assert_shown(last - 1)
 
 
+class LatePlaylist(PageTest):
+    """The keys work while the browser still opens the session."""
+
+    browser_options = {"before": """
+        delete window.MediaSource; delete window.ManagedMediaSource;
+        const {addEventListener} = EventTarget.prototype;
+        HTMLMediaElement.prototype.addEventListener = function (name, heard, options) {
+          const late = event => setTimeout(() => heard(event), 2000);
+          addEventListener.call(this, name, name === 'loadedmetadata' ? late : heard, options);
+        };"""}
+
+    @classmethod
+    def sessions(cls, output):
+        browser.encode(output, "exact-1fps")
+
+    def test_the_page_goes_where_the_user_went_meanwhile(self):
+        last = len(self.timeline("exact-1fps")) - 1
+        self.browser.complaints()
+        self.open_session("exact-1fps")
+        self.browser.press(Keys.END)
+        self.assert_shown(last)
+        self.open_session("exact-1fps")
+        self.browser.press(Keys.HOME, " ")
+        self.browser.wait("document.documentElement.dataset.state === 'playing'")
+        self.assertEqual(self.browser.complaints(), [])
+
+
 def element_is_page(browser):
     return browser.run("return document.activeElement === document.body")
 

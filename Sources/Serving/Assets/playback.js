@@ -23,6 +23,8 @@ export class Playback {
   #presentedMs = -1;
   #presentedIn;
   #keptAt = -Infinity;
+  /** Whether the user started the playback before the media was open. */
+  #startsPlaying = false;
   #insisting;
   /** The wait for the picture of a seek: {since, timeoutMs}. */
   #waiting;
@@ -45,9 +47,12 @@ export class Playback {
     video.requestVideoFrameCallback?.(presented);
   }
 
+  /** Opens the media, and goes where the user went meanwhile. */
   async open(media) {
     await media.open();
     this.#media = media;
+    this.seek(this.positionMs);
+    if (this.#startsPlaying) this.play();
   }
 
   /** The capture at the playhead, or the last one before it. */
@@ -84,7 +89,7 @@ export class Playback {
 
   /** Seeks again. Call it when the video pauses on another picture than the requested one. */
   insist() {
-    if (this.isPlaying || this.#insisting || this.picture !== 'loading') return;
+    if (!this.#media || this.isPlaying || this.#insisting || this.picture !== 'loading') return;
     this.#insisting = setTimeout(() => {
       this.#insisting = undefined;
       const isResting = !this.isPlaying && !this.#video.seeking && this.#video.readyState >= 2;
@@ -113,7 +118,7 @@ export class Playback {
     this.hasEnded = false;
     this.#coasting = undefined;
     this.#clock = {time: -1, since: 0};
-    if (this.segment) this.#media.show(this.positionMs, this.isPlaying);
+    if (this.segment) this.#media?.show(this.positionMs, this.isPlaying);
     this.keep();
     this.#changed();
   }
@@ -145,6 +150,8 @@ export class Playback {
   }
 
   play() {
+    this.#startsPlaying = !this.#media;
+    if (!this.#media) return;
     if (this.hasEnded || this.positionMs >= this.#session.shownMs) this.seek(0);
     this.isPlaying = true;
     if (this.segment && this.#media.restMs?.(this.step)) this.#media.show(this.positionMs, true);
@@ -159,6 +166,7 @@ export class Playback {
   }
 
   pause() {
+    this.#startsPlaying = false;
     if (!this.isPlaying) return;
     this.isPlaying = false;
     this.#coasting = undefined;

@@ -53,7 +53,6 @@ async function start() {
   } catch (error) {
     return fail('This browser cannot play it', `${error.message}. Download the MP4 instead.`);
   }
-  playback.seek(playback.positionMs);
   for (const control of document.querySelectorAll('[disabled]')) control.disabled = false;
 }
 
