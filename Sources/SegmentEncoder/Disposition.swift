@@ -18,7 +18,11 @@ public enum Disposition: Equatable, Sendable {
   /// Put the batch back into the queue: a stop was requested.
   case handBack
 
-  /// Returns the error as one line of JSON.
+  /// Returns the error as one line of JSON, as `encode --json` prints it.
+  ///
+  /// - Parameters:
+  ///   - batch: the name of the batch.
+  ///   - error: the error of which this is the disposition.
   public func json(batch: String, _ error: any Error) -> String {
     var members: [String: JSONValue] = ["batch": .string(batch)]
     switch self {
@@ -34,6 +38,18 @@ public enum Disposition: Equatable, Sendable {
   }
 
   /// Decides where a batch goes after an error.
+  ///
+  /// ```swift
+  /// do {
+  ///   receipts = try encoder.publish(upload)
+  /// } catch {
+  ///   if case .quarantine(let reason) = Disposition(of: error, batch: upload) { reject(upload, reason.description) }
+  /// }
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - error: any error of ``BatchEncoder/publish(_:session:isCancelled:)`` or ``FrameEncoder``.
+  ///   - batch: the name of the batch, for the reason.
   public init(of error: any Error, batch: String) {
     switch error {
     case let failure as ViewUpdateFailure: self = Disposition(of: failure.error, batch: batch)

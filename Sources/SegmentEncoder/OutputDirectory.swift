@@ -12,10 +12,11 @@ public final class OutputDirectory: Sendable {
   /// Creates missing directories of the path, and a directory in `PATH/.staging` for this process.
   ///
   /// - Parameters:
+  ///   - path: the directory, where each session becomes a directory of its name.
   ///   - hls: whether to keep a live HLS playlist of each session.
   ///   - thumbnails: whether to keep preview thumbnails of each session.
   ///   - sentry: whether to keep Sentry's event beside each manifest.
-  /// - Throws: ``DiskError``.
+  /// - Throws: ``DiskError`` if a directory cannot be made.
   public init(_ path: String, hls: Bool = false, thumbnails: Bool = false, sentry: Bool = false) throws {
     try DurableFile.makeDirectories(path)
     staging = try Staging(output: path, worker: WorkerID())
@@ -26,6 +27,8 @@ public final class OutputDirectory: Sendable {
   public var path: String { staging.output }
 
   /// Returns the free bytes on the directory's disk.
+  ///
+  /// - Throws: ``DiskError`` if the disk does not answer.
   public func freeBytes() throws -> Int { try staging.freeBytes() }
 
   /// The time until a session's views are due, in milliseconds; nil if all views are up to date.

@@ -11,7 +11,9 @@ public protocol SegmentStore: Sendable {
   /// An encoder may publish a batch again after a failure, or two encoders may publish it at once: with the same names and
   /// bytes. The store must not change anything then.
   ///
-  /// - Parameter segments: in order, at least one.
+  /// - Parameters:
+  ///   - segments: in order, at least one.
+  ///   - session: the session that they are a part of.
   /// - Throws: ``BadBatch`` for a batch that must not be published, any other error for a failure of the store.
   ///   ``BatchEncoder/publish(_:session:isCancelled:)`` throws it on.
   func publish(_ segments: [Segment], of session: SessionID) throws
@@ -33,7 +35,7 @@ public final class MemoryStore: SegmentStore {
     }
   }
 
-  /// The published segments of a session, in order.
+  /// Returns the published segments of a session, in order; none of a session that it does not have.
   public func segments(of session: SessionID) -> [Segment] {
     published.withLock { $0[session]?.values.sorted { $0.startMs < $1.startMs } ?? [] }
   }

@@ -2,6 +2,10 @@ import FileSystem
 import FrameBatches
 
 /// A captured picture and its instant.
+///
+/// ```swift
+/// let frame = CapturedFrame(image: jpeg, timeMs: 1_767_859_512_340, masks: [Mask(x: 0, y: 0, width: 90, height: 40)])
+/// ```
 public struct CapturedFrame: Sendable {
   /// An image file (JPEG, PNG, WebP), or pixels.
   let bytes: [UInt8]

@@ -33,6 +33,12 @@ public enum FrameEncoderError: Error, CustomStringConvertible {
 ///
 /// One thread uses it at a time, and may hand it to another one. `segments(of:)` of an asynchronous sequence of frames is its form for
 /// Swift concurrency.
+///
+/// ```swift
+/// var encoder = try FrameEncoder(session: session)
+/// var segments = try encoder.append(CapturedFrame(image: jpeg, timeMs: 1_767_859_512_340))
+/// segments += try encoder.finish()
+/// ```
 public struct FrameEncoder: ~Copyable {
   private let session: SessionID
   private let settings: EncoderSettings
@@ -51,6 +57,8 @@ public struct FrameEncoder: ~Copyable {
   /// Why no more frames are taken.
   private var end: String?
 
+  /// Begins a session, or a further part of it.
+  ///
   /// - Parameters:
   ///   - session: the name of the session.
   ///   - intervalMs: the nominal interval of captures, in milliseconds, from 1 to 3 600 000.
@@ -101,7 +109,10 @@ public struct FrameEncoder: ~Copyable {
 
   /// Appends a frame, which is later than the one before.
   ///
+  /// - Parameter frame: a picture and its instant.
   /// - Returns: the segments that close: none most times, one at a cut, more before a frame that comes long after the one before.
+  /// - Throws: ``FrameEncoderError``. After ``FrameEncoderError/refused(_:)`` and ``FrameEncoderError/environment(_:)`` the encoder takes
+  ///   further frames.
   public mutating func append(_ frame: CapturedFrame) throws -> [Segment] {
     if let end { throw FrameEncoderError.ended(reason: end) }
     if let reason = reasonToRefuse(frame) {
@@ -129,6 +140,7 @@ public struct FrameEncoder: ~Copyable {
   ///   - endMs: when the last frame leaves the screen, in unix milliseconds; by default one interval after its capture.
   ///   - isFinal: whether the session ends here.
   /// - Returns: the last segments; none if no frame was taken.
+  /// - Throws: ``FrameEncoderError/ended(reason:)`` if the encoder has ended, or the end is not after the last capture.
   public consuming func finish(endMs: Int64? = nil, isFinal: Bool = false) throws -> [Segment] {
     guard let lastMs else { return [] }
     if end == nil {

@@ -9,6 +9,10 @@ extension AsyncSequence where Self: Sendable, Element == CapturedFrame {
   /// The next frame is asked for once the one before is encoded. The work runs on threads of its own. Frames that are refused are
   /// left out; ``Segment/refused`` lists them. A cancelled task ends the iteration with `CancellationError`. Nothing is left then.
   ///
+  /// ```swift
+  /// for try await segment in frames.segments(of: session) { try await upload(segment.video, segment.manifest) }
+  /// ```
+  ///
   /// - Parameters:
   ///   - session: the name of the session.
   ///   - intervalMs: the nominal interval of captures, in milliseconds.

@@ -10,7 +10,7 @@ public struct Segment: Sendable {
 
   /// The session that it is a part of.
   public let session: SessionID
-  /// The MP4 file: H.264, with the timing track.
+  /// The MP4 file: H.264, with the timing track. Times in it are ticks of 1/90 000 s, from the segment's start.
   public let video: [UInt8]
   /// The manifest: JSON in UTF-8, format `segment-manifest/1`. The other properties are facts of it.
   public let manifest: [UInt8]

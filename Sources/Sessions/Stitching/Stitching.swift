@@ -56,8 +56,10 @@ public enum Stitching {
   /// - Parameters:
   ///   - path: a published session, `OUTPUT/SESSION`.
   ///   - target: the MP4 to write.
+  ///   - gaps: what is shown for time that was not recorded.
   ///   - decoders: the processes that read segments; nil to read trusted segments in this process.
   ///   - progress: called with the number of segments done and of all; an error that it throws ends the work.
+  /// - Returns: the facts of the film.
   /// - Throws: `BadSession` when the segments differ from their manifests, `DiskError`.
   public static func film(
     of path: String, to target: String, gaps: GapRule = .hold, decoders: DecoderForkServer? = nil,
@@ -108,7 +110,13 @@ public enum Stitching {
 
   /// Writes a session's playlist and fragments into the directory `target`, the playlist last.
   ///
-  /// Parameters and errors as of ``film(of:to:gaps:decoders:progress:)``.
+  /// - Parameters:
+  ///   - path: a published session, `OUTPUT/SESSION`.
+  ///   - target: the directory to write, or one with files of the same session.
+  ///   - decoders: the processes that read segments; nil to read trusted segments in this process.
+  ///   - progress: called with the number of segments done and of all; an error that it throws ends the work.
+  /// - Returns: the facts of the playlist.
+  /// - Throws: `BadSession` when the segments differ from their manifests, `DiskError`.
   public static func hls(
     of path: String, to target: String, decoders: DecoderForkServer? = nil,
     progress: (Int, Int) throws -> Void = { _, _ in }

@@ -31,7 +31,11 @@ public final class SessionCatalog: Sendable {
   /// Maximum number of cached segments of all sessions. The session requested last is always cached.
   private static let maximumCachedSegments = 20_000
 
-  /// - Parameter decoders: the sandbox; nil to read trusted segments in this process.
+  /// Opens an output. Sessions are read when they are asked for.
+  ///
+  /// - Parameters:
+  ///   - output: the directory that has a directory for each session.
+  ///   - decoders: the sandbox; nil to read trusted segments in this process.
   /// - Throws: `DiskError` if there is no such directory.
   public init(of output: String, decoders: DecoderForkServer? = nil) throws {
     self.decoders = decoders
@@ -42,14 +46,18 @@ public final class SessionCatalog: Sendable {
   /// Throws if the output cannot be read. Its cost does not depend on the size of the output.
   package func requireOutput() throws(DiskError) { _ = try Directory(opening: output) }
 
-  /// Whether the directory is a spool without sessions.
+  /// Returns whether the directory is a spool without sessions.
+  ///
+  /// - Throws: `DiskError` if the output cannot be read.
   public func isSpool() throws -> Bool {
     try DurableFile.isDirectory(output + "/incoming") && DurableFile.isDirectory(output + "/tmp") && sessions().isEmpty
   }
 
   // MARK: - All sessions
 
-  /// Returns all sessions, the newest first.
+  /// Returns all sessions, the newest first. A session that cannot be read has a ``SessionSummary/error``.
+  ///
+  /// - Throws: `DiskError` if the output cannot be read.
   public func sessions() throws -> [SessionSummary] {
     try listing.withLock { _ in
       let directory = try Directory(opening: output)
@@ -71,6 +79,8 @@ public final class SessionCatalog: Sendable {
   }
 
   /// Returns all sessions as JSON (`session-list/1`), the newest first.
+  ///
+  /// - Throws: `DiskError` if the output cannot be read.
   public func list() throws -> [UInt8] {
     let sessions = try sessions()
     return JSONValue.object([
@@ -78,7 +88,9 @@ public final class SessionCatalog: Sendable {
     ]).bytes() + [UInt8(ascii: "\n")]
   }
 
-  /// Free bytes on the output's file system.
+  /// Returns the free bytes on the output's file system.
+  ///
+  /// - Throws: `DiskError` if the disk does not answer.
   public func freeBytes() throws -> Int { try DurableFile.freeBytes(at: output) }
 
   // MARK: - One session
@@ -89,6 +101,9 @@ public final class SessionCatalog: Sendable {
   package func tombstone(of session: SessionID) throws -> Tombstone? { try tombstones.tombstone(of: session) }
 
   /// Returns a session as it is now; nil if it has no segment, or was deleted.
+  ///
+  /// - Parameter session: its name.
+  /// - Throws: `BadSession` if no manifest of the session can be read; `DiskError` if the output cannot be read.
   public func playback(of session: SessionID) throws -> SessionPlayback? {
     guard try tombstone(of: session) == nil, let stamp = try stamp(of: session) else { return nil }
     if let known = known(session), known.stamp == stamp { return known.playback }

@@ -85,6 +85,7 @@ public final class SessionPlayback: Sendable {
   /// Returns the playlist of key frames, `iframes.m3u8`, or the multivariant playlist, `multivariant.m3u8`. It reads the tables of
   /// all videos.
   ///
+  /// - Parameter name: of the playlist.
   /// - Returns: nil for any other name.
   /// - Throws: `DiskError`.
   public func playlist(named name: String) throws -> [UInt8]? { try playlist(named: name) {} }
@@ -124,6 +125,7 @@ public final class SessionPlayback: Sendable {
 
   /// Returns a fragment by its name in the timeline and the playlist; nil if there is none.
   ///
+  /// - Parameter name: any text, such as a part of a request's path.
   /// - Throws: `BadSession` if its segment's video is missing or damaged.
   public func fragment(named name: String) throws -> [UInt8]? {
     if name == HLSPlaylist.gapFile { return MP4Fragment.empty }
@@ -132,6 +134,7 @@ public final class SessionPlayback: Sendable {
 
   /// Returns an initialization by its name; nil if there is none.
   ///
+  /// - Parameter name: any text, such as a part of a request's path.
   /// - Throws: `BadSession` if all videos from which it could be made are damaged.
   public func initialization(named name: String) throws -> [UInt8]? {
     guard let first = initializations[name] else { return nil }
@@ -147,6 +150,8 @@ public final class SessionPlayback: Sendable {
   }
 
   /// Returns its first picture as a JPEG that fits 320 × 320 pixels; nil if the session was removed.
+  ///
+  /// - Throws: `BadSession` if the first segment is missing or damaged; `DiskError`.
   public func thumbnail() throws -> [UInt8]? {
     try SessionThumbnail.jpeg(
       output: DurableFile.parentDirectory(of: directory.path), session: session, decoders: directory.reader.decoders)
