@@ -141,6 +141,11 @@ let package = Package(
       name: "FramesFromMemory", dependencies: ["SegmentEncoder"], path: "examples/embedding/FramesFromMemory",
       swiftSettings: strict),
     .executableTarget(
+      name: "FirstSegment", dependencies: ["SegmentEncoder"], path: "examples/embedding/FirstSegment",
+      swiftSettings: strict),
+    .executableTarget(
+      name: "LiveHLS", dependencies: ["SegmentEncoder"], path: "examples/embedding/LiveHLS", swiftSettings: strict),
+    .executableTarget(
       name: "OwnStore", dependencies: ["SegmentEncoder"], path: "examples/embedding/OwnStore", swiftSettings: strict),
     .executableTarget(
       name: "RunWorker",
@@ -174,7 +179,10 @@ let package = Package(
     // End-to-end tests run the program.
     tests(
       "ProgramTests", in: "EndToEnd/",
-      of: ["FileSystem", "EncodeFrames", "FramesFromMemory", "OwnStore", "RunWorker", "ShowSessions"]),
+      of: [
+        "FileSystem", "EncodeFrames", "FirstSegment", "FramesFromMemory", "LiveHLS", "OwnStore", "RunWorker",
+        "ShowSessions",
+      ]),
     tests("InputTests", in: "EndToEnd/", of: ["JSON", "ISOMedia"]),
     tests("FinishedSessionTests", in: "EndToEnd/", of: ["JSON", "FrameBatches", "Encoding", "Sessions"]),
     tests(

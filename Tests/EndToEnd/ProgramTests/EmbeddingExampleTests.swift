@@ -8,7 +8,9 @@ import Testing
 
   init() throws { scratch = try ScratchDirectory() }
 
-  private func run(_ example: String, _ words: String...) throws -> Tool.Result {
+  private func run(_ example: String, _ words: String...) throws -> Tool.Result { try run(example, words) }
+
+  private func run(_ example: String, _ words: [String]) throws -> Tool.Result {
     let program = URL(fileURLWithPath: EncoderWorker.path).deletingLastPathComponent().appendingPathComponent(example)
     let result = try Tool.run(program.path, words)
     // The library and FFmpeg write nothing to standard error.
@@ -70,6 +72,47 @@ import Testing
     for file in files where file.hasSuffix(".mp4") {
       #expect(
         try Fixture(file: target + "/" + file).bytes() == Fixture(file: scratch.path("output/lobby/" + file)).bytes())
+    }
+  }
+
+  @Test func firstSegmentShowsEachPictureForASecond() throws {
+    let pictures = (0..<3).map { Fixture("exact-1fps").path + "/000\($0).jpg" }
+    let video = scratch.path("first.mp4")
+    let result = try run("FirstSegment", [video] + pictures)
+    #expect(result.status == 0 && result.text.hasPrefix("3 pictures, 3000 ms, "))
+    let packets = try Probe(video).packets(of: 0)
+    #expect(packets.count == 3 && packets.allSatisfy { $0.duration == 90_000 })
+    #expect(try run("FirstSegment", video).status == 64)
+    let bad = try run("FirstSegment", video, try scratch.file("0.jpg", Array("no picture".utf8)))
+    #expect(bad.status == 1 && bad.text.hasPrefix("not encoded: 1767859512340: "))
+  }
+
+  @Test func livePlaylistGrowsAndItsStreamIsExact() throws {
+    let pictures = try names(in: Fixture("jittered").path).map { Fixture("jittered").path + "/" + $0 }
+    let target = scratch.path("target")
+    let result = try run("LiveHLS", ["lobby", scratch.path("output"), target] + pictures)
+    #expect(result.status == 0)
+    let playlists = result.text.components(separatedBy: "\n\n").filter { !$0.isEmpty }.map { $0 + "\n" }
+    #expect(playlists.count == 3)
+    // Lines that a player has read never change, and it reads on until the last playlist.
+    for (one, next) in zip(playlists, playlists.dropFirst()) { #expect(next.hasPrefix(one)) }
+    #expect(playlists.map { $0.hasSuffix("#EXT-X-ENDLIST\n") } == [false, false, true])
+    #expect(playlists.allSatisfy { $0.contains("#EXT-X-PLAYLIST-TYPE:EVENT\n") && $0.contains("#EXT-X-MAP:URI=") })
+    let probe = try Tool.output(
+      "ffprobe",
+      [
+        "-v", "error", "-allowed_extensions", "ALL", "-count_packets", "-select_streams", "v", "-show_entries",
+        "format=duration:stream=nb_read_packets", "-of", "default=nokey=1:noprint_wrappers=1", target + "/session.m3u8",
+      ])
+    // From the first capture to one second after the last. Two segments begin with the picture of the one before.
+    let lines = String(decoding: probe, as: UTF8.self).split(separator: "\n")
+    #expect(lines.last == "11.014000" && (Int(lines.first ?? "") ?? 0) >= 11)
+    let encoded = try run("EncodeFrames", Fixture("jittered").path, "lobby", scratch.path("encoded"))
+    #expect(encoded.status == 0)
+    for file in try names(in: scratch.path("encoded/lobby")) where file.hasSuffix(".mp4") {
+      #expect(
+        try Fixture(file: scratch.path("output/lobby/" + file)).bytes()
+          == Fixture(file: scratch.path("encoded/lobby/" + file)).bytes())
     }
   }
 
