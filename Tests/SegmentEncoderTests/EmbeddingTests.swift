@@ -4,7 +4,7 @@ import SegmentEncoder
 import TestSupport
 import Testing
 
-/// The code of the article "Embed it in your own server", in the same order.
+/// A server that uses the public API only. Articles of the documentation have parts of this code.
 @Suite struct EmbeddingTests {
   private let scratch: ScratchDirectory
 
@@ -64,5 +64,25 @@ import Testing
     try scratch.file("film.mp4", Array(#require(bytes)))
     #expect(bytes?.count == film.size)
     #expect(try Probe(scratch.path("film.mp4")).packets(of: 0).count >= 11)
+  }
+
+  /// The code of the article "Hide parts of a picture".
+  @Test func aMaskHidesItsPartAndNothingElse() throws {
+    let picture = [UInt8](try Data(contentsOf: URL(fileURLWithPath: Fixture("exact-1fps").path + "/0000.jpg")))
+
+    let name = Mask(x: 0, y: 0, width: 180, height: 40)
+    let frame = CapturedFrame(image: picture, timeMs: 1_767_859_512_340, masks: [name])
+
+    var encoder = try FrameEncoder(session: #require(SessionID("lobby")))
+    var segments = try encoder.append(frame)
+    segments += try encoder.finish()
+    let segment = try #require(segments.first)
+    let video = try scratch.file(segment.videoName, segment.video)
+    let luma = [UInt8](
+      try Tool.output(
+        "ffmpeg", ["-v", "error", "-i", video, "-frames:v", "1", "-f", "rawvideo", "-pix_fmt", "gray", "-"]))
+    try #require(luma.count == segment.width * segment.height && segment.width == 180)
+    #expect(luma[..<(180 * 36)].allSatisfy { $0 < 24 })
+    #expect(luma[(180 * 44)...].contains { $0 > 64 })
   }
 }

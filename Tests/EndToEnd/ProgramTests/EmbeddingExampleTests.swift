@@ -18,6 +18,39 @@ import Testing
     return result
   }
 
+  /// Code in the articles compiles, because it is that of an example or of a test.
+  @Test func codeOfTheArticlesIsThatOfTheExamples() throws {
+    let root = Fixture.root
+    func text(_ file: String) throws -> String {
+      try String(contentsOf: root.appendingPathComponent(file), encoding: .utf8)
+    }
+    func unindented(_ text: some StringProtocol) -> String {
+      text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.joined(separator: "\n") + "\n"
+    }
+    let examples = try #require(FileManager.default.enumerator(atPath: root.appendingPathComponent("examples").path))
+    let sources = try examples.compactMap { $0 as? String }.filter { $0.hasSuffix(".swift") && !$0.contains(".build") }
+      .map { try unindented(text("examples/" + $0)) }
+    let known = try sources + [unindented(text("Tests/SegmentEncoderTests/EmbeddingTests.swift"))]
+    let catalog = "Sources/SegmentEncoder/Documentation.docc"
+    let articles = try names(in: root.appendingPathComponent(catalog).path).filter { $0.hasSuffix(".md") }
+    #expect(articles.count > 5)
+    for article in articles {
+      let blocks = try text(catalog + "/" + article).components(separatedBy: "```swift\n").dropFirst()
+      for block in blocks.map({ unindented($0.components(separatedBy: "```")[0]) }) {
+        #expect(known.contains { $0.contains(block) }, "\(article): no example has this code: \(block)")
+      }
+    }
+    // Each step of the tutorial is a part of the program.
+    let program = try text("examples/embedding/FirstSegment/main.swift").split(separator: "\n")
+    for step in 1...4 {
+      var rest = program[...]
+      for line in try text("examples/tutorial/first-segment-\(step).swift").split(separator: "\n") {
+        rest = rest.drop { $0 != line }.dropFirst()
+        #expect(rest.startIndex < program.endIndex || line == program.last, "first-segment-\(step).swift: \(line)")
+      }
+    }
+  }
+
   @Test func batchIsEncodedAndItsSessionShown() throws {
     let output = scratch.path("output")
     let encoded = try run("EncodeFrames", Fixture("jittered").path, "lobby", output)
