@@ -7,20 +7,23 @@ struct FormPart {
   let fileName: String
   let bytes: [UInt8]
 
+  /// Of a whole form.
+  static let (maximumBytes, maximumParts) = (32 << 20, 300)
+
   /// Reads a body of `multipart/form-data` (RFC 7578), all of whose parts are files.
   ///
-  /// - Parameters:
-  ///   - boundary: the text between its parts, from the header `Content-Type`.
-  ///   - limit: maximum number of parts.
+  /// - Parameter boundary: the text between its parts, from the header `Content-Type`.
   /// - Throws: an error with status 400 for any other body, 413 for more parts.
-  static func all(of body: [UInt8], boundary: String, limit: Int) throws -> [FormPart] {
+  static func all(of body: [UInt8], boundary: String) throws -> [FormPart] {
     // Each part is behind a delimiter. The first one may be at the beginning of the body.
     let body = Data("\r\n".utf8) + Data(body)
     let delimiter = Data("\r\n--\(boundary)".utf8)
     guard var start = body.range(of: delimiter)?.upperBound else { throw malformed }
     var parts: [FormPart] = []
     while !body[start...].starts(with: Data("--".utf8)) {
-      guard parts.count < limit else { throw HTTPError(.contentTooLarge, message: "more than \(limit) files") }
+      guard parts.count < maximumParts else {
+        throw HTTPError(.contentTooLarge, message: "more than \(maximumParts) files")
+      }
       // The headers of a part have some 100 bytes.
       let headers = start..<min(start + 1_024, body.endIndex)
       guard let gap = body.range(of: Data("\r\n\r\n".utf8), in: headers),
@@ -34,6 +37,7 @@ struct FormPart {
       parts.append(FormPart(name: String(name), fileName: String(fileName), bytes: bytes))
       start = end.upperBound
     }
+    guard !parts.isEmpty else { throw malformed }
     return parts
   }
 

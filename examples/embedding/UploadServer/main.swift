@@ -5,9 +5,6 @@ import Foundation
 import Hummingbird
 import SegmentEncoder
 
-let maximumBytes = 32 << 20
-let maximumFrames = 300
-
 /// Uploads are decoded in processes that can do nothing else.
 func sandboxedOptions() throws -> BatchEncoder.Options {
   var options = BatchEncoder.Options()
@@ -22,9 +19,8 @@ func frames(in request: Request) async throws -> [CapturedFrame] {
     throw HTTPError(.unsupportedMediaType, message: "send multipart/form-data")
   }
   // More bytes are answered with 413.
-  let body = try await request.body.collect(upTo: maximumBytes)
-  let parts = try FormPart.all(
-    of: [UInt8](body.readableBytesView), boundary: boundary.value, limit: maximumFrames)
+  let body = try await request.body.collect(upTo: FormPart.maximumBytes)
+  let parts = try FormPart.all(of: [UInt8](body.readableBytesView), boundary: boundary.value)
   let frames = try parts.map { part in
     guard part.name == "frame", let timeMs = Int64(part.fileName.prefix { $0 != "." }) else {
       throw HTTPError(.badRequest, message: "'\(part.name)', file '\(part.fileName)': send frame, file <unix ms>.jpg")
@@ -62,7 +58,7 @@ func encode(_ frames: [CapturedFrame], of session: SessionID, _ options: BatchEn
 // First, because it forks: the server has threads.
 let options = try sandboxedOptions()
 let router = Router()
-router.post("sessions/:session/segment") { request, context in
+router.post("sessions/:session/segment") { [options] request, context in
   guard let session = SessionID(try context.parameters.require("session")) else {
     throw HTTPError(.badRequest, message: "session: \(SessionID.rule)")
   }
