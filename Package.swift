@@ -7,6 +7,9 @@ import PackageDescription
 let strict: [SwiftSetting] =
   Context.environment["WARNINGS_AS_ERRORS"] == nil ? [] : [.treatAllWarnings(as: .error)]
 
+/// The modules that parse input from others mark each use of memory that the compiler cannot check with `unsafe`.
+let parsing: [SwiftSetting] = strict + [.strictMemorySafety()]
+
 /// Tests are not optimised, and compile file by file, so that a changed test builds in seconds. The program under test
 /// and TestSupport, which computes a lot, are optimised.
 let test: [SwiftSetting] =
@@ -67,8 +70,8 @@ let package = Package(
     .target(name: "CPixels"),
     // The layers, lowest first. Each imports only the modules that it lists here.
     .target(name: "FileSystem", dependencies: ["CLinux", "CNettle"], swiftSettings: strict),
-    .target(name: "JSON", swiftSettings: strict),
-    .target(name: "ISOMedia", dependencies: ["FileSystem", "CLinux"], swiftSettings: strict),
+    .target(name: "JSON", swiftSettings: parsing),
+    .target(name: "ISOMedia", dependencies: ["FileSystem", "CLinux"], swiftSettings: parsing),
     .target(
       name: "FrameBatches", dependencies: ["FileSystem", "JSON", "CArchive", "CZlib", "CLinux"],
       swiftSettings: strict),

@@ -69,7 +69,7 @@ struct BitWriter {
   /// Writes whole bytes, from the start of a byte on.
   mutating func put(aligned more: UnsafeBufferPointer<UInt8>) {
     precondition(isAligned)
-    bytes += more
+    unsafe bytes += more
     bitCount += 8 * more.count
   }
 

@@ -55,7 +55,7 @@ package struct KeyPictureWriter {
     slice.put(0, bits: 2)  // output earlier pictures; a short-term reference
     slice.put(signed: 0)  // quantiser
     slice.put(unsigned: 1)  // no deblocking
-    planes.withUnsafeBufferPointer { put($0, to: &slice) }
+    unsafe planes.withUnsafeBufferPointer { unsafe put($0, to: &slice) }
     slice.stop()
     return NALUnit.lengthPrefixed(slice.unit)
   }
@@ -63,7 +63,7 @@ package struct KeyPictureWriter {
   private func put(_ planes: UnsafeBufferPointer<UInt8>, to slice: inout BitWriter) {
     let quarter = 64 * columns * rows
     func blocks(_ range: Range<Int>, side: Int) -> SampleBlocks {
-      SampleBlocks(samples: UnsafeBufferPointer(rebasing: planes[range]), side: side, columns: columns)
+      unsafe SampleBlocks(samples: UnsafeBufferPointer(rebasing: planes[range]), side: side, columns: columns)
     }
     let luma = blocks(0..<(4 * quarter), side: 16)
     let chroma = (4...5).map { blocks(($0 * quarter)..<(($0 + 1) * quarter), side: 8) }
@@ -84,7 +84,7 @@ package struct KeyPictureWriter {
         } else {
           slice.put(unsigned: 25)  // I_PCM
           slice.align()
-          for plane in [luma] + chroma { plane.forEachRow(row, column) { slice.put(aligned: $0) } }
+          for plane in [luma] + chroma { unsafe plane.forEachRow(row, column) { unsafe slice.put(aligned: $0) } }
           isStored[column] = true
         }
       }
@@ -92,8 +92,9 @@ package struct KeyPictureWriter {
   }
 }
 
-/// A plane in square blocks, one for each macroblock.
-private struct SampleBlocks {
+/// A plane in square blocks, one for each macroblock. It is safe: ``KeyPictureWriter`` makes it while the memory of the
+/// plane is valid, and passes only rows and columns of the picture.
+@safe private struct SampleBlocks {
   let samples: UnsafeBufferPointer<UInt8>
   let side: Int
   let columns: Int
@@ -113,7 +114,7 @@ private struct SampleBlocks {
   func forEachRow(_ row: Int, _ column: Int, _ body: (UnsafeBufferPointer<UInt8>) -> Void) {
     let start = start(row, column)
     for line in 0..<side {
-      body(UnsafeBufferPointer(rebasing: samples[(start + line * stride)..<(start + line * stride + side)]))
+      unsafe body(UnsafeBufferPointer(rebasing: samples[(start + line * stride)..<(start + line * stride + side)]))
     }
   }
 
@@ -126,13 +127,13 @@ private struct SampleBlocks {
     let start = start(row, column)
     func isEach(_ value: (_ line: Int, _ place: Int) -> UInt8) -> Bool {
       for line in 0..<side {
-        for place in 0..<side where samples[start + line * stride + place] != value(line, place) { return false }
+        for place in 0..<side where unsafe samples[start + line * stride + place] != value(line, place) { return false }
       }
       return true
     }
     switch prediction {
-    case .vertical: return row > 0 && isEach { _, place in samples[start - stride + place] }
-    case .horizontal: return column > 0 && isEach { line, _ in samples[start + line * stride - 1] }
+    case .vertical: return row > 0 && isEach { _, place in unsafe samples[start - stride + place] }
+    case .horizontal: return column > 0 && isEach { line, _ in unsafe samples[start + line * stride - 1] }
     case .mean:
       // Chroma has a mean for each quarter of the block.
       let part = side == 16 ? 16 : 4
@@ -148,8 +149,8 @@ private struct SampleBlocks {
   private func mean(
     of part: Int, _ down: Int, _ across: Int, _ start: Int, _ hasAbove: Bool, _ hasLeft: Bool
   ) -> UInt8 {
-    let above = { (0..<part).reduce(0) { $0 + Int(samples[start - stride + across * part + $1]) } }
-    let left = { (0..<part).reduce(0) { $0 + Int(samples[start + (down * part + $1) * stride - 1]) } }
+    let above = { (0..<part).reduce(0) { unsafe $0 + Int(samples[start - stride + across * part + $1]) } }
+    let left = { (0..<part).reduce(0) { unsafe $0 + Int(samples[start + (down * part + $1) * stride - 1]) } }
     // The parts beside one edge only take their mean from there.
     let (usesAbove, usesLeft) = (
       hasAbove && !(hasLeft && down > across), hasLeft && !(hasAbove && across > down)

@@ -11,7 +11,7 @@ package struct MP4Box {
     ascii(type)
     body(&self)
     let size = UInt32(bytes.count - start)
-    withUnsafeBytes(of: size.bigEndian) { bytes.replaceSubrange(start..<start + 4, with: $0) }
+    for index in 0..<4 { bytes[start + index] = UInt8(truncatingIfNeeded: size >> (24 - 8 * index)) }
   }
 
   /// Writes a box with version and flags.
@@ -23,11 +23,18 @@ package struct MP4Box {
   }
 
   mutating func u8(_ value: UInt8) { bytes.append(value) }
-  mutating func u16(_ value: UInt16) { withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) } }
-  package mutating func u32(_ value: UInt32) { withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) } }
+  mutating func u16(_ value: UInt16) { bytes.append(bigEndian: value) }
+  package mutating func u32(_ value: UInt32) { bytes.append(bigEndian: value) }
   mutating func u32(_ values: UInt32...) { for value in values { u32(value) } }
-  package mutating func u64(_ value: UInt64) { withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) } }
+  package mutating func u64(_ value: UInt64) { bytes.append(bigEndian: value) }
   package mutating func ascii(_ text: String) { bytes.append(contentsOf: text.utf8) }
   package mutating func append(_ data: some Sequence<UInt8>) { bytes.append(contentsOf: data) }
   package mutating func zeros(_ count: Int) { bytes.append(contentsOf: repeatElement(0, count: count)) }
+}
+
+extension [UInt8] {
+  /// Appends a number, its highest byte first.
+  mutating func append(bigEndian value: some FixedWidthInteger) {
+    unsafe Swift.withUnsafeBytes(of: value.bigEndian) { unsafe append(contentsOf: $0) }
+  }
 }

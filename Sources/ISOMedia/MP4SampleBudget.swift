@@ -18,7 +18,7 @@ package enum MP4SampleBudget {
       if ["mdat", "free", "skip"].contains(type) { return true }
       scanned += range.count
       guard scanned <= maximumScanned else { return false }
-      file.bytes(at: range.lowerBound, range.count).withUnsafeBytes { count.add($0) }
+      count.add(file.bytes(at: range.lowerBound, range.count))
       return true
     }
     return isRead && scanned <= maximumScanned && count.isBearable
@@ -37,7 +37,7 @@ package enum MP4SampleBudget {
       return samples <= limit && runs <= 2 * limit && samples <= maximumSamples / edits
     }
 
-    mutating func add(_ box: UnsafeRawBufferPointer) {
+    mutating func add(_ box: [UInt8]) {
       // The number of rows follows version and flags; in tables of sizes the size of all samples comes between.
       for start in box.offsets(behind: "stsz") + box.offsets(behind: "stz2") { samples += number(at: start + 8, box) }
       for start in box.offsets(behind: "trun") { samples += number(at: start + 4, box) }
@@ -48,9 +48,15 @@ package enum MP4SampleBudget {
       }
     }
 
-    private func number(at offset: Int, _ box: UnsafeRawBufferPointer) -> Int {
-      offset + 4 <= box.count ? Int(UInt32(bigEndian: box.loadUnaligned(fromByteOffset: offset, as: UInt32.self))) : 0
+    private func number(at offset: Int, _ box: [UInt8]) -> Int {
+      offset + 4 <= box.count ? box[offset..<offset + 4].reduce(0) { $0 << 8 | Int($1) } : 0
     }
+  }
+}
+
+extension [UInt8] {
+  fileprivate func offsets(behind text: String) -> [Int] {
+    unsafe withUnsafeBytes { unsafe $0.offsets(behind: text) }
   }
 }
 
@@ -60,8 +66,8 @@ extension UnsafeRawBufferPointer {
     guard let start = baseAddress else { return [] }
     let text = Array(text.utf8)
     var (offsets, offset) = ([Int](), 0)
-    while let found = memmem(start + offset, count - offset, text, text.count) {
-      offset = UnsafeRawPointer(found) - start + text.count
+    while let found = unsafe memmem(start + offset, count - offset, text, text.count) {
+      offset = unsafe UnsafeRawPointer(found) - start + text.count
       offsets.append(offset)
     }
     return offsets

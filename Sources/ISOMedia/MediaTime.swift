@@ -25,9 +25,9 @@ extension Int64 {
   /// Unix milliseconds as ISO 8601, UTC.
   package var dateText: String {
     var seconds = time_t(self / 1_000)
-    var parts = tm()
-    gmtime_r(&seconds, &parts)
-    return "\((parts.tm_year + 1_900).digits(4))-\((parts.tm_mon + 1).digits(2))-\(parts.tm_mday.digits(2))"
+    var parts = unsafe tm()
+    unsafe gmtime_r(&seconds, &parts)
+    return unsafe "\((parts.tm_year + 1_900).digits(4))-\((parts.tm_mon + 1).digits(2))-\(parts.tm_mday.digits(2))"
       + "T\(parts.tm_hour.digits(2)):\(parts.tm_min.digits(2)):\(parts.tm_sec.digits(2)).\((self % 1_000).digits(3))Z"
   }
 }
