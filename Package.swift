@@ -74,7 +74,7 @@ let package = Package(
     .target(name: "ISOMedia", dependencies: ["FileSystem", "CLinux"], swiftSettings: parsing),
     .target(
       name: "FrameBatches", dependencies: ["FileSystem", "JSON", "CArchive", "CZlib", "CLinux"],
-      swiftSettings: strict),
+      swiftSettings: parsing),
     .target(
       name: "Encoding",
       dependencies: [

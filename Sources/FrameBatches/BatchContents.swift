@@ -176,7 +176,7 @@ struct DirectoryContents: BatchContents {
   package func modifiedMs(_ name: String) throws -> Int64? {
     var status = stat()
     try check("stat", directory.path + "/" + name) {
-      fstatat(directory.descriptor, name, &status, AT_SYMLINK_NOFOLLOW)
+      unsafe fstatat(directory.descriptor, name, &status, AT_SYMLINK_NOFOLLOW)
     }
     return WallClock.unixMs(status.st_mtim.tv_sec, status.st_mtim.tv_nsec)
   }
@@ -215,7 +215,7 @@ struct ListedContents: BatchContents {
   func modifiedMs(_ name: String) throws -> Int64? {
     guard let path = paths[name] else { return nil }
     var status = stat()
-    try check("stat", path) { stat(path, &status) }
+    try check("stat", path) { unsafe stat(path, &status) }
     return WallClock.unixMs(status.st_mtim.tv_sec, status.st_mtim.tv_nsec)
   }
 
@@ -230,7 +230,7 @@ struct ListedContents: BatchContents {
 
   private func read(_ name: String, limit: Int, count: Int) throws -> FileContents? {
     guard let path = paths[name] else { return nil }
-    let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     if file < 0 && errno == EACCES {
       throw BadBatch("read", name, BadBatch.denied, advice: "make it readable for you")
     }

@@ -36,7 +36,9 @@ package struct BatchDirectory: Sendable {
   package func allows(output: String) -> Bool {
     var place = output
     // A missing path counts as part of its nearest directory.
-    while !["/", "."].contains(place), access(place, F_OK) != 0 { place = DurableFile.parentDirectory(of: place) }
+    while !["/", "."].contains(place), unsafe access(place, F_OK) != 0 {
+      place = DurableFile.parentDirectory(of: place)
+    }
     let (own, resolved) = (DurableFile.resolved(path), DurableFile.resolved(place))
     return resolved != own && !resolved.hasPrefix(own == "/" ? own : own + "/")
   }

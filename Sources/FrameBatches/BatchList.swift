@@ -16,7 +16,7 @@ package struct BatchList: Sendable, Equatable {
       self = try Self(Self.bytes(of: STDIN_FILENO, "standard input"), called: "standard input")
       return
     }
-    let file = open(path, O_RDONLY | O_CLOEXEC)
+    let file = unsafe open(path, O_RDONLY | O_CLOEXEC)
     guard file >= 0 else {
       let failure = DiskError("open", path)
       guard [ENOENT, ENOTDIR, EACCES].contains(failure.code) else { throw failure }
@@ -47,7 +47,7 @@ package struct BatchList: Sendable, Equatable {
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 1 << 16)
     while true {
-      let count = read(file, &buffer, buffer.count)
+      let count = unsafe read(file, &buffer, buffer.count)
       if count < 0 && errno == EINTR { continue }
       guard count >= 0 else {
         let failure = DiskError("read", name)

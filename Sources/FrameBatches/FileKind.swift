@@ -23,11 +23,11 @@ package enum FileKind {
 
   /// Whether a path leads to a JPEG, PNG or WebP image.
   package static func isImage(_ path: String) -> Bool {
-    let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard file >= 0 else { return false }
     defer { close(file) }
     var prefix = [UInt8](repeating: 0, count: 16)
-    let count = read(file, &prefix, prefix.count)
+    let count = unsafe read(file, &prefix, prefix.count)
     return count > 0 && ImageKind(of: prefix.prefix(count)) != nil
   }
 

@@ -47,12 +47,12 @@ package struct JPEGFile {
 
   /// Returns the offset of the next marker that is neither a stuffed byte nor a restart marker.
   private static func endOfCodedData(in bytes: [UInt8], from start: Int) -> Int {
-    bytes.withUnsafeBufferPointer { file in
+    unsafe bytes.withUnsafeBufferPointer { file in
       var offset = start
       while offset + 1 < file.count {
-        guard let found = memchr(file.baseAddress! + offset, 0xFF, file.count - 1 - offset) else { break }
-        offset = UnsafePointer(found.assumingMemoryBound(to: UInt8.self)) - file.baseAddress!
-        switch file[offset + 1] {
+        guard let found = unsafe memchr(file.baseAddress! + offset, 0xFF, file.count - 1 - offset) else { break }
+        offset = unsafe UnsafePointer(found.assumingMemoryBound(to: UInt8.self)) - file.baseAddress!
+        switch unsafe file[offset + 1] {
         case 0x00, 0x01, 0xD0...0xD7: offset += 2
         case 0xFF: offset += 1
         default: return offset

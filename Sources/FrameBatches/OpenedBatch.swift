@@ -81,7 +81,7 @@ final class BatchFile {
 
   /// Opens a regular file that is not empty.
   init(opening path: String, name: String) throws {
-    let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
+    let descriptor = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
     guard descriptor >= 0 else {
       let failure = DiskError("open", path)
       if [ELOOP, ENXIO].contains(failure.code) {
@@ -91,7 +91,7 @@ final class BatchFile {
     }
     self.descriptor = descriptor
     var status = stat()
-    let code = fstat(descriptor, &status) == 0 ? 0 : errno
+    let code = unsafe fstat(descriptor, &status) == 0 ? 0 : errno
     size = Int(status.st_size)
     if code != 0 { throw DiskError("fstat", path, code: code) }
     guard status.st_mode & S_IFMT == S_IFREG else {
@@ -138,8 +138,8 @@ package struct TextDocument {
     var filled = 0
     while filled < bytes.count {
       let count = try check("read", name) {
-        bytes.withUnsafeMutableBytes {
-          pread(file.descriptor, $0.baseAddress! + filled, $0.count - filled, off_t(range.lowerBound + filled))
+        unsafe bytes.withUnsafeMutableBytes {
+          unsafe pread(file.descriptor, $0.baseAddress! + filled, $0.count - filled, off_t(range.lowerBound + filled))
         }
       }
       if count == 0 { break }

@@ -4,7 +4,8 @@
 import FileSystem
 
 /// A part of an archive's content. Parts come in the archive's order.
-package enum ArchiveItem {
+/// It is safe: only reading a part's memory is unsafe. That memory is valid during the call that takes the part.
+@safe package enum ArchiveItem {
   /// The start of a stream of records: the file is neither a tar nor a zip. All later parts are its bytes.
   case stream
   /// The start of a file of this size. Its bytes follow.
@@ -68,11 +69,11 @@ package struct ArchiveContents: BatchContents {
       unpacked += bytes.count
       guard unpacked <= limits.unpackedBytes else { return false }
       if stream != nil {
-        stream?.append(contentsOf: bytes)
+        unsafe stream?.append(contentsOf: bytes)
         return true
       }
       guard let missing = current?.missing, bytes.count <= missing else { return false }
-      current?.bytes.append(contentsOf: bytes)
+      unsafe current?.bytes.append(contentsOf: bytes)
       current?.missing -= bytes.count
       guard missing == bytes.count, let whole = current.take() else { return true }
       files[whole.name] = whole.bytes

@@ -19,8 +19,8 @@ package enum Compression {
 }
 
 /// Reads an archive for libarchive, from front to back. libarchive can read a whole file within one call, so this class checks the
-/// ratio of input to output at each read.
-package final class ArchiveInput {
+/// ratio of input to output at each read. It is safe: it owns its buffer, and a source gets the buffer or a part of it.
+@safe package final class ArchiveInput {
   /// Reads the next bytes into memory. Returns the number of bytes: 0 at the end, `-errno` on failure, and `-ECANCELED` when a stop
   /// is requested.
   package typealias Source = (UnsafeMutableRawBufferPointer) -> Int
@@ -48,38 +48,40 @@ package final class ArchiveInput {
   private var readBytes = 0
   private var position = 0
 
-  package convenience init(_ source: @escaping Source) { self.init(size: nil) { source($1) } }
+  package convenience init(_ source: @escaping Source) { unsafe self.init(size: nil) { unsafe source($1) } }
 
   /// - Parameter size: bytes of a file; nil for a pipe.
   package init(size: Int?, _ source: @escaping RandomSource) {
-    (self.size, self.source) = (size, source)
+    unsafe (self.size, self.source) = (size, source)
     // A pipe may deliver them one by one.
     while waiting < 4 {
-      let outcome = source(waiting, UnsafeMutableRawBufferPointer(rebasing: buffer[waiting...]))
+      let outcome = unsafe source(waiting, UnsafeMutableRawBufferPointer(rebasing: buffer[waiting...]))
       if outcome < 0 { failure = .source(Int32(-outcome)) }
       guard outcome > 0 else { break }
       waiting += outcome
     }
     position = waiting
-    compression = Compression(startingWith: buffer[..<waiting])
+    compression = unsafe Compression(startingWith: buffer[..<waiting])
   }
 
-  deinit { buffer.deallocate() }
+  deinit { unsafe buffer.deallocate() }
 
   /// Whether it is a zip archive: it begins with an entry, or with the end record if it has no entries.
-  var isZip: Bool { [[0x50, 0x4B, 3, 4], [0x50, 0x4B, 5, 6]].contains { buffer[..<waiting].starts(with: $0) } }
+  var isZip: Bool {
+    [[0x50, 0x4B, 3, 4], [0x50, 0x4B, 5, 6]].contains { unsafe buffer[..<waiting].starts(with: $0) }
+  }
 
   /// Reads more bytes.
   ///
   /// - Parameter start: set to their address, which is valid until the next call.
   /// - Returns: the number of bytes; 0 at the end, negative after a ``failure``.
   package func read(_ start: inout UnsafeRawPointer?) -> Int {
-    start = UnsafeRawPointer(buffer.baseAddress)
+    unsafe start = UnsafeRawPointer(buffer.baseAddress)
     if failure != nil { return -1 }
     var count = waiting
     waiting = 0
     if count == 0 {
-      count = source(position, buffer)
+      count = unsafe source(position, buffer)
       if count < 0 { return fail(.source(Int32(-count))) }
       position += count
     }

@@ -10,33 +10,33 @@ extension Archive {
   package static func tar(_ files: [(name: String, bytes: [UInt8])]) throws -> [UInt8] {
     // A header and an extended one with its own, padding, and the blocks at the end.
     let most = files.reduce(1 << 15) { $0 + $1.bytes.count + 4_096 + $1.name.utf8.count }
-    guard let archive = archive_write_new() else { throw DiskError("archive_write_new", "tar", code: ENOMEM) }
-    defer { archive_write_free(archive) }
+    guard let archive = unsafe archive_write_new() else { throw DiskError("archive_write_new", "tar", code: ENOMEM) }
+    defer { unsafe archive_write_free(archive) }
     var used = 0
-    return try [UInt8](unsafeUninitializedCapacity: most) { buffer, count in
+    return try unsafe [UInt8](unsafeUninitializedCapacity: most) { buffer, count in
       func check(_ status: Int32) throws(DiskError) {
-        if status != ARCHIVE_OK { throw DiskError("write", "tar", code: archive_errno(archive)) }
+        if status != ARCHIVE_OK { throw unsafe DiskError("write", "tar", code: archive_errno(archive)) }
       }
-      try check(archive_write_set_format_pax_restricted(archive))
+      try unsafe check(archive_write_set_format_pax_restricted(archive))
       // Write names byte for byte in any locale.
-      try check(archive_write_set_options(archive, "hdrcharset=BINARY"))
+      try unsafe check(archive_write_set_options(archive, "hdrcharset=BINARY"))
       // No padding after the end of the tar.
-      try check(archive_write_set_bytes_in_last_block(archive, 1))
-      try check(archive_write_open_memory(archive, buffer.baseAddress, buffer.count, &used))
+      try unsafe check(archive_write_set_bytes_in_last_block(archive, 1))
+      try unsafe check(archive_write_open_memory(archive, buffer.baseAddress, buffer.count, &used))
       for (name, bytes) in files {
-        guard let entry = archive_entry_new() else { throw DiskError("archive_entry_new", name, code: ENOMEM) }
-        defer { archive_entry_free(entry) }
-        archive_entry_set_pathname(entry, name)
-        archive_entry_set_filetype(entry, S_IFREG)
-        archive_entry_set_perm(entry, 0o644)
-        archive_entry_set_size(entry, la_int64_t(bytes.count))
-        try check(archive_write_header(archive, entry))
-        guard archive_write_data(archive, bytes, bytes.count) == bytes.count else {
+        guard let entry = unsafe archive_entry_new() else { throw DiskError("archive_entry_new", name, code: ENOMEM) }
+        defer { unsafe archive_entry_free(entry) }
+        unsafe archive_entry_set_pathname(entry, name)
+        unsafe archive_entry_set_filetype(entry, S_IFREG)
+        unsafe archive_entry_set_perm(entry, 0o644)
+        unsafe archive_entry_set_size(entry, la_int64_t(bytes.count))
+        try unsafe check(archive_write_header(archive, entry))
+        guard unsafe archive_write_data(archive, bytes, bytes.count) == bytes.count else {
           try check(ARCHIVE_FATAL)
           return
         }
       }
-      try check(archive_write_close(archive))
+      try unsafe check(archive_write_close(archive))
       count = used
     }
   }

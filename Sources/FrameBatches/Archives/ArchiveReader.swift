@@ -88,7 +88,8 @@ package struct ArchiveEntry {
 }
 
 /// A libarchive reader. Every warning of libarchive is an error: a damaged archive is bad input.
-private final class ArchiveReader {
+/// It is safe: it owns the archive and the buffer, and frees both at its end.
+@safe private final class ArchiveReader {
   private let archive: OpaquePointer
   private let input: ArchiveInput
   private let name: String
@@ -100,8 +101,8 @@ private final class ArchiveReader {
   private var contentBytes = 0
 
   init(_ input: ArchiveInput, name: String, limits: Limits) throws {
-    guard let archive = archive_read_new() else { throw DiskError("archive_read_new", name, code: ENOMEM) }
-    self.archive = archive
+    guard let archive = unsafe archive_read_new() else { throw DiskError("archive_read_new", name, code: ENOMEM) }
+    unsafe self.archive = archive
     self.input = input
     self.name = name
     self.limits = limits
@@ -112,26 +113,26 @@ private final class ArchiveReader {
       case .gzip: ARCHIVE_FILTER_GZIP
       case .zstd: ARCHIVE_FILTER_ZSTD
       }
-    archive_read_append_filter(archive, filter)
-    archive_read_support_format_tar(archive)
-    archive_read_support_format_raw(archive)
-    input.unpackedBytes = { Int(archive_filter_bytes(archive, 0)) }
-    let opened = archive_read_open(
+    unsafe archive_read_append_filter(archive, filter)
+    unsafe archive_read_support_format_tar(archive)
+    unsafe archive_read_support_format_raw(archive)
+    input.unpackedBytes = { unsafe Int(archive_filter_bytes(archive, 0)) }
+    let opened = unsafe archive_read_open(
       archive, Unmanaged.passUnretained(input).toOpaque(), nil,
       { _, input, start in
         // The archive below uses it, and is freed first.
-        Unmanaged<ArchiveInput>.fromOpaque(input!).takeUnretainedValue().read(&start!.pointee)
+        unsafe Unmanaged<ArchiveInput>.fromOpaque(input!).takeUnretainedValue().read(&start!.pointee)
       }, nil)
     guard opened == ARCHIVE_OK else { throw failure() }
   }
 
   deinit {
-    archive_read_free(archive)
-    part.deallocate()
+    unsafe archive_read_free(archive)
+    unsafe part.deallocate()
   }
 
   /// Whether the content is a stream and no tar: one entry without a name or size. It is known after the first header.
-  var isStream: Bool { archive_format(archive) == ARCHIVE_FORMAT_RAW }
+  var isStream: Bool { unsafe archive_format(archive) == ARCHIVE_FORMAT_RAW }
 
   /// Passes on a whole stream.
   func readStream(_ each: (ArchiveItem) throws -> Void) throws {
@@ -140,11 +141,11 @@ private final class ArchiveReader {
     while true {
       let count = try read(or: "it breaks off")
       if count == 0 { break }
-      if head.count < 4 { head += part[..<min(count, 4 - head.count)] }
+      if head.count < 4 { unsafe head += part[..<min(count, 4 - head.count)] }
       guard Compression(startingWith: head) == .none || input.compression == .none else {
         throw BadBatch("read", name, "compressed twice", advice: "compress it once, with gzip or zstd")
       }
-      try each(.part(UnsafeRawBufferPointer(rebasing: part[..<count])))
+      try unsafe each(.part(UnsafeRawBufferPointer(rebasing: part[..<count])))
     }
   }
 
@@ -155,13 +156,13 @@ private final class ArchiveReader {
       let count = min(try read(or: cause), missing)
       guard count > 0 else { throw failure(or: cause) }
       missing -= count
-      try each(.part(UnsafeRawBufferPointer(rebasing: part[..<count])))
+      try unsafe each(.part(UnsafeRawBufferPointer(rebasing: part[..<count])))
     }
   }
 
   /// Reads some bytes of the content into ``part``; 0 at its end. The limit is checked before more than a part is unpacked.
   private func read(or cause: String) throws -> Int {
-    let count = archive_read_data(archive, part.baseAddress, part.count)
+    let count = unsafe archive_read_data(archive, part.baseAddress, part.count)
     guard count >= 0 else { throw failure(or: cause) }
     contentBytes += count
     try checkSize()
@@ -171,40 +172,42 @@ private final class ArchiveReader {
   /// The number of bytes unpacked so far, including headers and skipped entries.
   private func checkSize() throws {
     // Filter 0 is the last in the chain; filter -1 is the first, which reads the file.
-    let unpacked = max(Int(archive_filter_bytes(archive, 0)), contentBytes)
+    let unpacked = unsafe max(Int(archive_filter_bytes(archive, 0)), contentBytes)
     guard unpacked <= limits.unpackedBytes else { throw Archive.isTooLarge(name, limits) }
     guard unpacked > limits.bytesOfAnyRatio else { return }
-    guard unpacked / limits.ratio <= Int(archive_filter_bytes(archive, -1)) else {
+    guard unsafe unpacked / limits.ratio <= Int(archive_filter_bytes(archive, -1)) else {
       throw Archive.isTooTight(name, limits)
     }
   }
 
   func nextEntry() throws -> ArchiveEntry? {
     // Names in pax headers are UTF-8; in the C locale libarchive warns of every one that is not ASCII.
-    let previous = uselocale(Self.utf8)
-    defer { uselocale(previous) }
+    let previous = unsafe uselocale(Self.utf8)
+    defer { unsafe uselocale(previous) }
     if contentEnd > 0 {
-      guard archive_read_data_skip(archive) == ARCHIVE_OK else { throw failure() }
-      contentEnd = archive_filter_bytes(archive, 0)
+      guard unsafe archive_read_data_skip(archive) == ARCHIVE_OK else { throw failure() }
+      contentEnd = unsafe archive_filter_bytes(archive, 0)
     }
     var entry: OpaquePointer?
-    let status = archive_read_next_header(archive, &entry)
+    let status = unsafe archive_read_next_header(archive, &entry)
     if status == ARCHIVE_EOF { return nil }
-    guard status == ARCHIVE_OK, let entry else { throw failure() }
-    contentEnd = archive_filter_bytes(archive, 0)
+    guard status == ARCHIVE_OK, let entry = unsafe entry else { throw failure() }
+    contentEnd = unsafe archive_filter_bytes(archive, 0)
     try checkSize()
     // Longer names are refused. The message shows a part of the name.
-    let raw = archive_entry_pathname(entry).map { UnsafeBufferPointer(start: $0, count: strnlen($0, 4_096)) }
-    var name = (raw?.map(UInt8.init(bitPattern:)) ?? [])[...]
+    let raw = unsafe archive_entry_pathname(entry).map {
+      unsafe UnsafeBufferPointer(start: $0, count: strnlen($0, 4_096))
+    }
+    var name = unsafe (raw?.map(UInt8.init(bitPattern:)) ?? [])[...]
     while name.starts(with: "./".utf8) { name = name.dropFirst(2) }
     let path = printableName(Array(name))
     let kind: ArchiveEntry.Kind =
-      switch UInt32(archive_entry_filetype(entry)) & S_IFMT {
+      switch unsafe UInt32(archive_entry_filetype(entry)) & S_IFMT {
       case S_IFREG: .file
       case S_IFDIR: .directory
       default: .other
       }
-    return ArchiveEntry(
+    return unsafe ArchiveEntry(
       path: path, kind: kind, size: Int(archive_entry_size(entry)),
       isLink: archive_entry_hardlink(entry) != nil || archive_entry_symlink(entry) != nil)
   }
@@ -212,13 +215,13 @@ private final class ArchiveReader {
   /// A tar ends with a block of zeros (POSIX.1-1988 `ustar`: two); libarchive takes the end of the file for it.
   func requireEnd() throws {
     let contentBlocks = (contentEnd + 511) / 512
-    guard archive_filter_bytes(archive, 0) >= 512 * (contentBlocks + 1) else {
+    guard unsafe archive_filter_bytes(archive, 0) >= 512 * (contentBlocks + 1) else {
       throw failure(or: "the archive breaks off: it has no end mark")
     }
   }
 
   /// The locale. It is created once, and never changed or freed.
-  nonisolated(unsafe) fileprivate static let utf8 = newlocale(Int32(LC_CTYPE_MASK), "C.UTF-8", nil)
+  nonisolated(unsafe) fileprivate static let utf8 = unsafe newlocale(Int32(LC_CTYPE_MASK), "C.UTF-8", nil)
 
   private func failure(or cause: String? = nil) -> any Error {
     // If a read fails during the detection of the format, libarchive only reports an unknown format.
@@ -229,8 +232,8 @@ private final class ArchiveReader {
         "read", name, "its compressed parts unpack to next to nothing", advice: "compress it in one part")
     case nil: break
     }
-    if archive_errno(archive) == ENOMEM { return DiskError("read", name, code: ENOMEM) }
-    let text = archive_error_string(archive).map { String(cString: $0) }
+    if unsafe archive_errno(archive) == ENOMEM { return DiskError("read", name, code: ENOMEM) }
+    let text = unsafe archive_error_string(archive).map { unsafe String(cString: $0) }
     return BadBatch(
       "read", name, cause ?? (text ?? "not an archive").lowercasedFirst,
       advice: "send a zip or tar of frames, complete, under a name that is not there before it is whole")

@@ -30,8 +30,8 @@ extension ArchiveContents {
   ) throws {
     var contents = ArchiveContents(limits: limits, fileBytes: Self.size(of: descriptor))
     let file = ArchiveFile(descriptor)
-    let input = ArchiveInput(size: file.size) {
-      cancellation.isRequested ? Int(-ECANCELED) : file.read(at: $0, into: $1)
+    let input = unsafe ArchiveInput(size: file.size) {
+      unsafe cancellation.isRequested ? Int(-ECANCELED) : file.read(at: $0, into: $1)
     }
     try Archive.unpack(input, name: name, limits: limits) { item in
       guard contents.add(item) else { throw BadBatch("read", name, "too much in it", advice: "split the batch") }
@@ -42,7 +42,7 @@ extension ArchiveContents {
   /// Returns the size of a file in bytes; 0 if it is unknown.
   package static func size(of descriptor: Int32) -> Int {
     var status = stat()
-    return fstat(descriptor, &status) == 0 ? Int(status.st_size) : 0
+    return unsafe fstat(descriptor, &status) == 0 ? Int(status.st_size) : 0
   }
 }
 
@@ -58,7 +58,7 @@ package final class ArchiveFile {
     self.descriptor = descriptor
     start = Int(lseek(descriptor, 0, SEEK_CUR))
     var status = stat()
-    let isFile = fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && start >= 0
+    let isFile = unsafe fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && start >= 0
     size = isFile && status.st_size > start ? Int(status.st_size) - start : nil
   }
 
@@ -75,9 +75,9 @@ package final class ArchiveFile {
     while true {
       let count =
         if let size {
-          pread(descriptor, target.baseAddress, min(target.count, size - offset), off_t(start + offset))
+          unsafe pread(descriptor, target.baseAddress, min(target.count, size - offset), off_t(start + offset))
         } else {
-          Glibc.read(descriptor, target.baseAddress, target.count)
+          unsafe Glibc.read(descriptor, target.baseAddress, target.count)
         }
       if count >= 0 {
         position += count

@@ -2,7 +2,8 @@ import FileSystem
 import Glibc
 
 /// The bytes of a zip archive, at any offset, because the directory is at the end. An archive from a pipe is kept in memory.
-final class ZipFile {
+/// It is safe: its source only gets the memory of an array that is made here.
+@safe final class ZipFile {
   /// The size of the archive in bytes.
   let count: Int
   let name: String
@@ -16,16 +17,16 @@ final class ZipFile {
   init(_ input: ArchiveInput, name: String, limits: Limits) throws {
     self.name = name
     if let size = input.size {
-      (count, source) = (size, input.source)
+      unsafe (count, source) = (size, input.source)
       return
     }
     let (parts, count) = try Self.parts(of: input, name, limits)
     self.count = count
-    source = { offset, target in
+    unsafe source = { offset, target in
       let index = offset / Self.partBytes
       guard parts.indices.contains(index) else { return 0 }
       let part = parts[index][(offset % Self.partBytes)...].prefix(target.count)
-      target.copyBytes(from: part)
+      unsafe target.copyBytes(from: part)
       return part.count
     }
   }
@@ -35,20 +36,20 @@ final class ZipFile {
     var (parts, total) = ([[UInt8]](), 0)
     var start: UnsafeRawPointer?
     while true {
-      let count = input.read(&start)
+      let count = unsafe input.read(&start)
       if case .source(let code)? = input.failure { throw failure(code, name) }
       guard count > 0 else { return (parts, total) }
       total += count
       guard total <= limits.unpackedBytes else { throw Archive.isTooLarge(name, limits) }
-      var rest = UnsafeRawBufferPointer(start: start, count: count)[...]
-      while !rest.isEmpty {
+      var rest = unsafe UnsafeRawBufferPointer(start: start, count: count)[...]
+      while unsafe !rest.isEmpty {
         if (parts.last?.count ?? partBytes) == partBytes {
           parts.append([])
           parts[parts.count - 1].reserveCapacity(partBytes)
         }
-        let some = rest.prefix(partBytes - parts[parts.count - 1].count)
-        parts[parts.count - 1].append(contentsOf: some)
-        rest = rest.dropFirst(some.count)
+        let some = unsafe rest.prefix(partBytes - parts[parts.count - 1].count)
+        unsafe parts[parts.count - 1].append(contentsOf: some)
+        unsafe rest = rest.dropFirst(some.count)
       }
     }
   }
@@ -81,10 +82,11 @@ final class ZipFile {
 
   private func read(_ range: Range<Int>) throws -> [UInt8] {
     var outcome = 1
-    let bytes = [UInt8](unsafeUninitializedCapacity: range.count) { bytes, filled in
+    let bytes = unsafe [UInt8](unsafeUninitializedCapacity: range.count) { bytes, filled in
       while filled < range.count, outcome > 0 {
-        let target = UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(bytes)[filled..<range.count])
-        outcome = source(range.lowerBound + filled, target)
+        let target = unsafe UnsafeMutableRawBufferPointer(
+          rebasing: UnsafeMutableRawBufferPointer(bytes)[filled..<range.count])
+        outcome = unsafe source(range.lowerBound + filled, target)
         filled += max(0, outcome)
       }
     }

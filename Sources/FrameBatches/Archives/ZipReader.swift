@@ -48,7 +48,7 @@ struct ZipReader {
       switch try contents(of: index, in: directory) {
       case .bytes(let bytes):
         try each(.file(path, size: bytes.count))
-        if !bytes.isEmpty { try bytes.withUnsafeBytes { try each(.part($0)) } }
+        if !bytes.isEmpty { try unsafe bytes.withUnsafeBytes { try unsafe each(.part($0)) } }
       case .refused(let refusal): try each(.refused(RefusedFrame(source: path, reason: "\(refusal)")))
       }
     }
@@ -66,7 +66,7 @@ struct ZipReader {
     guard let bytes = try entry.method == 0 ? stored(packed) : inflated(packed, size: entry.header.size) else {
       return .refused("damaged: it does not unpack to \(entry.header.size) bytes")
     }
-    let checksum = bytes.withUnsafeBytes { crc32_z(0, $0.baseAddress, $0.count) }
+    let checksum = unsafe bytes.withUnsafeBytes { unsafe crc32_z(0, $0.baseAddress, $0.count) }
     return Int(checksum) == entry.checksum ? .bytes(bytes) : .refused("damaged: its checksum is wrong")
   }
 
@@ -84,8 +84,8 @@ struct ZipReader {
   private func inflated(_ range: Range<Int>, size: Int) throws -> [UInt8]? {
     let inflater = try Inflater()
     // One more byte detects a larger result.
-    let bytes = try [UInt8](unsafeUninitializedCapacity: size + 1) { output, filled in
-      try forEachPart(of: range) { try inflater.add($0, to: output, &filled) }
+    let bytes = try unsafe [UInt8](unsafeUninitializedCapacity: size + 1) { output, filled in
+      try forEachPart(of: range) { try unsafe inflater.add($0, to: output, &filled) }
     }
     return inflater.isDone && inflater.readBytes == range.count && bytes.count == size ? bytes : nil
   }
@@ -98,22 +98,23 @@ struct ZipReader {
   }
 }
 
-private final class Inflater {
+/// A zlib stream. It is safe: it owns the stream, which points to input and output during a call only.
+@safe private final class Inflater {
   private let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
   /// Whether the end of the compressed bytes was reached.
   private(set) var isDone = false
   private(set) var readBytes = 0
 
   init() throws(DiskError) {
-    stream.initialize(to: z_stream())
+    unsafe stream.initialize(to: z_stream())
     // Negative: raw, without the header of zlib or gzip, and with a window of 32 KiB.
-    let status = inflateInit2_(stream, -MAX_WBITS, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
+    let status = unsafe inflateInit2_(stream, -MAX_WBITS, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
     guard status == Z_OK else { throw DiskError("inflateInit2", "zip", code: ENOMEM) }
   }
 
   deinit {
-    inflateEnd(stream)
-    stream.deallocate()
+    unsafe inflateEnd(stream)
+    unsafe stream.deallocate()
   }
 
   /// Unpacks the next part of the input.
@@ -123,18 +124,18 @@ private final class Inflater {
     _ input: ArraySlice<UInt8>, to output: UnsafeMutableBufferPointer<UInt8>, _ filled: inout Int
   ) throws(DiskError) -> Bool {
     var status = Z_OK
-    input.withUnsafeBufferPointer { input in
+    unsafe input.withUnsafeBufferPointer { input in
       // zlib does not write to it.
-      stream.pointee.next_in = UnsafeMutablePointer(mutating: input.baseAddress)
-      stream.pointee.avail_in = UInt32(input.count)
-      while status == Z_OK, stream.pointee.avail_in > 0, filled < output.count {
+      unsafe stream.pointee.next_in = UnsafeMutablePointer(mutating: input.baseAddress)
+      unsafe stream.pointee.avail_in = UInt32(input.count)
+      while status == Z_OK, unsafe stream.pointee.avail_in > 0, filled < output.count {
         let room = min(output.count - filled, 1 << 30)
-        stream.pointee.next_out = output.baseAddress.map { $0 + filled }
-        stream.pointee.avail_out = UInt32(room)
-        status = inflate(stream, Z_NO_FLUSH)
-        filled += room - Int(stream.pointee.avail_out)
+        unsafe stream.pointee.next_out = output.baseAddress.map { unsafe $0 + filled }
+        unsafe stream.pointee.avail_out = UInt32(room)
+        status = unsafe inflate(stream, Z_NO_FLUSH)
+        unsafe filled += room - Int(stream.pointee.avail_out)
       }
-      readBytes += input.count - Int(stream.pointee.avail_in)
+      unsafe readBytes += input.count - Int(stream.pointee.avail_in)
     }
     if status == Z_MEM_ERROR { throw DiskError("inflate", "zip", code: ENOMEM) }
     isDone = status == Z_STREAM_END

@@ -48,16 +48,16 @@ struct PlaywrightTrace {
   func forEachEvent(
     lineLimit: Int, _ body: (_ line: Int, Result<Event, BadEvent>) throws -> Void
   ) rethrows {
-    try lines.withUnsafeBytes { bytes in
+    try unsafe lines.withUnsafeBytes { bytes in
       guard let base = bytes.baseAddress else { return }
       var (start, number) = (0, 0)
       while start < bytes.count {
         number += 1
         let count = bytes.count - start
-        let end = memchr(base + start, 0x0A, count).map { UnsafeRawPointer($0) - (base + start) } ?? count
-        let line = UnsafeRawBufferPointer(start: base + start, count: end)
+        let end = unsafe memchr(base + start, 0x0A, count).map { unsafe UnsafeRawPointer($0) - (base + start) } ?? count
+        let line = unsafe UnsafeRawBufferPointer(start: base + start, count: end)
         start += end + 1
-        guard end <= lineLimit, Self.isOfScreencast(line), let event = event(of: line) else { continue }
+        guard end <= lineLimit, unsafe Self.isOfScreencast(line), let event = unsafe event(of: line) else { continue }
         try body(number, event)
       }
     }
@@ -67,13 +67,15 @@ struct PlaywrightTrace {
   private static func isOfScreencast(_ line: UnsafeRawBufferPointer) -> Bool {
     let name: StaticString = "\"screencast-frame\""
     guard let start = line.baseAddress else { return false }
-    return memmem(start, line.count, name.utf8Start, name.utf8CodeUnitCount) != nil
+    return unsafe memmem(start, line.count, name.utf8Start, name.utf8CodeUnitCount) != nil
   }
 
   /// Parses a line; nil if its type is another.
   private func event(of line: UnsafeRawBufferPointer) -> Result<Event, BadEvent>? {
     let json: JSONValue
-    do { json = try JSONParser.parse(Array(line)) } catch { return .failure(BadEvent(reason: "no JSON: \(error)")) }
+    do { json = try unsafe JSONParser.parse(Array(line)) } catch {
+      return .failure(BadEvent(reason: "no JSON: \(error)"))
+    }
     guard let members = json.object, members["type"] == .string("screencast-frame") else { return nil }
     // Up to version 8, `sha1` is a name in `resources`.
     let file = members["file"]?.string

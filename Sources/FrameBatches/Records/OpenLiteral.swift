@@ -10,7 +10,7 @@ struct OpenLiteral {
   /// Whether the text up to the end of a range ends with an odd number of backslashes.
   func escapes(_ part: UnsafeBufferPointer<UInt8>, _ range: Range<Int>) -> Bool {
     var first = range.upperBound
-    while first > range.lowerBound, part[first - 1] == UInt8(ascii: "\\") { first -= 1 }
+    while first > range.lowerBound, unsafe part[first - 1] == UInt8(ascii: "\\") { first -= 1 }
     let isOdd = (range.upperBound - first) % 2 == 1
     return first == range.lowerBound && isEscaped ? !isOdd : isOdd
   }
@@ -20,8 +20,8 @@ extension UnsafeBufferPointer<UInt8> {
   /// Returns the offset of an ASCII character in a range.
   func find(_ character: Unicode.Scalar, in range: Range<Int>) -> Int? {
     guard let start = baseAddress, !range.isEmpty,
-      let found = memchr(start + range.lowerBound, Int32(character.value), range.count)
+      let found = unsafe memchr(start + range.lowerBound, Int32(character.value), range.count)
     else { return nil }
-    return UnsafeRawPointer(found) - UnsafeRawPointer(start)
+    return unsafe UnsafeRawPointer(found) - UnsafeRawPointer(start)
   }
 }

@@ -52,7 +52,7 @@ struct RecordScanner {
       while scanner.offset < text.count, !scanner.isFinished {
         let part = try text.bytes(scanner.offset..<min(text.count, scanner.offset + partBytes))
         guard !part.isEmpty else { break }
-        try part.withUnsafeBufferPointer { try scanner.read($0) }
+        try unsafe part.withUnsafeBufferPointer { try unsafe scanner.read($0) }
         scanner.offset += part.count
       }
       if !scanner.isFinished, !scanner.skipsLine { try scanner.end() }
@@ -71,13 +71,13 @@ struct RecordScanner {
     var index = 0
     while index < part.count, !isFinished {
       if skipsLine {
-        guard let end = part.find("\n", in: index..<part.count) else { return }
+        guard let end = unsafe part.find("\n", in: index..<part.count) else { return }
         (index, skipsLine) = (end, false)
       }
       if literal != nil {
-        try readLiteral(part, &index)
+        try unsafe readLiteral(part, &index)
       } else {
-        try read(part[index], at: offset + index)
+        try unsafe read(part[index], at: offset + index)
         index += 1
       }
     }
@@ -192,8 +192,8 @@ struct RecordScanner {
     guard var current = literal else { return }
     var end: Int?
     var from = index
-    while let quote = part.find("\"", in: from..<part.count) {
-      if !current.escapes(part, from..<quote) {
+    while let quote = unsafe part.find("\"", in: from..<part.count) {
+      if unsafe !current.escapes(part, from..<quote) {
         end = quote
         break
       }
@@ -201,15 +201,15 @@ struct RecordScanner {
       from = quote + 1
     }
     let stop = end ?? part.count
-    if let lineEnd = part.find("\n", in: index..<stop) {
+    if let lineEnd = unsafe part.find("\n", in: index..<stop) {
       index = lineEnd
       return try fail(at: offset + lineEnd, "a text breaks off")
     }
-    let bytes = UnsafeBufferPointer(rebasing: part[index..<stop])
-    if isWriting { skeletons[skeletons.count - 1].appendLiteral(bytes) }
-    if containers.last?.isList == true, name.count <= SkeletonWriter.textBytes { name += bytes }
+    let bytes = unsafe UnsafeBufferPointer(rebasing: part[index..<stop])
+    if isWriting { unsafe skeletons[skeletons.count - 1].appendLiteral(bytes) }
+    if containers.last?.isList == true, name.count <= SkeletonWriter.textBytes { unsafe name += bytes }
     if end == nil {
-      current.isEscaped = current.escapes(part, from..<stop)
+      current.isEscaped = unsafe current.escapes(part, from..<stop)
       literal = current
       index = stop
       return

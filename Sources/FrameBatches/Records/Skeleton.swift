@@ -98,7 +98,7 @@ struct SkeletonWriter {
   }
 
   mutating func append(_ text: StaticString) {
-    text.withUTF8Buffer { for byte in $0 { append(byte) } }
+    text.withUTF8Buffer { for index in 0..<$0.count { append(unsafe $0[index]) } }
   }
 
   private mutating func checkSize() {
@@ -120,7 +120,7 @@ struct SkeletonWriter {
   mutating func appendLiteral(_ part: UnsafeBufferPointer<UInt8>) {
     literalBytes += part.count
     guard !isTooLarge, isKey || literalBytes <= Self.textBytes else { return }
-    if bytes.count + part.count <= limit { bytes += part } else { giveUp() }
+    if bytes.count + part.count <= limit { unsafe bytes += part } else { giveUp() }
   }
 
   /// - Parameter range: of the literal in the text.
