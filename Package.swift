@@ -80,7 +80,7 @@ let package = Package(
       dependencies: [
         "FileSystem", "JSON", "ISOMedia", "FrameBatches", "CFFmpeg", "CLittleCMS", "CDeflate", "CPixels", "CLinux",
       ],
-      swiftSettings: strict,
+      swiftSettings: parsing,
       linkerSettings: [.linkedLibrary("lcms2")]
     ),
     .target(

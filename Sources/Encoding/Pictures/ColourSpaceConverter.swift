@@ -25,13 +25,13 @@ final class ColourSpaceConverter {
     }
     let result = try FrameBuffer(
       width: source.width, height: source.height, format: channels % 2 == 0 ? AV_PIX_FMT_RGBA : AV_PIX_FMT_RGB24)
-    let (from, to) = (source.plane(0), result.plane(0))
+    let (from, to) = unsafe (source.plane(0), result.plane(0))
     let light = light(of: space, isWide: isWide)
     let matrix = space.matrix.map { Float($0) }
     // The luminance of BT.2100, which HLG's display needs.
     let weights: [Float]? = space.transfer == .hlg ? [0.2627, 0.6780, 0.0593] : nil
     for row in 0..<source.height {
-      cpx_to_srgb(
+      unsafe cpx_to_srgb(
         from.start + row * from.stride, source.width, channels, isWide, light, matrix, weights, ColourSpace.sRGBCodes,
         to.start + row * to.stride)
     }

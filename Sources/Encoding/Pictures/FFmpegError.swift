@@ -13,8 +13,8 @@ package struct FFmpegError: Error, Equatable, CustomStringConvertible {
   package var cause: String {
     if code == cff_error_invalid_data() { return "invalid data" }
     var text = [CChar](repeating: 0, count: Int(AV_ERROR_MAX_STRING_SIZE))
-    av_strerror(code, &text, text.count)
-    return text.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }.lowercasedFirst
+    unsafe av_strerror(code, &text, text.count)
+    return unsafe text.withUnsafeBufferPointer { unsafe String(cString: $0.baseAddress!) }.lowercasedFirst
   }
 
   package var description: String { "\(function): \(cause) (AVERROR \(code))" }

@@ -10,14 +10,14 @@ package enum ImageFile {
   package static func jpeg(_ picture: FrameBuffer, scale: Int32 = 4) throws(FFmpegError) -> [UInt8] {
     // FFmpeg's unit of quality, 1/118 of the scale (libavutil/avutil.h).
     let quality = scale * FF_QP2LAMBDA
-    picture.frame.pointee.color_range = AVCOL_RANGE_JPEG
-    picture.frame.pointee.quality = quality
-    return try encode(picture, as: AV_CODEC_ID_MJPEG) { context in
-      context.pointee.color_range = AVCOL_RANGE_JPEG
+    picture.colourRange = AVCOL_RANGE_JPEG
+    unsafe picture.frame.pointee.quality = quality
+    return try unsafe encode(picture, as: AV_CODEC_ID_MJPEG) { context in
+      unsafe context.pointee.color_range = AVCOL_RANGE_JPEG
       // For FFmpeg, 4:2:0 with a separate full range is unofficial; the pixel format that implies the range is deprecated.
-      context.pointee.strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL
-      context.pointee.flags |= AV_CODEC_FLAG_QSCALE
-      context.pointee.global_quality = quality
+      unsafe context.pointee.strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL
+      unsafe context.pointee.flags |= AV_CODEC_FLAG_QSCALE
+      unsafe context.pointee.global_quality = quality
     }
   }
 
@@ -25,34 +25,35 @@ package enum ImageFile {
   ///   - picture: RGB24.
   ///   - effort: zlib's level, 1 to 9; a higher level makes smaller files and takes longer.
   package static func png(_ picture: FrameBuffer, effort: Int32 = 6) throws(FFmpegError) -> [UInt8] {
-    try encode(picture, as: AV_CODEC_ID_PNG) { context in
-      context.pointee.color_range = AVCOL_RANGE_JPEG
-      context.pointee.compression_level = effort
+    try unsafe encode(picture, as: AV_CODEC_ID_PNG) { context in
+      unsafe context.pointee.color_range = AVCOL_RANGE_JPEG
+      unsafe context.pointee.compression_level = effort
     }
   }
 
   private static func encode(
     _ picture: FrameBuffer, as kind: AVCodecID, _ configure: (UnsafeMutablePointer<AVCodecContext>) -> Void
   ) throws(FFmpegError) -> [UInt8] {
-    guard let encoder = avcodec_find_encoder(kind) else {
+    guard let encoder = unsafe avcodec_find_encoder(kind) else {
       throw FFmpegError(function: "avcodec_find_encoder", code: cff_error_encoder_not_found())
     }
-    let codec = try CodecContext(encoder)
-    let context = codec.pointer
-    context.pointee.width = Int32(picture.width)
-    context.pointee.height = Int32(picture.height)
-    context.pointee.pix_fmt = picture.format
-    context.pointee.time_base = AVRational(num: 1, den: 1)
-    context.pointee.thread_count = 1
+    let codec = try unsafe CodecContext(encoder)
+    let context = unsafe codec.pointer
+    unsafe context.pointee.width = Int32(picture.width)
+    unsafe context.pointee.height = Int32(picture.height)
+    unsafe context.pointee.pix_fmt = picture.format
+    unsafe context.pointee.time_base = AVRational(num: 1, den: 1)
+    unsafe context.pointee.thread_count = 1
     // Otherwise the file contains the library's version.
-    context.pointee.flags |= AV_CODEC_FLAG_BITEXACT
-    configure(context)
-    try check("avcodec_open2", avcodec_open2(context, encoder, nil))
-    picture.frame.pointee.pts = 0
+    unsafe context.pointee.flags |= AV_CODEC_FLAG_BITEXACT
+    unsafe configure(context)
+    try unsafe check("avcodec_open2", avcodec_open2(context, encoder, nil))
+    picture.pts = 0
     // The end follows the only picture.
-    for frame in [picture.frame, nil] { try check("avcodec_send_frame", avcodec_send_frame(context, frame)) }
+    try unsafe check("avcodec_send_frame", avcodec_send_frame(context, picture.frame))
+    try unsafe check("avcodec_send_frame", avcodec_send_frame(context, nil))
     let packet = try Packet()
-    try check("avcodec_receive_packet", avcodec_receive_packet(context, packet.pointer))
-    return Array(packet.bytes)
+    try unsafe check("avcodec_receive_packet", avcodec_receive_packet(context, packet.pointer))
+    return unsafe Array(packet.bytes)
   }
 }

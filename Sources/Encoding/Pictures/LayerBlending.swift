@@ -25,18 +25,18 @@ extension FrameBuffer {
     let columns = max(0, -x)..<max(max(0, -x), min(layer.width, width - x))
     let rows = max(0, -y)..<max(max(0, -y), min(layer.height, height - y))
     let strength = Int((opacity * 255).rounded())
-    let (from, to) = (layer.plane(0), plane(0))
+    let (from, to) = unsafe (layer.plane(0), plane(0))
     for row in rows {
-      let input = from.start + row * from.stride
-      let output = to.start + (y + row) * to.stride + 3 * x
+      let input = unsafe from.start + row * from.stride
+      let output = unsafe to.start + (y + row) * to.stride + 3 * x
       for column in columns {
         // In 65 025ths, the square of 255.
-        let cover = Int(input[4 * column + 3]) * strength
+        let cover = unsafe Int(input[4 * column + 3]) * strength
         for channel in 0..<3 {
-          let (above, below) = (Int(input[4 * column + channel]), Int(output[3 * column + channel]))
+          let (above, below) = unsafe (Int(input[4 * column + channel]), Int(output[3 * column + channel]))
           let mixed = (above * strength * 255 + below * (65_025 - cover) + 32_512) / 65_025
           // Scaling overshoots at edges.
-          output[3 * column + channel] = UInt8(min(mixed, 255))
+          unsafe output[3 * column + channel] = UInt8(min(mixed, 255))
         }
       }
     }
@@ -45,13 +45,13 @@ extension FrameBuffer {
   /// Multiplies the colours of RGBA by its alpha, in place, as scaling needs them.
   func premultiply() throws(FFmpegError) {
     try makeWritable()
-    let (start, stride) = plane(0)
+    let (start, stride) = unsafe plane(0)
     for row in 0..<height {
-      let line = start + row * stride
-      for pixel in 0..<width where line[4 * pixel + 3] != 255 {
-        let alpha = Int(line[4 * pixel + 3])
+      let line = unsafe start + row * stride
+      for pixel in 0..<width where unsafe line[4 * pixel + 3] != 255 {
+        let alpha = unsafe Int(line[4 * pixel + 3])
         for channel in 0..<3 {
-          line[4 * pixel + channel] = UInt8((Int(line[4 * pixel + channel]) * alpha + 127) / 255)
+          unsafe line[4 * pixel + channel] = UInt8((Int(line[4 * pixel + channel]) * alpha + 127) / 255)
         }
       }
     }

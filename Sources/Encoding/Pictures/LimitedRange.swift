@@ -8,27 +8,27 @@ extension FrameBuffer {
   func limitRange() throws(FFmpegError) {
     try makeWritable()
     for index in 0..<3 {
-      let (start, stride) = plane(index)
+      let (start, stride) = unsafe plane(index)
       let shift = index == 0 ? 0 : 1
       let (columns, rows) = ((width + shift) >> shift, (height + shift) >> shift)
-      for row in 0..<rows { Self.limit(start + row * stride, columns, isLuma: index == 0) }
+      for row in 0..<rows { unsafe Self.limit(start + row * stride, columns, isLuma: index == 0) }
     }
-    frame.pointee.format = AV_PIX_FMT_YUV420P.rawValue
-    frame.pointee.color_range = AVCOL_RANGE_MPEG
+    format = AV_PIX_FMT_YUV420P
+    colourRange = AVCOL_RANGE_MPEG
   }
 
   /// Returns a sample of full range in limited range.
   static func limited(_ sample: UInt8, isLuma: Bool) -> UInt8 {
     var sample = sample
-    limit(&sample, 1, isLuma: isLuma)
+    unsafe limit(&sample, 1, isLuma: isLuma)
     return sample
   }
 
   private static func limit(_ samples: UnsafeMutablePointer<UInt8>, _ count: Int, isLuma: Bool) {
     if isLuma {
-      scale(samples, count, by: 219, offset: 16 * 255)
+      unsafe scale(samples, count, by: 219, offset: 16 * 255)
     } else {
-      scale(samples, count, by: 224, offset: 128 * (255 - 224))
+      unsafe scale(samples, count, by: 224, offset: 128 * (255 - 224))
     }
   }
 
@@ -37,8 +37,8 @@ extension FrameBuffer {
   private static func scale(_ samples: UnsafeMutablePointer<UInt8>, _ count: Int, by factor: UInt16, offset: UInt16) {
     for index in 0..<count {
       // Divides by 255: exact up to 65 535 - 255.
-      let sum = UInt16(samples[index]) &* factor &+ (offset &+ 128)
-      samples[index] = UInt8(truncatingIfNeeded: (sum &+ (sum &>> 8)) &>> 8)
+      let sum = unsafe UInt16(samples[index]) &* factor &+ (offset &+ 128)
+      unsafe samples[index] = UInt8(truncatingIfNeeded: (sum &+ (sum &>> 8)) &>> 8)
     }
   }
 }

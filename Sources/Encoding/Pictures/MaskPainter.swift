@@ -21,14 +21,14 @@ enum MaskPainter {
       let colour = mask.colour
       let yuv = picture.isCoded ? colour.limitedYUV : colour.yuv
       switch picture.format {
-      case AV_PIX_FMT_RGB24: fill(picture.plane(0), columns, rows, with: [colour.red, colour.green, colour.blue])
-      case AV_PIX_FMT_RGBA: fill(picture.plane(0), columns, rows, with: [colour.red, colour.green, colour.blue, 255])
-      case AV_PIX_FMT_GRAY8: fill(picture.plane(0), columns, rows, with: [yuv.y])
+      case AV_PIX_FMT_RGB24: fill(picture, 0, columns, rows, with: [colour.red, colour.green, colour.blue])
+      case AV_PIX_FMT_RGBA: fill(picture, 0, columns, rows, with: [colour.red, colour.green, colour.blue, 255])
+      case AV_PIX_FMT_GRAY8: fill(picture, 0, columns, rows, with: [yuv.y])
       default:
-        fill(picture.plane(0), columns, rows, with: [yuv.y])
+        fill(picture, 0, columns, rows, with: [yuv.y])
         let shifts = try picture.chromaShifts()
         for (plane, value) in [(1, yuv.u), (2, yuv.v)] {
-          fill(picture.plane(plane), outward(columns, shifts.x), outward(rows, shifts.y), with: [value])
+          fill(picture, plane, outward(columns, shifts.x), outward(rows, shifts.y), with: [value])
         }
       }
     }
@@ -40,13 +40,13 @@ enum MaskPainter {
   }
 
   private static func fill(
-    _ plane: (start: UnsafeMutablePointer<UInt8>, stride: Int), _ columns: Range<Int>, _ rows: Range<Int>,
-    with pixel: [UInt8]
+    _ picture: FrameBuffer, _ index: Int, _ columns: Range<Int>, _ rows: Range<Int>, with pixel: [UInt8]
   ) {
+    let plane = unsafe picture.plane(index)
     for row in rows {
-      let line = plane.start + row * plane.stride + columns.lowerBound * pixel.count
+      let line = unsafe plane.start + row * plane.stride + columns.lowerBound * pixel.count
       for (channel, value) in pixel.enumerated() {
-        for column in 0..<columns.count { line[column * pixel.count + channel] = value }
+        for column in 0..<columns.count { unsafe line[column * pixel.count + channel] = value }
       }
     }
   }

@@ -7,16 +7,16 @@ import CFFmpeg
 import CPixels
 import FrameBatches
 
-/// A decoder of plain PNGs. Not thread-safe: use one for each thread.
-final class PNGDecoder {
+/// A decoder of plain PNGs. Not thread-safe: use one for each thread. It is memory-safe: it owns its decompressor.
+@safe final class PNGDecoder {
   private let limits: Limits
-  private let inflater = libdeflate_alloc_decompressor()
+  private let inflater = unsafe libdeflate_alloc_decompressor()
   /// The compressed pixels of a file that has them in several chunks. Its memory is reused.
   private var joined: [UInt8] = []
 
   init(limits: Limits) { self.limits = limits }
 
-  deinit { libdeflate_free_decompressor(inflater) }
+  deinit { unsafe libdeflate_free_decompressor(inflater) }
 
   /// Decodes a whole and plain file, to the picture that libavcodec would make of it if it read the stream.
   ///
@@ -25,24 +25,24 @@ final class PNGDecoder {
   ///   - size: the picture's size, which is within the limits; it bounds the memory.
   /// - Returns: nil when libavcodec has to decide about the file.
   func decode(_ file: [UInt8], size: PixelSize) -> FrameBuffer? {
-    guard let inflater, let png = PlainPNG(file), png.size == size, png.isAllowedByLibavcodec,
+    guard let inflater = unsafe inflater, let png = PlainPNG(file), png.size == size, png.isAllowedByLibavcodec,
       let result = try? FrameBuffer(),
-      let buffer = av_buffer_alloc(size.height * png.rowBytes + Int(AV_INPUT_BUFFER_PADDING_SIZE))
+      let buffer = unsafe av_buffer_alloc(size.height * png.rowBytes + Int(AV_INPUT_BUFFER_PADDING_SIZE))
     else { return nil }
-    let frame = result.frame
+    let frame = unsafe result.frame
     // The rows stay where they are unpacked, each behind the byte of its filter.
-    frame.pointee.buf.0 = buffer
-    frame.pointee.data.0 = buffer.pointee.data + 1
-    frame.pointee.linesize.0 = Int32(png.rowBytes)
-    (frame.pointee.width, frame.pointee.height) = (Int32(size.width), Int32(size.height))
-    frame.pointee.format = (png.hasAlpha ? AV_PIX_FMT_RGBA : AV_PIX_FMT_RGB24).rawValue
-    frame.pointee.color_range = AVCOL_RANGE_JPEG
-    guard unpack(png, of: file, inflater, to: buffer.pointee.data),
-      cpx_unfilter(buffer.pointee.data, png.rowBytes - 1, size.height, png.hasAlpha ? 4 : 3)
+    unsafe frame.pointee.buf.0 = buffer
+    unsafe frame.pointee.data.0 = buffer.pointee.data + 1
+    unsafe frame.pointee.linesize.0 = Int32(png.rowBytes)
+    (result.width, result.height) = (size.width, size.height)
+    result.format = png.hasAlpha ? AV_PIX_FMT_RGBA : AV_PIX_FMT_RGB24
+    result.colourRange = AVCOL_RANGE_JPEG
+    guard unsafe unpack(png, of: file, inflater, to: buffer.pointee.data),
+      unsafe cpx_unfilter(buffer.pointee.data, png.rowBytes - 1, size.height, png.hasAlpha ? 4 : 3)
     else { return nil }
     if let profile = png.profile {
       guard let probe = try? ImageCodec(.png, limits: limits, nil).decode(Self.probe(of: file[profile])),
-        av_frame_copy_props(frame, probe.frame) >= 0
+        unsafe av_frame_copy_props(frame, probe.frame) >= 0
       else { return nil }
     }
     return result
@@ -54,20 +54,21 @@ final class PNGDecoder {
   ) -> Bool {
     let size = png.size.height * png.rowBytes
     // Readers of the last row may read beyond it.
-    (start + size).update(repeating: 0, count: Int(AV_INPUT_BUFFER_PADDING_SIZE))
+    unsafe (start + size).update(repeating: 0, count: Int(AV_INPUT_BUFFER_PADDING_SIZE))
     func unpack(_ stream: UnsafeBufferPointer<UInt8>) -> Bool {
       // deflate with the largest window, as every encoder of screenshots writes it.
-      guard stream.first == 0x78 else { return false }
+      guard unsafe stream.first == 0x78 else { return false }
       var read = 0
-      let status = libdeflate_zlib_decompress_ex(inflater, stream.baseAddress, stream.count, start, size, &read, nil)
+      let status = unsafe libdeflate_zlib_decompress_ex(
+        inflater, stream.baseAddress, stream.count, start, size, &read, nil)
       return status == LIBDEFLATE_SUCCESS && read == stream.count
     }
     if png.data.count == 1 {
-      return file.withUnsafeBufferPointer { unpack(UnsafeBufferPointer(rebasing: $0[png.data[0]])) }
+      return unsafe file.withUnsafeBufferPointer { unsafe unpack(UnsafeBufferPointer(rebasing: $0[png.data[0]])) }
     }
     joined.removeAll(keepingCapacity: true)
     for part in png.data { joined.append(contentsOf: file[part]) }
-    return joined.withUnsafeBufferPointer(unpack)
+    return unsafe joined.withUnsafeBufferPointer(unpack)
   }
 
   /// Returns a small picture with the same colour profile. libavcodec alone decides about profiles, and unpacks them.
@@ -124,8 +125,8 @@ extension ImageChunk {
   /// Whether a chunk of a PNG is whole, with the right checksum.
   func isIntact(in file: [UInt8]) -> Bool {
     guard range.count == 12 + size else { return false }
-    let checksum = file.withUnsafeBufferPointer {
-      libdeflate_crc32(0, $0.baseAddress! + range.lowerBound + 4, 4 + size)
+    let checksum = unsafe file.withUnsafeBufferPointer {
+      unsafe libdeflate_crc32(0, $0.baseAddress! + range.lowerBound + 4, 4 + size)
     }
     return Int(checksum) == file[range.suffix(4)].bigEndian
   }

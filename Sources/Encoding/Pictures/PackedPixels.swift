@@ -19,8 +19,8 @@ extension FrameBuffer {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(Self.packedBytes(size, isRGB: isRGB))
     for (index, (columns, rows)) in Self.planeSizes(size, isRGB: isRGB).enumerated() {
-      let (start, stride) = plane(index)
-      for row in 0..<rows { bytes += UnsafeBufferPointer(start: start + row * stride, count: columns) }
+      let (start, stride) = unsafe plane(index)
+      for row in 0..<rows { unsafe bytes += UnsafeBufferPointer(start: start + row * stride, count: columns) }
     }
     return bytes
   }
@@ -30,12 +30,12 @@ extension FrameBuffer {
     guard bytes.count == Self.packedBytes(size, isRGB: isRGB) else {
       throw FFmpegError(function: "unpack", code: cff_error_invalid_data())
     }
-    bytes.withUnsafeBufferPointer { bytes in
+    unsafe bytes.withUnsafeBufferPointer { bytes in
       var source = bytes.baseAddress!
       for (index, (columns, rows)) in Self.planeSizes(size, isRGB: isRGB).enumerated() {
-        let (start, stride) = plane(index)
-        av_image_copy_plane(start, Int32(stride), source, Int32(columns), Int32(columns), Int32(rows))
-        source += columns * rows
+        let (start, stride) = unsafe plane(index)
+        unsafe av_image_copy_plane(start, Int32(stride), source, Int32(columns), Int32(columns), Int32(rows))
+        unsafe source += columns * rows
       }
     }
   }

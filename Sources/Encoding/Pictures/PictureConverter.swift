@@ -75,10 +75,10 @@ package final class PictureConverter {
   /// Blends RGBA over the background.
   private func flattened(_ source: FrameBuffer) throws(FFmpegError) -> FrameBuffer {
     let result = try FrameBuffer(width: source.width, height: source.height, format: AV_PIX_FMT_RGB24)
-    let (from, to) = (source.plane(0), result.plane(0))
+    let (from, to) = unsafe (source.plane(0), result.plane(0))
     let behind = [background.red, background.green, background.blue]
     for row in 0..<source.height {
-      cpx_flatten(from.start + row * from.stride, source.width, behind, to.start + row * to.stride)
+      unsafe cpx_flatten(from.start + row * from.stride, source.width, behind, to.start + row * to.stride)
     }
     return result
   }
@@ -97,11 +97,12 @@ package final class PictureConverter {
     let conversion = Conversion(
       source: visible, format: Self.plain(source.format), colours: colours, target: size, targetFormat: format)
     if scaler?.conversion != conversion { scaler = try Scaler(conversion) }
-    try check(
+    try unsafe check(
       "sws_scale",
       cff_scaler_scale(
-        scaler?.context, source.planes.map { UnsafePointer($0.start) }, source.planes.map { Int32($0.stride) },
-        Int32(visible.height), result.planes.map(\.start), result.planes.map { Int32($0.stride) }))
+        scaler?.context, source.planes.map { unsafe UnsafePointer($0.start) },
+        source.planes.map { unsafe Int32($0.stride) }, Int32(visible.height), result.planes.map { unsafe $0.start },
+        result.planes.map { unsafe Int32($0.stride) }))
     return result
   }
 
@@ -144,14 +145,14 @@ private struct Conversion: Equatable {
   let targetFormat: AVPixelFormat
 }
 
-/// A `SwsContext`, owned.
-private final class Scaler {
+/// A `SwsContext`, owned. It is safe: only its pointer is unsafe.
+@safe private final class Scaler {
   let conversion: Conversion
   let context: UnsafeMutableRawPointer
 
   init(_ conversion: Conversion) throws(FFmpegError) {
     self.conversion = conversion
-    context = try allocated("sws_alloc_context", cff_scaler_alloc())
+    unsafe context = try allocated("sws_alloc_context", cff_scaler_alloc())
     let isFullRange: Int32 = conversion.colours.isFullRange ? 1 : 0
     // Set the ranges before the context is initialised: libswscale only copies if they are equal by then. Chroma positions are
     // in 256ths of a pixel (libswscale/options.c), from the chroma sample's first pixel; -513 means the middle of its pixels.
@@ -164,13 +165,13 @@ private final class Scaler {
       ("sws_flags", Int(cff_scaler_exact_flags())),
     ]
     for (name, value) in options {
-      try check("av_opt_set_int(\(name))", av_opt_set_int(context, name, Int64(value), 0))
+      try unsafe check("av_opt_set_int(\(name))", av_opt_set_int(context, name, Int64(value), 0))
     }
-    try check("sws_init_context", cff_scaler_init(context))
-    try check(
+    try unsafe check("sws_init_context", cff_scaler_init(context))
+    try unsafe check(
       "sws_setColorspaceDetails",
       cff_scaler_set_colours(context, conversion.colours.matrix, isFullRange, SWS_CS_ITU601, 1))
   }
 
-  deinit { cff_scaler_free(context) }
+  deinit { unsafe cff_scaler_free(context) }
 }

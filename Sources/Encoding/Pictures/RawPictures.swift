@@ -11,18 +11,19 @@ extension RawPixels {
         reason: "\(file.count) bytes; \(size.width)×\(size.height) \(format.rawValue) has \(byteCount)")
     }
     let result = try FrameBuffer(width: size.width, height: size.height, format: AV_PIX_FMT_RGBA)
-    let (start, stride) = result.plane(0)
-    file.withUnsafeBytes { bytes in
+    let plane = unsafe result.plane(0)
+    unsafe file.withUnsafeBytes { bytes in
       for row in 0..<size.height {
-        let input = UnsafeRawBufferPointer(rebasing: bytes[(row * bytesPerRow)..<(row * bytesPerRow + 4 * size.width)])
-        let output = start + row * stride
+        let start = row * bytesPerRow
+        let input = unsafe UnsafeRawBufferPointer(rebasing: bytes[start..<start + 4 * size.width])
+        let output = unsafe plane.start + row * plane.stride
         switch format {
-        case .rgba: convert(input, red: 0, blue: 2, to: output)
-        case .bgra: convert(input, red: 2, blue: 0, to: output)
+        case .rgba: unsafe convert(input, red: 0, blue: 2, to: output)
+        case .bgra: unsafe convert(input, red: 2, blue: 0, to: output)
         case .bgr10a8:
           let alphaAt = size.height * bytesPerRow + row * alphaBytesPerRow
-          let alphas = UnsafeRawBufferPointer(rebasing: bytes[alphaAt..<alphaAt + size.width])
-          convertWide(input, alphas, to: output)
+          let alphas = unsafe UnsafeRawBufferPointer(rebasing: bytes[alphaAt..<alphaAt + size.width])
+          unsafe convertWide(input, alphas, to: output)
         }
       }
     }
@@ -31,11 +32,11 @@ extension RawPixels {
 
   private func convert(_ input: UnsafeRawBufferPointer, red: Int, blue: Int, to output: UnsafeMutablePointer<UInt8>) {
     for pixel in Swift.stride(from: 0, to: input.count, by: 4) {
-      let transparency = alpha == .opaque ? 255 : Int(input[pixel + 3])
+      let transparency = unsafe alpha == .opaque ? 255 : Int(input[pixel + 3])
       for (channel, source) in [(0, red), (1, 1), (2, blue)] {
-        output[pixel + channel] = straight(2 * Int(input[pixel + source]), transparency)
+        unsafe output[pixel + channel] = straight(2 * Int(input[pixel + source]), transparency)
       }
-      output[pixel + 3] = UInt8(transparency)
+      unsafe output[pixel + 3] = UInt8(transparency)
     }
   }
 
@@ -44,13 +45,13 @@ extension RawPixels {
     _ input: UnsafeRawBufferPointer, _ alphas: UnsafeRawBufferPointer, to output: UnsafeMutablePointer<UInt8>
   ) {
     for column in 0..<alphas.count {
-      let word = Int(UInt32(littleEndian: input.loadUnaligned(fromByteOffset: 4 * column, as: UInt32.self)))
-      let transparency = alpha == .opaque ? 255 : Int(alphas[column])
+      let word = unsafe Int(UInt32(littleEndian: input.loadUnaligned(fromByteOffset: 4 * column, as: UInt32.self)))
+      let transparency = unsafe alpha == .opaque ? 255 : Int(alphas[column])
       for (channel, shift) in [(0, 20), (1, 10), (2, 0)] {
         // 510 steps from black to white: half steps of 1/255.
-        output[4 * column + channel] = straight((word >> shift & 1023) - 384, transparency)
+        unsafe output[4 * column + channel] = straight((word >> shift & 1023) - 384, transparency)
       }
-      output[4 * column + 3] = UInt8(transparency)
+      unsafe output[4 * column + 3] = UInt8(transparency)
     }
   }
 

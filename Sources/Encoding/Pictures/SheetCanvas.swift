@@ -39,11 +39,11 @@ package final class SheetCanvas {
 
   /// - Parameter picture: RGB.
   package func lay(_ picture: FrameBuffer, x: Int, y: Int) {
-    let (from, to) = (picture.plane(0), pixels.plane(0))
+    let (from, to) = unsafe (picture.plane(0), pixels.plane(0))
     let columns = min(picture.width, pixels.width - x)
     guard x >= 0, columns > 0 else { return }
     for row in 0..<picture.height where (0..<pixels.height).contains(y + row) {
-      (to.start + (y + row) * to.stride + 3 * x).update(from: from.start + row * from.stride, count: 3 * columns)
+      unsafe (to.start + (y + row) * to.stride + 3 * x).update(from: from.start + row * from.stride, count: 3 * columns)
     }
   }
 
@@ -66,14 +66,14 @@ package final class SheetCanvas {
 
   /// Paints the pixels of an area for which `isWanted` returns true.
   private func paint(_ area: SheetArea, _ colour: Colour, where isWanted: (Int, Int) -> Bool) {
-    let (start, stride) = pixels.plane(0)
+    let (start, stride) = unsafe pixels.plane(0)
     let columns = max(0, area.x)..<max(0, area.x, min(pixels.width, area.x + area.width))
     for y in max(0, area.y)..<max(0, area.y, min(pixels.height, area.y + area.height)) {
-      let row = start + y * stride
+      let row = unsafe start + y * stride
       for x in columns where isWanted(x, y) {
-        row[3 * x] = colour.red
-        row[3 * x + 1] = colour.green
-        row[3 * x + 2] = colour.blue
+        unsafe row[3 * x] = colour.red
+        unsafe row[3 * x + 1] = colour.green
+        unsafe row[3 * x + 2] = colour.blue
       }
     }
   }

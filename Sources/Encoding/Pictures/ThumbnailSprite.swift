@@ -47,11 +47,11 @@ package enum ThumbnailSprite {
     let (width, height) = (grid.whole.width, grid.whole.height)
     let sheet = try FrameBuffer(width: width, height: height, format: AV_PIX_FMT_YUV420P)
     // Visible where the last row of pictures is not full.
-    var planes = sheet.planes.map(\.start)
-    try check(
+    var planes = unsafe sheet.planes.map { unsafe $0.start }
+    try unsafe check(
       "av_image_fill_black",
       av_image_fill_black(
-        &planes, sheet.planes.map(\.stride), sheet.format, AVCOL_RANGE_JPEG, Int32(width), Int32(height)))
+        &planes, sheet.planes.map { unsafe $0.stride }, sheet.format, AVCOL_RANGE_JPEG, Int32(width), Int32(height)))
     for (index, picture) in pictures.enumerated() {
       precondition(picture.size == grid.size)
       for plane in 0..<3 { lay(picture, plane, on: sheet, grid.cell(index)) }
@@ -62,13 +62,13 @@ package enum ThumbnailSprite {
   /// Copies a plane, and repeats the picture's edges up to the end of its blocks, so that no ringing enters the picture.
   private static func lay(_ picture: FrameBuffer, _ plane: Int, on sheet: FrameBuffer, _ cell: SheetArea) {
     let shift = plane == 0 ? 0 : 1
-    let (from, to) = (picture.plane(plane), sheet.plane(plane))
+    let (from, to) = unsafe (picture.plane(plane), sheet.plane(plane))
     let (columns, rows) = ((picture.width + shift) >> shift, (picture.height + shift) >> shift)
     for row in 0..<cell.height >> shift {
-      let source = from.start + min(row, rows - 1) * from.stride
-      let target = to.start + (cell.y >> shift + row) * to.stride + cell.x >> shift
-      target.update(from: source, count: columns)
-      (target + columns).update(repeating: source[columns - 1], count: cell.width >> shift - columns)
+      let source = unsafe from.start + min(row, rows - 1) * from.stride
+      let target = unsafe to.start + (cell.y >> shift + row) * to.stride + cell.x >> shift
+      unsafe target.update(from: source, count: columns)
+      unsafe (target + columns).update(repeating: source[columns - 1], count: cell.width >> shift - columns)
     }
   }
 }

@@ -12,13 +12,13 @@ enum ArchiveUnpacking {
   static func unpack(
     _ request: UnpackingRequest, on channel: DecoderChannel, limits: Limits
   ) -> UnpackingRequest.Answer {
-    let input = ArchiveInput(size: request.size) { channel.input(at: $0, into: $1) }
+    let input = unsafe ArchiveInput(size: request.size) { unsafe channel.input(at: $0, into: $1) }
     do {
       try Archive.unpack(input, name: "", limits: limits) { item in
         switch item {
         case .stream: channel.output(Kind.stream)
         case .file(let name, let size): channel.output(Kind.file, name, size)
-        case .part(let bytes): channel.output(bytes, after: Kind.part)
+        case .part(let bytes): unsafe channel.output(bytes, after: Kind.part)
         case .refused(let frame): channel.output(Kind.refused, frame.source, frame.reason)
         }
       }
@@ -77,8 +77,8 @@ extension DecoderForkServer: ArchiveUnpacker {
     var exchange = DecoderExchange(inputBytes: file.readLimit, cancellation: cancellation)
     exchange.input = { offset, count in
       guard file.canRead(at: offset) else { throw DecoderFailure.malformed }
-      return try [UInt8](unsafeUninitializedCapacity: count) { bytes, filled in
-        let outcome = file.read(at: offset, into: UnsafeMutableRawBufferPointer(bytes))
+      return try unsafe [UInt8](unsafeUninitializedCapacity: count) { bytes, filled in
+        let outcome = unsafe file.read(at: offset, into: UnsafeMutableRawBufferPointer(bytes))
         guard outcome >= 0 else { throw DiskError("read", name, code: Int32(-outcome)) }
         filled = outcome
       }
@@ -107,7 +107,7 @@ extension ArchiveContents {
     switch try message.read(ArchiveUnpacking.Kind.self) {
     case .stream: return add(.stream)
     case .file: return add(.file(try message.read(), size: try message.read()))
-    case .part: return try message.withBytes { !$0.isEmpty && add(.part($0)) }
+    case .part: return try unsafe message.withBytes { unsafe !$0.isEmpty && add(.part($0)) }
     case .refused:
       return add(
         .refused(RefusedFrame(source: try message.text(limit: 4_096), reason: try message.text(limit: 255))))

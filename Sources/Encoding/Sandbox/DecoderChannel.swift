@@ -37,7 +37,7 @@ struct DecoderChannel {
   func input(at offset: Int, into target: UnsafeMutableRawBufferPointer) -> Int {
     send(.input, offset, min(target.count, Self.partBytes))
     guard let count = length(), count <= target.count,
-      read(UnsafeMutableRawBufferPointer(rebasing: target[..<count]))
+      unsafe read(UnsafeMutableRawBufferPointer(rebasing: target[..<count]))
     else { _exit(1) }
     return count
   }
@@ -48,15 +48,20 @@ struct DecoderChannel {
   /// Sends a part of the result.
   func output<each Value: WireValue>(_ values: repeat each Value) { send(.output, repeat each values) }
 
+  /// Like ``output(_:after:)``, for an array.
+  func output<each Value: WireValue>(bytes: [UInt8], after head: repeat each Value) {
+    unsafe bytes.withUnsafeBytes { unsafe output($0, after: repeat each head) }
+  }
+
   /// Sends bytes of the result in as many messages as needed, each starting with `head`. A part reads them as ``WireBytes``.
   func output<each Value: WireValue>(_ bytes: UnsafeRawBufferPointer, after head: repeat each Value) {
     for start in stride(from: 0, to: max(1, bytes.count), by: Self.partBytes) {
-      let part = UnsafeRawBufferPointer(rebasing: bytes[start..<min(bytes.count, start + Self.partBytes)])
+      let part = unsafe UnsafeRawBufferPointer(rebasing: bytes[start..<min(bytes.count, start + Self.partBytes)])
       var (message, length) = (WireWriter(), WireWriter())
       message.put(Message.output, repeat each head, part.count)
       length.put(message.bytes.count + part.count)
       write(length.bytes + message.bytes)
-      write(part)
+      unsafe write(part)
     }
   }
 
@@ -76,8 +81,8 @@ struct DecoderChannel {
   }
 
   private func read(_ count: Int) -> [UInt8]? {
-    let bytes = [UInt8](unsafeUninitializedCapacity: count) { bytes, filled in
-      filled = read(UnsafeMutableRawBufferPointer(bytes)) ? count : 0
+    let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { bytes, filled in
+      filled = unsafe read(UnsafeMutableRawBufferPointer(bytes)) ? count : 0
     }
     return bytes.count == count ? bytes : nil
   }
@@ -86,19 +91,19 @@ struct DecoderChannel {
   private func read(_ target: UnsafeMutableRawBufferPointer) -> Bool {
     var received = 0
     while received < target.count {
-      let part = Glibc.read(socket, target.baseAddress! + received, target.count - received)
+      let part = unsafe Glibc.read(socket, target.baseAddress! + received, target.count - received)
       guard part > 0 else { return false }
       received += part
     }
     return true
   }
 
-  private func write(_ bytes: [UInt8]) { bytes.withUnsafeBytes { write($0) } }
+  private func write(_ bytes: [UInt8]) { unsafe bytes.withUnsafeBytes { unsafe write($0) } }
 
   private func write(_ bytes: UnsafeRawBufferPointer) {
     var sent = 0
     while sent < bytes.count {
-      let part = Glibc.write(socket, bytes.baseAddress! + sent, bytes.count - sent)
+      let part = unsafe Glibc.write(socket, bytes.baseAddress! + sent, bytes.count - sent)
       guard part > 0 else { _exit(1) }
       sent += part
     }

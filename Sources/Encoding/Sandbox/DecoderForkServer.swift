@@ -64,7 +64,7 @@ public final class DecoderForkServer: Sendable {
       throw SandboxError(description: "the decoder fork server must start before any thread")
     }
     var sockets: [Int32] = [-1, -1]
-    try check("socketpair", "decoder") { clinux_socket_pair(&sockets) }
+    try check("socketpair", "decoder") { unsafe clinux_socket_pair(&sockets) }
     process = clinux_fork()
     if process == 0 {
       close(sockets[0])
@@ -74,7 +74,7 @@ public final class DecoderForkServer: Sendable {
     guard process > 0 else { throw DiskError("fork", "decoder") }
     var limit = timeval(tv_sec: Self.timeoutSeconds, tv_usec: 0)
     for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
-      setsockopt(sockets[0], SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
+      unsafe setsockopt(sockets[0], SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
     }
     control = Mutex(sockets[0])
     self.limits = limits
@@ -99,7 +99,7 @@ public final class DecoderForkServer: Sendable {
     for idle in idle.withLock({ $0 }) { _ = try? end(idle.decoder) }
     control.withLock { control in if control >= 0 { close(control) } }
     var status: Int32 = 0
-    waitpid(process, &status, 0)
+    unsafe waitpid(process, &status, 0)
   }
 
   /// Starts the first decoder, and asks it whether the kernel filters its system calls.
@@ -220,7 +220,7 @@ public final class DecoderForkServer: Sendable {
     _ control: borrowing Mutex<Int32>, _ slots: PictureSlots, cpuSeconds: Int, mustBeConfined: Bool
   ) throws -> DecoderProcess {
     var sockets: [Int32] = [-1, -1]
-    try check("socketpair", "decoder") { clinux_stream_pair(&sockets) }
+    try check("socketpair", "decoder") { unsafe clinux_stream_pair(&sockets) }
     defer { close(sockets[1]) }
     do {
       let process = try ask(
@@ -260,8 +260,8 @@ public final class DecoderForkServer: Sendable {
       var none: [Int32] = [-1, -1]
       let size = MemoryLayout<Int>.size
       guard control >= 0,
-        clinux_send(control, message, 2 * size, descriptors, Int32(descriptors.count)) == 2 * size,
-        clinux_receive(control, &answer, size, &none) == size
+        unsafe clinux_send(control, message, 2 * size, descriptors, Int32(descriptors.count)) == 2 * size,
+        unsafe clinux_receive(control, &answer, size, &none) == size
       else {
         // A late answer must not be taken for the answer to the next request. The fork server ends when its socket is closed.
         if control >= 0 { close(control) }

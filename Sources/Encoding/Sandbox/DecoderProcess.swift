@@ -68,8 +68,8 @@ package final class DecoderProcess: Sendable {
     let deadline = MonotonicClock.milliseconds() + ms
     var sent = 0
     while true {
-      let count = bytes.withUnsafeBytes {
-        Glibc.send(socket, $0.baseAddress! + sent, $0.count - sent, Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
+      let count = unsafe bytes.withUnsafeBytes {
+        unsafe Glibc.send(socket, $0.baseAddress! + sent, $0.count - sent, Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
       }
       if count > 0 { sent += count }
       guard sent < bytes.count else { return }
@@ -79,7 +79,7 @@ package final class DecoderProcess: Sendable {
       let remaining = deadline - MonotonicClock.milliseconds()
       guard remaining > 0 else { throw DecoderFailure.late }
       var waiting = pollfd(fd: socket, events: Int16(POLLOUT), revents: 0)
-      poll(&waiting, 1, Int32(min(remaining, 500)))
+      unsafe poll(&waiting, 1, Int32(min(remaining, 500)))
     }
   }
 
@@ -92,13 +92,15 @@ package final class DecoderProcess: Sendable {
     while received < bytes.count {
       var waiting = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
       let remaining = max(0, deadline - MonotonicClock.milliseconds())
-      guard poll(&waiting, 1, Int32(min(remaining, 500))) > 0 else {
+      guard unsafe poll(&waiting, 1, Int32(min(remaining, 500))) > 0 else {
         try cancellation.check()
         // Poll once more at the deadline: this process may have been suspended.
         if remaining == 0 { throw DecoderFailure.late }
         continue
       }
-      let count = bytes.withUnsafeMutableBytes { read(socket, $0.baseAddress! + received, $0.count - received) }
+      let count = unsafe bytes.withUnsafeMutableBytes {
+        unsafe read(socket, $0.baseAddress! + received, $0.count - received)
+      }
       if count < 0, errno == EINTR { continue }
       guard count > 0 else { break }
       received += count
@@ -178,7 +180,7 @@ package final class DecoderProcess: Sendable {
   private func pin() -> clinux_cpu_set {
     var last = cpu.load(ordering: .relaxed)
     defer { cpu.store(last, ordering: .relaxed) }
-    return clinux_pin(process, &last)
+    return unsafe clinux_pin(process, &last)
   }
 
   private func receive(ms: Int, _ cancellation: Cancellation) throws -> WireReader {

@@ -18,14 +18,14 @@ struct ForkServerProcess {
     clinux_die_with_parent()
     let decoder = WarmUp.decoder(limits: limits, background: background)
     guard let addressSpace = Self.addressSpace else { _exit(1) }
-    let null = open("/dev/null", O_RDWR)
+    let null = unsafe open("/dev/null", O_RDWR)
     for descriptor: Int32 in 0...2 { dup2(null, descriptor) }
     dup2(control, 3)
     closefrom(4)
     var message = [0, 0]
     var descriptors: [Int32] = [-1, -1]
     let size = MemoryLayout<Int>.size
-    while clinux_receive(3, &message, 2 * size, &descriptors) == 2 * size {
+    while unsafe clinux_receive(3, &message, 2 * size, &descriptors) == 2 * size {
       var answer = 0
       let request = Request(rawValue: message[0])
       switch request {
@@ -41,11 +41,11 @@ struct ForkServerProcess {
         answer = process > 0 ? Int(process) : -Int(errno)
       case .reap:
         var status: Int32 = 0
-        answer = waitpid(Int32(message[1]), &status, 0) > 0 ? Int(status) : -1
+        answer = unsafe waitpid(Int32(message[1]), &status, 0) > 0 ? Int(status) : -1
       case nil: _exit(1)
       }
       for descriptor in descriptors where descriptor >= 0 { close(descriptor) }
-      guard clinux_send(3, &answer, size, nil, 0) == size else { break }
+      guard unsafe clinux_send(3, &answer, size, nil, 0) == size else { break }
     }
     _exit(0)
   }
@@ -53,11 +53,11 @@ struct ForkServerProcess {
   /// The size of this process's address space in bytes; nil where the kernel does not tell.
   private static var addressSpace: UInt64? {
     // The first number is pages (proc_pid_statm(5)); the size of the file is 0.
-    let file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
+    let file = unsafe open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
     guard file >= 0 else { return nil }
     defer { close(file) }
     var text = [UInt8](repeating: 0, count: 64)
-    guard read(file, &text, text.count) > 0 else { return nil }
+    guard unsafe read(file, &text, text.count) > 0 else { return nil }
     let pages = UInt64(String(decoding: text.prefix { $0 != UInt8(ascii: " ") }, as: UTF8.self))
     return pages.map { $0 * UInt64(sysconf(Int32(_SC_PAGESIZE))) }
   }

@@ -7,7 +7,8 @@ import Glibc
 import Synchronization
 
 /// Memory that a worker and its decoder share: slots for one picture each.
-package final class PictureSlots: Sendable {
+/// It is safe: it owns the memory, and only pointers to the slots are unsafe.
+@safe package final class PictureSlots: Sendable {
   /// Slots for two pictures that are still shown or compared, one that is being decoded, and slot 0 for when these are in use.
   static let indices = 0..<4
   /// Maximum written bytes of memory that is reused; larger memory goes back to the system.
@@ -41,14 +42,16 @@ package final class PictureSlots: Sendable {
     try check("ftruncate", "decoder") { ftruncate(memory, all) }
     // Neither side can truncate a file of fixed size.
     try check("fcntl", "decoder") { clinux_fix_size(memory) }
-    guard let mapped = mmap(nil, all, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0), mapped != MAP_FAILED else {
+    guard let mapped = unsafe mmap(nil, all, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0),
+      unsafe mapped != MAP_FAILED
+    else {
       throw DiskError("mmap", "decoder")
     }
-    start = mapped.assumingMemoryBound(to: UInt8.self)
+    unsafe start = mapped.assumingMemoryBound(to: UInt8.self)
   }
 
   deinit {
-    munmap(start, Self.indices.count * size)
+    unsafe munmap(start, Self.indices.count * size)
     close(descriptor)
   }
 
@@ -60,7 +63,7 @@ package final class PictureSlots: Sendable {
         return false
       }
       for (index, bytes) in state.written.enumerated() {
-        memset(start(of: index), 0, bytes)
+        unsafe memset(start(of: index), 0, bytes)
         // A compromised decoder may have written more than it reported.
         guard clinux_punch(descriptor, index * size + bytes, size - bytes) == 0 else { return false }
       }
@@ -95,23 +98,23 @@ package final class PictureSlots: Sendable {
 
   /// - Parameter memory: the start of the slot.
   func release(_ memory: UnsafeMutablePointer<UInt8>) {
-    state.withLock { _ = $0.taken.remove((memory - start) / size) }
+    state.withLock { _ = unsafe $0.taken.remove((memory - start) / size) }
   }
 
-  func start(of index: Int) -> UnsafeMutablePointer<UInt8> { start + index * size }
+  func start(of index: Int) -> UnsafeMutablePointer<UInt8> { unsafe start + index * size }
 
   /// A slot to decode into.
   func buffer(_ index: Int) -> SharedPictureBuffer {
-    SharedPictureBuffer(memory(of: index)) { [self] bytes in
+    unsafe SharedPictureBuffer(memory(of: index)) { [self] bytes in
       state.withLock { state in
         guard state.mapped[index] < bytes else { return }
         state.mapped[index] = bytes
-        clinux_touch(start(of: index), bytes)
+        unsafe clinux_touch(start(of: index), bytes)
       }
     }
   }
 
   func memory(of index: Int) -> UnsafeMutableBufferPointer<UInt8> {
-    UnsafeMutableBufferPointer(start: start(of: index), count: size)
+    unsafe UnsafeMutableBufferPointer(start: start(of: index), count: size)
   }
 }

@@ -3,7 +3,8 @@
 import FrameBatches
 
 /// Shared memory that a picture is decoded into if that saves a copy.
-package final class SharedPictureBuffer {
+/// It is safe: only the memory itself is unsafe. Its ``PictureSlots`` keep it mapped.
+@safe package final class SharedPictureBuffer {
   let memory: UnsafeMutableBufferPointer<UInt8>
   /// Bytes written so far, from the start.
   var used = 0
@@ -11,7 +12,7 @@ package final class SharedPictureBuffer {
   let prepare: (Int) -> Void
 
   init(_ memory: UnsafeMutableBufferPointer<UInt8>, prepare: @escaping (Int) -> Void = { _ in }) {
-    self.memory = memory
+    unsafe self.memory = memory
     self.prepare = prepare
   }
 }

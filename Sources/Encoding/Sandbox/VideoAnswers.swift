@@ -38,7 +38,7 @@ final class VideoAnswers {
     case .samples: try answer(&question, samples)
     case .codedPicture:
       try answer(&question) { (order: CodedPictureOrder, file) in
-        try order.planes(of: file, "").withUnsafeBytes { channel.output($0) }
+        try channel.output(bytes: order.planes(of: file, ""))
         return NoValue()
       }
     case .isConfined, .decode, .unpack: throw DecoderFailure.malformed
@@ -90,7 +90,7 @@ final class VideoAnswers {
     (film, segment) = (nil, nil)
     let film = try opened ?? SegmentPictures.film(of: file, "")
     try SegmentPictures.decode(film, "", order, converter) { picture in
-      picture.packed(isRGB: order.isRGB).withUnsafeBytes { channel.output($0) }
+      channel.output(bytes: picture.packed(isRGB: order.isRGB))
     }
     segment = (order.digest, last, film)
     return NoValue()
@@ -101,7 +101,7 @@ final class VideoAnswers {
     for (index, sample) in stored.samples.enumerated() {
       let head = SampleHead(
         index: index, track: sample.track, pts: sample.pts, duration: sample.duration, isKey: sample.isKey)
-      sample.data.withUnsafeBytes { channel.output($0, after: head) }
+      channel.output(bytes: sample.data, after: head)
     }
     return SamplesRequest.Answer(configuration: stored.configuration, colour: stored.colour)
   }
@@ -120,22 +120,24 @@ private final class ChannelBytes: ByteSource {
   }
 
   func read(at offset: Int, into target: UnsafeMutableRawBufferPointer) -> Int {
-    guard (0..<count).contains(offset), !target.isEmpty else { return 0 }
+    guard (0..<count).contains(offset), unsafe !target.isEmpty else { return 0 }
     let (index, from) = offset.quotientAndRemainder(dividingBy: DecoderChannel.partBytes)
     let part = part(index)
     // The file is shorter now than when the worker told its size.
     guard from < part.count else { return 0 }
     let size = min(target.count, part.count - from)
-    part.withUnsafeBytes { target.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[from..<from + size])) }
+    unsafe part.withUnsafeBytes {
+      unsafe target.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[from..<from + size]))
+    }
     return size
   }
 
   private func part(_ index: Int) -> [UInt8] {
     if let bytes = parts.value(of: index) { return bytes }
-    let bytes = [UInt8](unsafeUninitializedCapacity: DecoderChannel.partBytes) { bytes, filled in
+    let bytes = unsafe [UInt8](unsafeUninitializedCapacity: DecoderChannel.partBytes) { bytes, filled in
       while filled < bytes.count {
-        let unfilled = UnsafeMutableRawBufferPointer(UnsafeMutableBufferPointer(rebasing: bytes[filled...]))
-        let read = channel.input(at: index * DecoderChannel.partBytes + filled, into: unfilled)
+        let unfilled = unsafe UnsafeMutableRawBufferPointer(UnsafeMutableBufferPointer(rebasing: bytes[filled...]))
+        let read = unsafe channel.input(at: index * DecoderChannel.partBytes + filled, into: unfilled)
         guard read > 0 else { break }
         filled += read
       }

@@ -60,8 +60,7 @@ package struct VideoReader: Sendable {
 
   /// Returns the differences between a segment's file and its manifest.
   package func problems(_ json: JSONValue, _ segment: PublishedSegment, _ bytes: [UInt8]) throws -> [String] {
-    try bytes.withUnsafeBytes { buffer in
-      let file = MemoryBytes(buffer)
+    try bytes.withFile { file in
       guard let decoders else { return try SegmentFileVerification.problems(json, segment, file) }
       let request = ProblemsRequest(manifest: json.line)
       return try ask(decoders, request, about: file, segment.file, into: (), cancellation: .never) { _, answer in
@@ -84,8 +83,7 @@ package struct VideoReader: Sendable {
     of bytes: [UInt8], _ name: String, _ tracks: StoredSamples.Tracks, limit: Int,
     cancellation: Cancellation = .never
   ) throws -> StoredSamples {
-    try bytes.withUnsafeBytes { buffer in
-      let file = MemoryBytes(buffer)
+    try bytes.withFile { file in
       guard let decoders else { return try StoredSamples(of: file, name, tracks) }
       let empty: (samples: [StoredSamples.Stored], bytes: Int) = ([], 0)
       return try ask(
@@ -111,8 +109,7 @@ package struct VideoReader: Sendable {
   package func pictures(
     of segment: PublishedSegment, _ bytes: [UInt8], _ order: SegmentPicturesOrder, _ converter: PictureConverter
   ) throws -> [FrameBuffer] {
-    try bytes.withUnsafeBytes { buffer in
-      let file = MemoryBytes(buffer)
+    try bytes.withFile { file in
       var parts: (pictures: [FrameBuffer], bytes: [UInt8]) = ([], [])
       guard let decoders else {
         let film = try SegmentPictures.film(of: file, segment.file)
@@ -143,8 +140,7 @@ package struct VideoReader: Sendable {
   ///
   /// - Returns: the planes, one after the other, without gaps.
   package func planes(of order: CodedPictureOrder, in segment: PublishedSegment, _ bytes: [UInt8]) throws -> [UInt8] {
-    try bytes.withUnsafeBytes { buffer in
-      let file = MemoryBytes(buffer)
+    try bytes.withFile { file in
       guard let decoders else { return try order.planes(of: file, segment.file) }
       return try ask(
         decoders, order, about: file, segment.file, into: [UInt8](), cancellation: .never
@@ -219,8 +215,8 @@ package struct VideoReader: Sendable {
     let inputBytes = (64 << 20) + 64 * min(file.count, 1 << 40)
     let exchange = DecoderExchange(
       input: { offset, count in
-        try [UInt8](unsafeUninitializedCapacity: count) { bytes, filled in
-          let outcome = file.read(at: offset, into: UnsafeMutableRawBufferPointer(bytes))
+        try unsafe [UInt8](unsafeUninitializedCapacity: count) { bytes, filled in
+          let outcome = unsafe file.read(at: offset, into: UnsafeMutableRawBufferPointer(bytes))
           guard outcome >= 0 else { throw DiskError("read", name) }
           filled = outcome
         }
@@ -250,5 +246,12 @@ package struct VideoReader: Sendable {
     case DecoderFailure.crashed(let how): return bad("the video decoder crashed (\(how))")
     default: return error
     }
+  }
+}
+
+extension [UInt8] {
+  /// Passes these bytes as a file that is valid during the call.
+  func withFile<R>(_ body: (MemoryBytes) throws -> R) rethrows -> R {
+    try unsafe withUnsafeBytes { try unsafe body(MemoryBytes($0)) }
   }
 }

@@ -18,9 +18,9 @@ enum WarmUp {
 
   private static func unpack(_ archive: [UInt8]) {
     var unread = archive[...]
-    let input = ArchiveInput { target in
+    let input = unsafe ArchiveInput { target in
       let part = unread.prefix(target.count)
-      target.copyBytes(from: part)
+      unsafe target.copyBytes(from: part)
       unread = unread.dropFirst(part.count)
       return part.count
     }

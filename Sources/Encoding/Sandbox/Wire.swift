@@ -33,7 +33,7 @@ package struct WireWriter {
   }
 
   fileprivate mutating func append(_ value: UInt64) {
-    withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
+    unsafe withUnsafeBytes(of: value.littleEndian) { unsafe bytes.append(contentsOf: $0) }
   }
 }
 
@@ -63,7 +63,7 @@ package struct WireReader {
   /// Passes a byte list to `body` without a copy.
   mutating func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) throws -> Result {
     let range = try byteRange()
-    return try bytes.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0[range])) }
+    return try unsafe bytes.withUnsafeBytes { try unsafe body(UnsafeRawBufferPointer(rebasing: $0[range])) }
   }
 
   private mutating func byteRange() throws(DecoderFailure) -> Range<Int> {

@@ -25,40 +25,41 @@ final class H264Encoder {
   private let packet: Packet
 
   init(width: Int, height: Int, settings: EncoderSettings) throws(FFmpegError) {
-    guard let encoder = avcodec_find_encoder_by_name(settings.codec) else {
+    guard let encoder = unsafe avcodec_find_encoder_by_name(settings.codec) else {
       throw FFmpegError(function: "avcodec_find_encoder_by_name(\(settings.codec))", code: cff_error_invalid_data())
     }
     (self.width, self.height) = (width, height)
-    codec = try CodecContext(encoder)
+    codec = try unsafe CodecContext(encoder)
     packet = try Packet()
-    let context = codec.pointer
-    context.pointee.width = Int32(width)
-    context.pointee.height = Int32(height)
-    context.pointee.pix_fmt = AV_PIX_FMT_YUV420P
-    context.pointee.time_base = AVRational(num: 1, den: Int32(MediaTime.timescale))
+    let context = unsafe codec.pointer
+    unsafe context.pointee.width = Int32(width)
+    unsafe context.pointee.height = Int32(height)
+    unsafe context.pointee.pix_fmt = AV_PIX_FMT_YUV420P
+    unsafe context.pointee.time_base = AVRational(num: 1, den: Int32(MediaTime.timescale))
     // Without it x264 takes the time base for the frame rate, and chooses level 6.2 instead of 3.2. It is a constant: all
     // segments of a size have the same parameter sets, whatever the recorder's interval.
-    context.pointee.framerate = AVRational(num: 1, den: 1)
-    context.pointee.thread_count = 1
-    context.pointee.max_b_frames = 0
-    context.pointee.flags |= cff_flag_global_header()
-    context.pointee.sample_aspect_ratio = AVRational(num: 1, den: 1)
+    unsafe context.pointee.framerate = AVRational(num: 1, den: 1)
+    unsafe context.pointee.thread_count = 1
+    unsafe context.pointee.max_b_frames = 0
+    unsafe context.pointee.flags |= cff_flag_global_header()
+    unsafe context.pointee.sample_aspect_ratio = AVRational(num: 1, den: 1)
     // The screenshot's own colours: sRGB in the matrix of BT.601.
-    context.pointee.color_primaries = AVCOL_PRI_BT709
-    context.pointee.color_trc = AVCOL_TRC_IEC61966_2_1
-    context.pointee.colorspace = AVCOL_SPC_SMPTE170M
-    context.pointee.color_range = AVCOL_RANGE_MPEG
-    context.pointee.chroma_sample_location = AVCHROMA_LOC_CENTER
+    unsafe context.pointee.color_primaries = AVCOL_PRI_BT709
+    unsafe context.pointee.color_trc = AVCOL_TRC_IEC61966_2_1
+    unsafe context.pointee.colorspace = AVCOL_SPC_SMPTE170M
+    unsafe context.pointee.color_range = AVCOL_RANGE_MPEG
+    unsafe context.pointee.chroma_sample_location = AVCHROMA_LOC_CENTER
     try codec.set("preset", settings.preset)
     try codec.set("crf", String(settings.quality.rateFactor))
     try codec.set("x264-params", settings.parameters)
-    try check("avcodec_open2", avcodec_open2(context, encoder, nil))
-    let header = UnsafeBufferPointer(start: context.pointee.extradata, count: Int(context.pointee.extradata_size))
-    let units = NALUnit.split(header)
-    guard let sequence = units.first(where: { $0.kind == .sequenceParameterSet }),
-      let picture = units.first(where: { $0.kind == .pictureParameterSet })
+    try unsafe check("avcodec_open2", avcodec_open2(context, encoder, nil))
+    let header = unsafe UnsafeBufferPointer(
+      start: context.pointee.extradata, count: Int(context.pointee.extradata_size))
+    let units = unsafe NALUnit.split(header)
+    guard let sequence = units.first(where: { unsafe $0.kind == .sequenceParameterSet }),
+      let picture = units.first(where: { unsafe $0.kind == .pictureParameterSet })
     else { throw FFmpegError(function: "avcodec_open2 (parameter sets)", code: cff_error_invalid_data()) }
-    parameterSets = ParameterSets(sequence: Array(sequence.bytes), picture: Array(picture.bytes))
+    parameterSets = unsafe ParameterSets(sequence: Array(sequence.bytes), picture: Array(picture.bytes))
   }
 
   /// Encodes a picture, which comes out with the next one or at the end.
@@ -70,26 +71,26 @@ final class H264Encoder {
     guard (picture.codedWidth, picture.codedHeight) == (width, height) else {
       throw FFmpegError(function: "avcodec_send_frame", code: cff_error_invalid_data())
     }
-    try picture.withFrame(pts: pts) { (frame) throws(FFmpegError) in
-      _ = try check("avcodec_send_frame", avcodec_send_frame(codec.pointer, frame))
+    try unsafe picture.withFrame(pts: pts) { (frame) throws(FFmpegError) in
+      _ = try unsafe check("avcodec_send_frame", avcodec_send_frame(codec.pointer, frame))
     }
     return try ready()
   }
 
   /// Ends the segment.
   func finish() throws(FFmpegError) -> [CodedPicture] {
-    try check("avcodec_send_frame", avcodec_send_frame(codec.pointer, nil))
+    try unsafe check("avcodec_send_frame", avcodec_send_frame(codec.pointer, nil))
     return try ready()
   }
 
   private func ready() throws(FFmpegError) -> [CodedPicture] {
     var result: [CodedPicture] = []
     while true {
-      let status = avcodec_receive_packet(codec.pointer, packet.pointer)
+      let status = unsafe avcodec_receive_packet(codec.pointer, packet.pointer)
       if status == cff_error_eagain() || status == cff_error_eof() { return result }
       try check("avcodec_receive_packet", status)
-      defer { av_packet_unref(packet.pointer) }
-      result.append(
+      defer { unsafe av_packet_unref(packet.pointer) }
+      unsafe result.append(
         CodedPicture(
           pts: packet.pointer.pointee.pts, dts: packet.pointer.pointee.dts,
           isKey: cff_packet_is_key(packet.pointer) != 0, data: NALUnit.lengthPrefixed(NALUnit.split(packet.bytes))))

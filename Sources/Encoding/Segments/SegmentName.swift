@@ -15,24 +15,24 @@ package enum SegmentName {
   package static func start(ofEvent name: String) -> Int64? { start(of: name, ".sentry.json") }
 
   /// Like ``start(ofManifest:)``, for the bytes of a name: the directory of a day has tens of thousands.
-  package static func start(ofManifest name: UnsafeRawBufferPointer) -> Int64? { start(of: name, ".json") }
+  package static func start(ofManifest name: UnsafeRawBufferPointer) -> Int64? { unsafe start(of: name, ".json") }
 
   private static func start(of name: String, _ suffix: StaticString) -> Int64? {
     var name = name
-    return name.withUTF8 { start(of: UnsafeRawBufferPointer($0), suffix) }
+    return name.withUTF8 { unsafe start(of: UnsafeRawBufferPointer($0), suffix) }
   }
 
   private static func start(of name: UnsafeRawBufferPointer, _ suffix: StaticString) -> Int64? {
     let (prefix, digits): (StaticString, Int) = ("segment-", 13)
     guard name.count == prefix.utf8CodeUnitCount + digits + suffix.utf8CodeUnitCount, let start = name.baseAddress,
-      memcmp(start, prefix.utf8Start, prefix.utf8CodeUnitCount) == 0
+      unsafe memcmp(start, prefix.utf8Start, prefix.utf8CodeUnitCount) == 0
     else { return nil }
-    let end = start + prefix.utf8CodeUnitCount + digits
-    guard memcmp(end, suffix.utf8Start, suffix.utf8CodeUnitCount) == 0 else { return nil }
+    let end = unsafe start + prefix.utf8CodeUnitCount + digits
+    guard unsafe memcmp(end, suffix.utf8Start, suffix.utf8CodeUnitCount) == 0 else { return nil }
     var value: Int64 = 0
     for index in prefix.utf8CodeUnitCount..<prefix.utf8CodeUnitCount + digits {
-      guard (48...57).contains(name[index]) else { return nil }
-      value = 10 * value + Int64(name[index] - 48)
+      guard unsafe (48...57).contains(name[index]) else { return nil }
+      value = unsafe 10 * value + Int64(name[index] - 48)
     }
     return value
   }

@@ -188,7 +188,8 @@ extension FrameHold {
     ]
     if status == .continued { members["continued"] = .bool(true) }
     let text = JSONValue.object(members).bytes()
-    let length = withUnsafeBytes(of: UInt16(text.count).bigEndian) { Array($0) }
-    return Sample(duration: MediaTime.ticks(ms: holdMs), data: length + text)
+    let length = UInt16(text.count)
+    return Sample(
+      duration: MediaTime.ticks(ms: holdMs), data: [UInt8(length >> 8), UInt8(truncatingIfNeeded: length)] + text)
   }
 }

@@ -56,8 +56,8 @@ extension FinishedVideo {
   package init(
     reading bytes: [UInt8], name: String, _ reader: VideoReader, limits: Limits, cancellation: Cancellation
   ) throws {
-    let track = try bytes.withUnsafeBytes {
-      try reader.track(of: MemoryBytes($0), name: name, limits: limits, cancellation: cancellation)
+    let track = try bytes.withFile {
+      try reader.track(of: $0, name: name, limits: limits, cancellation: cancellation)
     }
     // Every sample has a byte at least.
     let stored = try reader.samples(

@@ -46,10 +46,10 @@ extension StoredSamples {
         if tracks.areSome { continue }
         throw BadSession(name, "more than two tracks")
       }
-      guard sample.configuration == nil else {
+      guard unsafe sample.configuration == nil else {
         throw BadSession(name, "several sample descriptions in one track", advice: "encode it anew with reencode")
       }
-      samples.append(
+      unsafe samples.append(
         Stored(
           track: track, pts: sample.pts, duration: sample.duration, isKey: sample.isKey, data: Array(sample.bytes)))
     }

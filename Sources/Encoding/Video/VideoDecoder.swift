@@ -10,14 +10,14 @@ final class VideoDecoder {
   init(
     _ parameters: UnsafePointer<AVCodecParameters>, limits: Limits, isCropped: Bool = true
   ) throws(FFmpegError) {
-    codec = try CodecContext(parameters)
-    let context = codec.pointer
-    context.pointee.thread_count = 1
-    context.pointee.apply_cropping = isCropped ? 1 : 0
-    context.pointee.err_recognition = cff_strict_input()
+    codec = try unsafe CodecContext(parameters)
+    let context = unsafe codec.pointer
+    unsafe context.pointee.thread_count = 1
+    unsafe context.pointee.apply_cropping = isCropped ? 1 : 0
+    unsafe context.pointee.err_recognition = cff_strict_input()
     // libavcodec counts whole blocks at the edges.
-    context.pointee.max_pixels = Int64(limits.pixels + 128 * limits.side)
-    try check("avcodec_open2", avcodec_open2(context, nil, nil))
+    unsafe context.pointee.max_pixels = Int64(limits.pixels + 128 * limits.side)
+    try unsafe check("avcodec_open2", avcodec_open2(context, nil, nil))
   }
 
   /// Decodes one sample; nil ends the track.
@@ -25,15 +25,15 @@ final class VideoDecoder {
   /// - Returns: the pictures that are ready, in the order in which they are shown, as coded. `pts` is in the track's units.
   func decode(_ sample: MP4Reader.ReadSample?) throws(FFmpegError) -> [FrameBuffer] {
     // libavcodec takes an empty sample for the end.
-    if let sample, sample.bytes.isEmpty { return [] }
-    try check("avcodec_send_packet", avcodec_send_packet(codec.pointer, sample?.packet))
+    if let sample, unsafe sample.bytes.isEmpty { return [] }
+    try unsafe check("avcodec_send_packet", avcodec_send_packet(codec.pointer, sample?.packet))
     var pictures: [FrameBuffer] = []
     while true {
       let picture = try FrameBuffer()
-      let status = avcodec_receive_frame(codec.pointer, picture.frame)
+      let status = unsafe avcodec_receive_frame(codec.pointer, picture.frame)
       if status == cff_error_eagain() || status == cff_error_eof() { return pictures }
       try check("avcodec_receive_frame", status)
-      guard picture.frame.pointee.decode_error_flags == 0 else {
+      guard unsafe picture.frame.pointee.decode_error_flags == 0 else {
         throw FFmpegError(function: "avcodec_receive_frame", code: cff_error_invalid_data())
       }
       pictures.append(picture)

@@ -21,7 +21,7 @@ final class VideoPictures: FilmPictures {
   ) throws {
     self.reader = reader
     self.track = track
-    decoder = try VideoDecoder(reader.parameters(of: track), limits: limits, isCropped: isCropped)
+    decoder = try unsafe VideoDecoder(reader.parameters(of: track), limits: limits, isCropped: isCropped)
     self.step = step
   }
 
@@ -49,11 +49,11 @@ final class VideoPictures: FilmPictures {
 
   /// Returns the picture that is shown from `pts` on; nil if there is none. Calls are in the order of `pts`, which may repeat.
   func picture(at pts: Int64) throws -> FrameBuffer? {
-    while current.map({ $0.frame.pointee.pts < pts }) ?? true {
+    while current.map({ $0.pts < pts }) ?? true {
       guard let next = try next() else { return nil }
       current = next
     }
-    return current?.frame.pointee.pts == pts ? current : nil
+    return current?.pts == pts ? current : nil
   }
 
   private func next() throws -> FrameBuffer? {

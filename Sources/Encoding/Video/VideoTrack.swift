@@ -58,10 +58,10 @@ extension VideoTrack {
     }
     let reader = try MP4Reader(file)
     let codecs = [AV_CODEC_ID_H264, AV_CODEC_ID_HEVC]
-    guard
-      let index = (0..<reader.trackCount).first(where: { codecs.contains(reader.parameters(of: $0).pointee.codec_id) })
-    else { throw bad("no H.264 or HEVC track", "name an MP4 with one") }
-    let parameters = reader.parameters(of: index)
+    guard let index = (0..<reader.trackCount).first(where: { codecs.contains(reader.codec(of: $0)) }) else {
+      throw bad("no H.264 or HEVC track", "name an MP4 with one")
+    }
+    let parameters = unsafe reader.parameters(of: index)
     guard let quarterTurns = reader.quarterTurns(of: index) else {
       throw bad("its pictures are mirrored, or turned by no quarter turn", "encode it upright first")
     }
@@ -70,8 +70,8 @@ extension VideoTrack {
     guard aspect.num <= 0 || 100 * abs(Int(aspect.num) - Int(aspect.den)) < Int(aspect.den) else {
       throw bad("pixels that are not square (\(aspect.num):\(aspect.den))", "scale it first")
     }
-    var sizes = try SizeParser(parameters)
-    let isAVC = parameters.pointee.codec_id == AV_CODEC_ID_H264
+    var sizes = try unsafe SizeParser(parameters)
+    let isAVC = reader.codec(of: index) == AV_CODEC_ID_H264
     var shown: [Sample] = []
     var keys: [(sample: Sample, index: Int)] = []
     var size: PixelSize?
@@ -81,11 +81,11 @@ extension VideoTrack {
     while let sample = try reader.next() {
       try cancellation.check()
       timing.add(sample)
-      guard sample.track == index, !sample.bytes.isEmpty else { continue }
+      guard sample.track == index, unsafe !sample.bytes.isEmpty else { continue }
       guard sample.pts != cff_no_pts(), sample.pts.magnitude < 1 << 60, sample.dts.magnitude < 1 << 60 else {
         throw bad("a sample without a time", "remux it with ffmpeg -c copy")
       }
-      if let configuration = sample.configuration { sizes = try SizeParser(parameters, configuration) }
+      if let configuration = unsafe sample.configuration { sizes = try unsafe SizeParser(parameters, configuration) }
       if sample.isKey { size = sizes.size(of: sample) ?? size }
       guard let size else { throw bad("it does not begin with a key frame", "cut it at a key frame") }
       guard size.isWithin(limits) else {
@@ -94,7 +94,7 @@ extension VideoTrack {
       let found = Sample(
         pts: sample.pts, dts: sample.dts, duration: sample.duration, width: size.width, height: size.height)
       // H.264 may begin with pictures that refer to earlier ones; only an IDR does not. HEVC tells it by its times.
-      if sample.isKey, keys.isEmpty || !isAVC || Self.hasIDR(sample.bytes, parameters) {
+      if sample.isKey, unsafe keys.isEmpty || !isAVC || Self.hasIDR(sample.bytes, parameters) {
         keys.append((found, leastPts.count))
       }
       leastPts.append(sample.pts)
@@ -115,7 +115,7 @@ extension VideoTrack {
     creationTime = reader.creationTime
     timingIndex = timing.track
     isOnlyVideo = (0..<reader.trackCount).allSatisfy {
-      $0 == index || reader.parameters(of: $0).pointee.codec_type != AVMEDIA_TYPE_VIDEO
+      unsafe $0 == index || reader.parameters(of: $0).pointee.codec_type != AVMEDIA_TYPE_VIDEO
     }
     hasEnd = reader.duration(of: index).map { $0 > leastDTS.distance(to: lastDTS) } ?? true
     samples = timing.dating(shown.sorted { $0.pts < $1.pts })
@@ -127,13 +127,14 @@ extension VideoTrack {
   private static func hasIDR(_ sample: UnsafeBufferPointer<UInt8>, _ parameters: UnsafePointer<AVCodecParameters>)
     -> Bool
   {
-    guard let configuration = parameters.pointee.extradata, parameters.pointee.extradata_size > 4, configuration[0] == 1
+    guard let configuration = unsafe parameters.pointee.extradata,
+      unsafe parameters.pointee.extradata_size > 4 && configuration[0] == 1
     else { return false }
-    let lengthSize = Int(configuration[4] & 3) + 1
+    let lengthSize = unsafe Int(configuration[4] & 3) + 1
     var offset = 0
     while offset + lengthSize < sample.count {
-      let length = sample[offset..<offset + lengthSize].reduce(0) { $0 << 8 | Int($1) }
-      if sample[offset + lengthSize] & 0x1F == 5 { return true }
+      let length = unsafe sample[offset..<offset + lengthSize].reduce(0) { $0 << 8 | Int($1) }
+      if unsafe sample[offset + lengthSize] & 0x1F == 5 { return true }
       offset += lengthSize + length
     }
     return false
@@ -158,15 +159,16 @@ private struct TimingTrack {
 
   init(in reader: MP4Reader, beside video: Int) {
     track = (0..<reader.trackCount).first {
-      reader.parameters(of: $0).pointee.codec_id == AV_CODEC_ID_MOV_TEXT
+      reader.codec(of: $0) == AV_CODEC_ID_MOV_TEXT
         && reader.timeBase(of: $0) == reader.timeBase(of: video)
     }
   }
 
   mutating func add(_ sample: MP4Reader.ReadSample) {
     // The text comes after its length in 2 bytes. An empty text is a gap.
-    guard sample.track == track, sample.bytes.count > 2 else { return }
-    guard let text = try? JSONParser.parse(Array(sample.bytes.dropFirst(2))).object, let timeMs = text["t"]?.integer
+    guard sample.track == track, unsafe sample.bytes.count > 2 else { return }
+    guard let text = try? unsafe JSONParser.parse(Array(sample.bytes.dropFirst(2))).object,
+      let timeMs = text["t"]?.integer
     else {
       // The texts are subtitles.
       track = nil
@@ -191,29 +193,29 @@ private struct TimingTrack {
   }
 }
 
-/// Reads the size of a key frame's picture without decoding it.
-private final class SizeParser {
+/// Reads the size of a key frame's picture without decoding it. It is safe: it owns its parser.
+@safe private final class SizeParser {
   private let parser: UnsafeMutablePointer<AVCodecParserContext>
   private let context: CodecContext
 
   init(
     _ parameters: UnsafePointer<AVCodecParameters>, _ configuration: UnsafeBufferPointer<UInt8>? = nil
   ) throws(FFmpegError) {
-    context = try CodecContext(parameters)
-    parser = try allocated("av_parser_init", cff_parser_init(parameters.pointee.codec_id))
-    parser.pointee.flags |= PARSER_FLAG_COMPLETE_FRAMES
-    if let configuration { try context.setConfiguration(configuration) }
+    context = try unsafe CodecContext(parameters)
+    unsafe parser = try allocated("av_parser_init", cff_parser_init(parameters.pointee.codec_id))
+    unsafe parser.pointee.flags |= PARSER_FLAG_COMPLETE_FRAMES
+    if let configuration = unsafe configuration { try unsafe context.setConfiguration(configuration) }
   }
 
-  deinit { av_parser_close(parser) }
+  deinit { unsafe av_parser_close(parser) }
 
   func size(of sample: MP4Reader.ReadSample) -> PixelSize? {
     var unit: UnsafeMutablePointer<UInt8>?
     var unitSize: Int32 = 0
-    av_parser_parse2(
+    unsafe av_parser_parse2(
       parser, context.pointer, &unit, &unitSize, sample.bytes.baseAddress, Int32(sample.bytes.count), sample.pts,
       sample.dts, -1)
-    let size = PixelSize(width: Int(parser.pointee.width), height: Int(parser.pointee.height))
+    let size = unsafe PixelSize(width: Int(parser.pointee.width), height: Int(parser.pointee.height))
     return min(size.width, size.height) > 0 ? size : nil
   }
 }
