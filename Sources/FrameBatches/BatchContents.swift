@@ -104,13 +104,16 @@ package struct StreamContents: BatchContents {
   }
 }
 
-/// A directory as a batch: its regular files, and those in its folders.
+/// A directory as a batch: its regular files, and those in its folders; if these are no pictures, those in the folders of its folders, and
+/// so on.
 struct DirectoryContents: BatchContents {
   package let names: [String]
   package let refused: [RefusedFrame]
   /// The first folder in a folder. Files in such folders are not read.
   let deeperFolder: String?
   private let directory: Directory
+  /// Maximum number of folders above a file.
+  private static let maximumDepth = 8
 
   package var topNames: [String] { names.filter { !$0.contains("/") } }
 
@@ -140,14 +143,18 @@ struct DirectoryContents: BatchContents {
       }
       return folders
     }
-    var deeper: String?
-    // Recorders put frames at most one level deep.
-    for folder in try list(directory, folder: "") {
-      guard let inner = try? Directory(opening: folder, in: directory) else { continue }
-      let folders = try list(inner, folder: folder + "/")
-      deeper = deeper ?? folders.first.map { folder + "/" + $0 }
+    var folders = try list(directory, folder: "")
+    // Most recorders put frames at most one level deep. Cameras have a folder for each hour and minute.
+    var depth = 0
+    while !folders.isEmpty && depth < Self.maximumDepth && (depth == 0 || !names.contains(where: NameAdvice.isPicture))
+    {
+      depth += 1
+      folders = try folders.flatMap { folder in
+        guard let inner = try? Directory(opening: folder, in: directory) else { return [String]() }
+        return try list(inner, folder: folder + "/").map { folder + "/" + $0 }
+      }
     }
-    (self.names, self.refused, deeperFolder) = (names, refused, deeper)
+    (self.names, self.refused, deeperFolder) = (names, refused, folders.first)
   }
 
   package func contents(of name: String, limit: Int) throws -> FileContents? {

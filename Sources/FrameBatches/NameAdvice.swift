@@ -29,9 +29,6 @@ struct NameAdvice {
 
   /// Options that read all names, or most of them; nil if there are none.
   var remedy: String? {
-    guard !hasHalfDays else {
-      return (hasModificationTimes ? "use the times of the files with --times mtime, or " : "") + Self.renaming
-    }
     guard let (pattern, read) = pattern(for: names), 2 * read >= names.count else { return nil }
     return "describe the names to encode or enqueue, for example --name-time \(pattern.description.shellQuoted)"
       + (pattern.needsZone ? " --time-zone \(isUniversal(pattern) ? "UTC" : "Europe/Berlin")" : "")
@@ -40,7 +37,7 @@ struct NameAdvice {
 
   /// Returns an option that reads all names; nil if there is none.
   var patternForAll: String? {
-    guard !hasHalfDays, let (pattern, read) = pattern(for: names), read == names.count else { return nil }
+    guard let (pattern, read) = pattern(for: names), read == names.count else { return nil }
     return "--name-time \(pattern.description.shellQuoted)"
   }
 
@@ -54,9 +51,6 @@ struct NameAdvice {
       }
     }
   }
-
-  /// Whether names have the hours of a 12-hour clock, which no pattern reads.
-  var hasHalfDays: Bool { names.contains(where: Self.isHalfDay) }
 
   /// Whether each name has a number of its own.
   var areNumbered: Bool {
@@ -110,7 +104,7 @@ struct NameAdvice {
 
   /// Whether a pattern finds a time in a name.
   private func reads(_ pattern: NamePattern, _ path: String, plausibly: Bool = false) -> Bool {
-    guard let match = pattern.match(NamedTimesFormat.parts(of: path).stem),
+    guard !(pattern.hasHours && Self.isHalfDay(path)), let match = pattern.match(NamedTimesFormat.stem(of: path)),
       let time = NamedTime(match, zone: ZoneRules(offset: "UTC"))
     else { return false }
     return !plausibly || time.instants.contains(where: limits.instants.contains)

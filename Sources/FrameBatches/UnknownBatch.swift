@@ -72,7 +72,7 @@ enum UnknownBatch {
     if names.isEmpty || names.contains(where: { PlainFormat.instant(ofName: $0) != nil }) {
       return bad(cause, "if each folder is a batch, run: encoder-worker encode --batches DIR --output DIR")
     }
-    if let remedy = advice.remedy, !advice.hasHalfDays { return bad(cause, remedy) }
+    if let remedy = advice.remedy { return bad(cause, remedy) }
     let isLoose = ((try? contents.modifiedMs(first)) ?? nil) != nil
     let times =
       "if the files have the times of their captures, run: encoder-worker encode --batches DIR --times mtime --output DIR; else "
@@ -83,11 +83,6 @@ enum UnknownBatch {
   private static func fault(of names: NameAdvice, example name: String) -> (cause: String, advice: String) {
     let times = names.hasModificationTimes ? "use the times of the files with --times mtime; else " : ""
     if names.hasDates {
-      if names.hasHalfDays {
-        return (
-          "has a 12-hour clock's time in its name (AM or PM), which no pattern reads", times + NameAdvice.renaming
-        )
-      }
       return (
         "has a date in its name, not its capture time in unix milliseconds", names.remedy ?? times + NameAdvice.renaming
       )

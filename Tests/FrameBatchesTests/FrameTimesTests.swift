@@ -82,13 +82,31 @@ import Testing
       ("%d%m%Y%H%M%S%L", "08012026080512340.jpg", 1_767_859_512_340),
       ("100%% %s", "100% 1767859512.5.jpg", 1_767_859_512_500),
       ("%Y%m%d%H%M%S%z", "20260108100512+0200.jpg", 1_767_859_512_000),
+      ("%Y-%m-%d/%H-%M-%S", "2026-01-08/08-05-12.jpg", 1_767_859_512_000),
+      ("%Y/%-m/%-d/%H%M/%S", "cam/2026/1/8/0805/12.jpg", 1_767_859_512_000),
+      ("%*/%g_%s", "any/s_1767859512.jpg", 1_767_859_512_000),
+      ("%Y-%m-%d %-I.%M.%S %p", "2026-01-08 8.05.12\u{202F}am.png", 1_767_859_512_000),
+      ("%Y-%m-%d %I.%M.%S%p", "2026-01-08 08.05.12AM.png", 1_767_859_512_000),
+      ("%Y-%m-%d %H.%M.%S[ (%q)]", "2026-01-08 08.05.12.png", 1_767_859_512_000),
+      ("%Y-%m-%d %H.%M.%S[ (%q)]", "2026-01-08\u{3000}08.05.12 (3).png", 1_767_859_512_000),
+      ("%[%s%]", "[1767859512].jpg", 1_767_859_512_000),
+      // Digits beside a number belong to it.
+      ("%*%Y%m%d%*%H%M%S", "cam7_20260108_080512.jpg", 1_767_859_512_000),
     ])
   func aPatternReadsNames(_ pattern: String, _ name: String, _ instant: Int64) throws {
     #expect(try read(batch([name]), options(pattern, timeZone: "UTC")) == ["s": [instant]])
   }
 
   @Test(
-    arguments: ["", "%Y", "%H%M%S", "%s%Q", "%Y%m%d%H%M%S%s", "%k", "%", "%s%s", "%Y%m%d%H%M%S%L%f", "%s%z", "text"])
+    arguments: [
+      "", "%Y", "%H%M%S", "%s%Q", "%Y%m%d%H%M%S%s", "%k", "%", "%s%s", "%Y%m%d%H%M%S%L%f", "%s%z", "text",
+      // A 12-hour clock needs its half of the day, and only it.
+      "%Y%m%d%I%M%S", "%Y%m%d%H%M%S%p", "%Y%m%d%H%I%M%S%p",
+      // 111 could be January 11th, or November 1st.
+      "%Y-%-m%-d %H%M%S", "%s%q",
+      // An optional part is not in all names.
+      "[%Y]%m%d%H%M%S", "%s[", "%s]", "[[%q]]%s", "%-Y%m%d%H%M%S",
+    ])
   func aPatternWithoutExactlyOneTimeIsRefused(_ pattern: String) {
     #expect(throws: InvalidOption.self) { try options(pattern) }
   }
@@ -120,9 +138,17 @@ import Testing
     #expect(found.readers[0].batch.warnings.map { $0.hasPrefix("2 of 2 names have AM or PM") } == [true])
   }
 
-  @Test func patternWithAFolderIsRefusedBecauseItReadsNamesOnly() throws {
-    let error = #expect(throws: InvalidOption.self) { try options("%Y-%m-%d/%H-%M-%S") }
-    #expect(error?.cause.contains("and no folders") == true)
+  /// Read as text, the digits would be lost: the time would be another one.
+  @Test(
+    arguments: [
+      ("%*%Y%m%d-%H%M%S", "cam120260108-080512.jpg"), ("%Y%m%d-%H%M%S%*", "20260108-080512340.jpg"),
+      ("%g%s", "cam121767859512.jpg"), ("%Y-%m-%d %-H%*.%M.%S", "2026-01-08 123.05.12.jpg"),
+      ("%Y-%m-%d/%H-%M-%S", "08-05-12.jpg"), ("%Y-%m-%d/%*%H-%M-%S", "2026-01-08/a/08-05-12.jpg"),
+      ("%*%Q", "176785951234000000.jpg"),
+    ])
+  func noDigitOfANumberIsText(_ pattern: String, _ name: String) throws {
+    let error = #expect(throws: BadBatch.self) { try read(batch([name]), options(pattern, timeZone: "UTC")) }
+    #expect(error?.cause.contains("the name is not \(pattern)") == true, "\(error?.cause ?? "")")
   }
 
   // MARK: - Numbers and files

@@ -1,80 +1,35 @@
-// Files whose names contain the capture time: of screenpipe, omi, Frigate, OpenRecall, Pensieve, OSWorld, motion, and of recorders
-// with ISO 8601 times. `--name-time` describes the names of any other recorder.
+// Files whose names contain the capture time: those of known recorders, and any others that `--name-time` describes.
 
 import FileSystem
 
 package enum NamedTimesFormat: BatchFormat {
   package static let name = "times in names"
 
-  /// The file names of a known recorder.
-  private struct Naming {
-    let patterns: [NamePattern]
-    /// The suffix that the recorder writes; nil for any.
-    var suffix: String?
-    /// Whether files lie in a folder named by their day.
-    var isInDayFolder = false
-    /// The prefix of the session's key, which the pattern's group completes; nil if the group is the session.
-    var keyPrefix: String?
-
-    init(_ patterns: String..., suffix: String? = nil, isInDayFolder: Bool = false, keyPrefix: String? = nil) {
-      self.patterns = patterns.compactMap { NamePattern($0) }
-      (self.suffix, self.isInDayFolder, self.keyPrefix) = (suffix, isInDayFolder, keyPrefix)
-    }
-
-    init(_ patterns: [NamePattern]) { self.patterns = patterns }
-
-    func match(_ path: String) -> (pattern: NamePattern, match: NamePattern.Match)? {
-      let (stem, suffix) = NamedTimesFormat.parts(of: path)
-      if let wanted = self.suffix, wanted != suffix { return nil }
-      if isInDayFolder, !NamedTimesFormat.isInDayFolder(path) { return nil }
-      for pattern in patterns { if let match = pattern.match(stem) { return (pattern, match) } }
-      return nil
-    }
-  }
-
-  private static let namings = [
-    // screenpipe: a session a monitor.
-    Naming("%Q_m%g", keyPrefix: "m"),
-    // omi.
-    Naming("%Q", isInDayFolder: true),
-    // Frigate's preview cache: a session a camera.
-    Naming("preview_%g-%s", suffix: "webp"),
-    // OpenRecall, with and without (older versions) the monitor.
-    Naming("%s_%g", suffix: "webp", keyPrefix: "m"),
-    Naming("%s", suffix: "webp"),
-    // Pensieve: a session a screen.
-    Naming("screenshot-%Y%m%d-%H%M%S-of-%g", suffix: "webp", keyPrefix: "m"),
-    // Trajectories of OSWorld's agents.
-    Naming("step_%q_%Y%m%d@%H%M%S%f", "step_%q_%Y%m%d@%H%M%S"),
-    Naming(ISOTime.patterns),
-    // motion: the event, the time, the number within the second.
-    Naming("%*-%Y%m%d%H%M%S-%q"),
-  ]
-
   /// Number of names that decide the naming of a batch.
   private static let sampleSize = 16
 
+  /// Reads names with their folders. The batch itself may be the folder that tells the day.
   package static func read(_ source: BatchSource, limits: Limits) throws -> [BatchDraft]? {
     let (all, top) = (source.contents.names, source.contents.topNames)
     if case .names(let pattern)? = source.options.times {
-      let naming = Naming([pattern])
+      let naming = Naming(describedBy: pattern)
       // As in the plain form, files in folders are left out where others lie beside the folders.
-      let isFlat = !source.isDescribed && top.contains { naming.match($0) != nil }
+      let isFlat = !source.isDescribed && top.contains { naming.match($0, in: source.name) != nil }
       return try drafts(of: isFlat ? top : all, naming, source)
     }
     if !source.isDescribed {
-      if let naming = naming(of: top) { return try drafts(of: top, naming, source) }
+      if let naming = naming(of: top, in: source.name) { return try drafts(of: top, naming, source) }
       if top.contains(where: { PlainFormat.instant(ofName: $0) != nil }) { return nil }
     }
-    return try naming(of: all).map { try drafts(of: all, $0, source) }
+    return try naming(of: all, in: source.name).map { try drafts(of: all, $0, source) }
   }
 
   /// Returns the naming of most of the first names; nil if none has any of them.
-  private static func naming(of names: [String]) -> Naming? {
+  private static func naming(of names: [String], in batch: String) -> Naming? {
     let sample = names.prefix(sampleSize)
-    let counts = namings.map { naming in sample.count { naming.match($0) != nil } }
+    let counts = Naming.known.map { naming in sample.count { naming.match($0, in: batch) != nil } }
     guard let most = counts.max(), most > 0, let index = counts.firstIndex(of: most) else { return nil }
-    return namings[index]
+    return Naming.known[index]
   }
 
   private static func drafts(of names: [String], _ naming: Naming, _ source: BatchSource) throws -> [BatchDraft] {
@@ -82,7 +37,7 @@ package enum NamedTimesFormat: BatchFormat {
     var refused: [RefusedFrame] = []
     let shown = naming.patterns.first?.description ?? ""
     for path in names {
-      guard let (pattern, match) = naming.match(path) else {
+      guard let (pattern, match) = naming.match(path, in: source.name) else {
         refused.append(
           RefusedFrame(source: path, reason: "the name is not \(shown), a file's suffix aside", kind: .otherName))
         continue
@@ -119,7 +74,7 @@ package enum NamedTimesFormat: BatchFormat {
     // These recorders skip screens without a change.
     draft.defaultCapture = .onChange
     let zone = source.options.timeZone?.description ?? "its zone"
-    let files = ordered(spread(resolved(files)), &draft)
+    let files = ordered(spread(resolved(files, in: source.contents)), &draft)
     draft.warnings = warnings(on: files, naming.patterns)
     for file in files {
       if let instant = file.instant {
@@ -151,6 +106,12 @@ package enum NamedTimesFormat: BatchFormat {
     return "use " + (isLoose ? "--times mtime, or " : "") + fixed
   }
 
+  /// Returns a path without the suffix of its file.
+  static func stem(of path: String) -> Substring {
+    let suffix = parts(of: path).suffix
+    return suffix.isEmpty ? path[...] : path.dropLast(suffix.count + 1)
+  }
+
   /// Returns a file's name without its suffix, and the suffix in lower case. Digits behind a point are no suffix.
   static func parts(of path: String) -> (stem: Substring, suffix: String) {
     let name = lastComponent(of: path)
@@ -162,7 +123,7 @@ package enum NamedTimesFormat: BatchFormat {
   }
 
   /// Whether a file lies in a folder `YYYY-MM-DD`.
-  private static func isInDayFolder(_ path: String) -> Bool {
+  static func isInDayFolder(_ path: String) -> Bool {
     let folders = path.split(separator: "/").dropLast()
     return folders.last?.split(separator: "-", omittingEmptySubsequences: false).map(\.utf8.count) == [4, 2, 2]
   }

@@ -26,7 +26,8 @@ package enum PlainFormat: BatchFormat {
   /// Suffixes of files that lie beside frames and are no frames. A frame may have any other suffix: its content decides.
   private static let otherSuffixes: Set<Substring> = ["csv", "html", "json", "log", "txt", "xml", "yaml", "yml"]
 
-  /// The capture time in a file's name, `<unix ms>` or `<unix ms>.<suffix>`, in milliseconds; nil for any other name.
+  /// The capture time in a file's name, `<unix ms>` or `<unix ms>.<suffix>`, in milliseconds; nil for any other name. A number of 16
+  /// digits are microseconds, and one of 19 nanoseconds: they are rounded.
   package static func instant(ofName name: String) -> Int64? {
     let parts = lastComponent(of: name).lowercased().split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count <= 2, parts.count == 1 || !otherSuffixes.contains(parts[1]) else { return nil }
@@ -34,6 +35,12 @@ package enum PlainFormat: BatchFormat {
     guard !stem.isEmpty, stem.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else {
       return nil
     }
-    return Int64(stem)
+    guard let number = Int64(stem), stem.first != "0" else { return Int64(stem) }
+    // Milliseconds have 12 or 13 digits up to the year 2286.
+    switch stem.utf8.count {
+    case 16: return number.roundedDivision(by: 1_000)
+    case 19: return number.roundedDivision(by: 1_000_000)
+    default: return number
+    }
   }
 }

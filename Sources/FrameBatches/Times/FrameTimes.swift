@@ -74,11 +74,6 @@ extension InputOptions {
       self.timeZone = zone
     }
     if let nameTime {
-      guard !nameTime.contains("/") else {
-        throw InvalidOption(
-          .nameTime,
-          "'\(nameTime.shortened(to: 80))' has a folder in it; a pattern describes a file's name alone, and no folders")
-      }
       guard let pattern = NamePattern(nameTime) else {
         throw InvalidOption(
           .nameTime, "'\(nameTime.shortened(to: 80))' is no pattern of one capture time; \(NamePattern.rule)")

@@ -14,8 +14,8 @@ struct NamedTime {
   /// - Parameter zone: the zone of a local time.
   /// - Returns: nil for a name without a time that exists on a calendar.
   init?(_ match: NamePattern.Match, zone: ZoneRules?) {
-    sequence = match.number(.sequence)
-    if let instant = match.number(.unixMilliseconds) {
+    sequence = match.sequence
+    if let instant = match.unixMs {
       (instants, isWholeSecond, offsets) = ([instant], false, [])
       return
     }
@@ -27,7 +27,7 @@ struct NamedTime {
       return
     }
     guard let year = match.number(.year), let month = match.number(.month), let day = match.number(.day),
-      let hour = match.number(.hour), let minute = match.number(.minute), let second = match.number(.second),
+      let hour = match.hour, let minute = match.number(.minute), let second = match.number(.second),
       let time = CivilTime(year: year, month: month, day: day, hour: hour, minute: minute, second: second),
       let zone = match.zone.map({ ZoneRules(offset: String(decoding: $0, as: UTF8.self)) }) ?? zone
     else { return nil }

@@ -11,28 +11,29 @@ struct PatternGuess {
   private static let dates: [(widths: [Int], fields: [String])] = [
     ([4, 2, 2, 2, 2, 2], ["%Y", "%m", "%d", "%H", "%M", "%S"]), ([8, 6], ["%Y%m%d", "%H%M%S"]),
     ([8, 2, 2, 2], ["%Y%m%d", "%H", "%M", "%S"]), ([4, 2, 2, 6], ["%Y", "%m", "%d", "%H%M%S"]),
-    ([14], ["%Y%m%d%H%M%S"]),
+    ([14], ["%Y%m%d%H%M%S"]), ([8, 9], ["%Y%m%d", "%H%M%S%L"]), ([17], ["%Y%m%d%H%M%S%L"]),
   ]
 
   /// - Parameter name: a file's name.
   /// - Returns: nil for a name without a date and a time of day, and without a unix time.
   init?(of name: String, limits: Limits) {
     let stem = NamedTimesFormat.parts(of: name).stem
+    let isHalfDay = NameAdvice.isHalfDay(name)
     let runs: [Substring] = stem.split { !("0"..."9").contains($0) }
     for index in runs.indices {
       let rest = runs[index...]
-      if rest[index].hasPrefix("20"),
-        let form = Self.dates.first(where: { rest.prefix($0.widths.count).map(\.utf8.count) == $0.widths })
-      {
-        self.init(stem, Array(rest.prefix(form.widths.count)), form.fields)
+      if rest[index].hasPrefix("20"), let date = Self.date(rest, isHalfDay) {
+        self.init(stem, date.runs, date.fields, isHalfDay)
+        guard isHalfDay == (time + tail).contains("%p") else { return nil }
         return
       }
-      let unix = Int64(rest[index]) ?? 0
-      if rest[index].utf8.count == 13, limits.instants.contains(unix) {
+      if let instant = PlainFormat.instant(ofName: String(rest[index])), rest[index].utf8.count >= 13,
+        limits.instants.contains(instant)
+      {
         self.init(stem, [rest[index]], ["%Q"])
         return
       }
-      guard rest[index].utf8.count == 10, limits.instants.contains(unix * 1_000) else { continue }
+      guard rest[index].utf8.count == 10, limits.instants.contains((Int64(rest[index]) ?? 0) * 1_000) else { continue }
       let behind = stem[rest[index].endIndex...]
       let hasFraction =
         rest.count > 1 && behind.hasPrefix(".") && behind.dropFirst().startIndex == rest[index + 1].startIndex
@@ -43,14 +44,32 @@ struct PatternGuess {
     return nil
   }
 
-  private init(_ stem: Substring, _ runs: [Substring], _ fields: [String]) {
+  /// Returns the runs of digits that are a date and a time of day, and their fields. The hour has one digit or two.
+  private static func date(
+    _ runs: ArraySlice<Substring>, _ isHalfDay: Bool
+  ) -> (runs: [Substring], fields: [String])? {
+    for (widths, fields) in dates {
+      let found = runs.prefix(widths.count)
+      let hour = fields.firstIndex(of: "%H")
+      let fits = zip(found, widths).enumerated().allSatisfy { index, pair in
+        pair.0.utf8.count == pair.1 || index == hour && pair.0.utf8.count == 1
+      }
+      guard found.count == widths.count, fits else { continue }
+      let isShort = hour.map { found[found.startIndex + $0].utf8.count == 1 } ?? false
+      let field = isHalfDay ? (hour == nil ? "%I" : "%-I") : isShort ? "%-H" : "%H"
+      return (Array(found), fields.map { $0.replacing("%H", with: field) })
+    }
+    return nil
+  }
+
+  private init(_ stem: Substring, _ runs: [Substring], _ fields: [String], _ isHalfDay: Bool = false) {
     var time = ""
     var start = runs[0].startIndex
     for (run, field) in zip(runs, fields) {
-      time += Self.text(stem[start..<run.startIndex]) + field
+      time += Self.text(stem[start..<run.startIndex], isHalfDay) + field
       start = run.endIndex
     }
-    (head, tail) = (Self.text(stem[..<runs[0].startIndex]), Self.text(stem[start...]))
+    (head, tail) = (Self.text(stem[..<runs[0].startIndex]), Self.text(stem[start...], isHalfDay))
     self.time = time
   }
 
@@ -95,7 +114,18 @@ struct PatternGuess {
     return ["Z", "+dd:dd", "-dd:dd", "+dddd", "-0d00", "-1d00"].first(where: matches)?.count
   }
 
-  private static func text(_ literal: Substring) -> String { String(literal.replacing("%", with: "%%")) }
+  /// Returns the pattern of a text. Any space is a space that a person can type.
+  ///
+  /// - Parameter isHalfDay: whether AM or PM is a field.
+  private static func text(_ literal: Substring, _ isHalfDay: Bool = false) -> String {
+    if isHalfDay, let word = HalfDay.word(in: literal) {
+      return text(literal[..<word.lowerBound]) + "%p" + text(literal[word.upperBound...])
+    }
+    return literal.unicodeScalars.map { scalar in
+      "%[]".unicodeScalars.contains(scalar)
+        ? "%\(scalar)" : scalar.properties.generalCategory == .spaceSeparator ? " " : "\(scalar)"
+    }.joined()
+  }
 
   /// Whether a person can type and see each character.
   private static func isTypable(_ text: String) -> Bool {

@@ -56,6 +56,13 @@ import Testing
     "motion": Input(["motion/01-20260108090512-00.jpg"], "motion"),
     "OSWorld": Input(["run7/step_1_20260108@080512123456.png"], "run7"),
     "ISO 8601": Input(["iso/2026-01-08T08:05:12.340Z.jpg", "iso/20260108T080513Z.png"], "iso"),
+    "screenshots of macOS": Input(
+      [
+        "Desktop/Screenshot 2026-01-08 at 9.05.12\u{202F}AM.png",
+        "Desktop/Screenshot 2026-01-08 at 12.05.12\u{202F}PM.png",
+      ],
+      "Desktop"),
+    "Allsky, motionEye": Input(["Camera1/2026-01-08/09-05-12.jpg", "Camera1/2026-01-09/00-00-01.jpg"], "Camera1"),
     "any other name": Input(["shots/cam_7_1767859512.jpg"], "shots"),
     "numbered frames": Input(["frames/frame_0001.png", "frames/frame_0002.png"], "frames"),
     "any files": Input(["shots/b.png", "shots/a.png"], "shots"),
