@@ -170,6 +170,31 @@ import Testing
     #expect(error?.advice.contains("--start") == true)
   }
 
+  @Test func counterOfACameraThatRollsOverGoesOn() throws {
+    let names = ["DSC_9998.JPG", "DSC_9999.JPG", "DSC_0001.JPG", "DSC_0003.JPG"]
+    let found = try BatchSessions(reading: batch(names), options: options(start: "1767859512340", fps: "1"))
+    let rolled = found.readers[0].batch
+    #expect(rolled.frames.map(\.source) == names)
+    #expect(rolled.frames.map { $0.timeMs - 1_767_859_512_340 } == [0, 1_000, 2_000, 4_000])
+    #expect(rolled.warnings.contains { $0.contains("DSC_0001.JPG comes after DSC_9999.JPG") }, "\(rolled.warnings)")
+    // Without neighbours on both sides, a missing number is a longer hold.
+    for names in [
+      ["a0001.jpg", "a9000.jpg"], ["a5000.jpg", "a9999.jpg", "a0001.jpg", "a4999.jpg"], ["a9.jpg", "a1.jpg"],
+    ] {
+      let plain = try BatchSessions(reading: batch(names), options: options(start: "1767859512340", fps: "1000"))
+      #expect(plain.readers[0].batch.frames.map(\.source) == names.sorted())
+    }
+    // Files in the order of their times: the clock did not step back.
+    let path = try batch(names)
+    for (index, name) in names.enumerated() {
+      try FileManager.default.setAttributes(
+        [.modificationDate: Date(timeIntervalSince1970: 1_767_859_512 + Double(index))],
+        ofItemAtPath: path + "/" + name)
+    }
+    let timed = try BatchSessions(reading: path, options: options(times: "mtime")).readers[0].batch
+    #expect(timed.frames.map(\.source) == names && timed.frames.allSatisfy { $0.note == nil } && timed.warnings == [])
+  }
+
   @Test func numbersThatCannotBeInstantsAreRefused() throws {
     let path = try batch(["1.png", "9223372036854775807.png", "99999999999999999999.png", "01.png"])
     let found = try BatchSessions(reading: path, options: options(start: "1767859512340", fps: "1")).readers[0].batch

@@ -29,6 +29,9 @@ package enum ModifiedTimesFormat: BatchFormat {
       forms.insert(NumberedFormat.form(of: frame.source))
     }
     guard forms.count == 1, Set(numbered.map(\.number)).count == numbered.count else { return nil }
+    if let counter = RolledCounter(of: frames.map(\.source)) {
+      for index in numbered.indices { numbered[index].number = counter.count(numbered[index].number) }
+    }
     return numbered.sorted { $0.number < $1.number }.map(\.frame)
   }
 }

@@ -19,12 +19,17 @@ package enum NumberedFormat: BatchFormat {
       files.append((number, path))
     }
     let numbers = files.map(\.number)
+    let counter = RolledCounter(of: files.map(\.path))
+    if let counter {
+      draft.warnings.append(counter.warning)
+      for index in files.indices { files[index].number = counter.count(files[index].number) }
+    }
     if numbers.allSatisfy(limits.instants.contains), let example = files.map(\.path).min() {
       throw BadBatch(
         "read", source.name, "the names are capture times already, as \(lastComponent(of: example).shortened(to: 80))",
         advice: "leave out --start, and --fps or --interval")
     }
-    let first = numbers.min() ?? 0
+    let first = files.map(\.number).min() ?? 0
     for (number, path) in files.sorted(by: { ($0.number, $0.path) < ($1.number, $1.path) }) {
       guard let offsetMs = rate.offsetMs(of: number - first),
         case (let timeMs, let isTooLarge) = startMs.addingReportingOverflow(offsetMs), !isTooLarge
@@ -46,12 +51,14 @@ package enum NumberedFormat: BatchFormat {
     return stem[..<start] + "#" + stem[stem.index(after: end)...]
   }
 
+  /// Returns the number in a name: its last run of digits.
+  static func number(in path: String) -> Int64? { digits(in: path).flatMap { Int64($0) } }
+
   /// Returns the last run of digits in a name without its suffix.
-  static func number(in path: String) -> Int64? {
+  static func digits(in path: String) -> String? {
     let stem = NamedTimesFormat.parts(of: path).stem.utf8
     let isDigit: (UInt8) -> Bool = { (48...57).contains($0) }
     guard let end = stem.lastIndex(where: isDigit) else { return nil }
-    let digits = stem[...end].reversed().prefix(while: isDigit).reversed()
-    return Int64(String(decoding: digits, as: UTF8.self))
+    return String(decoding: stem[...end].reversed().prefix(while: isDigit).reversed(), as: UTF8.self)
   }
 }
