@@ -146,13 +146,15 @@ struct DirectoryContents: BatchContents {
     var folders = try list(directory, folder: "")
     // Most recorders put frames at most one level deep. Cameras have a folder for each hour and minute.
     var depth = 0
-    while !folders.isEmpty && depth < Self.maximumDepth && (depth == 0 || !names.contains(where: NameAdvice.isPicture))
-    {
+    while !folders.isEmpty && depth < Self.maximumDepth {
+      if depth > 0, names.contains(where: NameAdvice.isPicture) { break }
       depth += 1
-      folders = try folders.flatMap { folder in
-        guard let inner = try? Directory(opening: folder, in: directory) else { return [String]() }
-        return try list(inner, folder: folder + "/").map { folder + "/" + $0 }
+      var deeper: [String] = []
+      for folder in folders {
+        guard let inner = try? Directory(opening: folder, in: directory) else { continue }
+        deeper += try list(inner, folder: folder + "/").map { folder + "/" + $0 }
       }
+      folders = deeper
     }
     (self.names, self.refused, deeperFolder) = (names, refused, folders.first)
   }
