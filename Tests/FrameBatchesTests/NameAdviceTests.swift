@@ -44,7 +44,7 @@ import Testing
       (["l'ete_2026-01-08 08.05.12.jpg"], "l'ete_%Y-%m-%d %H.%M.%S", [0]),
       (["cam 2026-01-08T08-05-12_pm25.png"], "cam %Y-%m-%dT%H-%M-%S_pm25", [0]),
       (["I am_2026-01-08 08.05.12.png"], "I am_%Y-%m-%d %H.%M.%S", [0]),
-      (["cam[1] 2026-01-08_08.05.12.png"], "cam%[1%] %Y-%m-%d_%H.%M.%S", [0]),
+      (["cam[1]_2026-01-08_08.05.12.png"], "cam%[1%]_%Y-%m-%d_%H.%M.%S", [0]),
       // Digits behind the second are its fraction, and no text.
       (["PXL_20260108_080512340.jpg", "PXL_20260108_080513340.jpg"], "PXL_%Y%m%d_%H%M%S%L", [340, 1_340]),
       (["x_1767859512340000.png", "x_1767859513340000.png"], "x_%Q", [340, 1_340]),
@@ -80,7 +80,7 @@ import Testing
 
   /// A pattern that does not read AM and PM would be twelve hours off.
   @Test func noPatternWithoutItsHalfOfTheDayIsAdvised() throws {
-    let refusal = try refusal(batch(["shot_2026-04-15 at 12.59.58 (pm?).png"]))
+    let refusal = try refusal(batch(["shot1 pm 2026-04-15 at 12.59.58.png"]))
     #expect(!refusal.advice.contains("%H"), "\(refusal)")
   }
 

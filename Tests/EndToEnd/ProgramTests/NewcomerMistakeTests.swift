@@ -33,15 +33,17 @@ import Testing
       "the names are capture times already",
       "leave out --start"),
     Mistake(
-      "encode screens -o out", 65, "'Shot 2026-01-08 at 08.05.12.png'", "has a date in its name",
-      "--name-time 'Shot %Y-%m-%d at %H.%M.%S'"),
+      "encode screens -o out", 65, "Shot 2026-01-08 at 8.05.12 PM.png", "tells local time, not its zone",
+      "--time-zone Europe/Berlin"),
+    Mistake(
+      "encode shown -o out", 65, "'Shot_2026-01-08 at 8.05.12 PM.png'", "has a date in its name",
+      "--name-time 'Shot_%Y-%m-%d at %-I.%M.%S %p'"),
     Mistake(
       "encode dates -o out", 65, "'Screenshot 2026-01-08.jpg'", "has a date in its name",
       "use the times of the files with --times mtime"),
     Mistake(
       "encode seconds -o out", 65, "1767859512.jpg", "looks like seconds", "give milliseconds: 1767859512000",
       "--name-time %s"),
-    Mistake("encode micros -o out", 65, "1767859512000000.jpg", "looks like microseconds", "1767859512000"),
     Mistake("encode bitmaps -o out", 65, "'a.bmp' is a BMP image", "convert the frames to JPEG, PNG or WebP"),
     Mistake("encode phones -o out", 65, "'IMG_1.HEIC' is a HEIC image", "convert the frames to JPEG, PNG or WebP"),
     Mistake("encode film.mp4 -o out", 65, "film.mp4", "an MP4 video", "encoder-worker reencode"),
@@ -67,7 +69,7 @@ import Testing
     let frame = Fixture("exact-1fps").path + "/0000.jpg"
     let jpeg = Array(try Data(contentsOf: URL(fileURLWithPath: frame)))
     for directory in [
-      "shots", "screens", "empty", "numbers", "dates", "seconds", "micros", "bitmaps", "phones", "folders",
+      "shots", "screens", "empty", "numbers", "dates", "seconds", "shown", "bitmaps", "phones", "folders",
     ] {
       _ = try scratch.directory(directory)
     }
@@ -77,7 +79,7 @@ import Testing
     }
     for name in [
       "shots/1767859512340.jpg", "numbers/shot_1.jpg", "dates/Screenshot 2026-01-08.jpg", "seconds/1767859512.jpg",
-      "micros/1767859512000000.jpg", "screens/Shot 2026-01-08 at 08.05.12.png",
+      "screens/Shot 2026-01-08 at 8.05.12 PM.png", "shown/Shot_2026-01-08 at 8.05.12 PM.png",
     ] { try scratch.file(name, jpeg) }
     try scratch.file("bitmaps/a.bmp", Array("BM".utf8) + [UInt8](repeating: 0, count: 60))
     try scratch.file("phones/IMG_1.HEIC", [0, 0, 0, 24] + Array("ftypheic".utf8) + [UInt8](repeating: 0, count: 60))
