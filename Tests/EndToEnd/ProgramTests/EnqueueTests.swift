@@ -15,7 +15,7 @@ import Testing
   }
 
   private static let frames: [String: [String]] = [
-    "numbered": ["0001.jpg", "0002.jpg"], "dated": ["Shot 2026-01-08 at 08.05.12.png"], "unnamed": ["abc.jpg"],
+    "numbered": ["0001.jpg", "0002.jpg"], "dated": ["Shot_2026-01-08 at 08.05.12.png"], "unnamed": ["abc.jpg"],
     "seconds": ["1767859512.jpg"], "zoned": ["2026-01-08T08-05-12Z.jpg", "2026-01-08T08-05-13Z.jpg"],
     "mixed": ["1767859512340.jpg", "abc.jpg"], "plain": ["1767859512340.jpg", "1767859513340.jpg"],
   ]
@@ -37,7 +37,7 @@ import Testing
   }
 
   @Test(arguments: [
-    ("numbered", "--start T --fps R"), ("dated", "--name-time 'Shot %Y-%m-%d at %H.%M.%S'"),
+    ("numbered", "--start T --fps R"), ("dated", "--name-time 'Shot_%Y-%m-%d at %H.%M.%S'"),
     ("unnamed", "--times mtime"), ("seconds", "give milliseconds: 1767859512000"),
   ])
   func namesWithoutACaptureAreRefusedWithTheReasonOfInspect(name: String, advice: String) throws {
