@@ -21,12 +21,20 @@ public final class BatchEncoder: Sendable {
   /// The stage of the work. Each question of the work's cancellation records activity.
   package let stage = BatchStage()
 
-  /// - Parameter output: shared by all encoders of a process.
+  /// Creates an encoder that publishes to a directory.
+  ///
+  /// - Parameters:
+  ///   - options: how batches are decoded and encoded.
+  ///   - output: shared by all encoders of a process.
   public convenience init(_ options: Options = Options(), output: OutputDirectory) {
     self.init(options, staging: output.staging, index: output.views)
   }
 
-  /// - Parameter store: gets all segments of a batch at once. Until then they are in memory.
+  /// Creates an encoder that publishes to a store.
+  ///
+  /// - Parameters:
+  ///   - options: how batches are decoded and encoded.
+  ///   - store: gets all segments of a batch at once. Until then they are in memory.
   public convenience init(_ options: Options = Options(), store: any SegmentStore) {
     self.init(options, publishingTo: EmbeddedStore(store: store), keyFrames: KeyFrameCache())
   }

@@ -55,6 +55,7 @@ public final class DecoderForkServer: Sendable {
   ///   - limits: the limits of pictures, from which a decoder's memory limit is computed.
   ///   - background: the colour behind transparent pixels.
   ///   - readsVideos: whether decoders read videos, too.
+  /// - Throws: an error if the process has another thread already, or no decoder can be started.
   public init(limits: Limits, background: Colour = .black, readsVideos: Bool = false) throws {
     // Before the fork: decoders inherit it.
     FFmpegLog.silence()

@@ -34,7 +34,9 @@ public final class SpoolWorker: Sendable {
   /// Joins the workers of a spool. Creates missing directories of spool and output.
   ///
   /// - Parameters:
+  ///   - spool: the directory of the spool.
   ///   - output: the directory for sessions; nil for `SPOOL/output`.
+  ///   - options: how batches are decoded and encoded.
   ///   - threads: the number of batches that are encoded in parallel.
   ///   - keepBatches: whether published batches go to `done/` of the spool, instead of being removed.
   ///   - hls: whether to keep a live HLS playlist of each session.

@@ -6,9 +6,16 @@ public protocol WorkerMetrics: Sendable {
   /// Adds to a counter, such as `encoder_worker_segments_total`. Each counter begins with a 0, so that it exists before
   /// its first event.
   ///
-  /// - Parameter labels: `outcome` of `encoder_worker_batches_total`; none of the others.
+  /// - Parameters:
+  ///   - counter: its name.
+  ///   - labels: `outcome` of `encoder_worker_batches_total`; none of the others.
+  ///   - amount: at least 0.
   func increment(_ counter: String, _ labels: [(String, String)], by amount: Int)
 
   /// Records how long a batch took: `encoder_worker_batch_duration_seconds`.
+  ///
+  /// - Parameters:
+  ///   - timer: its name.
+  ///   - duration: from the claim of a batch to its publication.
   func record(_ timer: String, _ duration: Duration)
 }
