@@ -22,6 +22,7 @@ package struct BatchSessions {
       NativeFormat.self,
       NumberedFormat.self,
       ModifiedTimesFormat.self,
+      ExifTimesFormat.self,
       SentryCocoaFormat.self,
       SentryAndroidFormat.self,
       OpenReplayFramesFormat.self,

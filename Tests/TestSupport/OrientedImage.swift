@@ -1,6 +1,6 @@
 import Foundation
 
-/// Image files with an orientation tag.
+/// Image files with EXIF data, such as an orientation tag.
 public enum OrientedImage {
   /// Returns a TIFF that contains only the orientation.
   private static func tiff(_ tag: UInt8, isLittleEndian: Bool) -> [UInt8] {
@@ -47,20 +47,47 @@ public enum OrientedImage {
   /// - width: The width of the upright picture.
   /// - height: The height of the upright picture.
   public static func file(_ file: [UInt8], kind: String, tag: Int, width: Int, height: Int) -> [UInt8] {
+    let isLittleEndian = kind == "jpg" ? tag % 2 == 0 : kind == "webp" || tag % 2 == 1
+    return Self.file(
+      file, kind: kind, exif: tiff(UInt8(tag), isLittleEndian: isLittleEndian),
+      storedSize: tag > 4 ? (height, width) : (width, height))
+  }
+
+  /// Returns a TIFF with texts in the directory of the capture, by tag.
+  public static func captureTIFF(_ texts: [(tag: Int, text: String)]) -> [UInt8] {
+    let values = texts.map { Array($0.text.utf8) + [0] }
+    // The header, the first directory with one entry, and the directory of the capture.
+    var valueOffset = 26 + 2 + 12 * texts.count + 4
+    var entries: [UInt8] = []
+    var data: [UInt8] = []
+    for (index, value) in values.enumerated() {
+      entries += bigEndian(texts[index].tag, 2) + [0, 2] + bigEndian(value.count, 4)
+      if value.count <= 4 {
+        entries += value + [UInt8](repeating: 0, count: 4 - value.count)
+      } else {
+        entries += bigEndian(valueOffset, 4)
+        data += value
+        valueOffset += value.count
+      }
+    }
+    let first: [UInt8] = [0, 1, 0x87, 0x69, 0, 4, 0, 0, 0, 1, 0, 0, 0, 26, 0, 0, 0, 0]
+    return Array("MM".utf8) + [0, 42, 0, 0, 0, 8] + first + bigEndian(texts.count, 2) + entries + [0, 0, 0, 0] + data
+  }
+
+  /// - Parameters:
+  /// - file: An image without EXIF. The first chunk of a PNG must be its header.
+  /// - exif: A TIFF.
+  public static func file(_ file: [UInt8], kind: String, exif: [UInt8], storedSize: (Int, Int)) -> [UInt8] {
     switch kind {
     case "jpg":
-      let body = Array("Exif\0\0".utf8) + tiff(UInt8(tag), isLittleEndian: tag % 2 == 0)
+      let body = Array("Exif\0\0".utf8) + exif
       return file[..<2] + [0xFF, 0xE1] + bigEndian(body.count + 2, 2) + body + file[2...]
     case "png":
-      let body = Array("eXIf".utf8) + tiff(UInt8(tag), isLittleEndian: tag % 2 == 1)
+      let body = Array("eXIf".utf8) + exif
       return file[..<33] + bigEndian(body.count - 4, 4) + body + bigEndian(crc(body), 4) + file[33...]
     default:
       // The extended WebP format wraps the simple one. Its header declares the EXIF data and the picture size.
-      let exif = tiff(UInt8(tag), isLittleEndian: true)
-      let isTurned = tag > 4
-      let size = [(isTurned ? height : width) - 1, (isTurned ? width : height) - 1].flatMap {
-        bigEndian($0, 3).reversed()
-      }
+      let size = [storedSize.0 - 1, storedSize.1 - 1].flatMap { bigEndian($0, 3).reversed() }
       let chunks =
         Array("VP8X".utf8) + [10, 0, 0, 0, 8, 0, 0, 0] + size + file[12...] + Array("EXIF".utf8)
         + bigEndian(exif.count, 4).reversed() + exif

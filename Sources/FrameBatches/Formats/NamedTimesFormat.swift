@@ -37,12 +37,12 @@ package enum NamedTimesFormat: BatchFormat {
     var refused: [RefusedFrame] = []
     let shown = naming.patterns.first?.description ?? ""
     for path in names {
-      guard let (pattern, match) = naming.match(path, in: source.name) else {
+      guard let (_, match) = naming.match(path, in: source.name) else {
         refused.append(
           RefusedFrame(source: path, reason: "the name is not \(shown), a file's suffix aside", kind: .otherName))
         continue
       }
-      if pattern.needsZone && source.options.timeZone == nil {
+      if match.needsZone && source.options.timeZone == nil {
         throw BadBatch(
           "read", source.name,
           "the name of \(lastComponent(of: path).shortened(to: 80)) tells local time, not its zone",
@@ -73,9 +73,17 @@ package enum NamedTimesFormat: BatchFormat {
     }
     // These recorders skip screens without a change.
     draft.defaultCapture = .onChange
+    draft.warnings = warnings(on: add(files, to: &draft, source), naming.patterns)
+    return draft
+  }
+
+  /// Adds files to a draft: those with one instant as frames, the others as refused.
+  ///
+  /// - Returns: the files with their instants, in the order of their sequence.
+  @discardableResult
+  static func add(_ files: [NamedFile], to draft: inout BatchDraft, _ source: BatchSource) -> [NamedFile] {
     let zone = source.options.timeZone?.description ?? "its zone"
     let files = ordered(spread(resolved(files, in: source.contents)), &draft)
-    draft.warnings = warnings(on: files, naming.patterns)
     for file in files {
       if let instant = file.instant {
         var frame = Frame(source: lastComponent(of: file.path), path: file.path, timeMs: instant)
@@ -86,16 +94,16 @@ package enum NamedTimesFormat: BatchFormat {
           RefusedFrame(source: file.path, reason: reason(toRefuse: file, in: zone, source.contents)))
       }
     }
-    return draft
+    return files
   }
 
   /// Returns why a local time has no instant, or two.
   private static func reason(toRefuse file: NamedFile, in zone: String, _ contents: any BatchContents) -> String {
     if file.time.isAfterRules {
-      return "this system's rules of \(zone) end before the time in its name; use an offset, such as --time-zone +01:00"
+      return "this system's rules of \(zone) end before its time; use an offset, such as --time-zone +01:00"
     }
-    if file.time.instants.isEmpty { return "clocks in \(zone) skipped the time in its name" }
-    return "clocks in \(zone) showed the time in its name twice, and no sequence tells which it is; "
+    if file.time.instants.isEmpty { return "clocks in \(zone) skipped its time" }
+    return "clocks in \(zone) showed its time twice, and no sequence tells which it is; "
       + remedy(for: file, contents)
   }
 

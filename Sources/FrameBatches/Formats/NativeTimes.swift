@@ -30,7 +30,10 @@ struct NativeTimes {
     }
     let isExplicit = source.options.times != nil
     let formats: [any BatchFormat.Type] =
-      isExplicit ? [NumberedFormat.self, ModifiedTimesFormat.self, NamedTimesFormat.self] : [PlainFormat.self]
+      isExplicit
+      ? [
+        NumberedFormat.self, ModifiedTimesFormat.self, ExifTimesFormat.self, NamedTimesFormat.self,
+      ] : [PlainFormat.self]
     var drafts = try formats.lazy.compactMap { try $0.read(source, limits: limits) }.first ?? []
     let isPlain = !isExplicit && !drafts.isEmpty
     if drafts.isEmpty && !isExplicit { drafts = try NamedTimesFormat.read(source, limits: limits) ?? [] }

@@ -42,6 +42,22 @@ package enum NumberedFormat: BatchFormat {
     return [draft]
   }
 
+  /// Returns files in the order of the numbers in their names; nil unless the names differ in one number only.
+  static func order(of frames: [Frame]) -> [Frame]? {
+    var numbered: [(number: Int64, frame: Frame)] = []
+    var forms: Set<String> = []
+    for frame in frames {
+      guard let number = number(in: frame.source) else { return nil }
+      numbered.append((number, frame))
+      forms.insert(form(of: frame.source))
+    }
+    guard forms.count == 1, Set(numbered.map(\.number)).count == numbered.count else { return nil }
+    if let counter = RolledCounter(of: frames.map(\.source)) {
+      for index in numbered.indices { numbered[index].number = counter.count(numbered[index].number) }
+    }
+    return numbered.sorted { $0.number < $1.number }.map(\.frame)
+  }
+
   /// Returns a name without its last run of digits.
   static func form(of path: String) -> String {
     let stem = NamedTimesFormat.parts(of: path).stem

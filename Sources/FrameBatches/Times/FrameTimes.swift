@@ -6,6 +6,8 @@ package enum FrameTimes: Sendable, Equatable {
   case names(NamePattern)
   /// The times when the files were last modified.
   case modified
+  /// The capture times that cameras write into the files.
+  case exif
   /// The last number in each name. The frame with the lowest number is captured at `startMs`, in unix milliseconds.
   case numbers(startMs: Int64, CaptureRate)
 }
@@ -53,7 +55,7 @@ extension InputOptions {
   ///
   /// - Parameters:
   ///   - nameTime: a ``NamePattern``.
-  ///   - times: `mtime`.
+  ///   - times: `mtime` or `exif`.
   ///   - start: the capture of the lowest number, in unix milliseconds or ISO 8601.
   ///   - fps: frames per second; without it, `intervalMs` is the time between numbers.
   ///   - timeZone: the zone of local times.
@@ -81,8 +83,11 @@ extension InputOptions {
       self.times = .names(pattern)
     }
     if let times {
-      guard times == "mtime" else { throw InvalidOption(.times, "'\(times.shortened(to: 40))' is not mtime") }
-      self.times = .modified
+      switch times {
+      case "mtime": self.times = .modified
+      case "exif": self.times = .exif
+      default: throw InvalidOption(.times, "'\(times.shortened(to: 40))' is neither mtime nor exif")
+      }
     }
     guard let start else {
       if fps != nil { throw InvalidOption(.fps, "needs a start") }

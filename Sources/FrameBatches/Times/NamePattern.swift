@@ -65,6 +65,9 @@ package struct NamePattern: Sendable, Equatable, CustomStringConvertible {
 
     func number(_ part: Part) -> Int64? { digits[part].flatMap { Int64(String(decoding: $0, as: UTF8.self)) } }
 
+    /// Whether it is a local time without its zone.
+    var needsZone: Bool { zone == nil && digits[.second] != nil }
+
     /// Orders the frames of a second: 0 for a name that leaves an optional sequence out.
     var sequence: Int64? { number(.sequence) ?? (isNumbered ? 0 : nil) }
 

@@ -30,7 +30,10 @@ struct CaptureArguments: ParsableArguments {
     help: .setting("Zone of local times in names: UTC, +01:00, or a name like Europe/Berlin.", valueName: "zone"))
   var timeZone: String?
 
-  @Option(help: .setting("mtime: take the modification times of the files as capture times.", valueName: "source"))
+  @Option(
+    help: .setting(
+      "mtime or exif: capture times are the files' modification times, or those that cameras write into them.",
+      valueName: "source"))
   var times: String?
 
   func validate() throws {

@@ -1,18 +1,16 @@
-import FrameBatches
-
 /// A chunk of a PNG or a WebP.
-struct ImageChunk {
-  let name: String
+package struct ImageChunk {
+  package let name: String
   /// The length of the body as the chunk states it.
-  let size: Int
+  package let size: Int
   /// The chunk up to the end of its checksum or padding, or to where the file breaks off.
-  let range: Range<Int>
+  package let range: Range<Int>
   /// nil when the file breaks off in the body.
-  let body: ArraySlice<UInt8>?
+  package let body: ArraySlice<UInt8>?
 
   /// Returns the chunks of a file from an offset on. In PNG they are a length, a name, a body and a checksum (ISO/IEC 15948, 5.3);
   /// in WebP a name, a length and a body, padded to an even length (RFC 9649, 2.3).
-  static func chunks(of file: [UInt8], _ kind: ImageKind, from start: Int) -> some Sequence<ImageChunk> {
+  package static func chunks(of file: [UInt8], _ kind: ImageKind, from start: Int) -> some Sequence<ImageChunk> {
     sequence(state: start) { offset in
       let start = offset
       guard start + (kind == .png ? 12 : 8) <= file.count else { return nil }

@@ -1,0 +1,81 @@
+/// The EXIF data of an image file (CIPA DC-008): a TIFF, wherever the image format stores it.
+package struct ExifData {
+  /// A directory of tags.
+  package enum Directory {
+    /// TIFF's first one.
+    case image
+    /// The one that has the facts of the capture.
+    case capture
+  }
+
+  private let tiff: ArraySlice<UInt8>
+  private let isLittleEndian: Bool
+  /// The offset of the first directory in the TIFF.
+  private let first: Int
+
+  /// - Parameter jpeg: the file if it is a JPEG; perhaps only its beginning.
+  /// - Returns: nil for a file without a TIFF.
+  package init?(of file: [UInt8], kind: ImageKind, jpeg: JPEGFile?) {
+    let header = "Exif\0\0".utf8
+    let body =
+      switch kind {
+      case .jpeg:
+        jpeg.flatMap { jpeg in
+          jpeg.segments.prefix { $0.marker != 0xDA }.filter { $0.marker == 0xE1 }.map(jpeg.body)
+            .first { $0.starts(with: header) }
+        }
+      case .png: ImageChunk.chunks(of: file, kind, from: 8).first { $0.name == "eXIf" }?.body
+      case .webp: ImageChunk.chunks(of: file, kind, from: 12).first { $0.name == "EXIF" }?.body
+      }
+    guard let body else { return nil }
+    tiff = body.starts(with: header) ? body.dropFirst(header.count) : body
+    isLittleEndian = tiff.starts(with: "II".utf8)
+    guard isLittleEndian || tiff.starts(with: "MM".utf8),
+      Self.number(in: tiff, isLittleEndian, at: 2, 2) == 42,
+      let first = Self.number(in: tiff, isLittleEndian, at: 4, 4)
+    else { return nil }
+    self.first = first
+  }
+
+  /// Returns the number of a tag with one SHORT; nil if there is none.
+  package func short(_ tag: Int, in directory: Directory) -> Int? {
+    // The first two of the value's four bytes.
+    entry(tag, in: directory).flatMap { number(at: $0 + 8, 2) }
+  }
+
+  /// Returns the text of a tag without the zero behind it; nil if there is none, or it is longer than 64 bytes.
+  package func text(_ tag: Int, in directory: Directory) -> String? {
+    guard let entry = entry(tag, in: directory), number(at: entry + 2, 2) == 2, let count = number(at: entry + 4, 4),
+      (1...64).contains(count), let start = count <= 4 ? entry + 8 : number(at: entry + 8, 4),
+      start + count <= tiff.count
+    else { return nil }
+    let bytes = tiff.dropFirst(start).prefix(count).prefix { $0 != 0 }
+    return bytes.allSatisfy { (32...126).contains($0) } ? String(decoding: bytes, as: UTF8.self) : nil
+  }
+
+  /// Returns the offset of a tag's entry.
+  private func entry(_ tag: Int, in directory: Directory) -> Int? {
+    switch directory {
+    case .image: return entry(tag, at: first)
+    case .capture: return entry(0x8769, at: first).flatMap { number(at: $0 + 8, 4) }.flatMap { entry(tag, at: $0) }
+    }
+  }
+
+  private func entry(_ tag: Int, at directory: Int) -> Int? {
+    guard let count = number(at: directory, 2) else { return nil }
+    for index in 0..<count {
+      let entry = directory + 2 + 12 * index
+      guard let found = number(at: entry, 2) else { return nil }
+      if found == tag { return entry }
+    }
+    return nil
+  }
+
+  private func number(at offset: Int, _ count: Int) -> Int? { Self.number(in: tiff, isLittleEndian, at: offset, count) }
+
+  private static func number(in tiff: ArraySlice<UInt8>, _ isLittleEndian: Bool, at offset: Int, _ count: Int) -> Int? {
+    guard offset + count <= tiff.count else { return nil }
+    let digits = tiff.dropFirst(offset).prefix(count)
+    return isLittleEndian ? digits.littleEndian : digits.bigEndian
+  }
+}
