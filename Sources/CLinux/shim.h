@@ -33,9 +33,9 @@ static inline int clinux_open_beneath(int directory, const char *path, int flags
   return (int)syscall(SYS_openat2, directory, path, &how, sizeof how);
 }
 
-// open(2) with O_TMPFILE, which glibc declares under _GNU_SOURCE only.
+// open(2) with O_TMPFILE, which glibc declares under _GNU_SOURCE only. The file may get a name later: it has the mode of a new file.
 static inline int clinux_open_unnamed(const char *directory) {
-  return open(directory, 020000000 | O_DIRECTORY | O_RDWR | O_CLOEXEC, 0600);
+  return open(directory, 020000000 | O_DIRECTORY | O_RDWR | O_CLOEXEC, 0644);
 }
 
 // A descriptor that becomes readable when SIGTERM or SIGINT arrives; both are blocked in the calling thread

@@ -22,15 +22,45 @@ package final class OutputFile {
   /// Makes a file without a name, which the kernel removes when the last process closes it.
   package init(unnamedIn directory: String) throws(DiskError) {
     path = directory
-    var file = clinux_open_unnamed(directory)
-    if file < 0 && [EOPNOTSUPP, EISDIR, ENOENT].contains(errno) {
-      // The file system has no such files.
-      var name = Array((directory + "/encoder-worker-XXXXXX").utf8CString)
-      file = mkstemp(&name)
-      if file >= 0 { unlink(name) }
+    descriptor = try UnnamedFile.open(in: directory)
+  }
+
+  /// Gives a file without a name this name: it is whole, and on the disk. Another file of the name is replaced. Nothing more can be
+  /// written.
+  package func publish(as target: String) throws(DiskError) {
+    try check("fsync", target) { fsync(descriptor) }
+    let own = "/proc/self/fd/\(descriptor)"
+    let temporary = "\(target).part"
+    func link(to name: String) -> Bool { linkat(AT_FDCWD, own, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0 }
+    if !link(to: target) {
+      if errno == EEXIST {
+        unlink(temporary)
+        guard link(to: temporary) else { throw DiskError("link", temporary) }
+      } else {
+        try copy(to: temporary)
+      }
+      do {
+        try check("rename", target) { rename(temporary, target) }
+      } catch {
+        unlink(temporary)
+        throw error
+      }
     }
-    guard file >= 0 else { throw DiskError("create", directory) }
-    descriptor = file
+    try Directory(opening: DurableFile.parentDirectory(of: target)).sync()
+  }
+
+  /// Copies a file that its file system cannot name.
+  private func copy(to name: String) throws(DiskError) {
+    var status = stat()
+    try check("stat", path) { fstat(descriptor, &status) }
+    let copy = try OutputFile(restarting: name)
+    do {
+      try copyBytes(0..<Int(status.st_size), to: copy, at: 0)
+      try copy.finish()
+    } catch {
+      unlink(name)
+      throw error
+    }
   }
 
   deinit { if descriptor >= 0 { close(descriptor) } }
@@ -43,6 +73,11 @@ package final class OutputFile {
 
   /// Moves a range of bytes towards the start of the file, and truncates the file behind it.
   package func move(_ range: Range<Int>, to target: Int) throws(DiskError) {
+    try copyBytes(range, to: self, at: target)
+    try check("truncate", path) { ftruncate(descriptor, target + range.count) }
+  }
+
+  private func copyBytes(_ range: Range<Int>, to file: OutputFile, at target: Int) throws(DiskError) {
     var bytes = [UInt8](repeating: 0, count: min(1 << 20, range.count))
     var moved = 0
     while moved < range.count {
@@ -52,10 +87,9 @@ package final class OutputFile {
       }
       // The file is locked, so no other process truncates it.
       guard count > 0 else { throw DiskError("read", path, code: EIO) }
-      try write(Array(bytes[..<count]), at: target + moved)
+      try file.write(Array(bytes[..<count]), at: target + moved)
       moved += count
     }
-    try check("truncate", path) { ftruncate(descriptor, target + range.count) }
   }
 
   package func write(_ bytes: [UInt8], at offset: Int) throws(DiskError) {

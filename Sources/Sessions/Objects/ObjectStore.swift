@@ -179,7 +179,7 @@ package final class ObjectStore: WorkerStore, DeferringStore {
     }
     for (index, manifest) in manifests.enumerated() {
       let own = manifest.segment
-      try create(session.key(own.file), manifest.staged.video.body, own.bytes, .video) {
+      try create(session.key(own.file), manifest.staged.video.body(), own.bytes, .video) {
         SHA256.hex(of: $0) == own.sha256
       } adopting: {
         adopt(index, if: own.isCutLike)
@@ -219,10 +219,11 @@ package final class ObjectStore: WorkerStore, DeferringStore {
 }
 
 extension StagedVideo {
-  fileprivate var body: ObjectBody {
+  fileprivate func body() throws(DiskError) -> ObjectBody {
     switch self {
     case .file(let path): .file(path)
     case .bytes(let bytes): .bytes(bytes)
+    case .part(let file, let range): .bytes(try file.bytes(range))
     }
   }
 }

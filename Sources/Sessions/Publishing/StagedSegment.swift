@@ -9,6 +9,7 @@ import Glibc
 package enum StagedVideo: Sendable {
   case file(String)
   case bytes([UInt8])
+  case part(of: UnnamedFile, Range<Int>)
 
   /// The path of its file; nil if it is in memory.
   package var path: String? { if case .file(let path) = self { path } else { nil } }
@@ -17,6 +18,7 @@ package enum StagedVideo: Sendable {
   package func bytes() throws -> [UInt8] {
     switch self {
     case .bytes(let bytes): return bytes
+    case .part(let file, let range): return try file.bytes(range)
     case .file(let path):
       guard let bytes = try DurableFile.contents(of: path, limit: .max) else {
         throw DiskError("open", path, code: ENOENT)

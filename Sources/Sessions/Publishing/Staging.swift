@@ -75,6 +75,7 @@ package final class Staging: Sendable {
     switch video {
     case .file(let path): path
     case .bytes(let bytes): try write(bytes)
+    case .part(let file, let range): try write(file.bytes(range))
     }
   }
 

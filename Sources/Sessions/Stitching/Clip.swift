@@ -96,6 +96,30 @@ struct ClippedSession {
   let warnings: [Problem]
 }
 
+extension ClippedSession {
+  /// - Parameters:
+  ///   - first: the start of the session's first segment.
+  ///   - starts: those of all segments, in order.
+  ///   - segment: returns the segment with a start. It is asked only for those that the clip needs.
+  /// - Throws: ``BadSession`` if two segments overlap; ``BadClip``.
+  init(
+    _ clip: Clip, of session: SessionID, first: Int64, last: PublishedSegment, starts: [Int64],
+    segment: (Int64) throws -> PublishedSegment
+  ) throws {
+    let bounds = first..<max(first + 1, last.endMs + last.gapAfterMs)
+    let range = try clip.range(in: bounds, of: session)
+    let before = max(0, starts.count { $0 <= range.lowerBound } - 1)
+    let behind = starts.count { $0 < range.upperBound }
+    let segments = try starts[before..<min(behind + 1, starts.count)].map {
+      $0 == last.startMs ? last : try segment($0)
+    }
+    if let overlap = SessionOrder.overlaps(of: segments).first { throw BadSession(overlap.file, overlap.what) }
+    self.init(
+      segments: segments, bounds: bounds, range: range,
+      warnings: clip.notes(in: bounds, of: session) + SessionOrder.missingParts(of: segments, isAll: clip.isWhole))
+  }
+}
+
 extension SessionDirectory {
   /// Reads the manifests that a clip needs. Their digests are checked.
   ///
@@ -106,18 +130,10 @@ extension SessionDirectory {
     guard let first = starts.first, let last = try starts.last.map({ try soundManifest($0).segment }) else {
       throw BadSession(path, "no published segment", advice: SessionAdvice.naming(insteadOf: path))
     }
-    let bounds = first..<max(first + 1, last.endMs + last.gapAfterMs)
-    let range = try clip.range(in: bounds, of: session)
-    let before = max(0, starts.count { $0 <= range.lowerBound } - 1)
-    let behind = starts.count { $0 < range.upperBound }
-    let segments = try starts[before..<min(behind + 1, starts.count)].map { start in
+    return try ClippedSession(clip, of: session, first: first, last: last, starts: starts) { start in
       try progress()
-      return start == last.startMs ? last : try soundManifest(start).segment
+      return try soundManifest(start).segment
     }
-    if let overlap = SessionOrder.overlaps(of: segments).first { throw BadSession(overlap.file, overlap.what) }
-    return ClippedSession(
-      segments: segments, bounds: bounds, range: range,
-      warnings: clip.notes(in: bounds, of: session) + SessionOrder.missingParts(of: segments, isAll: clip.isWhole))
   }
 }
 

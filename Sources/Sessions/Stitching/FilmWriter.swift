@@ -46,10 +46,10 @@ struct FilmWriter {
     try file.write(MP4Movie.fileType, at: 0)
   }
 
-  mutating func append(_ part: StitchPlan.Part, from directory: SessionDirectory) throws {
+  mutating func append(_ part: StitchPlan.Part, from videos: some SegmentVideos) throws {
     let segment = part.segment
     let known = descriptions[segment.pictureKind]
-    var samples = try self.samples(of: part, from: directory)
+    var samples = try self.samples(of: part, from: videos)
     // The parts of a kind have one description.
     samples.parameterSets.keyPicture = samples.parameterSets.keyPicture ?? known?.parameterSets.keyPicture
     if isMixed { samples.carryParameterSets() }
@@ -68,10 +68,10 @@ struct FilmWriter {
   }
 
   /// Reads the samples of a part, as the film has them.
-  private mutating func samples(of part: StitchPlan.Part, from directory: SessionDirectory) throws -> SegmentSamples {
+  private mutating func samples(of part: StitchPlan.Part, from videos: some SegmentVideos) throws -> SegmentSamples {
     let segment = part.segment
-    let bytes = try directory.video(of: segment)
-    var samples = try SegmentSamples(of: segment, bytes: bytes, reader: directory.reader)
+    let bytes = try videos.video(of: segment)
+    var samples = try SegmentSamples(of: segment, bytes: bytes, reader: videos.reader)
     try samples.stretch(toMs: part.skippedMs + part.lengthMs, gapMs: part.gapMs, file: segment.file)
     let start = samples.removeBeginning(ofMs: part.skippedMs)
     if plan.speed != .normal { samples.retime(from: MediaTime.ticks(ms: part.startMs), &clock) }
@@ -81,7 +81,7 @@ struct FilmWriter {
       if start > 0, samples.video.first?.isKey != true {
         try samples.open { writer in
           let order = CodedPictureOrder(start: start, columns: writer.columns, rows: writer.rows)
-          return try directory.reader.planes(of: order, in: segment, bytes)
+          return try videos.reader.planes(of: order, in: segment, bytes)
         }
       }
     } catch is SegmentMismatch {

@@ -76,33 +76,36 @@ public enum Stitching {
     progress: (Int, Int) throws -> Void
   ) throws -> StitchedSession {
     let directory = try SessionDirectory(at: path, decoders: decoders)
-    let session = try directory.segments(of: clip)
-    let plan = try StitchPlan(session, of: clip, gaps: gaps, in: directory.session)
+    return try film(
+      of: directory.segments(of: clip), in: directory.session, from: directory, showing: clip, to: target, gaps: gaps,
+      progress: progress)
+  }
+
+  /// Writes a film of segments. The file gets its name when it is whole: a killed process leaves nothing.
+  ///
+  /// - Parameter videos: those of the segments.
+  static func film(
+    of part: ClippedSession, in session: SessionID, from videos: some SegmentVideos, showing clip: Clip,
+    to target: String, gaps: GapRule, progress: (Int, Int) throws -> Void
+  ) throws -> StitchedSession {
+    let plan = try StitchPlan(part, of: clip, gaps: gaps, in: session)
     let target = try Self.file(target)
-    let temporary = "\(target).part"
-    let file = try OutputFile(restarting: temporary)
-    do {
-      let bytes = try write(plan, of: directory, to: file, progress: progress)
-      try file.finish()
-      try check("rename", target) { rename(temporary, target) }
-      try Directory(opening: DurableFile.parentDirectory(of: target)).sync()
-      return StitchedSession(
-        file: target, session: directory.session.description, durationMs: plan.durationMs, segments: plan.parts.count,
-        bytes: bytes, shown: plan.shown, speed: plan.speed, warnings: session.warnings)
-    } catch {
-      unlink(temporary)
-      throw error
-    }
+    let file = try OutputFile(unnamedIn: DurableFile.parentDirectory(of: target))
+    let bytes = try write(plan, of: videos, to: file, progress: progress)
+    try file.publish(as: target)
+    return StitchedSession(
+      file: target, session: session.description, durationMs: plan.durationMs, segments: plan.parts.count,
+      bytes: bytes, shown: plan.shown, speed: plan.speed, warnings: part.warnings)
   }
 
   /// - Returns: the film's size in bytes.
   static func write(
-    _ plan: StitchPlan, of directory: SessionDirectory, to file: OutputFile,
+    _ plan: StitchPlan, of videos: some SegmentVideos, to file: OutputFile,
     progress: (Int, Int) throws -> Void = { _, _ in }
   ) throws -> Int {
     var writer = try FilmWriter(file, plan: plan)
     for (index, part) in plan.parts.enumerated() {
-      try writer.append(part, from: directory)
+      try writer.append(part, from: videos)
       try progress(index + 1, plan.parts.count)
     }
     return try writer.finish()

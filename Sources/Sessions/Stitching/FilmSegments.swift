@@ -1,0 +1,111 @@
+// The segments of a film that is made without a session. They are in a file without a name: when the process ends, nothing is left.
+
+import Encoding
+import FileSystem
+import FrameBatches
+import Synchronization
+
+/// A store of the segments of one film. Its batches are those of one session.
+package final class FilmSegments: ArtifactStore, SegmentVideos {
+  private struct State {
+    var session: SessionID?
+    /// By start, in unix milliseconds.
+    var segments: [Int64: Stored] = [:]
+  }
+
+  private struct Stored {
+    let segment: PublishedSegment
+    let video: StagedVideo
+  }
+
+  private let file: UnnamedFile
+  private let state = Mutex(State())
+  package let reader: VideoReader
+
+  /// - Parameter directory: on a disk with room for the segments.
+  package init(in directory: String, decoders: DecoderForkServer?) throws {
+    file = try UnnamedFile(in: directory)
+    reader = VideoReader(decoders, owner: directory)
+  }
+
+  // MARK: - A store
+
+  package func stage(_ video: [UInt8]) throws -> StagedVideo { .part(of: file, try file.append(video)) }
+
+  package func hasTombstones() -> Bool { false }
+
+  package func tombstone(of session: SessionID) -> Tombstone? { nil }
+
+  package func prepare(_ source: BatchReader, cancellation: Cancellation) throws -> Preparation {
+    let session = state.withLock { state in
+      state.session = state.session ?? source.batch.session
+      return state.session
+    }
+    guard session == source.batch.session else {
+      throw BadBatch(
+        "film", source.batch.name,
+        "it has session \(source.batch.session), and the film shows session \(session?.description ?? "")",
+        advice: "make a film of each: run encode, then stitch")
+    }
+    return .ready(FilmPublication(film: self, batch: source.batch))
+  }
+
+  package func rollBack(_ source: BatchReader, cancellation: Cancellation) -> PublishedBatch? { nil }
+
+  package var dueInMs: Int? { nil }
+
+  package func flushPending(all: Bool) -> [ViewUpdateFailure] { [] }
+
+  fileprivate func add(_ manifests: [SegmentManifest]) {
+    state.withLock { state in
+      // A batch that is named twice is the same batch.
+      for manifest in manifests {
+        let stored = Stored(segment: manifest.segment, video: manifest.staged.video)
+        state.segments[manifest.segment.startMs] = state.segments[manifest.segment.startMs] ?? stored
+      }
+    }
+  }
+
+  // MARK: - The film
+
+  package func video(of segment: PublishedSegment) throws -> [UInt8] {
+    guard let stored = state.withLock({ $0.segments[segment.startMs] }) else {
+      throw BadSession(segment.file, "missing")
+    }
+    return try stored.video.bytes()
+  }
+
+  /// Writes the film of all segments.
+  ///
+  /// Parameters and errors as of ``Stitching/film(of:showing:to:gaps:decoders:progress:)``.
+  package func film(
+    showing clip: Clip, to target: String, gaps: GapRule, progress: (Int, Int) throws -> Void
+  ) throws -> StitchedSession {
+    let all = state.withLock { $0 }
+    let starts = all.segments.keys.sorted()
+    guard let session = all.session, let first = starts.first, let last = starts.last.flatMap({ all.segments[$0] })
+    else {
+      throw BadSession(target, "no picture to show", advice: "see the reasons above")
+    }
+    let part = try ClippedSession(clip, of: session, first: first, last: last.segment, starts: starts) { start in
+      guard let stored = all.segments[start] else { throw BadSession(target, "segment \(start) is missing") }
+      return stored.segment
+    }
+    return try Stitching.film(
+      of: part, in: session, from: self, showing: clip, to: target, gaps: gaps, progress: progress)
+  }
+}
+
+private struct FilmPublication: Publication {
+  let film: FilmSegments
+  let batch: Batch
+
+  func commit(_ manifests: [SegmentManifest], cancellation: Cancellation) throws -> PublishedBatch {
+    try cancellation.check()
+    film.add(manifests)
+    let receipt = Receipt(
+      manifests.map(\.segment), of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
+      warnings: batch.warnings + SegmentManifest.notes(in: manifests))
+    return PublishedBatch(receipt) { [] }
+  }
+}
