@@ -12,6 +12,7 @@ struct EncoderWorker: ParsableCommand {
     abstract: "Encode batches of screenshots into 5-second H.264 segments with exact timing.",
     discussion: """
       Most used:
+        encoder-worker film DIR --to FILE           make one film of a folder of pictures
         encoder-worker encode DIR -o OUTPUT         encode a directory of frames
         encoder-worker serve OUTPUT                 show the sessions in a browser
         encoder-worker stitch SESSION --to FILE     make one film of a session
@@ -33,7 +34,8 @@ struct EncoderWorker: ParsableCommand {
       """,
     version: "encoder-worker \(version)",
     subcommands: [
-      RunCommand.self, EncodeCommand.self, EnqueueCommand.self, CollectCommand.self, StitchCommand.self,
+      RunCommand.self, FilmCommand.self, EncodeCommand.self, EnqueueCommand.self, CollectCommand.self,
+      StitchCommand.self,
       FrameCommand.self, SheetCommand.self, VerifyCommand.self, ReencodeCommand.self, ImportCommand.self,
       InspectCommand.self, StatusCommand.self, QuarantineCommand.self, NotifyCommand.self, PruneCommand.self,
       DeleteCommand.self, ServeCommand.self, ReconcileCommand.self, PlaylistCommand.self, ConfigCommand.self,

@@ -15,7 +15,13 @@ extension ReportingCommand {
 ///
 /// - Parameter work: calls `advance` with the number of finished units and that of all units.
 func withProgress<R>(in units: String, _ work: (_ advance: (Int, Int) throws -> Void) throws -> R) throws -> R {
-  let signals = try TerminationSignals()
+  try withProgress(in: units, TerminationSignals(), work)
+}
+
+/// - Parameter signals: those that the caller has made.
+func withProgress<R>(
+  in units: String, _ signals: TerminationSignals, _ work: (_ advance: (Int, Int) throws -> Void) throws -> R
+) throws -> R {
   var progress = Progress()
   defer { progress.finish() }
   return try work { done, total in

@@ -41,15 +41,7 @@ struct StitchCommand: ReportingCommand {
       "Gaps of the film: hold keeps the picture before the gap, cut leaves the gap out.", default: "hold"))
   var gaps: GapRule?
 
-  @Option(help: ArgumentHelp("Begin at this instant: unix ms, ISO 8601, or +12.5s from the start.", valueName: "t"))
-  var from: String?
-
-  @Option(name: .customLong("to-time"), help: ArgumentHelp("End at this instant.", valueName: "t"))
-  var toTime: String?
-
-  @Option(help: ArgumentHelp("Speed of the film, 0.1 to 100. (default: 1)", valueName: "x"))
-  var speed: String?
-
+  @OptionGroup var part: ClipOptions
   @OptionGroup var results: ResultOptions
   @OptionGroup var sandbox: SandboxOptions
   @OptionGroup var settings: SettingsOption
@@ -57,34 +49,14 @@ struct StitchCommand: ReportingCommand {
   func validate() throws {
     if to.isEmpty { throw ValidationError("--to is empty") }
     if format == .mp4, to.hasSuffix(".m3u8") { throw ValidationError("for a playlist: --to DIR --format hls") }
-    let others = [".mkv", ".webm", ".avi", ".mov", ".ts", ".gif", ".wmv", ".flv"]
-    if format == .mp4, let suffix = others.first(where: to.lowercased().hasSuffix) {
-      throw ValidationError("--to '\(to)': stitch writes MP4, not \(suffix.dropFirst()); name a file that ends in .mp4")
-    }
+    if format == .mp4 { try ClipOptions.requireMP4(to, "stitch") }
     if format == .hls, gaps != nil {
       throw ValidationError("--gaps is for films; in an HLS playlist gaps are marked, and players skip them")
     }
-    if format == .hls, from != nil || toTime != nil || speed != nil {
+    if format == .hls, !part.isEmpty {
       throw ValidationError("--from, --to-time and --speed are for films; HLS has whole segments: use --format mp4")
     }
-    if from != nil, toTime == nil, SessionInstant(to) != nil {
-      throw ValidationError("--to '\(to)' is an instant: --to names the film, and --to-time its end")
-    }
-    _ = try clip()
-  }
-
-  private func clip() throws -> Clip {
-    func instant(_ option: String, _ text: String?) throws -> SessionInstant? {
-      guard let text else { return nil }
-      guard let instant = SessionInstant(text) else {
-        throw ValidationError("\(option) '\(text)': \(SessionInstant.fault(of: text))")
-      }
-      return instant
-    }
-    guard let speed = FilmSpeed(speed ?? "1") else {
-      throw ValidationError("--speed '\(speed ?? "")': it is \(FilmSpeed.rule)")
-    }
-    return Clip(from: try instant("--from", from), to: try instant("--to-time", toTime), speed: speed)
+    try part.requireNoInstant(to)
   }
 
   func execute() throws {
@@ -97,7 +69,7 @@ struct StitchCommand: ReportingCommand {
       switch format {
       case .mp4:
         try Stitching.film(
-          of: path, showing: clip(), to: to, gaps: gaps ?? .hold, decoders: decoders, progress: advance)
+          of: path, showing: part.clip(), to: to, gaps: gaps ?? .hold, decoders: decoders, progress: advance)
       case .hls: try Stitching.hls(of: path, to: to, decoders: decoders, progress: advance)
       }
     }

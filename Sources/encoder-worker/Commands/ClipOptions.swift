@@ -1,0 +1,49 @@
+import ArgumentParser
+import FrameBatches
+import Sessions
+
+/// The part of a session that a film shows, and its speed; the same for every command that makes a film.
+struct ClipOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("Begin at this instant: unix ms, ISO 8601, or +12.5s from the start.", valueName: "t"))
+  var from: String?
+
+  @Option(name: .customLong("to-time"), help: ArgumentHelp("End at this instant.", valueName: "t"))
+  var toTime: String?
+
+  @Option(help: ArgumentHelp("Speed of the film, 0.1 to 100. (default: 1)", valueName: "x"))
+  var speed: String?
+
+  func validate() throws { _ = try clip() }
+
+  var isEmpty: Bool { from == nil && toTime == nil && speed == nil }
+
+  func clip() throws -> Clip {
+    func instant(_ option: String, _ text: String?) throws -> SessionInstant? {
+      guard let text else { return nil }
+      guard let instant = SessionInstant(text) else {
+        throw ValidationError("\(option) '\(text)': \(SessionInstant.fault(of: text))")
+      }
+      return instant
+    }
+    guard let speed = FilmSpeed(speed ?? "1") else {
+      throw ValidationError("--speed '\(speed ?? "")': it is \(FilmSpeed.rule)")
+    }
+    return Clip(from: try instant("--from", from), to: try instant("--to-time", toTime), speed: speed)
+  }
+
+  /// - Throws: wrong usage if the path of a film is meant as its end.
+  func requireNoInstant(_ to: String) throws {
+    if from != nil, toTime == nil, SessionInstant(to) != nil {
+      throw ValidationError("--to '\(to)' is an instant: --to names the film, and --to-time its end")
+    }
+  }
+
+  /// - Throws: wrong usage if a path is that of another video.
+  static func requireMP4(_ to: String, _ command: String) throws {
+    let others = [".mkv", ".webm", ".avi", ".mov", ".ts", ".gif", ".wmv", ".flv"]
+    if let suffix = others.first(where: to.lowercased().hasSuffix) {
+      throw ValidationError(
+        "--to '\(to)': \(command) writes MP4, not \(suffix.dropFirst()); name a file that ends in .mp4")
+    }
+  }
+}

@@ -1,0 +1,134 @@
+import ArgumentParser
+import Encoding
+import FileSystem
+import FrameBatches
+import SegmentEncoder
+import Sessions
+import Synchronization
+
+struct FilmCommand: ReportingCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "film",
+    abstract: "Make one film of a folder of pictures, and leave nothing else.",
+    discussion: """
+      INPUT is all that encode takes: directories, archives, recordings, images. All inputs are one session. For numbered pictures, --fps is enough: the film begins at 0. Killed at any moment, the command leaves no file.
+      """)
+
+  @Argument(
+    help: ArgumentHelp(
+      "Pictures, directories or archives; - reads an archive from standard input.", valueName: "input"),
+    completion: .file())
+  var inputs: [String]
+
+  @Option(help: .call("The MP4 to write or replace.", valueName: "file", example: "film.mp4"), completion: .file())
+  var to: String
+
+  @Option(
+    help: .setting(
+      "Gaps of the film: hold keeps the picture before the gap, cut leaves the gap out.", default: "hold"))
+  var gaps: GapRule?
+
+  @Option(
+    help: ArgumentHelp(
+      "Capture of the lowest-numbered picture, in unix ms or ISO 8601. (default: unknown)", valueName: "time"))
+  var start: String?
+
+  @Option(help: ArgumentHelp("Frames per second of numbered pictures.", valueName: "rate"))
+  var fps: String?
+
+  @OptionGroup var part: ClipOptions
+  @OptionGroup var capture: CaptureArguments
+  @OptionGroup var results: ResultOptions
+  @OptionGroup var settings: SettingsOption
+  @OptionGroup(title: "Encoding") var encoding: EncodingOptions
+
+  /// The session of inputs that name none.
+  private static let session = "film"
+  /// The first instant that a capture can have, for numbered pictures whose start nobody states.
+  private static let unknownStart = "\(Limits().instants.lowerBound)"
+  /// A film is no batch of a queue: only memory limits it.
+  private static let limits = (frames: 1_000_000, entries: 4_000_000, segments: 1_000_000)
+
+  func validate() throws {
+    if inputs.isEmpty { throw ValidationError("no input; name a folder of pictures") }
+    if to.isEmpty { throw ValidationError("--to is empty") }
+    try ClipOptions.requireMP4(to, "film")
+    try part.requireNoInstant(to)
+    _ = try input()
+  }
+
+  private func input() throws -> InputOptions {
+    try capture.options(session: Self.session, start: start ?? (fps == nil ? nil : Self.unknownStart), fps: fps)
+  }
+
+  func execute() throws {
+    let target = DurableFile.resolved(DurableFile.parentDirectory(of: to))
+    var options = try encoding.encoder(input())
+    options.limits.frames = max(options.limits.frames, Self.limits.frames)
+    options.limits.entries = max(options.limits.entries, Self.limits.entries)
+    options.limits.segments = max(options.limits.segments, Self.limits.segments)
+    // Reads the segments that this process has encoded.
+    try FormatLibrary.load()
+    let film = try FilmSegments(in: target, decoders: nil)
+    let signals = try TerminationSignals()
+    try encode(BatchSelection.batches(inputs), into: film, options, signals)
+    let result = try withProgress(in: "segments", signals) { advance in
+      try film.film(showing: part.clip(), to: to, gaps: gaps ?? .hold, progress: advance)
+    }
+    for warning in result.warnings { say("\(warning.file): \(warning.what)") }
+    results.print(
+      json: result.json,
+      text: "\(result.file): \(result.durationMs) ms, \(count(result.segments, "segment")), \(result.bytes) bytes")
+  }
+
+  private func encode(
+    _ batches: [BatchSelection.Batch], into film: FilmSegments, _ options: BatchEncoder.Options,
+    _ signals: TerminationSignals
+  ) throws {
+    let keyFrames = KeyFrameCache()
+    let runner = ParallelRunner(batches)
+    let stages = Mutex<[BatchStage]>([])
+    var progress = Progress()
+    defer { progress.finish() }
+    func tick() {
+      let fractions = stages.withLock { $0.reduce(0) { $0 + $1.fraction } }
+      progress.show(runner.doneCount, partly: fractions, of: batches.count, "inputs")
+    }
+    try runner.workOff(threads: encoding.threads, signals: signals, tick: tick) {
+      let encoder = BatchEncoder(options, publishingTo: film, keyFrames: keyFrames)
+      stages.withLock { $0.append(encoder.stage) }
+      return { batch in encode(batch, with: encoder, runner.cancellation) }
+    }
+    if let profile = options.profile { say(lines: table(profile.rows)) }
+  }
+
+  private func encode(
+    _ batch: BatchSelection.Batch, with encoder: BatchEncoder, _ cancellation: Cancellation
+  ) -> ExitCode? {
+    let path = batch.path
+    do {
+      let read = try encoder.read(path, files: batch.files, cancellation: cancellation)
+      guard read.allSessions.count == 1 else {
+        throw BadBatch(
+          "film", path,
+          "it has \(read.allSessions.count) sessions: \(read.allSessions.map(\.description).joined(separator: ", "))",
+          advice: "make a film of each: run encode, then stitch")
+      }
+      for receipt in try encoder.publish(read, cancellation: cancellation) {
+        for refused in receipt.refused { say("\(path): refused \(refused.source): \(refused.reason)") }
+        for warning in receipt.warnings { say("\(path): \(warning)") }
+      }
+      return nil
+    } catch {
+      switch Disposition(of: error, batch: path) {
+      case .quarantine(let reason):
+        say("\(path): \(reason); \(reason.advice)")
+        return ExitStatus.badBatch
+      case .handBack: return ExitStatus.temporaryFailure
+      case .retry, .unknown:
+        say("encoder-worker: \(path): \(error); nothing is lost, fix it and run again", .error)
+        return ExitStatus.of(error)
+      }
+    }
+  }
+}
