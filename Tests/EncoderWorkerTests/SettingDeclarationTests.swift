@@ -20,6 +20,7 @@ import Testing
       "spool", "output", "drain", "keep-batches", "hls", "thumbnails", "sentry", "max-time", "min-free", "lease",
       "listen", "host", "notify", "notify-secret-file", "notify-pending", "notify-timeout",
     ]),
+    "film": capture.union(encoding).union(["gaps"]),
     "encode": capture.union(encoding).union(["output", "sentry"]),
     "inspect": capture.union(encoding),
     "enqueue": capture.union(remote).union(["spool", "limit"]),

@@ -140,7 +140,9 @@ public enum Stitching {
   }
 
   /// Returns the path of a file to write or to replace, which must not be in a published session.
-  static func file(_ path: String) throws -> String {
+  ///
+  /// - Throws: ``BadTarget``.
+  package static func file(_ path: String) throws -> String {
     let target = try Self.target(path, in: DurableFile.parentDirectory)
     let parent = DurableFile.parentDirectory(of: target)
     guard DurableFile.isReachableDirectory(parent) else {

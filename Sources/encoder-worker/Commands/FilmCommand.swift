@@ -62,14 +62,14 @@ struct FilmCommand: ReportingCommand {
   }
 
   func execute() throws {
-    let target = DurableFile.resolved(DurableFile.parentDirectory(of: to))
+    let target = try Stitching.file(to)
     var options = try encoding.encoder(input())
     options.limits.frames = max(options.limits.frames, Self.limits.frames)
     options.limits.entries = max(options.limits.entries, Self.limits.entries)
     options.limits.segments = max(options.limits.segments, Self.limits.segments)
     // Reads the segments that this process has encoded.
     try FormatLibrary.load()
-    let film = try FilmSegments(in: target, decoders: nil)
+    let film = try FilmSegments(in: DurableFile.parentDirectory(of: target), decoders: nil)
     let signals = try TerminationSignals()
     try encode(BatchSelection.batches(inputs), into: film, options, signals)
     let result = try withProgress(in: "segments", signals) { advance in
