@@ -1,6 +1,8 @@
 // The chunks of a PNG (ISO/IEC 15948, 5.3) that are needed for the picture. A decoder would unpack and sort all others, too: a
 // file of a megabyte can hold gigabytes of text.
 
+import FrameBatches
+
 enum PNGChunks {
   /// Maximum compressed size of a colour profile, which unpacks to at most a thousand times as much.
   private static let profileBytes = 64 << 10

@@ -1,6 +1,8 @@
 // The chunks of a WebP (RFC 9649, 2.7) that are needed for the picture: without EXIF and XMP, which libavcodec would parse. Of an
 // animation, which libavcodec does not support before version 8, the first frame.
 
+import FrameBatches
+
 enum WebPChunks {
   /// - Returns: nil when the first frame of an animation does not fill the canvas, or cannot be found.
   static func still(of file: [UInt8]) -> [UInt8]? {
