@@ -22,7 +22,9 @@ import Testing
       // Only the EXIF data are read: the files need not be pictures.
       let plain: [UInt8] =
         switch kind {
-        case "png": [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A] + [UInt8](repeating: 0, count: 25)
+        case "png":
+          [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13] + Array("IHDR".utf8)
+            + [UInt8](repeating: 0, count: 17)
         case "webp": Array("RIFF\0\0\0\0WEBP".utf8)
         default: jpeg
         }
