@@ -22,7 +22,8 @@ import Testing
   static let mistakes = [
     Mistake("", 64, "encode a directory of frames", "encoder-worker help <subcommand>"),
     Mistake("--spoll spool", 64, "unknown option '--spoll'", "did you mean '--spool'?"),
-    Mistake("encod shots -o out", 64, "unknown command 'encod'", "did you mean 'encode'?", "commands: run, film, encode"),
+    Mistake(
+      "encod shots -o out", 64, "unknown command 'encod'", "did you mean 'encode'?", "commands: run, film, encode"),
     Mistake("encode shots", 64, "--output <dir>", "The directory for sessions", "encode --help"),
     Mistake("encode shots -o out --quality best", 64, "'best'", "invalid for '--quality", "'balanced'"),
     Mistake("encode nothing -o out", 65, "nothing: read nothing", "no such file or directory", "check the path"),
