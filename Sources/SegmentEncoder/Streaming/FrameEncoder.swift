@@ -187,7 +187,9 @@ public struct FrameEncoder: ~Copyable {
 
   /// Decides what an error means for the encoder.
   private mutating func failure(_ error: any Error) -> FrameEncoderError {
-    if !consumer.isEncoding, Disposition(of: error, batch: session.description) == .retry { return .environment(error) }
+    // A decoder that was killed: a batch is retried as a whole, which cannot be said of a stream.
+    let isTransient = error is DecoderOutOfResources || Disposition(of: error, batch: session.description) == .retry
+    if !consumer.isEncoding, isTransient { return .environment(error) }
     let reason = error is Cancelled ? "it was cancelled" : "\(error)"
     end = reason
     return .ended(reason: reason)

@@ -30,7 +30,9 @@ extension AsyncSequence where Self: Sendable, Element == CapturedFrame {
     FrameSegments(frames: self) {
       let encoder = try FrameEncoder(
         session: session, intervalMs: intervalMs, capturesChanges: capturesChanges, metadata: metadata, options)
-      return EncodingActor(encoder, on: try EncodingThread.join(), endMs: endMs, isFinal: isFinal)
+      let thread: EncodingThread
+      do { thread = try EncodingThread.join() } catch { throw FrameEncoderError.environment(error) }
+      return EncodingActor(encoder, on: thread, endMs: endMs, isFinal: isFinal)
     }
   }
 }
@@ -71,7 +73,10 @@ where Frames.Element == CapturedFrame {
       try Task.checkCancellation()
       let encoder = try self.encoder ?? start()
       self.encoder = .some(encoder)
-      if let frame = try await frames.next() { return try await encoder.append(frame) }
+      let frame = try await frames.next()
+      // Some sequences just end when their task is cancelled: AsyncStream does.
+      try Task.checkCancellation()
+      if let frame { return try await encoder.append(frame) }
       (isAtEnd, self.encoder) = (true, nil)
       return try await encoder.finish()
     }
