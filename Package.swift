@@ -160,6 +160,10 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: layers + ["SegmentEncoder", "CLinux"], path: "Tests/TestSupport",
       swiftSettings: strict),
+    // A program that breaks streams off; StreamFailureTests runs it.
+    .executableTarget(
+      name: "BrokenStreams", dependencies: ["FileSystem", "SegmentEncoder", "CLinux"], path: "Tests/BrokenStreams",
+      swiftSettings: strict),
     // Unit tests: a target for each module.
     tests("FileSystemTests", of: ["FileSystem"]),
     tests("JSONTests", of: ["JSON"]),
@@ -169,7 +173,9 @@ let package = Package(
     tests("SessionsTests", of: layers + ["SegmentEncoder"]),
     tests("NotifyingTests", of: layers + ["SegmentEncoder", .product(name: "Logging", package: "swift-log")]),
     tests("WorkQueuesTests", of: layers + ["SegmentEncoder"]),
-    tests("SegmentEncoderTests", of: layers + ["SegmentEncoder", .product(name: "Logging", package: "swift-log")]),
+    tests(
+      "SegmentEncoderTests",
+      of: layers + ["SegmentEncoder", "BrokenStreams", .product(name: "Logging", package: "swift-log")]),
     tests("CollectingTests", of: ["FileSystem", "JSON", "FrameBatches", "WorkQueues", "Collecting"]),
     tests(
       "DeletingTests",
