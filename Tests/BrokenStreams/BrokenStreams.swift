@@ -43,12 +43,12 @@ enum Way: String {
 
   /// Maximum number of idle decoders of a fork server, and of memory files that ended ones have left for the next.
   private static let (idleDecoders, retiredMemories) = (4, 4)
-  /// Less than a stream that is kept.
-  private static let fewBytes = 3 << 20
+  /// Less than the frame of a stream that is kept.
+  private static let fewBytes = 3 << 18
 
   /// Breaks streams off three times: the second and the third time need as much memory.
   private static func check(_ way: Way, batch: String, before files: [String]) async throws -> String {
-    var (streams, threads, memory) = (0, 0, 0)
+    var (streams, threads, memory, growth) = (0, 0, 0, 0)
     let isSandboxed = server.withLock { $0 } != nil
     for round in 1...(way == .server || way == .thread ? 1 : 3) {
       streams += try await breakOff(way, batch)
@@ -67,16 +67,14 @@ enum Way: String {
       }
       if round == 1 { threads = try Leftovers.threads() }
       try await waitUntil("no thread is left") { try Leftovers.threads() <= threads + ThreadGroup.processors }
-      if round == 3 {
-        let growth = { Leftovers.memory() - memory }
-        try await waitUntil("no memory is left: \(growth()) bytes") { growth() < fewBytes }
-      }
-      memory = Leftovers.memory()
+      try await waitUntil("no memory is left") { round < 3 || Leftovers.memory() - memory < fewBytes }
+      growth = Leftovers.memory() - memory
+      memory += growth
     }
     server.withLock { $0 = nil }
     try await waitUntil("no process is left") { Leftovers.children(of: getpid()).isEmpty }
     try await waitUntil("no file is open in the end") { try Leftovers.files() == files }
-    return "\(way): \(streams) streams, \(threads) threads, \(memory) bytes in use"
+    return "\(way): \(streams) streams, \(threads) threads, \(memory) bytes in use (\(growth) more than a round before)"
   }
 
   // MARK: streams

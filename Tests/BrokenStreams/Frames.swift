@@ -75,9 +75,9 @@ final class Frames: AsyncSequence, Sendable {
   /// The capture of a frame, in unix milliseconds.
   static func timeMs(_ number: Int) -> Int64 { 1_767_859_512_000 + 2_500 * Int64(number) }
 
-  /// A picture of one grey and of four mebibytes, which would be missed.
+  /// A picture of one grey and of one mebibyte, which would be missed.
   static func frame(_ number: Int) -> CapturedFrame {
-    picture(width: 1_024, height: 1_024, grey: UInt8(20 + 10 * number), number)
+    picture(width: 512, height: 512, grey: UInt8(20 + 10 * number), number)
   }
 
   /// A picture wider than x264 takes (16 384 pixels).

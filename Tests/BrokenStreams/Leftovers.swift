@@ -25,12 +25,14 @@ func waitUntil(_ awaited: String, _ condition: () throws -> Bool) async throws {
 
 /// The parts of this process that a stream may leave behind.
 enum Leftovers {
-  /// The targets of open descriptors, sorted. Those that Swift's runtime opens when it likes are left out.
+  /// The targets of open descriptors, sorted. Those that Swift's runtime opens when it likes are left out, and pipes: only sanitizers
+  /// have some, to their symbolizer.
   static func files() throws -> [String] {
     let descriptors = try Directory(opening: "/proc/self/fd").entries()
     let targets = descriptors.compactMap { target(of: "/proc/self/fd/\($0.name)") }
     // The directory itself was open while its entries were read.
-    return targets.filter { !$0.hasPrefix("anon_inode:") && !$0.hasSuffix("/fd") }.sorted()
+    let others = ["anon_inode:", "pipe:"]
+    return targets.filter { target in !others.contains(where: target.hasPrefix) && !target.hasSuffix("/fd") }.sorted()
   }
 
   private static func target(of link: String) -> String? {
@@ -41,12 +43,13 @@ enum Leftovers {
 
   static func threads() throws -> Int { try Directory(opening: "/proc/self/task").entries().count }
 
-  /// The children of a process, also those that have ended and were not waited for.
+  /// The children of a process, also those that have ended and were not waited for. A sanitizer may have started its symbolizer.
   static func children(of process: Int32) -> [Int32] {
     let threads = (try? Directory(opening: "/proc/\(process)/task").entries()) ?? []
-    return threads.flatMap { thread in
+    let children = threads.flatMap { thread in
       text(of: "/proc/\(process)/task/\(thread.name)/children").split(separator: " ").compactMap { Int32($0) }
     }
+    return children.filter { !text(of: "/proc/\($0)/comm").hasPrefix("llvm-symbolizer") }
   }
 
   /// Whether a process runs.

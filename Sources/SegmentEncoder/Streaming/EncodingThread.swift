@@ -9,17 +9,21 @@ final class EncodingThread: SerialExecutor {
   private let jobs = Monitor<[UnownedJob]>([])
   private let encoders = Atomic(0)
 
-  /// Started with the first encoder. They end with the process.
-  private static let all = Mutex<[EncodingThread]>([])
+  /// Started with the first encoder. They end with the process. ThreadSanitizer sees the lock of a Monitor, not that of a Mutex.
+  private static let all = Monitor<[EncodingThread]>([])
 
   /// Returns the thread with the fewest encoders, for one more. The encoder calls ``leave()`` at its end.
   static func join() throws(ThreadError) -> EncodingThread {
-    try all.withLock { (threads) throws(ThreadError) in
-      while threads.count < ThreadGroup.processors { threads.append(try EncodingThread()) }
+    try all.change { threads -> Result<EncodingThread, ThreadError> in
+      do throws(ThreadError) {
+        while threads.count < ThreadGroup.processors { threads.append(try EncodingThread()) }
+      } catch {
+        return .failure(error)
+      }
       let thread = threads.min { $0.count < $1.count } ?? threads[0]
       thread.encoders.add(1, ordering: .relaxed)
-      return thread
-    }
+      return .success(thread)
+    }.get()
   }
 
   private var count: Int { encoders.load(ordering: .relaxed) }
