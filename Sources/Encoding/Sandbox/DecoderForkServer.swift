@@ -42,6 +42,8 @@ public final class DecoderForkServer: Sendable {
 
   /// Maximum number of idle decoders, their maximum idle time, and the number of batches after which they are replaced.
   private static let (maximumIdle, idleMs, maximumUses) = (4, 10_000, 64)
+  /// Maximum number of memories of ended decoders that are kept for new ones.
+  private static let maximumRetired = 4
   /// Maximum bytes of the pictures of idle decoders while another session gets a decoder.
   private static let maximumIdleBytes = 8 << 20
   /// The timeout of the fork server, which needs some milliseconds.
@@ -202,7 +204,11 @@ public final class DecoderForkServer: Sendable {
   func end(_ child: DecoderProcess) throws -> Int32 {
     let signal = try Self.end(control, child)
     // A confined decoder cannot pass its memory on, so no process sees it any more.
-    if isConfined { retired.withLock { $0.append(child.slots) } }
+    if isConfined {
+      retired.withLock { retired in
+        if retired.count < Self.maximumRetired { retired.append(child.slots) }
+      }
+    }
     return signal
   }
 
