@@ -55,6 +55,10 @@ import Testing
         "shot_%Y-%m-%d %-I.%M.%S %p", [0, 14_400_000]
       ),
       (["shot_20260108 080512p.m..png"], "shot_%Y%m%d %I%M%S%p", [43_200_000]),
+      // The date is in the folders.
+      (["2026-01-08/cam_08_05_12.jpg", "2026-01-08/cam_08_05_13.jpg"], "%Y-%m-%d/cam_%H_%M_%S", [0, 1_000]),
+      (["a/2026/01/08/080512-x.jpg", "a/2026/01/08/080513-x.jpg"], "%Y/%m/%d/%H%M%S-x", [0, 1_000]),
+      (["20260108/part1/c1 08.05.12.jpg", "20260108/part2/c2 08.05.13.jpg"], "%Y%m%d/%*/%*%H.%M.%S", [0, 1_000]),
       (["写真_2026-01-08 午後8.05.12.png"], "写真_%Y-%m-%d %p%-I.%M.%S", [43_200_000]),
       // The zone in a name counts, and not one that is named to the program.
       (["shot 2026-01-08T00-05-12-0800.jpg"], "shot %Y-%m-%dT%H-%M-%S%z", [0]),
@@ -102,7 +106,7 @@ import Testing
   }
 
   @Test func foldersThatTellTheDateHaveAdviceThatReadsThem() throws {
-    let dated = try batch(["2026-01-08/08h05m12.jpg", "2026-01-08/08h05m13.jpg"])
+    let dated = try batch(["2026-01-08/08h05.jpg", "2026-01-08/08h06.jpg"])
     let advice = try refusal(dated).advice
     #expect(advice.contains("encode --batches DIR --times mtime"))
     var options = InputOptions(session: "s")

@@ -30,10 +30,11 @@ extension NamedTimesFormat {
       if let wanted = suffix, wanted != NamedTimesFormat.parts(of: path).suffix { return nil }
       if isInDayFolder, !NamedTimesFormat.isInDayFolder(path) { return nil }
       let stem = "\(batch)/\(NamedTimesFormat.stem(of: path))"
-      // Read by a 24-hour clock, an afternoon would be twelve hours off.
-      let isHalfDay = isKnown && NameAdvice.isHalfDay(path)
-      for pattern in patterns where !(isHalfDay && pattern.hasHours) {
-        if let match = pattern.match(stem) { return (pattern, match) }
+      for pattern in patterns {
+        guard let match = pattern.match(stem) else { continue }
+        // Read by a 24-hour clock, an afternoon would be twelve hours off.
+        if isKnown, pattern.hasHours, NameAdvice.isHalfDay(path) { continue }
+        return (pattern, match)
       }
       return nil
     }

@@ -18,6 +18,9 @@ package enum NamedTimesFormat: BatchFormat {
       return try drafts(of: isFlat ? top : all, naming, source)
     }
     if !source.isDescribed {
+      // Most batches: no known naming reads names of unix milliseconds outside of folders.
+      let sample = top.prefix(sampleSize)
+      if !sample.isEmpty, sample.allSatisfy(PlainFormat.isUnixMilliseconds) { return nil }
       if let naming = naming(of: top, in: source.name) { return try drafts(of: top, naming, source) }
       if top.contains(where: { PlainFormat.instant(ofName: $0) != nil }) { return nil }
     }

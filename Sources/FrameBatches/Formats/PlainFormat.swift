@@ -26,6 +26,11 @@ package enum PlainFormat: BatchFormat {
   /// Suffixes of files that lie beside frames and are no frames. A frame may have any other suffix: its content decides.
   private static let otherSuffixes: Set<Substring> = ["csv", "html", "json", "log", "txt", "xml", "yaml", "yml"]
 
+  /// Whether a name is only unix milliseconds, or a smaller unit. Seconds have fewer digits.
+  static func isUnixMilliseconds(_ name: String) -> Bool {
+    instant(ofName: name) != nil && name.utf8.prefix { (48...57).contains($0) }.count >= 12
+  }
+
   /// The capture time in a file's name, `<unix ms>` or `<unix ms>.<suffix>`, in milliseconds; nil for any other name. A number of 16
   /// digits are microseconds, and one of 19 nanoseconds: they are rounded.
   package static func instant(ofName name: String) -> Int64? {

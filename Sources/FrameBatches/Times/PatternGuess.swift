@@ -5,6 +5,8 @@ struct PatternGuess {
   private let head: String
   /// The fields of the time.
   private let time: String
+  /// The same with any text between the folder of the date and the time of day; nil if there is none.
+  private var looseTime: String?
   private let tail: String
 
   /// The widths of a date's and a time of day's digits, with their fields.
@@ -13,8 +15,15 @@ struct PatternGuess {
     ([8, 2, 2, 2], ["%Y%m%d", "%H", "%M", "%S"]), ([4, 2, 2, 6], ["%Y", "%m", "%d", "%H%M%S"]),
     ([14], ["%Y%m%d%H%M%S"]), ([8, 9], ["%Y%m%d", "%H%M%S%L"]), ([17], ["%Y%m%d%H%M%S%L"]),
   ]
+  /// The same of a folder's date alone, and of a time of day alone.
+  private static let days: [(widths: [Int], fields: [String])] = [([4, 2, 2], ["%Y", "%m", "%d"]), ([8], ["%Y%m%d"])]
+  private static let timesOfDay: [(widths: [Int], fields: [String])] = [
+    ([2, 2, 2], ["%H", "%M", "%S"]), ([6], ["%H%M%S"]), ([9], ["%H%M%S%L"]),
+  ]
+  /// Maximum number of folders between a date and the picture.
+  private static let deepest = 4
 
-  /// - Parameter name: a file's name.
+  /// - Parameter name: a file's name, with its folders.
   /// - Returns: nil for a name without a date and a time of day, and without a unix time.
   init?(of name: String, limits: Limits) {
     let stem = NamedTimesFormat.parts(of: name).stem
@@ -40,6 +49,46 @@ struct PatternGuess {
       let run = hasFraction ? stem[rest[index].startIndex..<rest[index + 1].endIndex] : rest[index]
       self.init(stem, [run], ["%s"])
       return
+    }
+    guard !isHalfDay, let guess = Self.inFolders(NamedTimesFormat.stem(of: name)) else { return nil }
+    self = guess
+  }
+
+  /// Returns the guess for a date of folders and a time of day of the picture in them.
+  ///
+  /// - Parameter path: without the suffix.
+  private static func inFolders(_ path: Substring) -> PatternGuess? {
+    let slashes = path.indices.filter { path[$0] == "/" }
+    guard let last = slashes.last, let time = runs(of: path[last...], timesOfDay) else { return nil }
+    for depth in 1...deepest where slashes.count >= depth {
+      let start =
+        slashes.count == depth ? path.startIndex : path.index(after: slashes[slashes.count - 1 - depth])
+      let first = slashes[slashes.count - depth]
+      guard let day = runs(of: path[start..<last], days), day.runs[0].hasPrefix("20"), day.runs[0].startIndex < first
+      else { continue }
+      var guess = PatternGuess(path[start...], day.runs + time.runs, day.fields + time.fields)
+      let between = path[day.runs[day.runs.count - 1].endIndex..<time.runs[0].startIndex]
+      let parts = between.split(separator: "/", omittingEmptySubsequences: false)
+      guard parts.contains(where: { !$0.isEmpty }) else { return guess }
+      let loose = parts.map { $0.isEmpty ? "" : "%*" }.joined(separator: "/")
+      var time = guess.time
+      guard let range = time.firstRange(of: text(between)) else { return guess }
+      time.replaceSubrange(range, with: loose)
+      guess.looseTime = time
+      return guess
+    }
+    return nil
+  }
+
+  /// Returns the first runs of digits of these widths, and their fields.
+  private static func runs(
+    of text: Substring, _ forms: [(widths: [Int], fields: [String])]
+  ) -> (runs: [Substring], fields: [String])? {
+    let runs: [Substring] = text.split { !("0"..."9").contains($0) }
+    for index in runs.indices {
+      for (widths, fields) in forms where runs[index...].prefix(widths.count).map(\.utf8.count) == widths {
+        return (Array(runs[index...].prefix(widths.count)), fields)
+      }
     }
     return nil
   }
@@ -78,8 +127,10 @@ struct PatternGuess {
 
   /// Patterns that read the name, the strictest first.
   var patterns: [NamePattern] {
-    ([head] + (head.isEmpty ? [] : ["%*"])).flatMap { head in
-      tails.compactMap { Self.isTypable(head + time + $0) ? NamePattern(head + time + $0) : nil }
+    ([time] + (looseTime.map { [$0] } ?? [])).flatMap { time in
+      ([head] + (head.isEmpty ? [] : ["%*"])).flatMap { head in
+        tails.compactMap { Self.isTypable(head + time + $0) ? NamePattern(head + time + $0) : nil }
+      }
     }
   }
 
