@@ -88,6 +88,8 @@ package struct Batch: Sendable {
   /// The end of the last frame's hold in unix milliseconds, later than the last capture.
   package let endMs: Int64
   package let capture: Capture
+  /// Whether the batch states its capture mode itself.
+  package let statesCapture: Bool
   /// Whether the session ends with this batch.
   package let isFinal: Bool
   /// The frames; at least one.
@@ -106,13 +108,14 @@ package struct Batch: Sendable {
   package init(
     name: String, session: SessionID, intervalMs: Int64, endMs: Int64, capture: Capture, isFinal: Bool, frames: [Frame],
     refused: [RefusedFrame], warnings: [String], metadata: JSONValue, pointers: PointerTrack = .none,
-    traceParent: TraceParent? = nil
+    traceParent: TraceParent? = nil, statesCapture: Bool = false
   ) {
     self.name = name
     self.session = session
     self.intervalMs = intervalMs
     self.endMs = endMs
     self.capture = capture
+    self.statesCapture = statesCapture
     self.isFinal = isFinal
     self.frames = frames
     self.refused = refused

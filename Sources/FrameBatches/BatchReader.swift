@@ -112,7 +112,7 @@ extension Batch {
       capture: draft.capture ?? options.capture ?? draft.defaultCapture, isFinal: draft.isFinal ?? options.isFinal,
       frames: frames, refused: (draft.refused + order.refused).shortened(to: limits),
       warnings: draft.warnings + order.warnings + (list.warning.map { [$0] } ?? []),
-      metadata: draft.metadata, pointers: pointers, traceParent: draft.traceParent)
+      metadata: draft.metadata, pointers: pointers, traceParent: draft.traceParent, statesCapture: draft.capture != nil)
   }
 
   /// Returns the advice for instants in a unit other than milliseconds.

@@ -42,10 +42,13 @@ public final class BatchEncoder: Sendable {
   /// - Parameters:
   ///   - staging: the directory of unpublished files; shared by all encoders of a process, like `index`.
   ///   - keyFrames: shared by all encoders with the same options.
+  ///   - appendGuard: refuses batches far from their session; nil to take them.
   package convenience init(
-    _ options: Options, staging: Staging, index: SessionViews, keyFrames: KeyFrameCache = KeyFrameCache()
+    _ options: Options, staging: Staging, index: SessionViews, keyFrames: KeyFrameCache = KeyFrameCache(),
+    appendGuard: AppendGuard? = nil
   ) {
-    self.init(options, publishingTo: DirectoryStore(staging: staging, index: index), keyFrames: keyFrames)
+    let store = DirectoryStore(staging: staging, index: index, appendGuard: appendGuard)
+    self.init(options, publishingTo: store, keyFrames: keyFrames)
   }
 
   /// - Parameters:
@@ -55,7 +58,7 @@ public final class BatchEncoder: Sendable {
     FFmpegLog.silence()
     self.options = options
     self.keyFrames = keyFrames
-    settings = EncoderSettings(options.quality, maxHoldMs: options.maxHoldMs, background: options.background)
+    settings = EncoderSettings(options)
     self.store = store
   }
 
@@ -162,7 +165,7 @@ public final class BatchEncoder: Sendable {
     _ source: BatchReader, _ opening: Profile.Watch?, cancellation: Cancellation
   ) throws -> Receipt {
     stage.enter(.open)
-    let bound = Int(Timeline.segmentBound(of: source.batch, maxHoldMs: options.maxHoldMs))
+    let bound = Int(Timeline.segmentBound(of: source.batch, options))
     guard bound <= options.limits.segments else {
       throw BadBatch(
         "plan", source.batch.name, "more than the limit of \(options.limits.segments) segments",
@@ -187,12 +190,21 @@ public final class BatchEncoder: Sendable {
     let publishing = options.profile?.start(.publish)
     defer { publishing?.stop() }
     let manifests = SegmentManifest.all(segments, of: source.batch, digest: digest.finish(), settings)
+    let advice = advice(on: segments, of: source.batch)
     var receipt = try TracedStep.publish.run {
       try publication.commit(manifests, cancellation: cancellation).updateViews()
     }
     receipt.unchanged = unchanged
-    receipt.warnings += warnings
+    receipt.warnings += warnings + advice
     return receipt
+  }
+
+  /// Returns a warning if other options would suit the batch better.
+  private func advice(on segments: [StagedSegment], of batch: Batch) -> [String] {
+    let new = segments.filter { $0.holds.contains { $0.status == .captured } }
+    let bytes = TimelineAdvice.Bytes(
+      all: segments.reduce(0) { $0 + $1.size }, new: new.reduce(0) { $0 + $1.size })
+    return TimelineAdvice.text(for: segments.lazy.flatMap(\.holds), of: batch, options, bytes: bytes).map { [$0] } ?? []
   }
 
   /// Returns a cancellation that also records activity at each question.

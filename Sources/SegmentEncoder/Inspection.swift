@@ -24,6 +24,7 @@ package struct InspectedBatch {
   package let refused: [RefusedFrame]
   /// The number of segments.
   package let segments: Int
+  package let warnings: [String]
 
   package var startMs: Int64 { frames[0].capture.timeMs }
   /// The end of the last frame's hold in unix milliseconds.
@@ -38,7 +39,7 @@ package struct InspectedBatch {
       "final": .bool(batch.isFinal),
       "startMs": .number(startMs), "endMs": .number(endMs), "segments": .number(segments),
       "frames": .array(frames.map(\.json)), "refused": .array(refused.map(\.json)),
-      "warnings": .array(batch.warnings.map { .string($0) }),
+      "warnings": .array(warnings.map { .string($0) }),
       "gaps": .array(
         frames.filter { $0.gapAfterMs > 0 }.map {
           let startMs = $0.capture.timeMs + $0.holdMs
@@ -80,6 +81,7 @@ package struct InspectedBatch {
     var last: LastFrame?
     try FrameLoop.walk(source, options, nil, after: &last, digest: &digest, into: &sink, cancellation: .never)
     (frames, refused, segments) = (sink.frames, sink.refused, sink.segments)
+    warnings = batch.warnings + (TimelineAdvice.text(for: sink.holds, of: batch, options).map { [$0] } ?? [])
     guard !frames.isEmpty else { throw BadBatch(undecodable: batch, refused) }
   }
 
@@ -87,6 +89,7 @@ package struct InspectedBatch {
     var frames: [Frame] = []
     var refused: [RefusedFrame]
     var segments = 0
+    var holds: [FrameHold] = []
     var notes: [Int64: String] = [:]
 
     mutating func refuse(_ frame: RefusedFrame) { refused.append(frame) }
@@ -96,6 +99,7 @@ package struct InspectedBatch {
     mutating func show(
       _ picture: SourceFrame, in holds: [FrameHold], nextDiffers: Bool, _ cancellation: Cancellation
     ) throws {
+      self.holds += holds
       for hold in holds {
         if hold.opensSegment { segments += 1 }
         if hold.status == .captured {

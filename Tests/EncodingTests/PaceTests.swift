@@ -33,6 +33,15 @@ import Testing
     #expect(SampleCadence(for: holds) == .dense)
   }
 
+  @Test(
+    arguments: [
+      ([60_000], 10_000), ([60_000, 60_000, 61_000], 10_000), ([10_000, 20_000], 10_000), ([12_000, 3_000], 1_000),
+      ([5_000, 4_000, 60_000], 1_000), ([60_000, 300], 250), ([8_000], 1_000), ([1_000, 1_000, 1_000], .max),
+    ] as [([Int64], Int64)])
+  func longSegmentsNeedFewSamplesWhereTheyAreEven(holds: [Int64], sampleMs: Int64) {
+    #expect(SampleCadence(for: holds, segmentMs: 600_000) == SampleCadence(sampleMs: sampleMs))
+  }
+
   @Test func holdIsDividedEvenlyWithoutRemainder() {
     #expect(SampleCadence.asCaptured.sampleStarts(of: 1_000) == [0])
     #expect(SampleCadence(sampleMs: 500).sampleStarts(of: 2_000) == [0, 45_000, 90_000, 135_000])

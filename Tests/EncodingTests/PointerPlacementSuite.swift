@@ -44,7 +44,7 @@ extension PointerPlacementSuite {
           source: "\(index)", paths: ["\(index)"], timeMs: start + shot.timeMs,
           look: FrameComposition(content: .image(nil), masks: shot.masks))
       }, refused: [], warnings: [], metadata: .object([:]), pointers: track)
-    var timeline = Timeline(of: batch, maxHoldMs: maxHoldMs)
+    var timeline = Timeline(intervalMs: batch.intervalMs, maxHoldMs: maxHoldMs)
     var holds: [FrameHold] = []
     for (index, shot) in shots.enumerated() where shot.isDecoded {
       holds += timeline.append(

@@ -6,9 +6,9 @@ import Testing
 /// Applies the segment rules to captures (milliseconds from 0). All have one size unless `sizes` differs.
 private func holds(
   _ instants: [Int64], endMs: Int64, intervalMs: Int64 = 1_000, maxHoldMs: Int64? = 5_000,
-  sizes: [Int64: (Int, Int)] = [:]
+  segmentMs: Int64 = 5_000, sizes: [Int64: (Int, Int)] = [:]
 ) -> [FrameHold] {
-  var timeline = Timeline(intervalMs: intervalMs, maxHoldMs: maxHoldMs)
+  var timeline = Timeline(intervalMs: intervalMs, maxHoldMs: maxHoldMs, segmentMs: segmentMs)
   var result: [FrameHold] = []
   for instant in instants {
     let (width, height) = sizes[instant] ?? (4, 8)
@@ -106,6 +106,59 @@ private func segments(_ holds: [FrameHold]) -> [String] {
   @Test func aChangeOfSizeOpensASegment() {
     let all = holds([0, 1_000, 2_000, 3_000], endMs: 4_000, sizes: [1_000: (8, 4), 2_000: (8, 4)])
     #expect(segments(all) == ["0: 0+1000", "1000: 1000+1000 2000+1000", "3000: 3000+1000"])
+  }
+
+  @Test func aSegmentOfAnotherLengthClosesBeforeTheFirstFrameNearIt() {
+    let all = holds((0..<5).map { $0 * 60_000 }, endMs: 300_000, intervalMs: 60_000, maxHoldMs: nil, segmentMs: 120_000)
+    #expect(
+      segments(all) == ["0: 0+60000 60000+60000", "120000: 120000+60000 180000+60000", "240000: 240000+60000"])
+  }
+
+  @Test func aHoldBecomesAsFewEvenPiecesAsTheLengthAllows() {
+    func pieces(_ holdMs: Int64, segmentMs: Int64, intervalMs: Int64 = 1_000) -> [String] {
+      segments(holds([0], endMs: holdMs, intervalMs: intervalMs, maxHoldMs: nil, segmentMs: segmentMs))
+    }
+    #expect(pieces(10_500, segmentMs: 10_000) == ["0: 0+10500"])
+    #expect(pieces(14_000, segmentMs: 10_000) == ["0: 0+7000", "7000: 0*+7000"])
+    #expect(pieces(20_000, segmentMs: 10_000) == ["0: 0+10000", "10000: 0*+10000"])
+    #expect(pieces(20_002, segmentMs: 10_000) == ["0: 0+6667", "6667: 0*+6667", "13334: 0*+6668"])
+    #expect(pieces(60_000, segmentMs: 10_000, intervalMs: 60_000).count == 6)
+    #expect(pieces(86_400_000, segmentMs: 600_000).count == 144)
+  }
+
+  @Test func theFirstPieceFillsASegmentWithoutRoomForAnEvenOne() {
+    #expect(
+      segments(holds([0, 8_000], endMs: 30_000, maxHoldMs: nil, segmentMs: 10_000)) == [
+        "0: 0+8000 8000+2000", "10000: 8000*+10000", "20000: 8000*+10000",
+      ])
+    #expect(
+      segments(holds([0, 2_000], endMs: 14_000, maxHoldMs: nil, segmentMs: 10_000)) == [
+        "0: 0+2000 2000+6000", "8000: 2000*+6000",
+      ])
+  }
+
+  @Test func holdsOfAnyLengthOfSegmentAddUp() {
+    var generator = SeededGenerator(state: 7)
+    for _ in 0..<300 {
+      let (segmentMs, intervalMs) = (
+        1_000 * Int64.random(in: 1...600, using: &generator), Int64.random(in: 1...90_000, using: &generator)
+      )
+      var now: Int64 = 0
+      let instants = (0..<Int.random(in: 1...20, using: &generator)).map { _ in
+        defer { now += Int64.random(in: 1...200_000, using: &generator) }
+        return now
+      }
+      let end = instants.last! + Int64.random(in: 1...900_000, using: &generator)
+      let all = holds(instants, endMs: end, intervalMs: intervalMs, maxHoldMs: nil, segmentMs: segmentMs)
+      #expect(all.map(\.endMs).dropLast() == all.map(\.startMs).dropFirst() && all.last?.endMs == end)
+      #expect(all.allSatisfy { $0.holdMs > 0 && 2 * ($0.holdMs - segmentMs) <= intervalMs })
+      for (capture, next) in zip(instants, instants.dropFirst() + [end]) {
+        let pieces = all.filter { $0.capture.timeMs == capture }.map(\.holdMs)
+        let even = segmentMs == 5_000 ? [] : pieces.count > 1 ? pieces.dropFirst() : []
+        #expect((even.max() ?? 0) - (even.min() ?? 0) <= 1, "\(pieces)")
+        #expect(Int64(pieces.count) <= (next - capture) / segmentMs + 2)
+      }
+    }
   }
 
   @Test func holdsAddUpToTheWholeWithoutGaps() {

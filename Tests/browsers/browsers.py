@@ -49,6 +49,10 @@ SEGMENTS = {
     "3 fps, pause": ([0, 353, 710, 1024, 1347, 1670, 1993, 2378, 3900], 4030),
     "3 fps, very short end": ([0, 333, 666, 999, 1332, 1665, 1998, 2331, 2664], 2694),
     "3 fps, a short one inside": ([0, 250, 650, 960, 1350, 1610, 1650], 1950),
+    "a long segment of two": ([0, 20_000], 40_000),
+    "a long segment of one": ([0], 30_000),
+    "a long segment, uneven": ([0, 4_000, 5_500, 17_000], 25_000),
+    "a long segment, a short end": ([0, 12_000], 12_400),
 }
 
 
@@ -226,7 +230,7 @@ PLAY = """
       let start, isPlaying = true;
       const finish = ended => (isPlaying = false, done({ended: Math.round(ended), seen}));
       video.onended = () => finish(performance.now() - start);
-      setTimeout(() => finish(-1), 12000);
+      setTimeout(() => finish(-1), 55000);
       start = performance.now();
       await video.play();
       (function look() {
@@ -445,7 +449,8 @@ def report(asked, scratch):
     (scratch / "films").mkdir()
     files = {}
     for index, (name, (frames, end)) in enumerate(SEGMENTS.items()):
-        encode(scratch / "single", f"s{index}", [batch(frames, end, intervalMs=1_000)])
+        long = ["--segment", "60", "--capture", "onChange"] if name.startswith("a long segment") else []
+        encode(scratch / "single", f"s{index}", [batch(frames, end, intervalMs=1_000)], *long)
         files[name] = f"s{index}.mp4"
         shutil.copy(next((scratch / "single" / f"s{index}").glob("segment-*.mp4")), scratch / "segments" / files[name])
     spans = {}

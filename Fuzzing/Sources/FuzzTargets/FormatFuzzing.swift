@@ -93,7 +93,7 @@ enum FormatFuzzing {
   /// Checks that what is kept of the pointer events lies under no mask of its picture, and that readers take it.
   private static func place(_ batch: Batch) {
     if batch.pointers.events.isEmpty { return }
-    var timeline = Timeline(of: batch, maxHoldMs: 5_000)
+    var timeline = Timeline(of: batch, EncodingOptions())
     var holds: [FrameHold] = []
     for (index, frame) in batch.frames.enumerated() where index == 0 || batch.frames[index - 1].timeMs < frame.timeMs {
       // Some frames cannot be decoded, and some pictures have another size.

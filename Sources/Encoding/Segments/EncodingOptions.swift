@@ -7,6 +7,14 @@ public struct EncodingOptions: Sendable {
   public var quality = Quality.balanced
   /// Maximum hold of a frame in captures at an interval, in milliseconds; at least 1. The time after it is a gap.
   public var maxHoldMs: Int64 = 5_000
+  /// The length of a full segment in milliseconds, from 1 000 to 600 000; other values become the nearest of these.
+  public var segmentMs: Int64 = 5_000 {
+    didSet { segmentMs = min(max(segmentMs, Self.segmentLengths.lowerBound), Self.segmentLengths.upperBound) }
+  }
+  /// The largest hold that an operator can set, in milliseconds.
+  package static let longestHoldMs: Int64 = 86_400_000
+  /// The lengths of a full segment, in milliseconds.
+  package static let segmentLengths: ClosedRange<Int64> = 1_000...600_000
   /// The colour behind transparent pixels.
   public var background = Colour.black
   /// The limits of a batch.

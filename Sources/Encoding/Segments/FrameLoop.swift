@@ -13,7 +13,7 @@ package enum FrameLoop {
   ) throws -> Int {
     let batch = source.batch
     var sequence = FrameSequence(
-      of: batch.session, Timeline(of: batch, maxHoldMs: options.maxHoldMs), options, cache, after: last.take(),
+      of: batch.session, Timeline(of: batch, options), options, cache, after: last.take(),
       cancellation)
     defer { last = sequence.last }
     for frame in batch.frames {

@@ -56,6 +56,13 @@ package struct PublishedSegment: Sendable, Equatable {
   /// Whether another program has coded it. Then it has that program's key frames.
   package var isImported: Bool { encoder.object?["imported"]?.bool == true }
 
+  /// The length of a full segment with its settings, in milliseconds.
+  package var fullMs: Int64 {
+    let lengths = EncodingOptions.segmentLengths
+    let stated = encoder.object?["segmentMs"]?.integer ?? Timeline.defaultSegmentMs
+    return min(max(stated, lengths.lowerBound), lengths.upperBound)
+  }
+
   /// The facts that decide its parameter sets.
   package var pictureKind: String { "\(codedWidth)x\(codedHeight) \(encoder.line)" }
 

@@ -28,15 +28,24 @@ package struct EncoderSettings: Sendable {
   let preset = "superfast"
   /// Maximum hold, in milliseconds.
   let maxHoldMs: Int64
+  /// The length of a full segment, in milliseconds.
+  let segmentMs: Int64
   /// The colour behind transparent pixels.
   let background: Colour
   /// The version of our own rules for repeating pictures and writing the file. Raise it when they make other bytes.
   let rules = 3
 
-  package init(_ quality: Quality, maxHoldMs: Int64 = 5_000, background: Colour = .black) {
-    self.quality = quality
-    self.maxHoldMs = maxHoldMs
-    self.background = background
+  package init(_ quality: Quality) {
+    var options = EncodingOptions()
+    options.quality = quality
+    self.init(options)
+  }
+
+  package init(_ options: EncodingOptions) {
+    quality = options.quality
+    maxHoldMs = options.maxHoldMs
+    segmentMs = options.segmentMs
+    background = options.background
   }
 
   /// libavcodec's version. That of x264 depends on the build of libavcodec.
@@ -56,12 +65,13 @@ package struct EncoderSettings: Sendable {
   let parameters =
     "ref=1:weightp=0:qcomp=1:rc-lookahead=0:sync-lookahead=0:mbtree=0:scenecut=0:keyint=infinite:bframes=0:sliced-threads=0:8x8dct=0:subme=0:qpmin=10:qpmax=51"
 
+  /// The default length of a segment is not written.
   package var json: JSONValue {
     .object([
       "quality": .string(quality.rawValue), "codec": .string(codec), "preset": .string(preset),
       "rateFactor": .number("\(quality.rateFactor)"), "parameters": .string(parameters),
       "maxHoldMs": .number(maxHoldMs),
       "background": .string(background.description), "rules": .number(rules), "libavcodec": .string(libavcodec),
-    ])
+    ]).setting(segmentMs == Timeline.defaultSegmentMs ? [:] : ["segmentMs": .number(segmentMs)])
   }
 }

@@ -20,6 +20,9 @@ package struct SampleCadence: Equatable {
   /// A cadence for holds that give samples of about equal length; it takes half the samples of ``dense``.
   static let even = SampleCadence(sampleMs: 500)
 
+  /// Cadences of segments that are longer than by default. A picture that stays for minutes needs few samples, if they are even.
+  static let sparse = [10_000, 1_000].map { SampleCadence(sampleMs: $0) }
+
   /// Longest hold of regular captures, in milliseconds: one a second, and a tenth of jitter.
   private static let longestRegularMs: Int64 = 1_100
   /// The shortest of regular holds, as a share of the longest.
@@ -36,9 +39,15 @@ package struct SampleCadence: Equatable {
   init(sampleMs: Int64) { self.sampleMs = sampleMs }
 
   /// The cadence for a segment with these holds, in milliseconds.
-  package init(for holds: [Int64]) {
+  ///
+  /// - Parameter segmentMs: the length of a full segment.
+  package init(for holds: [Int64], segmentMs: Int64 = Timeline.defaultSegmentMs) {
     if Self.areRegular(holds) || Self.areQuick(holds) {
       self = .asCaptured
+    } else if segmentMs > Timeline.defaultSegmentMs,
+      let sparse = Self.sparse.first(where: { $0.suits(holds) })
+    {
+      self = sparse
     } else {
       self = Self.even.isEven(holds, Self.sampleEvenness) ? .even : .dense
     }
@@ -56,6 +65,12 @@ package struct SampleCadence: Equatable {
   }
 
   private func sampleCount(of holdMs: Int64) -> Int64 { 1 + (holdMs - 1) / sampleMs }
+
+  /// Returns the number of samples of a segment.
+  func sampleCount(of holds: [Int64]) -> Int64 { holds.reduce(0) { $0 + sampleCount(of: $1) } }
+
+  /// Whether it gives a segment several samples of about equal length.
+  private func suits(_ holds: [Int64]) -> Bool { sampleCount(of: holds) > 1 && isEven(holds, Self.sampleEvenness) }
 
   /// Returns the starts of a hold's samples, evenly spread, in ticks from its own start.
   func sampleStarts(of holdMs: Int64) -> [Int64] {

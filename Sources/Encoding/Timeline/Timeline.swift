@@ -56,9 +56,11 @@ package struct FrameHold: Sendable, Equatable {
 
 /// The rules of holds, gaps and cuts, applied to one batch.
 package struct Timeline: Sendable {
-  /// The length of a full segment, in milliseconds.
-  package static let segmentMs: Int64 = 5_000
+  /// The default length of a full segment, in milliseconds.
+  package static let defaultSegmentMs: Int64 = 5_000
 
+  /// The length of a full segment, in milliseconds.
+  private let segmentMs: Int64
   private let intervalMs: Int64
   /// The maximum hold; nil if long holds are no gaps.
   private let maxHoldMs: Int64?
@@ -67,22 +69,25 @@ package struct Timeline: Sendable {
   /// The start of the open segment.
   private var segmentStart: Int64?
 
-  package init(intervalMs: Int64, maxHoldMs: Int64?) {
+  package init(intervalMs: Int64, maxHoldMs: Int64?, segmentMs: Int64 = Self.defaultSegmentMs) {
     self.intervalMs = intervalMs
     self.maxHoldMs = maxHoldMs
+    self.segmentMs = segmentMs
   }
 
-  package init(of batch: Batch, maxHoldMs: Int64) {
-    self.init(intervalMs: batch.intervalMs, maxHoldMs: batch.capture == .onChange ? nil : maxHoldMs)
+  package init(of batch: Batch, _ options: EncodingOptions) {
+    self.init(
+      intervalMs: batch.intervalMs, maxHoldMs: batch.capture == .onChange ? nil : options.maxHoldMs,
+      segmentMs: options.segmentMs)
   }
 
   /// Maximum number of segments of a batch, whichever of its frames can be decoded.
-  package static func segmentBound(of batch: Batch, maxHoldMs: Int64) -> Int64 {
+  package static func segmentBound(of batch: Batch, _ options: EncodingOptions) -> Int64 {
     let ends = batch.frames.dropFirst().map(\.timeMs) + [batch.endMs]
     let shown = zip(batch.frames, ends).map { frame, end in
-      batch.capture == .onChange ? end - frame.timeMs : min(end - frame.timeMs, maxHoldMs)
+      batch.capture == .onChange ? end - frame.timeMs : min(end - frame.timeMs, options.maxHoldMs)
     }
-    return shown.reduce(0) { $0 + $1 / segmentMs + 1 }
+    return shown.reduce(0) { $0 + $1 / options.segmentMs + 1 }
   }
 
   /// Appends the next capture, which is later than the one before.
@@ -114,9 +119,7 @@ package struct Timeline: Sendable {
     }
 
     var opened = segmentStart
-    // Twice the distance from the nominal cut, so that half an odd interval stays a whole number.
-    while 2 * (shownUntil - (opened ?? start) - Self.segmentMs) > intervalMs {
-      let cut = (opened ?? start) + Self.segmentMs
+    for cut in cuts(from: start, until: shownUntil, in: opened ?? start) {
       append(until: cut, opening: opened == nil, closingGapMs: 0)
       start = cut
       opened = nil
@@ -128,10 +131,39 @@ package struct Timeline: Sendable {
     let closes =
       next.map { next in
         gapMs > 0 || (next.width, next.height) != (capture.width, capture.height)
-          || 2 * (next.timeMs - segment - Self.segmentMs) >= -intervalMs
+          || 2 * (next.timeMs - segment - segmentMs) >= -intervalMs
       } ?? true
     append(until: shownUntil, opening: opened == nil, closingGapMs: closes ? gapMs : nil)
     segmentStart = closes ? nil : segment
     return result
+  }
+
+  /// Returns where a hold is cut, in order; nowhere if its segment can take it.
+  ///
+  /// Segments of the default length close when they are full. Those of another length get pieces of even length, as few as the
+  /// length allows; where the segment has no room for such a piece, the first one fills it.
+  ///
+  /// - Parameter segment: the start of the segment that the hold begins in.
+  private func cuts(from start: Int64, until end: Int64, in segment: Int64) -> [Int64] {
+    var cuts: [Int64] = []
+    // Twice the distance from the nominal cut, so that half an odd interval stays a whole number.
+    func fits(in segment: Int64) -> Bool { 2 * (end - segment - segmentMs) <= intervalMs }
+    if segmentMs == Self.defaultSegmentMs {
+      var full = segment + segmentMs
+      while !fits(in: full - segmentMs) {
+        cuts.append(full)
+        full += segmentMs
+      }
+    } else if !fits(in: segment) {
+      var (start, full) = (start, segment + segmentMs)
+      var pieces = (end - segment - 1) / segmentMs + 1
+      while pieces > 1 {
+        start = min(full, start + (end - start) / pieces)
+        cuts.append(start)
+        full = start + segmentMs
+        pieces -= 1
+      }
+    }
+    return cuts
   }
 }

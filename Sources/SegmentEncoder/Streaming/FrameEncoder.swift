@@ -46,6 +46,7 @@ public struct FrameEncoder: ~Copyable {
   private let intervalMs: Int64
   private let capture: Batch.Capture
   private let maxHoldMs: Int64
+  private let segmentMs: Int64
   private let metadata: JSONValue
   private var frames: FrameSequence
   private var digests: FrameDigests
@@ -79,9 +80,10 @@ public struct FrameEncoder: ~Copyable {
     self.session = session
     self.intervalMs = intervalMs
     capture = capturesChanges ? .onChange : .interval
-    (limits, maxHoldMs) = (options.limits, options.maxHoldMs)
-    settings = EncoderSettings(options.quality, maxHoldMs: options.maxHoldMs, background: options.background)
-    let timeline = Timeline(intervalMs: intervalMs, maxHoldMs: capturesChanges ? nil : options.maxHoldMs)
+    (limits, maxHoldMs, segmentMs) = (options.limits, options.maxHoldMs, options.segmentMs)
+    settings = EncoderSettings(options)
+    let timeline = Timeline(
+      intervalMs: intervalMs, maxHoldMs: capturesChanges ? nil : maxHoldMs, segmentMs: segmentMs)
     frames = FrameSequence(of: session, timeline, options, nil, after: nil, Self.cancellation)
     digests = FrameDigests(of: session)
     let closed = ClosedSegments()
@@ -181,7 +183,7 @@ public struct FrameEncoder: ~Copyable {
   /// The reason why the last frame cannot stay on screen for so long; nil if it can.
   private func reasonNotToHold(untilMs: Int64, _ lastMs: Int64) -> String? {
     let holdMs = capture == .onChange ? untilMs - lastMs : min(untilMs - lastMs, maxHoldMs)
-    guard holdMs / Timeline.segmentMs >= Int64(limits.segments) else { return nil }
+    guard holdMs / segmentMs >= Int64(limits.segments) else { return nil }
     return "the frame before would stay on screen for more than the limit of \(limits.segments) segments"
   }
 

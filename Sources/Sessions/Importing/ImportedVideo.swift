@@ -181,7 +181,7 @@ extension ImportedVideo {
     for (index, frame) in frames.enumerated() {
       let isCut =
         pieces.last.map { last in
-          2 * (frame.startMs - last.startMs - Timeline.segmentMs) >= -intervalMs
+          2 * (frame.startMs - last.startMs - Timeline.defaultSegmentMs) >= -intervalMs
             && keys.contains(MediaTime.ticks(ms: frame.startMs - startMs))
         } ?? true
       if isCut {

@@ -11,10 +11,13 @@ import JSON
 package struct DirectoryStore: WorkerStore {
   package let staging: Staging
   package let index: SessionViews
+  /// Refuses batches far from their session; nil to take them.
+  private let appendGuard: AppendGuard?
 
-  package init(staging: Staging, index: SessionViews) {
+  package init(staging: Staging, index: SessionViews, appendGuard: AppendGuard? = nil) {
     self.staging = staging
     self.index = index
+    self.appendGuard = appendGuard
   }
 
   private var tombstones: SessionTombstones { SessionTombstones(output: staging.output) }
@@ -26,6 +29,7 @@ package struct DirectoryStore: WorkerStore {
   package func prepare(_ source: BatchReader, cancellation: Cancellation) throws -> Preparation {
     let directory = SessionDirectory(output: staging.output, session: source.batch.session)
     try tombstones.requireNone(of: directory.session)
+    try appendGuard?.check(source.batch, in: directory)
     let publication = publication(of: source.batch)
     guard try DurableFile.isDirectory(directory.path) else { return .ready(publication) }
     // Without a valid cache, take the lock: another worker may be publishing.

@@ -59,7 +59,7 @@ struct FilmSource: VideoSource {
       isFinal: true, frames: frames, refused: refused.shortened(to: limits), warnings: [], metadata: .object([:]))
     let tooMany = BadSession(path, "more than the limit of \(limits.segments) segments", advice: "cut it into parts")
     // Check this before the timeline fills memory.
-    guard (batch.endMs - startMs) / Timeline.segmentMs <= limits.segments else { throw tooMany }
+    guard (batch.endMs - startMs) / Timeline.defaultSegmentMs <= limits.segments else { throw tooMany }
     source = "\(try SHA256.hex(ofFile: path, cancellation: cancellation)) \(startMs)"
     digest = SHA256.hex(of: Array("film \(session) \(source)".utf8))
     plans = Self.plans(of: batch, track, pts: pts)
@@ -116,7 +116,7 @@ struct FilmSource: VideoSource {
 
   /// Cuts the film into segments. Each belongs to the last key frame that is shown before it begins.
   private static func plans(of batch: Batch, _ track: VideoTrack, pts: [Int64: Int64]) -> [Plan] {
-    var timeline = Timeline(of: batch, maxHoldMs: .max)
+    var timeline = Timeline(intervalMs: batch.intervalMs, maxHoldMs: nil)
     let sizes = Dictionary(
       track.samples.map { ($0.pts, PixelSize(width: $0.width, height: $0.height)) }, uniquingKeysWith: { $1 })
     var holds: [FrameHold] = []

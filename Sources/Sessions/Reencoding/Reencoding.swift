@@ -137,9 +137,9 @@ package final class Reencoding: Sendable {
 
   /// Returns the part of a manifest that describes the encoding.
   private func description(of manifest: JSONValue, at start: Int64) throws -> [String: JSONValue] {
-    // The times come from the source, and with them the longest hold.
+    // The times come from the source, and with them the longest hold and the length of a segment.
     var encoder = settings.json.object ?? [:]
-    encoder["maxHoldMs"] = manifest.object?["encoder"]?.object?["maxHoldMs"]
+    for key in ["maxHoldMs", "segmentMs"] { encoder[key] = manifest.object?["encoder"]?.object?[key] }
     encoder["maxSide"] = options.maxSide.map { .number($0) }
     let identity = starts.contains(start) ? try source.identity(of: start) : nil
     return ["encoder": .object(encoder), "reencodedFrom": identity.map { .string($0) } ?? .null]

@@ -51,6 +51,9 @@ struct BatchSelection: ParsableArguments {
     }
   }
 
+  /// Whether a machine has chosen the batches: a list, a directory, a part of them.
+  var isBulk: Bool { from != nil || folder != nil || shard != nil }
+
   /// A batch that this call encodes.
   struct Batch: Sendable {
     /// The path as given; for images, their directory.

@@ -22,6 +22,12 @@ struct EncodeCommand: ReportingCommand {
     name: .shortAndLong, help: .setting("The directory for sessions.", valueName: "dir"), completion: .directory)
   var output: String
 
+  @Flag(
+    help: """
+      Add to a session that is more than an hour away from the batch. Batches of a list, a directory (--batches) or a shard need no such leave.
+      """)
+  var append = false
+
   @OptionGroup var input: InputArguments
   @OptionGroup var events: EventOptions
   @OptionGroup var results: ResultOptions
@@ -40,6 +46,7 @@ struct EncodeCommand: ReportingCommand {
     defer { staging.remove() }
     let views = SessionViews(.on([(.sentry, events.sentry)]))
     let keyFrames = KeyFrameCache()
+    let appendGuard = append || selection.isBulk ? nil : AppendGuard(output: output)
     let runner = ParallelRunner(batches)
     let stages = Mutex<[BatchStage]>([])
     var progress = Progress()
@@ -52,7 +59,8 @@ struct EncodeCommand: ReportingCommand {
           _ = views.flushPending(staging)
         }
       ) {
-        let encoder = BatchEncoder(options, staging: staging, index: views, keyFrames: keyFrames)
+        let encoder = BatchEncoder(
+          options, staging: staging, index: views, keyFrames: keyFrames, appendGuard: appendGuard)
         stages.withLock { $0.append(encoder.stage) }
         return { encode($0, options, with: encoder, runner) }
       }

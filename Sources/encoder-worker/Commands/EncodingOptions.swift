@@ -36,6 +36,12 @@ struct EncodingOptions: ParsableArguments {
     help: .setting("Maximum hold of a picture in milliseconds; the rest is listed as a gap.", valueName: "ms"))
   var maxHold: Int64 = 5_000
 
+  @Option(
+    help: .setting(
+      "Length of a full segment in seconds, 1 to 600. More than 5 saves bytes where pictures stay for long.",
+      valueName: "s"))
+  var segment: Int64 = 5
+
   @Option(help: .setting("Colour behind transparent pixels: six hexadecimal digits.", valueName: "colour"))
   var background = Colour.black
 
@@ -58,7 +64,8 @@ struct EncodingOptions: ParsableArguments {
   var profile = false
 
   func validate() throws {
-    try require("--max-hold", maxHold, in: 1...86_400_000, "milliseconds")
+    try require("--max-hold", maxHold, in: 1...BatchEncoder.Options.longestHoldMs, "milliseconds")
+    try require("--segment", segment, in: 1...600, "seconds")
     guard maxJump > 0 else { throw ValidationError("--max-jump is more than 0 milliseconds") }
     try require("--jobs", jobs, in: Jobs.range)
   }
@@ -71,6 +78,7 @@ struct EncodingOptions: ParsableArguments {
     options.input = input
     options.quality = quality
     options.maxHoldMs = maxHold
+    options.segmentMs = 1_000 * segment
     options.limits = changed.limits
     options.limits.jumpMs = maxJump
     options.limits.decodeSeconds = sandbox.maxDecode

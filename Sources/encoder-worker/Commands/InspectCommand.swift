@@ -67,7 +67,7 @@ struct InspectCommand: ReportingCommand {
     lines += inspected.refused.map { "  refused \($0.source): \($0.reason)" }
     let pointers = batch.pointers.events.count
     if pointers > 0 { lines.append("  \(count(pointers, "pointer event"))") }
-    lines += batch.warnings.map { "  warning: \($0)" }
+    lines += inspected.warnings.map { "  warning: \($0)" }
     return lines.map(\.oneLine).joined(separator: "\n")
   }
 }

@@ -172,7 +172,7 @@ extension HLSPackage {
     }
     // The target depends on the first segment only, so it never changes: the longest segment that its interval allows, and a seam.
     let playlist = HLSPlaylist(
-      of: session.session, .live, startMs: segments[0].startMs, maximumMs: 5_000 + segments[0].intervalMs)
+      of: session.session, .live, startMs: segments[0].startMs, maximumMs: segments[0].fullMs + segments[0].intervalMs)
     return try list(
       segments[...], behind: playlist, sessionStartMs: segments[0].startMs, releasedMs: releasedMs,
       from: session, progress: progress
