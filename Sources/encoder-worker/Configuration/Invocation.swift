@@ -71,21 +71,26 @@ struct Invocation {
     do {
       return try parse(added, with: more)
     } catch {
-      let message = EncoderWorker.message(for: error)
-      // The nearest one first.
-      let blamed = added.indices.last { index in
-        do {
-          _ = try parse(Array(added[..<index] + added[(index + 1)...]), with: more)
-          return true
-        } catch {
-          return EncoderWorker.message(for: error) != message
-        }
-      }
-      guard let blamed else { EncoderWorker.exit(withError: error) }
-      let text = EncoderWorker.fullMessage(for: error)
-        .replacing(message, with: "\("\(added[blamed].source)".oneLine): \(message)", maxReplacements: 1)
-      say(lines: text.printable)
+      guard let text = text(blaming: error, with: more) else { EncoderWorker.exit(withError: error) }
+      say(lines: text)
       EncoderWorker.exit(withError: EncoderWorker.exitCode(for: error))
     }
+  }
+
+  /// Returns the parser's message with the source of the setting that it would not refuse without; nil if there is none.
+  private func text(blaming error: any Error, with more: [String]) -> String? {
+    let message = EncoderWorker.message(for: error)
+    // The nearest one first.
+    let blamed = added.indices.last { index in
+      do {
+        _ = try parse(Array(added[..<index] + added[(index + 1)...]), with: more)
+        return true
+      } catch {
+        return EncoderWorker.message(for: error) != message
+      }
+    }
+    guard let blamed else { return nil }
+    return EncoderWorker.fullMessage(for: error)
+      .replacing(message, with: "\("\(added[blamed].source)".oneLine): \(message)", maxReplacements: 1).printable
   }
 }
