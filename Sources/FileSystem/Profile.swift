@@ -94,7 +94,7 @@ package final class Profile: Sendable {
 
 extension Profile {
   /// CPU and wall time of a thread, in nanoseconds.
-  package struct Span: Equatable {
+  package struct Span: Sendable, Equatable {
     package var cpuNs: Int64 = 0
     package var wallNs: Int64 = 0
 
@@ -120,7 +120,7 @@ extension Profile {
   }
 
   /// A stopwatch, which runs from the start.
-  package struct Watch {
+  package struct Watch: Sendable {
     fileprivate let profile: Profile
     fileprivate let stage: Stage
     private let start = Span.now

@@ -81,29 +81,31 @@ package struct Batch: Sendable {
   }
 
   /// The name in the spool or on the command line.
-  package let name: String
+  package internal(set) var name: String
   package let session: SessionID
   /// The nominal interval of captures, in milliseconds.
   package let intervalMs: Int64
   /// The end of the last frame's hold in unix milliseconds, later than the last capture.
-  package let endMs: Int64
+  package internal(set) var endMs: Int64
   package let capture: Capture
   /// Whether the batch states its capture mode itself.
   package let statesCapture: Bool
   /// Whether the session ends with this batch.
-  package let isFinal: Bool
+  package internal(set) var isFinal: Bool
   /// The frames; at least one.
-  package let frames: [Frame]
+  package internal(set) var frames: [Frame]
   /// The frames that were refused before decoding.
-  package let refused: [RefusedFrame]
+  package internal(set) var refused: [RefusedFrame]
   /// Warnings about how the batch is written.
-  package let warnings: [String]
+  package internal(set) var warnings: [String]
   /// The producer's metadata, copied into the manifests unchanged.
   package let metadata: JSONValue
   /// The pointer events.
   package let pointers: PointerTrack
   /// The step of the producer's trace. It changes neither the bytes nor the digest of the batch.
   package let traceParent: TraceParent?
+  /// The folder of loose pictures that the batch is a part of, or all of; nil for a batch that cannot grow.
+  package internal(set) var folder: GrowingFolder?
 
   package init(
     name: String, session: SessionID, intervalMs: Int64, endMs: Int64, capture: Capture, isFinal: Bool, frames: [Frame],

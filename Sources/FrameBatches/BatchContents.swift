@@ -6,11 +6,13 @@ import Glibc
 import JSON
 
 /// The files of a batch, by name.
-package protocol BatchContents {
+package protocol BatchContents: Sendable {
   /// The paths of the regular files, in the order of the container.
   var names: [String] { get }
   /// The names at the top level of a directory. For an archive, all names: archives may have all files in folders.
   var topNames: [String] { get }
+  /// Whether the files are loose in a file system, so that any number of them costs no memory.
+  var isLoose: Bool { get }
   /// The whole content if it is a stream of records in memory; nil for a container of files.
   var stream: [UInt8]? { get }
   /// The whole content if it is JSON or lines of JSON; else nil.
@@ -29,6 +31,7 @@ package protocol BatchContents {
 
 extension BatchContents {
   package var topNames: [String] { names }
+  package var isLoose: Bool { false }
   package var stream: [UInt8]? { nil }
   package var text: StreamContents? { nil }
 
@@ -45,7 +48,7 @@ extension BatchContents {
 
 /// A stream of records, or a text, as a batch: in memory, or in a file that is read in parts.
 package struct StreamContents: BatchContents {
-  package enum Storage {
+  package enum Storage: Sendable {
     case memory([UInt8])
     case file(TextDocument)
   }
@@ -108,6 +111,7 @@ package struct StreamContents: BatchContents {
 /// so on.
 struct DirectoryContents: BatchContents {
   package let names: [String]
+  package let topNames: [String]
   package let refused: [RefusedFrame]
   /// The first folder in a folder. Files in such folders are not read.
   let deeperFolder: String?
@@ -115,19 +119,21 @@ struct DirectoryContents: BatchContents {
   /// Maximum number of folders above a file.
   private static let maximumDepth = 8
 
-  package var topNames: [String] { names.filter { !$0.contains("/") } }
+  package var isLoose: Bool { true }
 
   init(opening path: String, limits: Limits) throws {
     directory = try Directory(opening: path, followingLinks: false)
     var (names, refused, count) = ([String](), [RefusedFrame](), 0)
+    let most = limits.folderEntries
     /// - Returns: the names of its folders.
     func list(_ directory: Directory, folder: String) throws -> [String] {
       var folders: [String] = []
-      let entries = try directory.entries(limit: limits.entries - count)
+      let entries = try directory.entries(limit: most - count)
       count += entries.count
-      guard count <= limits.entries else {
+      guard count <= most else {
         throw BadBatch(
-          "read", lastComponent(of: path), "more than \(limits.entries) entries", advice: Limits.advice("entries"))
+          "read", lastComponent(of: path), "more than \(most) entries",
+          advice: limits.splitsFolders ? Limits.adviceOnFolders : Limits.advice("entries", isLoose: true))
       }
       for entry in entries where !isRecorderJunk(entry.name) {
         let isText = entry.name.utf8.elementsEqual(entry.bytes)
@@ -144,6 +150,7 @@ struct DirectoryContents: BatchContents {
       return folders
     }
     var folders = try list(directory, folder: "")
+    topNames = names
     // Most recorders put frames at most one level deep. Cameras have a folder for each hour and minute.
     var depth = 0
     while !folders.isEmpty && depth < Self.maximumDepth {
@@ -202,6 +209,7 @@ struct ListedContents: BatchContents {
   let names: [String]
   private let paths: [String: String]
 
+  var isLoose: Bool { true }
   var refused: [RefusedFrame] { [] }
 
   /// - Throws: ``BadBatch`` for two files of one name.
@@ -212,10 +220,11 @@ struct ListedContents: BatchContents {
         throw BadBatch("read", file, "a second file of that name", advice: "encode the directories as two batches")
       }
     }
-    guard files.count <= limits.entries else {
+    guard files.count <= limits.folderEntries else {
       throw BadBatch(
-        "read", files[0], "\(files.count) files, more than the limit of \(limits.entries)",
-        advice: Limits.advice("entries", files.count, most: 1_000_000))
+        "read", files[0], "\(files.count) files, more than the limit of \(limits.folderEntries)",
+        advice: limits.splitsFolders
+          ? Limits.adviceOnFolders : Limits.advice("entries", files.count, most: 1_000_000, isLoose: true))
     }
     self.paths = paths
     names = paths.keys.sorted()

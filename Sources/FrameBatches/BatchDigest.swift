@@ -10,9 +10,14 @@ package struct BatchDigest {
   private var sum = SHA256()
 
   package init(of batch: Batch) {
+    self.init(of: batch, intervalMs: batch.intervalMs, endMs: batch.endMs, isFinal: batch.isFinal)
+  }
+
+  /// The digest of a batch of the same frames with other facts.
+  package init(of batch: Batch, intervalMs: Int64, endMs: Int64, isFinal: Bool) {
     frames = FrameDigests(of: batch.session)
     sum.update(
-      "batch-digest/2\n\(batch.session)\n\(batch.intervalMs) \(batch.endMs) \(batch.capture.rawValue) \(batch.isFinal)\n"
+      "batch-digest/2\n\(batch.session)\n\(intervalMs) \(endMs) \(batch.capture.rawValue) \(isFinal)\n"
     )
     sum.update(batch.metadata.bytes())
     // Digests of batches without pointer events are those of versions that did not read them.

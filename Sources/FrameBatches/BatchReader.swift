@@ -3,8 +3,8 @@
 import FileSystem
 
 /// One session of a batch: its frames, and the bytes of their files.
-package struct BatchReader {
-  package let batch: Batch
+package struct BatchReader: Sendable {
+  package internal(set) var batch: Batch
   /// The name of the batch's format.
   package let format: String
   package let contents: any BatchContents
@@ -61,8 +61,12 @@ extension [RefusedFrame] {
 extension Batch {
   /// Sorts and checks the frames of a draft.
   ///
-  /// - Parameter session: the name of the session; nil if none is known.
-  init(_ draft: BatchDraft, of source: BatchSource, session: String?, name: String, limits: Limits) throws {
+  /// - Parameters:
+  ///   - session: the name of the session; nil if none is known.
+  ///   - isLoose: whether the frames are loose pictures without a description, which can be split.
+  init(
+    _ draft: BatchDraft, of source: BatchSource, session: String?, name: String, limits: Limits, isLoose: Bool
+  ) throws {
     let options = source.options
     func bad(_ cause: String, _ advice: String) -> BadBatch {
       BadBatch("read", name, cause, advice: advice)
@@ -74,10 +78,13 @@ extension Batch {
         sessionText.isEmpty ? "no session id" : "the session id \"\(sessionText.prefix(140))\" cannot be used",
         sessionText.isEmpty ? "name it with --session, or in batch.json" : SessionID.rule)
     }
-    guard draft.frames.count <= limits.frames else {
+    let isSplit = isLoose && limits.splitsFolders
+    let most = isSplit ? max(limits.frames, Limits.ofFolder.frames) : limits.frames
+    guard draft.frames.count <= most else {
       throw bad(
-        "\(draft.frames.count) frames, more than the limit of \(limits.frames)",
-        Limits.advice("frames", draft.frames.count, most: 100_000))
+        "\(draft.frames.count) frames, more than the limit of \(most)",
+        isSplit
+          ? Limits.adviceOnFolders : Limits.advice("frames", draft.frames.count, most: 100_000, isLoose: isLoose))
     }
     let order = try FrameOrder(draft, in: source.contents, limits: limits)
     let frames = order.frames
@@ -113,6 +120,10 @@ extension Batch {
       frames: frames, refused: (draft.refused + order.refused).shortened(to: limits),
       warnings: draft.warnings + order.warnings + (list.warning.map { [$0] } ?? []),
       metadata: draft.metadata, pointers: pointers, traceParent: draft.traceParent, statesCapture: draft.capture != nil)
+    // Events are not divided between batches.
+    if isSplit || draft.grows, pointers.events.isEmpty {
+      folder = GrowingFolder(shownMs: frames[0].timeMs..<endMs)
+    }
   }
 
   /// Returns the advice for instants in a unit other than milliseconds.

@@ -4,7 +4,7 @@ import FileSystem
 import Glibc
 
 /// The sessions of a batch. Most formats have one; a trace of a browser has one for each page.
-package struct BatchSessions {
+package struct BatchSessions: Sendable {
   /// The name that the batch has in messages.
   package let name: String
   /// One reader for each session; at least one.
@@ -35,6 +35,10 @@ package struct BatchSessions {
       NamedTimesFormat.self,
       PlainFormat.self,
     ]
+  }
+
+  init(name: String, readers: [BatchReader], refused: [RefusedSession]) {
+    (self.name, self.readers, self.refused) = (name, readers, refused)
   }
 
   /// Each session costs a decoder process, an encoder and files of its own.
@@ -86,11 +90,7 @@ package struct BatchSessions {
     guard drafts.count <= Self.maximumSessions else {
       throw BadBatch("read", name, "more than \(Self.maximumSessions) sessions", advice: "split the batch")
     }
-    let known = drafts.reduce(into: Set(source.contents.topNames)) { known, draft in
-      known.formUnion(draft.sideFiles)
-      known.formUnion(draft.frames.flatMap(\.paths) + draft.refused.map(\.source))
-    }
-    let others = source.contents.names.filter { !known.contains($0) }
+    let others = Self.namesInFolders(of: source.contents, notIn: drafts)
     drafts[0].refused =
       source.contents.refused + drafts[0].refused
       + others.map { RefusedFrame(source: $0, reason: "in a folder of its own", kind: .inFolder) }
@@ -100,7 +100,9 @@ package struct BatchSessions {
     for draft in drafts {
       let session = draft.session ?? source.session.map { name in draft.key.map { "\(name).\($0)" } ?? name }
       do {
-        let batch = try Batch(draft, of: source, session: session, name: name, limits: limits)
+        let batch = try Batch(
+          draft, of: source, session: session, name: name, limits: limits,
+          isLoose: source.contents.isLoose && format != NativeFormat.self && draft.pointers.isEmpty)
         guard !readers.contains(where: { $0.batch.session == batch.session }) else {
           throw BadBatch("read", name, "session \(batch.session) is in it twice", advice: "send two batches")
         }
@@ -114,6 +116,17 @@ package struct BatchSessions {
     self.name = name
     self.readers = readers
     self.refused = refused
+  }
+
+  /// Returns the files in folders that no draft lists.
+  private static func namesInFolders(of contents: any BatchContents, notIn drafts: [BatchDraft]) -> [String] {
+    let (names, top) = (contents.names, contents.topNames)
+    guard names.count > top.count else { return [] }
+    let known = drafts.reduce(into: Set(top)) { known, draft in
+      known.formUnion(draft.sideFiles)
+      known.formUnion(draft.frames.flatMap(\.paths) + draft.refused.map(\.source))
+    }
+    return names.filter { !known.contains($0) }
   }
 
   /// Returns a warning if a format leaves out many of the pictures.

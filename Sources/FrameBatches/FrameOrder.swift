@@ -15,6 +15,8 @@ struct FrameOrder {
   /// Whether a refused frame has masks.
   private(set) var hasLostMasks = false
   private(set) var warnings: [String] = []
+  /// The longest pause for which frames are refused; 0 if there is none.
+  private var longestPauseMs: Int64 = 0
 
   /// Maximum number of frames with a note on the recorder's order; a list in reverse order has a note for each frame.
   private static let maximumNotes = 20
@@ -30,7 +32,7 @@ struct FrameOrder {
     if refused.isMany(of: all.count), let first = refused.first {
       warnings.append(
         "\(refused.count) of \(all.count) frames have times that cannot be used; the first is \(first.source): \(first.reason)"
-      )
+          + (longestPauseMs > 0 ? "; if the pause is real, --max-jump \(longestPauseMs) keeps what is behind it" : ""))
     }
     hasLostMasks = all.count { $0.frame.look.hidesAnything } > kept.count { $0.frame.look.hidesAnything }
     if draft.isListed { noteSteps(in: &kept) }
@@ -58,6 +60,9 @@ struct FrameOrder {
         source: $0.frame.source,
         reason: "instant \($0.frame.timeMs) is more than \(limits.jumpMs) ms from the others: a clock that jumped")
     }
+    longestPauseMs =
+      zip(runs, runs.dropFirst()).map { $1[$1.startIndex].frame.timeMs - $0[$0.endIndex - 1].frame.timeMs }
+      .max() ?? 0
     return Array(kept)
   }
 

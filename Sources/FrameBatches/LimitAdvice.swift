@@ -50,10 +50,18 @@ extension Limits {
   ///   - option: the limit's name in `--limit`.
   ///   - needed: the value with which the batch is within the limit; nil if it is not known.
   ///   - most: the highest value that the option takes.
-  package static func advice(_ option: String, _ needed: Int? = nil, most: Int = .max) -> String {
-    guard needed ?? 0 <= most else { return "split the batch" }
-    return LimitAdvice.text([(option, needed.map(String.init) ?? "NUMBER")]) + ", or split the batch"
+  ///   - isLoose: whether the batch is a folder of pictures, which `enqueue` splits.
+  package static func advice(
+    _ option: String, _ needed: Int? = nil, most: Int = .max, isLoose: Bool = false
+  ) -> String {
+    let split = isLoose ? "send it with enqueue, which splits it" : "split the batch"
+    guard needed ?? 0 <= most else { return split }
+    return LimitAdvice.text([(option, needed.map(String.init) ?? "NUMBER")]) + ", or " + split
   }
+
+  /// The remedy for a folder with more pictures than a command splits.
+  package static let adviceOnFolders =
+    "divide the pictures between several folders, and give each as a batch with the same --session"
 }
 
 extension PixelSize {

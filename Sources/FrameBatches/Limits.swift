@@ -47,6 +47,15 @@ public struct Limits: Sendable {
   /// The default limits.
   public init() {}
 
+  /// Whether a folder of loose pictures may have more frames and entries than one batch, because its reader splits it: see
+  /// ``BatchSessions/parts(_:)``.
+  package var splitsFolders = false
+  /// The largest numbers of frames and entries of a folder that is split.
+  package static let ofFolder = (frames: 1_000_000, entries: 4_000_000)
+
+  /// Entries of a folder of loose pictures.
+  var folderEntries: Int { splitsFolders ? max(entries, Self.ofFolder.entries) : entries }
+
   /// Nominal intervals of captures, in milliseconds.
   package static let intervals: ClosedRange<Int64> = 1...3_600_000
 

@@ -74,7 +74,7 @@ extension BatchReader {
 }
 
 /// A file that stays open as long as this value exists.
-final class BatchFile {
+final class BatchFile: Sendable {
   let descriptor: Int32
   /// The size in bytes; at least one.
   let size: Int
@@ -104,7 +104,7 @@ final class BatchFile {
 }
 
 /// A text in a file: JSON, or lines of JSON. Parts are read when they are needed, so that a large text costs no memory.
-package struct TextDocument {
+package struct TextDocument: Sendable {
   private let file: BatchFile
   private let name: String
   package var count: Int { file.size }

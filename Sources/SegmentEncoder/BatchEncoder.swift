@@ -79,9 +79,23 @@ public final class BatchEncoder: Sendable {
   }
 
   /// A batch that was read.
-  package struct ReadBatch {
+  package struct ReadBatch: Sendable {
     fileprivate let batch: BatchSessions
     fileprivate let opening: Profile.Watch?
+
+    /// Returns the batches that the limits allow: several if a folder of loose pictures is beyond them, else this one.
+    ///
+    /// - Throws: ``BadBatch``.
+    package func parts(_ limits: PartLimits) throws -> [ReadBatch] {
+      let parts = try batch.parts(limits)
+      return parts.count > 1 ? parts.map { ReadBatch(batch: $0, opening: nil) } : [self]
+    }
+
+    /// The number of frames.
+    package var frames: Int { batch.readers.reduce(0) { $0 + $1.batch.frames.count } }
+
+    /// Whether it ends a session.
+    package var isFinal: Bool { batch.readers.contains { $0.batch.isFinal } }
 
     package var sessions: [SessionID] { batch.readers.map(\.batch.session) }
     /// The step of the producer's trace.
@@ -124,7 +138,7 @@ public final class BatchEncoder: Sendable {
   package func publish(_ batch: ReadBatch, cancellation: Cancellation) throws -> [Receipt] {
     defer { stage.enter(.queue) }
     let cancellation = recordingActivity(cancellation)
-    stage.begin(frames: batch.batch.readers.reduce(0) { $0 + $1.batch.frames.count })
+    stage.begin(frames: batch.frames)
     return try forEachSession(of: batch) { try encode($0, batch.opening, cancellation: cancellation) }
   }
 
@@ -162,22 +176,44 @@ public final class BatchEncoder: Sendable {
 
   /// Takes one session of a batch through its steps: prepare, encode, commit, update views.
   private func encode(
-    _ source: BatchReader, _ opening: Profile.Watch?, cancellation: Cancellation
+    _ read: BatchReader, _ opening: Profile.Watch?, cancellation: Cancellation
   ) throws -> Receipt {
     stage.enter(.open)
-    let bound = Int(Timeline.segmentBound(of: source.batch, options))
-    guard bound <= options.limits.segments else {
+    let batch = read.batch
+    let bound = Int(Timeline.segmentBound(of: batch, options))
+    // The last hold of a folder's part is not counted when the folder is split.
+    let lastHold = batch.folder == nil ? 0 : Int(batch.lastHoldMs / options.segmentMs)
+    guard bound - lastHold <= options.limits.segments else {
       throw BadBatch(
-        "plan", source.batch.name, "more than the limit of \(options.limits.segments) segments",
+        "plan", batch.name, "more than the limit of \(options.limits.segments) segments",
         advice: Limits.advice("segments", bound, most: 1_000_000))
     }
-    let preparation = try store.prepare(source, cancellation: cancellation)
+    let preparation = try store.prepare(read, cancellation: cancellation)
     opening?.stop()
-    let publication: any Publication
+    let (source, publication): (BatchReader, any Publication)
     switch consume preparation {
     case .alreadyPublished(let published): return try published.updateViews()
-    case .ready(let ready): publication = ready
+    case .ready(let ready): (source, publication) = (read, ready)
+    case .continued(let rest, let ready): (source, publication) = (rest, ready)
     }
+    do {
+      return try encode(source, to: publication, cancellation: cancellation)
+    } catch let conflict as BadBatch where batch.folder != nil {
+      // Another worker may have published more of the folder meanwhile.
+      switch try store.prepare(read, cancellation: cancellation) {
+      case .alreadyPublished(let published): return try published.updateViews()
+      case .ready: throw conflict
+      case .continued(let rest, let ready):
+        guard rest.batch.frames.count < source.batch.frames.count else { throw conflict }
+        return try encode(rest, to: ready, cancellation: cancellation)
+      }
+    }
+  }
+
+  /// Takes a prepared session through the further steps.
+  private func encode(
+    _ source: BatchReader, to publication: any Publication, cancellation: Cancellation
+  ) throws -> Receipt {
     stage.enter(.encode)
     var digest = BatchDigest(of: source.batch)
     let (segments, unchanged, warnings) = try TracedStep.encode.run {

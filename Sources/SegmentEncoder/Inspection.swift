@@ -53,16 +53,18 @@ package struct InspectedBatch {
   /// - Parameters:
   ///   - path: a directory or a file; `-` is standard input.
   ///   - files: the images that the batch consists of; then `path` is their directory, which names the batch.
+  ///   - parts: the limits of the batches that a folder is split into.
   /// - Returns: the sessions that would be published, at least one, and those that would be refused.
   /// - Throws: ``BadBatch`` where the batch would be quarantined, ``DiskError``.
   package static func sessions(
-    of path: String, files: [String] = [], _ options: BatchEncoder.Options
+    of path: String, files: [String] = [], _ options: BatchEncoder.Options, _ parts: PartLimits? = nil
   ) throws -> (found: [InspectedBatch], refused: [RefusedSession]) {
     let batch = try BatchSessions(
       reading: path, files: files, options: options.input, limits: options.limits, unpacker: options.decoders)
-    var refused = batch.refused
+    let batches = try parts.map(batch.parts) ?? [batch]
+    var refused = batches.flatMap(\.refused)
     var found: [InspectedBatch] = []
-    for source in batch.readers {
+    for source in batches.flatMap(\.readers) {
       do {
         found.append(try InspectedBatch(source, options))
       } catch let bad as BadBatch {

@@ -124,7 +124,7 @@ import Testing
     limits.frames = 3
     let error = #expect(throws: BadBatch.self) { try BatchSessions(reading: path, limits: limits) }
     #expect(error?.cause == "4 frames, more than the limit of 3")
-    #expect(error?.advice == "raise the limit with --limit frames=4, or split the batch")
+    #expect(error?.advice == "raise the limit with --limit frames=4, or send it with enqueue, which splits it")
     limits.frames = 4
     #expect(try BatchSessions(reading: path, limits: limits).readers[0].batch.frames.count == 4)
   }

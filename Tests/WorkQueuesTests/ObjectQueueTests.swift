@@ -242,17 +242,32 @@ import Testing
     }.map { Fixture("jittered").path + "/" + $0 }
     let batches = ObjectBatchRepository(objects, name: "s3://test")
     let first = frames.map { URL(fileURLWithPath: $0).deletingPathExtension().lastPathComponent }.min() ?? ""
-    let name = try batches.enqueue(frames, InputOptions(session: "phone"), in: names)
-    #expect(name == "phone@\(first).tar")
+    func enqueue(
+      _ frames: [String], session: String = "phone", _ limits: Limits = Limits()
+    ) throws -> [String] {
+      var shown: [String] = []
+      try batches.enqueue(frames, InputOptions(session: session), limits: limits, in: names) { shown.append($0) }
+      return shown
+    }
+    let name = "phone@\(first).tar"
+    #expect(try enqueue(frames) == [name])
     // The same frames are the same batch. Other frames under that name are another batch.
-    #expect(try batches.enqueue(frames.reversed(), InputOptions(session: "phone"), in: names) == name)
-    #expect(try batches.enqueue(frames.dropLast(), InputOptions(session: "phone"), in: names) == "phone@\(first).2.tar")
+    #expect(try enqueue(frames.reversed()) == [name])
+    #expect(try enqueue(frames.dropLast()) == ["phone@\(first).2.tar"])
     objects["incoming/phone@\(first).2.tar"] = nil
     names.flush()
     _ = names.add([name])
     try drain()
     let receipt = try JSONParser.parse(try #require(objects["receipts/" + keys("receipts/")[0]]))
     #expect(receipt.object?["frames"]?.integer == Int64(frames.count))
+    // An archive has at most so many bytes.
+    var limits = Limits()
+    limits.unpackedBytes = limits.jsonBytes + (1 << 16)
+    let parts = try enqueue(frames, session: "tablet", limits)
+    #expect(parts.count > 1 && Set(parts).count == parts.count)
+    for part in parts { #expect(objects["incoming/" + part]?.count ?? .max < limits.unpackedBytes) }
+    try drain()
+    #expect(keys("quarantine/").isEmpty)
     // Compare the files as stock tar unpacks them.
     let archive = scratch.path("one.tar")
     let long = String(repeating: "é", count: 120)

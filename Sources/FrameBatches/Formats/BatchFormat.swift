@@ -16,6 +16,8 @@ package struct BatchDraft {
   package var defaultCapture = Batch.Capture.interval
   /// Whether the session ends with this batch; nil if the recorder does not state it.
   package var isFinal: Bool?
+  /// Whether some of the frames may be published already: see ``Batch/folder``.
+  package var grows = false
   /// In the producer's order.
   package var frames: [Frame] = []
   /// Whether that order is the order of the captures: in a list, in records, or by numbers in names.

@@ -68,6 +68,7 @@ struct NativeDraft {
       draft.capture = capture
     }
     draft.isFinal = try json.optional("final", .bool)
+    draft.grows = try json.optional("grows", .bool) ?? false
     draft.metadata = try metadata(of: json, limits: limits)
     if let value = json.object?[TraceParent.key], value != .null {
       draft.traceParent = value.string.flatMap(TraceParent.init)

@@ -24,15 +24,27 @@ package enum NativeFormat: BatchFormat {
   }
 
   /// Returns the text of a `batch.json` that states all facts of a batch of single images.
-  package static func description(of batch: Batch) -> [UInt8] {
+  ///
+  /// - Parameter statesCapture: whether it states the capture mode; else the reader's options do.
+  package static func description(of batch: Batch, statesCapture: Bool = true) -> [UInt8] {
     // Of two files at one instant, the later one in the list is shown.
     let frames = batch.frames.enumerated().sorted { ($0.element.timeMs, -$0.offset) < ($1.element.timeMs, -$1.offset) }
-    return JSONValue.object([
+    var members: [String: JSONValue] = [
       "version": .number(1), "session": .string(batch.session.description), "intervalMs": .number(batch.intervalMs),
-      "endMs": .number(batch.endMs), "capture": .string(batch.capture.rawValue), "final": .bool(batch.isFinal),
+      "endMs": .number(batch.endMs), "final": .bool(batch.isFinal),
       "frames": .array(
         frames.map { .object(["file": .string($0.element.paths[0]), "timeMs": .number($0.element.timeMs)]) }),
-    ]).bytes(pretty: true) + [UInt8(ascii: "\n")]
+    ]
+    if statesCapture { members["capture"] = .string(batch.capture.rawValue) }
+    if batch.folder != nil { members["grows"] = .bool(true) }
+    if batch.metadata != .object([:]) { members["metadata"] = batch.metadata }
+    return JSONValue.object(members).bytes(pretty: true) + [UInt8(ascii: "\n")]
+  }
+
+  /// Returns the text of a `batch.json` for a growing folder of pictures whose names tell their times.
+  package static func description(ofGrowing session: SessionID) -> [UInt8] {
+    JSONValue.object(["version": .number(1), "session": .string(session.description), "grows": .bool(true)])
+      .bytes(pretty: true) + [UInt8(ascii: "\n")]
   }
 
   /// Removes `./` from the start of a name; some recorders write it.

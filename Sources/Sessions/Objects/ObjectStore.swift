@@ -130,8 +130,14 @@ package final class ObjectStore: WorkerStore, DeferringStore {
   package func prepare(_ source: BatchReader, cancellation: Cancellation) throws -> Preparation {
     let (session, batch) = (session(source.batch.session), source.batch)
     let head = try session.removingObjectsIfDeleted { try session.head() }
-    // A batch is listed as a whole or not at all, so its first segment is enough.
     let range = batch.frames[0].timeMs..<batch.endMs
+    if batch.folder != nil {
+      let near = try session.segments(near: range, in: head.published)
+      let beginning = try PublishedBeginning(of: source, among: near, cancellation: cancellation)
+      guard let rest = beginning.rest else { return .alreadyPublished(confirm(beginning.receipt, in: session)) }
+      return .continued(rest, ObjectPublication(store: self, batch: rest.batch, session: session, head: head))
+    }
+    // A batch is listed as a whole or not at all, so its first segment is enough.
     let within =
       try head.published.map { try session.entries(near: range, in: $0) }?.filter { range.contains($0.startMs) } ?? []
     guard let first = try within.first.map({ try session.segment($0.startMs) }),
@@ -146,12 +152,17 @@ package final class ObjectStore: WorkerStore, DeferringStore {
     switch try prepare(source, cancellation: cancellation) {
     case .alreadyPublished(let batch): return batch
     case .ready: return nil
+    case .continued: return nil
     }
   }
 
   /// Returns a batch that was published before. Its worker may have died before it updated the views.
   func confirm(_ own: [PublishedSegment], of batch: Batch, in session: ObjectSession) -> PublishedBatch {
-    PublishedBatch(Receipt(own, of: batch, refused: [], duplicate: true, warnings: [])) {
+    confirm(Receipt(own, of: batch, refused: [], duplicate: true, warnings: []), in: session)
+  }
+
+  private func confirm(_ receipt: Receipt, in session: ObjectSession) -> PublishedBatch {
+    PublishedBatch(receipt) {
       try session.removingObjectsIfDeleted {
         try self.updateViews(of: session, after: nil)
         try self.updatePlaylist(of: session)

@@ -26,12 +26,14 @@ package final class AppendGuard: Sendable {
       return found
     }
     guard let times, let first = batch.frames.first else { return }
-    let distanceMs = max(times.lowerBound - batch.endMs, first.timeMs - times.upperBound)
+    // A later part of a folder may be far from the parts that are published.
+    let shown = batch.folder?.shownMs ?? first.timeMs..<batch.endMs
+    let distanceMs = max(times.lowerBound - shown.upperBound, shown.lowerBound - times.upperBound)
     guard distanceMs > Self.distanceMs else { return }
     let session = directory.session
     throw BadBatch(
       "append", batch.name,
-      "its first picture is of \(first.timeMs.dateText), but session \(session) is of "
+      "its first picture is of \(shown.lowerBound.dateText), but session \(session) is of "
         + "\(times.lowerBound.dateText) to \(times.upperBound.dateText), \(distanceMs / Self.distanceMs) h away",
       advice:
         "to add to the session, give --append; to keep them apart, name another --session; to begin again, run: "

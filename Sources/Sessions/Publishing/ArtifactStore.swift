@@ -47,6 +47,8 @@ package enum Preparation: ~Copyable {
   /// All of it is published.
   case alreadyPublished(PublishedBatch)
   case ready(any Publication)
+  /// Its beginning is published, because its ``Batch/folder`` has grown. This is the rest.
+  case continued(BatchReader, any Publication)
 }
 
 /// A batch that can be published, with what the store saw when it was asked.

@@ -30,8 +30,7 @@ package struct DirectoryStore: WorkerStore {
     let directory = SessionDirectory(output: staging.output, session: source.batch.session)
     try tombstones.requireNone(of: directory.session)
     try appendGuard?.check(source.batch, in: directory)
-    let publication = publication(of: source.batch)
-    guard try DurableFile.isDirectory(directory.path) else { return .ready(publication) }
+    guard try DurableFile.isDirectory(directory.path) else { return .ready(publication(of: source.batch)) }
     // Without a valid cache, take the lock: another worker may be publishing.
     var cache = index.cache(of: directory)
     let near =
@@ -41,8 +40,15 @@ package struct DirectoryStore: WorkerStore {
         cache = index.cache(of: directory)
         return try segments(near: source.batch, in: directory, &cache)
       }
+    if source.batch.folder != nil {
+      let beginning = try PublishedBeginning(of: source, among: near, cancellation: cancellation)
+      guard let rest = beginning.rest else {
+        return .alreadyPublished(try confirm(beginning.receipt, in: directory, directory.lock(cancellation)))
+      }
+      return .continued(rest, publication(of: rest.batch))
+    }
     let own = try own(near, source, cancellation)
-    guard own.isWhole else { return .ready(publication) }
+    guard own.isWhole else { return .ready(publication(of: source.batch)) }
     return .alreadyPublished(try confirm(own, of: source.batch, in: directory, directory.lock(cancellation)))
   }
 
@@ -50,8 +56,14 @@ package struct DirectoryStore: WorkerStore {
   fileprivate func confirm(
     _ own: [PublishedSegment], of batch: Batch, in directory: SessionDirectory, _ lock: consuming SessionLock
   ) throws -> PublishedBatch {
+    try confirm(Receipt(own, of: batch, refused: [], duplicate: true, warnings: []), in: directory, lock)
+  }
+
+  private func confirm(
+    _ receipt: Receipt, in directory: SessionDirectory, _ lock: consuming SessionLock
+  ) throws -> PublishedBatch {
     let cache = index.cache(of: directory)
-    return PublishedBatch(Receipt(own, of: batch, refused: [], duplicate: true, warnings: []), locked: lock) {
+    return PublishedBatch(receipt, locked: lock) {
       // Outdated views are marked, and will be updated.
       cache == nil ? try index.update(directory, temporary: staging.temporaryFile()) : []
     }
@@ -63,7 +75,10 @@ package struct DirectoryStore: WorkerStore {
     guard try DurableFile.isDirectory(directory.path) else { return nil }
     let lock = try directory.lock(cancellation)
     var cache = index.cache(of: directory)
-    let own = try own(try segments(near: source.batch, in: directory, &cache), source, cancellation)
+    let near = try segments(near: source.batch, in: directory, &cache)
+    let beginning = try PublishedBeginning(of: source, among: near, cancellation: cancellation)
+    guard let rest = beginning.rest else { return try confirm(beginning.receipt, in: directory, lock) }
+    let own = try own(near, rest, cancellation)
     if own.isWhole { return try confirm(own, of: source.batch, in: directory, lock) }
     try directory.rollBack(own)
     try directory.removeOrphans(keeping: [])
@@ -100,12 +115,13 @@ package struct DirectoryStore: WorkerStore {
     try Directory(opening: directory.path).sync()
   }
 
-  /// Published segments that start within the batch's time, and so may be its own.
+  /// Published segments that start within the batch's time, and so may be its own. For a part of a folder, also the one before.
   private func segments(
     near batch: Batch, in directory: SessionDirectory, _ cache: inout SessionIndexCache?
   ) throws -> [PublishedSegment] {
     let start = batch.frames[0].timeMs
-    return try directory.segments(near: start..<batch.endMs, &cache).filter { $0.startMs >= start }
+    let near = try directory.segments(near: start..<batch.endMs, &cache)
+    return batch.folder == nil ? near.filter { $0.startMs >= start } : near
   }
 
   /// The segments of this very batch. Without nearby segments the batch is not hashed, which would be expensive.
@@ -136,7 +152,8 @@ private struct DirectoryPublication: Publication {
     let lock = try directory.lock(cancellation)
     var cache = index.cache(of: directory)
     let near = try directory.segments(near: new[0].startMs..<max(new[new.count - 1].endMs, batch.endMs), &cache)
-    let published = near.filter { $0.batchDigest != digest }
+    let abandoned = try abandonedBeginning(among: near, of: digest, in: directory)
+    let published = near.filter { $0.batchDigest != digest && $0.batchDigest != abandoned.first?.batchDigest }
     for segment in new { try segment.requireNoConflict(with: published) }
     // Segments of a dead worker, with other cuts if the settings have changed since.
     let left = near.filter { $0.batchDigest == digest }
@@ -144,15 +161,17 @@ private struct DirectoryPublication: Publication {
     if left.isWhole { return try store.confirm(left, of: batch, in: directory, lock) }
     let isSameCut = left.allSatisfy { old in new.contains { $0.isCutLike(old) } }
     if !isSameCut { try directory.rollBack(left) }
+    try directory.rollBack(abandoned)
+    let isClean = left.isEmpty && abandoned.isEmpty
     let own = Set(isSameCut ? left.map(\.startMs) : [])
     let missing = manifests.filter { !own.contains($0.segment.startMs) }
     let added = missing.map(\.segment)
     // Write the marker before the segments.
-    let deferUpdate = try left.isEmpty && cache.map { try index.deferUpdate(directory, $0, by: added) } ?? false
+    let deferUpdate = try isClean && cache.map { try index.deferUpdate(directory, $0, by: added) } ?? false
     // With a valid cache there are no orphans.
     if cache == nil { try directory.removeOrphans(keeping: Set(added.map(\.startMs))) }
     try store.place(missing.map { ($0.staged, $0.json) }, in: directory)
-    let known = left.isEmpty ? cache : nil
+    let known = isClean ? cache : nil
     let receipt = Receipt(
       new, of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
       warnings: batch.warnings + SegmentManifest.notes(in: manifests))
@@ -160,6 +179,24 @@ private struct DirectoryPublication: Publication {
       if deferUpdate, let known { return index.recordDeferred(added, known, in: directory) }
       return try index.update(directory, known, adding: added, temporary: staging.temporaryFile())
     }
+  }
+}
+
+extension DirectoryPublication {
+  /// Returns the segments that a worker had published of this batch when it died, if its folder has grown since. Call it with the
+  /// session locked: then nobody publishes.
+  private func abandonedBeginning(
+    among near: [PublishedSegment], of digest: String, in directory: SessionDirectory
+  ) throws -> [PublishedSegment] {
+    guard batch.folder != nil, let first = near.first(where: { $0.part == 1 && $0.startMs >= batch.frames[0].timeMs }),
+      first.batchDigest != digest
+    else { return [] }
+    var none: SessionIndexCache?
+    let all = try directory.segments(near: first.startMs..<Int64.max, &none)
+      .filter { $0.batchDigest == first.batchDigest }
+    let captures = Set(batch.frames.map(\.timeMs))
+    let isOwn = all.allSatisfy { $0.frames.allSatisfy { captures.contains($0.timeMs) } }
+    return isOwn && !all.isWhole ? all : []
   }
 }
 
@@ -182,7 +219,12 @@ extension PublishedSegment {
     guard startMs != other.startMs else { return false }
     let (earlier, later) = startMs < other.startMs ? (self, other) : (other, self)
     return earlier.part == earlier.parts && later.part == 1 && later.endMs > earlier.endMs
-      && 2 * (earlier.endMs - later.startMs) < earlier.intervalMs && later.startMs > earlier.lastShownMs
+      && earlier.leavesSeam(atMs: later.startMs)
+  }
+
+  /// Whether a later picture may cut the last one short at an instant.
+  func leavesSeam(atMs startMs: Int64) -> Bool {
+    startMs > lastShownMs && 2 * (endMs - startMs) < intervalMs
   }
 }
 

@@ -130,16 +130,23 @@ package struct ObjectBatchRepository: Sendable {
     return name
   }
 
-  /// Puts frames into the store as one batch, and its name into a queue.
+  /// Puts frames into the store as one batch, or as several if they are more than the limits of one, and the names into a queue.
   ///
   /// - Parameters:
   ///   - paths: image files, or one directory with them and perhaps a `batch.json`.
   ///   - options: facts that the files do not state; the batch states them in its `batch.json`.
-  /// - Returns: the batch's name.
+  ///   - shown: called with the name of each batch that workers see.
   package func enqueue(
-    _ paths: [String], _ options: InputOptions, limits: Limits = Limits(), in names: any NameQueue
-  ) throws -> String {
-    let batch = try EnqueuedBatch(of: paths, options, limits)
+    _ paths: [String], _ options: InputOptions, limits: Limits = Limits(), in names: any NameQueue,
+    shown: (String) -> Void
+  ) throws {
+    for batch in try EnqueuedBatch.all(of: paths, options, limits, isArchived: true) {
+      shown(try enqueue(batch, limits, in: names))
+    }
+  }
+
+  /// - Returns: the batch's name.
+  private func enqueue(_ batch: EnqueuedBatch, _ limits: Limits, in names: any NameQueue) throws -> String {
     let stem = batch.name
     let own = batch.description.map { [(NativeFormat.description, $0)] } ?? []
     let bytes = try Archive.tar(

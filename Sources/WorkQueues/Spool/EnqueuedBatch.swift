@@ -1,9 +1,10 @@
-// The batch that `enqueue` makes of frames. It is read here as a worker will read it, but not decoded: `enqueue` refuses a batch
-// that the worker would quarantine, for the same reason.
+// The batches that `enqueue` makes of frames. They are read here as a worker will read them, but not decoded: `enqueue` refuses a
+// batch that the worker would quarantine, for the same reason.
 
 import Encoding
 import FileSystem
 import FrameBatches
+import Glibc
 
 struct EnqueuedBatch {
   let name: String
@@ -12,56 +13,157 @@ struct EnqueuedBatch {
   /// The `batch.json` that states the facts of the options; nil if the files state all of them.
   let description: [UInt8]?
 
+  /// Reads frames as the batches that workers take: one, or several if they are more than the limits of one.
+  ///
   /// - Parameters:
   ///   - paths: image files, or one directory with them and perhaps a `batch.json`.
   ///   - options: facts that the files do not state.
+  ///   - isArchived: whether each batch becomes an archive.
   /// - Throws: ``BadBatch``, ``DiskError``.
-  init(of paths: [String], _ options: InputOptions, _ limits: Limits) throws {
-    files = try Self.files(paths)
-    try Self.requireOneOfEachName(files)
+  static func all(
+    of paths: [String], _ options: InputOptions, _ limits: Limits, isArchived: Bool = false
+  ) throws -> [EnqueuedBatch] {
+    let files = try files(paths)
+    try requireOneOfEachName(files)
     let isDirectory = paths.count == 1 && files != paths
     let path = isDirectory ? paths[0] : DurableFile.parentDirectory(of: files[0])
     if files.contains(where: { lastComponent(of: $0) == NativeFormat.description }) {
-      guard options == InputOptions() else {
-        throw BadBatch(
-          "enqueue", NativeFormat.description,
-          options.session == nil ? "states the facts itself" : "names the session itself",
-          advice: "leave \(options.session == nil ? "the options" : "--session") out, or write them into batch.json")
-      }
-      name = try Self.complete(BatchReader.name(of: path))
-      description = nil
-      let readers = try BatchSessions(reading: name, files: files, limits: limits).readers
-      if readers.count == 1 { try Self.requireImage(in: readers[0]) }
-      return
+      return [try described(files, in: path, options, limits)]
     }
     var facts = options
     let session = options.session ?? WorkerID().description.filter { $0 != "~" }
     facts.session = session
+    var folderLimits = limits
+    folderLimits.splitsFolders = true
     let batch: BatchSessions
     do {
-      batch = try BatchSessions(reading: path, files: files, options: facts, limits: limits)
+      batch = try BatchSessions(reading: path, files: files, options: facts, limits: folderLimits)
     } catch let bad as BadBatch {
-      throw Self.explained(bad, files, isDirectory: isDirectory, limits)
+      throw explained(bad, files, isDirectory: isDirectory, limits)
     }
     let reader = batch.readers[0]
-    try Self.requireImage(in: reader)
-    guard options.isSessionOnly, reader.format != NamedTimesFormat.name else {
+    try requireImage(in: reader)
+    let isPlain = options.isSessionOnly && reader.format != NamedTimesFormat.name
+    if isPlain {
+      // The worker reads plain names itself. In a directory, other files are listed as refused in the manifest.
+      let timeless = files.first { instant(of: $0, limits) == nil }
+      if let timeless, !isDirectory { throw withoutInstant(timeless) }
+      guard files.contains(where: { instant(of: $0, limits) != nil }) else { throw withoutInstant(files[0]) }
+    } else {
       guard batch.readers.count == 1, batch.refused.isEmpty else {
         throw BadBatch(
           "enqueue", path, "frames of several sessions", advice: "enqueue the frames of each session as a batch")
       }
-      name = try Self.complete("\(reader.batch.session)@\(reader.batch.frames[0].timeMs)")
-      description = NativeFormat.description(of: reader.batch)
-      return
     }
-    // The worker reads plain names itself. In a directory, other files are listed as refused in the manifest.
-    let timeless = files.first { Self.instant(of: $0, limits) == nil }
-    if let timeless, !isDirectory { throw Self.withoutInstant(timeless) }
-    guard let start = files.compactMap({ Self.instant(of: $0, limits) }).min() else {
-      throw Self.withoutInstant(files[0])
+    func parts(isDescribed: Bool) throws -> [Batch] {
+      let limits = partLimits(files, limits, isArchived: isArchived, isDescribed: isDescribed, isPlain: isPlain)
+      return try batch.parts(limits).flatMap(\.readers).map(\.batch)
     }
-    name = try Self.complete("\(session)@\(start)")
-    description = nil
+    let batches: [EnqueuedBatch]
+    if isPlain, try parts(isDescribed: false).count == batch.readers.count {
+      let start = files.compactMap { instant(of: $0, limits) }.min() ?? reader.batch.frames[0].timeMs
+      // A session that is named may be continued by another call.
+      let grows = options.session != nil && reader.format == PlainFormat.name
+      let description = grows ? NativeFormat.description(ofGrowing: reader.batch.session) : nil
+      batches = [EnqueuedBatch(name: try complete("\(session)@\(start)"), files: files, description: description)]
+    } else {
+      batches = try described(parts(isDescribed: true), of: files, statingCapture: !isPlain)
+    }
+    for batch in batches { try batch.requireRoom(limits, isArchived: isArchived) }
+    return batches
+  }
+
+  /// Refuses files that workers would refuse, before the first batch is shown to them.
+  private func requireRoom(_ limits: Limits, isArchived: Bool) throws(BadBatch) {
+    let entries = files.count + (description == nil ? 0 : 1)
+    guard entries <= limits.entries else {
+      throw BadBatch(
+        "enqueue", name, "\(entries) files, more than the limit of \(limits.entries)",
+        advice: "move the files elsewhere that are no pictures, or see --limit entries")
+    }
+    var bytes = 0
+    for file in files {
+      let size = Self.size(of: file) ?? 0
+      guard size <= limits.fileBytes else {
+        throw BadBatch(
+          "enqueue", file, "\(size) bytes, more than the limit of \(limits.fileBytes)", advice: "move it elsewhere")
+      }
+      bytes += Self.headerBytes + size
+    }
+    guard !isArchived || bytes <= limits.unpackedBytes else {
+      throw BadBatch(
+        "enqueue", name, "\(bytes) bytes, more than the limit of \(limits.unpackedBytes)",
+        advice: "move the files elsewhere that are no pictures, or see --limit unpacked-bytes")
+    }
+  }
+
+  /// - Parameter files: with a `batch.json` that describes them.
+  private static func described(
+    _ files: [String], in path: String, _ options: InputOptions, _ limits: Limits
+  ) throws -> EnqueuedBatch {
+    guard options == InputOptions() else {
+      throw BadBatch(
+        "enqueue", NativeFormat.description,
+        options.session == nil ? "states the facts itself" : "names the session itself",
+        advice: "leave \(options.session == nil ? "the options" : "--session") out, or write them into batch.json")
+    }
+    let name = try complete(BatchReader.name(of: path))
+    let readers = try BatchSessions(reading: name, files: files, limits: limits).readers
+    if readers.count == 1 { try requireImage(in: readers[0]) }
+    return EnqueuedBatch(name: name, files: files, description: nil)
+  }
+
+  /// Returns batches with their files. The last one has those that are no frames, too: its manifests list them as refused.
+  private static func described(
+    _ parts: [Batch], of files: [String], statingCapture: Bool
+  ) throws -> [EnqueuedBatch] {
+    var paths = Dictionary(files.map { (lastComponent(of: $0), $0) }, uniquingKeysWith: { first, _ in first })
+    return try parts.enumerated().map { index, part in
+      var own = part.frames.flatMap(\.paths).compactMap { paths.removeValue(forKey: $0) }
+      if index == parts.count - 1 { own += paths.values.sorted() }
+      return EnqueuedBatch(
+        name: try complete("\(part.session)@\(part.frames[0].timeMs)"), files: own,
+        description: NativeFormat.description(of: part, statesCapture: statingCapture))
+    }
+  }
+
+  /// Bytes of a `batch.json` without its frames and the producer's metadata, and of a frame in it without its name.
+  private static let (descriptionBytes, entryBytes) = (4 << 10, 96)
+  /// Bytes of a file's header in an archive, with the padding.
+  private static let headerBytes = 1_024
+
+  /// Returns the limits of the workers.
+  ///
+  /// - Parameters:
+  ///   - isDescribed: whether a `batch.json` lists the frames.
+  ///   - isPlain: whether the worker decides how long they are held.
+  private static func partLimits(
+    _ files: [String], _ limits: Limits, isArchived: Bool, isDescribed: Bool, isPlain: Bool
+  ) -> PartLimits {
+    var sizes: [PartLimits.Size] = []
+    if isDescribed {
+      let most = limits.jsonBytes - limits.metadataBytes - descriptionBytes
+      sizes.append(PartLimits.Size(most: most) { $0.paths.reduce(entryBytes) { $0 + jsonBytes(of: $1) } })
+    }
+    if isArchived {
+      let paths = Dictionary(files.map { (lastComponent(of: $0), $0) }, uniquingKeysWith: { first, _ in first })
+      sizes.append(
+        PartLimits.Size(most: limits.unpackedBytes - limits.jsonBytes) { frame in
+          frame.paths.reduce(0) { $0 + headerBytes + (paths[$1].flatMap(size) ?? 0) }
+        })
+    }
+    return isPlain ? PartLimits(limits, maxHoldMs: nil, sizes: sizes) : PartLimits(limits, sizes: sizes)
+  }
+
+  /// Returns the most bytes of a text in JSON.
+  private static func jsonBytes(of text: String) -> Int {
+    text.utf8.reduce(0) { sum, byte in sum + (byte < 0x20 ? 6 : 2) }
+  }
+
+  /// Returns the size of a file in bytes; nil if it is gone.
+  private static func size(of path: String) -> Int? {
+    var status = stat()
+    return stat(path, &status) == 0 ? Int(status.st_size) : nil
   }
 
   private static func complete(_ name: String) throws -> String {
@@ -79,7 +181,7 @@ struct EnqueuedBatch {
     }
     var files = paths
     if paths.count == 1, DurableFile.isReachableDirectory(paths[0]) {
-      files = try Directory(opening: paths[0]).entries()
+      files = try Directory(opening: paths[0]).entries(limit: Limits.ofFolder.entries)
         .filter { $0.kind == .file && !isRecorderJunk($0.name) }.map { paths[0] + "/" + $0.name }
     } else if let path = paths.first(where: { !DurableFile.exists($0) }) {
       throw BadBatch("enqueue", path, "no such file or directory", advice: "check the path")

@@ -11,14 +11,18 @@ package struct Enqueuer {
   /// - Parameter limits: those of the workers.
   package init(spool: Spool, limits: Limits = Limits()) { (self.spool, self.limits) = (spool, limits) }
 
-  /// Copies frames into the spool as one batch.
+  /// Copies frames into the spool as one batch, or as several if they are more than the limits of one.
   ///
   /// - Parameters:
   ///   - paths: image files, or one directory with them and perhaps a `batch.json`.
   ///   - options: facts that the files do not state; the batch states them in its `batch.json`.
+  ///   - shown: called with the name of each batch that workers see.
+  package func enqueue(_ paths: [String], _ options: InputOptions, shown: (String) -> Void) throws {
+    for batch in try EnqueuedBatch.all(of: paths, options, limits) { shown(try enqueue(batch)) }
+  }
+
   /// - Returns: the batch's name.
-  package func enqueue(_ paths: [String], _ options: InputOptions) throws -> String {
-    let batch = try EnqueuedBatch(of: paths, options, limits)
+  private func enqueue(_ batch: EnqueuedBatch) throws -> String {
     let worker = WorkerID()
     let draft = spool.temporary + "/\(worker).part"
     try check("mkdir", draft) { mkdir(draft, 0o775) }

@@ -5,7 +5,6 @@ import FileSystem
 import FrameBatches
 import SegmentEncoder
 import Sessions
-import Synchronization
 import WorkQueues
 
 struct EncodeCommand: ReportingCommand {
@@ -38,7 +37,8 @@ struct EncodeCommand: ReportingCommand {
     try SessionDirectory.requireOutside(output)
     let batches = try selection.batches(output: output)
     if batches.isEmpty { say("no batch to encode") }
-    let options = try encoding.encoder(input.options())
+    var options = try encoding.encoder(input.options())
+    options.limits.splitsFolders = true
     // Code is mapped again in a millisecond, which a single batch is not worth.
     if batches.count > 1 { clinux_release_code() }
     let signals = try TerminationSignals()
@@ -47,25 +47,16 @@ struct EncodeCommand: ReportingCommand {
     let views = SessionViews(.on([(.sentry, events.sentry)]))
     let keyFrames = KeyFrameCache()
     let appendGuard = append || selection.isBulk ? nil : AppendGuard(output: output)
-    let runner = ParallelRunner(batches)
-    let stages = Mutex<[BatchStage]>([])
-    var progress = Progress()
+    let run = BatchRun(batches, encoding.partLimits)
     let end = Result {
-      try runner.workOff(
-        threads: encoding.threads, signals: signals,
-        tick: {
-          let fractions = stages.withLock { $0.reduce(0) { $0 + $1.fraction } }
-          progress.show(runner.doneCount, partly: fractions, of: batches.count, "batches")
-          _ = views.flushPending(staging)
-        }
-      ) {
-        let encoder = BatchEncoder(
-          options, staging: staging, index: views, keyFrames: keyFrames, appendGuard: appendGuard)
-        stages.withLock { $0.append(encoder.stage) }
-        return { encode($0, options, with: encoder, runner) }
-      }
+      try run.workOff(
+        threads: encoding.threads, signals: signals, unit: "batches",
+        tick: { _ = views.flushPending(staging) },
+        makeEncoder: { [options] in
+          BatchEncoder(options, staging: staging, index: views, keyFrames: keyFrames, appendGuard: appendGuard)
+        },
+        conclude: { [options] path, outcome in conclude(path, outcome, options) })
     }
-    progress.finish()
     let outdatedViews = views.flushPending(staging, all: true)
     for outdated in outdatedViews {
       say("session \(outdated.session): \(outdated.error); run it again when that is mended")
@@ -75,16 +66,10 @@ struct EncodeCommand: ReportingCommand {
     if let own = outdatedViews.first(where: \.isOurs) { throw ExitStatus.of(own.error) }
   }
 
-  private func encode(
-    _ batch: BatchSelection.Batch, _ options: BatchEncoder.Options, with encoder: BatchEncoder,
-    _ runner: ParallelRunner<BatchSelection.Batch>
-  ) -> ExitCode? {
-    let path = batch.path
+  /// Reports what has become of a batch.
+  private func conclude(_ path: String, _ outcome: BatchRun.Outcome, _ options: BatchEncoder.Options) -> ExitCode? {
     do {
-      if let refusal = batch.refusal { throw refusal }
-      let receipts = try encoder.publish(
-        encoder.read(path, files: batch.files, cancellation: runner.cancellation),
-        cancellation: runner.cancellation)
+      let receipts = try outcome.get()
       for receipt in receipts {
         results.print(json: receipt.json, text: text(receipt).oneLine)
         for refused in receipt.refused { say("\(path): refused \(refused.source): \(refused.reason)") }

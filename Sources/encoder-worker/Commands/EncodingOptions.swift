@@ -72,6 +72,9 @@ struct EncodingOptions: ParsableArguments {
 
   var threads: Int { Jobs.threads(jobs) }
 
+  /// The limits of the batches that a folder is split into.
+  var partLimits: PartLimits { PartLimits(changed.limits, maxHoldMs: maxHold, segmentMs: 1_000 * segment) }
+
   /// Returns the encoder's options, with decoders. Call it before the process has threads.
   func encoder(_ input: InputOptions = InputOptions()) throws -> BatchEncoder.Options {
     var options = BatchEncoder.Options()

@@ -6,9 +6,9 @@ import WorkQueues
 struct EnqueueCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "enqueue",
-    abstract: "Put frames into a spool, or into a queue and a store, as one batch.",
+    abstract: "Put frames into a spool, or into a queue and a store, as a batch.",
     discussion: """
-      Copies the frames to SPOOL/tmp, syncs them, and renames them into SPOOL/incoming: workers never see half a batch. Prints the batch's name. FRAMES are images named <unix ms>.jpg or .png, or one directory of them with an optional batch.json. With --queue and --store, the frames become a tar in the store's incoming/, and its name is queued. The command reads the batch as a worker does, and refuses what a worker would quarantine.
+      Copies the frames to SPOOL/tmp, syncs them, and renames them into SPOOL/incoming: workers never see half a batch. Prints the batch's name. FRAMES are images named <unix ms>.jpg or .png, or one directory of them with an optional batch.json. More images than a batch takes become several batches. With --queue and --store, the frames become a tar in the store's incoming/, and its name is queued. The command reads the batch as a worker does, and refuses what a worker would quarantine.
       """)
 
   @OptionGroup var target: QueueOptions
@@ -23,12 +23,19 @@ struct EnqueueCommand: ReportingCommand {
   func validate() throws { try target.requireOne() }
 
   func execute() throws {
+    var shown = 0
+    func show(_ name: String) {
+      answer(name)
+      shown += 1
+    }
     if let spool = target.spool {
-      answer(try Enqueuer(spool: Spool(creating: spool), limits: changed.limits).enqueue(frames, input.options()))
-      return say("the batch is in \(spool)/incoming")
+      let enqueuer = try Enqueuer(spool: Spool(creating: spool), limits: changed.limits)
+      try enqueuer.enqueue(frames, input.options(), shown: show)
+      return say(shown == 1 ? "the batch is in \(spool)/incoming" : "\(shown) batches are in \(spool)/incoming")
     }
     guard let remote = try target.remote.connect(as: WorkerID(), lease: Lease.defaultValue) else { return }
     defer { remote.names.leave() }
-    answer(try remote.batches.enqueue(frames, input.options(), limits: changed.limits, in: remote.names))
+    try remote.batches.enqueue(frames, input.options(), limits: changed.limits, in: remote.names, shown: show)
+    if shown > 1 { say("\(shown) batches are queued") }
   }
 }

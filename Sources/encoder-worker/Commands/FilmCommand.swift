@@ -4,7 +4,6 @@ import FileSystem
 import FrameBatches
 import SegmentEncoder
 import Sessions
-import Synchronization
 
 struct FilmCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
@@ -67,6 +66,7 @@ struct FilmCommand: ReportingCommand {
     options.limits.frames = max(options.limits.frames, Self.limits.frames)
     options.limits.entries = max(options.limits.entries, Self.limits.entries)
     options.limits.segments = max(options.limits.segments, Self.limits.segments)
+    options.limits.splitsFolders = true
     // Reads the segments that this process has encoded.
     try FormatLibrary.load()
     let film = try FilmSegments(in: DurableFile.parentDirectory(of: target), decoders: nil)
@@ -86,35 +86,26 @@ struct FilmCommand: ReportingCommand {
     _ signals: TerminationSignals
   ) throws {
     let keyFrames = KeyFrameCache()
-    let runner = ParallelRunner(batches)
-    let stages = Mutex<[BatchStage]>([])
-    var progress = Progress()
-    defer { progress.finish() }
-    func tick() {
-      let fractions = stages.withLock { $0.reduce(0) { $0 + $1.fraction } }
-      progress.show(runner.doneCount, partly: fractions, of: batches.count, "inputs")
-    }
-    try runner.workOff(threads: encoding.threads, signals: signals, tick: tick) {
-      let encoder = BatchEncoder(options, publishingTo: film, keyFrames: keyFrames)
-      stages.withLock { $0.append(encoder.stage) }
-      return { batch in encode(batch, with: encoder, runner.cancellation) }
-    }
+    try BatchRun(batches, encoding.partLimits).workOff(
+      threads: encoding.threads, signals: signals, unit: "inputs",
+      makeEncoder: { BatchEncoder(options, publishingTo: film, keyFrames: keyFrames) },
+      check: { try Self.requireOneSession($0, $1) }, conclude: { conclude($0, $1) })
     if let profile = options.profile { say(lines: table(profile.rows)) }
   }
 
-  private func encode(
-    _ batch: BatchSelection.Batch, with encoder: BatchEncoder, _ cancellation: Cancellation
-  ) -> ExitCode? {
-    let path = batch.path
+  private static func requireOneSession(_ path: String, _ read: BatchEncoder.ReadBatch) throws {
+    guard read.allSessions.count == 1 else {
+      throw BadBatch(
+        "film", path,
+        "it has \(read.allSessions.count) sessions: \(read.allSessions.map(\.description).joined(separator: ", "))",
+        advice: "make a film of each: run encode, then stitch")
+    }
+  }
+
+  /// Reports what has become of an input.
+  private func conclude(_ path: String, _ outcome: BatchRun.Outcome) -> ExitCode? {
     do {
-      let read = try encoder.read(path, files: batch.files, cancellation: cancellation)
-      guard read.allSessions.count == 1 else {
-        throw BadBatch(
-          "film", path,
-          "it has \(read.allSessions.count) sessions: \(read.allSessions.map(\.description).joined(separator: ", "))",
-          advice: "make a film of each: run encode, then stitch")
-      }
-      for receipt in try encoder.publish(read, cancellation: cancellation) {
+      for receipt in try outcome.get() {
         for refused in receipt.refused { say("\(path): refused \(refused.source): \(refused.reason)") }
         for warning in receipt.warnings { say("\(path): \(warning)") }
       }

@@ -26,10 +26,12 @@ struct InspectCommand: ReportingCommand {
 
   func execute() throws {
     var isBad = false
-    let options = try encoding.encoder(input.options())
+    var options = try encoding.encoder(input.options())
+    options.limits.splitsFolders = true
     for batch in BatchSelection.batches(batches) {
       do {
-        let (inspected, refused) = try InspectedBatch.sessions(of: batch.path, files: batch.files, options)
+        let (inspected, refused) = try InspectedBatch.sessions(
+          of: batch.path, files: batch.files, options, encoding.partLimits)
         for session in inspected { results.print(json: session.json, text: Self.text(session)) }
         for session in refused {
           let bad = session.error

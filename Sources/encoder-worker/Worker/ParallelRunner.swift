@@ -12,6 +12,13 @@ final class ParallelRunner<Element: Sendable>: Sendable {
 
   init(_ elements: [Element]) { pool.offer(elements) }
 
+  /// Adds elements behind those that wait. Call it while an element is in work.
+  func add(_ more: [Element], _ signals: TerminationSignals) {
+    pool.offer(more)
+    // There may be work for further threads.
+    signals.wake()
+  }
+
   /// Works through the list. The first signal cancels the work in progress; the second ends the process at once.
   ///
   /// - Parameters:
@@ -27,15 +34,13 @@ final class ParallelRunner<Element: Sendable>: Sendable {
       pool.close()
       pool.join()
     }
-    try pool.start(threads: min(threads, pool.counts.owed), wake: signals.wake) {
-      let work = makeWork()
-      return { [self] element in
-        // A failed machine outweighs bad input: the run is to be repeated.
-        if let failure = work(element) { gravestStatus.max(failure.rawValue, ordering: .relaxed) }
-        return true
-      }
-    }
+    var started = 0
     while !pool.isIdle && !(isCancelled && pool.activeCount == 0) {
+      let wanted = isCancelled ? 0 : min(threads, pool.counts.owed)
+      if wanted > started {
+        try start(threads: wanted - started, signals, makeWork)
+        started = wanted
+      }
       tick()
       guard signals.wait(ms: 1_000) else { continue }
       if isCancelled {
@@ -51,8 +56,27 @@ final class ParallelRunner<Element: Sendable>: Sendable {
     if status != 0 { throw ExitCode(status) }
   }
 
+  private func start(
+    threads: Int, _ signals: TerminationSignals, _ makeWork: @escaping @Sendable () -> (Element) -> ExitCode?
+  ) throws {
+    try pool.start(threads: threads, wake: signals.wake) {
+      let work = makeWork()
+      return { [self] element in
+        // A failed machine outweighs bad input: the run is to be repeated.
+        if let failure = work(element) { gravestStatus.max(failure.rawValue, ordering: .relaxed) }
+        return true
+      }
+    }
+  }
+
   /// The number of finished elements.
   var doneCount: Int { pool.counts.done }
+
+  /// The number of all elements.
+  var count: Int {
+    let counts = pool.counts
+    return counts.done + counts.owed
+  }
 
   var isCancelled: Bool { isStopped.load(ordering: .relaxed) }
 

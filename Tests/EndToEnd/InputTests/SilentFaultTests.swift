@@ -94,7 +94,9 @@ import Testing
     let offset = try Tool.run(
       EncoderWorker.path, ["encode", "yard", "-o", "offset", "--time-zone", "-05:00"] + pattern, in: scratch.url)
     #expect(offset.status == 0 && offset.text.contains("2 frames"), "\(offset.errors)")
-    let small = ["encode", "yard", "-o", "small", "--time-zone", "-05:00"] + pattern
+    // An archive is never split.
+    try Tool.output("tar", ["-C", scratch.path("yard"), "-cf", scratch.path("yard.tar"), "."])
+    let small = ["encode", "yard.tar", "-o", "small", "--time-zone", "-05:00"] + pattern
     let refused = try Tool.run(EncoderWorker.path, small + ["--limit", "segments=10"], in: scratch.url)
     let advice = try #require(refused.errors.firstMatch(of: /--limit (segments=\d+)/))
     #expect(refused.status == 65)

@@ -163,8 +163,11 @@ import Testing
     #expect(result.status == 0)
     #expect(result.text == "walk@1767859512340\n")
     #expect(try names(in: spool + "/tmp").isEmpty)
-    let copied = try Tool.run("diff", ["-r", Fixture("jittered").path, spool + "/incoming/walk@1767859512340"])
+    let batch = spool + "/incoming/walk@1767859512340"
+    let copied = try Tool.run("diff", ["-r", "-x", "batch.json", Fixture("jittered").path, batch])
     #expect(copied.status == 0)
+    // A session that is named may be continued.
+    #expect(try String(contentsOfFile: batch + "/batch.json", encoding: .utf8).contains(#""grows": true"#))
     #expect(try EncoderWorker.run("enqueue", "--spool", spool, Fixture("gap").path).text == "gap\n")
     #expect(try EncoderWorker.run("enqueue", "--spool", spool, Fixture("gap").path).text == "gap.2\n")
     #expect(try EncoderWorker.run("enqueue", "--spool", spool, frames[0]).status == 0)

@@ -99,12 +99,22 @@ import Testing
     #expect(try waiting() == [])
   }
 
-  @Test func moreFramesThanTheLimitNeedTheLimitThatTheMessageNames() throws {
+  @Test func moreFramesThanTheLimitBecomeSeveralBatches() throws {
     try directory("yard", (0..<4).map { "\(Self.startMs + Int64($0) * 1_000).jpg" })
+    let environment = ["ENCODER_WORKER_LIMIT": "frames=3"]
+    let result = try run("enqueue", "--spool", "spool", "--session", "yard", "yard", environment: environment)
+    #expect(result.status == 0 && result.errors.contains("2 batches are in spool/incoming"), "\(result.errors)")
+    #expect(result.text == "yard@1767859512340\nyard@1767859515340\n")
+    #expect(try waiting() == ["yard@1767859512340", "yard@1767859515340"])
+  }
+
+  @Test func describedFramesBeyondTheLimitNeedTheLimitThatTheMessageNames() throws {
+    let frames = (0..<4).map { "\(Self.startMs + Int64($0) * 1_000).jpg" }
+    try directory("yard", frames, batch: #"{"version":1,"session":"yard"}"#)
     let environment = ["ENCODER_WORKER_LIMIT": "frames=3"]
     let result = try run("enqueue", "--spool", "spool", "yard", environment: environment)
     #expect(result.status == 65 && result.errors.contains("4 frames, more than the limit of 3"), "\(result.errors)")
-    #expect(result.errors.contains("--limit frames=4"), "\(result.errors)")
+    #expect(result.errors.contains("--limit frames=4, or split the batch"), "\(result.errors)")
     #expect(try waiting() == [])
     #expect(
       try run("enqueue", "--spool", "spool", "yard", "--limit", "frames=4", environment: environment).status == 0)

@@ -1,0 +1,105 @@
+// A folder of pictures grows between two runs. The beginning of a batch that is a part of such a folder may be published already, as
+// one batch or as several. Only the frames behind it are new.
+
+import Encoding
+import FileSystem
+import FrameBatches
+
+/// The beginning of a batch, as far as it is published.
+struct PublishedBeginning {
+  /// The segments, in order.
+  private(set) var segments: [PublishedSegment] = []
+  /// The number of the batch's frames that they are made of, or that came too early behind them.
+  private var count = 0
+  /// The last of these frames, which came too early: the picture before them is published for their time, and does not change.
+  private var refused: [RefusedFrame] = []
+  private let source: BatchReader
+
+  /// - Parameters:
+  ///   - source: a batch; only one of a ``Batch/folder`` can have a beginning.
+  ///   - near: the published segments that start in the batch's time, or reach into it, in order.
+  ///   - cancellation: asked before each frame that is read.
+  /// - Throws: ``BadBatch`` if no frame can be shown, or if the batch ends a session that was published without its end.
+  init(of source: BatchReader, among near: [PublishedSegment], cancellation: Cancellation) throws {
+    self.source = source
+    let batch = source.batch
+    guard batch.folder != nil else { return }
+    // The frames before this part are published for longer.
+    let before = near.last { $0.startMs < batch.frames[0].timeMs }
+    if let before { refuseFrames(tooEarlyBehind: before) }
+    var rest = near.drop { $0.startMs < batch.frames[0].timeMs }
+    while let first = rest.first, count < batch.frames.count {
+      let published = Array(rest.prefix { $0.batchDigest == first.batchDigest })
+      guard first.part == 1, published.isWhole, let end = try end(of: published, cancellation) else { return }
+      segments += published
+      rest = rest.dropFirst(published.count)
+      count = end
+      refuseFrames(tooEarlyBehind: published[published.count - 1])
+    }
+    guard count == batch.frames.count else { return }
+    guard let last = segments.last else {
+      let others = refused.count > 1 ? "; \(refused.count - 1) other frames came as early" : ""
+      throw BadBatch(
+        "publish", batch.name, "\(refused[0].source) was \(refused[0].reason)\(others)",
+        advice: "go on with later pictures")
+    }
+    if batch.isFinal, !last.isFinal {
+      throw BadBatch(
+        "publish", batch.name, "all of it is published, and not as the end of its session",
+        advice: "end the session with the next new picture, or delete it and encode it again with --final")
+    }
+  }
+
+  /// Refuses the next frames if they cannot follow a segment.
+  private mutating func refuseFrames(tooEarlyBehind last: PublishedSegment) {
+    let next = source.batch.frames[count...]
+    // A batch that ends before the segment does cannot follow it, whatever its frames.
+    let early = source.batch.endMs <= last.endMs ? next : next.prefix { !last.canBeFollowed(atMs: $0.timeMs) }
+    refused = early.map {
+      RefusedFrame(
+        source: $0.source,
+        reason: "captured at \($0.timeMs), but the picture before it was published, on screen until \(last.endMs)")
+    }
+    count += early.count
+  }
+
+  /// Returns the index behind the frames that a published batch is made of; nil if it is not made of the next frames.
+  private func end(of published: [PublishedSegment], _ cancellation: Cancellation) throws -> Int? {
+    guard let last = published.last, let lastMs = last.frames.last?.timeMs,
+      source.batch.frames[count].timeMs <= published[0].startMs
+    else { return nil }
+    let endMs = last.endMs + last.gapAfterMs
+    var digest = BatchDigest(of: source.batch, intervalMs: last.intervalMs, endMs: endMs, isFinal: last.isFinal)
+    for index in count..<source.batch.frames.count {
+      let frame = source.batch.frames[index]
+      guard frame.timeMs < endMs else { return nil }
+      try cancellation.check()
+      digest.add(frame, try source.images(of: frame))
+      // Frames behind the last one that is shown cannot be decoded.
+      guard frame.timeMs >= lastMs else { continue }
+      var whole = digest
+      if whole.finish() == last.batchDigest { return index + 1 }
+    }
+    return nil
+  }
+
+  /// Returns what is not published; nil if there is nothing.
+  var rest: BatchReader? {
+    guard count > 0 else { return source }
+    guard count < source.batch.frames.count else { return nil }
+    return source.reading(source.batch.without(first: count, refusing: refused, limits: source.limits))
+  }
+
+  /// Returns the receipt of a batch without a ``rest``.
+  var receipt: Receipt {
+    let batch = source.batch
+    return Receipt(segments, of: batch, refused: batch.refused + refused, duplicate: true, warnings: batch.warnings)
+  }
+}
+
+extension PublishedSegment {
+  /// Whether a batch can begin at an instant behind this segment.
+  fileprivate func canBeFollowed(atMs startMs: Int64) -> Bool {
+    startMs >= endMs || part == parts && leavesSeam(atMs: startMs)
+  }
+}
