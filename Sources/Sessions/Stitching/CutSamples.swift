@@ -3,6 +3,11 @@
 import Encoding
 import ISOMedia
 
+extension Sample {
+  /// Whether it is a text of the timing track, and not one of a gap.
+  fileprivate var isText: Bool { data.count > 2 }
+}
+
 extension SegmentSamples {
   /// Removes what is shown before an instant. The picture on screen then becomes the first one, for the rest of its time.
   ///
@@ -55,13 +60,60 @@ extension SegmentSamples {
   mutating func retime(from start: Int64, _ clock: inout FilmClock) {
     let bounds = [video, timing].map { $0.reduce(into: [start]) { $0.append($0[$0.count - 1] + $1.duration) } }
     var film: [Int64: Int64] = [:]
-    for bound in Set(bounds.joined()).sorted() { film[bound] = clock.film(bound) }
+    let all = Set(bounds.joined()).sorted()
+    // A fast film ends each part in time: bounds that are too close begin earlier.
+    let end = clock.speed.isFast ? all.last.map(clock.speed.film) ?? 0 : .max
+    for (index, bound) in all.enumerated() {
+      film[bound] = clock.film(bound, atMost: end - Int64(all.count - 1 - index))
+    }
     func retimed(_ samples: [Sample], _ bounds: [Int64]) -> [Sample] {
       samples.indices.map { index in
         samples[index].lasting((film[bounds[index + 1]] ?? 0) - (film[bounds[index]] ?? 0))
       }
     }
     set(video: retimed(video, bounds[0]), timing: retimed(timing, bounds[1]))
+  }
+
+  /// Shows only the first picture.
+  ///
+  /// - Parameter gapMs: the unrecorded part of its time, at the end.
+  mutating func keepFirst(forMs lengthMs: Int64, gapMs: Int64) {
+    guard let picture = video.first, let text = timing.first else { return }
+    let (length, gap) = (MediaTime.ticks(ms: lengthMs), MediaTime.ticks(ms: gapMs))
+    let texts = [text.lasting(length - gap)] + (gap > 0 ? [Sample(duration: gap, data: [0, 0])] : [])
+    set(video: [picture.lasting(length)], timing: texts)
+  }
+
+  /// Removes the pictures that only repeat the one before.
+  mutating func removeRepeats() {
+    guard let writer = try? SkipSliceWriter(after: parameterSets) else { return }
+    var starts: Set<Int64> = []
+    var now: Int64 = 0
+    for text in timing {
+      if text.isText { starts.insert(now) }
+      now += text.duration
+    }
+    var samples: [Sample] = []
+    now = 0
+    for sample in video {
+      if let last = samples.last, !starts.contains(now) {
+        samples[samples.count - 1] = last.lasting(last.duration + sample.duration)
+      } else {
+        samples.append(sample)
+      }
+      now += sample.duration
+    }
+    guard samples.count < video.count, let numbered = try? numbered(samples, writer) else { return }
+    set(video: numbered, timing: timing)
+  }
+
+  /// Shows the first picture for longer, before the others.
+  mutating func lead(byMs earlyMs: Int64) {
+    guard earlyMs > 0, let picture = video.first, let text = timing.first else { return }
+    let early = MediaTime.ticks(ms: earlyMs)
+    set(
+      video: [picture.lasting(picture.duration + early)] + video.dropFirst(),
+      timing: [text.lasting(text.duration + early)] + timing.dropFirst())
   }
 
   /// Maximum number of repeats that a film adds to a segment.

@@ -4,7 +4,7 @@ import ISOMedia
 package struct FilmSpeed: Sendable, Equatable, CustomStringConvertible {
   package static let normal = FilmSpeed(thousandths: 1_000)
   /// The forms that ``init(_:)`` reads, for a message.
-  package static let rule = "a number from 0.1 to 100 with up to three decimals"
+  package static let rule = "a number from 0.1 to 100000 with up to three decimals"
 
   private let thousandths: Int64
 
@@ -15,9 +15,9 @@ package struct FilmSpeed: Sendable, Equatable, CustomStringConvertible {
     let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
     let decimals = parts.count == 2 ? parts[1] : "0"
     guard parts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy { (0x30...0x39).contains($0) } }),
-      decimals.utf8.count <= 3, let whole = parts.first.flatMap({ Int64($0) }), whole <= 100,
+      decimals.utf8.count <= 3, let whole = parts.first.flatMap({ Int64($0) }), whole <= 100_000,
       let rest = Int64(decimals + String(repeating: "0", count: 3 - decimals.utf8.count)),
-      (100...100_000).contains(1_000 * whole + rest)
+      (100...100_000_000).contains(1_000 * whole + rest)
     else { return nil }
     thousandths = 1_000 * whole + rest
   }
@@ -29,6 +29,8 @@ package struct FilmSpeed: Sendable, Equatable, CustomStringConvertible {
   }
 
   var isSlow: Bool { thousandths < 1_000 }
+  /// Whether the film may leave out pictures: see ``FastFilm``.
+  var isFast: Bool { thousandths > 100_000 }
 
   /// Returns a time of the film, rounded down.
   ///
@@ -48,9 +50,11 @@ struct FilmClock {
 
   /// Returns a bound in the film, in ticks. A sample that lasts less than a tick gets one, at the cost of the next ones.
   ///
-  /// - Parameter normal: at normal speed; calls are in order, and may repeat.
-  mutating func film(_ normal: Int64) -> Int64 {
-    if normal > latest.normal { latest = (normal, max(speed.film(normal), latest.film + 1)) }
+  /// - Parameters:
+  ///   - normal: at normal speed; calls are in order, and may repeat.
+  ///   - most: the latest time in the film, if there is room before it.
+  mutating func film(_ normal: Int64, atMost most: Int64 = .max) -> Int64 {
+    if normal > latest.normal { latest = (normal, max(min(speed.film(normal), most), latest.film + 1)) }
     return latest.film
   }
 }

@@ -72,8 +72,16 @@ struct FilmWriter {
     let segment = part.segment
     let bytes = try videos.video(of: segment)
     var samples = try SegmentSamples(of: segment, bytes: bytes, reader: videos.reader)
-    try samples.stretch(toMs: part.skippedMs + part.lengthMs, gapMs: part.gapMs, file: segment.file)
+    let endMs = part.skippedMs + part.lengthMs - part.earlyMs
+    let isShorter = part.isOnlyFirst && endMs < segment.endMs - segment.startMs
+    if !isShorter { try samples.stretch(toMs: endMs, gapMs: part.gapMs, file: segment.file) }
     let start = samples.removeBeginning(ofMs: part.skippedMs)
+    if part.isOnlyFirst {
+      samples.keepFirst(forMs: endMs - part.skippedMs, gapMs: part.gapMs)
+    } else if plan.speed.isFast, !segment.isImported {
+      samples.removeRepeats()
+    }
+    samples.lead(byMs: part.earlyMs)
     if plan.speed != .normal { samples.retime(from: MediaTime.ticks(ms: part.startMs), &clock) }
     try samples.requireReadableDurations(segment.file)
     do {
@@ -101,7 +109,7 @@ struct FilmWriter {
 
   private var movie: [UInt8] {
     MP4Movie.bytes(
-      of: hasTexts ? [video, timing] : [video], chapters: plan.chapters, startMs: plan.parts.first?.shown.lowerBound)
+      of: hasTexts ? [video, timing] : [video], chapters: plan.chapters, startMs: plan.shown.lowerBound)
   }
 
   /// Writes `moov` and the header of `mdat`.

@@ -20,30 +20,39 @@ struct StitchPlan: Equatable {
   struct Part: Equatable {
     let segment: PublishedSegment
     /// From the film's start, at normal speed.
-    let startMs: Int64
+    var startMs: Int64
     /// The beginning of the segment that the film leaves out.
     let skippedMs: Int64
     /// Up to the next part: the last picture is held longer, or cut short, to close a seam.
-    let lengthMs: Int64
+    var lengthMs: Int64
     /// The unrecorded part of the length, at its end.
-    let gapMs: Int64
+    var gapMs: Int64
     /// Whether the film shows less of the segment than a film of the whole session.
     let isCut: Bool
+    /// How long its first picture is shown before the segment starts, in place of segments that a fast film leaves out.
+    var earlyMs: Int64 = 0
+    /// Whether a fast film shows its first picture only.
+    var isOnlyFirst = false
 
     /// The part of the session, in unix milliseconds.
     var shown: Range<Int64> { segment.startMs + skippedMs..<segment.startMs + skippedMs + lengthMs }
   }
 
   let parts: [Part]
+  /// The part of the session, in unix milliseconds.
+  let shown: Range<Int64>
+  /// The number of captures in it, and of those that a fast film leaves out.
+  let captures: Int
+  let leftOut: Int
   /// At the film's speed.
   let chapters: [Chapter]
   let speed: FilmSpeed
 
+  /// The shortest gap of a fast film that is a chapter, in milliseconds of the film.
+  private static let shortestChapterMs: Int64 = 1_000
+
   /// At the film's speed, rounded down.
   var durationMs: Int64 { speed.film(parts.reduce(0) { $0 + $1.lengthMs }) }
-
-  /// The part of the session, in unix milliseconds; there is at least one part.
-  var shown: Range<Int64> { parts[0].shown.lowerBound..<parts[parts.count - 1].shown.upperBound }
 
   /// - Parameters:
   ///   - segments: in the order of their starts.
@@ -68,7 +77,7 @@ struct StitchPlan: Equatable {
             isCut: shown != all))
         now += Int64(shown.count)
       }
-      if gapMs > 0 {
+      if gapMs > 0, !speed.isFast || speed.film(gapMs) >= Self.shortestChapterMs {
         if gaps == .hold, gapStartMs > shown.lowerBound, gapStartMs < shown.upperBound {
           chapters.append(Chapter(startMs: atMs + gapStartMs - shown.lowerBound, title: "gap of \(Self.text(gapMs))"))
         }
@@ -77,11 +86,29 @@ struct StitchPlan: Equatable {
         }
       }
     }
-    self.parts = parts
+    shown = (parts.first?.shown.lowerBound ?? 0)..<(parts.last?.shown.upperBound ?? 0)
+    if speed.isFast, !parts.isEmpty {
+      let film = FastFilm(parts, speed)
+      (self.parts, captures, leftOut) = (film.parts, film.captures, film.leftOut)
+    } else {
+      (self.parts, captures, leftOut) = (parts, 0, 0)
+    }
     self.speed = speed
     // Players start the film at its first chapter.
     let start = chapters.isEmpty ? [] : [Chapter(startMs: 0, title: "start")]
     self.chapters = (start + chapters).map { Chapter(startMs: speed.film($0.startMs), title: $0.title) }
+  }
+
+  /// Returns a warning if captures are left out.
+  ///
+  /// - Parameter file: the film.
+  func omissions(in file: String) -> [Problem] {
+    guard leftOut > 0 else { return [] }
+    return [
+      Problem(
+        file: file,
+        what: "\(leftOut) of \(captures) pictures are left out: at speed \(speed), no screen shows them")
+    ]
   }
 
   /// The pictures in whose durations Chromium looks for that of a film's last one.
@@ -89,11 +116,12 @@ struct StitchPlan: Equatable {
 
   /// Returns the cadence that a part needs beside the repeats of its segment.
   func cadence(of part: Part) -> Cadence {
-    guard let last = parts.last, last.isCut else { return part.isCut || speed.isSlow ? .own : .ofSegment }
+    let own = part.isCut || speed.isSlow || speed.isFast
+    guard let last = parts.last, last.isCut else { return own ? .own : .ofSegment }
     let behindMs = last.startMs + last.lengthMs - part.startMs - part.lengthMs
     // A short last picture behind long ones is not shown.
     if speed.film(behindMs) < Self.recentPictures * SampleCadence.dense.sampleMs { return .dense }
-    return part.isCut || speed.isSlow ? .own : .ofSegment
+    return own ? .own : .ofSegment
   }
 
   /// The repeats in a part of a film.

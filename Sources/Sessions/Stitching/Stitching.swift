@@ -95,7 +95,7 @@ public enum Stitching {
     try file.publish(as: target)
     return StitchedSession(
       file: target, session: session.description, durationMs: plan.durationMs, segments: plan.parts.count,
-      bytes: bytes, shown: plan.shown, speed: plan.speed, warnings: part.warnings)
+      bytes: bytes, shown: plan.shown, speed: plan.speed, warnings: part.warnings + plan.omissions(in: target))
   }
 
   /// - Returns: the film's size in bytes.

@@ -10,7 +10,7 @@ struct ClipOptions: ParsableArguments {
   @Option(name: .customLong("to-time"), help: ArgumentHelp("End at this instant.", valueName: "t"))
   var toTime: String?
 
-  @Option(help: ArgumentHelp("Speed of the film, 0.1 to 100. (default: 1)", valueName: "x"))
+  @Option(help: ArgumentHelp("Speed of the film, 0.1 to 100000. (default: 1)", valueName: "x"))
   var speed: String?
 
   func validate() throws { _ = try clip() }

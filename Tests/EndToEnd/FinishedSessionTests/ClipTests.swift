@@ -212,7 +212,7 @@ import Testing
       #expect(result.errors.contains("(\(start)) to ") && result.errors.contains("(\(end))"), "\(result.errors)")
     }
     for options in [
-      ["--from", "noon"], ["--to-time", "-1"], ["--speed", "0"], ["--speed", "101"], ["--speed", "1e1"],
+      ["--from", "noon"], ["--to-time", "-1"], ["--speed", "0"], ["--speed", "100001"], ["--speed", "1e1"],
       ["--speed", "0.0999"], ["--speed", ""], ["--format", "hls", "--from", "+1s"],
       ["--format", "hls", "--speed", "2"],
     ] {
