@@ -15,7 +15,9 @@ final class FilmCache: Sendable {
     var bytes = 4 << 30
     /// Films that are being made.
     var running = 2
-    /// Films that wait to be made.
+    /// Animated pictures among these.
+    var animations = 1
+    /// Films that wait to be made, and as many animated pictures.
     var waiting = 8
   }
 
@@ -26,6 +28,8 @@ final class FilmCache: Sendable {
     let session: SessionID
     /// The expected size.
     let bytes: Int
+    /// Whether it is an animated picture, which may take minutes.
+    var isAnimation = false
     /// Whether the client has closed its connection.
     let isAbandoned: () -> Bool
   }
@@ -41,12 +45,15 @@ final class FilmCache: Sendable {
   fileprivate final class Job {
     let key: String
     let bytes: Int
+    let isAnimation: Bool
     /// Clients that wait.
     var clients = 1
     var isRunning = false
     var result: Result<OpenFile, any Error>?
 
-    init(_ request: Request) { (key, bytes) = (request.key, max(1, request.bytes)) }
+    init(_ request: Request) {
+      (key, bytes, isAnimation) = (request.key, max(1, request.bytes), request.isAnimation)
+    }
   }
 
   fileprivate struct State {
@@ -131,7 +138,8 @@ final class FilmCache: Sendable {
         job.clients += 1
         own = job
       } else {
-        guard state.jobs.count(where: { !$0.isRunning }) < limits.waiting else {
+        let waiting = state.jobs.count { !$0.isRunning && $0.isAnimation == request.isAnimation }
+        guard waiting < limits.waiting else {
           return .found(.answer(.failure(FilmsBusy.queue(limits.waiting))))
         }
         let job = Job(request)
@@ -139,9 +147,7 @@ final class FilmCache: Sendable {
         own = job
       }
     }
-    guard let job = own, !job.isRunning, state.jobs.first(where: { !$0.isRunning }) === job,
-      state.jobs.count(where: \.isRunning) < limits.running
-    else { return .wait(ms: Self.checkMs) }
+    guard let job = own, state.next(limits) === job else { return .wait(ms: Self.checkMs) }
     while !hasRoom(for: job.bytes, in: state) {
       guard state.evict() else {
         let busy = FilmsBusy.room(bytes: job.bytes, limits.films, limits.bytes, freeBytes: freeBytes())
@@ -179,6 +185,14 @@ final class FilmCache: Sendable {
 }
 
 extension FilmCache.State {
+  /// The film that is made next; nil if none may be begun. Other films overtake animated pictures that wait for one.
+  fileprivate func next(_ limits: FilmCache.Limits) -> FilmCache.Job? {
+    let running = jobs.filter(\.isRunning)
+    guard running.count < limits.running else { return nil }
+    let isFull = running.count(where: \.isAnimation) >= limits.animations
+    return jobs.first { !$0.isRunning && !($0.isAnimation && isFull) }
+  }
+
   /// Returns a cached film, which is the most recently used one then.
   fileprivate mutating func film(_ key: String) -> OpenFile? {
     guard let index = films.firstIndex(where: { $0.key == key }) else { return nil }

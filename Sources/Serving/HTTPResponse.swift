@@ -22,6 +22,8 @@ package struct HTTPResponse {
     case svg = "image/svg+xml"
     case jpeg = "image/jpeg"
     case png = "image/png"
+    case gif = "image/gif"
+    case webp = "image/webp"
     case json = "application/json"
     case text = "text/plain; charset=utf-8"
     case metrics = "text/plain; version=0.0.4; charset=utf-8"

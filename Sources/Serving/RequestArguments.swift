@@ -1,3 +1,4 @@
+import Encoding
 import FrameBatches
 import Sessions
 
@@ -13,6 +14,16 @@ extension HTTPRequest {
       throw BadArguments(description: "speed, as in ?speed=2, is \(FilmSpeed.rule)")
     }
     return Clip(from: try optionalInstant("from"), to: try optionalInstant("to"), speed: speed)
+  }
+
+  /// The maximum of the longer side of an animated picture, which a request names with `max-side`.
+  func maxSide() throws(BadArguments) -> Int {
+    let text = argument("max-side") ?? "\(AnimationFormat.defaultSide)"
+    guard let side = Int(text), AnimationFormat.sides.contains(side) else {
+      let (from, to) = (AnimationFormat.sides.lowerBound, AnimationFormat.sides.upperBound)
+      throw BadArguments(description: "max-side, as in ?max-side=320, is a number of pixels from \(from) to \(to)")
+    }
+    return side
   }
 
   private func optionalInstant(_ name: String) throws(BadArguments) -> SessionInstant? {

@@ -87,7 +87,9 @@ package final class SessionRoutes: Sendable {
     },
     Route(ofPlayback: "iframes.m3u8") { try $0.playlist("iframes.m3u8", of: $1, $2) },
     Route(ofPlayback: "multivariant.m3u8") { try $0.playlist("multivariant.m3u8", of: $1, $2) },
-    Route(ofPlayback: "session.mp4") { try $0.film(of: $1, $2) },
+    Route(ofPlayback: "session.mp4") { try $0.film(of: $1, as: nil, $2) },
+    Route(ofPlayback: "session.gif") { try $0.film(of: $1, as: .gif, $2) },
+    Route(ofPlayback: "session.webp") { try $0.film(of: $1, as: .webp, $2) },
     Route(ofSession: "*") { try $0.file($2.parts[2], of: $1) },
   ]
 
@@ -178,29 +180,43 @@ package final class SessionRoutes: Sendable {
   }
 
   /// The session as a film, or a part of it.
-  private func film(of playback: SessionPlayback, _ request: HTTPRequest) throws -> HTTPResponse {
+  ///
+  /// - Parameter format: of an animated picture; nil for an MP4.
+  private func film(
+    of playback: SessionPlayback, as format: AnimationFormat?, _ request: HTTPRequest
+  ) throws -> HTTPResponse {
     do {
       let clip = try request.clip()
+      let animation = try format.map { (format: $0, maxSide: try request.maxSide()) }
       let range = try playback.range(of: clip)
       let part = clip == .whole ? "" : "-\(range.lowerBound)-\(range.upperBound)-\(clip.speed)"
-      let tag = playback.digest + part
+      let tag = playback.digest + part + (animation.map { "-\($0.format.rawValue)-\($0.maxSide)" } ?? "")
       // Do not make the film for a client that has it.
-      var reply = HTTPResponse(.mp4, [])
+      let kind: HTTPResponse.Kind = format.map { $0 == .gif ? .gif : .webp } ?? .mp4
+      var reply = HTTPResponse(kind, [])
       if !request.has(tag) {
         let wanted = FilmCache.Request(
-          key: tag, session: playback.session, bytes: playback.bytes(in: range), isAbandoned: request.isAbandoned)
+          key: tag, session: playback.session,
+          bytes: try animation.map { try playback.animationBytes(of: clip, as: $0.format, maxSide: $0.maxSide) }
+            ?? playback.bytes(in: range),
+          isAnimation: animation != nil, isAbandoned: request.isAbandoned)
         let film = try films.film(wanted) { requireClient in
-          try playback.film(of: clip, in: scratch, progress: requireClient)
+          try playback.film(of: clip, as: animation, in: scratch, progress: requireClient)
         }
-        reply = HTTPResponse(.mp4, film)
+        reply = HTTPResponse(kind, film)
       }
       reply.tag = tag
-      reply.headers.append(("Content-Disposition", "attachment; filename=\"\(playback.session)\(part).mp4\""))
+      let name = "\(playback.session)\(part).\(format?.rawValue ?? "mp4")"
+      reply.headers.append(("Content-Disposition", "attachment; filename=\"\(name)\""))
       return reply
     } catch let bad as BadArguments {
       return .failure(400, "\(bad)")
     } catch let bad as BadClip {
       return .failure(bad.fault == .empty ? 400 : 404, "\(bad)")
+    } catch let refusal as AnimationRefusal {
+      return .failure(400, "\(refusal)")
+    } catch let missing as MissingEncoder {
+      return .failure(501, "\(missing)")
     } catch let busy as FilmsBusy {
       var refusal = HTTPResponse.failure(503, "\(busy)")
       refusal.headers.append(("Retry-After", "\(FilmsBusy.retryAfterS)"))

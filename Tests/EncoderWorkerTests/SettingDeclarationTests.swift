@@ -90,7 +90,7 @@ import Testing
         }
       }
     }
-    #expect(Set(elsewhere) == ["every"])
+    #expect(Set(elsewhere) == ["every", "max-side"])
   }
 
   @Test(arguments: [

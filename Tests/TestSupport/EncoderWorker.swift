@@ -33,15 +33,17 @@ public enum EncoderWorker {
     return Measured(status: Int32(numbers[0]), errors: result.errors, peakBytes: 1_024 * numbers[1])
   }
 
-  /// Encodes a fixture into a directory and reads the session back.
+  /// Encodes a fixture into a directory and reads the session back. The session has the fixture's name; for any other folder, the
+  /// folder's.
   public static func encode(
     _ fixture: Fixture, into scratch: ScratchDirectory, _ options: String...
   ) throws -> PublishedSession {
     // Plain batches have no session name. Native batches keep theirs.
+    let session = URL(fileURLWithPath: fixture.name).lastPathComponent
     let result = try Tool.run(
-      path, ["encode", fixture.path, "--output", scratch.path("output"), "--session", fixture.name] + options)
+      path, ["encode", fixture.path, "--output", scratch.path("output"), "--session", session] + options)
     guard result.status == 0 else { throw Tool.Failure("encode \(fixture): \(result.errors)") }
-    return try PublishedSession(scratch.path("output/\(fixture.name)"))
+    return try PublishedSession(scratch.path("output/\(session)"))
   }
 }
 

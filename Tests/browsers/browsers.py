@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Tests how browsers show the encoder's files, by screenshots: segments, films, HLS, the player page, colours.
+"""Tests how browsers show the encoder's files, by screenshots: segments, films, animated pictures, HLS, the player page, colours.
 
     make browsers        installs three browsers and writes docs/players.md; the exit status is 0 if all checks pass
 
@@ -179,7 +179,7 @@ class Server(http.server.ThreadingHTTPServer):
             if asked:
                 self.send_header("Content-Range", f"bytes {first}-{first + len(part) - 1}/{len(data)}")
             kinds = {".mp4": "video/mp4", ".m4s": "video/mp4", ".m3u8": "application/vnd.apple.mpegurl",
-                     ".js": "text/javascript", ".html": "text/html"}
+                     ".js": "text/javascript", ".html": "text/html", ".gif": "image/gif", ".webp": "image/webp"}
             self.send_header("Content-Type", kinds.get(path.suffix, "application/octet-stream"))
             self.send_header("Accept-Ranges", "bytes")
             self.send_header("Content-Length", str(len(part)))
@@ -246,7 +246,7 @@ PLAY = """
 def number(browser):
     """Reads the painted number from a screenshot of the picture."""
     box = browser.run("""
-        const {left, top, width, height} = document.querySelector('video').getBoundingClientRect();
+        const {left, top, width, height} = document.querySelector('video, img').getBoundingClientRect();
         return [left, top, width, height];""")
     left, top, width, height = box
     picture = browser.screenshot()
@@ -293,6 +293,34 @@ def check_films(browser, films, server):
             else:
                 bad.append(f"{session} at {(since + until) // 2} ms: {shown} instead of {picture}")
     return good, count, bad
+
+
+def animations(output, target):
+    """Makes animated pictures of a session. Returns the numbers of its pictures for each file."""
+    target.mkdir()
+    found = {}
+    for ending in ["gif", "webp"]:
+        subprocess.run([WORKER, "stitch", output / "regular-1", "--to", target / f"regular.{ending}"], check=True,
+                       capture_output=True)
+        (target / f"{ending}.html").write_text(
+            f'<!doctype html><body style="margin:0;background:#808080"><img src="regular.{ending}">')
+        found[ending] = {frame[0] for frame in captures(output, "regular-1", sessions()["regular-1"])}
+    return found
+
+
+def check_animations(browser, animations, server):
+    """Looks at animated pictures until each picture was on screen."""
+    good, bad = 0, []
+    for ending, numbers in animations.items():
+        browser.open(f"{server.url}/animations/{ending}.html")
+        seen, until = set(), time.monotonic() + 60
+        while not numbers <= seen and time.monotonic() < until:
+            seen.add(number(browser))
+        if numbers <= seen:
+            good += 1
+        else:
+            bad.append(f"{ending}: {sorted(numbers - seen)} not seen")
+    return good, len(animations), bad
 
 
 def check_clips(browser, clips, server):
@@ -461,6 +489,7 @@ def report(asked, scratch):
         subprocess.run([WORKER, "stitch", scratch / "output" / session, "--to", scratch / "films" / f"{session}.mp4"],
                        check=True, capture_output=True)
     cut = clips(scratch / "output", spans, scratch / "clips")
+    moving = animations(scratch / "output", scratch / "animations")
     names = colour_files(scratch)
     server = Server(scratch)
     server.directory = scratch
@@ -473,7 +502,7 @@ def report(asked, scratch):
             print(f"{name} …", file=sys.stderr)
             browser = drivers.ALL[name]()
             try:
-                column, faults = judge(browser, files, spans, cut, names, server, url)
+                column, faults = judge(browser, files, spans, cut, moving, names, server, url)
             finally:
                 browser.close()
             columns.append(column)
@@ -492,7 +521,7 @@ def report(asked, scratch):
     return 0 if is_good else 1
 
 
-def judge(browser, files, spans, cut, names, server, url):
+def judge(browser, files, spans, cut, moving, names, server, url):
     """Runs all parts in one browser. Returns the rows of its column, and the failures."""
     faults = []
     good, count, bad = check_segments(browser, files, server)
@@ -506,6 +535,9 @@ def judge(browser, files, spans, cut, names, server, url):
     opened, played, count, bad = check_clips(browser, cut, server)
     column["Clips show their first picture, and tell their length"] = f"{opened} of {count}"
     column["Clips play in real time, every picture seen"] = f"{played} of {count}"
+    faults += bad
+    good, count, bad = check_animations(browser, moving, server)
+    column["GIF and WebP show each picture"] = f"{good} of {count}"
     faults += bad
     column["HLS through hls.js: sessions that play to their end"] = check_hls(browser, server)
     loads, sessions, steps, count, most, bad = check_page(browser, spans, url)

@@ -528,6 +528,9 @@ class Controls(PageTest):
             })""", path)
         self.assertEqual(kind, "ftyp")
         self.assertGreater(size, 10_000)
+        for ending in ["gif", "webp"]:
+            self.browser.run(f"document.getElementById('part-format').value = '{ending}'")
+            self.assertEqual(self.part()[1], path.replace("mp4", ending))
 
     def test_part_without_marks_is_the_visible_one_and_a_mark_replaces_the_other(self):
         start = self.index("exact-1fps")["startMs"]

@@ -40,7 +40,7 @@ FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 # On a loaded machine a process waits many times as long as it works.
 PATIENCE = 12
 TRAP = re.compile(rb"Fatal error|Swift runtime|Illegal instruction|Program crashed|Sanitizer|\*\*\* Signal|smashing detected")
-PAGES = ["", "timeline.json", "session.m3u8", "session.json", "session.ffconcat", "thumbnail.jpg", "session.mp4",
+PAGES = ["", "timeline.json", "session.m3u8", "session.json", "session.ffconcat", "thumbnail.jpg", "session.mp4", "session.gif",
          f"frame.jpg?t={START + 1500}", f"frame.jpg?t={(1 << 63) - 1}", f"segment-{START}.json"]
 MAX_FILES, MAX_BODY, GROUP, PR_SET_CHILD_SUBREAPER = 12, 1 << 20, 10, 36
 VIDEO = "-f lavfi -i testsrc=size=96x64:rate=8 -frames:v 12 -pix_fmt yuv420p"

@@ -1,4 +1,5 @@
-// Encodes a picture as an image file, through libavcodec: planar 4:2:0 as JPEG, RGB as PNG. The same pixels give the same bytes.
+// Encodes a picture as an image file, through libavcodec: planar 4:2:0 as JPEG, RGB as PNG, BGRA as WebP. The same pixels give the
+// same bytes.
 
 import CFFmpeg
 import FileSystem
@@ -12,7 +13,7 @@ package enum ImageFile {
     let quality = scale * FF_QP2LAMBDA
     picture.colourRange = AVCOL_RANGE_JPEG
     unsafe picture.frame.pointee.quality = quality
-    return try unsafe encode(picture, as: AV_CODEC_ID_MJPEG) { context in
+    return try unsafe encode(picture, with: encoder(AV_CODEC_ID_MJPEG)) { context in
       unsafe context.pointee.color_range = AVCOL_RANGE_JPEG
       // For FFmpeg, 4:2:0 with a separate full range is unofficial; the pixel format that implies the range is deprecated.
       unsafe context.pointee.strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL
@@ -25,18 +26,39 @@ package enum ImageFile {
   ///   - picture: RGB24.
   ///   - effort: zlib's level, 1 to 9; a higher level makes smaller files and takes longer.
   package static func png(_ picture: FrameBuffer, effort: Int32 = 6) throws(FFmpegError) -> [UInt8] {
-    try unsafe encode(picture, as: AV_CODEC_ID_PNG) { context in
+    try unsafe encode(picture, with: encoder(AV_CODEC_ID_PNG)) { context in
       unsafe context.pointee.color_range = AVCOL_RANGE_JPEG
       unsafe context.pointee.compression_level = effort
     }
   }
 
-  private static func encode(
-    _ picture: FrameBuffer, as kind: AVCodecID, _ configure: (UnsafeMutablePointer<AVCodecContext>) -> Void
-  ) throws(FFmpegError) -> [UInt8] {
+  /// The encoder of a still WebP; the other one of libavcodec makes animations.
+  static let webpEncoder = "libwebp"
+
+  /// - Parameter picture: BGRA, whose colours are not multiplied by alpha.
+  /// - Throws: ``MissingEncoder``, ``FFmpegError``.
+  static func webp(_ picture: FrameBuffer) throws -> [UInt8] {
+    try unsafe encode(picture, with: encoder(named: webpEncoder)) { context in
+      unsafe context.pointee.compression_level = 4
+    }
+  }
+
+  static func encoder(named name: String) throws(MissingEncoder) -> UnsafePointer<AVCodec> {
+    guard let encoder = unsafe avcodec_find_encoder_by_name(name) else { throw MissingEncoder(name: name) }
+    return unsafe encoder
+  }
+
+  private static func encoder(_ kind: AVCodecID) throws(FFmpegError) -> UnsafePointer<AVCodec> {
     guard let encoder = unsafe avcodec_find_encoder(kind) else {
       throw FFmpegError(function: "avcodec_find_encoder", code: cff_error_encoder_not_found())
     }
+    return unsafe encoder
+  }
+
+  private static func encode(
+    _ picture: FrameBuffer, with encoder: UnsafePointer<AVCodec>,
+    _ configure: (UnsafeMutablePointer<AVCodecContext>) -> Void
+  ) throws(FFmpegError) -> [UInt8] {
     let codec = try unsafe CodecContext(encoder)
     let context = unsafe codec.pointer
     unsafe context.pointee.width = Int32(picture.width)

@@ -87,6 +87,13 @@ package final class Picture {
     }
   }
 
+  /// Returns the picture scaled to a maximum length of its sides; itself if it is not larger.
+  func fitted(maxSide: Int, with converter: PictureConverter) throws(FFmpegError) -> Picture {
+    let own = PixelSize(width: width, height: height)
+    let size = own.fitted(maxSide: maxSide)
+    return size == own ? self : try Picture(adopting: converter.scaled(coded: buffer, visible: own, to: size))
+  }
+
   private var planes: [(start: UnsafeMutablePointer<UInt8>, stride: Int)] { unsafe (0..<3).map(buffer.plane) }
 
   /// Passes the frame to a call that keeps its own reference.

@@ -38,6 +38,15 @@ package final class PictureConverter {
     try source.size == size ? source : convert(source, to: AV_PIX_FMT_RGBA, size: size)
   }
 
+  /// Scales planar 4:2:0 as segments have it.
+  ///
+  /// - Parameter visible: the upper left part of the source to scale.
+  func scaled(coded source: FrameBuffer, visible: PixelSize, to size: PixelSize) throws(FFmpegError) -> FrameBuffer {
+    let full = try convert(source, visible: visible, to: AV_PIX_FMT_YUV420P, size: size, colours: .coded)
+    try full.limitRange()
+    return full
+  }
+
   /// Converts a video's picture to planar 4:2:0, limited range, BT.601.
   ///
   /// - Parameters:

@@ -19,6 +19,8 @@ public struct EncodingOptions: Sendable {
   public var background = Colour.black
   /// The limits of a batch.
   public var limits = Limits()
+  /// Maximum length of a picture's sides in pixels, to which larger ones are scaled; nil for any length.
+  package var maxSide: Int?
   /// Facts that batches may not state.
   package var input = InputOptions()
   /// The decoder processes; nil to decode trusted files in this process. Pictures have the limits and the background that the

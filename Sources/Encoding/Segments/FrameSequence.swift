@@ -106,6 +106,7 @@ package struct FrameSequence {
 /// Decodes frames. A frame with the files of the one before, or with a cached key frame, is not decoded.
 private struct FrameDecoder {
   private let decoder: any FrameDecoding
+  private let scaler: PictureScaler
   private let cache: KeyFrameCache?
   /// Maximum bytes of the files of a frame with a cached key frame, which stay in memory. Larger frames are decoded at once.
   private static let maximumKeptBytes = 4 << 20
@@ -121,6 +122,7 @@ private struct FrameDecoder {
   ) {
     previous = last
     self.cache = cache
+    scaler = PictureScaler(maxSide: options.maxSide, converter: PictureConverter())
     decoder =
       options.decoders.map {
         SandboxedDecoder($0, for: session, options.profile, cancellation: cancellation)
@@ -179,17 +181,28 @@ private struct FrameDecoder {
     guard let cache, files.reduce(0, { $0 + $1.count }) <= Self.maximumKeptBytes, let key = cache.recall(identity)
     else {
       let decoded = try decoder.picture(from: files, frame.look)
-      return SourceFrame(decoded.picture, notes: decoded.notes, identity: identity)
+      return SourceFrame(try scaler.fitted(decoded.picture), notes: decoded.notes, identity: identity)
     }
-    return SourceFrame(key, identity: identity) { [decoder] in
+    return SourceFrame(key, identity: identity) { [decoder, scaler] in
       do {
-        return try decoder.picture(from: files, frame.look).picture
+        return try scaler.fitted(decoder.picture(from: files, frame.look).picture)
       } catch let refusal as RefusedPicture {
         // The next attempt decodes the frame first.
         cache.forget(identity)
         throw RefusedLate(source: frame.source, reason: refusal.refusal.text)
       }
     }
+  }
+}
+
+/// Scales pictures to a maximum length of their sides; nil to keep their size.
+private struct PictureScaler {
+  let maxSide: Int?
+  let converter: PictureConverter
+
+  func fitted(_ picture: Picture) throws(FFmpegError) -> Picture {
+    guard let maxSide else { return picture }
+    return try picture.fitted(maxSide: maxSide, with: converter)
   }
 }
 

@@ -40,9 +40,12 @@ export class Part {
     return `+${exact(this.fromMs)} to +${exact(this.toMs)}`;
   }
 
-  /** Returns the address of its film. */
-  film(speed) {
+  /**
+   * Returns the address of its film.
+   * @param format mp4, gif or webp
+   */
+  film(speed, format) {
     const {startMs} = this.#session;
-    return `session.mp4?from=${startMs + this.fromMs}&to=${startMs + this.toMs}${speed === '1' ? '' : `&speed=${speed}`}`;
+    return `session.${format}?from=${startMs + this.fromMs}&to=${startMs + this.toMs}${speed === '1' ? '' : `&speed=${speed}`}`;
   }
 }

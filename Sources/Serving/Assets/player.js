@@ -325,7 +325,9 @@ const keys = {
 function listen() {
   for (const [id, command] of Object.entries(commands)) $(id)?.addEventListener('click', () => command());
   $('download').addEventListener('click', event => download(event, 'session.mp4'));
-  $('download-part').addEventListener('click', event => download(event, part.film($('part-speed').value)));
+  $('download-part').addEventListener('click', event => {
+    download(event, part.film($('part-speed').value, $('part-format').value));
+  });
   $('part').addEventListener('toggle', changed);
   $('rate').addEventListener('change', () => playback.setRate(Number($('rate').value)));
   document.addEventListener('keydown', event => {

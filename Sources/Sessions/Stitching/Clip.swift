@@ -38,22 +38,26 @@ package struct Clip: Sendable, Equatable {
   }
 
   /// Returns the bounds of the session that shorten the clip.
-  func notes(in bounds: Range<Int64>, of session: SessionID) -> [Problem] {
+  ///
+  /// - Parameter zeroMs: the instant that counts as 0, for pictures without a clock.
+  func notes(in bounds: Range<Int64>, of session: SessionID, zeroMs: Int64?) -> [Problem] {
     let (startMs, endMs) = (bounds.lowerBound, bounds.upperBound)
     var notes: [String] = []
     if let from, from.unixMs(inSessionFrom: startMs) < startMs {
-      notes.append("the session begins at \(startMs.instantText); the film begins there")
+      notes.append("the session begins at \(startMs.instantText(from: zeroMs)); the film begins there")
     }
     if let to, to.unixMs(inSessionFrom: startMs) > endMs {
-      notes.append("the session ends at \(endMs.instantText); the film ends there")
+      notes.append("the session ends at \(endMs.instantText(from: zeroMs)); the film ends there")
     }
     return notes.map { Problem(file: session.description, what: $0) }
   }
 }
 
 extension Int64 {
-  /// An instant in messages: as a date, and as unix milliseconds for a command.
-  var instantText: String { "\(dateText) (\(self))" }
+  /// Returns an instant for messages: as a date, and as unix milliseconds for a command. Without a clock, the form for a command.
+  func instantText(from zeroMs: Int64? = nil) -> String {
+    zeroMs.map { "+\((self - $0).secondsText)s" } ?? "\(dateText) (\(self))"
+  }
 }
 
 /// A clip that shows nothing of its session.
@@ -72,10 +76,13 @@ package struct BadClip: Error, Equatable, CustomStringConvertible {
   let toMs: Int64
   /// Of the session.
   let bounds: Range<Int64>
+  /// The instant that counts as 0, for pictures without a clock.
+  var zeroMs: Int64?
 
   package var description: String {
-    let part = "cut session \(session) from \(fromMs.instantText) to \(toMs.instantText)"
-    let whole = "the session is from \(bounds.lowerBound.instantText) to \(bounds.upperBound.instantText)"
+    func text(_ ms: Int64) -> String { ms.instantText(from: zeroMs) }
+    let part = "cut session \(session) from \(text(fromMs)) to \(text(toMs))"
+    let whole = "the session is from \(text(bounds.lowerBound)) to \(text(bounds.upperBound))"
     switch fault {
     case .empty: return "\(part): nothing is between; \(whole): name an end after the start"
     case .outside: return "\(part): outside of the session; \(whole): name instants in it"
@@ -100,10 +107,11 @@ extension ClippedSession {
   /// - Parameters:
   ///   - first: the start of the session's first segment.
   ///   - starts: those of all segments, in order.
+  ///   - zeroMs: the instant that counts as 0, for pictures without a clock.
   ///   - segment: returns the segment with a start. It is asked only for those that the clip needs.
   /// - Throws: ``BadSession`` if two segments overlap; ``BadClip``.
   init(
-    _ clip: Clip, of session: SessionID, first: Int64, last: PublishedSegment, starts: [Int64],
+    _ clip: Clip, of session: SessionID, first: Int64, last: PublishedSegment, starts: [Int64], zeroMs: Int64? = nil,
     segment: (Int64) throws -> PublishedSegment
   ) throws {
     let bounds = first..<max(first + 1, last.endMs + last.gapAfterMs)
@@ -116,7 +124,8 @@ extension ClippedSession {
     if let overlap = SessionOrder.overlaps(of: segments).first { throw BadSession(overlap.file, overlap.what) }
     self.init(
       segments: segments, bounds: bounds, range: range,
-      warnings: clip.notes(in: bounds, of: session) + SessionOrder.missingParts(of: segments, isAll: clip.isWhole))
+      warnings: clip.notes(in: bounds, of: session, zeroMs: zeroMs)
+        + SessionOrder.missingParts(of: segments, isAll: clip.isWhole))
   }
 }
 
@@ -139,8 +148,10 @@ extension SessionDirectory {
 
 extension StitchPlan {
   /// - Throws: ``BadClip`` if it shows nothing.
-  init(_ part: ClippedSession, of clip: Clip, gaps: GapRule, in session: SessionID) throws(BadClip) {
-    self.init(part.segments, gaps: gaps, range: clip.isWhole ? nil : part.range, speed: clip.speed)
+  init(
+    _ part: ClippedSession, of clip: Clip, gaps: GapRule, as form: FilmForm, in session: SessionID
+  ) throws(BadClip) {
+    self.init(part.segments, gaps: gaps, range: clip.isWhole ? nil : part.range, speed: clip.speed, as: form)
     guard !parts.isEmpty else {
       throw BadClip(
         session: session, fault: .gap, fromMs: part.range.lowerBound, toMs: part.range.upperBound, bounds: part.bounds)

@@ -4,14 +4,34 @@
 import Encoding
 import ISOMedia
 
+/// How fast pictures may follow one another in a film at a high speed.
+struct FilmPace {
+  /// The time of a picture, in ticks.
+  let pictureTicks: Int64
+  /// Maximum number of a segment's pictures in a second of the film.
+  let picturesASecond: Int64
+
+  /// A screen shows 60 pictures a second; players decode 300: see docs/players.md.
+  static let player = FilmPace(pictureTicks: 1_500, picturesASecond: 300)
+
+  init(pictureTicks: Int64, picturesASecond: Int64) {
+    (self.pictureTicks, self.picturesASecond) = (pictureTicks, picturesASecond)
+  }
+
+  init(of form: FilmForm) {
+    guard case .animation(let format, _) = form else {
+      self = .player
+      return
+    }
+    let ticks = max(Self.player.pictureTicks, format.shortestHold * format.tick)
+    self.init(pictureTicks: ticks, picturesASecond: MediaTime.timescale / ticks)
+  }
+}
+
 /// The parts of a film at a high speed.
 struct FastFilm {
-  /// The time of a picture on a screen that shows 60 a second, in ticks.
-  private static let pictureTicks: Int64 = 1_500
   /// The longest time without a sample while a picture stays, in ticks: see ``SampleCadence/dense``.
   private static let stillTicks = MediaTime.ticks(ms: SampleCadence.dense.sampleMs)
-  /// Maximum number of a segment's pictures in a second of the film. Players decode as many: see docs/players.md.
-  private static let picturesASecond: Int64 = 300
 
   private(set) var parts: [StitchPlan.Part] = []
   /// The number of captures in the film's part of the session, and of those that the film does not show.
@@ -19,14 +39,15 @@ struct FastFilm {
   private(set) var leftOut = 0
 
   private let speed: FilmSpeed
+  private let pace: FilmPace
   /// The capture on screen at the end of the parts so far.
   private var shownMs: Int64?
   /// The end of what the last part shows, without what is left out behind it.
   private var endMs: Int64 = 0
 
   /// - Parameter all: the parts of the film if nothing were left out; at least one.
-  init(_ all: [StitchPlan.Part], _ speed: FilmSpeed) {
-    self.speed = speed
+  init(_ all: [StitchPlan.Part], _ speed: FilmSpeed, _ pace: FilmPace) {
+    (self.speed, self.pace) = (speed, pace)
     var latestMs: Int64?
     for part in all {
       let frames = part.frames
@@ -50,11 +71,11 @@ struct FastFilm {
   private mutating func add(_ part: StitchPlan.Part, _ frames: ArraySlice<PublishedSegment.Frame>) {
     let range = ticks(part.startMs)..<ticks(part.startMs + part.lengthMs)
     let count = Int64(part.segment.isImported ? part.segment.samples : frames.count)
-    let isDense = count * MediaTime.timescale > Self.picturesASecond * (range.upperBound - range.lowerBound)
-    let isOnlyFirst = range.upperBound - range.lowerBound < Self.pictureTicks || isDense
+    let isDense = count * MediaTime.timescale > pace.picturesASecond * (range.upperBound - range.lowerBound)
+    let isOnlyFirst = range.upperBound - range.lowerBound < pace.pictureTicks || isDense
     let new = isOnlyFirst ? frames.prefix(1) : frames
     let isStill = new.count == 1 && new.first?.timeMs == shownMs
-    guard Self.hasMultiple(of: isStill ? Self.stillTicks : Self.pictureTicks, range) else { return }
+    guard Self.hasMultiple(of: isStill ? Self.stillTicks : pace.pictureTicks, range) else { return }
     append(part, new, isOnlyFirst: isOnlyFirst)
   }
 

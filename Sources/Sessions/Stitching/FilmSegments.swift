@@ -11,6 +11,8 @@ package final class FilmSegments: ArtifactStore, SegmentVideos {
     var session: SessionID?
     /// By start, in unix milliseconds.
     var segments: [Int64: Stored] = [:]
+    /// Whether the times of pictures count from the assumed start.
+    var isWithoutClock = false
   }
 
   private struct Stored {
@@ -19,12 +21,16 @@ package final class FilmSegments: ArtifactStore, SegmentVideos {
   }
 
   private let file: UnnamedFile
+  private let assumedStart: Int64?
   private let state = Mutex(State())
   package let reader: VideoReader
 
-  /// - Parameter directory: on a disk with room for the segments.
-  package init(in directory: String, decoders: DecoderForkServer?) throws {
+  /// - Parameters:
+  ///   - directory: on a disk with room for the segments.
+  ///   - assumedStart: the capture of the lowest-numbered picture if nobody states it, in unix milliseconds.
+  package init(in directory: String, assumedStart: Int64?, decoders: DecoderForkServer?) throws {
     file = try UnnamedFile(in: directory)
+    self.assumedStart = assumedStart
     reader = VideoReader(decoders, owner: directory)
   }
 
@@ -47,7 +53,7 @@ package final class FilmSegments: ArtifactStore, SegmentVideos {
         "it has session \(source.batch.session), and the film shows session \(session?.description ?? "")",
         advice: "make a film of each: run encode, then stitch")
     }
-    return .ready(FilmPublication(film: self, batch: source.batch))
+    return .ready(FilmPublication(film: self, source: source))
   }
 
   package func rollBack(_ source: BatchReader, cancellation: Cancellation) -> PublishedBatch? { nil }
@@ -56,14 +62,24 @@ package final class FilmSegments: ArtifactStore, SegmentVideos {
 
   package func flushPending(all: Bool) -> [ViewUpdateFailure] { [] }
 
-  fileprivate func add(_ manifests: [SegmentManifest]) {
+  /// - Parameter source: the batch of the segments.
+  fileprivate func add(_ manifests: [SegmentManifest], of source: BatchReader) {
+    let isWithoutClock = isWithoutClock(source)
     state.withLock { state in
+      state.isWithoutClock = state.isWithoutClock || isWithoutClock
       // A batch that is named twice is the same batch.
       for manifest in manifests {
         let stored = Stored(segment: manifest.segment, video: manifest.staged.video)
         state.segments[manifest.segment.startMs] = state.segments[manifest.segment.startMs] ?? stored
       }
     }
+  }
+
+  /// Whether the times of a batch count from the assumed start. The first picture may be one that cannot be decoded.
+  private func isWithoutClock(_ source: BatchReader) -> Bool {
+    guard let assumedStart else { return false }
+    // A `batch.json` without times leaves them to the options, and so to the numbers of its files.
+    return source.format == NumberedFormat.name || source.batch.frames.first?.timeMs == assumedStart
   }
 
   // MARK: - The film
@@ -77,9 +93,9 @@ package final class FilmSegments: ArtifactStore, SegmentVideos {
 
   /// Writes the film of all segments.
   ///
-  /// Parameters and errors as of ``Stitching/film(of:showing:to:gaps:decoders:progress:)``.
+  /// Parameters and errors as of ``Stitching/film(of:showing:as:to:gaps:decoders:progress:)``.
   package func film(
-    showing clip: Clip, to target: String, gaps: GapRule, progress: (Int, Int) throws -> Void
+    showing clip: Clip, as form: FilmForm, to target: String, gaps: GapRule, progress: (Int, Int) throws -> Void
   ) throws -> StitchedSession {
     let all = state.withLock { $0 }
     let starts = all.segments.keys.sorted()
@@ -87,25 +103,34 @@ package final class FilmSegments: ArtifactStore, SegmentVideos {
     else {
       throw BadSession(target, "no picture to show", advice: "see the reasons above")
     }
-    let part = try ClippedSession(clip, of: session, first: first, last: last.segment, starts: starts) { start in
-      guard let stored = all.segments[start] else { throw BadSession(target, "segment \(start) is missing") }
-      return stored.segment
+    let zeroMs = all.isWithoutClock ? assumedStart : nil
+    do {
+      let part = try ClippedSession(
+        clip, of: session, first: first, last: last.segment, starts: starts, zeroMs: zeroMs
+      ) { start in
+        guard let stored = all.segments[start] else { throw BadSession(target, "segment \(start) is missing") }
+        return stored.segment
+      }
+      return try Stitching.film(
+        of: part, in: session, from: self, showing: clip, as: form, to: target, gaps: gaps, zeroMs: zeroMs,
+        progress: progress)
+    } catch var bad as BadClip {
+      bad.zeroMs = zeroMs
+      throw bad
     }
-    return try Stitching.film(
-      of: part, in: session, from: self, showing: clip, to: target, gaps: gaps, progress: progress)
   }
 }
 
 private struct FilmPublication: Publication {
   let film: FilmSegments
-  let batch: Batch
+  let source: BatchReader
 
   func commit(_ manifests: [SegmentManifest], cancellation: Cancellation) throws -> PublishedBatch {
     try cancellation.check()
-    film.add(manifests)
+    film.add(manifests, of: source)
     let receipt = Receipt(
-      manifests.map(\.segment), of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
-      warnings: batch.warnings + SegmentManifest.notes(in: manifests))
+      manifests.map(\.segment), of: source.batch, refused: manifests.flatMap(\.refused), duplicate: false,
+      warnings: source.batch.warnings + SegmentManifest.notes(in: manifests))
     return PublishedBatch(receipt) { [] }
   }
 }

@@ -75,6 +75,7 @@ struct FilmWriter {
     let endMs = part.skippedMs + part.lengthMs - part.earlyMs
     let isShorter = part.isOnlyFirst && endMs < segment.endMs - segment.startMs
     if !isShorter { try samples.stretch(toMs: endMs, gapMs: part.gapMs, file: segment.file) }
+    if let zeroMs = plan.zeroMs { try samples.countTimes(fromMs: zeroMs, file: segment.file) }
     let start = samples.removeBeginning(ofMs: part.skippedMs)
     if part.isOnlyFirst {
       samples.keepFirst(forMs: endMs - part.skippedMs, gapMs: part.gapMs)
@@ -109,7 +110,8 @@ struct FilmWriter {
 
   private var movie: [UInt8] {
     MP4Movie.bytes(
-      of: hasTexts ? [video, timing] : [video], chapters: plan.chapters, startMs: plan.shown.lowerBound)
+      of: hasTexts ? [video, timing] : [video], chapters: plan.chapters,
+      startMs: plan.zeroMs == nil ? plan.shown.lowerBound : nil)
   }
 
   /// Writes `moov` and the header of `mdat`.

@@ -1,5 +1,6 @@
 import Encoding
 import ISOMedia
+import JSON
 
 /// The samples of a published segment, read back and checked against its manifest.
 struct SegmentSamples {
@@ -59,8 +60,12 @@ extension SegmentSamples {
   /// - Throws: ``BadSession`` if a picture is shown for longer than a reader can count.
   func requireReadableDurations(_ file: String) throws(BadSession) {
     guard (video + timing).allSatisfy({ $0.duration <= MediaTime.ticks(ms: MediaTime.maximumSampleMs) }) else {
-      throw BadSession(file, "a hold of more than 6.6 hours behind it", advice: "stitch with --gaps cut")
+      throw Self.unreadableHold(file)
     }
+  }
+
+  static func unreadableHold(_ file: String) -> BadSession {
+    BadSession(file, "a hold of more than 6.6 hours behind it", advice: "stitch with --gaps cut")
   }
 
   /// Puts the parameter sets before each key frame, for readers of pictures of several kinds.
@@ -70,6 +75,32 @@ extension SegmentSamples {
         duration: sample.duration, data: parameterSets.lengthPrefixed + sample.data, isKey: sample.isKey)
     }
     isInBand = true
+  }
+
+  /// Counts the captures on the timing track from an instant, for pictures without a clock.
+  ///
+  /// - Throws: ``BadSession`` for a text without a capture.
+  mutating func countTimes(fromMs zeroMs: Int64, file: String) throws(BadSession) {
+    var texts: [Sample] = []
+    for sample in timing {
+      // The text follows its length in two bytes. That of a gap is empty.
+      guard sample.data.count > 2 else {
+        texts.append(sample)
+        continue
+      }
+      let text: JSONValue
+      let timeMs: Int64
+      do throws(JSONError) {
+        text = try JSONParser.parse(Array(sample.data.dropFirst(2)))
+        timeMs = try text.required("t", .integer)
+      } catch {
+        throw BadSession(file, "a text of the timing track: \(error)")
+      }
+      let counted = text.setting(["t": .number(timeMs - zeroMs)]).bytes()
+      let length = [UInt8(truncatingIfNeeded: counted.count >> 8), UInt8(truncatingIfNeeded: counted.count)]
+      texts.append(Sample(duration: sample.duration, data: length + counted))
+    }
+    set(video: video, timing: texts)
   }
 
   /// Returns the sample description of the video.

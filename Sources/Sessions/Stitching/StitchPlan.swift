@@ -47,6 +47,8 @@ struct StitchPlan: Equatable {
   /// At the film's speed.
   let chapters: [Chapter]
   let speed: FilmSpeed
+  /// The instant that counts as 0, for pictures without a clock; nil if instants are unix milliseconds.
+  var zeroMs: Int64?
 
   /// The shortest gap of a fast film that is a chapter, in milliseconds of the film.
   private static let shortestChapterMs: Int64 = 1_000
@@ -57,7 +59,10 @@ struct StitchPlan: Equatable {
   /// - Parameters:
   ///   - segments: in the order of their starts.
   ///   - range: the part of the session to show, in unix milliseconds; nil for all.
-  init(_ segments: [PublishedSegment], gaps: GapRule, range: Range<Int64>? = nil, speed: FilmSpeed = .normal) {
+  init(
+    _ segments: [PublishedSegment], gaps: GapRule, range: Range<Int64>? = nil, speed: FilmSpeed = .normal,
+    as form: FilmForm = .mp4
+  ) {
     var parts: [Part] = []
     var now: Int64 = 0
     var chapters: [Chapter] = []
@@ -88,7 +93,7 @@ struct StitchPlan: Equatable {
     }
     shown = (parts.first?.shown.lowerBound ?? 0)..<(parts.last?.shown.upperBound ?? 0)
     if speed.isFast, !parts.isEmpty {
-      let film = FastFilm(parts, speed)
+      let film = FastFilm(parts, speed, FilmPace(of: form))
       (self.parts, captures, leftOut) = (film.parts, film.captures, film.leftOut)
     } else {
       (self.parts, captures, leftOut) = (parts, 0, 0)

@@ -21,16 +21,31 @@ public struct StitchedSession: Sendable, Equatable {
   /// The part of the session that is shown, in unix milliseconds.
   package let shown: Range<Int64>
   package var speed = FilmSpeed.normal
+  /// The number of pictures of an animated picture or a poster.
+  package var pictures: Int?
+  /// The number of captured pictures that an animated picture shows as the one before, because they look like it.
+  package var merged = 0
+  /// The size of these pictures.
+  package var size: PixelSize?
+  /// The instant that counts as 0, for pictures without a clock; nil if instants are unix milliseconds.
+  package var zeroMs: Int64?
   /// Missing parts of the session.
   package let warnings: [Problem]
 
   /// One line of JSON.
   public var json: String {
-    JSONValue.object([
+    var members: [String: JSONValue] = [
       "file": .string(file), "session": .string(session), "durationMs": .number(durationMs),
-      "segments": .number(segments), "bytes": .number(bytes), "fromMs": .number(shown.lowerBound),
-      "toMs": .number(shown.upperBound), "speed": .number(speed.description), "warnings": .array(warnings.map(\.json)),
-    ]).line
+      "segments": .number(segments), "bytes": .number(bytes), "fromMs": .number(shown.lowerBound - (zeroMs ?? 0)),
+      "toMs": .number(shown.upperBound - (zeroMs ?? 0)), "speed": .number(speed.description),
+      "warnings": .array(warnings.map(\.json)),
+    ]
+    if zeroMs != nil { members["clock"] = .string("unknown") }
+    members["pictures"] = pictures.map { .number($0) }
+    if merged > 0 { members["merged"] = .number(merged) }
+    members["width"] = size.map { .number($0.width) }
+    members["height"] = size.map { .number($0.height) }
+    return JSONValue.object(members).line
   }
 }
 
@@ -70,32 +85,41 @@ public enum Stitching {
 
   /// Writes a film of a part of a session. Only segments of this part are read.
   ///
+  /// - Parameters:
+  ///   - form: an MP4, an animated picture or a poster.
+  ///   - progress: called with the number of segments or pictures done and of all.
   /// - Throws: ``BadClip`` if it shows nothing; errors of ``film(of:to:gaps:decoders:progress:)``.
   package static func film(
-    of path: String, showing clip: Clip, to target: String, gaps: GapRule, decoders: DecoderForkServer?,
-    progress: (Int, Int) throws -> Void
+    of path: String, showing clip: Clip, as form: FilmForm = .mp4, to target: String, gaps: GapRule,
+    decoders: DecoderForkServer?, progress: (Int, Int) throws -> Void
   ) throws -> StitchedSession {
     let directory = try SessionDirectory(at: path, decoders: decoders)
     return try film(
-      of: directory.segments(of: clip), in: directory.session, from: directory, showing: clip, to: target, gaps: gaps,
-      progress: progress)
+      of: directory.segments(of: clip), in: directory.session, from: directory, showing: clip, as: form, to: target,
+      gaps: gaps, progress: progress)
   }
 
   /// Writes a film of segments. The file gets its name when it is whole: a killed process leaves nothing.
   ///
-  /// - Parameter videos: those of the segments.
+  /// - Parameters:
+  ///   - videos: those of the segments.
+  ///   - zeroMs: the instant that counts as 0, for pictures without a clock.
   static func film(
     of part: ClippedSession, in session: SessionID, from videos: some SegmentVideos, showing clip: Clip,
-    to target: String, gaps: GapRule, progress: (Int, Int) throws -> Void
+    as form: FilmForm, to target: String, gaps: GapRule, zeroMs: Int64? = nil, progress: (Int, Int) throws -> Void
   ) throws -> StitchedSession {
-    let plan = try StitchPlan(part, of: clip, gaps: gaps, in: session)
+    var plan = try StitchPlan(part, of: clip, gaps: gaps, as: form, in: session)
+    plan.zeroMs = zeroMs
     let target = try Self.file(target)
     let file = try OutputFile(unnamedIn: DurableFile.parentDirectory(of: target))
-    let bytes = try write(plan, of: videos, to: file, progress: progress)
+    let written = try write(plan, of: videos, as: form, to: file, named: target, progress: progress)
     try file.publish(as: target)
+    let (from, to) = (plan.shown.lowerBound, plan.shown.upperBound)
     return StitchedSession(
-      file: target, session: session.description, durationMs: plan.durationMs, segments: plan.parts.count,
-      bytes: bytes, shown: plan.shown, speed: plan.speed, warnings: part.warnings + plan.omissions(in: target))
+      file: target, session: session.description, durationMs: form.isPoster ? 0 : plan.durationMs,
+      segments: form.isPoster ? 1 : plan.parts.count, bytes: written.bytes, shown: from..<(form.isPoster ? from : to),
+      speed: plan.speed, pictures: written.pictures, merged: written.merged, size: written.size, zeroMs: zeroMs,
+      warnings: part.warnings + plan.omissions(in: target))
   }
 
   /// - Returns: the film's size in bytes.

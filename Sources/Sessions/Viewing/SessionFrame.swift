@@ -78,20 +78,9 @@ package struct SessionFrame: Sendable {
 }
 
 extension SessionDirectory {
-  /// Less effort makes files that are some percent larger in a third of the time.
-  private static let pngEffort: Int32 = 1
-  /// The best quality of mjpeg but one: from there on files grow, and nobody sees a difference.
-  private static let jpegScale: Int32 = 2
-
   /// Returns a frame's picture as an image of its captured size.
   func image(of shown: ShownFrame, as format: ImageFormat) throws -> [UInt8] {
-    let segment = shown.segment
-    let pictures = try SegmentPictures(reader, isRGB: format == .png).pictures(
-      of: segment, bytes: try video(of: segment), frames: [shown.index],
-      fitting: PixelSize(width: segment.width, height: segment.height))
-    switch format {
-    case .png: return try ImageFile.png(pictures[0], effort: Self.pngEffort)
-    case .jpeg: return try ImageFile.jpeg(pictures[0], scale: Self.jpegScale)
-    }
+    let size = PixelSize(width: shown.segment.width, height: shown.segment.height)
+    return try image(of: shown.segment, frame: shown.index, fitting: size, as: format)
   }
 }

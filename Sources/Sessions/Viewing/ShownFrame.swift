@@ -69,8 +69,8 @@ package struct NothingOnScreen: Error, Equatable, CustomStringConvertible {
   package let bounds: Range<Int64>
 
   package var description: String {
-    let (from, to) = (bounds.lowerBound.instantText, bounds.upperBound.instantText)
-    return "session \(session): no picture at \(atMs.instantText): "
+    let (from, to) = (bounds.lowerBound.instantText(), bounds.upperBound.instantText())
+    return "session \(session): no picture at \(atMs.instantText()): "
       + (isGap
         ? "nothing was captured from \(from) to \(to); name an instant before or after this gap"
         : "the session is from \(from) to before \(to); name an instant in it")

@@ -38,12 +38,13 @@ struct ClipOptions: ParsableArguments {
     }
   }
 
-  /// - Throws: wrong usage if a path is that of another video.
-  static func requireMP4(_ to: String, _ command: String) throws {
-    let others = [".mkv", ".webm", ".avi", ".mov", ".ts", ".gif", ".wmv", ".flv"]
-    if let suffix = others.first(where: to.lowercased().hasSuffix) {
-      throw ValidationError(
-        "--to '\(to)': \(command) writes MP4, not \(suffix.dropFirst()); name a file that ends in .mp4")
+  /// - Throws: wrong usage if an end is a date: the pictures have none.
+  func requireNoClock() throws {
+    for (option, text) in [("--from", from), ("--to-time", toTime)] {
+      if let text, case .unixMs? = SessionInstant(text) {
+        throw ValidationError(
+          "\(option) '\(text)': numbered pictures without --start have no dates; write +12.5s, from the film's start")
+      }
     }
   }
 }

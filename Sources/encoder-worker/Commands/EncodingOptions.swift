@@ -57,7 +57,8 @@ struct EncodingOptions: ParsableArguments {
 
   @Option(
     name: .shortAndLong,
-    help: .setting("Number of batches in parallel.", default: "the number of cores", valueName: "n"))
+    help: .setting(
+      "Number of batches in parallel.", default: "the number of cores; 1 for film, to save memory", valueName: "n"))
   var jobs: Int?
 
   @Flag(help: .setting("At the end, print the time of each stage on standard error."))

@@ -11,6 +11,8 @@ struct FilmCommand: ReportingCommand {
     abstract: "Make one film of a folder of pictures, and leave nothing else.",
     discussion: """
       INPUT is all that encode takes: directories, archives, recordings, images. All inputs are one session. For numbered pictures, --fps is enough: the film begins at 0. Killed at any moment, the command leaves no file.
+
+      The ending of FILE tells its form: .mp4, an animated picture that loops (.gif, .webp), or the picture at --from (.png, .jpg).
       """)
 
   @Argument(
@@ -19,7 +21,10 @@ struct FilmCommand: ReportingCommand {
     completion: .file())
   var inputs: [String]
 
-  @Option(help: .call("The MP4 to write or replace.", valueName: "file", example: "film.mp4"), completion: .file())
+  @Option(
+    help: .call(
+      "The film to write or replace: .mp4, .gif, .webp, .png or .jpg.", valueName: "file", example: "film.mp4"),
+    completion: .file())
   var to: String
 
   @Option(
@@ -36,6 +41,7 @@ struct FilmCommand: ReportingCommand {
   var fps: String?
 
   @OptionGroup var part: ClipOptions
+  @OptionGroup var size: FilmSizeOptions
   @OptionGroup var capture: CaptureArguments
   @OptionGroup var results: ResultOptions
   @OptionGroup var settings: SettingsOption
@@ -44,41 +50,50 @@ struct FilmCommand: ReportingCommand {
   /// The session of inputs that name none.
   private static let session = "film"
   /// The first instant that a capture can have, for numbered pictures whose start nobody states.
-  private static let unknownStart = "\(Limits().instants.lowerBound)"
+  private static let unknownStart = Limits().instants.lowerBound
   /// A film is no batch of a queue: only memory limits it.
-  private static let limits = (frames: 1_000_000, entries: 4_000_000, segments: 1_000_000)
+  private static let segments = 1_000_000
 
   func validate() throws {
     if inputs.isEmpty { throw ValidationError("no input; name a folder of pictures") }
     if to.isEmpty { throw ValidationError("--to is empty") }
-    try ClipOptions.requireMP4(to, "film")
+    try FilmSizeOptions.requireFilm(to, "film")
+    try size.validate(for: form)
     try part.requireNoInstant(to)
+    if assumedStart != nil { try part.requireNoClock() }
     _ = try input()
   }
 
+  private var form: FilmForm { FilmForm(ofName: to, maxSide: size.maxSide) }
+
+  /// The start of numbered pictures if nobody states it.
+  private var assumedStart: Int64? { start == nil && fps != nil ? Self.unknownStart : nil }
+
   private func input() throws -> InputOptions {
-    try capture.options(session: Self.session, start: start ?? (fps == nil ? nil : Self.unknownStart), fps: fps)
+    try capture.options(session: Self.session, start: start ?? assumedStart.map { "\($0)" }, fps: fps)
   }
 
   func execute() throws {
     let target = try Stitching.file(to)
+    try form.requireEncoder(for: target)
     var options = try encoding.encoder(input())
-    options.limits.frames = max(options.limits.frames, Self.limits.frames)
-    options.limits.entries = max(options.limits.entries, Self.limits.entries)
-    options.limits.segments = max(options.limits.segments, Self.limits.segments)
+    if form == .mp4 { options.maxSide = size.maxSide }
+    options.limits.frames = max(options.limits.frames, Limits.ofFolder.frames)
+    options.limits.entries = max(options.limits.entries, Limits.ofFolder.entries)
+    options.limits.segments = max(options.limits.segments, Self.segments)
     options.limits.splitsFolders = true
     // Reads the segments that this process has encoded.
     try FormatLibrary.load()
-    let film = try FilmSegments(in: DurableFile.parentDirectory(of: target), decoders: nil)
+    let film = try FilmSegments(
+      in: DurableFile.parentDirectory(of: target), assumedStart: assumedStart, decoders: nil)
     let signals = try TerminationSignals()
     try encode(BatchSelection.batches(inputs), into: film, options, signals)
-    let result = try withProgress(in: "segments", signals) { advance in
-      try film.film(showing: part.clip(), to: to, gaps: gaps ?? .hold, progress: advance)
+    let result = try withProgress(in: form.unit, signals) { advance in
+      try film.film(
+        showing: part.clip(), as: form, to: to, gaps: gaps ?? .hold, progress: advance)
     }
     for warning in result.warnings { say("\(warning.file): \(warning.what)") }
-    results.print(
-      json: result.json,
-      text: "\(result.file): \(result.durationMs) ms, \(count(result.segments, "segment")), \(result.bytes) bytes")
+    results.print(json: result.json, text: result.text(of: form))
   }
 
   private func encode(
@@ -87,7 +102,7 @@ struct FilmCommand: ReportingCommand {
   ) throws {
     let keyFrames = KeyFrameCache()
     try BatchRun(batches, encoding.partLimits).workOff(
-      threads: encoding.threads, signals: signals, unit: "inputs",
+      threads: encoding.jobs ?? 1, signals: signals, unit: "inputs",
       makeEncoder: { BatchEncoder(options, publishingTo: film, keyFrames: keyFrames) },
       check: { try Self.requireOneSession($0, $1) }, conclude: { conclude($0, $1) })
     if let profile = options.profile { say(lines: table(profile.rows)) }

@@ -14,11 +14,12 @@ enum StitchFormat: String, ExpressibleByArgument, CaseIterable {
 struct StitchCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "stitch",
-    abstract: "Make one MP4 or an HLS stream of a session, without re-encoding.",
+    abstract: "Make one film or an HLS stream of a session.",
     discussion: """
       SESSION_DIR is a published session, or a directory of finished MP4 segments and their Sentry events, as import reads them.
 
-      mp4: each frame is shown at its capture minus the session's start. The film has the timing track, and gaps are chapters.
+      mp4: each frame is shown at its capture minus the session's start, without re-encoding. The film has the timing track, and gaps are chapters.
+      Other endings of PATH: an animated picture that loops (.gif, .webp), or the picture at --from (.png, .jpg).
       --from and --to-time cut out a part: it begins with the picture on screen, and ends exactly.
       hls: DIR/multivariant.m3u8, DIR/session.m3u8, DIR/iframes.m3u8 and a CMAF fragment for each segment, at the same times. Players skip gaps. Existing files in DIR are used again.
       """)
@@ -29,7 +30,9 @@ struct StitchCommand: ReportingCommand {
   var session: String
 
   @Option(
-    help: .call("The MP4 to write or replace; for hls, the directory.", valueName: "path", example: "film.mp4"),
+    help: .call(
+      "The film to write or replace: .mp4, .gif, .webp, .png or .jpg; for hls, the directory.", valueName: "path",
+      example: "film.mp4"),
     completion: .file())
   var to: String
 
@@ -42,6 +45,7 @@ struct StitchCommand: ReportingCommand {
   var gaps: GapRule?
 
   @OptionGroup var part: ClipOptions
+  @OptionGroup var size: FilmSizeOptions
   @OptionGroup var results: ResultOptions
   @OptionGroup var sandbox: SandboxOptions
   @OptionGroup var settings: SettingsOption
@@ -49,7 +53,15 @@ struct StitchCommand: ReportingCommand {
   func validate() throws {
     if to.isEmpty { throw ValidationError("--to is empty") }
     if format == .mp4, to.hasSuffix(".m3u8") { throw ValidationError("for a playlist: --to DIR --format hls") }
-    if format == .mp4 { try ClipOptions.requireMP4(to, "stitch") }
+    if format == .mp4 {
+      try FilmSizeOptions.requireFilm(to, "stitch")
+      try size.validate(for: form)
+    }
+    if size.maxSide != nil, format == .hls || form == .mp4 {
+      throw ValidationError(
+        "--max-side is for pictures: stitch copies the video as it is; run reencode --max-side first, or write a .gif or .webp"
+      )
+    }
     if format == .hls, gaps != nil {
       throw ValidationError("--gaps is for films; in an HLS playlist gaps are marked, and players skip them")
     }
@@ -59,23 +71,25 @@ struct StitchCommand: ReportingCommand {
     try part.requireNoInstant(to)
   }
 
+  private var form: FilmForm { FilmForm(ofName: to, maxSide: size.maxSide) }
+
   func execute() throws {
+    if format == .mp4 { try form.requireEncoder(for: to) }
     let decoders = try sandbox.videoDecoders()
     try ImportCommand.withSession(session, sandbox, decoders) { try stitch($0, decoders) }
   }
 
   private func stitch(_ path: String, _ decoders: DecoderForkServer?) throws {
-    let result = try withProgress(in: "segments") { advance in
+    let form = format == .mp4 ? form : .mp4
+    let result = try withProgress(in: form.unit) { advance in
       switch format {
       case .mp4:
         try Stitching.film(
-          of: path, showing: part.clip(), to: to, gaps: gaps ?? .hold, decoders: decoders, progress: advance)
+          of: path, showing: part.clip(), as: form, to: to, gaps: gaps ?? .hold, decoders: decoders, progress: advance)
       case .hls: try Stitching.hls(of: path, to: to, decoders: decoders, progress: advance)
       }
     }
     for warning in result.warnings { say("\(session): \(warning.file): \(warning.what)") }
-    results.print(
-      json: result.json,
-      text: "\(result.file): \(result.durationMs) ms, \(count(result.segments, "segment")), \(result.bytes) bytes")
+    results.print(json: result.json, text: result.text(of: form))
   }
 }

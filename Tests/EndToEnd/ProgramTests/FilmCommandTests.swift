@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `film` makes one MP4 of pictures, and nothing else.
+/// `film` makes one film of pictures, and nothing else.
 @Suite struct FilmCommandTests {
   private let scratch: ScratchDirectory
 
@@ -72,19 +72,124 @@ import Testing
     #expect(screens.status == 65 && screens.errors.contains("it has 2 sessions: film.m1, film.m2"), "\(screens.errors)")
     let missing = try film("nowhere")
     #expect(missing.status == 65 && missing.errors.contains("nowhere"), "\(missing.errors)")
-    #expect(try film("data", to: "film.gif").status == 64)
-    #expect(try !names(in: scratch.path).contains("film.mp4"))
+    for ending in ["gif", "webp", "png"] { #expect(try film("nowhere", to: "film.\(ending)").status == 65) }
+    #expect(try film("data", to: "film.mkv").status == 64)
+    #expect(try Set(names(in: scratch.path)) == ["data", "tmp"])
+  }
+
+  @Test(arguments: ["gif", "webp", "png", "jpg"]) func otherFormsAreThoseOfEncodeAndStitch(ending: String) throws {
+    _ = try scratch.directory("tmp")
+    let session = try EncoderWorker.encode(Fixture("jittered"), into: scratch)
+    for (options, name) in [([], "whole"), (["--from", "+2.5s", "--max-side", "100", "--speed", "2"], "part")] {
+      let (own, other) = (scratch.path("\(name)-film.\(ending)"), scratch.path("\(name)-stitched.\(ending)"))
+      let made = try Tool.run(
+        EncoderWorker.path, ["film", Fixture("jittered").path, "--to", own] + options,
+        environment: ["TMPDIR": scratch.path("tmp")])
+      #expect(made.status == 0 && made.text.hasPrefix("\(own): "), "\(made.errors)")
+      #expect(try Tool.run(EncoderWorker.path, ["stitch", session.path, "--to", other] + options).status == 0)
+      #expect(FileManager.default.contentsEqual(atPath: own, andPath: other), "\(name)")
+    }
+    #expect(try names(in: scratch.path("tmp")) == [])
+  }
+
+  /// The pictures are scaled before they are encoded; sides are even.
+  @Test func picturesOfAnMP4AreScaledToTheMaximum() throws {
+    _ = try scratch.directory("tmp")
+    for fixture in ["exact-1fps", "rotation", "odd-size", "masks"] {
+      let result = try film(Fixture(fixture).path, "--max-side", "96")
+      #expect(result.status == 0, "\(result.errors)")
+      let stream = try Probe(scratch.path("film.mp4")).streams[0]
+      #expect([stream.width, stream.height] == [54, 96], "\(fixture)")
+    }
+    let small = try film(Fixture("exact-1fps").path, "--max-side", "96")
+    let shown = try Pixels.decode(scratch.path("film.mp4"), width: 54, height: 96)
+    #expect(small.status == 0 && Set(shown.map(\.number)) == Set(0..<12))
+    // Larger than the pictures.
+    #expect(try film(Fixture("exact-1fps").path, "--max-side", "321", to: "large.mp4").status == 0)
+    #expect(try film(Fixture("exact-1fps").path, to: "plain.mp4").status == 0)
+    #expect(try bytes("large.mp4") == bytes("plain.mp4"))
+    for side in ["0", "15", "8193"] { #expect(try film("frames", "--max-side", side).status == 64) }
+  }
+
+  private struct Facts: Decodable {
+    let clock: String?
+    let fromMs, toMs: Int64
+  }
+
+  /// The film's `creation_time`; empty if it has none.
+  private func created() throws -> String {
+    String(
+      decoding: try Tool.output(
+        "ffprobe",
+        ["-v", "error", "-show_entries", "format_tags=creation_time", "-of", "csv=p=0", scratch.path("film.mp4")]),
+      as: UTF8.self
+    ).trimmingCharacters(in: .whitespacesAndNewlines)
+  }
+
+  /// Without a clock, no date of the first capture that the program can count from is told as true.
+  @Test func numberedPicturesHaveNoDates() throws {
+    _ = try scratch.directory("tmp")
+    try pictures((1...6).map { String(format: "frame_%04d.jpg", $0) }, in: "frames")
+    let plain = try film("frames", "--fps", "2", "--json").json(as: Facts.self)
+    #expect(plain.clock == "unknown" && plain.fromMs == 0 && plain.toMs == 3_000)
+    #expect(try created() == "")
+    let texts = try Probe.timingTexts(scratch.path("film.mp4"))
+    #expect(texts.map(\.t) == [0, 500, 1_000, 1_500, 2_000, 2_500])
+    #expect(texts.map(\.f) == (1...6).map { String(format: "frame_%04d.jpg", $0) })
+    let part = try film("frames", "--fps", "2", "--from", "+1.2s", "--json").json(as: Facts.self)
+    #expect(part.clock == "unknown" && part.fromMs == 1_200 && part.toMs == 3_000)
+    #expect(try Probe.timingTexts(scratch.path("film.mp4")).map(\.t) == [1_000, 1_500, 2_000, 2_500])
+    let dated = try film("frames", "--fps", "2", "--start", "1767859512000", "--json").json(as: Facts.self)
+    #expect(dated.clock == nil && dated.fromMs == 1_767_859_512_000)
+    #expect(try created().hasPrefix("2026-01-08T08:05:12"))
+    let refused = try film("frames", "--fps", "2", "--from", "1767859512000")
+    #expect(refused.status == 64 && refused.errors.contains("+12.5s"), "\(refused.errors)")
+    let short = try film("frames", "--fps", "2", "--to-time", "+10s")
+    #expect(short.status == 0 && short.errors.contains("the session ends at +3.000s"), "\(short.errors)")
+    let outside = try film("frames", "--fps", "2", "--from", "+5s", "--to-time", "+6s")
+    #expect(outside.status != 0 && outside.errors.contains("from +5.000s to +6.000s"), "\(outside.errors)")
+    #expect(!outside.errors.contains("2001"))
+  }
+
+  /// A recorder that was killed may leave a broken first picture. Times still count from its place.
+  @Test(arguments: [false, true]) func brokenFirstPictureGivesNoDates(isDescribed: Bool) throws {
+    _ = try scratch.directory("tmp")
+    try pictures((1...6).map { String(format: "frame_%04d.jpg", $0) }, in: "frames")
+    try scratch.file("frames/frame_0001.jpg", Array(Fixture("exact-1fps").bytes("0000.jpg").prefix(200)))
+    // Its files have no times but their numbers.
+    if isDescribed { try scratch.file("frames/batch.json", Array(#"{"version": 1, "session": "walk"}"#.utf8)) }
+    let result = try film("frames", "--fps", "2", "--json")
+    #expect(result.status == 0 && result.errors.contains("refused frame_0001.jpg"), "\(result.errors)")
+    let facts = try result.json(as: Facts.self)
+    #expect(facts.clock == "unknown" && facts.fromMs == 500 && facts.toMs == 3_000)
+    #expect(try created() == "")
+    #expect(try Probe.timingTexts(scratch.path("film.mp4")).map(\.t) == [500, 1_000, 1_500, 2_000, 2_500])
+    let dated = try film("frames", "--fps", "2", "--start", "1767859512000", "--json").json(as: Facts.self)
+    #expect(dated.clock == nil && dated.fromMs == 1_767_859_512_500)
+    #expect(try created().hasPrefix("2026-01-08T08:05:12"))
+  }
+
+  /// `batch.json` states the captures, so `--fps` is for other inputs.
+  @Test func picturesWithTimesKeepTheirDates() throws {
+    _ = try scratch.directory("tmp")
+    let facts = try film(Fixture("exact-1fps").path, "--fps", "2", "--json").json(as: Facts.self)
+    #expect(facts.clock == nil && facts.fromMs == 1_767_859_512_340)
+    #expect(try created().hasPrefix("2026-01-08T08:05:12"))
+    #expect(try Probe.timingTexts(scratch.path("film.mp4")).first?.t == 1_767_859_512_340)
+    try pictures(["1767859512000.jpg", "1767859513000.jpg"], in: "named")
+    let named = try film("named", "--fps", "2", to: "named.mp4")
+    #expect(named.status == 65 && named.errors.contains("capture times already"), "\(named.errors)")
   }
 
   /// The segments and the film have no name before the film is whole.
-  @Test func killedCommandLeavesNothing() throws {
+  @Test(arguments: ["mp4", "gif", "webp", "png"]) func killedCommandLeavesNothing(ending: String) throws {
     _ = try scratch.directory("tmp")
     let target = try scratch.directory("films")
     var random = Random(seed: 46)
-    for _ in 0..<(Extent.isFull ? 200 : 12) {
+    for _ in 0..<(Extent.isFull ? 200 : 8) {
       let process = Process()
       process.executableURL = URL(fileURLWithPath: EncoderWorker.path)
-      process.arguments = ["film", Fixture("jittered").path, "--to", target + "/film.mp4"]
+      process.arguments = ["film", Fixture("jittered").path, "--to", target + "/film.\(ending)"]
       process.environment = ["TMPDIR": scratch.path("tmp"), "PATH": "/usr/bin:/bin"]
       process.standardOutput = FileHandle.nullDevice
       process.standardError = FileHandle.nullDevice
@@ -93,7 +198,7 @@ import Testing
       kill(process.processIdentifier, SIGKILL)
       process.waitUntilExit()
       // It may have been done before.
-      #expect(try Set(names(in: target)).isSubset(of: ["film.mp4"]) && names(in: scratch.path("tmp")) == [])
+      #expect(try Set(names(in: target)).isSubset(of: ["film.\(ending)"]) && names(in: scratch.path("tmp")) == [])
     }
   }
 }

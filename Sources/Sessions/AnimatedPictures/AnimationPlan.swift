@@ -1,0 +1,89 @@
+// The pictures of an animated film, and when each comes on screen. Pure.
+
+import Encoding
+import FrameBatches
+import ISOMedia
+
+struct AnimationPlan: Equatable {
+  /// A captured picture in the film.
+  struct Picture: Equatable {
+    /// Its index in the segment's list of frames.
+    let frame: Int
+    /// From the film's start, at normal speed.
+    let startMs: Int64
+  }
+
+  /// The pictures of one segment.
+  struct Part: Equatable {
+    let segment: PublishedSegment
+    let pictures: [Picture]
+  }
+
+  /// Without segments that continue the picture before.
+  let parts: [Part]
+  let lengthMs: Int64
+  let speed: FilmSpeed
+
+  init(_ plan: StitchPlan) {
+    var parts: [Part] = []
+    var latest: PublishedSegment.Frame?
+    for part in plan.parts {
+      let starts = part.segment.startsOfFrames + [.max]
+      let shown = part.skippedMs..<part.skippedMs + part.lengthMs - part.earlyMs
+      let first = starts.lastIndex { $0 <= part.skippedMs } ?? 0
+      var pictures: [Picture] = []
+      for (index, frame) in part.segment.frames.enumerated() {
+        let hold = (starts[index]..<max(starts[index], starts[index + 1])).clamped(to: shown)
+        guard !hold.isEmpty, !part.isOnlyFirst || index == first else { continue }
+        // The picture is on screen already.
+        let isContinued = !frame.isCaptured && latest?.timeMs == frame.timeMs
+        latest = frame
+        guard !isContinued else { continue }
+        let sinceMs = hold.lowerBound - part.skippedMs
+        pictures.append(Picture(frame: index, startMs: part.startMs + (sinceMs > 0 ? sinceMs + part.earlyMs : 0)))
+      }
+      if !pictures.isEmpty { parts.append(Part(segment: part.segment, pictures: pictures)) }
+    }
+    self.parts = parts
+    lengthMs = plan.parts.reduce(0) { $0 + $1.lengthMs }
+    speed = plan.speed
+  }
+
+  /// The number of pictures. Equal ones that follow one another count.
+  var count: Int { parts.reduce(0) { $0 + $1.pictures.count } }
+
+  /// Returns a time in media ticks of the film.
+  func ticks(_ ms: Int64) -> Int64 { speed.film(MediaTime.ticks(ms: ms)) }
+
+  /// The size of the picture that holds all pictures, each scaled to a maximum of its longer side.
+  func size(maxSide: Int) -> PixelSize {
+    let box = PixelSize(width: maxSide, height: maxSide)
+    let sizes = parts.map { PixelSize(width: $0.segment.width, height: $0.segment.height).fitted(into: box) }
+    return PixelSize(width: sizes.map(\.width).max() ?? 1, height: sizes.map(\.height).max() ?? 1)
+  }
+
+  // MARK: - Pace
+
+  /// Returns a lower speed at which browsers show all pictures as they are; nil if there is none.
+  func showableSpeed(as format: AnimationFormat) -> FilmSpeed? {
+    var speed = Double(self.speed.description) ?? 1
+    while true {
+      speed *= 0.9
+      // With one decimal from 1 on.
+      let decimals: Double = speed < 1 ? 1_000 : 10
+      guard let slower = FilmSpeed("\((speed * decimals).rounded(.down) / decimals)") else { return nil }
+      if isShowable(as: format, at: slower) { return slower }
+    }
+  }
+
+  /// Whether all pictures can be shown if no two of them are equal.
+  private func isShowable(as format: AnimationFormat, at speed: FilmSpeed) -> Bool {
+    var clock = AnimationClock<Void>(format)
+    for picture in parts.lazy.flatMap(\.pictures) {
+      let start = format.units(speed.film(MediaTime.ticks(ms: picture.startMs)))
+      guard clock.append((), at: start) != nil else { return false }
+    }
+    let rest = clock.finish(at: format.units(speed.film(MediaTime.ticks(ms: lengthMs))))
+    return rest?.last.map { $0.hold >= format.shortestHold } ?? false
+  }
+}
