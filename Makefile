@@ -143,11 +143,12 @@ image: deb
 format:
 	swift format --in-place --recursive Sources Tests Fuzzing examples Package.swift
 
-# Makes all fixtures again; needs python3-pil and zstd.
+# Makes all fixtures again; needs python3-pil, zstd, ffmpeg, libheif-examples, libavif-bin and libjxl-tools.
 fixtures:
 	. scripts/environment && /usr/bin/python3 fixtures/generate.py
 	. scripts/environment && /usr/bin/python3 fixtures/generate_formats.py
 	. scripts/environment && /usr/bin/python3 fixtures/generate_colours.py
+	. scripts/environment && /usr/bin/python3 fixtures/generate_modern.py
 
 clean:
 	rm -rf .build demo

@@ -249,6 +249,14 @@ def pictures():
     for codec, forms in (("png", PNGS), ("mjpeg", JPEGS), ("libwebp", ["yuv420p", "yuva420p", "bgra"])):
         for form in forms:
             seed("picture", f"{codec}-{form}", picture(codec, form))
+    for codec, forms in (("bmp", ["bgr24", "bgra", "rgb555le", "pal8", "gray"]), ("gif", ["pal8"]), (
+            "tiff", ["rgb24", "rgba", "gray", "gray16le", "rgb48le", "pal8", "monob"])):
+        for form in forms:
+            seed("picture", f"{codec}-{form}", picture(codec, form))
+    for compression in ("raw", "lzw", "deflate"):
+        seed("picture", f"tiff-{compression}", picture("tiff", "rgb24", options=["-compression_algo", compression]))
+    for path in (*FIXTURES.glob("modern/*.*"), *FIXTURES.glob("modern-damaged/*.*")):
+        seed("picture", path.name, path.read_bytes())
     for path in (*FIXTURES.glob("wide-colour/*.png"), *FIXTURES.glob("colour-bars/*0.png")):
         seed("png", path.name, path.read_bytes())
     for form in ("rgb24", "rgba"):

@@ -1,4 +1,4 @@
-/// The EXIF data of an image file (CIPA DC-008): a TIFF, wherever the image format stores it.
+/// The EXIF data of an image file (CIPA DC-008): a TIFF, wherever the image format stores it. A TIFF itself has the same directories.
 package struct ExifData {
   /// A directory of tags.
   package enum Directory {
@@ -9,7 +9,7 @@ package struct ExifData {
   }
 
   private let tiff: ArraySlice<UInt8>
-  private let isLittleEndian: Bool
+  package let isLittleEndian: Bool
   /// The offset of the first directory in the TIFF.
   private let first: Int
 
@@ -17,7 +17,7 @@ package struct ExifData {
   /// - Returns: nil for a file without a TIFF.
   package init?(of file: [UInt8], kind: ImageKind, jpeg: JPEGFile?) {
     let header = "Exif\0\0".utf8
-    let body =
+    let body: ArraySlice<UInt8>? =
       switch kind {
       case .jpeg:
         jpeg.flatMap { jpeg in
@@ -26,9 +26,18 @@ package struct ExifData {
         }
       case .png: ImageChunk.chunks(of: file, kind, from: 8).first { $0.name == "eXIf" }?.body
       case .webp: ImageChunk.chunks(of: file, kind, from: 12).first { $0.name == "EXIF" }?.body
+      case .heic, .avif: HEIFFile(file)?.exif
+      case .tiff: file[...]
+      case .jpegXL: ImageBox.first("Exif", in: file[...]).flatMap { HEIFFile.tiff(of: $0.body) }
+      case .gif, .bmp: nil
       }
     guard let body else { return nil }
-    tiff = body.starts(with: header) ? body.dropFirst(header.count) : body
+    self.init(tiff: body.starts(with: header) ? body.dropFirst(header.count) : body)
+  }
+
+  /// - Returns: nil for a file without the header of a TIFF.
+  package init?(tiff: ArraySlice<UInt8>) {
+    self.tiff = tiff
     isLittleEndian = tiff.starts(with: "II".utf8)
     guard isLittleEndian || tiff.starts(with: "MM".utf8),
       Self.number(in: tiff, isLittleEndian, at: 2, 2) == 42,
@@ -41,6 +50,28 @@ package struct ExifData {
   package func short(_ tag: Int, in directory: Directory) -> Int? {
     // The first two of the value's four bytes.
     entry(tag, in: directory).flatMap { number(at: $0 + 8, 2) }
+  }
+
+  /// Returns the numbers of a tag with SHORTs or LONGs; nil if there is none, or it has more than `limit` numbers.
+  package func numbers(_ tag: Int, in directory: Directory, limit: Int) -> [Int]? {
+    guard let entry = entry(tag, in: directory), let type = number(at: entry + 2, 2), [3, 4].contains(type),
+      let count = number(at: entry + 4, 4), (1...limit).contains(count)
+    else { return nil }
+    let size = type == 3 ? 2 : 4
+    guard let start = count * size <= 4 ? entry + 8 : number(at: entry + 8, 4), start + count * size <= tiff.count
+    else {
+      return nil
+    }
+    return (0..<count).compactMap { number(at: start + $0 * size, size) }
+  }
+
+  /// Returns the 12 bytes of each entry of the first directory; nil if the file breaks off in it.
+  package var entries: [(tag: Int, bytes: ArraySlice<UInt8>)]? {
+    guard let count = number(at: first, 2), first + 2 + 12 * count <= tiff.count else { return nil }
+    return (0..<count).map { index in
+      let entry = tiff.dropFirst(first + 2 + 12 * index).prefix(12)
+      return (isLittleEndian ? entry.prefix(2).littleEndian : entry.prefix(2).bigEndian, entry)
+    }
   }
 
   /// Returns the text of a tag without the zero behind it; nil if there is none, or it is longer than 64 bytes.

@@ -1,6 +1,6 @@
 import Glibc
 
-/// The kinds of files that people send in place of JPEG, PNG and WebP frames.
+/// The kinds of files that people send as frames.
 package enum FileKind {
   case image(ImageKind)
   case otherImage(OtherImage)
@@ -21,7 +21,7 @@ package enum FileKind {
     }
   }
 
-  /// Whether a path leads to a JPEG, PNG or WebP image.
+  /// Whether a path leads to an image that can be a frame.
   package static func isImage(_ path: String) -> Bool {
     let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard file >= 0 else { return false }
@@ -37,6 +37,18 @@ package enum FileKind {
     case .otherImage(let other): other.described
     case .video: "an MP4 video"
     case .zip: "a zip archive"
+    }
+  }
+
+  /// The reason to refuse a file that begins neither like an image nor like another known kind.
+  package static let unknown = "not an image of a known format"
+
+  /// The reason to refuse the file as a frame; nil for an image that can be one.
+  package var fault: String? {
+    switch self {
+    case .image: nil
+    case .otherImage(let other): other.refusal.fault
+    case .video, .zip: "\(described), not an image"
     }
   }
 

@@ -1,14 +1,16 @@
 /// Image formats, told apart by their first bytes.
-package enum ImageKind: Hashable {
-  case jpeg, png, webp
+package enum ImageKind: String, Hashable, CaseIterable {
+  case jpeg = "JPEG"
+  case png = "PNG"
+  case webp = "WebP"
+  case heic = "HEIC"
+  case avif = "AVIF"
+  case jpegXL = "JPEG XL"
+  case gif = "GIF"
+  case bmp = "BMP"
+  case tiff = "TIFF"
 
-  package var name: String {
-    switch self {
-    case .jpeg: "JPEG"
-    case .png: "PNG"
-    case .webp: "WebP"
-    }
-  }
+  package var name: String { rawValue }
 
   /// Whether these bytes begin like an image.
   static func isImage(_ prefix: some Collection<UInt8>) -> Bool { ImageKind(of: prefix) != nil }
@@ -20,6 +22,44 @@ package enum ImageKind: Hashable {
       self = .png
     } else if file.starts(with: "RIFF".utf8), file.dropFirst(8).starts(with: "WEBP".utf8) {
       self = .webp
+    } else if let kind = Self(ofOther: Array(file.prefix(64))) {
+      self = kind
+    } else {
+      return nil
+    }
+  }
+
+  private init?(ofOther start: [UInt8]) {
+    func has(_ text: String, at offset: Int = 0) -> Bool { start.dropFirst(offset).starts(with: text.utf8) }
+    if has("ftyp", at: 4) {
+      self.init(brandsOf: start)
+    } else if start.starts(with: [0xFF, 0x0A]) || start.starts(with: [0, 0, 0, 12]) && has("JXL \r\n", at: 4) {
+      self = .jpegXL
+    } else if has("GIF87a") || has("GIF89a") {
+      self = .gif
+    } else if has("BM"), start.count >= 15, [12, 40, 52, 56, 64, 108, 124].contains(start[14]) {
+      // The size of the second header: other files may begin with these two letters.
+      self = .bmp
+    } else if has("II*\0") || has("MM\0*") || has("II+\0") || has("MM\0+") {
+      self = .tiff
+    } else {
+      return nil
+    }
+  }
+
+  /// The brands of a file in boxes (ISO/IEC 14496-12, 4.3): the major one, a version, and the compatible ones. An image that names
+  /// no codec first (`mif1`) names it behind.
+  private init?(brandsOf start: [UInt8]) {
+    let size = min(max(start.prefix(4).bigEndian, 12), start.count)
+    let brands = stride(from: 8, to: size - 3, by: 4).filter { $0 != 12 }.map {
+      String(decoding: start[$0..<$0 + 4], as: UTF8.self)
+    }
+    guard let major = brands.first else { return nil }
+    let isImage = ["mif1", "mif2", "msf1"].contains(major)
+    if ["avif", "avis"].contains(major) || isImage && brands.contains("avif") {
+      self = .avif
+    } else if isImage || ["heic", "heix", "heim", "heis", "hevc", "hevx"].contains(major) {
+      self = .heic
     } else {
       return nil
     }

@@ -20,6 +20,19 @@ extension ImageKind {
       guard file.count >= 24, file[12..<16].elementsEqual("IHDR".utf8) else { return nil }
       return PixelSize(width: file[16..<20].bigEndian, height: file[20..<24].bigEndian)
     case .jpeg: return JPEGFile(file)?.size
+    case .heic, .avif: return HEIFFile(file)?.size
+    case .jpegXL: return JPEGXLFile(file)?.size
+    case .gif:
+      // The logical screen (GIF89a, 18).
+      guard file.count >= 10 else { return nil }
+      return PixelSize(width: file[6..<8].littleEndian, height: file[8..<10].littleEndian)
+    case .bmp: return BMPHeader(file)?.size
+    case .tiff:
+      let tiff = ExifData(tiff: file[...])
+      guard let width = tiff?.numbers(0x100, in: .image, limit: 1),
+        let height = tiff?.numbers(0x101, in: .image, limit: 1)
+      else { return nil }
+      return PixelSize(width: width[0], height: height[0])
     }
   }
 }

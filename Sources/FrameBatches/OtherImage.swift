@@ -1,16 +1,15 @@
-// Image formats that are no frames, told apart by their first bytes, and a command of Debian that converts each.
+// Image formats that are no frames, told apart by their first bytes, and a command of Debian that converts each; and formats that
+// not every libavcodec can decode.
 
 import Glibc
 
 /// A format of images that has to be converted first.
 package enum OtherImage: String, Sendable, CaseIterable {
+  // Never found by their first bytes: an ``ImageKind`` whose decoder libavcodec may lack.
   case avif = "AVIF"
   case heic = "HEIC"
-  case bmp = "BMP"
-  case gif = "GIF"
-  case tiff = "TIFF"
-  case jpeg2000 = "JPEG 2000"
   case jpegXL = "JPEG XL"
+  case jpeg2000 = "JPEG 2000"
   case pbm = "PBM"
   case pgm = "PGM"
   case ppm = "PPM"
@@ -24,18 +23,8 @@ package enum OtherImage: String, Sendable, CaseIterable {
   init?(of file: some Collection<UInt8>) {
     func has(_ bytes: [UInt8], at offset: Int = 0) -> Bool { file.dropFirst(offset).starts(with: bytes) }
     func has(_ text: String, at offset: Int = 0) -> Bool { has(Array(text.utf8), at: offset) }
-    if has("ftyp", at: 4), let brand = Self(brands: Array(file.prefix(64))) {
-      self = brand
-    } else if has("BM") {
-      self = .bmp
-    } else if has("GIF8") {
-      self = .gif
-    } else if has("II*\0") || has("MM\0*") || has("II+\0") || has("MM\0+") {
-      self = .tiff
-    } else if has([0, 0, 0, 12]) && has("jP  \r\n", at: 4) || has([0xFF, 0x4F, 0xFF, 0x51]) {
+    if has([0, 0, 0, 12]) && has("jP  \r\n", at: 4) || has([0xFF, 0x4F, 0xFF, 0x51]) {
       self = .jpeg2000
-    } else if has([0xFF, 0x0A]) || has([0, 0, 0, 12]) && has("JXL \r\n", at: 4) {
-      self = .jpegXL
     } else if has("8BPS") {
       self = .psd
     } else if has([0, 0, 1, 0]) {
@@ -46,24 +35,6 @@ package enum OtherImage: String, Sendable, CaseIterable {
       self = .svg
     } else if has("P"), let map = Self(portableMap: Array(file.prefix(3))) {
       self = map
-    } else {
-      return nil
-    }
-  }
-
-  /// The brands of a file in boxes (ISO/IEC 14496-12, 4.3): the major one, a version, and the compatible ones. An image that names
-  /// no codec first (`mif1`) names it behind.
-  private init?(brands start: [UInt8]) {
-    let size = min(max(start.prefix(4).bigEndian, 12), start.count)
-    let brands = stride(from: 8, to: size - 3, by: 4).filter { $0 != 12 }.map {
-      String(decoding: start[$0..<$0 + 4], as: UTF8.self)
-    }
-    guard let major = brands.first else { return nil }
-    let isImage = ["mif1", "msf1"].contains(major)
-    if ["avif", "avis"].contains(major) || isImage && brands.contains("avif") {
-      self = .avif
-    } else if isImage || ["heic", "heix", "heim", "heis", "hevc", "hevx"].contains(major) {
-      self = .heic
     } else {
       return nil
     }
@@ -88,7 +59,7 @@ package enum OtherImage: String, Sendable, CaseIterable {
   }
 
   /// The reason to refuse a frame.
-  package var refusal: Refusal { Refusal("neither JPEG, PNG nor WebP, but \(described)", .convert(self)) }
+  package var refusal: Refusal { Refusal("\(described) is not supported", .convert(self)) }
 
   /// The remedy for a file.
   var conversion: String { "convert it: \(command("FILE.\(suffix)", to: "FILE"))" }
@@ -106,7 +77,6 @@ package enum OtherImage: String, Sendable, CaseIterable {
 
   private var suffix: String {
     switch self {
-    case .tiff: "tif"
     case .jpeg2000: "jp2"
     case .jpegXL: "jxl"
     default: rawValue.lowercased()

@@ -168,7 +168,7 @@ import Testing
     try folder.pass(seconds: 120)
     #expect(folder.left.count == 4)
     #expect(folder.left.contains("\(Self.startMs).jpg: the JPEG has no end"))
-    #expect(folder.left.contains("notes.txt: not a JPEG, PNG or WebP image"))
+    #expect(folder.left.contains("notes.txt: not an image of a known format"))
     let advice = folder.events.compactMap { if case .withoutTime(let file, true) = $0 { file.advice } else { nil } }
     #expect(advice.count == 1 && advice[0].contains("--times mtime"))
     #expect(try folder.batches().isEmpty)

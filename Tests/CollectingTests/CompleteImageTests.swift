@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import Collecting
@@ -33,6 +34,36 @@ import Testing
     ] as [([UInt8], Bool)])
   func imageIsCompleteIfItEndsAsItsFormatRequires(bytes: [UInt8], isComplete: Bool) {
     #expect((CompleteImage.fault(in: bytes) == nil) == isComplete)
+  }
+
+  private static let bitmap: [UInt8] =
+    // 4×-2 pixels of 24 bits behind 54 bytes.
+    Array("BM".utf8) + [
+      78, 0, 0, 0, 0, 0, 0, 0, 54, 0, 0, 0, 40, 0, 0, 0, 4, 0, 0, 0, 0xFE, 0xFF, 0xFF, 0xFF, 1, 0, 24, 0,
+    ]
+    + [UInt8](repeating: 0, count: 48)
+
+  @Test(
+    arguments: [
+      (Array("GIF89a.;".utf8), true), (Array("GIF89a.".utf8), false), (bitmap, true), (Array(bitmap.dropLast()), false),
+      ([0x49, 0x49, 42, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0], true), ([0x49, 0x49, 42, 0, 0, 0, 0, 0, 0, 0, 0, 0], false),
+      ([0x4D, 0x4D, 0, 42, 0, 0, 0, 90, 0, 0], false), ([0xFF, 0x0A, 1], true),
+      (Array("\0\0\0\u{10}ftypheic\0\0\0\0\0\0\0\u{9}mdat.".utf8), true),
+      (Array("\0\0\0\u{10}ftypheic\0\0\0\0\0\0\0\u{A}mdat.".utf8), false),
+      (Array("\0\0\0\u{10}ftypavif\0\0\0\0\0\0\0\0mdat.".utf8), true),
+      (Array("\0\0\0\u{10}ftypavif\0\0\0\0mda".utf8), false), (Array("\0\0\0\u{10}ftypavif".utf8), false),
+    ] as [([UInt8], Bool)])
+  func imageOfAnotherFormatIsCompleteIfItsHeadersSaySo(bytes: [UInt8], isComplete: Bool) {
+    #expect((CompleteImage.fault(in: bytes) == nil) == isComplete)
+  }
+
+  @Test func modernFixturesAreComplete() throws {
+    for name in try names(in: Fixture("modern").path) {
+      let file = try Fixture("modern").bytes(name)
+      #expect(CompleteImage.fault(in: file) == nil, "\(name)")
+      guard !name.hasSuffix(".jxl") else { continue }
+      #expect(CompleteImage.fault(in: Array(file.dropLast())) != nil, "\(name)")
+    }
   }
 
   @Test func namesOfEventsAreRead() {

@@ -15,9 +15,9 @@ import Testing
     return Int((pow((0.8359375 + 18.8515625 * root) / (1 + 18.6875 * root), 78.84375) * 65_535).rounded())
   }
 
-  private static func colours(of file: [UInt8]) -> (colours: PNGColours, notes: [String]) {
+  private static func colours(of file: [UInt8]) -> (colours: ImageColours, notes: [String]) {
     var notes: [String] = []
-    let colours = PNGColours(of: file, notes: &notes)
+    let colours = ImageColours(ofPNG: file, notes: &notes)
     return (colours, notes)
   }
 

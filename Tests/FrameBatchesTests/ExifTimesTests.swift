@@ -54,6 +54,36 @@ import Testing
     #expect(try read(path, options(times: "exif", timeZone: "Europe/Berlin")) == ["s": [1_767_859_512_250]])
   }
 
+  /// The time lies in an item of the boxes; the texts have no zone.
+  @Test func timeOfAHEICIsRead() throws {
+    let path = try scratch.directory("photographs")
+    try scratch.file("photographs/IMG_1.HEIC", try Fixture("modern").bytes("phone.heic"))
+    try scratch.file("photographs/IMG_2.HEIC", try Fixture("modern").bytes("usual.heic"))
+    let batch = try BatchSessions(reading: path, options: options(times: "exif", timeZone: "Europe/Berlin")).readers[0]
+      .batch
+    #expect(batch.frames.map(\.source) == ["IMG_1.HEIC"] && batch.frames.map(\.timeMs) == [1_767_859_512_000])
+    #expect(batch.refused.map(\.reason) == ["no EXIF data"])
+  }
+
+  /// A TIFF has the directories itself.
+  @Test func timeOfATIFFIsRead() throws {
+    let path = try scratch.directory("scans")
+    try scratch.file(
+      "scans/a.tif", OrientedImage.captureTIFF([(Self.time, "2026:01:08 09:05:12"), (Self.zone, "+01:00")]))
+    #expect(try read(path, options(times: "exif")) == ["s": [1_767_859_512_000]])
+  }
+
+  /// Most programs write the directory behind the pixels.
+  @Test func timeBehindThePixelsOfATIFFIsRead() throws {
+    let path = try scratch.directory("scans")
+    var file = OrientedImage.captureTIFF([(Self.time, "2026:01:08 09:05:12"), (Self.zone, "+01:00")])
+    let directory = file[8..<26]
+    // 300 000 as four bytes.
+    file.replaceSubrange(4..<8, with: [0, 4, 0x93, 0xE0])
+    try scratch.file("scans/a.tif", file + [UInt8](repeating: 0, count: 300_000 - file.count) + directory)
+    #expect(try read(path, options(times: "exif")) == ["s": [1_767_859_512_000]])
+  }
+
   @Test func filesWithoutATimeAreRefusedAlone() throws {
     let good = [(tag: Self.time, text: "2026:01:08 08:05:12"), (tag: Self.zone, text: "Z")]
     let path = try batch([

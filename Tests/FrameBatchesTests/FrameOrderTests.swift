@@ -110,6 +110,20 @@ import Testing
     #expect(try read(broken).frames.map(\.source) == ["1767859512000.jpg", "1767859512000.png"])
   }
 
+  /// Most programs write the sizes of a TIFF behind its pixels.
+  @Test func largerOfTwoTIFFsIsShown() throws {
+    func tiff(_ width: UInt8, _ height: UInt8) -> [UInt8] {
+      // The directory's offset, 300 000; in it a width and a height.
+      let head: [UInt8] = [0x49, 0x49, 42, 0, 0xE0, 0x93, 4, 0]
+      let entries: [UInt8] = [0, 1, 3, 0, 1, 0, 0, 0, width, 0, 0, 0, 1, 1, 3, 0, 1, 0, 0, 0, height, 0, 0, 0]
+      return head + [UInt8](repeating: 0, count: 300_000 - head.count) + [2, 0] + entries + [0, 0, 0, 0]
+    }
+    let path = try folder([("1767859512000.tif", tiff(200, 100)), ("1767859512000.tiff", tiff(20, 10))])
+    for path in [path, try tar(path)] {
+      #expect(try read(path).frames.map(\.source) == ["1767859512000.tif", "1767859512000.tiff"])
+    }
+  }
+
   /// A producer may list a picture, and then the same screen redacted and smaller.
   @Test func fileWithMasksIsShownBeforeALargerOneWithoutAndTheOtherIsHidden() throws {
     let list = """

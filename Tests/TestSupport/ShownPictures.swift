@@ -37,9 +37,11 @@ public struct ShownPicture {
   }
 
   /// Encodes files as one batch. Throws if the worker crashes or hangs.
-  public static func all(_ files: [String]) throws -> [ShownPicture] {
+  ///
+  /// - Parameter truths: files with the same pictures, for formats that Pillow does not know.
+  public static func all(_ files: [String], truths: [String]? = nil) throws -> [ShownPicture] {
     let scratch = try ScratchDirectory()
-    let references = try references(files, scratch)
+    let references = try references(truths ?? files, scratch)
     let outcomes = try outcomes(files, scratch)
     return zip(files, zip(references, outcomes)).map { ShownPicture($0, $1.0, $1.1) }
   }

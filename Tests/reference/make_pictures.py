@@ -2,9 +2,10 @@
 """Makes small pictures of every accepted kind, of odd sides, all with the same content. Usage: make_pictures.py
 OUTPUT"""
 import io
+import struct
 import sys
 
-from PIL import Image, PngImagePlugin
+from PIL import Image, PngImagePlugin, TiffImagePlugin
 
 WIDTH, HEIGHT = 75, 49
 output = sys.argv[1]
@@ -71,3 +72,37 @@ rgba.save(f"{output}/webp-lossy-alpha.webp", quality=95)
 rgba.save(f"{output}/webp-lossless-alpha.webp", lossless=True, exact=True)
 rgb.save(f"{output}/webp-animated.webp", save_all=True, append_images=[Image.new("RGB", rgb.size, "red")], lossless=True)
 rgb.save(f"{output}/webp-animated-lossy.webp", save_all=True, append_images=[Image.new("RGB", rgb.size, "red")], quality=95)
+
+for name, picture in [("24-bit", rgb), ("8-bit-palette", palette), ("1-bit", grey.convert("1")), ("grey", grey)]:
+    picture.save(f"{output}/bmp-{name}.bmp")
+# 32 bits, of which the last eight have no meaning; rows from the top down; masks with alpha in a header of 108 bytes.
+rows = [[pixel(x, y) for x in range(WIDTH)] for y in range(HEIGHT)]
+info = struct.pack("<iiHHIIIIII", WIDTH, -HEIGHT, 1, 32, 0, 0, 0, 0, 0, 0)
+words = b"".join(bytes((b, g, r, (r + 7 * x) % 256)) for row in rows for x, (r, g, b) in enumerate(row))
+head = struct.pack("<HIII", 0x4D42, 54 + len(words), 0, 54) + struct.pack("<I", 40)
+with open(f"{output}/bmp-32-bit-top-down.bmp", "wb") as file:
+    file.write(head + info + words)
+
+palette.save(f"{output}/gif-palette.gif")
+grey.save(f"{output}/gif-grey.gif", interlace=1)
+palette.save(f"{output}/gif-clear.gif", transparency=palette.getpixel((0, 0)))
+palette.save(f"{output}/gif-animated.gif", save_all=True, append_images=[Image.new("RGB", rgb.size, "red")], duration=100)
+
+for compression in ("raw", "packbits", "tiff_lzw", "tiff_adobe_deflate", "tiff_deflate"):
+    rgb.save(f"{output}/tiff-rgb-{compression}.tif", compression=compression)
+rgb.save(f"{output}/tiff-predictor.tif", compression="tiff_lzw", tiffinfo={317: 2})
+for name, picture in [
+    ("rgba", rgba), ("grey", grey), ("16-bit-grey", deep), ("palette", palette), ("1-bit", grey.convert("1"))]:
+    picture.save(f"{output}/tiff-{name}.tif", compression="tiff_lzw" if name != "16-bit-grey" else "raw")
+# Pillow writes no TIFF whose colours are multiplied by alpha: the kind of the fourth sample is changed from 2 to 1.
+multiplied = io.BytesIO()
+Image.frombytes("RGBA", rgba.size, rgba.convert("RGBa").tobytes()).save(multiplied, "TIFF")
+kinds = [struct.pack("=HHIHH", 338, 3, 1, kind, 0) for kind in (2, 1)]
+assert multiplied.getvalue().count(kinds[0]) == 1
+with open(f"{output}/tiff-premultiplied.tif", "wb") as file:
+    file.write(multiplied.getvalue().replace(*kinds))
+TiffImagePlugin.STRIP_SIZE = 1000
+rgb.save(f"{output}/tiff-strips.tif", compression="tiff_lzw")
+rgb.save(f"{output}/tiff-turned.tif", tiffinfo={0x0112: 8})
+rgb.save(f"{output}/tiff-text.tif", description="text that no decoder needs", software="x")
+rgb.save(f"{output}/tiff-pages.tif", save_all=True, append_images=[Image.new("RGB", (5, 5), "red")])

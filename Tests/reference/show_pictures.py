@@ -117,7 +117,9 @@ def show(path, number, output):
             picture.load()
             scale_transparency(picture, path)
             kind, profile = picture.format, picture.info.get("icc_profile")
-            shown = rgb(ImageOps.exif_transpose(picture), picture.info if kind == "PNG" else {})
+            # Pillow turns a TIFF when it loads it, and may have closed it then.
+            upright = picture if kind == "TIFF" else ImageOps.exif_transpose(picture)
+            shown = rgb(upright, picture.info if kind == "PNG" else {})
             if profile:
                 shown = in_srgb(shown, profile)
     except Exception as error:

@@ -8,9 +8,12 @@ struct CheckedImage {
   let size: PixelSize
   /// The file's parts; nil for other kinds. Parsed once: that reads the whole file.
   let jpeg: JPEGFile?
+  /// A picture in boxes; nil for other kinds.
+  let heif: CheckedHEIF?
   /// The bytes that are needed for the picture.
   let essential: [UInt8]
-  let colours: PNGColours
+  let colours: ImageColours
+  let alpha: StoredAlpha
   private let file: [UInt8]
 
   /// - Throws: ``RefusedPicture``.
@@ -18,27 +21,47 @@ struct CheckedImage {
     self.file = file
     kind = try Self.kind(of: file)
     jpeg = kind == .jpeg ? JPEGFile(file) : nil
-    guard let size = kind == .jpeg ? jpeg?.size : kind.size(of: file) else {
-      throw RefusedPicture(reason: "invalid data")
+    let boxes = kind == .heic || kind == .avif ? HEIFFile(file) : nil
+    guard let size = kind == .jpeg ? jpeg?.size : boxes?.size ?? kind.size(of: file) else {
+      // 43 is the number of TIFFs with offsets of 64 bits.
+      let isBig = kind == .tiff && file[2...3].contains(43)
+      throw RefusedPicture(reason: isBig ? "a BigTIFF is not supported" : "invalid data")
     }
     if let excess = size.excess(of: limits) { throw RefusedPicture(excess) }
     self.size = size
+    heif = try boxes.map { (file) throws(RefusedPicture) in try CheckedHEIF(file, limits: limits) }
     switch kind {
     case .jpeg:
       if let reason = jpeg?.reasonToRefuse { throw RefusedPicture(reason: reason) }
       guard let jpeg, JPEGScans.areComplete(jpeg) else { throw RefusedPicture(reason: "incomplete") }
-      (essential, colours) = (jpeg.essential, .profile)
+      (essential, colours, alpha) = (jpeg.essential, .profile, .straight)
     case .png:
-      colours = PNGColours(of: file, notes: &notes)
+      colours = ImageColours(ofPNG: file, notes: &notes)
       let isProfileUnused = colours != .profile
       let chunks = PNGChunks.essential(of: file, withoutProfile: isProfileUnused ? "unused" : nil)
-      essential = chunks.file
+      (essential, alpha) = (chunks.file, .straight)
       if let reason = chunks.lostProfile, !isProfileUnused { notes.append(Self.note(lostProfile: reason)) }
     case .webp:
       guard let still = WebPChunks.still(of: file) else {
         throw RefusedPicture(reason: "an animated WebP whose first frame does not fill it is not supported")
       }
-      (essential, colours) = (still, .profile)
+      (essential, colours, alpha) = (still, .profile, .straight)
+    case .gif: (essential, colours, alpha) = (try GIFBlocks.first(of: file), .standard, .straight)
+    case .bmp:
+      guard let header = BMPHeader(file), header.compression != .other else {
+        throw RefusedPicture(reason: "a compressed BMP is not supported")
+      }
+      // libavcodec would shear a picture whose end is missing.
+      guard header.byteCount <= file.count else { throw RefusedPicture(reason: "invalid data") }
+      (essential, colours, alpha) = (file, .standard, header.compression == .bitFields ? .straight : .unused)
+    case .tiff:
+      let strips = try TIFFStrips(file, size: size)
+      (essential, colours, alpha) = (strips.essential, .profile, strips.alpha)
+    case .heic, .avif: (essential, colours, alpha) = (file, .profile, .straight)
+    case .jpegXL:
+      // libavcodec would wait without end for the rest of a box that breaks off.
+      guard let codestream = JPEGXLFile(file)?.codestream else { throw RefusedPicture(reason: "invalid data") }
+      (essential, colours, alpha) = (Array(codestream), .profile, .straight)
     }
   }
 
@@ -46,8 +69,7 @@ struct CheckedImage {
     if let kind = ImageKind(of: file) { return kind }
     if file.isEmpty { throw RefusedPicture(reason: "an empty file") }
     if case .otherImage(let other) = FileKind(of: file) { throw RefusedPicture(other.refusal) }
-    let other = FileKind(of: file).map { ", but \($0.described)" } ?? ""
-    throw RefusedPicture(reason: "neither JPEG, PNG nor WebP" + other)
+    throw RefusedPicture(reason: FileKind(of: file)?.fault ?? FileKind.unknown)
   }
 
   /// The essential bytes of a PNG without its profile; nil if it has none to leave out.

@@ -23,4 +23,20 @@ extension Orientation {
   init(of file: [UInt8], kind: ImageKind, jpeg: JPEGFile?) {
     self.init(tag: ExifData(of: file, kind: kind, jpeg: jpeg)?.short(0x0112, in: .image) ?? 1)
   }
+
+  /// The turns of a HEIF file, one after another.
+  init(_ turns: [HEIFPicture.Turn]) {
+    self = turns.reduce(.upright) { orientation, turn in
+      let quarters = orientation.quarterTurns
+      switch turn {
+      case .quarters(let anticlockwise):
+        return Orientation(isMirrored: orientation.isMirrored, quarterTurns: (quarters + 4 - anticlockwise) % 4)
+      // Mirroring after a turn is turning the other way after mirroring.
+      case .leftAndRightExchanged:
+        return Orientation(isMirrored: !orientation.isMirrored, quarterTurns: (4 - quarters) % 4)
+      case .topAndBottomExchanged:
+        return Orientation(isMirrored: !orientation.isMirrored, quarterTurns: (6 - quarters) % 4)
+      }
+    }
+  }
 }

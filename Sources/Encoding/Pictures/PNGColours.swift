@@ -1,15 +1,9 @@
-// The colour space of a PNG by its chunks, in the order of precedence of the specification (PNG, third edition, 4.3): cICP, iCCP,
+// The colours of a PNG by its chunks, in the order of precedence of the specification (PNG, third edition, 4.3): cICP, iCCP,
 // sRGB, gAMA with cHRM. Damaged chunks are ignored, with a note.
 
 import FrameBatches
 
-enum PNGColours: Equatable {
-  /// The ICC profile decides; without one it is sRGB.
-  case profile
-  /// sRGB, whatever profile the file has.
-  case standard
-  case other(ColourSpace)
-
+extension ImageColours {
   private static let names = ["cICP", "iCCP", "sRGB", "gAMA", "cHRM"]
   /// Values of gAMA that are taken for the curve of sRGB, in 100 000ths: 45 455 is 1/2.2, and ffmpeg writes 50 994 for BT.709.
   private static let gammasOfSRGB = 43_000...52_000
@@ -17,7 +11,7 @@ enum PNGColours: Equatable {
   private static let gammas = 10_000...1_000_000
 
   /// - Parameter notes: gets the reason why the stated colours are not used.
-  init(of file: [UInt8], notes: inout [String]) {
+  init(ofPNG file: [UInt8], notes: inout [String]) {
     var found: [String: ImageChunk] = [:]
     for chunk in ImageChunk.chunks(of: file, .png, from: 8) {
       // Chunks behind the pixels do not count.
@@ -57,18 +51,7 @@ extension ColourSpace {
   /// - Returns: nil for a space that is not supported.
   fileprivate init?(cICP body: ArraySlice<UInt8>) {
     let body = Array(body)
-    guard body.count == 4, body[2] == 0, body[3] <= 1, let primaries = Chromaticities(code: body[0]) else { return nil }
-    let transfer: Transfer
-    switch body[1] {
-    // Players show the curve of cameras (BT.709, BT.601, BT.2020) as that of sRGB.
-    case 1, 6, 14, 15, 13: transfer = .sRGB
-    case 4: transfer = .power(2.2)
-    case 5: transfer = .power(2.8)
-    case 8: transfer = .power(1)
-    case 16: transfer = .pq
-    case 18: transfer = .hlg
-    default: return nil
-    }
-    self.init(transfer, primaries, isFullRange: body[3] == 1)
+    guard body.count == 4, body[2] == 0, body[3] <= 1 else { return nil }
+    self.init(primaries: Int(body[0]), transfer: Int(body[1]), isFullRange: body[3] == 1)
   }
 }

@@ -95,7 +95,7 @@ package final class PictureConverter {
   /// Converts to the colours of JFIF.
   ///
   /// - Parameter visible: the upper left part of the source to convert; nil for all of it.
-  private func convert(
+  func convert(
     _ source: FrameBuffer, visible: PixelSize? = nil, to format: AVPixelFormat, size: PixelSize? = nil,
     colours: YUVColours = .jfif
   ) throws(FFmpegError) -> FrameBuffer {

@@ -157,11 +157,28 @@ package final class PictureDecoder {
 
   private func decode(
     _ file: [UInt8], into buffer: SharedPictureBuffer?, notes: inout [String]
-  ) throws -> (pixels: FrameBuffer, orientation: Orientation, colours: PNGColours) {
+  ) throws -> (pixels: FrameBuffer, orientation: Orientation, colours: ImageColours) {
     let image = try CheckedImage(file, limits: limits, notes: &notes)
+    if let heif = image.heif {
+      let (pixels, colours) = try converting { try HEIFDecoder(converter: converter).decode(heif, notes: &notes) }
+      return (pixels, Orientation(heif.picture.turns), colours)
+    }
     let decoded = try pixels(of: image, into: buffer, notes: &notes)
     guard decoded.size == image.size else { throw RefusedPicture(reason: "two sizes in one file") }
+    if image.kind == .jpegXL {
+      // libavcodec turns the picture, and names its colours where it has no profile.
+      let (primaries, transfer) = (decoded.coded.primaries, decoded.coded.transfer)
+      let colours =
+        decoded.colourProfile == nil
+        ? ImageColours(primaries: primaries, transfer: transfer, isFullRange: true, notes: &notes) : .profile
+      return (decoded, .upright, colours)
+    }
     let orientation = Orientation(of: file, kind: image.kind, jpeg: image.jpeg)
+    if image.alpha != .straight {
+      return (
+        try converting { try decoded.withStraightAlpha(image.alpha, converter) }, orientation, image.colours
+      )
+    }
     guard image.kind == .png, let grey = PNGChunks.transparentGrey(of: file) else {
       return (decoded, orientation, image.colours)
     }

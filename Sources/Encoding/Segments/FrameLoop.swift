@@ -48,7 +48,7 @@ extension BadBatch {
       advice = most.advice(for: example.source)
     } else {
       advice =
-        limits?.text ?? "check that the recorder writes whole JPEG, PNG or WebP files, under the names that it lists"
+        limits?.text ?? "check that the recorder writes whole images, under the names that it lists"
     }
     // The reason of a frame says more than that of another file. The advice has its remedy already.
     let cause =

@@ -51,9 +51,11 @@ package enum ExifTimesFormat: BatchFormat {
   /// Returns the EXIF data of a file; nil if it has none, or is no image.
   private static func exif(of path: String, in contents: any BatchContents, _ limits: Limits) throws -> ExifData? {
     guard let head = try contents.start(of: path, count: headBytes), let kind = ImageKind(of: head) else { return nil }
-    if let exif = ExifData(of: head, kind: kind, jpeg: JPEGFile(head)) { return exif }
-    // A PNG may have it behind its picture, and a WebP has.
-    guard kind != .jpeg, head.count == headBytes,
+    let isCut = head.count == headBytes
+    // A TIFF without its directories seems to have no tag.
+    if !(isCut && kind == .tiff), let exif = ExifData(of: head, kind: kind, jpeg: JPEGFile(head)) { return exif }
+    // A PNG and a TIFF may have it behind the picture, and a WebP has.
+    guard kind != .jpeg, isCut,
       case .bytes(let file)? = try contents.contents(of: path, limit: limits.fileBytes)
     else { return nil }
     return ExifData(of: file, kind: kind, jpeg: nil)

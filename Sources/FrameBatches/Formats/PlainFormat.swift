@@ -1,6 +1,6 @@
 import FileSystem
 
-/// Plain frames of any recorder: files named by their capture, `<unix ms>.<jpg, jpeg, png, webp>`, and no description.
+/// Plain frames of any recorder: files named by their capture, `<unix ms>` with nearly any suffix, and no description.
 package enum PlainFormat: BatchFormat {
   package static let name = "plain"
 

@@ -7,7 +7,7 @@ import FrameBatches
 /// let frame = CapturedFrame(image: jpeg, timeMs: 1_767_859_512_340, masks: [Mask(x: 0, y: 0, width: 90, height: 40)])
 /// ```
 public struct CapturedFrame: Sendable {
-  /// An image file (JPEG, PNG, WebP), or pixels.
+  /// An image file (JPEG, PNG, WebP, HEIC, AVIF and others), or pixels.
   let bytes: [UInt8]
   let look: FrameComposition
   /// The capture time, in unix milliseconds.
@@ -18,7 +18,7 @@ public struct CapturedFrame: Sendable {
   /// Takes an image file. An array is not copied.
   ///
   /// - Parameters:
-  ///   - image: the bytes of a JPEG, PNG or WebP file.
+  ///   - image: the bytes of an image file.
   ///   - timeMs: the capture time, in unix milliseconds.
   ///   - masks: the parts of the picture that must not be seen. A mask that cannot be applied blacks the whole picture out.
   ///   - source: the frame's name in manifests and errors; by default its time.
@@ -29,7 +29,7 @@ public struct CapturedFrame: Sendable {
   /// Takes an image file in memory of somebody else, which is copied: the next frame is compared with it.
   ///
   /// - Parameters:
-  ///   - image: the bytes of a JPEG, PNG or WebP file.
+  ///   - image: the bytes of an image file.
   ///   - timeMs: the capture time, in unix milliseconds.
   ///   - masks: the parts of the picture that must not be seen. A mask that cannot be applied blacks the whole picture out.
   ///   - source: the frame's name in manifests and errors; by default its time.

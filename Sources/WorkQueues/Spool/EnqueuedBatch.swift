@@ -232,7 +232,7 @@ struct EnqueuedBatch {
           guard let excess = kind.size(of: bytes)?.excess(of: reader.limits) else { return }
           refusal = excess
         case .otherImage(let other): refusal = other.refusal
-        default: refusal = bytes.isEmpty ? "an empty file" : "neither JPEG, PNG nor WebP"
+        case let kind: refusal = Refusal(bytes.isEmpty ? "an empty file" : kind?.fault ?? FileKind.unknown, nil)
         }
         refused.append(RefusedFrame(source: frame.source, undecoded: refusal))
       case .refused(let refusal)?: refused.append(RefusedFrame(source: frame.source, reason: refusal.text))

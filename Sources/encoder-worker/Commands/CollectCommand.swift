@@ -13,7 +13,7 @@ struct CollectCommand: ReportingCommand {
     commandName: "collect",
     abstract: "Watch a folder of loose screenshots and make batches of them.",
     discussion: """
-      Takes each JPEG, PNG or WebP file that is complete, and makes a batch of them every few seconds in SPOOL/incoming. Removes the files then, or remembers them with --keep. Each picture is in exactly one batch, even if collect is killed. A session ends after --idle seconds without a picture. Capture times come from the names of the files, or with --times mtime from their modification times. SIGTERM or SIGINT: all complete pictures go into batches.
+      Takes each image file that is complete, and makes a batch of them every few seconds in SPOOL/incoming. Removes the files then, or remembers them with --keep. Each picture is in exactly one batch, even if collect is killed. A session ends after --idle seconds without a picture. Capture times come from the names of the files, or with --times mtime from their modification times. SIGTERM or SIGINT: all complete pictures go into batches.
       """)
 
   @Argument(help: ArgumentHelp("The folder to watch.", valueName: "dir"), completion: .directory)

@@ -126,7 +126,7 @@ import Testing
       }
     }
     #expect(try spool.reason("empty").cause == "nothing in it")
-    #expect(try spool.reason("undecodable").cause.contains("decode 1767859512340.jpg: neither JPEG, PNG nor WebP"))
+    #expect(try spool.reason("undecodable").cause.contains("decode 1767859512340.jpg: not an image of a known format"))
     #expect(try spool.reason("broken-json").cause == "not JSON: a key is missing at line 1, column 14")
     #expect(try spool.reason("bad-session").cause == "the session id \"../up\" cannot be used")
     #expect(try spool.reason("bad session").cause == "the session id \"bad session\" cannot be used")
@@ -221,7 +221,7 @@ import Testing
     #expect(
       refused.map(\.reason) == [
         "decode 1767859513340.jpg: invalid data", "decode 1767859515340.jpg: an empty file",
-        "decode 1767859517340.jpg: neither JPEG, PNG nor WebP",
+        "decode 1767859517340.jpg: not an image of a known format",
       ])
     // The worker refused the last capture, but its time still extends the session.
     #expect(session.index.durationMs == 6_000)

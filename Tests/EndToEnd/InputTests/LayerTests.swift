@@ -135,7 +135,7 @@ import Testing
       (#"\#(size),"layers":[{\#(back),"x":NaN}]"#, "layers[0]: x: not a number of a reasonable size"),
       (#"\#(size),"layers":[{\#(back),"width":3}]"#, "layers[0]: no \"height\""),
       (#"\#(size),"layers":[{\#(back)},{"file":"gone.png"}]"#, "gone.png: missing"),
-      (#"\#(size),"layers":[{"file":"short.raw"}]"#, "layer 0: neither JPEG, PNG nor WebP"),
+      (#"\#(size),"layers":[{"file":"short.raw"}]"#, "layer 0: not an image of a known format"),
       (
         #""file":"short.raw","pixels":{"format":"BGRA","width":2,"height":2}"#, "3 bytes; 2×2 BGRA has 16"
       ),

@@ -45,8 +45,8 @@ import Testing
     Mistake(
       "encode seconds -o out", 65, "1767859512.jpg", "looks like seconds", "give milliseconds: 1767859512000",
       "--name-time %s"),
-    Mistake("encode bitmaps -o out", 65, "'a.bmp' is a BMP image", "convert the frames to JPEG, PNG or WebP"),
-    Mistake("encode phones -o out", 65, "'IMG_1.HEIC' is a HEIC image", "convert the frames to JPEG, PNG or WebP"),
+    Mistake("encode bitmaps -o out", 65, "'a.ppm' is a PPM image", "convert the frames to JPEG, PNG or WebP"),
+    Mistake("encode phones -o out", 65, "'IMG_1.HEIC'", "has a number in its name", "--start T --fps R"),
     Mistake("encode film.mp4 -o out", 65, "film.mp4", "an MP4 video", "encoder-worker reencode"),
     Mistake("encode shots.zip -o out", 65, "shots.zip", "a broken zip archive: it breaks off", "pack it again"),
     Mistake("encode shots.zip.gz -o out", 65, "shots.zip.gz", "a zip archive", "not compressed again"),
@@ -82,7 +82,7 @@ import Testing
       "shots/1767859512340.jpg", "numbers/shot_1.jpg", "dates/Screenshot 2026-01-08.jpg", "seconds/1767859512.jpg",
       "screens/Shot 2026-01-08 at 8.05.12 PM.png", "shown/Shot_2026-01-08 at 8.05.12 PM.png",
     ] { try scratch.file(name, jpeg) }
-    try scratch.file("bitmaps/a.bmp", Array("BM".utf8) + [UInt8](repeating: 0, count: 60))
+    try scratch.file("bitmaps/a.ppm", Array("P6\n".utf8) + [UInt8](repeating: 0, count: 60))
     try scratch.file("phones/IMG_1.HEIC", [0, 0, 0, 24] + Array("ftypheic".utf8) + [UInt8](repeating: 0, count: 60))
     try scratch.file("film.mp4", [0, 0, 0, 24] + Array("ftypisom".utf8) + [UInt8](repeating: 0, count: 60))
     try scratch.file("shots.zip", Array("PK".utf8) + [3, 4] + [UInt8](repeating: 0, count: 60))
