@@ -123,6 +123,13 @@ import Testing
     #expect(throws: BadBatch.self) { try read(batch(["0000000000000001.png"]), options()) }
   }
 
+  /// AM and PM are read, although other names of macOS have hours of the day.
+  @Test(arguments: forms) func knownNamesNeedNoWarning(form: String) throws {
+    let names = [(2026, 1, 8, 9, 5, 12), (2026, 1, 8, 21, 5, 13)].map { Self.name(form, $0) }
+    let found = try BatchSessions(reading: batch(names), options: options(timeZone: "Europe/Berlin"))
+    #expect(found.readers[0].batch.warnings == [], "\(names)")
+  }
+
   @Test func secondScreenshotOfASecondComesBehindTheFirst() throws {
     let names = ["Screenshot 2026-01-08 at 9.05.12 AM.png", "Screenshot 2026-01-08 at 9.05.12 AM (2).png"]
     let found = try BatchSessions(reading: batch(names), options: options(timeZone: "Europe/Berlin"))

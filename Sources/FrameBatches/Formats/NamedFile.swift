@@ -25,7 +25,8 @@ extension NamedTimesFormat {
   /// Returns warnings if names probably tell other times than the patterns read.
   static func warnings(on files: [NamedFile], _ patterns: [NamePattern]) -> [String] {
     var warnings: [String] = []
-    let halfDays = patterns.contains(where: \.hasHours) ? files.filter { NameAdvice.isHalfDay($0.path) } : []
+    let isBlind = patterns.contains(where: \.hasHours) && !patterns.contains(where: \.hasHalfDays)
+    let halfDays = isBlind ? files.filter { NameAdvice.isHalfDay($0.path) } : []
     if let first = halfDays.first {
       warnings.append(
         "\(halfDays.count) of \(files.count) names have AM or PM, which the pattern does not read: their times can be twelve "

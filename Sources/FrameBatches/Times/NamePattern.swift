@@ -137,6 +137,11 @@ package struct NamePattern: Sendable, Equatable, CustomStringConvertible {
     alternatives.contains { $0.contains { if case .digits(.hour, _) = $0 { true } else { false } } }
   }
 
+  /// Whether names contain a half of the day: AM or PM.
+  var hasHalfDays: Bool {
+    alternatives.contains { $0.contains { if case .halfDay = $0 { true } else { false } } }
+  }
+
   /// Whether the pattern describes folders.
   package var hasFolders: Bool { alternatives.contains { $0.contains(.literal(UInt8(ascii: "/"))) } }
 
