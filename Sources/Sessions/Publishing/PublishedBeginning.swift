@@ -41,7 +41,7 @@ struct PublishedBeginning {
       let others = refused.count > 1 ? "; \(refused.count - 1) other frames came as early" : ""
       throw BadBatch(
         "publish", batch.name, "\(refused[0].source) was \(refused[0].reason)\(others)",
-        advice: "go on with later pictures")
+        advice: "send later pictures too, or name another session if these are of another recorder")
     }
     if batch.isFinal, !last.isFinal {
       throw BadBatch(
