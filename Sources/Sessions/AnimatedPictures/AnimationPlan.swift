@@ -28,18 +28,15 @@ struct AnimationPlan: Equatable {
     var parts: [Part] = []
     var latest: PublishedSegment.Frame?
     for part in plan.parts {
-      let starts = part.segment.startsOfFrames + [.max]
-      let shown = part.skippedMs..<part.skippedMs + part.lengthMs - part.earlyMs
-      let first = starts.lastIndex { $0 <= part.skippedMs } ?? 0
+      let starts = part.segment.startsOfFrames
+      let frames = part.isOnlyFirst ? part.frames.prefix(1) : part.frames
       var pictures: [Picture] = []
-      for (index, frame) in part.segment.frames.enumerated() {
-        let hold = (starts[index]..<max(starts[index], starts[index + 1])).clamped(to: shown)
-        guard !hold.isEmpty, !part.isOnlyFirst || index == first else { continue }
+      for (index, frame) in zip(frames.indices, frames) {
         // The picture is on screen already.
         let isContinued = !frame.isCaptured && latest?.timeMs == frame.timeMs
         latest = frame
         guard !isContinued else { continue }
-        let sinceMs = hold.lowerBound - part.skippedMs
+        let sinceMs = starts[index] - part.skippedMs
         pictures.append(Picture(frame: index, startMs: part.startMs + (sinceMs > 0 ? sinceMs + part.earlyMs : 0)))
       }
       if !pictures.isEmpty { parts.append(Part(segment: part.segment, pictures: pictures)) }

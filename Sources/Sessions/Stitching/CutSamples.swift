@@ -4,6 +4,9 @@ import Encoding
 import ISOMedia
 
 extension Sample {
+  /// Returns an empty text of the timing track, which stands for a gap.
+  static func gap(lasting duration: Int64) -> Sample { Sample(duration: duration, data: [0, 0]) }
+
   /// Whether it is a text of the timing track, and not one of a gap.
   fileprivate var isText: Bool { data.count > 2 }
 }
@@ -80,11 +83,11 @@ extension SegmentSamples {
   mutating func keepFirst(forMs lengthMs: Int64, gapMs: Int64) {
     guard let picture = video.first, let text = timing.first else { return }
     let (length, gap) = (MediaTime.ticks(ms: lengthMs), MediaTime.ticks(ms: gapMs))
-    let texts = [text.lasting(length - gap)] + (gap > 0 ? [Sample(duration: gap, data: [0, 0])] : [])
+    let texts = [text.lasting(length - gap)] + (gap > 0 ? [.gap(lasting: gap)] : [])
     set(video: [picture.lasting(length)], timing: texts)
   }
 
-  /// Removes the pictures that only repeat the one before.
+  /// Removes the pictures that only repeat the one before. The video of another encoder stays as it is.
   mutating func removeRepeats() {
     guard let writer = try? SkipSliceWriter(after: parameterSets) else { return }
     var starts: Set<Int64> = []

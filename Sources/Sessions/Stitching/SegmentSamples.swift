@@ -54,7 +54,7 @@ extension SegmentSamples {
     let gap = MediaTime.ticks(ms: gapMs)
     try Self.stretchLast(&video, to: length, file)
     try Self.stretchLast(&timing, to: length - gap, file)
-    if gap > 0 { timing.append(Sample(duration: gap, data: [0, 0])) }
+    if gap > 0 { timing.append(.gap(lasting: gap)) }
   }
 
   /// - Throws: ``BadSession`` if a picture is shown for longer than a reader can count.

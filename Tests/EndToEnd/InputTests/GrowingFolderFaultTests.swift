@@ -3,35 +3,13 @@ import TestSupport
 import Testing
 
 /// A folder that has grown, and is not as simple as that: pauses, cuts, dead workers, ends.
-@Suite struct GrowingFolderFaultTests {
-  private let scratch: ScratchDirectory
-  private let folder: NumberedFolder
+@Suite struct GrowingFolderFaultTests: GrowingFolderSuite {
+  let scratch: ScratchDirectory
+  let folder: NumberedFolder
 
   init() throws {
     scratch = try ScratchDirectory()
     folder = try NumberedFolder("yard", in: scratch)
-  }
-
-  private struct Line: Decodable {
-    struct Refused: Decodable { let source: String, reason: String }
-    let frames: Int
-    let duplicate: Bool
-    let refused: [Refused]
-    let warnings: [String]
-  }
-
-  private func encode(_ options: [String] = [], to output: String = "out", limit: Int = 6) throws -> Tool.Result {
-    try Tool.run(
-      EncoderWorker.path,
-      ["encode", folder.path, "--output", scratch.path(output), "--json", "--limit", "frames=\(limit)"] + options)
-  }
-
-  private func session(_ output: String = "out") throws -> PublishedSession {
-    try PublishedSession(scratch.path(output + "/yard"))
-  }
-
-  private func captured(_ output: String = "out") throws -> [Int64] {
-    try session(output).captured.map { $0.timeMs - NumberedFolder.startMs }
   }
 
   /// Nothing new is published, and that is said.
@@ -40,7 +18,7 @@ import Testing
     try #require(try encode().status == 0)
     let monday: Int64 = 3 * 86_400_000
     try folder.add(at: [monday, monday + 1_000], from: 3)
-    let lines = try encode().jsonLines(as: Line.self)
+    let lines = try encode().jsonLines(as: EncodedLine.self)
     #expect(lines.map(\.duplicate) == [true] && lines.map(\.refused.count) == [2])
     let pauseMs = monday - 2_000
     #expect(lines[0].warnings.contains { $0.hasSuffix("--max-jump \(pauseMs) keeps what is behind it") }, "\(lines)")
@@ -52,7 +30,7 @@ import Testing
     try folder.add(at: [0, 1_000, 2_000])
     try #require(try encode().status == 0)
     try folder.add("shot 3.png", 3)
-    #expect(try encode().jsonLines(as: Line.self).flatMap(\.refused).map(\.source) == ["shot 3.png"])
+    #expect(try encode().jsonLines(as: EncodedLine.self).flatMap(\.refused).map(\.source) == ["shot 3.png"])
   }
 
   /// The first picture behind a cut came too early. Those behind it are published.
@@ -67,10 +45,10 @@ import Testing
     try folder.add(at: [3_000, 4_000], from: 4)
     let result = try encode(limit: 3)
     #expect(result.status == 0, "\(result.errors)")
-    let refused = try result.jsonLines(as: Line.self).flatMap(\.refused)
+    let refused = try result.jsonLines(as: EncodedLine.self).flatMap(\.refused)
     #expect(refused.map(\.source) == ["\(NumberedFolder.startMs + 2_300).png"])
     #expect(try captured() == [0, 1_000, 2_000, 3_000, 4_000])
-    #expect(try encode(limit: 3).jsonLines(as: Line.self).allSatisfy(\.duplicate))
+    #expect(try encode(limit: 3).jsonLines(as: EncodedLine.self).allSatisfy(\.duplicate))
   }
 
   /// The last picture was held for a long interval, and the new ones end before that.
@@ -115,7 +93,7 @@ import Testing
     #expect(again.status == 65 && again.errors.contains("not as the end of its session"), "\(again.errors)")
     try folder.add(at: [2_000], from: 2)
     #expect(try encode(["--final"]).status == 0 && session().index.complete)
-    #expect(try encode(["--final"]).jsonLines(as: Line.self).map(\.duplicate) == [true])
+    #expect(try encode(["--final"]).jsonLines(as: EncodedLine.self).map(\.duplicate) == [true])
   }
 
   /// A session is complete only with its middle.

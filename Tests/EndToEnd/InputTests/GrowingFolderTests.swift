@@ -3,31 +3,13 @@ import TestSupport
 import Testing
 
 /// A folder that has grown since it was encoded is continued.
-@Suite struct GrowingFolderTests {
-  private let scratch: ScratchDirectory
-  private let folder: NumberedFolder
+@Suite struct GrowingFolderTests: GrowingFolderSuite {
+  let scratch: ScratchDirectory
+  let folder: NumberedFolder
 
   init() throws {
     scratch = try ScratchDirectory()
     folder = try NumberedFolder("yard", in: scratch)
-  }
-
-  private struct Line: Decodable {
-    struct Refused: Decodable { let source: String, reason: String }
-    let batch: String
-    let frames: Int
-    let duplicate: Bool
-    let refused: [Refused]
-  }
-
-  private func encode(_ options: [String] = [], to output: String = "out", limit: Int = 6) throws -> Tool.Result {
-    try Tool.run(
-      EncoderWorker.path,
-      ["encode", folder.path, "--output", scratch.path(output), "--json", "--limit", "frames=\(limit)"] + options)
-  }
-
-  private func session(_ output: String = "out") throws -> PublishedSession {
-    try PublishedSession(scratch.path(output + "/yard"))
   }
 
   private func film(_ output: String = "out") throws -> ShownFilm {
@@ -66,7 +48,7 @@ import Testing
       try add(earlier..<count, times)
       let result = try encode(options)
       #expect(result.status == 0, "\(count): \(result.errors)")
-      let lines = try result.jsonLines(as: Line.self)
+      let lines = try result.jsonLines(as: EncodedLine.self)
       #expect(lines.reduce(0) { $0 + ($1.duplicate ? 0 : $1.frames) } == count - earlier, "\(count)")
       #expect(lines.count(where: \.duplicate) == earlier / 6, "\(count)")
       #expect(lines.allSatisfy { $0.refused.isEmpty })
@@ -83,7 +65,7 @@ import Testing
     #expect(one.entries == other.entries && one.durations == other.durations)
     for entry in one.entries { #expect(one.number(at: entry.tick) == other.number(at: entry.tick)) }
     let again = try encode(options)
-    #expect(try again.jsonLines(as: Line.self).allSatisfy(\.duplicate))
+    #expect(try again.jsonLines(as: EncodedLine.self).allSatisfy(\.duplicate))
     #expect(try snapshot(of: session().path).filter { $0.key.hasPrefix("segment-") } == before)
   }
 
@@ -125,16 +107,16 @@ import Testing
     try folder.add(at: [2_200])
     let alone = try encode()
     #expect(alone.status == 0 && alone.errors.contains("but the picture before it was published"), "\(alone.errors)")
-    #expect(try alone.jsonLines(as: Line.self).map(\.refused.count) == [1])
+    #expect(try alone.jsonLines(as: EncodedLine.self).map(\.refused.count) == [1])
     try folder.add(at: [2_700, 3_700], from: 4)
     let result = try encode()
-    let lines = try result.jsonLines(as: Line.self)
+    let lines = try result.jsonLines(as: EncodedLine.self)
     #expect(result.status == 0 && lines.map(\.frames) == [2], "\(result.errors)")
     #expect(lines.flatMap(\.refused).map(\.source) == ["\(NumberedFolder.startMs + 2_200).png"])
     let session = try session()
     #expect(session.captured.map { $0.timeMs - NumberedFolder.startMs } == [0, 1_000, 2_000, 2_700, 3_700])
     #expect(session.manifests.flatMap(\.refused).count == 1 && session.index.gaps == [])
-    #expect(try encode().jsonLines(as: Line.self).map(\.duplicate) == [true])
+    #expect(try encode().jsonLines(as: EncodedLine.self).map(\.duplicate) == [true])
   }
 
   private func addBroken(_ offset: Int64) throws {
@@ -153,7 +135,7 @@ import Testing
     let session = try session()
     #expect(session.captured.map { $0.timeMs - NumberedFolder.startMs } == [1_000, 2_000, 3_400, 4_400])
     #expect(session.index.gaps == [])
-    #expect(try encode(limit: 9).jsonLines(as: Line.self).map(\.duplicate) == [true])
+    #expect(try encode(limit: 9).jsonLines(as: EncodedLine.self).map(\.duplicate) == [true])
   }
 
   /// A part of broken pictures cannot be encoded, until a good one comes.
