@@ -2,10 +2,11 @@ import Encoding
 import FileSystem
 import FrameBatches
 import JSON
+import Logging
 import Sessions
 
 /// The outcome of a batch, told to the next step of a pipeline. docs/events.md describes it, docs/event.schema.json is its schema.
-package struct BatchEvent: Sendable {
+package struct BatchEvent: Event {
   private static let format = "batch-event/1"
   /// The number of segments, gaps and refused frames that an event may still list.
   private struct Room { var (segments, gaps, refused) = (1_000, 1_000, 1_000) }
@@ -34,6 +35,7 @@ package struct BatchEvent: Sendable {
   package let line: String
   /// The step of the producer's trace. The key does not depend on it: the same batch may come again with another trace.
   package let traceParent: TraceParent?
+  package var about: Logger.Metadata { ["batch": "\(batch)"] }
 
   /// - Parameter receipts: of the batch's sessions.
   package init(

@@ -19,12 +19,12 @@ package struct NotificationCounts: Sendable {
 
 /// Delivers each event until its receiver accepts or refuses it.
 ///
-/// - Parameter Batch: a batch that is claimed until its event is delivered.
-package final class EventNotifier<Batch: Sendable>: Sendable {
+/// - Parameter Subject: what an event is about, such as a batch that is claimed until its event is delivered.
+package final class EventNotifier<Subject: Sendable>: Sendable {
   private struct Pending: Sendable {
     let number: Int
-    let batch: Batch
-    let event: BatchEvent
+    let subject: Subject
+    let event: any Event
     var failures = 0
     /// In monotonic milliseconds, like all times here.
     var notBeforeMs = 0
@@ -113,12 +113,12 @@ package final class EventNotifier<Batch: Sendable>: Sendable {
     }
   }
 
-  /// Adds the event of a batch. The caller has claimed the batch.
-  package func add(_ batch: Batch, _ event: BatchEvent) {
+  /// Adds an event. The caller has claimed its batch.
+  package func add(_ subject: Subject, _ event: any Event) {
     state.change { state in
       if state.pending == 0 { state.aliveMs = MonotonicClock.milliseconds() }
       state.last += 1
-      state.waiting.append(Pending(number: state.last, batch: batch, event: event))
+      state.waiting.append(Pending(number: state.last, subject: subject, event: event))
       if state.pending >= limit { state.isFull = true }
     }
   }
@@ -131,7 +131,7 @@ package final class EventNotifier<Batch: Sendable>: Sendable {
   ///     event.
   package func start(
     _ logger: Logger, wake: @escaping @Sendable () -> Void,
-    _ settle: @escaping @Sendable (Batch, RefusedNotification?) -> Void
+    _ settle: @escaping @Sendable (Subject, RefusedNotification?) -> Void
   ) throws(ThreadError) {
     try group.withLock { (group) throws(ThreadError) in
       for _ in 0..<Self.threads {
@@ -147,13 +147,13 @@ package final class EventNotifier<Batch: Sendable>: Sendable {
 
   /// Ends the threads. Cancels deliveries, within a second or so.
   ///
-  /// - Returns: the batches whose events are not delivered, in the order of time.
-  package func stop() -> [Batch] {
+  /// - Returns: the subjects of the events that are not delivered, in the order of time.
+  package func stop() -> [Subject] {
     state.change { $0.isStopped = true }
     group.withLock { $0.join() }
     return state.change { state in
       defer { state.waiting = [] }
-      return state.waiting.map(\.batch)
+      return state.waiting.map(\.subject)
     }
   }
 
@@ -175,23 +175,23 @@ package final class EventNotifier<Batch: Sendable>: Sendable {
   }
 
   private func deliver(
-    _ pending: Pending, _ logger: Logger, _ settle: (Batch, RefusedNotification?) -> Void
+    _ pending: Pending, _ logger: Logger, _ settle: (Subject, RefusedNotification?) -> Void
   ) {
     let event = pending.event
     let result = receiver.send(
       key: event.key, event: event.line, traceParent: event.traceParent,
       cancellation: Cancellation { [state] in state.read(\.isStopped) })
-    let about: Logger.Metadata = ["batch": "\(event.batch)", "key": "\(event.key)"]
+    let about = event.about.merging(["key": "\(event.key)"]) { $1 }
     switch result {
     case .accepted:
       recordAnswer(logger)
       logger.debug("notification.sent", metadata: about)
-      settle(pending.batch, nil)
+      settle(pending.subject, nil)
       finish { $0.counts.sent += 1 }
     case .refused(let cause):
       recordAnswer(logger)
       logger.error("notification.refused", metadata: about.merging(["reason": "\(cause)"]) { $1 })
-      settle(pending.batch, RefusedNotification(key: event.key, event: event.line, cause: cause))
+      settle(pending.subject, RefusedNotification(key: event.key, event: event.line, cause: cause))
       finish { $0.counts.refused += 1 }
     case .failed(let cause, let retryAfterS):
       let pauseMs = recordFailure(of: pending, cause, retryAfterS: retryAfterS)

@@ -102,6 +102,16 @@ package protocol BatchQueue: Sendable {
   ///   - key: the event's idempotency key.
   ///   - event: one line of JSON.
   func announce(_ claim: Claim, key: String, event: String) throws
+  /// Tells others of something that is no batch. The same event may come more than once.
+  ///
+  /// - Parameters:
+  ///   - key: the event's idempotency key.
+  ///   - event: one line of JSON.
+  func announce(key: String, event: String) throws
+  /// The names of the batches that wait or are in work.
+  ///
+  /// - Parameter limit: of their number.
+  func owed(limit: Int) throws -> [String]
   /// Forgets the attempts that ended with the death of a worker: the batch is finished, and waits only for the delivery of
   /// its event. The deaths of workers that hold it from now on do not count.
   func forgive(_ claim: Claim) throws -> Claim

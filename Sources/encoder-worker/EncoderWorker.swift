@@ -38,7 +38,8 @@ struct EncoderWorker: ParsableCommand {
       StitchCommand.self,
       FrameCommand.self, SheetCommand.self, VerifyCommand.self, ReencodeCommand.self, ImportCommand.self,
       InspectCommand.self, StatusCommand.self, QuarantineCommand.self, NotifyCommand.self, PruneCommand.self,
-      DeleteCommand.self, ServeCommand.self, ReconcileCommand.self, PlaylistCommand.self, ConfigCommand.self,
+      EndCommand.self, DeleteCommand.self, ServeCommand.self, ReconcileCommand.self, PlaylistCommand.self,
+      ConfigCommand.self,
     ],
     defaultSubcommand: RunCommand.self)
 

@@ -49,6 +49,20 @@ import Testing
 
   // MARK: claims
 
+  @Test(arguments: QueueKind.installed) func batchIsOwedUntilItIsRetired(kind: QueueKind) throws {
+    let backend = try kind.backend()
+    let (one, two) = (try backend.worker("one"), try backend.worker("two"))
+    #expect(try one.owed(limit: 10).isEmpty)
+    for name in ["a", "b"] { try backend.add(name, Self.bytes) }
+    let first = try claim(one)
+    #expect(try two.owed(limit: 10).sorted() == ["a", "b"])
+    #expect(try two.owed(limit: 1).count == 1)
+    guard case .batch(let batch) = try one.fetch(first) else { return #expect(Bool(false), "no batch") }
+    try one.retire(batch.claim, [], keep: false)
+    #expect(try two.owed(limit: 10) == ["a", "b"].filter { $0 != first.name })
+    try two.announce(key: "key", event: "{}")
+  }
+
   @Test(arguments: QueueKind.installed) func addedBatchIsClaimedOnceWithItsBytes(kind: QueueKind) throws {
     let backend = try kind.backend()
     let (one, two) = (try backend.worker("one"), try backend.worker("two"))

@@ -15,6 +15,8 @@ protocol StoreBackend {
   func store() throws -> any ArtifactStore
   /// The published videos and manifests: `SESSION/segment-….mp4`, `SESSION/segment-….json`.
   func segments() throws -> [String: [UInt8]]
+  /// A published file, such as `SESSION/session.json`; nil if there is none.
+  func file(_ path: String) throws -> [UInt8]?
   /// The place of its deletions; nil if only its owner deletes sessions.
   var deletion: (any DeletionPlace)? { get throws }
 }
@@ -66,6 +68,8 @@ private struct DirectoryBackend: StoreBackend {
     return found
   }
 
+  func file(_ path: String) throws -> [UInt8]? { try DurableFile.contents(of: output + "/" + path, limit: .max) }
+
   var deletion: (any DeletionPlace)? {
     DirectoryDeletionPlace(output: output, spool: nil, BatchIdentifier(unpacker: nil))
   }
@@ -80,7 +84,9 @@ private struct ObjectBackend: StoreBackend {
 
   private func staging() throws -> Staging { try Staging(scratch: scratch.path("own"), worker: WorkerID()) }
 
-  func store() throws -> any ArtifactStore { ObjectStore(objects, name: Self.name, staging: try staging(), hls: true) }
+  func store() throws -> any ArtifactStore {
+    ObjectStore(objects, name: Self.name, staging: try staging(), hls: true, findsQuiet: true)
+  }
 
   func segments() throws -> [String: [UInt8]] {
     let output = objects.keys.filter { $0.hasPrefix("output/") }
@@ -88,6 +94,8 @@ private struct ObjectBackend: StoreBackend {
       uniqueKeysWithValues: output.map { (String($0.dropFirst("output/".count)), objects[$0] ?? []) }
         .filter { isSegment($0.0) })
   }
+
+  func file(_ path: String) throws -> [UInt8]? { objects["output/" + path] }
 
   var deletion: (any DeletionPlace)? {
     get throws { StoreDeletionPlace(objects, name: Self.name, staging: try staging(), BatchIdentifier(unpacker: nil)) }
@@ -110,6 +118,8 @@ private struct EmbedderBackend: StoreBackend {
     }
     return files
   }
+
+  func file(_ path: String) -> [UInt8]? { nil }
 
   var deletion: (any DeletionPlace)? { nil }
 }

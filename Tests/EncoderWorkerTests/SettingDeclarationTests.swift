@@ -17,8 +17,8 @@ import Testing
   /// The settings of each command, by hand. Whatever removes, reverses, or names what one call is about is not here.
   private static let settings: [String: Set<String>] = [
     "run": capture.union(log).union(remote).union(encoding).union([
-      "spool", "output", "drain", "keep-batches", "hls", "thumbnails", "sentry", "max-time", "min-free", "lease",
-      "listen", "host", "notify", "notify-secret-file", "notify-pending", "notify-timeout",
+      "spool", "output", "drain", "keep-batches", "hls", "thumbnails", "sentry", "end-after", "max-time", "min-free",
+      "lease", "listen", "host", "notify", "notify-secret-file", "notify-pending", "notify-timeout",
     ]),
     "film": capture.union(encoding).union(["gaps"]),
     "encode": capture.union(encoding).union(["output", "sentry"]),
@@ -37,6 +37,7 @@ import Testing
     "notify list": ["spool", "store"], "notify show": ["spool", "store"],
     "notify retry": ["spool", "store", "notify", "notify-secret-file"], "notify purge": ["spool", "store"],
     "prune": ["spool", "output", "lease"],
+    "end": ["output", "spool", "store"],
     "delete": sandbox.union(["output", "spool", "store"]),
     "serve": sandbox.union(["listen", "host"]),
     "reconcile": remote,

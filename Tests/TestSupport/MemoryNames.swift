@@ -109,6 +109,8 @@ package final class MemoryNames: NameQueue {
 
   package func forgive(_ claim: Claim) -> Claim? { change(claim.id) { $0.attempt = 1 } }
 
+  package func announce(key: String, event: String) {}
+
   package func announce(_ claim: Claim, key: String, event: String) -> Bool {
     withState { state in
       guard state.held[claim.id]?.worker == worker else { return false }

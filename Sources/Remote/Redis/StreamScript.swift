@@ -228,6 +228,14 @@ struct StreamScript: Sendable {
     return 1
     """)
 
+  /// Arguments: key, event.
+  static let tell = StreamScript(
+    "announce an event",
+    """
+    redis.call('XADD', published, 'MAXLEN', '~', \(RedisStream.maximumEvents), '*', 'key', ARGV[2], 'event', ARGV[3])
+    return 1
+    """)
+
   /// Arguments: entry, name.
   static let acknowledge = StreamScript(
     "acknowledge a batch",

@@ -24,9 +24,10 @@ package final class Worker: Sendable {
   package let meter: WorkerMeter
   package let jobs: JobWatch
   /// Gets the event of each batch on an encoding thread, once or more, before the batch is retired.
-  private let write: (@Sendable (BatchEvent) -> Void)?
+  let write: (@Sendable (any Event) -> Void)?
   /// Delivers the events to a receiver, if there is one.
-  package let notifier: EventNotifier<FinishedBatch>?
+  package let notifier: EventNotifier<ToldSubject>?
+  let ends: SessionEnder
   let options: BatchEncoder.Options
   /// Free bytes on the output's disk that a new batch needs.
   private let minFree: Int
@@ -42,11 +43,13 @@ package final class Worker: Sendable {
     if free < minFree { throw LowDiskSpace(free: free, wanted: minFree) }
   }
 
-  /// - Parameter counters: the counts before a restart.
+  /// - Parameters:
+  ///   - endAfterMs: a session ends when nothing of it was published for that long; nil if it ends on request only.
+  ///   - counters: the counts before a restart.
   package init(
     _ id: WorkerID, queue: any BatchQueue, store: any WorkerStore, options: BatchEncoder.Options, keepBatches: Bool,
-    maxTime: Int, minFree: Int, counters: WorkerCounters = WorkerCounters(),
-    write: (@Sendable (BatchEvent) -> Void)? = nil, notifier: EventNotifier<FinishedBatch>? = nil,
+    maxTime: Int, minFree: Int, endAfterMs: Int64? = nil, counters: WorkerCounters = WorkerCounters(),
+    write: (@Sendable (any Event) -> Void)? = nil, notifier: EventNotifier<ToldSubject>? = nil,
     logger: Logger, metrics: (any WorkerMetrics)? = nil
   ) {
     self.queue = queue
@@ -59,6 +62,7 @@ package final class Worker: Sendable {
     var own = logger
     own[metadataKey: "worker"] = "\(id)"
     self.logger = own
+    ends = SessionEnder(store, queue, quietMs: endAfterMs, own)
     meter = WorkerMeter(continuing: counters, metrics)
     jobs = JobWatch(maxTime: maxTime)
   }
@@ -157,6 +161,7 @@ package final class Worker: Sendable {
     // After more deaths than this, workers also died while they only looked.
     guard claim.attempt <= 2 * Claim.attempts else { throw BadBatch(fatal: claim) }
     let batch = try read(fetched, with: encoder, &facts, cancellation: cancellation)
+    if batch.isFinal { ends.expect() }
     if claim.attempt <= Claim.attempts { return try encoder.publish(batch, cancellation: cancellation) }
     let receipts = try encoder.rollBack(batch, cancellation: cancellation)
     if receipts.isEmpty { throw BadBatch(fatal: claim) }
@@ -217,7 +222,7 @@ package final class Worker: Sendable {
       }
       if let notifier {
         if batch.isBlameless { batch.claim = try queue.forgive(batch.claim) }
-        notifier.add(batch, event)
+        notifier.add(.batch(batch), event)
         return .done
       }
     }

@@ -57,7 +57,7 @@ package final class WorkerLoop: Sendable {
     return worker.jobs.stuck.count >= threads ? "every batch in work is stuck" : nil
   }
 
-  private var notifier: EventNotifier<FinishedBatch>? { worker.notifier }
+  private var notifier: EventNotifier<ToldSubject>? { worker.notifier }
 
   /// Runs on the caller's thread and `threads` others until a stop request, or until a drained queue is empty.
   ///
@@ -99,10 +99,12 @@ package final class WorkerLoop: Sendable {
         recordFailure(ofQueue: error)
       }
       flushPending()
+      worker.endSessions()
       worker.options.decoders?.endIdle()
       show?(progress)
       rate.show(worker)
-      let maximumMs = retries.isAwaiting || show != nil || drains && !isDelivered ? 1_000 : Int.max
+      let maximumMs =
+        retries.isAwaiting || worker.ends.isWaiting || show != nil || drains && !isDelivered ? 1_000 : Int.max
       wait(ms: isQueueFailing ? Self.rescan * 1_000 : min(pollMs, maximumMs), watch)
     }
     finish(delivers: !givesUpEvents)
@@ -118,8 +120,11 @@ package final class WorkerLoop: Sendable {
       let encoder = worker.makeEncoder()
       return { [self] in perform($0, with: encoder) }
     }
-    try notifier?.start(worker.logger, wake: shutdown.wake) { [self] batch, refused in
-      _ = record(worker.finish(batch, keeping: refused))
+    try notifier?.start(worker.logger, wake: shutdown.wake) { [self] subject, refused in
+      switch subject {
+      case .batch(let batch): _ = record(worker.finish(batch, keeping: refused))
+      case .end(let end): worker.finish(end, keeping: refused)
+      }
     }
   }
 
@@ -134,7 +139,7 @@ package final class WorkerLoop: Sendable {
       try worker.queue.waiting().filter { !deferredNames.contains($0.name ?? "") }.map(Worker.WorkItem.waiting))
     guard drains && pool.isIdle && isDelivered && !retries.isAwaiting else { return true }
     // Dead workers may have held more batches than one scan takes over.
-    return try takeOver()
+    return try takeOver() || worker.endSessions(now: true) > 0
   }
 
   /// Whether a drain has nothing left but events that their receiver does not take.
@@ -228,7 +233,8 @@ package final class WorkerLoop: Sendable {
     while delivers, !isDelivered, notifier?.isFailing == false, retries.fatal == nil, shutdown.shouldContinue() {
       wait(ms: 100)
     }
-    let undelivered = notifier?.stop().map(\.claim) ?? []
+    let undelivered: [Claim] =
+      notifier?.stop().compactMap { subject in if case .batch(let batch) = subject { batch.claim } else { nil } } ?? []
     for claim in pool.remaining.compactMap(\.claim) + retries.held + undelivered {
       let about: Logger.Metadata = ["batch": "\(claim.name)"]
       do {

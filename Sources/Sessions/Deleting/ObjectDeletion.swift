@@ -87,7 +87,10 @@ extension ObjectSession {
       }
       last = end.key
     }
-    if try tombstone() != nil { try SupersededObjects(of: self).remove() }
+    if try tombstone() != nil {
+      try SupersededObjects(of: self).remove()
+      try EndRequestObjects(objects: objects).remove(id)
+    }
     for page in try pageKeys() {
       guard try tombstone() != nil else { break }
       try objects.delete(page.key, nil)

@@ -47,6 +47,7 @@ package struct SessionRemoval {
     let markers = MarkerFiles(output: output)
     try markers.remove(ViewMarker(session: session))
     markers.tidyUp()
+    try EndRequestFiles(output: output).remove(session)
     for view in ViewList.all { try view.forget(session, output: output) }
     return try removeHidden(session)
   }

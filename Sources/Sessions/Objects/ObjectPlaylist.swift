@@ -37,9 +37,10 @@ struct ObjectPlaylist {
         path: directory.path + "/" + HLSPackage.directory, temporary: scratch.path + "/part")
       try DurableFile.makeDirectories(package.path)
       let listed = there.map { HLSPlaylist.starts(in: $0.bytes) } ?? []
-      if listed.last == index.last.startMs && listed.count == index.count { return nil }
+      let isOpen = index.isComplete && !(there.map { HLSPlaylist.hasEnded($0.bytes) } ?? false)
+      if listed.last == index.last.startMs && listed.count == index.count && !isOpen { return nil }
       // Listed segments stay listed.
-      let releasedMs = max(releasedMs, listed.last ?? .min)
+      let releasedMs = index.isComplete ? .max : max(releasedMs, listed.last ?? .min)
       var outcome: ViewOutcome?
       var isRebuilt = false
       if let there, let end = listed.last {
@@ -49,7 +50,8 @@ struct ObjectPlaylist {
           try DurableFile.create(package.path + "/" + HLSPlaylist.file, there.bytes, isDurable: false)
           let new = try fetch(rest, known, into: directory, releasedMs: releasedMs)
           outcome = try package.extend(
-            by: [session.segment(end)] + new, sessionStartMs: index.startMs, releasedMs: releasedMs, from: directory)
+            by: [session.segment(end)] + new, sessionStartMs: index.startMs, releasedMs: releasedMs,
+            hasEnded: index.isComplete, from: directory)
         }
       }
       if outcome == nil {
@@ -58,7 +60,8 @@ struct ObjectPlaylist {
         try DurableFile.removeTree(package.path)
         let all = try fetch(
           session.whole(published).entries.map(\.startMs), known, into: directory, releasedMs: releasedMs)
-        outcome = try package.update(all, releasedMs: releasedMs, from: directory)
+        outcome = try package.update(
+          all, releasedMs: releasedMs, hasEnded: index.isComplete, from: directory)
       }
       let durationMs = index.endMs - index.startMs
       if let outcome, try store(package, over: there, isRebuilt: isRebuilt, durationMs) { return outcome.heldBack }

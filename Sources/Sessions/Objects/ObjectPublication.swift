@@ -44,7 +44,10 @@ struct ObjectPublication: Publication {
         continue
       }
       try cancellation.check()
-      if let next = try session.publish(own, after: before) {
+      let end = batch.isFinal ? SessionEnd(session.id, .final) : nil
+      if end != nil { try store.requestFinalEnd(of: session.id, after: batch.name) }
+      if end == nil { try store.openSessions?.note(session.id) }
+      if let next = try session.publish(own, after: before, end: end) {
         let receipt = Receipt(
           own, of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
           warnings: batch.warnings + SegmentManifest.notes(in: manifests))

@@ -21,6 +21,8 @@ struct ObjectSession {
     fileprivate(set) var tag: ObjectTag?
     /// The identity of the session since it was allowed again after a deletion; nil before any.
     fileprivate(set) var generation: String?
+    /// The record of the session's end; nil if it has not ended.
+    fileprivate(set) var end: SessionEnd?
   }
 
   /// The published segments at a moment.
@@ -97,7 +99,8 @@ struct ObjectSession {
         return page
       }
       let published = Published(index: try SessionIndex(json, of: id), pages: pages, tag: there.tag)
-      return Head(published: published, tag: there.tag, generation: generation)
+      let end = try json.object?["end"].map { (end) throws(JSONError) in try SessionEnd(end, of: id) }
+      return Head(published: published, tag: there.tag, generation: generation, end: end)
     } catch let deleted as SessionDeleted {
       throw deleted
     } catch {
@@ -164,9 +167,11 @@ struct ObjectSession {
 
   /// Publishes placed segments.
   ///
-  /// - Parameter head: the session when the overlaps were checked.
+  /// - Parameters:
+  ///   - head: the session when the overlaps were checked.
+  ///   - end: the record of the session's end, if it ends with these; an earlier record stays.
   /// - Returns: the session after the publication; nil if it has changed meanwhile.
-  func publish(_ new: [PublishedSegment], after head: Head) throws -> Published? {
+  func publish(_ new: [PublishedSegment], after head: Head, end: SessionEnd?) throws -> Published? {
     let new = new.map(\.entry)
     guard var next = head.published ?? SessionIndex(session: id, entries: new).map({ Published(index: $0) }) else {
       throw JSONError("no segments")
@@ -177,7 +182,36 @@ struct ObjectSession {
         next.index.removeFirst(
           (next.index.entries.count - (Page.maximumInHead - Page.size)) / Page.size * Page.size))
     }
+    return try write(next, over: head, end: head.end ?? end)
+  }
+
+  /// Records the end of the session. An earlier record stays.
+  ///
+  /// - Returns: the record that is there now, and the session; nil if nothing is published.
+  /// - Throws: ``SessionDeleted``; ``Cancelled``.
+  func recordEnd(
+    _ end: SessionEnd, cancellation: Cancellation
+  ) throws -> (end: SessionEnd, published: Published)? {
+    var attempt = 0
+    while true {
+      try cancellation.check()
+      SegmentWriteConflict.pause(attempt)
+      attempt += 1
+      let head = try head()
+      guard var published = head.published else { return nil }
+      if let known = head.end { return (known, published) }
+      published.index.isComplete = true
+      if let written = try write(published, over: head, end: end) { return (end, written) }
+    }
+  }
+
+  /// Writes the head.
+  ///
+  /// - Returns: the session with the new tag; nil if the head has changed meanwhile.
+  private func write(_ published: Published, over head: Head, end: SessionEnd?) throws -> Published? {
+    var next = published
     var members = next.index.members
+    members["end"] = end?.json
     members["format"] = .string("session-index/1")
     members["pages"] = .array(next.pages.map { .string($0.file) })
     members["generation"] = head.generation.map { .string($0) }

@@ -13,12 +13,16 @@ import Glibc
 
 package final class ObjectStore: WorkerStore, DeferringStore {
   package let staging: Staging
-  private let objects: any ObjectClient
+  let objects: any ObjectClient
   /// Whether to keep live playlists.
   private let hasHLS: Bool
   /// The store's name in messages.
   private let name: String
   private let deferred: DeferredViews
+  /// Whether this process tells others of ends.
+  private let tellsOfEnds: Bool
+  /// The sessions that may still go on; nil if nobody asks for quiet ones.
+  let openSessions: OpenSessions?
   private let wallClock: @Sendable () -> Int64
 
   /// A scan lists objects, which takes time and costs money.
@@ -33,10 +37,13 @@ package final class ObjectStore: WorkerStore, DeferringStore {
 
   /// - Parameters:
   ///   - name: the store's name in messages.
+  ///   - tellsOfEnds: whether this process tells others of the ends of sessions.
+  ///   - findsQuiet: whether ``quietSessions(forMs:)`` is asked.
   ///   - clock: a monotonic clock, in milliseconds.
   ///   - wallClock: unix milliseconds.
   package init(
-    _ objects: any ObjectClient, name: String, staging: Staging, hls: Bool,
+    _ objects: any ObjectClient, name: String, staging: Staging, hls: Bool, tellsOfEnds: Bool = false,
+    findsQuiet: Bool = false,
     clock: @escaping @Sendable () -> Int = MonotonicClock.milliseconds,
     wallClock: @escaping @Sendable () -> Int64 = { WallClock.nowMs }
   ) {
@@ -44,6 +51,8 @@ package final class ObjectStore: WorkerStore, DeferringStore {
     self.wallClock = wallClock
     self.objects = objects
     self.name = name
+    self.tellsOfEnds = tellsOfEnds
+    openSessions = findsQuiet ? OpenSessions(objects) : nil
     self.staging = staging
     hasHLS = hls
   }
@@ -134,7 +143,9 @@ package final class ObjectStore: WorkerStore, DeferringStore {
     if batch.folder != nil {
       let near = try session.segments(near: range, in: head.published)
       let beginning = try PublishedBeginning(of: source, among: near, cancellation: cancellation)
-      guard let rest = beginning.rest else { return .alreadyPublished(confirm(beginning.receipt, in: session)) }
+      guard let rest = beginning.rest else {
+        return .alreadyPublished(confirm(beginning.receipt, of: batch, in: session))
+      }
       return .continued(rest, ObjectPublication(store: self, batch: rest.batch, session: session, head: head))
     }
     // A batch is listed as a whole or not at all, so its first segment is enough.
@@ -158,12 +169,16 @@ package final class ObjectStore: WorkerStore, DeferringStore {
 
   /// Returns a batch that was published before. Its worker may have died before it updated the views.
   func confirm(_ own: [PublishedSegment], of batch: Batch, in session: ObjectSession) -> PublishedBatch {
-    confirm(Receipt(own, of: batch, refused: [], duplicate: true, warnings: []), in: session)
+    confirm(Receipt(own, of: batch, refused: [], duplicate: true, warnings: []), of: batch, in: session)
   }
 
-  private func confirm(_ receipt: Receipt, in session: ObjectSession) -> PublishedBatch {
+  private func confirm(_ receipt: Receipt, of batch: Batch, in session: ObjectSession) -> PublishedBatch {
     PublishedBatch(receipt) {
       try session.removingObjectsIfDeleted {
+        if batch.isFinal {
+          try self.requestFinalEnd(of: session.id, after: batch.name)
+          _ = try session.recordEnd(SessionEnd(session.id, .final), cancellation: .never)
+        }
         try self.updateViews(of: session, after: nil)
         try self.updatePlaylist(of: session)
       }
@@ -171,7 +186,12 @@ package final class ObjectStore: WorkerStore, DeferringStore {
     }
   }
 
-  private func session(_ id: SessionID) -> ObjectSession { ObjectSession(id: id, objects: objects, name: name) }
+  /// Asks that others are told of the end of a session that ends with a batch, once that is finished.
+  func requestFinalEnd(of session: SessionID, after batch: String) throws {
+    if tellsOfEnds { try EndRequestObjects(objects: objects).add(EndRequest(session, .final, awaiting: [batch])) }
+  }
+
+  func session(_ id: SessionID) -> ObjectSession { ObjectSession(id: id, objects: objects, name: name) }
 
   /// Creates the missing objects: all videos, then all manifests.
   ///

@@ -34,7 +34,7 @@ package protocol ArtifactStore: Sendable {
 }
 
 /// A store of workers, which has a directory of unpublished files.
-package protocol WorkerStore: ArtifactStore {
+package protocol WorkerStore: ArtifactStore, EndingStore {
   var staging: Staging { get }
 }
 

@@ -43,7 +43,8 @@ package struct DirectoryStore: WorkerStore {
     if source.batch.folder != nil {
       let beginning = try PublishedBeginning(of: source, among: near, cancellation: cancellation)
       guard let rest = beginning.rest else {
-        return .alreadyPublished(try confirm(beginning.receipt, in: directory, directory.lock(cancellation)))
+        return .alreadyPublished(
+          try confirm(beginning.receipt, isFinal: source.batch.isFinal, in: directory, directory.lock(cancellation)))
       }
       return .continued(rest, publication(of: rest.batch))
     }
@@ -56,16 +57,17 @@ package struct DirectoryStore: WorkerStore {
   fileprivate func confirm(
     _ own: [PublishedSegment], of batch: Batch, in directory: SessionDirectory, _ lock: consuming SessionLock
   ) throws -> PublishedBatch {
-    try confirm(Receipt(own, of: batch, refused: [], duplicate: true, warnings: []), in: directory, lock)
+    let receipt = Receipt(own, of: batch, refused: [], duplicate: true, warnings: [])
+    return try confirm(receipt, isFinal: batch.isFinal, in: directory, lock)
   }
 
   private func confirm(
-    _ receipt: Receipt, in directory: SessionDirectory, _ lock: consuming SessionLock
+    _ receipt: Receipt, isFinal: Bool, in directory: SessionDirectory, _ lock: consuming SessionLock
   ) throws -> PublishedBatch {
-    let cache = index.cache(of: directory)
-    return PublishedBatch(receipt, locked: lock) {
+    PublishedBatch(receipt, locked: lock) {
+      if isFinal { try index.recordEnd(of: directory, .final, temporary: staging.temporaryFile()) }
       // Outdated views are marked, and will be updated.
-      cache == nil ? try index.update(directory, temporary: staging.temporaryFile()) : []
+      return index.cache(of: directory) == nil ? try index.update(directory, temporary: staging.temporaryFile()) : []
     }
   }
 
@@ -77,7 +79,9 @@ package struct DirectoryStore: WorkerStore {
     var cache = index.cache(of: directory)
     let near = try segments(near: source.batch, in: directory, &cache)
     let beginning = try PublishedBeginning(of: source, among: near, cancellation: cancellation)
-    guard let rest = beginning.rest else { return try confirm(beginning.receipt, in: directory, lock) }
+    guard let rest = beginning.rest else {
+      return try confirm(beginning.receipt, isFinal: source.batch.isFinal, in: directory, lock)
+    }
     let own = try own(near, rest, cancellation)
     if own.isWhole { return try confirm(own, of: source.batch, in: directory, lock) }
     try directory.rollBack(own)
@@ -176,6 +180,7 @@ private struct DirectoryPublication: Publication {
       new, of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
       warnings: batch.warnings + SegmentManifest.notes(in: manifests))
     return PublishedBatch(receipt, locked: lock) {
+      if batch.isFinal { try index.recordEnd(of: directory, .final, temporary: staging.temporaryFile()) }
       if deferUpdate, let known { return index.recordDeferred(added, known, in: directory) }
       return try index.update(directory, known, adding: added, temporary: staging.temporaryFile())
     }

@@ -19,7 +19,7 @@ struct PublishedBeginning {
   ///   - source: a batch; only one of a ``Batch/folder`` can have a beginning.
   ///   - near: the published segments that start in the batch's time, or reach into it, in order.
   ///   - cancellation: asked before each frame that is read.
-  /// - Throws: ``BadBatch`` if no frame can be shown, or if the batch ends a session that was published without its end.
+  /// - Throws: ``BadBatch`` if no frame can be shown.
   init(of source: BatchReader, among near: [PublishedSegment], cancellation: Cancellation) throws {
     self.source = source
     let batch = source.batch
@@ -37,16 +37,11 @@ struct PublishedBeginning {
       refuseFrames(tooEarlyBehind: published[published.count - 1])
     }
     guard count == batch.frames.count else { return }
-    guard let last = segments.last else {
+    if segments.isEmpty {
       let others = refused.count > 1 ? "; \(refused.count - 1) other frames came as early" : ""
       throw BadBatch(
         "publish", batch.name, "\(refused[0].source) was \(refused[0].reason)\(others)",
         advice: "send later pictures too, or name another session if these are of another recorder")
-    }
-    if batch.isFinal, !last.isFinal {
-      throw BadBatch(
-        "publish", batch.name, "all of it is published, and not as the end of its session",
-        advice: "end the session with the next new picture, or delete it and encode it again with --final")
     }
   }
 

@@ -24,6 +24,9 @@ struct FilmSource: VideoSource {
   /// The file's digest, and unix milliseconds of its first picture.
   private let source: String
 
+  /// Its last segment is final.
+  var end: SessionEnd? { nil }
+
   var pieces: [[Int64]] { plans.map { $0.segments.map { $0[0].hold.startMs } } }
 
   init(_ path: String, _ options: Reencoding.Options, cancellation: Cancellation) throws {

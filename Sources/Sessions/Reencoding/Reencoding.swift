@@ -217,7 +217,13 @@ package final class Reencoding: Sendable {
   ///
   /// - Parameter encoded: the number of segments encoded now.
   package func finish(encoded: Int) throws -> ReencodedSession {
-    try directory.locked { try publication.index.update(directory, temporary: publication.staging.temporaryFile()) }
+    let (index, staging) = (publication.index, publication.staging)
+    try directory.locked {
+      if let end = try source.end, try !directory.publishedStarts().isEmpty {
+        try index.recordEnd(of: directory, end.cause, temporary: staging.temporaryFile())
+      }
+      try index.update(directory, temporary: staging.temporaryFile())
+    }
     let segments = try directory.publishedStarts().map { try directory.segment($0) }
     if segments.isEmpty { rmdir(directory.path) }
     let session = SessionIndex(session: source.session, segments: segments)

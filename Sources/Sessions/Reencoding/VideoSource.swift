@@ -39,6 +39,8 @@ protocol VideoSource: Sendable {
   var session: SessionID { get }
   /// The starts of the segments of each piece, in order.
   var pieces: [[Int64]] { get }
+  /// The recorded end of the session; nil if there is none.
+  var end: SessionEnd? { get throws }
 
   /// Returns the identity of the source in the manifest of one of its segments.
   func identity(of startMs: Int64) throws -> String?
@@ -57,6 +59,7 @@ struct SessionSource: VideoSource {
   let pieces: [[Int64]]
 
   var session: SessionID { directory.session }
+  var end: SessionEnd? { get throws { try directory.recordedEnd() } }
 
   init(_ directory: SessionDirectory) throws {
     self.directory = directory

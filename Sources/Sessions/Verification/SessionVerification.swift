@@ -78,6 +78,7 @@ package enum Verification {
     problems += SessionOrder.overlaps(of: segments) + SessionOrder.missingParts(of: segments) + orphans(names, segments)
     let known = Set(segments.map(\.file))
     problems += try directory.listedVideos().filter { !known.contains($0) }.map { .withoutManifest($0) }
+    problems += problemsOfEnd(directory)
     problems += try problemsOfViews(names, segments, directory, repair: repair && problems.isEmpty)
     if segments.isEmpty { problems.append(Problem(file: path, what: "no published segment")) }
     let session = SessionIndex(session: directory.session, segments: segments)
@@ -88,9 +89,19 @@ package enum Verification {
 
   /// Returns files that no manifest names.
   private static func orphans(_ names: [String], _ segments: [PublishedSegment]) -> [Problem] {
-    let known = Set(segments.map(\.file) + ViewList.all.flatMap { $0.names(of: segments) } + [".lock"])
+    let known = Set(
+      segments.map(\.file) + ViewList.all.flatMap { $0.names(of: segments) } + [SessionEnd.file, ".lock"])
     return names.filter { !known.contains($0) && SegmentName.start(ofManifest: $0) == nil }
       .map { Problem(file: $0, what: "an orphan: no manifest knows it") }
+  }
+
+  private static func problemsOfEnd(_ directory: SessionDirectory) -> [Problem] {
+    do {
+      _ = try directory.recordedEnd()
+      return []
+    } catch {
+      return [Problem(file: SessionEnd.file, what: "\(error)")]
+    }
   }
 
   private static func problemsOfViews(

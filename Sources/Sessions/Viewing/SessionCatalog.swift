@@ -186,7 +186,8 @@ public final class SessionCatalog: Sendable {
       return nil
     }
     let playback = SessionPlayback(
-      of: directory, entries, videos: Set(names.filter { SegmentName.start(ofVideo: $0) != nil }), problems: problems)
+      of: directory, entries, videos: Set(names.filter { SegmentName.start(ofVideo: $0) != nil }),
+      hasEnded: names.contains(SessionEnd.file), problems: problems)
     let byStart = Dictionary(uniqueKeysWithValues: entries.map { ($0.segment.startMs, $0) })
     let latest = CachedPlayback(stamp: stamp, playback: playback, entries: byStart)
     // The session requested last is kept, however long it is.

@@ -51,8 +51,11 @@ public final class SessionPlayback: Sendable {
   /// - Parameters:
   ///   - entries: at least one, in the order of their starts.
   ///   - videos: the existing files.
+  ///   - hasEnded: whether its end is recorded.
   ///   - known: problems of the manifests.
-  init(of directory: SessionDirectory, _ entries: [Entry], videos: Set<String>, problems known: [Problem]) {
+  init(
+    of directory: SessionDirectory, _ entries: [Entry], videos: Set<String>, hasEnded: Bool, problems known: [Problem]
+  ) {
     let segments = entries.map(\.segment)
     let parts = HLSSegment.all(segments)
     let media = parts.map { HLSPlaylist.Entry($0) }
@@ -70,7 +73,7 @@ public final class SessionPlayback: Sendable {
     playable = Set(parts.indices.filter { videos.contains(parts[$0].segment.file) })
     playlist = Array(Self.playlist(of: session, parts, playable) { HLSPlaylist.Entry($0) }.utf8)
     refused = entries.reduce(0) { $0 + $1.refusedCount }
-    timeline = Self.timeline(session, entries, parts, media, problems)
+    timeline = Self.timeline(session, entries, parts, media, problems, hasEnded: hasEnded)
     digest = Digest.of(timeline)
   }
 
@@ -211,10 +214,13 @@ public final class SessionPlayback: Sendable {
   // MARK: - For players
 
   private static func timeline(
-    _ session: SessionID, _ entries: [Entry], _ parts: [HLSSegment], _ media: [HLSPlaylist.Entry], _ problems: [Problem]
+    _ session: SessionID, _ entries: [Entry], _ parts: [HLSSegment], _ media: [HLSPlaylist.Entry],
+    _ problems: [Problem], hasEnded: Bool
   ) -> [UInt8] {
     let segments = entries.map(\.segment)
-    guard let index = SessionIndex(session: session, segments: segments) else { return [] }
+    guard let index = SessionIndex(session: session, segments: segments, hasEnded: hasEnded) else {
+      return []
+    }
     let head = JSONValue.object([
       "format": .string("session-timeline/1"), "session": .string(session.description),
       "startMs": .number(index.startMs), "endMs": .number(index.endMs), "durationMs": .number(index.durationMs),

@@ -20,21 +20,24 @@ package final class SessionViews: Sendable {
     scanMs: 1_000, removalMs: 60_000, nextRemovalMs: 60_000, countsScans: false)
 
   private let wanted: ViewKinds
+  /// Whether this process tells others of ends.
+  let tellsOfEnds: Bool
   private let deferred: DeferredViews
   private let wallClock: @Sendable () -> Int64
   private let shouldContinue: @Sendable () -> Bool
 
   /// - Parameters:
   ///   - wanted: written for every session; others are kept up to date if a session has them.
+  ///   - tellsOfEnds: whether this process tells others of the ends of sessions.
   ///   - shouldContinue: asked between files; if it returns false, the rest is left to the next worker.
   ///   - clock: a monotonic clock, in milliseconds.
   ///   - wallClock: unix milliseconds.
   package init(
-    _ wanted: ViewKinds = [], shouldContinue: @escaping @Sendable () -> Bool = { true },
+    _ wanted: ViewKinds = [], tellsOfEnds: Bool = false, shouldContinue: @escaping @Sendable () -> Bool = { true },
     clock: @escaping @Sendable () -> Int = MonotonicClock.milliseconds,
     wallClock: @escaping @Sendable () -> Int64 = { WallClock.nowMs }
   ) {
-    self.wanted = wanted
+    (self.wanted, self.tellsOfEnds) = (wanted, tellsOfEnds)
     self.shouldContinue = shouldContinue
     self.wallClock = wallClock
     deferred = DeferredViews(Self.timing, clock: clock)
@@ -118,7 +121,9 @@ package final class SessionViews: Sendable {
     try MarkerFiles(beside: directory).postpone(marker, byMs: waitMs)
   }
 
-  private func mark(_ directory: SessionDirectory) throws -> ViewMarker {
+  /// Marks the views as outdated.
+  @discardableResult
+  func mark(_ directory: SessionDirectory) throws -> ViewMarker {
     try MarkerFiles(beside: directory).add(directory.session, known: deferred[directory.session]?.marker)
   }
 

@@ -22,6 +22,8 @@ package protocol NameQueue: Sendable {
   func forgive(_ claim: Claim) throws -> Claim?
   /// Adds an event of a claim's batch to the stream of events; returns false when another worker has the claim.
   func announce(_ claim: Claim, key: String, event: String) throws -> Bool
+  /// Adds an event to the stream of events.
+  func announce(key: String, event: String) throws
   /// Puts the name back as if this worker had never claimed it.
   func handBack(_ claim: Claim) throws
   /// Removes the name.

@@ -165,6 +165,18 @@ package struct ObjectBatchRepository: Sendable {
     return name
   }
 
+  /// The names of the batches that wait or are in work: each lies in `incoming/` until it is finished.
+  package func owed(limit: Int) throws -> [String] {
+    var (last, names): (String?, [String]) = (nil, [])
+    while names.count < limit {
+      let page = try objects.list(Self.incoming, after: last)
+      guard let end = page.last else { break }
+      last = end.key
+      names += page.map { String($0.key.dropFirst(Self.incoming.count)) }
+    }
+    return Array(names.prefix(limit))
+  }
+
   // MARK: - Reconciling
 
   /// The result of a scan of all batches.

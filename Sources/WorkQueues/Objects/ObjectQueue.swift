@@ -91,6 +91,10 @@ package final class ObjectQueue: BatchQueue {
     guard try names.announce(claim, key: key, event: event) else { throw Cancelled() }
   }
 
+  package func announce(key: String, event: String) throws { try names.announce(key: key, event: event) }
+
+  package func owed(limit: Int) throws -> [String] { try batches.owed(limit: limit) }
+
   package func forgive(_ claim: Claim) throws -> Claim {
     guard claim.attempt > 1 else { return claim }
     guard var forgiven = try names.forgive(claim) else { throw Cancelled() }

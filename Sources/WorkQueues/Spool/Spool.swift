@@ -57,6 +57,19 @@ package struct Spool: Sendable {
     try Directory(opening: incoming).entries().filter { BatchDirectory.isComplete($0.name) }
   }
 
+  /// The names of the batches that wait or are in work, also of those that are claimed or put back meanwhile.
+  package func owed(limit: Int) throws(DiskError) -> [String] {
+    var names = try waiting().prefix(limit).map(\.name)
+    for worker in try Directory.entries(ifAt: claimed) where worker.kind == .directory {
+      let path = claimed + "/" + worker.name
+      for claim in try Directory.entries(ifAt: path) where claim.kind == .directory && names.count < limit {
+        names += try Directory.entries(ifAt: path + "/" + claim.name).map(\.name)
+      }
+    }
+    let known = Set(names)
+    return names + (try waiting().map(\.name).filter { !known.contains($0) }.prefix(max(0, limit - names.count)))
+  }
+
   /// Whether a directory may be the output. The spool and its directories may not: a session can be called like them.
   package func allows(output: String) -> Bool {
     let output = DurableFile.resolved(Self.withoutSlash(output))

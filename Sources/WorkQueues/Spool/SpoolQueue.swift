@@ -67,6 +67,10 @@ package final class SpoolQueue: BatchQueue {
 
   package func announce(_ claim: Claim, key: String, event: String) {}
 
+  package func announce(key: String, event: String) {}
+
+  package func owed(limit: Int) throws(DiskError) -> [String] { try spool.owed(limit: limit) }
+
   package var notifications: any NotificationStore { SpoolNotifications(in: spool.notifications) }
 
   private func counted(_ claim: Claim, attempt: Int, failures: Int) throws(DiskError) -> Claim {

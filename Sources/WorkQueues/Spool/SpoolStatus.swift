@@ -4,6 +4,7 @@ import FileSystem
 import FrameBatches
 import Glibc
 import JSON
+import Sessions
 
 package struct SpoolStatus: Sendable {
   /// The batches in one state.
@@ -79,7 +80,7 @@ package struct SpoolStatus: Sendable {
   }
 
   /// One line of JSON for a program.
-  package var json: String {
+  package func json(_ growth: OutputGrowth) -> String {
     let workers = workers.map { worker in
       var members: [String: JSONValue] = [
         "worker": .string(worker.id), "life": .string(worker.life.rawValue),
@@ -97,7 +98,9 @@ package struct SpoolStatus: Sendable {
     return JSONValue.object([
       "spool": .string(spool), "output": .string(output), "waiting": waiting.json, "claimed": claimed.json,
       "retrying": .number(retrying), "quarantined": quarantined.json, "done": kept.json,
-      "freeBytes": .number(freeBytes), "perMinute": .number(perMinute), "workers": .array(workers),
+      "freeBytes": .number(freeBytes), "bytesADay": growth.bytesADay.map { .number($0) } ?? .null,
+      "daysLeft": growth.daysLeft(free: freeBytes).map { .number($0) } ?? .null,
+      "perMinute": .number(perMinute), "workers": .array(workers),
     ]).line
   }
 

@@ -37,12 +37,12 @@ struct NotificationOptions: ParsableArguments {
   }
 
   /// Prints an event; nil without `--json`.
-  var write: (@Sendable (BatchEvent) -> Void)? { json ? { @Sendable event in answer(event.line) } : nil }
+  var write: (@Sendable (any Event) -> Void)? { json ? { @Sendable event in answer(event.line) } : nil }
 
   /// Returns nil without a receiver: then nothing is loaded, and no thread is started.
   ///
   /// - Throws: ``UnusableSecret``, ``DiskError``, ``MissingLibrary``.
-  func notifier() throws -> EventNotifier<FinishedBatch>? {
+  func notifier() throws -> EventNotifier<ToldSubject>? {
     try notify.map {
       EventNotifier(try WebhookReceiver($0, secret), limit: notifyPending, timeoutS: notifyTimeout)
     }

@@ -41,6 +41,12 @@ struct RunCommand: ReportingCommand {
   @Flag(help: .setting("Keep preview thumbnails of each session in its thumbnails/."))
   var thumbnails = false
 
+  @Option(
+    help: .setting(
+      "End a session when nothing of it was published for this many seconds. A later batch does not reopen it.",
+      valueName: "seconds"))
+  var endAfter: Int?
+
   @OptionGroup var events: EventOptions
 
   @Option(help: .setting("Timeout of a batch in seconds; then it counts as failed.", valueName: "seconds"))
@@ -92,6 +98,7 @@ struct RunCommand: ReportingCommand {
       throw ValidationError("unknown command '\(word)'\(meant); commands: \(commands.joined(separator: ", "))")
     }
     try require("--max-time", maxTime, in: 1...86_400 * 365, "seconds")
+    if let endAfter { try require("--end-after", endAfter, in: 1...86_400 * 365, "seconds") }
     guard minFree >= 0 else { throw ValidationError("--min-free is a number of bytes") }
     try Lease.validate(lease)
     try source.requireOne()
@@ -131,6 +138,7 @@ struct RunCommand: ReportingCommand {
     try Self.stop(shutdown, at: signals, reaping: handover != nil)
     let worker = Worker(
       id, queue: queue, store: store, options: options, keepBatches: keepBatches, maxTime: maxTime, minFree: minFree,
+      endAfterMs: endAfter.map { 1_000 * Int64($0) },
       counters: handover?.counters ?? WorkerCounters(), write: notifications.write, notifier: notifier, logger: logger)
     let loop = WorkerLoop(worker, threads: encoding.threads, drains: drain, shutdown: shutdown)
     let server = try socket.map { try serve(worker, loop, shutdown, on: $0) }
@@ -216,7 +224,7 @@ struct RunCommand: ReportingCommand {
     guard let remote = try source.remote.connect(as: id, lease: lease, isOverdue: { shutdown.isOverdue }) else {
       let views = SessionViews(
         .on([(.hls, hls), (.thumbnails, thumbnails), (.sentry, events.sentry)]),
-        shouldContinue: shutdown.shouldContinue)
+        tellsOfEnds: notifications.json || notifications.notify != nil, shouldContinue: shutdown.shouldContinue)
       return try SpoolWorker.open(source.spool ?? "", output: output, as: id, lease: lease, views)
     }
     try remote.objects.requireConditions(tryingAt: "incoming/.\(id)", name: remote.name)
@@ -225,7 +233,8 @@ struct RunCommand: ReportingCommand {
       ObjectQueue(
         remote.names, remote.objects, name: remote.name, staging: staging, worker: id,
         maximumBytes: options.limits.unpackedBytes),
-      ObjectStore(remote.objects, name: remote.name, staging: staging, hls: hls)
+      ObjectStore(
+        remote.objects, name: remote.name, staging: staging, hls: hls, tellsOfEnds: true, findsQuiet: endAfter != nil)
     )
   }
 }

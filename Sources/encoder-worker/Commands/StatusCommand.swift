@@ -2,6 +2,7 @@ import ArgumentParser
 import FileSystem
 import Glibc
 import SegmentEncoder
+import Sessions
 import WorkQueues
 
 struct StatusCommand: ReportingCommand {
@@ -9,7 +10,7 @@ struct StatusCommand: ReportingCommand {
     commandName: "status",
     abstract: "Show waiting, claimed and quarantined batches, the workers and the free space.",
     discussion: """
-      Reads the spool without any locks. The rate is that of the workers' last minute. The exit status is 0 unless the spool cannot be read.
+      Reads the spool without any locks. The rate is that of the workers' last minute. The bytes a day are those of the sessions' files of the last 24 hours; an output that is younger than an hour says nothing of a day. The exit status is 0 unless the spool cannot be read.
       """)
 
   @OptionGroup var directories: SpoolOptions
@@ -22,22 +23,25 @@ struct StatusCommand: ReportingCommand {
 
   func execute() throws {
     let spool = try Spool(opening: directories.spool)
-    guard watch else { return show(try SpoolStatus(of: spool, output: directories.output)) }
+    let growth = try OutputGrowth(of: directories.output ?? spool.defaultOutput)
+    guard watch else { return show(try SpoolStatus(of: spool, output: directories.output), growth) }
     let signals = try TerminationSignals()
     if !results.json, TerminalScreen(of: STDOUT_FILENO) != nil { _ = put("\u{1B}[2J", on: STDOUT_FILENO) }
     repeat {
       let status = try SpoolStatus(of: spool, output: directories.output)
       if !results.json, let screen = TerminalScreen(of: STDOUT_FILENO) {
-        _ = put(screen.page(Self.text(status)), on: STDOUT_FILENO)
+        _ = put(screen.page(Self.text(status, growth)), on: STDOUT_FILENO)
       } else {
-        show(status)
+        show(status, growth)
       }
     } while !signals.wait(ms: 2_000)
   }
 
-  private func show(_ status: SpoolStatus) { results.print(json: status.json, text: Self.text(status)) }
+  private func show(_ status: SpoolStatus, _ growth: OutputGrowth) {
+    results.print(json: status.json(growth), text: Self.text(status, growth))
+  }
 
-  private static func text(_ status: SpoolStatus) -> String {
+  private static func text(_ status: SpoolStatus, _ growth: OutputGrowth) -> String {
     let retriedMs = status.workers.flatMap(\.held).filter(\.isRetried).map(\.ageMs).max()
     let states = [
       ("waiting", status.waiting.count, status.waiting.oldestMs, timeLeft(status)),
@@ -52,6 +56,9 @@ struct StatusCommand: ReportingCommand {
     var text = table([["", "batches", "oldest", ""]] + states)
     text +=
       "\n\n\(count(status.perMinute, "batch", "batches")) a minute; \(workers(status)); \(size(status.freeBytes)) free in \(status.output.oneLine)"
+    if let bytes = growth.bytesADay, let days = growth.daysLeft(free: status.freeBytes) {
+      text += "; \(size(bytes)) a day, full in \(count(days, "day"))"
+    }
     guard !status.workers.isEmpty else { return text }
     let rows = status.workers.map { worker in
       let counters = worker.counters

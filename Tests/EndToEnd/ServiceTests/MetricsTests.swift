@@ -156,6 +156,21 @@ import Testing
     #expect(judged.status == 0, "\(judged.errors)")
   }
 
+  /// Prometheus fires each alert on its cause, and none when all is well. Each metric of a rule is one that a worker has.
+  @Test func alertRulesFire() throws {
+    let judged = try Tool.run("promtool", ["test", "rules", "packaging/prometheus-alerts.test.yaml"])
+    #expect(judged.status == 0, "\(judged.text) \(judged.errors)")
+    let rules = try String(contentsOfFile: "packaging/prometheus-alerts.yaml", encoding: .utf8)
+    let known = try String(contentsOfFile: "docs/metrics.md", encoding: .utf8)
+    for metric in Set(rules.matches(of: /encoder_worker_[a-z_]+/).map { String($0.output) }) {
+      #expect(known.contains("`\(metric)`"), "\(metric)")
+    }
+    let tests = try String(contentsOfFile: "packaging/prometheus-alerts.test.yaml", encoding: .utf8)
+    for alert in rules.matches(of: /alert: ([A-Za-z]+)/).map({ String($0.output.1) }) {
+      #expect(tests.matches(of: /exp_labels/).count >= 11 && tests.contains("alertname: \(alert)"), "\(alert)")
+    }
+  }
+
   private func server() throws -> RunningServer { try RunningServer(["run", "--spool", spool.path]) }
 
   @Test func serverMetricsCountResponses() throws {

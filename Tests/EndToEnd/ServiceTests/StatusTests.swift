@@ -32,6 +32,8 @@ import Testing
     let retrying: Int
     let freeBytes: Int
     let perMinute: Int
+    var bytesADay: Int?
+    var daysLeft: Int?
     let workers: [Worker]
   }
 
@@ -88,6 +90,45 @@ import Testing
     worker.signal(SIGTERM)
     #expect(try worker.wait() == 0)
     #expect(try spool.isAtRest)
+  }
+
+  /// Sets the times of a session's files, in hours before now.
+  private func age(_ session: String, hours: Double) throws {
+    let directory = spool.output + "/" + session
+    let date = Date(timeIntervalSinceNow: -3_600 * hours)
+    for name in try names(in: directory) {
+      try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: directory + "/" + name)
+    }
+    try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: directory)
+  }
+
+  private func bytes(of session: String) throws -> Int {
+    let blocks = try Tool.output(
+      "stat",
+      ["-c", "%b"]
+        + names(in: spool.output + "/" + session).map {
+          spool.output + "/\(session)/\($0)"
+        })
+    return 512 * blocks.split(separator: "\n").compactMap { Int($0) }.reduce(0, +)
+  }
+
+  @Test func bytesOfADayAndTheDaysLeftAreEstimated() throws {
+    try spool.addSmall("old", startMs: 1_767_859_512_340)
+    try spool.addSmall("new", startMs: 1_767_859_512_340)
+    try spool.drain()
+    // Nothing is known of a day yet.
+    #expect(try status().bytesADay == nil && status().daysLeft == nil && !run("status").text.contains("a day"))
+    let (old, new) = (try bytes(of: "old"), try bytes(of: "new"))
+    for session in ["old", "new"] { try age(session, hours: 12) }
+    let half = try #require(try status().bytesADay)
+    #expect(abs(half - 2 * (old + new)) < (old + new) / 100)
+    try age("old", hours: 30)
+    let seen = try status()
+    #expect(seen.bytesADay == new)
+    #expect(seen.daysLeft == seen.freeBytes / new)
+    #expect(try run("status").text.contains(" a day, full in "))
+    for session in ["old", "new"] { try age(session, hours: 30) }
+    #expect(try status().bytesADay == nil)
   }
 
   @Test func statusOfANewSpoolIsReported() throws {

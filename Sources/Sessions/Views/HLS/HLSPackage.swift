@@ -148,15 +148,16 @@ extension HLSPackage {
   /// - Parameters:
   ///   - segments: all of the session, in the order of their starts, at least one.
   ///   - releasedMs: segments that start by then are not held back.
+  ///   - hasEnded: whether the session has ended.
   /// - Throws: ``BadSession``, ``DiskError``.
   func update(
-    _ segments: [PublishedSegment], releasedMs: Int64, from session: SessionDirectory,
+    _ segments: [PublishedSegment], releasedMs: Int64, hasEnded: Bool, from session: SessionDirectory,
     progress: (Int, Int) throws -> Void = { _, _ in }
   ) throws -> ViewOutcome {
     try DurableFile.makeDirectories(path)
     _ = try Directory(opening: path, followingLinks: false)
     try requireOwn(session.session)
-    var releasedMs = releasedMs
+    var releasedMs = hasEnded ? .max : releasedMs
     if let there = try text() {
       let listed = HLSPlaylist.starts(in: there)
       // Listed segments stay listed.
@@ -165,7 +166,7 @@ extension HLSPackage {
       if let last = listed.last, listed == segments.prefix(while: { $0.startMs <= last }).map(\.startMs),
         let extended = try extend(
           by: Array(segments[(listed.count - 1)...]), sessionStartMs: segments[0].startMs, releasedMs: releasedMs,
-          from: session)
+          hasEnded: hasEnded, from: session)
       {
         return extended
       }
@@ -175,7 +176,7 @@ extension HLSPackage {
       of: session.session, .live, startMs: segments[0].startMs, maximumMs: segments[0].fullMs + segments[0].intervalMs)
     return try list(
       segments[...], behind: playlist, sessionStartMs: segments[0].startMs, releasedMs: releasedMs,
-      from: session, progress: progress
+      hasEnded: hasEnded, from: session, progress: progress
     ) { _ in
     } preparing: { text in
       // Files of the playlist that is there, and leftovers of a worker that died.
@@ -194,9 +195,11 @@ extension HLSPackage {
   ///   - segments: the last of the session, in the order of their starts; the first is the last that is listed.
   ///   - startMs: the session's.
   ///   - releasedMs: segments that start by then are not held back.
+  ///   - hasEnded: whether the session has ended.
   /// - Returns: nil when all has to be made from all segments.
   func extend(
-    by segments: [PublishedSegment], sessionStartMs startMs: Int64, releasedMs: Int64, from session: SessionDirectory
+    by segments: [PublishedSegment], sessionStartMs startMs: Int64, releasedMs: Int64, hasEnded: Bool,
+    from session: SessionDirectory
   ) throws -> ViewOutcome? {
     _ = try Directory(opening: path, followingLinks: false)
     guard let there = try text(), let playlist = HLSPlaylist(of: session.session, continuing: there),
@@ -204,7 +207,8 @@ extension HLSPackage {
     else { return nil }
     do {
       return try list(
-        segments.dropFirst(), behind: playlist, sessionStartMs: startMs, releasedMs: releasedMs, from: session
+        segments.dropFirst(), behind: playlist, sessionStartMs: startMs, releasedMs: hasEnded ? .max : releasedMs,
+        hasEnded: hasEnded, from: session
       ) { throw NoRoom(entry: $0) }
     } catch is NoRoom {
       return nil
@@ -221,10 +225,10 @@ extension HLSPackage {
   ///   - prepare: called before the playlist is replaced.
   private func list(
     _ segments: ArraySlice<PublishedSegment>, behind previous: HLSPlaylist, sessionStartMs: Int64, releasedMs: Int64,
-    from session: SessionDirectory, progress: (Int, Int) throws -> Void = { _, _ in },
+    hasEnded: Bool, from session: SessionDirectory, progress: (Int, Int) throws -> Void = { _, _ in },
     refuse: (HLSPlaylist.Entry) throws -> Void, preparing prepare: (HLSPlaylist) throws -> Void = { _ in }
   ) throws -> ViewOutcome {
-    guard let last = segments.last else { return ViewOutcome() }
+    if segments.isEmpty && !hasEnded { return ViewOutcome() }
     var playlist = previous
     let listed = Self.listable(segments, releasedMs)
     let rest = segments[listed.endIndex...]
@@ -250,8 +254,8 @@ extension HLSPackage {
     }
     let outcome = ViewOutcome(heldBack: rest.first.map { holdBack($0, of: segments) })
     // Players cannot use a playlist without a segment.
-    if playlist.endMs == previous.endMs { return outcome }
-    if last.isFinal && rest.isEmpty { playlist.end(atMs: last.endMs) }
+    if playlist.endMs == previous.endMs && !(hasEnded && previous.hasEntries) { return outcome }
+    if hasEnded { playlist.end(atMs: segments.last?.endMs ?? playlist.endMs) }
     if playlist.hasGaps, !DurableFile.exists(path + "/" + HLSPlaylist.gapFile) {
       try replace(HLSPlaylist.gapFile, MP4Fragment.empty)
     }

@@ -142,6 +142,8 @@ struct HLSPlaylist {
     line.starts(with: "segment-".utf8) ? Int64(String(decoding: line.dropFirst(8).prefix(13), as: UTF8.self)) : nil
   }
 
+  var hasEntries: Bool { initialization != nil }
+
   /// The maximum duration of an entry, in milliseconds.
   var maximumMs: Int64 { targetS * 1_000 }
 

@@ -29,14 +29,15 @@ struct LivePlaylistView: SessionView {
     guard let end = try package.lastStart(), let index = new.starts.lastIndex(of: end) else { return nil }
     return try package.extend(
       by: new.starts[index...].map(new.segment), sessionStartMs: new.index.index.startMs,
-      releasedMs: update.releasedMs, from: update.directory)
+      releasedMs: update.releasedMs, hasEnded: new.index.index.isComplete, from: update.directory)
   }
 
   func rebuild(
     _ update: ViewUpdate, from segments: [PublishedSegment], _ entries: [Directory.Entry]
   ) throws -> ViewOutcome {
-    try package(update).update(
-      segments, releasedMs: update.releasedMs, from: update.directory, progress: update.progress)
+    let hasEnded = entries.contains { $0.name == SessionEnd.file } || segments.contains(where: \.isFinal)
+    return try package(update).update(
+      segments, releasedMs: update.releasedMs, hasEnded: hasEnded, from: update.directory, progress: update.progress)
   }
 
   func forget(_ session: SessionID, output: String) throws {

@@ -68,7 +68,8 @@ package struct IndexText {
     guard kept > 0,
       var view = try IndexText(parts, listed[(kept - 1)...].map(entry), of: session, json: json, script: script)
     else { return nil }
-    for _ in kept..<listed.count where !view.removeLast() { return nil }
+    // Without a final segment the session may not be complete any more.
+    for _ in kept..<listed.count where view.index.last.isFinal || !view.removeLast() { return nil }
     let added = try starts[kept...].map(entry)
     for (previous, entry) in zip([view.index.last] + added, added) { view.write(entry, after: previous) }
     view.index.add(added)
@@ -80,11 +81,12 @@ package struct IndexText {
   private init?(_ parts: Parts, _ entries: [SessionEntry], of session: SessionID, json: [UInt8], script: [UInt8]) {
     let last = entries[entries.count - 1]
     guard let frames = try? parts.members.count("frames"), let bytes = try? parts.members.count("bytes"),
-      let startMs = try? parts.members.count("startMs")
+      let startMs = try? parts.members.count("startMs"),
+      let isComplete = try? parts.members.required("complete", .bool)
     else { return nil }
     index = SessionIndex(
       session: session, startMs: startMs, count: parts.segmentCount, frames: Int(frames), bytes: Int(bytes),
-      entries: entries)
+      entries: entries, isComplete: isComplete)
     gaps = Array(parts.gaps)
     list = Array(parts.list)
     self.script = script

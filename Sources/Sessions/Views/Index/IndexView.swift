@@ -27,7 +27,7 @@ package struct IndexView: SessionView {
   func rebuild(
     _ update: ViewUpdate, from segments: [PublishedSegment], _ entries: [Directory.Entry]
   ) throws -> ViewOutcome {
-    for (name, bytes) in files(of: segments, in: update.directory.session, among: []) {
+    for (name, bytes) in files(of: segments, in: update.directory.session, among: entries.map(\.name)) {
       try update.write(name, bytes)
     }
     try Directory(opening: update.directory.path).sync()
@@ -39,6 +39,7 @@ package struct IndexView: SessionView {
   func files(
     of segments: [PublishedSegment], in session: SessionID, among names: [String]
   ) -> [(name: String, bytes: [UInt8])] {
-    SessionIndex(session: session, segments: segments).map { IndexText($0).files } ?? []
+    SessionIndex(session: session, segments: segments, hasEnded: names.contains(SessionEnd.file))
+      .map { IndexText($0).files } ?? []
   }
 }

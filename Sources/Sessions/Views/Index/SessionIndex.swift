@@ -70,29 +70,34 @@ package struct SessionIndex: Sendable, Equatable {
   package private(set) var bytes: Int
   /// The last segments, in the order of their starts, at least one; maybe all.
   package private(set) var entries: [SessionEntry]
+  /// Whether the session has ended: its end is recorded, or a segment is final. A later segment does not reopen it.
+  package internal(set) var isComplete: Bool
 }
 
 extension SessionIndex {
-  /// - Parameter entries: all of the session, in the order of their starts.
+  /// - Parameters:
+  ///   - entries: all of the session, in the order of their starts.
+  ///   - hasEnded: whether its end is recorded.
   /// - Returns: nil if there are none.
-  init?(session: SessionID, entries: [SessionEntry]) {
+  init?(session: SessionID, entries: [SessionEntry], hasEnded: Bool = false) {
     guard let first = entries.first else { return nil }
     self.init(
       session: session, startMs: first.startMs, count: entries.count, frames: entries.reduce(0) { $0 + $1.captured },
-      bytes: entries.reduce(0) { $0 + $1.bytes }, entries: entries)
+      bytes: entries.reduce(0) { $0 + $1.bytes }, entries: entries,
+      isComplete: hasEnded || entries.contains(where: \.isFinal))
   }
 
-  /// - Parameter segments: all of the session, in the order of their starts.
+  /// - Parameters:
+  ///   - segments: all of the session, in the order of their starts.
+  ///   - hasEnded: whether its end is recorded.
   /// - Returns: nil if there are none.
-  package init?(session: SessionID, segments: [PublishedSegment]) {
-    self.init(session: session, entries: segments.map(\.entry))
+  package init?(session: SessionID, segments: [PublishedSegment], hasEnded: Bool = false) {
+    self.init(session: session, entries: segments.map(\.entry), hasEnded: hasEnded)
   }
 
   var last: SessionEntry { entries[entries.count - 1] }
   package var endMs: Int64 { last.endWithGapMs }
   package var durationMs: Int64 { endMs - startMs }
-  /// Whether the segment that ends the session is there.
-  package var isComplete: Bool { last.isFinal }
 
   /// The gaps between the entries, and behind the last.
   package var gaps: [Gap] {
@@ -116,6 +121,7 @@ extension SessionIndex {
       frames += entry.captured
       bytes += entry.bytes
       startMs = min(startMs, entry.startMs)
+      isComplete = isComplete || entry.isFinal
     }
   }
 
@@ -154,6 +160,7 @@ extension SessionIndex {
     frames = Int(try json.count("frames"))
     bytes = Int(try json.count("bytes"))
     entries = try SessionEntry.all(json.required("entries", .array))
+    isComplete = json.object?["end"]?.object != nil || entries.contains(where: \.isFinal)
     guard count >= entries.count, startMs <= entries[0].startMs else { throw JSONError("segments: too few") }
   }
 }

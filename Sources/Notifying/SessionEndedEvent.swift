@@ -1,0 +1,33 @@
+import FileSystem
+import FrameBatches
+import JSON
+import Logging
+import Sessions
+
+/// The end of a session, told to the next step of a pipeline. docs/events.md describes it, docs/session-event.schema.json is its schema.
+package struct SessionEndedEvent: Event {
+  private static let format = "session-event/1"
+  private static let name = "session.ended"
+
+  package let key: String
+  package let line: String
+  private let session: SessionID
+
+  package var traceParent: TraceParent? { nil }
+  package var about: Logger.Metadata { ["session": "\(session)"] }
+
+  /// - Parameter timeMs: when it is told, in unix milliseconds.
+  package init(_ ended: EndedSession, timeMs: Int64 = WallClock.nowMs) {
+    session = ended.end.session
+    var sum = SHA256()
+    sum.update("\(Self.name)\n\(session)\n\(ended.end.endedMs)\n")
+    key = sum.finish()
+    line =
+      JSONValue.object([
+        "format": .string(Self.format), "event": .string(Self.name), "key": .string(key), "timeMs": .number(timeMs),
+        "session": .string(session.description), "cause": .string(ended.end.cause.rawValue),
+        "endedMs": .number(ended.end.endedMs), "startMs": .number(ended.startMs), "endMs": .number(ended.endMs),
+        "segmentCount": .number(ended.segments), "frames": .number(ended.frames), "bytes": .number(ended.bytes),
+      ]).line
+  }
+}

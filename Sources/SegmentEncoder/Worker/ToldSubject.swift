@@ -1,0 +1,9 @@
+import Sessions
+
+/// The subject of an event.
+package enum ToldSubject: Sendable {
+  /// A batch, which stays claimed until its event is delivered.
+  case batch(FinishedBatch)
+  /// The end of a session, whose request stays until its event is delivered.
+  case end(HeldEndRequest)
+}

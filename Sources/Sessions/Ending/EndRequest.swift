@@ -1,0 +1,65 @@
+import FileSystem
+import FrameBatches
+import JSON
+
+/// The wish that a session ends once some batches are finished. It stays until the end is recorded and all are told of it.
+package struct EndRequest: Sendable, Equatable {
+  private static let format = "session-end-request/1"
+  /// Maximum number of ``awaited`` batches.
+  package static let maximumAwaited = 10_000
+  /// Maximum size of its text in bytes: a byte of a name may become six.
+  static let maximumBytes = maximumAwaited * 6 * 256
+
+  package let session: SessionID
+  package let cause: SessionEnd.Cause
+  /// Unix milliseconds.
+  package let requestedMs: Int64
+  /// The batches that were handed in before. They may be of this session.
+  package let awaited: [String]
+
+  package init(
+    _ session: SessionID, _ cause: SessionEnd.Cause, awaiting: [String] = [], requestedMs: Int64 = WallClock.nowMs
+  ) {
+    (self.session, self.cause, self.requestedMs) = (session, cause, requestedMs)
+    awaited = Array(awaiting.suffix(Self.maximumAwaited))
+  }
+
+  /// - Throws: `JSONError` for anything else.
+  init(_ json: JSONValue, of session: SessionID) throws(JSONError) {
+    guard try json.required("format", .string) == Self.format else { throw JSONError("format: another one") }
+    guard let cause = SessionEnd.Cause(rawValue: try json.required("cause", .string)) else {
+      throw JSONError("cause: another one")
+    }
+    self.init(
+      session, cause, awaiting: try json.required("awaited", .array).compactMap(\.string),
+      requestedMs: try json.required("requestedMs", .integer))
+  }
+
+  var bytes: [UInt8] {
+    let members: [String: JSONValue] = [
+      "format": .string(Self.format), "session": .string(session.description), "cause": .string(cause.rawValue),
+      "requestedMs": .number(requestedMs), "awaited": .array(awaited.map { .string($0) }),
+    ]
+    return JSONValue.object(members).bytes() + [UInt8(ascii: "\n")]
+  }
+}
+
+/// A request that this process has taken: no other one performs it meanwhile.
+package struct HeldEndRequest: Sendable {
+  enum Hold: Sendable {
+    /// A locked file. The lock goes with the process.
+    case file(OpenFile)
+    /// An object that names this process, for some minutes.
+    case object(ObjectTag)
+  }
+
+  package let request: EndRequest
+  let hold: Hold
+}
+
+/// The outcome of a request for an end.
+package enum EndRequestOutcome: Sendable, Equatable {
+  case requested
+  /// It has ended already.
+  case alreadyEnded(SessionEnd)
+}

@@ -1,0 +1,37 @@
+// Sessions that end, in a store. A request for an end is durable, so that the end is recorded, and told to all, whatever dies.
+
+import FileSystem
+import FrameBatches
+
+/// A store whose sessions end.
+package protocol EndingStore: Sendable {
+  /// Notes that a session is to end, durably.
+  func requestEnd(_ request: EndRequest) throws -> EndRequestOutcome
+  /// Returns the sessions with a request.
+  func endRequests() throws -> [SessionID]
+  /// Takes a request, so that no other process performs it.
+  ///
+  /// - Returns: nil if it is gone, or another process has it.
+  func takeEndRequest(of session: SessionID) throws -> HeldEndRequest?
+  /// Removes a request that was taken. A newer one stays.
+  func removeEndRequest(_ held: HeldEndRequest) throws
+  /// Milliseconds between two looks at the requests of other processes.
+  var endScanMs: Int { get }
+  /// Records the end of a session, and brings its views up to date. An earlier record stays.
+  ///
+  /// - Parameter quietMs: nothing was published for that long, or the session goes on; nil to end it anyway.
+  /// - Throws: ``SessionDeleted``; ``Cancelled``.
+  func end(
+    _ session: SessionID, _ cause: SessionEnd.Cause, ifQuietForMs quietMs: Int64?, cancellation: Cancellation
+  ) throws -> EndOutcome
+  /// Returns the sessions that have not ended, and of which nothing was published for some time.
+  func quietSessions(forMs quietMs: Int64) throws -> [SessionID]
+}
+
+package enum EndOutcome: Sendable, Equatable {
+  case ended(EndedSession)
+  /// Something was published a moment ago.
+  case goesOn
+  /// Nothing of the session is published.
+  case unknown
+}

@@ -1,0 +1,61 @@
+// The end of a session in an object store: a member of its head, which is written only if the head is unchanged.
+
+import FileSystem
+import FrameBatches
+
+extension ObjectStore {
+  private var requests: EndRequestObjects { EndRequestObjects(objects: objects) }
+
+  package func requestEnd(_ request: EndRequest) throws -> EndRequestOutcome {
+    if let end = try session(request.session).head().end { return .alreadyEnded(end) }
+    try requests.add(request)
+    return .requested
+  }
+
+  package func endRequests() throws -> [SessionID] { try requests.sessions() }
+
+  package func takeEndRequest(of session: SessionID) throws -> HeldEndRequest? { try requests.take(session) }
+
+  package func removeEndRequest(_ held: HeldEndRequest) throws {
+    guard case .object(let tag) = held.hold else { return }
+    try requests.remove(held.request.session, tag)
+  }
+
+  /// A scan lists objects, which takes time and costs money.
+  package var endScanMs: Int { 60_000 }
+
+  package func end(
+    _ id: SessionID, _ cause: SessionEnd.Cause, ifQuietForMs quietMs: Int64?, cancellation: Cancellation
+  ) throws -> EndOutcome {
+    let session = session(id)
+    return try session.removingObjectsIfDeleted {
+      if let quietMs, try session.head().end == nil, try !isQuiet(session, forMs: quietMs) { return .goesOn }
+      guard let (end, published) = try session.recordEnd(SessionEnd(id, cause), cancellation: cancellation) else {
+        return .unknown
+      }
+      try session.updateViews(published)
+      try updatePlaylist(of: session)
+      try openSessions?.close(id)
+      return .ended(EndedSession(end, published.index))
+    }
+  }
+
+  package func quietSessions(forMs quietMs: Int64) throws -> [SessionID] {
+    try openSessions?.quiet(forMs: Int(clamping: quietMs)) { id in
+      let session = session(id)
+      guard try isQuiet(session, forMs: quietMs) else { return false }
+      do {
+        if try session.head().end == nil { return true }
+      } catch is SessionDeleted {
+        // It does not go on.
+      }
+      try openSessions?.close(id)
+      return false
+    } ?? []
+  }
+
+  /// Whether nothing of a session was published for some time: its head is written with each publication.
+  private func isQuiet(_ session: ObjectSession, forMs quietMs: Int64) throws -> Bool {
+    try objects.head(session.headKey)?.ageS.map { Int64($0) * 1_000 >= quietMs } ?? false
+  }
+}

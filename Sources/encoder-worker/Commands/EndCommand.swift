@@ -1,0 +1,124 @@
+import ArgumentParser
+import FileSystem
+import FrameBatches
+import JSON
+import Remote
+import SegmentEncoder
+import Sessions
+import WorkQueues
+
+struct EndCommand: ReportingCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "end",
+    abstract: "End sessions: no more pictures are expected.",
+    usage: """
+      encoder-worker end <session> ... --spool <dir> [--output <dir>]
+      encoder-worker end <session> ... --output <dir>
+      encoder-worker end <session> ... --store s3://<bucket>
+      """,
+    discussion: """
+      A session that has ended is complete: its playlists have an end, session.json says "complete": true, and the event session.ended is sent once. With --output alone that happens at once. With --spool or --store a running worker does it, after the batches that were handed in before. A batch that comes later is published, and does not reopen the session.
+      """)
+
+  @Argument(help: ArgumentHelp("IDs of sessions.", valueName: "session"))
+  var sessions: [String]
+
+  @Option(
+    help: .setting("The spool whose batches come before the end.", valueName: "dir", place: .spool),
+    completion: .directory)
+  var spool: String?
+
+  @Option(
+    name: .shortAndLong, help: .setting("The directory for sessions.", default: "SPOOL/output", valueName: "dir"),
+    completion: .directory)
+  var output: String?
+
+  @Option(
+    help: .setting(
+      "The object store of batches and sessions.", valueName: "s3://bucket/prefix", example: "s3://bucket",
+      place: .store),
+    transform: S3Location.init(_:))
+  var store: S3Location?
+
+  @OptionGroup var settings: SettingsOption
+
+  func validate() throws {
+    for session in sessions where SessionID(session) == nil {
+      throw ValidationError("'\(session)' is no session's id; \(SessionID.rule), and name its directory with --output")
+    }
+    if output == nil && spool == nil && store == nil { throw ValidationError("--spool DIR or --output DIR is missing") }
+    if store != nil && (output != nil || spool != nil) {
+      throw ValidationError("--store, or --spool and --output: one or the other")
+    }
+  }
+
+  func execute() throws {
+    let ids = sessions.compactMap { SessionID($0) }
+    if let store {
+      let objects = try S3Client(store, .ofEnvironment())
+      let staging = try Staging.temporary(for: WorkerID())
+      defer { staging.remove() }
+      let owed = try ObjectBatchRepository(objects, name: "\(store)").owed(limit: EndRequest.maximumAwaited)
+      try request(ids, in: ObjectStore(objects, name: "\(store)", staging: staging, hls: false), after: owed)
+      return
+    }
+    let spool = try spool.map { try Spool(opening: $0) }
+    let output = output ?? spool?.defaultOutput ?? ""
+    try SessionDirectory.requireOutside(output)
+    guard DurableFile.isReachableDirectory(output) else {
+      throw BadTarget(path: output, cause: "no directory", advice: "name the directory where sessions go")
+    }
+    let staging = try Staging(output: output, worker: WorkerID())
+    defer { staging.remove() }
+    let store = DirectoryStore(staging: staging, index: SessionViews())
+    if let spool {
+      try request(ids, in: store, after: spool.owed(limit: EndRequest.maximumAwaited))
+    } else {
+      try end(ids, in: store)
+    }
+  }
+
+  /// Asks the workers to end sessions.
+  private func request(_ ids: [SessionID], in store: some EndingStore, after owed: [String]) throws {
+    for id in ids {
+      switch try store.requestEnd(EndRequest(id, .request, awaiting: owed)) {
+      case .alreadyEnded(let end): tellEnded(end)
+      case .requested:
+        answer(Self.json(id, "requested", ["batches": .number(owed.count)]))
+        let batches = owed.isEmpty ? "" : " after \(count(owed.count, "batch", "batches"))"
+        say("\(id): the next worker ends it\(batches)")
+      }
+    }
+  }
+
+  /// Ends sessions at once. The next worker that tells others of sessions tells of their ends.
+  private func end(_ ids: [SessionID], in store: DirectoryStore) throws {
+    var unknown = 0
+    for id in ids {
+      if case .alreadyEnded(let end) = try store.requestEnd(EndRequest(id, .request)) {
+        tellEnded(end)
+        continue
+      }
+      switch try store.end(id, .request, ifQuietForMs: nil, cancellation: .never.or(afterMs: 30_000)) {
+      case .ended(let ended):
+        answer(Self.json(id, "ended", ["endMs": .number(ended.endMs), "segments": .number(ended.segments)]))
+        say("\(id): ended, \(count(ended.segments, "segment")), in \(store.staging.output)/\(id)")
+      case .unknown, .goesOn:
+        if let held = try store.takeEndRequest(of: id) { try store.removeEndRequest(held) }
+        unknown += 1
+        let others = SessionAdvice.alike(id, in: store.staging.output).map { "; there is \($0)" } ?? ""
+        say("encoder-worker: \(id): nothing of it is published in \(store.staging.output)\(others)", .error)
+      }
+    }
+    if unknown > 0 { throw ExitStatus.badBatch }
+  }
+
+  private func tellEnded(_ end: SessionEnd) {
+    answer(Self.json(end.session, "ended", ["endedMs": .number(end.endedMs)]))
+    say("\(end.session): it had ended at \(end.endedMs.dateText)")
+  }
+
+  private static func json(_ id: SessionID, _ state: String, _ facts: [String: JSONValue]) -> String {
+    JSONValue.object(["session": .string(id.description), "state": .string(state)]).setting(facts).line
+  }
+}
