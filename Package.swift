@@ -127,10 +127,18 @@ let package = Package(
       dependencies: layers + ["SegmentEncoder", "CMicroHTTP", "CLinux"],
       resources: [.embedInCode("Assets")],
       swiftSettings: strict),
+    .target(
+      name: "Ingesting",
+      dependencies: [
+        "FileSystem", "JSON", "FrameBatches", "Encoding", "Sessions", "WorkQueues", "Collecting", "Serving", "CLinux",
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      resources: [.embedInCode("Resources")],
+      swiftSettings: strict),
     .executableTarget(
       name: "encoder-worker",
       dependencies: layers + [
-        "SegmentEncoder", "Collecting", "Deleting", "Remote", "Serving", "CLinux",
+        "SegmentEncoder", "Collecting", "Deleting", "Remote", "Serving", "Ingesting", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
       ],
@@ -184,6 +192,12 @@ let package = Package(
     tests("ContractTests", of: layers + ["SegmentEncoder", "Deleting", "Remote"]),
     tests("RemoteTests", of: layers + ["SegmentEncoder", "Remote"]),
     tests("ServingTests", of: ["FileSystem", "FrameBatches", "Serving"]),
+    tests(
+      "IngestingTests",
+      of: [
+        "FileSystem", "JSON", "FrameBatches", "Sessions", "WorkQueues", "Serving", "Ingesting",
+        .product(name: "Logging", package: "swift-log"),
+      ]),
     tests("EncoderWorkerTests", of: ["FileSystem", "Notifying", "SegmentEncoder", "Remote", "encoder-worker"]),
     // End-to-end tests run the program.
     tests(

@@ -49,6 +49,15 @@ static inline int clinux_termination_descriptor(void) {
   return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+// Returns a descriptor that tells of SIGHUP, or -1. Call it before any thread is started.
+static inline int clinux_hangup_descriptor(void) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGHUP);
+  if (pthread_sigmask(SIG_BLOCK, &set, 0) != 0) return -1;
+  return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
 // Blocks all signals while threads are started, until clinux_restore_signals. Otherwise such a thread could receive a
 // SIGTERM that is meant for the signal descriptor, and the process would end.
 static inline int clinux_block_signals(sigset_t *before) {

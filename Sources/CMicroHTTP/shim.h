@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef POLLRDHUP
@@ -256,4 +257,25 @@ static inline int cmh_send_part(
     if (count == 0) return cmh_send(library, connection, status, NULL, 0, headers, headerCount);
   }
   return cmh_queue(library, connection, status, response, headers, headerCount);
+}
+
+// Sends bytes on a connection whose response the library does not take: before the end of the body. Never waits.
+static inline void cmh_send_early(int descriptor, const void *bytes, size_t count) {
+  if (descriptor >= 0) (void)send(descriptor, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+// Reads the rest of a body that nobody wants, for a short time, after the response. If a socket with unread data is closed, the kernel
+// sends a reset, and the client may lose the response (RFC 9112, 9.6).
+static inline void cmh_drain(const cmh_library *library, struct MHD_Connection *connection, int milliseconds) {
+  int descriptor = cmh_descriptor(library, connection);
+  char dropped[16 << 10];
+  struct timespec now, end;
+  if (descriptor < 0 || clock_gettime(CLOCK_MONOTONIC, &end) != 0) return;
+  end.tv_sec += milliseconds / 1000;
+  shutdown(descriptor, SHUT_WR);
+  do {
+    struct pollfd socket = {descriptor, POLLIN, 0};
+    if (poll(&socket, 1, 100) > 0 && recv(descriptor, dropped, sizeof dropped, MSG_DONTWAIT) <= 0) return;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+  } while (now.tv_sec < end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec < end.tv_nsec));
 }

@@ -3,7 +3,7 @@ import FrameBatches
 import Glibc
 
 /// A cheap check whether an image is written to its end, by its first and last bytes, or by the headers of its boxes.
-enum CompleteImage {
+package enum CompleteImage {
   /// The bytes of the file at an offset, as many as asked for or as there are.
   private typealias Read = (_ offset: Int, _ count: Int) throws(DiskError) -> [UInt8]
 
@@ -59,7 +59,7 @@ enum CompleteImage {
   }
 
   /// The same for a whole file in memory.
-  static func fault(in bytes: [UInt8]) -> String? {
+  package static func fault(in bytes: [UInt8]) -> String? {
     // Reading memory does not fail.
     try? fault(size: bytes.count) { (offset, count) throws(DiskError) in Array(bytes[offset..<offset + count]) }
   }

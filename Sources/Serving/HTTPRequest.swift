@@ -1,13 +1,30 @@
 /// A request of HTTP (RFC 9110), as a value.
 package struct HTTPRequest {
-  let method: String
+  package let method: String
   /// Percent-decoded; begins with a slash.
-  let path: String
-  let header: (_ name: String) -> String?
+  package let path: String
+  package let header: (_ name: String) -> String?
   /// An argument of the address, `?name=value`, decoded; a plus sign is a space.
-  let argument: (_ name: String) -> String?
+  package let argument: (_ name: String) -> String?
   /// Whether the client has closed the connection. A client that only sends nothing more has not.
   let isAbandoned: () -> Bool
+
+  package init(
+    method: String, path: String, header: @escaping (_ name: String) -> String?,
+    argument: @escaping (_ name: String) -> String? = { _ in nil }, isAbandoned: @escaping () -> Bool = { false }
+  ) {
+    self.method = method
+    self.path = path
+    self.header = header
+    self.argument = argument
+    self.isAbandoned = isAbandoned
+  }
+
+  /// The bytes of the body as the headers announce them: 0 for none, nil if only its end tells.
+  package var bodyBytes: Int? {
+    if header("Transfer-Encoding") != nil { return nil }
+    return header("Content-Length").map { Int($0) ?? .max } ?? 0
+  }
 
   /// Whether the client has the version with this tag.
   func has(_ tag: String) -> Bool {
@@ -24,5 +41,5 @@ package struct HTTPRequest {
     return ["%2f", "%5c", "%00"].contains { lower.contains($0) } || parts.contains { $0 == "." || $0 == ".." }
   }
 
-  var parts: [String] { path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init) }
+  package var parts: [String] { path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init) }
 }

@@ -3,7 +3,7 @@ import JSON
 
 /// A response of HTTP (RFC 9110), as a value.
 package struct HTTPResponse {
-  enum Body {
+  package enum Body {
     case bytes([UInt8])
     case file(OpenFile, Range<Int>)
 
@@ -15,7 +15,7 @@ package struct HTTPResponse {
     }
   }
 
-  enum Kind: String {
+  package enum Kind: String {
     case html = "text/html; charset=utf-8"
     case css = "text/css; charset=utf-8"
     case script = "text/javascript; charset=utf-8"
@@ -25,6 +25,7 @@ package struct HTTPResponse {
     case gif = "image/gif"
     case webp = "image/webp"
     case json = "application/json"
+    case problem = "application/problem+json"
     case text = "text/plain; charset=utf-8"
     case metrics = "text/plain; version=0.0.4; charset=utf-8"
     case mp4 = "video/mp4"
@@ -32,14 +33,14 @@ package struct HTTPResponse {
     case playlist = "application/vnd.apple.mpegurl"
   }
 
-  var status = 200
+  package var status = 200
   let kind: Kind
-  var headers: [(name: String, value: String)] = []
-  var body: Body
+  package var headers: [(name: String, value: String)] = []
+  package var body: Body
   /// Identifies the body's version. A response without a tag is sent as a whole only.
   var tag: String?
 
-  init(_ kind: Kind, _ bytes: [UInt8], status: Int = 200, tag: String? = nil) {
+  package init(_ kind: Kind, _ bytes: [UInt8], status: Int = 200, tag: String? = nil) {
     self.status = status
     self.kind = kind
     body = .bytes(bytes)

@@ -117,5 +117,5 @@ package struct BadListenAddress: Error, CustomStringConvertible {
 struct CannotListen: Error, CustomStringConvertible {
   let address: ListenAddress
   let cause: String
-  var description: String { "listen at \(address.description): \(cause); name another address or port with --listen" }
+  var description: String { "listen at \(address.description): \(cause); name another address or port" }
 }

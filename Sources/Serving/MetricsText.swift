@@ -4,15 +4,17 @@ import FileSystem
 import Glibc
 import Synchronization
 
-struct MetricsText {
-  private(set) var text = ""
+package struct MetricsText {
+  package private(set) var text = ""
 
-  mutating func gauge(_ name: String, _ help: String, _ value: Int) { metric(name, help, "gauge", [("", "\(value)")]) }
+  package init() {}
+
+  package mutating func gauge(_ name: String, _ help: String, _ value: Int) { metric(name, help, "gauge", [("", "\(value)")]) }
 
   /// Adds a metric, with a sample for each value of a label.
   ///
   /// - Parameter label: empty for a metric without labels. Label values are not escaped.
-  mutating func metric(
+  package mutating func metric(
     _ name: String, _ help: String, _ type: String, by label: String = "", _ samples: [(of: String, value: String)]
   ) {
     begin(name, help, type)
@@ -34,7 +36,7 @@ struct MetricsText {
   }
 
   /// Metrics of the process.
-  mutating func process(version: String) {
+  package mutating func process(version: String) {
     var usage = rusage()
     getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
     func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }

@@ -8,6 +8,8 @@
 //   trash/       published, or purged, and about to be removed
 //   notifications/  KEY.json: events that their receiver has refused
 //   collect/     a directory for each folder that `collect` watches: its journal, and the batch that it makes
+//   ingest/      SESSION/: pictures that came over HTTP, and no batch has yet
+//   ingested/    receipts of batches that came over HTTP
 
 import FileSystem
 import FrameBatches
@@ -24,6 +26,8 @@ package struct Spool: Sendable {
   package var trash: String { path + "/trash" }
   package var notifications: String { path + "/notifications" }
   package var collectors: String { path + "/collect" }
+  package var pictures: String { path + "/ingest" }
+  package var receipts: String { path + "/ingested" }
   /// The default output directory.
   package var defaultOutput: String { path + "/output" }
 
@@ -73,8 +77,9 @@ package struct Spool: Sendable {
   /// Whether a directory may be the output. The spool and its directories may not: a session can be called like them.
   package func allows(output: String) -> Bool {
     let output = DurableFile.resolved(Self.withoutSlash(output))
-    let states = [incoming, temporary, claimed, quarantine, done, trash, collectors, notifications]
-      .map(DurableFile.resolved)
+    let states = [
+      incoming, temporary, claimed, quarantine, done, trash, collectors, notifications, pictures, receipts,
+    ].map(DurableFile.resolved)
     return output != DurableFile.resolved(path) && !states.contains { output == $0 || output.hasPrefix($0 + "/") }
   }
 

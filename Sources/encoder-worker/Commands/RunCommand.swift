@@ -2,7 +2,9 @@ import ArgumentParser
 import CLinux
 import Encoding
 import FileSystem
+import FrameBatches
 import Glibc
+import Ingesting
 import SegmentEncoder
 import Serving
 import Sessions
@@ -74,6 +76,7 @@ struct RunCommand: ReportingCommand {
   )
   var host: [String] = []
 
+  @OptionGroup(title: "Ingest") var ingest: IngestOptions
   @OptionGroup(title: "Events") var notifications: NotificationOptions
   @OptionGroup var capture: CaptureArguments
   @OptionGroup var log: LogOptions
@@ -106,6 +109,10 @@ struct RunCommand: ReportingCommand {
     if source.spool == nil, let option = spoolOptions.filter(\.value).keys.min() {
       throw ValidationError("\(option) works with a spool only")
     }
+    if drain && ingest.ingest != nil { throw ValidationError("--ingest works without --drain") }
+    if source.spool != nil && ingest.ingestState != nil {
+      throw ValidationError("--ingest-state works with --queue and --store; a spool keeps pictures itself")
+    }
   }
 
   /// The default command also gets options that no command has. The parser would blame the words after them.
@@ -125,6 +132,8 @@ struct RunCommand: ReportingCommand {
     let notifier = try notifications.notifier()
     let options = try encoding.encoder(capture.options())
     clinux_release_code()
+    // Before any thread is started, and before the worker makes files: a failure leaves nothing to clean up.
+    let ingestListener = try ingest.listener()
     let signals = try TerminationSignals()
     let shutdown = try ShutdownState()
     let (handover, restart) = (Handover.take(), WorkerRestart())
@@ -133,7 +142,8 @@ struct RunCommand: ReportingCommand {
     if hls || thumbnails { try FormatLibrary.load() }
     let id = WorkerID()
     let isNew = source.spool.map { !DurableFile.isReachableDirectory($0 + "/incoming") } ?? false
-    let (queue, store) = try open(as: id, options, shutdown)
+    let remote = try source.remote.connect(as: id, lease: lease, isOverdue: { shutdown.isOverdue })
+    let (queue, store) = try open(remote, as: id, options, shutdown)
     if let spool = source.spool, isNew { say("made the spool \(spool); rename batches into \(spool)/incoming") }
     try Self.stop(shutdown, at: signals, reaping: handover != nil)
     let worker = Worker(
@@ -143,10 +153,15 @@ struct RunCommand: ReportingCommand {
     let loop = WorkerLoop(worker, threads: encoding.threads, drains: drain, shutdown: shutdown)
     let server = try socket.map { try serve(worker, loop, shutdown, on: $0) }
     defer { withExtendedLifetime(server) {} }
+    let target = remote.map { IngestListener.Target.remote($0, store.staging) } ?? .spool(source.spool ?? "")
+    let ingesting = try ingestListener?.start(
+      target, of: options, minFree: minFree, hosts: host, logger: logger, isStopping: { shutdown.isStopping },
+      endSession: endSession, trouble: { loop.trouble })
     if let spool = source.spool, !drain {
       say("watching \(spool)/incoming; sessions go to \(store.staging.output)")
     }
     let end = try drive(loop) { restart.execute(because: $0, of: worker) }
+    ingesting?.stop()
     let status = conclude(end, worker.counters, output: store.staging.output, isStopping: shutdown.isStopping)
     if drain, let refused = notifier?.counts.refused, refused > 0 {
       say("\(count(refused, "event was", "events were")) refused by the receiver, and kept: see notify list")
@@ -154,6 +169,9 @@ struct RunCommand: ReportingCommand {
     if let profile = options.profile { say(lines: table(profile.rows)) }
     if let status { throw status }
   }
+
+  /// Ends a session that a client of --ingest says is complete. Nil answers 501.
+  private var endSession: (@Sendable (SessionID) throws -> Void)? { nil }
 
   private func serve(
     _ worker: Worker, _ loop: WorkerLoop, _ shutdown: ShutdownState, on socket: ListeningSocket
@@ -219,9 +237,9 @@ struct RunCommand: ReportingCommand {
 
   /// Opens the queue of batches and the store of segments.
   private func open(
-    as id: WorkerID, _ options: BatchEncoder.Options, _ shutdown: ShutdownState
+    _ remote: RemoteBackends?, as id: WorkerID, _ options: BatchEncoder.Options, _ shutdown: ShutdownState
   ) throws -> (any BatchQueue, any WorkerStore) {
-    guard let remote = try source.remote.connect(as: id, lease: lease, isOverdue: { shutdown.isOverdue }) else {
+    guard let remote else {
       let views = SessionViews(
         .on([(.hls, hls), (.thumbnails, thumbnails), (.sentry, events.sentry)]),
         tellsOfEnds: notifications.json || notifications.notify != nil, shouldContinue: shutdown.shouldContinue)

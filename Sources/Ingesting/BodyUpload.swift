@@ -1,0 +1,95 @@
+// The body of a request becomes a synced file, whatever it is then used for. Its limits are checked while it comes.
+
+import Encoding
+import FileSystem
+import FrameBatches
+import Serving
+
+/// A body on its way, and the answer to it.
+final class BodyUpload: BodyReceiver {
+  /// A request whose headers are fine.
+  struct Request {
+    let path: String
+    let producer: Producer?
+    /// The most bytes of the body.
+    let limit: Int
+    /// The SHA-256 that the client states.
+    let digest: String?
+    let idempotencyKey: String?
+  }
+
+  /// Takes the file of a body; throws ``Problem``, or a failure of the environment.
+  typealias Finish = (UploadDraft) throws -> HTTPResponse
+
+  private let request: Request
+  private let context: IngestContext
+  private let draft: UploadDraft
+  private let conclude: Finish
+  private var hasEnded = false
+
+  /// - Parameter name: of the file.
+  /// - Throws: ``Problem``, ``DiskError``.
+  init(_ request: Request, named name: String, _ context: IngestContext, _ conclude: @escaping Finish) throws {
+    guard context.meter.beginBody(limit: context.settings.bodies) else {
+      throw Problem(.tooMany, "\(context.settings.bodies) bodies are coming already", retryAfterS: 2)
+    }
+    do {
+      draft = try UploadDraft(name, in: context.intake.drafts)
+    } catch {
+      context.meter.endBody()
+      throw error
+    }
+    (self.request, self.context, self.conclude) = (request, context, conclude)
+  }
+
+  deinit { end() }
+
+  func take(_ bytes: UnsafeRawBufferPointer) -> HTTPResponse? {
+    context.meter.addBytes(bytes.count)
+    do {
+      guard draft.size + bytes.count <= request.limit else { throw Problem(bodyLimit: request.limit) }
+      try draft.write(bytes)
+      return nil
+    } catch {
+      return refuse(error)
+    }
+  }
+
+  func finish() -> HTTPResponse {
+    do {
+      let digest = draft.digest()
+      guard request.digest == nil || request.digest == digest else {
+        throw Problem(.wrongDigest, "the SHA-256 of the body is \(digest)", advice: "send the body again")
+      }
+      try draft.sync()
+      let response = try conclude(draft)
+      end()
+      context.record(response, to: request.path, of: request.producer)
+      return response
+    } catch {
+      return refuse(error)
+    }
+  }
+
+  func abandon() { end() }
+
+  private func refuse(_ error: any Error) -> HTTPResponse {
+    end()
+    let problem = context.problem(error)
+    context.record(problem.response, to: request.path, of: request.producer, problem)
+    return problem.response
+  }
+
+  private func end() {
+    guard !hasEnded else { return }
+    hasEnded = true
+    draft.discard()
+    context.meter.endBody()
+  }
+}
+
+extension Problem {
+  init(bodyLimit limit: Int) {
+    self.init(.tooLarge, "more than the limit of \(limit) bytes", advice: "split the batch, or see --limit")
+  }
+}

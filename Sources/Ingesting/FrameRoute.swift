@@ -1,0 +1,86 @@
+// POST /v1/sessions/ID/frames?t=<unix ms>: one picture; and POST /v1/sessions/ID/end.
+
+import Collecting
+import FileSystem
+import FrameBatches
+import Glibc
+import JSON
+import Serving
+
+struct FrameRoute: Sendable {
+  private static let types: Set = ["image/png", "image/jpeg", "image/webp", "application/octet-stream"]
+
+  let context: IngestContext
+  /// nil if pictures cannot be kept.
+  let pictures: PictureIntake?
+  /// nil if sessions cannot be ended.
+  let endSession: (@Sendable (SessionID) throws -> Void)?
+
+  /// - Throws: ``Problem``, ``DiskError``.
+  func admit(_ request: HTTPRequest, _ session: SessionID, _ producer: Producer?) throws -> Admission {
+    guard let pictures else {
+      throw Problem(
+        .notConfigured, "with --queue and --store, pictures need a directory that outlives the worker",
+        advice: "set --ingest-state DIR, or send batches")
+    }
+    guard let text = request.argument("t"), let timeMs = Int64(text), "\(timeMs)" == text else {
+      throw Problem(.badRequest, "t is no capture in unix milliseconds", advice: "send ?t=1767859512340")
+    }
+    if let fault = context.settings.limits.fault(ofInstant: timeMs) {
+      throw Problem(.badRequest, fault, advice: "send t in unix milliseconds")
+    }
+    try request.requireNoCoding()
+    guard let type = request.mediaType, Self.types.contains(type) else {
+      throw Problem(
+        .unsupportedType, "a picture has the Content-Type \(Self.types.sorted().joined(separator: ", "))",
+        advice: "send the bytes of one PNG, JPEG or WebP file")
+    }
+    let upload = try request.upload(limit: context.settings.limits.fileBytes, producer)
+    if let refusal = context.gate.refusal(ofBytes: request.bodyBytes ?? 0) { throw refusal }
+    return .receive(
+      try BodyUpload(upload, named: "picture", context) { [context] draft in
+        let digest = draft.digest()
+        try context.keys.require(upload.idempotencyKey, of: producer, for: "picture \(session) \(timeMs) \(digest)")
+        let kind = try context.readers.pass { try Self.kind(of: draft.path, context.settings.limits) }
+        let outcome = try pictures.add(draft, to: session, at: timeMs, kind: kind, digest: digest)
+        if outcome == .conflict {
+          throw Problem(
+            .conflict, "another picture of \(session) has the capture \(timeMs)", advice: "send one picture an instant")
+        }
+        if outcome == .taken { context.meter.addFrame() }
+        return .json(
+          ["session": .string(session.description), "t": .number(timeMs), "sha256": .string(digest)],
+          status: outcome == .taken ? 201 : 200)
+      })
+  }
+
+  /// Ends a session, after all its pictures are in batches.
+  ///
+  /// - Throws: ``Problem``, or a failure of the environment.
+  func end(_ session: SessionID, _ request: HTTPRequest, _ producer: Producer?) throws -> HTTPResponse {
+    guard let endSession else {
+      throw Problem(.notConfigured, "this worker cannot end sessions", advice: "send a batch with final: true")
+    }
+    if let refusal = context.gate.refusal() { throw refusal }
+    try pictures?.close(session)
+    try endSession(session)
+    let response = HTTPResponse.json(["session": .string(session.description), "ended": .bool(true)], status: 202)
+    context.record(response, to: request.path, of: producer)
+    return response
+  }
+
+  /// Returns the ending for the name of a picture's file.
+  ///
+  /// - Throws: ``Problem`` for a file that is no whole picture within the limits.
+  private static func kind(of path: String, _ limits: Limits) throws -> String {
+    guard let bytes = try DurableFile.contents(of: path, limit: limits.fileBytes) else { throw Problem.failure }
+    func bad(_ cause: String, _ advice: String) -> Problem { Problem(.invalidBatch, cause, advice: advice) }
+    guard let kind = ImageKind(of: bytes) else {
+      let fault = bytes.isEmpty ? "an empty body" : FileKind(of: bytes)?.fault ?? FileKind.unknown
+      throw bad(fault, "send the bytes of one PNG, JPEG or WebP file")
+    }
+    if let fault = CompleteImage.fault(in: bytes) { throw bad(fault, "send the whole file") }
+    if let excess = kind.size(of: bytes)?.excess(of: limits) { throw bad(excess.fault, excess.text) }
+    return kind == .jpegXL ? "jxl" : kind.name.lowercased()
+  }
+}

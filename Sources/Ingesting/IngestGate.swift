@@ -1,0 +1,48 @@
+// The conditions under which nothing is taken: the worker stops, the disk is full, or too many batches wait.
+
+import FileSystem
+import Synchronization
+
+final class IngestGate: Sendable {
+  /// Milliseconds for which the number of waiting batches is not counted again.
+  private static let countedMs = 1_000
+
+  private let intake: any BatchIntake
+  private let settings: IngestSettings
+  private let isStopping: @Sendable () -> Bool
+  private let waiting = Mutex<(atMs: Int, count: Int)?>(nil)
+
+  init(_ intake: any BatchIntake, _ settings: IngestSettings, isStopping: @escaping @Sendable () -> Bool) {
+    (self.intake, self.settings, self.isStopping) = (intake, settings, isStopping)
+  }
+
+  /// The reason why a body is not taken; nil if it is.
+  ///
+  /// - Parameter bytes: the body's size as announced.
+  func refusal(ofBytes bytes: Int = 0) -> Problem? {
+    if isStopping() { return Problem(.unavailable, "the worker stops", retryAfterS: 5) }
+    do {
+      let least = max(settings.minFree, IngestSettings.smallestFree)
+      if try DurableFile.freeBytes(at: intake.drafts) - min(bytes, settings.bodyBytes) < least {
+        return Problem(.unavailable, "too little free space on the worker's disk", retryAfterS: 30)
+      }
+      let waiting = try waitingCount()
+      if waiting >= settings.backlog {
+        return Problem(.tooMany, "\(waiting) batches wait already", retryAfterS: 10)
+      }
+      return nil
+    } catch {
+      return .failure
+    }
+  }
+
+  private func waitingCount() throws -> Int {
+    try waiting.withLock { known in
+      let nowMs = MonotonicClock.milliseconds()
+      if let known, nowMs - known.atMs < Self.countedMs { return known.count }
+      let count = try intake.waitingCount()
+      known = (nowMs, count)
+      return count
+    }
+  }
+}

@@ -1,0 +1,59 @@
+import Serving
+import Synchronization
+
+/// Counts what came over HTTP.
+package final class IngestMeter: Sendable {
+  package enum Outcome: String, CaseIterable, Sendable {
+    case taken, known, refused, failed
+  }
+
+  private struct Counts {
+    var requests: [Outcome: Int] = [:]
+    var (bytes, frames, bodies) = (0, 0, 0)
+  }
+
+  private let counts = Mutex(Counts())
+
+  package init() {}
+
+  /// Counts an answer to a request that would write.
+  func count(_ response: HTTPResponse) {
+    let outcome: Outcome =
+      switch response.status {
+      case 201, 202: .taken
+      case 200: .known
+      case 500...: .failed
+      default: .refused
+      }
+    counts.withLock { $0.requests[outcome, default: 0] += 1 }
+  }
+
+  func addBytes(_ count: Int) { counts.withLock { $0.bytes += count } }
+  func addFrame() { counts.withLock { $0.frames += 1 } }
+
+  /// Counts a body that begins; returns false if there are as many as may be.
+  func beginBody(limit: Int) -> Bool {
+    counts.withLock { counts in
+      guard counts.bodies < limit else { return false }
+      counts.bodies += 1
+      return true
+    }
+  }
+
+  func endBody() { counts.withLock { $0.bodies -= 1 } }
+
+  package func write(to text: inout MetricsText) {
+    let counts = counts.withLock { $0 }
+    text.metric(
+      "encoder_worker_ingest_requests_total",
+      "Requests to take a batch, a picture or the end of a session, by outcome; known: taken before.", "counter",
+      by: "outcome", Outcome.allCases.map { ($0.rawValue, "\(counts.requests[$0] ?? 0)") })
+    text.metric(
+      "encoder_worker_ingest_bytes_total", "Bytes of bodies that came, also of refused ones.", "counter",
+      [("", "\(counts.bytes)")])
+    text.metric(
+      "encoder_worker_ingest_frames_total", "Pictures that were taken one by one.", "counter",
+      [("", "\(counts.frames)")])
+    text.gauge("encoder_worker_ingest_bodies_open", "Bodies that are coming.", counts.bodies)
+  }
+}

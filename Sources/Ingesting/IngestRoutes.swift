@@ -1,0 +1,105 @@
+// The routes of `run --ingest`. All conditions that the headers can break are checked before the first byte of a body is read.
+
+import FileSystem
+import FrameBatches
+import Serving
+
+package struct IngestRoutes: Sendable {
+  private let context: IngestContext
+  private let frames: FrameRoute
+  /// nil if everybody may write.
+  private let tokens: IngestTokens?
+  private let version: String
+  private let trouble: @Sendable () -> String?
+
+  /// - Parameters:
+  ///   - pictures: nil if pictures cannot be kept.
+  ///   - endSession: ends a session; nil if sessions cannot be ended.
+  ///   - trouble: the reason why the worker starts no batch; nil if it does.
+  package init(
+    _ context: IngestContext, pictures: PictureIntake?, tokens: IngestTokens?, version: String,
+    endSession: (@Sendable (SessionID) throws -> Void)?, trouble: @escaping @Sendable () -> String?
+  ) {
+    self.context = context
+    frames = FrameRoute(context: context, pictures: pictures, endSession: endSession)
+    self.tokens = tokens
+    self.version = version
+    self.trouble = trouble
+  }
+
+  /// The routes for a server.
+  package var body: BodyRoutes {
+    BodyRoutes(refusal: { Problem(status: $0, $1).response }, admit: admit)
+  }
+
+  package func admit(_ request: HTTPRequest) -> Admission {
+    var producer: Producer?
+    do {
+      if let answer = try open(request) { return .answer(answer) }
+      producer = try authorized(request)
+      return try route(request, producer)
+    } catch {
+      let problem = context.problem(error)
+      context.record(problem.response, to: request.path, of: producer, problem)
+      return .answer(problem.response)
+    }
+  }
+
+  private func route(_ request: HTTPRequest, _ producer: Producer?) throws -> Admission {
+    let parts = request.parts
+    if parts.count == 3, parts[0] == "v1", parts[1] == "batches" {
+      return try BatchRoute(context: context).admit(request, name: parts[2], producer)
+    }
+    if parts.count == 4, parts[0] == "v1", parts[1] == "sessions", ["frames", "end"].contains(parts[3]) {
+      guard let session = SessionID(parts[2]) else {
+        throw Problem(.badRequest, "no session id", advice: SessionID.rule)
+      }
+      if let producer, !producer.mayWrite(to: session) { throw Problem(session: session.description, notOf: producer) }
+      guard request.method == "POST" else { throw Problem(allowing: "POST", not: request.method) }
+      return parts[3] == "end"
+        ? .answer(try frames.end(session, request, producer)) : try frames.admit(request, session, producer)
+    }
+    throw Problem(
+      .notFound, "nothing is at \(request.path.shortened(to: 300).oneLine)",
+      advice: "see /v1/openapi.json for what is there")
+  }
+
+  /// The answers that need no token; nil if the request is for something else.
+  private func open(_ request: HTTPRequest) throws(Problem) -> HTTPResponse? {
+    let answer: HTTPResponse
+    switch request.path {
+    case "/healthz": answer = HTTPResponse(.text, Array("ok\n".utf8))
+    case "/readyz":
+      let reason = context.gate.refusal()?.detail ?? trouble()
+      answer = HTTPResponse(.text, Array("\(reason ?? "ok")\n".utf8), status: reason == nil ? 200 : 503)
+    case "/metrics":
+      var text = MetricsText()
+      context.meter.write(to: &text)
+      text.process(version: version)
+      answer = HTTPResponse(.metrics, Array(text.text.utf8))
+    case "/v1/openapi.json": answer = HTTPResponse(.json, OpenAPIDocument.bytes)
+    case "/": answer = HTTPResponse(.text, Array("encoder-worker ingest: see /v1/openapi.json\n".utf8))
+    default: return nil
+    }
+    guard ["GET", "HEAD"].contains(request.method) else { throw Problem(allowing: "GET, HEAD", not: request.method) }
+    return answer
+  }
+
+  /// - Returns: nil if there are no tokens.
+  private func authorized(_ request: HTTPRequest) throws(Problem) -> Producer? {
+    guard let tokens else {
+      // A page of any site can send requests to this machine. Browsers name the page.
+      guard request.header("Origin") == nil else {
+        throw Problem(.forbidden, "requests of web pages need a token", advice: "set --ingest-tokens")
+      }
+      return nil
+    }
+    let words = (request.header("Authorization") ?? "").split(separator: " ", omittingEmptySubsequences: true)
+    guard words.count == 2, words[0].lowercased() == "bearer", let producer = tokens.producer(withToken: String(words[1]))
+    else {
+      throw Problem(
+        .unauthorized, words.isEmpty ? "no token" : "the token is not known", advice: "send Authorization: Bearer TOKEN")
+    }
+    return producer
+  }
+}

@@ -1,0 +1,56 @@
+import FileSystem
+import Logging
+import Serving
+import Synchronization
+
+/// The listener of `run --ingest`, with the threads that it needs.
+package final class IngestServer: Sendable {
+  /// Milliseconds between two parts of the receipts that are swept, and between two tries to forward batches.
+  private static let (sweepMs, forwardMs) = (10_000, 500)
+
+  package var address: ListenAddress { server.address }
+  private let server: HTTPServer
+  private let pictures: PictureIntake?
+  private let forward: (@Sendable () throws -> Void)?
+  private let threads: [PeriodicThread]
+
+  /// Removes what dead processes left, and starts to answer.
+  ///
+  /// - Parameters:
+  ///   - hosts: further host names to accept.
+  ///   - forward: brings the batches of pictures to their queue, if they are not in it.
+  package init(
+    _ routes: IngestRoutes, _ context: IngestContext, on socket: ListeningSocket, hosts: [String],
+    pictures: PictureIntake?, forward: (@Sendable () throws -> Void)?, logger: Logger
+  ) throws {
+    self.pictures = pictures
+    self.forward = forward
+    try UploadDraft.removeAbandoned(in: context.intake.drafts)
+    try pictures?.start()
+    let number = Atomic(0)
+    var threads = [
+      try PeriodicThread("receipts", everyMs: Self.sweepMs) {
+        do {
+          try context.intake.sweep(number.add(1, ordering: .relaxed).newValue)
+        } catch {
+          logger.error("ingest.failed", metadata: ["error": "\(error)"])
+        }
+      }
+    ]
+    if let forward {
+      threads.append(
+        try PeriodicThread("forward", everyMs: Self.forwardMs) {
+          do { try forward() } catch { logger.error("ingest.failed", metadata: ["error": "\(error)"]) }
+        })
+    }
+    self.threads = threads
+    server = try HTTPServer(on: socket, hosts: hosts, routes: routes.body)
+  }
+
+  /// Makes batches of all pictures, and ends the threads.
+  package func stop() {
+    for thread in threads { thread.stop() }
+    pictures?.stop()
+    try? forward?()
+  }
+}

@@ -1,0 +1,26 @@
+import FrameBatches
+
+/// What is taken, and how much of it.
+package struct IngestSettings: Sendable {
+  /// Facts that batches may not state, as for the worker.
+  package var input = InputOptions()
+  /// Those of the worker.
+  package var limits = Limits()
+  /// Free bytes that bodies leave on their disk.
+  package var minFree = 0
+  /// Batches that may wait for a worker.
+  package var backlog = 10_000
+  /// Bodies at once; further ones are refused.
+  package var bodies = 256
+
+  package init() {}
+
+  /// The least room, for small files of the worker itself.
+  static let smallestFree = 64 << 20
+  /// Bytes of a body: no batch is larger.
+  var bodyBytes: Int { limits.unpackedBytes }
+  /// Bytes of a name: the worker adds its own endings.
+  static let nameBytes = 200
+  /// Characters of an `Idempotency-Key`.
+  static let keyCharacters = 200
+}

@@ -1,0 +1,193 @@
+// Collects the pictures that come one by one: a state for each session, and threads that make batches of them.
+
+import FileSystem
+import FrameBatches
+import Glibc
+import Logging
+import Synchronization
+import WorkQueues
+
+package final class PictureIntake: Sendable {
+  private static let threads = 4
+  /// Sessions whose directories are open.
+  private static let maximumSessions = 1_000
+  /// Bytes of the pictures that no batch has.
+  private static let maximumBytes = 1 << 30
+  /// Milliseconds without a picture after which a session's directory is closed, and removed.
+  private static let (closedMs, removedMs) = (30_000, Int64(3_600_000))
+  /// Milliseconds between scans for sessions that no thread has: of dead workers, or after a failure.
+  private static let scanMs = 15_000
+
+  /// A session, or none if its directory was closed meanwhile.
+  private typealias Entry = Monitor<PictureSession?>
+
+  private let spool: Spool
+  private let rules: PictureSession.Rules
+  private let logger: Logger
+  private let entries = Mutex<[SessionID: Entry]>([:])
+  private let waitingBytes = Atomic(0)
+  private let scannedMs = Atomic(MonotonicClock.milliseconds())
+  private let workers = Mutex<[PeriodicThread]>([])
+
+  /// Finds the pictures of earlier runs.
+  ///
+  /// - Parameter spool: that of the worker, or a directory of the same form.
+  package init(_ spool: Spool, input: InputOptions, limits: Limits, logger: Logger) throws {
+    self.spool = spool
+    self.logger = logger
+    rules = PictureSession.Rules(input: input, limits: limits)
+    try DurableFile.makeDirectories(spool.pictures)
+    try openAbandoned()
+  }
+
+  /// Starts the threads that make batches, until ``stop()``.
+  package func start() throws {
+    for number in 0..<Self.threads {
+      let thread = try PeriodicThread("pictures", everyMs: 250) { [self] in step(number) }
+      workers.withLock { $0.append(thread) }
+    }
+  }
+
+  /// Makes batches of all pictures, as far as there is time; the others are found by the next run.
+  package func stop() {
+    for thread in workers.withLock({ threads in
+      defer { threads = [] }
+      return threads
+    }) { thread.stop() }
+    let untilMs = MonotonicClock.milliseconds() + 2_000
+    for (_, entry) in entries.withLock({ $0 }) where MonotonicClock.milliseconds() < untilMs {
+      entry.change { _ = cut($0, isClosing: true) }
+    }
+  }
+
+  /// Takes a picture: see ``PictureSession/add(_:at:kind:digest:bytes:)``.
+  ///
+  /// - Throws: ``Problem``, ``DiskError``.
+  func add(
+    _ draft: UploadDraft, to session: SessionID, at timeMs: Int64, kind: String, digest: String
+  ) throws -> IntakeOutcome {
+    guard waitingBytes.load(ordering: .relaxed) < Self.maximumBytes else {
+      throw Problem(.tooMany, "too many pictures wait for a batch", retryAfterS: 5)
+    }
+    let outcome = try with(session) {
+      try $0.add(draft.path, at: timeMs, kind: kind, digest: digest, bytes: draft.size)
+    }
+    if outcome == .taken { waitingBytes.add(draft.size, ordering: .relaxed) }
+    return outcome
+  }
+
+  /// Makes batches of all pictures of a session.
+  func close(_ session: SessionID) throws {
+    guard DurableFile.exists(spool.pictures + "/\(session)") else { return }
+    try with(session) { open in log(try open.cut(isClosing: true), of: open) }
+  }
+
+  /// Calls `body` with a session, which no other thread has meanwhile.
+  private func with<R>(_ session: SessionID, _ body: (PictureSession) throws -> R) throws -> R {
+    while true {
+      let entry = try entry(of: session)
+      let result = entry.change { open -> Result<R, any Error>? in
+        guard entries.withLock({ $0[session] === entry }) else { return nil }
+        return Result {
+          do {
+            let found = try open ?? PictureSession(session, in: spool, rules)
+            open = found
+            return try body(found)
+          } catch {
+            // The state in memory may not be that on the disk.
+            open = nil
+            throw error is SessionInUse ? Self.inUse(session) : error
+          }
+        }
+      }
+      // Nil if the session was closed meanwhile.
+      if let result { return try result.get() }
+    }
+  }
+
+  private func entry(of session: SessionID) throws(Problem) -> Entry {
+    try entries.withLock { entries throws(Problem) in
+      if let entry = entries[session] { return entry }
+      guard entries.count < Self.maximumSessions else {
+        throw Problem(.tooMany, "\(Self.maximumSessions) sessions are open already", retryAfterS: 15)
+      }
+      let entry = Entry(nil)
+      entries[session] = entry
+      return entry
+    }
+  }
+
+  private static func inUse(_ session: SessionID) -> Problem {
+    Problem(
+      .unavailable, "another worker collects the pictures of \(session)", retryAfterS: 5,
+      advice: "send the pictures of a session to one worker")
+  }
+
+  private func step(_ number: Int) {
+    for (session, entry) in entries.withLock({ $0 }) {
+      guard abs(session.hashValue % Self.threads) == number else { continue }
+      entry.change { open in
+        if !cut(open, isClosing: false) { open = nil }
+        guard open.map({ $0.isEmpty && $0.idleMs > Self.closedMs }) ?? true else { return }
+        open = nil
+        entries.withLock { if $0[session] === entry { $0[session] = nil } }
+      }
+    }
+    guard number == 0 else { return }
+    count()
+    let nowMs = MonotonicClock.milliseconds()
+    guard scannedMs.load(ordering: .relaxed) + Self.scanMs < nowMs else { return }
+    scannedMs.store(nowMs, ordering: .relaxed)
+    do { try openAbandoned() } catch { logger.error("ingest.failed", metadata: ["error": "\(error)"]) }
+  }
+
+  /// Makes the batches of a session that are due; returns false after a failure.
+  private func cut(_ session: PictureSession?, isClosing: Bool) -> Bool {
+    guard let session else { return true }
+    do {
+      log(try session.cut(isClosing: isClosing), of: session)
+      return true
+    } catch {
+      logger.error("ingest.failed", metadata: ["session": "\(session.session)", "error": "\(error)"])
+      return false
+    }
+  }
+
+  private func log(_ names: [String], of session: PictureSession) {
+    for name in names {
+      logger.debug("ingest.collected", metadata: ["batch": "\(name)", "session": "\(session.session)"])
+    }
+  }
+
+  private func count() {
+    var bytes = 0
+    for (_, entry) in entries.withLock({ $0 }) { bytes += entry.read { $0?.waitingBytes ?? 0 } }
+    waitingBytes.store(bytes, ordering: .relaxed)
+  }
+
+  /// Opens the directories with pictures or batches that a dead process has left.
+  package func openAbandoned() throws {
+    for entry in try Directory.entries(ifAt: spool.pictures) where entry.kind == .directory {
+      guard let session = SessionID(entry.name), entries.withLock({ $0[session] == nil }) else { continue }
+      let directory = try? Directory(opening: spool.pictures + "/" + entry.name, followingLinks: false)
+      guard let names = try? directory?.entries() else { continue }
+      let isOwing = names.contains { $0.kind == .directory || PlainFormat.instant(ofName: $0.name) != nil }
+      do {
+        if isOwing {
+          try with(session) { _ in }
+        } else if let changed = directory?.state(of: entry, named: ".taken"), changed < WallClock.nowMs - Self.removedMs {
+          try PictureSession(session, in: spool, rules).remove()
+        }
+      } catch is SessionInUse, is Problem {
+        // Another worker does that, or a later scan.
+      }
+    }
+  }
+}
+
+extension Directory {
+  /// When a file was last written, in unix milliseconds; nil if there is none.
+  fileprivate func state(of entry: Directory.Entry, named name: String) -> Int64? {
+    stamp(of: name).map { $0.modified / 1_000_000 }
+  }
+}
