@@ -6,16 +6,20 @@ package struct BatchIdentifier {
   /// Milliseconds for one batch.
   private static let deadlineMs = 30_000
 
+  private let options: InputOptions
   private let limits: Limits
   private let unpacker: (any ArchiveUnpacker)?
   let cancellation: Cancellation
 
   /// - Parameters:
+  ///   - options: how the workers tell sessions by the names of batches.
   ///   - unpacker: unpacks archives in another process; nil to unpack trusted archives in this process.
   ///   - cancellation: whether to stop.
   package init(
-    limits: Limits = Limits(), unpacker: (any ArchiveUnpacker)?, cancellation: Cancellation = .never
+    options: InputOptions = InputOptions(), limits: Limits = Limits(), unpacker: (any ArchiveUnpacker)?,
+    cancellation: Cancellation = .never
   ) {
+    self.options = options
     self.limits = limits
     self.unpacker = unpacker
     self.cancellation = cancellation
@@ -26,18 +30,22 @@ package struct BatchIdentifier {
 
   /// Returns the sessions of a batch.
   ///
-  /// - Parameter name: the name that the producer gave the batch.
+  /// - Parameter name: the name that the producer gave the batch, perhaps with folders before it.
   /// - Throws: ``DiskError`` when reading fails; ``Cancelled`` when it has to stop.
   func sessions(of path: String, named name: String) throws -> NamedSessions {
     var isReadable = false
     do {
       let found = try NamedSessions.of(
-        path, limits: limits, unpacker: unpacker, cancellation: cancellation.or(afterMs: Self.deadlineMs))
+        path, named: name, options: options, limits: limits, unpacker: unpacker,
+        cancellation: cancellation.or(afterMs: Self.deadlineMs))
       if found.isCertain { return found }
       isReadable = found.isReadableWithoutSession
     } catch is Cancelled where !cancellation.isRequested {
       // The name may tell.
     }
-    return NamedSessions(byNameOf: name, isReadable: isReadable)
+    return NamedSessions(byNameOf: name, options, isReadable: isReadable)
   }
+
+  /// Returns the sessions that the name of a batch tells.
+  func sessions(byNameOf name: String) -> NamedSessions { NamedSessions(byNameOf: name, options) }
 }

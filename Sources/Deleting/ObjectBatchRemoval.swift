@@ -102,8 +102,7 @@ struct ObjectBatchRemoval {
   private func sessions(of object: ObjectInfo, named name: String) throws -> BatchFinding {
     let copy = Staging.Scratch(in: staging)
     defer { copy.remove() }
-    let component = lastComponent(of: name)
-    var found = NamedSessions(byNameOf: component)
+    var found = identifier.sessions(byNameOf: name)
     // Other keys are no batches, and no file can have their names.
     if batches.isPlain(name) {
       try DurableFile.makeDirectories(copy.path)
@@ -112,7 +111,7 @@ struct ObjectBatchRemoval {
         guard try objects.download(object.key, to: path, limit: identifier.maximumBytes) != nil else {
           return .stays(BatchRemovals())
         }
-        found = try identifier.sessions(of: path, named: component)
+        found = try identifier.sessions(of: path, named: name)
       } catch is ObjectTooLarge {
         // Its name may tell.
       }
@@ -131,7 +130,7 @@ struct ObjectBatchRemoval {
   private func removeReason(_ object: ObjectInfo, of name: String) throws {
     let batch = String(object.key.dropLast(Quarantine.reasonEnding.count))
     guard let former = try formerName(inReason: object.key),
-      let session = BatchReader.session(ofBatchNamed: former), try isDeleted(session),
+      try identifier.sessions(byNameOf: former).sessions.contains(where: isDeleted),
       try objects.head(batch) == nil
     else { return }
     try objects.delete(object.key, nil)

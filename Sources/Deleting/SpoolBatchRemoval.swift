@@ -173,7 +173,7 @@ struct SpoolBatchRemoval {
   /// Removes reasons of batches that an interrupted run has removed.
   private func removeReasons(in quarantine: Quarantine) throws -> BatchRemovals {
     let reasons = try quarantine.reasonsWithoutBatch().filter { reason in
-      BatchReader.session(ofBatchNamed: reason.batch).map(deleted.contains) ?? false
+      identifier.sessions(byNameOf: reason.batch).sessions.contains(where: deleted.contains)
     }
     return .of(reasons) { reason in
       try DurableFile.removeTree(reason.path)

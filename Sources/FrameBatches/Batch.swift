@@ -83,6 +83,9 @@ package struct Batch: Sendable {
   /// The name in the spool or on the command line.
   package internal(set) var name: String
   package let session: SessionID
+  /// The batch's name without an archive's ending, perhaps with folders before it, if the session is what it says up to `@`; nil if
+  /// the batch, an option or a pattern says the session.
+  package internal(set) var namesake: String?
   /// The nominal interval of captures, in milliseconds.
   package let intervalMs: Int64
   /// The end of the last frame's hold in unix milliseconds, later than the last capture.

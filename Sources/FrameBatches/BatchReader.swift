@@ -74,8 +74,10 @@ extension Batch {
 
     let sessionText = session ?? ""
     guard let session = SessionID(sessionText) else {
+      let fault = draft.session == nil ? source.sessionName?.reading?.fault(sessionText) : nil
       throw bad(
-        sessionText.isEmpty ? "no session id" : "the session id \"\(sessionText.prefix(140))\" cannot be used",
+        fault
+          ?? (sessionText.isEmpty ? "no session id" : "the session id \"\(sessionText.prefix(140))\" cannot be used"),
         sessionText.isEmpty ? "name it with --session, or in batch.json" : SessionID.rule)
     }
     let isSplit = isLoose && limits.splitsFolders

@@ -48,16 +48,17 @@ package struct BatchSessions: Sendable {
   ///
   /// - Parameters:
   ///   - path: a directory or a file; `-` reads a file from standard input.
+  ///   - name: the name that the producer gave the batch, perhaps with folders before it; nil if the path tells it.
   ///   - files: the images that the batch consists of; then `path` is their directory and only names the batch.
   ///   - options: facts that the batch may not state.
   ///   - unpacker: unpacks archives in another process; nil to unpack trusted archives in this process.
   ///   - cancellation: called before each part of an archive is read.
   /// - Throws: ``BadBatch`` if nothing of it can be published, ``DiskError`` when reading fails, ``Cancelled``.
   package init(
-    reading path: String, files: [String] = [], options: InputOptions = InputOptions(), limits: Limits = Limits(),
-    unpacker: (any ArchiveUnpacker)? = nil, cancellation: Cancellation = .never
+    reading path: String, named name: String? = nil, files: [String] = [], options: InputOptions = InputOptions(),
+    limits: Limits = Limits(), unpacker: (any ArchiveUnpacker)? = nil, cancellation: Cancellation = .never
   ) throws {
-    let opened = try OpenedBatch(reading: path, files: files, options, limits, unpacker, cancellation)
+    let opened = try OpenedBatch(reading: path, named: name, files: files, options, limits, unpacker, cancellation)
     var release = Optional(opened.release)
     defer { release?(nil) }
     try Self.requireOneDescription(opened.source.contents, opened.name)
@@ -100,9 +101,13 @@ package struct BatchSessions: Sendable {
     for draft in drafts {
       let session = draft.session ?? source.session.map { name in draft.key.map { "\(name).\($0)" } ?? name }
       do {
-        let batch = try Batch(
+        var batch = try Batch(
           draft, of: source, session: session, name: name, limits: limits,
           isLoose: source.contents.isLoose && format != NativeFormat.self && draft.pointers.isEmpty)
+        if draft.session == nil, let said = source.sessionName {
+          if source.options.sessionFrom == nil { batch.namesake = said.path }
+          if readers.isEmpty, let warning = said.reading?.warning(batch.session) { batch.warnings.append(warning) }
+        }
         guard !readers.contains(where: { $0.batch.session == batch.session }) else {
           throw BadBatch("read", name, "session \(batch.session) is in it twice", advice: "send two batches")
         }

@@ -1,7 +1,9 @@
 /// Facts about batches that the user states, for recorders that do not write them. A batch that states a fact itself overrides it.
 package struct InputOptions: Sendable, Equatable {
-  /// The session of batches that name none; nil stands for the batch's name up to the first `@`.
+  /// The session of batches that name none; nil stands for the session that the batch's name tells.
   package var session: String?
+  /// How the names of batches tell their sessions; nil stands for the name up to the first `@`. ``session`` overrides it.
+  package var sessionFrom: SessionPattern?
   /// nil stands for the mode of the batch's format.
   package var capture: Batch.Capture?
   /// The nominal capture interval in milliseconds; nil stands for the median distance of the frames.

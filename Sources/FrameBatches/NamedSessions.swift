@@ -17,10 +17,11 @@ package struct NamedSessions: Sendable, Equatable {
   }
 
   /// - Parameters:
-  ///   - name: a batch's name.
+  ///   - name: the name that the producer gave a batch, perhaps with folders before it.
+  ///   - options: how names tell sessions.
   ///   - isReadable: whether the batch can be read, and nothing in it names a session.
-  package init(byNameOf name: String, isReadable: Bool = false) {
-    self.init(BatchReader.session(ofBatchNamed: name).map { [$0] } ?? [], isCertain: false)
+  package init(byNameOf name: String, _ options: InputOptions, isReadable: Bool = false) {
+    self.init(options.session(ofBatchNamed: name).map { [$0] } ?? [], isCertain: false)
     isReadableWithoutSession = isReadable
   }
 
@@ -34,15 +35,16 @@ package struct NamedSessions: Sendable, Equatable {
   ///
   /// - Parameters:
   ///   - path: a directory or a file.
+  ///   - name: the name that the producer gave the batch, perhaps with folders before it.
   ///   - unpacker: unpacks archives in another process; nil to unpack trusted archives in this process.
   ///   - cancellation: called before each part of an archive is read.
   /// - Throws: ``DiskError`` when reading fails; ``Cancelled``.
   package static func of(
-    _ path: String, options: InputOptions = InputOptions(), limits: Limits = Limits(),
+    _ path: String, named name: String, options: InputOptions = InputOptions(), limits: Limits = Limits(),
     unpacker: (any ArchiveUnpacker)?, cancellation: Cancellation
   ) throws -> NamedSessions {
     do {
-      let opened = try OpenedBatch(reading: path, files: [], options, limits, unpacker, cancellation)
+      let opened = try OpenedBatch(reading: path, named: name, files: [], options, limits, unpacker, cancellation)
       defer { opened.release(nil) }
       let described = try descriptions(in: opened.source.contents, limits)
       var read: [SessionID] = []
@@ -58,9 +60,9 @@ package struct NamedSessions: Sendable, Equatable {
       }
       let all = read + described.filter { !read.contains($0) }
       guard all.isEmpty else { return NamedSessions(all, isCertain: true) }
-      return NamedSessions(byNameOf: path, isReadable: isUnknown && namesNone(opened.source.contents))
+      return NamedSessions(byNameOf: name, options, isReadable: isUnknown && namesNone(opened.source.contents))
     } catch is BadBatch {
-      return NamedSessions(byNameOf: path)
+      return NamedSessions(byNameOf: name, options)
     }
   }
 

@@ -12,28 +12,31 @@ struct OpenedBatch {
   /// Call it once: see ``UnpackedArchive``.
   let release: (SessionID?) -> Void
 
+  /// - Parameter given: the name that the producer gave the batch, perhaps with folders before it; nil if the path tells it.
   /// - Throws: ``BadBatch``, ``DiskError``, ``Cancelled``.
   init(
-    reading path: String, files: [String], _ options: InputOptions, _ limits: Limits,
+    reading path: String, named given: String? = nil, files: [String], _ options: InputOptions, _ limits: Limits,
     _ unpacker: (any ArchiveUnpacker)?, _ cancellation: Cancellation
   ) throws {
     let isPipe = path == "-"
-    let name = isPipe ? "stdin" : BatchReader.name(of: path)
+    let name = isPipe ? "stdin" : given.map(lastComponent(of:)) ?? BatchReader.name(of: path)
     self.name = name
+    // A pipe has no name that could tell the session.
+    let place = isPipe ? nil : given ?? options.sessionFrom?.place(of: path) ?? (path.hasSuffix(name) ? path : name)
     do {
       if try !files.isEmpty || !isPipe && DurableFile.isDirectory(path) {
         let contents: any BatchContents =
           try files.isEmpty ? DirectoryContents(opening: path, limits: limits) : ListedContents(files, limits: limits)
-        source = BatchSource(name: name, contents: contents, session: Self.session(name, options), options: options)
+        source = BatchSource(name: name, contents: contents, named: place, options)
         release = { _ in }
         return
       }
       // The name of a batch from a pipe is its session.
       let stem = isPipe ? options.session ?? name : Self.stem(of: name)
-      let session = isPipe ? options.session : Self.session(stem, options)
+      let stemPlace = place.map(Self.stem(of:))
       let file = try isPipe ? nil : BatchFile(opening: path, name: name)
       if let text = try file.flatMap({ try TextDocument($0, name: name, limits: limits) }) {
-        source = BatchSource(name: stem, contents: StreamContents(.file(text)), session: session, options: options)
+        source = BatchSource(name: stem, contents: StreamContents(.file(text)), named: stemPlace, options)
         release = { _ in }
         return
       }
@@ -41,16 +44,11 @@ struct OpenedBatch {
       let unpacked: UnpackedArchive =
         try unpacker?.unpack(descriptor, name: name, limits: limits, cancellation: cancellation)
         ?? (ArchiveContents(reading: descriptor, name: name, limits: limits, cancellation: cancellation), { _ in })
-      source = BatchSource(name: stem, contents: unpacked.contents, session: session, options: options)
+      source = BatchSource(name: stem, contents: unpacked.contents, named: stemPlace, options)
       release = unpacked.release
     } catch let failure as DiskError {
       throw failure.blaming(name) ?? failure
     }
-  }
-
-  /// Returns the session of a batch without a session of its own: the option, or the batch's name up to `@`.
-  fileprivate static func session(_ batch: String, _ options: InputOptions) -> String {
-    options.session ?? String(batch.prefix { $0 != "@" })
   }
 
   /// The suffixes of archives. A longer suffix comes before a shorter one that it ends in.
@@ -60,16 +58,19 @@ struct OpenedBatch {
   ]
 
   /// Returns a file's name without archive suffixes.
-  fileprivate static func stem(of name: String) -> String {
+  static func stem(of name: String) -> String {
     let suffix = archiveSuffixes.first { name.lowercased().hasSuffix($0) }
     return String(name.dropLast(suffix?.count ?? 0))
   }
 }
 
-extension BatchReader {
-  /// Returns the session that a batch's name says; nil if it says none that can be used.
-  package static func session(ofBatchNamed name: String) -> SessionID? {
-    SessionID(OpenedBatch.session(OpenedBatch.stem(of: lastComponent(of: name)), InputOptions()))
+extension BatchSource {
+  /// - Parameter place: the batch's name without an archive's ending, perhaps with folders before it; nil for a batch without a name.
+  fileprivate init(name: String, contents: any BatchContents, named place: String?, _ options: InputOptions) {
+    self.init(name: name, contents: contents, session: options.session, options: options)
+    guard options.session == nil, let place else { return }
+    let said = SessionName(of: place, options.sessionFrom)
+    (session, sessionName) = (said.text, said)
   }
 }
 

@@ -68,7 +68,7 @@ public final class BatchEncoder: Sendable {
   ///   - path: a directory or a file; `-` is a file on standard input.
   ///   - session: for a batch that does not name its own.
   ///   - isCancelled: asked before each frame, and last before anything is published.
-  /// - Returns: a receipt for each session of the batch, also for one that is refused because it was deleted: ``Receipt/refusal``.
+  /// - Returns: a receipt for each session of the batch, also for one that is refused: ``Receipt/refusal``.
   /// - Throws: ``ViewUpdateFailure`` when a session is published but its views are not up to date. After any other error nothing
   ///   is published that a retry does not find; see ``Disposition``.
   public func publish(
@@ -91,6 +91,9 @@ public final class BatchEncoder: Sendable {
       return parts.count > 1 ? parts.map { ReadBatch(batch: $0, opening: nil) } : [self]
     }
 
+    /// The facts of each session.
+    package var batches: [Batch] { batch.readers.map(\.batch) }
+
     /// The number of frames.
     package var frames: Int { batch.readers.reduce(0) { $0 + $1.batch.frames.count } }
 
@@ -106,9 +109,12 @@ public final class BatchEncoder: Sendable {
 
   /// Reads a batch and checks its limits.
   ///
-  /// - Parameter files: the images that the batch consists of; then `path` is their directory, which names the batch.
+  /// - Parameters:
+  ///   - name: the name that the producer gave the batch; nil if the path tells it.
+  ///   - files: the images that the batch consists of; then `path` is their directory, which names the batch.
   package func read(
-    _ path: String, files: [String] = [], session: String? = nil, cancellation: Cancellation = .never
+    _ path: String, named name: String? = nil, files: [String] = [], session: String? = nil,
+    cancellation: Cancellation = .never
   ) throws -> ReadBatch {
     stage.enter(.open)
     defer { stage.enter(.queue) }
@@ -116,17 +122,21 @@ public final class BatchEncoder: Sendable {
     var input = options.input
     input.session = session ?? input.session
     let batch = try BatchSessions(
-      reading: path, files: files, options: input, limits: options.limits, unpacker: options.decoders,
+      reading: path, named: name, files: files, options: input, limits: options.limits, unpacker: options.decoders,
       cancellation: recordingActivity(cancellation))
     return ReadBatch(batch: batch, opening: opening)
   }
 
   /// Returns the sessions that a batch names, even one that cannot be read.
-  package func sessions(namedIn path: String, cancellation: Cancellation) throws -> [SessionID] {
+  ///
+  /// - Parameter name: the name that the producer gave the batch.
+  package func sessions(
+    namedIn path: String, named name: String, cancellation: Cancellation
+  ) throws -> [SessionID] {
     stage.enter(.open)
     defer { stage.enter(.queue) }
     return try NamedSessions.of(
-      path, options: options.input, limits: options.limits, unpacker: options.decoders,
+      path, named: name, options: options.input, limits: options.limits, unpacker: options.decoders,
       cancellation: recordingActivity(cancellation)
     ).sessions
   }
@@ -161,6 +171,8 @@ public final class BatchEncoder: Sendable {
         if let receipt = try body(reader) { receipts.append(receipt) }
       } catch let deleted as SessionDeleted {
         receipts.append(Receipt(refusing: batch.batch.name, for: deleted))
+      } catch let old as BatchTooOld {
+        receipts.append(Receipt(refusing: batch.batch.name, of: old.session, because: "\(old)"))
       } catch {
         guard case .quarantine(let bad) = Disposition(of: error, batch: batch.batch.name) else { throw error }
         refused.append(RefusedSession(session: reader.batch.session.description, error: bad))

@@ -7,7 +7,7 @@ import Testing
 
 /// Only an option that is declared as a setting acts in a file and in the environment: all options of all commands.
 @Suite struct SettingDeclarationTests {
-  private static let capture: Set = ["capture", "interval", "name-time", "time-zone", "times"]
+  private static let capture: Set = ["capture", "interval", "name-time", "time-zone", "times", "session-from"]
   private static let log: Set = ["log-format", "log-level", "verbose"]
   private static let sandbox: Set = ["sandbox", "max-decode"]
   private static let remote: Set = ["queue", "store", "allow-non-durable-queue"]
@@ -38,7 +38,7 @@ import Testing
     "notify retry": ["spool", "store", "notify", "notify-secret-file"], "notify purge": ["spool", "store"],
     "prune": ["spool", "output", "lease"],
     "end": ["output", "spool", "store"],
-    "delete": sandbox.union(["output", "spool", "store"]),
+    "delete": sandbox.union(["output", "spool", "store", "session-from"]),
     "serve": sandbox.union(["listen", "host"]),
     "reconcile": remote,
     "playlist": ["store", "expires", "plain"],
@@ -96,6 +96,7 @@ import Testing
 
   @Test(arguments: [
     ("delete", "undelete", "true"), ("delete", "reason", "x"), ("prune", "tombstones", "true"),
+    ("run", "retain", "7d"), ("run", "max-bytes", "1"), ("prune", "segments", "7d"), ("prune", "max-bytes", "1"),
     ("prune", "dry-run", "true"), ("prune", "sessions", "1s"), ("prune", "done", "1s"), ("prune", "quarantine", "1s"),
     ("quarantine purge", "all", "true"), ("notify purge", "dry-run", "true"), ("stitch", "to", "film.mp4"),
     ("stitch", "format", "hls"), ("encode", "final", "true"), ("enqueue", "session", "x"), ("encode", "shard", "0/2"),

@@ -4,8 +4,10 @@ import Testing
 extension Conformance {
   /// Returns the faults of a directory's playlists and of the files that they name. Sources: RFC 8216 and its second
   /// edition (draft-pantos-hls-rfc8216bis, "8216bis"). Empty if all conform.
-  public static func faults(ofPlaylistsIn directory: String) throws -> [String] {
-    var checker = PlaylistChecker(directory: directory)
+  ///
+  /// - Parameter isWindow: whether first entries have been removed, so that the playlist has no type until it ends.
+  public static func faults(ofPlaylistsIn directory: String, isWindow: Bool = false) throws -> [String] {
+    var checker = PlaylistChecker(directory: directory, isWindow: isWindow)
     try checker.check()
     return checker.faults
   }
@@ -13,9 +15,10 @@ extension Conformance {
 
 private struct PlaylistChecker {
   let directory: String
+  let isWindow: Bool
   private(set) var faults: [String] = []
 
-  init(directory: String) { self.directory = directory }
+  init(directory: String, isWindow: Bool) { (self.directory, self.isWindow) = (directory, isWindow) }
 
   /// A media segment in a playlist.
   private struct Segment {
@@ -55,7 +58,7 @@ private struct PlaylistChecker {
   private static let known = [
     "EXTM3U", "EXT-X-VERSION", "EXT-X-INDEPENDENT-SEGMENTS", "EXT-X-I-FRAMES-ONLY", "EXT-X-TARGETDURATION",
     "EXT-X-PLAYLIST-TYPE", "EXT-X-MAP", "EXT-X-PROGRAM-DATE-TIME", "EXT-X-BYTERANGE", "EXTINF", "EXT-X-GAP",
-    "EXT-X-DISCONTINUITY", "EXT-X-ENDLIST",
+    "EXT-X-DISCONTINUITY", "EXT-X-ENDLIST", "EXT-X-MEDIA-SEQUENCE", "EXT-X-DISCONTINUITY-SEQUENCE",
   ]
 
   private mutating func playlist(_ name: String) throws -> Playlist {
@@ -105,7 +108,9 @@ private struct PlaylistChecker {
         (duration, date, range, isGap, isBehindDiscontinuity) = (nil, nil, nil, false, false)
       }
     }
-    for tag in ["EXT-X-VERSION", "EXT-X-TARGETDURATION", "EXT-X-PLAYLIST-TYPE"] {
+    let isOver = playlist.tags["EXT-X-ENDLIST"] != nil
+    let once = ["EXT-X-VERSION", "EXT-X-TARGETDURATION"] + (isWindow && !isOver ? [] : ["EXT-X-PLAYLIST-TYPE"])
+    for tag in once {
       require(playlist.tags[tag]?.count == 1, "8216, 4.3.3: not exactly one \(tag) in \(name)")
     }
     let version = playlist.tags["EXT-X-VERSION"]?.first.flatMap { Int($0) } ?? 0
@@ -117,9 +122,9 @@ private struct PlaylistChecker {
         (segment.durationMs + 500) / 1_000 * 1_000 <= playlist.targetMs,
         "8216, 4.3.3.1: \(segment.uri) of \(name) lasts longer than the target duration")
     }
-    let isOver = playlist.tags["EXT-X-ENDLIST"] != nil
     require(
-      playlist.tags["EXT-X-PLAYLIST-TYPE"]?.first.map { $0 == "EVENT" || $0 == "VOD" && isOver } ?? false,
+      playlist.tags["EXT-X-PLAYLIST-TYPE"]?.first.map { $0 == "EVENT" && !isWindow || $0 == "VOD" && isOver }
+        ?? (isWindow && !isOver),
       "8216, 4.3.3.5: \(name) may change")
     return playlist
   }
@@ -132,6 +137,8 @@ private struct PlaylistChecker {
       return require(playlist.segments.isEmpty, "8216, 4.3.2.6: no segment has a date")
     }
     var nowMs = startMs
+    // Times in the fragments of a window count from the start of the session before anything was removed.
+    var originMs = isWindow ? nil : startMs as Int?
     for segment in playlist.segments {
       // 8216bis, 4.4.4.6: dates agree with durations, except after discontinuities.
       if let dateMs = segment.dateMs, !segment.isBehindDiscontinuity {
@@ -145,8 +152,9 @@ private struct PlaylistChecker {
       require(
         fragment.ticks == UInt64(segment.durationMs) * 90,
         "8216, 4.3.2.1: \(segment.uri) lasts \(fragment.ticks) ticks, its EXTINF \(segment.durationMs) ms")
+      originMs = originMs ?? (segment.dateMs ?? 0) - Int(fragment.start / 90)
       require(
-        fragment.start == UInt64((segment.dateMs ?? 0) - startMs) * 90,
+        fragment.start == UInt64((segment.dateMs ?? 0) - (originMs ?? startMs)) * 90,
         "8216, 3.3: \(segment.uri) begins at \(fragment.start) ticks")
     }
     for (before, after) in zip(playlist.segments, playlist.segments.dropFirst())

@@ -45,6 +45,8 @@ package struct BatchSource {
   package let contents: any BatchContents
   /// The session of a recording that does not name its own; nil if the batch has no name.
   package var session: String?
+  /// The session by the batch's name; nil if an option names the session, or the batch has no name.
+  var sessionName: SessionName?
   package var options = InputOptions()
   /// Whether a `batch.json` lists the frames, also those in folders.
   var isDescribed = false

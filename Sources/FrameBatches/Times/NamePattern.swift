@@ -158,13 +158,9 @@ package struct NamePattern: Sendable, Equatable, CustomStringConvertible {
   /// - Returns: nil for a path of another pattern.
   func match(_ path: some StringProtocol) -> Match? {
     let path = Array(path.utf8)
-    let slash = UInt8(ascii: "/")
     for fields in alternatives {
-      let depth = fields.count { $0 == .literal(slash) }
-      let slashes = path.indices.filter { path[$0] == slash }
-      guard slashes.count >= depth else { continue }
-      let name = slashes.count == depth ? path[...] : path[(slashes[slashes.count - 1 - depth] + 1)...]
-      guard name.count <= (depth == 0 ? 255 : Self.longest) else { continue }
+      let folders = fields.count { $0 == .literal(Self.slash) }
+      guard let name = Self.end(of: path, folders: folders) else { continue }
       var search = NamePatternSearch(fields, Array(name))
       if var found = search.found() {
         found.isNumbered = isNumbered
@@ -172,5 +168,15 @@ package struct NamePattern: Sendable, Equatable, CustomStringConvertible {
       }
     }
     return nil
+  }
+
+  private static let slash = UInt8(ascii: "/")
+
+  /// Returns the last name of a path with the folders before it; nil if there are fewer, or if it is too long for a search.
+  static func end(of path: [UInt8], folders: Int) -> ArraySlice<UInt8>? {
+    let slashes = path.indices.filter { path[$0] == slash }
+    guard slashes.count >= folders else { return nil }
+    let end = slashes.count == folders ? path[...] : path[(slashes[slashes.count - 1 - folders] + 1)...]
+    return end.count <= (folders == 0 ? 255 : longest) ? end : nil
   }
 }

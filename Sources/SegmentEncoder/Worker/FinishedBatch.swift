@@ -15,9 +15,10 @@ struct BatchFacts: Sendable {
   private(set) var traceParent: TraceParent?
   private let claimedMs = MonotonicClock.milliseconds()
 
-  init(of claim: Claim) {
+  /// - Parameter options: how names tell sessions.
+  init(of claim: Claim, _ options: InputOptions) {
     about = ["batch": "\(claim.name)"]
-    sessions = BatchReader.session(ofBatchNamed: claim.name).map { [$0] } ?? []
+    sessions = options.session(ofBatchNamed: claim.name).map { [$0] } ?? []
   }
 
   /// Notes what the batch says of itself.

@@ -152,6 +152,13 @@ final class SessionEnder: Sendable {
 }
 
 extension Worker {
+  /// Asks for the end of a session, durably: it ends once the batches that were handed in before are finished.
+  package func requestEnd(of session: SessionID) throws {
+    _ = try store.requestEnd(
+      EndRequest(session, .request, awaiting: try queue.owed(limit: EndRequest.maximumAwaited)))
+    ends.expect()
+  }
+
   /// Ends the sessions that can end now, and tells others of it.
   ///
   /// - Parameter now: whether to look for requests even if a look is not due.

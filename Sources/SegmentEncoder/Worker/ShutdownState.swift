@@ -34,7 +34,7 @@ package final class ShutdownState: Sendable {
   }
 
   /// Ends the loop's wait.
-  func wake() { clinux_wake(wakeup) }
+  package func wake() { clinux_wake(wakeup) }
 
   /// Call it on the loop's thread.
   func beginLoop() {

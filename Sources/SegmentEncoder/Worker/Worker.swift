@@ -32,6 +32,7 @@ package final class Worker: Sendable {
   /// Free bytes on the output's disk that a new batch needs.
   private let minFree: Int
   private let keyFrames = KeyFrameCache()
+  private let names = NameWatch()
   private let keepBatches: Bool
   /// The timeout of a batch, in seconds.
   private let maxTime: Int
@@ -90,7 +91,7 @@ package final class Worker: Sendable {
     guard var claim = claimed else { return .released }
     jobs.begin(claim.name, encoder.stage)
     defer { jobs.end(encoder.stage) }
-    var facts = BatchFacts(of: claim)
+    var facts = BatchFacts(of: claim, options.input)
     defer { span.link(to: facts.traceParent) }
     let ends = stop.or(afterMs: 1_000 * maxTime).or { [queue, claim] in queue.hasLost(claim) }
     do {
@@ -162,9 +163,11 @@ package final class Worker: Sendable {
     guard claim.attempt <= 2 * Claim.attempts else { throw BadBatch(fatal: claim) }
     let batch = try read(fetched, with: encoder, &facts, cancellation: cancellation)
     if batch.isFinal { ends.expect() }
-    if claim.attempt <= Claim.attempts { return try encoder.publish(batch, cancellation: cancellation) }
-    let receipts = try encoder.rollBack(batch, cancellation: cancellation)
+    let receipts =
+      try claim.attempt <= Claim.attempts
+      ? encoder.publish(batch, cancellation: cancellation) : encoder.rollBack(batch, cancellation: cancellation)
     if receipts.isEmpty { throw BadBatch(fatal: claim) }
+    names.note(batch, receipts, logger)
     return receipts
   }
 
@@ -172,13 +175,14 @@ package final class Worker: Sendable {
   private func read(
     _ fetched: FetchedBatch, with encoder: BatchEncoder, _ facts: inout BatchFacts, cancellation: Cancellation
   ) throws -> BatchEncoder.ReadBatch {
+    let name = fetched.claim.name
     do {
-      let batch = try TracedStep.read.run { try encoder.read(fetched.path, cancellation: cancellation) }
+      let batch = try TracedStep.read.run { try encoder.read(fetched.path, named: name, cancellation: cancellation) }
       facts.note(batch)
       return batch
     } catch let bad as BadBatch {
       if try store.hasTombstones() {
-        facts.sessions = try encoder.sessions(namedIn: fetched.path, cancellation: cancellation)
+        facts.sessions = try encoder.sessions(namedIn: fetched.path, named: name, cancellation: cancellation)
       }
       throw bad
     }

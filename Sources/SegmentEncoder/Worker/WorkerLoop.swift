@@ -31,6 +31,8 @@ package final class WorkerLoop: Sendable {
   private let shutdown: ShutdownState
   private let pool = ThreadPool<Worker.WorkItem>(isExclusive: \.runsAlone)
   private let retries: RetryScheduler
+  /// Removes old segments; nil to keep all.
+  private let retention: RetentionPasses?
   private let isDiskSpaceLow = Atomic(false)
   private let isWaitingForReceiver = Atomic(false)
 
@@ -40,11 +42,15 @@ package final class WorkerLoop: Sendable {
   /// - Parameters:
   ///   - threads: the number of batches in parallel.
   ///   - drains: whether to end when the queue is empty.
-  package init(_ worker: Worker, threads: Int, drains: Bool, shutdown: ShutdownState) {
+  ///   - retention: removes old segments; nil to keep all.
+  package init(
+    _ worker: Worker, threads: Int, drains: Bool, shutdown: ShutdownState, retention: RetentionPasses? = nil
+  ) {
     self.worker = worker
     self.threads = threads
     self.drains = drains
     self.shutdown = shutdown
+    self.retention = retention
     retries = RetryScheduler(drains: drains)
   }
 
@@ -75,6 +81,9 @@ package final class WorkerLoop: Sendable {
     let watchdog = try worker.jobs.start(isStopping: { [shutdown] in shutdown.isStopping }, onStuck)
     defer { watchdog.stop() }
     try startThreads()
+    // A drain makes one pass at its end.
+    let passes = drains ? nil : try retention?.start()
+    defer { passes?.stop() }
 
     var takeOverAt = 0
     var (isQueueFailing, givesUpEvents) = (false, false)
@@ -107,6 +116,7 @@ package final class WorkerLoop: Sendable {
         retries.isAwaiting || worker.ends.isWaiting || show != nil || drains && !isDelivered ? 1_000 : Int.max
       wait(ms: isQueueFailing ? Self.rescan * 1_000 : min(pollMs, maximumMs), watch)
     }
+    passes?.stop()
     finish(delivers: !givesUpEvents)
     return End(
       failure: retries.fatal ?? retries.first, isFatal: retries.fatal != nil,
@@ -244,6 +254,7 @@ package final class WorkerLoop: Sendable {
         worker.logger.warning("batch.abandoned", metadata: about.merging(["error": "\(error)"]) { $1 })
       }
     }
+    if drains && !shutdown.isStopping { retention?.pass() }
     flushPending(all: true)
     worker.queue.leave()
     worker.store.staging.remove()

@@ -68,7 +68,8 @@ package struct ContactSheet: Sendable, Equatable {
       captures: plan.captures, pictures: plan.pictureSizes.count, every: plan.every, gaps: plan.gaps.count,
       refused: session.refused, width: layout.width, height: layout.height, bytes: bytes.count,
       damaged: session.lost + drawing.damaged,
-      warnings: SessionOrder.missingParts(of: session.pieces.compactMap(\.segment)))
+      warnings: SessionOrder.missingParts(
+        of: session.pieces.compactMap(\.segment), isCut: try session.directory.retention() != nil))
   }
 }
 

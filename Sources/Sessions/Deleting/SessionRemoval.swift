@@ -44,12 +44,17 @@ package struct SessionRemoval {
     } catch is Cancelled where !cancellation.isRequested {
       throw SessionHeld()
     }
+    try Self.forget(session, output: output)
+    return try removeHidden(session)
+  }
+
+  /// Removes what an output keeps of a hidden session elsewhere.
+  static func forget(_ session: SessionID, output: String) throws {
     let markers = MarkerFiles(output: output)
     try markers.remove(ViewMarker(session: session))
     markers.tidyUp()
     try EndRequestFiles(output: output).remove(session)
     for view in ViewList.all { try view.forget(session, output: output) }
-    return try removeHidden(session)
   }
 
   private func removeHidden(_ session: SessionID) throws -> RemovedSession {

@@ -174,6 +174,8 @@ package struct Importing {
       refuse(video.name, "its pictures cannot be decoded: \(failure.cause)")
     } catch let large as SegmentTooLarge {
       refuse(video.name, "\(large)")
+    } catch let old as BatchTooOld {
+      refuse(video.name, "\(old)")
     }
   }
 

@@ -7,7 +7,7 @@ import FrameBatches
 /// A store of sessions, for several threads and for workers on several hosts.
 ///
 /// It publishes a batch as a whole and once, durable even after a power cut. It throws ``BadBatch`` if other content is published
-/// for the same time, and ``SessionDeleted`` if the session was deleted. Every other error is a failure of the store.
+/// for the same time, ``SessionDeleted`` if the session was deleted, and ``BatchTooOld`` if the session keeps nothing of its time. Every other error is a failure of the store.
 package protocol ArtifactStore: Sendable {
   /// Keeps a video until its batch is published.
   func stage(_ video: [UInt8]) throws -> StagedVideo

@@ -31,6 +31,7 @@ package struct DirectoryStore: WorkerStore {
     try tombstones.requireNone(of: directory.session)
     try appendGuard?.check(source.batch, in: directory)
     guard try DurableFile.isDirectory(directory.path) else { return .ready(publication(of: source.batch)) }
+    try directory.retention()?.requireNotTooOld(source.batch)
     // Without a valid cache, take the lock: another worker may be publishing.
     var cache = index.cache(of: directory)
     let near =
@@ -41,7 +42,8 @@ package struct DirectoryStore: WorkerStore {
         return try segments(near: source.batch, in: directory, &cache)
       }
     if source.batch.folder != nil {
-      let beginning = try PublishedBeginning(of: source, among: near, cancellation: cancellation)
+      let beginning = try PublishedBeginning(
+        of: source, among: near, directory.retention(), cancellation: cancellation)
       guard let rest = beginning.rest else {
         return .alreadyPublished(
           try confirm(beginning.receipt, isFinal: source.batch.isFinal, in: directory, directory.lock(cancellation)))
@@ -49,7 +51,7 @@ package struct DirectoryStore: WorkerStore {
       return .continued(rest, publication(of: rest.batch))
     }
     let own = try own(near, source, cancellation)
-    guard own.isWhole else { return .ready(publication(of: source.batch)) }
+    guard try own.isWhole(of: source.batch, directory.retention()) else { return .ready(publication(of: source.batch)) }
     return .alreadyPublished(try confirm(own, of: source.batch, in: directory, directory.lock(cancellation)))
   }
 
@@ -78,12 +80,14 @@ package struct DirectoryStore: WorkerStore {
     let lock = try directory.lock(cancellation)
     var cache = index.cache(of: directory)
     let near = try segments(near: source.batch, in: directory, &cache)
-    let beginning = try PublishedBeginning(of: source, among: near, cancellation: cancellation)
+    let retention = try directory.retention()
+    try retention?.requireNotTooOld(source.batch)
+    let beginning = try PublishedBeginning(of: source, among: near, retention, cancellation: cancellation)
     guard let rest = beginning.rest else {
       return try confirm(beginning.receipt, isFinal: source.batch.isFinal, in: directory, lock)
     }
     let own = try own(near, rest, cancellation)
-    if own.isWhole { return try confirm(own, of: source.batch, in: directory, lock) }
+    if own.isWhole(of: rest.batch, retention) { return try confirm(own, of: source.batch, in: directory, lock) }
     try directory.rollBack(own)
     try directory.removeOrphans(keeping: [])
     try Directory(opening: directory.path).sync()
@@ -151,9 +155,12 @@ private struct DirectoryPublication: Publication {
 
   func commit(_ manifests: [SegmentManifest], cancellation: Cancellation) throws -> PublishedBatch {
     let (index, staging) = (store.index, store.staging)
+    let lock = try directory.lock(cancellation)
+    let retention = try directory.retention()
+    let all = manifests
+    let manifests = try retention?.publishable(all, of: batch) ?? all
     let new = manifests.map(\.segment)
     let digest = new[0].batchDigest
-    let lock = try directory.lock(cancellation)
     var cache = index.cache(of: directory)
     let near = try directory.segments(near: new[0].startMs..<max(new[new.count - 1].endMs, batch.endMs), &cache)
     let abandoned = try abandonedBeginning(among: near, of: digest, in: directory)
@@ -162,7 +169,7 @@ private struct DirectoryPublication: Publication {
     // Segments of a dead worker, with other cuts if the settings have changed since.
     let left = near.filter { $0.batchDigest == digest }
     // Or published as a whole by a worker that was faster.
-    if left.isWhole { return try store.confirm(left, of: batch, in: directory, lock) }
+    if left.isWhole(of: batch, retention) { return try store.confirm(left, of: batch, in: directory, lock) }
     let isSameCut = left.allSatisfy { old in new.contains { $0.isCutLike(old) } }
     if !isSameCut { try directory.rollBack(left) }
     try directory.rollBack(abandoned)
@@ -178,7 +185,8 @@ private struct DirectoryPublication: Publication {
     let known = isClean ? cache : nil
     let receipt = Receipt(
       new, of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
-      warnings: batch.warnings + SegmentManifest.notes(in: manifests))
+      warnings: batch.warnings + SegmentManifest.notes(in: manifests)
+        + (retention?.warning(without: all.count - manifests.count) ?? []))
     return PublishedBatch(receipt, locked: lock) {
       if batch.isFinal { try index.recordEnd(of: directory, .final, temporary: staging.temporaryFile()) }
       if deferUpdate, let known { return index.recordDeferred(added, known, in: directory) }

@@ -13,21 +13,28 @@ struct PublishedBeginning {
   private var count = 0
   /// The last of these frames, which came too early: the picture before them is published for their time, and does not change.
   private var refused: [RefusedFrame] = []
+  /// The frames from before the first segment that stays in the session, as one.
+  private var removed: [RefusedFrame] = []
   private let source: BatchReader
 
   /// - Parameters:
   ///   - source: a batch; only one of a ``Batch/folder`` can have a beginning.
   ///   - near: the published segments that start in the batch's time, or reach into it, in order.
+  ///   - retention: of the session; nil if none of its segments was removed.
   ///   - cancellation: asked before each frame that is read.
-  /// - Throws: ``BadBatch`` if no frame can be shown.
-  init(of source: BatchReader, among near: [PublishedSegment], cancellation: Cancellation) throws {
+  /// - Throws: ``BadBatch`` if no frame can be shown; ``BatchTooOld``.
+  init(
+    of source: BatchReader, among near: [PublishedSegment], _ retention: SessionRetention?, cancellation: Cancellation
+  ) throws {
     self.source = source
     let batch = source.batch
     guard batch.folder != nil else { return }
+    if let retention { try skipFrames(before: retention, near) }
+    let firstMs = count < batch.frames.count ? batch.frames[count].timeMs : .max
     // The frames before this part are published for longer.
-    let before = near.last { $0.startMs < batch.frames[0].timeMs }
-    if let before { refuseFrames(tooEarlyBehind: before) }
-    var rest = near.drop { $0.startMs < batch.frames[0].timeMs }
+    let before = near.last { $0.startMs < firstMs }
+    if let before, count < batch.frames.count { refuseFrames(tooEarlyBehind: before) }
+    var rest = near.drop { $0.startMs < firstMs }
     while let first = rest.first, count < batch.frames.count {
       let published = Array(rest.prefix { $0.batchDigest == first.batchDigest })
       guard first.part == 1, published.isWhole, let end = try end(of: published, cancellation) else { return }
@@ -43,6 +50,34 @@ struct PublishedBeginning {
         "publish", batch.name, "\(refused[0].source) was \(refused[0].reason)\(others)",
         advice: "send later pictures too, or name another session if these are of another recorder")
     }
+  }
+
+  /// Skips the frames from before the first segment that stays, and those of a batch whose first segments were removed: its digest
+  /// cannot be compared, so its captures are.
+  private mutating func skipFrames(
+    before retention: SessionRetention, _ near: [PublishedSegment]
+  ) throws(BatchTooOld) {
+    let frames = source.batch.frames
+    count = frames.prefix { retention.removes($0.timeMs) }.count
+    guard count > 0 else { return }
+    let others = count > 1 ? "; so were \(count - 1) other frames" : ""
+    let startText = retention.startMs.dateText
+    removed = [
+      RefusedFrame(
+        source: frames[0].source,
+        reason: "captured before \(startText), where the session begins: earlier segments were removed\(others)")
+    ]
+    if let first = near.first, first.part > 1 {
+      let cut = near.prefix { $0.batchDigest == first.batchDigest }
+      let captures = cut.flatMap { $0.frames.filter(\.isCaptured).map(\.timeMs) }
+      let lastMs = captures.last ?? .min
+      let behind = frames[count...].prefix { $0.timeMs <= lastMs }
+      if cut.last?.part == first.parts, Set(captures).isSubset(of: behind.map(\.timeMs)) {
+        segments += cut
+        count += behind.count
+      }
+    }
+    if count == frames.count, segments.isEmpty { throw retention.tooOld(source.batch) }
   }
 
   /// Refuses the next frames if they cannot follow a segment.
@@ -82,13 +117,14 @@ struct PublishedBeginning {
   var rest: BatchReader? {
     guard count > 0 else { return source }
     guard count < source.batch.frames.count else { return nil }
-    return source.reading(source.batch.without(first: count, refusing: refused, limits: source.limits))
+    return source.reading(source.batch.without(first: count, refusing: removed + refused, limits: source.limits))
   }
 
   /// Returns the receipt of a batch without a ``rest``.
   var receipt: Receipt {
     let batch = source.batch
-    return Receipt(segments, of: batch, refused: batch.refused + refused, duplicate: true, warnings: batch.warnings)
+    return Receipt(
+      segments, of: batch, refused: batch.refused + removed + refused, duplicate: true, warnings: batch.warnings)
   }
 }
 

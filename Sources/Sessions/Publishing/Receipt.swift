@@ -8,7 +8,8 @@ public struct Receipt: Sendable, Equatable {
   public let batch: String
   /// The session that the batch belongs to.
   public let session: SessionID
-  /// Why nothing of this session was published: it was deleted. Then there are no segments, and a retry does not help. Else nil.
+  /// Why nothing of this session was published: it was deleted, or the batch is older than all that it keeps. Then there are no
+  /// segments, and a retry does not help. Else nil.
   public let refusal: String?
   /// The start of the first segment, in unix milliseconds; 0 without segments.
   public let startMs: Int64
@@ -52,9 +53,14 @@ public struct Receipt: Sendable, Equatable {
 
   /// For a batch of a deleted session.
   package init(refusing batch: String, for deleted: SessionDeleted) {
+    self.init(refusing: batch, of: deleted.tombstone.session, because: "\(deleted)")
+  }
+
+  /// For a batch of which nothing is published.
+  package init(refusing batch: String, of session: SessionID, because refusal: String) {
     self.batch = batch
-    session = deleted.tombstone.session
-    refusal = "\(deleted)"
+    self.session = session
+    self.refusal = refusal
     (startMs, endMs, segments, frames, bytes) = (0, 0, 0, 0, 0)
     (published, refused, warnings) = ([], [], [])
     duplicate = false

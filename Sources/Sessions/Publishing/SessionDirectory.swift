@@ -71,6 +71,7 @@ package struct SessionDirectory {
       let bytes = UnsafeRawBufferPointer(start: name, count: strlen(name))
       if let start = SegmentName.start(ofManifest: bytes) { starts.append(start) }
     }
+    if let retention = try retention() { starts.removeAll(where: retention.removes) }
     return starts.sorted()
   }
 
@@ -141,7 +142,7 @@ package struct SessionDirectory {
   ///
   /// - Throws: ``BadSession`` if there are none, or if two overlap.
   func soundSegments() throws -> [PublishedSegment] {
-    let segments = try publishedStarts().map { try soundManifest($0).segment }
+    let segments = try readingRetained { try publishedStarts().map { try soundManifest($0).segment } }
     guard !segments.isEmpty else {
       throw BadSession(path, "no published segment", advice: SessionAdvice.naming(insteadOf: path))
     }

@@ -108,11 +108,12 @@ extension ClippedSession {
   ///   - first: the start of the session's first segment.
   ///   - starts: those of all segments, in order.
   ///   - zeroMs: the instant that counts as 0, for pictures without a clock.
+  ///   - isCut: whether the session's first segments were removed.
   ///   - segment: returns the segment with a start. It is asked only for those that the clip needs.
   /// - Throws: ``BadSession`` if two segments overlap; ``BadClip``.
   init(
     _ clip: Clip, of session: SessionID, first: Int64, last: PublishedSegment, starts: [Int64], zeroMs: Int64? = nil,
-    segment: (Int64) throws -> PublishedSegment
+    isCut: Bool = false, segment: (Int64) throws -> PublishedSegment
   ) throws {
     let bounds = first..<max(first + 1, last.endMs + last.gapAfterMs)
     let range = try clip.range(in: bounds, of: session)
@@ -125,7 +126,7 @@ extension ClippedSession {
     self.init(
       segments: segments, bounds: bounds, range: range,
       warnings: clip.notes(in: bounds, of: session, zeroMs: zeroMs)
-        + SessionOrder.missingParts(of: segments, isAll: clip.isWhole))
+        + SessionOrder.missingParts(of: segments, isAll: clip.isWhole, isCut: isCut))
   }
 }
 
@@ -135,11 +136,16 @@ extension SessionDirectory {
   /// - Parameter progress: called for each manifest; an error that it throws ends the work.
   /// - Throws: ``BadSession`` if there are none, or if two overlap; ``BadClip``.
   func segments(of clip: Clip, progress: () throws -> Void = {}) throws -> ClippedSession {
+    try readingRetained { try publishedSegments(of: clip, progress: progress) }
+  }
+
+  private func publishedSegments(of clip: Clip, progress: () throws -> Void) throws -> ClippedSession {
     let starts = try publishedStarts()
     guard let first = starts.first, let last = try starts.last.map({ try soundManifest($0).segment }) else {
       throw BadSession(path, "no published segment", advice: SessionAdvice.naming(insteadOf: path))
     }
-    return try ClippedSession(clip, of: session, first: first, last: last, starts: starts) { start in
+    let isCut = try retention() != nil
+    return try ClippedSession(clip, of: session, first: first, last: last, starts: starts, isCut: isCut) { start in
       try progress()
       return try soundManifest(start).segment
     }

@@ -159,8 +159,8 @@ public enum Stitching {
     return StitchedSession(
       file: "\(target)/\(HLSPlaylist.file)", session: directory.session.description,
       durationMs: segments[segments.count - 1].endMs - segments[0].startMs, segments: segments.count, bytes: bytes,
-      shown: segments[0].startMs..<segments[segments.count - 1].endMs, warnings: SessionOrder.missingParts(of: segments)
-    )
+      shown: segments[0].startMs..<segments[segments.count - 1].endMs,
+      warnings: SessionOrder.missingParts(of: segments, isCut: try directory.retention() != nil))
   }
 
   /// Returns the path of a file to write or to replace, which must not be in a published session.

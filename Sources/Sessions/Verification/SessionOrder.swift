@@ -20,12 +20,17 @@ enum SessionOrder {
 
   /// Returns batches with missing parts.
   ///
-  /// - Parameter isAll: whether the segments are all of the session; otherwise only parts between them can be missing.
-  static func missingParts(of segments: [PublishedSegment], isAll: Bool = true) -> [Problem] {
+  /// - Parameters:
+  ///   - isAll: whether the segments are all of the session; otherwise only parts between them can be missing.
+  ///   - isCut: whether the session's first segments were removed: the first parts of a batch may be among them.
+  static func missingParts(
+    of segments: [PublishedSegment], isAll: Bool = true, isCut: Bool = false
+  ) -> [Problem] {
     var problems: [Problem] = []
     for (digest, parts) in Dictionary(grouping: segments, by: \.batchDigest) {
       let present = Set(parts.map(\.part))
-      let (first, last) = isAll ? (1, max(1, parts[0].parts)) : (present.min() ?? 1, present.max() ?? 1)
+      let first = isAll && !isCut ? 1 : present.min() ?? 1
+      let last = isAll ? max(1, parts[0].parts) : present.max() ?? 1
       // List the first five.
       let missing = Array((first...last).lazy.filter { !present.contains($0) }.prefix(6))
       guard !missing.isEmpty || parts.contains(where: { $0.parts != parts[0].parts }) else { continue }

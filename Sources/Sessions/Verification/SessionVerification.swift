@@ -53,7 +53,8 @@ package enum Verification {
     var problems: [Problem] = []
     var segments: [PublishedSegment] = []
     var sessions: Set<String> = []
-    let starts = names.compactMap { SegmentName.start(ofManifest: $0) }.sorted()
+    let before = try directory.retention()
+    let starts = names.compactMap { SegmentName.start(ofManifest: $0) }.filter { before?.removes($0) != true }.sorted()
     for (index, start) in starts.enumerated() {
       try progress(index, starts.count)
       do {
@@ -70,12 +71,21 @@ package enum Verification {
         problems.append(Problem(file: SegmentName.manifest(start), what: damage.cause))
       }
     }
+    // First segments may have been removed meanwhile.
+    let retention = try directory.retention()
+    segments.removeAll { retention?.removes($0.startMs) == true }
+    problems.removeAll { retention?.removes(file: $0.file) == true }
     if sessions.subtracting([directory.session.description]).count > 0 {
       let others = sessions.sorted().joined(separator: ", ")
       problems.append(
         Problem(file: directory.path, what: "called \(directory.session), but its manifests say: \(others)"))
     }
-    problems += SessionOrder.overlaps(of: segments) + SessionOrder.missingParts(of: segments) + orphans(names, segments)
+    problems += SessionOrder.overlaps(of: segments)
+    problems += SessionOrder.missingParts(of: segments, isCut: retention != nil)
+    problems += orphans(names, segments).filter { orphan in
+      // Files that are being removed.
+      retention?.removes(file: orphan.file) != true || retention?.isRemoving == false && retention == before
+    }
     let known = Set(segments.map(\.file))
     problems += try directory.listedVideos().filter { !known.contains($0) }.map { .withoutManifest($0) }
     problems += problemsOfEnd(directory)
@@ -89,8 +99,8 @@ package enum Verification {
 
   /// Returns files that no manifest names.
   private static func orphans(_ names: [String], _ segments: [PublishedSegment]) -> [Problem] {
-    let known = Set(
-      segments.map(\.file) + ViewList.all.flatMap { $0.names(of: segments) } + [SessionEnd.file, ".lock"])
+    let views = ViewList.all.flatMap { $0.names(of: segments) }
+    let known = Set(segments.map(\.file) + views + [".lock", SessionEnd.file, SessionRetention.file])
     return names.filter { !known.contains($0) && SegmentName.start(ofManifest: $0) == nil }
       .map { Problem(file: $0, what: "an orphan: no manifest knows it") }
   }
@@ -112,7 +122,10 @@ package enum Verification {
     if !repair && MarkerFiles(beside: directory).isThere(directory.session) { return [] }
     var problems: [Problem] = []
     // `session.json` comes first.
-    let files = ViewList.all.reversed().flatMap { $0.files(of: segments, in: directory.session, among: names) }
+    let removed = try directory.retention()?.segments ?? 0
+    let files = ViewList.all.reversed().flatMap {
+      $0.files(of: segments, behind: removed, in: directory.session, among: names)
+    }
     for (name, wanted) in files where try directory.bytes(of: name, limit: wanted.count) != wanted {
       if repair {
         // Read the manifests again under the lock: another worker may have added segments.
@@ -132,8 +145,9 @@ package enum Verification {
 extension SessionDirectory {
   /// Returns the videos that session.json lists.
   func listedVideos() throws -> [String] {
-    try bytes(of: IndexView.jsonFile, limit: IndexView.maximumBytes).map { IndexText.videos(in: $0, of: session) }
-      ?? []
+    guard let json = try bytes(of: IndexView.jsonFile, limit: IndexView.maximumBytes) else { return [] }
+    let startMs = try retention()?.startMs ?? .min
+    return IndexText.videos(in: json, of: session).filter { SegmentName.start(ofVideo: $0) ?? .max >= startMs }
   }
 }
 

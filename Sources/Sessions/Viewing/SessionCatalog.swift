@@ -170,8 +170,10 @@ public final class SessionCatalog: Sendable {
     let directory = directory(of: session)
     let opened = try Directory(opening: directory.path, followingLinks: false)
     let names = try opened.entries().map(\.name)
+    let retention = try directory.retention()
     var problems: [Problem] = []
-    let entries = names.compactMap { SegmentName.start(ofManifest: $0) }.sorted().compactMap { start in
+    let starts = names.compactMap { SegmentName.start(ofManifest: $0) }.filter { retention?.removes($0) != true }
+    let entries = starts.sorted().compactMap { start in
       let stamp = opened.stamp(of: SegmentName.manifest(start))
       if let entry = cached[start], entry.stamp == stamp { return entry as SessionPlayback.Entry? }
       do {
@@ -181,13 +183,15 @@ public final class SessionCatalog: Sendable {
         return nil
       }
     }
+    // First segments were removed meanwhile.
+    if try !problems.isEmpty && directory.retention() != retention { return try read(session, stamp, cached: cached) }
     guard !entries.isEmpty else {
       if let first = problems.first { throw BadSession(session.description, "\(first.what)") }
       return nil
     }
     let playback = SessionPlayback(
       of: directory, entries, videos: Set(names.filter { SegmentName.start(ofVideo: $0) != nil }),
-      hasEnded: names.contains(SessionEnd.file), problems: problems)
+      hasEnded: names.contains(SessionEnd.file), problems: problems, isCut: retention != nil)
     let byStart = Dictionary(uniqueKeysWithValues: entries.map { ($0.segment.startMs, $0) })
     let latest = CachedPlayback(stamp: stamp, playback: playback, entries: byStart)
     // The session requested last is kept, however long it is.

@@ -53,8 +53,10 @@ public final class SessionPlayback: Sendable {
   ///   - videos: the existing files.
   ///   - hasEnded: whether its end is recorded.
   ///   - known: problems of the manifests.
+  ///   - isCut: whether the session's first segments were removed.
   init(
-    of directory: SessionDirectory, _ entries: [Entry], videos: Set<String>, hasEnded: Bool, problems known: [Problem]
+    of directory: SessionDirectory, _ entries: [Entry], videos: Set<String>, hasEnded: Bool, problems known: [Problem],
+    isCut: Bool
   ) {
     let segments = entries.map(\.segment)
     let parts = HLSSegment.all(segments)
@@ -69,7 +71,8 @@ public final class SessionPlayback: Sendable {
     let missing = segments.filter { !videos.contains($0.file) }.map {
       Problem(file: $0.file, what: "missing: restore it, or encode its batch again")
     }
-    problems = known + missing + SessionOrder.overlaps(of: segments) + SessionOrder.missingParts(of: segments)
+    problems =
+      known + missing + SessionOrder.overlaps(of: segments) + SessionOrder.missingParts(of: segments, isCut: isCut)
     playable = Set(parts.indices.filter { videos.contains(parts[$0].segment.file) })
     playlist = Array(Self.playlist(of: session, parts, playable) { HLSPlaylist.Entry($0) }.utf8)
     refused = entries.reduce(0) { $0 + $1.refusedCount }

@@ -59,6 +59,16 @@ package struct SessionIndexCache: Equatable {
     return cache
   }
 
+  /// Returns the cache after the first segments were removed.
+  ///
+  /// - Parameter startMs: the start of the first segment that stays.
+  func removing(before startMs: Int64, count removed: Int) -> SessionIndexCache {
+    var cache = self
+    cache.count -= removed
+    cache.recent.removeAll { $0 < startMs }
+    return cache
+  }
+
   /// Removes a cache that is wrong.
   package static func forget(of directory: String) { removexattr(directory, name) }
 

@@ -59,6 +59,11 @@ protocol SessionView: Sendable {
     _ update: ViewUpdate, from segments: [PublishedSegment], _ entries: [Directory.Entry]
   ) throws -> ViewOutcome
 
+  /// Takes out the first segments, whose files are still there.
+  ///
+  /// - Returns: false if it has to be made from all segments.
+  func removeFirst(_ update: ViewUpdate, _ removal: FirstSegments) throws -> Bool
+
   /// Removes it, since the session has no segment.
   ///
   /// - Parameter entries: of the session's directory.
@@ -77,9 +82,10 @@ protocol SessionView: Sendable {
   ///
   /// - Parameters:
   ///   - segments: all of the session, at least one, in the order of their starts.
+  ///   - removed: the number of earlier segments that were removed.
   ///   - names: in the session's directory.
   func files(
-    of segments: [PublishedSegment], in session: SessionID, among names: [String]
+    of segments: [PublishedSegment], behind removed: Int, in session: SessionID, among names: [String]
   ) -> [(name: String, bytes: [UInt8])]
 }
 
@@ -104,8 +110,10 @@ extension SessionView {
 
   func names(of segments: [PublishedSegment]) -> [String] { directory.map { [$0] } ?? [] }
 
+  func removeFirst(_ update: ViewUpdate, _ removal: FirstSegments) throws -> Bool { true }
+
   func files(
-    of segments: [PublishedSegment], in session: SessionID, among names: [String]
+    of segments: [PublishedSegment], behind removed: Int, in session: SessionID, among names: [String]
   ) -> [(name: String, bytes: [UInt8])] { [] }
 }
 
@@ -124,6 +132,17 @@ struct NewSegments {
   let areLast: Bool
   /// Returns one of the latest segments.
   let segment: (_ startMs: Int64) throws -> PublishedSegment
+}
+
+/// The first segments of a session, which are being removed.
+struct FirstSegments {
+  /// In the order of their starts, at least one.
+  let removed: [PublishedSegment]
+  /// The segment behind them, and the last of the session.
+  let first: PublishedSegment
+  let last: PublishedSegment
+  /// The times in `hls/` count from here, in unix milliseconds.
+  let originMs: Int64
 }
 
 /// The result of an update of views.

@@ -22,6 +22,8 @@ package final class SessionViews: Sendable {
   private let wanted: ViewKinds
   /// Whether this process tells others of ends.
   let tellsOfEnds: Bool
+  /// Whether live playlists are made as windows, because first segments will be removed.
+  private let isWindow: Bool
   private let deferred: DeferredViews
   private let wallClock: @Sendable () -> Int64
   private let shouldContinue: @Sendable () -> Bool
@@ -29,15 +31,17 @@ package final class SessionViews: Sendable {
   /// - Parameters:
   ///   - wanted: written for every session; others are kept up to date if a session has them.
   ///   - tellsOfEnds: whether this process tells others of the ends of sessions.
+  ///   - isWindow: whether live playlists are made as windows, because first segments will be removed.
   ///   - shouldContinue: asked between files; if it returns false, the rest is left to the next worker.
   ///   - clock: a monotonic clock, in milliseconds.
   ///   - wallClock: unix milliseconds.
   package init(
-    _ wanted: ViewKinds = [], tellsOfEnds: Bool = false, shouldContinue: @escaping @Sendable () -> Bool = { true },
+    _ wanted: ViewKinds = [], tellsOfEnds: Bool = false, isWindow: Bool = false,
+    shouldContinue: @escaping @Sendable () -> Bool = { true },
     clock: @escaping @Sendable () -> Int = MonotonicClock.milliseconds,
     wallClock: @escaping @Sendable () -> Int64 = { WallClock.nowMs }
   ) {
-    (self.wanted, self.tellsOfEnds) = (wanted, tellsOfEnds)
+    (self.wanted, self.tellsOfEnds, self.isWindow) = (wanted, tellsOfEnds, isWindow)
     self.shouldContinue = shouldContinue
     self.wallClock = wallClock
     deferred = DeferredViews(Self.timing, clock: clock)
@@ -95,17 +99,37 @@ package final class SessionViews: Sendable {
     _ directory: SessionDirectory, _ cache: SessionIndexCache? = nil, adding new: [PublishedSegment] = [],
     releasedMs: Int64 = .min, temporary: String
   ) throws -> [String] {
-    let update = ViewUpdate(
-      directory: directory, releasedMs: releasedMs, temporary: temporary, nowMs: wallClock()
-    ) { _, _ in
-      if !self.shouldContinue() { throw Cancelled() }
-    }
+    let update = viewUpdate(of: directory, releasedMs: releasedMs, temporary: temporary)
     let (outcome, known) = try cache.flatMap { try update.add(new, to: $0) } ?? update.rebuild(wanted)
     // Mark before the cache is valid: a worker that finds it valid after a crash leaves the update to the marker.
     if let heldBack = outcome.heldBack { try mark(directory, heldBack) }
     known?.write(to: directory.path)
     if outcome.heldBack == nil { try unmark(directory) }
     return outcome.warnings
+  }
+
+  private func viewUpdate(of directory: SessionDirectory, releasedMs: Int64, temporary: String) -> ViewUpdate {
+    ViewUpdate(
+      directory: directory, releasedMs: releasedMs, temporary: temporary, nowMs: wallClock(), isWindow: isWindow
+    ) { _, _ in
+      if !self.shouldContinue() { throw Cancelled() }
+    }
+  }
+
+  /// Takes first segments out of all files, while the segments' own files are still there. Mark the session before.
+  ///
+  /// - Parameter cache: the cache before, by which the views lack nothing; nil if there is none.
+  /// - Returns: the cache after the segments' files are gone; nil if there is none.
+  func removeFirst(
+    _ removal: FirstSegments, from directory: SessionDirectory, _ cache: SessionIndexCache?, temporary: String
+  ) throws -> SessionIndexCache? {
+    let update = viewUpdate(of: directory, releasedMs: .min, temporary: temporary)
+    guard let cache, try update.removeFirst(removal, from: cache.views) else {
+      let (outcome, _) = try update.rebuild(wanted)
+      if let heldBack = outcome.heldBack { try mark(directory, heldBack) }
+      return nil
+    }
+    return cache.removing(before: removal.first.startMs, count: removal.removed.count)
   }
 
   /// Writes a marker, so that segments that are held back are listed in time even if this process dies.

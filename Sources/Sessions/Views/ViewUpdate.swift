@@ -12,6 +12,8 @@ struct ViewUpdate {
   let temporary: String
   /// Unix milliseconds.
   let nowMs: Int64
+  /// Whether live playlists are made as windows, because first segments will be removed.
+  var isWindow = false
   /// Called between files; throws if the worker has to stop.
   let progress: (_ done: Int, _ total: Int) throws -> Void
 
@@ -36,6 +38,14 @@ struct ViewUpdate {
       outcome.heldBack = extended.heldBack ?? outcome.heldBack
     }
     return (outcome, isRelease ? nil : cache.adding(new.map(\.startMs), areBehind: false))
+  }
+
+  /// Takes the first segments out of all views.
+  ///
+  /// - Parameter kinds: the views that the session has.
+  /// - Returns: false if all views have to be made from the manifests.
+  func removeFirst(_ removal: FirstSegments, from kinds: ViewKinds) throws -> Bool {
+    try ViewList.all.filter { kinds.contains($0.kind) }.allSatisfy { try $0.removeFirst(self, removal) }
   }
 
   /// Returns the segments that the views lack; nil if all manifests are needed.
@@ -65,7 +75,9 @@ struct ViewUpdate {
   /// - Parameter wanted: written even if the session has none.
   func rebuild(_ wanted: ViewKinds) throws -> Result {
     let entries = try Directory(opening: directory.path, followingLinks: false).entries()
-    let segments = try entries.compactMap { SegmentName.start(ofManifest: $0.name) }.sorted().map(directory.segment)
+    let retention = try directory.retention()
+    let listed = entries.compactMap { SegmentName.start(ofManifest: $0.name) }.filter { retention?.removes($0) != true }
+    let segments = try listed.sorted().map(directory.segment)
     guard !segments.isEmpty else {
       for view in ViewList.all { try view.remove(from: directory, entries) }
       return (ViewOutcome(), nil)
@@ -86,7 +98,7 @@ struct ViewUpdate {
     return (outcome, SessionIndexCache(count: segments.count, recent: recent, behind: [], views: kinds))
   }
 
-  private func contents(of name: String) throws -> [UInt8]? {
+  func contents(of name: String) throws -> [UInt8]? {
     try DurableFile.contents(of: directory.path + "/" + name, limit: IndexView.maximumBytes)
   }
 

@@ -1,6 +1,7 @@
 import FileSystem
 import Glibc
 import JSON
+import Sessions
 
 /// Something that was removed, or would be.
 package struct Pruned: Sendable {
@@ -9,10 +10,17 @@ package struct Pruned: Sendable {
   package let what: String
   /// The size of all files in it.
   package let bytes: Int
+  /// The removed segments of a session that goes on.
+  var segments: RemovedSegments?
 
   /// One line of JSON.
   package var json: String {
-    JSONValue.object(["path": .string(path), "what": .string(what), "bytes": .number(bytes)]).line
+    var members: [String: JSONValue] = ["path": .string(path), "what": .string(what), "bytes": .number(bytes)]
+    if let segments {
+      members["segments"] = .number(segments.segments)
+      members["untilMs"] = .number(segments.untilMs)
+    }
+    return JSONValue.object(members).line
   }
 }
 
@@ -35,6 +43,12 @@ final class PruneRun {
 
   func attempt(_ body: () throws -> Void) {
     do { try body() } catch { failures.append(error) }
+  }
+
+  /// Adds segments that were removed, or would be.
+  func add(_ removed: RemovedSegments) {
+    pruned.append(
+      Pruned(path: output + "/\(removed.session)", what: removed.what, bytes: removed.bytes, segments: removed))
   }
 
   /// Removes a file, or a directory with everything in it.

@@ -16,6 +16,8 @@ package struct Retention: Sendable {
   package var quarantinedMs: Int64?
   /// Since a session's last publication.
   package var sessionsMs: Int64?
+  /// The limits of single segments.
+  package var segments = RetentionLimits()
   /// In unix milliseconds.
   let nowMs: Int64
 
@@ -33,6 +35,7 @@ extension PruneRun {
         remove(output + "/" + entry.name, "a session on its way out")
       }
     }
+    pruneSegments(by: retention)
   }
 
   private func pruneKept(before limitMs: Int64) throws {
@@ -61,6 +64,18 @@ extension PruneRun {
         }
       }
     }
+  }
+
+  /// Removes first segments, and what an interrupted removal left of them.
+  private func pruneSegments(by retention: Retention) {
+    let temporary = TemporaryFiles(output: output)
+    defer { temporary.remove() }
+    let report = RollingRetention(
+      retention.segments, output: output, views: SessionViews(), temporary: { try temporary.next() }
+    ).run(nowMs: retention.nowMs, isDryRun: pruning.isDryRun)
+    for removed in report.removed { add(removed) }
+    skipped += report.held.map { output + "/\($0)" }
+    for failure in report.failures { attempt { throw failure } }
   }
 
   private func pruneSessions(before limitMs: Int64) throws {

@@ -65,7 +65,8 @@ struct CollectCommand: ReportingCommand {
     let signals = try TerminationSignals()
     let watch = try FolderWatch(path)
     let stop = StopRequest()
-    let collector = try Collector(path, into: spool, rules(path), options: options) { Self.log($0, to: logger) }
+    let rules = try rules(path, options)
+    let collector = try Collector(path, into: spool, rules, options: options) { Self.log($0, to: logger) }
     try Self.listen(to: signals) {
       stop.value.store(true, ordering: .relaxed)
       watch.wake()
@@ -74,12 +75,17 @@ struct CollectCommand: ReportingCommand {
     try run(collector, watch, isStopping: { stop.value.load(ordering: .relaxed) }, logger)
   }
 
-  private func rules(_ path: String) -> CollectRules {
+  private func rules(_ path: String, _ options: InputOptions) throws -> CollectRules {
     var rules = CollectRules()
     rules.everyMs = every * 1_000
     rules.idleMs = idle * 1_000
     rules.keepsSources = keep
     rules.session = session
+    if session == nil {
+      let found = try options.session(ofFolder: path)
+      rules.session = found.id?.description
+      if let warning = found.warning { say("\(warning), so each pause ends a session, as without the option") }
+    }
     rules.folder = CollectRules.sessionBase(ofFolder: path)
     return rules
   }

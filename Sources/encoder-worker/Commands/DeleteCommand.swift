@@ -43,6 +43,8 @@ struct DeleteCommand: ReportingCommand {
   @Option(help: ArgumentHelp("The reason, for the tombstone and the audit log.", valueName: "text"))
   var reason: String?
 
+  @OptionGroup var names: SessionNameOption
+
   @Flag(help: "Remove the tombstones only: later batches are published again.")
   var undelete = false
 
@@ -124,7 +126,10 @@ struct DeleteCommand: ReportingCommand {
   }
 
   private func place(_ decoders: DecoderForkServer?, _ stop: PendingStop) throws -> any DeletionPlace {
-    let identifier = BatchIdentifier(unpacker: decoders, cancellation: Cancellation(stop.isRequested))
+    var options = InputOptions()
+    options.sessionFrom = try names.pattern()
+    let identifier = BatchIdentifier(
+      options: options, unpacker: decoders, cancellation: Cancellation(stop.isRequested))
     if let store {
       let objects = try S3Client(store, .ofEnvironment())
       let id = WorkerID()

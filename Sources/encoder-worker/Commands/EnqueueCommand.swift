@@ -1,5 +1,6 @@
 import ArgumentParser
 import FileSystem
+import FrameBatches
 import SegmentEncoder
 import WorkQueues
 
@@ -30,12 +31,25 @@ struct EnqueueCommand: ReportingCommand {
     }
     if let spool = target.spool {
       let enqueuer = try Enqueuer(spool: Spool(creating: spool), limits: changed.limits)
-      try enqueuer.enqueue(frames, input.options(), shown: show)
+      try enqueuer.enqueue(frames, options(), shown: show)
       return say(shown == 1 ? "the batch is in \(spool)/incoming" : "\(shown) batches are in \(spool)/incoming")
     }
     guard let remote = try target.remote.connect(as: WorkerID(), lease: Lease.defaultValue) else { return }
     defer { remote.names.leave() }
-    try remote.batches.enqueue(frames, input.options(), limits: changed.limits, in: remote.names, shown: show)
+    try remote.batches.enqueue(frames, options(), limits: changed.limits, in: remote.names, shown: show)
     if shown > 1 { say("\(shown) batches are queued") }
+  }
+
+  /// The facts of the batch. The name of a directory may have the session, unless a `batch.json` in it states the facts.
+  private func options() throws -> InputOptions {
+    var options = try input.options()
+    let isNamed = options.session != nil || DurableFile.exists(frames[0] + "/batch.json")
+    if !isNamed, frames.count == 1, DurableFile.isReachableDirectory(frames[0]) {
+      let found = try options.session(ofFolder: frames[0])
+      options.session = found.id?.description
+      if let warning = found.warning { say("\(warning), so the session is a new one, as without the option") }
+    }
+    options.sessionFrom = nil
+    return options
   }
 }

@@ -70,7 +70,9 @@ struct FilmCommand: ReportingCommand {
   private var assumedStart: Int64? { start == nil && fps != nil ? Self.unknownStart : nil }
 
   private func input() throws -> InputOptions {
-    try capture.options(session: Self.session, start: start ?? assumedStart.map { "\($0)" }, fps: fps)
+    // A pattern tells the sessions of inputs, and a film shows one.
+    let session = try capture.names.pattern() == nil ? Self.session : nil
+    return try capture.options(session: session, start: start ?? assumedStart.map { "\($0)" }, fps: fps)
   }
 
   func execute() throws {

@@ -36,6 +36,8 @@ struct CaptureArguments: ParsableArguments {
       valueName: "source"))
   var times: String?
 
+  @OptionGroup var names: SessionNameOption
+
   func validate() throws {
     try require("--interval", interval, in: 1...3_600_000, "milliseconds")
     _ = try options()
@@ -44,6 +46,7 @@ struct CaptureArguments: ParsableArguments {
   /// - Throws: wrong usage.
   func options(session: String? = nil, start: String? = nil, fps: String? = nil) throws -> InputOptions {
     var options = InputOptions(session: session)
+    options.sessionFrom = try names.pattern()
     options.capture = capture
     options.intervalMs = interval
     do {
@@ -62,6 +65,27 @@ struct CaptureArguments: ParsableArguments {
     case .fps: "--fps"
     case .timeZone: "--time-zone"
     case .interval: "--interval"
+    }
+  }
+}
+
+/// The option for sessions in the names of batches.
+struct SessionNameOption: ParsableArguments {
+  @Option(
+    parsing: .unconditional,
+    help: .setting(
+      "Pattern of batch names that have the session, such as '{session}-{part}'. See docs/input-formats.md.",
+      default: "the name up to @", valueName: "pattern", example: "{session}-{part}"))
+  var sessionFrom: String?
+
+  func validate() throws { _ = try pattern() }
+
+  /// - Throws: wrong usage.
+  func pattern() throws -> SessionPattern? {
+    do {
+      return try sessionFrom.map { try SessionPattern($0) }
+    } catch {
+      throw ValidationError("--session-from: \(error)")
     }
   }
 }

@@ -26,13 +26,17 @@ struct InspectCommand: ReportingCommand {
 
   func execute() throws {
     var isBad = false
+    var names = PartNameAdvice()
     var options = try encoding.encoder(input.options())
     options.limits.splitsFolders = true
     for batch in BatchSelection.batches(batches) {
       do {
         let (inspected, refused) = try InspectedBatch.sessions(
           of: batch.path, files: batch.files, options, encoding.partLimits)
-        for session in inspected { results.print(json: session.json, text: Self.text(session)) }
+        for session in inspected {
+          results.print(json: session.json, text: Self.text(session))
+          names.add(session.batch)
+        }
         for session in refused {
           let bad = session.error
           results.print(
@@ -47,6 +51,7 @@ struct InspectCommand: ReportingCommand {
       }
     }
     if let profile = options.profile { say(lines: table(profile.rows)) }
+    if let advice = names.text { say(advice) }
     if isBad { throw ExitStatus.badBatch }
   }
 

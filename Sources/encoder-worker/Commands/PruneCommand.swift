@@ -8,9 +8,9 @@ import WorkQueues
 struct PruneCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "prune",
-    abstract: "Remove leftovers of dead workers, and everything older than an age.",
+    abstract: "Remove leftovers of dead workers, and what is too old or too large.",
     discussion: """
-      Removes directories of dead workers, drafts, videos without a manifest and reasons without a batch. With --done, --quarantine or --sessions, it also removes batches and sessions that are older than an age: 30m, 12h, 7d, 4w. It never removes batches that wait or are claimed. It may run beside workers, and first watches workers of other hosts for a lease.
+      Removes directories of dead workers, drafts, videos without a manifest and reasons without a batch. With --done, --quarantine or --sessions, it also removes batches and sessions that are older than an age: 30m, 12h, 7d, 4w. With --segments or --max-bytes, it removes the first segments of sessions that go on; a session without a publication for that age, or for a day with --max-bytes, goes as a whole. It never removes batches that wait or are claimed. It may run beside workers, and first watches workers of other hosts for a lease.
       """)
 
   @OptionGroup var directories: SpoolOptions
@@ -30,6 +30,15 @@ struct PruneCommand: ReportingCommand {
     transform: Age.init)
   var sessions: Age?
 
+  @Option(
+    help: .call("Remove segments that ended longer ago than this.", valueName: "age", example: "7d"),
+    transform: Age.init)
+  var segments: Age?
+
+  @Option(
+    help: ArgumentHelp("Remove the oldest segments until all videos have at most this many bytes.", valueName: "bytes"))
+  var maxBytes: Int?
+
   @Flag(help: "Refuse later batches of the sessions that --sessions removes, as delete does.")
   var tombstones = false
 
@@ -47,6 +56,7 @@ struct PruneCommand: ReportingCommand {
 
   func validate() throws {
     if tombstones && sessions == nil { throw ValidationError("--tombstones works with --sessions AGE") }
+    try requireBytes(maxBytes)
     try Lease.validate(lease)
   }
 
@@ -82,27 +92,9 @@ struct PruneCommand: ReportingCommand {
     retention.keptMs = done?.ms
     retention.quarantinedMs = quarantine?.ms
     retention.sessionsMs = sessions?.ms
+    retention.segments = RetentionLimits(ageMs: segments?.ms, maximumBytes: maxBytes)
     return Pruning(
       spool: spool, output: directories.output, retention: retention,
       tombstoneReason: tombstones ? "older than the maximum age of prune" : nil, isDryRun: dryRun)
-  }
-}
-
-/// An age: a number with its unit, such as `12h`.
-struct Age {
-  private static let unitMs: [Character: Int64] = [
-    "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000,
-  ]
-  /// The maximum, about 35 000 years: no time minus an age overflows.
-  private static let maximumMs: Int64 = 1 << 50
-
-  let ms: Int64
-
-  @Sendable init(_ text: String) throws {
-    let wrong = ValidationError("\(text): an age is a number above 0 and s, m, h, d or w: 30m, 12h, 7d, 4w")
-    guard let unit = text.last.flatMap({ Self.unitMs[$0] }), text.dropLast().utf8.allSatisfy({ 48...57 ~= $0 }),
-      let number = Int64(text.dropLast()), (1...Self.maximumMs / unit).contains(number)
-    else { throw wrong }
-    ms = number * unit
   }
 }

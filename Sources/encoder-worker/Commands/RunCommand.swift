@@ -5,6 +5,7 @@ import FileSystem
 import FrameBatches
 import Glibc
 import Ingesting
+import Logging
 import SegmentEncoder
 import Serving
 import Sessions
@@ -77,6 +78,7 @@ struct RunCommand: ReportingCommand {
   var host: [String] = []
 
   @OptionGroup(title: "Ingest") var ingest: IngestOptions
+  @OptionGroup var retention: RetentionOptions
   @OptionGroup(title: "Events") var notifications: NotificationOptions
   @OptionGroup var capture: CaptureArguments
   @OptionGroup var log: LogOptions
@@ -105,13 +107,21 @@ struct RunCommand: ReportingCommand {
     guard minFree >= 0 else { throw ValidationError("--min-free is a number of bytes") }
     try Lease.validate(lease)
     try source.requireOne()
-    let spoolOptions = ["--output": output != nil, "--thumbnails": thumbnails, "--sentry": events.sentry]
+    let spoolOptions = [
+      "--output": output != nil, "--thumbnails": thumbnails, "--sentry": events.sentry,
+      "--retain": retention.retain != nil, "--max-bytes": retention.maxBytes != nil,
+    ]
     if source.spool == nil, let option = spoolOptions.filter(\.value).keys.min() {
       throw ValidationError("\(option) works with a spool only")
     }
     if drain && ingest.ingest != nil { throw ValidationError("--ingest works without --drain") }
     if source.spool != nil && ingest.ingestState != nil {
       throw ValidationError("--ingest-state works with --queue and --store; a spool keeps pictures itself")
+    }
+    if source.spool != nil, let pattern = try capture.names.pattern(), pattern.folders > 0 {
+      throw ValidationError(
+        "--session-from: '\(pattern)' has folders, and batches of a spool lie in none; leave out all up to the last /"
+      )
     }
   }
 
@@ -150,13 +160,18 @@ struct RunCommand: ReportingCommand {
       id, queue: queue, store: store, options: options, keepBatches: keepBatches, maxTime: maxTime, minFree: minFree,
       endAfterMs: endAfter.map { 1_000 * Int64($0) },
       counters: handover?.counters ?? WorkerCounters(), write: notifications.write, notifier: notifier, logger: logger)
-    let loop = WorkerLoop(worker, threads: encoding.threads, drains: drain, shutdown: shutdown)
+    let loop = WorkerLoop(
+      worker, threads: encoding.threads, drains: drain, shutdown: shutdown,
+      retention: passes(in: store, shutdown, worker.logger))
     let server = try socket.map { try serve(worker, loop, shutdown, on: $0) }
     defer { withExtendedLifetime(server) {} }
     let target = remote.map { IngestListener.Target.remote($0, store.staging) } ?? .spool(source.spool ?? "")
     let ingesting = try ingestListener?.start(
       target, of: options, minFree: minFree, hosts: host, logger: logger, isStopping: { shutdown.isStopping },
-      endSession: endSession, trouble: { loop.trouble })
+      endSession: { session in
+        try worker.requestEnd(of: session)
+        shutdown.wake()
+      }, trouble: { loop.trouble })
     if let spool = source.spool, !drain {
       say("watching \(spool)/incoming; sessions go to \(store.staging.output)")
     }
@@ -170,8 +185,12 @@ struct RunCommand: ReportingCommand {
     if let status { throw status }
   }
 
-  /// Ends a session that a client of --ingest says is complete. Nil answers 501.
-  private var endSession: (@Sendable (SessionID) throws -> Void)? { nil }
+  private func passes(
+    in store: any WorkerStore, _ shutdown: ShutdownState, _ logger: Logger
+  ) -> RetentionPasses? {
+    guard !retention.limits.isEmpty, let store = store as? DirectoryStore else { return nil }
+    return RetentionPasses(retention.limits, of: store, shutdown: shutdown, logger: logger)
+  }
 
   private func serve(
     _ worker: Worker, _ loop: WorkerLoop, _ shutdown: ShutdownState, on socket: ListeningSocket
@@ -242,7 +261,8 @@ struct RunCommand: ReportingCommand {
     guard let remote else {
       let views = SessionViews(
         .on([(.hls, hls), (.thumbnails, thumbnails), (.sentry, events.sentry)]),
-        tellsOfEnds: notifications.json || notifications.notify != nil, shouldContinue: shutdown.shouldContinue)
+        tellsOfEnds: notifications.json || notifications.notify != nil, isWindow: !retention.limits.isEmpty,
+        shouldContinue: shutdown.shouldContinue)
       return try SpoolWorker.open(source.spool ?? "", output: output, as: id, lease: lease, views)
     }
     try remote.objects.requireConditions(tryingAt: "incoming/.\(id)", name: remote.name)
@@ -264,7 +284,7 @@ extension WorkerCounters {
     ]
     if duplicates > 0 { parts.append("\(duplicates) published before") }
     if refused > 0 { parts.append(count(refused, "frame") + " refused") }
-    if refusedBatches > 0 { parts.append(count(refusedBatches, "batch", "batches") + " of deleted sessions refused") }
+    if refusedBatches > 0 { parts.append(count(refusedBatches, "batch", "batches") + " refused") }
     if quarantined > 0 { parts.append(count(quarantined, "batch", "batches") + " in quarantine") }
     return parts.joined(separator: ", ")
   }

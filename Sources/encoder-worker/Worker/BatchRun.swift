@@ -20,11 +20,15 @@ final class BatchRun: Sendable {
   private let limits: PartLimits
   private let stages = Mutex<[BatchStage]>([])
   private let folders = Mutex<[SplitFolder]>([])
+  private let partNames = Mutex(PartNameAdvice())
 
   init(_ batches: [BatchSelection.Batch], _ limits: PartLimits) {
     runner = ParallelRunner(batches.map { .batch($0) })
     self.limits = limits
   }
+
+  /// Advice on the names of batches that are published.
+  var names: String? { partNames.withLock(\.text) }
 
   /// Works through the batches: see ``ParallelRunner/workOff(threads:signals:tick:_:)``. At the end, it says how many batches each
   /// folder has become.
@@ -89,6 +93,9 @@ final class BatchRun: Sendable {
     _ conclude: (String, Outcome) -> ExitCode?
   ) -> ExitCode? {
     let outcome = Outcome { try encoder.publish(batch, cancellation: runner.cancellation) }
+    if case .success(let receipts) = outcome, receipts.contains(where: { $0.refusal == nil }) {
+      partNames.withLock { names in for session in batch.batches { names.add(session) } }
+    }
     let ends = folder.record(outcome)
     if !ends.isEmpty { runner.add(ends.map { .part($0, of: folder) }, signals) }
     return conclude(folder.path, outcome)

@@ -74,7 +74,7 @@ struct HLSPackage {
   }
 
   /// The existing media playlist.
-  private func text() throws -> [UInt8]? {
+  func text() throws -> [UInt8]? {
     try DurableFile.contents(of: path + "/" + HLSPlaylist.file, limit: IndexView.maximumBytes)
   }
 
@@ -96,7 +96,7 @@ struct HLSPackage {
   }
 
   /// Replaces the playlists, the media playlist last, after the files that they name are on the disk.
-  private func replace(_ views: HLSViews, _ media: [UInt8], in directory: Directory) throws {
+  func replace(_ views: HLSViews, _ media: [UInt8], in directory: Directory) throws {
     try directory.sync()
     try replace(HLSViews.keyFramesFile, views.keyFrames)
     try replace(HLSViews.multivariantFile, views.multivariant)
@@ -149,15 +149,22 @@ extension HLSPackage {
   ///   - segments: all of the session, in the order of their starts, at least one.
   ///   - releasedMs: segments that start by then are not held back.
   ///   - hasEnded: whether the session has ended.
+  ///   - retention: of the session.
+  ///   - isWindow: whether first segments are or will be removed.
   /// - Throws: ``BadSession``, ``DiskError``.
   func update(
-    _ segments: [PublishedSegment], releasedMs: Int64, hasEnded: Bool, from session: SessionDirectory,
-    progress: (Int, Int) throws -> Void = { _, _ in }
+    _ segments: [PublishedSegment], releasedMs: Int64, hasEnded: Bool, retention: SessionRetention? = nil,
+    isWindow: Bool = false, from session: SessionDirectory, progress: (Int, Int) throws -> Void = { _, _ in }
   ) throws -> ViewOutcome {
     try DurableFile.makeDirectories(path)
     _ = try Directory(opening: path, followingLinks: false)
     try requireOwn(session.session)
+    let originMs = retention?.originMs ?? segments[0].startMs
     var releasedMs = hasEnded ? .max : releasedMs
+    if let retention, try !slide(to: retention.startMs, originMs: originMs, in: session) {
+      // Players cannot use a playlist without a segment.
+      releasedMs = .max
+    }
     if let there = try text() {
       let listed = HLSPlaylist.starts(in: there)
       // Listed segments stay listed.
@@ -165,17 +172,15 @@ extension HLSPackage {
       // Else a new segment belongs before listed ones.
       if let last = listed.last, listed == segments.prefix(while: { $0.startMs <= last }).map(\.startMs),
         let extended = try extend(
-          by: Array(segments[(listed.count - 1)...]), sessionStartMs: segments[0].startMs, releasedMs: releasedMs,
+          by: Array(segments[(listed.count - 1)...]), sessionStartMs: originMs, releasedMs: releasedMs,
           hasEnded: hasEnded, from: session)
       {
         return extended
       }
     }
-    // The target depends on the first segment only, so it never changes: the longest segment that its interval allows, and a seam.
-    let playlist = HLSPlaylist(
-      of: session.session, .live, startMs: segments[0].startMs, maximumMs: segments[0].fullMs + segments[0].intervalMs)
+    let playlist = try emptyPlaylist(for: segments, of: session.session, isWindow: isWindow || retention != nil)
     return try list(
-      segments[...], behind: playlist, sessionStartMs: segments[0].startMs, releasedMs: releasedMs,
+      segments[...], behind: playlist, sessionStartMs: originMs, releasedMs: releasedMs,
       hasEnded: hasEnded, from: session, progress: progress
     ) { _ in
     } preparing: { text in
@@ -193,7 +198,7 @@ extension HLSPackage {
   ///
   /// - Parameters:
   ///   - segments: the last of the session, in the order of their starts; the first is the last that is listed.
-  ///   - startMs: the session's.
+  ///   - startMs: the instant that the times in fragments count from.
   ///   - releasedMs: segments that start by then are not held back.
   ///   - hasEnded: whether the session has ended.
   /// - Returns: nil when all has to be made from all segments.

@@ -12,6 +12,8 @@ struct HLSPlaylist {
     /// Players reload it for new entries.
     case live = "EVENT"
     case complete = "VOD"
+    /// Players reload it; its first entries go when segments are removed.
+    case window = ""
   }
 
   /// A fragment in a playlist.
@@ -31,14 +33,14 @@ struct HLSPlaylist {
   /// The file of every gap.
   static let gapFile = "gap.m4s"
   /// Comments for our own readers; players ignore them.
-  private static let sessionMark = "# session "
+  static let sessionMark = "# session "
   private static let overlapMark = "# overlap "
 
-  private static let targetTag = "#EXT-X-TARGETDURATION:"
-  private static let mapTag = "#EXT-X-MAP:URI="
+  static let targetTag = "#EXT-X-TARGETDURATION:"
+  static let mapTag = "#EXT-X-MAP:URI="
   private static let dateTag = "#EXT-X-PROGRAM-DATE-TIME:"
   private static let durationTag = "#EXTINF:"
-  private static let endTag = "#EXT-X-ENDLIST\n"
+  static let endTag = "#EXT-X-ENDLIST\n"
 
   /// One target for nearly all sessions, in seconds.
   private static let minimumTargetS: Int64 = 10
@@ -68,11 +70,13 @@ struct HLSPlaylist {
   /// - Parameters:
   ///   - startMs: the session's start, in unix milliseconds.
   ///   - maximumMs: the duration of the longest entry.
-  init(of session: SessionID, _ kind: Kind, startMs: Int64, maximumMs: Int64) {
+  ///   - sequence: the numbers of the first entry.
+  init(of session: SessionID, _ kind: Kind, startMs: Int64, maximumMs: Int64, sequence: Sequence = Sequence()) {
     targetS = max((maximumMs + 999) / 1_000, Self.minimumTargetS)
     endMs = startMs
     text = "#EXTM3U\n\(Self.sessionMark)\(session)\n#EXT-X-VERSION:8\n\(HLSViews.independenceTag)"
-    text += "\(Self.targetTag)\(targetS)\n#EXT-X-PLAYLIST-TYPE:\(kind.rawValue)\n"
+    text += "\(Self.targetTag)\(targetS)\n\(sequence.text)"
+    if kind != .window { text += "#EXT-X-PLAYLIST-TYPE:\(kind.rawValue)\n" }
   }
 
   /// A live playlist that can grow.
@@ -138,7 +142,7 @@ struct HLSPlaylist {
     return Set(lines)
   }
 
-  private static func start(of line: ArraySlice<UInt8>) -> Int64? {
+  static func start(of line: ArraySlice<UInt8>) -> Int64? {
     line.starts(with: "segment-".utf8) ? Int64(String(decoding: line.dropFirst(8).prefix(13), as: UTF8.self)) : nil
   }
 

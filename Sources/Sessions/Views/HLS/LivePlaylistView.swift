@@ -28,7 +28,8 @@ struct LivePlaylistView: SessionView {
     let package = package(update)
     guard let end = try package.lastStart(), let index = new.starts.lastIndex(of: end) else { return nil }
     return try package.extend(
-      by: new.starts[index...].map(new.segment), sessionStartMs: new.index.index.startMs,
+      by: new.starts[index...].map(new.segment),
+      sessionStartMs: update.directory.retention()?.originMs ?? new.index.index.startMs,
       releasedMs: update.releasedMs, hasEnded: new.index.index.isComplete, from: update.directory)
   }
 
@@ -37,7 +38,12 @@ struct LivePlaylistView: SessionView {
   ) throws -> ViewOutcome {
     let hasEnded = entries.contains { $0.name == SessionEnd.file } || segments.contains(where: \.isFinal)
     return try package(update).update(
-      segments, releasedMs: update.releasedMs, hasEnded: hasEnded, from: update.directory, progress: update.progress)
+      segments, releasedMs: update.releasedMs, hasEnded: hasEnded, retention: update.directory.retention(),
+      isWindow: update.isWindow, from: update.directory, progress: update.progress)
+  }
+
+  func removeFirst(_ update: ViewUpdate, _ removal: FirstSegments) throws -> Bool {
+    try package(update).slide(to: removal.first.startMs, originMs: removal.originMs, in: update.directory)
   }
 
   func forget(_ session: SessionID, output: String) throws {

@@ -9,13 +9,14 @@ import JSON
 
 package struct IndexText {
   /// The totals, and the last segments that the view lists, at least one: all, unless it was read from files.
-  private(set) var index: SessionIndex
+  var index: SessionIndex
   /// The text between the brackets of `gaps`, without the one behind the last segment.
-  private var gaps: [UInt8] = []
+  var gaps: [UInt8] = []
   /// The text between the brackets of `segments`.
-  private var list: [UInt8] = []
+  var list: [UInt8] = []
   /// The script up to the last segment, whose length depends on what follows.
-  private var script = Array("ffconcat version 1.0\n".utf8)
+  var script = scriptHead
+  static let scriptHead = Array("ffconcat version 1.0\n".utf8)
 
   /// - Parameter index: lists all segments of the session.
   package init(_ index: SessionIndex) {
@@ -78,7 +79,7 @@ package struct IndexText {
 
   /// - Parameter entries: the last segments that the files list, at least one.
   /// - Returns: nil if the files are not of this form, or end with another segment.
-  private init?(_ parts: Parts, _ entries: [SessionEntry], of session: SessionID, json: [UInt8], script: [UInt8]) {
+  init?(_ parts: Parts, _ entries: [SessionEntry], of session: SessionID, json: [UInt8], script: [UInt8]) {
     let last = entries[entries.count - 1]
     guard let frames = try? parts.members.count("frames"), let bytes = try? parts.members.count("bytes"),
       let startMs = try? parts.members.count("startMs"),
@@ -176,7 +177,7 @@ package struct IndexText {
   private static let listOpening = Array("],\"segments\":[".utf8)
 
   /// A list's item, behind others.
-  private static func item(_ text: [UInt8], after others: Bool) -> [UInt8] {
+  static func item(_ text: [UInt8], after others: Bool) -> [UInt8] {
     others ? [UInt8(ascii: ",")] + text : text
   }
 
@@ -184,7 +185,7 @@ package struct IndexText {
     Array("],\"session\":".utf8) + JSONValue.string(session.description).bytes() + [UInt8(ascii: ",")]
   }
 
-  private static func entry(_ segment: SessionEntry) -> [UInt8] {
+  static func entry(_ segment: SessionEntry) -> [UInt8] {
     JSONValue.object([
       "file": .string(segment.file), "startMs": .number(segment.startMs), "durationMs": .number(segment.durationMs),
       "width": .number(segment.width), "height": .number(segment.height), "bytes": .number(segment.bytes),
@@ -194,7 +195,7 @@ package struct IndexText {
 
   /// For stock ffmpeg: each file lasts until the next one starts, so that seams close and gaps are held. Where the next
   /// one starts early, `outpoint` leaves out what would lie behind its start.
-  private static func scriptEntry(_ segment: SessionEntry, lengthMs: Int64) -> [UInt8] {
+  static func scriptEntry(_ segment: SessionEntry, lengthMs: Int64) -> [UInt8] {
     let outpoint = lengthMs < segment.durationMs ? "outpoint \(lengthMs.secondsText)\n" : ""
     return Array("file \(segment.file)\n\(outpoint)duration \(lengthMs.secondsText)\n".utf8)
   }

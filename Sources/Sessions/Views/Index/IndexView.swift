@@ -19,25 +19,39 @@ package struct IndexView: SessionView {
   }
 
   func extend(_ update: ViewUpdate, by new: NewSegments) throws -> ViewOutcome? {
-    for (name, bytes) in new.index.files { try update.replace(name, bytes) }
-    try Directory(opening: update.directory.path).sync()
+    try write(new.index, update)
     return ViewOutcome()
   }
 
   func rebuild(
     _ update: ViewUpdate, from segments: [PublishedSegment], _ entries: [Directory.Entry]
   ) throws -> ViewOutcome {
-    for (name, bytes) in files(of: segments, in: update.directory.session, among: entries.map(\.name)) {
+    for (name, bytes) in files(of: segments, behind: 0, in: update.directory.session, among: entries.map(\.name)) {
       try update.write(name, bytes)
     }
     try Directory(opening: update.directory.path).sync()
     return ViewOutcome()
   }
 
+  func removeFirst(_ update: ViewUpdate, _ removal: FirstSegments) throws -> Bool {
+    guard let json = try update.contents(of: Self.jsonFile), let script = try update.contents(of: Self.scriptFile),
+      let text = IndexText.removing(
+        removal.removed.map(\.entry), before: removal.first.entry, last: removal.last.entry, json: json,
+        script: script, of: update.directory.session)
+    else { return false }
+    try write(text, update)
+    return true
+  }
+
+  private func write(_ text: IndexText, _ update: ViewUpdate) throws {
+    for (name, bytes) in text.files { try update.replace(name, bytes) }
+    try Directory(opening: update.directory.path).sync()
+  }
+
   func names(of segments: [PublishedSegment]) -> [String] { [Self.jsonFile, Self.scriptFile] }
 
   func files(
-    of segments: [PublishedSegment], in session: SessionID, among names: [String]
+    of segments: [PublishedSegment], behind removed: Int, in session: SessionID, among names: [String]
   ) -> [(name: String, bytes: [UInt8])] {
     SessionIndex(session: session, segments: segments, hasEnded: names.contains(SessionEnd.file))
       .map { IndexText($0).files } ?? []

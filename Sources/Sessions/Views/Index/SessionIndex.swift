@@ -134,6 +134,16 @@ extension SessionIndex {
     return last
   }
 
+  /// Takes segments out of the totals that start before all listed entries.
+  ///
+  /// - Parameter startMs: the start of the first segment that stays.
+  mutating func forget(_ earlier: [SessionEntry], startMs: Int64) {
+    count -= earlier.count
+    frames -= earlier.reduce(0) { $0 + $1.captured }
+    bytes -= earlier.reduce(0) { $0 + $1.bytes }
+    self.startMs = startMs
+  }
+
   /// Removes the first entries from the list. The totals stay.
   mutating func removeFirst(_ count: Int) -> [SessionEntry] {
     defer { entries.removeFirst(count) }

@@ -21,9 +21,11 @@ struct SentryEvent {
 
   /// Returns all events of a session, by file name.
   ///
-  /// - Parameter segments: all of them, in the order of their starts.
-  static func files(of segments: [PublishedSegment]) -> [(name: String, bytes: [UInt8])] {
-    segments.enumerated().map { (SegmentName.event($1.startMs), SentryEvent($1, ordinal: $0).text) }
+  /// - Parameters:
+  ///   - segments: all of them, in the order of their starts.
+  ///   - removed: the number of earlier segments that were removed: the others keep their ordinals.
+  static func files(of segments: [PublishedSegment], behind removed: Int) -> [(name: String, bytes: [UInt8])] {
+    segments.enumerated().map { (SegmentName.event($1.startMs), SentryEvent($1, ordinal: removed + $0).text) }
   }
 
   /// Returns a warning about a segment; nil if Sentry takes it.

@@ -20,7 +20,8 @@ struct SentryView: SessionView {
   func isPresent(in session: SessionDirectory, _ entries: [Directory.Entry]) -> Bool { !starts(in: entries).isEmpty }
 
   func extend(_ update: ViewUpdate, by new: NewSegments) throws -> ViewOutcome? {
-    let firstOrdinal = new.index.index.count - new.added.count
+    let removed = try update.directory.retention()?.segments ?? 0
+    let firstOrdinal = removed + new.index.index.count - new.added.count
     for (index, segment) in new.added.enumerated() {
       try update.write(
         SegmentName.event(segment.startMs), SentryEvent(segment, ordinal: firstOrdinal + index).text)
@@ -32,7 +33,8 @@ struct SentryView: SessionView {
     _ update: ViewUpdate, from segments: [PublishedSegment], _ entries: [Directory.Entry]
   ) throws -> ViewOutcome {
     let present = starts(in: entries)
-    for (name, text) in SentryEvent.files(of: segments) { try update.write(name, text) }
+    let removed = try update.directory.retention()?.segments ?? 0
+    for (name, text) in SentryEvent.files(of: segments, behind: removed) { try update.write(name, text) }
     // Remove events of segments that were rolled back. Do this last: existing events tell the next worker that events are wanted.
     try remove(present.subtracting(segments.map(\.startMs)), from: update.directory)
     return ViewOutcome(
@@ -57,8 +59,8 @@ struct SentryView: SessionView {
   func names(of segments: [PublishedSegment]) -> [String] { segments.map { SegmentName.event($0.startMs) } }
 
   func files(
-    of segments: [PublishedSegment], in session: SessionID, among names: [String]
+    of segments: [PublishedSegment], behind removed: Int, in session: SessionID, among names: [String]
   ) -> [(name: String, bytes: [UInt8])] {
-    Set(names).isDisjoint(with: self.names(of: segments)) ? [] : SentryEvent.files(of: segments)
+    Set(names).isDisjoint(with: self.names(of: segments)) ? [] : SentryEvent.files(of: segments, behind: removed)
   }
 }

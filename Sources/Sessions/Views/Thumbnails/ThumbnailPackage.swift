@@ -49,6 +49,22 @@ struct ThumbnailPackage {
     return true
   }
 
+  /// Takes the first segments out of the track. Their sprites go with their videos.
+  ///
+  /// - Parameters:
+  ///   - startMs: the start of the first segment that stays, in unix milliseconds.
+  ///   - sessionStartMs: the start of the session before.
+  /// - Returns: false if all has to be made from all segments.
+  func removeFirst(before startMs: Int64, sessionStartMs: Int64) throws -> Bool {
+    let file = path + "/" + ThumbnailTrack.file
+    guard let text = try DurableFile.contents(of: file, limit: IndexView.maximumBytes),
+      let track = ThumbnailTrack.removing(before: startMs, sessionStartMs: sessionStartMs, in: text)
+    else { return false }
+    try replace(ThumbnailTrack.file, track)
+    try Directory(opening: path, followingLinks: false).sync()
+    return true
+  }
+
   private func write(
     _ segments: [PublishedSegment], after track: ThumbnailTrack, progress: (Int, Int) throws -> Void
   ) throws {

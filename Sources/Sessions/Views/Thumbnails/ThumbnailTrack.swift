@@ -44,6 +44,33 @@ struct ThumbnailTrack {
     last = isShown ? segment : nil
   }
 
+  /// Returns a track without the cues of the first segments; times count from the first segment that stays.
+  ///
+  /// - Parameters:
+  ///   - startMs: the start of the first segment that stays, in unix milliseconds.
+  ///   - sessionStartMs: the start of the session that the times count from.
+  /// - Returns: nil if the text is not a track of ours.
+  static func removing(before startMs: Int64, sessionStartMs: Int64, in text: [UInt8]) -> [UInt8]? {
+    guard text.starts(with: head) else { return nil }
+    var result = head
+    result.reserveCapacity(text.count)
+    var rest = text[head.count...]
+    while !rest.isEmpty {
+      let lines = rest.split(separator: UInt8(ascii: "\n"), maxSplits: 3, omittingEmptySubsequences: false)
+      guard lines.count == 4, lines[2].isEmpty, lines[1].starts(with: "segment-".utf8),
+        let start = Int64(String(decoding: lines[1].dropFirst(8).prefix(13), as: UTF8.self)),
+        let times = SheetText.times(in: lines[0])
+      else { return nil }
+      rest = lines[3]
+      if start < startMs { continue }
+      let shiftMs = startMs - sessionStartMs
+      let (from, to) = (times.lowerBound - shiftMs, times.upperBound - shiftMs)
+      result += "\(SheetText.clock(from)) --> \(SheetText.clock(to))\n".utf8
+      result += lines[1] + Array("\n\n".utf8)
+    }
+    return result
+  }
+
   /// - Parameter untilMs: the end of the last picture, in unix milliseconds.
   private func cues(of segment: PublishedSegment, untilMs: Int64) -> [UInt8] {
     let sprite = SegmentSprite(segment)

@@ -18,6 +18,11 @@ struct ThumbnailView: SessionView {
       by: new.added, after: new.segment(new.lastMs), sessionStartMs: new.index.index.startMs) ? ViewOutcome() : nil
   }
 
+  func removeFirst(_ update: ViewUpdate, _ removal: FirstSegments) throws -> Bool {
+    try ThumbnailPackage(of: update.directory, temporary: update.temporary).removeFirst(
+      before: removal.first.startMs, sessionStartMs: removal.removed[0].startMs)
+  }
+
   func rebuild(
     _ update: ViewUpdate, from segments: [PublishedSegment], _ entries: [Directory.Entry]
   ) throws -> ViewOutcome {

@@ -1,0 +1,151 @@
+// Rolling retention: removes the first segments of an output's sessions, those that are too old, or the oldest of all until the
+// videos have room. Several workers and `prune` may do so at once: a session that another process holds is left for the next pass.
+
+import FileSystem
+import FrameBatches
+
+/// The limits of the segments that stay in an output.
+package struct RetentionLimits: Sendable, Equatable {
+  /// The maximum age of a segment since its end, in milliseconds; nil for no limit.
+  package var ageMs: Int64?
+  /// The maximum size of all videos, in bytes; nil for no limit.
+  package var maximumBytes: Int?
+
+  package init(ageMs: Int64? = nil, maximumBytes: Int? = nil) {
+    (self.ageMs, self.maximumBytes) = (ageMs, maximumBytes)
+  }
+
+  package var isEmpty: Bool { ageMs == nil && maximumBytes == nil }
+
+  /// The time between two passes of a worker, in milliseconds: a minute, or for a long age a thousandth of it, an hour at most.
+  package var intervalMs: Int {
+    maximumBytes == nil ? Int(min(max((ageMs ?? 0) / 1_000, 60_000), 3_600_000)) : 60_000
+  }
+
+  /// A session without a publication for this time does not go on: for the limit of bytes it may be removed as a whole.
+  static let idleMs: Int64 = 86_400_000
+}
+
+/// The result of a pass.
+package struct RetentionReport: Sendable {
+  /// By session, in the order of their names.
+  package fileprivate(set) var removed: [RemovedSegments] = []
+  /// Sessions that another process holds.
+  package fileprivate(set) var held: [SessionID] = []
+  package fileprivate(set) var failures: [any Error] = []
+
+  package var segments: Int { removed.reduce(0) { $0 + $1.segments } }
+  package var bytes: Int { removed.reduce(0) { $0 + $1.bytes } }
+  /// The latest end of a removed segment, in unix milliseconds; nil if there is none.
+  package var untilMs: Int64? { removed.filter { $0.segments > 0 }.map(\.untilMs).max() }
+}
+
+package struct RollingRetention: Sendable {
+  private let limits: RetentionLimits
+  private let output: String
+  private let views: SessionViews
+  private let temporary: @Sendable () throws -> String
+  private let shouldContinue: @Sendable () -> Bool
+
+  /// - Parameters:
+  ///   - temporary: returns a file name in the output's file system that no other process uses.
+  ///   - shouldContinue: asked between files; if it returns false, the rest is left for the next pass.
+  package init(
+    _ limits: RetentionLimits, output: String, views: SessionViews, temporary: @escaping @Sendable () throws -> String,
+    shouldContinue: @escaping @Sendable () -> Bool = { true }
+  ) {
+    (self.limits, self.output, self.views) = (limits, output, views)
+    (self.temporary, self.shouldContinue) = (temporary, shouldContinue)
+  }
+
+  /// Removes what is beyond the limits, and finishes removals that were interrupted. Without limits it does only that.
+  ///
+  /// - Parameters:
+  ///   - nowMs: in unix milliseconds.
+  ///   - isDryRun: whether to remove nothing and only report.
+  package func run(nowMs: Int64, isDryRun: Bool = false) -> RetentionReport {
+    var report = RetentionReport()
+    do {
+      let sessions = try self.sessions(isDryRun)
+      let age = limits.ageMs.map { RemovalRule.ended(byMs: nowMs - $0, idleSinceMs: nowMs - $0) }
+      for session in sessions where shouldContinue() { perform(age, on: session, isDryRun, &report) }
+      if let maximum = limits.maximumBytes, shouldContinue() {
+        let oldest = OldestSegments(output: output, nowMs: nowMs, shouldContinue: shouldContinue)
+        for (session, rule) in try oldest.rules(for: sessions, maximumBytes: maximum) where shouldContinue() {
+          perform(rule, on: session, isDryRun, &report)
+        }
+      }
+    } catch {
+      report.failures.append(error)
+    }
+    report.removed.sort { $0.session.description < $1.session.description }
+    return report
+  }
+
+  /// Returns the sessions of the output, and removes those that are on their way out.
+  private func sessions(_ isDryRun: Bool) throws -> [SessionID] {
+    var sessions: [SessionID] = []
+    for entry in try Directory.entries(ifAt: output) where entry.kind == .directory {
+      if let session = SessionID(entry.name) { sessions.append(session) }
+      if !isDryRun && !limits.isEmpty && SessionDirectory.isHidden(entry.name) {
+        try SegmentRemoval.removeTree(output + "/" + entry.name, cancellation)
+      }
+    }
+    return sessions
+  }
+
+  private var cancellation: Cancellation { Cancellation { [shouldContinue] in !shouldContinue() } }
+
+  private func perform(
+    _ rule: RemovalRule?, on session: SessionID, _ isDryRun: Bool, _ report: inout RetentionReport
+  ) {
+    var removed = RemovedSegments(session)
+    do {
+      let directory = SessionDirectory(output: output, session: session)
+      if isDryRun {
+        if let rule { try directory.preview(rule, &removed) }
+      } else if try directory.retention()?.isRemoving == true || rule.map(directory.mayRemove) == true {
+        let removal = SegmentRemoval(
+          directory: directory, views: views, temporary: temporary, cancellation: cancellation)
+        while try removal.step(rule, &removed), shouldContinue() {}
+      }
+    } catch is SessionHeld {
+      report.held.append(session)
+    } catch let error where error is Cancelled || error is SessionDeleted {
+      // The next pass goes on; a deleted session has nothing to remove.
+    } catch {
+      report.failures.append(error)
+    }
+    guard removed.segments > 0 else { return }
+    // In a dry run, both limits may remove the same segments.
+    if let known = report.removed.firstIndex(where: { $0.session == session }) {
+      if isDryRun {
+        if removed.segments > report.removed[known].segments { report.removed[known] = removed }
+      } else {
+        report.removed[known].add(removed)
+      }
+    } else {
+      report.removed.append(removed)
+    }
+  }
+}
+
+extension SessionDirectory {
+  /// Whether a rule may remove a first segment, at a cost that does not depend on their number. The session is not locked.
+  fileprivate func mayRemove(_ rule: RemovalRule) throws -> Bool {
+    guard let first = try firstStart(), !rule.spares(startMs: first) else { return false }
+    do {
+      return try rule.removes(segment(first))
+    } catch is DamagedOutput {
+      // Another process may have removed it meanwhile; a damaged one is reported with the session locked.
+      return true
+    }
+  }
+
+  fileprivate func preview(_ rule: RemovalRule, _ removed: inout RemovedSegments) throws {
+    let starts = try publishedStarts()
+    removed.isWhole = try isOver(rule, starts)
+    removed.add(
+      try removed.isWhole ? starts.map(segment) : firstSegments(rule, of: starts, limit: .max))
+  }
+}

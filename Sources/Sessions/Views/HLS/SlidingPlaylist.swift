@@ -1,0 +1,139 @@
+// A playlist from which the first segments are taken out: a sliding window, which has no playlist type, because one of the type
+// EVENT never loses an entry (RFC 8216, 4.3.3.5 and 6.2.2). The numbers of its first entry and of its first discontinuity count on,
+// so that players that reload it stay where they are. Pure.
+
+import Encoding
+import FrameBatches
+
+extension HLSPlaylist {
+  static let sequenceTag = "#EXT-X-MEDIA-SEQUENCE:"
+  static let discontinuitySequenceTag = "#EXT-X-DISCONTINUITY-SEQUENCE:"
+  private static let typeTag = "#EXT-X-PLAYLIST-TYPE:"
+
+  /// The numbers of a playlist's first entry, and of the discontinuities before it.
+  struct Sequence: Equatable {
+    var media: Int64 = 0
+    var discontinuity: Int64 = 0
+
+    var text: String {
+      (media > 0 ? "\(HLSPlaylist.sequenceTag)\(media)\n" : "")
+        + (discontinuity > 0 ? "\(HLSPlaylist.discontinuitySequenceTag)\(discontinuity)\n" : "")
+    }
+  }
+
+  /// A playlist without its first entries.
+  struct Slid {
+    let text: [UInt8]
+    /// Whether a segment is left.
+    let hasSegments: Bool
+    /// The files that the removed entries name. The entries that are left may name some of them, too.
+    let files: Set<String>
+  }
+
+  /// Returns a playlist without the segments that start before an instant, and without the gaps before the first that stays.
+  ///
+  /// - Parameter startMs: in unix milliseconds.
+  /// - Returns: nil if no entry is taken out.
+  static func sliding(_ text: [UInt8], to startMs: Int64) -> Slid? {
+    var head = Head(of: text)
+    let headBytes = head.bytes
+    var (files, map, entryStart, end) = (Set<String>(), nil as String?, headBytes, headBytes)
+    var own = (media: Int64(0), discontinuity: Int64(0))
+    var isFound = false
+    while let line = nextLine(of: text, from: &end) {
+      if line.starts(with: mapTag.utf8) {
+        map = String(decoding: line.dropFirst(mapTag.utf8.count + 1).dropLast(), as: UTF8.self)
+      } else if line.elementsEqual(HLSViews.discontinuityTag.utf8.dropLast()) {
+        own.discontinuity += 1
+      } else if line.first != UInt8(ascii: "#") {
+        if start(of: line) ?? .min >= startMs {
+          isFound = true
+          break
+        }
+        files.insert(String(decoding: line, as: UTF8.self))
+        files.formUnion(map.map { [$0] } ?? [])
+        own.media += 1
+        entryStart = end
+      }
+    }
+    guard own.media > 0 else { return nil }
+    head.sequence.media += own.media
+    head.sequence.discontinuity += own.discontinuity
+    let hasEnded = hasEnded(text)
+    var rest = isFound ? entry(text[entryStart...]) : hasEnded ? Array(endTag.utf8) : []
+    if isFound, let map { rest = Array("\(mapTag)\"\(map)\"\n".utf8) + rest }
+    return Slid(text: Array(head.text(hasEnded: hasEnded).utf8) + rest, hasSegments: isFound, files: files)
+  }
+
+  /// The number of the first entry behind all that a playlist names.
+  static func sequence(behind text: [UInt8]) -> Sequence {
+    let head = Head(of: text)
+    var (sequence, end) = (head.sequence, head.bytes)
+    while let line = nextLine(of: text, from: &end) {
+      if line.elementsEqual(HLSViews.discontinuityTag.utf8.dropLast()) { sequence.discontinuity += 1 }
+      if line.first != UInt8(ascii: "#") { sequence.media += 1 }
+    }
+    return sequence
+  }
+
+  static func sequence(of text: [UInt8]) -> Sequence { Head(of: text).sequence }
+
+  /// Returns the maximum duration of an entry, in seconds; nil if the text is no playlist of ours.
+  static func target(of text: [UInt8]) -> Int64? { Head(of: text).targetS }
+
+  /// Returns the next line, without its end.
+  ///
+  /// - Parameter offset: of the line; then of the one behind it.
+  private static func nextLine(of text: [UInt8], from offset: inout Int) -> ArraySlice<UInt8>? {
+    guard let end = text[offset...].firstIndex(of: UInt8(ascii: "\n")) else { return nil }
+    defer { offset = end + 1 }
+    return text[offset..<end]
+  }
+
+  /// Returns the text from an entry on, without the lines before its date that are written anew or do not count any more.
+  private static func entry(_ text: ArraySlice<UInt8>) -> [UInt8] {
+    var rest = text
+    while rest.starts(with: HLSViews.discontinuityTag.utf8) || rest.starts(with: mapTag.utf8) {
+      rest = rest.drop { $0 != UInt8(ascii: "\n") }.dropFirst()
+    }
+    return Array(rest)
+  }
+
+  /// The lines before the first entry.
+  private struct Head {
+    private var lines: [String] = []
+    private(set) var bytes = 0
+    var sequence = Sequence()
+    private(set) var targetS: Int64?
+
+    init(of text: [UInt8]) {
+      var end = 0
+      while let line = HLSPlaylist.nextLine(of: text, from: &end), lines.count < 12 {
+        let line = String(decoding: line, as: UTF8.self)
+        func value(_ tag: String) -> Int64? {
+          line.hasPrefix(tag) ? Int64(line.dropFirst(tag.utf8.count)).map { min(max(0, $0), 1 << 50) } : nil
+        }
+        let others = ["#EXTM3U", HLSPlaylist.sessionMark, "#EXT-X-VERSION:", "#EXT-X-INDEPENDENT-SEGMENTS"]
+        if let number = value(HLSPlaylist.sequenceTag) {
+          sequence.media = number
+        } else if let number = value(HLSPlaylist.discontinuitySequenceTag) {
+          sequence.discontinuity = number
+        } else if line.hasPrefix(HLSPlaylist.targetTag) {
+          targetS = value(HLSPlaylist.targetTag)
+          lines.append(line)
+        } else if others.contains(where: line.hasPrefix) {
+          lines.append(line)
+        } else if !line.hasPrefix(HLSPlaylist.typeTag) {
+          break
+        }
+        bytes = end
+      }
+    }
+
+    func text(hasEnded: Bool) -> String {
+      // Players do not reload a playlist that has ended, so its type may say that it never changes.
+      lines.map { $0 + "\n" }.joined() + sequence.text
+        + (hasEnded ? "\(HLSPlaylist.typeTag)\(HLSPlaylist.Kind.complete.rawValue)\n" : "")
+    }
+  }
+}

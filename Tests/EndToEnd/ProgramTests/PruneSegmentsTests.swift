@@ -1,0 +1,165 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `prune --segments` and `run --retain`, as an operator runs them. All captures are of January, and the program runs later.
+@Suite struct PruneSegmentsTests {
+  private static let startMs: Int64 = 1_767_859_512_340
+
+  private let spool: TestSpool
+  private let session: String
+
+  init() throws {
+    spool = try TestSpool()
+    session = spool.output + "/walk"
+  }
+
+  private func prune(_ path: String, _ options: String...) throws -> Tool.Result {
+    try Tool.run(EncoderWorker.path, ["prune", "--spool", path] + options)
+  }
+
+  /// Adds batches of two seconds each.
+  private func publish(_ batches: Range<Int>, _ options: String...) throws {
+    for number in batches { try spool.addSmall("walk@\(number)", startMs: Self.startMs + Int64(number) * 2_000) }
+    let result = try Tool.run(EncoderWorker.path, ["--spool", spool.path, "--drain"] + options)
+    #expect(result.status == 0, "\(result.errors)")
+  }
+
+  private func starts() throws -> [Int] {
+    try names(in: session).filter { $0.hasPrefix("segment-") && $0.hasSuffix(".mp4") }
+      .compactMap { Int($0.dropFirst(8).prefix(13)).map { ($0 - Int(Self.startMs)) / 2_000 } }
+  }
+
+  private struct Line: Decodable {
+    let path: String
+    let what: String
+    let bytes: Int
+    let segments: Int
+    let untilMs: Int64
+  }
+
+  @Test func oldSegmentsAreRemovedAndListed() throws {
+    try publish(0..<10)
+    #expect(try prune(spool.path, "--segments", "520w").errors == "nothing to remove\n")
+    let said = try prune(spool.path, "--segments", "7d", "--dry-run", "--json")
+    #expect(try starts() == Array(0..<10))
+    let gone = try prune(spool.path, "--segments", "7d", "--json")
+    #expect(gone.status == 0 && gone.text == said.text, "\(gone.errors)")
+    let line = try gone.json(as: Line.self)
+    #expect(line.path == session && line.segments == 9 && line.untilMs == Self.startMs + 18_000)
+    #expect(line.what == "9 segments that ended by 2026-01-08T08:05:30.340Z" && line.bytes > 0)
+    #expect(gone.errors.hasPrefix("1 removed, \(line.bytes) bytes"))
+    #expect(try starts() == [9])
+    #expect(try EncoderWorker.run("verify", session).status == 0)
+    #expect(try prune(spool.path, "--segments", "7d").errors == "nothing to remove\n")
+    // A late batch is refused, and the session goes on.
+    try publish(3..<4, "--log-level", "info")
+    try publish(10..<12)
+    #expect(try starts() == [9, 10, 11])
+  }
+
+  @Test func maximumOfBytesRemovesTheOldest() throws {
+    try publish(0..<10)
+    let sizes = try starts().map { number in
+      let name = "segment-\(Self.startMs + Int64(number) * 2_000).mp4"
+      return try Data(contentsOf: URL(fileURLWithPath: session + "/" + name)).count
+    }
+    let result = try prune(spool.path, "--max-bytes", "\(sizes.suffix(4).reduce(0, +))")
+    #expect(result.status == 0 && result.text.hasPrefix("\(session): 6 segments that ended by "), "\(result.text)")
+    #expect(try starts() == Array(6..<10))
+    #expect(try EncoderWorker.run("verify", session).status == 0)
+  }
+
+  @Test func aDrainWithRetainKeepsTheLastSegmentAndASlidingPlaylist() throws {
+    try publish(0..<4, "--hls", "--retain", "520w")
+    let playlist = session + "/hls/session.m3u8"
+    #expect(try !String(contentsOfFile: playlist, encoding: .utf8).contains("PLAYLIST-TYPE"))
+    #expect(try starts() == [0, 1, 2, 3])
+    for number in 4..<8 { try spool.addSmall("walk@\(number)", startMs: Self.startMs + Int64(number) * 2_000) }
+    let result = try spool.drain("--retain", "1d", "--log-level", "info")
+    #expect(result.status == 0 && result.errors.contains("segments.removed"), "\(result.errors)")
+    #expect(result.errors.contains("segments=7") && result.errors.contains("until=2026-01-08T08:05:26.340Z"))
+    #expect(try starts() == [7])
+    #expect(try String(contentsOfFile: playlist, encoding: .utf8).contains("#EXT-X-MEDIA-SEQUENCE:7\n"))
+    // The batch that is late is refused, and nothing of it is kept.
+    try spool.addSmall("walk@late", startMs: Self.startMs + 2_000)
+    let late = try spool.drain("--retain", "1d", "--log-level", "info")
+    #expect(late.status == 0 && late.errors.contains("1 batch refused"), "\(late.errors)")
+    #expect(late.errors.contains("earlier segments were removed"))
+    #expect(try starts() == [7] && spool.isAtRest)
+  }
+
+  @Test func wrongLimitsAreWrongUsage() throws {
+    func status(_ words: [String], _ option: String, _ value: String) throws -> Int32 {
+      try Tool.run(EncoderWorker.path, words + ["--spool", spool.path, option, value]).status
+    }
+    for age in ["0d", "7", "week"] {
+      #expect(try status(["prune"], "--segments", age) == 64 && status(["run", "--drain"], "--retain", age) == 64)
+    }
+    for bytes in ["0", "-1", "x"] {
+      #expect(try status(["prune"], "--max-bytes", bytes) == 64)
+      #expect(try status(["run", "--drain"], "--max-bytes", bytes) == 64)
+    }
+    let store = ["--queue", "redis://localhost", "--store", "s3://bucket"]
+    for option in [["--retain", "7d"], ["--max-bytes", "1000"]] {
+      let result = try Tool.run(EncoderWorker.path, store + option)
+      #expect(result.status == 64 && result.errors.contains("\(option[0]) works with a spool only"), "\(result.errors)")
+    }
+    // An option that removes is no setting.
+    for name in ["RETAIN", "MAX_BYTES", "SEGMENTS"] {
+      let result = try Tool.run(
+        EncoderWorker.path, ["--spool", spool.path, "--drain"], environment: ["ENCODER_WORKER_\(name)": "7"])
+      #expect(result.status == 64 && result.errors.contains("is no setting"), "\(name): \(result.errors)")
+    }
+  }
+
+  /// `prune --segments` is killed before each call that changes a file or syncs one. At each point `verify` is content, and either the
+  /// next `prune` or the next publication and a `prune` end with the same session.
+  @Test func crashAtAnyCallIsCompletedByTheNextRun() throws {
+    try publish(0..<12, "--hls", "--thumbnails", "--sentry")
+    let calls = "unlink,unlinkat,rename,renameat,renameat2,link,linkat,mkdir,rmdir,fsync,fdatasync,setxattr,utimensat"
+    var hasEnded = false
+    var points = 0
+    for index in 1...Extent.of(200, full: 400) where !hasEnded {
+      // The first ones, and every third behind them.
+      if index > 12 && index % Extent.of(3, full: 1) != 0 { continue }
+      let copy = spool.scratch.path("copy")
+      try Tool.output("cp", ["-a", spool.path, copy])
+      defer { try? FileManager.default.removeItem(atPath: copy) }
+      let run = try Tool.run(
+        "strace",
+        [
+          "-f", "-qq", "-o", "/dev/null", "-e", "trace=\(calls)", "-e",
+          "inject=\(calls):signal=SIGKILL:when=\(index)", EncoderWorker.path, "prune", "--spool", copy,
+          "--segments", "1d",
+        ])
+      hasEnded = run.status == 0
+      points += 1
+      let walk = copy + "/output/walk"
+      let report = try EncoderWorker.run("verify", walk)
+      #expect(report.status == 0, "call \(index): \(report.text) \(report.errors)")
+      if index % 2 == 0 {
+        // A publication first.
+        let draft = copy + "/tmp/walk@12"
+        try FileManager.default.createDirectory(atPath: draft, withIntermediateDirectories: true)
+        try FileManager.default.copyItem(
+          atPath: Fixture("exact-1fps").path + "/0001.jpg", toPath: "\(draft)/\(Self.startMs + 24_000).jpg")
+        try FileManager.default.moveItem(atPath: draft, toPath: copy + "/incoming/walk@12")
+        let drain = try Tool.run(EncoderWorker.path, ["--spool", copy, "--drain"])
+        #expect(drain.status == 0, "call \(index): \(drain.errors)")
+      }
+      let rest = try prune(copy, "--segments", "1d")
+      #expect(rest.status == 0, "call \(index): \(rest.errors)")
+      let last = try EncoderWorker.run("verify", walk)
+      #expect(last.status == 0, "call \(index): \(last.text) \(last.errors)")
+      let left = try names(in: walk).filter { $0.hasPrefix("segment-") }
+      #expect(left.count == 3 && left.allSatisfy { $0.hasPrefix(left[0].prefix(21)) }, "call \(index): \(left)")
+      #expect(try names(in: walk + "/thumbnails").count == 2, "call \(index)")
+      let playlist = try String(contentsOfFile: walk + "/hls/session.m3u8", encoding: .utf8)
+      #expect(playlist.contains("#EXT-X-MEDIA-SEQUENCE:\(index % 2 == 0 ? 12 : 11)\n"), "call \(index)")
+      #expect(try names(in: copy + "/output/.staging").isEmpty, "call \(index)")
+      #expect(!FileManager.default.fileExists(atPath: copy + "/output/.behind/walk"), "call \(index)")
+    }
+    #expect(hasEnded && points > 20)
+  }
+}

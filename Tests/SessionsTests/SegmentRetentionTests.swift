@@ -1,0 +1,291 @@
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Encoding
+@testable import FileSystem
+@testable import FrameBatches
+@testable import SegmentEncoder
+@testable import Sessions
+
+/// First segments of a session that goes on are removed.
+@Suite struct SegmentRetentionTests {
+  private let package: GrowingPackage
+  private let session: SessionDirectory
+
+  init() throws {
+    package = try GrowingPackage()
+    session = SessionDirectory(output: package.output, session: try package.session)
+  }
+
+  private var path: String { session.path }
+
+  /// - Parameter age: in seconds, at the end of a number of seconds since the session's start.
+  @discardableResult
+  private func retain(
+    seconds age: Int, at second: Int, maximumBytes: Int? = nil, _ views: SessionViews? = nil, isDryRun: Bool = false
+  ) throws -> RetentionReport {
+    let report = RollingRetention(
+      RetentionLimits(ageMs: Int64(age) * 1_000, maximumBytes: maximumBytes), output: package.output,
+      views: views ?? package.views(), temporary: { package.output + "/.temporary" }
+    ).run(nowMs: GrowingPackage.startMs + Int64(second) * 1_000, isDryRun: isDryRun)
+    #expect(report.failures.isEmpty, "\(report.failures)")
+    return report
+  }
+
+  private func start(_ second: Int) -> Int64 { GrowingPackage.startMs + Int64(second) * 1_000 }
+
+  /// Compares all that readers see with what the segments' manifests say.
+  private func requireRight(isWindow: Bool = true, hasPlaylist: Bool = true) throws {
+    let segments = try session.publishedStarts().map(session.segment)
+    for (name, bytes) in IndexText(try #require(SessionIndex(session: session.session, segments: segments))).files {
+      let there = try DurableFile.contents(of: path + "/" + name, limit: .max) ?? []
+      #expect(String(decoding: there, as: UTF8.self) == String(decoding: bytes, as: UTF8.self), "\(name)")
+    }
+    #expect(try Verification.report(on: path).problems == [])
+    guard hasPlaylist else { return }
+    #expect(try HLSPlaylist.starts(in: playlist()) == segments.map(\.startMs))
+    #expect(try Conformance.faults(ofPlaylistsIn: path + "/hls", isWindow: isWindow) == [])
+  }
+
+  private func playlist() throws -> [UInt8] {
+    try #require(try DurableFile.contents(of: path + "/hls/session.m3u8", limit: .max))
+  }
+
+  @Test func oldSegmentsGoAndTheOthersStayAsTheyAre() throws {
+    let views = package.views()
+    for second in stride(from: 0, to: 80, by: 10) { try package.publish(second..<(second + 10), views) }
+    let before = try snapshot(of: path)
+    #expect(try retain(seconds: 80, at: 80).removed.isEmpty)
+    #expect(try retain(seconds: 47, at: 80, isDryRun: true).segments == 6)
+    #expect(try snapshot(of: path) == before)
+    let report = try retain(seconds: 47, at: 80)
+    #expect(report.segments == 6 && report.untilMs == start(30) && report.removed.map(\.session) == [session.session])
+    let videos = before.filter { $0.key.hasSuffix(".mp4") && !$0.key.contains("/") }.sorted { $0.key < $1.key }
+    #expect(report.bytes == videos.prefix(6).reduce(0) { $0 + $1.value.bytes.count })
+    #expect(try session.publishedStarts() == (6..<16).map { start(5 * $0) })
+    try requireRight()
+    // All that stays has its bytes: a player with the playlist from before gets them, and those that go, for five minutes.
+    let after = try snapshot(of: path)
+    for (name, file) in before where name.hasSuffix(".m4s") || name.contains("init-") {
+      #expect(after[name]?.bytes == file.bytes, "\(name)")
+    }
+    #expect(String(decoding: try playlist(), as: UTF8.self).contains("#EXT-X-MEDIA-SEQUENCE:6\n"))
+    package.pass(ms: 301_000)
+    let staging = try package.staging()
+    #expect(package.views().flushPending(staging, all: true).isEmpty)
+    staging.remove()
+    #expect(try package.files() == package.wanted())
+    // The session goes on.
+    try package.publish(80..<90, package.views())
+    try requireRight()
+    #expect(try session.retention()?.segments == 6)
+  }
+
+  @Test func lastSegmentOfASessionThatGoesOnStays() throws {
+    try package.publish(0..<20, package.views())
+    #expect(try retain(seconds: 10, at: 100_000).segments == 3)
+    #expect(try retain(seconds: 10, at: 200_000).segments == 0)
+    #expect(try session.publishedStarts() == [start(15)])
+    try requireRight()
+    // Nothing was published in it for that long, by file times.
+    let time = timespec(tv_sec: Int(start(0) / 1_000), tv_nsec: 0)
+    #expect(utimensat(AT_FDCWD, path + "/" + SegmentName.manifest(start(15)), [time, time], 0) == 0)
+    let report = try retain(seconds: 10, at: 200_000)
+    #expect(report.removed.map(\.isWhole) == [true] && report.segments == 1)
+    #expect(try names(in: package.output).filter { $0 != ".staging" } == [])
+  }
+
+  @Test func batchFromBeforeTheFirstSegmentIsRefused() throws {
+    let views = package.views()
+    let early = try package.batch(0..<12)
+    let staging = try package.staging()
+    defer { staging.remove() }
+    let encoder = BatchEncoder(BatchEncoder.Options(), staging: staging, index: views)
+    let first = try encoder.publish(early)[0]
+    #expect(first.segments == 3)
+    _ = try encoder.publish(package.batch(12..<30))
+    #expect(views.flushPending(staging, all: true).isEmpty)
+    try retain(seconds: 20, at: 27, views)
+    #expect(try session.publishedStarts().first == start(5))
+    // The batch whose first part was removed is still known.
+    let again = try encoder.publish(early)[0]
+    #expect(again.duplicate && again.startMs == start(5) && again.refusal == nil)
+    try retain(seconds: 20, at: 40, views)
+    #expect(try session.publishedStarts().first == start(17))
+    let refused = try encoder.publish(early)[0]
+    #expect(refused.segments == 0 && refused.refusal?.contains("earlier segments were removed") == true)
+    // Of a late batch that goes on behind the start, the rest is published.
+    try retain(seconds: 20, at: 200, views)
+    _ = try encoder.publish(package.batch(60..<65))
+    #expect(views.flushPending(staging, all: true).isEmpty)
+    try requireRight()
+    #expect(try encoder.publish(package.batch(2..<9))[0].refusal != nil)
+  }
+
+  @Test func batchThatBeginsBeforeTheFirstSegmentIsPublishedFromThereOn() throws {
+    let views = package.views()
+    try package.publish(20..<40, views)
+    try package.publish(60..<65, views)
+    try retain(seconds: 10, at: 47, views)
+    #expect(try session.publishedStarts() == [start(35), start(60)])
+    let staging = try package.staging()
+    defer { staging.remove() }
+    let encoder = BatchEncoder(BatchEncoder.Options(), staging: staging, index: views)
+    // Its pictures end before the first segment, and go on behind it.
+    let late = try package.batch(25..<29)
+    let rest = try package.batch(42..<51)
+    for name in try names(in: rest) {
+      try FileManager.default.moveItem(atPath: rest + "/" + name, toPath: late + "/" + name)
+    }
+    let receipt = try encoder.publish(late)[0]
+    #expect(receipt.segments == 2)
+    #expect(receipt.warnings.contains { $0.hasPrefix("2 of its first segments are not published") })
+    #expect(try session.publishedStarts() == [35, 42, 47, 60].map(start))
+    #expect(views.flushPending(staging, all: true).isEmpty)
+    try requireRight()
+    #expect(try encoder.publish(late)[0].duplicate)
+    #expect(try session.publishedStarts() == [35, 42, 47, 60].map(start))
+  }
+
+  /// Whatever is left of a removal that a crash interrupted is invisible, and the next pass removes it.
+  @Test func interruptedRemovalIsFinished() throws {
+    try package.publish(0..<40, package.views())
+    let whole = try snapshot(of: path)
+    try retain(seconds: 10, at: 32)
+    let record = try #require(try session.retention())
+    #expect(record.startMs == start(20) && record.segments == 4 && !record.isRemoving)
+    let done = try snapshot(of: path)
+    // Everything is as before the removal, but for the record.
+    for (name, file) in whole {
+      try Data(file.bytes).write(to: URL(fileURLWithPath: path + "/" + name))
+    }
+    var interrupted = record
+    interrupted.isRemoving = true
+    try session.write(interrupted, temporary: package.output + "/.temporary")
+    _ = try MarkerFiles(beside: session).add(session.session, known: nil)
+    #expect(try session.publishedStarts().first == start(20))
+    #expect(try Verification.report(on: path).problems == [])
+    let catalog = try SessionCatalog(of: package.output)
+    #expect(try catalog.playback(of: session.session)?.segments.first?.startMs == start(20))
+    #expect(try catalog.playback(of: session.session)?.problems == [])
+    // A publication leaves the first segments out of all views.
+    try package.publish(40..<45, package.views())
+    try requireRight()
+    #expect(FileManager.default.fileExists(atPath: path + "/" + SegmentName.manifest(start(0))))
+    try retain(seconds: 1_000, at: 50)
+    try requireRight()
+    #expect(try session.retention() == record)
+    #expect(try names(in: path).filter { $0.hasPrefix("segment-") }.count == 10)
+    #expect(done.count < whole.count + 2)
+    #expect(!FileManager.default.fileExists(atPath: package.output + "/.behind/walk"))
+  }
+
+  @Test func oldestSegmentsOfAllSessionsGoUntilThereIsRoom() throws {
+    let views = SessionViews()
+    try package.publish(0..<30, views)
+    // Another session begins in the middle of the first.
+    let other = SessionDirectory(output: package.output, session: try #require(SessionID("other")))
+    try FileManager.default.createDirectory(atPath: other.path, withIntermediateDirectories: true)
+    let staging = try package.staging()
+    let batch = try package.batch(13..<33)
+    let path = package.scratch.path("other@1")
+    try FileManager.default.moveItem(atPath: batch, toPath: path)
+    _ = try BatchEncoder(BatchEncoder.Options(), staging: staging, index: views).publish(path)
+    #expect(views.flushPending(staging, all: true).isEmpty)
+    staging.remove()
+    func sizes() throws -> [(startMs: Int64, bytes: Int)] {
+      try [session, other].flatMap { directory in
+        try directory.publishedStarts().map(directory.segment).map { ($0.startMs, $0.bytes) }
+      }.sorted { $0.startMs < $1.startMs }
+    }
+    let all = try sizes()
+    #expect(all.count == 10)
+    // Room for all but the first five, of both sessions.
+    let room = all.dropFirst(5).reduce(0) { $0 + $1.bytes }
+    let report = try retain(seconds: 1_000_000, at: 40, maximumBytes: room)
+    #expect(report.segments == 5 && report.removed.count == 2)
+    #expect(try sizes().map(\.startMs) == all.dropFirst(5).map(\.startMs))
+    #expect(try retain(seconds: 1_000_000, at: 40, maximumBytes: room).segments == 0)
+    // The last segments of sessions that go on stay.
+    try retain(seconds: 1_000_000, at: 40, maximumBytes: 1)
+    #expect(try sizes().map(\.startMs) == [start(25), start(28)])
+    for directory in [session, other] { #expect(try Verification.report(on: directory.path).problems == []) }
+    // Days later they go, too.
+    let days = Int(WallClock.nowMs - GrowingPackage.startMs) / 1_000 + 3 * 86_400
+    try retain(seconds: 10_000_000_000, at: days, maximumBytes: 1)
+    #expect(try names(in: package.output).filter { $0 != ".staging" } == [])
+  }
+
+  @Test func heldSessionIsLeftForTheNextPass() throws {
+    try package.publish(0..<30, package.views())
+    let lock = open(path, O_RDONLY | O_DIRECTORY)
+    #expect(flock(lock, LOCK_EX) == 0)
+    let report = try retain(seconds: 5, at: 100)
+    #expect(report.held == [session.session] && report.removed.isEmpty)
+    close(lock)
+    #expect(try retain(seconds: 5, at: 100).segments == 5)
+  }
+
+  /// Two publishers, and two removals with other limits, at once.
+  @Test(arguments: 1...Extent.of(2, full: 12))
+  func publicationsAndRemovalsAtOnceEndAsARebuild(seed: Int) throws {
+    let views = package.views()
+    let batches = Extent.of(30, full: 120)
+    let paths = try (0..<batches).map { try package.batch((10 * $0)..<(10 * $0 + 10)) }
+    let published = Mutex<[Receipt]>([])
+    let failures = Mutex<[String]>([])
+    let next = Mutex((batch: 0, isDone: false))
+    let threads = ThreadGroup()
+    let output = package.output
+    for _ in 0..<2 {
+      try threads.start {
+        do {
+          let staging = try Staging(output: output, worker: WorkerID())
+          let encoder = BatchEncoder(BatchEncoder.Options(), staging: staging, index: views)
+          while let number = next.withLock({ state in
+            state.batch += 1
+            return state.batch <= batches ? state.batch - 1 : nil
+          }) {
+            let receipts = try encoder.publish(paths[number])
+            published.withLock { $0 += receipts }
+            failures.withLock { list in list += views.flushPending(staging).map { "\($0)" } }
+          }
+          staging.remove()
+        } catch {
+          failures.withLock { $0.append("\(error)") }
+        }
+      }
+    }
+    let removing = ThreadGroup()
+    for number in 0..<2 {
+      try removing.start {
+        var random = Random(seed: 10 * seed + number)
+        while !next.withLock({ $0.isDone }) {
+          let now = next.withLock { 10 * min($0.batch, batches) }
+          let report = RollingRetention(
+            RetentionLimits(ageMs: random.int(50_000...150_000)), output: output, views: views,
+            temporary: { output + "/.temporary\(number)" }
+          ).run(nowMs: GrowingPackage.startMs + Int64(now) * 1_000)
+          failures.withLock { $0 += report.failures.map { "\($0)" } }
+          usleep(UInt32(random.int(0...20_000)))
+        }
+      }
+    }
+    threads.join()
+    next.withLock { $0.isDone = true }
+    removing.join()
+    #expect(failures.withLock { $0 } == [])
+    let staging = try package.staging()
+    #expect(views.flushPending(staging, all: true).isEmpty)
+    staging.remove()
+    let record = try #require(try session.retention())
+    #expect(!record.isRemoving && record.segments > 0)
+    try requireRight()
+    let kept = published.withLock { $0 }.flatMap(\.published).map(\.startMs).filter { $0 >= record.startMs }.sorted()
+    #expect(try session.publishedStarts() == kept)
+    #expect(try names(in: path).filter { $0.hasPrefix("segment-") }.count == 2 * kept.count)
+    #expect(published.withLock { $0 }.allSatisfy { $0.refusal == nil || $0.published.isEmpty })
+  }
+}
