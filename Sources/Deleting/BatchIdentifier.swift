@@ -7,19 +7,21 @@ package struct BatchIdentifier {
   private static let deadlineMs = 30_000
 
   private let options: InputOptions
+  private let wanted: [SessionID]
   private let limits: Limits
   private let unpacker: (any ArchiveUnpacker)?
   let cancellation: Cancellation
 
   /// - Parameters:
   ///   - options: how the workers tell sessions by the names of batches.
+  ///   - wanted: sessions whose IDs may be in names that the options do not read.
   ///   - unpacker: unpacks archives in another process; nil to unpack trusted archives in this process.
   ///   - cancellation: whether to stop.
   package init(
-    options: InputOptions = InputOptions(), limits: Limits = Limits(), unpacker: (any ArchiveUnpacker)?,
-    cancellation: Cancellation = .never
+    options: InputOptions = InputOptions(), wanted: [SessionID] = [], limits: Limits = Limits(),
+    unpacker: (any ArchiveUnpacker)?, cancellation: Cancellation = .never
   ) {
-    self.options = options
+    (self.options, self.wanted) = (options, wanted)
     self.limits = limits
     self.unpacker = unpacker
     self.cancellation = cancellation
@@ -48,4 +50,26 @@ package struct BatchIdentifier {
 
   /// Returns the sessions that the name of a batch tells.
   func sessions(byNameOf name: String) -> NamedSessions { NamedSessions(byNameOf: name, options) }
+
+  /// Returns what to report of a batch that stays because its sessions are others: nothing, unless only its name says them, and has
+  /// the ID of a wanted session in it, as `s01-3` has `s01`.
+  func remains(_ path: String, _ found: NamedSessions) -> BatchRemovals {
+    guard found.isByName, let session = found.sessions.first,
+      wanted.contains(where: { Self.hasWord($0.description, in: session.description) })
+    else { return BatchRemovals() }
+    return BatchRemovals(alike: path, session)
+  }
+
+  /// Whether a text is a part of a longer one, between characters that are neither letters nor digits.
+  private static func hasWord(_ word: String, in text: String) -> Bool {
+    text != word
+      && text.ranges(of: word).contains { range in
+        !(text[..<range.lowerBound].last?.isAlphanumeric ?? false)
+          && !(text[range.upperBound...].first?.isAlphanumeric ?? false)
+      }
+  }
+}
+
+extension Character {
+  fileprivate var isAlphanumeric: Bool { isLetter || isNumber }
 }

@@ -29,6 +29,9 @@ package struct BatchRemovals {
   /// A batch that stays because it cannot be read. Its name tells the sessions that are found.
   init(unreadable path: String, _ found: NamedSessions) { remains.add(unreadable: path, found) }
 
+  /// A batch of another session that stays, and whose name has the ID of a deleted session in it.
+  init(alike path: String, _ session: SessionID) { remains.add(alike: path, session) }
+
   init(failures: [any Error]) { self.failures = failures }
 
   static func += (all: inout BatchRemovals, next: BatchRemovals) {

@@ -78,6 +78,8 @@ package struct RemainingBatches: Sendable, Equatable {
   package private(set) var remarks: [String: String] = [:]
   /// Unidentified batches whose names say other sessions than deleted ones.
   package private(set) var namedOtherwise: [String: SessionID] = [:]
+  /// Batches of other sessions by their names, which have the ID of a deleted session in them.
+  package private(set) var alike: [String: SessionID] = [:]
 
   package init() {}
 
@@ -86,7 +88,10 @@ package struct RemainingBatches: Sendable, Equatable {
     unidentified += others.unidentified
     remarks.merge(others.remarks) { $1 }
     namedOtherwise.merge(others.namedOtherwise) { $1 }
+    alike.merge(others.alike) { $1 }
   }
+
+  mutating func add(alike path: String, _ session: SessionID) { alike[path] = session }
 
   mutating func add(unidentified path: String, _ remark: String) {
     unidentified.append(path)

@@ -65,7 +65,7 @@ struct ObjectBatchRemoval {
     switch try sessions(of: object, named: name) {
     case .stays(let reason): return reason
     case .found(let found):
-      guard try found.sessions.allSatisfy(isDeleted) else { return BatchRemovals() }
+      guard try found.sessions.allSatisfy(isDeleted) else { return identifier.remains(object.key, found) }
       // A queue may name the batch: its worker finds the receipt.
       try batches.writeReceipt(name, object.tag, .refused, ["cause": .string("its sessions were deleted")])
       return removed(object, found)
@@ -76,7 +76,7 @@ struct ObjectBatchRemoval {
     switch try sessions(of: object, named: name) {
     case .stays(let reason): return reason
     case .found(let found):
-      guard try found.sessions.contains(where: isDeleted) else { return BatchRemovals() }
+      guard try found.sessions.contains(where: isDeleted) else { return identifier.remains(object.key, found) }
       try objects.delete(object.key, nil)
       return removed(object, found)
     }
@@ -91,7 +91,7 @@ struct ObjectBatchRemoval {
     switch try sessions(of: object, named: try formerName(inReason: reason) ?? name) {
     case .stays(let reason): return reason
     case .found(let found):
-      guard try found.sessions.contains(where: isDeleted) else { return BatchRemovals() }
+      guard try found.sessions.contains(where: isDeleted) else { return identifier.remains(object.key, found) }
       // After a crash between the two, the one that is left tells the session.
       for key in found.isCertain ? [reason, object.key] : [object.key, reason] { try objects.delete(key, nil) }
       return removed(object, found)

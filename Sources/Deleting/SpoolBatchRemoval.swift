@@ -62,7 +62,7 @@ struct SpoolBatchRemoval {
     switch try sessions(of: path, named: name) {
     case .stays(let reason): return reason
     case .found(let found):
-      guard isConcerned(found) else { return BatchRemovals() }
+      guard isConcerned(found) else { return identifier.remains(path, found) }
       let files = FileCount(of: path)
       do {
         try removal(found)

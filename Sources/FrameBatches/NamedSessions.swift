@@ -10,6 +10,8 @@ package struct NamedSessions: Sendable, Equatable {
   package let isCertain: Bool
   /// Whether the batch can be read, and nothing in it names a session: then the name says it for certain.
   package private(set) var isReadableWithoutSession = false
+  /// Whether only the batch's name says its sessions, up to `@`: a pattern could read others in it.
+  package private(set) var isByName = false
 
   package init(_ sessions: [SessionID], isCertain: Bool) {
     self.sessions = sessions
@@ -23,6 +25,7 @@ package struct NamedSessions: Sendable, Equatable {
   package init(byNameOf name: String, _ options: InputOptions, isReadable: Bool = false) {
     self.init(options.session(ofBatchNamed: name).map { [$0] } ?? [], isCertain: false)
     isReadableWithoutSession = isReadable
+    isByName = options.sessionFrom == nil
   }
 
   /// Whether no other session can be in the batch.
@@ -48,9 +51,12 @@ package struct NamedSessions: Sendable, Equatable {
       defer { opened.release(nil) }
       let described = try descriptions(in: opened.source.contents, limits)
       var read: [SessionID] = []
-      var isUnknown = false
+      var (isUnknown, isByName) = (false, false)
       do {
         if let batch = try BatchSessions(opened, limits: limits) {
+          isByName = batch.readers.allSatisfy { reader in
+            reader.batch.namesake.map { SessionName(of: $0, nil).text } == reader.batch.session.description
+          }
           read = batch.readers.map(\.batch.session) + batch.refused.compactMap { SessionID($0.session) }
         } else {
           isUnknown = true
@@ -59,7 +65,11 @@ package struct NamedSessions: Sendable, Equatable {
         // Its description may still name a session.
       }
       let all = read + described.filter { !read.contains($0) }
-      guard all.isEmpty else { return NamedSessions(all, isCertain: true) }
+      guard all.isEmpty else {
+        var found = NamedSessions(all, isCertain: true)
+        found.isByName = isByName && described.isEmpty
+        return found
+      }
       return NamedSessions(byNameOf: name, options, isReadable: isUnknown && namesNone(opened.source.contents))
     } catch is BadBatch {
       return NamedSessions(byNameOf: name, options)

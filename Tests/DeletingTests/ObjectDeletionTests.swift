@@ -115,6 +115,33 @@ import Testing
     try expectGone(objects)
   }
 
+  /// Keys may have folders, and an object in quarantine may have another name than its batch had.
+  @Test func patternFindsTheSessionInNamesWithFolders() throws {
+    _ = try scratch.directory("plain")
+    try scratch.file("plain/1767859512340.jpg", Fixture("exact-1fps").bytes("0000.jpg"))
+    let plain = try archive(scratch.path("plain"))
+    for name in ["lobby/3", "desk/3"] {
+      objects["incoming/\(name).tar"] = plain
+      objects["done/\(name).tar"] = plain
+      objects["quarantine/\(name).tar.2"] = plain
+      objects["quarantine/\(name).tar.2.reason.json"] = Array(
+        String(decoding: Self.reason, as: UTF8.self).replacing("NAME", with: "\(name).tar").utf8)
+    }
+    var options = InputOptions()
+    options.sessionFrom = try SessionPattern("{session}/{part}")
+    let place = StoreDeletionPlace(
+      objects, name: "s3://test/", staging: try Staging(scratch: scratch.path("own"), worker: WorkerID()),
+      BatchIdentifier(options: options, unpacker: nil))
+    let lobby = try #require(SessionID("lobby"))
+    let run = place.delete([Tombstone(lobby, deletedAtMs: 1, reason: "")])
+    try run.end.get()
+    #expect(
+      run.reports[lobby]?.batches == ["incoming/lobby/3.tar", "done/lobby/3.tar", "quarantine/lobby/3.tar.2"])
+    #expect(run.failures.isEmpty && run.remains == RemainingBatches())
+    #expect(!objects.keys.contains { $0.contains("lobby/3") && !$0.hasPrefix("receipts/") })
+    #expect(objects.keys.count { $0.contains("desk/3") } == 4)
+  }
+
   @Test func crashBeforeAnyRequestLeavesTheSessionWholeOrGone() throws {
     try fill()
     let before = Dictionary(uniqueKeysWithValues: objects.keys.map { ($0, objects[$0]) })

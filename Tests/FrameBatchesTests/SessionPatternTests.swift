@@ -69,6 +69,17 @@ import Testing
     }
   }
 
+  @Test func examplesOfTheDocumentationAreTrue() throws {
+    let page = try String(contentsOf: Fixture.root.appendingPathComponent("docs/input-formats.md"), encoding: .utf8)
+    let rows = page.matches(of: #/(?m)^\| `([^`]*\{session\}[^`]*)` \| `([^`]+)` \| `([^`]+)`/#)
+    #expect(rows.count == 6)
+    for row in rows {
+      let name = OpenedBatch.stem(of: String(row.2))
+      let path = name.hasSuffix("/") ? String(name.dropLast()) : name
+      #expect(try SessionPattern(String(row.1)).session(in: path) == String(row.3), "\(row.0)")
+    }
+  }
+
   /// A hostile name costs no more than a search of each place.
   @Test func longNamesOfManyWildcardsEnd() throws {
     let pattern = try SessionPattern("{session}-" + String(repeating: "*a", count: 8) + "b")
@@ -172,6 +183,19 @@ import Testing
     #expect(try read(path, "{session}/{part}", named: "lobby/3.tar").session.description == "lobby")
     let bare = try read(path, "{session}/*", named: "day")
     #expect(bare.session.description == "day" && bare.warnings.count == 1)
+  }
+
+  /// `--name-time` reads folders inside of a batch.
+  @Test func foldersInsideOfABatchTellTheSessionByAPatternOfFileNames() throws {
+    for kiosk in ["KIOSK7", "KIOSK8"] {
+      _ = try scratch.directory("upload-1/\(kiosk)/2026-11-25")
+      let picture = try Fixture("single-frame").bytes("1767859512340.jpg")
+      try scratch.file("upload-1/\(kiosk)/2026-11-25/1767859512340.jpg", picture)
+    }
+    var options = try options("{session}-{part}")
+    try options.setTimes(nameTime: "%g/%*/%Q", times: nil, start: nil, fps: nil, timeZone: nil)
+    let found = try BatchSessions(reading: scratch.path("upload-1"), options: options).readers.map(\.batch)
+    #expect(found.map(\.session.description) == ["KIOSK7", "KIOSK8"] && found.allSatisfy { $0.warnings == [] })
   }
 
   @Test func severalSessionsHaveTheirKeysBehindTheSession() throws {

@@ -107,6 +107,7 @@ struct DeleteCommand: ReportingCommand {
       if let remark = deletion.remains.remarks[path] { say("\(path): \(remark)") }
     }
     if let note = Self.note(on: deletion.remains.namedOtherwise) { say(note) }
+    if let note = Self.note(onAlike: deletion.remains.alike) { say(note) }
     for path in deletion.remains.held { say("\(path): a worker holds it; run this again when it is done") }
     if spool == nil && store == nil { say("batches were not looked for: name their spool with --spool") }
     for failure in deletion.failures { say("encoder-worker: \(failure); run it again", .error) }
@@ -117,19 +118,30 @@ struct DeleteCommand: ReportingCommand {
 
   /// Returns a line on unreadable batches whose names say other sessions; nil if there are none.
   private static func note(on batches: [String: SessionID]) -> String? {
-    let shown = batches.sorted { $0.key < $1.key }.prefix(3).map { "\($0.key) (\($0.value))" }.joined(separator: ", ")
     guard !batches.isEmpty else { return nil }
-    let more = batches.count > 3 ? ", and \(batches.count - 3) more" : ""
     return
-      "\(count(batches.count, "batch", "batches")) that cannot be read, of other sessions by name: \(shown)\(more); "
+      "\(count(batches.count, "batch", "batches")) that cannot be read, of other sessions by name: \(shown(batches)); "
       + "remove one yourself if its name is wrong"
+  }
+
+  /// Returns a line on batches whose names have the ID of a deleted session in them; nil if there are none.
+  private static func note(onAlike batches: [String: SessionID]) -> String? {
+    guard !batches.isEmpty else { return nil }
+    return
+      "left, because names without --session-from say other sessions: \(shown(batches)); "
+      + "if the workers have --session-from, run this again with it"
+  }
+
+  private static func shown(_ batches: [String: SessionID]) -> String {
+    let first = batches.sorted { $0.key < $1.key }.prefix(3).map { "\($0.key) (\($0.value))" }
+    return first.joined(separator: ", ") + (batches.count > 3 ? ", and \(batches.count - 3) more" : "")
   }
 
   private func place(_ decoders: DecoderForkServer?, _ stop: PendingStop) throws -> any DeletionPlace {
     var options = InputOptions()
     options.sessionFrom = try names.pattern()
     let identifier = BatchIdentifier(
-      options: options, unpacker: decoders, cancellation: Cancellation(stop.isRequested))
+      options: options, wanted: sessions.compactMap { SessionID($0) }, unpacker: decoders, cancellation: Cancellation(stop.isRequested))
     if let store {
       let objects = try S3Client(store, .ofEnvironment())
       let id = WorkerID()

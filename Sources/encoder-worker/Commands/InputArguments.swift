@@ -75,7 +75,7 @@ struct SessionNameOption: ParsableArguments {
     parsing: .unconditional,
     help: .setting(
       "Pattern of batch names that have the session, such as '{session}-{part}'. See docs/input-formats.md.",
-      default: "the name up to @", valueName: "pattern", example: "{session}-{part}"))
+      valueName: "pattern", example: "{session}-{part}"))
   var sessionFrom: String?
 
   func validate() throws { _ = try pattern() }

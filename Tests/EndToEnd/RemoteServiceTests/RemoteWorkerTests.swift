@@ -67,6 +67,22 @@ struct RemoteWorkerTests: RemoteSuite {
     #expect(try keys("quarantine/") == ["bad", "bad.reason.json"])
   }
 
+  @Test func foldersOfKeysTellTheSession() throws {
+    for part in 0..<2 {
+      let picture = try Fixture("exact-1fps").bytes("000\(part).jpg")
+      _ = try scratch.directory("part\(part)")
+      try scratch.file("part\(part)/\(1_767_859_512_000 + part * 1_000).jpg", picture)
+      let archive = try Tool.output("tar", ["-cf", "-", "-C", scratch.path("part\(part)"), "."])
+      let key = "incoming/lobby/2026-01-08/\(part).tar"
+      #expect(try client.put(key, .bytes(Array(archive)), .archive, when: .absent) != nil)
+    }
+    _ = try run(["reconcile"])
+    let done = try run(["run", "--drain", "--session-from", "{session}/*/{part}"])
+    #expect(done.status == 0 && done.errors.contains("2 batches published"), "\(done.errors)")
+    #expect(try keys("output/lobby/").count { $0.hasSuffix(".mp4") } == 2)
+    #expect(try keys("output/").allSatisfy { $0.hasPrefix("lobby/") })
+  }
+
   @Test func unreachableQueueOrStoreIsReported() throws {
     queue.kill()
     let noQueue = try run(["run", "--drain"])
